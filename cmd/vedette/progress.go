@@ -22,13 +22,13 @@ func newProgress(w io.Writer) *progress {
 // print shows one event of a task's stream. Unknown data of newer servers is ignored.
 func (p *progress) print(e event) {
 	var data struct {
-		Understood         []string
-		NotUnderstood      []string `json:"not_understood"`
-		NotDone            []string `json:"not_done"`
-		Tool, Words, Error string
-		Done, Total        int64
-		Severity, Title    string
-		MatchedAt          string `json:"matched_at"`
+		Understood           []string
+		NotUnderstood        []string `json:"not_understood"`
+		NotDone              []string `json:"not_done"`
+		Tool, Summary, Error string
+		Done, Total          int64
+		Severity, Title      string
+		MatchedAt            string `json:"matched_at"`
 	}
 	_ = json.Unmarshal(e.Data, &data)
 	switch e.Type {
@@ -45,8 +45,8 @@ func (p *progress) print(e event) {
 		p.lines("found     ", fmt.Sprintf("[%s] %s at %s", data.Severity, data.Title, data.MatchedAt))
 	case "step-finished":
 		p.End()
-		if data.Words != "" {
-			p.lines("", data.Words)
+		if data.Summary != "" {
+			p.lines("", data.Summary)
 		}
 		if data.Error != "" {
 			p.lines("failed    ", data.Error)

@@ -1,6 +1,5 @@
 // Package agent runs the plan of the built-in planner: it calls the plan's tools in order and records each step before
-// and after it happens. It knows no database, engine or server: a Tool does the work, a Journal remembers it, and a
-// step is a JSON document in and one out.
+// and after it happens. A Tool does the work, a Journal stores its steps.
 package agent
 
 import (
@@ -14,9 +13,9 @@ type Tool interface {
 	// Name is stable across releases.
 	Name() string
 
-	// Call does the work. input is an Input document. emit reports progress, from any goroutine, until Call returns. Call
-	// must return soon after ctx ends, with what it has: a Result with an error is kept as partial. An interrupted step
-	// is called again after a restart with the same input, so a second call must do no harm.
+	// Call does the work. input is an Input document. emit reports progress, from any goroutine, until Call returns.
+	// Call must return soon after ctx ends; a Result with an error is stored as partial. An interrupted step is
+	// repeated after a restart, which must do no harm.
 	Call(ctx context.Context, input json.RawMessage, emit func(Update)) (Result, error)
 }
 
@@ -29,8 +28,8 @@ type Input struct {
 
 // Result is what a tool returns.
 type Result struct {
-	Output json.RawMessage // for later steps; may be nil
-	Words  string          // one or two sentences for the summary
+	Output  json.RawMessage // for later steps; may be nil
+	Summary string          // one or two sentences for the summary
 }
 
 // Update is the progress of a step.
@@ -63,17 +62,16 @@ const (
 
 // Done is the recorded end of a step.
 type Done struct {
-	Seq    int             `json:"seq"`
-	Tool   string          `json:"tool"`
-	Status Status          `json:"status"`
-	Output json.RawMessage `json:"output,omitempty"`
-	Words  string          `json:"words,omitempty"`
-	Error  string          `json:"error,omitempty"` // unless Completed
-	Took   time.Duration   `json:"took"`            // nanoseconds
+	Seq     int             `json:"seq"`
+	Tool    string          `json:"tool"`
+	Status  Status          `json:"status"`
+	Output  json.RawMessage `json:"output,omitempty"`
+	Summary string          `json:"words,omitempty"`
+	Error   string          `json:"error,omitempty"` // unless Completed
+	Took    time.Duration   `json:"took"`            // nanoseconds
 }
 
-// final reports whether the step is not repeated after a restart. An aborted step is: its process may have been
-// stopped.
+// final reports whether the step is not repeated after a restart. Aborted ones are: the process may have been stopped.
 func (d Done) final() bool { return d.Status != Aborted }
 
 // Journal records the steps. Its functions are called one at a time; an error from one ends the run, because a step
@@ -83,12 +81,12 @@ type Journal struct {
 	Finished func(ctx context.Context) ([]Done, error)
 	// Begin records the intent durably.
 	Begin func(ctx context.Context, step Step) error
-	// End records the end of a begun or skipped step, and replaces an earlier one. Its ctx is not cancelled with the run,
-	// so that the result of an aborted step is kept.
+	// End records the end of a begun or skipped step, and replaces an earlier one. Its ctx outlives the run's, so that
+	// the result of an aborted step is stored.
 	End func(ctx context.Context, done Done) error
 }
 
-// Config is what a run works with.
+// Config configures a run.
 type Config struct {
 	Tools   []Tool
 	Journal Journal

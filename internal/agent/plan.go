@@ -24,7 +24,7 @@ const (
 	KindPort Kind = "port" // on every host; only excluded
 )
 
-// Target is something to test or, in Plan.Excluded, to leave alone.
+// Target is something to test or, in Plan.Excluded, not to contact.
 type Target struct {
 	Raw    string `json:"raw"` // as written by the user
 	Kind   Kind   `json:"kind"`
@@ -87,7 +87,7 @@ func (p Plan) Selects(id string, tags []string, severity string) bool {
 	return p.FullCheck || among(p.Tags) || slices.ContainsFunc(p.IDs, sameID)
 }
 
-// Expand yields all places to test: the addresses of networks, and targets without a port once for each of Ports. It
+// Expand yields all targets to test: the addresses of networks, and targets without a port once for each of Ports. It
 // omits what Excludes covers and never yields KindCIDR.
 func (p Plan) Expand() iter.Seq[Target] {
 	return func(yield func(Target) bool) {
@@ -216,8 +216,8 @@ func (t Target) authority() string {
 	return t.Host
 }
 
-// Words describe the plan for people.
-func (p Plan) Words() string {
+// Describe describes the plan for people.
+func (p Plan) Describe() string {
 	var parts []string
 	for _, part := range []struct {
 		title     string

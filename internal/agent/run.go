@@ -86,12 +86,12 @@ func newRun(ctx context.Context, cfg Config, plan Plan) (*run, error) {
 }
 
 func (r *run) step(ctx context.Context, seq int, name string, last bool) (Done, error) {
-	kept := context.WithoutCancel(ctx)
+	uncancelled := context.WithoutCancel(ctx)
 	done := Done{Seq: seq, Tool: name}
 	left := r.timeLeft(last)
 	if left <= 0 {
 		done.Status, done.Error = Skipped, errOutOfTime.Error()
-		return done, r.end(kept, done)
+		return done, r.end(uncancelled, done)
 	}
 	input, err := json.Marshal(Input{Plan: r.plan, Before: r.outputs})
 	if err != nil {
@@ -105,7 +105,7 @@ func (r *run) step(ctx context.Context, seq int, name string, last bool) (Done, 
 	result, err := r.call(limited, seq, r.tools[name], input)
 	cause := context.Cause(limited)
 	cancel()
-	done.Output, done.Words, done.Took = result.Output, result.Words, r.cfg.Now().Sub(started)
+	done.Output, done.Summary, done.Took = result.Output, result.Summary, r.cfg.Now().Sub(started)
 	switch {
 	case err == nil:
 		done.Status = Completed
@@ -116,7 +116,7 @@ func (r *run) step(ctx context.Context, seq int, name string, last bool) (Done, 
 	default:
 		done.Status, done.Error = Failed, err.Error()
 	}
-	return done, r.end(kept, done)
+	return done, r.end(uncancelled, done)
 }
 
 const noLimit = 100 * 365 * 24 * time.Hour
@@ -140,13 +140,13 @@ func (r *run) call(ctx context.Context, seq int, tool Tool, input json.RawMessag
 			err = fmt.Errorf("the tool %s broke: %v", tool.Name(), v)
 		}
 	}()
-	var one sync.Mutex
+	var emitting sync.Mutex
 	return tool.Call(ctx, input, func(u Update) {
 		if r.cfg.Emit == nil {
 			return
 		}
-		one.Lock()
-		defer one.Unlock()
+		emitting.Lock()
+		defer emitting.Unlock()
 		u.Seq, u.Tool = seq, tool.Name()
 		r.cfg.Emit(u)
 	})

@@ -27,7 +27,7 @@ func (a *act) Call(ctx context.Context, input json.RawMessage, emit func(Update)
 		return Result{}, err
 	}
 	if a.do == nil {
-		return Result{Output: json.RawMessage(`{"by":"` + a.name + `"}`), Words: a.name + " is done."}, nil
+		return Result{Output: json.RawMessage(`{"by":"` + a.name + `"}`), Summary: a.name + " is done."}, nil
 	}
 	return a.do(ctx, in, emit)
 }
@@ -88,7 +88,7 @@ func TestRunInOrder(t *testing.T) {
 	verify.do = func(_ context.Context, in Input, emit func(Update)) (Result, error) {
 		before = in.Before
 		emit(Update{Text: "half", Done: 1, Total: 2})
-		return Result{Words: "Two findings."}, nil
+		return Result{Summary: "Two findings."}, nil
 	}
 	var d diary
 	out, err := Run(t.Context(), Config{Tools: []Tool{verify, scan, &act{name: Explore}, probe}, Journal: d.journal(), Emit: func(u Update) { seen = append(seen, u) }}, somePlan())

@@ -67,7 +67,7 @@ func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error
 		return err
 	}
 	if len(plan.Steps()) == 0 {
-		return run.Finish(kept, task.Outcome{Status: task.Completed, Summary: strings.TrimSpace(gap + "\n" + plan.Words())})
+		return run.Finish(kept, task.Outcome{Status: task.Completed, Summary: strings.TrimSpace(gap + "\n" + plan.Describe())})
 	}
 	if allowed, err := permitted(kept, run, plan, gap); err != nil || !allowed {
 		return err
@@ -100,11 +100,11 @@ func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error
 	return run.Conclude(kept, task.Ending{Status: status, Opening: gap, Plan: plan})
 }
 
-// permitted reports whether the mode of a task allows the built-in planner's plan. If not, the stream waits for a person, or has
-// ended.
+// permitted reports whether the mode of a task allows the built-in planner's plan. If not, the stream waits for a
+// person, or has ended.
 func permitted(ctx context.Context, run *task.Run, plan agent.Plan, gap string) (bool, error) {
 	o := run.Task.Options
-	words := strings.TrimSpace(gap + "\n" + plan.Words())
+	words := strings.TrimSpace(gap + "\n" + plan.Describe())
 	switch {
 	case loop.Mode(o.Mode) == loop.ModeChat:
 		words += "\n\nNothing was sent: in the mode chat no target is asked, and the built-in planner cannot talk."

@@ -115,7 +115,7 @@ func TestToolsOfAnMCPServerJoinATask(t *testing.T) {
 		if strings.Contains(log, token) || !strings.Contains(log, "Bearer [secret]") {
 			t.Errorf("the log is %s", log)
 		}
-		if done.Status != task.Completed || !strings.Contains(done.Summary, "Calls of tools that were brought: 1.") || !strings.Contains(done.Summary, "Requests sent to targets: 1, all of them in scope") {
+		if done.Status != task.Completed || !strings.Contains(done.Summary, "Calls of extensions: 1.") || !strings.Contains(done.Summary, "Requests sent to targets: 1, all of them in scope") {
 			t.Errorf("%s: %s", done.Status, done.Summary)
 		}
 	})

@@ -30,14 +30,14 @@ func (w worker) retestIssue(ctx context.Context, a task.RetestArgs) error {
 
 // lookAgain runs the template of an issue. It gets the task's secrets only if it has not changed since.
 func (w worker) lookAgain(ctx context.Context, issue task.Issue, t task.Task, turns []task.Stream) (task.RetestState, string, error) {
-	means := issue.Means()
-	known, err := w.Catalog.Programs(ctx, t.TeamID, []string{means.TemplateID})
-	p := known[means.TemplateID]
+	template := issue.RetestTemplate()
+	known, err := w.Catalog.Programs(ctx, t.TeamID, []string{template.TemplateID})
+	p := known[template.TemplateID]
 	if err != nil || p.Program == nil {
 		return task.RetestFailed, "The template is not in the catalogue any more, or cannot be run.", err
 	}
 	secrets := map[string]string{}
-	if means.Compiled && p.Digest == means.Digest {
+	if template.Compiled && p.Digest == template.Digest {
 		if secrets, _, err = w.Secrets.ForTask(ctx, t.TeamID, t.UserID, t.Options.ProjectID, t.Options.Secrets); err != nil {
 			return "", "", err
 		}

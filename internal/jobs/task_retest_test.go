@@ -43,7 +43,7 @@ func leaky(t *testing.T) (url string, mended *atomic.Bool) {
 // retested waits for the end of a look at an issue.
 func (o office) retested(t *testing.T, id string) task.Issue {
 	t.Helper()
-	if _, err := o.tasks.AskRetest(o.ctx, id); err != nil {
+	if _, err := o.tasks.QueueRetest(o.ctx, id); err != nil {
 		t.Fatal(err)
 	}
 	var i task.Issue
@@ -93,16 +93,16 @@ func TestConfirmedFindingsBecomeTemplates(t *testing.T) {
 		for title, want := range map[string]string{
 			"Orders in the open": "", "It says back": "", "No policy": "", "It deletes": "may change something", "The same for all": "matches the control",
 		} {
-			m := found[title].Means()
+			m := found[title].RetestTemplate()
 			if m == nil || m.Compiled != (want == "") || m.Compiled != (m.TemplateID != "") || !strings.Contains(m.Reason, want) {
 				t.Errorf("%s: %+v", title, m)
 			}
 		}
-		if _, err := o.tasks.AskRetest(o.ctx, found["It deletes"].ID); err == nil {
+		if _, err := o.tasks.QueueRetest(o.ctx, found["It deletes"].ID); err == nil {
 			t.Error("what has no template is looked at again")
 		}
 		orders := found["Orders in the open"]
-		own, err := o.catalog.OwnByID(o.ctx, orders.Means().TemplateID)
+		own, err := o.catalog.OwnByID(o.ctx, orders.RetestTemplate().TemplateID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,18 +152,18 @@ func TestWhatAPersonChangedStays(t *testing.T) {
 		return issues[0]
 	}
 	first, second := find(task.Options{}), find(task.Options{})
-	m := first.Means()
-	if !m.Compiled || second.Means().TemplateID != m.TemplateID {
-		t.Errorf("%+v, then %+v", m, second.Means())
+	m := first.RetestTemplate()
+	if !m.Compiled || second.RetestTemplate().TemplateID != m.TemplateID {
+		t.Errorf("%+v, then %+v", m, second.RetestTemplate())
 	}
-	if private := find(task.Options{Visibility: string(task.Private)}).Means(); private.Compiled || !strings.Contains(private.Reason, "private") {
+	if private := find(task.Options{Visibility: string(task.Private)}).RetestTemplate(); private.Compiled || !strings.Contains(private.Reason, "private") {
 		t.Errorf("of a private task: %+v", private)
 	}
 	if i := o.retested(t, first.ID); i.Retest.State != task.Matched {
 		t.Errorf("%+v", i.Retest)
 	}
 	o.edit(t, m.TemplateID)
-	if third := find(task.Options{}).Means(); third.TemplateID != m.TemplateID || third.Digest == m.Digest {
+	if third := find(task.Options{}).RetestTemplate(); third.TemplateID != m.TemplateID || third.Digest == m.Digest {
 		t.Errorf("%+v", third)
 	}
 	if i := o.retested(t, first.ID); i.Retest.State != task.RetestFailed || !strings.Contains(i.Retest.Note, "TOKEN") {
@@ -192,7 +192,7 @@ func TestPlannersFindingsBecomeTemplates(t *testing.T) {
 		_, issues := o.do(t, "Run a full security check of "+url, nil)
 		compiled := 0
 		for _, i := range issues {
-			m := i.Means()
+			m := i.RetestTemplate()
 			if m == nil || m.TemplateID == "" {
 				t.Errorf("%s: %+v", i.Title, m)
 				continue

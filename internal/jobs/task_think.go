@@ -35,7 +35,7 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 		return err
 	}
 	defer session.Close()
-	session.Ledger = w.Models.Ledger(t.Account(chosen))
+	session.Reservations = w.Models.Reservations(t.Account(chosen))
 	for _, s := range streams[:t.Index] {
 		session.Earlier = append(session.Earlier, loop.Exchange{Instruction: s.Instruction, Answer: s.Summary})
 	}

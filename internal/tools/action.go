@@ -25,7 +25,7 @@ type action[A any] struct {
 	secrets    bool
 	requests   func(A) int
 	approval   func(A) *loop.Approval
-	call       func(ctx context.Context, args A, say func(string)) (loop.Result, error)
+	call       func(ctx context.Context, args A, progress func(string)) (loop.Result, error)
 }
 
 // tool is the action for the loop. Arguments that do not fit A are the model's error.
@@ -34,12 +34,12 @@ func (a action[A]) tool() (loop.Tool, error) {
 	t := loop.Tool{
 		Tool:    llm.Tool{Name: a.name, Description: text, Schema: json.RawMessage(a.schema)},
 		Passive: a.passive, Repeatable: a.repeatable, Secrets: a.secrets,
-		Call: func(ctx context.Context, raw json.RawMessage, say func(string)) (loop.Result, error) {
+		Call: func(ctx context.Context, raw json.RawMessage, progress func(string)) (loop.Result, error) {
 			var args A
 			if err := json.Unmarshal(raw, &args); err != nil {
 				return loop.Result{}, fmt.Errorf("the arguments of %s: %w", a.name, err)
 			}
-			return a.call(ctx, args, say)
+			return a.call(ctx, args, progress)
 		},
 	}
 	decode := func(raw json.RawMessage) (args A) {
@@ -110,4 +110,4 @@ func forEach(targets []string, limit int, emit func(agent.Update), f func(i int)
 }
 
 // within bounds what a tool wants by the budget of requests.
-func within(ctx context.Context, want int) int { return min(want, loop.Allowance(ctx)) }
+func allowedRequests(ctx context.Context, want int) int { return min(want, loop.Allowance(ctx)) }

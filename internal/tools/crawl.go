@@ -44,7 +44,7 @@ func (k *Kit) crawl() action[crawlArgs] {
 	}
 }
 
-func (k *Kit) callCrawl(ctx context.Context, a crawlArgs, say func(string)) (loop.Result, error) {
+func (k *Kit) callCrawl(ctx context.Context, a crawlArgs, progress func(string)) (loop.Result, error) {
 	start, err := url.Parse(a.URL)
 	if err != nil || start.Host == "" {
 		return loop.Result{}, errors.New("url must begin with http:// or https:// and name a host")
@@ -53,10 +53,10 @@ func (k *Kit) callCrawl(ctx context.Context, a crawlArgs, say func(string)) (loo
 	var r loop.Result
 	var lines []string
 	queue, seen := []string{start.String()}, map[string]bool{start.String(): true}
-	for most := within(ctx, a.pages()); len(queue) > 0 && r.Requests < most && ctx.Err() == nil; {
+	for most := allowedRequests(ctx, a.pages()); len(queue) > 0 && r.Requests < most && ctx.Err() == nil; {
 		page := queue[0]
 		queue = queue[1:]
-		say(page)
+		progress(page)
 		answer, err := k.web.send(ctx, webRequest{Method: http.MethodGet, URL: page, Session: a.Session})
 		if err != nil {
 			lines = append(lines, page+": "+brief.Reason(err))

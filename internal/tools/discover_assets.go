@@ -45,7 +45,7 @@ func (k *Kit) discoverAssets() action[discoverArgs] {
 		schema: `{"type": "object", "properties": {"domains": {"type": "array", "maxItems": 50, "items": {"type": "string"}, "description": "below which names are looked for"},
 			"hosts": {"type": "array", "maxItems": 50, "items": {"type": "string"}, "description": "names, addresses and ranges that are looked at"},
 			"ports": {"type": "array", "maxItems": 1000, "items": {"type": "integer", "minimum": 1, "maximum": 65535}, "description": "the usual ones when absent"}}}`,
-		call: func(ctx context.Context, a discoverArgs, say func(string)) (loop.Result, error) {
+		call: func(ctx context.Context, a discoverArgs, progress func(string)) (loop.Result, error) {
 			config, err := k.discovery(a, loop.Allowance(ctx) < math.MaxInt)
 			if err != nil {
 				return loop.Result{}, err
@@ -54,14 +54,14 @@ func (k *Kit) discoverAssets() action[discoverArgs] {
 			if err != nil {
 				return loop.Result{}, err
 			}
-			say("Enumeration " + made.ID + " is launched.")
-			return k.await(ctx, made)
+			progress("Enumeration " + made.ID + " is launched.")
+			return k.waitFor(ctx, made)
 		},
 	}
 }
 
 // discovery is the configuration of an enumeration within the scope. A task with a budget of requests only looks for
-// names: the number of requests of an enumeration is not known before.
+// names, because the number of requests of an enumeration is not known in advance.
 func (k *Kit) discovery(a discoverArgs, counted bool) (c enumeration.Config, err error) {
 	if n := len(a.Domains) + len(a.Hosts); n == 0 || n > maxDiscover {
 		return c, fmt.Errorf("domains and hosts must be 1 to %d together", maxDiscover)
@@ -71,20 +71,20 @@ func (k *Kit) discovery(a discoverArgs, counted bool) (c enumeration.Config, err
 	if !passive {
 		c.Steps = append(c.Steps, discover.DNSResolve)
 	}
-	places, below, err := k.places(a, passive)
+	hosts, subdomains, err := k.hostsInScope(a, passive)
 	if err != nil {
 		return c, err
 	}
-	if len(a.Domains) > 0 && below && !passive {
+	if len(a.Domains) > 0 && subdomains && !passive {
 		c.Steps = append(c.Steps, discover.DNSScraping, discover.DNSBruteforce, discover.DNSPermute)
 	}
-	if passive || counted || !below {
+	if passive || counted || !subdomains {
 		if len(a.Hosts) > 0 {
 			return c, errors.New("hosts cannot be looked at here: the task is passive, has a budget of requests, or names a domain whose names are not in scope. Ask for domains alone, or for hosts alone")
 		}
 		return c, nil
 	}
-	ports, err := k.ports(a.Ports, places)
+	ports, err := k.ports(a.Ports, hosts)
 	if err != nil {
 		return c, err
 	}
@@ -96,10 +96,10 @@ func (k *Kit) discovery(a discoverArgs, counted bool) (c enumeration.Config, err
 	return c, nil
 }
 
-// places are hosts that represent all that a call looks at; each is in scope. below: so are the names below all
-// domains. A passive task may dial nothing, so that for it only the names count.
-func (k *Kit) places(a discoverArgs, passive bool) (places []string, below bool, err error) {
-	known := k.scope.Knows
+// hostsInScope returns one host for each domain, host and network of a call, or refuses what is not in scope.
+// subdomains: those of all domains are in scope, too. For a passive task, which dials nothing, it checks as for others.
+func (k *Kit) hostsInScope(a discoverArgs, passive bool) (hosts []string, subdomains bool, err error) {
+	known := k.scope.AllowsHost
 	if passive {
 		b := k.scope.Boundary
 		b.Doc.Intrusiveness = task.Safe
@@ -107,21 +107,21 @@ func (k *Kit) places(a discoverArgs, passive bool) (places []string, below bool,
 		if err != nil {
 			return nil, false, err
 		}
-		known = open.Knows
+		known = open.AllowsHost
 	}
-	below = true
+	subdomains = true
 	for _, domain := range a.Domains {
 		domain = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(domain), "*."), "."))
-		under := "any." + domain // represents all names below
-		if !known(under) {
-			below = false
+		example := "any." + domain // stands for all subdomains
+		if !known(example) {
+			subdomains = false
 		} else {
-			places = append(places, under)
+			hosts = append(hosts, example)
 		}
-		if !known(domain) && !known(under) {
+		if !known(domain) && !known(example) {
 			return nil, false, k.scope.Refuse(domain, "it is not in scope")
 		}
-		places = append(places, domain)
+		hosts = append(hosts, domain)
 	}
 	for _, host := range a.Hosts {
 		host = strings.ToLower(strings.TrimSpace(host))
@@ -133,13 +133,13 @@ func (k *Kit) places(a discoverArgs, passive bool) (places []string, below bool,
 		} else if !known(strings.Trim(host, "[]")) {
 			return nil, false, k.scope.Refuse(host, "it is not in scope: name a host or a range of the scope, without a port")
 		}
-		places = append(places, strings.Trim(host, "[]"))
+		hosts = append(hosts, strings.Trim(host, "[]"))
 	}
-	return places, below, nil
+	return hosts, subdomains, nil
 }
 
-// ports are those of want, or else the usual ones and those of the scope, that are in scope at every place.
-func (k *Kit) ports(want []int, places []string) (string, error) {
+// ports are those of want, or else the usual ones and those of the scope, that are in scope on every host.
+func (k *Kit) ports(want []int, hosts []string) (string, error) {
 	if len(want) == 0 {
 		usual, err := port.Parse(usualPorts)
 		if err != nil {
@@ -153,8 +153,8 @@ func (k *Kit) ports(want []int, places []string) (string, error) {
 	var open []string
 	slices.Sort(want)
 	for _, n := range slices.Compact(want) {
-		closed := func(place string) bool { return !k.scope.Opens(place, n) }
-		if n >= 1 && n <= 65535 && !slices.ContainsFunc(places, closed) {
+		closed := func(place string) bool { return !k.scope.AllowsPort(place, n) }
+		if n >= 1 && n <= 65535 && !slices.ContainsFunc(hosts, closed) {
 			open = append(open, strconv.Itoa(n))
 		}
 	}
@@ -185,8 +185,8 @@ func (k *Kit) anyPage() bool {
 		!slices.ContainsFunc(k.scope.Plan.Excluded, func(x agent.Target) bool { return x.Path != "" })
 }
 
-// await waits for an enumeration for a while. It is stopped when its task ends or its scope could expire.
-func (k *Kit) await(ctx context.Context, e enumeration.Enumeration) (loop.Result, error) {
+// waitFor waits for an enumeration for a while. It is stopped when its task ends or its scope could expire.
+func (k *Kit) waitFor(ctx context.Context, e enumeration.Enumeration) (loop.Result, error) {
 	longest, expires := discoverWait, k.scope.Doc.ExpiresAt
 	if expires != nil {
 		longest = min(longest, expires.Sub(k.scope.Now()))

@@ -23,7 +23,7 @@ func (k *Kit) dnsLookup() action[nameArgs] {
 		schema: `{"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "description": "a host name in scope"}}}`,
 		call: func(ctx context.Context, a nameArgs, _ func(string)) (loop.Result, error) {
 			name := strings.ToLower(strings.TrimSuffix(a.Name, "."))
-			if !k.scope.Knows(name) {
+			if !k.scope.AllowsHost(name) {
 				return loop.Result{}, k.scope.Refuse(name, "it is not in scope")
 			}
 			ctx, cancel := context.WithTimeout(ctx, lookupTimeout)

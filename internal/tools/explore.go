@@ -23,15 +23,15 @@ type explore struct{ *Kit }
 
 // exploreOutput is for scan.
 type exploreOutput struct {
-	Pages    []string `json:"pages"`    // with a success status, without queries, without the targets
-	Places   []string `json:"places"`   // with parameters, one for each path and set of names
-	Requests int64    `json:"requests"` // to targets
+	Pages      []string `json:"pages"`    // with a success status, without queries, without the targets
+	WithParams []string `json:"places"`   // with parameters, one for each path and set of names
+	Requests   int64    `json:"requests"` // to targets
 }
 
 const (
-	exploredPages  = 30 // of one site
-	exploredPlaces = 40 // of one site
-	exploredAtOnce = 8  // sites
+	exploredPages      = 30 // of one site
+	exploredWithParams = 40 // addresses with parameters of one site
+	exploredAtOnce     = 8  // sites
 )
 
 // The tags of templates for more than the targets.
@@ -51,41 +51,41 @@ func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agen
 	if len(withTag(x.chosen(), linkedTag))+len(withTag(x.chosen(), injectTag)) == 0 {
 		return agent.Result{}, nil
 	}
-	before, keep := x.scope.Total(), x.scope.Left()/4*3
+	before, reserve := x.scope.Total(), x.scope.Left()/4*3
 	sites := make([]crawledSite, len(alive))
 	limit := exploredAtOnce
 	if x.Plan.RateLimit > 0 {
 		limit = 1
 	}
-	forEach(alive, limit, emit, func(i int) { sites[i] = x.walk(ctx, alive[i], keep) })
-	out := exploreOutput{Pages: []string{}, Places: []string{}, Requests: x.scope.Total() - before}
+	forEach(alive, limit, emit, func(i int) { sites[i] = x.walk(ctx, alive[i], reserve) })
+	out := exploreOutput{Pages: []string{}, WithParams: []string{}, Requests: x.scope.Total() - before}
 	for _, s := range sites {
 		out.Pages = append(out.Pages, s.pages...)
-		out.Places = append(out.Places, slices.Sorted(maps.Values(s.places))...)
+		out.WithParams = append(out.WithParams, slices.Sorted(maps.Values(s.withParams))...)
 	}
 	output, err := json.Marshal(out)
 	if err != nil {
 		return agent.Result{}, err
 	}
 	words := ""
-	if len(out.Pages)+len(out.Places) > 0 {
-		words = fmt.Sprintf("Pages that are linked to: %d, places that take parameters: %d.", len(out.Pages), len(out.Places))
+	if len(out.Pages)+len(out.WithParams) > 0 {
+		words = fmt.Sprintf("Pages that are linked to: %d, addresses with parameters: %d.", len(out.Pages), len(out.WithParams))
 	}
-	return agent.Result{Output: output, Words: words}, context.Cause(ctx)
+	return agent.Result{Output: output, Summary: words}, context.Cause(ctx)
 }
 
 type crawledSite struct {
-	start  *url.URL
-	pages  []string
-	places map[string]string // address by path and parameter names
-	queue  []*url.URL
-	seen   map[string]bool // paths
+	start      *url.URL
+	pages      []string
+	withParams map[string]string // address by path and parameter names
+	queue      []*url.URL
+	seen       map[string]bool // paths
 }
 
 // walk reads the pages of a target, the nearest first. Without a scheme it tries the likelier one, then the other.
-// keep is the part of the budget to leave.
-func (x explore) walk(ctx context.Context, target string, keep int64) crawledSite {
-	s := crawledSite{places: map[string]string{}, seen: map[string]bool{}}
+// reserve is the part of the budget to leave.
+func (x explore) walk(ctx context.Context, target string, reserve int64) crawledSite {
+	s := crawledSite{withParams: map[string]string{}, seen: map[string]bool{}}
 	parsed, err := engine.ParseTarget(target)
 	if err != nil {
 		return s
@@ -109,7 +109,7 @@ func (x explore) walk(ctx context.Context, target string, keep int64) crawledSit
 			break
 		}
 	}
-	for reads := 1; len(s.queue) > 0 && reads < exploredPages && ctx.Err() == nil && x.scope.Left() > keep; reads++ {
+	for reads := 1; len(s.queue) > 0 && reads < exploredPages && ctx.Err() == nil && x.scope.Left() > reserve; reads++ {
 		next := s.queue[0]
 		s.queue = s.queue[1:]
 		s.read(ctx, x, next)
@@ -117,7 +117,7 @@ func (x explore) walk(ctx context.Context, target string, keep int64) crawledSit
 	return s
 }
 
-// read fetches a page and notes its links. It reports whether the server understands the scheme.
+// read fetches a page and stores its links. It reports whether the server understands the scheme.
 func (s *crawledSite) read(ctx context.Context, x explore, page *url.URL) bool {
 	x.pause(ctx)
 	answer, err := x.web.send(ctx, webRequest{Method: http.MethodGet, URL: page.String()})
@@ -150,7 +150,7 @@ var unsafeLink = regexp.MustCompile(`(?i)(?:^|[/?&=_.-])(?:log-?_?out|log-?_?off
 // mediaFile is the name of a file without links.
 var mediaFile = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|svg|ico|webp|css|woff2?|ttf|eot|mp[34]|webm|avi|pdf|zip|gz|tgz|rar|7z|iso|exe|dmg|docx?|xlsx?|pptx?)$`)
 
-// note keeps an address: as a place if it has parameters, and in the queue if its path is new.
+// note stores an address: in withParams if it has parameters, and in the queue if its path is new.
 func (s *crawledSite) note(page, u *url.URL) {
 	if u.Path == "" {
 		u.Path = "/"
@@ -160,8 +160,8 @@ func (s *crawledSite) note(page, u *url.URL) {
 	}
 	query := u.Query()
 	key := u.Path + "?" + strings.Join(slices.Sorted(maps.Keys(query)), "&")
-	if len(query) > 0 && len(s.places) < exploredPlaces && s.places[key] == "" {
-		s.places[key] = u.String()
+	if len(query) > 0 && len(s.withParams) < exploredWithParams && s.withParams[key] == "" {
+		s.withParams[key] = u.String()
 	}
 	if !s.seen[u.Path] && len(s.seen) < maxLinks {
 		s.seen[u.Path] = true

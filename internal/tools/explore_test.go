@@ -92,8 +92,8 @@ func TestExplore(t *testing.T) {
 	for _, target := range []string{site.URL, u.Host} { // with and without a scheme
 		clear(asked)
 		out := explored(t, instruction, target, linkedTemplate(t))
-		if want := []string{"/item?id=1", "/item?id=2&sort=up", "/search?in=all&q=1"}; !slices.Equal(out.Places, prefixed(site.URL, want)) {
-			t.Errorf("%s: places %q", target, out.Places)
+		if want := []string{"/item?id=1", "/item?id=2&sort=up", "/search?in=all&q=1"}; !slices.Equal(out.WithParams, prefixed(site.URL, want)) {
+			t.Errorf("%s: places %q", target, out.WithParams)
 		}
 		if !slices.Contains(out.Pages, site.URL+"/a") || slices.Contains(out.Pages, site.URL+"/gone") || slices.Contains(out.Pages, site.URL+"/") {
 			t.Errorf("%s: pages %q", target, out.Pages)
@@ -127,7 +127,7 @@ func TestSeenAgain(t *testing.T) {
 	event := func(template, at, class string, extracted ...string) engine.Event {
 		return engine.Event{TemplateID: template, MatchedAt: at, Host: "a.example", Port: "80", ExtractedResults: extracted, Info: syntax.Info{Classification: &syntax.Classification{CWEID: []string{class}}}}
 	}
-	told := seen{}
+	seenBefore := seen{}
 	for i, c := range []struct {
 		event engine.Event
 		want  bool
@@ -139,7 +139,7 @@ func TestSeenAgain(t *testing.T) {
 		{event("linked", "http://a.example/pub/", "cwe-548"), true},
 		{event("third", "http://a.example/pub/", "cwe-200"), false},
 	} {
-		if got := told.again(c.event); got != c.want {
+		if got := seenBefore.repeats(c.event); got != c.want {
 			t.Errorf("event %d: %v", i, got)
 		}
 	}

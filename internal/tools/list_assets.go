@@ -73,17 +73,19 @@ func (k *Kit) assetLines(ctx context.Context, q asset.Query) (loop.Result, error
 	lines := []string{fmt.Sprintf("%d assets, from %d on:", p.Total, q.Offset)}
 	r := loop.Result{}
 	for _, a := range p.Assets {
-		place := a.Host
+		address := a.Host
 		if a.Port > 0 {
-			place = net.JoinHostPort(a.Host, strconv.Itoa(a.Port))
+			address = net.JoinHostPort(a.Host, strconv.Itoa(a.Port))
 		}
 		status := strings.TrimPrefix(strconv.Itoa(a.StatusCode), "0") // 0: none
-		line := strings.Join([]string{place, strings.Join(a.IP, ","), a.Service, a.URL, status, a.Title, a.Webserver, strings.Join(a.Technologies, ",")}, " | ")
+		line := strings.Join([]string{
+			address, strings.Join(a.IP, ","), a.Service, a.URL, status, a.Title, a.Webserver, strings.Join(a.Technologies, ","),
+		}, " | ")
 		if a.IsMissing {
 			line += " | not seen any more"
 		}
 		lines = append(lines, line)
-		r.Evidence = append(r.Evidence, "asset "+place)
+		r.Evidence = append(r.Evidence, "asset "+address)
 	}
 	r.Text = strings.Join(lines, "\n")
 	return r, nil

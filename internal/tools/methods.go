@@ -19,7 +19,7 @@ func Methods(t *syntax.Template) (out []string) {
 	}
 	for _, block := range t.HTTP {
 		for _, raw := range block.Raw {
-			if first := strings.Fields(withoutNotes(raw)); len(first) > 0 {
+			if first := strings.Fields(withoutAnnotations(raw)); len(first) > 0 {
 				add(first[0])
 			}
 		}
@@ -33,8 +33,8 @@ func Methods(t *syntax.Template) (out []string) {
 	return out
 }
 
-// withoutNotes is a raw request without its @ lines, which say how to send it.
-func withoutNotes(raw string) string {
+// withoutAnnotations is a raw request without its @ lines, which say how to send it.
+func withoutAnnotations(raw string) string {
 	for strings.HasPrefix(strings.TrimSpace(raw), "@") {
 		_, raw, _ = strings.Cut(strings.TrimSpace(raw), "\n")
 	}
@@ -54,7 +54,7 @@ func readsOnly(t *syntax.Template) bool {
 	return !slices.ContainsFunc(Methods(t), func(m string) bool { return !scope.ReadOnly(m) })
 }
 
-// Within reports whether a scope allows the methods of a template.
-func Within(doc task.Scope, t *syntax.Template) bool {
+// AllowsMethods reports whether a scope allows the methods of a template.
+func AllowsMethods(doc task.Scope, t *syntax.Template) bool {
 	return len(doc.Methods) == 0 || !slices.ContainsFunc(Methods(t), func(m string) bool { return !slices.Contains(doc.Methods, m) })
 }

@@ -35,7 +35,7 @@ func (k *Kit) portCheck() action[portsArgs] {
 			if len(a.Ports) == 0 || len(a.Ports) > maxPorts {
 				return loop.Result{}, fmt.Errorf("ports must have 1 to %d entries", maxPorts)
 			}
-			ports := a.Ports[:within(ctx, len(a.Ports))]
+			ports := a.Ports[:allowedRequests(ctx, len(a.Ports))]
 			states := make([]string, len(ports))
 			forEach(make([]string, len(ports)), portsAtOnce, func(agent.Update) {}, func(i int) {
 				states[i] = k.portState(ctx, net.JoinHostPort(a.Host, strconv.Itoa(ports[i])))

@@ -70,15 +70,15 @@ func (p probe) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upda
 		targets = append(targets, address(t))
 	}
 	hosts := make([]host, len(targets))
-	forEach(targets, probesAtOnce, emit, func(i int) { hosts[i] = p.ask(ctx, targets[i]) })
+	forEach(targets, probesAtOnce, emit, func(i int) { hosts[i] = p.probeTarget(ctx, targets[i]) })
 	output, err := json.Marshal(probeOutput{hosts, p.scope.Total() - before})
 	if err != nil {
 		return agent.Result{}, err
 	}
-	return agent.Result{Output: output, Words: probeWords(hosts)}, context.Cause(ctx)
+	return agent.Result{Output: output, Summary: probeSummary(hosts)}, context.Cause(ctx)
 }
 
-func (p probe) ask(ctx context.Context, target string) host {
+func (p probe) probeTarget(ctx context.Context, target string) host {
 	if ctx.Err() != nil {
 		return host{Target: target, Reason: "it was not asked in time"}
 	}
@@ -92,9 +92,9 @@ func (p probe) ask(ctx context.Context, target string) host {
 // maxNamed bounds the sentences about single targets.
 const maxNamed = 5
 
-func probeWords(hosts []host) string {
+func probeSummary(hosts []host) string {
 	alive := 0
-	var silent, walls []string
+	var silent, softNotFound []string
 	for _, h := range hosts {
 		if !h.Alive {
 			silent = append(silent, fmt.Sprintf("%s was not tested: %s.", h.Target, h.Reason))
@@ -102,12 +102,12 @@ func probeWords(hosts []host) string {
 		}
 		alive++
 		if h.Alike {
-			walls = append(walls, h.Target+" answers with success to every path, also to ones that cannot exist (a soft 404); what is found at a path there is not reported unless it differs.")
+			softNotFound = append(softNotFound, h.Target+" answers with success to every path, also to ones that cannot exist (a soft 404); what is found at a path there is not reported unless it differs.")
 		}
 	}
 	words := []string{fmt.Sprintf("%d of %d targets answered.", alive, len(hosts))}
 	words = append(words, firstFew(silent, "did not answer")...)
-	words = append(words, firstFew(walls, "answer alike")...)
+	words = append(words, firstFew(softNotFound, "answer alike")...)
 	return strings.Join(words, " ")
 }
 

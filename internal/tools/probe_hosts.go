@@ -24,7 +24,7 @@ func (k *Kit) probeHosts() action[targetsArgs] {
 		name: "probe_hosts", repeatable: true,
 		schema:   `{"type": "object", "required": ["targets"], "properties": {"targets": {"type": "array", "maxItems": 100, "items": {"type": "string", "description": "a URL, or a host with or without a port"}}}}`,
 		requests: func(a targetsArgs) int { return probeCost * len(a.Targets) },
-		call: func(ctx context.Context, a targetsArgs, say func(string)) (loop.Result, error) {
+		call: func(ctx context.Context, a targetsArgs, progress func(string)) (loop.Result, error) {
 			if len(a.Targets) == 0 || len(a.Targets) > maxTargets {
 				return loop.Result{}, fmt.Errorf("targets must have 1 to %d entries", maxTargets)
 			}
@@ -32,7 +32,7 @@ func (k *Kit) probeHosts() action[targetsArgs] {
 			var r loop.Result
 			var lines []string
 			for _, target := range a.Targets[:min(len(a.Targets), loop.Allowance(ctx)/probeCost)] {
-				say(target)
+				progress(target)
 				c, err := k.engine.Canary(ctx, target)
 				switch {
 				case ctx.Err() != nil:

@@ -26,7 +26,7 @@ type fileArgs struct {
 }
 
 // maxPiece is the most bytes that one call reads.
-const maxPiece = 32 << 10
+const maxPart = 32 << 10
 
 func (k *Kit) readFile() action[fileArgs] {
 	return action[fileArgs]{
@@ -39,16 +39,16 @@ func (k *Kit) readFile() action[fileArgs] {
 			if i < 0 {
 				return loop.Result{}, errors.New("no file with this key is attached to this task")
 			}
-			text, err := k.Attached.piece(k.Attached.Files[i], a.Offset, a.Length)
+			text, err := k.Attached.part(k.Attached.Files[i], a.Offset, a.Length)
 			return loop.Result{Text: text, Evidence: []string{fmt.Sprintf("file %s %d", a.Key, a.Offset)}}, err
 		},
 	}
 }
 
 // piece is a part of a file, with its position.
-func (at Attached) piece(f file.File, offset int64, length int) (string, error) {
-	if length <= 0 || length > maxPiece {
-		length = maxPiece
+func (at Attached) part(f file.File, offset int64, length int) (string, error) {
+	if length <= 0 || length > maxPart {
+		length = maxPart
 	}
 	if offset < 0 || offset > f.Size {
 		return "", fmt.Errorf("the file has %d bytes", f.Size)
@@ -57,7 +57,7 @@ func (at Attached) piece(f file.File, offset int64, length int) (string, error) 
 	if err != nil {
 		return "", fmt.Errorf("the file cannot be read: %s", brief.Reason(err))
 	}
-	if !isProse(data) {
+	if !isText(data) {
 		return "", fmt.Errorf("the file is no text: %s, %d bytes", f.MIME, f.Size)
 	}
 	end := offset + int64(len(data))
@@ -68,8 +68,8 @@ func (at Attached) piece(f file.File, offset int64, length int) (string, error) 
 	return words + "\n" + string(data), nil
 }
 
-// isProse reports whether bytes are UTF-8 without NUL, apart from characters cut at the ends.
-func isProse(data []byte) bool {
+// isText reports whether bytes are UTF-8 without NUL, apart from characters cut at the ends.
+func isText(data []byte) bool {
 	if bytes.IndexByte(data, 0) >= 0 {
 		return false
 	}
@@ -90,7 +90,7 @@ func isProse(data []byte) bool {
 // Previews are the beginnings of the attached files for the first prompt, the shorter the more files there are.
 func (at Attached) Previews() (out []loop.Attachment) {
 	for _, f := range at.Files {
-		text, err := at.piece(f, 0, max(256, min(4<<10, maxPiece/len(at.Files))))
+		text, err := at.part(f, 0, max(256, min(4<<10, maxPart/len(at.Files))))
 		if err != nil {
 			text = err.Error()
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
-// candidate is the finding of a tool: stored issues, not verified.
+// candidate is what the loop passes to Verify: the ids of stored issues.
 type candidate struct {
 	Issues []string `json:"issues"`
 }
@@ -50,12 +50,12 @@ func (k *Kit) reportIssue() action[reportArgs] {
 	}
 }
 
-// callReport sends the proof's request once: it must show the finding.
+// callReport sends the proof's request once: the answer must show the finding.
 func (k *Kit) callReport(ctx context.Context, a reportArgs, _ func(string)) (loop.Result, error) {
 	if err := a.check(); err != nil {
 		return loop.Result{}, err
 	}
-	event, why, err := k.show(ctx, a.Proof, "")
+	event, why, err := k.tryProof(ctx, a.Proof, "")
 	if err != nil {
 		return loop.Result{Requests: 1}, fmt.Errorf("the proof's request: %w", err)
 	}
@@ -68,7 +68,7 @@ func (k *Kit) callReport(ctx context.Context, a reportArgs, _ func(string)) (loo
 	if err != nil {
 		return loop.Result{}, err
 	}
-	id, err := k.Run.Propose(ctx, task.Issue{
+	id, err := k.Run.StoreIssue(ctx, task.Issue{
 		Title: a.Title, Severity: a.Severity, Description: a.Description, Remediation: a.Remediation, TemplateID: event.TemplateID,
 		Target: u.Scheme + "://" + u.Host, MatchedAt: a.Proof.URL, Event: event, Proof: &a.Proof,
 	})
@@ -76,7 +76,7 @@ func (k *Kit) callReport(ctx context.Context, a reportArgs, _ func(string)) (loo
 		return loop.Result{Requests: 1}, err
 	}
 	finding, err := json.Marshal(candidate{[]string{id}})
-	return loop.Result{Text: "Stored as issue " + id + ", to be verified.", Finding: finding, Requests: 1, Evidence: []string{"issue " + id}}, err
+	return loop.Result{Text: "Stored as issue " + id + ", to be verified.", Candidate: finding, Requests: 1, Evidence: []string{"issue " + id}}, err
 }
 
 // Bounds in bytes.
@@ -102,9 +102,9 @@ func (a reportArgs) check() error {
 	return nil
 }
 
-// show sends the request of a proof, perhaps to another path. why says what the answer lacks; empty: it shows the
+// tryProof sends the request of a proof, perhaps to another path. why says what the answer lacks; empty: it shows the
 // finding.
-func (k *Kit) show(ctx context.Context, p task.Proof, path string) (e engine.Event, why string, err error) {
+func (k *Kit) tryProof(ctx context.Context, p task.Proof, path string) (e engine.Event, why string, err error) {
 	fill := k.secretReplacer(false)
 	hide := k.secretReplacer(true)
 	r := webRequest{Method: p.Method, URL: fill.Replace(p.URL), Headers: map[string]string{}, Body: fill.Replace(p.Body)}

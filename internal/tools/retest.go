@@ -12,7 +12,7 @@ import (
 
 // Retest runs once what shows an issue. why says why it could not be tested.
 func (k *Kit) Retest(ctx context.Context, issue task.Issue, p *program.Program) (shown bool, why string, err error) {
-	compiled := issue.Means().Compiled
+	compiled := issue.RetestTemplate().Compiled
 	target := issue.Target
 	if compiled {
 		target, _ = distill.SiteOf(issue.MatchedAt)
@@ -22,7 +22,7 @@ func (k *Kit) Retest(ctx context.Context, issue task.Issue, p *program.Program) 
 		vars["$"+name] = value
 	}
 	report, err := k.engine.Run(ctx, engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}, Vars: vars, OnEvent: func(e engine.Event) {
-		shown = shown || compiled || issue.Same(e)
+		shown = shown || compiled || issue.IsSameFinding(e)
 	}})
 	if err == nil {
 		err = context.Cause(ctx)

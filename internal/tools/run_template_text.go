@@ -41,7 +41,7 @@ func (k *Kit) runTemplateText() action[textArgs] {
 				Risk: "Data may be written or deleted, and load may rise.",
 			}
 		},
-		call: func(ctx context.Context, a textArgs, say func(string)) (loop.Result, error) {
+		call: func(ctx context.Context, a textArgs, progress func(string)) (loop.Result, error) {
 			if len(a.Template) > maxTemplate {
 				return loop.Result{}, errors.New("the template is too long")
 			}
@@ -49,14 +49,14 @@ func (k *Kit) runTemplateText() action[textArgs] {
 			if err != nil {
 				return loop.Result{}, err
 			}
-			if !Within(k.scope.Doc, t) {
+			if !AllowsMethods(k.scope.Doc, t) {
 				return loop.Result{}, k.scope.Refuse("the template "+t.ID, "it uses methods that are not in scope")
 			}
 			p, err := k.Templates.Compile(a.Template)
 			if err != nil {
 				return loop.Result{}, err
 			}
-			return k.run(ctx, a.Targets, []*program.Program{p}, &task.Proof{Template: a.Template}, say)
+			return k.run(ctx, a.Targets, []*program.Program{p}, &task.Proof{Template: a.Template}, progress)
 		},
 	}
 }

@@ -53,12 +53,12 @@ func (k *Kit) runTemplates() action[runArgs] {
 			return runCost * maxRun * len(a.Targets)
 		},
 		approval: k.approveRun,
-		call: func(ctx context.Context, a runArgs, say func(string)) (loop.Result, error) {
+		call: func(ctx context.Context, a runArgs, progress func(string)) (loop.Result, error) {
 			chosen, note, err := k.choose(ctx, a)
 			if err != nil {
 				return loop.Result{}, err
 			}
-			r, err := k.run(ctx, a.Targets, chosen, nil, say)
+			r, err := k.run(ctx, a.Targets, chosen, nil, progress)
 			r.Text = strings.TrimSpace(note + "\n" + r.Text)
 			return r, err
 		},
@@ -138,12 +138,12 @@ func (k *Kit) mayRun(ctx context.Context, id string) (bool, error) {
 		return false, err
 	}
 	t, err := syntax.Parse(id, text)
-	return err == nil && Within(k.scope.Doc, t), nil // an unreadable one is not run
+	return err == nil && AllowsMethods(k.scope.Doc, t), nil // an unreadable one is not run
 }
 
 // run runs programs and stores each match at once, not yet verified. proof shows a match of a text that is in no
 // catalogue.
-func (k *Kit) run(ctx context.Context, targets []string, chosen []*program.Program, proof *task.Proof, say func(string)) (loop.Result, error) {
+func (k *Kit) run(ctx context.Context, targets []string, chosen []*program.Program, proof *task.Proof, progress func(string)) (loop.Result, error) {
 	if len(targets) == 0 || len(targets) > maxTargets {
 		return loop.Result{}, fmt.Errorf("targets must have 1 to %d entries", maxTargets)
 	}
@@ -155,12 +155,14 @@ func (k *Kit) run(ctx context.Context, targets []string, chosen []*program.Progr
 	defer stop(nil)
 	var matches []match
 	scan := engine.Scan{Targets: targets, Programs: chosen, OnEvent: func(e engine.Event) {
-		m, err := k.keep(ctx, targetOf(targets, e), e, proof)
+		m, err := k.storeMatch(ctx, targetOf(targets, e), e, proof)
 		if err != nil {
 			stop(fmt.Errorf("storing a finding: %w", err))
 		}
 		matches = append(matches, m)
-	}, OnProgress: func(p engine.Progress) { say(fmt.Sprintf("%d of %d checks, %d requests", p.Done, p.Total, p.Requests)) }}
+	}, OnProgress: func(p engine.Progress) {
+		progress(fmt.Sprintf("%d of %d checks, %d requests", p.Done, p.Total, p.Requests))
+	}}
 	if allowed := loop.Allowance(ctx); allowed < 1<<30 {
 		scan.MaxRequests = max(1, allowed)
 	}
@@ -172,7 +174,7 @@ func (k *Kit) run(ctx context.Context, targets []string, chosen []*program.Progr
 	if report == nil {
 		return r, err
 	}
-	r.Text = scanWords(len(targets), len(chosen), report.Requests, report.Counts())
+	r.Text = scanSummary(len(targets), len(chosen), report.Requests, report.Counts())
 	var ids []string
 	for _, m := range matches {
 		r.Text += "\n" + m.words
@@ -181,7 +183,7 @@ func (k *Kit) run(ctx context.Context, targets []string, chosen []*program.Progr
 	}
 	if len(ids) > 0 {
 		var jerr error
-		if r.Finding, jerr = json.Marshal(candidate{ids}); jerr != nil {
+		if r.Candidate, jerr = json.Marshal(candidate{ids}); jerr != nil {
 			return r, jerr
 		}
 	}
@@ -190,13 +192,13 @@ func (k *Kit) run(ctx context.Context, targets []string, chosen []*program.Progr
 
 type match struct{ issue, key, words string }
 
-func (k *Kit) keep(ctx context.Context, target string, e engine.Event, proof *task.Proof) (match, error) {
+func (k *Kit) storeMatch(ctx context.Context, target string, e engine.Event, proof *task.Proof) (match, error) {
 	var id string
 	var err error
 	if proof == nil {
-		id, err = k.Run.Found(ctx, target, e)
+		id, err = k.Run.StoreMatch(ctx, target, e)
 	} else {
-		id, err = k.Run.Propose(ctx, task.Issue{
+		id, err = k.Run.StoreIssue(ctx, task.Issue{
 			Severity: strings.ToLower(string(e.Info.Severity)), Title: e.Info.Name, Description: e.Info.Description, Remediation: e.Info.Remediation,
 			TemplateID: e.TemplateID, Target: target, MatchedAt: e.MatchedAt, Event: e, Proof: proof,
 		})

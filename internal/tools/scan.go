@@ -34,7 +34,7 @@ type pass struct {
 	event    func(engine.Event)
 }
 
-// Call scans the targets, then linked pages, then places with parameters. Repeated, it stores nothing twice.
+// Call scans the targets, then linked pages, then addresses with parameters. Repeated, it stores nothing twice.
 func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
 	in, targets, err := aliveTargets(input)
 	if err != nil {
@@ -44,37 +44,37 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 	_ = json.Unmarshal(in.Before[agent.Explore], &explored) // nothing if that step failed
 	chosen := s.chosen()
 	if len(chosen) == 0 {
-		return agent.Result{Words: "There is no template for what the task asks."}, nil
+		return agent.Result{Summary: "No template matches the instruction."}, nil
 	}
 	if len(targets) == 0 {
-		return agent.Result{Words: "There was nothing to test."}, nil
+		return agent.Result{Summary: "There was nothing to test."}, nil
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	keep := func(target string, e engine.Event) {
+	store := func(target string, e engine.Event) {
 		// A finding is stored before the scan goes on.
-		if _, err := s.Run.Found(ctx, target, e); err != nil {
+		if _, err := s.Run.StoreMatch(ctx, target, e); err != nil {
 			stop(fmt.Errorf("storing a finding: %w", err))
 		}
 	}
 	reported := seen{}
 	inject, linked := withTag(chosen, injectTag), withTag(chosen, linkedTag)
-	return s.carryOut(ctx, emit, len(targets), len(chosen), []pass{
+	return s.runPasses(ctx, emit, len(targets), len(chosen), []pass{
 		{targets, slices.DeleteFunc(slices.Clone(chosen), func(p *program.Program) bool { return slices.Contains(inject, p) }), func(e engine.Event) {
-			reported.again(e)
-			keep(targetOf(targets, e), e)
+			reported.repeats(e)
+			store(targetOf(targets, e), e)
 		}},
 		{explored.Pages, linked, func(e engine.Event) {
-			if !reported.again(e) {
-				keep(e.Target, e)
+			if !reported.repeats(e) {
+				store(e.Target, e)
 			}
 		}},
-		{explored.Places, inject, func(e engine.Event) { keep(e.Target, e) }},
+		{explored.WithParams, inject, func(e engine.Event) { store(e.Target, e) }},
 	})
 }
 
-// carryOut runs the passes and adds up their results.
-func (s scan) carryOut(ctx context.Context, emit func(agent.Update), targets, templates int, passes []pass) (agent.Result, error) {
+// runPasses runs the passes and adds up their results.
+func (s scan) runPasses(ctx context.Context, emit func(agent.Update), targets, templates int, passes []pass) (agent.Result, error) {
 	before, left := s.scope.Total(), s.scope.Left()
 	out := scanOutput{Templates: templates, Cells: map[engine.State]int{}}
 	requests := 0
@@ -108,7 +108,7 @@ func (s scan) carryOut(ctx context.Context, emit func(agent.Update), targets, te
 	}
 	out.Requests = s.scope.Total() - before
 	output, jerr := json.Marshal(out)
-	return agent.Result{Output: output, Words: scanWords(targets, templates, requests, out.Cells)}, errors.Join(err, jerr)
+	return agent.Result{Output: output, Summary: scanSummary(targets, templates, requests, out.Cells)}, errors.Join(err, jerr)
 }
 
 func (k *Kit) chosen() (chosen []*program.Program) {
@@ -132,9 +132,9 @@ func withTag(list []*program.Program, tag string) (out []*program.Program) {
 // seen is what was reported of a host: a cookie on every page is one finding.
 type seen map[string]bool
 
-// again reports whether the same was reported of another page of the host or, by another template of the same class,
+// repeats reports whether the same was reported of another page of the host or, by another template of the same class,
 // of the same page.
-func (s seen) again(e engine.Event) bool {
+func (s seen) repeats(e engine.Event) bool {
 	keys := []string{e.TemplateID + " " + net.JoinHostPort(e.Host, e.Port) + " " + strings.Join(e.ExtractedResults, " ")}
 	if c := e.Info.Classification; c != nil {
 		for _, class := range c.CWEID {
@@ -165,7 +165,7 @@ func targetOf(targets []string, e engine.Event) string {
 	return net.JoinHostPort(e.Host, e.Port)
 }
 
-func scanWords(targets, templates, requests int, counts map[engine.State]int) string {
+func scanSummary(targets, templates, requests int, counts map[engine.State]int) string {
 	words := []string{fmt.Sprintf("Templates: %d, targets: %d, requests: %d.", templates, targets, requests)}
 	for _, state := range []engine.State{engine.Failed, engine.Denied, engine.Skipped} {
 		if n := counts[state]; n > 0 {

@@ -98,7 +98,7 @@ func TestRedirectsAndNamesStayInScope(t *testing.T) {
 	if err != nil || answer.Status != http.StatusFound || asked.Load() != 1 || s.Total() != 1 {
 		t.Errorf("%+v, %v; %d arrived", answer, err, asked.Load())
 	}
-	if !s.Knows("127.0.0.1") || s.Knows("example.com") || s.Knows("169.254.169.254") {
+	if !s.AllowsHost("127.0.0.1") || s.AllowsHost("example.com") || s.AllowsHost("169.254.169.254") {
 		t.Error("names are looked up that are not in scope, or not those that are")
 	}
 }
@@ -207,7 +207,7 @@ func FuzzExcludedTarget(f *testing.F) {
 		if x.Port != 0 {
 			port = "1"
 		}
-		if x.Port == 0 && s.RefusesAddr(net.JoinHostPort(x.Host, port)) == "" && !strings.Contains(x.Host, "*") {
+		if x.Port == 0 && s.DenyReason(net.JoinHostPort(x.Host, port)) == "" && !strings.Contains(x.Host, "*") {
 			t.Errorf("%q is excluded as %+v and may be dialled", text, x)
 		}
 	})

@@ -41,14 +41,14 @@ func (k *Kit) tlsFacts() action[hostPortArgs] {
 			if err := c.HandshakeContext(ctx); err != nil {
 				return loop.Result{Requests: 1}, fmt.Errorf("the TLS handshake with %s: %w", addr, err)
 			}
-			text := tlsWords(a.Host, c.ConnectionState(), time.Now())
+			text := describeTLS(a.Host, c.ConnectionState(), time.Now())
 			return loop.Result{Text: text, Evidence: []string{"tls " + addr}, Requests: 1}, nil
 		},
 	}
 }
 
-// tlsWords describes a handshake, one fact a line.
-func tlsWords(host string, s tls.ConnectionState, now time.Time) string {
+// describeTLS describes a handshake, one fact a line.
+func describeTLS(host string, s tls.ConnectionState, now time.Time) string {
 	lines := []string{"version: " + tls.VersionName(s.Version), "cipher: " + tls.CipherSuiteName(s.CipherSuite)}
 	if len(s.PeerCertificates) == 0 {
 		return strings.Join(append(lines, "no certificate"), "\n")

@@ -1,5 +1,5 @@
-// Package tools is what the agent may do: one tool a file, with its description in a .md file. Every tool works inside
-// the scope of its task (package scope).
+// Package tools has the tools of the agent: one tool a file, with its description in a .md file. Every tool works
+// inside the scope of its task (package scope).
 package tools
 
 import (
@@ -63,7 +63,7 @@ func (k *Kit) distiller() *distill.Distiller {
 }
 
 // Scope describes the scope.
-func (k *Kit) Scope() string { return k.scope.Words() }
+func (k *Kit) Scope() string { return k.scope.Describe() }
 
 // Spent reports whether the budget of requests refused one.
 func (k *Kit) Spent() bool { return k.scope.IsSpent() }

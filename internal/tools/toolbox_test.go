@@ -42,7 +42,7 @@ func TestScopeIsWhatThePlanNames(t *testing.T) {
 		plan := builtin.Plan(instruction)
 		var got []string
 		for _, target := range plan.Targets {
-			got = append(got, scope.Texts(target, plan.Ports)...)
+			got = append(got, scope.HostPorts(target, plan.Ports)...)
 		}
 		if fmt.Sprint(got) != want {
 			t.Errorf("%s: %v, want %s", instruction, got, want)
@@ -83,7 +83,7 @@ func TestExclusionsOfPathsAndPortsHoldForURLs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := plan.Excludes(scope.PlaceOf(u)); got != want {
+		if got := plan.Excludes(scope.TargetOf(u)); got != want {
 			t.Errorf("%s is excluded: %v", raw, got)
 		}
 	}

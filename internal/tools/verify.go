@@ -25,15 +25,15 @@ type verifyOutput struct {
 
 // Why a match is not reported, after "Not reported, because".
 const (
-	notAgain   = "a second, independent request did not show it again"
-	everywhere = "the host answers the same at a path that cannot exist"
-	anyway     = "the host answers the same without what was sent to it"
+	notReproduced      = "a second, independent request did not show it again"
+	sameAtMissingPath  = "the host answers the same at a path that cannot exist"
+	sameWithoutPayload = "the host answers the same without what was sent to it"
 )
 
 // Call verifies the matches that were not verified before a restart.
 func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
 	before := v.scope.Total()
-	issues, err := v.Run.Unchecked(ctx)
+	issues, err := v.Run.PendingIssues(ctx)
 	if err != nil {
 		return agent.Result{}, err
 	}
@@ -69,27 +69,27 @@ func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upd
 	if len(all) > 0 {
 		words = fmt.Sprintf("Of %d matches, %d were shown again by a second, independent request.", len(all), out.Verified)
 	}
-	return agent.Result{Output: output, Words: words}, errors.Join(err, context.Cause(ctx))
+	return agent.Result{Output: output, Summary: words}, errors.Join(err, context.Cause(ctx))
 }
 
 // verifyMatch verifies one match. An error is about storing the result.
 func (v verify) verifyMatch(ctx context.Context, issue task.Issue, p *program.Program) error {
-	again, why := v.doubt(ctx, issue, p)
-	var means *task.Means
+	again, why := v.recheck(ctx, issue, p)
+	var template *task.RetestTemplate
 	if why == "" {
-		means = v.distiller().Write(ctx, issue, again)
+		template = v.distiller().Write(ctx, issue, again)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return nil //nolint:nilerr // the next run verifies the match
 	case why != "":
-		return v.Run.Doubt(ctx, issue, why)
+		return v.Run.MarkUnverified(ctx, issue, why)
 	}
-	return v.Run.Confirm(ctx, issue, task.Confirmation{Last: again, Confirmed: 1, Tried: 1, Means: means})
+	return v.Run.Confirm(ctx, issue, task.Confirmation{Last: again, Confirmed: 1, Tried: 1, RetestTemplate: template})
 }
 
-// doubt sends the second request and the control, and says why they do not confirm a match.
-func (v verify) doubt(ctx context.Context, issue task.Issue, p *program.Program) (again engine.Event, why string) {
+// recheck sends the second request and the control, and says why they do not confirm a match.
+func (v verify) recheck(ctx context.Context, issue task.Issue, p *program.Program) (again engine.Event, why string) {
 	if p == nil {
 		return again, "its template is no longer there"
 	}
@@ -98,16 +98,16 @@ func (v verify) doubt(ctx context.Context, issue task.Issue, p *program.Program)
 	case err != nil:
 		return again, "the second request failed: " + brief.Reason(err)
 	case !shown:
-		return again, notAgain
+		return again, notReproduced
 	}
 	alike, err := v.showsEverywhere(ctx, issue, p)
 	switch {
 	case err != nil:
 		why = "the control request failed: " + brief.Reason(err)
 	case alike && issue.Event.Fuzzed:
-		why = anyway
+		why = sameWithoutPayload
 	case alike:
-		why = everywhere
+		why = sameAtMissingPath
 	}
 	return again, why
 }

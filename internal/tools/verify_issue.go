@@ -18,14 +18,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/distill"
 )
 
-// times is how often a finding must show again.
-const times = 3
+// reproductions is how often an issue must be reproduced.
+const reproductions = 3
 
 func (k *Kit) verifyIssue() action[idArgs] {
 	return action[idArgs]{
 		name: "verify_issue", repeatable: true,
 		schema:   `{"type": "object", "required": ["id"], "properties": {"id": {"type": "string", "description": "of an issue"}}}`,
-		requests: func(idArgs) int { return times + 1 + distill.Cost },
+		requests: func(idArgs) int { return reproductions + 1 + distill.Cost },
 		call: func(ctx context.Context, a idArgs, _ func(string)) (loop.Result, error) {
 			issue, err := k.Run.Issue(ctx, a.ID)
 			if err != nil {
@@ -72,8 +72,8 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage) (loop.Verific
 // verify reproduces an issue from its evidence and stores the result. A stored result stays.
 func (k *Kit) verify(ctx context.Context, issue task.Issue) (loop.Verification, error) {
 	switch {
-	case issue.Checked.Result != "":
-		return issue.Checked, nil
+	case issue.VerificationResult.Result != "":
+		return issue.VerificationResult, nil
 	case issue.Verification == task.Verified:
 		last := issue.Evidence[len(issue.Evidence)-1]
 		return loop.Verification{Result: loop.Confirmed, Confirmed: last.Confirmed, Tried: last.Tried}, nil
@@ -85,27 +85,27 @@ func (k *Kit) verify(ctx context.Context, issue task.Issue) (loop.Verification, 
 	if err != nil {
 		return j, err
 	}
-	var confirmation *task.Means
+	var confirmation *task.RetestTemplate
 	if j.Result == loop.Confirmed {
 		if confirmation = k.distiller().Write(ctx, issue, last); ctx.Err() != nil {
 			return j, context.Cause(ctx)
 		}
 	}
 	j.Requests = int(k.scope.Total() - before)
-	issue.Checked = j
+	issue.VerificationResult = j
 	if j.Result == loop.Confirmed {
-		return j, k.Run.Confirm(ctx, issue, task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, Means: confirmation})
+		return j, k.Run.Confirm(ctx, issue, task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, RetestTemplate: confirmation})
 	}
-	return j, k.Run.Doubt(ctx, issue, strings.TrimRight(j.Reason, "."))
+	return j, k.Run.MarkUnverified(ctx, issue, strings.TrimRight(j.Reason, "."))
 }
 
-// reproduce shows an issue again several times; last is the last event. The error is that of ctx.
+// reproduce tests for an issue several times; last is the last event. The error is that of ctx.
 func (k *Kit) reproduce(ctx context.Context, issue task.Issue) (j loop.Verification, last engine.Event, err error) {
 	again, control, err := k.confirmation(ctx, issue)
 	if err != nil {
-		return loop.Verification{Result: loop.Inconclusive, Reason: "it could not be looked at again: " + brief.Reason(err)}, last, context.Cause(ctx)
+		return loop.Verification{Result: loop.Inconclusive, Reason: "it could not be tested again: " + brief.Reason(err)}, last, context.Cause(ctx)
 	}
-	for range times {
+	for range reproductions {
 		event, shown, err := again(ctx)
 		if ctx.Err() != nil {
 			return j, last, context.Cause(ctx)
@@ -121,10 +121,10 @@ func (k *Kit) reproduce(ctx context.Context, issue task.Issue) (j loop.Verificat
 	}
 	switch {
 	case j.Confirmed == 0 && j.Reason == "":
-		j.Result, j.Reason = loop.FalsePositive, notAgain
-	case j.Confirmed < times:
+		j.Result, j.Reason = loop.FalsePositive, notReproduced
+	case j.Confirmed < reproductions:
 		j.Result = loop.Inconclusive
-		j.Reason = strings.TrimSpace(fmt.Sprintf("it showed again %d of %d times. %s", j.Confirmed, times, j.Reason))
+		j.Reason = strings.TrimSpace(fmt.Sprintf("it showed again %d of %d times. %s", j.Confirmed, reproductions, j.Reason))
 	default:
 		alike, err := control(ctx)
 		switch {
@@ -133,7 +133,7 @@ func (k *Kit) reproduce(ctx context.Context, issue task.Issue) (j loop.Verificat
 		case err != nil:
 			j.Result, j.Reason = loop.Inconclusive, "the control request failed: "+brief.Reason(err)
 		case alike:
-			j.Result, j.Reason = loop.FalsePositive, everywhere
+			j.Result, j.Reason = loop.FalsePositive, sameAtMissingPath
 		default:
 			j.Result = loop.Confirmed
 		}
@@ -141,14 +141,14 @@ func (k *Kit) reproduce(ctx context.Context, issue task.Issue) (j loop.Verificat
 	return j, last, nil
 }
 
-// confirmation is how to show an issue again, and how to see whether it shows everywhere.
+// confirmation returns a function that tests for an issue, and one that tests a control.
 func (k *Kit) confirmation(ctx context.Context, issue task.Issue) (again func(context.Context) (engine.Event, bool, error), control func(context.Context) (bool, error), err error) {
 	if p := issue.Proof; p != nil && p.Template == "" {
 		again = func(ctx context.Context) (engine.Event, bool, error) {
-			e, why, err := k.show(ctx, *p, "")
+			e, why, err := k.tryProof(ctx, *p, "")
 			return e, why == "", err
 		}
-		return again, func(ctx context.Context) (bool, error) { return k.showsBeside(ctx, *p) }, nil
+		return again, func(ctx context.Context) (bool, error) { return k.showsAtMissingPath(ctx, *p) }, nil
 	}
 	p, err := k.program(ctx, issue)
 	if err != nil {
@@ -160,7 +160,7 @@ func (k *Kit) confirmation(ctx context.Context, issue task.Issue) (again func(co
 	return again, func(ctx context.Context) (bool, error) { return k.showsEverywhere(ctx, issue, p) }, nil
 }
 
-// showsEverywhere reports whether a finding of one path shows at another that does not exist, or one of a payload
+// showsEverywhere reports whether a match at a path also occurs at a path that does not exist, or one with a payload
 // without it.
 func (k *Kit) showsEverywhere(ctx context.Context, issue task.Issue, p *program.Program) (bool, error) {
 	if !engine.Controls(p, issue.Event) {
@@ -169,14 +169,14 @@ func (k *Kit) showsEverywhere(ctx context.Context, issue task.Issue, p *program.
 	return k.engine.Control(ctx, issue.Target, p, issue.Event)
 }
 
-// showsBeside reports whether a proof also shows at a path that does not exist. For a root and for absent texts that
-// means nothing.
-func (k *Kit) showsBeside(ctx context.Context, p task.Proof) (bool, error) {
+// showsAtMissingPath reports whether a proof also holds at a path that does not exist; for a root and for absent texts
+// that means nothing.
+func (k *Kit) showsAtMissingPath(ctx context.Context, p task.Proof) (bool, error) {
 	u, err := url.Parse(p.URL)
 	if err != nil || len(p.Contains) == 0 || strings.Trim(u.Path, "/") == "" {
 		return false, err
 	}
-	_, why, err := k.show(ctx, p, path.Join(path.Dir(strings.TrimSuffix(u.Path, "/")), ids.Random(12)+path.Ext(u.Path)))
+	_, why, err := k.tryProof(ctx, p, path.Join(path.Dir(strings.TrimSuffix(u.Path, "/")), ids.Random(12)+path.Ext(u.Path)))
 	return why == "", err
 }
 

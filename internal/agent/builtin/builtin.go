@@ -31,7 +31,7 @@ func Plan(instruction string) agent.Plan {
 	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\x00", " "), "\uFFFD")
 	text = b.limits(text)
-	r := reader{tokens: lex(text)}
+	r := classifier{tokens: lex(text)}
 	r.run()
 	b.tokens = r.tokens
 	b.ports()

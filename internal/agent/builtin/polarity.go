@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// reader decides for each token whether it is wanted, not wanted, or excluded. In doubt a target is excluded: a plan
-// that tests too little can be repeated.
-type reader struct {
+// classifier decides for each token whether it is wanted, not wanted, or excluded. In doubt a target is excluded: a
+// plan that tests too little can be repeated.
+type classifier struct {
 	tokens
 
 	now       state
@@ -26,14 +26,14 @@ type state struct {
 	check   bool // that was a check: "but not phpMyAdmin"
 }
 
-func (r *reader) run() {
+func (r *classifier) run() {
 	for i := 0; i < len(r.tokens); {
 		i += r.step(i)
 	}
 }
 
 // step handles the token at i and returns the number of tokens it used.
-func (r *reader) step(i int) int {
+func (r *classifier) step(i int) int {
 	t := &r.tokens[i]
 	switch t.kind {
 	case stop:
@@ -55,13 +55,13 @@ func (r *reader) step(i int) int {
 	return 1
 }
 
-func (r *reader) mark(i int) {
+func (r *classifier) mark(i int) {
 	t := &r.tokens[i]
 	t.excluded, t.negated, t.mention = r.now.exclude, r.now.negate, r.now.mention
 	t.loose = r.now.exclude && r.now.check && !r.now.heading && targetPrepositions()[r.wordAt(i-1)]
 }
 
-func (r *reader) word(i int) int {
+func (r *classifier) word(i int) int {
 	if n := r.phraseAt(i, neutralPhrases()); n > 0 {
 		r.consume(i, n)
 		return n
@@ -88,7 +88,7 @@ func (r *reader) word(i int) int {
 }
 
 // cue handles the words that exclude, and returns their number.
-func (r *reader) cue(i int) int {
+func (r *classifier) cue(i int) int {
 	if n := r.phraseAt(i, suffixPhrases()); n > 0 {
 		r.consume(i, n)
 		if r.headed(i, n) || !r.excludeBefore(i) || r.at(i-1).kind == targetLike {
@@ -109,7 +109,7 @@ func (r *reader) cue(i int) int {
 	}
 	if n := r.phraseAt(i, statePhrases()); n > 0 {
 		// "is not exposed" says what to look for; "is not to be scanned" excludes.
-		if act := r.actAhead(i+n, 4); act > 0 {
+		if act := r.actionAhead(i+n, 4); act > 0 {
 			r.consume(i, n)
 			if !r.excludeBefore(i) {
 				r.now = state{exclude: true, negate: true}
@@ -135,7 +135,7 @@ func (r *reader) cue(i int) int {
 	case "no", "without":
 		n := 1
 		direct := r.targetFollows(i + 1)
-		act := r.wordAt(i) == "without" && r.actAhead(i+1, 1) > 0
+		act := r.wordAt(i) == "without" && r.actionAhead(i+1, 1) > 0
 		search := r.checking || r.earlier(i, searchWords())
 		if direct || act || !search {
 			r.consume(i, n)
@@ -147,7 +147,7 @@ func (r *reader) cue(i int) int {
 }
 
 // remark reports whether the cue is about the target before it: "a.com (do not touch)", "a.com - never scan this".
-func (r *reader) remark(i, n int) bool {
+func (r *classifier) remark(i, n int) bool {
 	before := r.at(i - 1)
 	if before.kind != open && before.kind != colon && !before.isDash() {
 		return false
@@ -167,13 +167,13 @@ func (r *reader) remark(i, n int) bool {
 func (t token) isDash() bool { return slices.Contains([]string{"-", "–", "—", "|"}, t.text) }
 
 // contrast ends a negation at a word such as "but" or "only".
-func (r *reader) contrast(i int) {
+func (r *classifier) contrast(i int) {
 	w := r.tokens[i].norm
 	switch {
 	case !r.now.exclude && !r.now.negate && !r.now.mention:
-	case turnWords()[w]:
+	case contrastWords()[w]:
 		r.now = state{}
-	case actWords()[w] && r.now.object && !r.now.heading && i > 0 && joins(r.tokens[i-1]):
+	case actionWords()[w] && r.now.object && !r.now.heading && i > 0 && joins(r.tokens[i-1]):
 		r.now = state{}
 	}
 }
@@ -183,7 +183,7 @@ func joins(t token) bool {
 }
 
 // sentenceEnd resets the state, unless a list goes on: "a.com; b.com", or items that end in a dot.
-func (r *reader) sentenceEnd(i int) {
+func (r *classifier) sentenceEnd(i int) {
 	next := r.at(i + 1)
 	switch {
 	case r.now.heading && (next.kind == newline || next.kind == blank):
@@ -194,7 +194,7 @@ func (r *reader) sentenceEnd(i int) {
 }
 
 // lineEnd resets the state when the next line starts something new.
-func (r *reader) lineEnd(i int) {
+func (r *classifier) lineEnd(i int) {
 	next := r.at(i + 1)
 	r.checking = false
 	switch {
@@ -202,13 +202,13 @@ func (r *reader) lineEnd(i int) {
 		return
 	case r.tokens[i].kind == blank && r.now.heading && !r.now.object:
 		return
-	case r.tokens[i].kind == blank, next.kind == bullet, r.headingAt(i + 1), next.kind == word && actWords()[next.norm]:
+	case r.tokens[i].kind == blank, next.kind == bullet, r.headingAt(i + 1), next.kind == word && actionWords()[next.norm]:
 		r.now, r.enclosing = state{}, nil
 	}
 }
 
 // headingAt reports whether a line such as "Targets:" or "ports: 80" starts at i.
-func (r *reader) headingAt(i int) bool {
+func (r *classifier) headingAt(i int) bool {
 	for n := range 3 {
 		if r.at(i+n).kind != word {
 			return false
@@ -221,7 +221,7 @@ func (r *reader) headingAt(i int) bool {
 }
 
 // headed reports whether the n words at i head a list: a colon or the end of the line follows.
-func (r *reader) headed(i, n int) bool {
+func (r *classifier) headed(i, n int) bool {
 	for j := i + n; j < i+n+7; j++ {
 		switch t := r.at(j); t.kind {
 		case colon:
@@ -237,7 +237,7 @@ func (r *reader) headed(i, n int) bool {
 }
 
 // excludeBefore excludes the targets before a cue: "a.com and b.com are off limits".
-func (r *reader) excludeBefore(i int) bool {
+func (r *classifier) excludeBefore(i int) bool {
 	several := true
 	j := i - 1
 	for ; j >= 0 && j >= i-6; j-- {
@@ -269,31 +269,31 @@ func (r *reader) excludeBefore(i int) bool {
 	return found
 }
 
-// actAhead returns the position behind the first of the next n words that is a verb such as "scan", or 0.
-func (r *reader) actAhead(i, n int) int {
+// actionAhead returns the position behind the first of the next n words that is a verb such as "scan", or 0.
+func (r *classifier) actionAhead(i, n int) int {
 	for j := range n {
 		t := r.at(i + j)
 		if t.kind != word {
 			return 0
 		}
-		if actWords()[stemAct(t.norm)] || scopeWords()[t.norm] {
+		if actionWords()[stemAction(t.norm)] || scopeWords()[t.norm] {
 			return j + 1
 		}
 	}
 	return 0
 }
 
-// stemAct is "scan" for "scanned" and "touch" for "touching".
-func stemAct(w string) string {
+// stemAction is "scan" for "scanned" and "touch" for "touching".
+func stemAction(w string) string {
 	for _, end := range []string{"ing", "ed"} {
 		stem, ok := strings.CutSuffix(w, end)
 		if !ok || len(stem) < 2 {
 			continue
 		}
-		if actWords()[stem] {
+		if actionWords()[stem] {
 			return stem
 		}
-		if actWords()[stem+"e"] {
+		if actionWords()[stem+"e"] {
 			return stem + "e"
 		}
 		if n := len(stem); stem[n-1] == stem[n-2] {
@@ -304,7 +304,7 @@ func stemAct(w string) string {
 }
 
 // targetFollows reports whether a target follows, apart from articles.
-func (r *reader) targetFollows(i int) bool {
+func (r *classifier) targetFollows(i int) bool {
 	for j := i; j < i+4; j++ {
 		switch t := r.at(j); {
 		case t.kind == targetLike:
@@ -320,7 +320,7 @@ func (r *reader) targetFollows(i int) bool {
 
 // earlier reports whether a word of the table is earlier in the sentence: after "find", "pages without security
 // headers" is what to find.
-func (r *reader) earlier(i int, table map[string]bool) bool {
+func (r *classifier) earlier(i int, table map[string]bool) bool {
 	for j := i - 1; j >= 0 && r.tokens[j].kind != stop && r.tokens[j].kind != blank; j-- {
 		if r.tokens[j].kind == word && table[r.tokens[j].norm] {
 			return true
@@ -330,7 +330,7 @@ func (r *reader) earlier(i int, table map[string]bool) bool {
 }
 
 // phraseAt is the length in words of the longest phrase of the table at i, or 0.
-func (r *reader) phraseAt(i int, table phrases) int {
+func (r *classifier) phraseAt(i int, table phrases) int {
 	if !table.first[r.wordAt(i)] {
 		return 0
 	}
@@ -344,4 +344,4 @@ func (r *reader) phraseAt(i int, table phrases) int {
 	return n
 }
 
-func (r *reader) wordAt(i int) string { return r.at(i).norm }
+func (r *classifier) wordAt(i int) string { return r.at(i).norm }

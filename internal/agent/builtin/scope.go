@@ -24,7 +24,7 @@ func (b *builder) splitTargets() {
 	wanted := slices.ContainsFunc(b.tokens, func(t token) bool {
 		return t.kind == targetLike && !t.excluded && !t.mention && len(t.read.targets) > 0
 	})
-	asked := slices.ContainsFunc(b.tokens, func(t token) bool { return t.kind == word && !t.negated && !t.consumed && actWords()[t.norm] }) ||
+	asked := slices.ContainsFunc(b.tokens, func(t token) bool { return t.kind == word && !t.negated && !t.consumed && actionWords()[t.norm] }) ||
 		b.full || b.general || len(b.plan.Tags) > 0
 	for i := range b.tokens {
 		if t := &b.tokens[i]; t.loose && !wanted && asked {
@@ -108,14 +108,14 @@ func (b *builder) isNew(t agent.Target) bool {
 // scope removes the exclusions from the targets and bounds the plan.
 func (b *builder) scope() {
 	p := &b.plan
-	var kept []agent.Target
+	var targets []agent.Target
 	if b.blocked {
 		p.Targets = nil
 	}
 	for _, t := range p.Targets {
 		if t.Kind != agent.KindCIDR {
 			if !p.Excludes(t) {
-				kept = append(kept, t)
+				targets = append(targets, t)
 			}
 			continue
 		}
@@ -127,12 +127,12 @@ func (b *builder) scope() {
 		for _, rest := range b.minus(prefix) {
 			one := networkTarget(rest)
 			one.Raw = t.Raw
-			kept = append(kept, one)
+			targets = append(targets, one)
 		}
 	}
 	p.Targets = nil
 	total := 0
-	for _, t := range kept {
+	for _, t := range targets {
 		size := 1
 		if prefix, err := netip.ParsePrefix(t.Prefix); err == nil {
 			size = addressCount(prefix)

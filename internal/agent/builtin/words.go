@@ -51,7 +51,7 @@ func (b *builder) meaningful(i int) bool {
 		return true
 	}
 	_, known := lexicon()[t.norm]
-	return !known && !actWords()[stemAct(t.norm)] && t.norm != "" && !listMark().MatchString(t.text) && !numberShape().MatchString(t.norm)
+	return !known && !actionWords()[stemAction(t.norm)] && t.norm != "" && !listMark().MatchString(t.text) && !numberShape().MatchString(t.norm)
 }
 
 func (b *builder) describe() {

@@ -14,7 +14,7 @@ type Known struct {
 	Names     map[Provider]string // at its providers
 }
 
-// usd takes cents for a million tokens.
+// usd is a price from cents for a million tokens.
 func usd(input, output, cacheRead, cacheWrite int64) Price {
 	const cent = 10_000
 	return Price{Input: input * cent, Output: output * cent, CacheRead: cacheRead * cent, CacheWrite: cacheWrite * cent}

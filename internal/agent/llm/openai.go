@@ -22,7 +22,7 @@ func OpenAI(c Config) Model {
 	m := &openAI{Config: c.withDefaults(openAIURL)}
 	u, err := url.Parse(m.BaseURL)
 	if err != nil || u.Hostname() != "api.openai.com" && !strings.HasSuffix(u.Hostname(), ".azure.com") {
-		m.lacks[maxCompletionTokens].Store(true) // many servers know only max_tokens
+		m.unsupported[maxCompletionTokens].Store(true) // many servers know only max_tokens
 	}
 	return m
 }
@@ -30,7 +30,7 @@ func OpenAI(c Config) Model {
 // openAI remembers the parameters that its server does not accept.
 type openAI struct {
 	Config
-	lacks [parameters]atomic.Bool
+	unsupported [parameters]atomic.Bool
 }
 
 // Parameters that not every server accepts. Each is omitted after the first refusal that names it.
@@ -47,31 +47,31 @@ func (m *openAI) Complete(ctx context.Context, r Request, onText func(string)) (
 	return m.call(ctx, r, func(ctx context.Context, client *http.Client) (Response, error) {
 		for {
 			response, err := m.stream(ctx, client, r, onText)
-			if s := (*status)(nil); errors.As(err, &s) && s.filtered() {
+			if s := (*status)(nil); errors.As(err, &s) && s.isContentFilter() {
 				response.Model, response.Stop = r.Model, StopRefusal
 				return response, nil
 			}
-			if !m.learn(err) {
+			if !m.rejectedParameter(err) {
 				return response, err
 			}
 		}
 	})
 }
 
-// learn reports whether err refuses a parameter that was sent until now.
-func (m *openAI) learn(err error) bool {
+// rejectedParameter reports whether err rejects a parameter, which is not sent from now on.
+func (m *openAI) rejectedParameter(err error) bool {
 	var s *status
 	if !errors.As(err, &s) || s.code != http.StatusBadRequest && s.code != http.StatusUnprocessableEntity {
 		return false
 	}
 	for i, name := range parameterNames {
-		if strings.Contains(s.message, name) && m.lacks[i].CompareAndSwap(false, true) {
+		if strings.Contains(s.message, name) && m.unsupported[i].CompareAndSwap(false, true) {
 			return true
 		}
 	}
 	// The reverse: max_completion_tokens is wanted.
 	return strings.Contains(s.message, "max_tokens") && strings.Contains(s.message, parameterNames[maxCompletionTokens]) &&
-		m.lacks[maxCompletionTokens].CompareAndSwap(true, false)
+		m.unsupported[maxCompletionTokens].CompareAndSwap(true, false)
 }
 
 // stream asks once. The answer may also come in one piece.
@@ -101,15 +101,15 @@ func (m *openAI) stream(ctx context.Context, client *http.Client, r Request, onT
 func (m *openAI) request(r Request) chatRequest {
 	name, effort := wireName(m.Provider, r.Model)
 	out := chatRequest{Model: name, Messages: chatMessages(r), Stream: true}
-	if m.lacks[maxCompletionTokens].Load() {
+	if m.unsupported[maxCompletionTokens].Load() {
 		out.MaxTokens = r.maxTokens()
 	} else {
 		out.MaxCompletionTokens = r.maxTokens()
 	}
-	if !m.lacks[streamOptions].Load() {
+	if !m.unsupported[streamOptions].Load() {
 		out.StreamOptions = &chatStreamOptions{IncludeUsage: true}
 	}
-	if !m.lacks[reasoningEffort].Load() {
+	if !m.unsupported[reasoningEffort].Load() {
 		out.ReasoningEffort = effort
 	}
 	for _, t := range r.Tools {
@@ -197,8 +197,8 @@ func (a *openAIAnswer) add(data []byte) error {
 	if json.Unmarshal(data, &failure) != nil || json.Unmarshal(data, &chunk) != nil {
 		return malformed("a piece of it is not JSON of the right shape")
 	}
-	if word, message := errorOf(failure.Error); word != "" || message != "" {
-		return streamError(word, message)
+	if errorCode, message := errorOf(failure.Error); errorCode != "" || message != "" {
+		return streamError(errorCode, message)
 	}
 	a.addAnswer(chunk)
 	return nil

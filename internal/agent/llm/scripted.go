@@ -92,8 +92,8 @@ func (y Reply) answer(ctx context.Context, r Request, onText func(string)) (Resp
 	out.Calls = slices.Clone(y.Calls)
 	out.finish(r)
 	if out.Usage == (Usage{}) {
-		most := Estimate(r)
-		out.Usage = Usage{Input: most.Input / 5, Output: min(most.Output, outputBound(r, out).Output/4)}
+		estimate := Estimate(r)
+		out.Usage = Usage{Input: estimate.Input / 5, Output: min(estimate.Output, outputBound(r, out).Output/4)}
 	}
 	for piece := range strings.SplitAfterSeq(out.Text, " ") {
 		if onText != nil && piece != "" {

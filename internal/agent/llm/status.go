@@ -16,22 +16,22 @@ import (
 
 const (
 	refusalBytes = 64 << 10 // of an error's body
-	maxWords     = 300      // characters quoted from a provider
+	maxQuote     = 300      // characters quoted from a provider
 )
 
 // status is an error of a provider.
 type status struct {
-	code    int
-	after   time.Duration // wanted by the provider
-	word    string        // the provider's code, such as insufficient_quota
-	message string
+	code      int
+	after     time.Duration // wanted by the provider
+	errorCode string        // the provider's code, such as insufficient_quota
+	message   string
 }
 
 func (s *status) Error() string { return fmt.Sprintf("HTTP status %d: %s", s.code, s.message) }
 
-// filtered reports whether a content filter refused the prompt.
-func (s *status) filtered() bool {
-	return s.word == "content_filter" || s.word == "content_policy_violation"
+// isContentFilter reports whether a content filter refused the prompt.
+func (s *status) isContentFilter() bool {
+	return s.errorCode == "content_filter" || s.errorCode == "content_policy_violation"
 }
 
 // newStatus reads the error bodies of OpenAI ({"error": {message, type, code}}), Anthropic ({"error": {message,
@@ -47,13 +47,13 @@ func newStatus(code int, header http.Header, body []byte) *status {
 		s.message = string(body)
 		return s
 	}
-	s.word, s.message = errorOf(doc.Error)
+	s.errorCode, s.message = errorOf(doc.Error)
 	s.message = cmp.Or(s.message, doc.Message, string(doc.Detail), string(body))
 	return s
 }
 
 // errorOf reads an error: an object or a text.
-func errorOf(raw json.RawMessage) (word, message string) {
+func errorOf(raw json.RawMessage) (errorCode, message string) {
 	var object struct {
 		Message string          `json:"message"`
 		Type    string          `json:"type"`
@@ -96,7 +96,7 @@ func (s *status) failure(key string) (again bool, failure error) {
 		code, text, quote = CodeKey, "The model's provider rejected the key", "" // providers quote a part of the key
 	case s.code == http.StatusForbidden:
 		code, text = CodeKey, "The key may not do this at the model's provider"
-	case s.code == http.StatusPaymentRequired, s.code == http.StatusTooManyRequests && s.word == "insufficient_quota":
+	case s.code == http.StatusPaymentRequired, s.code == http.StatusTooManyRequests && s.errorCode == "insufficient_quota":
 		kind, code, text = errs.RateLimited, CodeLimited, "The account at the model's provider has no credit left"
 	case s.code == http.StatusTooManyRequests:
 		kind, code, text, again = errs.RateLimited, CodeLimited, "The model's provider limits how often it is asked", true
@@ -118,8 +118,8 @@ func printable(text, key string) string {
 		return ""
 	}
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
-	if runes := []rune(text); len(runes) > maxWords {
-		text = string(runes[:maxWords]) + "…"
+	if runes := []rune(text); len(runes) > maxQuote {
+		text = string(runes[:maxQuote]) + "…"
 	}
 	return text
 }
@@ -150,9 +150,9 @@ func malformed(how string) error {
 }
 
 // streamError is an error within a stream, with the HTTP status it stands for.
-func streamError(word, message string) error {
-	s := &status{code: http.StatusServiceUnavailable, word: word, message: message}
-	switch word {
+func streamError(errorCode, message string) error {
+	s := &status{code: http.StatusServiceUnavailable, errorCode: errorCode, message: message}
+	switch errorCode {
 	case "rate_limit_error", "rate_limit_exceeded", "insufficient_quota":
 		s.code = http.StatusTooManyRequests
 	case "authentication_error", "invalid_api_key":

@@ -17,8 +17,8 @@ const (
 	maxModelBytes = 200
 )
 
-// Validate tries a key with a request that costs nothing and returns up to 500 models, sorted. A server without such a
-// list is asked for one token of model, if that is not empty. Errors are those of Complete.
+// Validate tries a key with a request that costs nothing and returns up to 500 models, sorted. From a server without a
+// list it requests one token of model, unless that is empty. Errors are those of Complete.
 func Validate(ctx context.Context, c Config, model string) ([]string, error) {
 	c, err := c.resolve()
 	if err != nil {

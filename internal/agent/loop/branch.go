@@ -13,19 +13,19 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
-// branch is one conversation with the model, of main or of a sub-agent. It runs in one goroutine.
+// branch is the conversation of the main agent, or of a sub-agent, with the model. It runs in one goroutine.
 type branch struct {
 	*run
 
 	name     string
-	subagent string // id; empty for main
+	subagent string // id; empty for the main agent
 	started  Started
 	planning bool
 	halted   bool // stopped; only verification goes on
 
 	messages []item
 	meter    meter
-	account  account
+	budget   budget
 	guard    *guard
 
 	answers  int // count, for keys
@@ -37,9 +37,9 @@ type branch struct {
 	text     string // the last answer
 	plan     *Plan  // proposed, not yet approved
 
-	sum      Outcome         // counts and findings, with those of sub-agents
-	findings map[string]bool // findings of sum, as canonical JSON
-	evidence []string
+	sum        Outcome         // counts and findings, with those of sub-agents
+	candidates map[string]bool // findings of sum, as canonical JSON
+	evidence   []string
 }
 
 // item is a message and, for a tool's, the result that it shows.
@@ -49,13 +49,13 @@ type item struct {
 }
 
 func (r *run) branch(name string) *branch {
-	return &branch{run: r, name: name, guard: newGuard(r.StaleSteps), findings: map[string]bool{}}
+	return &branch{run: r, name: name, guard: newGuard(r.StaleSteps), candidates: map[string]bool{}}
 }
 
-// key names an entry of this branch: the same in every replay.
+// key identifies an entry of this branch, the same in every replay.
 func (b *branch) key(place string) string { return fmt.Sprintf("%d/%s/%s", b.Stream, b.name, place) }
 
-// begin starts the branch; what the journal has of its start replaces s.
+// begin starts the branch with the journal's entry of its start, or else with s.
 func (b *branch) begin(ctx context.Context, s Started) error {
 	if old, ok, err := find[Started](b.run, BranchStart, b.key("start")); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (b *branch) begin(ctx context.Context, s Started) error {
 		s.Boundary = cmp.Or(s.Boundary, rand.Text())
 		b.setBoundary(s.Boundary)
 		if n := len(b.history.entries); n > 0 {
-			if err := b.note(ctx, b.key(fmt.Sprintf("resumed.%d", n)), CodeResumed, "A process took the run up again."); err != nil {
+			if err := b.note(ctx, b.key(fmt.Sprintf("resumed.%d", n)), CodeResumed, "A process resumed the run."); err != nil {
 				return err
 			}
 		}
@@ -79,7 +79,7 @@ func (b *branch) begin(ctx context.Context, s Started) error {
 	if err != nil {
 		return err
 	}
-	b.started, b.account.caps, b.subagent = s, s.Caps, s.ID
+	b.started, b.budget.caps, b.subagent = s, s.Caps, s.ID
 	for _, m := range s.Messages {
 		b.messages = append(b.messages, item{Message: m})
 	}
@@ -92,15 +92,15 @@ func (b *branch) begin(ctx context.Context, s Started) error {
 func (b *branch) main(ctx context.Context) error {
 	var err error
 	if b.Mode == ModePlan {
-		err = b.planned(ctx)
+		err = b.makePlan(ctx)
 	}
 	for cycle := 1; err == nil; cycle++ {
 		if err = b.work(ctx, b.MaxSteps); err != nil || b.MaxIterations == 0 {
 			break
 		}
-		var verified []Finding
+		var verified []Candidate
 		verified, err = b.verify(ctx)
-		again := slices.ContainsFunc(verified, func(f Finding) bool { return f.Verification.Result != Confirmed })
+		again := slices.ContainsFunc(verified, func(f Candidate) bool { return f.Verification.Result != Confirmed })
 		if err != nil || !again || cycle >= b.MaxIterations {
 			break
 		}
@@ -132,7 +132,7 @@ func (b *branch) work(ctx context.Context, limit int) error {
 		if b.steps >= limit {
 			return &stop{Stopped, CodeMaxSteps, fmt.Sprintf("the limit of %d steps was reached", limit)}
 		}
-		if err := b.fit(ctx); err != nil {
+		if err := b.fitWindow(ctx); err != nil {
 			return err
 		}
 		b.steps++
@@ -151,7 +151,7 @@ func (b *branch) work(ctx context.Context, limit int) error {
 	}
 }
 
-// handleAnswer does what an answer asks for; done reports that it asks for nothing more.
+// handleAnswer makes the calls of an answer; done reports that it has none.
 func (b *branch) handleAnswer(ctx context.Context, n int, answer llm.Response) (done bool, err error) {
 	switch {
 	case answer.Stop == llm.StopRefusal:
@@ -184,7 +184,7 @@ func (b *branch) handleAnswer(ctx context.Context, n int, answer llm.Response) (
 	return b.plan != nil, b.guard.endStep()
 }
 
-// continueCut lets the model finish an answer that was cut, once. Its calls are not made: arguments may be incomplete.
+// continueCut lets the model finish a cut answer, once. Its calls are not made: arguments may be incomplete.
 func (b *branch) continueCut(text string) error {
 	b.partial += text
 	if b.cuts++; b.cuts > 1 {
@@ -215,7 +215,7 @@ func uniqueIDs(calls []llm.ToolCall, n int) []llm.ToolCall {
 // outcome is the branch's result; a final one goes into the journal.
 func (b *branch) outcome(ctx context.Context, err error) (Outcome, error) {
 	out := b.sum
-	out.Summary, out.Micros = strings.TrimSpace(b.text+b.partial), b.account.spent.micros
+	out.Summary, out.Micros = strings.TrimSpace(b.text+b.partial), b.budget.spent.micros
 	var why *stop
 	switch {
 	case err == nil:
@@ -233,21 +233,21 @@ func (b *branch) outcome(ctx context.Context, err error) (Outcome, error) {
 	default:
 		return out, err
 	}
-	kept, fresh, err := record(ctx, b, BranchEnd, b.key("end"), Ended{Outcome: out, Evidence: b.evidence}, 0)
+	stored, fresh, err := record(ctx, b, BranchEnd, b.key("end"), Ended{Outcome: out, Evidence: b.evidence}, 0)
 	if err == nil && fresh && b.subagent != "" {
-		b.emit(EventSubagent, b.subagent, "", "", kept)
+		b.emit(EventSubagent, b.subagent, "", "", stored)
 	}
-	return kept.Outcome, err
+	return stored.Outcome, err
 }
 
 func (b *branch) addEvidence(evidence []string) {
 	b.evidence = append(b.evidence, b.guard.newEvidence(evidence)...)
 }
 
-func (b *branch) addFinding(f Finding) {
-	spelt := canonical(string(f.Finding))
-	if !b.findings[spelt] {
-		b.findings[spelt] = true
-		b.sum.Findings = append(b.sum.Findings, f)
+func (b *branch) addCandidate(f Candidate) {
+	key := canonical(string(f.Candidate))
+	if !b.candidates[key] {
+		b.candidates[key] = true
+		b.sum.Candidates = append(b.sum.Candidates, f)
 	}
 }

@@ -18,15 +18,15 @@ func (a amounts) minus(b amounts) amounts {
 	return amounts{a.micros - b.micros, a.tokens - b.tokens, a.requests - b.requests}
 }
 
-// account is one branch's budget: the worst case of a call is reserved before it and settled after it, and so is the
-// share of a sub-agent. Only the branch uses its account, so that a replay gives the same results.
-type account struct {
+// budget is that of one branch: the worst case of a call is reserved before it and settled after it, and so is the
+// share of a sub-agent. Only the branch uses it, so that a replay gives the same results.
+type budget struct {
 	caps            Caps
 	spent, reserved amounts
 }
 
 // reserve returns the code of the cap that forbids it.
-func (a *account) reserve(want amounts) (code string) {
+func (a *budget) reserve(want amounts) (code string) {
 	used := a.spent.plus(a.reserved).plus(want)
 	switch {
 	case over(used.micros, a.caps.Micros):
@@ -43,13 +43,13 @@ func (a *account) reserve(want amounts) (code string) {
 func over(used, limit int64) bool { return limit > 0 && used > limit }
 
 // settle turns reserved amounts into spent ones.
-func (a *account) settle(reserved, spent amounts) {
+func (a *budget) settle(reserved, spent amounts) {
 	a.reserved = a.reserved.minus(reserved)
 	a.spent = a.spent.plus(spent)
 }
 
 // allowance is how many of the wanted requests are left.
-func (a *account) allowance(want int64) int64 {
+func (a *budget) allowance(want int64) int64 {
 	if a.caps.Requests == 0 {
 		return want
 	}
@@ -57,7 +57,7 @@ func (a *account) allowance(want int64) int64 {
 }
 
 // share is what each of n sub-agents may use; as much is left for their parent.
-func (a *account) share(n int) Caps {
+func (a *budget) share(n int) Caps {
 	used := a.spent.plus(a.reserved)
 	part := func(limit, used int64) int64 {
 		if limit == 0 {
@@ -78,8 +78,8 @@ func worstPrice(p llm.Price, prompt, answer int64) int64 {
 	return p.Micros(llm.Usage{Input: int(prompt), Output: int(answer)})
 }
 
-// meter knows the tokens of a conversation. llm.Estimate is an upper bound, four times too high for most texts; the
-// provider's count replaces it for the part of the conversation that was sent before.
+// meter counts the tokens of a conversation. llm.Estimate is an upper bound, four times too high for most texts; the
+// provider's count replaces it for the part that was sent before.
 type meter struct {
 	tokens   int64 // counted by the provider; 0: unknown
 	estimate int64 // of the same request
@@ -91,12 +91,12 @@ func (m meter) worst(r llm.Request) int64 {
 	return m.tokens + max(0, int64(llm.Estimate(r).Input)-m.estimate)
 }
 
-// likely is the probable number of tokens: three bytes each where they were not counted.
-func (m meter) likely(r llm.Request) int64 {
+// estimated is the probable number of tokens: three bytes each where they were not counted.
+func (m meter) estimated(r llm.Request) int64 {
 	return m.tokens + max(0, size(r)-m.bytes)/3 + int64(len(r.Messages))
 }
 
-// learn keeps the provider's count, unless it is impossible for so many bytes: some servers report none.
+// learn stores the provider's count, unless it is impossible for so many bytes: some servers report none.
 func (m *meter) learn(r llm.Request, used llm.Usage) {
 	counted, bytes := used.Tokens()-int64(used.Output), size(r)
 	*m = meter{}

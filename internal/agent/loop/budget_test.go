@@ -28,7 +28,7 @@ func TestBudgetsStopWithWhatWasFound(t *testing.T) {
 		loop.CodeTokens:   func(c *loop.Config) { c.Caps.Tokens = 8_000 },
 		loop.CodeRequests: func(c *loop.Config) { c.Caps.Requests = 5 },
 		"user_spending_cap_reached": func(c *loop.Config) {
-			c.Ledger = &ledger{limit: 8_000, held: map[string]int64{}, spent: map[string]int64{}}
+			c.Reservations = &ledger{limit: 8_000, held: map[string]int64{}, spent: map[string]int64{}}
 		},
 	} {
 		t.Run(code, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestBudgetsStopWithWhatWasFound(t *testing.T) {
 				Call: func(ctx context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
 					n := loop.Allowance(ctx)
 					allowed = append(allowed, n)
-					return loop.Result{Evidence: []string{string(args)}, Finding: args, Requests: min(n, 3)}, nil
+					return loop.Result{Evidence: []string{string(args)}, Candidate: args, Requests: min(n, 3)}, nil
 				}}
 			d := &disk{}
 			c, s := config(d, []loop.Tool{find}, finding(1), finding(2), finding(3))
@@ -51,7 +51,7 @@ func TestBudgetsStopWithWhatWasFound(t *testing.T) {
 			change(&c)
 			out := run(t, c)
 			want(t, out, loop.Stopped, code)
-			if len(out.Findings) == 0 {
+			if len(out.Candidates) == 0 {
 				t.Error("what was found is lost")
 			}
 			if code == loop.CodeRequests && (!slices.Equal(allowed, []int{4, 2}) || out.Requests != 5) {
@@ -61,7 +61,7 @@ func TestBudgetsStopWithWhatWasFound(t *testing.T) {
 			// The process died just before the end, and the ledger has money again: what the
 			// journal says has happened.
 			d.entries = d.entries[:len(d.entries)-1]
-			c.Ledger = nil
+			c.Reservations = nil
 			if again := run(t, c); outcomeOf(again) != outcomeOf(out) {
 				t.Errorf("%s\ninstead of\n%s", outcomeOf(again), outcomeOf(out))
 			}
@@ -104,7 +104,7 @@ func TestSpentWithinReservedWithinCap(t *testing.T) {
 			Requests: rapid.Int64Range(1, 100).Draw(t, "requests"), Wall: time.Hour,
 		}
 		l := &ledger{held: map[string]int64{}, spent: map[string]int64{}}
-		c.Ledger = l
+		c.Reservations = l
 		var kinds []int
 		for range 30 {
 			kinds = append(kinds, rapid.IntRange(0, 9).Draw(t, "answer"))
@@ -189,7 +189,7 @@ func TestLedgerThatFails(t *testing.T) {
 	l := &brittle{ledger: ledger{held: map[string]int64{}, spent: map[string]int64{}}, reserve: errors.New("no database")}
 	d := &disk{}
 	c, s := config(d, nil, says("Done."))
-	c.Ledger, c.Price = l, llm.Price{Input: 1_000_000, Output: 1_000_000}
+	c.Reservations, c.Price = l, llm.Price{Input: 1_000_000, Output: 1_000_000}
 	if _, err := loop.Run(t.Context(), c); !errors.Is(err, l.reserve) || len(s.asked) != 0 {
 		t.Fatalf("%v, asked %d times", err, len(s.asked))
 	}

@@ -18,14 +18,14 @@ import (
 // toolTimeout applies to tools without a Timeout.
 const toolTimeout = 5 * time.Minute
 
-// Bounds of what is kept of a tool's text and evidence.
+// Bounds of the stored text and evidence of a tool.
 const maxText, maxEvidence = 1 << 20, 1000
 
 // resultBytes bounds what the model reads of a result: an eighth of a small window.
 func (b *branch) resultBytes() int { return max(512, min(16<<10, b.Window/2)) }
 
-// call makes a tool call, or takes its result from the journal. A faulty call is a Returned for the model; an error
-// ends the branch.
+// call makes a tool call, or returns its result from the journal. A faulty call is reported to the model; an error ends
+// the branch.
 func (b *branch) call(ctx context.Context, key string, call llm.ToolCall) (Returned, error) {
 	known, ok, err := find[Returned](b.run, ToolResult, key)
 	if err != nil {
@@ -86,8 +86,8 @@ func (b *branch) finish(ctx context.Context, key string, ret Returned) (Returned
 	return ret, err
 }
 
-// execute calls the tool. A call that was interrupted by a crash is repeated if it is repeatable; else a person
-// decides, and if no person can be asked its result is unknown.
+// execute calls the tool. A call that a crash interrupted is repeated if it is repeatable; otherwise a person decides,
+// and if no person can be asked its result is unknown.
 func (b *branch) execute(ctx context.Context, first string, t *tool, call llm.ToolCall, args json.RawMessage) (Returned, error) {
 	for attempt := 1; ; attempt++ {
 		key := first
@@ -143,14 +143,16 @@ func (b *branch) addUp(key string, ret Returned) (Returned, error) {
 		}
 		requests = called.Requests
 	}
-	b.account.settle(amounts{}, amounts{requests: int64(requests)})
+	b.budget.settle(amounts{}, amounts{requests: int64(requests)})
 	b.sum.Requests += requests
 	if ret.Status != CallDeclined {
 		b.sum.Calls++
 	}
 	b.addEvidence(ret.Result.Evidence)
-	if len(ret.Result.Finding) > 0 {
-		b.addFinding(Finding{Key: key, Branch: b.name, Finding: ret.Result.Finding, Verification: Verification{Result: Unverified}})
+	if len(ret.Result.Candidate) > 0 {
+		b.addCandidate(Candidate{
+			Key: key, Branch: b.name, Candidate: ret.Result.Candidate, Verification: Verification{Result: Unverified},
+		})
 	}
 	return ret, nil
 }
@@ -168,7 +170,7 @@ func (b *branch) perform(ctx context.Context, key string, t *tool, call llm.Tool
 		called = Called{Tool: call.Name, Args: args, CallID: call.ID}
 		if t.Requests != nil {
 			want := int64(max(0, t.Requests(args)))
-			called.Requests = int(b.account.allowance(want))
+			called.Requests = int(b.budget.allowance(want))
 			if called.Requests == 0 && want > 0 {
 				return Returned{}, &stop{Stopped, CodeRequests, "no request to a target is left of the budget"}
 			}
@@ -179,31 +181,34 @@ func (b *branch) perform(ctx context.Context, key string, t *tool, call llm.Tool
 		b.emit(EventInput, key, call.Name, "", called)
 	}
 	reserved := amounts{requests: int64(called.Requests)}
-	b.account.reserved = b.account.reserved.plus(reserved)
-	ret, left, err := b.attempt(ctx, key, t, call, called)
+	b.budget.reserved = b.budget.reserved.plus(reserved)
+	ret, running, err := b.attempt(ctx, key, t, call, called)
 	if err != nil {
 		return ret, err
 	}
 	if ret, err = b.finish(ctx, key, ret); err != nil {
 		return ret, err
 	}
-	b.account.settle(reserved, amounts{})
-	if left {
+	b.budget.settle(reserved, amounts{})
+	if running {
 		if err := b.note(ctx, key+"/abandoned", CodeAbandoned, call.Name+" did not end when it was cancelled, and was left behind."); err != nil {
 			return ret, err
 		}
 	}
-	if b.account.caps.Requests > 0 && ret.Result.Requests > called.Requests {
-		if err := b.note(ctx, key+"/overrun", CodeOverrun, fmt.Sprintf("%s sent %d requests where %d were set aside.", call.Name, ret.Result.Requests, called.Requests)); err != nil {
+	if b.budget.caps.Requests > 0 && ret.Result.Requests > called.Requests {
+		text := fmt.Sprintf("%s sent %d requests; %d were reserved.", call.Name, ret.Result.Requests, called.Requests)
+		if err := b.note(ctx, key+"/overrun", CodeOverrun, text); err != nil {
 			return ret, err
 		}
 	}
 	return b.addUp(key, ret)
 }
 
-// attempt runs the tool within its time. left reports that it is still running. The error is errInterrupted: the
-// journal keeps the call as begun.
-func (b *branch) attempt(ctx context.Context, key string, t *tool, call llm.ToolCall, called Called) (ret Returned, left bool, err error) {
+// attempt runs the tool within its time. running reports that it still runs. The only error is errInterrupted: the call
+// then stays begun in the journal.
+func (b *branch) attempt(
+	ctx context.Context, key string, t *tool, call llm.ToolCall, called Called,
+) (ret Returned, running bool, err error) {
 	args := called.Args
 	if t.Secrets {
 		if args, err = b.secrets.Substitute(args); err != nil {
@@ -215,14 +220,14 @@ func (b *branch) attempt(ctx context.Context, key string, t *tool, call llm.Tool
 	limited, cancel := context.WithTimeoutCause(limited, cmp.Or(t.Timeout, toolTimeout), errDeadline)
 	defer cancel()
 	var over atomic.Bool
-	say := func(progress string) {
+	progress := func(progress string) {
 		if !over.Load() {
 			b.emit(EventProgress, key, call.Name, b.secrets.Redact(shorten(progress, 4<<10)), nil)
 		}
 	}
 	begun := b.Now()
-	result, failure, left := await(limited, func() (Result, error) {
-		return t.Call(b.allowance(limited, called.Requests), args, say)
+	result, failure, running := await(limited, func() (Result, error) {
+		return t.Call(b.allowance(limited, called.Requests), args, progress)
 	})
 	over.Store(true)
 	ret = returned(call, CallCompleted, "")
@@ -237,8 +242,8 @@ func (b *branch) attempt(ctx context.Context, key string, t *tool, call llm.Tool
 		ret.Status = CallTimeout
 	case errors.Is(cause, errAborted):
 		ret.Status = CallAborted
-	case left || t.Repeatable:
-		return ret, left, errInterrupted
+	case running || t.Repeatable:
+		return ret, running, errInterrupted
 	default:
 		ret.Status = CallAborted
 	}
@@ -246,12 +251,12 @@ func (b *branch) attempt(ctx context.Context, key string, t *tool, call llm.Tool
 		b.Logger.Error("a tool crashed", "tool", call.Name, "key", key, "error", failure)
 		ret.Error = errCrashed.Error()
 	}
-	return ret.bounded(), left, nil
+	return ret.bounded(), running, nil
 }
 
 // allowance puts the bound of requests into a call's context.
 func (b *branch) allowance(ctx context.Context, requests int) context.Context {
-	if b.account.caps.Requests == 0 {
+	if b.budget.caps.Requests == 0 {
 		return ctx
 	}
 	return context.WithValue(ctx, allowanceKey{}, requests)
@@ -260,20 +265,20 @@ func (b *branch) allowance(ctx context.Context, requests int) context.Context {
 // bounded limits the sizes of a result and removes references to secrets that it wrote itself.
 func (ret Returned) bounded() Returned {
 	res := &ret.Result
-	ret.Error = redact.Disarm(shorten(ret.Error, 8<<10))
-	res.Text = redact.Disarm(shorten(strings.ToValidUTF8(res.Text, "\ufffd"), maxText))
+	ret.Error = redact.Escape(shorten(ret.Error, 8<<10))
+	res.Text = redact.Escape(shorten(strings.ToValidUTF8(res.Text, "\ufffd"), maxText))
 	res.Requests = max(0, res.Requests)
 	res.Evidence = slices.Clone(res.Evidence[:min(len(res.Evidence), maxEvidence)])
 	for i := range res.Evidence {
-		res.Evidence[i] = redact.Disarm(shorten(res.Evidence[i], 1024))
+		res.Evidence[i] = redact.Escape(shorten(res.Evidence[i], 1024))
 	}
-	if len(res.Finding) > 0 {
-		finding, err := redact.DisarmJSON(res.Finding)
+	if len(res.Candidate) > 0 {
+		finding, err := redact.EscapeJSON(res.Candidate)
 		if err != nil || len(finding) > maxText {
 			finding, ret.Error = nil, "its finding cannot be kept: it is no JSON, or too long"
 			ret.Status = CallFailed
 		}
-		res.Finding = finding
+		res.Candidate = finding
 	}
 	return ret
 }

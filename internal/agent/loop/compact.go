@@ -11,16 +11,16 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
-// keptItems is how many of the last messages stay whole at first, shortBytes the length of older results.
-const keptItems, shortBytes = 6, 400
+// recentItems is how many of the last messages stay whole at first, shortBytes the length of older results.
+const recentItems, shortBytes = 6, 400
 
-// fit shortens the conversation to the model's window: first old results, then a summary by the model, then all
+// fitWindow shortens the conversation to the model's window: first old results, then a summary by the model, then all
 // results. It depends only on the journal, so that a replay shortens in the same places.
-func (b *branch) fit(ctx context.Context) error {
+func (b *branch) fitWindow(ctx context.Context) error {
 	if b.fits() {
 		return nil
 	}
-	b.shortenResults(max(0, len(b.messages)-keptItems))
+	b.shortenResults(max(0, len(b.messages)-recentItems))
 	how := "the ends of old calls"
 	if !b.fits() {
 		if err := b.summarize(ctx); err != nil {
@@ -40,7 +40,7 @@ func (b *branch) fit(ctx context.Context) error {
 
 // fits reports whether prompt and answer probably fit, with a tenth to spare.
 func (b *branch) fits() bool {
-	return b.meter.likely(b.request())+int64(b.MaxTokens) <= int64(b.Window)*9/10
+	return b.meter.estimated(b.request())+int64(b.MaxTokens) <= int64(b.Window)*9/10
 }
 
 func (b *branch) shortenResults(count int) {
@@ -55,7 +55,7 @@ func (b *branch) shortenResults(count int) {
 // summarize replaces all but the first and the last messages by the model's own notes. The last ones begin with an
 // answer of the model, so that no call loses its result.
 func (b *branch) summarize(ctx context.Context) error {
-	cut := len(b.messages) - keptItems
+	cut := len(b.messages) - recentItems
 	for cut > 1 && b.messages[cut].Role != llm.Assistant {
 		cut--
 	}
@@ -70,11 +70,11 @@ func (b *branch) summarize(ctx context.Context) error {
 			fmt.Fprintf(&record, "called %s %s\n", call.Name, call.Args)
 		}
 	}
-	room := max(1000, (b.Window-b.MaxTokens)*2)
+	limit := max(1000, (b.Window-b.MaxTokens)*2)
 	b.answers++
 	answer, err := b.ask(ctx, b.key(strconv.Itoa(b.answers)), llm.Request{
 		Model: b.ModelName, System: b.prompt("compact"), MaxTokens: min(b.MaxTokens, 2048),
-		Messages: []llm.Message{{Role: llm.User, Text: b.asData(shorten(record.String(), room))}},
+		Messages: []llm.Message{{Role: llm.User, Text: b.asData(shorten(record.String(), limit))}},
 	})
 	if err != nil {
 		return err

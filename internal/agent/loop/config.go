@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
-// Config is what a run works with. Model, ModelName, Journal and Instruction are required. A run that is resumed gets
-// the same Config; its prompt, caps and reservations come from the journal.
+// Config configures a run. Model, ModelName, Journal and Instruction are required. A resumed run gets the same Config;
+// its prompt, caps and reservations come from the journal.
 type Config struct {
 	Model     llm.Model
 	ModelName string
@@ -24,12 +24,12 @@ type Config struct {
 
 	// Stream counts the instructions of a task from 0; each has its own entries, caps and outcome.
 	Stream      int
-	Instruction string       // from the person: only this asks for anything
+	Instruction string       // of the person; no other text is an instruction
 	Earlier     []Exchange   // streams
 	Attachments []Attachment // data for the model
 	Context     string       // added to the system prompt: scope, memory, the agent's description
 
-	Agents []Agent // who may get parts of the work
+	Agents []Agent // for sub-agents
 
 	Mode        Mode // default ModeAgent
 	AutoExecute bool // ModePlan needs no approval
@@ -38,16 +38,16 @@ type Config struct {
 	// MaxIterations are the cycles of work and verification; 0: findings are not verified.
 	MaxIterations int
 
-	Caps   Caps
-	Ledger Ledger // nil: only Caps
+	Caps         Caps
+	Reservations Reservations // nil: only Caps
 
-	// Verify tries to reproduce a finding from its own evidence. nil leaves findings Unverified.
+	// Verify tries to reproduce a candidate's finding from its evidence; nil leaves candidates Unverified.
 	Verify func(ctx context.Context, finding json.RawMessage) (Verification, error)
 
 	Secrets map[string]string // by name; the model sees {{$NAME}}
 	Hidden  []string          // values without a name, removed from all texts
 
-	// Emit gets the run's events, one at a time, and must return soon; nil drops them. A replay repeats none.
+	// Emit gets each event once, one at a time, and must return soon; may be nil.
 	Emit    func(Event)
 	Control *Control // nil: nothing can be aborted
 
@@ -77,7 +77,7 @@ type Attachment struct {
 	Text string `json:"text"`
 }
 
-// Verification is the result of verifying a finding.
+// Verification is the result of verifying a candidate.
 type Verification struct {
 	Result    string          `json:"verdict"`   // Confirmed, FalsePositive, Inconclusive or Unverified
 	Confirmed int             `json:"confirmed"` // reproductions that succeeded
@@ -96,10 +96,10 @@ const (
 )
 
 // Finding is a candidate that a tool reported, and its verification.
-type Finding struct {
+type Candidate struct {
 	Key          string          `json:"key"` // of the tool call
 	Branch       string          `json:"branch"`
-	Finding      json.RawMessage `json:"finding"`
+	Candidate    json.RawMessage `json:"finding"`
 	Verification Verification    `json:"judgement"`
 }
 

@@ -22,7 +22,7 @@ func journey(d *disk, b *bench) (loop.Config, *script, *ledger) {
 	find := loop.Tool{Tool: llm.Tool{Name: "find"}, Repeatable: true,
 		Requests: func(json.RawMessage) int { return 5 },
 		Call: func(_ context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
-			return loop.Result{Text: "found", Evidence: []string{"f" + string(args)}, Finding: json.RawMessage(`{"title":"weak","at":` + string(args) + `}`), Requests: 3}, nil
+			return loop.Result{Text: "found", Evidence: []string{"f" + string(args)}, Candidate: json.RawMessage(`{"title":"weak","at":` + string(args) + `}`), Requests: 3}, nil
 		}}
 	login := b.tool("login", func(t *loop.Tool) { t.Secrets = true })
 	c, s := config(d, []loop.Tool{login, b.tool("look", nil), once, b.tool("break", intrusive), find})
@@ -51,7 +51,7 @@ func journey(d *disk, b *bench) (loop.Config, *script, *ledger) {
 	c.Price = llm.Price{Input: 3_000_000, Output: 15_000_000, CacheRead: 300_000}
 	c.Caps = loop.Caps{Micros: 20_000_000, Tokens: 4_000_000, Requests: 1000}
 	l := &ledger{held: map[string]int64{}, spent: map[string]int64{}}
-	c.Ledger = l
+	c.Reservations = l
 	return c, s, l
 }
 
@@ -152,8 +152,8 @@ func TestCrashAnywhere(t *testing.T) {
 	c, s, l := journey(whole, &still)
 	wanted, whole := through(t, c, whole)
 	want(t, wanted, loop.Completed, "")
-	if steps := len(s.asked); steps < 25 || len(wanted.Findings) != 2 || l.sum() != wanted.Micros {
-		t.Fatalf("%d steps, %d findings, %d of %d", steps, len(wanted.Findings), l.sum(), wanted.Micros)
+	if steps := len(s.asked); steps < 25 || len(wanted.Candidates) != 2 || l.sum() != wanted.Micros {
+		t.Fatalf("%d steps, %d findings, %d of %d", steps, len(wanted.Candidates), l.sum(), wanted.Micros)
 	}
 	if len(whole.entries) < 90 {
 		t.Fatalf("only %d entries", len(whole.entries))
@@ -169,7 +169,7 @@ func TestCrashAnywhere(t *testing.T) {
 			if a, b := outcomeOf(wanted), outcomeOf(out); a != b && !unknown {
 				t.Fatalf("%s: %s\ninstead of\n%s", where, b, a)
 			}
-			if a, b := outcomeOf(loop.Outcome{Findings: wanted.Findings}), outcomeOf(loop.Outcome{Findings: out.Findings}); a != b {
+			if a, b := outcomeOf(loop.Outcome{Candidates: wanted.Candidates}), outcomeOf(loop.Outcome{Candidates: out.Candidates}); a != b {
 				t.Fatalf("%s: findings %s\ninstead of\n%s", where, b, a)
 			}
 			if got := meaning(d); !unknown && !slices.Equal(got, meaning(whole)) {

@@ -86,7 +86,7 @@ func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, ar
 		b.emit(EventInput, key, call.Name, "", called)
 	}
 	begun := b.Now()
-	share := b.account.share(len(input.Tasks))
+	share := b.budget.share(len(input.Tasks))
 	ends, err := b.runChildren(ctx, input.Tasks, share)
 	if err != nil {
 		return Returned{}, err
@@ -99,19 +99,19 @@ func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, ar
 		fmt.Fprintf(&text, "Result %d of %d, %s (%s%s):\n%s\n\n", i+1, len(ends), cmp.Or(oneLine(input.Tasks[i].Title), "untitled"),
 			end.Status, strings.TrimRight(" "+end.Code, " "), cmp.Or(end.Summary, "(no words)"))
 	}
-	ret.Result.Text = shorten(redact.Disarm(strings.TrimSpace(text.String())), maxText)
+	ret.Result.Text = shorten(redact.Escape(strings.TrimSpace(text.String())), maxText)
 	return b.finish(ctx, key, ret)
 }
 
 func (b *branch) addChild(end Ended) {
 	spent := amounts{micros: end.Micros, tokens: end.Usage.Tokens(), requests: int64(end.Requests)}
-	b.account.settle(amounts{}, spent)
+	b.budget.settle(amounts{}, spent)
 	b.sum.Usage = b.sum.Usage.Plus(end.Usage)
 	b.sum.Steps += end.Steps
 	b.sum.Calls += end.Calls
 	b.sum.Requests += end.Requests
-	for _, f := range end.Findings {
-		b.addFinding(f)
+	for _, f := range end.Candidates {
+		b.addCandidate(f)
 	}
 	b.addEvidence(end.Evidence)
 }
@@ -120,7 +120,7 @@ func (b *branch) addChild(end Ended) {
 func (b *branch) runChildren(ctx context.Context, tasks []subtask, share Caps) ([]Ended, error) {
 	n := int64(len(tasks))
 	reserved := amounts{share.Micros * n, share.Tokens * n, share.Requests * n}
-	if code := b.account.reserve(reserved); code != "" {
+	if code := b.budget.reserve(reserved); code != "" {
 		return nil, &stop{Stopped, code, "too little is left of the budget to share it with sub-agents"}
 	}
 	inner, cancel := context.WithCancelCause(ctx)
@@ -145,12 +145,12 @@ func (b *branch) runChildren(ctx context.Context, tasks []subtask, share Caps) (
 		})
 	}
 	group.Wait()
-	b.account.settle(reserved, amounts{})
-	return ends, gravest(errs)
+	b.budget.settle(reserved, amounts{})
+	return ends, worstError(errs)
 }
 
-// gravest prefers an error of the run to an interruption, and that to a suspension.
-func gravest(all []error) error {
+// worstError prefers errors of the run to interruptions, and these to suspensions.
+func worstError(all []error) error {
 	var found error
 	for _, err := range all {
 		switch {

@@ -15,7 +15,7 @@ type Started struct {
 	Messages []llm.Message `json:"messages"` // the beginning of the conversation
 	System   string        `json:"system"`
 	Caps     Caps          `json:"caps"`            // of the run, or a sub-agent's share
-	Boundary string        `json:"fence,omitempty"` // of main: encloses data, secret from targets
+	Boundary string        `json:"fence,omitempty"` // of the main agent: encloses data, secret from targets
 	ID       string        `json:"id,omitempty"`    // of a sub-agent, for Control.Abort
 	Tools    []string      `json:"tools,omitempty"` // of a sub-agent that may not use all
 }
@@ -140,7 +140,7 @@ type Remark struct {
 	Text string `json:"text"`
 }
 
-// The codes of notes and outcomes. An outcome may also have a code of its Ledger or of llm.
+// The codes of notes and outcomes. An outcome may also have a code of Reservations or of llm.
 const (
 	CodeSameCall     = "loop_same_call"   // for the third time
 	CodeAlternating  = "loop_alternating" // A, B, A, B

@@ -84,9 +84,9 @@ func canonical(text string) string {
 	if d.Decode(&v) != nil || d.More() {
 		return text
 	}
-	spelt, err := json.Marshal(v)
+	sorted, err := json.Marshal(v)
 	if err != nil {
 		return text
 	}
-	return string(spelt)
+	return string(sorted)
 }

@@ -80,7 +80,7 @@ func obey(t *testing.T, place, attack string, failing bool) {
 			text += "\n" + strings.Join(spellings(), "\n")
 			say(text)
 			finding, _ := json.Marshal(map[string]any{"title": text, text: 1})
-			r := loop.Result{Text: text, Evidence: []string{text}, Finding: finding}
+			r := loop.Result{Text: text, Evidence: []string{text}, Candidate: finding}
 			if failing {
 				return r, errors.New(text)
 			}

@@ -57,8 +57,8 @@ func isPause(e Entry) bool {
 	return e.Kind == Note && json.Unmarshal(e.Body, &remark) == nil && remark.Code == CodeResumed
 }
 
-// OpenReservations lists the keys of unanswered model calls: a Ledger still holds money for them, to be settled if the
-// run is not resumed.
+// OpenReservations lists the keys of unanswered model calls, whose reservations must be settled if the run is not
+// resumed.
 func OpenReservations(entries []Entry) []string {
 	answered := map[string]bool{}
 	for _, e := range entries {
@@ -88,37 +88,37 @@ func find[T any](r *run, kind EntryKind, key string) (body T, ok bool, err error
 	return body, true, nil
 }
 
-// record writes an entry unless the journal has it. kept is what the journal says, redacted; fresh reports that it is
-// new. It writes for a moment even after ctx has ended.
-func record[T any](ctx context.Context, b *branch, kind EntryKind, key string, body T, cost int64) (kept T, fresh bool, err error) {
-	if kept, ok, err := find[T](b.run, kind, key); ok || err != nil {
-		return kept, false, err
+// record writes an entry unless the journal has it, even shortly after ctx has ended. stored is the journal's body,
+// redacted; fresh reports that it is new.
+func record[T any](ctx context.Context, b *branch, kind EntryKind, key string, body T, cost int64) (stored T, fresh bool, err error) {
+	if stored, ok, err := find[T](b.run, kind, key); ok || err != nil {
+		return stored, false, err
 	}
 	text, err := json.Marshal(body)
 	if err == nil {
 		text, err = b.secrets.RedactJSON(text)
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &kept)
+		err = json.Unmarshal(text, &stored)
 	}
 	if err != nil {
-		return kept, false, fmt.Errorf("loop: the body of %s %s: %w", kind, key, err)
+		return stored, false, fmt.Errorf("loop: the body of %s %s: %w", kind, key, err)
 	}
 	ctx, cancel := withGrace(ctx)
 	defer cancel()
 	e := Entry{Stream: b.Stream, Branch: b.name, Kind: kind, Key: key, Body: text, Cost: cost, At: b.Now()}
 	if _, err := b.Journal.Append(ctx, e); err != nil {
-		return kept, false, fmt.Errorf("loop: writing %s %s: %w", kind, key, err)
+		return stored, false, fmt.Errorf("loop: writing %s %s: %w", kind, key, err)
 	}
-	return kept, true, nil
+	return stored, true, nil
 }
 
 // withGrace gives a context that ends a little after ctx.
 func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
-	kept, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stored, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		timer := time.AfterFunc(grace, cancel)
-		context.AfterFunc(kept, func() { timer.Stop() })
+		context.AfterFunc(stored, func() { timer.Stop() })
 	})
-	return kept, func() { stop(); cancel() }
+	return stored, func() { stop(); cancel() }
 }

@@ -1,5 +1,7 @@
-// Package loop lets a language model work: it calls tools, reads their results, and stops. Each step is in a journal
-// before its side effect and after its result, so that a run continues after a crash and pays for no answer twice.
+// Package loop runs a language model with tools until it has an answer. Each step is written to a journal before its
+// side effect and after its result, so that a run continues after a crash and pays for no answer twice.
+//
+// The main agent and each sub-agent that it starts have a conversation with the model of their own, called a branch.
 package loop
 
 import (
@@ -29,13 +31,13 @@ type Tool struct {
 	Secrets    bool // {{$NAME}} in its arguments becomes the secret's value
 	// Timeout ends a call; 0: five minutes.
 	Timeout time.Duration
-	// Requests is the most that a call with these arguments sends to targets; nil: none. So many, or what the budget has
-	// left, are reserved before the call, which reads the number from Allowance.
+	// Requests is the most that a call with these arguments sends to targets; nil: none. At most this many are reserved
+	// for the call, which reads the number from Allowance.
 	Requests func(args json.RawMessage) int
 	// Approval says why a person must approve the call; nil, or a nil result: no need.
 	Approval func(args json.RawMessage) *Approval
 	// Call must return soon after ctx ends.
-	Call func(ctx context.Context, args json.RawMessage, say func(progress string)) (Result, error)
+	Call func(ctx context.Context, args json.RawMessage, progress func(progress string)) (Result, error)
 }
 
 // Approval is what a person is asked before an intrusive call.
@@ -47,10 +49,10 @@ type Approval struct {
 
 // Result is what a tool returns. The loop shortens, redacts and encloses Text for the model.
 type Result struct {
-	Text     string          `json:"text"`
-	Evidence []string        `json:"evidence,omitempty"` // keys; a branch that finds no new ones is stopped
-	Finding  json.RawMessage `json:"finding,omitempty"`  // a candidate, to be verified
-	Requests int             `json:"requests,omitempty"` // to targets
+	Text      string          `json:"text"`
+	Evidence  []string        `json:"evidence,omitempty"` // keys; a branch that finds no new ones is stopped
+	Candidate json.RawMessage `json:"finding,omitempty"`  // a candidate, to be verified
+	Requests  int             `json:"requests,omitempty"` // to targets
 }
 
 // EntryKind is the kind of a journal entry.
@@ -97,9 +99,9 @@ type Caps struct {
 	Wall     time.Duration `json:"wall,omitempty"`
 }
 
-// Ledger reserves money under the caps of a member, a team and a task. Reserve fails with an *errs.Error whose code
-// goes into the outcome; Settle replaces a reservation by what was spent (0: nothing).
-type Ledger interface {
+// Reservations reserves money under the caps of a member, a team and a task. Reserve fails with an *errs.Error whose
+// code goes into the outcome; Settle replaces a reservation by what was spent.
+type Reservations interface {
 	Reserve(ctx context.Context, key string, micros int64) error
 	Settle(ctx context.Context, key string, micros int64) error
 }
@@ -118,23 +120,22 @@ const (
 
 // Outcome is the result of a run.
 type Outcome struct {
-	Status  Status          `json:"status"`
-	Code    string          `json:"code,omitempty"`
-	Summary string          `json:"summary"`           // for people
-	Pending json.RawMessage `json:"pending,omitempty"` // of Suspended: a list of Waiting
-	Usage   llm.Usage       `json:"usage"`
-	Micros  int64           `json:"micros"`
-	Steps   int             `json:"steps"` // model calls
-	Calls   int             `json:"calls"` // tool calls
-	// Requests were sent to targets, also by verification.
-	Requests int `json:"requests"`
-	// Findings are those of all tools, verified or not, whatever the Status.
-	Findings []Finding `json:"findings,omitempty"`
+	Status   Status          `json:"status"`
+	Code     string          `json:"code,omitempty"`
+	Summary  string          `json:"summary"`           // for people
+	Pending  json.RawMessage `json:"pending,omitempty"` // of Suspended: a list of Waiting
+	Usage    llm.Usage       `json:"usage"`
+	Micros   int64           `json:"micros"`
+	Steps    int             `json:"steps"`    // model calls
+	Calls    int             `json:"calls"`    // tool calls
+	Requests int             `json:"requests"` // to targets, with those of verification
+	// Candidates are those of all tools, verified or not, whatever the Status.
+	Candidates []Candidate `json:"findings,omitempty"`
 }
 
 // NeedsPlanner reports whether the built-in planner should work instead: the model failed, or got lost before it sent
 // anything to a target.
 func (o Outcome) NeedsPlanner(mode Mode) bool {
 	lost := []string{CodeTruncated, CodeMalformed, CodeSameCall, CodeAlternating, CodeNoEvidence}
-	return o.Status == Failed || mode != ModeChat && o.Requests == 0 && len(o.Findings) == 0 && slices.Contains(lost, o.Code)
+	return o.Status == Failed || mode != ModeChat && o.Requests == 0 && len(o.Candidates) == 0 && slices.Contains(lost, o.Code)
 }

@@ -19,8 +19,8 @@ const answerTimeout = 20 * time.Minute
 
 var errDeadline = errors.New("it took too long")
 
-// ask makes one model call, or takes its answer from the journal. A failed call and a budget that forbids it are a
-// stop.
+// ask makes one model call, or returns its answer from the journal. A failed call, or one that the budget forbids, is a
+// *stop.
 func (b *branch) ask(ctx context.Context, key string, request llm.Request) (llm.Response, error) {
 	asked, begun, err := find[Asked](b.run, ModelCall, key)
 	if err != nil {
@@ -31,12 +31,12 @@ func (b *branch) ask(ctx context.Context, key string, request llm.Request) (llm.
 		return llm.Response{}, err
 	}
 	if !begun {
-		if asked, err = b.setAside(ctx, key, request); err != nil {
+		if asked, err = b.reserveModelCall(ctx, key, request); err != nil {
 			return llm.Response{}, err
 		}
 	}
 	reserved := amounts{micros: asked.Micros, tokens: asked.Tokens}
-	b.account.reserved = b.account.reserved.plus(reserved)
+	b.budget.reserved = b.budget.reserved.plus(reserved)
 	if !known {
 		if answered, err = b.complete(ctx, key, request); err != nil {
 			return llm.Response{}, err
@@ -48,13 +48,13 @@ func (b *branch) ask(ctx context.Context, key string, request llm.Request) (llm.
 	}
 	usage := answered.Response.Usage
 	spent := amounts{micros: b.costOf(key, usage), tokens: usage.Tokens()}
-	b.account.settle(reserved, spent)
+	b.budget.settle(reserved, spent)
 	b.sum.Usage = b.sum.Usage.Plus(usage)
 	b.sum.Steps++
 	// Only the settlement of a branch's last entry can have been lost in a crash: nothing follows an answer before its
 	// settlement.
-	if b.Ledger != nil && (!known || b.history.entries[entryID{ModelAnswer, key}].Seq == b.history.last[b.name]) {
-		if err := b.settleLedger(ctx, key, spent.micros); err != nil {
+	if b.Reservations != nil && (!known || b.history.entries[entryID{ModelAnswer, key}].Seq == b.history.last[b.name]) {
+		if err := b.settleReservation(ctx, key, spent.micros); err != nil {
 			return llm.Response{}, err
 		}
 	}
@@ -87,20 +87,20 @@ func statusOf(code string, otherwise Status) Status {
 	return otherwise
 }
 
-// setAside reserves the worst case of a call and records its intent.
-func (b *branch) setAside(ctx context.Context, key string, request llm.Request) (Asked, error) {
+// reserveModelCall reserves the worst case of a call and records its intent.
+func (b *branch) reserveModelCall(ctx context.Context, key string, request llm.Request) (Asked, error) {
 	if err := b.mayBegin(ctx); err != nil {
 		return Asked{}, err
 	}
 	prompt, answer := b.meter.worst(request), int64(request.MaxTokens)
 	asked := Asked{Model: request.Model, Messages: len(request.Messages), Tokens: prompt + answer, Micros: worstPrice(b.Price, prompt, answer)}
 	want := amounts{micros: asked.Micros, tokens: asked.Tokens}
-	if code := b.account.reserve(want); code != "" {
+	if code := b.budget.reserve(want); code != "" {
 		return Asked{}, &stop{Stopped, code, "the next answer of the model could cost more than is left of the budget"}
 	}
-	b.account.settle(want, amounts{}) // ask reserves what the journal says
-	if b.Ledger != nil {
-		if err := b.Ledger.Reserve(ctx, key, asked.Micros); err != nil {
+	b.budget.settle(want, amounts{}) // ask reserves what the journal says
+	if b.Reservations != nil {
+		if err := b.Reservations.Reserve(ctx, key, asked.Micros); err != nil {
 			return Asked{}, refusalOf(ctx, err)
 		}
 	}
@@ -111,7 +111,7 @@ func (b *branch) setAside(ctx context.Context, key string, request llm.Request) 
 	return asked, err
 }
 
-// refusalOf separates a Ledger's refusal from its failure.
+// refusalOf tells a refused reservation from a failure.
 func refusalOf(ctx context.Context, err error) error {
 	var refusal *errs.Error
 	switch {
@@ -120,7 +120,7 @@ func refusalOf(ctx context.Context, err error) error {
 	case errors.As(err, &refusal) && refusal.Kind != errs.Internal:
 		return &stop{Stopped, refusal.Code, refusal.Message}
 	}
-	return fmt.Errorf("loop: setting money aside: %w", err)
+	return fmt.Errorf("loop: reserving money: %w", err)
 }
 
 // mayBegin fails when ctx has ended or the branch was stopped in an earlier process.
@@ -137,10 +137,10 @@ func (b *branch) mayBegin(ctx context.Context) error {
 	return stopCause(ctx)
 }
 
-func (b *branch) settleLedger(ctx context.Context, key string, micros int64) error {
+func (b *branch) settleReservation(ctx context.Context, key string, micros int64) error {
 	ctx, cancel := withGrace(ctx)
 	defer cancel()
-	if err := b.Ledger.Settle(ctx, key, micros); err != nil {
+	if err := b.Reservations.Settle(ctx, key, micros); err != nil {
 		return fmt.Errorf("loop: settling %s: %w", key, err)
 	}
 	return nil
@@ -156,7 +156,9 @@ func (b *branch) complete(ctx context.Context, key string, request llm.Request) 
 	defer cancel()
 	begun := b.Now()
 	live := &answerText{branch: b, key: key, stream: redact.Stream{Secrets: b.secrets}}
-	response, err, left := await(limited, func() (llm.Response, error) { return b.Model.Complete(limited, request, live.add) })
+	response, err, running := await(limited, func() (llm.Response, error) {
+		return b.Model.Complete(limited, request, live.add)
+	})
 	text := live.stop()
 	answered := Answered{Response: response, Took: b.Now().Sub(begun)}
 	why := stopCause(ctx)
@@ -166,7 +168,7 @@ func (b *branch) complete(ctx context.Context, key string, request llm.Request) 
 	if errors.Is(why, errInterrupted) {
 		return Answered{}, why
 	}
-	if left {
+	if running {
 		b.Logger.Error("a model's call did not end and was left behind", "key", key)
 	}
 	var stopped *stop
@@ -184,7 +186,7 @@ func (b *branch) complete(ctx context.Context, key string, request llm.Request) 
 		cut, answered.Fault = false, &Fault{llm.CodeUnavailable, "the model could not be asked"}
 	}
 	if cut && answered.Response.Usage == (llm.Usage{}) { // it will be billed, and was not counted
-		answered.Response.Usage = llm.Usage{Input: int(b.meter.likely(request)), Output: min(len(text)/3, request.MaxTokens)}
+		answered.Response.Usage = llm.Usage{Input: int(b.meter.estimated(request)), Output: min(len(text)/3, request.MaxTokens)}
 	}
 	return answered, nil
 }
@@ -225,8 +227,10 @@ func (l *answerText) send(text string) {
 	}
 }
 
-// await runs f until a little after ctx ends. left reports that f is still running. A panic becomes an error.
-func await[T any](ctx context.Context, f func() (T, error)) (value T, err error, left bool) { //nolint:revive // whether it was left is no error
+// await runs f until a little after ctx ends. running reports that f still is. A panic becomes an error.
+//
+//nolint:revive // whether it still runs is no error
+func await[T any](ctx context.Context, f func() (T, error)) (value T, err error, running bool) {
 	type end struct {
 		value T
 		err   error

@@ -10,11 +10,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 )
 
-// maxPlans is how often a plan may be declined with a reason, planSteps the model calls for making one.
+// maxPlans bounds the plans that are declined with a reason, planSteps the model calls for one.
 const maxPlans, planSteps = 5, 20
 
-// planned makes a plan and waits for its approval.
-func (b *branch) planned(ctx context.Context) error {
+// makePlan makes a plan and waits for its approval.
+func (b *branch) makePlan(ctx context.Context) error {
 	b.planning = true
 	for n := 1; n <= maxPlans; n++ {
 		b.plan, b.steps = nil, 0

@@ -144,8 +144,8 @@ func (r *run) resultText(ret Returned, limit int) string {
 			data = append(data, shorten(text, limit))
 		}
 	}
-	if len(ret.Result.Finding) > 0 {
-		data = append(data, "finding kept for verification: "+shorten(string(ret.Result.Finding), limit/2))
+	if len(ret.Result.Candidate) > 0 {
+		data = append(data, "finding kept for verification: "+shorten(string(ret.Result.Candidate), limit/2))
 	}
 	if len(data) > 0 {
 		text += "\n" + r.asData(strings.Join(data, "\n"))
@@ -159,11 +159,12 @@ func (r *run) withoutBoundary(text string) string {
 }
 
 // verificationText is the message to the model with the results of verification.
-func (r *run) verificationText(findings []Finding) string {
+func (r *run) verificationText(findings []Candidate) string {
 	var b strings.Builder
 	for _, f := range findings {
 		j := f.Verification
-		fmt.Fprintf(&b, "%s, reproduced %d of %d times. %s\n%s\n", j.Result, j.Confirmed, j.Tried, shorten(j.Reason, 500), shorten(string(f.Finding), 1500))
+		fmt.Fprintf(&b, "%s, reproduced %d of %d times. %s\n%s\n", j.Result, j.Confirmed, j.Tried,
+			shorten(j.Reason, 500), shorten(string(f.Candidate), 1500))
 	}
 	return "Each finding was verified from its evidence alone. Those that are not confirmed will not be reported. Find what was wrong with them, bring better evidence where there is any, or leave them.\n" + r.asData(b.String())
 }

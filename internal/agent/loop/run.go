@@ -21,6 +21,7 @@ var (
 	errTime        = errors.New("the time for this run was used up")
 )
 
+// stop is an error that ends a branch with a status.
 type stop struct {
 	status Status
 	code   string
@@ -44,11 +45,11 @@ type run struct {
 }
 
 // Run works on an instruction until it is done, suspended, stopped, aborted or failed. It continues from the journal:
-// answered model calls and finished tool calls are not repeated, and an ended stream returns its outcome. The error is
-// only about the run itself: an invalid Config, or a journal or Ledger that fails; the run can be resumed then.
+// answered model calls and finished tool calls are not repeated, and an ended stream returns its outcome. An error is
+// an invalid Config, or a failure of the journal or of Reservations; then the run can be resumed.
 //
-// When ctx ends, Run ends the ctx of every tool and returns Aborted within five seconds, even if a tool does not end;
-// the run can be resumed. To give it up, settle the keys of OpenReservations.
+// When ctx ends, Run returns Aborted within five seconds, even if a tool does not end; the run can be resumed. To give
+// it up, settle the keys of OpenReservations.
 func Run(ctx context.Context, c Config) (Outcome, error) {
 	r, err := newRun(ctx, c.withDefaults())
 	if err != nil {
@@ -87,8 +88,8 @@ func newRun(ctx context.Context, c Config) (*run, error) {
 	return r, nil
 }
 
-// withTimeLimit gives the context that ends when the run's time is used up. Time of earlier processes counts, pauses
-// do not.
+// withTimeLimit returns a context that ends when the run's time is used up. Time of earlier processes counts, pauses do
+// not.
 func (b *branch) withTimeLimit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if b.started.Caps.Wall == 0 {
 		return context.WithCancel(ctx)

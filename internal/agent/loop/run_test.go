@@ -43,7 +43,7 @@ func TestRunCallsToolsUntilTheModelIsDone(t *testing.T) {
 // as it stands, and with its last entry lost, so that everything is derived once more.
 func TestFinishedTurnIsNotTouchedAgain(t *testing.T) {
 	d := &disk{}
-	finding := gives("look", loop.Result{Text: "found", Finding: json.RawMessage(`{"title":"x"}`), Evidence: []string{"x"}, Requests: 3})
+	finding := gives("look", loop.Result{Text: "found", Candidate: json.RawMessage(`{"title":"x"}`), Evidence: []string{"x"}, Requests: 3})
 	c, s := config(d, []loop.Tool{finding}, calls("look", `{}`), calls("delegate", `{"tasks":[{"instruction":"part"}]}`), says("Done."))
 	s.answers["part"] = []llm.Response{calls("look", `{"n":1}`), says("Part done.")}
 	c.Price = llm.Price{Input: 3_000_000, Output: 15_000_000}
@@ -53,7 +53,7 @@ func TestFinishedTurnIsNotTouchedAgain(t *testing.T) {
 	}
 	first := run(t, c)
 	want(t, first, loop.Completed, "")
-	if first.Micros == 0 || first.Requests != 9 || len(first.Findings) != 1 || first.Steps != 5 || first.Calls != 2 {
+	if first.Micros == 0 || first.Requests != 9 || len(first.Candidates) != 1 || first.Steps != 5 || first.Calls != 2 {
 		t.Fatalf("%+v", first)
 	}
 	touched := func() error { t.Error("the replay touched something"); return errors.New("touched") }

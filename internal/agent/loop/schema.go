@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// maxParts bounds the parts of a schema, each counted as often as references lead to it: so often a validator visits
-// it.
+// maxParts bounds the parts of a schema, each counted once for each reference to it, as a validator visits it.
 const maxParts = 20_000
 
 var (
 	errTooLarge   = errors.New("the schema refers to itself, or unfolds to too much")
-	errForeignRef = errors.New("the schema refers to something that is not in it by its place, #/…")
+	errForeignRef = errors.New("the schema has a reference other than #/… to a part of itself")
 )
 
-// checkSize refuses a schema that could keep a validator busy for ever: schemas come from foreign servers.
+// checkSize refuses a schema on which a validator might never end: schemas come from foreign servers.
 func checkSize(doc any) error {
 	u := expansion{root: doc, known: map[string]int{}}
 	if root, ok := doc.(map[string]any); ok {

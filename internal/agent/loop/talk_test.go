@@ -106,7 +106,7 @@ func TestConversationBeginsWithEarlierTurnsAndAttachments(t *testing.T) {
 func TestVerifying(t *testing.T) {
 	find := func(n string) llm.Response { return calls("find", `{"n":`+n+`}`) }
 	tool := loop.Tool{Tool: llm.Tool{Name: "find"}, Repeatable: true, Call: func(_ context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
-		return loop.Result{Evidence: []string{string(args)}, Finding: json.RawMessage(`{"auth":"s3cr3t-value","theirs":"{{$TOKEN}}","n":` + string(args) + `}`)}, nil
+		return loop.Result{Evidence: []string{string(args)}, Candidate: json.RawMessage(`{"auth":"s3cr3t-value","theirs":"{{$TOKEN}}","n":` + string(args) + `}`)}, nil
 	}}
 	d := &disk{}
 	c, _ := config(d, []loop.Tool{tool}, find("1"), find("2"), find("3"), says("First."), find("4"), says("Second."), says("Third."))
@@ -128,7 +128,7 @@ func TestVerifying(t *testing.T) {
 	out := run(t, c)
 	want(t, out, loop.Completed, "")
 	var got []string
-	for _, f := range out.Findings {
+	for _, f := range out.Candidates {
 		got = append(got, f.Verification.Result)
 	}
 	if !slices.Equal(got, []string{loop.Confirmed, loop.FalsePositive, loop.Inconclusive, loop.Confirmed}) || out.Summary != "Second." {
@@ -146,7 +146,7 @@ func TestVerifying(t *testing.T) {
 func TestFindingsOfOtherBranchesStand(t *testing.T) {
 	d := &disk{}
 	var b bench
-	find := gives("find", loop.Result{Finding: json.RawMessage(`{"title":"x"}`), Evidence: []string{"x"}})
+	find := gives("find", loop.Result{Candidate: json.RawMessage(`{"title":"x"}`), Evidence: []string{"x"}})
 	c, s := config(d, []loop.Tool{find, b.tool("look", nil), gives("same", loop.Result{})},
 		calls("delegate", `{"tasks":[{"title":"good","instruction":"good"},{"title":"circle","instruction":"circle"},{"title":"dead","instruction":"dead"}]}`), says("One found."))
 	s.answers["good"] = []llm.Response{calls("find", `{}`), says("found it")}
@@ -161,8 +161,8 @@ func TestFindingsOfOtherBranchesStand(t *testing.T) {
 	}
 	out := run(t, c)
 	want(t, out, loop.Completed, "")
-	if len(out.Findings) != 1 || out.Findings[0].Branch != "main.1" {
-		t.Errorf("%+v", out.Findings)
+	if len(out.Candidates) != 1 || out.Candidates[0].Branch != "main.1" {
+		t.Errorf("%+v", out.Candidates)
 	}
 	ends := map[string]loop.Ended{}
 	for _, e := range d.of(loop.BranchEnd) {

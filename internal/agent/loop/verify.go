@@ -10,18 +10,18 @@ import (
 )
 
 // verify verifies the findings that have not been verified, and returns them.
-func (b *branch) verify(ctx context.Context) ([]Finding, error) {
+func (b *branch) verify(ctx context.Context) ([]Candidate, error) {
 	if b.Verify == nil {
 		return nil, nil
 	}
-	var verified []Finding
-	for i := range b.sum.Findings {
-		f := &b.sum.Findings[i]
+	var verified []Candidate
+	for i := range b.sum.Candidates {
+		f := &b.sum.Candidates[i]
 		if f.Verification.Result != Unverified || f.Verification.Reason != "" {
 			continue
 		}
 		var err error
-		if f.Verification, err = b.verifyFinding(ctx, i+1, *f); err != nil {
+		if f.Verification, err = b.verifyCandidate(ctx, i+1, *f); err != nil {
 			return verified, err
 		}
 		verified = append(verified, *f)
@@ -29,7 +29,7 @@ func (b *branch) verify(ctx context.Context) ([]Finding, error) {
 	return verified, nil
 }
 
-func (b *branch) verifyFinding(ctx context.Context, n int, f Finding) (Verification, error) {
+func (b *branch) verifyCandidate(ctx context.Context, n int, f Candidate) (Verification, error) {
 	key := b.key(fmt.Sprintf("verify.%d", n))
 	verification, known, err := find[Verification](b.run, Verified, key)
 	if err != nil {
@@ -43,7 +43,7 @@ func (b *branch) verifyFinding(ctx context.Context, n int, f Finding) (Verificat
 			return verification, err
 		}
 	}
-	b.account.settle(amounts{}, amounts{requests: int64(verification.Requests)})
+	b.budget.settle(amounts{}, amounts{requests: int64(verification.Requests)})
 	b.sum.Requests += verification.Requests
 	if !known {
 		f.Verification = verification
@@ -53,20 +53,20 @@ func (b *branch) verifyFinding(ctx context.Context, n int, f Finding) (Verificat
 }
 
 // reproduce calls Verify with what is left of the budget.
-func (b *branch) reproduce(ctx context.Context, key string, f Finding) (Verification, error) {
+func (b *branch) reproduce(ctx context.Context, key string, f Candidate) (Verification, error) {
 	if err := b.mayBegin(ctx); err != nil {
 		return Verification{}, err
 	}
-	allowed := b.account.allowance(math.MaxInt32)
+	allowed := b.budget.allowance(math.MaxInt32)
 	if allowed == 0 {
 		return Verification{Result: Unverified, Reason: "no request to a target was left of the budget"}, nil
 	}
-	filled, err := b.secrets.Substitute(f.Finding)
+	filled, err := b.secrets.Substitute(f.Candidate)
 	if err != nil { // it has a foreign reference: verify it as it is
-		filled = f.Finding
+		filled = f.Candidate
 	}
-	called := Called{Tool: "verify", Args: f.Finding}
-	if b.account.caps.Requests > 0 {
+	called := Called{Tool: "verify", Args: f.Candidate}
+	if b.budget.caps.Requests > 0 {
 		called.Requests = int(allowed)
 	}
 	if _, _, err := record(ctx, b, ToolCall, key, called, 0); err != nil {
@@ -74,10 +74,10 @@ func (b *branch) reproduce(ctx context.Context, key string, f Finding) (Verifica
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, toolTimeout, errDeadline)
 	defer cancel()
-	j, err, left := await(limited, func() (Verification, error) {
+	j, err, running := await(limited, func() (Verification, error) {
 		return b.Verify(b.allowance(limited, called.Requests), filled)
 	})
-	if interrupted := stopCause(ctx); errors.Is(interrupted, errInterrupted) && (err != nil || left) {
+	if interrupted := stopCause(ctx); errors.Is(interrupted, errInterrupted) && (err != nil || running) {
 		return j, interrupted
 	}
 	switch {
@@ -89,7 +89,7 @@ func (b *branch) reproduce(ctx context.Context, key string, f Finding) (Verifica
 	}
 	j.Requests = max(0, j.Requests)
 	if len(j.Evidence) > 0 {
-		if j.Evidence, err = redact.DisarmJSON(j.Evidence); err != nil {
+		if j.Evidence, err = redact.EscapeJSON(j.Evidence); err != nil {
 			j.Evidence = nil
 		}
 	}

@@ -15,10 +15,10 @@ import (
 
 // Bounds of what a server may send.
 const (
-	maxExchange = 8 << 20 // bytes of one HTTP answer
-	maxTools    = 128
-	maxWords    = 256 << 10 // bytes of all descriptions and schemas: a model reads them at each step
-	maxPages    = 20        // of the list of tools
+	maxExchange     = 8 << 20 // bytes of one HTTP answer
+	maxTools        = 128
+	maxDescriptions = 256 << 10 // bytes of all descriptions and schemas: a model reads them at each step
+	maxPages        = 20        // of the list of tools
 )
 
 // CloseTimeout bounds the end of a session.
@@ -89,7 +89,7 @@ func (s *Session) Tools(ctx context.Context) (tools []Tool, more int, err error)
 			default:
 				seen[t.Name] = true
 				one := toolOf(t)
-				if size += len(one.Description) + len(one.Schema); size > maxWords && one.Fault == "" {
+				if size += len(one.Description) + len(one.Schema); size > maxDescriptions && one.Fault == "" {
 					one.Fault = "the tools of this server have too much text together"
 				}
 				tools = append(tools, one)

@@ -54,9 +54,9 @@ func toolOf(offered *sdk.Tool) Tool {
 		t.ReadOnly, t.Idempotent = a.ReadOnlyHint, a.IdempotentHint
 		t.Destructive = !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
 	}
-	words := cmp.Or(offered.Description, offered.Title)
-	t.Description = clean(words, maxDescription)
-	t.Hidden = hasHidden(words)
+	text := cmp.Or(offered.Description, offered.Title)
+	t.Description = clean(text, maxDescription)
+	t.Hidden = hasHidden(text)
 	t.Schema, t.Fault = schemaOf(offered.InputSchema)
 	if offered.Name == "" || len(offered.Name) > maxName || hasHidden(offered.Name) {
 		t.Name, t.Fault = clean(offered.Name, maxName), "its name is empty, too long, or has invisible characters"
@@ -102,7 +102,7 @@ func cleanSchema(v any) (fault string) {
 			if hasHidden(key) {
 				return "the schema of its arguments has invisible characters"
 			}
-			if text, words := value.(string); words && (key == "description" || key == "title" || key == "$comment") {
+			if text, isText := value.(string); isText && (key == "description" || key == "title" || key == "$comment") {
 				v[key] = clean(text, maxDescription/4)
 				continue
 			}
@@ -148,13 +148,13 @@ func Offered(server, tool string) string {
 		}
 		return '_'
 	}, tool)
-	room := maxOffered - len(server) - len("_")
-	if plain == tool && len(plain) <= room {
+	limit := maxOffered - len(server) - len("_")
+	if plain == tool && len(plain) <= limit {
 		return server + "_" + plain
 	}
 	sum := sha256.Sum256([]byte(tool))
 	mark := "_" + hex.EncodeToString(sum[:4])
-	return server + "_" + plain[:min(len(plain), room-len(mark))] + mark
+	return server + "_" + plain[:min(len(plain), limit-len(mark))] + mark
 }
 
 // textOf is the content of a result as text.

@@ -214,13 +214,13 @@ func (s *Secrets) Substitute(doc json.RawMessage) (json.RawMessage, error) {
 	return filled, err
 }
 
-// Disarm spoils references that a target wrote, so that it cannot request a value.
-func Disarm(text string) string { return strings.ReplaceAll(text, "{{$", "{{ $") }
+// Escape breaks references that a target wrote, so that it cannot request a secret.
+func Escape(text string) string { return strings.ReplaceAll(text, "{{$", "{{ $") }
 
-// DisarmJSON disarms a document.
-func DisarmJSON(doc json.RawMessage) (json.RawMessage, error) {
+// EscapeJSON is Escape for all strings of a document.
+func EscapeJSON(doc json.RawMessage) (json.RawMessage, error) {
 	return mapJSON(doc, func(text string, kind jsonKind) (string, bool) {
-		return Disarm(text), kind == jsonString || kind == jsonKey
+		return Escape(text), kind == jsonString || kind == jsonKey
 	})
 }
 

@@ -60,7 +60,7 @@ func (s surface) issues() {
 	retest.DefaultStatus = http.StatusAccepted
 	retest.Description = "It uses no language model. An issue that is not found any more becomes fixed; a fixed one that is found again becomes open. The issue's `retest` has the progress."
 	rest.Handle(s.API, retest, func(ctx context.Context, in *IssuePath) (*task.Issue, error) {
-		return body(s.Tasks.AskRetest(ctx, in.ID))
+		return body(s.Tasks.QueueRetest(ctx, in.ID))
 	})
 
 	rest.Handle(s.API, op("update-issue", "PATCH "+path+"/{id}", tag, "Change an issue; a refreshed artifact shows it", 404),

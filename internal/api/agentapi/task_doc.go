@@ -155,7 +155,7 @@ func (s surface) getTask(ctx context.Context, in *TaskPath) (*TaskDetail, error)
 	}
 	for _, one := range streams {
 		detail.StreamURLs = append(detail.StreamURLs, streamLink{one.StreamID, streamURL(t) + "?stream_id=" + one.StreamID, one.Status})
-		detail.Streams = append(detail.Streams, streamRow{one.StreamID, one.Status, one.BegunAt, rest.OrNull(one.CompletedAt), one.Options})
+		detail.Streams = append(detail.Streams, streamRow{one.StreamID, one.Status, one.RequestedAt, rest.OrNull(one.CompletedAt), one.Options})
 	}
 	return &detail, nil
 }
@@ -163,7 +163,7 @@ func (s surface) getTask(ctx context.Context, in *TaskPath) (*TaskDetail, error)
 // messages are what was said in the turns of a task.
 func messages(streams []task.Stream) (out []chatMessage) {
 	for _, one := range streams {
-		out = append(out, chatMessage{Role: "user", Text: one.Instruction, CreatedAt: one.BegunAt})
+		out = append(out, chatMessage{Role: "user", Text: one.Instruction, CreatedAt: one.RequestedAt})
 		if one.Status.Final() {
 			out = append(out, chatMessage{Role: "assistant", Text: one.Summary, CreatedAt: one.CompletedAt})
 		}

@@ -108,7 +108,7 @@ func streamURL(t task.Task) string { return "/api/v1/tasks/" + t.ID + "/stream" 
 
 // accepted is the short document about a task.
 func accepted(t task.Task) TaskAccepted {
-	return TaskAccepted{t.ID, t.ID, t.StreamID, t.Status, streamURL(t), t.BegunAt}
+	return TaskAccepted{t.ID, t.ID, t.StreamID, t.Status, streamURL(t), t.RequestedAt}
 }
 
 func (s surface) tasks() {

@@ -143,7 +143,7 @@ func findDefaults(ctx context.Context, q db.Querier, teamID string) ([]DefaultMe
 // SetDefaultMembers replaces the default members of the caller's team; of several with one address the first
 // stays. Only admins may. It fails with Invalid for more than fit into a new team.
 func (a *Accounts) SetDefaultMembers(ctx context.Context, members []DefaultMember) error {
-	var kept []DefaultMember
+	var unique []DefaultMember
 	seen := map[string]bool{}
 	for _, m := range members {
 		email, err := checkMember(m.Email, m.Role)
@@ -151,18 +151,18 @@ func (a *Accounts) SetDefaultMembers(ctx context.Context, members []DefaultMembe
 			return err
 		}
 		if !seen[email] {
-			kept = append(kept, DefaultMember{email, m.Role})
+			unique = append(unique, DefaultMember{email, m.Role})
 		}
 		seen[email] = true
 	}
 	return a.manage(ctx, func(tx *db.Tx, c Caller) error {
-		if most := c.Plan.MaxMembers() - 1; len(kept) > most {
+		if most := c.Plan.MaxMembers() - 1; len(unique) > most {
 			return errs.Field("members", "The team's plan allows %d default members.", most)
 		}
 		if _, err := tx.Exec(ctx, `DELETE FROM default_member WHERE team_id = ?`, c.TeamID); err != nil {
 			return err
 		}
-		for i, m := range kept {
+		for i, m := range unique {
 			_, err := tx.Exec(ctx, `INSERT INTO default_member (team_id, place, email, role) VALUES (?, ?, ?, ?)`,
 				c.TeamID, i, m.Email, m.Role)
 			if err != nil {

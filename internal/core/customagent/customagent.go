@@ -19,7 +19,7 @@ import (
 // Bounds of an agent, in bytes and counts, and of a user's agents in a team.
 const (
 	maxName    = 128
-	maxWords   = 2000   // of each text
+	maxText    = 2000   // of each text
 	maxContext = 20_000 // bytes
 	maxTags    = 50
 	maxTag     = 64
@@ -79,19 +79,19 @@ func (as *Agents) Create(ctx context.Context, up Update) (Agent, error) {
 		return Agent{}, err
 	}
 	err = as.db.Tx(ctx, func(tx *db.Tx) error {
-		kept, err := db.Value[int](ctx, tx, `SELECT count(*) FROM user_agent WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID)
+		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM user_agent WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID)
 		if err != nil {
 			return err
 		}
-		if kept >= maxAgents {
-			return errs.New(errs.Conflict, "too_many_agents", "There are %d agents; delete one first.", kept)
+		if count >= maxAgents {
+			return errs.New(errs.Conflict, "too_many_agents", "There are %d agents; delete one first.", count)
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO user_agent (id, team_id, user_id, name, description, when_to_use, system_context, tags, native_tools,
 			version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			a.ID, c.TeamID, c.UserID, a.Name, a.Description, a.WhenToUse, a.SystemContext, db.Doc(a.Tags), db.Doc(a.NativeTools), a.Version, now, now)
 		return err
 	})
-	return a, named(err)
+	return a, nameTaken(err)
 }
 
 // Update changes an agent of the caller's, but no task that has begun.
@@ -114,10 +114,10 @@ func (as *Agents) Update(ctx context.Context, id string, up Update) (a Agent, er
 			a.Name, a.Description, a.WhenToUse, a.SystemContext, db.Doc(a.Tags), db.Doc(a.NativeTools), a.Version, now, a.ID)
 		return err
 	})
-	return a, named(err)
+	return a, nameTaken(err)
 }
 
-func named(err error) error {
+func nameTaken(err error) error {
 	if db.IsDuplicate(err) {
 		return errs.New(errs.Conflict, "agent_exists", "There is an agent with this name.").At("name")
 	}
@@ -149,7 +149,7 @@ func (as *Agents) check(a Agent) error {
 	for _, text := range []struct {
 		field, text string
 		most        int
-	}{{"description", a.Description, maxWords}, {"when_to_use", a.WhenToUse, maxWords}, {"system_context", a.SystemContext, maxContext}} {
+	}{{"description", a.Description, maxText}, {"when_to_use", a.WhenToUse, maxText}, {"system_context", a.SystemContext, maxContext}} {
 		if len(text.text) > text.most {
 			return errs.Field(text.field, "%s must have at most %d bytes.", text.field, text.most)
 		}

@@ -54,7 +54,7 @@ type Domain struct {
 	CreatedAt     time.Time
 	LastAttemptAt time.Time // zero: never
 	VerifiedAt    time.Time // zero: not yet
-	NextLookAt    time.Time // zero: only on request
+	NextCheckAt   time.Time // zero: only on request
 
 	misses int
 }
@@ -121,19 +121,19 @@ func (ds *Domains) Add(ctx context.Context, name string, by ProofType) (Domain, 
 	now := db.At(ds.Now())
 	d := Domain{
 		ID: ids.New(), Name: name, Type: by, Token: ids.Random(tokenLength), Status: Pending, CreatedAt: now.Time,
-		NextLookAt: now.Add(firstCheck),
+		NextCheckAt: now.Add(firstCheck),
 	}
 	return d, ds.db.Tx(ctx, func(tx *db.Tx) error {
-		kept, err := db.Value[int](ctx, tx, `SELECT count(*) FROM domain WHERE team_id = ? AND status <> ?`, c.TeamID, Deleted)
+		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM domain WHERE team_id = ? AND status <> ?`, c.TeamID, Deleted)
 		if err != nil {
 			return err
 		}
-		if kept >= maxDomains {
+		if count >= maxDomains {
 			return errs.New(errs.Forbidden, "too_many_domains", "A team can keep %d domains.", maxDomains)
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO domain (id, team_id, domain, type, token, status, created_at, updated_at,
 			next_look_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			d.ID, c.TeamID, d.Name, d.Type, d.Token, d.Status, now, now, db.At(d.NextLookAt))
+			d.ID, c.TeamID, d.Name, d.Type, d.Token, d.Status, now, now, db.At(d.NextCheckAt))
 		if db.IsDuplicate(err) {
 			return errs.New(errs.Conflict, "domain_exists", "The team has this domain already.").At("domain")
 		}
@@ -154,7 +154,7 @@ const domainQuery = `SELECT id, domain, type, token, status, attempts, misses, n
 
 func scan(r db.Row) (d Domain, err error) {
 	err = r.Scan(&d.ID, &d.Name, &d.Type, &d.Token, &d.Status, &d.Attempts, &d.misses, &d.Note, db.Into(&d.CreatedAt),
-		db.Into(&d.LastAttemptAt), db.Into(&d.VerifiedAt), db.Into(&d.NextLookAt))
+		db.Into(&d.LastAttemptAt), db.Into(&d.VerifiedAt), db.Into(&d.NextCheckAt))
 	return d, err
 }
 
@@ -241,7 +241,7 @@ func (ds *Domains) Check(ctx context.Context, a VerifyArgs) error {
 	_, err = ds.db.Exec(ctx, `UPDATE domain SET status = ?, attempts = ?, misses = ?, note = ?, updated_at = ?,
 		last_attempt_at = ?, verified_at = ?, next_look_at = ?
 		WHERE id = ? AND team_id = ? AND status <> ? AND attempts = ?`, d.Status, d.Attempts, d.misses, note, at, at,
-		db.At(d.VerifiedAt), db.At(d.NextLookAt), d.ID, a.TeamID, Deleted, before)
+		db.At(d.VerifiedAt), db.At(d.NextCheckAt), d.ID, a.TeamID, Deleted, before)
 	return err
 }
 
@@ -253,15 +253,15 @@ func (d *Domain) after(ok bool, now time.Time) {
 		if d.Status != Verified {
 			d.VerifiedAt = now
 		}
-		d.Status, d.misses, d.NextLookAt = Verified, 0, now.Add(checkEvery)
+		d.Status, d.misses, d.NextCheckAt = Verified, 0, now.Add(checkEvery)
 	case d.Status == Verified && d.misses+1 < maxMisses:
-		d.misses, d.NextLookAt = d.misses+1, now.Add(checkEvery)
+		d.misses, d.NextCheckAt = d.misses+1, now.Add(checkEvery)
 	case d.Status == Verified:
-		d.Status, d.misses, d.NextLookAt = Expired, 0, time.Time{}
+		d.Status, d.misses, d.NextCheckAt = Expired, 0, time.Time{}
 	case d.Status == Pending && now.Sub(d.CreatedAt) < pendingFor:
-		d.NextLookAt = now.Add(min(longestWait, firstCheck<<min(d.Attempts, 10)))
+		d.NextCheckAt = now.Add(min(longestWait, firstCheck<<min(d.Attempts, 10)))
 	case d.Status == Pending:
-		d.Status, d.NextLookAt = Failed, time.Time{}
+		d.Status, d.NextCheckAt = Failed, time.Time{}
 	}
 }
 

@@ -95,8 +95,8 @@ func TestProofs(t *testing.T) {
 			if d.Status != want {
 				t.Fatalf("%s became %s after %v, want %s", before, d.Status, ok, want)
 			}
-			if waits := d.Status == Pending || d.Status == Verified; waits != d.NextLookAt.After(now) {
-				t.Fatalf("%s is looked at next at %s", d.Status, d.NextLookAt)
+			if waits := d.Status == Pending || d.Status == Verified; waits != d.NextCheckAt.After(now) {
+				t.Fatalf("%s is looked at next at %s", d.Status, d.NextCheckAt)
 			}
 		}
 	})
@@ -293,7 +293,7 @@ func TestAssociatedOverTime(t *testing.T) {
 		if s, err := y.find(t.Context(), y.db, y.team, "acme.com", ""); err != nil || s.run != 3 {
 			t.Errorf("%+v, %v", s, err)
 		}
-		y.clock = y.clock.Add(keptFor)
+		y.clock = y.clock.Add(storeFor)
 		if err := y.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}

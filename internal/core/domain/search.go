@@ -23,7 +23,7 @@ func (SearchArgs) Kind() string { return "domain.search" }
 
 const (
 	freshFor  = 24 * time.Hour      // how old answers may be before a query starts a new search
-	keptFor   = 90 * 24 * time.Hour // how long answers are stored after the last query
+	storeFor  = 90 * 24 * time.Hour // how long answers are stored after the last query
 	wantedFor = 7 * 24 * time.Hour  // how long after the last query the answers are refreshed
 	noteEvery = time.Hour           // the precision of the time of the last query
 	maxProbes = 2000                // web sites of one search
@@ -60,7 +60,7 @@ func (ds *Domains) begin(ctx context.Context, teamID, domain string) (first bool
 			db.At(now), teamID, domain); err != nil {
 			return err
 		}
-		return ds.again(ctx, tx, teamID, domain, s, now)
+		return ds.startRun(ctx, tx, teamID, domain, s, now)
 	})
 	return s.run == 0 || ds.isFirst(s, now), err
 }
@@ -77,8 +77,8 @@ func (ds *Domains) find(ctx context.Context, q db.Querier, teamID, domain, lock 
 	return s, err
 }
 
-// again starts the next run of a search that has ended and whose answers are old.
-func (ds *Domains) again(ctx context.Context, tx *db.Tx, teamID, domain string, s search, now time.Time) error {
+// startRun starts the next run of a search that has ended and whose answers are old.
+func (ds *Domains) startRun(ctx context.Context, tx *db.Tx, teamID, domain string, s search, now time.Time) error {
 	if s.finished.IsZero() || now.Sub(s.finished) < freshFor {
 		return nil
 	}
@@ -94,15 +94,15 @@ func (ds *Domains) again(ctx context.Context, tx *db.Tx, teamID, domain string, 
 
 // Save stores an answer of a place during a search, together with its earlier answer, which stays until Settle.
 func (ds *Domains) Save(ctx context.Context, a SearchArgs, answer discover.AssociatedAnswer) error {
-	return ds.during(ctx, nil, a, func(tx *db.Tx) error { return ds.keep(ctx, tx, a, answer, false) })
+	return ds.ifCurrent(ctx, nil, a, func(tx *db.Tx) error { return ds.storeAnswer(ctx, tx, a, answer, false) })
 }
 
 // Settle stores the last answers of a search, and opens and closes the alerts about them. A complete answer
 // replaces the earlier one.
 func (ds *Domains) Settle(ctx context.Context, a SearchArgs, answers map[string]discover.AssociatedAnswer) error {
-	return ds.during(ctx, nil, a, func(tx *db.Tx) error {
+	return ds.ifCurrent(ctx, nil, a, func(tx *db.Tx) error {
 		for _, place := range slices.Sorted(maps.Keys(answers)) {
-			if err := ds.keep(ctx, tx, a, answers[place], true); err != nil {
+			if err := ds.storeAnswer(ctx, tx, a, answers[place], true); err != nil {
 				return err
 			}
 			if err := ds.watch(ctx, tx, a, answers[place].Report); err != nil {
@@ -115,16 +115,16 @@ func (ds *Domains) Settle(ctx context.Context, a SearchArgs, answers map[string]
 
 // Finish ends a search. tx is the caller's transaction; nil: one of its own.
 func (ds *Domains) Finish(ctx context.Context, tx *db.Tx, a SearchArgs) error {
-	return ds.during(ctx, tx, a, func(tx *db.Tx) error {
+	return ds.ifCurrent(ctx, tx, a, func(tx *db.Tx) error {
 		_, err := tx.Exec(ctx, `UPDATE domain_search SET finished_at = ? WHERE team_id = ? AND domain = ?`, db.At(ds.Now()), a.TeamID, a.Domain)
 		return err
 	})
 }
 
-// during runs fn in a transaction if the run is the newest of its search.
-func (ds *Domains) during(ctx context.Context, tx *db.Tx, a SearchArgs, fn func(tx *db.Tx) error) error {
+// ifCurrent runs fn in a transaction if the run is the newest of its search.
+func (ds *Domains) ifCurrent(ctx context.Context, tx *db.Tx, a SearchArgs, fn func(tx *db.Tx) error) error {
 	if tx == nil {
-		return ds.db.Tx(ctx, func(tx *db.Tx) error { return ds.during(ctx, tx, a, fn) })
+		return ds.db.Tx(ctx, func(tx *db.Tx) error { return ds.ifCurrent(ctx, tx, a, fn) })
 	}
 	s, err := ds.find(ctx, tx, a.TeamID, a.Domain, tx.Speaks().ForUpdate())
 	if db.IsNoRows(err) || err == nil && s.run != a.Run {
@@ -140,8 +140,10 @@ func answered(s discover.SourceState) bool {
 	return s == discover.SourceOK || s == discover.SourceEmpty
 }
 
-// keep writes an answer, together with the place's earlier one unless this is its last and complete one.
-func (ds *Domains) keep(ctx context.Context, tx *db.Tx, a SearchArgs, answer discover.AssociatedAnswer, last bool) error {
+// storeAnswer writes an answer, together with the place's earlier one unless this is its last and complete one.
+func (ds *Domains) storeAnswer(
+	ctx context.Context, tx *db.Tx, a SearchArgs, answer discover.AssociatedAnswer, last bool,
+) error {
 	now := db.At(ds.Now())
 	found, at := answer.Found, now
 	if !last || !answered(answer.Report.State) {
@@ -235,13 +237,13 @@ func (ds *Domains) Keep(ctx context.Context) {
 
 // Sweep inserts the jobs that are due. Of several nodes that see one, the first inserts it.
 func (ds *Domains) Sweep(ctx context.Context) error {
-	if err := ds.sweepLooks(ctx); err != nil {
+	if err := ds.sweepChecks(ctx); err != nil {
 		return err
 	}
 	if err := ds.sweepSearches(ctx); err != nil {
 		return err
 	}
-	old := db.At(ds.Now().Add(-keptFor))
+	old := db.At(ds.Now().Add(-storeFor))
 	if _, err := ds.db.Exec(ctx, `DELETE FROM domain_search WHERE asked_at < ?`, old); err != nil {
 		return err
 	}
@@ -249,7 +251,7 @@ func (ds *Domains) Sweep(ctx context.Context) error {
 	return err
 }
 
-func (ds *Domains) sweepLooks(ctx context.Context) error {
+func (ds *Domains) sweepChecks(ctx context.Context) error {
 	now := ds.Now()
 	type due struct {
 		VerifyArgs
@@ -295,7 +297,7 @@ func (ds *Domains) sweepSearches(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			return ds.again(ctx, tx, a.TeamID, a.Domain, s, now)
+			return ds.startRun(ctx, tx, a.TeamID, a.Domain, s, now)
 		}); err != nil {
 			return err
 		}

@@ -79,9 +79,9 @@ const (
 )
 
 const (
-	keepFor  = 7 * 24 * time.Hour
-	maxKept  = 1000    // exports of a team
-	partSize = 1 << 20 // bytes of a part before compression
+	keepFor    = 7 * 24 * time.Hour
+	maxExports = 1000    // exports of a team
+	partSize   = 1 << 20 // bytes of a part before compression
 )
 
 // RunArgs is the job that makes a file.
@@ -115,14 +115,14 @@ func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 		if _, err := tx.Exec(ctx, `UPDATE team SET id = id WHERE id = ?`, c.TeamID); err != nil {
 			return err
 		}
-		var kept int
+		var count int
 		if err := tx.QueryRow(ctx, `SELECT count(*) FROM export WHERE team_id = ? AND expires_at > ?`, c.TeamID, db.At(now)).
-			Scan(&kept); err != nil {
+			Scan(&count); err != nil {
 			return err
 		}
-		if kept >= maxKept {
+		if count >= maxExports {
 			return errs.New(errs.Conflict, "too_many_exports", "Your team has %d exports. Delete some, or wait: each is kept for %d days.",
-				kept, int(keepFor.Hours()/24))
+				count, int(keepFor.Hours()/24))
 		}
 		job, err := es.queue.Insert(ctx, tx, RunArgs{e.ID})
 		if err != nil {
@@ -184,8 +184,8 @@ func (es *Exports) Delete(ctx context.Context, id string) error {
 	})
 }
 
-// Run makes the file of an export. After a run that died another begins anew: each write checks that the job is still this
-// run's, so that the two never mix.
+// Run makes the file of an export. After a run that died another begins anew: each write checks that the job is still
+// this run's, so that the two never mix.
 func (es *Exports) Run(ctx context.Context, job queue.Job[RunArgs]) error {
 	id := job.Args.ExportID
 	var team string
@@ -350,8 +350,8 @@ func (e Export) Ready() error {
 // sweepInterval is how long expired exports may stay in the database; nobody can see them.
 const sweepInterval = 10 * time.Minute
 
-// KeepSwept deletes expired exports until ctx ends.
-func (es *Exports) KeepSwept(ctx context.Context) {
+// RunSweeps deletes expired exports until ctx ends.
+func (es *Exports) RunSweeps(ctx context.Context) {
 	queue.Every(ctx, sweepInterval, es.logger, "deleting expired exports", func(ctx context.Context) error {
 		_, err := es.Sweep(ctx)
 		return err

@@ -188,7 +188,7 @@ func TestExportsAreTheTeams(t *testing.T) {
 		if _, err := r.Start(account.WithCaller(t.Context(), account.Caller{TeamID: r.team, Role: account.Viewer}), Request{Format: JSON}); !errs.Is(err, errs.Forbidden) {
 			t.Errorf("a viewer starts one: %v", err)
 		}
-		for range maxKept - 1 {
+		for range maxExports - 1 {
 			if _, err := r.db.Exec(t.Context(), `INSERT INTO export (id, team_id, user_id, name, format, scan_id, filter, state, total, done, size, job_id, created_at, updated_at, expires_at)
 				SELECT id || '-' || (SELECT count(*) FROM export), team_id, user_id, name, format, scan_id, filter, state, total, done, size, job_id, created_at, updated_at, expires_at FROM export WHERE id = ?`, mine.ID); err != nil {
 				t.Fatal(err)

@@ -52,7 +52,7 @@ func (t *totals) count(ctx context.Context, all *finding.Selection) (worst []str
 	*t = totals{
 		bySeverity: map[string]int{}, byStatus: map[finding.Status]int{}, byHost: tally{}, byTemplate: tally{}, byDay: map[int64]int{},
 	}
-	bad := map[string][]seen{}
+	bySeverity := map[string][]seen{}
 	newest := func(list []seen) []seen {
 		slices.SortFunc(list, func(a, b seen) int { return cmp.Or(b.at.Compare(a.at), strings.Compare(a.id, b.id)) })
 		return list[:min(len(list), maxSections)]
@@ -68,14 +68,14 @@ func (t *totals) count(ctx context.Context, all *finding.Selection) (worst []str
 		if d.IsRegression {
 			t.regressions++
 		}
-		bad[d.Severity] = append(bad[d.Severity], seen{d.ID, d.CreatedAt})
-		if len(bad[d.Severity]) >= 2*maxSections {
-			bad[d.Severity] = newest(bad[d.Severity])
+		bySeverity[d.Severity] = append(bySeverity[d.Severity], seen{d.ID, d.CreatedAt})
+		if len(bySeverity[d.Severity]) >= 2*maxSections {
+			bySeverity[d.Severity] = newest(bySeverity[d.Severity])
 		}
 		return dst, nil
 	}, nil)
 	for _, severity := range finding.Severities {
-		for _, s := range newest(bad[severity]) {
+		for _, s := range newest(bySeverity[severity]) {
 			if len(worst) < maxSections {
 				worst = append(worst, s.id)
 			}

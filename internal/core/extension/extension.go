@@ -58,16 +58,16 @@ func New(d *db.DB, box *seal.Box, c Config) *Extensions {
 // visible selects what a user may see: their own, and what is shared.
 const visible = ` WHERE team_id = ? AND (user_id = ? OR shared)`
 
-// author is the caller, if they may create. Only an admin shares, because shared tools are offered to all tasks.
-func author(ctx context.Context, shared bool) (account.Caller, error) {
+// checkCreator is the caller, if they may create. Only an admin shares, because shared tools are offered to all tasks.
+func checkCreator(ctx context.Context, shared bool) (account.Caller, error) {
 	if shared {
 		return account.TeamAdmin(ctx)
 	}
 	return account.Writer(ctx)
 }
 
-// own refuses to change what another user owns: its secrets could be sent elsewhere.
-func own(ctx context.Context, ownerID string) error {
+// checkOwner refuses to change what another user owns: its secrets could be sent elsewhere.
+func checkOwner(ctx context.Context, ownerID string) error {
 	c, err := account.Writer(ctx)
 	if err == nil && c.UserID != ownerID {
 		err = errs.New(errs.Forbidden, "not_the_owner", "Only its owner can change this.")
@@ -78,12 +78,12 @@ func own(ctx context.Context, ownerID string) error {
 // insert stores a row of the caller's. Conflict: they have most rows already, or one with the same name.
 func (s *Extensions) insert(ctx context.Context, c account.Caller, table, columns string, most int, values []any) error {
 	return nameTaken(s.db.Tx(ctx, func(tx *db.Tx) error {
-		kept, err := db.Value[int](ctx, tx, `SELECT count(*) FROM `+table+` WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID)
+		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM `+table+` WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID)
 		if err != nil {
 			return err
 		}
-		if kept >= most {
-			return errs.New(errs.Conflict, "too_many_tools", "There are %d already; delete one first.", kept)
+		if count >= most {
+			return errs.New(errs.Conflict, "too_many_tools", "There are %d already; delete one first.", count)
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO `+table+` (team_id, `+columns+`) VALUES (?`+strings.Repeat(", ?", len(values))+`)`,
 			append([]any{c.TeamID}, values...)...)

@@ -92,9 +92,9 @@ func (s *Extensions) ForTask(ctx context.Context, teamID, userID string, taken [
 	for _, o := range slices.Concat(append([][]Offer{offers}, joined...)...) {
 		switch {
 		case slices.Contains(taken, o.Name) || slices.ContainsFunc(set.Offers, func(other Offer) bool { return other.Name == o.Name }):
-			set.miss(o.Source, 1, "another tool has the name "+o.Name)
+			set.addMissing(o.Source, 1, "another tool has the name "+o.Name)
 		case len(set.Offers) == maxOffers:
-			set.miss(o.Source, 1, fmt.Sprintf("a task has at most %d tools that were brought", maxOffers))
+			set.addMissing(o.Source, 1, fmt.Sprintf("a task has at most %d extension tools", maxOffers))
 		default:
 			set.Offers = append(set.Offers, o)
 		}
@@ -112,7 +112,7 @@ func (set *Set) Close() {
 	group.Wait()
 }
 
-func (set *Set) miss(source string, tools int, why string) {
+func (set *Set) addMissing(source string, tools int, why string) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	i := slices.IndexFunc(set.Missing, func(m Missing) bool { return m.Source == source && m.Why == why })
@@ -123,7 +123,7 @@ func (set *Set) miss(source string, tools int, why string) {
 	set.Missing[i].Tools += tools
 }
 
-func (set *Set) join(l *connection) {
+func (set *Set) addConnection(l *connection) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	set.connections = append(set.connections, l)
@@ -148,7 +148,7 @@ func (s *Extensions) offerTool(ctx context.Context, teamID string, t Tool, set *
 	source := "the HTTP tool " + t.Name
 	request, err := httptool.Compile(t.Request)
 	if err != nil {
-		set.miss(source, 0, errs.From(err).Message)
+		set.addMissing(source, 0, errs.From(err).Message)
 		return nil, nil
 	}
 	secrets, missing, err := s.secretsOf(ctx, teamID, t.OwnerID, request.Secrets())
@@ -156,7 +156,7 @@ func (s *Extensions) offerTool(ctx context.Context, teamID string, t Tool, set *
 		return nil, err
 	}
 	if len(missing) > 0 {
-		set.miss(source, 0, "its owner has no secret named "+missing[0])
+		set.addMissing(source, 0, "its owner has no secret named "+missing[0])
 		return nil, nil
 	}
 	for _, value := range secrets {
@@ -186,7 +186,7 @@ func (s *Extensions) offerServer(ctx context.Context, teamID string, x Server, s
 		return session, err
 	}}
 	tools, err := open.first(ctx)
-	set.join(open)
+	set.addConnection(open)
 	review := compare(x.Accepted, tools)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
@@ -195,7 +195,7 @@ func (s *Extensions) offerServer(ctx context.Context, teamID string, x Server, s
 		if review, err = failed(err); err != nil {
 			return nil, err
 		}
-		set.miss(source, 0, review.Fault)
+		set.addMissing(source, 0, review.Fault)
 	}
 	if err := s.record(context.WithoutCancel(ctx), teamID, &x, review); err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func (s *Extensions) offerServer(ctx context.Context, teamID string, x Server, s
 		case t.State == ToolAccepted:
 			offers = append(offers, offerOf(x, t.Tool, source, open))
 		case accepted || x.EnabledTools != nil: // the user expects it
-			set.miss(source, 1, whyMissing(t))
+			set.addMissing(source, 1, whyMissing(t))
 		}
 	}
 	return offers, nil

@@ -75,7 +75,7 @@ var errNoServer = errs.New(errs.NotFound, "mcp_server_not_found", "There is no s
 // Connect stores a server and accepts its present tools. A failed review is not an error. Invalid names the field;
 // Conflict: the caller has the name already.
 func (s *Extensions) Connect(ctx context.Context, n NewServer) (Server, Review, error) {
-	c, err := author(ctx, n.Shared)
+	c, err := checkCreator(ctx, n.Shared)
 	if err != nil {
 		return Server{}, Review{}, err
 	}
@@ -169,7 +169,7 @@ func (s *Extensions) ownServer(ctx context.Context, id string) (account.Caller, 
 	if err != nil {
 		return c, x, err
 	}
-	return c, x, own(ctx, x.OwnerID)
+	return c, x, checkOwner(ctx, x.OwnerID)
 }
 
 // UpdateServer changes a server of the caller's without a review.
@@ -186,7 +186,7 @@ func (s *Extensions) UpdateServer(ctx context.Context, id string, change ServerC
 	set(&x.ReadOnly, change.ReadOnly)
 	set(&x.EnabledTools, change.EnabledTools)
 	set(&x.TrustedTools, change.TrustedTools)
-	if _, err := author(ctx, x.Shared); err != nil {
+	if _, err := checkCreator(ctx, x.Shared); err != nil {
 		return Server{}, err
 	}
 	if err := s.check(&x); err != nil {

@@ -63,7 +63,7 @@ type ToolChange struct {
 const (
 	leastTimeout = time.Second
 	usualTimeout = 30 * time.Second
-	maxWords     = 2000 // characters of a text
+	maxText      = 2000 // characters of a text
 	maxDocument  = 32 << 10
 )
 
@@ -71,7 +71,7 @@ var errNoTool = errs.New(errs.NotFound, "tool_not_found", "There is no such tool
 
 // CreateTool creates a tool. Invalid names the field; Conflict: the caller or every task has the name already.
 func (s *Extensions) CreateTool(ctx context.Context, n NewTool) (Tool, error) {
-	c, err := author(ctx, n.Shared)
+	c, err := checkCreator(ctx, n.Shared)
 	if err != nil {
 		return Tool{}, err
 	}
@@ -108,10 +108,10 @@ func (s *Extensions) checkTool(t *ToolText) error {
 	if slices.Contains(s.Reserved, t.Name) {
 		return errs.New(errs.Conflict, "name_taken", "Every task has a tool named %s.", t.Name).At("name")
 	}
-	if err := checkText("description", t.Description, 1, maxWords); err != nil {
+	if err := checkText("description", t.Description, 1, maxText); err != nil {
 		return err
 	}
-	if err := checkText("when_to_use", t.WhenToUse, 0, maxWords); err != nil {
+	if err := checkText("when_to_use", t.WhenToUse, 0, maxText); err != nil {
 		return err
 	}
 	t.Timeout = cmp.Or(t.Timeout, usualTimeout)
@@ -207,7 +207,7 @@ func (s *Extensions) UpdateTool(ctx context.Context, id string, change ToolChang
 	if err != nil {
 		return Tool{}, err
 	}
-	if err := own(ctx, t.OwnerID); err != nil {
+	if err := checkOwner(ctx, t.OwnerID); err != nil {
 		return Tool{}, err
 	}
 	set(&t.Name, change.Name)
@@ -224,7 +224,7 @@ func (s *Extensions) UpdateTool(ctx context.Context, id string, change ToolChang
 	set(&t.Enabled, change.Enabled)
 	set(&t.Shared, change.Shared)
 	set(&t.Trusted, change.Trusted)
-	if _, err := author(ctx, t.Shared); err != nil {
+	if _, err := checkCreator(ctx, t.Shared); err != nil {
 		return Tool{}, err
 	}
 	if err := s.checkTool(&t.ToolText); err != nil {

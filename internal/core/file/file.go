@@ -76,7 +76,7 @@ func (fs *Files) Create(ctx context.Context, n NewFile) (File, error) {
 	if err := checkKey("key", n.Key); err != nil {
 		return File{}, err
 	}
-	f, err := fs.take(ctx, n)
+	f, err := fs.storeContent(ctx, n)
 	if err != nil {
 		return File{}, err
 	}
@@ -93,7 +93,7 @@ func (fs *Files) Create(ctx context.Context, n NewFile) (File, error) {
 		err = errs.New(errs.Conflict, "file_exists", "There is a file with this key; PUT replaces it.").At("key")
 	}
 	if err != nil {
-		return File{}, errors.Join(err, fs.drop(f.digest))
+		return File{}, errors.Join(err, fs.deleteBlob(f.digest))
 	}
 	return f, nil
 }
@@ -107,7 +107,7 @@ func (fs *Files) Replace(ctx context.Context, key string, content io.Reader) (Fi
 	if _, err := fs.find(ctx, fs.db, c, key); err != nil { // before all of the content is read
 		return File{}, err
 	}
-	f, err := fs.take(ctx, NewFile{Key: key, Content: content})
+	f, err := fs.storeContent(ctx, NewFile{Key: key, Content: content})
 	if err != nil {
 		return File{}, err
 	}
@@ -125,10 +125,10 @@ func (fs *Files) Replace(ctx context.Context, key string, content io.Reader) (Fi
 			f.MIME, f.Size, f.ETag, f.digest, db.At(f.LastModified), c.TeamID, c.UserID, key, old.digest)
 	})
 	if err != nil {
-		return File{}, errors.Join(err, fs.drop(f.digest))
+		return File{}, errors.Join(err, fs.deleteBlob(f.digest))
 	}
 	f.ProjectID, f.ChatID = old.ProjectID, old.ChatID
-	return f, fs.drop(old.digest)
+	return f, fs.deleteBlob(old.digest)
 }
 
 // Delete deletes a file of the caller's.
@@ -146,7 +146,7 @@ func (fs *Files) Delete(ctx context.Context, key string) error {
 	if err != nil {
 		return db.OrMissing(err, "file")
 	}
-	return fs.drop(digest)
+	return fs.deleteBlob(digest)
 }
 
 // checkTotal refuses a change that adds too many bytes or files to those of a user.
@@ -162,9 +162,9 @@ func checkTotal(ctx context.Context, tx *db.Tx, c account.Caller, size int64, fi
 	return err
 }
 
-// take stores a file's content. Each file has its own blob, which begins with a salt, so that equal files of two
-// people can be deleted one by one.
-func (fs *Files) take(ctx context.Context, n NewFile) (File, error) {
+// storeContent stores a file's content. Each file has its own blob, which begins with a salt, so that equal files of
+// two people can be deleted one by one.
+func (fs *Files) storeContent(ctx context.Context, n NewFile) (File, error) {
 	sum, head := sha256.New(), &beginning{}
 	content := io.TeeReader(&bounded{r: n.Content, left: MaxSize}, io.MultiWriter(sum, head))
 	digest, size, err := fs.blobs.Put(ctx, io.MultiReader(bytes.NewReader(ids.Secret(saltSize)), content))
@@ -177,7 +177,7 @@ func (fs *Files) take(ctx context.Context, n NewFile) (File, error) {
 
 const saltSize = 16
 
-func (fs *Files) drop(digest string) error {
+func (fs *Files) deleteBlob(digest string) error {
 	d, err := blob.ParseDigest(digest)
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func checkKey(field, key string) error {
 		case part == "" || part == "." || part == ".." || len(part) > maxName:
 			return errs.Field(field,
 				"%s must be names between slashes, none of them empty, . or .., and none with more than %d bytes.", field, maxName)
-		case strings.TrimSpace(part) != part || strings.ContainsFunc(part, unfit):
+		case strings.TrimSpace(part) != part || strings.ContainsFunc(part, isForbidden):
 			return errs.Field(field, "%s must not have control characters, invisible ones, backslashes, quotation marks"+
 				" or blanks at the ends of a name.", field)
 		}
@@ -232,6 +232,6 @@ func checkKey(field, key string) error {
 	return nil
 }
 
-func unfit(r rune) bool {
+func isForbidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\\' || r == '"' || r == utf8.RuneError
 }

@@ -39,8 +39,8 @@ type RetestArgs struct {
 // Kind implements queue.Args.
 func (RetestArgs) Kind() string { return "finding.retest" }
 
-// AskRetest queues a retest of a finding of the caller's team, unless one is queued already.
-func (fs *Findings) AskRetest(ctx context.Context, id string) (Finding, error) {
+// QueueRetest queues a retest of a finding of the caller's team, unless one is queued already.
+func (fs *Findings) QueueRetest(ctx context.Context, id string) (Finding, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return Finding{}, err

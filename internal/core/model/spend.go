@@ -21,16 +21,17 @@ const (
 	CodeBudget    = "budget_reached" // of the task, or of the team
 )
 
-// Ledger reserves money for an account, as loop.Ledger. Repeating a call with the same task and key changes nothing.
-type Ledger struct {
+// Reservations implements loop.Reservations for an account. Repeating a call with the same task and key changes
+// nothing.
+type Reservations struct {
 	models  *Models
 	account Account
 }
 
-var _ loop.Ledger = Ledger{}
+var _ loop.Reservations = Reservations{}
 
-// Ledger is the ledger of an account.
-func (s *Models) Ledger(a Account) Ledger { return Ledger{s, a} }
+// Reservations are those of an account.
+func (s *Models) Reservations(a Account) Reservations { return Reservations{s, a} }
 
 // maxMicros bounds a reservation: a billion US dollars.
 const maxMicros = 1e15
@@ -38,7 +39,7 @@ const maxMicros = 1e15
 // Reserve reserves micros millionths of a US dollar for key. It fails with Forbidden, and CodeMemberCap or CodeBudget,
 // when that would cross a cap; a cap of 0 also blocks free calls. A settled key, or one with as much reserved, is
 // unchanged.
-func (l Ledger) Reserve(ctx context.Context, key string, micros int64) error {
+func (l Reservations) Reserve(ctx context.Context, key string, micros int64) error {
 	if micros < 0 || micros > maxMicros {
 		return errs.New(errs.Internal, "reservation_out_of_range", "A reservation must be between 0 and %d.", int64(maxMicros))
 	}
@@ -65,7 +66,7 @@ func (l Ledger) Reserve(ctx context.Context, key string, micros int64) error {
 
 // Settle replaces the reservation of key by what was spent. A settled key is unchanged, and so is an unknown one when
 // micros is 0. To spend more than was reserved is an internal error: all of the reservation counts as spent.
-func (l Ledger) Settle(ctx context.Context, key string, micros int64) error {
+func (l Reservations) Settle(ctx context.Context, key string, micros int64) error {
 	var over bool
 	err := l.locked(ctx, func(tx *db.Tx, totals *totals) error {
 		r, found, err := l.find(ctx, tx, key)
@@ -73,19 +74,19 @@ func (l Ledger) Settle(ctx context.Context, key string, micros int64) error {
 		case err != nil || r.settled || !found && micros == 0:
 			return err
 		case !found, micros < 0:
-			return errs.New(errs.Internal, "not_reserved", "Nothing is set aside for %.100q.", key)
+			return errs.New(errs.Internal, "not_reserved", "Nothing is reserved for %.100q.", key)
 		}
 		over = micros > r.reserved
 		return l.settle(ctx, tx, totals, key, r, min(micros, r.reserved))
 	})
 	if err == nil && over {
-		err = errs.New(errs.Internal, "spent_beyond_reservation", "A call cost more than was set aside for it.")
+		err = errs.New(errs.Internal, "spent_beyond_reservation", "A call cost more than was reserved for it.")
 	}
 	return err
 }
 
-// Close counts as spent what a task that ends still has reserved: the cost of those calls is not known.
-func (l Ledger) Close(ctx context.Context) error {
+// Close counts what an ended task still has reserved as spent: the cost of those calls is not known.
+func (l Reservations) Close(ctx context.Context) error {
 	return l.locked(ctx, func(tx *db.Tx, totals *totals) error {
 		type open struct {
 			key string
@@ -105,7 +106,9 @@ func (l Ledger) Close(ctx context.Context) error {
 	})
 }
 
-func (l Ledger) settle(ctx context.Context, tx *db.Tx, totals *totals, key string, r reservation, spent int64) error {
+func (l Reservations) settle(
+	ctx context.Context, tx *db.Tx, totals *totals, key string, r reservation, spent int64,
+) error {
 	if _, err := tx.Exec(ctx, `UPDATE reservation SET spent = ?, settled_at = ? WHERE task_id = ? AND key = ?`,
 		spent, db.At(l.models.Now()), l.account.TaskID, db.Clean(key)); err != nil {
 		return err
@@ -118,14 +121,14 @@ func (l Ledger) settle(ctx context.Context, tx *db.Tx, totals *totals, key strin
 
 const microsPerCent = 10_000
 
-// reservation is a row of what is set aside.
+// reservation is money reserved for one call.
 type reservation struct {
 	byok     bool
 	reserved int64
 	settled  bool
 }
 
-func (l Ledger) find(ctx context.Context, tx *db.Tx, key string) (r reservation, found bool, err error) {
+func (l Reservations) find(ctx context.Context, tx *db.Tx, key string) (r reservation, found bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT byok, reserved, spent IS NOT NULL FROM reservation WHERE task_id = ? AND key = ?`, l.account.TaskID, db.Clean(key)).
 		Scan(&r.byok, &r.reserved, &r.settled)
 	if db.IsNoRows(err) {
@@ -143,29 +146,30 @@ type total struct {
 type totals struct{ team, member, task total }
 
 // locked runs do in a transaction with the totals, which are always locked in the same order.
-func (l Ledger) locked(ctx context.Context, do func(*db.Tx, *totals) error) error {
+func (l Reservations) locked(ctx context.Context, fn func(*db.Tx, *totals) error) error {
 	return l.models.db.Tx(ctx, func(tx *db.Tx) error {
 		t := &totals{total{kind: "team", id: l.account.TeamID}, total{kind: "member", id: l.account.UserID}, total{kind: "task", id: l.account.TaskID}}
-		for _, one := range []*total{&t.team, &t.member, &t.task} {
+		for _, sum := range []*total{&t.team, &t.member, &t.task} {
 			if err := tx.QueryRow(ctx, `INSERT INTO spending (kind, id, reserved, spent) VALUES (?, ?, 0, 0)
-				ON CONFLICT (kind, id) DO UPDATE SET reserved = spending.reserved RETURNING reserved, spent`, one.kind, one.id).
-				Scan(&one.reserved, &one.spent); err != nil {
+				ON CONFLICT (kind, id) DO UPDATE SET reserved = spending.reserved RETURNING reserved, spent`, sum.kind, sum.id).
+				Scan(&sum.reserved, &sum.spent); err != nil {
 				return err
 			}
 		}
-		return do(tx, t)
+		return fn(tx, t)
 	})
 }
 
 // change adds to reserved (which includes spent) and to spent. The team's total is only for the server's models.
 func (t *totals) change(ctx context.Context, tx *db.Tx, byok bool, reserved, spent int64) error {
-	for _, one := range []*total{&t.team, &t.member, &t.task} {
-		if byok && one == &t.team {
+	for _, sum := range []*total{&t.team, &t.member, &t.task} {
+		if byok && sum == &t.team {
 			continue
 		}
-		one.reserved += reserved
-		one.spent += spent
-		if _, err := tx.Exec(ctx, `UPDATE spending SET reserved = ?, spent = ? WHERE kind = ? AND id = ?`, one.reserved, one.spent, one.kind, one.id); err != nil {
+		sum.reserved += reserved
+		sum.spent += spent
+		if _, err := tx.Exec(ctx, `UPDATE spending SET reserved = ?, spent = ? WHERE kind = ? AND id = ?`,
+			sum.reserved, sum.spent, sum.kind, sum.id); err != nil {
 			return err
 		}
 	}
@@ -173,7 +177,7 @@ func (t *totals) change(ctx context.Context, tx *db.Tx, byok bool, reserved, spe
 }
 
 // check refuses what would cross a cap.
-func (l Ledger) check(ctx context.Context, tx *db.Tx, t *totals, byok bool, more int64) error {
+func (l Reservations) check(ctx context.Context, tx *db.Tx, t *totals, byok bool, more int64) error {
 	cents, err := l.models.accounts.SpendingCap(ctx, tx, l.account.TeamID, l.account.UserID)
 	if err != nil {
 		return err

@@ -24,8 +24,8 @@ func TestCaps(t *testing.T) {
 		r := open(t, d, model.Config{TeamCap: 100 * cent})
 		ctx, admin := r.person("ada", "blue", account.Admin)
 		_, bob := r.person("bob", "blue", account.Member)
-		of := func(c account.Caller, task string, limit int64, byok bool) model.Ledger {
-			return r.Ledger(model.Account{TeamID: c.TeamID, UserID: c.UserID, TaskID: task, TaskCap: limit, BYOK: byok})
+		of := func(c account.Caller, task string, limit int64, byok bool) model.Reservations {
+			return r.Reservations(model.Account{TeamID: c.TeamID, UserID: c.UserID, TaskID: task, TaskCap: limit, BYOK: byok})
 		}
 		expect := func(what string, err error, want string) {
 			t.Helper()
@@ -97,7 +97,7 @@ func TestSpentReservedCap(t *testing.T) {
 				t.Fatal(err)
 			}
 			type step struct {
-				ledger model.Ledger
+				ledger model.Reservations
 				key    string
 				micros int64
 				settle bool
@@ -111,7 +111,7 @@ func TestSpentReservedCap(t *testing.T) {
 				for range rapid.IntRange(1, 8).Draw(t, "steps") {
 					task := rapid.IntRange(0, len(tasks)-1).Draw(t, "task")
 					workers[w] = append(workers[w], step{
-						r.Ledger(model.Account{TeamID: members[0].TeamID, UserID: members[task%2].UserID, TaskID: tasks[task], TaskCap: taskCap * cent, BYOK: task == 2}),
+						r.Reservations(model.Account{TeamID: members[0].TeamID, UserID: members[task%2].UserID, TaskID: tasks[task], TaskCap: taskCap * cent, BYOK: task == 2}),
 						fmt.Sprint(rapid.IntRange(0, 4).Draw(t, "key")), rapid.Int64Range(0, 40).Draw(t, "cents") * cent, rapid.Bool().Draw(t, "settle"),
 					})
 				}

@@ -18,9 +18,9 @@ import (
 
 // The limits of secrets (agent API, Secrets).
 const (
-	maxName  = 128    // bytes
-	maxValue = 10_000 // characters
-	maxKept  = 1000   // of a user in a team
+	maxName    = 128    // bytes
+	maxValue   = 10_000 // characters
+	maxSecrets = 1000   // of a user in a team
 )
 
 // Secret is what its owner sees of it.
@@ -74,12 +74,12 @@ func (s *Secrets) Create(ctx context.Context, n NewSecret) (Secret, error) {
 		return Secret{}, err
 	}
 	err = s.db.Tx(ctx, func(tx *db.Tx) error {
-		kept, err := db.Value[int](ctx, tx, `SELECT count(*) FROM secret WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID)
+		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM secret WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID)
 		if err != nil {
 			return err
 		}
-		if kept >= maxKept {
-			return errs.New(errs.Conflict, "too_many_secrets", "There are %d secrets; delete one first.", kept)
+		if count >= maxSecrets {
+			return errs.New(errs.Conflict, "too_many_secrets", "There are %d secrets; delete one first.", count)
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO secret (id, team_id, user_id, project_id, name, sealed, masked, default_available,
 			created_by_agent, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, made.ID, c.TeamID, c.UserID,

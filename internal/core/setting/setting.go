@@ -38,9 +38,9 @@ const (
 var Types = []Type{Scan, Reporting, Template, Alerting, Cloudlist, Subfinder}
 
 const (
-	maxText = 1 << 20 // bytes of a configuration
-	maxName = 200     // characters of its name
-	maxKept = 1000    // configurations of a team
+	maxText    = 1 << 20 // bytes of a configuration
+	maxName    = 200     // characters of its name
+	maxConfigs = 1000    // configurations of a team
 )
 
 // Config is a configuration as its team sees it.
@@ -131,12 +131,12 @@ func (s *Settings) Create(ctx context.Context, n NewConfig) (Config, error) {
 		return Config{}, err
 	}
 	return out, s.db.Tx(ctx, func(tx *db.Tx) error {
-		kept, err := db.Value[int](ctx, tx, `SELECT COUNT(*) FROM setting WHERE team_id = ?`, c.TeamID)
+		count, err := db.Value[int](ctx, tx, `SELECT COUNT(*) FROM setting WHERE team_id = ?`, c.TeamID)
 		if err != nil {
 			return err
 		}
-		if kept >= maxKept {
-			return errs.New(errs.Forbidden, "too_many_configs", "A team can keep %d configurations.", maxKept)
+		if count >= maxConfigs {
+			return errs.New(errs.Forbidden, "too_many_configs", "A team can keep %d configurations.", maxConfigs)
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO setting (id, team_id, type, name, provider, sealed, encoded, global, created_at,
 			updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -308,7 +308,7 @@ func (s *Settings) replace(t Type, old document, text string, config *Config) (d
 	}
 	if doc.hasMask() {
 		return doc, errs.Field("config", "config has %s where no secret was kept for it;"+
-			" a secret is to be said again when the address it goes to changes.", Mask)
+			" when the address changes to which a secret is sent, enter the secret again.", Mask)
 	}
 	config.Provider, err = s.check(t, doc)
 	return doc, err

@@ -89,7 +89,7 @@ func (d Decision) choose(pending []loop.Waiting) (loop.Waiting, bool) {
 
 // Ask returns a person's reply to a question of the built-in planner, or suspends the stream until Approve.
 func (r *Run) Ask(ctx context.Context, key string, ask loop.Ask) (reply loop.Reply, answered bool, err error) {
-	entries, err := r.planned(ctx, "key = ?", key)
+	entries, err := r.plannerEntries(ctx, "key = ?", key)
 	if err != nil {
 		return reply, false, err
 	}

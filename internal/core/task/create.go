@@ -38,12 +38,12 @@ func (ts *Tasks) Create(ctx context.Context, n NewTask) (made Task, err error) {
 	}
 	n.ID = cmp.Or(n.ID, ids.New())
 	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
-		last, err := ts.ownLast(ctx, tx, c, n.ID)
+		last, err := ts.lockOwnTask(ctx, tx, c, n.ID)
 		switch {
 		case db.IsNoRows(err):
 			err = ts.insert(ctx, tx, c, n)
 		case err == nil:
-			err = ts.proceed(ctx, tx, last, n)
+			err = ts.continueTask(ctx, tx, last, n)
 		}
 		if err == nil {
 			made, err = ts.byID(ctx, tx, n.ID)
@@ -69,8 +69,8 @@ func (n NewTask) check(ts *Tasks) error {
 	return nil
 }
 
-// ownLast is a task of the caller's, locked until tx ends.
-func (ts *Tasks) ownLast(ctx context.Context, tx *db.Tx, c account.Caller, id string) (Task, error) {
+// lockOwnTask reads a task of the caller's, locked until tx ends.
+func (ts *Tasks) lockOwnTask(ctx context.Context, tx *db.Tx, c account.Caller, id string) (Task, error) {
 	_, err := db.Value[string](ctx, tx, `SELECT id FROM task WHERE id = ? AND team_id = ? AND user_id = ?`+
 		tx.Speaks().ForUpdate(), id, c.TeamID, c.UserID)
 	if err != nil {
@@ -90,8 +90,8 @@ func (ts *Tasks) insert(ctx context.Context, tx *db.Tx, c account.Caller, n NewT
 	return ts.insertStream(ctx, tx, n, stream, 0)
 }
 
-// proceed adds a stream to a task that has ended. The request's delivery and visibility now hold for the task.
-func (ts *Tasks) proceed(ctx context.Context, tx *db.Tx, last Task, n NewTask) error {
+// continueTask adds a stream to a task that has ended. The delivery and visibility of n apply to the task from now on.
+func (ts *Tasks) continueTask(ctx context.Context, tx *db.Tx, last Task, n NewTask) error {
 	if !last.Status.Final() {
 		return errs.New(errs.Conflict, "task_exists",
 			"There is a task with this id, and it is %s: it can be continued when it has ended.", last.Status).At("id")
@@ -163,12 +163,12 @@ const (
 
 // Scope restricts what a task may reach, besides its instruction. The dialer of every tool enforces it.
 type Scope struct {
-	Hosts         []string      `json:"hosts,omitempty" maxItems:"1000" doc:"Names, *.names, addresses and ranges, each with a port where it has one. With any, they are all that may be reached; without, what the instruction names is."`
-	Exclude       []string      `json:"exclude,omitempty" maxItems:"1000" doc:"Names, addresses, ranges and URLs that are left alone."`
-	Ports         []int         `json:"ports,omitempty" maxItems:"1000" doc:"With any, no other port is reached."`
-	Paths         []string      `json:"paths,omitempty" maxItems:"1000" doc:"With any, what is asked for over HTTP lies under one of them."`
-	Methods       []string      `json:"methods,omitempty" maxItems:"20" doc:"With any, no other method is used over HTTP."`
-	Intrusiveness Intrusiveness `json:"intrusiveness,omitempty" enum:"passive,safe,intrusive" doc:"passive: nothing is sent to targets. safe, which is the default: what changes something needs an approval. intrusive: it needs none."`
+	Hosts         []string      `json:"hosts,omitempty" maxItems:"1000" doc:"Names, *.names, addresses and ranges, perhaps with ports. Only these may be reached; if empty, those that the instruction names."`
+	Exclude       []string      `json:"exclude,omitempty" maxItems:"1000" doc:"Names, addresses, ranges and URLs that may not be reached."`
+	Ports         []int         `json:"ports,omitempty" maxItems:"1000" doc:"Only these ports may be reached; if empty, all."`
+	Paths         []string      `json:"paths,omitempty" maxItems:"1000" doc:"Only paths under these may be requested; if empty, all."`
+	Methods       []string      `json:"methods,omitempty" maxItems:"20" doc:"Only these HTTP methods may be used; if empty, all."`
+	Intrusiveness Intrusiveness `json:"intrusiveness,omitempty" enum:"passive,safe,intrusive" doc:"passive: nothing is sent to targets. safe, the default: requests that change something need an approval. intrusive: they need none."`
 	ExpiresAt     *time.Time    `json:"expires_at,omitempty" doc:"Nothing is sent to targets after this."`
 }
 

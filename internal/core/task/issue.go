@@ -34,14 +34,14 @@ const (
 // IssueStatuses are all decisions.
 var IssueStatuses = []IssueStatus{Open, FalsePositive, Fixed, Duplicate, FixInProgress, AcceptedRisk, Triaged}
 
-// Verification is the result of the second, independent request.
-type Verification string
+// VerificationState is the result of the second, independent request.
+type VerificationState string
 
 // The results. Only Verified issues are reported.
 const (
-	Pending    Verification = "pending"
-	Verified   Verification = "verified"
-	Unverified Verification = "unverified" // could not be confirmed; the note says why
+	Pending    VerificationState = "pending"
+	Verified   VerificationState = "verified"
+	Unverified VerificationState = "unverified" // could not be confirmed; the note says why
 )
 
 // Severities are all severities, the worst first.
@@ -49,27 +49,27 @@ var Severities = []string{"critical", "high", "medium", "low", "info", "unknown"
 
 // Issue is one finding of a task.
 type Issue struct {
-	ID           string       `json:"id"`
-	TaskID       string       `json:"task_id"`
-	Status       IssueStatus  `json:"status"`
-	Verification Verification `json:"verification"`
-	Severity     string       `json:"severity"`
-	Title        string       `json:"title"`
-	Description  string       `json:"description"`
-	Remediation  string       `json:"remediation"`
-	TemplateID   string       `json:"template_id"`
-	Target       string       `json:"target"`
-	MatchedAt    string       `json:"matched_at"`
-	Evidence     []Evidence   `json:"evidence"`
-	Note         string       `json:"note,omitempty"`
-	CreatedAt    time.Time    `json:"created_at"`
-	UpdatedAt    time.Time    `json:"updated_at"`
-	Retest       *Retest      `json:"retest,omitempty" doc:"The last look at it after its task; absent: none."`
+	ID           string            `json:"id"`
+	TaskID       string            `json:"task_id"`
+	Status       IssueStatus       `json:"status"`
+	Verification VerificationState `json:"verification"`
+	Severity     string            `json:"severity"`
+	Title        string            `json:"title"`
+	Description  string            `json:"description"`
+	Remediation  string            `json:"remediation"`
+	TemplateID   string            `json:"template_id"`
+	Target       string            `json:"target"`
+	MatchedAt    string            `json:"matched_at"`
+	Evidence     []Evidence        `json:"evidence"`
+	Note         string            `json:"note,omitempty"`
+	CreatedAt    time.Time         `json:"created_at"`
+	UpdatedAt    time.Time         `json:"updated_at"`
+	Retest       *Retest           `json:"retest,omitempty" doc:"The last look at it after its task; absent: none."`
 
 	Event engine.Event `json:"-"` // the first one
 	Proof *Proof       `json:"-"` // how to reproduce it; nil: by TemplateID
-	// Checked is the result of the verification, which Confirm and Doubt store; zero: none, or by an earlier release.
-	Checked loop.Verification `json:"-"`
+	// VerificationResult is what Confirm and MarkUnverified store; zero: none, or by an earlier release.
+	VerificationResult loop.Verification `json:"-"`
 }
 
 // Proof is how a finding can be reproduced: a template's text, or a request with conditions for its response.
@@ -96,16 +96,16 @@ type Evidence struct {
 	At        time.Time `json:"at"`
 
 	// Of a verification: its result, and how often the finding was reproduced.
-	Verdict   string `json:"verdict,omitempty"`
-	Confirmed int    `json:"confirmed,omitempty"`
-	Tried     int    `json:"tried,omitempty"`
-	Means     *Means `json:"means,omitempty" doc:"What shows a confirmed finding again, without a language model."`
+	Verdict        string          `json:"verdict,omitempty"`
+	Confirmed      int             `json:"confirmed,omitempty"`
+	Tried          int             `json:"tried,omitempty"`
+	RetestTemplate *RetestTemplate `json:"means,omitempty" doc:"How a retest tests for a confirmed finding, without a language model."`
 }
 
-// Means is the template that reproduces a finding, so that a retest costs no call of a model.
-type Means struct {
-	TemplateID string `json:"template_id,omitempty" doc:"Of the catalogue or of the team; absent: nothing shows it again."`
-	Compiled   bool   `json:"compiled" doc:"The template was made of this finding, tried, and is kept among the team's."`
+// RetestTemplate is the template that tests for an issue again without a language model.
+type RetestTemplate struct {
+	TemplateID string `json:"template_id,omitempty" doc:"Of the catalogue or of the team; absent: it cannot be tested again."`
+	Compiled   bool   `json:"compiled" doc:"The template was made from this finding, tested, and added to the team's."`
 	Reason     string `json:"reason,omitempty" doc:"Why it was not compiled."`
 	Digest     string `json:"digest,omitempty" doc:"SHA-256 of the compiled template's text."`
 }
@@ -137,26 +137,25 @@ func hash(e engine.Event) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Found stores a match before it is verified, and returns its id.
-func (r *Run) Found(ctx context.Context, target string, e engine.Event) (id string, err error) {
+// StoreMatch is StoreIssue for a match of a template on a target.
+func (r *Run) StoreMatch(ctx context.Context, target string, e engine.Event) (id string, err error) {
 	title := e.Info.Name
 	if e.MatcherName != "" {
 		title += " (" + e.MatcherName + ")"
 	}
-	return r.Propose(ctx, Issue{
+	return r.StoreIssue(ctx, Issue{
 		Severity: strings.ToLower(string(e.Info.Severity)), Title: title, Description: e.Info.Description,
 		Remediation: e.Info.Remediation, TemplateID: e.TemplateID, Target: target, MatchedAt: e.MatchedAt, Event: e,
 	})
 }
 
-// Propose stores a possible finding before it is verified, and returns its id. Events with the same hash are
-// stored once.
-func (r *Run) Propose(ctx context.Context, i Issue) (id string, err error) {
+// StoreIssue stores an issue that is not verified yet, and returns its id. Events with the same hash are stored once.
+func (r *Run) StoreIssue(ctx context.Context, i Issue) (id string, err error) {
 	now := db.At(r.tasks.now())
 	if !slices.Contains(Severities, i.Severity) {
 		i.Severity = "unknown"
 	}
-	seen := []Evidence{evidence("detection", i.Event, now.Time)}
+	detections := []Evidence{evidence("detection", i.Event, now.Time)}
 	err = r.write(ctx, func(tx *db.Tx) (err error) {
 		id, err = db.Value[string](ctx, tx, `INSERT INTO issue (id, team_id, task_id, hash, status, verification, severity,
 			title, description, remediation, template_id, target, matched_at, evidence, event, proof, created_at, updated_at)
@@ -164,27 +163,27 @@ func (r *Run) Propose(ctx context.Context, i Issue) (id string, err error) {
 			ON CONFLICT (task_id, hash) DO UPDATE SET hash = excluded.hash RETURNING id`,
 			ids.New(), r.Task.TeamID, r.Task.ID, hash(i.Event), Open, Pending, i.Severity,
 			db.Clean(i.Title), db.Clean(i.Description), db.Clean(i.Remediation), db.Clean(i.TemplateID), db.Clean(i.Target),
-			db.Clean(i.MatchedAt), db.Doc(seen), db.Doc(i.Event), db.Doc(i.Proof), now, now)
+			db.Clean(i.MatchedAt), db.Doc(detections), db.Doc(i.Event), db.Doc(i.Proof), now, now)
 		return err
 	})
 	return id, err
 }
 
-// Name is a name for the template of an issue. The same finding has the same name in every task.
+// Name is the id of the issue's template, the same for the same finding in every task.
 func (i Issue) Name() string { return "finding-" + hash(i.Event)[:16] }
 
-// Means is what reproduces the issue; nil when it was not confirmed, or by an earlier release.
-func (i Issue) Means() *Means {
+// RetestTemplate is for the last confirmation; nil when there was none, or only by an earlier release.
+func (i Issue) RetestTemplate() *RetestTemplate {
 	for _, e := range slices.Backward(i.Evidence) {
-		if e.Means != nil {
-			return e.Means
+		if e.RetestTemplate != nil {
+			return e.RetestTemplate
 		}
 	}
 	return nil
 }
 
-// Unchecked are the issues of this task that are not verified yet.
-func (r *Run) Unchecked(ctx context.Context) ([]Issue, error) {
+// PendingIssues are the issues of this task that are not verified yet.
+func (r *Run) PendingIssues(ctx context.Context) ([]Issue, error) {
 	return r.tasks.issues(ctx, r.tasks.db, "task_id = ? AND verification = ?", r.Task.ID, Pending)
 }
 
@@ -198,22 +197,22 @@ func (r *Run) Issue(ctx context.Context, id string) (Issue, error) {
 	return r.tasks.issue(ctx, r.tasks.db, "id = ? AND task_id = ?", id, r.Task.ID)
 }
 
-// Confirmation is how independent requests reproduced an issue, Confirmed of Tried times.
+// Confirmation is the result of independent requests: Confirmed of Tried reproduced an issue.
 type Confirmation struct {
 	Last             engine.Event // of these requests
 	Confirmed, Tried int
-	Means            *Means // what reproduces it later
+	RetestTemplate   *RetestTemplate
 }
 
-// Confirm reports an issue.
+// Confirm marks an issue as verified, so that it is reported.
 func (r *Run) Confirm(ctx context.Context, i Issue, c Confirmation) error {
 	now := db.At(r.tasks.now())
 	proof := evidence("verification", c.Last, now.Time)
-	proof.Verdict, proof.Confirmed, proof.Tried, proof.Means = "confirmed", c.Confirmed, c.Tried, c.Means
+	proof.Verdict, proof.Confirmed, proof.Tried, proof.RetestTemplate = "confirmed", c.Confirmed, c.Tried, c.RetestTemplate
 	i.Evidence = append(i.Evidence, proof)
 	return r.write(ctx, func(tx *db.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, evidence = ?, judged = ?, updated_at = ?
-			WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), db.Doc(i.Checked), now, i.ID, Pending)
+			WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), db.Doc(i.VerificationResult), now, i.ID, Pending)
 		if err != nil || n == 0 {
 			return err
 		}
@@ -222,11 +221,11 @@ func (r *Run) Confirm(ctx context.Context, i Issue, c Confirmation) error {
 	})
 }
 
-// Doubt keeps an issue out of the report, with the reason.
-func (r *Run) Doubt(ctx context.Context, i Issue, why string) error {
+// MarkUnverified stores why an issue is not reported.
+func (r *Run) MarkUnverified(ctx context.Context, i Issue, why string) error {
 	return r.exec(ctx, `UPDATE issue SET verification = ?, note = ?, judged = ?, updated_at = ?
 		WHERE id = ? AND verification = ?`,
-		Unverified, db.Clean(why), db.Doc(i.Checked), db.At(r.tasks.now()), i.ID, Pending)
+		Unverified, db.Clean(why), db.Doc(i.VerificationResult), db.At(r.tasks.now()), i.ID, Pending)
 }
 
 // IssueFilter picks issues.
@@ -247,9 +246,9 @@ func (ts *Tasks) FindIssues(ctx context.Context, f IssueFilter) (issues []Issue,
 	}
 	var w db.Where
 	w.And("team_id = ?", c.TeamID)
-	w.And(issueSeen, c.UserID, Private)
+	w.And(issueVisible, c.UserID, Private)
 	if f.Unverified {
-		db.In(&w, "verification", []Verification{Verified, Unverified, Pending})
+		db.In(&w, "verification", []VerificationState{Verified, Unverified, Pending})
 	} else {
 		w.And("verification = ?", Verified)
 	}
@@ -275,7 +274,7 @@ func (ts *Tasks) FindIssue(ctx context.Context, id string) (Issue, error) {
 	if err != nil {
 		return Issue{}, err
 	}
-	return ts.issue(ctx, ts.db, "id = ? AND team_id = ? AND "+issueSeen, id, c.TeamID, c.UserID, Private)
+	return ts.issue(ctx, ts.db, "id = ? AND team_id = ? AND "+issueVisible, id, c.TeamID, c.UserID, Private)
 }
 
 // IssueUpdate changes an issue; nil leaves a field as it is.
@@ -295,7 +294,7 @@ func (ts *Tasks) UpdateIssue(ctx context.Context, id string, up IssueUpdate) (Is
 	}
 	err = db.ExecOr(ctx, ts.db, errs.Missing("issue"), `UPDATE issue SET status = coalesce(?, status),
 		severity = coalesce(?, severity), title = coalesce(?, title), description = coalesce(?, description),
-		remediation = coalesce(?, remediation), updated_at = ? WHERE id = ? AND team_id = ? AND `+issueSeen,
+		remediation = coalesce(?, remediation), updated_at = ? WHERE id = ? AND team_id = ? AND `+issueVisible,
 		up.Status, up.Severity, up.Title, up.Description, up.Remediation, db.At(ts.now()), id, c.TeamID, c.UserID, Private)
 	if err != nil {
 		return Issue{}, err
@@ -314,7 +313,7 @@ func (ts *Tasks) reported(ctx context.Context, q db.Querier, taskID string) ([]I
 }
 
 // issueSeen is the condition that a user may see an issue: its task is theirs, or not private.
-const issueSeen = `EXISTS (SELECT 1 FROM task t WHERE t.id = issue.task_id AND (t.user_id = ? OR t.visibility <> ?))`
+const issueVisible = `EXISTS (SELECT 1 FROM task t WHERE t.id = issue.task_id AND (t.user_id = ? OR t.visibility <> ?))`
 
 const issueQuery = `SELECT id, task_id, status, verification, severity, title, description, remediation, template_id,
 	target, matched_at, evidence, event, proof, judged, retest, note, created_at, updated_at FROM issue`
@@ -332,6 +331,6 @@ func (ts *Tasks) issue(ctx context.Context, q db.Querier, cond string, args ...a
 func scanIssue(r db.Row) (i Issue, err error) {
 	err = r.Scan(&i.ID, &i.TaskID, &i.Status, &i.Verification, &i.Severity, &i.Title, &i.Description, &i.Remediation,
 		&i.TemplateID, &i.Target, &i.MatchedAt, db.Into(&i.Evidence), db.Into(&i.Event), db.Into(&i.Proof),
-		db.Into(&i.Checked), db.Into(&i.Retest), &i.Note, db.Into(&i.CreatedAt), db.Into(&i.UpdatedAt))
+		db.Into(&i.VerificationResult), db.Into(&i.Retest), &i.Note, db.Into(&i.CreatedAt), db.Into(&i.UpdatedAt))
 	return i, err
 }

@@ -28,8 +28,8 @@ func (r *Run) Append(ctx context.Context, e loop.Entry) (seq int64, err error) {
 	return seq, err
 }
 
-// append writes an entry behind all others of its task. The caller's transaction holds the task's newest stream,
-// so that no other run appends.
+// append writes an entry after all others of its task. The caller's transaction has locked the task's newest stream, so
+// that no other run appends.
 func (ts *Tasks) append(ctx context.Context, tx *db.Tx, t Task, e loop.Entry) (int64, error) {
 	if e.At.IsZero() {
 		e.At = ts.now()
@@ -53,8 +53,8 @@ func (ts *Tasks) entries(ctx context.Context, cond string, args ...any) ([]loop.
 		`SELECT seq, turn, branch, kind, key, body, cost, at FROM task_entry WHERE `+cond+` ORDER BY seq`, args...)
 }
 
-// planned are the entries of the built-in planner in this stream for which cond holds.
-func (r *Run) planned(ctx context.Context, cond string, arg any) ([]loop.Entry, error) {
+// plannerEntries are the entries of the built-in planner in this stream for which cond holds.
+func (r *Run) plannerEntries(ctx context.Context, cond string, arg any) ([]loop.Entry, error) {
 	return r.tasks.entries(ctx, "task_id = ? AND stream_id = ? AND branch = ? AND "+cond,
 		r.Task.ID, r.Task.StreamID, planner, arg)
 }
@@ -66,7 +66,7 @@ func (r *Run) Steps() agent.Journal {
 
 // finished are the last results of all steps.
 func (r *Run) finished(ctx context.Context) (out []agent.Done, err error) {
-	entries, err := r.planned(ctx, "kind = ?", loop.ToolResult)
+	entries, err := r.plannerEntries(ctx, "kind = ?", loop.ToolResult)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (r *Run) begin(ctx context.Context, step agent.Step) error {
 
 func (r *Run) end(ctx context.Context, done agent.Done) error {
 	return r.step(ctx, loop.ToolResult, done.Seq, done, EventStepFinished, StepData{
-		Seq: done.Seq, Tool: done.Tool, Status: string(done.Status), Words: done.Words, Error: done.Error,
+		Seq: done.Seq, Tool: done.Tool, Status: string(done.Status), Summary: done.Summary, Error: done.Error,
 	})
 }
 

@@ -235,7 +235,7 @@ func (d *LogEvent) verified(e loop.Entry) {
 func (d *LogEvent) endCall(e loop.Entry) LogStatus {
 	if d.AgentType == "planner" {
 		done := read[agent.Done](e)
-		d.output(done.Words, string(done.Output))
+		d.output(done.Summary, string(done.Output))
 		d.ErrorMessage = done.Error
 		return statusOfCall(string(done.Status))
 	}

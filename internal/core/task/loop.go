@@ -37,7 +37,7 @@ func (t Task) LoopConfig(chosen model.Chosen) loop.Config {
 	return c
 }
 
-// Account is for whom money is set aside while the task runs.
+// Account is the account whose money is reserved for the task.
 func (t Task) Account(chosen model.Chosen) model.Account {
 	return model.Account{TeamID: t.TeamID, UserID: t.UserID, TaskID: t.ID, BYOK: chosen.BYOK}
 }
@@ -58,7 +58,7 @@ func (b *Budget) Time() time.Duration {
 	return time.Duration(b.Seconds) * time.Second
 }
 
-// PlanOf joins the plans of several instructions: what one of them names or excludes, all do.
+// PlanOf joins the plans of several instructions.
 func PlanOf(streams []Stream) (all agent.Plan) {
 	for _, s := range streams {
 		plan := builtin.Plan(s.Instruction)
@@ -72,16 +72,16 @@ func PlanOf(streams []Stream) (all agent.Plan) {
 	return all
 }
 
-const stopsEvery = 500 * time.Millisecond // how often stopped calls are looked up
+const stopPollEvery = 500 * time.Millisecond
 
-// RunLoop lets a language model work on the stream, and ends calls that people stop. It writes events with
-// kept, because ctx may have ended.
-func (r *Run) RunLoop(ctx, kept context.Context, c loop.Config) (loop.Outcome, error) {
-	events := &loopEvents{ctx: kept, run: r}
+// RunLoop lets a language model work on the stream, and ends calls that people stop. Events are written under
+// uncancelled, even when ctx has ended.
+func (r *Run) RunLoop(ctx, uncancelled context.Context, c loop.Config) (loop.Outcome, error) {
+	events := &loopEvents{ctx: uncancelled, run: r}
 	c.Journal, c.Emit, c.Control = r, events.write, &loop.Control{}
 	watched, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
-	watch.Go(func() { r.watchStops(watched, c.Control) })
+	watch.Go(func() { r.watchStopRequests(watched, c.Control) })
 	outcome, err := loop.Run(ctx, c)
 	stop()
 	watch.Wait()
@@ -89,8 +89,8 @@ func (r *Run) RunLoop(ctx, kept context.Context, c loop.Config) (loop.Outcome, e
 	return outcome, err
 }
 
-func (r *Run) watchStops(ctx context.Context, control *loop.Control) {
-	tick := time.NewTicker(stopsEvery)
+func (r *Run) watchStopRequests(ctx context.Context, control *loop.Control) {
+	tick := time.NewTicker(stopPollEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -98,7 +98,7 @@ func (r *Run) watchStops(ctx context.Context, control *loop.Control) {
 			return
 		case <-tick.C:
 		}
-		ids, err := r.Stops(ctx)
+		ids, err := r.StopRequests(ctx)
 		if err != nil && ctx.Err() == nil {
 			r.tasks.logger.WarnContext(ctx, "reading which calls are to be stopped", "task_id", r.Task.ID, "error", err)
 		}
@@ -116,12 +116,12 @@ type loopEvents struct {
 
 	mu    sync.Mutex
 	text  loop.Event // pieces that are not written yet
-	since time.Time  // the first of them came
+	since time.Time  // when the first of them came
 }
 
 const (
 	textEvery = 250 * time.Millisecond // how long a piece of text waits for others
-	textMost  = 4096                   // bytes of a joined one
+	maxText   = 4096                   // bytes of a joined one
 )
 
 // Emit adds an event to the stream. A failure is only logged.
@@ -142,7 +142,7 @@ func (t *loopEvents) write(e loop.Event) {
 			t.since = time.Now()
 		}
 		e.Text = t.text.Text + e.Text
-		if t.text = e; time.Since(t.since) < textEvery && len(e.Text) < textMost {
+		if t.text = e; time.Since(t.since) < textEvery && len(e.Text) < maxText {
 			return
 		}
 		t.writeText()
@@ -180,7 +180,7 @@ func (r *Run) Release(ctx context.Context, models *model.Models) error {
 	if err != nil {
 		return err
 	}
-	reservations := models.Ledger(r.Task.Account(model.Chosen{}))
+	reservations := models.Reservations(r.Task.Account(model.Chosen{}))
 	for _, key := range loop.OpenReservations(entries) {
 		if err := reservations.Settle(ctx, key, 0); err != nil {
 			return err
@@ -193,7 +193,7 @@ func usage(t Task, chosen model.Chosen, o loop.Outcome, entries []loop.Entry) mo
 	r := model.Row{
 		StreamID: t.StreamID, TaskID: t.ID, TeamID: t.TeamID, UserID: t.UserID, Title: t.Title, Model: chosen.Name,
 		Provider: chosen.Provider, Status: string(o.Status), BYOK: chosen.BYOK, Priced: chosen.Priced, Usage: o.Usage,
-		Micros: o.Micros, Error: o.Code, CreatedAt: t.BegunAt,
+		Micros: o.Micros, Error: o.Code, CreatedAt: t.RequestedAt,
 		Detail: model.Detail{Agents: map[string]int{}, Tools: map[string]int{}},
 	}
 	switch o.Status {

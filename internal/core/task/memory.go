@@ -14,25 +14,25 @@ import (
 
 // Memory is stored for a task, or for all tasks of a user.
 type Memory struct {
-	Facts        []string      `json:"facts" maxItems:"100" doc:"What a person said is so."`
-	Insights     []string      `json:"insights" maxItems:"100" doc:"What the agent came to believe: data, not a person's word."`
-	Todos        []Todo        `json:"todos" maxItems:"100" doc:"What is to be done."`
-	TrackedFiles []TrackedFile `json:"tracked_files" maxItems:"500" doc:"Files that matter."`
-	RuntimeInput []string      `json:"user_runtime_input" maxItems:"100" doc:"What a person said while it ran."`
+	Facts        []string      `json:"facts" maxItems:"100" doc:"Facts that a person stated."`
+	Insights     []string      `json:"insights" maxItems:"100" doc:"Conclusions of the agent, not statements of a person."`
+	Todos        []Todo        `json:"todos" maxItems:"100" doc:"Tasks to do."`
+	TrackedFiles []TrackedFile `json:"tracked_files" maxItems:"500" doc:"Relevant files."`
+	RuntimeInput []string      `json:"user_runtime_input" maxItems:"100" doc:"What a person wrote while the task ran."`
 }
 
 // A Todo is something to be done.
 type Todo struct {
-	Content string `json:"content" doc:"What is to be done."`
-	Index   int    `json:"index" doc:"Its place."`
-	Status  string `json:"status,omitempty" enum:"pending,in_progress,completed,cancelled" doc:"How far it is."`
+	Content string `json:"content" doc:"What to do."`
+	Index   int    `json:"index" doc:"Its position in the list."`
+	Status  string `json:"status,omitempty" enum:"pending,in_progress,completed,cancelled" doc:"Its progress."`
 }
 
-// TrackedFile is a file that matters.
+// TrackedFile is a relevant file.
 type TrackedFile struct {
-	Path    string `json:"path" doc:"Where it is."`
+	Path    string `json:"path" doc:"Its path."`
 	Type    string `json:"type,omitempty" doc:"file, or another type."`
-	Summary string `json:"summary,omitempty" doc:"What is in it."`
+	Summary string `json:"summary,omitempty" doc:"A summary of its content."`
 }
 
 // The limits of memory (agent API, Memory).
@@ -42,8 +42,8 @@ const (
 	maxMemory       = 50_000 // characters of a task's and its user's memory together
 )
 
-// normal is m with empty lists instead of nil, and text that every database stores.
-func (m Memory) normal() Memory {
+// normalized is m with empty lists instead of nil, and text that every database stores.
+func (m Memory) normalized() Memory {
 	for _, list := range []*[]string{&m.Facts, &m.Insights, &m.RuntimeInput} {
 		clean := make([]string, len(*list))
 		for i, s := range *list {
@@ -127,7 +127,7 @@ func (ts *Tasks) memory(ctx context.Context, q db.Querier, k memoryKey) (m Memor
 	if db.IsNoRows(err) {
 		err = nil
 	}
-	return m.normal(), at, err
+	return m.normalized(), at, err
 }
 
 // ChangeMemory replaces a memory, of a task or (taskID empty) the caller's own, by the result of fn.
@@ -165,7 +165,7 @@ func (ts *Tasks) changeMemory(
 				return err
 			}
 		}
-		now = fn(was).normal()
+		now = fn(was).normalized()
 		if err := now.check(own.size()); err != nil {
 			return err
 		}
@@ -216,8 +216,8 @@ func (r *Run) Note(ctx context.Context, todo Todo) error {
 	})
 }
 
-// MemoryText is the memory of the task and, unless it is isolated, of its owner, for a model: facts of people
-// are marked, all else is data.
+// MemoryText is the memory of the task and, unless it is isolated, of its owner, for a model. It says which texts
+// people wrote.
 func (r *Run) MemoryText(ctx context.Context) (string, error) {
 	ofTask, _, err := r.tasks.memory(ctx, r.tasks.db, memoryKey{team: r.Task.TeamID, task: r.Task.ID})
 	if err != nil {

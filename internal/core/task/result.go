@@ -67,7 +67,7 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []Issue)
 	}
 	bySeverity := map[string]int{}
 	verified := 0
-	doubts := map[string]int{} // by reason
+	unreported := map[string]int{} // by reason
 	var reasons []string
 	for _, i := range found {
 		if i.Verification == Verified {
@@ -79,14 +79,14 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []Issue)
 		if i.Verification == Pending {
 			reason = "it was not checked a second time"
 		}
-		if doubts[reason]++; doubts[reason] == 1 {
+		if unreported[reason]++; unreported[reason] == 1 {
 			reasons = append(reasons, reason)
 		}
 	}
 	lines = append(lines, counted(verified, bySeverity))
 	for _, step := range steps {
-		if step.Words != "" {
-			lines = append(lines, step.Words)
+		if step.Summary != "" {
+			lines = append(lines, step.Summary)
 		}
 		if step.Status != agent.Completed {
 			lines = append(lines,
@@ -94,7 +94,7 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []Issue)
 		}
 	}
 	for _, why := range reasons {
-		lines = append(lines, fmt.Sprintf("Not reported, because %s: %d.", why, doubts[why]))
+		lines = append(lines, fmt.Sprintf("Not reported, because %s: %d.", why, unreported[why]))
 	}
 	if len(plan.NotUnderstood) > 0 {
 		lines = append(lines, "Of the instruction I did not use: "+strings.Join(plan.NotUnderstood, "; ")+".")

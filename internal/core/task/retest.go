@@ -24,10 +24,10 @@ const (
 
 // Retest is the last test of an issue after its task, by its template alone.
 type Retest struct {
-	State   RetestState `json:"state" enum:"queued,matched,not_matched,failed" doc:"queued, or what it showed; failed: it could not be run."`
-	Note    string      `json:"note,omitempty" doc:"Why it failed."`
-	AskedAt time.Time   `json:"asked_at" doc:"When it was asked for."`
-	EndedAt *time.Time  `json:"ended_at,omitempty" doc:"When it ended; absent: not yet."`
+	State       RetestState `json:"state" enum:"queued,matched,not_matched,failed" doc:"queued, or the result; failed: it could not be run."`
+	Note        string      `json:"note,omitempty" doc:"Why it failed."`
+	RequestedAt time.Time   `json:"asked_at" doc:"When it was requested."`
+	EndedAt     *time.Time  `json:"ended_at,omitempty" doc:"When it ended; absent: not yet."`
 }
 
 // RetestArgs is the job that tests an issue again.
@@ -39,8 +39,8 @@ type RetestArgs struct {
 // Kind implements queue.Args.
 func (RetestArgs) Kind() string { return "task.retest" }
 
-// AskRetest queues a retest of an issue, unless one is queued. An issue without a template is a Conflict.
-func (ts *Tasks) AskRetest(ctx context.Context, id string) (Issue, error) {
+// QueueRetest queues a retest of an issue, unless one is queued. An issue without a template is a Conflict.
+func (ts *Tasks) QueueRetest(ctx context.Context, id string) (Issue, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return Issue{}, err
@@ -49,14 +49,14 @@ func (ts *Tasks) AskRetest(ctx context.Context, id string) (Issue, error) {
 	if err != nil {
 		return Issue{}, err
 	}
-	if m := i.Means(); m == nil || m.TemplateID == "" {
-		return Issue{}, errs.New(errs.Conflict, "no_template", "There is no template that shows this issue again.")
+	if m := i.RetestTemplate(); m == nil || m.TemplateID == "" {
+		return Issue{}, errs.New(errs.Conflict, "no_template", "There is no template that tests for this issue.")
 	}
 	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
-		if i, err = ts.held(ctx, tx, c.TeamID, i.ID); err != nil || i.Retest != nil && i.Retest.State == RetestQueued {
+		if i, err = ts.lockIssue(ctx, tx, c.TeamID, i.ID); err != nil || i.Retest != nil && i.Retest.State == RetestQueued {
 			return err
 		}
-		i.Retest = &Retest{State: RetestQueued, AskedAt: db.At(ts.now()).Time}
+		i.Retest = &Retest{State: RetestQueued, RequestedAt: db.At(ts.now()).Time}
 		if _, err := tx.Exec(ctx, `UPDATE issue SET retest = ? WHERE id = ?`, db.Doc(i.Retest), i.ID); err != nil {
 			return err
 		}
@@ -66,16 +66,15 @@ func (ts *Tasks) AskRetest(ctx context.Context, id string) (Issue, error) {
 	return i, err
 }
 
-// held is an issue, locked until tx ends.
-func (ts *Tasks) held(ctx context.Context, tx *db.Tx, teamID, id string) (Issue, error) {
+// lockIssue reads an issue, locked until tx ends.
+func (ts *Tasks) lockIssue(ctx context.Context, tx *db.Tx, teamID, id string) (Issue, error) {
 	if _, err := tx.Exec(ctx, `UPDATE issue SET id = id WHERE id = ? AND team_id = ?`, id, teamID); err != nil {
 		return Issue{}, err
 	}
 	return ts.issue(ctx, tx, "id = ? AND team_id = ?", id, teamID)
 }
 
-// ForRetest is the issue that a worker is to test again, its task, and the task's streams. NotFound when it was
-// deleted.
+// ForRetest reads an issue to test again, its task and the task's streams. NotFound when it was deleted.
 func (ts *Tasks) ForRetest(ctx context.Context, a RetestArgs) (i Issue, t Task, streams []Stream, err error) {
 	if i, err = ts.issue(ctx, ts.db, "id = ? AND team_id = ?", a.IssueID, a.TeamID); err != nil {
 		return i, t, nil, err
@@ -87,8 +86,8 @@ func (ts *Tasks) ForRetest(ctx context.Context, a RetestArgs) (i Issue, t Task, 
 	return i, t, streams, err
 }
 
-// Same reports whether an event is the finding of the issue.
-func (i Issue) Same(e engine.Event) bool { return hash(e) == hash(i.Event) }
+// IsSameFinding reports whether an event is the finding of the issue.
+func (i Issue) IsSameFinding(e engine.Event) bool { return hash(e) == hash(i.Event) }
 
 // EndRetest stores the result of a retest, in the caller's transaction or (tx nil) in one of its own. An issue
 // that did not match is now fixed, and a fixed one that matched is open again.
@@ -96,7 +95,7 @@ func (ts *Tasks) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, state R
 	if tx == nil {
 		return ts.db.Tx(ctx, func(tx *db.Tx) error { return ts.EndRetest(ctx, tx, a, state, note) })
 	}
-	i, err := ts.held(ctx, tx, a.TeamID, a.IssueID)
+	i, err := ts.lockIssue(ctx, tx, a.TeamID, a.IssueID)
 	switch {
 	case errs.Is(err, errs.NotFound):
 		return nil // it was deleted meanwhile

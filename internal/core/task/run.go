@@ -14,7 +14,7 @@ import (
 // ErrLate refuses writes of a worker whose run of the task is no longer the current one.
 var ErrLate = run.ErrLate
 
-// Run is a worker's hold on a stream. Each start has a higher number; writes with an older one are refused.
+// Run is one worker's run of a stream. Each has a higher number than the one before, whose writes are then refused.
 type Run struct {
 	Task   Task // with the stream that is run
 	tasks  *Tasks
@@ -197,7 +197,7 @@ func (ts *Tasks) Stop(ctx context.Context, id string, target StopTarget, callID 
 	if t, err = ts.findToWrite(ctx, id); err != nil || t.Status != Running {
 		return t, false, err
 	}
-	controlID, err := ts.underWay(ctx, t, target, callID)
+	controlID, err := ts.findRunning(ctx, t, target, callID)
 	if err != nil || controlID == "" {
 		return t, false, err
 	}
@@ -206,8 +206,8 @@ func (ts *Tasks) Stop(ctx context.Context, id string, target StopTarget, callID 
 	return t, true, err
 }
 
-// underWay finds a call or a sub-agent that has not ended in the journal, and returns its id for loop.Control.
-func (ts *Tasks) underWay(ctx context.Context, t Task, target StopTarget, callID string) (controlID string, err error) {
+// findRunning finds a call or a sub-agent without an end in the journal, and returns its id for loop.Control.
+func (ts *Tasks) findRunning(ctx context.Context, t Task, target StopTarget, callID string) (controlID string, err error) {
 	begins, ends := loop.ToolCall, loop.ToolResult
 	if target == StopSubagent {
 		begins, ends = loop.BranchStart, loop.BranchEnd
@@ -236,8 +236,8 @@ func (ts *Tasks) underWay(ctx context.Context, t Task, target StopTarget, callID
 	return "", nil
 }
 
-// Stops are the ids of all calls and sub-agents of the task that people stopped.
-func (r *Run) Stops(ctx context.Context) ([]string, error) {
+// StopRequests are the ids of all calls and sub-agents of the task that people stopped.
+func (r *Run) StopRequests(ctx context.Context) ([]string, error) {
 	return db.Values[string](ctx, r.tasks.db,
 		`SELECT call_id FROM task_stop WHERE task_id = ? ORDER BY created_at`, r.Task.ID)
 }

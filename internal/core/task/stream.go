@@ -34,11 +34,11 @@ type StatusData struct {
 
 // StepData is the data of EventStepStarted and EventStepFinished.
 type StepData struct {
-	Seq    int    `json:"seq"`
-	Tool   string `json:"tool"`
-	Status string `json:"status,omitempty"`
-	Words  string `json:"words,omitempty"`
-	Error  string `json:"error,omitempty"`
+	Seq     int    `json:"seq"`
+	Tool    string `json:"tool"`
+	Status  string `json:"status,omitempty"`
+	Summary string `json:"words,omitempty"`
+	Error   string `json:"error,omitempty"`
 }
 
 // SuspendedData is the data of EventSuspended.
@@ -80,8 +80,8 @@ const (
 	eventBatch = 500
 )
 
-// Follow yields the events of a stream (empty: the task's newest) after a sequence number, then live ones
-// until the last, or until ctx ends. A nil event is a sign of life.
+// Follow yields the events of a stream (empty: the task's newest) after a sequence number, then live ones until the
+// last, or until ctx ends. A nil event only keeps the connection alive.
 func (ts *Tasks) Follow(ctx context.Context, id, streamID string, after int64) (iter.Seq2[*Event, error], error) {
 	t, err := ts.Find(ctx, id)
 	if err != nil {

@@ -92,7 +92,7 @@ type Stream struct {
 	Plan        json.RawMessage
 	Pending     json.RawMessage // what a suspended one waits for
 	Summary     string
-	BegunAt     time.Time // when it was requested
+	RequestedAt time.Time // when it was requested
 	UpdatedAt   time.Time
 	StartedAt   time.Time // zero: not yet
 	CompletedAt time.Time // zero: not yet
@@ -179,7 +179,7 @@ func scanStream(r db.Row) (s Stream, err error) {
 func (s *Stream) columns() []any {
 	return []any{
 		&s.StreamID, &s.Index, &s.Instruction, db.Into(&s.Options), &s.Status, &s.Model, &s.LastSeq, db.Into(&s.Plan),
-		db.Into(&s.Pending), &s.Summary, db.Into(&s.BegunAt), db.Into(&s.UpdatedAt), db.Into(&s.StartedAt),
+		db.Into(&s.Pending), &s.Summary, db.Into(&s.RequestedAt), db.Into(&s.UpdatedAt), db.Into(&s.StartedAt),
 		db.Into(&s.CompletedAt),
 	}
 }

@@ -89,10 +89,10 @@ func event(at string) engine.Event {
 // verified makes a verified issue.
 func verified(t *testing.T, run *Run, at string) {
 	t.Helper()
-	if _, err := run.Found(t.Context(), "http://h", event(at)); err != nil {
+	if _, err := run.StoreMatch(t.Context(), "http://h", event(at)); err != nil {
 		t.Fatal(err)
 	}
-	unchecked, err := run.Unchecked(t.Context())
+	unchecked, err := run.PendingIssues(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestLateRunWritesNothing(t *testing.T) {
 		late := b.mustStart(t, made.ID)
 		now := b.mustStart(t, made.ID)
 		ctx := t.Context()
-		_, foundErr := late.Found(ctx, "http://h", event("http://h/a"))
+		_, foundErr := late.StoreMatch(ctx, "http://h", event("http://h/a"))
 		for name, err := range map[string]error{
 			"Found":    foundErr,
 			"SetPlan":  late.SetPlan(ctx, agent.Plan{}),
@@ -157,7 +157,7 @@ func TestLateRunWritesNothing(t *testing.T) {
 		if err := now.Finish(ctx, Outcome{Status: Completed, Summary: "done"}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := now.Found(ctx, "http://h", event("http://h/c")); !errors.Is(err, ErrLate) {
+		if _, err := now.StoreMatch(ctx, "http://h", event("http://h/c")); !errors.Is(err, ErrLate) {
 			t.Errorf("a finding after the end: %v", err)
 		}
 		if _, err := b.Start(ctx, RunArgs{TaskID: made.ID}); !errors.Is(err, ErrLate) {

@@ -261,7 +261,7 @@ func TestLogJoinsWhatBelongsTogether(t *testing.T) {
 				t.Errorf("stopping %s: %v, %v", id, found, err)
 			}
 		}
-		if stops, err := run.Stops(t.Context()); err != nil || !slices.Equal(stops, []string{"main.1/2"}) {
+		if stops, err := run.StopRequests(t.Context()); err != nil || !slices.Equal(stops, []string{"main.1/2"}) {
 			t.Errorf("stops %v, %v", stops, err)
 		}
 	})

@@ -30,13 +30,13 @@ const Cost = 6
 
 // Why a finding has no template of its own.
 var (
-	errPrivate    = errors.New("the task is private, and templates belong to the whole team")
-	errCatalogued = errors.New("the template that found it shows it again on the same target")
-	errMethod     = errors.New("its method may change something each time")
-	errNoBudget   = errors.New("the budget leaves no requests to try one")
-	errNotAgain   = errors.New("what was made of its request and answer did not match again")
-	errControl    = errors.New("what was made of it matches the control request, too")
-	errSeveral    = errors.New("the template that found it looks at more than one answer, and shows it again by itself")
+	errPrivate       = errors.New("the task is private, and templates belong to the whole team")
+	errCatalogued    = errors.New("the template that found it shows it again on the same target")
+	errMethod        = errors.New("its method may change something each time")
+	errNoBudget      = errors.New("the budget leaves no requests to try one")
+	errNotReproduced = errors.New("what was made of its request and answer did not match again")
+	errControl       = errors.New("what was made of it matches the control request, too")
+	errSeveral       = errors.New("the template that found it looks at more than one answer, and shows it again by itself")
 )
 
 // Distiller writes templates for the issues of one task.
@@ -54,14 +54,14 @@ func New(e *engine.Engine, s *scope.Scope, secrets map[string]string, templates 
 
 // Write returns what shows a confirmed issue again without a model: a new template that was tried, or the one that
 // found it.
-func (d *Distiller) Write(ctx context.Context, issue task.Issue, last engine.Event) *task.Means {
-	m := &task.Means{}
+func (d *Distiller) Write(ctx context.Context, issue task.Issue, last engine.Event) *task.RetestTemplate {
+	m := &task.RetestTemplate{}
 	if issue.Proof == nil {
 		m.TemplateID = issue.TemplateID
 	}
 	text, err := d.compile(ctx, issue, last)
 	if err == nil {
-		var kept task.Means
+		var kept task.RetestTemplate
 		if kept, err = d.templates.keep(ctx, fileName(issue), text); err == nil {
 			return &kept
 		}
@@ -246,7 +246,7 @@ func reductions(method string) []func(*generate.Request) bool {
 func (d *Distiller) try(ctx context.Context, issue task.Issue, t generate.Template, spare []func(*generate.Request) bool, plain *generate.Template) (string, error) {
 	shown, err := d.shows(ctx, issue, t)
 	if err != nil || !shown {
-		return "", cmp.Or(err, errNotAgain)
+		return "", cmp.Or(err, errNotReproduced)
 	}
 	needed := false
 	for _, leave := range spare {

@@ -57,7 +57,7 @@ func (Templates) Compile(text string) (*program.Program, error) {
 }
 
 // keep stores a template for the team.
-func (ts Templates) keep(ctx context.Context, filename, text string) (task.Means, error) {
+func (ts Templates) keep(ctx context.Context, filename, text string) (task.RetestTemplate, error) {
 	kept, err := ts.Catalog.Keep(ctx, ts.TeamID, ts.UserID, catalog.NewTemplate{Text: text, Filename: filename, Dir: findingsDir})
-	return task.Means{TemplateID: kept.ID, Compiled: true, Digest: kept.Digest}, err
+	return task.RetestTemplate{TemplateID: kept.ID, Compiled: true, Digest: kept.Digest}, err
 }

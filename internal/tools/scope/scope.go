@@ -1,5 +1,5 @@
-// Package scope holds the tools of a task to what its instruction and request name, without what the task, the team
-// and the operator exclude. Every connection of every tool is dialled through it, and every request is counted.
+// Package scope limits the tools of a task to the hosts that its instruction and request name, without those that the
+// task, the team and the operator exclude. Every tool dials through it, and every request is counted.
 package scope
 
 import (
@@ -42,8 +42,8 @@ type Budget struct{ Requests, Sent int64 }
 
 // Denial is a refused attempt to leave the scope.
 type Denial struct {
-	Place string `json:"place"` // host:port or URL
-	Why   string `json:"why"`
+	Address string `json:"place"` // host:port or URL
+	Why     string `json:"why"`
 }
 
 // Scope enforces a Boundary.
@@ -66,7 +66,7 @@ func New(b Boundary) (*Scope, error) {
 	s := &Scope{Boundary: b, Names: b.Doc.Hosts}
 	if len(s.Names) == 0 {
 		for _, t := range b.Plan.Targets {
-			s.Names = append(s.Names, Texts(t, b.Plan.Ports)...)
+			s.Names = append(s.Names, HostPorts(t, b.Plan.Ports)...)
 		}
 	}
 	targets := make([]netguard.Target, 0, len(s.Names))
@@ -111,16 +111,16 @@ func ExcludedTarget(text string) agent.Target {
 	return agent.Target{Raw: raw, Kind: agent.KindHost, Host: strings.ToLower(u.Hostname()), Port: port, Path: strings.TrimSuffix(u.EscapedPath(), "/")}
 }
 
-// Dial connects to a place in scope. Every tool dials with it.
+// Dial connects to an address in scope.
 func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if why := s.RefusesAddr(addr); why != "" {
+	if why := s.DenyReason(addr); why != "" {
 		return nil, s.Refuse(addr, why)
 	}
 	return s.Net.Dial(ctx, network, addr)
 }
 
-// RefusesAddr says why an address may not be dialled, or is empty.
-func (s *Scope) RefusesAddr(addr string) string {
+// DenyReason says why an address may not be dialled, or is empty.
+func (s *Scope) DenyReason(addr string) string {
 	host, text, err := net.SplitHostPort(addr)
 	port, perr := strconv.Atoi(text)
 	switch {
@@ -178,7 +178,7 @@ func (s *Scope) Left() int64 {
 func (s *Scope) Allows(method string, u *url.URL) error {
 	why := ""
 	switch {
-	case s.Plan.Excludes(PlaceOf(u)):
+	case s.Plan.Excludes(TargetOf(u)):
 		why = "the task leaves it out"
 	case method != "" && len(s.Doc.Methods) > 0 && !slices.Contains(s.Doc.Methods, method):
 		why = "the method " + method + " is not in scope"
@@ -195,7 +195,7 @@ func (s *Scope) Allows(method string, u *url.URL) error {
 
 // underPath reports whether a URL lies under a path as a server would see it.
 func underPath(base string, u *url.URL) bool {
-	return agent.Plan{Excluded: []agent.Target{{Kind: agent.KindPath, Path: base}}}.Excludes(PlaceOf(u))
+	return agent.Plan{Excluded: []agent.Target{{Kind: agent.KindPath, Path: base}}}.Excludes(TargetOf(u))
 }
 
 // NamedPorts are the ports in the request or in a name.
@@ -210,15 +210,15 @@ func (s *Scope) NamedPorts() []int {
 	return ports
 }
 
-// Opens reports whether a port of a host is in scope.
-func (s *Scope) Opens(host string, port int) bool {
+// AllowsPort reports whether a port of a host is in scope.
+func (s *Scope) AllowsPort(host string, port int) bool {
 	addr := net.JoinHostPort(host, strconv.Itoa(port))
-	return s.RefusesAddr(addr) == "" && s.Net.AllowsURL(&url.URL{Scheme: "http", Host: addr})
+	return s.DenyReason(addr) == "" && s.Net.AllowsURL(&url.URL{Scheme: "http", Host: addr})
 }
 
-// Knows reports whether a host is in scope on some port, so that its name may be looked up.
-func (s *Scope) Knows(name string) bool {
-	return slices.ContainsFunc(append(s.NamedPorts(), 80, 443), func(port int) bool { return s.Opens(name, port) })
+// AllowsHost reports whether a host is in scope on some port, so that its name may be looked up.
+func (s *Scope) AllowsHost(name string) bool {
+	return slices.ContainsFunc(append(s.NamedPorts(), 80, 443), func(port int) bool { return s.AllowsPort(name, port) })
 }
 
 // ReadOnly reports whether an HTTP method changes nothing.
@@ -236,8 +236,8 @@ func (s *Scope) Refuse(place, why string) error {
 // Rate is the most requests a second.
 func (s *Scope) Rate() int { return int(math.Ceil(s.Plan.RateLimit)) }
 
-// Words describe the scope.
-func (s *Scope) Words() string {
+// Describe describes the scope.
+func (s *Scope) Describe() string {
 	var b strings.Builder
 	line := func(what string, list []string) {
 		if len(list) > 0 {
@@ -265,8 +265,8 @@ func (s *Scope) Words() string {
 	return b.String()
 }
 
-// Texts are a target's names in scope: with its port, the ports of the instruction, or none for all.
-func Texts(t agent.Target, ports []int) []string {
+// HostPorts are a target's names in scope: with its port, the ports of the instruction, or none for all.
+func HostPorts(t agent.Target, ports []int) []string {
 	if t.Kind == agent.KindCIDR {
 		return []string{t.Prefix}
 	}
@@ -297,8 +297,8 @@ func ExcludedRange(t agent.Target) (netip.Prefix, bool) {
 	return p, err == nil
 }
 
-// PlaceOf is a URL as a target, to compare with exclusions.
-func PlaceOf(u *url.URL) agent.Target {
+// TargetOf is a URL as a target, to compare with exclusions.
+func TargetOf(u *url.URL) agent.Target {
 	port, _ := strconv.Atoi(u.Port()) // 0: of the scheme
 	return agent.Target{Kind: agent.KindURL, Scheme: u.Scheme, Host: strings.ToLower(u.Hostname()), Port: port, Path: u.EscapedPath()}
 }

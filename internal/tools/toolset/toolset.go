@@ -71,7 +71,7 @@ func (s Services) Kit(ctx context.Context, run *task.Run, plan agent.Plan, budge
 		},
 	}
 	for i, template := range s.starter {
-		if tools.Within(boundary.Doc, template) {
+		if tools.AllowsMethods(boundary.Doc, template) {
 			c.Programs = append(c.Programs, s.programs[i])
 		}
 	}
@@ -109,7 +109,7 @@ func (s Services) denials(ctx context.Context, run *task.Run) func(scope.Denial)
 	return func(d scope.Denial) {
 		mu.Lock()
 		defer mu.Unlock()
-		s.Logger.InfoContext(kept, "a dial was refused", "task_id", run.Task.ID, "address", d.Place, "why", d.Why)
+		s.Logger.InfoContext(kept, "a dial was refused", "task_id", run.Task.ID, "address", d.Address, "why", d.Why)
 		if count++; count <= maxDenials {
 			run.Emit(kept, task.EventDenied, d)
 		}
@@ -186,7 +186,7 @@ func (s *Session) Ending(ctx context.Context, run *task.Run, outcome loop.Outcom
 	}
 	summary := strings.TrimSpace(outcome.Summary)
 	if calls > 0 {
-		summary += fmt.Sprintf("\nCalls of tools that were brought: %d.", calls)
+		summary += fmt.Sprintf("\nCalls of extensions: %d.", calls)
 	}
 	summary = strings.TrimSpace(summary+"\n"+missingText(s.extensions.Missing)) + s.missing
 	return task.Ending{Status: task.Completed, Opening: summary, Requests: outcome.Requests - calls}, nil

@@ -1,4 +1,5 @@
-// Package findings has the operations of the platform API about findings: lists, decisions, history, retests, severities and tickets.
+// Package findings has the operations of the platform API about findings: lists, decisions, history, retests,
+// severities and tickets.
 package findings
 
 import (
@@ -92,7 +93,7 @@ func (s area) findings() {
 	rest.Handle(s.API, wire.Op("get-vulnerability-history", "GET /v1/scans/vulns/history", vulnTag, "Each look at what hashes name, newest first; by hash"), s.vulnHistory)
 	rest.Handle(s.API, wire.Op("retest-vulnerability", "POST /v1/scans/{vuln_id}/retest", vulnTag, "Retest a finding", 404),
 		func(ctx context.Context, in *wire.VulnPath) (*RetestAnswer, error) {
-			f, err := s.Findings.AskRetest(ctx, in.ID)
+			f, err := s.Findings.QueueRetest(ctx, in.ID)
 			return &RetestAnswer{"The finding will be looked at again.", ScanVulnerability{vulnerabilityOf(f), eventOf(f), nil}}, err
 		})
 	rest.Handle(s.API, wire.Op("get-retest", "GET /v1/retest/{vuln_id}", vulnTag, "What the last retest of a finding showed", 404),

@@ -34,7 +34,7 @@ type DomainItem struct {
 func domainOf(d domain.Domain) DomainItem {
 	item := DomainItem{
 		ID: d.ID, Domain: d.Name, Status: string(d.Status), Type: string(d.Type), Attempts: d.Attempts, LastResult: d.Note,
-		LastAttempt: whenever(d.LastAttemptAt), NextAttempt: whenever(d.NextLookAt), VerifiedAt: whenever(d.VerifiedAt), CreatedAt: d.CreatedAt,
+		LastAttempt: whenever(d.LastAttemptAt), NextAttempt: whenever(d.NextCheckAt), VerifiedAt: whenever(d.VerifiedAt), CreatedAt: d.CreatedAt,
 	}
 	switch d.Status {
 	case domain.Pending, domain.Failed, domain.Expired:
