@@ -109,5 +109,5 @@ func forEach(targets []string, limit int, emit func(agent.Update), f func(i int)
 	_ = group.Wait() // its functions return nothing
 }
 
-// within bounds what a tool wants by the budget of requests.
+// allowedRequests bounds the requests of a tool by the budget.
 func allowedRequests(ctx context.Context, want int) int { return min(want, loop.Allowance(ctx)) }

@@ -64,7 +64,6 @@ func (k *Kit) listAssets() action[assetsArgs] {
 	}
 }
 
-// assetLines lists assets, one a line.
 func (k *Kit) assetLines(ctx context.Context, q asset.Query) (loop.Result, error) {
 	p, err := k.Inventory.Assets.List(k.Inventory.as(ctx), q)
 	if err != nil {

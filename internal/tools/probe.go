@@ -13,7 +13,6 @@ import (
 
 type probe struct{ *Kit }
 
-// probeOutput is for the other tools.
 type probeOutput struct {
 	Hosts    []host `json:"hosts"`
 	Requests int64  `json:"requests"` // to targets
@@ -89,7 +88,6 @@ func (p probe) probeTarget(ctx context.Context, target string) host {
 	return host{Target: target, Alive: true, Alike: c.AnswersAlike}
 }
 
-// maxNamed bounds the sentences about single targets.
 const maxNamed = 5
 
 func probeSummary(hosts []host) string {

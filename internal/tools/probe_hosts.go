@@ -13,7 +13,6 @@ type targetsArgs struct {
 	Targets []string `json:"targets"`
 }
 
-// maxTargets bounds the targets of one call.
 const maxTargets = 100
 
 // probeCost is the most requests of probing one target.

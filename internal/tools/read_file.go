@@ -25,8 +25,7 @@ type fileArgs struct {
 	Length int    `json:"length"`
 }
 
-// maxPiece is the most bytes that one call reads.
-const maxPart = 32 << 10
+const maxPart = 32 << 10 // bytes of one call
 
 func (k *Kit) readFile() action[fileArgs] {
 	return action[fileArgs]{
@@ -45,7 +44,7 @@ func (k *Kit) readFile() action[fileArgs] {
 	}
 }
 
-// piece is a part of a file, with its position.
+// part is a part of a file, with its position.
 func (at Attached) part(f file.File, offset int64, length int) (string, error) {
 	if length <= 0 || length > maxPart {
 		length = maxPart

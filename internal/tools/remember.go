@@ -15,8 +15,7 @@ type rememberArgs struct {
 	Text string `json:"text"`
 }
 
-// maxMemo bounds a text, in bytes.
-const maxMemo = 2000
+const maxMemo = 2000 // bytes
 
 func (k *Kit) remember() action[rememberArgs] {
 	return action[rememberArgs]{

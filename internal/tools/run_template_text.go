@@ -20,8 +20,7 @@ type textArgs struct {
 // ownTemplate names a template that is in no catalogue.
 const ownTemplate = "task.yaml"
 
-// maxTemplate bounds the text of a template, in bytes.
-const maxTemplate = 64 << 10
+const maxTemplate = 64 << 10 // bytes
 
 func (k *Kit) runTemplateText() action[textArgs] {
 	return action[textArgs]{

@@ -65,7 +65,6 @@ func (k *Kit) runTemplates() action[runArgs] {
 	}
 }
 
-// approveRun asks for approval when harmful templates are named.
 func (k *Kit) approveRun(a runArgs) *loop.Approval {
 	if k.scope.Doc.Intrusiveness == task.Intrusive {
 		return nil

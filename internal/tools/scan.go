@@ -20,7 +20,6 @@ type scan struct{ *Kit }
 
 func (scan) Name() string { return agent.Scan }
 
-// scanOutput is the coverage of a scan.
 type scanOutput struct {
 	Templates int                  `json:"templates"`
 	Requests  int64                `json:"requests"` // to targets
@@ -73,7 +72,6 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 	})
 }
 
-// runPasses runs the passes and adds up their results.
 func (s scan) runPasses(ctx context.Context, emit func(agent.Update), targets, templates int, passes []pass) (agent.Result, error) {
 	before, left := s.scope.Total(), s.scope.Left()
 	out := scanOutput{Templates: templates, Cells: map[engine.State]int{}}

@@ -47,7 +47,6 @@ func (k *Kit) tlsFacts() action[hostPortArgs] {
 	}
 }
 
-// describeTLS describes a handshake, one fact a line.
 func describeTLS(host string, s tls.ConnectionState, now time.Time) string {
 	lines := []string{"version: " + tls.VersionName(s.Version), "cipher: " + tls.CipherSuiteName(s.CipherSuite)}
 	if len(s.PeerCertificates) == 0 {

@@ -63,7 +63,6 @@ type webAnswer struct {
 	Request string
 }
 
-// send sends a request if it is in scope.
 func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
 	r.Method = cmp.Or(r.Method, http.MethodGet)
 	u, err := url.Parse(r.URL)

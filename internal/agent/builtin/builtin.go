@@ -59,7 +59,6 @@ type builder struct {
 	blocked     bool                  // an exclusion was not understood: nothing may be tested
 }
 
-// maxNotes bounds the notes of one kind.
 const maxNotes = 30
 
 // notUnderstood notes a phrase that was not used.
@@ -78,7 +77,6 @@ func (b *builder) notUnderstood(phrase, why string) {
 	b.plan.NotUnderstood = append(b.plan.NotUnderstood, note)
 }
 
-// notDone notes what was asked for and is not done.
 func (b *builder) notDone(note string) {
 	if !b.noted[note] && len(b.plan.NotDone) < maxNotes {
 		b.noted[note] = true
@@ -229,7 +227,6 @@ func (b *builder) pathHint(i int) {
 	}
 }
 
-// decide decides what is checked.
 func (b *builder) decide() {
 	p := &b.plan
 	for _, w := range b.tokens {

@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// kind is the kind of a token.
 type kind int
 
 const (
@@ -175,7 +174,6 @@ func rangeLength(rest string) int {
 	return n
 }
 
-// separators separate pieces.
 var separators = map[rune]kind{
 	',': comma, '，': comma, '、': comma, '|': comma, '&': comma, '"': comma, '“': comma, '”': comma, '„': comma,
 	'«': comma, '»': comma, '`': comma, '\'': comma, '‘': comma, '’': comma, '—': comma, '…': comma, '~': comma, '\\': comma,

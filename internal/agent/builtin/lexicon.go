@@ -6,7 +6,6 @@ import (
 	"sync"
 )
 
-// maxPhrase is the most words of a phrase.
 const maxPhrase = 5
 
 // shape makes a regular expression at its first use: most runs of the binary read no instruction.
@@ -193,7 +192,6 @@ airflow jupyter solr zabbix nagios cacti splunk traefik haproxy varnish envoy ca
 moodle typo3 prestashop shopify woocommerce opencart ghost strapi keycloak okta vmware vcenter esxi proxmox openshift rancher
 harbor portainer hadoop kafka activemq log4j graphql swagger webmin cpanel plesk mikrotik ubiquiti cisco juniper f5 zyxel`
 
-// otherProducts are template tags and other names of their technologies.
 var otherProducts = [][2]string{
 	{"spring", "spring boot,springboot,spring framework,spring boot actuator,actuator"}, {"wordpress", "word press,wp"},
 	{"apache", "apache httpd,httpd,apache2"}, {"tomcat", "apache tomcat"}, {"struts", "apache struts,struts2"},
@@ -205,7 +203,6 @@ var otherProducts = [][2]string{
 	{"kibana", "elk"}, {"citrix", "netscaler,citrix adc,citrix gateway"}, {"vmware", "vsphere"},
 }
 
-// bugs are CVE ids and their popular names.
 var bugs = [][2]string{
 	{"CVE-2021-44228", "log4shell,log 4 shell"}, {"CVE-2022-22965", "spring4shell"}, {"CVE-2014-0160", "heartbleed"},
 	{"CVE-2014-6271", "shellshock"}, {"CVE-2023-4966", "citrixbleed,citrix bleed"}, {"CVE-2021-34473", "proxyshell"},

@@ -99,7 +99,6 @@ func blankAll(text string, shape *regexp.Regexp, use func(m []string)) string {
 
 var portShape = shape(`^(\d{1,7})(?:[-–](\d{1,7}))?$`)
 
-// maxPorts bounds the ports of a plan.
 const maxPorts = 1000
 
 // ports reads "port 8080" and "ports 80, 443 and 8000 to 8010".
@@ -247,7 +246,6 @@ func (b *builder) wordsAfter(i int) []string {
 	return list
 }
 
-// inSeverityContext reports whether words close by are about severities.
 func inSeverityContext(before, after []string) bool {
 	near := func(list []string, n int) bool {
 		return slices.ContainsFunc(list[:min(n, len(list))], func(w string) bool {

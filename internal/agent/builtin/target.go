@@ -160,7 +160,6 @@ var (
 	v4Shape     = shape(`^\d{1,3}(\.\d{1,3}){3}`)
 )
 
-// readNetwork reads addresses and networks, with a port or path.
 func readNetwork(piece string) (reading, bool) {
 	if p, err := netip.ParsePrefix(piece); err == nil {
 		if p.Addr().Is4In6() {

@@ -10,7 +10,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent"
 )
 
-// leftovers notes the words that were not used.
 func (b *builder) leftovers() {
 	for i := 0; i < len(b.tokens); {
 		j, meaningful := i, false
@@ -44,7 +43,6 @@ func (b *builder) unused(i int) bool {
 	return !t.consumed && (t.kind == word || t.kind == targetLike || t.kind == path)
 }
 
-// meaningful reports whether an unused token is no filler.
 func (b *builder) meaningful(i int) bool {
 	t := b.tokens[i]
 	if t.kind != word {
@@ -96,7 +94,6 @@ func (b *builder) describe() {
 	}
 }
 
-// tagWords are readable names of tags.
 var tagWords = map[string]string{
 	"exposure": "exposed files", "listing": "directory listings", "vcs": "version control folders", "backup": "backups",
 	"config": "configuration files and secrets", "panel": "admin and login panels", "headers": "security headers",

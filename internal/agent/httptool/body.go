@@ -37,7 +37,6 @@ type media struct {
 	escape escape
 }
 
-// content reads the template of the body.
 func (r *Request) content(raw json.RawMessage) error {
 	if len(raw) == 0 || string(bytes.TrimSpace(raw)) == "null" {
 		return nil
@@ -128,7 +127,6 @@ func nodeOf(doc any, depth int) (n node, err error) {
 	return node{other: doc}, nil
 }
 
-// each calls f for every text.
 func (n node) each(f func(text)) {
 	f(n.text)
 	for _, field := range n.fields {

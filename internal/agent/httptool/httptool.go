@@ -1,6 +1,5 @@
-// Package httptool makes HTTP requests from templates with {{param}} for arguments, which a model gives, and {{$NAME}}
-// for secrets. Each value is escaped for its place: it cannot choose the host, add a header, leave its path segment or
-// become a placeholder.
+// Package httptool makes HTTP requests from templates with {{param}} for a model's arguments and {{$NAME}} for secrets.
+// Each value is escaped: it cannot choose the host, add a header, leave its path segment or become a placeholder.
 package httptool
 
 import (
@@ -143,7 +142,6 @@ func (r *Request) sameHost(u *url.URL) bool {
 	return u.Scheme+"://"+u.Host == r.origin && u.User == nil && u.Fragment == ""
 }
 
-// hasDotSegment reports whether a path has a segment "." or "..".
 func hasDotSegment(path string) bool {
 	for segment := range strings.SplitSeq(path, "/") {
 		if plain, err := url.PathUnescape(segment); err != nil || plain == "." || plain == ".." {

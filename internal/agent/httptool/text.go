@@ -50,7 +50,6 @@ func parse(s string) (out text, err error) {
 	return out, nil
 }
 
-// isName reports whether s can name an argument or a secret.
 func isName(s string) bool {
 	for i, c := range []byte(s) {
 		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'

@@ -93,7 +93,6 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tryFunc makes one try with its own HTTP client.
 type tryFunc func(ctx context.Context, client *http.Client) (Response, error)
 
 // call tries until there is an answer, a final error, or no time left. Once a success has begun there is no other try:

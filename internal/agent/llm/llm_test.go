@@ -21,7 +21,7 @@ var script = llm.Script{Replies: []llm.Reply{
 }}
 
 func TestScript(t *testing.T) {
-	m := llm.Scripted(script)
+	m := script
 	ask := llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.User, Text: "Look."}}, Tools: question.Tools}
 	var told []string
 	got, err := m.Complete(t.Context(), ask, func(s string) { told = append(told, s) })
@@ -51,7 +51,7 @@ func TestScript(t *testing.T) {
 func TestScriptEndsWithItsCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	m := llm.Scripted(llm.Script{Replies: []llm.Reply{{Text: "late"}}})
+	m := llm.Script{Replies: []llm.Reply{{Text: "late"}}}
 	if _, err := m.Complete(ctx, question, nil); code(t, err) != llm.CodeUnavailable {
 		t.Errorf("a caller that left: %v", err)
 	}

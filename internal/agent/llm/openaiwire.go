@@ -30,7 +30,6 @@ type chatFunction struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// chatMessage is of a request or of an answer.
 type chatMessage struct {
 	Role       string     `json:"role"`
 	Content    *string    `json:"content,omitempty"` // only a message with calls may omit it
@@ -39,7 +38,6 @@ type chatMessage struct {
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 }
 
-// chatCall is a call or a piece of one.
 type chatCall struct {
 	Index    int64      `json:"index,omitempty"` // of a piece
 	ID       string     `json:"id"`

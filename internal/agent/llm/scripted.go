@@ -47,12 +47,8 @@ func ReadScript(path string) (Script, error) {
 	return s, dec.Decode(&s)
 }
 
-// Scripted follows a script. A request without a reply fails with CodeRequest.
-func Scripted(s Script) Model { return scripted{s} }
-
-type scripted struct{ Script }
-
-func (s scripted) Complete(ctx context.Context, r Request, onText func(string)) (Response, error) {
+// Complete implements Model. A request without a reply fails with CodeRequest.
+func (s Script) Complete(ctx context.Context, r Request, onText func(string)) (Response, error) {
 	for _, reply := range s.Replies {
 		if reply.matches(r) {
 			return reply.answer(ctx, r, onText)
@@ -61,7 +57,6 @@ func (s scripted) Complete(ctx context.Context, r Request, onText func(string)) 
 	return Response{}, errs.New(errs.FailedDependency, CodeRequest, "The script has no reply to turn %d of this conversation.", turnOf(r))
 }
 
-// turnOf is the number of the wanted answer, from 1.
 func turnOf(r Request) int {
 	turn := 1
 	for _, m := range r.Messages {

@@ -29,7 +29,6 @@ type status struct {
 
 func (s *status) Error() string { return fmt.Sprintf("HTTP status %d: %s", s.code, s.message) }
 
-// isContentFilter reports whether a content filter refused the prompt.
 func (s *status) isContentFilter() bool {
 	return s.errorCode == "content_filter" || s.errorCode == "content_policy_violation"
 }

@@ -196,7 +196,6 @@ func (b *branch) continueCut(text string) error {
 	return nil
 }
 
-// maxCalls is how many calls of one answer are made.
 const maxCalls = 32
 
 // uniqueIDs gives ids to calls: some servers send none, or the same for all.

@@ -15,7 +15,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/redact"
 )
 
-// toolTimeout applies to tools without a Timeout.
 const toolTimeout = 5 * time.Minute
 
 // Bounds of the stored text and evidence of a tool.

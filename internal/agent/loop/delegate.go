@@ -15,17 +15,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/redact"
 )
 
-// maxChildren is how many sub-agents one branch may start.
 const maxChildren = 20
 
-// subtask is the work of one sub-agent.
 type subtask struct {
 	Title       string `json:"title"`
 	Instruction string `json:"instruction"`
 	Agent       string `json:"agent,omitempty"` // name of a custom agent; empty: as the parent
 }
 
-// delegateTo is the tool that starts sub-agents.
 func delegateTo(agents []Agent) llm.Tool {
 	var text strings.Builder
 	text.WriteString("Give independent parts of the work to sub-agents that work side by side. Each knows only the instruction you write for it. Returns one result for each.")

@@ -18,7 +18,6 @@ type guard struct {
 	malformed int
 }
 
-// maxMalformed is how many invalid calls in a row end a branch.
 const maxMalformed = 5
 
 func newGuard(limit int) *guard {

@@ -14,7 +14,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// answerTimeout bounds one answer of a model.
 const answerTimeout = 20 * time.Minute
 
 var errDeadline = errors.New("it took too long")

@@ -13,7 +13,6 @@ import (
 // maxPlans bounds the plans that are declined with a reason, planSteps the model calls for one.
 const maxPlans, planSteps = 5, 20
 
-// makePlan makes a plan and waits for its approval.
 func (b *branch) makePlan(ctx context.Context) error {
 	b.planning = true
 	for n := 1; n <= maxPlans; n++ {
@@ -60,7 +59,6 @@ func (b *branch) approval(ctx context.Context, key string, plan Plan) (Reply, er
 	return b.question(ctx, key, ask)
 }
 
-// propose is the tool propose_plan.
 func (b *branch) propose(ctx context.Context, key string, call llm.ToolCall, args json.RawMessage) (Returned, error) {
 	var plan Plan
 	if err := json.Unmarshal(args, &plan); err != nil {
@@ -72,7 +70,6 @@ func (b *branch) propose(ctx context.Context, key string, call llm.ToolCall, arg
 	return b.finish(ctx, key, ret)
 }
 
-// askUser is the tool ask_question.
 func (b *branch) askUser(ctx context.Context, key string, call llm.ToolCall, args json.RawMessage) (Returned, error) {
 	var input struct {
 		Question string

@@ -160,7 +160,6 @@ func (b *branch) resolve(call llm.ToolCall) (t *tool, args json.RawMessage, faul
 	return t, args, ""
 }
 
-// schemaErrors lists what does not fit.
 func schemaErrors(err error) string {
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {

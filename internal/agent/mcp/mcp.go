@@ -1,6 +1,5 @@
-// Package mcp is a client of the Model Context Protocol over streamable HTTP: it lists and calls the tools of foreign
-// servers. What they send is not trusted: it is bounded, descriptions lose invisible characters, and a digest of each
-// tool shows changes.
+// Package mcp is a client of the Model Context Protocol over streamable HTTP. What servers send is not trusted: it is
+// bounded, descriptions lose invisible characters, and a digest of each tool shows changes.
 package mcp
 
 import (

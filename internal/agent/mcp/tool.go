@@ -125,7 +125,6 @@ func hasHidden(text string) bool {
 	return strings.ContainsFunc(strings.ReplaceAll(text, "\r\n", "\n"), isInvisible)
 }
 
-// clean removes invisible characters and cuts.
 func clean(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if isInvisible(r) {

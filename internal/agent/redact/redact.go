@@ -1,5 +1,5 @@
-// Package redact keeps the secrets of a task from everything but the tools: models see references such as {{$NAME}},
-// which become values when a tool is called, and every spelling of a value in a result becomes a reference.
+// Package redact hides the secrets of a task from models: they see references such as {{$NAME}}, which become values
+// when a tool is called, and every spelling of a value in a result becomes a reference.
 package redact
 
 import (
@@ -113,13 +113,11 @@ func encode(v any, forHTML bool) ([]byte, error) {
 	return bytes.TrimSpace(out.Bytes()), err
 }
 
-// inJSON is a value inside of a JSON string.
 func inJSON(value string, forHTML bool) string {
 	text, _ := encode(value, forHTML)
 	return string(text[1 : len(text)-1])
 }
 
-// lowerHex makes percent escapes lower-case.
 func lowerHex(escaped string) string {
 	b := []byte(escaped)
 	for i := 0; i+2 < len(b); i++ {
@@ -224,7 +222,6 @@ func EscapeJSON(doc json.RawMessage) (json.RawMessage, error) {
 	})
 }
 
-// jsonKind is the kind of a text in a document.
 type jsonKind int
 
 const (

@@ -1,5 +1,5 @@
-// Package account identifies callers: users, their teams, roles and plans, passwords, bearer tokens and API
-// keys. Every other service takes the Caller from the context and works only in the Caller's team.
+// Package account identifies callers: users, teams, roles and plans, passwords, bearer tokens and API keys. Every other
+// service takes the Caller from the context and works only in the Caller's team.
 package account
 
 import (

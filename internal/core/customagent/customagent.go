@@ -1,4 +1,4 @@
-// Package customagent keeps the agents that users describe for their tasks: texts and names of tools, never code.
+// Package customagent stores the agents that users describe for their tasks with texts and names of tools.
 package customagent
 
 import (
@@ -40,7 +40,7 @@ type Agent struct {
 	UpdatedAt     time.Time
 }
 
-// Hash changes with what the agent is told and may do.
+// Hash identifies the agent's instructions and tools.
 func (a Agent) Hash() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", a.Name, a.Description, a.WhenToUse, a.SystemContext, a.NativeTools))
 	return hex.EncodeToString(sum[:])

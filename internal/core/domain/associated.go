@@ -42,9 +42,8 @@ type Result struct {
 	Health  []Health
 }
 
-// Associated returns the domains that are associated with a domain. The first query about it waits a little
-// for its search. Later ones are answered at once, and start a new search when the answers are old. A failing
-// source is not an error.
+// Associated returns the domains that are associated with a domain. The first query waits a little for its search;
+// later ones return at once, and start a new search when the answers are old. A failing source is not an error.
 func (ds *Domains) Associated(ctx context.Context, q Query) (Result, error) {
 	c, err := account.From(ctx)
 	if err != nil {

@@ -1,13 +1,12 @@
-// Package domain keeps the domains that a team has proved to own, and the domains that are associated with
-// them (specification, Associated domain response): background searches, their answers with their age, and the
-// health of each source.
+// Package domain stores the domains that a team has proved to own, and the domains that are associated with them
+// (specification, Associated domain response): background searches, their answers, and the health of each source.
 //
 // A team proves its ownership by a token in a TXT record, in a meta tag of the home page or in a file
-// (reference, platform API 4.8). The proof is checked again and again:
+// (reference, platform API 4.8). The proof is checked repeatedly:
 //
 //	pending  → verified (the proof is there), failed (it was not, for seven days), deleted
 //	verified → expired (it was missing in three checks, a day apart), deleted
-//	failed, expired → verified (it is there at a check that somebody asked for), deleted
+//	failed, expired → verified (it is there at a requested check), deleted
 package domain
 
 import (

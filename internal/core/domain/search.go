@@ -229,13 +229,12 @@ const (
 	sweepBatch = 500
 )
 
-// Keep checks proofs, refreshes queried answers and removes old ones until ctx ends. It runs on every worker
-// node.
+// Keep runs Sweep until ctx ends, on every worker node.
 func (ds *Domains) Keep(ctx context.Context) {
-	queue.Every(ctx, time.Minute, ds.Logger, "keeping domains", ds.Sweep)
+	queue.Every(ctx, time.Minute, ds.Logger, "sweeping domains", ds.Sweep)
 }
 
-// Sweep inserts the jobs that are due. Of several nodes that see one, the first inserts it.
+// Sweep inserts the due jobs that check proofs and refresh answers, each once on all nodes, and deletes old answers.
 func (ds *Domains) Sweep(ctx context.Context) error {
 	if err := ds.sweepChecks(ctx); err != nil {
 		return err

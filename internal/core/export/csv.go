@@ -58,7 +58,6 @@ func classification(d *finding.Document, key string) string {
 	return cmp.Or(value.Text, value.JSON)
 }
 
-// number is a number, and "" for 0.
 func number(n int) string {
 	if n == 0 {
 		return ""
@@ -132,8 +131,8 @@ func plainCell(text string) bool {
 	return true
 }
 
-// formula reports whether a spreadsheet may take a text for a formula: after blanks it begins like one, in either width,
-// or with a character that some spreadsheets skip.
+// formula reports whether a spreadsheet may take a text for a formula: after blanks it begins like one, in either
+// width, or with a character that some spreadsheets skip.
 func formula(text string) bool {
 	if text != "" && (text[0] == '\t' || text[0] == '\r' || text[0] == '\n') {
 		return true

@@ -28,7 +28,6 @@ func color(rgb int) *props.Color {
 	return &props.Color{Red: rgb >> 16, Green: rgb >> 8 & 0xff, Blue: rgb & 0xff}
 }
 
-// colorOf is the colour of a severity.
 func colorOf(severity string) *props.Color {
 	return color(map[string]int{
 		"critical": 0x8f1d2c, "high": 0xd9480f, "medium": 0xe0a100, "low": 0x2f7ed8, "info": 0x5f7285, "unknown": 0x9ca3af,
@@ -64,7 +63,6 @@ func drawn(height float64, background *props.Color, draw func(p pen)) core.Row {
 	return r
 }
 
-// space is an empty row.
 func space(height float64) core.Row { return drawn(height, nil, func(pen) {}) }
 
 // pen draws into a cell, in mm from its upper left corner.
@@ -93,7 +91,6 @@ func (p pen) box(x, y, width, height float64, c *props.Color) {
 	})
 }
 
-// style is how a text looks.
 type style struct {
 	fonts *fontset
 	size  float64 // points
@@ -120,7 +117,6 @@ func textRows(s style, what string, inset float64, background *props.Color) (row
 	return rows
 }
 
-// rule is a thin line across the page.
 func rule() core.Row {
 	return drawn(1, nil, func(p pen) { p.box(0, 0.4, textWidth, 0.25, hairline) })
 }

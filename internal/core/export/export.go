@@ -1,8 +1,8 @@
-// Package export writes findings to files: JSON for programs, CSV for spreadsheets, SARIF for code scanning, PDF for people;
-// and assets: JSON, CSV, and lines for other tools. A file is streamed to the caller, or made by a job and kept for some days.
+// Package export writes findings as JSON, CSV, SARIF and PDF, and assets as JSON, CSV and lines of text. A file is
+// streamed to the caller, or made by a job and stored for some days.
 //
-// The files contain text from targets. Each format escapes it in one place: JSON is copied as it was encoded, a cell of CSV
-// passes through Cell, SARIF through its library and reference, a line of PDF through the typesetter.
+// The files contain text from targets. Each format escapes it in one place: JSON is copied as it was encoded, a cell of
+// CSV passes through Cell, SARIF through its library and reference, a line of PDF through the typesetter.
 package export
 
 import (
@@ -129,9 +129,8 @@ func fileName(r Request, at time.Time) string {
 	return fmt.Sprintf("%s-%s.%s", name, at.Format("20060102-1504"), ending)
 }
 
-// Write writes the file, and calls progress (unless nil) after each piece with the number of findings or assets written.
-// Memory does not grow with their number, except for 4 bytes each; a PDF describes a limited number. After an error the
-// file is incomplete.
+// Write writes the file, and calls progress (unless nil) after each piece with the number of findings or assets
+// written. Memory grows by only 4 bytes each; a PDF describes a limited number. After an error the file is incomplete.
 func (f *File) Write(ctx context.Context, w io.Writer, progress func(done int)) error {
 	out := &output{w: w, progress: progress}
 	if f.Inventory != nil {
@@ -149,7 +148,6 @@ func (f *File) Write(ctx context.Context, w io.Writer, progress func(done int)) 
 	}
 }
 
-// output counts the findings or assets written to it.
 type output struct {
 	w        io.Writer
 	progress func(done int)
@@ -161,7 +159,6 @@ func (o *output) text(text string) error {
 	return err
 }
 
-// part writes some encoded findings.
 func (o *output) part(bytes []byte, findings int) error {
 	if _, err := o.w.Write(bytes); err != nil {
 		return err
@@ -188,7 +185,6 @@ func list(
 	})
 }
 
-// writeJSON writes an array with a finding a line.
 func (f *File) writeJSON(ctx context.Context, out *output) error {
 	if err := out.text("["); err != nil {
 		return err

@@ -38,7 +38,6 @@ func (i Inventory) query(ctx context.Context, assets *asset.Assets) (q asset.Que
 	return q, err
 }
 
-// openInventory picks the assets of a request.
 func (es *Exports) openInventory(ctx context.Context, r Request) (*File, error) {
 	switch r.Format {
 	case Raw, JSON, Lines, CSV:
@@ -54,7 +53,6 @@ func (es *Exports) openInventory(ctx context.Context, r Request) (*File, error) 
 	return &File{Request: r, FileName: fileName(r, at), Total: total, es: es, assets: all, at: at}, err
 }
 
-// writeInventory writes assets in any of their formats.
 func (f *File) writeInventory(out *output) error {
 	head, tail := "", ""
 	marshal := func(dst []byte, a *asset.Asset, end string) ([]byte, error) {
@@ -102,7 +100,6 @@ func (f *File) writeInventory(out *output) error {
 	return out.text(tail)
 }
 
-// address is a host, or a host and a port.
 func address(a *asset.Asset) string {
 	if a.Port == 0 {
 		return a.Host
@@ -118,7 +115,6 @@ func inLine(r rune) rune {
 	return visible(r)
 }
 
-// assetCells are the names and texts of an asset's cells.
 func assetCells(a *asset.Asset) [][2]string {
 	var misconfigured []string
 	for _, m := range a.Misconfiguration {

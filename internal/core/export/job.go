@@ -310,7 +310,6 @@ func (s *partWriter) tx(do func(tx *db.Tx) error) error {
 	})
 }
 
-// report writes the state and progress of the export.
 func (s *partWriter) report(tx *db.Tx, state State) error {
 	deleted := queue.Abandon(errs.Missing("export"))
 	return db.ExecOr(s.ctx, tx, deleted, `UPDATE export SET state = ?, total = ?, done = ?, size = ?, updated_at = ?
@@ -347,12 +346,9 @@ func (e Export) Ready() error {
 	}
 }
 
-// sweepInterval is how long expired exports may stay in the database; nobody can see them.
-const sweepInterval = 10 * time.Minute
-
-// RunSweeps deletes expired exports until ctx ends.
+// RunSweeps deletes expired exports until ctx ends. Until then they stay in the database, but are not listed.
 func (es *Exports) RunSweeps(ctx context.Context) {
-	queue.Every(ctx, sweepInterval, es.logger, "deleting expired exports", func(ctx context.Context) error {
+	queue.Every(ctx, 10*time.Minute, es.logger, "deleting expired exports", func(ctx context.Context) error {
 		_, err := es.Sweep(ctx)
 		return err
 	})

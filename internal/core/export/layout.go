@@ -11,7 +11,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding"
 )
 
-// layout turns a report into rows.
 type layout struct {
 	*typesetter
 	report *report
@@ -50,7 +49,6 @@ func (w *layout) cover() []core.Row {
 			"Confidential. This report describes weaknesses of the systems that it names. Share it only with those who need it to mend them."))
 }
 
-// worst is the worst severity that there is.
 func (w *layout) worst() string {
 	for _, severity := range finding.Severities {
 		if w.report.totals.bySeverity[severity] > 0 {
@@ -60,7 +58,6 @@ func (w *layout) worst() string {
 	return "none"
 }
 
-// tiles are the counts by severity, side by side.
 func (w *layout) tiles() core.Row {
 	const gap = 2.5
 	n := float64(len(finding.Severities))
@@ -126,7 +123,6 @@ func (w *layout) abstract() string {
 	return text
 }
 
-// severityChart is a bar for each severity.
 func (w *layout) severityChart() (rows []core.Row) {
 	const left, right, height = 24.0, 22.0, 6.2
 	most := 1
@@ -150,7 +146,6 @@ func (w *layout) severityChart() (rows []core.Row) {
 	return rows
 }
 
-// trendChart is a bar for each bucket, with a scale.
 func (w *layout) trendChart(buckets []bucket) core.Row {
 	const left, top, high, below = 14.0, 2.0, 40.0, 6.0
 	most := 1
@@ -197,7 +192,6 @@ func scale(most int) int {
 	}
 }
 
-// ranking is the names with the highest counts.
 func (w *layout) ranking(t tally) (rows []core.Row) {
 	for _, name := range t.most(5) {
 		number := w.one(w.bold, thousands(t[name]), 9, 30)
@@ -233,7 +227,6 @@ func (w *layout) facts(pairs [][2]string, size float64) (rows []core.Row) {
 	return rows
 }
 
-// section is the rows of one finding.
 func (w *layout) section(n int, s section) (rows []core.Row) {
 	badge := w.one(w.bold, strings.ToUpper(s.severity), 8, 60)
 	score := s.cvss

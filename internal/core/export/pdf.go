@@ -27,7 +27,6 @@ const (
 	textWidth                                    = pageWidth - 2*sideMargin
 )
 
-// section is the description of one finding.
 type section struct {
 	id, name, severity, status, target, at, template, host string
 	cvss, vector, cve, cwe, labels                         string
@@ -66,7 +65,6 @@ func listed(texts []string) (out []string) {
 	return out
 }
 
-// report is the content of a PDF.
 type report struct {
 	name     string
 	at       time.Time
@@ -104,7 +102,6 @@ func (f *File) writePDF(ctx context.Context, out *output) error {
 	return out.part(file, f.Total)
 }
 
-// render lays the report out as a PDF.
 func (r *report) render(ctx context.Context) ([]byte, error) {
 	t, err := newTypesetter()
 	if err != nil {
@@ -145,7 +142,6 @@ func (r *report) render(ctx context.Context) ([]byte, error) {
 // keepTogether is how many mm of a section must fit on a page for it to begin there.
 const keepTogether = 70
 
-// config is the page with the fonts that are used.
 func (w *layout) config() *entity.Config {
 	var fonts []*entity.CustomFont
 	for _, f := range w.faces {

@@ -22,8 +22,8 @@ const (
 	maxRuleText = 4000     // bytes of one text of a rule
 )
 
-// writeSARIF writes a log with one run: first the results, then the tool with the rules that they name, so that results can
-// be streamed. The order of members in an object has no meaning.
+// writeSARIF writes a log with one run: first the results, then the tool with the rules that they name, so that results
+// can be streamed. The order of members in an object has no meaning.
 func (f *File) writeSARIF(ctx context.Context, out *output) error {
 	if err := out.text(`{"$schema":"` + sarifSchema + `","version":"2.1.0","runs":[{"columnKind":"utf16CodeUnits","results":[`); err != nil {
 		return err
@@ -48,7 +48,6 @@ func (f *File) writeSARIF(ctx context.Context, out *output) error {
 	return out.text("\n],\"tool\":" + string(tool) + "}]}\n")
 }
 
-// ruleSet is the rules of templates, by id.
 type ruleSet struct {
 	byID map[string]json.RawMessage
 	size int
@@ -82,7 +81,6 @@ var levels = map[string]string{"critical": "error", "high": "error", "medium": "
 // scores replace the CVSS score of templates without one: readers of SARIF sort by it.
 var scores = map[string]string{"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0", "info": "0.0", "unknown": "0.0"}
 
-// ruleOf describes the template of a finding.
 func ruleOf(d *finding.Document) *sarif.ReportingDescriptor {
 	text := func(key string) string { return clip(d.Info(key).Text, maxRuleText) }
 	name := cmp.Or(text("name"), d.TemplateID)

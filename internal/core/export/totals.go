@@ -11,7 +11,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding"
 )
 
-// totals are the numbers of a report.
 type totals struct {
 	all         int
 	bySeverity  map[string]int
@@ -40,7 +39,6 @@ func (t tally) most(n int) []string {
 	return names[:min(n, len(names))]
 }
 
-// seen is a finding that may be one of the worst.
 type seen struct {
 	id string
 	at time.Time
@@ -90,7 +88,6 @@ type bucket struct {
 	n     int
 }
 
-// maxBuckets bounds the bars of a trend.
 const maxBuckets = 31
 
 // trend counts findings by the time when they were first seen: by day, week or month, the first that needs few bars.

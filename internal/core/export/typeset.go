@@ -17,7 +17,6 @@ import (
 //go:embed fonts/*.ttf
 var fontFiles embed.FS
 
-// face is one font.
 type face struct {
 	family string
 	style  fontstyle.Type
@@ -26,7 +25,6 @@ type face struct {
 	used   bool
 }
 
-// glyph is a character in a font.
 type glyph struct {
 	face    *face   // nil: no font has the character
 	advance float64 // its width, as a part of the font's size
@@ -39,7 +37,6 @@ type fontset struct {
 	buffer sfnt.Buffer
 }
 
-// typesetter breaks texts into lines.
 type typesetter struct {
 	faces             []*face
 	plain, bold, mono *fontset
@@ -98,14 +95,12 @@ func (s *fontset) glyph(r rune) (glyph, bool) {
 	return g, g.face != nil
 }
 
-// run is a part of a line in one font.
 type run struct {
 	face *face
 	text string
 	x    float64 // mm from the beginning of the line
 }
 
-// line is a line of text.
 type line struct {
 	runs  []run
 	width float64 // mm
@@ -113,8 +108,8 @@ type line struct {
 
 const mmPerPoint = 25.4 / 72
 
-// lines breaks a text into lines of at most width mm, in a size in points: at a blank or punctuation, or else anywhere. A
-// character that no font has is written as \u{…}.
+// lines breaks a text into lines of at most width mm, in a size in points: at a blank or punctuation, or else anywhere.
+// A character that no font has is written as \u{…}.
 func (s *fontset) lines(text string, size, width float64) (out []line) {
 	for paragraph := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
 		out = append(out, s.paragraph(s.printable(paragraph), size*mmPerPoint, width)...)

@@ -5,10 +5,8 @@ import (
 	"strings"
 )
 
-// title is a word with a capital.
 func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
-// thousands is a number with commas.
 func thousands(n int) string {
 	text := strconv.Itoa(n)
 	for i := len(text) - 3; i > 0; i -= 3 {

@@ -21,7 +21,6 @@ type connection struct {
 	checked []string     // digests of the tools it has
 }
 
-// call calls an accepted tool.
 func (l *connection) call(ctx context.Context, t mcp.Tool, args json.RawMessage) (mcp.Answer, error) {
 	session, err := l.open(ctx, t)
 	if err != nil {
@@ -49,7 +48,6 @@ func (l *connection) open(ctx context.Context, t mcp.Tool) (*mcp.Session, error)
 	return l.session, nil
 }
 
-// first connects and returns the server's tools.
 func (l *connection) first(ctx context.Context) ([]mcp.Tool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package extension keeps the tools that users add for their tasks: tools of MCP servers (Model Context Protocol) and
+// Package extension stores the tools that users add for their tasks: tools of MCP servers (Model Context Protocol) and
 // HTTP requests. They are their owner's or, shared, the team's, and always use the owner's secrets.
 package extension
 

@@ -177,7 +177,6 @@ func (s *Extensions) offerTool(ctx context.Context, teamID string, t Tool, set *
 	}}, nil
 }
 
-// offerServer connects to a server and offers its accepted tools.
 func (s *Extensions) offerServer(ctx context.Context, teamID string, x Server, set *Set) ([]Offer, error) {
 	source := "the MCP server " + x.Name
 	open := &connection{dial: func(ctx context.Context) (*mcp.Session, error) {

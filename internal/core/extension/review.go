@@ -45,7 +45,6 @@ type Review struct {
 	More   int // tools beyond the bound
 }
 
-// reviewTimeout bounds a review.
 const reviewTimeout = 20 * time.Second
 
 // CodeNoSecret says that a needed secret does not exist.
@@ -149,7 +148,6 @@ func indexOf(tools []mcp.Tool, name string) int {
 	return slices.IndexFunc(tools, func(t mcp.Tool) bool { return t.Name == name })
 }
 
-// setStatus sets the status by the tools.
 func (r *Review) setStatus() {
 	if r.Status == Failed {
 		return

@@ -18,7 +18,6 @@ const (
 	maxHeader    = 10_000
 )
 
-// check validates and normalises a server.
 func (s *Extensions) check(x *Server) error {
 	if !regexp.MustCompile(`^[a-z][a-z0-9-]{0,19}$`).MatchString(x.Name) {
 		return errs.Field("name", "name must be small letters, digits and hyphens, begin with a letter, and have at most 20 characters.")

@@ -18,7 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// Tool is an HTTP request with places for a model's arguments.
+// Tool is an HTTP request that a model can send.
 type Tool struct {
 	ID      string
 	OwnerID string
@@ -28,7 +28,7 @@ type Tool struct {
 	UpdatedAt time.Time
 }
 
-// Request is an HTTP request with places for arguments and secrets.
+// Request is an HTTP request with placeholders for arguments and secrets.
 type Request = httptool.Template
 
 // ToolText is what the owner writes.
@@ -121,7 +121,6 @@ func (s *Extensions) checkTool(t *ToolText) error {
 	return s.checkRequest(t)
 }
 
-// checkRequest validates the request and its arguments.
 func (s *Extensions) checkRequest(t *ToolText) error {
 	for field, n := range map[string]int{"input_schema": len(t.InputSchema), "body": len(t.Request.Body), "url": len(t.Request.URL) * maxDocument / maxURL} {
 		if n > maxDocument {

@@ -1,7 +1,7 @@
-// Package hook delivers events to the webhooks of teams: one POST of a frozen body, best effort, with a log.
+// Package hook delivers events to the webhooks of teams: one POST of a stored body, best effort, with a log.
 //
-// A delivery is marked as started, on disk, before the first packet is sent, so that neither a crash nor a
-// second worker sends it twice.
+// A delivery is stored as started before the first packet is sent, so that neither a crash nor a second worker sends it
+// twice.
 package hook
 
 import (
@@ -163,9 +163,9 @@ type outcome struct {
 	took    time.Duration
 }
 
-// Deliver sends a delivery: at most one POST, however often and by however many workers it is called. It waits
-// at most 15 seconds for the receiver, and stores the result. A delivery whose worker died is stored as
-// failed, 20 seconds after its start. An error is only about the database, or that there is no such delivery.
+// Deliver sends a delivery with at most one POST, however often it is called, waits at most 15 seconds for the
+// receiver, and stores the result. A delivery whose worker died is stored as failed, 20 seconds after its start.
+// NotFound when there is no such delivery.
 func (h *Hooks) Deliver(ctx context.Context, id string) error {
 	d, err := h.load(ctx, id)
 	if err != nil {
@@ -201,8 +201,7 @@ func (h *Hooks) load(ctx context.Context, id string) (stored, error) {
 	return d, db.OrMissing(err, "delivery")
 }
 
-// move changes a delivery's state and sets further columns. It returns false when the state was no longer
-// from.
+// move changes a delivery's state and sets further columns, or returns false when the state was no longer from.
 func (h *Hooks) move(ctx context.Context, id string, from, to State, set string, args ...any) (bool, error) {
 	if !from.To(to) {
 		return false, fmt.Errorf("hook: a delivery does not go from %s to %s", from, to)

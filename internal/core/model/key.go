@@ -350,7 +350,7 @@ func (s *Models) SetMode(ctx context.Context, m Mode) error {
 			}
 		}
 		if !switched {
-			return errs.New(errs.Invalid, "byok_needs_key", "There is no key to work with: bring one first.").At("mode")
+			return errs.New(errs.Invalid, "byok_needs_key", "There is no key to work with: add one first.").At("mode")
 		}
 		return nil
 	})

@@ -1,5 +1,5 @@
-// Package model knows the language models that a team may use, and their prices: the server's, and those of keys that
-// a team or a user brought (BYOK). It records usage and reserves money before each call.
+// Package model has the language models that a team may use, and their prices: the server's, and those of keys of the
+// team or a user (BYOK). It records usage and reserves money before each call.
 package model
 
 import (
@@ -163,7 +163,7 @@ func (s *Models) choose(o offer, want string) (Chosen, bool, error) {
 	}
 	c := o.facts(name)
 	if o.script != nil {
-		c.Model = llm.Scripted(*o.script)
+		c.Model = *o.script
 		return c, true, nil
 	}
 	var err error

@@ -35,8 +35,8 @@ type Channel struct {
 	index    int // in the configuration
 }
 
-// Channels are those of the named configurations and, if global is set, of the team's global ones. Deleted configurations are left
-// out.
+// Channels are those of the named configurations and, if global is set, of the team's global ones. Deleted
+// configurations are left out.
 func (d *Dispatcher) Channels(ctx context.Context, teamID string, named []string, global bool) (out []Channel, err error) {
 	applied, err := d.settings.Apply(ctx, nil, teamID, setting.Alerting, named, global, "")
 	for _, a := range applied {
@@ -71,8 +71,7 @@ func (d *Dispatcher) Post(ctx context.Context, about Notification, channels []Ch
 	return d.Add(ctx, list)
 }
 
-// Send sends one notification; the error says when to try again. The end of ctx does not break it off: that takes seconds, and the
-// message might arrive twice.
+// Send sends one notification, even when ctx ends, so that it does not arrive twice. The error says when to try again.
 func (d *Dispatcher) Send(ctx context.Context, id string) error {
 	ctx = context.WithoutCancel(ctx)
 	n, ok, err := d.Start(ctx, id)

@@ -1,5 +1,5 @@
-// Package notification keeps the messages for a team's alert channels: a row for each channel and message, sent by a job of its own.
-// Each is sent once, except when the process died while sending: such a message may have arrived, is sent again, and marked.
+// Package notification stores the messages for a team's alert channels: a row for each channel and message, sent by its
+// own job. Each is sent once; only if the process died while sending, it is sent again, and marked.
 package notification
 
 import (
@@ -67,7 +67,6 @@ const (
 // States are all states.
 var States = []State{Waiting, Sending, Sent, Failed, Dropped}
 
-// maxNote bounds the bytes of a note.
 const maxNote = 500
 
 // Notifications keeps the messages for the channels of teams, and sends them.
@@ -111,8 +110,8 @@ func (ns *Notifications) Add(ctx context.Context, list []Notification) error {
 	})
 }
 
-// Start marks a notification as being sent before it is sent. One that is marked already was being sent when its process died: it
-// may have arrived, and is sent again and marked, because twice is better than never. ok is false when there is nothing to send.
+// Start marks a notification as being sent. If it is marked already, its process died while sending: it is sent again
+// and marked, because twice is better than never. ok is false when there is nothing to send.
 func (ns *Notifications) Start(ctx context.Context, id string) (n Notification, ok bool, err error) {
 	err = ns.db.Tx(ctx, func(tx *db.Tx) error {
 		n, err = row(tx.QueryRow(ctx, `UPDATE notice SET maybe_twice = maybe_twice OR state = ?, state = ?, attempts = attempts + 1, updated_at = ?
@@ -126,8 +125,8 @@ func (ns *Notifications) Start(ctx context.Context, id string) (n Notification, 
 	return n, ok, err
 }
 
-// End writes the result of sending a notification: Waiting, if it is to be tried again. tx is the caller's transaction; nil: one of
-// its own.
+// End stores the result of sending a notification; Waiting: it will be tried again. tx is the caller's transaction;
+// nil: one of its own.
 func (ns *Notifications) End(ctx context.Context, tx *db.Tx, id string, state State, note string) error {
 	if tx == nil {
 		return ns.db.Tx(ctx, func(tx *db.Tx) error { return ns.End(ctx, tx, id, state, note) })

@@ -1,5 +1,5 @@
-// Package secret keeps values that agents need but must not see: by name, sealed at rest, shown masked, and
-// given only to a run whose task names them.
+// Package secret stores values that agents need but must not see: sealed, shown masked, and passed only to a run whose
+// task names them.
 package secret
 
 import (
@@ -142,7 +142,7 @@ func (s *Secrets) Update(ctx context.Context, id string, defaultAvailable *bool)
 	return scan(s.db.QueryRow(ctx, query+` WHERE id = ?`, id))
 }
 
-// Delete forgets a secret of the caller's.
+// Delete deletes a secret of the caller's.
 func (s *Secrets) Delete(ctx context.Context, id string) error {
 	c, err := account.Writer(ctx)
 	if err != nil {

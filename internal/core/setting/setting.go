@@ -1,9 +1,7 @@
-// Package setting keeps the configurations of a team: how it scans, where it reports and alerts, which clouds
-// and sources it reads (specification, Scan configuration).
+// Package setting stores the configurations of a team (specification, Scan configuration).
 //
-// A configuration is a YAML text of one of six types, parsed by the package that uses the type (kinds.go). It
-// is sealed at rest and shown with its secrets masked; a client that sends the masked text back keeps the
-// secrets.
+// A configuration is a YAML text of one of six types, parsed by the package that uses the type (kinds.go). It is sealed
+// and shown with its secrets masked; a client that sends the masked text back keeps the secrets.
 package setting
 
 import (

@@ -210,7 +210,6 @@ func restore(n, old *yaml.Node) {
 // addressWords are parts of the names of values that decide where secrets are sent.
 var addressWords = []string{"url", "host", "server", "endpoint", "address", "port", "domain"}
 
-// moved reports whether an address in a mapping has changed.
 func moved(n, old *yaml.Node) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		value := n.Content[i+1]
@@ -236,7 +235,6 @@ func field(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// same finds the old version of an item.
 func same(item *yaml.Node, at int, old []*yaml.Node) *yaml.Node {
 	for _, key := range []string{"id", "name", "provider"} {
 		mine := field(item, key)

@@ -312,7 +312,7 @@ func (ts *Tasks) reported(ctx context.Context, q db.Querier, taskID string) ([]I
 	return found, err
 }
 
-// issueSeen is the condition that a user may see an issue: its task is theirs, or not private.
+// issueVisible is the condition that a user may see an issue: its task is theirs, or not private.
 const issueVisible = `EXISTS (SELECT 1 FROM task t WHERE t.id = issue.task_id AND (t.user_id = ? OR t.visibility <> ?))`
 
 const issueQuery = `SELECT id, task_id, status, verification, severity, title, description, remediation, template_id,

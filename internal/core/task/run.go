@@ -89,7 +89,6 @@ func (r *Run) SetPlan(ctx context.Context, plan agent.Plan) error {
 	})
 }
 
-// addEvent adds an event to the stream in a transaction of its own.
 func (r *Run) addEvent(ctx context.Context, kind string, data any) error {
 	return r.write(ctx, func(tx *db.Tx) error { return r.tasks.emit(ctx, tx, r.Task.StreamID, kind, data) })
 }

@@ -1,4 +1,4 @@
-// Package task keeps agent tasks: their instructions, state, journal, issues, and the completion artifact.
+// Package task stores agent tasks: their instructions, state, journal, issues, and completion artifact.
 package task
 
 import (

@@ -1,6 +1,6 @@
-// Package ticket files findings as issues in the trackers of a team's reporting configurations: one finding at the request of a
-// person, and the findings of a finished run, as a job for each finding and tracker. core/finding keeps the issues of findings and
-// lets one process at a time file a finding; notify/tracker talks to trackers.
+// Package ticket files findings as issues in the trackers of a team's reporting configurations: one finding when a
+// person requests it, or those of a finished run, with a job for each finding and tracker. core/finding stores the
+// issues and lets one process at a time file a finding; notify/tracker talks to trackers.
 package ticket
 
 import (
@@ -34,8 +34,8 @@ func New(findings *finding.Findings, settings *setting.Settings, guard *netguard
 	return &Tickets{findings, settings, tracker.New(guard), logger}
 }
 
-// File files a finding of the caller's team in the first tracker of a configuration and returns the issue, new or known. An unknown
-// configuration is Invalid; a refusal of the tracker is FailedDependency.
+// File files a finding of the caller's team in the first tracker of a configuration and returns the issue, new or
+// known. An unknown configuration is Invalid; a refusal of the tracker is FailedDependency.
 func (ts *Tickets) File(ctx context.Context, findingID, configID string) (finding.Ticket, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -134,7 +134,7 @@ func (ts *Tickets) FileOne(ctx context.Context, a finding.FileArgs) error {
 	return nil
 }
 
-// retryLater decides about an error: try again when the tracker asks for it or another process is filing the finding, else give up.
+// retryLater tries again when the tracker asks for it or another process is filing the finding, and else gives up.
 func retryLater(err error) error {
 	_, refused := errors.AsType[*apiclient.Error](err)
 	wait, retry := apiclient.RetryAfter(err)

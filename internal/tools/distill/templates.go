@@ -17,7 +17,6 @@ type Templates struct {
 	Shared         bool   // new templates of the task belong to the team; false for a private task
 }
 
-// findingsDir is the team's folder of templates made from findings.
 const findingsDir = "findings"
 
 // Known lists the templates.
@@ -56,7 +55,6 @@ func (Templates) Compile(text string) (*program.Program, error) {
 	return p, err
 }
 
-// keep stores a template for the team.
 func (ts Templates) keep(ctx context.Context, filename, text string) (task.RetestTemplate, error) {
 	kept, err := ts.Catalog.Keep(ctx, ts.TeamID, ts.UserID, catalog.NewTemplate{Text: text, Filename: filename, Dir: findingsDir})
 	return task.RetestTemplate{TemplateID: kept.ID, Compiled: true, Digest: kept.Digest}, err

@@ -47,7 +47,6 @@ func (s Services) addExtensions(ctx context.Context, run *task.Run, c *loop.Conf
 	return set, nil
 }
 
-// missingText says which extensions are missing.
 func missingText(all []extension.Missing) string {
 	var lines []string
 	for _, m := range all {

@@ -98,7 +98,6 @@ func (s Services) Boundary(ctx context.Context, t task.Task, plan agent.Plan) (b
 	return b, err
 }
 
-// maxDenials bounds the reported attempts to leave the scope.
 const maxDenials = 200
 
 // denials reports attempts to leave the scope in the stream.
