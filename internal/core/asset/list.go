@@ -192,7 +192,7 @@ func (as *Assets) Load(ctx context.Context, teamID string, numbers []int64) ([]A
 	out := make([]Asset, 0, len(numbers))
 	for part := range slices.Chunk(numbers, batch) {
 		found, err := db.Select(ctx, as.db, shownAsset, `SELECT e.run, `+shownColumns+` FROM asset`+shownTables+
-			`WHERE a.team_id = ? AND a.no IN (`+marks(len(part))+`)`, append([]any{teamID}, anys(part)...)...)
+			`WHERE a.team_id = ? AND a.no IN (`+marks(len(part))+`)`, append([]any{teamID}, db.Anys(part)...)...)
 		if err != nil {
 			return nil, err
 		}

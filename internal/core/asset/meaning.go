@@ -135,7 +135,7 @@ func (m meaning) ids(ids []int64) list.Filter {
 		return list.Any()
 	}
 	holds := func(value string) bool { return slices.Contains(wanted, numberOf(value)) }
-	return m.column("no", holds, "no IN ("+marks(len(wanted))+")", anys(wanted)...)
+	return m.column("no", holds, "no IN ("+marks(len(wanted))+")", db.Anys(wanted)...)
 }
 
 func (m meaning) flags(f Filter) (out []list.Filter) {

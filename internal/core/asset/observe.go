@@ -324,11 +324,3 @@ func touch(ctx context.Context, tx *db.Tx, s Seen, numbers []int64, rev int64) e
 		WHERE (team_id, no) IN (VALUES (?, CAST(? AS BIGINT))`+strings.Repeat(", (?, ?)", len(numbers)-1)+`)`, args...)
 	return err
 }
-
-func anys[T any](values []T) []any {
-	out := make([]any, len(values))
-	for i, v := range values {
-		out[i] = v
-	}
-	return out
-}

@@ -66,7 +66,7 @@ func pastRows(teamID string, q Query) (text string, args []any) {
 	var ids []any
 	if q.Enumerations != nil {
 		of = ` AND enumeration_id IN (NULL` + strings.Repeat(", ?", len(q.Enumerations)) + `)`
-		ids = anys(q.Enumerations)
+		ids = db.Anys(q.Enumerations)
 	}
 	args = slices.Concat([]any{teamID, at}, ids, []any{teamID, at, at}, ids)
 	orders := ordersOf(q.Sorts)
@@ -98,7 +98,7 @@ func (as *Assets) loadPast(ctx context.Context, teamID string, at time.Time, num
 	const latest = `SELECT (SELECT coalesce(max(r.run), 0) FROM asset_run r WHERE r.enumeration_id = a.enumeration_id AND r.started_at <= ?), `
 	t := db.At(at)
 	for part := range slices.Chunk(numbers, batch) {
-		in, args := `AND a.no IN (`+marks(len(part))+`)`, anys(part)
+		in, args := `AND a.no IN (`+marks(len(part))+`)`, db.Anys(part)
 		found, err := db.Select(ctx, as.db, shownAsset, latest+shownColumns+` FROM asset`+shownTables+`WHERE a.team_id = ? AND a.since <= ? `+in+
 			` UNION ALL `+latest+shownColumns+` FROM asset_past`+shownTables+`WHERE a.team_id = ? AND a.since <= ? AND a.until > ? `+in,
 			slices.Concat([]any{t, teamID, t}, args, []any{t, teamID, t, t}, args)...)

@@ -94,7 +94,7 @@ func (as *Assets) Apply(ctx context.Context, tx *db.Tx, teamID string, r Rule, n
 		return b, err
 	}, `SELECT a.no, l.team_no, a.enumeration_id, a.host, a.port, a.protocol, a.title, a.technologies
 		FROM asset a JOIN asset_log l ON l.team_id = a.team_id
-		WHERE a.team_id = ? AND a.no IN (`+marks(len(sample))+`)`, append([]any{teamID}, anys(sample)...)...)
+		WHERE a.team_id = ? AND a.no IN (`+marks(len(sample))+`)`, append([]any{teamID}, db.Anys(sample)...)...)
 	if err != nil {
 		return m, err
 	}

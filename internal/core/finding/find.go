@@ -75,7 +75,7 @@ func (fs *Findings) load(ctx context.Context, q db.Querier, teamID string, numbe
 	out := make([]Finding, 0, len(numbers))
 	for part := range slices.Chunk(numbers, batch) {
 		found, err := db.Select(ctx, q, func(r db.Row) (Finding, error) { return scan(r) },
-			`SELECT `+columns+tables+numbered(len(part)), append([]any{teamID}, anys(part)...)...)
+			`SELECT `+columns+tables+numbered(len(part)), append([]any{teamID}, db.Anys(part)...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -87,14 +87,6 @@ func (fs *Findings) load(ctx context.Context, q db.Querier, teamID string, numbe
 // numbered is the condition for n findings of a team by their numbers.
 func numbered(n int) string {
 	return " WHERE f.team_id = ? AND f.no IN (?" + strings.Repeat(", ?", n-1) + ")"
-}
-
-func anys[T any](values []T) []any {
-	out := make([]any, len(values))
-	for i, v := range values {
-		out[i] = v
-	}
-	return out
 }
 
 // numbers finds the numbers of findings by their ids, without unknown ones.

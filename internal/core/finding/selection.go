@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
@@ -127,5 +128,5 @@ func (r *reader) query(numbers []uint32) (query string, args []any, asked int) {
 			strconv.Itoa(2*pieceRows), []any{r.teamID, from, to, from, to}, len(numbers)
 	}
 	numbers = numbers[:min(maxListed, len(numbers))]
-	return query + numbered(len(numbers)) + ` ORDER BY f.no DESC`, slices.Concat([]any{r.teamID}, anys(numbers)), len(numbers)
+	return query + numbered(len(numbers)) + ` ORDER BY f.no DESC`, slices.Concat([]any{r.teamID}, db.Anys(numbers)), len(numbers)
 }

@@ -205,7 +205,7 @@ func (fs *Findings) QueueFiling(ctx context.Context, teamID, scanID string, run 
 		err := fs.db.Tx(ctx, func(tx *db.Tx) error {
 			found, err := db.Select(ctx, tx, func(r db.Row) (o one, err error) { return o, r.Scan(&o.id, &o.severity) },
 				`SELECT f.id, f.severity FROM finding f`+numbered(len(part))+` AND f.run = ? ORDER BY f.no`,
-				slices.Concat([]any{teamID}, anys(part), []any{run})...)
+				slices.Concat([]any{teamID}, db.Anys(part), []any{run})...)
 			for _, o := range found {
 				for _, to := range wants(o.severity) {
 					if _, err := fs.queue.Insert(ctx, tx, FileArgs{teamID, o.id, to.ConfigID, to.Provider, to.SeenIn}); err != nil {

@@ -183,7 +183,6 @@ func (r *run) tls(ctx context.Context, a *discover.Asset, j job, dial func(conte
 	a.TLS, a.Notes = facts, append(a.Notes, notes...)
 }
 
-// pages crawls and takes a picture, when that is asked for.
 func (r *run) pages(ctx context.Context, a *discover.Asset, v *web.Visit) {
 	if r.wants(discover.EndpointCrawling) && v.Last.Hostname() == a.Host {
 		var note string
@@ -206,7 +205,6 @@ func (r *run) pages(ctx context.Context, a *discover.Asset, v *web.Visit) {
 	}
 }
 
-// datagrams asks for the UDP services of a host.
 func (r *run) datagrams(ctx context.Context, h *host) {
 	found, err := service.UDP(ctx, func(ctx context.Context, p uint16) (net.Conn, error) {
 		return r.dial(ctx, "udp", net.JoinHostPort(h.Host, strconv.Itoa(int(p))))
@@ -220,10 +218,7 @@ func (r *run) datagrams(ctx context.Context, h *host) {
 }
 
 // services caches what listens, for names that share an address.
-type services struct {
-	mu    sync.Mutex
-	known map[netip.AddrPort]func() service.Result
-}
+type services struct{ known sync.Map } // of netip.AddrPort to func() service.Result
 
 // serviceKey is where a service listens; zero when Dial chooses the address.
 func (r *run) serviceKey(j job) netip.AddrPort {
@@ -238,17 +233,8 @@ func (s *services) identify(key netip.AddrPort, ask func() service.Result) servi
 	if !key.IsValid() {
 		return ask()
 	}
-	s.mu.Lock()
-	if s.known == nil {
-		s.known = map[netip.AddrPort]func() service.Result{}
-	}
-	once := s.known[key]
-	if once == nil {
-		once = sync.OnceValue(ask)
-		s.known[key] = once
-	}
-	s.mu.Unlock()
-	return once()
+	once, _ := s.known.LoadOrStore(key, sync.OnceValue(ask))
+	return once.(func() service.Result)() //nolint:forcetypeassert // it holds nothing else
 }
 
 // camera is the browser of a batch, started for the first screenshot.

@@ -66,7 +66,6 @@ func newRun(cfg Config, emit func(discover.Asset)) (*run, error) {
 
 func (r *run) wants(steps ...discover.Step) bool { return discover.Has(r.Steps, steps...) }
 
-// wantsWeb reports whether start pages are to be fetched.
 func (r *run) wantsWeb() bool {
 	return r.wants(discover.HTTPProbe, discover.EndpointCrawling, discover.HTTPScreenshot)
 }
@@ -100,7 +99,6 @@ func (r *run) probe(ctx context.Context, names []discover.Name) error {
 	return ctx.Err()
 }
 
-// enter makes a host of each different name.
 func (r *run) enter(names []discover.Name) (list []*host) {
 	for _, n := range names {
 		if r.hosts[n.Host] != nil {
@@ -163,7 +161,6 @@ func (r *run) admit(_ string, to netip.AddrPort) (err error) {
 	return err
 }
 
-// dialTCP connects to host:port, as dial does.
 func (r *run) dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 	return r.dial(ctx, "tcp", addr)
 }

@@ -141,9 +141,16 @@ func In[T any](w *Where, column string, values []T) {
 		return
 	}
 	w.And(column + " IN (?" + strings.Repeat(", ?", len(values)-1) + ")")
-	for _, v := range values {
-		w.Args = append(w.Args, v)
+	w.Args = append(w.Args, Anys(values)...)
+}
+
+// Anys are values as the arguments of a query.
+func Anys[T any](values []T) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = v
 	}
+	return out
 }
 
 // InTeam is the condition for rows of a team that have one of the values.

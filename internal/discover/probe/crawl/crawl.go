@@ -65,7 +65,7 @@ func Site(ctx context.Context, client *web.Client, start *web.Visit) (endpoints 
 	return c.found, note
 }
 
-// get fetches one page, and follows a redirect within the site.
+// get fetches a page, and queues where it redirects to.
 func (c *crawler) get(ctx context.Context, u *url.URL) *web.Answer {
 	c.asked++
 	a, err := c.client.Get(ctx, u)
@@ -120,7 +120,6 @@ func isHTML(a *web.Answer) bool {
 	return kind == "" || strings.Contains(kind, "html")
 }
 
-// robots adds the paths that robots.txt names, and the sitemaps.
 func (c *crawler) robots(ctx context.Context) {
 	var sitemaps []*url.URL
 	root := &web.Page{}

@@ -104,7 +104,6 @@ func (h *host) silent(port uint16, second bool) {
 	}
 }
 
-// stop ends the host's scan, with the reason.
 func (h *host) stop(note string) {
 	if !h.over {
 		h.over, h.Note = true, note

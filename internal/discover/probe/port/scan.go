@@ -137,7 +137,6 @@ func Scan(ctx context.Context, cfg Config, targets []Target, ports []uint16) ([]
 	return results, err
 }
 
-// admit makes the hosts, with the ports to try.
 func (s *scan) admit(targets []Target, ports []uint16, most int) []*host {
 	hosts := make([]*host, len(targets))
 	networks := map[netip.Prefix]*roundTrip{}
@@ -164,7 +163,6 @@ func (s *scan) admit(targets []Target, ports []uint16, most int) []*host {
 	return hosts
 }
 
-// offer queues a host that has work and room.
 func (s *scan) offer(h *host) {
 	if !h.queued && h.room() {
 		h.queued = true
@@ -247,7 +245,6 @@ func (s *scan) launch() {
 	s.offer(h)
 }
 
-// checkTime starts the host's clock, and ends the host when its time is over.
 func (s *scan) checkTime(h *host) {
 	switch {
 	case h.started.IsZero():

@@ -119,7 +119,6 @@ func (id *identifier) questions() []question {
 	return list
 }
 
-// ask sends one question, or only listens when there is none to send.
 func (id *identifier) ask(ctx context.Context, q question) (Result, bool) {
 	answer, err := id.exchange(ctx, q.send)
 	if err != nil {
@@ -175,7 +174,6 @@ func gather(conn net.Conn) ([]byte, error) {
 // complete reports whether bytes are a whole line of text, which is enough to know the service.
 func complete(b []byte) bool { return len(b) > 4 && b[len(b)-1] == '\n' && b[0] >= ' ' && b[0] < 0x7f }
 
-// encrypted tries TLS and identifies what is inside.
 func (id *identifier) encrypted(ctx context.Context) (Result, bool) {
 	inside := func(ctx context.Context) (net.Conn, error) {
 		conn, err := id.dial(ctx)

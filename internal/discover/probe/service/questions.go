@@ -36,7 +36,7 @@ var questions = []question{
 	{ports: []uint16{9042}, send: "\x04\x00\x00\x00\x05\x00\x00\x00\x00"}, // OPTIONS
 	{ports: []uint16{2181}, send: "srvr"},
 	{ports: []uint16{554, 8554, 322}, send: "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n"},
-	{ports: []uint16{5060, 5061}, send: "OPTIONS sip:nobody SIP/2.0\r\nVia: SIP/2.0/TCP nobody;branch=z9hG4bK1\r\nMax-Forwards: 70\r\nFrom: <sip:nobody>;tag=1\r\nTo: <sip:nobody>\r\nCall-ID: 1\r\nCSeq: 1 OPTIONS\r\nContent-Length: 0\r\n\r\n"},
+	{ports: []uint16{5060, 5061}, send: sipStart + "TCP nobody;branch=z9hG4bK1" + sipEnd},
 	{ports: []uint16{1080}, send: "\x05\x01\x00"},                                                                            // SOCKS 5
 	{ports: []uint16{111}, send: "\x80\x00\x00\x28" + rpcQuestion},                                                           // port mapper
 	{ports: []uint16{8009}, send: "\x12\x34\x00\x01\x0a"},                                                                    // CPing
@@ -50,6 +50,11 @@ var questions = []question{
 
 const (
 	httpQuestion = "GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: Mozilla/5.0 (compatible; Vedette)\r\nAccept: */*\r\nConnection: close\r\n\r\n"
+
+	// The parts of a SIP OPTIONS around its transport.
+	sipStart = "OPTIONS sip:nobody SIP/2.0\r\nVia: SIP/2.0/"
+	sipEnd   = "\r\nMax-Forwards: 70\r\nFrom: <sip:nobody>;tag=1\r\nTo: <sip:nobody>\r\nCall-ID: 1\r\n" +
+		"CSeq: 1 OPTIONS\r\nContent-Length: 0\r\n\r\n"
 
 	// mongoQuestion is OP_MSG with {buildInfo: 1, $db: "admin"}.
 	mongoQuestion = "\x38\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\xdd\x07\x00\x00\x00\x00\x00\x00\x00" +

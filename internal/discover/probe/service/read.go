@@ -92,19 +92,17 @@ func readText(b []byte, _ uint16) (Result, bool) {
 	return Result{}, false
 }
 
+// replying are services whose replies begin with three digits, by their ports.
+var replying = map[uint16]string{
+	25: "smtp", 465: "smtp", 587: "smtp", 2525: "smtp", 21: "ftp", 990: "ftp", 2121: "ftp", 119: "nntp",
+}
+
 // readLines identifies services whose greetings say little, by their port.
 func readLines(b []byte, port uint16) (Result, bool) {
-	reply := isReply(b)
 	switch {
-	case reply && (port == 25 || port == 465 || port == 587 || port == 2525):
-		return Result{Name: "smtp"}, true
-	case reply && (port == 21 || port == 990 || port == 2121):
-		return Result{Name: "ftp"}, true
-	case reply && port == 119:
-		return Result{Name: "nntp"}, true
-	case isTelnet(b):
-		return Result{Name: "telnet"}, true
-	case (port == 23 || port == 2323) && bytes.Contains(bytes.ToLower(b), []byte("login:")):
+	case replying[port] != "" && isReply(b):
+		return Result{Name: replying[port]}, true
+	case isTelnet(b), (port == 23 || port == 2323) && bytes.Contains(bytes.ToLower(b), []byte("login:")):
 		return Result{Name: "telnet"}, true
 	}
 	return Result{}, false

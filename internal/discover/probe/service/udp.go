@@ -52,7 +52,7 @@ var datagrams = []datagram{
 	{3478, "stun", "\x00\x01\x00\x00\x21\x12\xa4\x42VedetteVedet", func(b []byte) (string, bool) {
 		return "", len(b) >= 20 && b[0] == 1 && string(b[8:20]) == "VedetteVedet"
 	}},
-	{5060, "sip", "OPTIONS sip:nobody SIP/2.0\r\nVia: SIP/2.0/UDP nobody;branch=z9hG4bK1;rport\r\nMax-Forwards: 70\r\nFrom: <sip:nobody>;tag=1\r\nTo: <sip:nobody>\r\nCall-ID: 1\r\nCSeq: 1 OPTIONS\r\nContent-Length: 0\r\n\r\n", func(b []byte) (string, bool) {
+	{5060, "sip", sipStart + "UDP nobody;branch=z9hG4bK1;rport" + sipEnd, func(b []byte) (string, bool) {
 		return "", bytes.HasPrefix(b, []byte("SIP/2.0 "))
 	}},
 	{5353, "mdns", "\x56\x45\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x09_services\x07_dns-sd\x04_udp\x05local\x00\x00\x0c\x80\x01", func(b []byte) (string, bool) {

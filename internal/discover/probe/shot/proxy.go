@@ -50,7 +50,6 @@ func listen(dial func(ctx context.Context, addr string) (net.Conn, error)) (*pro
 
 func (p *proxy) addr() string { return p.listen.Addr().String() }
 
-// close ends the proxy and every connection through it.
 func (p *proxy) close() {
 	p.stop()
 	_ = p.server.Close()

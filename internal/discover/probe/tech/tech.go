@@ -83,7 +83,6 @@ type document struct {
 	} `json:"apps"`
 }
 
-// load reads the fingerprints.
 func load() (*set, error) {
 	var d document
 	if err := json.Unmarshal([]byte(wappalyzer.GetFingerprints()), &d); err != nil {
@@ -148,7 +147,6 @@ var bounds = strings.NewReplacer(
 // tag is the beginning of expressions that most pages have.
 var tag = regexp.MustCompile(`^<\w+`)
 
-// index collects the literals of the group's patterns.
 func (g *group) index() {
 	var literals []textsearch.Literal
 	for _, p := range g.patterns {

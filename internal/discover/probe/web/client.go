@@ -48,7 +48,6 @@ func (k *keeper) close() {
 	}
 }
 
-// get fetches a page within the client's time.
 func (k *keeper) get(ctx context.Context, u *url.URL) (*Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.Timeout)
 	defer cancel()

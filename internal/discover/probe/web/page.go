@@ -143,7 +143,6 @@ func (r *pageReader) link(href string) {
 	}
 }
 
-// isIcon reports whether a link's relation is that of a favicon.
 func isIcon(rel string) bool {
 	return slices.Contains(strings.Fields(rel), "icon")
 }
@@ -158,7 +157,7 @@ func (p *Page) Resolve(from *url.URL, link string) *url.URL {
 	return resolve(from, link)
 }
 
-// resolve resolves a link of a page at from; nil for what is no web address.
+// resolve gives nil for what is no web address.
 func resolve(from *url.URL, link string) *url.URL {
 	if len(link) > maxLink {
 		return nil

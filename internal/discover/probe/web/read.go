@@ -99,7 +99,6 @@ func readHead(br *bufio.Reader, limited *io.LimitedReader) (*Answer, error) {
 	return nil, errInformal
 }
 
-// statusLine reads "HTTP/1.1 200 OK" and what resembles it.
 func (a *Answer) statusLine(line string) bool {
 	proto, rest, _ := strings.Cut(line, " ")
 	if !strings.HasPrefix(proto, "HTTP") && proto != "ICY" || len(proto) > 16 {

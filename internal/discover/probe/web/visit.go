@@ -84,7 +84,6 @@ func containsAny(text string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// follow follows the redirects and gives the last answer.
 func (k *keeper) follow(ctx context.Context, at *url.URL, v *Visit) (*Answer, error) {
 	var last *Answer
 	seen := map[string]bool{}
@@ -132,7 +131,6 @@ func (k *keeper) follow(ctx context.Context, at *url.URL, v *Visit) (*Answer, er
 	}
 }
 
-// describe fills the fields that come from the last answer.
 func (v *Visit) describe(start *url.URL, a *Answer) {
 	s := &v.Asset
 	s.URL, s.Method, s.StatusCode, s.ContentLength = shown(start), "GET", a.Status, a.Length

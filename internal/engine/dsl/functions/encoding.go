@@ -2,11 +2,13 @@ package functions
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -40,16 +42,11 @@ func decoder(name string, decode func(string) ([]byte, error)) Function {
 
 // base64Lines is base64 in lines of 76 characters, each with a line break.
 func base64Lines(s string) string {
-	all := base64.StdEncoding.EncodeToString([]byte(s))
 	var b strings.Builder
-	for len(all) > 76 {
-		b.WriteString(all[:76])
-		b.WriteByte('\n')
-		all = all[76:]
+	for line := range slices.Chunk(base64.StdEncoding.AppendEncode(nil, []byte(s)), 76) {
+		b.Write(append(line, '\n'))
 	}
-	b.WriteString(all)
-	b.WriteByte('\n')
-	return b.String()
+	return cmp.Or(b.String(), "\n")
 }
 
 // urlEncode encodes all but letters, digits and a few marks; these, too, if the second argument is true.
@@ -89,13 +86,7 @@ func urlDecode(s string) string {
 
 // hexEncode encodes strings and bytes; other types count as empty.
 func hexEncode(_ *Env, args []any) (any, error) {
-	var data []byte
-	switch v := args[0].(type) {
-	case string:
-		data = []byte(v)
-	case []byte:
-		data = v
-	}
+	data, _ := octets(args[0])
 	if len(args) < 2 || !strings.EqualFold(String(args[1]), "x") {
 		return hex.EncodeToString(data), nil
 	}

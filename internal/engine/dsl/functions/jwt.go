@@ -56,7 +56,6 @@ func generateJWT(env *Env, args []any) (any, error) {
 	return []byte(token + "." + encode(signature)), nil
 }
 
-// expiring adds the claims iat and exp.
 func expiring(payload []byte, now, until time.Time) []byte {
 	if until.Sub(now) <= time.Second {
 		return payload

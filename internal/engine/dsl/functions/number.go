@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"net"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -51,12 +52,8 @@ func truth(v any) bool {
 	switch v := v.(type) {
 	case bool:
 		return v
-	case float64:
-		return v == 1
-	case int:
-		return v == 1
-	case int64:
-		return v == 1
+	case float64, int, int64:
+		return Widen(v) == 1.0
 	case string:
 		v = strings.TrimSpace(v)
 		if b, err := strconv.ParseBool(v); err == nil {
@@ -167,11 +164,6 @@ func withoutZeros(ip string) string {
 	if len(parts) != 4 {
 		return ip
 	}
-	kept := parts[:1:1]
-	for _, p := range parts[1:3] {
-		if p != "0" {
-			kept = append(kept, p)
-		}
-	}
-	return strings.Join(append(kept, parts[3]), ".")
+	middle := slices.DeleteFunc(parts[1:3:3], func(p string) bool { return p == "0" })
+	return strings.Join(slices.Concat(parts[:1], middle, parts[3:]), ".")
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/pause"
 )
 
-// maxWait bounds wait_for.
 const maxWait = 5 * time.Minute
 
 var momentForms = []string{

@@ -41,8 +41,7 @@ type bodyMemory struct {
 	need   int64 // the most that the body can take
 }
 
-// acquire reserves memory for the whole body, once, so that no body waits for memory while it holds some. It waits
-// until others release theirs.
+// acquire reserves memory for the whole body at once, so that no body waits while it holds some.
 func (m *bodyMemory) acquire() error {
 	if m.x.granted != nil {
 		return nil

@@ -136,7 +136,6 @@ func (c *Client) correct(req *Request) {
 	}
 }
 
-// remember records a server that wants TLS.
 func (c *Client) remember(x *Exchange) {
 	const complaint = "The plain HTTP request was sent to HTTPS port"
 	if x.Status == 400 && x.Request.Address.Scheme == "http" && bytes.Contains(x.Body, []byte(complaint)) {
@@ -145,8 +144,7 @@ func (c *Client) remember(x *Exchange) {
 	}
 }
 
-// attempt sends a request on a kept connection, or on a new one. A server that answers in HTTP/2 gets the request in
-// HTTP/2.
+// attempt sends a request on a kept connection, or on a new one; in HTTP/2 where the server answers so.
 func (c *Client) attempt(ctx context.Context, req *Request, add extra) (*Exchange, error) {
 	if req.Raw == nil && c.http2.knows(req) {
 		return c.http2.exchange(ctx, req, add)
@@ -177,8 +175,7 @@ func (c *Client) attempt(ctx context.Context, req *Request, add extra) (*Exchang
 	}
 }
 
-// whole is the time limit of an exchange. It is short for a raw request whose head has no end: the server waits for
-// it.
+// whole is the time limit of an exchange; short for a raw request whose head has no end: the server waits for it.
 func (c *Client) whole(req *Request) time.Duration {
 	switch {
 	case req.Timeout > 0:
@@ -189,8 +186,7 @@ func (c *Client) whole(req *Request) time.Duration {
 	return 3 * c.cfg.Timeout
 }
 
-// exchange sends one request on a connection and reads its response. The connection is then kept or closed. An error
-// is that of ctx or an *Error.
+// exchange sends one request on a connection, which is then kept or closed. An error is that of ctx or an *Error.
 func (c *Client) exchange(ctx context.Context, cn *conn, req *Request, add extra) (*Exchange, error) {
 	x := c.begin(cn, req, add)
 	box, ok := c.requests.Get().(*[]byte)

@@ -53,8 +53,7 @@ type conn struct {
 	ctxErr error      // why the watched context ended; no more deadlines are set
 }
 
-// watch interrupts reading and writing when ctx ends. It stays from exchange to exchange while the context is the
-// same, to save time.
+// watch interrupts reading and writing when ctx ends. It stays while the context is the same, to save time.
 func (c *conn) watch(ctx context.Context) {
 	done := ctx.Done()
 	if c.done == done {
@@ -178,7 +177,6 @@ func (c *conn) sent() bool {
 	return c.sendErr == nil
 }
 
-// finish closes the connection and waits for the end of writing.
 func (c *conn) finish() {
 	c.close()
 	if c.sending != nil {

@@ -13,7 +13,6 @@ import (
 // longIdle is the idle time after which a connection is checked before use.
 const longIdle = time.Second
 
-// connect returns a kept connection, if wanted and available, or a new one.
 func (c *Client) connect(ctx context.Context, req *Request, kept bool) (*conn, error) {
 	o := req.origin()
 	for kept {
@@ -56,7 +55,6 @@ func (c *Client) dial(ctx context.Context, hostPort string) (net.Conn, error) {
 	return socket, nil
 }
 
-// handshake starts TLS within Config.Timeout.
 func (c *Client) handshake(ctx context.Context, cn *conn, req *Request) error {
 	cfg := c.tls.Clone()
 	if cfg.ServerName = req.SNI; req.SNI == "" {

@@ -27,7 +27,7 @@ type framing struct {
 	cookies  bool
 }
 
-// parseHead parses a head: the status line, which some servers repeat, and the header lines.
+// parseHead parses a status line, which some servers repeat, and header lines.
 func (x *Exchange) parseHead(head []byte) (framing, error) {
 	if err := notHTTP(head); err != nil {
 		return framing{}, err
@@ -105,7 +105,6 @@ func (x *Exchange) statusLine(line string) bool {
 	return true
 }
 
-// cutLine returns the first line without its end, and the rest.
 func cutLine(s string) (line, after string) {
 	line, after, _ = strings.Cut(s, "\n")
 	return strings.TrimSuffix(line, "\r"), after

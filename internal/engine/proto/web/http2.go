@@ -58,7 +58,7 @@ func newHTTP2(c *Client) *http2Client {
 
 func (s *http2Client) close() { s.transport.CloseIdleConnections() }
 
-// exchange sends a request; its response looks like one of HTTP/1.
+// exchange sends a request and makes its response look like one of HTTP/1.
 func (s *http2Client) exchange(ctx context.Context, req *Request, add extra) (*Exchange, error) {
 	c := s.client
 	ctx, cancel := context.WithTimeout(ctx, c.whole(req))

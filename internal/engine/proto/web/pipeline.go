@@ -40,7 +40,7 @@ func repeatError(results []Result, err error) []Result {
 	return results
 }
 
-// pipeline sends requests on one new connection and returns the number of responses, and why it is not all.
+// pipeline uses one new connection. The error is why not all were answered.
 func (c *Client) pipeline(ctx context.Context, reqs []Request, results []Result) (answered int, err error) {
 	cn, err := c.connect(ctx, &reqs[0], false)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *Client) race(ctx context.Context, req *Request, line func()) (*Exchange
 	return x, nil
 }
 
-// approach connects and sends a request without its last byte.
+// approach sends a request without its last byte.
 func (c *Client) approach(ctx context.Context, req *Request) (*conn, []byte, error) {
 	if err := req.check(); err != nil {
 		return nil, nil, err

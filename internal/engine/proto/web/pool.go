@@ -29,7 +29,6 @@ func newPool(perHost, all int) *pool {
 	return p
 }
 
-// get takes the connection that was used last, or nil.
 func (p *pool) get(o origin) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,7 +42,6 @@ func (p *pool) get(o origin) *conn {
 	return c
 }
 
-// put keeps a connection, or closes it if there are enough.
 func (p *pool) put(c *conn) {
 	c.used, c.since = true, time.Now()
 	c.release()

@@ -189,8 +189,7 @@ func (c *Client) lines(r *Request, add extra) []Header {
 	return c.appendLines(make([]Header, 0, len(r.Headers)+len(c.cfg.Headers)+8), r, add)
 }
 
-// appendLines appends the header lines of a request without those that the configuration replaces, those of the
-// configuration, and missing defaults.
+// appendLines appends the request's header lines, those of the configuration instead of them, and missing defaults.
 func (c *Client) appendLines(lines []Header, r *Request, add extra) []Header {
 	host, own := Header{"Host", r.host()}, c.cfg.Headers
 	if i := indexHeader(own, "Host"); i >= 0 {
