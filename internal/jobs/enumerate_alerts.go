@@ -18,7 +18,9 @@ func (w worker) alertOfEnumeration(ctx context.Context, a enumeration.AlertArgs)
 	if err != nil || !ok {
 		return err
 	}
-	about := notification.Notification{TeamID: state.TeamID, Kind: notification.OfEnumeration, Subject: state.ID, Run: state.Run}
+	about := notification.Notification{
+		TeamID: state.TeamID, Kind: notification.OfEnumeration, Subject: state.ID, Run: state.Run,
+	}
 	return w.post(ctx, about, state.Config.AlertConfigIDs, state.Config.NoGlobalAlerts, func() ([]alert.Alert, error) {
 		return w.enumerationAlerts(ctx, state)
 	})
@@ -55,7 +57,8 @@ func (w worker) enumerationAlerts(ctx context.Context, state enumeration.RunStat
 func (w worker) newAssets(ctx context.Context, state enumeration.RunState) ([]alert.Asset, error) {
 	ctx = account.WithCaller(ctx, account.Caller{TeamID: state.TeamID})
 	found, err := w.Assets.List(ctx, asset.Query{
-		Filter: asset.Filter{Enumerations: []string{state.ID}, New: new(true)}, Window: page.Window{Limit: notification.MaxListed},
+		Filter: asset.Filter{Enumerations: []string{state.ID}, New: new(true)},
+		Window: page.Window{Limit: notification.MaxListed},
 	})
 	out := make([]alert.Asset, len(found.Assets))
 	for i, a := range found.Assets {

@@ -14,8 +14,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// scanNewAssets makes the scan of a run's new assets that the enumeration asks for: for the user who made the enumeration, with its
-// exclusions, alerts and agents, and the recommended templates. A run is scanned once, however often its job runs.
+// scanNewAssets makes the scan of a run's new assets that the enumeration wants: for the user who made the enumeration, with its
+// exclusions, alerts and agents, and the recommended templates. Each run has one scan, however often its job runs.
 func (w worker) scanNewAssets(ctx context.Context, a enumeration.ScanArgs) error {
 	e, ok, err := w.Enumerations.FindUnscanned(ctx, a)
 	if err != nil || !ok {
@@ -51,8 +51,10 @@ func (w worker) scanNewAssets(ctx context.Context, a enumeration.ScanArgs) error
 	return err
 }
 
-// newTargets are the targets of a scan of the assets that a run saw first, and the number of further ones that one scan cannot have.
-func (w worker) newTargets(ctx context.Context, e enumeration.Enumeration, run int64) (targets []string, left int, err error) {
+// newTargets are targets for the assets that a run found first, and the number of those beyond the limit of a scan.
+func (w worker) newTargets(
+	ctx context.Context, e enumeration.Enumeration, run int64,
+) (targets []string, left int, err error) {
 	seen := map[string]bool{}
 	first := asset.Selection{Filter: asset.Filter{Enumerations: []string{e.ID}, FirstRun: run}}
 	for target, err := range w.Assets.Targets(ctx, e.TeamID, first) {

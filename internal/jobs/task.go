@@ -19,57 +19,60 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools"
 )
 
-// runTask carries out a stream of a task until it ends or waits for a person. After a crash it goes on where the journal ends.
+// runTask carries out a stream of a task until it ends or waits for a person. After a crash it continues from the journal.
 func (w worker) runTask(ctx context.Context, a task.RunArgs) error {
-	kept := context.WithoutCancel(ctx) // the end is written although ctx ends
-	run, err := w.Tasks.Start(kept, a)
+	storeCtx := context.WithoutCancel(ctx) // the end is stored although ctx ends
+	run, err := w.Tasks.Start(storeCtx, a)
 	if errors.Is(err, task.ErrLate) {
 		return nil // it has ended
 	}
 	if err != nil {
 		return err
 	}
-	err = w.carryOut(ctx, kept, run)
+	err = w.carryOut(ctx, storeCtx, run)
 	switch {
 	case errors.Is(err, task.ErrLate):
 		return nil // another run has the task
 	case err != nil && errors.Is(context.Cause(ctx), queue.ErrCancelled):
-		if err := run.Release(kept, w.Models); err != nil {
+		if err := run.Release(storeCtx, w.Models); err != nil {
 			return err
 		}
-		return run.Conclude(kept, task.Ending{Status: task.Aborted, Opening: "The task was stopped."})
+		return run.Conclude(storeCtx, task.Ending{Status: task.Aborted, Opening: "The task was stopped."})
 	}
 	return err
 }
 
 // carryOut lets a language model do the work; without one, or where it fails, the built-in planner.
-func (w worker) carryOut(ctx, kept context.Context, run *task.Run) error {
+func (w worker) carryOut(ctx, storeCtx context.Context, run *task.Run) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	chosen, err := w.Models.Resolve(ctx, run.Task.TeamID, run.Task.UserID, run.Task.Options.Model)
 	switch e := errs.From(err); {
 	case err == nil:
-		return w.think(ctx, kept, run, chosen)
+		return w.think(ctx, storeCtx, run, chosen)
 	case errors.Is(err, model.ErrBuiltin):
-		return w.plan(ctx, kept, run, "")
+		return w.plan(ctx, storeCtx, run, "")
 	case e.Kind == errs.Internal:
 		return err
 	default:
-		return w.plan(ctx, kept, run, "No language model worked on this: "+task.Sentence(e.Message))
+		return w.plan(ctx, storeCtx, run, "No language model worked on this: "+task.Sentence(e.Message))
 	}
 }
 
 // plan carries out the built-in planner's plan. gap says why no language model did the work.
-func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error {
+func (w worker) plan(ctx, storeCtx context.Context, run *task.Run, gap string) error {
 	plan, err := w.planOf(ctx, run)
 	if err != nil {
 		return err
 	}
 	if len(plan.Steps()) == 0 {
-		return run.Finish(kept, task.Outcome{Status: task.Completed, Summary: strings.TrimSpace(gap + "\n" + plan.Describe())})
+		return run.Finish(storeCtx, task.Outcome{
+			Status: task.Completed, Summary: strings.TrimSpace(gap + "
+" + plan.Describe()),
+		})
 	}
-	if allowed, err := permitted(kept, run, plan, gap); err != nil || !allowed {
+	if allowed, err := permitted(storeCtx, run, plan, gap); err != nil || !allowed {
 		return err
 	}
 	budget, err := requestBudget(ctx, run)
@@ -78,7 +81,7 @@ func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error
 	}
 	kit, err := w.tools.Kit(ctx, run, plan, budget, nil)
 	if err != nil {
-		return refused(kept, run, err)
+		return refused(storeCtx, run, err)
 	}
 	defer kit.Close()
 	outcome, err := agent.Run(ctx, agent.Config{
@@ -97,7 +100,7 @@ func (w worker) plan(ctx, kept context.Context, run *task.Run, gap string) error
 	if outcome.Status == agent.Failed {
 		status = task.Failed
 	}
-	return run.Conclude(kept, task.Ending{Status: status, Opening: gap, Plan: plan})
+	return run.Conclude(storeCtx, task.Ending{Status: status, Opening: gap, Plan: plan})
 }
 
 // permitted reports whether the mode of a task allows the built-in planner's plan. If not, the stream waits for a
@@ -128,9 +131,9 @@ func permitted(ctx context.Context, run *task.Run, plan agent.Plan, gap string) 
 }
 
 // refused ends a stream whose instruction cannot be carried out. Internal errors are returned.
-func refused(kept context.Context, run *task.Run, err error) error {
+func refused(storeCtx context.Context, run *task.Run, err error) error {
 	if e := errs.From(err); e.Kind != errs.Internal {
-		return run.Finish(kept, task.Outcome{Status: task.Failed, Summary: e.Message})
+		return run.Finish(storeCtx, task.Outcome{Status: task.Failed, Summary: e.Message})
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // think lets a language model work on a stream until it ends or waits for a person.
-func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Chosen) error {
+func (w worker) think(ctx, storeCtx context.Context, run *task.Run, chosen model.Chosen) error {
 	if err := run.SetModel(ctx, chosen.Name); err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 	}
 	kit, err := w.tools.Kit(ctx, run, task.PlanOf(streams), tools.Budget{}, secrets)
 	if err != nil {
-		return refused(kept, run, err)
+		return refused(storeCtx, run, err)
 	}
 	defer kit.Close()
 	session, err := w.tools.Session(ctx, run, kit, chosen)
@@ -39,17 +39,17 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 	for _, s := range streams[:t.Index] {
 		session.Earlier = append(session.Earlier, loop.Exchange{Instruction: s.Instruction, Answer: s.Summary})
 	}
-	outcome, err := run.RunLoop(ctx, kept, session.Config)
+	outcome, err := run.RunLoop(ctx, storeCtx, session.Config)
 	if err != nil {
 		return err
 	}
-	if err := run.RecordUsage(kept, w.Models, chosen, outcome); err != nil {
+	if err := run.RecordUsage(storeCtx, w.Models, chosen, outcome); err != nil {
 		return err
 	}
 	if outcome.NeedsPlanner(session.Mode) {
-		return w.planInstead(ctx, kept, run, chosen, outcome)
+		return w.planInstead(ctx, storeCtx, run, chosen, outcome)
 	}
-	e, err := session.Ending(kept, run, outcome)
+	e, err := session.Ending(storeCtx, run, outcome)
 	if err != nil {
 		return err
 	}
@@ -58,22 +58,22 @@ func (w worker) think(ctx, kept context.Context, run *task.Run, chosen model.Cho
 	}
 	switch outcome.Status {
 	case loop.Suspended:
-		return run.Suspend(kept, outcome.Pending)
+		return run.Suspend(storeCtx, outcome.Pending)
 	case loop.Aborted:
 		return context.Cause(ctx)
 	case loop.Stopped:
 		e.Opening = strings.TrimSpace(fmt.Sprintf("The run was stopped (%s). %s", outcome.Code, e.Opening))
 	}
-	return run.Conclude(kept, e)
+	return run.Conclude(storeCtx, e)
 }
 
 // planInstead lets the built-in planner do the work that the model did not. The summary quotes the model's last words.
-func (w worker) planInstead(ctx, kept context.Context, run *task.Run, chosen model.Chosen, o loop.Outcome) error {
+func (w worker) planInstead(ctx, storeCtx context.Context, run *task.Run, chosen model.Chosen, o loop.Outcome) error {
 	const most = 300
 	quote := o.Summary
 	if len(quote) > most {
 		quote = strings.ToValidUTF8(quote[:most], "") + " …"
 	}
-	return w.plan(ctx, kept, run, fmt.Sprintf("The language model %s did not finish the work (%s): %s The built-in planner did what follows.",
-		chosen.Name, o.Code, task.Sentence(quote)))
+	return w.plan(ctx, storeCtx, run, fmt.Sprintf(
+		"The language model %s did not finish the work (%s): %s The built-in planner did what follows.", chosen.Name, o.Code, task.Sentence(quote)))
 }

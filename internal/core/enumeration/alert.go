@@ -8,18 +8,17 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// AlertArgs is the job that sends notifications about the new state of a run. It is inserted
-// in the transaction of the change.
+// AlertArgs is the job that sends alerts about the new state of a run.
 type AlertArgs struct {
 	EnumerationID string `json:"enumeration_id"`
 	Run           int64  `json:"run"`
 	Status        Status `json:"status"` // Running, Finished, Failed or Stopped
 }
 
-// Kind implements queue.Args.
+// Kind implements queue.Args. Jobs are stored under this name.
 func (AlertArgs) Kind() string { return "enumeration.told" }
 
-// RunState is a run as its notifications show it.
+// RunState is a run as its alerts show it.
 type RunState struct {
 	Enumeration         // with its configuration, and the numbers of the run
 	Drops       []Event // sources that found far less than they used to
@@ -28,10 +27,10 @@ type RunState struct {
 // maxDrops is how many sources one alert names.
 const maxDrops = 20
 
-// FindRunState is an enumeration with the numbers and the new state of a run, for a worker. ok is false when the enumeration
-// was deleted.
+// FindRunState is an enumeration with the numbers and the new state of a run. ok is false when the enumeration was deleted.
 func (es *Enumerations) FindRunState(ctx context.Context, a AlertArgs) (n RunState, ok bool, err error) {
-	n.Enumeration, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ?`, a.EnumerationID, run.Deleted))
+	n.Enumeration, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ?`,
+		a.EnumerationID, run.Deleted))
 	if db.IsNoRows(err) {
 		return n, false, nil
 	}

@@ -19,32 +19,29 @@ type Stage string
 // The stages.
 const (
 	Names Stage = "names" // it finds hosts
-	Hosts Stage = "hosts" // it looks at hosts
+	Hosts Stage = "hosts" // it probes hosts
 )
 
 // Chunk is a part of a run with a worker's lease on it.
 type Chunk struct {
-	EnumerationID string
-	TeamID        string
-	Run           int64
-	Stage         Stage
-	Work          Work    // of a chunk of names
-	Hosts         []Found // of a chunk of hosts, in the order of their names
-	Config        Config  // of the enumeration
-	Excluded      exclusion.Patterns
+	*run.Lease
 
-	es    *Enumerations
-	lease *run.Lease
+	Stage    Stage
+	Work     Work    // of a chunk of names
+	Hosts    []Found // of a chunk of hosts, in the order of their names
+	Config   Config  // of the enumeration
+	Excluded exclusion.Patterns
+
+	es *Enumerations
 }
 
 // StartChunk takes the lease on a chunk, for the first time or after a crash.
 func (es *Enumerations) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, error) {
-	c := &Chunk{EnumerationID: a.EnumerationID, Run: a.Run, es: es}
+	c := &Chunk{es: es}
 	err := es.db.Tx(ctx, func(tx *db.Tx) (err error) {
-		if c.lease, err = es.runs().Take(ctx, tx, run.Ref{ID: a.EnumerationID, Run: a.Run}, a.N); err != nil {
+		if c.Lease, err = es.runs().Take(ctx, tx, run.Ref{ID: a.EnumerationID, Run: a.Run}, a.N); err != nil {
 			return err
 		}
-		c.TeamID = c.lease.TeamID
 		return c.read(ctx, tx)
 	})
 	if err == nil {
@@ -57,12 +54,12 @@ func (es *Enumerations) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, er
 func (c *Chunk) read(ctx context.Context, tx *db.Tx) error {
 	var work db.JSON[Work]
 	err := tx.QueryRow(ctx, `SELECT stage, input FROM enumeration_chunk WHERE enumeration_id = ? AND run = ? AND n = ?`,
-		c.EnumerationID, c.Run, c.lease.Chunk).Scan(&c.Stage, &work)
+		c.ID, c.Run, c.Chunk).Scan(&c.Stage, &work)
 	if err != nil {
 		return err
 	}
 	c.Work = work.V
-	if c.Config, err = c.es.config(ctx, tx, c.EnumerationID); err != nil || c.Stage == Names {
+	if c.Config, err = c.es.config(ctx, tx, c.ID); err != nil || c.Stage == Names {
 		return err
 	}
 	c.Hosts, err = db.Select(ctx, tx, func(r db.Row) (Found, error) {
@@ -70,7 +67,7 @@ func (c *Chunk) read(ctx context.Context, tx *db.Tx) error {
 		err := r.Scan(&doc)
 		return doc.V, err
 	}, `SELECT name FROM enumeration_name WHERE enumeration_id = ? AND run = ? AND n = ? ORDER BY host`,
-		c.EnumerationID, c.Run, c.lease.Chunk)
+		c.ID, c.Run, c.Chunk)
 	return err
 }
 
@@ -82,7 +79,7 @@ func (es *Enumerations) excluded(ctx context.Context, c *Chunk) (exclusion.Patte
 	}
 	patterns := slices.Clone(c.Config.Exclusions)
 	for _, r := range rules {
-		if r.Type == exclusion.EnumerationTarget && (r.EnumerationID == "" || r.EnumerationID == c.EnumerationID) {
+		if r.Type == exclusion.EnumerationTarget && (r.EnumerationID == "" || r.EnumerationID == c.ID) {
 			patterns = append(patterns, r.Value)
 		}
 	}
@@ -96,7 +93,7 @@ const insertRows = 25
 // again adds none twice.
 func (c *Chunk) AddHosts(ctx context.Context, found []Found) error {
 	for part := range slices.Chunk(found, ChunkHosts) {
-		if err := c.lease.Write(ctx, func(tx *db.Tx) error { return c.addHosts(ctx, tx, part) }); err != nil {
+		if err := c.Write(ctx, func(tx *db.Tx) error { return c.addHosts(ctx, tx, part) }); err != nil {
 			return err
 		}
 	}
@@ -104,7 +101,7 @@ func (c *Chunk) AddHosts(ctx context.Context, found []Found) error {
 }
 
 func (c *Chunk) addHosts(ctx context.Context, tx *db.Tx, found []Found) error {
-	n, err := c.es.runs().Next(ctx, tx, c.lease.Ref)
+	n, err := c.es.runs().Next(ctx, tx, c.Ref)
 	if err != nil {
 		return err
 	}
@@ -112,7 +109,7 @@ func (c *Chunk) addHosts(ctx context.Context, tx *db.Tx, found []Found) error {
 	for rows := range slices.Chunk(found, insertRows) {
 		var args []any
 		for _, f := range rows {
-			args = append(args, c.EnumerationID, c.Run, db.Clean(f.Host), n, db.Doc(f))
+			args = append(args, c.ID, c.Run, db.Clean(f.Host), n, db.Doc(f))
 		}
 		added, err := tx.Exec(ctx, `INSERT INTO enumeration_name (enumeration_id, run, host, n, name) VALUES (?, ?, ?, ?, ?)`+
 			strings.Repeat(`, (?, ?, ?, ?, ?)`, len(rows)-1)+` ON CONFLICT (enumeration_id, run, host) DO NOTHING`, args...)
@@ -125,27 +122,27 @@ func (c *Chunk) addHosts(ctx context.Context, tx *db.Tx, found []Found) error {
 		return nil
 	}
 	if _, err := tx.Exec(ctx, `UPDATE enumeration_run SET total_name = total_name + ? WHERE enumeration_id = ? AND run = ?`,
-		fresh, c.EnumerationID, c.Run); err != nil {
+		fresh, c.ID, c.Run); err != nil {
 		return err
 	}
-	return c.es.runs().Add(ctx, tx, c.lease.Ref, chunkColumns, [][]any{{string(Hosts), db.Doc(Work{})}})
+	return c.es.runs().Add(ctx, tx, c.Ref, chunkColumns, [][]any{{string(Hosts), db.Doc(Work{})}})
 }
 
-// Saw stores assets of the chunk. Those that this run has stored already stay as they are.
-func (c *Chunk) Saw(ctx context.Context, assets []discover.Asset) error {
+// Store stores assets of the chunk. Those that this run has stored already stay as they are.
+func (c *Chunk) Store(ctx context.Context, assets []discover.Asset) error {
 	ready, err := c.es.assets.Prepare(ctx, asset.Seen{
-		TeamID: c.TeamID, EnumerationID: c.EnumerationID, Run: c.Run, At: c.es.now(), Assets: assets,
+		TeamID: c.TeamID, EnumerationID: c.ID, Run: c.Run, At: c.es.now(), Assets: assets,
 	})
 	if err != nil {
 		return err
 	}
-	return c.lease.Write(ctx, func(tx *db.Tx) error {
+	return c.Write(ctx, func(tx *db.Tx) error {
 		seen, err := c.es.policies.Store(ctx, tx, ready)
 		if err != nil || seen.New == 0 {
 			return err
 		}
 		_, err = tx.Exec(ctx, `UPDATE enumeration_run SET new_asset = new_asset + ? WHERE enumeration_id = ? AND run = ?`,
-			seen.New, c.EnumerationID, c.Run)
+			seen.New, c.ID, c.Run)
 		return err
 	})
 }
@@ -153,35 +150,32 @@ func (c *Chunk) Saw(ctx context.Context, assets []discover.Asset) error {
 // Report is the result of a chunk, besides hosts and assets.
 type Report struct {
 	Sources []discover.SourceReport
-	More    []Work   // further chunks of names
-	Denied  []Denial // some of the refused dials
-	Denials int      // all of them
+	More    []Work            // further chunks of names
+	Denied  []pipeline.Denial // some of the refused dials
+	Denials int               // all of them
 }
-
-// Denial is a dial that the scope refused.
-type Denial = pipeline.Denial
 
 // Finish ends the chunk; the last one ends the run.
 func (c *Chunk) Finish(ctx context.Context, r Report) error {
-	return c.lease.Write(ctx, func(tx *db.Tx) error {
-		if err := c.es.addSources(ctx, tx, c.EnumerationID, c.Run, r.Sources); err != nil {
+	return c.Write(ctx, func(tx *db.Tx) error {
+		if err := c.es.addSources(ctx, tx, c.ID, c.Run, r.Sources); err != nil {
 			return err
 		}
 		events := make([]Event, len(r.Denied))
 		for i, d := range r.Denied {
 			events[i] = Event{Kind: EventDenied, Subject: d.Addr, Detail: d.Why, Times: d.Times}
 		}
-		if err := c.es.addEvents(ctx, tx, c.EnumerationID, c.Run, events); err != nil {
+		if err := c.es.addEvents(ctx, tx, c.ID, c.Run, events); err != nil {
 			return err
 		}
-		if err := c.es.runs().Add(ctx, tx, c.lease.Ref, chunkColumns, nameChunks(r.More)); err != nil {
+		if err := c.es.runs().Add(ctx, tx, c.Ref, chunkColumns, nameChunks(r.More)); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `UPDATE enumeration_run SET denial = denial + ?, done_name = done_name + ?
-			WHERE enumeration_id = ? AND run = ?`, r.Denials, len(c.Hosts), c.EnumerationID, c.Run); err != nil {
+			WHERE enumeration_id = ? AND run = ?`, r.Denials, len(c.Hosts), c.ID, c.Run); err != nil {
 			return err
 		}
-		return c.lease.Finish(ctx, tx)
+		return c.Lease.Finish(ctx, tx)
 	})
 }
 

@@ -41,7 +41,7 @@ func TestDeletedWhileAtWork(t *testing.T) {
 		e = y.now(t, e.ID)
 		chunk := y.start(t, e, 0)
 		must(t, chunk.AddHosts(t.Context(), hosts(0, 120)))
-		must(t, chunk.Saw(t.Context(), assets(hosts(0, 3))))
+		must(t, chunk.Store(t.Context(), assets(hosts(0, 3))))
 		before := y.rows(t, stays.ID)
 
 		must(t, y.Delete(y.alice, []string{e.ID}, "asset_ids"))
@@ -55,7 +55,7 @@ func TestDeletedWhileAtWork(t *testing.T) {
 			t.Errorf("renamed: %v", err)
 		}
 		must(t, d.Tx(t.Context(), func(tx *db.Tx) error { return y.rename(t.Context(), tx, e, "x") })) // by somebody who had found it
-		if err := chunk.Saw(t.Context(), assets(hosts(5, 6))); !errors.Is(err, ErrLate) {
+		if err := chunk.Store(t.Context(), assets(hosts(5, 6))); !errors.Is(err, ErrLate) {
 			t.Errorf("a chunk writes: %v", err)
 		}
 		if err := d.Tx(t.Context(), func(tx *db.Tx) error { return y.runs().Launch(t.Context(), tx, e.ID) }); !errs.Is(err, errs.Conflict) {

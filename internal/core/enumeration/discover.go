@@ -42,18 +42,18 @@ func NewEngine(c pipeline.Config, guard *netguard.Guard) Engine {
 	return Engine{c, guard, cloud.New(guard)}
 }
 
-// RunChunk carries out a chunk. Its results are stored while it works, and its end is one transaction. A chunk that ended,
-// or that another worker has, is left alone.
+// RunChunk carries out a chunk and stores the results while it works. It leaves alone a chunk that has ended or that another
+// worker has.
 func (es *Enumerations) RunChunk(ctx context.Context, a ChunkArgs, e Engine) error {
-	kept := context.WithoutCancel(ctx) // what was found is written although ctx ends
-	chunk, err := es.StartChunk(kept, a)
+	storeCtx := context.WithoutCancel(ctx) // what was found is stored although ctx ends
+	chunk, err := es.StartChunk(storeCtx, a)
 	if err == nil {
-		err = chunk.discover(ctx, kept, e)
+		err = chunk.discover(ctx, storeCtx, e)
 	}
 	return run.IgnoreLate(err)
 }
 
-func (c *Chunk) discover(ctx, kept context.Context, e Engine) error {
+func (c *Chunk) discover(ctx, storeCtx context.Context, e Engine) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -67,7 +67,7 @@ func (c *Chunk) discover(ctx, kept context.Context, e Engine) error {
 	}
 	switch {
 	case c.Stage == Hosts:
-		err = c.probeHosts(ctx, kept, p)
+		err = c.probeHosts(ctx, storeCtx, p)
 	case c.Work.Network != "" && len(c.Work.Prefixes) == 0:
 		prefixes, report := p.Network(ctx, c.Work.Network)
 		works, leftOut := Announced(c.Work.Network, prefixes, func(a netip.Addr) bool { return e.guard.Check(a) == nil })
@@ -80,7 +80,7 @@ func (c *Chunk) discover(ctx, kept context.Context, e Engine) error {
 		end.Sources, end.More = append(end.Sources, report), works
 	default:
 		var reports []discover.SourceReport
-		reports, err = c.findHosts(ctx, kept, p)
+		reports, err = c.findHosts(ctx, storeCtx, p)
 		end.Sources = append(end.Sources, reports...)
 	}
 	if cause := context.Cause(ctx); cause != nil {
@@ -90,7 +90,7 @@ func (c *Chunk) discover(ctx, kept context.Context, e Engine) error {
 		return err
 	}
 	end.Denied, end.Denials = p.Denied()
-	return c.Finish(kept, end)
+	return c.Finish(storeCtx, end)
 }
 
 // cloudHosts lists the hosts of a cloud configuration.
@@ -109,7 +109,8 @@ func (c *Chunk) cloudHosts(ctx context.Context, clouds *cloud.Client) (hosts []F
 	return hosts, reports
 }
 
-// pipeline makes a pipeline for what the enumeration covers, and for the hosts and ranges that a cloud or a network led to.
+// pipeline makes a pipeline for the targets of the enumeration, and for the hosts and ranges that a cloud account or an
+// autonomous system led to.
 func (c *Chunk) pipeline(ctx context.Context, p pipeline.Config) (*pipeline.Pipeline, error) {
 	covers, err := c.Config.Coverage()
 	if err != nil {
@@ -154,8 +155,10 @@ func (c *Chunk) pipeline(ctx context.Context, p pipeline.Config) (*pipeline.Pipe
 	return pipeline.New(p)
 }
 
-// findHosts finds the hosts of a chunk of names and adds chunks that look at them.
-func (c *Chunk) findHosts(ctx, kept context.Context, p *pipeline.Pipeline) (reports []discover.SourceReport, err error) {
+// findHosts finds the hosts of a chunk of names and adds chunks that probe them.
+func (c *Chunk) findHosts(
+	ctx, storeCtx context.Context, p *pipeline.Pipeline,
+) (reports []discover.SourceReport, err error) {
 	work := c.Work
 	ports := map[string][]uint16{}
 	for _, h := range work.Hosts {
@@ -163,7 +166,7 @@ func (c *Chunk) findHosts(ctx, kept context.Context, p *pipeline.Pipeline) (repo
 	}
 	var found []Found
 	flush := func() error {
-		err := c.AddHosts(kept, found)
+		err := c.AddHosts(storeCtx, found)
 		found = found[:0]
 		return err
 	}
@@ -201,12 +204,12 @@ func (c *Chunk) findHosts(ctx, kept context.Context, p *pipeline.Pipeline) (repo
 
 // known are the hosts that earlier runs of the enumeration found and that it covers by itself.
 func (c *Chunk) known(ctx context.Context, p *pipeline.Pipeline) iter.Seq[discover.Name] {
-	q := asset.Selection{Filter: asset.Filter{Enumerations: []string{c.EnumerationID}}, Kinds: []string{"hosts"}}
+	q := asset.Selection{Filter: asset.Filter{Enumerations: []string{c.ID}}, Kinds: []string{"hosts"}}
 	return func(yield func(discover.Name) bool) {
 		last := ""
 		for host, err := range c.es.assets.Targets(ctx, c.TeamID, q) {
 			if err != nil {
-				c.es.logger.ErrorContext(ctx, "reading the known hosts of an enumeration", "enumeration_id", c.EnumerationID, "error", err)
+				c.es.logger.ErrorContext(ctx, "reading the known hosts of an enumeration", "enumeration_id", c.ID, "error", err)
 				return
 			}
 			if host != last && p.Covers(host) && !yield(discover.Name{Host: host, Sources: []discover.SourceRef{{Source: "known"}}}) {
@@ -223,8 +226,8 @@ const (
 	storeBytes  = 2 << 20
 )
 
-// probeHosts looks at the hosts of a chunk and stores their assets.
-func (c *Chunk) probeHosts(ctx, kept context.Context, p *pipeline.Pipeline) error {
+// probeHosts probes the hosts of a chunk and stores their assets.
+func (c *Chunk) probeHosts(ctx, storeCtx context.Context, p *pipeline.Pipeline) error {
 	targets := make([]pipeline.Target, len(c.Hosts))
 	for i, h := range c.Hosts {
 		targets[i] = pipeline.Target{Name: h.Name, Ports: h.Ports}
@@ -235,7 +238,7 @@ func (c *Chunk) probeHosts(ctx, kept context.Context, p *pipeline.Pipeline) erro
 		if len(seen) == 0 {
 			return nil
 		}
-		err := c.Saw(kept, seen)
+		err := c.Store(storeCtx, seen)
 		seen, size = nil, 0
 		return err
 	}

@@ -1,9 +1,9 @@
-// Package enumeration keeps enumerations: their configurations, runs and chunks, and how each source of names behaved. Package run
-// owns the life of a run.
+// Package enumeration stores enumerations: their configurations, runs and chunks, and how each source of names behaved. Package
+// run owns the life of a run.
 //
-// A run has two stages. A chunk of names looks below one domain, in a block of addresses, among given hosts or in a cloud
-// account, and writes the hosts it finds while it works. Each host is kept once in a run, and some of them together make a chunk
-// of hosts, which looks at them. Rows have keys, so that a chunk that runs twice leaves the same rows.
+// A run has two stages. A chunk of names searches below a domain, in a block of addresses, among given hosts or in a cloud
+// account, and stores the hosts that it finds while it works, each once in a run. Some of them together make a chunk of hosts,
+// which probes them. Rows have keys, so that a chunk that runs twice leaves the same rows.
 package enumeration
 
 import (
@@ -95,8 +95,8 @@ type Enumeration struct {
 
 // Numbers are the progress of a run.
 type Numbers struct {
-	Names, DoneNames   int // hosts found; hosts looked at
-	NewAssets          int // that no earlier run saw
+	Names, DoneNames   int // hosts found; hosts probed
+	NewAssets          int // that no earlier run found
 	Denials            int // dials that the scope refused
 	StartedAt, EndedAt time.Time
 }

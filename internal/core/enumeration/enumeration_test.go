@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/discover"
+	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -140,11 +141,11 @@ func TestChunkThatRunsTwiceLeavesTheSame(t *testing.T) {
 				seen[h.Host] = true
 			}
 			if n == 3 { // dies in the middle, too
-				must(t, c.Saw(t.Context(), assets(c.Hosts[:10])))
+				must(t, c.Store(t.Context(), assets(c.Hosts[:10])))
 				c = y.start(t, e, n)
 			}
-			must(t, c.Saw(t.Context(), assets(c.Hosts)))
-			must(t, c.Finish(t.Context(), Report{Denials: 3, Denied: []Denial{{Addr: "198.51.100.1:443", Why: "it is not in scope", Times: 3}}}))
+			must(t, c.Store(t.Context(), assets(c.Hosts)))
+			must(t, c.Finish(t.Context(), Report{Denials: 3, Denied: []pipeline.Denial{{Addr: "198.51.100.1:443", Why: "it is not in scope", Times: 3}}}))
 			if y.now(t, e.ID).Status == Finished {
 				break
 			}
@@ -220,7 +221,7 @@ func TestStopEndsEverything(t *testing.T) {
 		e = y.now(t, e.ID)
 		c := y.start(t, e, 0)
 		must(t, y.Stop(y.alice, e.ID))
-		if err := c.Saw(t.Context(), assets(hosts(0, 1))); !errors.Is(err, ErrLate) {
+		if err := c.Store(t.Context(), assets(hosts(0, 1))); !errors.Is(err, ErrLate) {
 			t.Errorf("stored after the stop: %v", err)
 		}
 		if err := y.Stop(y.alice, e.ID); !errs.Is(err, errs.Conflict) {

@@ -26,7 +26,7 @@ func (es *Enumerations) queueScan(ctx context.Context, tx *db.Tx, r run.Ref) err
 	return err
 }
 
-// FindUnscanned is the enumeration of a run, for a worker. ok is false when the run has a scan, or the enumeration was deleted.
+// FindUnscanned is the enumeration of a run. ok is false when the run has a scan, or the enumeration was deleted.
 func (es *Enumerations) FindUnscanned(ctx context.Context, a ScanArgs) (e Enumeration, ok bool, err error) {
 	e, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ?
 		AND EXISTS (SELECT 1 FROM enumeration_run n WHERE n.enumeration_id = e.id AND n.run = ? AND n.scan_id = '')`,
@@ -37,8 +37,8 @@ func (es *Enumerations) FindUnscanned(ctx context.Context, a ScanArgs) (e Enumer
 	return e, err == nil, err
 }
 
-// NoteScan records the scan of a run's new assets with an event, in the transaction that makes the scan. It fails with ErrLate when
-// there is one already, or the enumeration was deleted.
+// NoteScan records the scan of a run's new assets, in the transaction that makes the scan. It fails with ErrLate when there is
+// one already, or the enumeration was deleted.
 func (es *Enumerations) NoteScan(ctx context.Context, tx *db.Tx, a ScanArgs, scanID, detail string) error {
 	noted, err := tx.Exec(ctx, `UPDATE enumeration_run SET scan_id = ? WHERE enumeration_id = ? AND run = ? AND scan_id = ''`,
 		scanID, a.EnumerationID, a.Run)
@@ -48,10 +48,12 @@ func (es *Enumerations) NoteScan(ctx context.Context, tx *db.Tx, a ScanArgs, sca
 	if noted == 0 {
 		return ErrLate
 	}
-	return es.addEvents(ctx, tx, a.EnumerationID, a.Run, []Event{{Kind: EventScan, Subject: scanID, Detail: detail, Times: 1}})
+	return es.addEvents(ctx, tx, a.EnumerationID, a.Run, []Event{
+		{Kind: EventScan, Subject: scanID, Detail: detail, Times: 1},
+	})
 }
 
-// NoteNoScan records an event with the reason why a run's new assets are not scanned.
+// NoteNoScan records why a run's new assets are not scanned.
 func (es *Enumerations) NoteNoScan(ctx context.Context, a ScanArgs, why string) error {
 	return es.db.Tx(ctx, func(tx *db.Tx) error {
 		return es.addEvents(ctx, tx, a.EnumerationID, a.Run, []Event{

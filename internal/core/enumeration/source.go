@@ -18,7 +18,7 @@ const (
 	EventScan   = "scan"   // a scan of new assets was made, or was not
 )
 
-// Event is something in a run that people should know.
+// Event is something in a run that a user should know.
 type Event struct {
 	Run     int64
 	Kind    string
@@ -55,13 +55,14 @@ func (es *Enumerations) addSources(ctx context.Context, tx *db.Tx, id string, ru
 	return nil
 }
 
-// addEvents adds events to a run, or to the count of those that it has. A run with maxEvents gets no new refused dials.
+// addEvents adds events to a run, or counts one more of an event that it has. Beyond maxEvents it drops new refused dials.
 func (es *Enumerations) addEvents(ctx context.Context, tx *db.Tx, id string, run int64, events []Event) error {
 	if len(events) == 0 {
 		return nil
 	}
-	var kept int
-	if err := tx.QueryRow(ctx, `SELECT count(*) FROM enumeration_event WHERE enumeration_id = ? AND run = ?`, id, run).Scan(&kept); err != nil {
+	var count int
+	if err := tx.QueryRow(ctx, `SELECT count(*) FROM enumeration_event WHERE enumeration_id = ? AND run = ?`, id, run).
+		Scan(&count); err != nil {
 		return err
 	}
 	for _, e := range events {
@@ -71,10 +72,10 @@ func (es *Enumerations) addEvents(ctx context.Context, tx *db.Tx, id string, run
 		if err != nil {
 			return err
 		}
-		if known > 0 || kept >= maxEvents && e.Kind == EventDenied {
+		if known > 0 || count >= maxEvents && e.Kind == EventDenied {
 			continue
 		}
-		kept++
+		count++
 		if _, err := tx.Exec(ctx, `INSERT INTO enumeration_event (enumeration_id, run, kind, subject, detail, times, at)
 			VALUES (?, ?, ?, ?, ?, ?, ?)`, id, run, e.Kind, subject, detail, e.Times, db.At(es.now())); err != nil {
 			return err

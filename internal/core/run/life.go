@@ -13,7 +13,7 @@ import (
 // another worker took over, or the run has ended. Nothing was written.
 var ErrLate = errors.New("this run is no longer the current one")
 
-// IgnoreLate is err, but nil for ErrLate: for a job that has nothing left to do then.
+// IgnoreLate is err, but nil for ErrLate: the job has nothing left to do.
 func IgnoreLate(err error) error {
 	if errors.Is(err, ErrLate) {
 		return nil
@@ -21,7 +21,7 @@ func IgnoreLate(err error) error {
 	return err
 }
 
-// AnyRun is the number for a move that is allowed in whichever run.
+// AnyRun stands for the current run.
 const AnyRun int64 = 0
 
 // Life is a table whose rows have a state, in the columns id, status, run and updated_at.
@@ -32,10 +32,11 @@ type Life[S ~string] struct {
 	Now   func() time.Time
 }
 
-// Move changes the state of a row, if the row is in this run and the table of moves allows
-// the change, else ErrLate. set are more assignments, each after a comma. It returns the
-// number of the run.
-func (l Life[S]) Move(ctx context.Context, tx *db.Tx, id string, run int64, to S, set string, args ...any) (int64, error) {
+// Move changes the state of a row, or fails with ErrLate when the row is in another run or Moves forbids the change. set are
+// more assignments, each after a comma. It returns the number of the run.
+func (l Life[S]) Move(
+	ctx context.Context, tx *db.Tx, id string, run int64, to S, set string, args ...any,
+) (int64, error) {
 	var w db.Where
 	w.And("id = ?", id)
 	if run != AnyRun {
@@ -50,8 +51,7 @@ func (l Life[S]) Move(ctx context.Context, tx *db.Tx, id string, run int64, to S
 	return run, err
 }
 
-// Hold locks a row in its state until tx ends, or fails with ErrLate when the row is in
-// another state or run.
+// Hold locks a row until tx ends, or fails with ErrLate when it is in another state or run.
 func (l Life[S]) Hold(ctx context.Context, tx *db.Tx, id string, run int64, state S) error {
 	return db.ExecOr(ctx, tx, ErrLate, `UPDATE `+l.Table+` SET updated_at = ? WHERE id = ? AND run = ? AND status = ?`,
 		db.At(l.Now()), id, run, state)

@@ -7,24 +7,23 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// AlertArgs is the job that sends notifications about the new state of a run. It is inserted
-// in the transaction of the change.
+// AlertArgs is the job that sends alerts about the new state of a run.
 type AlertArgs struct {
 	ScanID string `json:"scan_id"`
 	Run    int64  `json:"run"`
 	Status Status `json:"status"` // Running, Finished, Failed or Stopped
 }
 
-// Kind implements queue.Args.
+// Kind implements queue.Args. Jobs are stored under this name.
 func (AlertArgs) Kind() string { return "scan.told" }
 
-// RunState is a run as its notifications show it.
+// RunState is a run as its alerts show it.
 type RunState struct {
 	Scan            // with its configuration
 	Since time.Time // when the run was launched
 }
 
-// FindRunState is a scan with the numbers and the new state of a run, for a worker. ok is false when the scan was deleted.
+// FindRunState is a scan with the numbers and the new state of a run. ok is false when the scan was deleted.
 func (ss *Scans) FindRunState(ctx context.Context, a AlertArgs) (n RunState, ok bool, err error) {
 	var created db.Time
 	var severity db.JSON[map[string]int]

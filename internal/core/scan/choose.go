@@ -16,12 +16,13 @@ var neverRecommended = []string{"tech", "dos", "fuzz", "creds-stuffing", "token-
 
 // recommended reports whether a template is in the recommended set: of any severity but info, and not noisy.
 func recommended(t catalog.Known) bool {
-	return !t.Named && t.Severity != "info" && !slices.ContainsFunc(neverRecommended, func(tag string) bool { return slices.Contains(t.Tags, tag) })
+	return !t.Named && t.Severity != "info" &&
+		!slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(neverRecommended, tag) })
 }
 
-// choose finds the templates that a scan names by id, path, folder or tag, by the last part of a URL, or as template sets;
-// those that came with it; and the sets recommended (the default) and all. Its configurations may leave some out. The error
-// names the first unknown template or configuration.
+// choose finds the templates that a scan names by id, path, folder or tag, by the last part of a URL, or as template sets,
+// those that came with it, and the sets recommended (the default) and all, without those that its configurations leave out.
+// The error names the first unknown template or configuration.
 func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog.Known, error) {
 	known, err := ss.catalog.ForScan(ctx, teamID)
 	if err != nil {

@@ -12,24 +12,22 @@ import (
 
 // Chunk is a part of a run with a worker's lease on it.
 type Chunk struct {
-	ScanID    string
-	TeamID    string
+	*run.Lease
+
 	Targets   []string
 	Templates []string // ids
-	Inline    []Inline // templates that came with the scan
 	Config    Config   // of the scan
 
 	scans    *Scans
-	lease    *run.Lease
 	cells    int
 	reported int // cells that scan_run counts as done for this chunk
 }
 
 // StartChunk takes the lease on a chunk, for the first time or after a crash.
 func (ss *Scans) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, error) {
-	c := &Chunk{ScanID: a.ScanID, scans: ss}
+	c := &Chunk{scans: ss}
 	return c, ss.db.Tx(ctx, func(tx *db.Tx) (err error) {
-		if c.lease, err = ss.runs().Take(ctx, tx, run.Ref{ID: a.ScanID, Run: a.Run}, a.N); err != nil {
+		if c.Lease, err = ss.runs().Take(ctx, tx, run.Ref{ID: a.ScanID, Run: a.Run}, a.N); err != nil {
 			return err
 		}
 		if err := c.read(ctx, tx); err != nil {
@@ -38,8 +36,7 @@ func (ss *Scans) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, error) {
 		if c.Config, err = ss.config(ctx, tx, a.ScanID); err != nil {
 			return err
 		}
-		c.TeamID, c.Inline = c.lease.TeamID, c.Config.Inline
-		return c.report(ctx, tx, 0) // this worker starts anew
+		return c.report(ctx, tx, 0) // this worker starts from the beginning
 	})
 }
 
@@ -49,12 +46,12 @@ func (c *Chunk) read(ctx context.Context, tx *db.Tx) error {
 	var first, last int
 	if err := tx.QueryRow(ctx, `SELECT c.targets, p.templates, c.first_template, c.last_template, c.cells, c.done
 		FROM scan_chunk c JOIN scan_plan p ON p.scan_id = c.scan_id AND p.run = c.run
-		WHERE c.scan_id = ? AND c.run = ? AND c.n = ?`, c.lease.ID, c.lease.Run, c.lease.Chunk).
+		WHERE c.scan_id = ? AND c.run = ? AND c.n = ?`, c.ID, c.Run, c.Chunk).
 		Scan(&targets, &templates, &first, &last, &c.cells, &c.reported); err != nil {
 		return err
 	}
 	if first < 0 || last > len(templates.V) || first > last {
-		return fmt.Errorf("chunk %d of scan %s names templates that its run has not", c.lease.Chunk, c.ScanID)
+		return fmt.Errorf("chunk %d of scan %s names templates that its run has not", c.Chunk, c.ID)
 	}
 	c.Targets, c.Templates = targets.V, templates.V[first:last]
 	return nil
@@ -66,11 +63,11 @@ func (c *Chunk) report(ctx context.Context, tx *db.Tx, done int) error {
 		return nil
 	}
 	if _, err := tx.Exec(ctx, `UPDATE scan_run SET done_cell = done_cell + ? WHERE scan_id = ? AND run = ?`,
-		done-c.reported, c.lease.ID, c.lease.Run); err != nil {
+		done-c.reported, c.ID, c.Run); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `UPDATE scan_chunk SET done = ? WHERE scan_id = ? AND run = ? AND n = ?`,
-		done, c.lease.ID, c.lease.Run, c.lease.Chunk)
+		done, c.ID, c.Run, c.Chunk)
 	tx.AfterCommit(func() { c.reported = done })
 	return err
 }
@@ -80,24 +77,24 @@ func (c *Chunk) Progress(ctx context.Context, done, total int) error {
 	if total == 0 {
 		return nil
 	}
-	return c.lease.Write(ctx, func(tx *db.Tx) error { return c.report(ctx, tx, c.cells*min(done, total)/total) })
+	return c.Write(ctx, func(tx *db.Tx) error { return c.report(ctx, tx, c.cells*min(done, total)/total) })
 }
 
 // Found stores findings of the chunk.
 func (c *Chunk) Found(ctx context.Context, seen []finding.Sighting) error {
-	return c.lease.Write(ctx, func(tx *db.Tx) error {
-		_, err := c.scans.findings.Add(ctx, tx, finding.Origin{TeamID: c.TeamID, ScanID: c.ScanID, Run: c.lease.Run}, seen)
+	return c.Write(ctx, func(tx *db.Tx) error {
+		_, err := c.scans.findings.Add(ctx, tx, finding.Origin{TeamID: c.TeamID, ScanID: c.ID, Run: c.Run}, seen)
 		return err
 	})
 }
 
 // Finish ends the chunk with its coverage; the last one ends the scan.
 func (c *Chunk) Finish(ctx context.Context, l *Cells, requests int) error {
-	return c.lease.Write(ctx, func(tx *db.Tx) error {
+	return c.Write(ctx, func(tx *db.Tx) error {
 		if err := c.save(ctx, tx, l, requests); err != nil {
 			return err
 		}
-		return c.lease.Finish(ctx, tx)
+		return c.Lease.Finish(ctx, tx)
 	})
 }
 
@@ -111,11 +108,11 @@ func (c *Chunk) save(ctx context.Context, tx *db.Tx, l *Cells, requests int) err
 		return err
 	}
 	if _, err := tx.Exec(ctx, `UPDATE scan_chunk SET ledger = ? WHERE scan_id = ? AND run = ? AND n = ?`,
-		doc, c.lease.ID, c.lease.Run, c.lease.Chunk); err != nil {
+		doc, c.ID, c.Run, c.Chunk); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `UPDATE scan_run SET done_request = done_request + ? WHERE scan_id = ? AND run = ?`,
-		requests, c.lease.ID, c.lease.Run)
+		requests, c.ID, c.Run)
 	return err
 }
 
@@ -124,7 +121,7 @@ func (c *Chunk) save(ctx context.Context, tx *db.Tx, l *Cells, requests int) err
 func (ss *Scans) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error {
 	r := run.Ref{ID: a.ScanID, Run: a.Run}
 	return run.IgnoreLate(ss.runs().GiveUp(ctx, tx, r, a.N, func(lease *run.Lease) error {
-		c := &Chunk{ScanID: a.ScanID, scans: ss, lease: lease}
+		c := &Chunk{Lease: lease, scans: ss}
 		if err := c.read(ctx, tx); err != nil {
 			return err
 		}

@@ -144,7 +144,7 @@ func (c *changer) work(what string) {
 		case s.Status == Queued:
 			c.must(ss.Begin(c.Context(), BeginArgs{s.ID, s.Run}))
 		case s.Status != Running:
-		case chunk == nil || chunk.lease.Run != s.Run || what == "start":
+		case chunk == nil || chunk.Run != s.Run || what == "start":
 			chunk, err := ss.StartChunk(c.Context(), ChunkArgs{s.ID, s.Run, 0})
 			c.must(err)
 			if err == nil {

@@ -1,6 +1,6 @@
-// Package scan keeps scans: their configurations, runs, chunks and coverage. A worker calls Begin to cut a run into chunks of
-// bounded cost, and RunChunk to test a chunk with the engine. Package run owns the life of a run. Findings have keys, so that a
-// chunk that runs twice leaves the same rows.
+// Package scan stores scans: their configurations, runs, chunks and coverage. A worker calls Begin to cut a run into chunks of
+// bounded cost, and RunChunk to test a chunk with the engine. Package run owns the life of a run. Findings have keys, so that
+// a chunk that runs twice leaves the same rows.
 package scan
 
 import (
@@ -134,7 +134,7 @@ type Scans struct {
 	limited  sync.Map // locks of scans whose rate is limited, by id
 }
 
-// New makes the service. settings is nil where teams have no configurations; logger may be nil.
+// New makes the service. logger may be nil.
 func New(
 	d *db.DB, q *queue.Queue, findings *finding.Findings, templates *catalog.Catalog, settings *setting.Settings, logger *slog.Logger,
 ) *Scans {

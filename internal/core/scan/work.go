@@ -20,18 +20,18 @@ import (
 // progressInterval bounds how often a chunk writes its progress.
 const progressInterval = 250 * time.Millisecond
 
-// RunChunk tests the targets of a chunk with its templates, except in denied networks. Findings are stored at once; the
-// coverage and the end of the chunk are one transaction. A chunk that ended, or that another worker has, is left alone.
+// RunChunk tests the targets of a chunk with its templates, except in denied networks, and stores findings at once. It leaves
+// alone a chunk that has ended or that another worker has.
 func (ss *Scans) RunChunk(ctx context.Context, a ChunkArgs, deny []netip.Prefix) error {
-	kept := context.WithoutCancel(ctx) // what was seen is written although ctx ends
-	chunk, err := ss.StartChunk(kept, a)
+	storeCtx := context.WithoutCancel(ctx) // what was found is stored although ctx ends
+	chunk, err := ss.StartChunk(storeCtx, a)
 	if err == nil {
-		err = chunk.test(ctx, kept, deny)
+		err = chunk.test(ctx, storeCtx, deny)
 	}
 	return run.IgnoreLate(err)
 }
 
-func (c *Chunk) test(ctx, kept context.Context, deny []netip.Prefix) error {
+func (c *Chunk) test(ctx, storeCtx context.Context, deny []netip.Prefix) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -41,14 +41,14 @@ func (c *Chunk) test(ctx, kept context.Context, deny []netip.Prefix) error {
 		return err
 	}
 	if len(programs) == 0 {
-		return c.Finish(kept, cells, 0)
+		return c.Finish(storeCtx, cells, 0)
 	}
 	o, err := c.scans.Options(ctx, c.TeamID, c.Config)
 	if err != nil {
 		return queue.Abandon(err)
 	}
 	if o.Engine.RateLimit > 0 { // each chunk has its own engine: two at a time would send twice as fast
-		unlock, err := lock(ctx, &c.scans.limited, c.ScanID)
+		unlock, err := lock(ctx, &c.scans.limited, c.ID)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (c *Chunk) test(ctx, kept context.Context, deny []netip.Prefix) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	found := collect(func(seen []finding.Sighting) {
-		if err := c.Found(kept, seen); err != nil {
+		if err := c.Found(storeCtx, seen); err != nil {
 			stop(fmt.Errorf("storing a finding: %w", err))
 		}
 	})
@@ -108,14 +108,14 @@ func (c *Chunk) test(ctx, kept context.Context, deny []netip.Prefix) error {
 			}
 		}
 	}
-	return c.Finish(kept, cells, report.Requests)
+	return c.Finish(storeCtx, cells, report.Requests)
 }
 
 // programs are the programs of a chunk's templates, with the index of each template. A template that was deleted is
 // failed, one that this build cannot run is skipped.
 func (c *Chunk) programs(ctx context.Context, cells *Cells) (programs []*program.Program, indices []int, err error) {
 	inline := map[string]*program.Program{}
-	for _, in := range c.Inline {
+	for _, in := range c.Config.Inline {
 		if _, p, err := templates.Compile(in.Name, []byte(in.Contents), nil); err == nil {
 			inline[p.ID] = p
 		}
@@ -218,8 +218,9 @@ func lock(ctx context.Context, locks *sync.Map, key string) (unlock func(), err 
 		if !locked {
 			return func() { locks.Delete(key); close(mine) }, nil
 		}
+		waiting, _ := held.(chan struct{})
 		select {
-		case <-held.(chan struct{}):
+		case <-waiting:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
