@@ -68,8 +68,7 @@ func (w worker) plan(ctx, storeCtx context.Context, run *task.Run, gap string) e
 	}
 	if len(plan.Steps()) == 0 {
 		return run.Finish(storeCtx, task.Outcome{
-			Status: task.Completed, Summary: strings.TrimSpace(gap + "
-" + plan.Describe()),
+			Status: task.Completed, Summary: strings.TrimSpace(gap + "\n" + plan.Describe()),
 		})
 	}
 	if allowed, err := permitted(storeCtx, run, plan, gap); err != nil || !allowed {

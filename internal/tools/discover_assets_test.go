@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/policy"
+	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
@@ -93,7 +94,7 @@ func TestDiscoveryDoesNotOutliveItsTask(t *testing.T) {
 		}
 		assets := asset.New(d, q, nil)
 		i := Inventory{
-			Assets: assets, Enumerations: enumeration.New(d, q, assets, policy.New(d, q, assets, nil), nil, nil),
+			Assets: assets, Enumerations: enumeration.New(d, q, assets, policy.New(d, q, assets, nil), setting.New(d, nil, nil), nil),
 			Caller: account.Caller{UserID: owner.ID, Email: owner.Email, TeamID: owner.TeamID, Role: account.Member},
 		}
 		for _, expires := range []bool{false, true} {

@@ -179,8 +179,7 @@ func (c *Chunk) Finish(ctx context.Context, r Report) error {
 	})
 }
 
-// GiveUpChunk ends a chunk that the queue has given up, in the transaction that ends its job. It does nothing when the run has
-// ended.
+// GiveUpChunk ends a chunk that the queue has given up, in the transaction that ends its job, unless the run has ended.
 func (es *Enumerations) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error {
 	return run.IgnoreLate(es.runs().GiveUp(ctx, tx, run.Ref{ID: a.EnumerationID, Run: a.Run}, a.N, nil))
 }

@@ -3,6 +3,7 @@ package enumeration
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -77,12 +78,8 @@ func (es *Enumerations) checkConfig(ctx context.Context, teamID string, c Config
 
 // title is the name of an enumeration that was given none.
 func (c Config) title() string {
-	for _, list := range [][]string{c.RootDomains, c.Inputs} {
-		if len(list) > 0 {
-			return strings.ToValidUTF8(list[0][:min(len(list[0]), run.MaxName/2)], "")
-		}
-	}
-	return "cloud"
+	first := slices.Concat(c.RootDomains, c.Inputs, []string{"cloud"})[0]
+	return strings.ToValidUTF8(first[:min(len(first), run.MaxName/2)], "")
 }
 
 func (es *Enumerations) insert(ctx context.Context, tx *db.Tx, e Enumeration) error {
@@ -147,7 +144,7 @@ func (es *Enumerations) Schedules() schedule.Schedules {
 	}
 }
 
-// Rescan runs an enumeration of the caller's team again, or fails with 409 while it is active.
+// Rescan runs an enumeration of the caller's team again. It fails with a Conflict while that is active.
 func (es *Enumerations) Rescan(ctx context.Context, id string) (Enumeration, error) {
 	e, err := es.own(ctx, id)
 	if err != nil {
@@ -156,7 +153,7 @@ func (es *Enumerations) Rescan(ctx context.Context, id string) (Enumeration, err
 	return e, es.db.Tx(ctx, func(tx *db.Tx) error { return es.runs().Launch(ctx, tx, id) })
 }
 
-// Stop ends an active enumeration and keeps its assets. 409 for any other.
+// Stop ends an active enumeration and keeps its assets. It fails with a Conflict when that is not active.
 func (es *Enumerations) Stop(ctx context.Context, id string) error {
 	if _, err := es.own(ctx, id); err != nil {
 		return err

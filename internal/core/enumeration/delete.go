@@ -18,8 +18,8 @@ type PurgeArgs struct {
 // Kind implements queue.Args.
 func (PurgeArgs) Kind() string { return "enumeration.purge" }
 
-// Delete stops and deletes enumerations of the caller's team with their assets. Nothing is deleted when the team does not have
-// one of them; param is the field that names them. No list shows them any more, and a job deletes their rows.
+// Delete stops enumerations of the caller's team and deletes them with their assets, all or none; param is the field that names
+// them. No list shows them any more, and a job deletes their rows.
 func (es *Enumerations) Delete(ctx context.Context, ids []string, param string) error {
 	return es.runs().Delete(ctx, ids, param, func(tx *db.Tx, teamID string, ids []string) error {
 		for _, id := range ids {

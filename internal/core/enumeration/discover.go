@@ -118,7 +118,7 @@ func (c *Chunk) pipeline(ctx context.Context, p pipeline.Config) (*pipeline.Pipe
 	}
 	p.Covers = covers.Targets()
 	for _, h := range slices.Concat(c.Work.Hosts, c.Hosts) {
-		if t, err := netguard.ParseTarget(h.Host); err == nil && h.Led() {
+		if t, err := netguard.ParseTarget(h.Host); err == nil && h.covered() {
 			p.Covers = append(p.Covers, t)
 		}
 	}
@@ -172,7 +172,7 @@ func (c *Chunk) findHosts(
 	}
 	emit := func(n discover.Name) error {
 		if _, err := netip.ParseAddr(n.Host); err == nil && work.Network != "" {
-			n.Sources = append(n.Sources, discover.SourceRef{Source: SourceNetwork, Metadata: map[string]string{"asn": work.Network}})
+			n.Sources = append(n.Sources, discover.SourceRef{Source: sourceNetwork, Metadata: map[string]string{"asn": work.Network}})
 		}
 		if found = append(found, Found{Name: n, Ports: ports[n.Host]}); len(found) < ChunkHosts {
 			return nil

@@ -115,7 +115,7 @@ type Enumerations struct {
 	queue    *queue.Queue
 	assets   *asset.Assets
 	policies *policy.Policies
-	settings *setting.Settings // of teams; nil: they have none
+	settings *setting.Settings
 	logger   *slog.Logger
 	now      func() time.Time
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/policy"
+	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -42,7 +43,7 @@ func setUp(t testing.TB, d *db.DB) yard {
 		t.Fatal(err)
 	}
 	assets := asset.New(d, q, nil)
-	y := yard{Enumerations: New(d, q, assets, policy.New(d, q, assets, nil), nil, nil)}
+	y := yard{Enumerations: New(d, q, assets, policy.New(d, q, assets, nil), setting.New(d, nil, nil), nil)}
 	for email, ctx := range map[string]*context.Context{"alice@example.com": &y.alice, "eve@example.com": &y.stranger} {
 		u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: email, Admin: true})
 		if err != nil {

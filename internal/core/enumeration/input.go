@@ -219,13 +219,13 @@ func (c Config) check() (Coverage, error) {
 	return covers, err
 }
 
-// The sources that may lead to hosts outside the domains and ranges of the input.
-const (
-	SourceCloud   = cloud.Source
-	SourceNetwork = "asn" // the ranges of an autonomous system
-)
+// sourceNetwork is the source of hosts in the ranges of an autonomous system.
+const sourceNetwork = "asn"
 
-// Led reports whether one of these sources led to the host, so that the enumeration covers it.
-func (f Found) Led() bool {
-	return slices.ContainsFunc(f.Sources, func(s discover.SourceRef) bool { return s.Source == SourceCloud || s.Source == SourceNetwork })
+// covered reports whether a cloud account or an autonomous system led to the host, so that the enumeration covers it although
+// it may be outside the domains and ranges of the input.
+func (f Found) covered() bool {
+	return slices.ContainsFunc(f.Sources, func(s discover.SourceRef) bool {
+		return s.Source == cloud.Source || s.Source == sourceNetwork
+	})
 }

@@ -15,9 +15,6 @@ func (es *Enumerations) checkSettings(ctx context.Context, teamID string, c Conf
 			return errs.New(errs.Invalid, "invalid_enumeration_ports", "%s", errs.From(err).Message).At("enumeration_ports")
 		}
 	}
-	if es.settings == nil {
-		return nil
-	}
 	for _, named := range []struct {
 		kind  setting.Type
 		ids   []string

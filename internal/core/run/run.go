@@ -79,8 +79,8 @@ func (rs Runs) stop(ctx context.Context, tx *db.Tx, id string) error {
 	return rs.End(ctx, tx, Ref{id, AnyRun}, Outcome{Status: Stopped})
 }
 
-// Prepare plans a run. find, outside of a transaction, finds what to do and returns the function that calls Start. The run
-// fails when the error of find is Invalid. A run that has ended or has its chunks is left alone.
+// Prepare plans a run: find reads what to do, and start calls Start with it in a transaction. An Invalid error of find fails the
+// run. A run that has ended or has its chunks is left alone.
 func (rs Runs) Prepare(
 	ctx context.Context, r Ref, find func(teamID string) (start func(tx *db.Tx) error, err error),
 ) error {

@@ -2,10 +2,10 @@ package scan
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Cells is the coverage of a chunk: a state for each target × template, in bitmaps target by target.
@@ -33,7 +33,7 @@ func (l *Cells) Set(target, template int, state engine.State, reason string) {
 	}
 	l.states[state].Add(cell)
 	if reason != "" {
-		l.reasons[cell] = clip(engine.Clean(reason), maxReason)
+		l.reasons[cell] = errs.Clip(engine.Clean(reason), maxReason)
 	}
 }
 
@@ -119,11 +119,4 @@ func decodeCells(doc []byte, targets, templates []string) (*Cells, error) {
 		}
 	}
 	return l, l.matched.UnmarshalBinary(s.Matched)
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -2,7 +2,6 @@ package scan
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/run"
@@ -49,9 +48,6 @@ func (c *Chunk) read(ctx context.Context, tx *db.Tx) error {
 		WHERE c.scan_id = ? AND c.run = ? AND c.n = ?`, c.ID, c.Run, c.Chunk).
 		Scan(&targets, &templates, &first, &last, &c.cells, &c.reported); err != nil {
 		return err
-	}
-	if first < 0 || last > len(templates.V) || first > last {
-		return fmt.Errorf("chunk %d of scan %s names templates that its run has not", c.Chunk, c.ID)
 	}
 	c.Targets, c.Templates = targets.V, templates.V[first:last]
 	return nil
@@ -116,8 +112,8 @@ func (c *Chunk) save(ctx context.Context, tx *db.Tx, l *Cells, requests int) err
 	return err
 }
 
-// GiveUpChunk fails the cells of a chunk that the queue has given up, in the transaction that ends its job. It does nothing
-// when the scan has ended.
+// GiveUpChunk fails the cells of a chunk that the queue has given up, in the transaction that ends its job, unless the scan has
+// ended.
 func (ss *Scans) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error {
 	r := run.Ref{ID: a.ScanID, Run: a.Run}
 	return run.IgnoreLate(ss.runs().GiveUp(ctx, tx, r, a.N, func(lease *run.Lease) error {

@@ -46,7 +46,7 @@ func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 	if err := ss.check(ctx, c.TeamID, n.Config); err != nil {
 		return Scan{}, err
 	}
-	name, err := run.CheckName(cmp.Or(strings.TrimSpace(n.Name), clip(n.Config.Targets[0], run.MaxName/2)))
+	name, err := run.CheckName(cmp.Or(strings.TrimSpace(n.Name), errs.Clip(n.Config.Targets[0], run.MaxName/2)))
 	if err != nil {
 		return Scan{}, err
 	}
@@ -155,7 +155,7 @@ func (ss *Scans) Schedules() schedule.Schedules {
 	}
 }
 
-// Rescan runs a scan of the caller's team again, or fails with 409 while it is active.
+// Rescan runs a scan of the caller's team again. It fails with a Conflict while that is active.
 func (ss *Scans) Rescan(ctx context.Context, id string) (Scan, error) {
 	s, err := ss.launchable(ctx, id)
 	if err != nil {
@@ -164,7 +164,7 @@ func (ss *Scans) Rescan(ctx context.Context, id string) (Scan, error) {
 	return s, ss.db.Tx(ctx, func(tx *db.Tx) error { return ss.runs().Launch(ctx, tx, id) })
 }
 
-// Stop ends an active scan and keeps its findings. 409 for any other.
+// Stop ends an active scan and keeps its findings. It fails with a Conflict when that is not active.
 func (ss *Scans) Stop(ctx context.Context, id string) error {
 	if _, err := ss.own(ctx, id); err != nil {
 		return err

@@ -26,8 +26,7 @@ func (ss *Scans) Rename(ctx context.Context, id, name string) error {
 	})
 }
 
-// Delete stops and deletes scans of the caller's team with their findings. Nothing is deleted when the team does not have
-// one of them.
+// Delete stops scans of the caller's team and deletes them with their findings, all or none.
 func (ss *Scans) Delete(ctx context.Context, ids []string) error {
 	return ss.runs().Delete(ctx, ids, "scan_ids", func(tx *db.Tx, teamID string, ids []string) error {
 		for _, id := range ids {

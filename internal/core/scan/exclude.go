@@ -26,13 +26,3 @@ func (ss *Scans) excluded(ctx context.Context, teamID, scanID string) (excluded,
 	}
 	return out, err
 }
-
-// excludes reports whether a target or a template is excluded from a scan.
-func (ss *Scans) excludes(ctx context.Context, teamID, scanID, target, template string) (bool, error) {
-	rules, err := ss.excluded(ctx, teamID, scanID)
-	if err != nil {
-		return false, err
-	}
-	patterns, err := exclusion.ParsePatterns(rules.targets)
-	return patterns.Excludes(target) || rules.templates[template], err
-}

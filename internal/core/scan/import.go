@@ -195,7 +195,7 @@ func problem(err error) string {
 		return fmt.Sprintf("%s is no %s", cmp.Or(field, "it"), jsonKind(wrong.Type))
 	}
 	if wrong, ok := errors.AsType[*time.ParseError](err); ok {
-		return fmt.Sprintf("%q is no time as RFC 3339 has it", clip(wrong.Value, 40))
+		return fmt.Sprintf("%q is no time as RFC 3339 has it", errs.Clip(wrong.Value, 40))
 	}
 	return err.Error()
 }
@@ -221,7 +221,7 @@ func parseResult(line []byte, n int) (s finding.Sighting, ok bool, err error) {
 	}
 	var r result
 	if err := json.Unmarshal(line, &r); err != nil {
-		return refused(clip(problem(err), 200))
+		return refused(errs.Clip(problem(err), 200))
 	}
 	if r.TemplateID == "" || r.Host == "" && r.MatchedAt == "" {
 		return refused("it needs template-id, and host or matched-at")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
@@ -28,7 +29,9 @@ func (ss *Scans) Retest(ctx context.Context, a finding.RetestArgs, deny []netip.
 	return ss.findings.EndRetest(context.WithoutCancel(ctx), nil, a, result)
 }
 
-func (ss *Scans) retest(ctx context.Context, teamID string, f finding.Finding, deny []netip.Prefix) (r finding.RetestResult, err error) {
+func (ss *Scans) retest(
+	ctx context.Context, teamID string, f finding.Finding, deny []netip.Prefix,
+) (r finding.RetestResult, err error) {
 	failed := func(why string) (finding.RetestResult, error) {
 		return finding.RetestResult{State: finding.RetestFailed, Note: why}, nil
 	}
@@ -43,11 +46,15 @@ func (ss *Scans) retest(ctx context.Context, teamID string, f finding.Finding, d
 	if _, err := engine.ParseTarget(f.Target); err != nil {
 		return failed("The finding does not say where to look.")
 	}
-	excluded, err := ss.excludes(ctx, teamID, f.ScanID, f.Target, f.TemplateID)
+	excluded, err := ss.excluded(ctx, teamID, f.ScanID)
 	if err != nil {
 		return r, err
 	}
-	if excluded {
+	patterns, err := exclusion.ParsePatterns(excluded.targets)
+	if err != nil {
+		return r, err
+	}
+	if patterns.Excludes(f.Target) || excluded.templates[f.TemplateID] {
 		return failed("The target or the template is excluded.")
 	}
 	config, err := ss.config(ctx, ss.db, f.ScanID)
@@ -64,11 +71,14 @@ func (ss *Scans) retest(ctx context.Context, teamID string, f finding.Finding, d
 	}
 	defer e.Close()
 	r.State = finding.NotMatched
-	report, err := e.Run(ctx, engine.Scan{Targets: []string{f.Target}, Programs: []*program.Program{p}, Vars: o.Scan.Vars, OnEvent: func(e engine.Event) {
-		if finding.Fingerprint(e, "") == f.Hash {
-			r.State = finding.Matched
-		}
-	}})
+	report, err := e.Run(ctx, engine.Scan{
+		Targets: []string{f.Target}, Programs: []*program.Program{p}, Vars: o.Scan.Vars,
+		OnEvent: func(e engine.Event) {
+			if finding.Fingerprint(e, "") == f.Hash {
+				r.State = finding.Matched
+			}
+		},
+	})
 	if err == nil {
 		err = context.Cause(ctx)
 	}

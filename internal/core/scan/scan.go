@@ -128,7 +128,7 @@ type Scans struct {
 	queue    *queue.Queue
 	findings *finding.Findings
 	catalog  *catalog.Catalog
-	settings *setting.Settings // nil: teams have no configurations
+	settings *setting.Settings
 	logger   *slog.Logger
 	now      func() time.Time
 	limited  sync.Map // locks of scans whose rate is limited, by id

@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
+	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
@@ -91,7 +92,7 @@ func node(t testing.TB, d *db.DB) *Scans {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(d, q, finding.New(d, q), catalog.New(d, catalog.Config{}), nil, nil)
+	return New(d, q, finding.New(d, q), catalog.New(d, catalog.Config{}), setting.New(d, nil, nil), nil)
 }
 
 func (y yard) create(t testing.TB, c Config) Scan {
@@ -389,7 +390,7 @@ func TestCellsComeBack(t *testing.T) {
 				if c.Matched {
 					l.Match(i, j)
 				}
-				c.Reason = clip(engine.Clean(c.Reason), maxReason)
+				c.Reason = errs.Clip(engine.Clean(c.Reason), maxReason)
 				want = append(want, c)
 			}
 		}

@@ -15,9 +15,6 @@ import (
 // not have is Invalid.
 func (ss *Scans) Options(ctx context.Context, teamID string, c Config) (options.Options, error) {
 	o := options.Options{Engine: engine.Config{Retries: 1}}
-	if ss.settings == nil {
-		return o, nil
-	}
 	types := []setting.Type{setting.Scan, setting.Template}
 	applied, err := ss.settings.ApplyAny(ctx, nil, teamID, types, c.ScanConfigIDs, !c.NoGlobalSettings, "scan_config_ids")
 	if err != nil {
@@ -40,9 +37,6 @@ func (ss *Scans) Options(ctx context.Context, teamID string, c Config) (options.
 
 // checkSettings refuses ids of configurations that are not the team's.
 func (ss *Scans) checkSettings(ctx context.Context, teamID string, c Config) error {
-	if ss.settings == nil {
-		return nil
-	}
 	_, err := ss.settings.Apply(ctx, nil, teamID, setting.Reporting, c.ReportConfigIDs, false, "reporting_config_ids")
 	if err == nil {
 		_, err = ss.settings.Apply(ctx, nil, teamID, setting.Alerting, c.AlertConfigIDs, false, "alerting_config_ids")
