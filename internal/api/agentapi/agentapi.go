@@ -102,7 +102,7 @@ func bodyOf[T, B any](convert func(T) B) func(T, error) (*B, error) {
 
 // LoginRequest is the body of POST /api/v1/auth/login.
 type LoginRequest struct {
-	Email          string `json:"email" doc:"The user's email address."`
+	Email          string `json:"email"`
 	Password       string `json:"password" doc:"The user's password."`
 	TurnstileToken string `json:"turnstile_token,omitempty" doc:"The answer to the challenge, where the deployment asks for one."`
 }
@@ -171,7 +171,7 @@ type message struct {
 // MasterEmailRequest takes no other fields.
 type MasterEmailRequest struct {
 	_     struct{} `additionalProperties:"false"`
-	Email string   `json:"email" doc:"The user's email address."`
+	Email string   `json:"email"`
 }
 
 func (s surface) internal() {

@@ -14,7 +14,7 @@ import (
 type AgentRequest struct {
 	Name          *string   `json:"name,omitempty" minLength:"1" maxLength:"128" doc:"Its name: one line, unique among your agents. Required for a new one."`
 	Description   *string   `json:"description,omitempty" maxLength:"2000" doc:"What it is, for people."`
-	WhenToUse     *string   `json:"when_to_use,omitempty" maxLength:"2000" doc:"When an agent that leads others should give it work."`
+	WhenToUse     *string   `json:"when_to_use,omitempty" maxLength:"2000"`
 	SystemContext *string   `json:"system_context,omitempty" maxLength:"20000" doc:"Its system prompt. It adds to the product's own rules and changes none."`
 	Tags          *[]string `json:"tags,omitempty" maxItems:"50"`
 	NativeTools   *[]string `json:"native_tools,omitempty" maxItems:"100"`
@@ -61,10 +61,10 @@ func (r AgentRequest) update() (customagent.Update, error) {
 // AgentDoc is an agent in an answer.
 type AgentDoc struct {
 	ID                          string           `json:"id"`
-	Name                        string           `json:"name" doc:"Its name."`
+	Name                        string           `json:"name"`
 	Description                 string           `json:"description" doc:"What it is, for people."`
 	Type                        string           `json:"type" enum:"user" doc:"Who made it."`
-	WhenToUse                   string           `json:"when_to_use" doc:"When an agent that leads others should give it work."`
+	WhenToUse                   string           `json:"when_to_use"`
 	SystemContext               string           `json:"system_context" doc:"Its system prompt."`
 	Tags                        []string         `json:"tags"`
 	NativeTools                 []string         `json:"native_tools"`

@@ -12,7 +12,7 @@ import (
 // ProviderKey is a key of a provider of models, without its value.
 type ProviderKey struct {
 	ID          string    `json:"id"`
-	Provider    string    `json:"provider" doc:"The provider."`
+	Provider    string    `json:"provider"`
 	Owner       string    `json:"owner" enum:"user,team" doc:"Whose key it is: yours, or your team's."`
 	IsValidated bool      `json:"is_validated" doc:"The provider accepted the key when it was stored."`
 	DisplayName string    `json:"display_name"`
@@ -40,7 +40,7 @@ type ProviderKeys struct {
 // ProviderKeyRequest is a key to be tried.
 type ProviderKeyRequest struct {
 	APIKey      string `json:"api_key" minLength:"1" maxLength:"20000" doc:"The key. A server that wants none takes any."`
-	DisplayName string `json:"display_name,omitempty" maxLength:"128" doc:"What to call it."`
+	DisplayName string `json:"display_name,omitempty" maxLength:"128"`
 	Location    string `json:"location,omitempty" maxLength:"40" doc:"The region of the key, for amazon-bedrock; us-east-1 when absent."`
 	BaseURL     string `json:"base_url,omitempty" maxLength:"500" doc:"Where the API is. Required for azure-foundry and openai-compatible; private and local addresses are refused."`
 	Model       string `json:"model,omitempty" maxLength:"200" doc:"The model that auto means with this key, where the provider has no default."`

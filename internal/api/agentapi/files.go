@@ -35,7 +35,7 @@ type FileDoc struct {
 type FileList struct {
 	Items      []FileDoc `json:"items" doc:"The page."`
 	NextCursor string    `json:"next_cursor,omitempty"`
-	Total      *int      `json:"total,omitempty" doc:"How many there are in all, on every page; with include_total."`
+	Total      *int      `json:"total,omitempty"`
 	Error      string    `json:"error" doc:"Always empty: what cannot be listed is refused with an error."`
 }
 

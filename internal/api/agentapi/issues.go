@@ -19,10 +19,10 @@ type IssueList struct {
 // IssuePatch is what may be changed of an issue.
 type IssuePatch struct {
 	Status      *task.IssueStatus `json:"status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"What was decided; false_positive and duplicate take it out of artifacts."`
-	Severity    *string           `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"How bad it is."`
-	Title       *string           `json:"title,omitempty" minLength:"1" maxLength:"500" doc:"One line that describes it."`
-	Description *string           `json:"description,omitempty" maxLength:"20000" doc:"What was found, and why it matters."`
-	Remediation *string           `json:"remediation,omitempty" maxLength:"20000" doc:"What to do about it."`
+	Severity    *string           `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown"`
+	Title       *string           `json:"title,omitempty" minLength:"1" maxLength:"500"`
+	Description *string           `json:"description,omitempty" maxLength:"20000"`
+	Remediation *string           `json:"remediation,omitempty" maxLength:"20000"`
 }
 
 func (s surface) issues() {

@@ -16,8 +16,8 @@ type MCPServerRequest struct {
 	URL          string            `json:"url" minLength:"1" maxLength:"2000" doc:"The streamable-HTTP endpoint. Private and local addresses are refused unless the operator allows them."`
 	Headers      map[string]string `json:"headers,omitempty" doc:"Of every request; {{$NAME}} is a secret of yours. Credentials must be secrets."`
 	BearerToken  string            `json:"bearer_token,omitempty" maxLength:"10000" doc:"Sent as Authorization: Bearer. A secret as {{$NAME}}, or the token itself, which is sealed and never shown again."`
-	Shared       bool              `json:"shared,omitempty" doc:"Whether everybody's tasks in the team may use it; only an admin shares."`
-	ReadOnly     bool              `json:"read_only,omitempty" doc:"Offer only tools that the server marks as read-only."`
+	Shared       bool              `json:"shared,omitempty"`
+	ReadOnly     bool              `json:"read_only,omitempty"`
 	EnabledTools []string          `json:"enabled_tools,omitempty" maxItems:"200" doc:"Names of the tools to offer, as the server calls them; all when absent."`
 	TrustedTools []string          `json:"trusted_tools,omitempty" maxItems:"200"`
 }
@@ -40,7 +40,7 @@ type MCPTool struct {
 	Name        string `json:"name" doc:"What the server calls it."`
 	OfferedAs   string `json:"offered_as" doc:"What tasks call it."`
 	Description string `json:"description" doc:"The server's own words: data. Characters that nobody sees were removed."`
-	Schema      any    `json:"input_schema" doc:"JSON Schema of its arguments, by the server."`
+	Schema      any    `json:"input_schema"`
 	State       string `json:"state" enum:"accepted,changed,new,gone,unusable" doc:"Only what is accepted is offered to tasks."`
 	Digest      string `json:"digest" doc:"Of all that the server says of the tool; accept it by this."`
 	Fault       string `json:"fault,omitempty" doc:"Why an unusable tool cannot be offered."`
@@ -48,8 +48,8 @@ type MCPTool struct {
 	ReadOnly    bool   `json:"read_only_hint" doc:"The server says that it only reads."`
 	Idempotent  bool   `json:"idempotent_hint" doc:"The server says that a second call does nothing more."`
 	Destructive bool   `json:"destructive_hint" doc:"The server does not say that it destroys nothing."`
-	Enabled     bool   `json:"enabled" doc:"Tasks may be offered it."`
-	Trusted     bool   `json:"trusted" doc:"It may be called without asking a person."`
+	Enabled     bool   `json:"enabled"`
+	Trusted     bool   `json:"trusted"`
 }
 
 // MCPServer is a connected server of the Model Context Protocol.

@@ -17,11 +17,11 @@ type ModelList struct {
 // ModelDoc is one model.
 type ModelDoc struct {
 	ID              string     `json:"id" doc:"What a task names in its field model."`
-	Name            string     `json:"name" doc:"For people."`
+	Name            string     `json:"name"`
 	Provider        string     `json:"provider"`
 	ProviderModelID string     `json:"provider_model_id" doc:"What the provider calls it."`
 	IsDefault       bool       `json:"is_default" doc:"auto means this one."`
-	IsBYOK          bool       `json:"is_byok" doc:"It is called with a key that you or your team brought."`
+	IsBYOK          bool       `json:"is_byok"`
 	ContextWindow   int        `json:"context_window" doc:"Tokens of a conversation at this price."`
 	MaxOutputTokens int        `json:"max_output_tokens,omitempty" doc:"Tokens of an answer; absent: not known."`
 	Priced          bool       `json:"priced" doc:"Whether its price is known. Calls of a model without one count as free."`

@@ -12,9 +12,9 @@ import (
 type SecretRequest struct {
 	Name             string `json:"name" minLength:"1" maxLength:"128" pattern:"^[A-Z][A-Z0-9_]*$" doc:"The name that tasks use: {{$NAME}} in a tool's arguments."`
 	Value            string `json:"value" minLength:"1" maxLength:"10000" doc:"The secret. It is never shown again."`
-	DefaultAvailable bool   `json:"default_available,omitempty" doc:"Whether every task of yours may use it; else those that name it."`
-	CreatedByAgent   bool   `json:"created_by_agent,omitempty" doc:"Kept and shown."`
-	ProjectID        string `json:"project_id,omitempty" format:"uuid" doc:"The project it is for."`
+	DefaultAvailable bool   `json:"default_available,omitempty"`
+	CreatedByAgent   bool   `json:"created_by_agent,omitempty"`
+	ProjectID        string `json:"project_id,omitempty" format:"uuid"`
 }
 
 // SecretPatch is the body of PATCH /api/v1/secrets/{secret_id}.

@@ -174,7 +174,7 @@ func messages(streams []task.Stream) (out []chatMessage) {
 // ArtifactWrapper is the specification's artifact retrieval wrapper.
 type ArtifactWrapper struct {
 	TaskID             string                  `json:"task_id"`
-	CompletionDelivery task.Delivery           `json:"completion_delivery" doc:"What the task was created with."`
+	CompletionDelivery task.Delivery           `json:"completion_delivery"`
 	Artifact           task.CompletionArtifact `json:"artifact" doc:"The artifact, without event."`
 }
 

@@ -31,7 +31,7 @@ type TaskRequest struct {
 	MaxIterations      *int         `json:"max_iterations,omitempty" minimum:"0" maximum:"5" doc:"Cycles of work and verification: 0 verifies nothing. 1 when absent."`
 	Isolated           bool         `json:"isolated,omitempty" doc:"Work without what is remembered of you."`
 	Model              string       `json:"model,omitempty" maxLength:"128" doc:"The model to work with; auto or absent: the one that is configured. builtin: none."`
-	ProjectID          string       `json:"project_id,omitempty" format:"uuid" doc:"Kept and shown."`
+	ProjectID          string       `json:"project_id,omitempty" format:"uuid"`
 	FileKeys           []string     `json:"file_keys,omitempty" maxItems:"100" doc:"Keys of your files that this task may read."`
 	Secrets            []string     `json:"secrets,omitempty" maxItems:"100" doc:"Names of the secrets this task may use, besides those that every task may."`
 	Visibility         string       `json:"visibility,omitempty" enum:"private,team,unlisted,public" doc:"Who sees it: you alone, your team (also when absent), or everybody who knows its id."`

@@ -21,7 +21,7 @@ type TeamAnswer struct {
 
 // TeamPatch is what may be changed of a team.
 type TeamPatch struct {
-	Name       *string `json:"name,omitempty" minLength:"1" maxLength:"128" doc:"The team's name."`
+	Name       *string `json:"name,omitempty" minLength:"1" maxLength:"128"`
 	WebhookURL *string `json:"webhook_url,omitempty" maxLength:"2048" doc:"Where completion artifacts are pushed, http or https; an empty string clears it."`
 }
 
@@ -86,7 +86,7 @@ type DeliveryDoc struct {
 	CreatedAt  time.Time  `json:"created_at"`
 	StartedAt  *time.Time `json:"started_at"`
 	FinishedAt *time.Time `json:"finished_at"`
-	DurationMS int64      `json:"duration_ms" doc:"How long the receiver took, in milliseconds."`
+	DurationMS int64      `json:"duration_ms"`
 }
 
 func (s surface) listDeliveries(ctx context.Context, in *struct {
@@ -110,7 +110,7 @@ func (s surface) listDeliveries(ctx context.Context, in *struct {
 
 // CapRequest sets a member's spending cap.
 type CapRequest struct {
-	Email string  `json:"email" doc:"The member's email address."`
+	Email string  `json:"email"`
 	Cap   float64 `json:"spending_cap_usd" minimum:"0" maximum:"1000000000" doc:"The cap in US dollars; 0 blocks."`
 }
 

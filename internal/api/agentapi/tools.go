@@ -21,10 +21,10 @@ type ToolRequest struct {
 	Method       string            `json:"method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE"`
 	URL          string            `json:"url" minLength:"1" maxLength:"2000" doc:"Scheme and host are written out; in path and query {{name}} is an argument and {{$NAME}} a secret of yours."`
 	Headers      map[string]string `json:"headers,omitempty" doc:"Placeholders may stand in the values. Credentials must be secrets."`
-	Query        map[string]string `json:"query,omitempty" doc:"Added to the query of the URL. A field that is nothing but an argument is left out when it is not given."`
+	Query        map[string]string `json:"query,omitempty"`
 	Body         json.RawMessage   `json:"body,omitempty" doc:"A JSON document, in which a text that is nothing but {{name}} becomes the argument as it is; or a text, in the format that the header Content-Type names."`
-	ResponsePath string            `json:"response_path,omitempty" maxLength:"500" doc:"A JSON pointer (RFC 6901) to the part of a JSON answer that is wanted; all of the answer when absent."`
-	Shared       bool              `json:"shared,omitempty" doc:"Whether everybody's tasks in the team may use it; only an admin shares."`
+	ResponsePath string            `json:"response_path,omitempty" maxLength:"500"`
+	Shared       bool              `json:"shared,omitempty"`
 	Trusted      bool              `json:"trusted,omitempty"`
 }
 

@@ -15,7 +15,7 @@ type UsageRow struct {
 	TaskTitle        string         `json:"task_title"`
 	StreamID         string         `json:"stream_id" doc:"The stream; of a task its newest."`
 	StreamCount      int            `json:"stream_count" doc:"How many streams are in this row."`
-	Email            string         `json:"email" doc:"Whose task it is."`
+	Email            string         `json:"email"`
 	Model            string         `json:"model" doc:"The model, or builtin."`
 	Provider         string         `json:"provider"`
 	Status           string         `json:"status" doc:"completed, error, failed or aborted; another word while it runs."`
@@ -31,7 +31,7 @@ type UsageRow struct {
 	ToolTimeMS       int64          `json:"tool_time_ms"`
 	TotalExecutionMS int64          `json:"total_execution_ms"`
 	Tokens           UsageTokens    `json:"tokens"`
-	LLMCost          float64        `json:"llm_cost" doc:"What the models cost, in US dollars, whoever paid."`
+	LLMCost          float64        `json:"llm_cost"`
 	VedetteCost      float64        `json:"vedette_cost" doc:"The part of it that the server's operator paid; 0 with keys of your own."`
 	VedetteCredits   float64        `json:"vedette_credits" doc:"The same in credits, of which one is a US dollar."`
 	Priced           bool           `json:"priced" doc:"Whether the model's price is known; else its cost counts as 0."`
@@ -151,7 +151,7 @@ type UsageSummary struct {
 	ByPeriod            []PeriodShare  `json:"by_period" doc:"By period, the earliest first, without those in which nothing was used."`
 	BYOK                BYOKSum        `json:"byok" doc:"The part that was paid with keys of your own."`
 	TotalVedetteCredits float64        `json:"total_vedette_credits" doc:"What the operator paid, in credits, of which one is a US dollar."`
-	TotalLLMCost        float64        `json:"total_llm_cost" doc:"What the models cost, in US dollars, whoever paid."`
+	TotalLLMCost        float64        `json:"total_llm_cost"`
 	TotalTasks          int            `json:"total_tasks"`
 	TotalSteps          int            `json:"total_steps"`
 	TotalToolCalls      int            `json:"total_tool_calls"`

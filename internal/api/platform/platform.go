@@ -74,7 +74,7 @@ type Deps struct {
 func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	api := rest.New(rest.Surface{
 		Name: "platform", Title: "Vedette platform API", Version: version, Servers: servers,
-		Shape: shape, ErrorType: Error{},
+		Shape: shape, ErrorType: Error{}, Vocabulary: rest.Vocabulary{Words: rest.ParseWords(words)},
 		About: "Templates, scans, assets and findings, as programs use them. A query parameter that comes several times counts as one with commas.",
 	}, c)
 	team.Register(api, team.Services{Accounts: d.Accounts, Settings: d.Settings, Domains: d.Domains, Audit: d.Audit, Notifications: d.Notifications})

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -19,6 +20,18 @@ type Vocabulary struct {
 	// Words describe fields that no doc tag describes: by Schema.field, or by field alone
 	// where it means the same everywhere.
 	Words map[string]string
+}
+
+// ParseWords reads Vocabulary.Words from lines such as "field, Schema.field: Description."
+func ParseWords(text string) map[string]string {
+	words := map[string]string{}
+	for line := range strings.Lines(text) {
+		keys, description, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		for key := range strings.SplitSeq(keys, ", ") {
+			words[key] = description
+		}
+	}
+	return words
 }
 
 // Contract is the surface's OpenAPI document, as YAML.
@@ -46,12 +59,8 @@ func (a *API) describe(name string, schema *huma.Schema, t reflect.Type) {
 		if property == nil {
 			continue
 		}
-		if property.Description == "" {
-			property.Description = a.Vocabulary.Words[name+"."+key]
-		}
-		if property.Description == "" {
-			property.Description = a.Vocabulary.Words[key]
-		}
+		words := a.Vocabulary.Words
+		property.Description = cmp.Or(property.Description, words[name+"."+key], words[key])
 		kind := field.Type
 		if kind.Kind() == reflect.Pointer {
 			kind = kind.Elem()

@@ -184,11 +184,11 @@ func (q ContentQuery) query(now time.Time) (out asset.Query, err error) {
 // ContentList is a page of assets.
 type ContentList struct {
 	wire.Listing
-	TotalIsEstimate bool `json:"total_is_estimate,omitempty" doc:"There are more items than the total says: it is counted up to a bound."`
+	TotalIsEstimate bool `json:"total_is_estimate,omitempty"`
 
-	Before int64    `json:"before" doc:"Sent as before with later pages, it hides newer items, so that pages do not shift."`
-	Next   int64    `json:"next,omitempty" doc:"For an unsorted list: the value of before, with offset 0, for the next page; absent on the last one."`
-	Data   Contents `json:"data" doc:"The page."`
+	Before int64    `json:"before"`
+	Next   int64    `json:"next,omitempty"`
+	Data   Contents `json:"data"`
 }
 
 // Contents are encoded EnumerationContents.
@@ -236,7 +236,7 @@ func (s area) findingsAt(ctx context.Context, a asset.Asset) (int64, error) {
 // MisconfigurationList is a page of misconfigurations.
 type MisconfigurationList struct {
 	wire.Listing
-	Data []AssetMisconfiguration `json:"data" doc:"The page."`
+	Data []AssetMisconfiguration `json:"data"`
 }
 
 func (s area) misconfigurations(ctx context.Context, in *struct {
@@ -252,15 +252,15 @@ func (s area) misconfigurations(ctx context.Context, in *struct {
 // AssetChangelogList is a page of changes of an asset.
 type AssetChangelogList struct {
 	wire.Listing
-	Data []AssetChangelog `json:"data" doc:"The page."`
+	Data []AssetChangelog `json:"data"`
 }
 
 // AssetChangelog is a change with the asset as it is now.
 type AssetChangelog struct {
 	document.EnumerationContent
-	ChangeEvent []AssetChange `json:"change_event" doc:"What changed."`
-	ChangedAt   time.Time     `json:"changed_at" doc:"Time of the change."`
-	EventType   string        `json:"event_type" enum:"changed,not_seen,seen_again,labels_changed" doc:"The kind of change."`
+	ChangeEvent []AssetChange `json:"change_event"`
+	ChangedAt   time.Time     `json:"changed_at"`
+	EventType   string        `json:"event_type" enum:"changed,not_seen,seen_again,labels_changed"`
 	Actor       string        `json:"actor,omitempty" doc:"Email of the user; absent for the service."`
 }
 
@@ -268,7 +268,7 @@ type AssetChangelog struct {
 type AssetChange struct {
 	Name string `json:"name" doc:"The field."`
 	From any    `json:"from" doc:"Old value; null: none."`
-	To   any    `json:"to" doc:"New value."`
+	To   any    `json:"to"`
 }
 
 func (s area) assetChangelogs(ctx context.Context, in *struct {

@@ -23,7 +23,7 @@ const (
 
 // EnumerationName is a new name for an enumeration.
 type EnumerationName struct {
-	Name string `json:"name" maxLength:"200" doc:"The new name."`
+	Name string `json:"name" maxLength:"200"`
 }
 
 func (s area) enumerations() {

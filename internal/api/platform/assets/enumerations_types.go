@@ -11,35 +11,35 @@ import (
 
 // EnumerateData is an enumeration.
 type EnumerateData struct {
-	ID             string               `json:"id" doc:"The enumeration's id."`
-	Name           string               `json:"name" doc:"Its name."`
-	Status         string               `json:"status" enum:"queued,starting,running,finished,failed,stopped,scheduled" doc:"State."`
-	FailureReason  string               `json:"failure_reason" doc:"Why it failed, or what could not run."`
+	ID             string               `json:"id"`
+	Name           string               `json:"name"`
+	Status         string               `json:"status" enum:"queued,starting,running,finished,failed,stopped,scheduled"`
+	FailureReason  string               `json:"failure_reason"`
 	Type           string               `json:"enumeration_type" enum:"discovery,cloud,group" doc:"Type; a group of assets is listed too, and has no runs."`
 	Stats          EnumerationStats     `json:"enumeration_stats" doc:"Counts of its assets."`
-	CreatedAt      time.Time            `json:"created_at" doc:"Creation time."`
-	UpdatedAt      time.Time            `json:"updated_at" doc:"Last change."`
+	CreatedAt      time.Time            `json:"created_at"`
+	UpdatedAt      time.Time            `json:"updated_at"`
 	CompletedAt    *time.Time           `json:"completed_at,omitempty" doc:"End of the last run; absent while active."`
 	Time           string               `json:"enumeration_time" doc:"Duration of the last run so far, such as 1m3s."`
 	TimeElapsed    string               `json:"enumeration_time_elapsed" doc:"The same."`
-	RootDomains    []string             `json:"root_domains" doc:"Domains whose subdomains are searched."`
+	RootDomains    []string             `json:"root_domains"`
 	DomainNames    []string             `json:"domain_names" doc:"The same."`
-	Exclusions     []string             `json:"exclusions" doc:"Excluded patterns; with +, allowed ones: then only these are examined."`
+	Exclusions     []string             `json:"exclusions"`
 	InputCount     int                  `json:"enrichment_hosts_count" doc:"Number of enrichment_inputs."`
-	IsRescan       bool                 `json:"is_rescan" doc:"Whether it is a rescan."`
-	RescanCount    int                  `json:"rescan_count" doc:"Number of rescans."`
-	CloudConfigIDs []string             `json:"cloudlist_config_ids" doc:"Cloud configurations to read the inventory of."`
-	TotalAssets    int                  `json:"total_assets" doc:"Number of assets."`
+	IsRescan       bool                 `json:"is_rescan"`
+	RescanCount    int                  `json:"rescan_count"`
+	CloudConfigIDs []string             `json:"cloudlist_config_ids"`
+	TotalAssets    int                  `json:"total_assets"`
 	NewAssets      int                  `json:"new_assets" doc:"New assets of the last run."`
 	GroupFilters   *AssetFilters        `json:"asset_group_filters,omitempty" doc:"Filters of a group."`
-	Schedule       *EnumerationSchedule `json:"schedule,omitempty" doc:"Its schedule, if any."`
-	IsPublic       bool                 `json:"is_public" doc:"Always false."`
+	Schedule       *EnumerationSchedule `json:"schedule,omitempty"`
+	IsPublic       bool                 `json:"is_public"`
 	wire.Agent
-	AgentDiscover   bool     `json:"agent_auto_discover" doc:"From the request."`
-	AutomaticScans  bool     `json:"automatic_vuln_scans" doc:"From the request."`
-	IsInternal      bool     `json:"is_internal" doc:"Whether all inputs are internal addresses."`
+	AgentDiscover   bool     `json:"agent_auto_discover"`
+	AutomaticScans  bool     `json:"automatic_vuln_scans"`
+	IsInternal      bool     `json:"is_internal"`
 	TotalTargets    int      `json:"total_targets" doc:"Hosts that the last run found."`
-	DoneTargets     int      `json:"total_targets_processed" doc:"Hosts that the last run examined."`
+	DoneTargets     int      `json:"total_targets_processed"`
 	Denied          int      `json:"denied" doc:"Connections that the scope refused in the last run."`
 	EnrichmentSteps []string `json:"steps" doc:"Its steps; empty: all."`
 }
@@ -50,7 +50,7 @@ type EnumerationStats struct {
 	HTTP      int `json:"http" doc:"Assets that speak HTTP."`
 	Endpoints int `json:"endpoints" doc:"Endpoints that were found by crawling."`
 	Ports     int `json:"ports" doc:"Open ports."`
-	Assets    int `json:"total_assets" doc:"Assets."`
+	Assets    int `json:"total_assets"`
 	Groups    int `json:"total_asset_groups" doc:"1 for a group, else 0."`
 }
 
@@ -79,36 +79,36 @@ func enumerateDataOf(e enumeration.Enumeration, now time.Time) EnumerateData {
 
 // EnumerationList is a page of enumerations.
 type EnumerationList struct {
-	CurrentPage  int             `json:"current_page" doc:"Page number, from 1."`
-	ResultCount  int             `json:"result_count" doc:"Items on this page."`
-	TotalResults int             `json:"total_results" doc:"Items in all."`
-	TotalPages   int             `json:"total_pages" doc:"Pages in all."`
-	Data         []EnumerateData `json:"data" doc:"The page."`
+	CurrentPage  int             `json:"current_page"`
+	ResultCount  int             `json:"result_count"`
+	TotalResults int             `json:"total_results"`
+	TotalPages   int             `json:"total_pages"`
+	Data         []EnumerateData `json:"data"`
 }
 
 // EnumerateOne is one enumeration.
 type EnumerateOne struct {
-	Message string        `json:"message" doc:"Summary."`
+	Message string        `json:"message"`
 	Data    EnumerateData `json:"data" doc:"The enumeration."`
 }
 
 // EnumerateRequest is the body of POST /v1/asset/enumerate.
 type EnumerateRequest struct {
-	RootDomains    []string              `json:"root_domains,omitempty" maxItems:"1000" doc:"Domains whose subdomains are searched."`
-	Inputs         []string              `json:"enrichment_inputs,omitempty" maxItems:"50000" doc:"Hosts, addresses, ranges, URLs and AS numbers (AS64500)."`
-	CloudConfigIDs []string              `json:"cloudlist_config_ids,omitempty" maxItems:"100" doc:"Cloud configurations to read the inventory of."`
+	RootDomains    []string              `json:"root_domains,omitempty" maxItems:"1000"`
+	Inputs         []string              `json:"enrichment_inputs,omitempty" maxItems:"50000"`
+	CloudConfigIDs []string              `json:"cloudlist_config_ids,omitempty" maxItems:"100"`
 	Name           string                `json:"name,omitempty" maxLength:"200" doc:"Name; default: the first input."`
-	Steps          []string              `json:"steps,omitempty" maxItems:"50" enum:"dns_resolve,dns_bruteforce,dns_permute,port_scan,http_probe,http_screenshot,endpoint_crawling,dns_passive,tls_scan,uncover_assets,dns_scraping" doc:"Steps; default all."`
+	Steps          []string              `json:"steps,omitempty" maxItems:"50" enum:"dns_resolve,dns_bruteforce,dns_permute,port_scan,http_probe,http_screenshot,endpoint_crawling,dns_passive,tls_scan,uncover_assets,dns_scraping"`
 	Ports          string                `json:"enumeration_ports,omitempty" maxLength:"500000" doc:"Ports and ranges separated by commas, top-100, top-1000 or full; top-100 without it."`
-	Config         EnumerationLaunchOpts `json:"enumeration_config,omitzero" doc:"Further options."`
-	AlertConfigIDs []string              `json:"alerting_config_ids,omitempty" maxItems:"100" doc:"Alerting configurations."`
-	NoGlobalAlerts bool                  `json:"disable_global_alert_config,omitempty" doc:"Ignore global alerting configurations."`
-	ExcludeTargets []string              `json:"exclude_targets,omitempty" maxItems:"10000" doc:"Excluded hosts (with *), addresses and ranges."`
-	Exclusions     []string              `json:"exclusions,omitempty" maxItems:"10000" doc:"As exclude_targets; with +, an allowed target: then only these are examined."`
-	AutomaticScans bool                  `json:"automatic_vuln_scans,omitempty" doc:"After each run, scan its new assets with the recommended templates and the enumeration's exclusions and alerting configurations. An event names the scan."`
+	Config         EnumerationLaunchOpts `json:"enumeration_config,omitzero"`
+	AlertConfigIDs []string              `json:"alerting_config_ids,omitempty" maxItems:"100"`
+	NoGlobalAlerts bool                  `json:"disable_global_alert_config,omitempty"`
+	ExcludeTargets []string              `json:"exclude_targets,omitempty" maxItems:"10000"`
+	Exclusions     []string              `json:"exclusions,omitempty" maxItems:"10000"`
+	AutomaticScans bool                  `json:"automatic_vuln_scans,omitempty"`
 	PerDomain      bool                  `json:"per_domain_enumeration,omitempty" doc:"Make an enumeration for each of root_domains."`
 	wire.AgentRequest
-	AgentDiscover bool `json:"agent_auto_discover,omitempty" doc:"Stored and shown; has no effect."`
+	AgentDiscover bool `json:"agent_auto_discover,omitempty"`
 }
 
 // EnumerationLaunchOpts are further options of an enumeration.
@@ -120,7 +120,7 @@ type EnumerationLaunchOpts struct {
 // EnumerateMade says what became of a request for enumerations.
 type EnumerateMade struct {
 	ID            string            `json:"id" doc:"Enumeration id; the first of several."`
-	Truncated     int               `json:"truncated-scan-targets" doc:"Always 0."`
+	Truncated     int               `json:"truncated-scan-targets"`
 	IsPublic      bool              `json:"is-public" doc:"Always false."`
 	BulkIDs       []string          `json:"bulk_ids,omitempty" doc:"With per_domain_enumeration: all ids."`
 	FailedDomains map[string]string `json:"failed_domains,omitempty" doc:"With per_domain_enumeration: refused domains, with the reason."`
@@ -129,65 +129,65 @@ type EnumerateMade struct {
 // EnumerationConfig is what an enumeration does when it is launched, and what is sent of
 // it to change that.
 type EnumerationConfig struct {
-	Name               *string               `json:"name,omitempty" maxLength:"200" doc:"Its name."`
-	RootDomains        []string              `json:"root_domains,omitempty" maxItems:"1000" doc:"Domains whose subdomains are searched."`
-	Inputs             []string              `json:"enrichment_inputs,omitempty" maxItems:"50000" doc:"Hosts, addresses, ranges, URLs and AS numbers (AS64500)."`
-	Steps              []string              `json:"steps,omitempty" maxItems:"50" enum:"dns_resolve,dns_bruteforce,dns_permute,port_scan,http_probe,http_screenshot,endpoint_crawling,dns_passive,tls_scan,uncover_assets,dns_scraping" doc:"Steps; default all."`
+	Name               *string               `json:"name,omitempty" maxLength:"200"`
+	RootDomains        []string              `json:"root_domains,omitempty" maxItems:"1000"`
+	Inputs             []string              `json:"enrichment_inputs,omitempty" maxItems:"50000"`
+	Steps              []string              `json:"steps,omitempty" maxItems:"50" enum:"dns_resolve,dns_bruteforce,dns_permute,port_scan,http_probe,http_screenshot,endpoint_crawling,dns_passive,tls_scan,uncover_assets,dns_scraping"`
 	Ports              *string               `json:"enum_ports,omitempty" maxLength:"500000" doc:"Ports and ranges separated by commas, top-100, top-1000 or full."`
-	Launch             EnumerationLaunchOpts `json:"enumeration_config,omitzero" doc:"Further options."`
-	AlertConfigIDs     []string              `json:"alerting_config_ids,omitempty" maxItems:"100" doc:"Alerting configurations."`
+	Launch             EnumerationLaunchOpts `json:"enumeration_config,omitzero"`
+	AlertConfigIDs     []string              `json:"alerting_config_ids,omitempty" maxItems:"100"`
 	SubfinderConfigIDs []string              `json:"subfinder_config_ids,omitempty" maxItems:"100" doc:"Configurations with keys for sources, besides the global ones."`
-	Exclusions         []string              `json:"exclusions,omitempty" maxItems:"10000" doc:"Excluded patterns; with +, allowed ones: then only these are examined."`
-	AutomaticScans     *bool                 `json:"automatic_vuln_scans,omitempty" doc:"After each run, scan its new assets with the recommended templates and the enumeration's exclusions and alerting configurations. An event names the scan."`
+	Exclusions         []string              `json:"exclusions,omitempty" maxItems:"10000"`
+	AutomaticScans     *bool                 `json:"automatic_vuln_scans,omitempty"`
 }
 
 // EnumerationDeletion names enumerations to delete; clients send them as asset_ids.
 type EnumerationDeletion struct {
-	IDs []string `json:"asset_ids" minItems:"1" maxItems:"1000" doc:"The enumerations."`
+	IDs []string `json:"asset_ids" minItems:"1" maxItems:"1000"`
 }
 
 // EnumerationSchedule launches an enumeration again and again.
 type EnumerationSchedule struct {
-	EnumerationID string `json:"enumeration_id" doc:"The enumeration."`
+	EnumerationID string `json:"enumeration_id"`
 	wire.Times
 }
 
 // EnumerationScheduleRequest is the body of POST /v1/enumeration/schedule.
 type EnumerationScheduleRequest struct {
-	EnumerationID string `json:"enumeration_id" doc:"The enumeration."`
+	EnumerationID string `json:"enumeration_id"`
 	wire.TimesRequest
 }
 
 // EnumerationScheduleList is the schedules of a team.
 type EnumerationScheduleList struct {
-	Message   string                `json:"message" doc:"Summary."`
-	Schedules []EnumerationSchedule `json:"schedules" doc:"By next run."`
+	Message   string                `json:"message"`
+	Schedules []EnumerationSchedule `json:"schedules"`
 }
 
 // EnumerationHistory is a page of the runs of an enumeration (specification, Enumeration
 // history response).
 type EnumerationHistory struct {
-	CurrentPage  int              `json:"current_page" doc:"Page number, from 1."`
-	ResultCount  int              `json:"result_count" doc:"Items on this page."`
-	TotalPages   int              `json:"total_pages" doc:"Pages in all."`
-	TotalResults int              `json:"total_results" doc:"Runs in this time."`
+	CurrentPage  int              `json:"current_page"`
+	ResultCount  int              `json:"result_count"`
+	TotalPages   int              `json:"total_pages"`
+	TotalResults int              `json:"total_results"`
 	Total        int64            `json:"total_enumeration" doc:"The same."`
 	Unique       int64            `json:"total_unique_enumeration" doc:"1, or 0 without runs."`
-	Data         []EnumerationRun `json:"data" doc:"The page, newest first."`
+	Data         []EnumerationRun `json:"data"`
 }
 
 // EnumerationRun is one launch of an enumeration.
 type EnumerationRun struct {
 	ID           string     `json:"enum_id" doc:"The enumeration."`
-	Name         string     `json:"name" doc:"Its name."`
+	Name         string     `json:"name"`
 	Type         string     `json:"enum_type" enum:"discovery,cloud,group" doc:"Type; a group of assets is listed too, and has no runs."`
 	StartedAt    time.Time  `json:"enum_started_at" doc:"Start time; while queued, launch time."`
 	FinishedAt   *time.Time `json:"enum_finished_at" nullable:"true" doc:"End time; null while active."`
 	Time         string     `json:"enumeration_time" doc:"Duration so far, such as 1m3s."`
-	Status       string     `json:"status" enum:"queued,starting,running,finished,failed,stopped" doc:"State."`
+	Status       string     `json:"status" enum:"queued,starting,running,finished,failed,stopped"`
 	NewAssets    int        `json:"new_assets_discovered" doc:"Number of new assets."`
-	Processed    int        `json:"total_targets_processed" doc:"Hosts examined."`
-	ErrorDetails string     `json:"error_details" doc:"Why it failed, or what could not run; else empty."`
+	Processed    int        `json:"total_targets_processed"`
+	ErrorDetails string     `json:"error_details"`
 }
 
 func enumerationRunOf(l enumeration.Launch, now time.Time) EnumerationRun {
@@ -213,28 +213,28 @@ type EnumerationSources struct {
 
 // EnumerationSource is the result of one source for one query.
 type EnumerationSource struct {
-	Run    int64     `json:"run" doc:"The number of the run, from 1."`
+	Run    int64     `json:"run"`
 	Source string    `json:"source" doc:"The source."`
 	About  string    `json:"about" doc:"The queried domain, range or configuration."`
 	State  string    `json:"state" enum:"ok,empty,limited,key_rejected,blocked,timed_out,failed,skipped" doc:"How it behaved: ok: returned hosts; empty: returned none."`
 	Count  int       `json:"count" doc:"Hosts that it returned."`
 	Took   string    `json:"took" doc:"Duration, such as 1.2s."`
-	Detail string    `json:"detail,omitempty" doc:"More, in words."`
-	At     time.Time `json:"at" doc:"When it was noted."`
+	Detail string    `json:"detail,omitempty"`
+	At     time.Time `json:"at"`
 }
 
 // EnumerationEvents is a page of what happened in a run.
 type EnumerationEvents struct {
 	wire.Listing
-	Data []EnumerationEvent `json:"data" doc:"The page."`
+	Data []EnumerationEvent `json:"data"`
 }
 
 // EnumerationEvent is something that happened in a run that people should know.
 type EnumerationEvent struct {
-	Run     int64     `json:"run" doc:"The number of the run, from 1."`
+	Run     int64     `json:"run"`
 	Kind    string    `json:"kind" enum:"denied,source,scan" doc:"denied: the scope refused a connection; source: a source returned far less than before; scan: what was found first is scanned, as automatic_vuln_scans asks for, or could not be."`
 	Subject string    `json:"subject" doc:"What was to be dialled, the source, or the id of the scan."`
-	Detail  string    `json:"detail" doc:"Why, in words."`
+	Detail  string    `json:"detail"`
 	Times   int       `json:"times" doc:"Frequency."`
-	At      time.Time `json:"at" doc:"When it was noted first."`
+	At      time.Time `json:"at"`
 }

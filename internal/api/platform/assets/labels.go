@@ -12,18 +12,18 @@ import (
 
 // AssetLabels are labels for one asset.
 type AssetLabels struct {
-	Labels []string `json:"labels" maxItems:"100" doc:"The labels."`
+	Labels []string `json:"labels" maxItems:"100"`
 }
 
 // BulkLabels are labels for many assets.
 type BulkLabels struct {
 	Filters AssetFilters `json:"filters" doc:"Filters; empty: all assets."`
-	Labels  []string     `json:"labels" maxItems:"100" doc:"The labels."`
+	Labels  []string     `json:"labels" maxItems:"100"`
 }
 
 // AssetCount says how many assets something was done to.
 type AssetCount struct {
-	Message    string `json:"message" doc:"Summary."`
+	Message    string `json:"message"`
 	AssetCount int    `json:"asset_count" doc:"Number of matching assets."`
 	Async      bool   `json:"async" doc:"Whether it continues in the background."`
 }
@@ -40,13 +40,13 @@ type GroupPath struct {
 
 // GroupRequest is a filter to save.
 type GroupRequest struct {
-	Filters AssetFilters `json:"filters" doc:"Filters."`
-	Name    string       `json:"name,omitempty" maxLength:"200" doc:"Name."`
+	Filters AssetFilters `json:"filters"`
+	Name    string       `json:"name,omitempty" maxLength:"200"`
 }
 
 // GroupPatch changes a group.
 type GroupPatch struct {
-	Filters AssetFilters `json:"filters,omitzero" doc:"Filters."`
+	Filters AssetFilters `json:"filters,omitzero"`
 	Name    string       `json:"name,omitempty" maxLength:"200" doc:"New name; empty keeps the old one."`
 }
 

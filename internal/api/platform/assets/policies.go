@@ -20,18 +20,18 @@ type PolicyPath struct {
 
 // AssetPolicy is a rule about assets.
 type AssetPolicy struct {
-	ID             string         `json:"id" doc:"The policy's id."`
-	Name           string         `json:"name" doc:"Name."`
-	Type           string         `json:"policy_type" enum:"alert,delete,set_label,remove_label" doc:"Action."`
-	Filters        AssetFilters   `json:"policies" doc:"Filters."`
-	AlertConfigs   []string       `json:"alerting_config_ids" doc:"Alerting configurations."`
+	ID             string         `json:"id"`
+	Name           string         `json:"name"`
+	Type           string         `json:"policy_type" enum:"alert,delete,set_label,remove_label"`
+	Filters        AssetFilters   `json:"policies"`
+	AlertConfigs   []string       `json:"alerting_config_ids"`
 	Labels         []string       `json:"labels" doc:"Labels to set or remove."`
-	EnumerationIDs []string       `json:"enumeration_ids" doc:"Only assets of these enumerations; empty: of all."`
+	EnumerationIDs []string       `json:"enumeration_ids"`
 	Metadata       map[string]any `json:"metadata" doc:"Always empty."`
-	CreatedAt      time.Time      `json:"created_at" doc:"Creation time."`
-	UpdatedAt      time.Time      `json:"updated_at" doc:"Last change."`
+	CreatedAt      time.Time      `json:"created_at"`
+	UpdatedAt      time.Time      `json:"updated_at"`
 	LastExecutedAt *time.Time     `json:"last_executed_at,omitempty" doc:"Last time it did something."`
-	Existing       bool           `json:"apply_to_existing" doc:"Whether it also applies to assets older than the policy."`
+	Existing       bool           `json:"apply_to_existing"`
 }
 
 func policyOf(p policy.Policy) AssetPolicy {
@@ -48,36 +48,36 @@ func policyOf(p policy.Policy) AssetPolicy {
 // PolicyRequest is a new policy.
 type PolicyRequest struct {
 	Filters        AssetFilters `json:"policies" doc:"Filters: it acts when an asset comes to match."`
-	Name           string       `json:"name,omitempty" maxLength:"200" doc:"Name."`
+	Name           string       `json:"name,omitempty" maxLength:"200"`
 	Type           string       `json:"policy_type,omitempty" enum:"alert,delete,set_label,remove_label" doc:"Action; default alert."`
 	AlertConfigs   []string     `json:"alerting_config_ids,omitempty" doc:"Alerting configurations; required for alert."`
 	Labels         []string     `json:"labels,omitempty" doc:"Labels to set or remove; required for set_label and remove_label."`
-	EnumerationIDs []string     `json:"enumeration_ids,omitempty" doc:"Only assets of these enumerations."`
-	Existing       bool         `json:"apply_to_existing,omitempty" doc:"Apply it to existing assets too."`
+	EnumerationIDs []string     `json:"enumeration_ids,omitempty"`
+	Existing       bool         `json:"apply_to_existing,omitempty"`
 }
 
 // PolicyPatch changes a policy.
 type PolicyPatch struct {
-	Filters        AssetFilters `json:"policies,omitzero" doc:"Filters."`
-	Name           string       `json:"name,omitempty" maxLength:"200" doc:"Name."`
-	Type           string       `json:"policy_type,omitempty" enum:"alert,delete,set_label,remove_label" doc:"Action."`
-	AlertConfigs   []string     `json:"alerting_config_ids,omitempty" doc:"Alerting configurations."`
+	Filters        AssetFilters `json:"policies,omitzero"`
+	Name           string       `json:"name,omitempty" maxLength:"200"`
+	Type           string       `json:"policy_type,omitempty" enum:"alert,delete,set_label,remove_label"`
+	AlertConfigs   []string     `json:"alerting_config_ids,omitempty"`
 	Labels         []string     `json:"labels,omitempty" doc:"Labels to set or remove."`
-	EnumerationIDs []string     `json:"enumeration_ids,omitempty" doc:"Only assets of these enumerations."`
-	Existing       *bool        `json:"apply_to_existing,omitempty" doc:"Apply it to existing assets too."`
+	EnumerationIDs []string     `json:"enumeration_ids,omitempty"`
+	Existing       *bool        `json:"apply_to_existing,omitempty"`
 }
 
 // PolicyList is a page of policies.
 type PolicyList struct {
 	Policies []AssetPolicy `json:"policies" doc:"The page, newest first."`
-	Total    int           `json:"total" doc:"Total."`
-	Message  string        `json:"message" doc:"Summary."`
+	Total    int           `json:"total"`
+	Message  string        `json:"message"`
 }
 
 // PolicyAnswer is one policy.
 type PolicyAnswer struct {
 	Data    AssetPolicy `json:"data" doc:"The policy."`
-	Message string      `json:"message" doc:"Summary."`
+	Message string      `json:"message"`
 }
 
 func (s area) assetPolicies() {
@@ -124,8 +124,8 @@ func (s area) assetPolicies() {
 // PolicySuggestions are suggested policies.
 type PolicySuggestions struct {
 	Suggestions []PolicySuggestion `json:"suggestions" doc:"Most severe first."`
-	Total       int                `json:"total" doc:"Total."`
-	Message     string             `json:"message" doc:"Summary."`
+	Total       int                `json:"total"`
+	Message     string             `json:"message"`
 }
 
 // PolicySuggestion is a policy suggested for a pattern.
@@ -143,10 +143,10 @@ type PolicySuggestion struct {
 
 // SuggestedPolicy is a body for create-policy.
 type SuggestedPolicy struct {
-	Name    string       `json:"name" doc:"Name."`
-	Type    string       `json:"policy_type" enum:"alert,delete,set_label,remove_label" doc:"Action."`
-	Filters AssetFilters `json:"policies" doc:"Filters."`
-	Labels  []string     `json:"labels" doc:"The labels."`
+	Name    string       `json:"name"`
+	Type    string       `json:"policy_type" enum:"alert,delete,set_label,remove_label"`
+	Filters AssetFilters `json:"policies"`
+	Labels  []string     `json:"labels"`
 }
 
 func (s area) suggestions(ctx context.Context, in *struct {
@@ -170,32 +170,32 @@ func (s area) suggestions(ctx context.Context, in *struct {
 // PolicyEventsAnswer is what a policy did.
 type PolicyEventsAnswer struct {
 	Data    PolicyEventList `json:"data" doc:"The events."`
-	Total   int             `json:"total" doc:"Total."`
-	Limit   int             `json:"limit" doc:"The limit."`
-	Offset  int             `json:"offset" doc:"The offset."`
-	Message string          `json:"message" doc:"Summary."`
+	Total   int             `json:"total"`
+	Limit   int             `json:"limit"`
+	Offset  int             `json:"offset"`
+	Message string          `json:"message"`
 }
 
 // PolicyEventList is a page of events.
 type PolicyEventList struct {
-	Events []ActivityEvent `json:"events" doc:"Newest first."`
+	Events []ActivityEvent `json:"events"`
 }
 
 // ActivityEvent is an action of a policy.
 type ActivityEvent struct {
-	ID             string         `json:"id" doc:"The event's id."`
-	EventType      string         `json:"event_type" enum:"asset_policy_applied,asset_policy_alert_sent" doc:"Kind of event."`
-	SubjectType    string         `json:"subject_type" enum:"asset_policy" doc:"Subject."`
-	SubjectID      string         `json:"subject_id" doc:"The policy's id."`
+	ID             string         `json:"id"`
+	EventType      string         `json:"event_type" enum:"asset_policy_applied,asset_policy_alert_sent"`
+	SubjectType    string         `json:"subject_type" enum:"asset_policy"`
+	SubjectID      string         `json:"subject_id"`
 	SubjectName    string         `json:"subject_name" doc:"The policy's name."`
-	Status         string         `json:"status" enum:"succeeded,failed,pending" doc:"State."`
-	ErrorMessage   string         `json:"error_message,omitempty" doc:"Why it failed."`
+	Status         string         `json:"status" enum:"succeeded,failed,pending"`
+	ErrorMessage   string         `json:"error_message,omitempty"`
 	Channel        string         `json:"channel,omitempty" doc:"Always empty; see the team's alert log."`
 	Destination    string         `json:"destination,omitempty" doc:"Always empty."`
-	AlertConfigID  string         `json:"alert_config_id,omitempty" doc:"Alerting configuration."`
-	AssetPolicyID  string         `json:"asset_policy_id" doc:"The policy's id."`
+	AlertConfigID  string         `json:"alert_config_id,omitempty"`
+	AssetPolicyID  string         `json:"asset_policy_id"`
 	CreatedAt      time.Time      `json:"created_at" doc:"Start time."`
-	UpdatedAt      time.Time      `json:"updated_at" doc:"Last change."`
+	UpdatedAt      time.Time      `json:"updated_at"`
 	Seen           bool           `json:"seen" doc:"Always false."`
 	MessagePayload map[string]any `json:"message_payload" doc:"affected_count, enumeration_id, run, and some of the assets."`
 }

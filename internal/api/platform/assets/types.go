@@ -15,7 +15,7 @@ type AssetFilters asset.Filters
 
 // AssetDiff is what is different between two moments of an enumeration.
 type AssetDiff struct {
-	Message      string                    `json:"message" doc:"Summary."`
+	Message      string                    `json:"message"`
 	From         time.Time                 `json:"from" doc:"First time."`
 	To           time.Time                 `json:"to" doc:"Second time."`
 	Assets       DiffPart[DiffPlace]       `json:"assets" doc:"Assets."`
@@ -34,9 +34,9 @@ type DiffPart[T any] struct {
 
 // DiffPlace names an asset.
 type DiffPlace struct {
-	ID       int64  `json:"id" doc:"The asset's id."`
-	Host     string `json:"host" doc:"Its host."`
-	Port     int    `json:"port,omitempty" doc:"Its port."`
+	ID       int64  `json:"id"`
+	Host     string `json:"host"`
+	Port     int    `json:"port,omitempty"`
 	Protocol string `json:"protocol,omitempty" doc:"tcp or udp."`
 }
 
@@ -69,14 +69,14 @@ func diffPart[F, T any](d report.Delta[F], as func(F) T) DiffPart[T] {
 // AssetMisconfiguration is a misconfiguration of an asset.
 type AssetMisconfiguration struct {
 	ID            string    `json:"id" doc:"Asset id and type."`
-	EnumerationID string    `json:"enumeration_id" doc:"Enumeration id."`
+	EnumerationID string    `json:"enumeration_id"`
 	FindingType   string    `json:"finding_type" enum:"dangling_dns,origin_exposure" doc:"Type."`
-	Host          string    `json:"host" doc:"Host."`
-	Severity      string    `json:"severity" enum:"critical,high,medium,low,info,unknown" doc:"Severity."`
+	Host          string    `json:"host"`
+	Severity      string    `json:"severity" enum:"critical,high,medium,low,info,unknown"`
 	Status        string    `json:"status" enum:"open" doc:"Always open."`
 	Event         any       `json:"event" doc:"host, ip, cname and detail."`
 	CreatedAt     time.Time `json:"created_at" doc:"First seen."`
-	UpdatedAt     time.Time `json:"updated_at" doc:"Time of the asset's last change."`
+	UpdatedAt     time.Time `json:"updated_at"`
 }
 
 func misconfigurationOf(m report.Misconfiguration) AssetMisconfiguration {

@@ -14,22 +14,22 @@ import (
 
 // ScanExportRequest picks findings of a scan.
 type ScanExportRequest struct {
-	IDs      []string `json:"ids,omitempty" maxItems:"10000" doc:"Finding ids."`
+	IDs      []string `json:"ids,omitempty" maxItems:"10000"`
 	Status   string   `json:"vuln_status,omitempty" doc:"Decisions, separated by commas: open, false_positive, fixed, duplicate, fix_in_progress, accepted_risk, triaged."`
 	Severity []string `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"Severities."`
 	Host     []string `json:"host,omitempty" maxItems:"1000" doc:"Hosts."`
 	Domain   []string `json:"domain,omitempty" maxItems:"1000" doc:"Domains, with their subdomains."`
 	Port     []int    `json:"port,omitempty" maxItems:"1000" doc:"Ports."`
 	Template []string `json:"template,omitempty" maxItems:"1000" doc:"Template ids."`
-	Search   string   `json:"search,omitempty" maxLength:"200" doc:"Part of the host, template id or template name."`
+	Search   string   `json:"search,omitempty" maxLength:"200"`
 	Category []string `json:"category,omitempty" maxItems:"1000" doc:"Protocols and folders of templates."`
-	Internal *bool    `json:"is_internal,omitempty" doc:"Whether the address is internal."`
+	Internal *bool    `json:"is_internal,omitempty"`
 }
 
 // ExportRequest picks findings across scans (specification, Scan results export request).
 type ExportRequest struct {
 	ScanExportRequest
-	ScanIDs   []string `json:"scan_ids,omitempty" maxItems:"1000" doc:"Scan ids."`
+	ScanIDs   []string `json:"scan_ids,omitempty" maxItems:"1000"`
 	Time      string   `json:"time,omitempty" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"First found in this time; start_date and end_date take precedence."`
 	StartDate string   `json:"start_date,omitempty" format:"date" doc:"First found on this day or later."`
 	EndDate   string   `json:"end_date,omitempty" format:"date" doc:"First found on this day or earlier."`
@@ -74,20 +74,20 @@ type ExportStarted struct {
 
 // ExportItem is an export that is made, or was made, in the background.
 type ExportItem struct {
-	ID        string    `json:"id" doc:"The export's id."`
+	ID        string    `json:"id"`
 	Name      string    `json:"name" doc:"What is in it, in words."`
 	Status    string    `json:"export_status" enum:"queued,running,finished,failed" doc:"State."`
 	ItemType  string    `json:"item_type" enum:"results,scan,enumeration,assets" doc:"scan: the findings of one scan; results: findings across scans; enumeration: the assets of an enumeration or a group; assets: assets of all."`
 	ScanID    string    `json:"scan_id,omitempty" doc:"The scan, where it is of one."`
 	Enumerate string    `json:"enumerate_id,omitempty" doc:"The enumeration or group, where it is of one."`
 	Format    string    `json:"type" enum:"json,csv,pdf,sarif,jsonl,raw" doc:"The kind of file."`
-	Progress  int       `json:"progress" doc:"Progress in percent."`
+	Progress  int       `json:"progress"`
 	Total     int       `json:"total" doc:"How many findings or assets the filter picked; 0 while it is queued."`
 	Done      int       `json:"done" doc:"How many of them are written."`
 	Size      int64     `json:"size" doc:"Bytes that are written."`
 	URL       string    `json:"download_signed_url,omitempty" doc:"Where to download it, from the server's root and with your key; absent while it is not finished."`
 	CreatedAt time.Time `json:"created_at" doc:"Request time."`
-	UpdatedAt time.Time `json:"updated_at" doc:"When it last went on."`
+	UpdatedAt time.Time `json:"updated_at"`
 	ExpiresAt time.Time `json:"expires_at" doc:"When it will be deleted."`
 }
 
@@ -113,5 +113,5 @@ func exportOf(e export.Export) ExportItem {
 // ExportList is a page of exports.
 type ExportList struct {
 	wire.Listing
-	Data []ExportItem `json:"data" doc:"The page, newest first."`
+	Data []ExportItem `json:"data"`
 }

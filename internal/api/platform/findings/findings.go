@@ -105,7 +105,7 @@ func (s area) findings() {
 
 // RetestAnswer says that a finding will be looked at again.
 type RetestAnswer struct {
-	Message string            `json:"message" doc:"Summary."`
+	Message string            `json:"message"`
 	Results ScanVulnerability `json:"results" doc:"The finding as it is now."`
 }
 
@@ -187,17 +187,17 @@ func (q ResultQuery) filter(now time.Time) (f finding.Filter, err error) {
 // ResultList is a page of findings.
 type ResultList struct {
 	wire.Listing
-	TotalIsEstimate bool                  `json:"total_is_estimate,omitempty" doc:"There are more items than the total says: it is counted up to a bound."`
-	Data            []VulnerabilityResult `json:"data" doc:"The page."`
+	TotalIsEstimate bool                  `json:"total_is_estimate,omitempty"`
+	Data            []VulnerabilityResult `json:"data"`
 	Stats           ResultStats           `json:"stats" doc:"Counts."`
 	Filters         map[string]string     `json:"filters" doc:"The filters that were applied."`
-	Before          int64                 `json:"before" doc:"Sent as before with the pages that follow, what arrives meanwhile does not shift them."`
-	Next            int64                 `json:"next,omitempty" doc:"For an unsorted list: the value of before, with offset 0, for the next page; absent on the last one."`
+	Before          int64                 `json:"before"`
+	Next            int64                 `json:"next,omitempty"`
 }
 
 // ResultStats counts findings.
 type ResultStats struct {
-	Total int `json:"total" doc:"Items in all."`
+	Total int `json:"total"`
 }
 
 func (s area) listResults(ctx context.Context, in *ResultQuery) (*ResultList, error) {
@@ -246,7 +246,7 @@ type VulnFilter struct {
 	Severity []string `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"Severities."`
 	Host     []string `json:"host,omitempty" doc:"Hosts."`
 	Template []string `json:"template,omitempty" doc:"Template ids."`
-	Search   string   `json:"search,omitempty" maxLength:"200" doc:"Part of the host, template id or template name."`
+	Search   string   `json:"search,omitempty" maxLength:"200"`
 }
 
 func (v VulnFilter) filter(ids []string) finding.Filter {
@@ -273,9 +273,9 @@ type VulnDeletion struct {
 
 // VulnLabels are labels for findings.
 type VulnLabels struct {
-	IDs    []string `json:"ids" minItems:"1" maxItems:"10000" doc:"The findings."`
+	IDs    []string `json:"ids" minItems:"1" maxItems:"10000"`
 	Type   string   `json:"type,omitempty" enum:"append,replace,delete" doc:"How the labels change the present ones; default replace."`
-	Labels []string `json:"labels,omitempty" maxItems:"100" doc:"The labels."`
+	Labels []string `json:"labels,omitempty" maxItems:"100"`
 }
 
 func (s area) patchVulns(ctx context.Context, in *struct{ Body VulnPatch }) (*wire.Message, error) {

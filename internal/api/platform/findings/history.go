@@ -23,24 +23,24 @@ type ChangelogQuery struct {
 
 // ChangelogList is a page of changes.
 type ChangelogList struct {
-	Data []VulnerabilityChangelog `json:"data" doc:"The page."`
+	Data []VulnerabilityChangelog `json:"data"`
 }
 
 // VulnerabilityChangelog is a change with the finding as it is now.
 type VulnerabilityChangelog struct {
 	Vulnerability
-	Event       VulnerabilityEvent `json:"event" doc:"The event, without request and response."`
-	ResultType  string             `json:"result_type" doc:"matched."`
-	ChangeEvent []ChangeEvent      `json:"change_event" doc:"What changed."`
-	ChangedAt   time.Time          `json:"changed_at" doc:"Time of the change."`
-	EventType   string             `json:"event_type" doc:"The kind of change."`
+	Event       VulnerabilityEvent `json:"event"`
+	ResultType  string             `json:"result_type"`
+	ChangeEvent []ChangeEvent      `json:"change_event"`
+	ChangedAt   time.Time          `json:"changed_at"`
+	EventType   string             `json:"event_type"`
 }
 
 // ChangeEvent is a field that changed.
 type ChangeEvent struct {
 	Name string `json:"name" doc:"The field."`
 	From string `json:"from" doc:"Old value."`
-	To   string `json:"to" doc:"New value."`
+	To   string `json:"to"`
 }
 
 func (s area) changelogs(ctx context.Context, id string, q ChangelogQuery) (*ChangelogList, error) {
@@ -69,14 +69,14 @@ func (s area) changelogs(ctx context.Context, id string, q ChangelogQuery) (*Cha
 type VulnerabilityTimeline struct {
 	FirstDetectedAt time.Time       `json:"first_detected_at" doc:"First detection."`
 	LastSeenAt      time.Time       `json:"last_seen_at" doc:"Last seen."`
-	CurrentStatus   string          `json:"current_status" doc:"Triage status."`
+	CurrentStatus   string          `json:"current_status"`
 	Events          []TimelineEvent `json:"events" doc:"Events, oldest first."`
 }
 
 // TimelineEvent is one thing that happened to a finding.
 type TimelineEvent struct {
-	Timestamp   time.Time `json:"timestamp" doc:"Time."`
-	EventType   string    `json:"event_type" enum:"detected,status_change,resolved,reopened,severity_change,labels_change,template_updated" doc:"Kind of event."`
+	Timestamp   time.Time `json:"timestamp"`
+	EventType   string    `json:"event_type" enum:"detected,status_change,resolved,reopened,severity_change,labels_change,template_updated"`
 	OldValue    string    `json:"old_value,omitempty" doc:"Old value."`
 	NewValue    string    `json:"new_value,omitempty" doc:"New value."`
 	Description string    `json:"description,omitempty" doc:"Description."`
@@ -106,11 +106,11 @@ type VulnerabilityHistory struct {
 
 // VulnLook is one observation of a hash.
 type VulnLook struct {
-	Severity   string    `json:"severity" doc:"Severity."`
-	Target     string    `json:"target" doc:"Target."`
-	TemplateID string    `json:"template_id" doc:"The template's id."`
+	Severity   string    `json:"severity"`
+	Target     string    `json:"target"`
+	TemplateID string    `json:"template_id"`
 	Matched    bool      `json:"matched" doc:"Whether it was there."`
-	Timestamp  time.Time `json:"timestamp" doc:"Time."`
+	Timestamp  time.Time `json:"timestamp"`
 	VulnHash   string    `json:"vuln_hash" doc:"The hash."`
 	Event      string    `json:"event" doc:"Location."`
 }

@@ -14,12 +14,12 @@ import (
 // SeverityMapping is a severity of a team's own.
 type SeverityMapping struct {
 	ID               int64     `json:"id" doc:"Number within the team."`
-	TemplateID       string    `json:"template_id" doc:"The template it is about."`
+	TemplateID       string    `json:"template_id"`
 	OriginalSeverity string    `json:"original_severity" doc:"The template's severity, if known."`
 	CustomSeverity   string    `json:"custom_severity" doc:"The severity in your team."`
 	VulnID           string    `json:"vuln_id,omitempty" doc:"The one vulnerability it is about; absent: all of the template."`
-	CreatedAt        time.Time `json:"created_at" doc:"Creation time."`
-	UpdatedAt        time.Time `json:"updated_at" doc:"Last change."`
+	CreatedAt        time.Time `json:"created_at"`
+	UpdatedAt        time.Time `json:"updated_at"`
 }
 
 // SeverityMappings are those of a team.
@@ -41,7 +41,7 @@ func (r SeverityRequest) override() finding.Override {
 // SeverityMade is the answer about a new mapping.
 type SeverityMade struct {
 	ID      int64  `json:"id" doc:"Number within the team."`
-	Message string `json:"message" doc:"Summary."`
+	Message string `json:"message"`
 }
 
 // SeverityDeletion names mappings to delete.

@@ -19,11 +19,11 @@ type TicketRequest struct {
 
 // TicketAnswer is the issue of a finding.
 type TicketAnswer struct {
-	OK         bool   `json:"ok" doc:"Always true."`
-	VulnID     string `json:"vuln_id" doc:"The finding's id."`
+	OK         bool   `json:"ok"`
+	VulnID     string `json:"vuln_id"`
 	ConfigID   string `json:"reporting_config_id" doc:"Reporting configuration; empty for an issue that you filed yourself."`
 	ConfigName string `json:"reporting_config_name" doc:"Its name."`
-	URL        string `json:"ticket_url" doc:"URL of the issue."`
+	URL        string `json:"ticket_url"`
 	TicketID   string `json:"ticket_id" doc:"The issue's id there."`
 	Tracker    string `json:"tracker_name" enum:"github,gitlab,jira,linear,custom" doc:"The tracker."`
 }

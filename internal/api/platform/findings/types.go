@@ -15,41 +15,41 @@ type VulnerabilityEvent struct {
 	CurlCommand      string                          `json:"curl-command,omitempty" doc:"The request as a curl command."`
 	ExtractedResults []string                        `json:"extracted-results,omitempty" doc:"What was extracted from the answer."`
 	ExtractorName    string                          `json:"extractor-name,omitempty" doc:"The name of the extractor."`
-	Host             string                          `json:"host,omitempty" doc:"The host that was tested."`
+	Host             string                          `json:"host,omitempty"`
 	Info             VulnerabilityInfo               `json:"info" doc:"What the template says of itself."`
-	IP               string                          `json:"ip,omitempty" doc:"The address that answered."`
+	IP               string                          `json:"ip,omitempty"`
 	MatchedAt        string                          `json:"matched-at,omitempty" doc:"Location: a URL, or host and port."`
 	MatchedLine      []int                           `json:"matched-line,omitempty" doc:"The lines that matched."`
 	MatcherName      string                          `json:"matcher-name,omitempty" doc:"The name of the matcher that matched."`
-	MatcherStatus    bool                            `json:"matcher-status" doc:"Whether it matched."`
+	MatcherStatus    bool                            `json:"matcher-status"`
 	Path             string                          `json:"path,omitempty" doc:"Request path."`
 	Request          string                          `json:"request,omitempty" doc:"The request as it was sent; not in lists."`
 	Response         string                          `json:"response,omitempty" doc:"What came back; not in lists."`
-	TemplateID       string                          `json:"template-id" doc:"The template's id."`
-	TemplatePath     string                          `json:"template-path,omitempty" doc:"Where the template lies."`
-	Timestamp        string                          `json:"timestamp,omitempty" doc:"When it was seen."`
+	TemplateID       string                          `json:"template-id"`
+	TemplatePath     string                          `json:"template-path,omitempty"`
+	Timestamp        string                          `json:"timestamp,omitempty"`
 	Type             string                          `json:"type,omitempty" doc:"The protocol."`
-	Error            string                          `json:"error,omitempty" doc:"What went wrong."`
+	Error            string                          `json:"error,omitempty"`
 	IssueTrackers    map[string]VulnerabilityTracker `json:"issue_trackers,omitempty" doc:"The issues that were filed for it, by tracker: jira, github, gitlab, linear, custom."`
-	Port             string                          `json:"port,omitempty" doc:"The port that was tested."`
+	Port             string                          `json:"port,omitempty"`
 }
 
 // VulnerabilityTracker is an issue in a tracker.
 type VulnerabilityTracker struct {
-	ID  string `json:"id" doc:"The issue's id there."`
-	URL string `json:"url" doc:"URL of the issue."`
+	ID  string `json:"id"`
+	URL string `json:"url"`
 }
 
 // VulnerabilityInfo is what a template says of itself.
 type VulnerabilityInfo struct {
-	Name           string                       `json:"name" doc:"Title."`
-	Author         []string                     `json:"author" doc:"Who wrote the template."`
-	Tags           []string                     `json:"tags" doc:"Its tags."`
-	Description    string                       `json:"description,omitempty" doc:"What was found, and why it matters."`
-	Impact         string                       `json:"impact,omitempty" doc:"What can come of it."`
-	Remediation    string                       `json:"remediation,omitempty" doc:"What to do about it."`
+	Name           string                       `json:"name"`
+	Author         []string                     `json:"author"`
+	Tags           []string                     `json:"tags"`
+	Description    string                       `json:"description,omitempty"`
+	Impact         string                       `json:"impact,omitempty"`
+	Remediation    string                       `json:"remediation,omitempty"`
 	Severity       string                       `json:"severity" doc:"One of critical, high, medium, low, info, unknown."`
-	Reference      []string                     `json:"reference,omitempty" doc:"Link."`
+	Reference      []string                     `json:"reference,omitempty"`
 	Classification *VulnerabilityClassification `json:"classification,omitempty" doc:"Its place in public catalogues."`
 	Metadata       map[string]any               `json:"metadata,omitempty" doc:"What else the template says."`
 }
@@ -57,37 +57,37 @@ type VulnerabilityInfo struct {
 // VulnerabilityClassification places a finding in public catalogues.
 type VulnerabilityClassification struct {
 	CPE            string   `json:"cpe,omitempty" doc:"The product."`
-	CVEID          []string `json:"cve-id,omitempty" doc:"CVE ids."`
-	CVSSMetrics    string   `json:"cvss-metrics,omitempty" doc:"The CVSS vector."`
-	CVSSScore      float64  `json:"cvss-score,omitempty" doc:"The CVSS score, 0 to 10."`
-	CWEID          []string `json:"cwe-id,omitempty" doc:"CWE ids."`
-	EPSSPercentile float64  `json:"epss-percentile,omitempty" doc:"The EPSS percentile."`
-	EPSSScore      float64  `json:"epss-score,omitempty" doc:"The EPSS score, 0 to 1."`
+	CVEID          []string `json:"cve-id,omitempty"`
+	CVSSMetrics    string   `json:"cvss-metrics,omitempty"`
+	CVSSScore      float64  `json:"cvss-score,omitempty"`
+	CWEID          []string `json:"cwe-id,omitempty"`
+	EPSSPercentile float64  `json:"epss-percentile,omitempty"`
+	EPSSScore      float64  `json:"epss-score,omitempty"`
 }
 
 // Vulnerability is what a finding is in lists and alone.
 type Vulnerability struct {
 	ID              string    `json:"id,omitempty" doc:"The same as vuln_id."`
-	VulnID          string    `json:"vuln_id" doc:"The finding's id."`
+	VulnID          string    `json:"vuln_id"`
 	VulnHash        string    `json:"vuln_hash,omitempty" doc:"Of what was found where: the same in every scan."`
 	VulnStatus      string    `json:"vuln_status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"Triage status."`
-	ScanID          string    `json:"scan_id" doc:"The scan that found it."`
-	Target          string    `json:"target" doc:"Target."`
-	TemplateID      string    `json:"template_id" doc:"The template's id."`
-	TemplatePath    string    `json:"template_path,omitempty" doc:"Where the template lies."`
+	ScanID          string    `json:"scan_id"`
+	Target          string    `json:"target"`
+	TemplateID      string    `json:"template_id"`
+	TemplatePath    string    `json:"template_path,omitempty"`
 	TemplateURL     string    `json:"template_url,omitempty" doc:"Where the template can be read."`
 	TemplateEncoded string    `json:"template_encoded,omitempty" doc:"The template in base64, where it came with the finding; not in lists."`
-	MatcherStatus   bool      `json:"matcher_status" doc:"Whether it matched."`
-	Port            int       `json:"port,omitempty" doc:"The port; absent when there is none."`
-	Labels          []string  `json:"labels" doc:"Its labels."`
+	MatcherStatus   bool      `json:"matcher_status"`
+	Port            int       `json:"port,omitempty"`
+	Labels          []string  `json:"labels"`
 	IsRegression    bool      `json:"is_regression" doc:"It was fixed, and came back."`
-	IsInternal      bool      `json:"is_internal" doc:"Whether its address is internal."`
-	Remediation     string    `json:"remediation,omitempty" doc:"What to do about it."`
-	Description     string    `json:"description,omitempty" doc:"What was found, and why it matters."`
-	Impact          string    `json:"impact,omitempty" doc:"What can come of it."`
-	Reference       []string  `json:"reference,omitempty" doc:"Link."`
+	IsInternal      bool      `json:"is_internal"`
+	Remediation     string    `json:"remediation,omitempty"`
+	Description     string    `json:"description,omitempty"`
+	Impact          string    `json:"impact,omitempty"`
+	Reference       []string  `json:"reference,omitempty"`
 	CreatedAt       time.Time `json:"created_at" doc:"First detection."`
-	UpdatedAt       time.Time `json:"updated_at" doc:"Last change."`
+	UpdatedAt       time.Time `json:"updated_at"`
 }
 
 // ScanVulnerability is one finding (specification, Scan vulnerability).
@@ -100,8 +100,8 @@ type ScanVulnerability struct {
 // VulnerabilityResult is a finding in a list.
 type VulnerabilityResult struct {
 	Vulnerability
-	Event      []VulnerabilityEvent `json:"event" doc:"The event, without request and response."`
-	ResultType string               `json:"result_type" doc:"matched."`
+	Event      []VulnerabilityEvent `json:"event"`
+	ResultType string               `json:"result_type"`
 }
 
 func vulnerabilityOf(f finding.Finding) Vulnerability {

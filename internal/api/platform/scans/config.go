@@ -26,14 +26,14 @@ func byURL(names []string) (plain, urls []string) {
 type ScanConfig struct {
 	Targets         []string        `json:"targets" doc:"Targets of the request."`
 	AssetLists      []string        `json:"assets_lists" doc:"Always empty."`
-	PublicTemplates []string        `json:"public_templates" doc:"Templates, folders and tags."`
-	EarlyTemplates  []string        `json:"early_templates" doc:"Early templates."`
-	TemplateURLs    []string        `json:"template_urls" doc:"Templates by URL."`
-	TemplateIDs     []string        `json:"template_ids" doc:"Private templates."`
-	ScanConfigs     []ScanConfigRef `json:"scan_config_ids" doc:"Engine configurations and template sets."`
-	ReportConfigs   []ScanConfigRef `json:"report_config_ids" doc:"Reporting configurations."`
-	AlertConfigs    []ScanConfigRef `json:"alerting_config_ids" doc:"Alerting configurations."`
-	Exclusions      []string        `json:"exclusions" doc:"Exclusions; with +, allowed targets."`
+	PublicTemplates []string        `json:"public_templates"`
+	EarlyTemplates  []string        `json:"early_templates"`
+	TemplateURLs    []string        `json:"template_urls"`
+	TemplateIDs     []string        `json:"template_ids"`
+	ScanConfigs     []ScanConfigRef `json:"scan_config_ids"`
+	ReportConfigs   []ScanConfigRef `json:"report_config_ids"`
+	AlertConfigs    []ScanConfigRef `json:"alerting_config_ids"`
+	Exclusions      []string        `json:"exclusions"`
 	Recommended     bool            `json:"recommended" doc:"Whether it uses the recommended set."`
 	All             bool            `json:"all" doc:"Whether it uses all templates."`
 	wire.Agent
@@ -41,8 +41,8 @@ type ScanConfig struct {
 
 // ScanConfigRef names a configuration.
 type ScanConfigRef struct {
-	ID   string `json:"id" doc:"The configuration's id."`
-	Type string `json:"config_type" doc:"Subject."`
+	ID   string `json:"id"`
+	Type string `json:"config_type"`
 }
 
 func refs(ids []string, kind string) []ScanConfigRef {
@@ -57,14 +57,14 @@ func refs(ids []string, kind string) []ScanConfigRef {
 type ScanConfigPatch struct {
 	Targets         []string `json:"targets,omitempty" maxItems:"100000" doc:"Hosts, addresses, ranges and URLs."`
 	Templates       []string `json:"templates,omitempty" maxItems:"10000" doc:"Templates by id, folder or tag."`
-	EarlyTemplates  []string `json:"early_templates,omitempty" maxItems:"10000" doc:"Early templates."`
-	ScanConfigIDs   []string `json:"scan_config_ids,omitempty" maxItems:"100" doc:"Engine configurations and template sets."`
-	ReportConfigIDs []string `json:"report_config_ids,omitempty" maxItems:"100" doc:"Reporting configurations."`
-	AlertConfigIDs  []string `json:"alerting_config_ids,omitempty" maxItems:"100" doc:"Alerting configurations."`
-	AgentID         *string  `json:"agent_id,omitempty" maxLength:"200" doc:"Stored and shown; has no effect."`
-	AgentTags       []string `json:"agent_tags,omitempty" maxItems:"100" doc:"Stored and shown; has no effect."`
-	AgentNetworks   []string `json:"agent_networks,omitempty" maxItems:"100" doc:"Stored and shown; has no effect."`
-	AgentBehavior   *string  `json:"agent_behavior,omitempty" enum:"distribute,mirror" doc:"Stored and shown; has no effect."`
+	EarlyTemplates  []string `json:"early_templates,omitempty" maxItems:"10000"`
+	ScanConfigIDs   []string `json:"scan_config_ids,omitempty" maxItems:"100"`
+	ReportConfigIDs []string `json:"report_config_ids,omitempty" maxItems:"100"`
+	AlertConfigIDs  []string `json:"alerting_config_ids,omitempty" maxItems:"100"`
+	AgentID         *string  `json:"agent_id,omitempty" maxLength:"200"`
+	AgentTags       []string `json:"agent_tags,omitempty" maxItems:"100"`
+	AgentNetworks   []string `json:"agent_networks,omitempty" maxItems:"100"`
+	AgentBehavior   *string  `json:"agent_behavior,omitempty" enum:"distribute,mirror"`
 }
 
 func (s area) scanConfigs() {
@@ -100,8 +100,8 @@ func (s area) scanConfigs() {
 
 // ImportAnswer says what became of an upload.
 type ImportAnswer struct {
-	ID      string `json:"id" doc:"The scan's id."`
-	Message string `json:"message" doc:"Summary."`
+	ID      string `json:"id"`
+	Message string `json:"message"`
 }
 
 func (s area) imports() {

@@ -22,7 +22,7 @@ import (
 // ScanHistory is a page of runs.
 type ScanHistory struct {
 	wire.Listing
-	Data     []ScanRun `json:"data" doc:"The page."`
+	Data     []ScanRun `json:"data"`
 	Requests int       `json:"total_completed_request" doc:"Requests that all the runs sent."`
 	Runs     int       `json:"total_scan_run" doc:"Runs."`
 	Scans    int       `json:"total_unique_scan_run" doc:"Scans that they are of."`
@@ -30,18 +30,18 @@ type ScanHistory struct {
 
 // ScanRun is one launch of a scan.
 type ScanRun struct {
-	ScanID       string         `json:"scan_id" doc:"The scan."`
-	Name         string         `json:"name" doc:"Its name."`
-	Status       string         `json:"status" doc:"State."`
+	ScanID       string         `json:"scan_id"`
+	Name         string         `json:"name"`
+	Status       string         `json:"status"`
 	Time         string         `json:"time" doc:"Launch time."`
 	ScanTime     string         `json:"scan_time" doc:"Duration, such as 1m3s."`
 	Completed    int            `json:"completed_request" doc:"Requests that it sent."`
 	Requests     int            `json:"total_request" doc:"Planned requests, or sent ones if more: redirects and retries are not planned."`
-	Targets      int            `json:"total_target" doc:"Targets."`
+	Targets      int            `json:"total_target"`
 	Templates    int            `json:"total_templates" doc:"Templates."`
 	Results      int            `json:"total_result" doc:"Findings of the scan at its end."`
 	Severity     map[string]int `json:"severity" doc:"Findings by severity."`
-	ErrorDetails string         `json:"error_details,omitempty" doc:"Why it failed, or what could not run."`
+	ErrorDetails string         `json:"error_details,omitempty"`
 }
 
 func (s area) scanHistory() {
@@ -98,9 +98,9 @@ func (s area) history(ctx context.Context, id string, r wire.HistoryRange, w wir
 
 // ScanCoverage says what a run tested, and what it did not.
 type ScanCoverage struct {
-	ScanID     string         `json:"scan_id" doc:"The scan."`
+	ScanID     string         `json:"scan_id"`
 	Run        int64          `json:"run" doc:"The number of the run, from 1; 0: it was never launched."`
-	Targets    int            `json:"total_target" doc:"Targets."`
+	Targets    int            `json:"total_target"`
 	Total      int            `json:"total" doc:"Checks: targets × templates."`
 	Counts     map[string]int `json:"counts" doc:"Checks by how they ended: tested, not_applicable, skipped, denied, failed, pending."`
 	Matched    int            `json:"matched" doc:"Checks with a finding."`
@@ -111,8 +111,8 @@ type ScanCoverage struct {
 
 // CoverageCell is how one check ended.
 type CoverageCell struct {
-	Target     string `json:"target" doc:"The target."`
-	TemplateID string `json:"template_id" doc:"The template."`
+	Target     string `json:"target"`
+	TemplateID string `json:"template_id"`
 	State      string `json:"state" enum:"tested,not_applicable,skipped,denied,failed,pending" doc:"How it ended."`
 	Reason     string `json:"reason,omitempty" doc:"Why it was not tested."`
 }
@@ -179,8 +179,8 @@ type ScanLog struct {
 
 // LogLine is what became of one check.
 type LogLine struct {
-	Target     string    `json:"target" doc:"The target."`
-	TemplateID string    `json:"template_id" doc:"The template."`
+	Target     string    `json:"target"`
+	TemplateID string    `json:"template_id"`
 	Matched    bool      `json:"matched" doc:"Whether something was found."`
 	Error      string    `json:"error" doc:"What went wrong; empty when nothing did."`
 	Timestamp  time.Time `json:"timestamp" doc:"When the run ended, or began while it has not."`

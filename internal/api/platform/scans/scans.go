@@ -41,12 +41,12 @@ const scanTag = "Scans"
 
 // ScanDeletion names scans to delete.
 type ScanDeletion struct {
-	IDs []string `json:"scan_ids" minItems:"1" maxItems:"1000" doc:"The scans."`
+	IDs []string `json:"scan_ids" minItems:"1" maxItems:"1000"`
 }
 
 // ScanName is a new name for a scan.
 type ScanName struct {
-	Name string `json:"name" maxLength:"200" doc:"The new name."`
+	Name string `json:"name" maxLength:"200"`
 }
 
 func (s area) scans() {
@@ -154,7 +154,7 @@ type ScanIPs struct {
 
 // ScanIP is an address that scans come from.
 type ScanIP struct {
-	IP string `json:"ip" doc:"The address."`
+	IP string `json:"ip"`
 }
 
 func scanIPs(ctx context.Context, _ *struct{}) (*ScanIPs, error) {

@@ -39,20 +39,20 @@ type ExclusionList struct {
 
 // Exclusion is a rule that leaves something out of scans.
 type Exclusion struct {
-	ID            int64     `json:"id" doc:"The rule's id."`
+	ID            int64     `json:"id"`
 	Value         string    `json:"value" doc:"The excluded value."`
-	Type          string    `json:"exclude_type" enum:"scan_target,template,enumeration_target" doc:"Kind of value."`
+	Type          string    `json:"exclude_type" enum:"scan_target,template,enumeration_target"`
 	ScanID        string    `json:"scan_id,omitempty" doc:"Only for this scan; absent: for all."`
 	EnumerationID string    `json:"enumeration_id,omitempty" doc:"Only for this enumeration; absent: for all."`
-	CreatedAt     time.Time `json:"created_at" doc:"Creation time."`
+	CreatedAt     time.Time `json:"created_at"`
 	UpdatedAt     time.Time `json:"updated_at" doc:"As created_at: rules do not change."`
 }
 
 // ExclusionRequest is rules to be added.
 type ExclusionRequest struct {
 	Values         []string `json:"values" minItems:"1" maxItems:"1000" doc:"Hosts with *, addresses and ranges; or ids of templates."`
-	Type           string   `json:"exclude_type" enum:"scan_target,template,enumeration_target" doc:"Kind of values."`
-	ScanIDs        []string `json:"scan_ids,omitempty" maxItems:"100" doc:"Scan ids."`
+	Type           string   `json:"exclude_type" enum:"scan_target,template,enumeration_target"`
+	ScanIDs        []string `json:"scan_ids,omitempty" maxItems:"100"`
 	EnumerationIDs []string `json:"enumeration_ids,omitempty" maxItems:"100" doc:"Only for these enumerations."`
 }
 

@@ -13,34 +13,34 @@ import (
 
 // ScanStatus is a scan (specification, ScanStatusItem).
 type ScanStatus struct {
-	ScanID          string         `json:"scan_id" doc:"The scan's id."`
-	Name            string         `json:"name" doc:"Its name."`
-	Status          string         `json:"status" enum:"queued,starting,running,finished,failed,stopped,scheduled,uploaded" doc:"State."`
-	Progress        int            `json:"progress" doc:"Progress in percent."`
+	ScanID          string         `json:"scan_id"`
+	Name            string         `json:"name"`
+	Status          string         `json:"status" enum:"queued,starting,running,finished,failed,stopped,scheduled,uploaded"`
+	Progress        int            `json:"progress"`
 	Elapsed         string         `json:"scan_time_elapsed" doc:"Duration of the last run so far, such as 1m3s."`
-	FailureReason   string         `json:"failure_reason" doc:"Why it failed, or what could not run."`
-	CreatedAt       time.Time      `json:"created_at" doc:"Creation time."`
-	UpdatedAt       time.Time      `json:"updated_at" doc:"Last change."`
+	FailureReason   string         `json:"failure_reason"`
+	CreatedAt       time.Time      `json:"created_at"`
+	UpdatedAt       time.Time      `json:"updated_at"`
 	CompletedAt     string         `json:"completed_at" doc:"End of the last run; empty while active."`
-	TotalTarget     int            `json:"total_target" doc:"Targets of the last run."`
+	TotalTarget     int            `json:"total_target"`
 	TotalTemplate   int            `json:"total_template" doc:"Templates of the last run."`
-	TotalScan       int            `json:"total_scan" doc:"Checks: targets × templates."`
-	TotalResult     int            `json:"total_result" doc:"Findings."`
+	TotalScan       int            `json:"total_scan"`
+	TotalResult     int            `json:"total_result"`
 	Severity        map[string]int `json:"severity" doc:"Findings by severity."`
-	RescanCount     int            `json:"rescan_count" doc:"Number of rescans."`
-	IsRescan        bool           `json:"is_rescan" doc:"Whether it is a rescan."`
+	RescanCount     int            `json:"rescan_count"`
+	IsRescan        bool           `json:"is_rescan"`
 	IsOSS           bool           `json:"is_oss" doc:"Whether its results were uploaded."`
 	IsCloud         bool           `json:"is_cloud" doc:"Whether this service ran it."`
 	IsAutomatic     bool           `json:"is_automatic" doc:"Whether the service created it."`
-	IsInternal      bool           `json:"is_internal" doc:"Whether all targets are internal addresses."`
+	IsInternal      bool           `json:"is_internal"`
 	AssetIDs        []string       `json:"asset_ids" doc:"Always empty."`
-	PublicTemplates []string       `json:"public_templates" doc:"Templates, folders and tags of the request."`
-	TemplateIDs     []string       `json:"template_ids" doc:"Private templates that were named."`
-	TemplateURLs    []string       `json:"template_urls" doc:"Templates that were named by URL."`
-	ReportConfigIDs []string       `json:"report_config_ids" doc:"Reporting configurations."`
-	ScanConfigIDs   []string       `json:"scan_config_ids" doc:"Engine configurations and template sets."`
+	PublicTemplates []string       `json:"public_templates"`
+	TemplateIDs     []string       `json:"template_ids"`
+	TemplateURLs    []string       `json:"template_urls"`
+	ReportConfigIDs []string       `json:"report_config_ids"`
+	ScanConfigIDs   []string       `json:"scan_config_ids"`
 	wire.Agent
-	Schedule *ScanSchedule `json:"schedule,omitempty" doc:"Its schedule, if any."`
+	Schedule *ScanSchedule `json:"schedule,omitempty"`
 }
 
 func statusOf(s scan.Scan) ScanStatus {
@@ -74,7 +74,7 @@ func statusOf(s scan.Scan) ScanStatus {
 // ScanList is a page of scans.
 type ScanList struct {
 	wire.Listing
-	Data []ScanStatus `json:"data" doc:"The page."`
+	Data []ScanStatus `json:"data"`
 }
 
 func elapsedText(d time.Duration) string { return d.Round(time.Millisecond).String() }
@@ -84,7 +84,7 @@ type ScanRequest struct {
 	Name             string               `json:"name,omitempty" maxLength:"200" doc:"Name; default: the first target."`
 	Targets          []string             `json:"targets,omitempty" maxItems:"100000" doc:"Hosts, addresses, ranges and URLs to test."`
 	Templates        []string             `json:"templates,omitempty" maxItems:"10000" doc:"Templates by id, folder, tag or URL; default: the recommended set."`
-	EarlyTemplates   []string             `json:"early_templates,omitempty" maxItems:"10000" doc:"Early templates by id."`
+	EarlyTemplates   []string             `json:"early_templates,omitempty" maxItems:"10000"`
 	PrivateTemplates []InlineTemplate     `json:"private_templates,omitempty" maxItems:"100" doc:"Templates that come with the request."`
 	Recommended      bool                 `json:"recommended,omitempty" doc:"Add the recommended set: all severities but info, nothing intrusive."`
 	All              bool                 `json:"all,omitempty" doc:"All templates."`
@@ -92,12 +92,12 @@ type ScanRequest struct {
 	EnumerationIDs   []EnumerationRef     `json:"enumeration_ids,omitempty" doc:"Enumerations to take targets from."`
 	ScanAllAssets    bool                 `json:"scan_all_assets,omitempty" doc:"Take every asset as a target."`
 	AssetFilters     *assets.AssetFilters `json:"asset_filters,omitempty" doc:"Only matching assets; alone: of all of the team's."`
-	ScanConfigIDs    []string             `json:"scan_config_ids,omitempty" doc:"Engine configurations and template sets."`
-	ReportConfigIDs  []string             `json:"reporting_config_ids,omitempty" doc:"Reporting configurations."`
-	AlertConfigIDs   []string             `json:"alerting_config_ids,omitempty" doc:"Alerting configurations."`
-	ExcludeTargets   []string             `json:"exclude_targets,omitempty" maxItems:"10000" doc:"Excluded hosts (with *), addresses and ranges."`
-	Exclusions       []string             `json:"exclusions,omitempty" maxItems:"10000" doc:"As exclude_targets; with +, an allowed target: then only these are tested."`
-	NoGlobalAlerts   bool                 `json:"disable_global_alert_config,omitempty" doc:"Ignore global alerting configurations."`
+	ScanConfigIDs    []string             `json:"scan_config_ids,omitempty"`
+	ReportConfigIDs  []string             `json:"reporting_config_ids,omitempty"`
+	AlertConfigIDs   []string             `json:"alerting_config_ids,omitempty"`
+	ExcludeTargets   []string             `json:"exclude_targets,omitempty" maxItems:"10000"`
+	Exclusions       []string             `json:"exclusions,omitempty" maxItems:"10000"`
+	NoGlobalAlerts   bool                 `json:"disable_global_alert_config,omitempty"`
 	NoGlobalReports  bool                 `json:"disable_global_report_config,omitempty" doc:"Ignore global reporting configurations."`
 	NoGlobalScans    bool                 `json:"disable_global_scan_config,omitempty" doc:"Ignore global scan configurations."`
 	ScheduleOnly     bool                 `json:"schedule_only,omitempty" doc:"Only store it, for a schedule."`
@@ -114,25 +114,25 @@ type InlineTemplate struct {
 
 // EnumerationRef names an enumeration.
 type EnumerationRef struct {
-	ID string `json:"id" doc:"The enumeration's id."`
+	ID string `json:"id"`
 }
 
 // ScanMade says that a scan was made or launched.
 type ScanMade struct {
-	ID        string `json:"id" doc:"The scan's id."`
-	Message   string `json:"message" doc:"Summary."`
-	Truncated int    `json:"truncated-scan-targets" doc:"Always 0."`
+	ID        string `json:"id"`
+	Message   string `json:"message"`
+	Truncated int    `json:"truncated-scan-targets"`
 }
 
 // ScansDone says what was done to scans.
 type ScansDone struct {
-	Message string `json:"message" doc:"Summary."`
-	OK      bool   `json:"ok" doc:"Always true."`
+	Message string `json:"message"`
+	OK      bool   `json:"ok"`
 }
 
 // ScanSchedule launches a scan again and again.
 type ScanSchedule struct {
-	ScanID string `json:"scan_id" doc:"The scan."`
+	ScanID string `json:"scan_id"`
 	wire.Times
 }
 
@@ -140,12 +140,12 @@ func scheduleOf(s schedule.Schedule) ScanSchedule { return ScanSchedule{s.Subjec
 
 // ScheduleRequest is the body of POST /v1/scans/schedule.
 type ScheduleRequest struct {
-	ScanID string `json:"scan_id" doc:"The scan."`
+	ScanID string `json:"scan_id"`
 	wire.TimesRequest
 }
 
 // ScheduleList is the schedules of a team.
 type ScheduleList struct {
-	Message   string         `json:"message" doc:"Summary."`
-	Schedules []ScanSchedule `json:"schedules" doc:"By next run."`
+	Message   string         `json:"message"`
+	Schedules []ScanSchedule `json:"schedules"`
 }

@@ -17,20 +17,20 @@ import (
 type AlertEvent struct {
 	ID             string          `json:"id" doc:"The alert's id: webhooks get it as Idempotency-Key, mail has it in its Message-ID."`
 	EventType      string          `json:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop" doc:"Content."`
-	SubjectType    string          `json:"subject_type" enum:"scan,enumeration,asset_policy" doc:"Subject."`
+	SubjectType    string          `json:"subject_type" enum:"scan,enumeration,asset_policy"`
 	SubjectID      string          `json:"subject_id" doc:"The id of the scan, the enumeration or the policy."`
 	SubjectName    string          `json:"subject_name" doc:"The name of the scan or the enumeration, as it was then; empty for a policy, which the message names."`
-	Run            int64           `json:"run" doc:"Which run of it, from 1."`
+	Run            int64           `json:"run"`
 	Status         string          `json:"status" enum:"succeeded,failed,pending" doc:"succeeded: the channel took it. failed: it was given up. pending: it is sent, or will be tried again."`
-	ErrorMessage   string          `json:"error_message,omitempty" doc:"Why it, or the last attempt, failed."`
+	ErrorMessage   string          `json:"error_message,omitempty"`
 	Attempts       int             `json:"attempts" doc:"Attempts."`
 	MaybeTwice     bool            `json:"maybe_twice" doc:"The server was killed while it was being sent, so that it was sent again: it may have arrived before."`
 	Channel        string          `json:"channel" doc:"The kind of channel, such as slack, webhook or smtp."`
 	ChannelNumber  int             `json:"channel_number" doc:"Its place among the channels of the configuration, from 1."`
-	ConfigID       string          `json:"alert_config_id" doc:"The alerting configuration."`
+	ConfigID       string          `json:"alert_config_id"`
 	ConfigName     string          `json:"alert_config_name" doc:"Its current name; empty if deleted."`
-	AssetPolicyID  string          `json:"asset_policy_id,omitempty" doc:"The policy's id, where it is about one."`
-	CreatedAt      time.Time       `json:"created_at" doc:"Creation time."`
+	AssetPolicyID  string          `json:"asset_policy_id,omitempty"`
+	CreatedAt      time.Time       `json:"created_at"`
 	UpdatedAt      time.Time       `json:"updated_at" doc:"When it was sent or given up, or was tried last."`
 	MessagePayload json.RawMessage `json:"message_payload" doc:"The content, as a webhook gets it, before the channel's severities are applied."`
 }
@@ -90,15 +90,15 @@ type AlertQuery struct {
 // AlertEvents is a page of the alert log.
 type AlertEvents struct {
 	Data    AlertEventList `json:"data" doc:"The events."`
-	Total   int            `json:"total" doc:"Total."`
-	Limit   int            `json:"limit" doc:"The limit."`
-	Offset  int            `json:"offset" doc:"The offset."`
-	Message string         `json:"message" doc:"Summary."`
+	Total   int            `json:"total"`
+	Limit   int            `json:"limit"`
+	Offset  int            `json:"offset"`
+	Message string         `json:"message"`
 }
 
 // AlertEventList is a page of alerts.
 type AlertEventList struct {
-	Events []AlertEvent `json:"events" doc:"Newest first."`
+	Events []AlertEvent `json:"events"`
 }
 
 func (s area) alertLog() {

@@ -15,20 +15,20 @@ import (
 type AuditEntry struct {
 	ID        string    `json:"id" doc:"The id of the request, as in X-Request-Id."`
 	CreatedAt time.Time `json:"created_at" doc:"When it was answered."`
-	Email     string    `json:"email" doc:"The user's address."`
+	Email     string    `json:"email"`
 	Action    string    `json:"action" doc:"The operation's id, such as create-config."`
 	ObjectID  string    `json:"object_id" doc:"Id of the object; empty for none or several."`
 	Status    int       `json:"status" doc:"The HTTP status of the answer."`
 	Method    string    `json:"method" doc:"The HTTP method."`
 	Path      string    `json:"path" doc:"The path, without the query."`
-	IP        string    `json:"ip" doc:"The address the request came from."`
+	IP        string    `json:"ip"`
 	Source    string    `json:"source" enum:"api,platform,unknown" doc:"How the caller proved who they are: api by an API key, platform by a bearer token."`
 }
 
 // AuditList is a page of the audit log.
 type AuditList struct {
-	Message string       `json:"message" doc:"Summary."`
-	Data    []AuditEntry `json:"data" doc:"The page."`
+	Message string       `json:"message"`
+	Data    []AuditEntry `json:"data"`
 }
 
 // AuditWindow is the requested part of the audit log.

@@ -12,15 +12,15 @@ import (
 
 // ScanConfiguration is a configuration (specification, Scan configuration).
 type ScanConfiguration struct {
-	ID        string    `json:"id" doc:"The configuration's id."`
+	ID        string    `json:"id"`
 	Config    string    `json:"config" doc:"The text, YAML in base64 or plain, as it was sent; secrets are masked."`
-	Type      string    `json:"config_type" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"Subject."`
-	Name      string    `json:"name" doc:"Its name."`
+	Type      string    `json:"config_type" enum:"scan,reporting,template,alerting,cloudlist,subfinder"`
+	Name      string    `json:"name"`
 	ReadOnly  bool      `json:"read_only" doc:"You cannot change it."`
-	Global    bool      `json:"global" doc:"Whether it is global."`
+	Global    bool      `json:"global"`
 	Provider  string    `json:"provider_name,omitempty" doc:"Such as github or slack, where the type has providers."`
-	CreatedAt time.Time `json:"created_at" doc:"Creation time."`
-	UpdatedAt time.Time `json:"updated_at" doc:"When it was last changed."`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
 }
 
 func configOf(c setting.Config) ScanConfiguration {
@@ -32,35 +32,35 @@ func configOf(c setting.Config) ScanConfiguration {
 
 // ConfigRequest is a configuration to be made.
 type ConfigRequest struct {
-	Config string `json:"config" doc:"YAML, plain or in base64."`
-	Type   string `json:"config_type" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"Subject."`
-	Name   string `json:"name" maxLength:"200" doc:"Its name."`
-	Global bool   `json:"global,omitempty" doc:"Whether it is global."`
+	Config string `json:"config"`
+	Type   string `json:"config_type" enum:"scan,reporting,template,alerting,cloudlist,subfinder"`
+	Name   string `json:"name" maxLength:"200"`
+	Global bool   `json:"global,omitempty"`
 }
 
 // ConfigPatch is what may be changed of a configuration.
 type ConfigPatch struct {
 	Config *string `json:"config,omitempty" doc:"YAML, plain or in base64. A masked secret stays what it was."`
-	Global *bool   `json:"global,omitempty" doc:"Whether it is global."`
-	Name   *string `json:"name,omitempty" maxLength:"200" doc:"Its name."`
+	Global *bool   `json:"global,omitempty"`
+	Name   *string `json:"name,omitempty" maxLength:"200"`
 }
 
 // ConfigAnswer says what was done to a configuration.
 type ConfigAnswer struct {
-	ID      string `json:"id" doc:"The configuration's id."`
-	Message string `json:"message" doc:"Summary."`
+	ID      string `json:"id"`
+	Message string `json:"message"`
 }
 
 // VerifyRequest is a configuration to be tried.
 type VerifyRequest struct {
-	Config string `json:"config" doc:"YAML, plain or in base64."`
+	Config string `json:"config"`
 	Type   string `json:"config_type,omitempty" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"Default: detected from the text."`
 }
 
 // VerifyAnswer says what came of a try. Two generations of clients read it: ok is the
 // specification's name, is_verified the older one of the same fact.
 type VerifyAnswer struct {
-	OK         bool   `json:"ok" doc:"Always true."`
+	OK         bool   `json:"ok"`
 	IsVerified bool   `json:"is_verified" doc:"Always true."`
 	Response   string `json:"response" doc:"What came of it, in words."`
 }

@@ -12,15 +12,15 @@ import (
 // NewDomain says that a domain is the team's.
 type NewDomain struct {
 	Domain string `json:"domain" maxLength:"1000" doc:"The domain, such as example.com."`
-	Type   string `json:"verification_type,omitempty" enum:"dns_text_record,html_meta_tag,file_upload" default:"dns_text_record" doc:"How you will prove it."`
+	Type   string `json:"verification_type,omitempty" enum:"dns_text_record,html_meta_tag,file_upload" default:"dns_text_record"`
 }
 
 // DomainItem is a domain of the team and how far its proof is.
 type DomainItem struct {
-	ID           string     `json:"id" doc:"Its id."`
+	ID           string     `json:"id"`
 	Domain       string     `json:"domain" doc:"The domain, in lower-case ASCII."`
 	Status       string     `json:"status" enum:"pending,verified,expired,failed,deleted" doc:"How far the proof is."`
-	Type         string     `json:"verification_type" enum:"dns_text_record,html_meta_tag,file_upload" doc:"How it is proved."`
+	Type         string     `json:"verification_type" enum:"dns_text_record,html_meta_tag,file_upload"`
 	Token        string     `json:"verification_string,omitempty" doc:"The token to publish, while verification is pending."`
 	Instructions string     `json:"instructions,omitempty" doc:"What to do, while verification is pending."`
 	Attempts     int        `json:"verification_attempts" doc:"How often the proof was looked for."`
@@ -69,7 +69,7 @@ type AssociatedDomains struct {
 
 // AssociatedDomain is one of them.
 type AssociatedDomain struct {
-	Domain   string          `json:"domain" doc:"The domain."`
+	Domain   string          `json:"domain"`
 	Sources  []string        `json:"sources" doc:"The sources that name it."`
 	Evidence domain.Evidence `json:"evidence" doc:"What was seen."`
 }
@@ -78,10 +78,10 @@ type AssociatedDomain struct {
 type SourceHealth struct {
 	Source    string     `json:"source" doc:"The place: crtsh, certspotter, rdap, whois, wikidata or crunchbase."`
 	History   string     `json:"history" doc:"The source that it feeds, such as certificate_history."`
-	Domain    string     `json:"domain" doc:"The queried domain."`
-	State     string     `json:"state" enum:"ok,empty,limited,key_rejected,blocked,timed_out,failed,skipped" doc:"State."`
+	Domain    string     `json:"domain"`
+	State     string     `json:"state" enum:"ok,empty,limited,key_rejected,blocked,timed_out,failed,skipped"`
 	Count     int        `json:"count" doc:"Domains that it named then."`
-	Detail    string     `json:"detail,omitempty" doc:"Error message."`
+	Detail    string     `json:"detail,omitempty"`
 	CheckedAt time.Time  `json:"checked_at" doc:"Query time."`
 	FoundAt   *time.Time `json:"found_at,omitempty" doc:"When it answered last: how old is what is shown of it."`
 }
@@ -118,14 +118,14 @@ type DomainSources struct {
 type DomainSource struct {
 	SourceHealth
 	TookMS int64        `json:"took_ms" doc:"Duration in milliseconds."`
-	Usual  *int         `json:"usual_count,omitempty" doc:"The median of the runs before; absent while there are too few."`
+	Usual  *int         `json:"usual_count,omitempty"`
 	Alert  *SourceAlert `json:"alert,omitempty" doc:"Present while the place names less than half of what it usually does."`
 }
 
 // SourceAlert says since when a place knows much less than it used to.
 type SourceAlert struct {
-	ID       string    `json:"id" doc:"The alert's id."`
+	ID       string    `json:"id"`
 	Count    int       `json:"count" doc:"Domains that it named in its last run."`
-	Usual    int       `json:"usual_count" doc:"The median of the runs before, when the alert began."`
+	Usual    int       `json:"usual_count"`
 	OpenedAt time.Time `json:"opened_at" doc:"Since when."`
 }

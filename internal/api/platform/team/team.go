@@ -51,40 +51,40 @@ const (
 
 // TeamAnswer is the caller's teams.
 type TeamAnswer struct {
-	Message    string     `json:"message" doc:"Summary."`
+	Message    string     `json:"message"`
 	Name       string     `json:"name" doc:"The name of the team you act in."`
-	Workspaces []TeamItem `json:"workspaces" doc:"Your teams, the default one first."`
+	Workspaces []TeamItem `json:"workspaces"`
 }
 
 // TeamItem is one of the caller's teams.
 type TeamItem struct {
 	ID          string    `json:"id" doc:"Team id, for X-Team-Id."`
-	Name        string    `json:"name" doc:"Its name."`
-	CreatedAt   time.Time `json:"created_at" doc:"Creation time."`
-	MemberCount int       `json:"member_count" doc:"Number of members."`
+	Name        string    `json:"name"`
+	CreatedAt   time.Time `json:"created_at"`
+	MemberCount int       `json:"member_count"`
 	OwnerEmail  string    `json:"owner_email" doc:"Owner's address."`
 }
 
 // TeamName is a team to be made, or a new name for one.
 type TeamName struct {
-	Name string `json:"name" minLength:"1" maxLength:"128" doc:"The team's name."`
+	Name string `json:"name" minLength:"1" maxLength:"128"`
 }
 
 // TeamMade is a team just made.
 type TeamMade struct {
-	Message string `json:"message" doc:"Summary."`
-	ID      string `json:"team_id" doc:"The team's id, for X-Team-Id."`
+	Message string `json:"message"`
+	ID      string `json:"team_id"`
 }
 
 // TeamRenamed is a team with a new name.
 type TeamRenamed struct {
-	Name    string `json:"name" doc:"The team's name."`
-	Message string `json:"message" doc:"Summary."`
+	Name    string `json:"name"`
+	Message string `json:"message"`
 }
 
 // TeamDeletion names a team to delete.
 type TeamDeletion struct {
-	ID string `json:"team_id" doc:"The team's id."`
+	ID string `json:"team_id"`
 }
 
 func (s area) teams() {
@@ -125,7 +125,7 @@ func (s area) teams() {
 
 // TeamMember is somebody in a team, or invited into it.
 type TeamMember struct {
-	Email      string     `json:"email" doc:"Their address."`
+	Email      string     `json:"email"`
 	Status     string     `json:"status" enum:"active,pending" doc:"pending: invited, and in the team as soon as they have an account."`
 	Role       string     `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST" doc:"What they may do: an owner or admin manages, a member works, a viewer reads, a guest does not see who is in the team."`
 	InvitedAt  *time.Time `json:"invited_at,omitempty" doc:"When they were invited; absent for who came with their account."`
@@ -135,26 +135,26 @@ type TeamMember struct {
 
 // MemberList is who is in a team.
 type MemberList struct {
-	Message string       `json:"message" doc:"Summary."`
+	Message string       `json:"message"`
 	Max     int          `json:"max_team_members" doc:"How many the plan allows, with those invited."`
 	Members []TeamMember `json:"members" doc:"Those in the team, and then those invited."`
 }
 
 // MemberInvitation invites somebody.
 type MemberInvitation struct {
-	Email string `json:"email" maxLength:"254" doc:"Their address."`
-	Role  string `json:"role,omitempty" enum:"ADMIN,MEMBER,VIEWER,GUEST" default:"MEMBER" doc:"Role."`
+	Email string `json:"email" maxLength:"254"`
+	Role  string `json:"role,omitempty" enum:"ADMIN,MEMBER,VIEWER,GUEST" default:"MEMBER"`
 }
 
 // MemberRole gives somebody another role.
 type MemberRole struct {
-	Email string `json:"email" maxLength:"254" doc:"Their address."`
-	Role  string `json:"role" enum:"ADMIN,MEMBER,VIEWER,GUEST" doc:"New role."`
+	Email string `json:"email" maxLength:"254"`
+	Role  string `json:"role" enum:"ADMIN,MEMBER,VIEWER,GUEST"`
 }
 
 // MemberName names a member.
 type MemberName struct {
-	Email string `json:"email" maxLength:"254" doc:"Their address."`
+	Email string `json:"email" maxLength:"254"`
 }
 
 func (s area) members() {
@@ -199,13 +199,13 @@ func (s area) listMembers(ctx context.Context, _ *struct{}) (*MemberList, error)
 
 // DefaultMember is somebody who joins each team that is made from this one.
 type DefaultMember struct {
-	Email string `json:"email" maxLength:"254" doc:"Their address."`
-	Role  string `json:"role" enum:"ADMIN,MEMBER,VIEWER,GUEST" doc:"Role."`
+	Email string `json:"email" maxLength:"254"`
+	Role  string `json:"role" enum:"ADMIN,MEMBER,VIEWER,GUEST"`
 }
 
 // DefaultMemberList is who joins each team that is made from this one.
 type DefaultMemberList struct {
-	Message string          `json:"message" doc:"Summary."`
+	Message string          `json:"message"`
 	Members []DefaultMember `json:"members" doc:"The list, in its order."`
 }
 

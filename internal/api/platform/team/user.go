@@ -13,8 +13,8 @@ import (
 // UserProfile says who the caller is, and in which teams. Scanners ask for it before they
 // keep a key.
 type UserProfile struct {
-	Message      string          `json:"message" doc:"Summary."`
-	Email        string          `json:"email" doc:"Your address."`
+	Message      string          `json:"message"`
+	Email        string          `json:"email"`
 	Name         string          `json:"name" doc:"What to call you: the part of your address before the @."`
 	Role         string          `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST" doc:"What you are in the team you act in."`
 	Plan         string          `json:"plan" doc:"The plan of the team you act in, such as ENT."`
@@ -26,7 +26,7 @@ type UserProfile struct {
 	CloudScans   bool            `json:"cloud_scans" doc:"Scans run on the server. Always."`
 	FullPortScan bool            `json:"full_port_scan" doc:"No port is left out by a plan. Always."`
 	LeaksEnabled bool            `json:"is_leaks_enabled" doc:"Leaked credentials are looked for. Never yet."`
-	Workspaces   []UserWorkspace `json:"workspaces" doc:"Your teams, the default one first."`
+	Workspaces   []UserWorkspace `json:"workspaces"`
 	Features     UserFeatures    `json:"feature_flag" doc:"What this server can do."`
 }
 
@@ -37,12 +37,12 @@ type UserFeatures struct {
 
 // UserWorkspace is one of the caller's teams.
 type UserWorkspace struct {
-	Name        string `json:"name" doc:"Its name."`
-	TeamID      string `json:"team_id" doc:"Team id, for X-Team-Id."`
+	Name        string `json:"name"`
+	TeamID      string `json:"team_id"`
 	Active      bool   `json:"active" doc:"You act in it in this request."`
-	Plan        string `json:"plan" doc:"Its plan."`
-	MemberCount int    `json:"member_count" doc:"Number of members."`
-	Role        string `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST" doc:"What you are in it."`
+	Plan        string `json:"plan"`
+	MemberCount int    `json:"member_count"`
+	Role        string `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST"`
 	Default     bool   `json:"default" doc:"You act in it when you name none."`
 }
 

@@ -44,10 +44,10 @@ type TemplateStats struct {
 
 // TemplateSearch is what a search found.
 type TemplateSearch struct {
-	Message string                  `json:"message" doc:"Summary."`
-	Count   int                     `json:"count" doc:"Items on this page."`
-	Total   int                     `json:"total" doc:"Items in all."`
-	Results []picked[FoundTemplate] `json:"results" doc:"The page."`
+	Message string                  `json:"message"`
+	Count   int                     `json:"count"`
+	Total   int                     `json:"total"`
+	Results []picked[FoundTemplate] `json:"results"`
 	Facets  TemplateStats           `json:"facets" doc:"Counts of all that was found."`
 }
 

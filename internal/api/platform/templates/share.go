@@ -24,7 +24,7 @@ type ShareRequest struct {
 // ShareUpdateRequest changes a link (specification, Shared template update request).
 type ShareUpdateRequest struct {
 	TTL           *string  `json:"ttl,omitempty" maxLength:"20" doc:"How long from now, as in making it; never for ever."`
-	ShareType     *string  `json:"share_type,omitempty" enum:"unlisted,organization,users" doc:"Who may read it besides your team."`
+	ShareType     *string  `json:"share_type,omitempty" enum:"unlisted,organization,users"`
 	Users         []int64  `json:"users,omitempty" maxItems:"100" doc:"Users by number. Users of this server have none: name them in emails."`
 	Emails        []string `json:"emails,omitempty" maxItems:"100" doc:"The users, by e-mail address, instead of those of before."`
 	Organizations []string `json:"organizations,omitempty" maxItems:"100" doc:"The organizations, instead of those of before."`
@@ -33,30 +33,30 @@ type ShareUpdateRequest struct {
 // ShareResult is how a template is shared (specification, Shared template update result).
 type ShareResult struct {
 	ExpiresAt     time.Time `json:"expires_at" doc:"When the link ends; in the year 9999 when it does not."`
-	Organizations []string  `json:"organizations" doc:"The organizations that it is shared with."`
-	ShareType     string    `json:"share_type" enum:"unlisted,organization,users" doc:"Who may read it besides your team."`
+	Organizations []string  `json:"organizations"`
+	ShareType     string    `json:"share_type" enum:"unlisted,organization,users"`
 	TemplateID    string    `json:"template_id" doc:"The id under which it is shared."`
-	UsersEmail    []string  `json:"users_email" doc:"The users that it is shared with."`
+	UsersEmail    []string  `json:"users_email"`
 }
 
 // ShareAnswer says how a template is shared now.
 type ShareAnswer struct {
-	Message string      `json:"message" doc:"Summary."`
+	Message string      `json:"message"`
 	Result  ShareResult `json:"result" doc:"How it is shared."`
 }
 
 // SharedTemplate is the answer about one shared template.
 type SharedTemplate struct {
-	Message string                     `json:"message" doc:"Summary."`
+	Message string                     `json:"message"`
 	Result  picked[SharedTemplateData] `json:"result" doc:"The template."`
 }
 
 // SharedTemplateList is a window of what a team shares.
 type SharedTemplateList struct {
-	Message string                       `json:"message" doc:"Summary."`
-	Count   int                          `json:"count" doc:"Items on this page."`
-	Total   int                          `json:"total" doc:"Items in all."`
-	Results []picked[SharedTemplateData] `json:"results" doc:"The page."`
+	Message string                       `json:"message"`
+	Count   int                          `json:"count"`
+	Total   int                          `json:"total"`
+	Results []picked[SharedTemplateData] `json:"results"`
 }
 
 func shareResult(s catalog.Share, id string) ShareResult {

@@ -41,34 +41,34 @@ type TemplatePath struct {
 
 // TemplateList is a window of a list of templates.
 type TemplateList struct {
-	Message string                 `json:"message" doc:"Summary."`
-	Count   int                    `json:"count" doc:"Items on this page."`
-	Total   int                    `json:"total" doc:"Items in all."`
-	Results []picked[TemplateData] `json:"results" doc:"The page."`
+	Message string                 `json:"message"`
+	Count   int                    `json:"count"`
+	Total   int                    `json:"total"`
+	Results []picked[TemplateData] `json:"results"`
 }
 
 // PublicTemplate is the answer about one public template.
 type PublicTemplate struct {
-	Message string               `json:"message" doc:"Summary."`
+	Message string               `json:"message"`
 	Data    picked[TemplateData] `json:"data" doc:"The template."`
 }
 
 // OneTemplate is the answer about one template.
 type OneTemplate struct {
-	Message  string       `json:"message" doc:"Summary."`
+	Message  string       `json:"message"`
 	Template TemplateData `json:"template" doc:"The template."`
 }
 
 // TemplateCreation is a template to be made.
 type TemplateCreation struct {
-	Template string `json:"template" minLength:"1" doc:"Its text, YAML."`
-	Prompt   string `json:"prompt,omitempty" maxLength:"8000" doc:"The prompt that it was written from."`
+	Template string `json:"template" minLength:"1"`
+	Prompt   string `json:"prompt,omitempty" maxLength:"8000"`
 }
 
 // TemplateReplacement is a template's new text.
 type TemplateReplacement struct {
-	ID       string `json:"template_id" minLength:"1" doc:"The template's unique id."`
-	Template string `json:"template" minLength:"1" doc:"Its text, YAML."`
+	ID       string `json:"template_id" minLength:"1"`
+	Template string `json:"template" minLength:"1"`
 	Prompt   string `json:"prompt,omitempty" maxLength:"8000" doc:"The prompt that it was written from; unchanged without it."`
 	Filename string `json:"filename,omitempty" maxLength:"255" doc:"Its file's name; unchanged without it."`
 	Dir      string `json:"dir,omitempty" maxLength:"255" doc:"Its folder; unchanged without it."`
@@ -76,8 +76,8 @@ type TemplateReplacement struct {
 
 // TemplateMade says that a template was made.
 type TemplateMade struct {
-	Message      string       `json:"message" doc:"Summary."`
-	TemplateID   string       `json:"template_id" doc:"Its unique id."`
+	Message      string       `json:"message"`
+	TemplateID   string       `json:"template_id"`
 	TemplateName string       `json:"template_name" doc:"Its name."`
 	Template     TemplateData `json:"template" doc:"The template."`
 }
@@ -90,7 +90,7 @@ type TemplateChanged struct {
 
 // TemplateDeleted says that a template was deleted.
 type TemplateDeleted struct {
-	Message string `json:"message" doc:"Summary."`
+	Message string `json:"message"`
 	Status  bool   `json:"status" doc:"It was done."`
 }
 
@@ -104,9 +104,9 @@ type TemplateWish struct {
 
 // TemplateWritten is what a model wrote.
 type TemplateWritten struct {
-	Message    string `json:"message" doc:"Summary."`
-	TemplateID string `json:"template_id" doc:"Its unique id."`
-	Name       string `json:"name" doc:"Its name."`
+	Message    string `json:"message"`
+	TemplateID string `json:"template_id"`
+	Name       string `json:"name"`
 	Completion string `json:"completion" doc:"Its text."`
 	CanRun     bool   `json:"canRun" doc:"The engine can run it."`
 	IsValid    bool   `json:"is_valid" doc:"It is well-formed."`

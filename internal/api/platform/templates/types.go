@@ -21,12 +21,12 @@ import (
 // TemplateClassification places a template in public catalogues of weaknesses
 // (specification, Template fields).
 type TemplateClassification struct {
-	CVEID          []string `json:"cve-id" doc:"CVE ids."`
-	CWEID          []string `json:"cwe-id" doc:"CWE ids."`
-	CVSSMetrics    string   `json:"cvss-metrics" doc:"The CVSS vector."`
-	CVSSScore      float64  `json:"cvss-score" doc:"The CVSS score, 0 to 10."`
-	EPSSScore      float64  `json:"epss-score" doc:"The EPSS score, 0 to 1."`
-	EPSSPercentile float64  `json:"epss-percentile" doc:"The EPSS percentile, 0 to 1."`
+	CVEID          []string `json:"cve-id"`
+	CWEID          []string `json:"cwe-id"`
+	CVSSMetrics    string   `json:"cvss-metrics"`
+	CVSSScore      float64  `json:"cvss-score"`
+	EPSSScore      float64  `json:"epss-score"`
+	EPSSPercentile float64  `json:"epss-percentile"`
 	CPE            string   `json:"cpe" doc:"The CPE of what is tested."`
 }
 
@@ -35,19 +35,19 @@ type AIMeta struct {
 	ModelUsed         string `json:"model_used" doc:"The model that wrote it; empty when none did."`
 	IsPromptByHuman   bool   `json:"is_prompt_by_human" doc:"A person asked for it in words."`
 	IsTemplateByHuman bool   `json:"is_template_by_human" doc:"A person wrote it."`
-	Prompt            string `json:"prompt" doc:"What was asked for."`
+	Prompt            string `json:"prompt"`
 }
 
 // TemplateData is a template (specification, Template fields).
 type TemplateData struct {
 	URI            string                 `json:"uri" doc:"Its path in the catalogue; of a team's own its unique id."`
 	ID             string                 `json:"id" doc:"The id that is written in it."`
-	Name           string                 `json:"name" doc:"Its name."`
-	Author         []string               `json:"author" doc:"Who wrote it."`
-	Tags           []string               `json:"tags" doc:"Its tags."`
-	Severity       string                 `json:"severity" enum:"info,low,medium,high,critical,unknown" doc:"How much a finding of it matters."`
+	Name           string                 `json:"name"`
+	Author         []string               `json:"author"`
+	Tags           []string               `json:"tags"`
+	Severity       string                 `json:"severity" enum:"info,low,medium,high,critical,unknown"`
 	Type           string                 `json:"type" doc:"Its protocol, or workflow."`
-	Dir            string                 `json:"dir" doc:"The folder that it is in."`
+	Dir            string                 `json:"dir"`
 	Ref            string                 `json:"ref" doc:"The release that it is in now."`
 	Vendor         string                 `json:"vendor" doc:"Who makes what it tests."`
 	Product        string                 `json:"product" doc:"What it tests."`
@@ -55,23 +55,23 @@ type TemplateData struct {
 	Metadata       map[string]any         `json:"metadata" doc:"Its author's metadata."`
 	Digest         string                 `json:"digest" doc:"The sha256 of its text, hex."`
 	CreatedAt      time.Time              `json:"created_at" doc:"When it came into the catalogue."`
-	UpdatedAt      time.Time              `json:"updated_at" doc:"When its text last changed."`
+	UpdatedAt      time.Time              `json:"updated_at"`
 	ReleaseTag     string                 `json:"release_tag" doc:"The release that brought it first."`
 	IsEarly        bool                   `json:"is_early" doc:"It is of the early set."`
 	Raw            string                 `json:"raw" doc:"Its text."`
 	TemplateID     string                 `json:"template_id" doc:"Its unique id: the written one of a public template, a generated one of a team's; of a shared one its link."`
-	Description    string                 `json:"description" doc:"What it finds."`
+	Description    string                 `json:"description"`
 	Filename       string                 `json:"filename" doc:"Its file's name."`
-	Impact         string                 `json:"impact" doc:"What a finding means."`
+	Impact         string                 `json:"impact"`
 	AIMeta         AIMeta                 `json:"ai_meta" doc:"Who wrote it."`
 	References     []string               `json:"references" doc:"Links to more about it."`
 	TemplateType   string                 `json:"template_type" enum:"public,user,shared" doc:"Who owns it: public, your team, or a team that shares it."`
 	IsDraft        bool                   `json:"is_draft" doc:"It is not finished."`
 	IsGitHub       bool                   `json:"is_github" doc:"It came from GitHub."`
-	IsNew          bool                   `json:"is_new" doc:"The last release brought it."`
+	IsNew          bool                   `json:"is_new"`
 	IsSvcTeam      bool                   `json:"is_svcteam" doc:"It comes from the service operator's own team."`
 	IsPDTeam       bool                   `json:"is_pdteam" doc:"The older name of is_svcteam."`
-	Remediation    string                 `json:"remediation" doc:"What to do about a finding."`
+	Remediation    string                 `json:"remediation"`
 }
 
 // TransformSchema implements huma.SchemaTransformer: a request may pick fields, so that
@@ -85,9 +85,9 @@ func (TemplateData) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schem
 type SharedTemplateData struct {
 	TemplateData
 	TTL           string   `json:"ttl" doc:"How long the link was made for, such as 1d or 1m (a month); empty: for ever."`
-	ShareType     string   `json:"share_type" enum:"unlisted,organization,users" doc:"Who may read it: whoever has the link, organizations, or users."`
-	UsersEmail    []string `json:"users_email" doc:"The users that it is shared with."`
-	Organizations []string `json:"organizations" doc:"The organizations that it is shared with."`
+	ShareType     string   `json:"share_type" enum:"unlisted,organization,users"`
+	UsersEmail    []string `json:"users_email"`
+	Organizations []string `json:"organizations"`
 }
 
 // FoundTemplate is a template that a search found.

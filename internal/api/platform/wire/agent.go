@@ -4,10 +4,10 @@ import "github.com/vedette-sec/vedette/internal/api/rest"
 
 // Agent are the agents that a scan or an enumeration asks for. They have no effect.
 type Agent struct {
-	AgentID       string   `json:"agent_id,omitempty" doc:"From the request."`
-	AgentTags     []string `json:"agent_tags" doc:"From the request."`
-	AgentNetworks []string `json:"agent_networks" doc:"From the request."`
-	AgentBehavior string   `json:"agent_behavior,omitempty" doc:"distribute or mirror."`
+	AgentID       string   `json:"agent_id,omitempty"`
+	AgentTags     []string `json:"agent_tags"`
+	AgentNetworks []string `json:"agent_networks"`
+	AgentBehavior string   `json:"agent_behavior,omitempty"`
 }
 
 // AgentOf never has null for a list.
@@ -17,8 +17,8 @@ func AgentOf(id string, tags, networks []string, behavior string) Agent {
 
 // AgentRequest asks for agents.
 type AgentRequest struct {
-	AgentID       string   `json:"agent_id,omitempty" maxLength:"200" doc:"Stored and shown; has no effect."`
-	AgentTags     []string `json:"agent_tags,omitempty" maxItems:"100" doc:"Stored and shown; has no effect."`
-	AgentNetworks []string `json:"agent_networks,omitempty" maxItems:"100" doc:"Stored and shown; has no effect."`
-	AgentBehavior string   `json:"agent_behavior,omitempty" enum:"distribute,mirror" doc:"Stored and shown; has no effect."`
+	AgentID       string   `json:"agent_id,omitempty" maxLength:"200"`
+	AgentTags     []string `json:"agent_tags,omitempty" maxItems:"100"`
+	AgentNetworks []string `json:"agent_networks,omitempty" maxItems:"100"`
+	AgentBehavior string   `json:"agent_behavior,omitempty" enum:"distribute,mirror"`
 }

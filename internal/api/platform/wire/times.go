@@ -46,14 +46,14 @@ func (h HistoryRange) Times(now time.Time) (since, until time.Time, err error) {
 
 // Times says when a schedule launches.
 type Times struct {
-	Frequency string `json:"scan_frequency" enum:"hourly,daily,weekly,monthly,custom" doc:"Frequency."`
+	Frequency string `json:"scan_frequency" enum:"hourly,daily,weekly,monthly,custom"`
 	LastRun   string `json:"schedule_last_run" doc:"Last launch; empty: never."`
 	NextRun   string `json:"schedule_next_run" doc:"Next launch."`
 	StartTime string `json:"start_time,omitempty" doc:"Time of day in its zone."`
-	Hours     int    `json:"hourly_frequency,omitempty" doc:"Hours between hourly runs."`
+	Hours     int    `json:"hourly_frequency,omitempty"`
 	Weekdays  []int  `json:"custom_weekdays" doc:"Days of the week; 0 is Sunday."`
-	Cron      string `json:"cron,omitempty" doc:"Custom frequency: minute, hour, day, month, weekday."`
-	TimeZone  string `json:"time_zone,omitempty" doc:"IANA time zone; default UTC."`
+	Cron      string `json:"cron,omitempty"`
+	TimeZone  string `json:"time_zone,omitempty"`
 }
 
 // TimesOf is a schedule as answers show it.
@@ -72,12 +72,12 @@ func TimesOf(s schedule.Schedule) Times {
 
 // TimesRequest says when a schedule is to launch.
 type TimesRequest struct {
-	Frequency string `json:"scan_frequency" enum:"hourly,daily,weekly,monthly,custom" doc:"Frequency."`
+	Frequency string `json:"scan_frequency" enum:"hourly,daily,weekly,monthly,custom"`
 	StartTime string `json:"start_time,omitempty" maxLength:"9" doc:"HH:MM or HH:MM:SS in the zone, or HH:MM:SSZ; default: now."`
-	Hours     int    `json:"hourly_frequency,omitempty" minimum:"1" maximum:"24" doc:"Hours between hourly runs."`
+	Hours     int    `json:"hourly_frequency,omitempty" minimum:"1" maximum:"24"`
 	Weekdays  []int  `json:"custom_weekdays,omitempty" maxItems:"7" doc:"Days, 0 is Sunday; for custom, and the first for weekly."`
-	Cron      string `json:"cron,omitempty" maxLength:"100" doc:"Custom frequency: minute, hour, day, month, weekday."`
-	TimeZone  string `json:"time_zone,omitempty" maxLength:"60" doc:"IANA time zone, such as Europe/Berlin; default UTC."`
+	Cron      string `json:"cron,omitempty" maxLength:"100"`
+	TimeZone  string `json:"time_zone,omitempty" maxLength:"60"`
 }
 
 // Rule is the rule that a request describes.

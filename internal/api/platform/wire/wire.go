@@ -30,7 +30,7 @@ func (w Window) Page() page.Window { return page.Window{Offset: w.Offset, Limit:
 
 // Message is an answer with only a message.
 type Message struct {
-	Message string `json:"message" doc:"Summary."`
+	Message string `json:"message"`
 }
 
 // Done is the answer OK.
@@ -44,11 +44,11 @@ func Messagef(format string, args ...any) *Message { return &Message{fmt.Sprintf
 
 // Listing heads every list of this API.
 type Listing struct {
-	CurrentPage  int    `json:"current_page" doc:"Page number, from 1."`
-	ResultCount  int    `json:"result_count" doc:"Items on this page."`
-	TotalResults int    `json:"total_results" doc:"Items in all."`
-	TotalPages   int    `json:"total_pages" doc:"Pages in all."`
-	Message      string `json:"message" doc:"Summary."`
+	CurrentPage  int    `json:"current_page"`
+	ResultCount  int    `json:"result_count"`
+	TotalResults int    `json:"total_results"`
+	TotalPages   int    `json:"total_pages"`
+	Message      string `json:"message"`
 }
 
 // ListOf describes a page of a list.
@@ -114,13 +114,13 @@ func OneOf[T ~string](param, text string, known []T) (out []T, err error) {
 
 // Made is the id of what was made.
 type Made struct {
-	ID      string `json:"id" doc:"The id."`
-	Message string `json:"message" doc:"Summary."`
+	ID      string `json:"id"`
+	Message string `json:"message"`
 }
 
 // OK says that something was done.
 type OK struct {
-	OK bool `json:"ok" doc:"Always true."`
+	OK bool `json:"ok"`
 }
 
 // UpdateMode says what an update does with what is there.
