@@ -330,3 +330,12 @@ func (a *App) SetupLink(ctx context.Context, base string) (string, error) {
 	}
 	return strings.TrimRight(base, "/") + "/setup?token=" + token, nil
 }
+
+// openExtensions opens the service of users' own tools.
+func (a *App) openExtensions(box *seal.Box, guard *netguard.Guard) (*extension.Extensions, error) {
+	reserved, err := tools.Reserved()
+	if err != nil {
+		return nil, err
+	}
+	return extension.New(a.db, box, extension.Config{Guard: guard, Secrets: a.secrets, Reserved: reserved}), nil
+}

@@ -36,7 +36,10 @@ type Error struct {
 }
 
 func shape(_ int, e *errs.Error, id string) any {
-	return Error{Error: e.Message, Code: e.Code, ErrorID: id, Kind: string(e.Kind), Message: e.Message, TurnstileSiteKey: e.Extra["turnstile_site_key"]}
+	return Error{
+		Error: e.Message, Code: e.Code, ErrorID: id, Kind: string(e.Kind), Message: e.Message,
+		TurnstileSiteKey: e.Extra["turnstile_site_key"],
+	}
 }
 
 // Deps are the services that the handlers call.
@@ -61,9 +64,13 @@ type surface struct {
 // New makes the surface with all its operations.
 func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s := surface{rest.New(rest.Surface{
-		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{}, Vocabulary: vocabulary(),
-		Tags:  []string{"Tasks", "Issues", "Agents", "Files", "Memory", "Secrets", "MCP", "Tools", "Models", "BYOK", "Usage", "API Keys", "Teams", "User"},
-		About: "Create security tasks in plain language, follow them and read their verified findings. A repeated query parameter counts as one with commas.",
+		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{},
+		Vocabulary: vocabulary(),
+		Tags: []string{
+			"Tasks", "Issues", "Agents", "Files", "Memory", "Secrets", "MCP", "Tools", "Models", "BYOK", "Usage", "API Keys", "Teams", "User",
+		},
+		About: "Create security tasks in plain language, follow them and read their verified findings. " +
+			"The values of a repeated query parameter are joined by commas.",
 	}, c), d}
 	s.login()
 	s.keys()
@@ -159,9 +166,8 @@ func (s surface) keys() {
 			return body(s.Accounts.FindKey(ctx))
 		})
 
-	act(s, op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it stops working at once", 404), "The API key is deleted.", func(ctx context.Context, _ *struct{}) error {
-		return s.Accounts.DeleteKey(ctx)
-	})
+	act(s, op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it stops working at once", 404), "The API key is deleted.",
+		func(ctx context.Context, _ *struct{}) error { return s.Accounts.DeleteKey(ctx) })
 }
 
 type message struct {

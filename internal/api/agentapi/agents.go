@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// AgentRequest is the body of POST and PATCH /api/v1/agents/user: what is absent stays.
+// AgentRequest is the body of POST and PATCH /api/v1/agents/user; absent fields stay.
 type AgentRequest struct {
 	Name          *string   `json:"name,omitempty" minLength:"1" maxLength:"128" doc:"Its name: one line, unique among your agents. Required for a new one."`
 	Description   *string   `json:"description,omitempty" maxLength:"2000" doc:"What it is, for people."`
@@ -22,8 +22,7 @@ type AgentRequest struct {
 	AgentCode
 }
 
-// AgentCode is what would make an agent run code of its user's on the server: it is
-// refused unless it is empty. huma reads embedded fields of exported types only.
+// AgentCode would run a user's code on the server: it must be empty.
 type AgentCode struct {
 	CustomTools     []map[string]any `json:"custom_tools,omitempty" doc:"Must be empty: no scripts of users are run here. Describe an HTTP tool, or connect an MCP server."`
 	IsDynamic       bool             `json:"is_dynamic,omitempty" doc:"Must be false: an agent makes no tools here."`
@@ -68,7 +67,7 @@ type AgentDoc struct {
 	SystemContext               string           `json:"system_context" doc:"Its system prompt."`
 	Tags                        []string         `json:"tags"`
 	NativeTools                 []string         `json:"native_tools"`
-	ToolsCount                  int              `json:"tools_count" doc:"How many native_tools are."`
+	ToolsCount                  int              `json:"tools_count" doc:"Number of native_tools."`
 	CustomTools                 []map[string]any `json:"custom_tools" doc:"Always empty."`
 	CustomToolsCount            int              `json:"custom_tools_count" doc:"Always 0."`
 	HasDynamicTools             bool             `json:"has_dynamic_tools" doc:"Always false."`
@@ -110,7 +109,8 @@ func (s surface) agents() {
 
 	create := op("create-agent", "POST "+path, tag, "Create an agent for your tasks", 409)
 	create.DefaultStatus = http.StatusCreated
-	create.Description = "agent_id of a task makes the task be done by it; agent_ids lets the task's agent give parts of the work to it. It is words and names of tools: nothing of it is run."
+	create.Description = "agent_id of a task lets it work on the task; agent_ids lets the task's agent delegate to it. " +
+		"It consists of texts and names of tools: none of it is run as code."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body AgentRequest }) (*AgentDoc, error) {
 		up, err := in.Body.update()
 		if err != nil {
@@ -136,7 +136,6 @@ func (s surface) agents() {
 			return bodyOf(agentDoc)(s.CustomAgents.Update(ctx, in.ID, up))
 		})
 
-	act(s, op("delete-agent", "DELETE "+path+"/{agent_id}", tag, "Delete an agent", 404), "The agent is deleted.", func(ctx context.Context, in *AgentPath) error {
-		return s.CustomAgents.Delete(ctx, in.ID)
-	})
+	act(s, op("delete-agent", "DELETE "+path+"/{agent_id}", tag, "Delete an agent", 404), "The agent is deleted.",
+		func(ctx context.Context, in *AgentPath) error { return s.CustomAgents.Delete(ctx, in.ID) })
 }

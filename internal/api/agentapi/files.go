@@ -17,17 +17,17 @@ import (
 
 // FileDoc is a file in an answer.
 type FileDoc struct {
-	Key          string    `json:"key" doc:"What it is called by, also in file_keys of a task."`
+	Key          string    `json:"key" doc:"Its key, also in file_keys of a task."`
 	BaseName     string    `json:"base_name" doc:"The last part of the key."`
 	FileName     string    `json:"file_name" doc:"As base_name."`
 	Ext          string    `json:"ext" doc:"In lower case, without the dot."`
-	MIME         string    `json:"mime" doc:"What its beginning looks like. It is always served as application/octet-stream."`
+	MIME         string    `json:"mime" doc:"Detected from the content. It is always served as application/octet-stream."`
 	Size         int64     `json:"size" doc:"In bytes."`
 	ETag         string    `json:"etag" doc:"SHA-256 of the content, in hexadecimal."`
-	LastModified time.Time `json:"last_modified" doc:"When its content was last given."`
+	LastModified time.Time `json:"last_modified" doc:"Last upload."`
 	ChatID       string    `json:"chat_id,omitempty" doc:"As in the request."`
 	ProjectID    string    `json:"project_id,omitempty"`
-	DownloadURL  string    `json:"download_url,omitempty" doc:"Where it can be had, from the server's root, with the same credentials; with include_url."`
+	DownloadURL  string    `json:"download_url,omitempty" doc:"Path to download it with the same credentials; with include_url."`
 	FileURL      string    `json:"file_url,omitempty" doc:"As download_url."`
 }
 
@@ -39,7 +39,7 @@ type FileList struct {
 	Error      string    `json:"error" doc:"Always empty: what cannot be listed is refused with an error."`
 }
 
-// FileKey names a file. huma reads embedded fields of exported types only.
+// FileKey names a file.
 type FileKey struct {
 	Key string `query:"key" required:"true" minLength:"1" maxLength:"512" doc:"The file's key: names between slashes, such as specs/api.yaml."`
 }
@@ -62,14 +62,14 @@ func (s surface) files() {
 	const tag = "Files"
 	rest.Handle(s.API, op("list-files", "GET "+filesPath, tag, "List your files"), s.listFiles)
 
-	upload := op("upload-file", "POST "+filesPath, tag, "Keep a file for your tasks")
+	upload := op("upload-file", "POST "+filesPath, tag, "Store a file for your tasks")
 	upload.DefaultStatus, upload.Errors, upload.Stream = http.StatusCreated, []int{409}, true
 	upload.Description = "The body is the file as it is, at most 32 MiB. A task that names its key in file_keys can read it."
 	rest.Handle(s.API, upload, func(ctx context.Context, in *struct {
 		FileKey
 		rest.Stream
-		ProjectID string `query:"project_id" format:"uuid" doc:"The project it is for."`
-		ChatID    string `query:"chat_id" maxLength:"128" doc:"The task it belongs to. Kept and shown."`
+		ProjectID string `query:"project_id" format:"uuid" doc:"Its project."`
+		ChatID    string `query:"chat_id" maxLength:"128" doc:"Its task; stored and shown."`
 	}) (*FileDoc, error) {
 		made, err := s.Files.Create(ctx, file.NewFile{Key: in.Key, ProjectID: in.ProjectID, ChatID: in.ChatID, Content: &in.Stream})
 		rest.About(ctx, made.Key)
@@ -108,11 +108,11 @@ func (s surface) listFiles(ctx context.Context, in *struct {
 	Search       string `query:"search" maxLength:"512" doc:"Only those with this text in their key."`
 	Keys         string `query:"keys" maxLength:"65536" doc:"Only those with these keys, separated by commas."`
 	Types        string `query:"types" maxLength:"1024" doc:"Only those with these extensions, separated by commas."`
-	IncludeURL   bool   `query:"include_url" doc:"Whether to say where each can be had."`
+	IncludeURL   bool   `query:"include_url" doc:"Whether to return download paths."`
 	ChatID       string `query:"chat_id" maxLength:"128" doc:"Only those of this task."`
 	IncludeTotal bool   `query:"include_total" doc:"Whether to count them."`
-	SortBy       string `query:"sort_by" enum:"last_modified,base_name,size,key" default:"last_modified" doc:"What they are in the order of."`
-	Order        string `query:"order" enum:"asc,desc" default:"desc" doc:"From the least, or from the greatest."`
+	SortBy       string `query:"sort_by" enum:"last_modified,base_name,size,key" default:"last_modified" doc:"Sort field."`
+	Order        string `query:"order" enum:"asc,desc" default:"desc" doc:"Sort order."`
 	ProjectID    string `query:"project_id" format:"uuid" doc:"Only those of this project."`
 }) (*FileList, error) {
 	found, err := s.Files.FindAll(ctx, file.Filter{
@@ -126,7 +126,7 @@ func (s surface) listFiles(ctx context.Context, in *struct {
 	return &list, err
 }
 
-// parts are the words of a list separated by commas, without a prefix that they may have.
+// parts splits a list separated by commas, and removes an optional prefix of its items.
 func parts(list, prefix string) (out []string) {
 	for part := range strings.SplitSeq(list, ",") {
 		if part = strings.TrimPrefix(strings.TrimSpace(part), prefix); part != "" {
@@ -150,7 +150,7 @@ func (s surface) downloadFile(ctx context.Context, in *FileKey) (*huma.StreamRes
 		} {
 			out.SetHeader(name, value)
 		}
-		// A client that has gone loses nothing; one that got less than was announced knows it.
+		// The client may have disconnected; Content-Length shows an incomplete body.
 		_, _ = io.Copy(out.BodyWriter(), content)
 	}}, nil
 }

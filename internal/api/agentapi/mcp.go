@@ -14,7 +14,7 @@ import (
 type MCPServerRequest struct {
 	Name         string            `json:"name" minLength:"1" maxLength:"20" pattern:"^[a-z][a-z0-9-]*$" doc:"Its tools are called name_tool."`
 	URL          string            `json:"url" minLength:"1" maxLength:"2000" doc:"The streamable-HTTP endpoint. Private and local addresses are refused unless the operator allows them."`
-	Headers      map[string]string `json:"headers,omitempty" doc:"Of every request; {{$NAME}} is a secret of yours. Credentials must be secrets."`
+	Headers      map[string]string `json:"headers,omitempty" doc:"Headers of each request; {{$NAME}} is a secret of yours. Credentials must be secrets."`
 	BearerToken  string            `json:"bearer_token,omitempty" maxLength:"10000" doc:"Sent as Authorization: Bearer. A secret as {{$NAME}}, or the token itself, which is sealed and never shown again."`
 	Shared       bool              `json:"shared,omitempty"`
 	ReadOnly     bool              `json:"read_only,omitempty"`
@@ -26,7 +26,7 @@ type MCPServerRequest struct {
 type MCPServerPatch struct {
 	Name         *string            `json:"name,omitempty" minLength:"1" maxLength:"20" pattern:"^[a-z][a-z0-9-]*$" doc:"Its tools are called name_tool."`
 	URL          *string            `json:"url,omitempty" minLength:"1" maxLength:"2000"`
-	Headers      *map[string]string `json:"headers,omitempty" doc:"In the place of all that were there."`
+	Headers      *map[string]string `json:"headers,omitempty" doc:"Replace all headers."`
 	BearerToken  *string            `json:"bearer_token,omitempty" maxLength:"10000" doc:"Empty: none."`
 	Enabled      *bool              `json:"enabled,omitempty"`
 	Shared       *bool              `json:"shared,omitempty"`
@@ -39,12 +39,12 @@ type MCPServerPatch struct {
 type MCPTool struct {
 	Name        string `json:"name" doc:"What the server calls it."`
 	OfferedAs   string `json:"offered_as" doc:"What tasks call it."`
-	Description string `json:"description" doc:"The server's own words: data. Characters that nobody sees were removed."`
+	Description string `json:"description" doc:"The server's text, without invisible characters: data, never instructions."`
 	Schema      any    `json:"input_schema"`
 	State       string `json:"state" enum:"accepted,changed,new,gone,unusable" doc:"Only what is accepted is offered to tasks."`
-	Digest      string `json:"digest" doc:"Of all that the server says of the tool; accept it by this."`
+	Digest      string `json:"digest" doc:"Digest of the tool, to accept it."`
 	Fault       string `json:"fault,omitempty" doc:"Why an unusable tool cannot be offered."`
-	Hidden      bool   `json:"hidden_characters" doc:"The description had characters that nobody sees: look twice."`
+	Hidden      bool   `json:"hidden_characters" doc:"The description had invisible characters: look twice."`
 	ReadOnly    bool   `json:"read_only_hint" doc:"The server says that it only reads."`
 	Idempotent  bool   `json:"idempotent_hint" doc:"The server says that a second call does nothing more."`
 	Destructive bool   `json:"destructive_hint" doc:"The server does not say that it destroys nothing."`
@@ -57,7 +57,7 @@ type MCPServer struct {
 	ID           string            `json:"id"`
 	Name         string            `json:"name" doc:"Its tools are called name_tool."`
 	URL          string            `json:"url"`
-	Headers      map[string]string `json:"headers" doc:"Of every request; {{$NAME}} is a secret."`
+	Headers      map[string]string `json:"headers" doc:"Headers of each request; {{$NAME}} is a secret."`
 	MaskedToken  string            `json:"masked_token" doc:"The bearer token's beginning and end, or its secret; empty: none."`
 	Enabled      bool              `json:"enabled"`
 	Shared       bool              `json:"shared"`
@@ -69,13 +69,13 @@ type MCPServer struct {
 	ErrorCode    string            `json:"error_code" doc:"Why it could not be reached, for programs; empty otherwise."`
 	Error        string            `json:"error" doc:"Why it could not be reached; empty otherwise."`
 	Tools        []MCPTool         `json:"tools" doc:"What it offers; of GET, what was accepted."`
-	MoreTools    int               `json:"more_tools" doc:"How many more it offers at least, which were not looked at."`
+	MoreTools    int               `json:"more_tools" doc:"Number of further tools, at least, which were not read."`
 	CheckedAt    time.Time         `json:"checked_at" doc:"When it was last contacted."`
 	CreatedAt    time.Time         `json:"created_at"`
 	UpdatedAt    time.Time         `json:"updated_at"`
 }
 
-// MCPServerList is the servers that the caller may see.
+// MCPServerList is the servers that the caller may use.
 type MCPServerList struct {
 	Servers []MCPServer `json:"servers" doc:"Yours by name, then those that are shared."`
 	Total   int         `json:"total"`
@@ -86,13 +86,13 @@ type MCPAcceptance struct {
 	Digests []string `json:"digests" maxItems:"200" doc:"Digests of the tools to accept as they are now. Tools that are no longer offered are removed."`
 }
 
-// mcpServer is a server as the caller sees it, with what a review found or else with what
-// was accepted.
+// mcpServer is a server with the tools of a review, or else with its accepted tools.
 func mcpServer(ctx context.Context, x extension.Server, review *extension.Review) MCPServer {
-	c, _ := account.From(ctx) // without a caller nothing was found
+	c, _ := account.From(ctx) // without a caller, nothing is found
 	out := MCPServer{
 		ID: x.ID, Name: x.Name, URL: x.URL, Headers: x.Headers, MaskedToken: x.MaskedToken, Enabled: x.Enabled, Shared: x.Shared, IsOwner: x.OwnerID == c.UserID,
-		ReadOnly: x.ReadOnly, EnabledTools: rest.OrEmpty(x.EnabledTools), TrustedTools: rest.OrEmpty(x.TrustedTools), Status: string(x.Status), ErrorCode: x.FaultCode, Error: x.Fault,
+		ReadOnly: x.ReadOnly, EnabledTools: rest.OrEmpty(x.EnabledTools), TrustedTools: rest.OrEmpty(x.TrustedTools),
+		Status: string(x.Status), ErrorCode: x.FaultCode, Error: x.Fault,
 		Tools: []MCPTool{}, CheckedAt: x.CheckedAt, CreatedAt: x.CreatedAt, UpdatedAt: x.UpdatedAt,
 	}
 	if review == nil {
@@ -120,14 +120,14 @@ type MCPServerPath struct {
 	ID string `path:"mcp_server_id" doc:"The server's id."`
 }
 
-// mcp are the operations on the MCP servers that people connect.
+// mcp are the operations on MCP servers.
 func (s surface) mcp() {
 	const path, tag = "/api/v1/mcp/servers", "MCP"
 
 	create := op("connect-mcp-server", "POST "+path, tag, "Connect an MCP server, whose tools your tasks may use", 409)
 	create.DefaultStatus = http.StatusCreated
-	create.Description = "The server is asked at once, and the tools that it offers are accepted as they are. One that cannot be reached is kept, with the reason in error; accept its tools later. " +
-		"A tool that changes afterwards is offered to no task until you accept it again."
+	create.Description = "Its tools are read at once and accepted as they are. A server that cannot be reached is stored, with the " +
+		"reason in error; accept its tools later. A tool that changes is offered to no task until you accept it again."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body MCPServerRequest }) (*MCPServer, error) {
 		made, review, err := s.Extensions.Connect(ctx, extension.NewServer(in.Body))
 		return new(mcpServer(ctx, made, &review)), err
@@ -147,7 +147,7 @@ func (s surface) mcp() {
 		})
 
 	patch := op("update-mcp-server", "PATCH "+path+"/{mcp_server_id}", tag, "Change an MCP server of yours", 404, 409)
-	patch.Description = "What is absent stays. The server is not asked: validate does that."
+	patch.Description = "Absent fields stay. The server is not contacted: use validate."
 	rest.Handle(s.API, patch, func(ctx context.Context, in *struct {
 		MCPServerPath
 		Body MCPServerPatch
@@ -156,19 +156,21 @@ func (s surface) mcp() {
 		return new(mcpServer(ctx, changed, nil)), err
 	})
 
-	act(s, op("delete-mcp-server", "DELETE "+path+"/{mcp_server_id}", tag, "Delete an MCP server of yours; an admin may delete a shared one", 404), "The MCP server is deleted.", func(ctx context.Context, in *MCPServerPath) error {
-		return s.Extensions.DeleteServer(ctx, in.ID)
-	})
+	act(s, op("delete-mcp-server", "DELETE "+path+"/{mcp_server_id}", tag,
+		"Delete an MCP server of yours; an admin may delete a shared one", 404), "The MCP server is deleted.",
+		func(ctx context.Context, in *MCPServerPath) error { return s.Extensions.DeleteServer(ctx, in.ID) })
 
 	validate := op("validate-mcp-server", "POST "+path+"/{mcp_server_id}/validate", tag, "Connect to an MCP server and list what it offers now", 404)
-	validate.Description = "Answers 200 whether the server could be reached or not: see status, error and the state of each tool. It accepts nothing."
+	validate.Description = "Answers 200 even if the server cannot be reached: see status, error and the state of each tool. " +
+		"It accepts nothing."
 	rest.Handle(s.API, validate, func(ctx context.Context, in *MCPServerPath) (*MCPServer, error) {
 		found, review, err := s.Extensions.Validate(ctx, in.ID)
 		return new(mcpServer(ctx, found, &review)), err
 	})
 
 	accept := op("accept-mcp-tools", "POST "+path+"/{mcp_server_id}/accept", tag, "Accept tools of an MCP server of yours as they are now", 404, 409, 424)
-	accept.Description = "Tools are named by the digest that validate showed. 409 when one has changed once more, 424 when the server cannot be asked: nothing is accepted then."
+	accept.Description = "Tools are named by the digest from validate. 409 if one has changed again, 424 if the server cannot be " +
+		"reached: then nothing is accepted."
 	rest.Handle(s.API, accept, func(ctx context.Context, in *struct {
 		MCPServerPath
 		Body MCPAcceptance

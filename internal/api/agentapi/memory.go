@@ -8,44 +8,43 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/task"
 )
 
-// GlobalMemory is what is remembered of the caller in all their tasks.
+// GlobalMemory is the caller's memory for all their tasks.
 type GlobalMemory struct {
 	Data      task.Memory `json:"data"`
-	Scope     string      `json:"scope" enum:"global" doc:"Whose memory it is."`
+	Scope     string      `json:"scope" enum:"global"`
 	UpdatedAt *time.Time  `json:"updated_at" doc:"When it last changed; null: never."`
 }
 
-// TaskMemory is what is remembered of one task.
+// TaskMemory is the memory of one task.
 type TaskMemory struct {
 	Data      task.Memory `json:"data"`
-	Scope     string      `json:"scope" enum:"task" doc:"Whose memory it is."`
+	Scope     string      `json:"scope" enum:"task"`
 	TaskID    string      `json:"task_id"`
 	UpdatedAt *time.Time  `json:"updated_at" doc:"When it last changed; null: never."`
 }
 
-// TaskMemorySaved is the answer to a memory that was kept.
+// TaskMemorySaved is the answer about a stored memory.
 type TaskMemorySaved struct {
-	Scope     string    `json:"scope" enum:"task" doc:"Whose memory it is."`
+	Scope     string    `json:"scope" enum:"task"`
 	Success   bool      `json:"success" doc:"Always true."`
 	TaskID    string    `json:"task_id"`
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// MemoryRequest is a memory as it is written: lists that are absent are empty, or, in a
-// PATCH, stay.
+// MemoryRequest is a new memory. Absent lists are empty, or unchanged in a PATCH.
 type MemoryRequest struct {
-	Facts        []string           `json:"facts,omitempty" maxItems:"100" doc:"What you say is so."`
-	Insights     []string           `json:"insights,omitempty" maxItems:"100" doc:"What the agent came to believe."`
-	Todos        []task.Todo        `json:"todos,omitempty" maxItems:"100" doc:"What is to be done."`
-	TrackedFiles []task.TrackedFile `json:"tracked_files,omitempty" maxItems:"500" doc:"Files that matter."`
-	RuntimeInput []string           `json:"user_runtime_input,omitempty" maxItems:"100" doc:"What you said while it ran."`
+	Facts        []string           `json:"facts,omitempty" maxItems:"100" doc:"Facts from you."`
+	Insights     []string           `json:"insights,omitempty" maxItems:"100" doc:"Conclusions of the agent."`
+	Todos        []task.Todo        `json:"todos,omitempty" maxItems:"100" doc:"Open work."`
+	TrackedFiles []task.TrackedFile `json:"tracked_files,omitempty" maxItems:"500" doc:"Relevant files."`
+	RuntimeInput []string           `json:"user_runtime_input,omitempty" maxItems:"100" doc:"Your messages during the run."`
 }
 
 func (r MemoryRequest) memory(task.Memory) task.Memory {
 	return task.Memory(r)
 }
 
-// over is m with the lists of r in the place of its own.
+// over is m with its lists replaced by those of r.
 func (r MemoryRequest) over(m task.Memory) task.Memory {
 	if r.Facts != nil {
 		m.Facts = r.Facts
@@ -84,9 +83,8 @@ func (s surface) memory() {
 		func(ctx context.Context, in *memoryInput) (*GlobalMemory, error) {
 			return answer(s.Tasks.ChangeMemory(ctx, "", in.Body.over))
 		})
-	act(s, op("delete-memory", "DELETE "+path, tag, "Delete your memory"), "It is forgotten.", func(ctx context.Context, _ *struct{}) error {
-		return s.Tasks.DeleteMemory(ctx)
-	})
+	act(s, op("delete-memory", "DELETE "+path, tag, "Delete your memory"), "The memory is deleted.",
+		func(ctx context.Context, _ *struct{}) error { return s.Tasks.DeleteMemory(ctx) })
 
 	type TaskMemoryPath struct {
 		ID string `path:"task_id" doc:"The task's id."`

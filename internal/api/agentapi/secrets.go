@@ -36,7 +36,8 @@ func (s surface) secrets() {
 
 	create := op("create-secret", "POST "+path, tag, "Store a secret for your tasks", 409)
 	create.DefaultStatus = http.StatusCreated
-	create.Description = "It is stored encrypted, replaces {{$NAME}} in tools of tasks that may use it, is removed from all results, and is never shown to a model."
+	create.Description = "It is stored encrypted, replaces {{$NAME}} in tools of tasks that may use it, is removed from all " +
+		"results, and is never shown to a model."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body SecretRequest }) (*secret.Secret, error) {
 		return body(s.Secrets.Create(ctx, secret.NewSecret(in.Body)))
 	})
@@ -57,7 +58,6 @@ func (s surface) secrets() {
 			return body(s.Secrets.Update(ctx, in.ID, in.Body.DefaultAvailable))
 		})
 
-	act(s, op("delete-secret", "DELETE "+path+"/{secret_id}", tag, "Delete a secret", 404), "The secret is deleted.", func(ctx context.Context, in *SecretPath) error {
-		return s.Secrets.Delete(ctx, in.ID)
-	})
+	act(s, op("delete-secret", "DELETE "+path+"/{secret_id}", tag, "Delete a secret", 404), "The secret is deleted.",
+		func(ctx context.Context, in *SecretPath) error { return s.Secrets.Delete(ctx, in.ID) })
 }

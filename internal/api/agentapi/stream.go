@@ -68,8 +68,8 @@ type streamEvent struct {
 	Data     json.RawMessage `json:"data"`
 }
 
-// stream answers with the events of a task's stream after one, until the last, the client's leave or
-// the server's stop. The task goes on without its readers.
+// stream answers with the events of a task's stream after a number, until its end, a disconnect or the
+// server's stop. The task continues without readers.
 func (s surface) stream(ctx context.Context, t task.Task, streamID string, after int64) (*huma.StreamResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	events, err := s.Tasks.Follow(ctx, t.ID, streamID, after)
@@ -109,7 +109,7 @@ func (s surface) stream(ctx context.Context, t task.Task, streamID string, after
 	}}, nil
 }
 
-// sseWriter sends each piece at once.
+// sseWriter writes server-sent events without buffering.
 type sseWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController

@@ -33,18 +33,18 @@ type AbortTools struct {
 	ToolCallID    string `json:"tool_call_id,omitempty" maxLength:"256" doc:"The call of a tool to stop."`
 }
 
-// AbortedTools is the answer to it.
+// AbortedTools is the answer to AbortTools.
 type AbortedTools struct {
 	Message       string          `json:"message"`
 	StreamID      string          `json:"stream_id"`
 	Success       bool            `json:"success" doc:"Always true: to stop what has ended is no error."`
-	Found         bool            `json:"found" doc:"Whether it was under way; false for a wrong id and for what has ended."`
-	Target        task.StopTarget `json:"target" doc:"What was to be stopped."`
+	Found         bool            `json:"found" doc:"Whether it was running; false for a wrong id, too."`
+	Target        task.StopTarget `json:"target" doc:"Kind of what was to be stopped."`
 	SubagentRunID string          `json:"subagent_run_id,omitempty" doc:"As in the request."`
 	ToolCallID    string          `json:"tool_call_id,omitempty" doc:"As in the request."`
 }
 
-// TaskPatch is the body of PATCH /api/v1/tasks/{id}: what is absent stays.
+// TaskPatch is the body of PATCH /api/v1/tasks/{id}; absent fields stay.
 type TaskPatch struct {
 	Title      *string          `json:"title,omitempty" minLength:"1" maxLength:"200" doc:"What the task is called; its first line."`
 	Visibility *task.Visibility `json:"visibility,omitempty" enum:"private,team,unlisted,public" doc:"Who sees it besides its owner, who alone decides that."`
@@ -52,8 +52,9 @@ type TaskPatch struct {
 
 func (s surface) decisions() {
 	const path, tag = "/api/v1/tasks/{id}", "Tasks"
-	approve := op("approve-task", "POST "+path+"/approve", tag, "Answer what a suspended task asks", 404, 409)
-	approve.Description = "Of several decisions at once one counts: the task goes from suspended to resuming once, and 409 says that it waits for nothing."
+	approve := op("approve-task", "POST "+path+"/approve", tag, "Answer the question of a suspended task", 404, 409)
+	approve.Description = "Of several decisions at once, one counts: the task goes from suspended to resuming once. " +
+		"409: it does not wait for a decision."
 	rest.Handle(s.API, approve, func(ctx context.Context, in *struct {
 		TaskPath
 		Body TaskDecision
@@ -65,7 +66,7 @@ func (s surface) decisions() {
 		if in.Body.Metadata != nil {
 			var err error
 			if d.Metadata, err = json.Marshal(in.Body.Metadata); err != nil {
-				return nil, errs.Field("metadata", "metadata cannot be kept.").Because(err)
+				return nil, errs.Field("metadata", "metadata is not valid JSON.").Because(err)
 			}
 		}
 		t, err := s.Tasks.Approve(ctx, in.ID, d)
@@ -93,7 +94,7 @@ func (s surface) decisions() {
 			return &out, err
 		})
 
-	rest.Handle(s.API, op("update-task", "PATCH "+path, tag, "Change what a task is called, and who sees it", 404),
+	rest.Handle(s.API, op("update-task", "PATCH "+path, tag, "Change the title or the visibility of a task", 404),
 		func(ctx context.Context, in *struct {
 			TaskPath
 			Body TaskPatch
@@ -101,13 +102,13 @@ func (s surface) decisions() {
 			return bodyOf(taskDoc)(s.Tasks.Update(ctx, in.ID, task.Update(in.Body)))
 		})
 
-	act(s, op("delete-task", "DELETE "+path, tag, "Delete a task with its issues, its streams and its log; one that runs is stopped", 404), "The task is deleted.", func(ctx context.Context, in *TaskPath) error {
-		return s.Tasks.Delete(ctx, in.ID)
-	})
+	act(s, op("delete-task", "DELETE "+path, tag,
+		"Delete a task with its issues, streams and log; a running one is stopped", 404), "The task is deleted.",
+		func(ctx context.Context, in *TaskPath) error { return s.Tasks.Delete(ctx, in.ID) })
 	s.sharing()
 }
 
-// SharedTask is what anybody may read of a task that is public or unlisted.
+// SharedTask is the part of a public or unlisted task that can be read without credentials.
 type SharedTask struct {
 	ID          string          `json:"id"`
 	Title       string          `json:"title"`

@@ -20,7 +20,7 @@ type TaskDoc struct {
 	StreamID           string          `json:"stream_id"`
 	CreatedBy          string          `json:"created_by" doc:"The email address of the user who created it."`
 	Visibility         task.Visibility `json:"visibility" doc:"Who sees it besides its owner."`
-	Model              string          `json:"model" doc:"What plans it; builtin: no language model."`
+	Model              string          `json:"model" doc:"The model; builtin: no language model."`
 	Mode               string          `json:"mode"`
 	ProjectID          string          `json:"project_id,omitempty"`
 	IsIsolated         bool            `json:"is_isolated" doc:"As in the request."`
@@ -58,13 +58,13 @@ type TaskList struct {
 	NextCursor string    `json:"next_cursor,omitempty"`
 }
 
-// PageQuery asks for a page.
+// PageQuery selects a page.
 type PageQuery struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"How many to return."`
 	Cursor string `query:"cursor" format:"uuid" doc:"next_cursor of the page before."`
 }
 
-// pageOf cuts the one item that was read beyond the page, and says what comes next.
+// pageOf removes the item that was read beyond the page, and returns the cursor of the next page.
 func pageOf[T any](items []T, limit int, id func(T) string) (page []T, more bool, next string) {
 	if len(items) <= limit {
 		return items, false, ""
@@ -86,13 +86,13 @@ func (s surface) listTasks(ctx context.Context, in *struct {
 	return &list, nil
 }
 
-// TaskDetail is a task with what belongs to it.
+// TaskDetail is a task with its messages, issues and streams.
 type TaskDetail struct {
 	Task       TaskDoc         `json:"task" doc:"The task."`
 	Status     task.Status     `json:"status"`
 	Messages   []chatMessage   `json:"messages"`
-	Plan       json.RawMessage `json:"plan,omitempty" doc:"How the instruction was understood, and what was not."`
-	Pending    json.RawMessage `json:"pending,omitempty" doc:"Its questions while it is suspended: a list of questions, for POST …/approve."`
+	Plan       json.RawMessage `json:"plan,omitempty" doc:"The plan, and the parts of the instruction that were not understood."`
+	Pending    json.RawMessage `json:"pending,omitempty" doc:"Open questions of a suspended task, for POST …/approve."`
 	Issues     []task.Issue    `json:"issues" doc:"Its verified issues, newest first; at most 1000."`
 	ReadOnly   bool            `json:"read_only" doc:"Whether another member of your team owns it."`
 	Stream     streamDoc       `json:"stream" doc:"Its newest output stream."`
@@ -160,7 +160,7 @@ func (s surface) getTask(ctx context.Context, in *TaskPath) (*TaskDetail, error)
 	return &detail, nil
 }
 
-// messages are what was said in the turns of a task.
+// messages are the instructions and results of a task's streams.
 func messages(streams []task.Stream) (out []chatMessage) {
 	for _, one := range streams {
 		out = append(out, chatMessage{Role: "user", Text: one.Instruction, CreatedAt: one.RequestedAt})
@@ -171,7 +171,7 @@ func messages(streams []task.Stream) (out []chatMessage) {
 	return out
 }
 
-// ArtifactWrapper is the specification's artifact retrieval wrapper.
+// ArtifactWrapper is an artifact with its task.
 type ArtifactWrapper struct {
 	TaskID             string                  `json:"task_id"`
 	CompletionDelivery task.Delivery           `json:"completion_delivery"`

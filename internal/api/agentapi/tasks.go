@@ -19,24 +19,24 @@ import (
 type TaskRequest struct {
 	Task               string       `json:"task,omitempty" maxLength:"65536" doc:"The instruction, in plain language. Required unless message is given."`
 	Message            *TaskMessage `json:"message,omitempty" doc:"The instruction in structured form, instead of task."`
-	CompletionDelivery *string      `json:"completion_delivery,omitempty" nullable:"true" enum:"webhook,artifact" doc:"What to do with the completion artifact; without it the results stay in the service."`
+	CompletionDelivery *string      `json:"completion_delivery,omitempty" nullable:"true" enum:"webhook,artifact" doc:"What to do with the completion artifact; default: nothing."`
 	ResponseFormat     string       `json:"response_format,omitempty" enum:"sse,json" doc:"sse: the answer is the task's stream. json: 202 with the task's ids. Without it, the Accept header decides."`
 	ID                 string       `json:"id,omitempty" format:"uuid" doc:"The new task's id, made by the server when absent; or that of a task of yours that has ended, to continue it."`
 	Mode               string       `json:"mode,omitempty" enum:"agent,chat,plan" doc:"agent: all tools. plan: gather, plan, wait for an approval, then work. chat: only tools that touch no target: without a language model, none."`
 	AutoExecute        bool         `json:"auto_execute,omitempty" doc:"In plan mode, carry the plan out without waiting for an approval."`
 	AskQuestion        bool         `json:"ask_question,omitempty" doc:"Whether the agent may ask you; the task is suspended until you answer."`
-	AgentID            string       `json:"agent_id,omitempty" maxLength:"128" doc:"The agent of yours that does it."`
-	AgentIDs           []string     `json:"agent_ids,omitempty" maxItems:"50" doc:"Agents of yours that parts of it may be given to."`
-	MaxSteps           *int         `json:"max_steps,omitempty" minimum:"4" maximum:"200" doc:"Calls of the model while it works; 45 when absent."`
-	MaxIterations      *int         `json:"max_iterations,omitempty" minimum:"0" maximum:"5" doc:"Cycles of work and verification: 0 verifies nothing. 1 when absent."`
-	Isolated           bool         `json:"isolated,omitempty" doc:"Work without what is remembered of you."`
-	Model              string       `json:"model,omitempty" maxLength:"128" doc:"The model to work with; auto or absent: the one that is configured. builtin: none."`
+	AgentID            string       `json:"agent_id,omitempty" maxLength:"128" doc:"The agent of yours that works on it."`
+	AgentIDs           []string     `json:"agent_ids,omitempty" maxItems:"50" doc:"Agents of yours that it may delegate to."`
+	MaxSteps           *int         `json:"max_steps,omitempty" minimum:"4" maximum:"200" doc:"Largest number of model calls; default 45."`
+	MaxIterations      *int         `json:"max_iterations,omitempty" minimum:"0" maximum:"5" doc:"Cycles of work and verification; 0 verifies nothing; default 1."`
+	Isolated           bool         `json:"isolated,omitempty" doc:"Work without your memory."`
+	Model              string       `json:"model,omitempty" maxLength:"128" doc:"The model; auto or absent: the configured one. builtin: none."`
 	ProjectID          string       `json:"project_id,omitempty" format:"uuid"`
 	FileKeys           []string     `json:"file_keys,omitempty" maxItems:"100" doc:"Keys of your files that this task may read."`
 	Secrets            []string     `json:"secrets,omitempty" maxItems:"100" doc:"Names of the secrets this task may use, besides those that every task may."`
-	Visibility         string       `json:"visibility,omitempty" enum:"private,team,unlisted,public" doc:"Who sees it: you alone, your team (also when absent), or everybody who knows its id."`
-	Budget             *task.Budget `json:"budget,omitempty" doc:"What this turn may use at most. What was found until then is its result."`
-	Scope              *task.Scope  `json:"scope,omitempty" doc:"What may be touched, where it is not what the instruction names."`
+	Visibility         string       `json:"visibility,omitempty" enum:"private,team,unlisted,public" doc:"Who sees it: you alone, your team (default), or everybody who knows its id."`
+	Budget             *task.Budget `json:"budget,omitempty" doc:"Limits of this turn. When one is reached, the findings so far are its result."`
+	Scope              *task.Scope  `json:"scope,omitempty" doc:"What may be tested; default: what the instruction names."`
 }
 
 // TaskMessage is an instruction in parts.
@@ -77,7 +77,7 @@ func (r TaskRequest) newTask() (task.NewTask, error) {
 			FileKeys: r.FileKeys, Secrets: r.Secrets, Visibility: r.Visibility, Budget: r.Budget, Scope: r.Scope,
 		},
 	}
-	if n.ID != "" && !ids.IsUUID(n.ID) { // the contract's format also takes other spellings
+	if n.ID != "" && !ids.IsUUID(n.ID) { // the contract's format allows other spellings
 		return task.NewTask{}, errs.Field("id", "id must be a uuid of 36 characters.")
 	}
 	if r.CompletionDelivery != nil {
@@ -86,7 +86,7 @@ func (r TaskRequest) newTask() (task.NewTask, error) {
 	return n, nil
 }
 
-// wantsJSON reports whether the answer is the 202 document rather than the stream.
+// wantsJSON reports whether to answer 202 with JSON rather than with the stream.
 func (r TaskRequest) wantsJSON(accept string) bool {
 	if r.ResponseFormat != "" {
 		return r.ResponseFormat == "json"
@@ -106,7 +106,7 @@ type TaskAccepted struct {
 
 func streamURL(t task.Task) string { return "/api/v1/tasks/" + t.ID + "/stream" }
 
-// accepted is the short document about a task.
+// accepted is the 202 answer about a task.
 func accepted(t task.Task) TaskAccepted {
 	return TaskAccepted{t.ID, t.ID, t.StreamID, t.Status, streamURL(t), t.RequestedAt}
 }
@@ -117,7 +117,7 @@ func (s surface) tasks() {
 	create.DefaultStatus = http.StatusAccepted
 	create.Responses = map[string]*huma.Response{
 		"200": eventStreamResponse("The task's stream, from its first event to its last."),
-		"202": {Description: "The task is on disk and will run.", Content: map[string]*huma.MediaType{
+		"202": {Description: "The task is stored and will run.", Content: map[string]*huma.MediaType{
 			"application/json": {Schema: s.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[TaskAccepted](), true, "TaskAccepted")},
 		}},
 	}
@@ -129,7 +129,7 @@ func (s surface) tasks() {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.named(ctx, n.Options); err != nil {
+		if err := s.checkNames(ctx, n.Options); err != nil {
 			return nil, err
 		}
 		t, err := s.Tasks.Create(ctx, n)
@@ -141,8 +141,7 @@ func (s surface) tasks() {
 			return &huma.StreamResponse{Body: func(out huma.Context) {
 				out.SetHeader("Content-Type", "application/json")
 				out.SetStatus(http.StatusAccepted)
-				// The answer is written to memory by net/http; a client that has gone loses nothing.
-				_ = json.NewEncoder(out.BodyWriter()).Encode(accepted(t))
+				_ = json.NewEncoder(out.BodyWriter()).Encode(accepted(t)) // the client may have disconnected
 			}}, nil
 		}
 		return s.stream(ctx, t, t.StreamID, 0)
@@ -152,8 +151,8 @@ func (s surface) tasks() {
 
 	rest.Handle(s.API, op("get-task", "GET "+path+"/{id}", tag, "Get a task of your team, with its issues", 404), s.getTask)
 
-	abort := op("abort-task", "POST "+path+"/{id}/abort", tag, "Stop a task; what it found until then is kept", 404)
-	abort.Description = "A task that waits ends at once; one that runs ends within seconds. For a task that has ended nothing changes."
+	abort := op("abort-task", "POST "+path+"/{id}/abort", tag, "Stop a task; its findings so far are kept", 404)
+	abort.Description = "A queued task ends at once, a running one within seconds, and an ended one does not change."
 	rest.Handle(s.API, abort, func(ctx context.Context, in *TaskPath) (*TaskAccepted, error) {
 		return bodyOf(accepted)(s.Tasks.Abort(ctx, in.ID))
 	})
@@ -161,8 +160,8 @@ func (s surface) tasks() {
 	rest.Handle(s.API, op("get-task-artifact", "GET "+path+"/{id}/artifacts", tag, "Get a task's completion artifact", 404), s.getArtifact)
 }
 
-// named refuses a task that names what its owner does not have.
-func (s surface) named(ctx context.Context, o task.Options) error {
+// checkNames refuses a task that names files or agents that its owner does not have.
+func (s surface) checkNames(ctx context.Context, o task.Options) error {
 	if err := s.Files.Check(ctx, "file_keys", o.FileKeys); err != nil {
 		return err
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// TeamAnswer is a team, and what there is to say about its settings.
+// TeamAnswer is a team with a warning about its settings.
 type TeamAnswer struct {
 	Team    account.Team `json:"team" doc:"The team as it is now."`
 	Warning string       `json:"warning,omitempty" doc:"Set when deliveries to the webhook URL will be blocked, with the reason."`
 }
 
-// TeamPatch is what may be changed of a team.
+// TeamPatch changes a team.
 type TeamPatch struct {
 	Name       *string `json:"name,omitempty" minLength:"1" maxLength:"128"`
 	WebhookURL *string `json:"webhook_url,omitempty" maxLength:"2048" doc:"Where completion artifacts are pushed, http or https; an empty string clears it."`
@@ -34,7 +34,8 @@ func (s surface) teams() {
 		})
 
 	patch := op("update-team", "PATCH "+path, tag, "Change your team's settings (team admins only)")
-	patch.Description = "webhook_url receives the completion artifacts of tasks with completion_delivery webhook; an empty string clears it. Deliveries to private, local and cloud metadata addresses are blocked."
+	patch.Description = "webhook_url receives the completion artifacts of tasks with completion_delivery webhook; an empty " +
+		"string clears it. Deliveries to private, local and cloud metadata addresses are blocked."
 	rest.Handle(s.API, patch, func(ctx context.Context, in *struct{ Body TeamPatch }) (*TeamAnswer, error) {
 		if _, err := account.TeamAdmin(ctx); err != nil {
 			return nil, err
@@ -51,9 +52,8 @@ func (s surface) teams() {
 	s.caps(path+"/members/cap", tag)
 }
 
-// checkWebhook refuses what is not a URL to call. An address that is blocked is taken,
-// with a warning: the operator may allow it later, and each delivery is decided on the
-// address it dials.
+// checkWebhook refuses an invalid URL. A blocked address only causes a warning: the operator may allow it
+// later, and each delivery checks the address that it dials.
 func (s surface) checkWebhook(url *string) (warning string, err error) {
 	if url == nil || *url == "" {
 		return "", nil
@@ -80,8 +80,8 @@ type DeliveryDoc struct {
 	TaskID     string     `json:"task_id"`
 	Event      string     `json:"event" doc:"What was delivered: task.completed."`
 	Receiver   string     `json:"receiver" doc:"Scheme and host of the webhook URL; the rest may be secret."`
-	State      hook.State `json:"state" enum:"pending,sending,delivered,failed,blocked" doc:"Where the delivery is; blocked: its address is one that must not be dialled."`
-	StatusCode int        `json:"status_code" doc:"Of the receiver's answer; 0 without one."`
+	State      hook.State `json:"state" enum:"pending,sending,delivered,failed,blocked" doc:"State; blocked: its address is not allowed."`
+	StatusCode int        `json:"status_code" doc:"HTTP status of the answer; 0 without one."`
 	Error      string     `json:"error,omitempty" doc:"Why it failed or was blocked."`
 	CreatedAt  time.Time  `json:"created_at"`
 	StartedAt  *time.Time `json:"started_at"`
@@ -98,14 +98,12 @@ func (s surface) listDeliveries(ctx context.Context, in *struct {
 		return nil, err
 	}
 	found, total, err := s.Hooks.Find(ctx, caller.TeamID, page.Window{Offset: in.Offset, Limit: in.Limit})
-	list := DeliveryList{Deliveries: make([]DeliveryDoc, len(found)), Total: total, HasMore: in.Offset+len(found) < total}
-	for i, e := range found {
-		list.Deliveries[i] = DeliveryDoc{
+	return &DeliveryList{rest.Each(found, func(e hook.Entry) DeliveryDoc {
+		return DeliveryDoc{
 			ID: e.ID, TaskID: e.Subject, Event: e.Event, Receiver: e.Receiver, State: e.State, StatusCode: e.StatusCode, Error: e.Error,
 			CreatedAt: e.CreatedAt, StartedAt: e.StartedAt, FinishedAt: e.FinishedAt, DurationMS: e.Duration.Milliseconds(),
 		}
-	}
-	return &list, err
+	}), total, in.Offset+len(found) < total}, err
 }
 
 // CapRequest sets a member's spending cap.
@@ -120,12 +118,12 @@ type DefaultCapRequest struct {
 	All bool     `json:"apply_to_all_members,omitempty" doc:"Whether the members' own caps are removed."`
 }
 
-// DefaultCap is the answer to it.
+// DefaultCap is the default spending cap.
 type DefaultCap struct {
 	Cap *float64 `json:"default_spending_cap_usd" doc:"As in the request."`
 }
 
-// caps are a member's spending cap, which decides whether they may have an API key.
+// caps are the operations on spending caps. A member with a cap of 0 may have no API key.
 func (s surface) caps(path, tag string) {
 	rest.Handle(s.API, op("set-member-cap", "PATCH "+path, tag, "Set a member's spending cap in US dollars; 0 blocks (team admins only)", 404),
 		func(ctx context.Context, in *struct{ Body CapRequest }) (*message, error) {

@@ -46,7 +46,7 @@ type ToolPatch struct {
 	Trusted      *bool              `json:"trusted,omitempty"`
 }
 
-// Tool is an HTTP tool that somebody described.
+// Tool is an HTTP tool of a user.
 type Tool struct {
 	ID           string            `json:"id"`
 	Name         string            `json:"name" doc:"What models call it."`
@@ -75,17 +75,18 @@ type ToolList struct {
 }
 
 func toolOf(ctx context.Context, t extension.Tool) Tool {
-	c, _ := account.From(ctx) // without a caller nothing was found
+	c, _ := account.From(ctx) // without a caller, nothing is found
 	return Tool{
 		ID: t.ID, Name: t.Name, Description: t.Description, WhenToUse: t.WhenToUse, InputSchema: document(t.InputSchema), Timeout: t.Timeout.Milliseconds(),
-		Method: t.Request.Method, URL: t.Request.URL, Headers: orNone(t.Request.Headers), Query: orNone(t.Request.Query), Body: document(t.Request.Body), ResponsePath: t.Request.ResponsePath,
+		Method: t.Request.Method, URL: t.Request.URL, Headers: rest.OrEmptyMap(t.Request.Headers),
+		Query: rest.OrEmptyMap(t.Request.Query), Body: document(t.Request.Body), ResponsePath: t.Request.ResponsePath,
 		Enabled: t.Enabled, Shared: t.Shared, Trusted: t.Trusted, IsOwner: t.OwnerID == c.UserID, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 	}
 }
 
 // document decodes stored JSON; nil for none.
 func document(raw json.RawMessage) (doc any) {
-	_ = json.Unmarshal(raw, &doc) // it was checked; nothing is null
+	_ = json.Unmarshal(raw, &doc) // valid, or empty
 	return doc
 }
 
@@ -94,14 +95,6 @@ func schema(doc map[string]any) (json.RawMessage, error) {
 		return nil, nil
 	}
 	return json.Marshal(doc)
-}
-
-// orNone is a map that JSON does not write as null.
-func orNone[V any](m map[string]V) map[string]V {
-	if m == nil {
-		return map[string]V{}
-	}
-	return m
 }
 
 func (p ToolPatch) change() (extension.ToolChange, error) {
@@ -128,13 +121,14 @@ type ToolPath struct {
 	ID string `path:"tool_id" doc:"The tool's id."`
 }
 
-// tools are the operations on the HTTP tools that people describe.
+// tools are the operations on HTTP tools.
 func (s surface) tools() {
 	const path, tag = "/api/v1/tools", "Tools"
 
 	create := op("create-tool", "POST "+path, tag, "Create a tool that makes an HTTP request", 409)
 	create.DefaultStatus = http.StatusCreated
-	create.Description = "{{name}} stands for an argument and {{$NAME}} for a secret of yours. Each value is escaped for the place where it stands; none can choose the host, add a header or leave its segment of the path."
+	create.Description = "{{name}} stands for an argument and {{$NAME}} for a secret of yours. Each value is escaped where it is inserted; " +
+		"none can choose the host, add a header or leave its segment of the path."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body ToolRequest }) (*Tool, error) {
 		b := in.Body
 		doc, err := schema(b.InputSchema)
@@ -174,7 +168,7 @@ func (s surface) tools() {
 		return new(toolOf(ctx, changed)), err
 	})
 
-	act(s, op("delete-tool", "DELETE "+path+"/{tool_id}", tag, "Delete an HTTP tool of yours; an admin may delete a shared one", 404), "The tool is deleted.", func(ctx context.Context, in *ToolPath) error {
-		return s.Extensions.DeleteTool(ctx, in.ID)
-	})
+	act(s, op("delete-tool", "DELETE "+path+"/{tool_id}", tag,
+		"Delete an HTTP tool of yours; an admin may delete a shared one", 404), "The tool is deleted.",
+		func(ctx context.Context, in *ToolPath) error { return s.Extensions.DeleteTool(ctx, in.ID) })
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// UsageRow is what a stream, or all streams of a task, used.
+// UsageRow is the usage of a stream, or of all streams of a task.
 type UsageRow struct {
 	TaskID           string         `json:"task_id"`
 	TaskTitle        string         `json:"task_title"`
 	StreamID         string         `json:"stream_id" doc:"The stream; of a task its newest."`
-	StreamCount      int            `json:"stream_count" doc:"How many streams are in this row."`
+	StreamCount      int            `json:"stream_count" doc:"Number of streams in this row."`
 	Email            string         `json:"email"`
 	Model            string         `json:"model" doc:"The model, or builtin."`
 	Provider         string         `json:"provider"`
 	Status           string         `json:"status" doc:"completed, error, failed or aborted; another word while it runs."`
 	CreatedAt        time.Time      `json:"created_at"`
-	StepCount        int            `json:"step_count" doc:"Calls of models."`
+	StepCount        int            `json:"step_count" doc:"Number of model calls."`
 	ToolCalls        int            `json:"tool_calls"`
-	AgentTriggers    int            `json:"agent_triggers" doc:"Branches that were started."`
+	AgentTriggers    int            `json:"agent_triggers" doc:"Number of branches."`
 	AgentBreakdown   map[string]int `json:"agent_breakdown" doc:"Steps by branch."`
 	ToolBreakdown    map[string]int `json:"tool_breakdown" doc:"Calls by tool."`
 	ToolCallHistory  []UsageCall    `json:"tool_call_history" doc:"The calls of a stream, at most 500; of a task with several streams none."`
@@ -58,12 +58,13 @@ type UsageCall struct {
 func usageRow(r model.Row) UsageRow {
 	out := UsageRow{
 		TaskID: r.TaskID, TaskTitle: r.Title, StreamID: r.StreamID, StreamCount: r.Streams, Email: r.Email, Model: r.Model, Provider: string(r.Provider),
-		Status: r.Status, CreatedAt: r.CreatedAt, StepCount: r.Steps, ToolCalls: r.Calls, AgentTriggers: r.Agents, AgentBreakdown: orNone(r.Detail.Agents),
-		ToolBreakdown: orNone(r.Detail.Tools), ToolCallHistory: make([]UsageCall, len(r.Detail.History)), LLMTimeMS: r.LLM.Milliseconds(), ToolTimeMS: r.Tools.Milliseconds(),
-		TotalExecutionMS: r.Total.Milliseconds(), Tokens: UsageTokens{r.Usage.Input, r.Usage.Output, r.Usage.CacheRead, r.Usage.CacheWrite},
-		LLMCost: usd(r.Micros), VedetteCost: usd(r.Server), Priced: r.Priced, IsBYOK: r.BYOK,
+		Status: r.Status, CreatedAt: r.CreatedAt, StepCount: r.Steps, ToolCalls: r.Calls, AgentTriggers: r.Agents,
+		AgentBreakdown: rest.OrEmptyMap(r.Detail.Agents), ToolBreakdown: rest.OrEmptyMap(r.Detail.Tools),
+		ToolCallHistory: make([]UsageCall, len(r.Detail.History)), LLMTimeMS: r.LLM.Milliseconds(),
+		ToolTimeMS: r.Tools.Milliseconds(), TotalExecutionMS: r.Total.Milliseconds(),
+		Tokens:  UsageTokens{r.Usage.Input, r.Usage.Output, r.Usage.CacheRead, r.Usage.CacheWrite},
+		LLMCost: usd(r.Micros), VedetteCost: usd(r.Server), VedetteCredits: usd(r.Server), Priced: r.Priced, IsBYOK: r.BYOK,
 	}
-	out.VedetteCredits = out.VedetteCost
 	for i, c := range r.Detail.History {
 		out.ToolCallHistory[i] = UsageCall{i, c.Tool, c.Duration, c.At}
 	}
@@ -83,16 +84,16 @@ type UsageList struct {
 	Total   int        `json:"total"`
 }
 
-// UsageQuery chooses usage rows.
+// UsageQuery filters usage rows.
 type UsageQuery struct {
 	TaskID string    `query:"task_id" maxLength:"64" doc:"Only this task."`
-	Status string    `query:"status" enum:"completed,error,failed,aborted" doc:"Only those that ended so."`
+	Status string    `query:"status" enum:"completed,error,failed,aborted" doc:"Only with this status."`
 	Model  string    `query:"model" maxLength:"200" doc:"Only those of this model."`
 	Email  string    `query:"email" maxLength:"254" doc:"Only those of this member, for admins."`
 	Search string    `query:"search" maxLength:"200" doc:"A part of a task's id or of an email address."`
 	From   time.Time `query:"from" doc:"Only those that began then or later."`
 	To     time.Time `query:"to" doc:"Only those that began then or earlier."`
-	IsBYOK string    `query:"is_byok" enum:"true,false" doc:"Only those with keys of their own, or only the others."`
+	IsBYOK string    `query:"is_byok" enum:"true,false" doc:"Only with own keys, or only without."`
 	Limit  int       `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"How many to return."`
 	Offset int       `query:"offset" minimum:"0" maximum:"2147483648" doc:"How many to skip."`
 }
@@ -109,12 +110,11 @@ func usageList(rows []model.Row, total int, w page.Window, err error) (*UsageLis
 	return &UsageList{rest.Each(rows, usageRow), w.Offset+len(rows) < total, total}, err
 }
 
-// usage are the operations on what tasks used (agent API, Usage).
 func (s surface) usage() {
 	const path, tag = "/api/v1/usage", "Usage"
 	const whose = "In a team of one, the member sees their own usage; in a larger team, admins see the team's and other members get 403."
 	tasks := op("list-task-usage", "GET "+path+"/tasks", tag, "List the usage of tasks, newest first")
-	tasks.Description = "A row is a task with all its streams together; the filters look at its newest stream. " + whose
+	tasks.Description = "A row sums up all streams of a task; the filters apply to its newest. " + whose
 	rest.Handle(s.API, tasks, func(ctx context.Context, in *UsageQuery) (*UsageList, error) {
 		f, w := in.filter()
 		rows, total, err := s.Models.FindTasks(ctx, f, w)
@@ -142,7 +142,7 @@ func (s surface) usage() {
 	s.usageSummary(path, tag, whose)
 }
 
-// UsageSummary is what was used in a range of time, together and in parts.
+// UsageSummary is the usage in a time range, in total and by model, member and period.
 type UsageSummary struct {
 	ByModel             map[string]int `json:"by_model" doc:"Tasks by model."`
 	ByStatus            map[string]int `json:"by_status" doc:"Tasks by status."`
@@ -159,7 +159,7 @@ type UsageSummary struct {
 	TotalExecutionMS    int64          `json:"total_execution_ms"`
 }
 
-// Share is what one part cost. huma reads embedded fields of exported types only.
+// Share is the cost of one part.
 type Share struct {
 	LLMCost        float64 `json:"llm_cost"`
 	VedetteCredits float64 `json:"vedette_credits"`
@@ -186,16 +186,16 @@ type PeriodShare struct {
 	Share
 }
 
-// BYOKSum is the part that was paid with keys of one's own.
+// BYOKSum is the part that was paid with users' own keys.
 type BYOKSum struct {
 	TotalLLMCost     float64 `json:"total_llm_cost"`
-	TotalVedetteCost float64 `json:"total_vedette_cost" doc:"What the operator takes for it: 0."`
+	TotalVedetteCost float64 `json:"total_vedette_cost" doc:"Always 0."`
 	TotalStreams     int     `json:"total_streams"`
 	TotalTasks       int     `json:"total_tasks"`
 }
 
 func (s surface) usageSummary(path, tag, whose string) {
-	summary := op("get-usage-summary", "GET "+path+"/summary", tag, "What was used in a range of time, by model, member and period")
+	summary := op("get-usage-summary", "GET "+path+"/summary", tag, "Get the usage in a time range, by model, member and period")
 	summary.Description = whose
 	rest.Handle(s.API, summary, func(ctx context.Context, in *struct {
 		From    time.Time `query:"from" doc:"What began then or later; absent: from the beginning."`
@@ -204,7 +204,9 @@ func (s surface) usageSummary(path, tag, whose string) {
 	}) (*UsageSummary, error) {
 		sum, err := s.Models.Summarise(ctx, in.From, in.To, model.Period(in.GroupBy))
 		out := UsageSummary{
-			ByModel: map[string]int{}, ByStatus: map[string]int{}, CostByModel: []UsageShare{}, ByEmail: []EmailShare{}, ByPeriod: []PeriodShare{},
+			ByModel: map[string]int{}, ByStatus: map[string]int{}, CostByModel: []UsageShare{},
+			ByEmail:             rest.Each(sum.ByEmail, func(m model.Share) EmailShare { return EmailShare{m.Name, share(m)} }),
+			ByPeriod:            rest.Each(sum.ByPeriod, func(m model.Share) PeriodShare { return PeriodShare{m.Name, share(m)} }),
 			BYOK:                BYOKSum{TotalLLMCost: usd(sum.BYOK.Micros), TotalStreams: sum.BYOK.Streams, TotalTasks: sum.BYOK.Tasks},
 			TotalVedetteCredits: usd(sum.All.Server), TotalLLMCost: usd(sum.All.Micros), TotalTasks: sum.All.Tasks, TotalSteps: sum.All.Steps,
 			TotalToolCalls: sum.All.Calls, TotalAgentTriggers: sum.All.Agents, TotalExecutionMS: sum.All.Total.Milliseconds(),
@@ -215,12 +217,6 @@ func (s surface) usageSummary(path, tag, whose string) {
 		}
 		for _, status := range sum.ByStatus {
 			out.ByStatus[status.Name] = status.Tasks
-		}
-		for _, e := range sum.ByEmail {
-			out.ByEmail = append(out.ByEmail, EmailShare{e.Name, share(e)})
-		}
-		for _, p := range sum.ByPeriod {
-			out.ByPeriod = append(out.ByPeriod, PeriodShare{p.Name, share(p)})
 		}
 		return &out, err
 	})

@@ -165,6 +165,8 @@ Evidence.confirmed: Of a verification: how many independent requests confirmed i
 Evidence.tried: Of a verification: how many were sent.
 body: null: none.
 data: The memory.
+scope: Whose memory it is.
+TaskOptions.scope: As in the request.
 enabled: Whether tasks may use it.
 input_schema: JSON Schema of the arguments.
 is_owner: Whether you own it; only its owner may change it.
@@ -189,6 +191,6 @@ CompletionArtifact.status: How the task ended.
 CompletionArtifact.issue_count: Number of findings.
 findings: The verified issues of the task, the worst first.
 mode, agent_id, agent_ids, ask_question, auto_execute, file_keys, isolated, max_iterations: As in the request.
-max_steps, model, secrets, visibility, budget, scope, created_by_agent: As in the request.
+max_steps, model, secrets, visibility, budget, created_by_agent: As in the request.
 project_id: The project that it belongs to.`)
 }

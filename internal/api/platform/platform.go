@@ -1,5 +1,4 @@
-// Package platform is the platform surface, /v1 and /v2: what clients of the public
-// scanning platform speak.
+// Package platform serves the platform API, /v1 and /v2, for clients of the public scanning platform.
 package platform
 
 import (
@@ -11,7 +10,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/platform/scans"
 	"github.com/vedette-sec/vedette/internal/api/platform/team"
 	"github.com/vedette-sec/vedette/internal/api/platform/templates"
-
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
@@ -47,10 +45,10 @@ type Error struct {
 }
 
 func shape(status int, e *errs.Error, id string) any {
-	return Error{Message: e.Message, Kind: string(e.Kind), Code: e.Code, Error: e.Message, ErrorID: id, Param: e.Param, Status: status}
+	return Error{e.Message, string(e.Kind), e.Code, e.Message, id, e.Param, status}
 }
 
-// Deps is what the surface speaks for.
+// Deps are the services that the handlers call.
 type Deps struct {
 	Accounts     *account.Accounts
 	Settings     *setting.Settings
@@ -75,13 +73,21 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	api := rest.New(rest.Surface{
 		Name: "platform", Title: "Vedette platform API", Version: version, Servers: servers,
 		Shape: shape, ErrorType: Error{}, Vocabulary: rest.Vocabulary{Words: rest.ParseWords(words)},
-		About: "Templates, scans, assets and findings, as programs use them. A query parameter that comes several times counts as one with commas.",
+		About: "Templates, scans, assets and findings, for programs. The values of a repeated query parameter are joined by commas.",
 	}, c)
-	team.Register(api, team.Services{Accounts: d.Accounts, Settings: d.Settings, Domains: d.Domains, Audit: d.Audit, Notifications: d.Notifications})
-	assets.Register(api, assets.Services{Assets: d.Assets, Reports: d.AssetReports, Policies: d.Policies, Enumerations: d.Enumerations, Findings: d.Findings})
+	team.Register(api, team.Services{
+		Accounts: d.Accounts, Settings: d.Settings, Domains: d.Domains, Audit: d.Audit, Notifications: d.Notifications,
+	})
+	assets.Register(api, assets.Services{
+		Assets: d.Assets, Reports: d.AssetReports, Policies: d.Policies, Enumerations: d.Enumerations, Findings: d.Findings,
+	})
 	findings.Register(api, findings.Services{Findings: d.Findings, Assets: d.Assets, Catalog: d.Catalog, Ticket: d.Ticket})
-	scans.Register(api, scans.Services{Scans: d.Scans, Assets: d.Assets, Enumerations: d.Enumerations, Exclusions: d.Exclusions})
-	exports.Register(api, exports.Services{Exports: d.Exports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations})
+	scans.Register(api, scans.Services{
+		Scans: d.Scans, Assets: d.Assets, Enumerations: d.Enumerations, Exclusions: d.Exclusions,
+	})
+	exports.Register(api, exports.Services{
+		Exports: d.Exports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations,
+	})
 	templates.Register(api, templates.Services{Catalog: d.Catalog})
 	return api
 }

@@ -46,7 +46,7 @@ events: Newest first.
 team_id: Team id, for X-Team-Id.
 global: Whether it is global.
 root_domains: Domains whose subdomains are searched.
-automatic_vuln_scans: After each run, scan its new assets with the recommended templates and the enumeration's exclusions and alerting configurations. An event names the scan.
+automatic_vuln_scans: Scan the new assets of each run: recommended templates, same exclusions and alerts.
 steps: Steps; default all.
 current_page: Page number, from 1.
 to: New value.

@@ -12,15 +12,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/audit"
 )
 
-// auditTimeout is how long an answer waits for its audit entry to be written: as long as a busy
-// disk may take, because the change is made and an answer of 500 would deny it.
+// auditTimeout is how long an answer waits for its audit entry: as long as a busy disk may take, because the
+// change is made and a 500 would deny it.
 const auditTimeout = 2 * time.Minute
 
-// keepEntry writes the audit entry of a request before a byte of its answer leaves, so that
-// whoever gets the answer can rely on the entry. Only a known caller's request for a change
-// has one. A request that was refused for its rate has none: a flood of requests must not
-// become a flood of writes. Bodies and queries are left out, they may hold secrets.
-func (a *API) keepEntry(r *http.Request, rec *record, status int) error {
+// addEntry writes the audit entry of a request before any of its answer is sent, so that an answer implies
+// an entry. Only changes by known callers have one. Requests over their rate have none: a flood of requests
+// must not become a flood of writes. Bodies and queries are left out, they may hold secrets.
+func (a *API) addEntry(r *http.Request, rec *record, status int) error {
 	if rec.result != 0 {
 		status = rec.result
 	}
@@ -42,20 +41,18 @@ func (a *API) keepEntry(r *http.Request, rec *record, status int) error {
 	return a.Audit.Add(ctx, e)
 }
 
-// About sets the object of a request's audit entry, for a handler whose operation has no id in
-// its path and none in the body of its answer.
+// About sets the object of a request's audit entry, for operations with no id in path or answer.
 func About(ctx context.Context, id string) { recordOf(ctx).object = id }
 
-// Did sets the operation and the status of a request for the log, the metrics and, where
-// changes is true, its audit entry. It is for an endpoint that serves many operations and whose
-// protocol has no status for each (MCP).
+// Did sets the operation and the status of a request for the log, the metrics and, if changes is true, its
+// audit entry. It is for an endpoint with many operations, such as MCP.
 func Did(ctx context.Context, operation string, status int, changes bool) {
 	rec := recordOf(ctx)
 	rec.operation, rec.result, rec.unaudited = operation, status, !changes
 }
 
-// named is the id in an operation's path, the innermost where there are several.
-func named(ctx huma.Context) string {
+// pathID is the last id in an operation's path.
+func pathID(ctx huma.Context) string {
 	r, _ := humachi.Unwrap(ctx)
 	values := chi.RouteContext(r.Context()).URLParams.Values
 	if len(values) == 0 {
@@ -64,8 +61,8 @@ func named(ctx huma.Context) string {
 	return values[len(values)-1]
 }
 
-// madeBy is the id in the body of an answer, if it has one.
-func madeBy(output any) string {
+// answerID is the id in the body of an answer, if it has one.
+func answerID(output any) string {
 	body := reflect.Indirect(reflect.ValueOf(output))
 	for _, field := range []string{"Body", "ID"} {
 		if body.Kind() != reflect.Struct {
@@ -79,8 +76,7 @@ func madeBy(output any) string {
 	return body.String()
 }
 
-// statusWriter remembers the status of the answer, and writes the audit entry before it sends
-// the header.
+// statusWriter records the status of the answer, and writes the audit entry before the header.
 type statusWriter struct {
 	http.ResponseWriter
 	api     *API
@@ -95,7 +91,7 @@ func (w *statusWriter) WriteHeader(status int) {
 		return
 	}
 	w.status = status
-	if err := w.api.keepEntry(w.request, w.record, status); err != nil {
+	if err := w.api.addEntry(w.request, w.record, status); err != nil {
 		w.status = http.StatusInternalServerError
 		w.api.Fail(w.ResponseWriter, w.request, err)
 		w.refused = true

@@ -9,15 +9,15 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Auth is how the caller of an operation proves who they are.
+// Auth is how the caller of an operation authenticates.
 type Auth int
 
-// The ways (specification, Authentication).
+// Ways to authenticate (specification, Authentication).
 const (
 	KeyOrBearer Auth = iota // X-Api-Key, or a bearer token
 	BearerOnly              // a bearer token
 	InternalKey             // X-Internal-API-Key
-	Optional                // as KeyOrBearer where either is sent; else nobody calls
+	Optional                // as KeyOrBearer if either is sent; else anonymous
 	None
 )
 
@@ -28,8 +28,11 @@ const (
 
 func securitySchemes() map[string]*huma.SecurityScheme {
 	return map[string]*huma.SecurityScheme{
-		"apiKey":      {Type: "apiKey", In: "header", Name: apiKeyHeader, Description: "The user's API key: svc_sk_ and 32 characters."},
-		"bearer":      {Type: "http", Scheme: "bearer", BearerFormat: "JWT", Description: "An access token from POST /api/v1/auth/login, or one of the configured OpenID issuer."},
+		"apiKey": {Type: "apiKey", In: "header", Name: apiKeyHeader, Description: "The user's API key: svc_sk_ and 32 characters."},
+		"bearer": {
+			Type: "http", Scheme: "bearer", BearerFormat: "JWT",
+			Description: "An access token from POST /api/v1/auth/login, or one of the configured OpenID issuer.",
+		},
 		"internalKey": {Type: "apiKey", In: "header", Name: account.InternalKeyHeader, Description: "The deployment's service key."},
 	}
 }
@@ -69,7 +72,7 @@ func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
 			}
 		case InternalKey:
 			if err := a.Accounts.CheckInternalKey(ctx.Header(account.InternalKeyHeader)); err != nil {
-				a.turnAway(ctx, err)
+				a.refuseLogin(ctx, err)
 				return
 			}
 			next(ctx)
@@ -84,7 +87,7 @@ func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
 			}
 		}
 		if err != nil {
-			a.turnAway(ctx, err)
+			a.refuseLogin(ctx, err)
 			return
 		}
 		rec := recordOf(ctx.Context())
@@ -93,10 +96,10 @@ func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// turnAway refuses who could not prove who they are. Their address has a rate for that:
-// guessing is not free, and callers behind the same address who can are not held up.
-func (a *API) turnAway(ctx huma.Context, err error) {
-	if limited := a.spend("turned away " + ClientIP(ctx)); limited != nil {
+// refuseLogin refuses a caller without valid credentials. Such failures have a rate per address: guessing is
+// limited, and other callers behind the same address are not.
+func (a *API) refuseLogin(ctx huma.Context, err error) {
+	if limited := a.spend("failed login " + ClientIP(ctx)); limited != nil {
 		err = limited
 	}
 	a.refuse(ctx, err)

@@ -21,14 +21,12 @@ import (
 // maxDepth is how deep a JSON document may nest.
 const maxDepth = 64
 
-// maxDrain is how much of a body that was refused is still taken in.
+// maxDrain is how many bytes of a refused body are still read.
 const maxDrain = 32 << 20
 
-// BoundBody gives a client a time to send a body in, whoever reads it. What nobody read
-// of it is taken in and thrown away once the answer is sent, within that time: many
-// clients read an answer only when they have sent all, and a connection that is closed
-// before that is no answer to them. One that asked first (Expect: 100-continue) has not
-// sent it.
+// BoundBody limits the time in which a client may send a body. What the handler left unread is read and
+// discarded after the answer, within that time: many clients read the answer only when they have sent
+// everything. A client that asked first (Expect: 100-continue) has not sent it.
 func BoundBody(timeout time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 {
@@ -41,8 +39,8 @@ func BoundBody(timeout time.Duration, next http.Handler) http.Handler {
 		r.Body = body
 		next.ServeHTTP(w, r)
 		if !body.ended && r.Header.Get("Expect") == "" {
-			_ = control.Flush()                         // the client may have gone,
-			_, _ = io.CopyN(io.Discard, body, maxDrain) // or go now
+			_ = control.Flush() // the client may have disconnected
+			_, _ = io.CopyN(io.Discard, body, maxDrain)
 		}
 	})
 }
@@ -59,16 +57,15 @@ func (b *sentBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unread reports whether there is more of a request's body to come. net/http would wait
-// for it before it answers, unless the connection is to be closed.
+// unread reports whether part of the body is unread. net/http would wait for it before it answers, unless the
+// connection is to be closed.
 func unread(r *http.Request) bool {
 	body, ok := r.Body.(*sentBody)
 	return ok && !body.ended
 }
 
-// readBody reads the body, bounded in size, and refuses what no field of any
-// operation takes: text that is not UTF-8, NUL, deep nesting. What passes is read again
-// by huma, now from memory.
+// readBody reads the body, bounded in size, and refuses what no field takes: text that is not UTF-8, NUL,
+// deep nesting. huma reads it again from memory.
 func (a *API) readBody(ctx huma.Context, next func(huma.Context)) {
 	r, w := humachi.Unwrap(ctx)
 	if err := checkURL(r.URL); err != nil {
@@ -79,7 +76,7 @@ func (a *API) readBody(ctx huma.Context, next func(huma.Context)) {
 		next(ctx)
 		return
 	}
-	body, err := a.slurp(w, r)
+	body, err := a.readAll(w, r)
 	if err == nil && len(body) > 0 {
 		err = checkJSON(r.Header.Get("Content-Type"), body)
 	}
@@ -91,7 +88,7 @@ func (a *API) readBody(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-func (a *API) slurp(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (a *API) readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	tooLarge := errs.New(errs.TooLarge, "body_too_large", "The request body is larger than %d bytes.", a.MaxBody)
 	if r.ContentLength > a.MaxBody {
 		return nil, tooLarge
@@ -130,8 +127,7 @@ func checkURL(u *url.URL) error {
 
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// checkJSON refuses a body that is not JSON, nests too deep, or has NUL in a string,
-// and names the place.
+// checkJSON refuses a body that is not JSON, nests too deep, or has NUL in a string; the error names the field.
 func checkJSON(contentType string, body []byte) error {
 	if contentType != "" {
 		media, _, err := mime.ParseMediaType(contentType)
@@ -212,7 +208,7 @@ func jsonProblem(err error) string {
 	return "it ends too early"
 }
 
-// clip keeps a name that a caller made up from filling an answer.
+// clip shortens a name that the caller chose.
 func clip(s string) string {
 	const most = 120
 	if len(s) > most {

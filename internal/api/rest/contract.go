@@ -10,10 +10,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Vocabulary is what an OpenAPI document says about types of other packages, which know nothing
-// of OpenAPI.
+// Vocabulary describes types and fields in an OpenAPI document.
 type Vocabulary struct {
-	// Names are the schema names of types whose own name says too little outside of their package.
+	// Names are schema names for types whose own name is too short outside their package.
 	Names map[reflect.Type]string
 	// Enums are the values of named string types.
 	Enums map[reflect.Type][]string
@@ -40,7 +39,6 @@ func (a *API) Contract() ([]byte, error) { return a.document().YAML() }
 // ContractJSON is the surface's OpenAPI document, as JSON.
 func (a *API) ContractJSON() ([]byte, error) { return json.Marshal(a.document()) }
 
-// document is the contract with the surface's vocabulary in it.
 func (a *API) document() *huma.OpenAPI {
 	doc := a.Huma.OpenAPI()
 	for name, schema := range doc.Components.Schemas.Map() {
@@ -51,7 +49,7 @@ func (a *API) document() *huma.OpenAPI {
 
 const schemaPrefix = "#/components/schemas/"
 
-// describe completes the fields of one schema. Doing it twice changes nothing.
+// describe adds the vocabulary to one schema.
 func (a *API) describe(name string, schema *huma.Schema, t reflect.Type) {
 	for _, field := range reflect.VisibleFields(t) {
 		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -71,7 +69,7 @@ func (a *API) describe(name string, schema *huma.Schema, t reflect.Type) {
 			}
 		}
 		if property.Nullable && len(property.Enum) > 0 && !slices.Contains(property.Enum, nil) {
-			property.Enum = append(property.Enum, nil) // JSON Schema: null, too, must be one of the values
+			property.Enum = append(property.Enum, nil) // JSON Schema requires null among the values
 		}
 		if property.Ref != "" && field.Type.Kind() == reflect.Pointer && slices.Contains(schema.Required, key) {
 			schema.Properties[key] = &huma.Schema{
@@ -81,8 +79,7 @@ func (a *API) describe(name string, schema *huma.Schema, t reflect.Type) {
 	}
 }
 
-// schemaName names a type in the contract: its own name, or for one without a name the
-// place it stands in.
+// schemaName names a type in the contract.
 func (s Surface) schemaName(t reflect.Type, hint string) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// fromHuma turns what huma says about a request into an errs.Error.
+// fromHuma converts huma's error about a request.
 func fromHuma(status int, message string, details []error) *errs.Error {
 	for _, detail := range details {
 		if e := errs.From(detail); e != nil && e.Kind != errs.Internal {
@@ -47,8 +47,7 @@ func fromHuma(status int, message string, details []error) *errs.Error {
 	return e
 }
 
-// problemOf is which field of a request is wrong, and why. One that is missing is itself the
-// field, not what it is missing in.
+// problemOf is the wrong or missing field of a request, and why.
 func problemOf(d *huma.ErrorDetail) (field, text string) {
 	before, after, _ := strings.Cut(validation.MsgExpectedRequiredProperty, "%s")
 	if name, ok := strings.CutPrefix(d.Message, before); ok && strings.HasSuffix(name, after) {
@@ -57,7 +56,7 @@ func problemOf(d *huma.ErrorDetail) (field, text string) {
 	return fieldOf(d.Location), d.Message
 }
 
-// fieldOf is the field's name without huma's prefix for the place it is in.
+// fieldOf is the field's name without huma's prefix.
 func fieldOf(location string) string {
 	for _, prefix := range []string{"body.", "query.", "path.", "header.", "cookie."} {
 		if rest, ok := strings.CutPrefix(location, prefix); ok {
@@ -67,7 +66,7 @@ func fieldOf(location string) string {
 	return location
 }
 
-// failure is an error answer on its way out.
+// failure is an error answer.
 type failure struct {
 	status int
 	body   any
@@ -102,15 +101,15 @@ func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	body = append(body, '\n')
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // whole at once, also while a body is taken in
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // sent at once, even while a body is read
 	if unread(r) {
 		w.Header().Set("Connection", "close")
 	}
 	w.WriteHeader(e.Kind.Status())
-	_, _ = w.Write(body) // the client may have gone
+	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// shown names the field in the message too: one of the surfaces has no other place for it.
+// shown adds the field to the message: the agent API has no other place for it.
 func shown(e *errs.Error) *errs.Error {
 	if e.Param == "" || strings.Contains(e.Message, e.Param) {
 		return e

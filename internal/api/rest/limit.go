@@ -13,7 +13,7 @@ import (
 
 const retryAfter = "retry_after"
 
-// limit holds a caller, or an address before it is a caller, to its rate.
+// limit applies the rate limit of the caller, or of an anonymous caller's address.
 func (a *API) limit(ctx huma.Context, next func(huma.Context)) {
 	key := recordOf(ctx.Context()).caller.UserID
 	if key == "" {
@@ -26,7 +26,7 @@ func (a *API) limit(ctx huma.Context, next func(huma.Context)) {
 	next(ctx)
 }
 
-// spend uses one call of the key's rate, or fails with RateLimited.
+// spend uses one call of the key's rate, or returns RateLimited.
 func (a *API) spend(key string) error {
 	wait := a.limiter.take(key, time.Now())
 	if wait == 0 {
@@ -36,10 +36,10 @@ func (a *API) spend(key string) error {
 	return errs.New(errs.RateLimited, "rate_limited", "Too many requests; try again in %s s.", seconds).With(retryAfter, seconds)
 }
 
-// maxBuckets bounds the memory a crowd of callers can take.
+// maxBuckets bounds the memory.
 const maxBuckets = 10_000
 
-// limiter is a token bucket a key.
+// limiter has a token bucket per key.
 type limiter struct {
 	rate  rate.Limit
 	burst int
@@ -52,7 +52,7 @@ func newLimiter(perSecond float64, burst int) *limiter {
 	return &limiter{rate: rate.Limit(perSecond), burst: max(burst, 1), buckets: map[string]*rate.Limiter{}}
 }
 
-// take uses one token of the key's bucket, or says how long until there is one.
+// take uses one token of the key's bucket, or returns the time until there is one.
 func (l *limiter) take(key string, now time.Time) time.Duration {
 	if l.rate == 0 {
 		return 0
@@ -73,9 +73,8 @@ func (l *limiter) take(key string, now time.Time) time.Duration {
 	return time.Duration((1 - bucket.TokensAt(now)) / float64(l.rate) * float64(time.Second))
 }
 
-// dropFull forgets the buckets that are full: a new one would be the same. When every
-// caller is busy they are all forgotten, which lets some through once rather than
-// locking newcomers out.
+// dropFull removes full buckets: a new one would be the same. If none is full it removes all, which lets some
+// callers exceed their rate once rather than refusing new ones.
 func (l *limiter) dropFull(now time.Time) {
 	for key, bucket := range l.buckets {
 		if bucket.TokensAt(now) >= float64(l.burst) {

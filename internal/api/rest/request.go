@@ -4,7 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,9 +24,9 @@ type record struct {
 	api       *API
 	id        string
 	operation string
-	object    string // the id of what the request is about
-	unaudited bool   // no audit entry is wanted
-	result    int    // the status to record, where it is not the answer's; 0: it is
+	object    string // the id of the object of the request
+	unaudited bool   // without an audit entry
+	result    int    // the status to record; 0: that of the answer
 	caller    account.Caller
 	byKey     bool // the caller used their API key
 	err       *errs.Error
@@ -35,12 +37,12 @@ type recordKey struct{}
 func recordOf(ctx context.Context) *record {
 	rec, ok := ctx.Value(recordKey{}).(*record)
 	if !ok {
-		panic("rest: a request that did not come through identify")
+		panic("rest: a request without identify")
 	}
 	return rec
 }
 
-// identify gives the request its id and, when it is answered, its line in the log.
+// identify gives the request its id and writes its log line.
 func (a *API) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &record{api: a, id: ids.New(), operation: "none"}
@@ -61,7 +63,7 @@ func (a *API) identify(next http.Handler) http.Handler {
 
 func (a *API) log(r *http.Request, rec *record, status int, took time.Duration) {
 	level := slog.LevelInfo
-	// The path is logged and the query is not: it may hold secrets.
+	// The query is not logged: it may hold secrets.
 	attrs := []slog.Attr{
 		slog.String("request_id", rec.id), slog.String("surface", a.Name), slog.String("method", r.Method),
 		slog.String("path", r.URL.Path), slog.String("operation", rec.operation), slog.Int("status", status),
@@ -90,9 +92,10 @@ func (a *API) recoverPanics(next http.Handler) http.Handler {
 			if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
 				panic(p) // the server's own way to drop a connection
 			}
-			a.Logger.ErrorContext(r.Context(), "panic", "request_id", recordOf(r.Context()).id, "panic", p, "stack", string(debug.Stack()))
+			a.Logger.ErrorContext(r.Context(), "panic",
+				"request_id", recordOf(r.Context()).id, "panic", p, "stack", string(debug.Stack()))
 			if out, ok := w.(*statusWriter); ok && out.status != 0 {
-				panic(http.ErrAbortHandler) // the answer has begun: it must not look like a whole one
+				panic(http.ErrAbortHandler) // the answer has begun: it must not look complete
 			}
 			a.Fail(w, r, errs.New(errs.Internal, "internal_error", "Internal error."))
 		}()
@@ -100,11 +103,11 @@ func (a *API) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// observe records which operation the request is for, and the object it names.
+// observe records the operation of the request and the id in its path.
 func (a *API) observe(unaudited bool) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		rec := recordOf(ctx.Context())
-		rec.operation, rec.object, rec.unaudited = ctx.Operation().OperationID, named(ctx), unaudited
+		rec.operation, rec.object, rec.unaudited = ctx.Operation().OperationID, pathID(ctx), unaudited
 		next(ctx)
 	}
 }
@@ -126,3 +129,30 @@ func (a *API) refuse(ctx huma.Context, err error) {
 	r, w := humachi.Unwrap(ctx)
 	a.Fail(w, r.WithContext(ctx.Context()), err)
 }
+
+// joinRepeated joins the values of a query parameter that is repeated, as many clients send lists, by commas.
+// So a repeated parameter that is no list is refused, not silently cut.
+func (a *API) joinRepeated(ctx huma.Context, next func(huma.Context)) {
+	address := ctx.URL()
+	query := address.Query()
+	for _, values := range query {
+		if len(values) > 1 {
+			ctx = repeatedQuery{ctx, query}
+			break
+		}
+	}
+	next(ctx)
+}
+
+// repeatedQuery is a request with a repeated query parameter.
+type repeatedQuery struct {
+	inner
+	query url.Values
+}
+
+type inner = huma.Context // as a field it may not have the name of its method
+
+func (r repeatedQuery) Query(name string) string { return strings.Join(r.query[name], ",") }
+
+// Unwrap lets the library find its own context.
+func (r repeatedQuery) Unwrap() huma.Context { return r.inner }

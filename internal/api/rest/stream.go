@@ -14,19 +14,18 @@ import (
 // The bounds of a streamed body.
 const (
 	maxStream    = 4 << 30
-	streamPause  = 30 * time.Second // a sender that pauses longer has gone
-	streamRefill = 1 << 20          // bytes after which a sender gets the pause anew
+	streamPause  = 30 * time.Second // the longest pause of a sender
+	streamRefill = 1 << 20          // bytes after which the pause starts again
 )
 
-// Stream is the body of an operation with Op.Stream: it is read as it comes, and is not
-// kept. A handler's input embeds it.
+// Stream is the body of an operation with Op.Stream, read as it arrives. A handler's input embeds it.
 type Stream struct {
 	body    io.Reader
 	control *http.ResponseController
 	pause   time.Duration
 	read    int64
-	until   time.Time // when the sender has paused too long
-	left    time.Time // when the last read was over
+	until   time.Time // the deadline of the next read
+	left    time.Time // end of the last read
 }
 
 // Resolve implements huma.Resolver.
@@ -41,9 +40,9 @@ func newStream(body io.Reader, control *http.ResponseController, pause time.Dura
 	return Stream{body: body, control: control, pause: pause, until: now.Add(pause), left: now}
 }
 
-// Read implements io.Reader. Its errors, but for io.EOF, are the caller's.
+// Read implements io.Reader. Its errors except io.EOF are safe to show.
 func (s *Stream) Read(p []byte) (int, error) {
-	s.until = s.until.Add(time.Since(s.left)) // between reads the sender waits for us
+	s.until = s.until.Add(time.Since(s.left)) // time between reads is ours, not the sender's
 	_ = s.control.SetReadDeadline(s.until)    // a test's recorder has none
 	n, err := s.body.Read(p)
 	s.left = time.Now()
@@ -60,7 +59,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkStream is readBody for an operation that reads its body itself.
+// checkStream replaces readBody for an operation that reads its body itself.
 func (a *API) checkStream(ctx huma.Context, next func(huma.Context)) {
 	r, _ := humachi.Unwrap(ctx)
 	if err := checkURL(r.URL); err != nil {

@@ -4,7 +4,7 @@
 //
 // A request passes identify (id, log line, audit entry), recoverPanics, and then the middlewares
 // that Register puts before the handler: observe, before, authenticate, limit, the reading of
-// the body, and gather.
+// the body, and joinRepeated.
 package rest
 
 import (
@@ -35,12 +35,12 @@ type Config struct {
 	MaxBody  int64    // bytes of a request body; 1 MiB when 0
 	Rate     float64  // calls a second that one key may make on average; 0: no limit
 	Burst    int      // calls it may make at once
-	// Audit gets an entry for each request of a known caller that asked for a change, before
-	// the answer leaves; when that fails, the answer is the error. nil: no entries.
+	// Audit gets an entry for each change that a known caller requests, before the answer is sent; if that
+	// fails, the answer is the error. nil: no entries.
 	Audit *audit.Log
 }
 
-// Surface is what makes one API differ from another.
+// Surface describes one API.
 type Surface struct {
 	Name    string // in logs and metrics
 	Title   string
@@ -48,7 +48,7 @@ type Surface struct {
 	About   string
 	Servers []Server
 	Tags    []string // the groups of operations, in the order of the contract
-	// Shape is the body of an error answer; id is the id under which the log knows it.
+	// Shape is the body of an error answer; id is the request's id in the log.
 	Shape func(status int, e *errs.Error, id string) any
 	// ErrorType is a value of the type that Shape returns, for the contract.
 	ErrorType  any
@@ -69,7 +69,7 @@ const defaultMaxBody = 1 << 20
 // huma keeps these in variables of the process.
 var setUpHuma = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
-	// This one only draws the contract: its type stands for the surface's, see New.
+	// Only for the contract; New replaces its type by the API's own.
 	huma.NewError = func(int, string, ...error) huma.StatusError { return &failure{} }
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, message string, details ...error) huma.StatusError {
 		return failureFor(ctx, fromHuma(status, message, details))
@@ -123,8 +123,7 @@ type Op struct {
 	Unaudited bool
 }
 
-// NewOp is an operation at a route such as "GET /v1/scans"; statuses are the errors it can answer besides those
-// that every operation has.
+// NewOp is an operation at a route such as "GET /v1/scans"; statuses are its errors besides the common ones.
 func NewOp(id, route, tag, summary string, statuses ...int) Op {
 	method, path, _ := strings.Cut(route, " ")
 	return Op{Operation: huma.Operation{
@@ -142,7 +141,9 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 			"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
 		}}
 	}
-	op.Middlewares = append(huma.Middlewares{a.observe(op.Unaudited), a.before(op.Before), a.authenticate(op.Auth), a.limit, read, a.gather}, op.Middlewares...)
+	op.Middlewares = huma.Middlewares{
+		a.observe(op.Unaudited), a.before(op.Before), a.authenticate(op.Auth), a.limit, read, a.joinRepeated,
+	}
 	op.Security = op.Auth.security()
 	op.Errors = append([]int{400, 429, 500}, op.Errors...)
 	switch op.Auth {
@@ -154,12 +155,12 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
 		op.Errors = append(op.Errors, 413, 415)
 	}
-	// readBody has read the body, bounded in size and by BoundBody in time. Here huma lifts
-	// that time again: the answer may be a stream that takes longer.
+	// readBody and BoundBody bound the body. huma's own limits are lifted: a stream may take longer.
 	op.MaxBodyBytes, op.BodyReadTimeout = -1, -1
 	if op.Auth == KeyOrBearer || op.Auth == Optional {
 		op.Parameters = append(op.Parameters, &huma.Param{
-			Name: teamHeader, In: "header", Description: "The id of the team to act in, one of yours; without it, your own.", Schema: &huma.Schema{Type: huma.TypeString},
+			Name: teamHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString},
+			Description: "The id of the team to act in, one of yours; without it, your own.",
 		})
 	}
 	if op.Responses == nil {
@@ -168,11 +169,11 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 	huma.Register(a.Huma, op.Operation, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
 		if rec := recordOf(ctx); err == nil && rec.object == "" {
-			rec.object = madeBy(out)
+			rec.object = answerID(out)
 		}
 		return out, err
 	})
-	// huma announces 422 for what it refuses; the surfaces answer 400 to every malformed request.
+	// huma announces 422; these APIs answer 400 to every malformed request.
 	delete(op.Responses, "422")
 }
 
@@ -187,7 +188,7 @@ func Handle[I, T any](a *API, op Op, handler func(context.Context, *I) (*T, erro
 	})
 }
 
-// Each converts a list; never nil, so that JSON has [] for an empty one.
+// Each converts a list; never nil, which JSON would write as null.
 func Each[F, T any](values []F, convert func(F) T) []T {
 	out := make([]T, len(values))
 	for i, v := range values {
@@ -202,6 +203,14 @@ func OrEmpty[T any](list []T) []T {
 		return []T{}
 	}
 	return list
+}
+
+// OrEmptyMap is a map that JSON does not write as null.
+func OrEmptyMap[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return m
 }
 
 // OrNull is a time, or nil for the zero time.

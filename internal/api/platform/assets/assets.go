@@ -8,20 +8,17 @@ import (
 	"io"
 	"net/http"
 	"reflect"
-	"slices"
 	"strconv"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/core/enumeration"
-
-	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-	"github.com/vedette-sec/vedette/internal/core/asset/document"
-
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/asset/document"
 	"github.com/vedette-sec/vedette/internal/core/asset/report"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -150,7 +147,7 @@ type ContentQuery struct {
 	Offset   int    `query:"offset" minimum:"0" maximum:"2147483648" doc:"Items to skip."`
 }
 
-// Filters is the same as the service knows it.
+// Filters are the service's filters.
 func (q ContentFilters) Filters() asset.Filters {
 	return asset.Filters{
 		IsTech: q.IsTech.Ptr(), IsFavicon: q.IsFavicon.Ptr(), IsScreenshot: q.IsScreenshot.Ptr(), IsNew: q.IsNew.Ptr(), IsInternal: q.IsInternal.Ptr(), OnlyDNS: q.OnlyDNS.Ptr(), OnlyIP: q.OnlyIP.Ptr(),
@@ -159,7 +156,6 @@ func (q ContentFilters) Filters() asset.Filters {
 	}
 }
 
-// query reads it; an error names the parameter.
 func (q ContentQuery) query(now time.Time) (out asset.Query, err error) {
 	if out.AsOf, err = page.Moment("as_of", q.AsOf, true); err != nil {
 		return out, err
@@ -172,7 +168,7 @@ func (q ContentQuery) query(now time.Time) (out asset.Query, err error) {
 	} else {
 		out.AsOf = time.Time{}
 	}
-	// Ranges count from the last full minute: the same list is then the same for a while.
+	// Ranges count from the last full minute, so that pages belong together.
 	if out.Filter, err = q.Filters().Parse(now.Truncate(time.Minute)); err != nil {
 		return out, err
 	}
@@ -222,8 +218,7 @@ func (s area) contents(ctx context.Context, id string, in ContentQuery) (*Conten
 	return &list, nil
 }
 
-// findingsAt counts the findings at the host and port of an asset; of a host by itself, all
-// of the host.
+// findingsAt counts the findings at the host and port of an asset, or all of the host if it has no port.
 func (s area) findingsAt(ctx context.Context, a asset.Asset) (int64, error) {
 	f := finding.Filter{Hosts: []string{a.Host}}
 	if a.Port > 0 {
@@ -281,11 +276,9 @@ func (s area) assetChangelogs(ctx context.Context, in *struct {
 }) (*AssetChangelogList, error) {
 	f := report.Filter{AssetID: in.ID, Oldest: in.SortAsc != ""}
 	f.Since = page.Since(in.Time, time.Now())
-	for _, kind := range wire.Commas(in.Types) {
-		if !slices.Contains(asset.ChangeTypes, asset.ChangeType(kind)) {
-			return nil, errs.Field("event_type", "event_type %.40q is not known.", kind)
-		}
-		f.Types = append(f.Types, asset.ChangeType(kind))
+	var err error
+	if f.Types, err = wire.Known("event_type", wire.Commas(in.Types), asset.ChangeTypes); err != nil {
+		return nil, err
 	}
 	a, found, total, err := s.Reports.Changes(ctx, f, in.Page())
 	list := AssetChangelogList{wire.ListOf(in.Window, len(found), total, "Changes."), make([]AssetChangelog, len(found))}

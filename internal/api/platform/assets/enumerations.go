@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
@@ -37,7 +36,7 @@ func (s area) enumerations() {
 	rest.Handle(s.API, wire.Op("get-enumeration", "GET "+one, enumerationTag, "One enumeration or group", 404),
 		func(ctx context.Context, in *wire.EnumerationPath) (*EnumerateOne, error) {
 			found, err := s.Enumerations.FindListed(ctx, in.ID)
-			return &EnumerateOne{"The enumeration.", enumerateDataOf(found, time.Now())}, err
+			return &EnumerateOne{"The enumeration.", enumerateDataOf(found)}, err
 		})
 	wire.Act(s.API, wire.Op("rename-enumeration", "PATCH "+one, enumerationTag, "Rename an enumeration", 404), "The enumeration is renamed.",
 		func(ctx context.Context, in *struct {
@@ -104,11 +103,10 @@ func (s area) listEnumerations(ctx context.Context, in *struct {
 		return nil, err
 	}
 	w := in.Page()
-	list := EnumerationList{CurrentPage: w.Page(), ResultCount: len(found), TotalResults: total, TotalPages: w.Pages(total), Data: make([]EnumerateData, len(found))}
-	for i, e := range found {
-		list.Data[i] = enumerateDataOf(e, time.Now())
-	}
-	return &list, nil
+	return &EnumerationList{
+		CurrentPage: w.Page(), ResultCount: len(found), TotalResults: total, TotalPages: w.Pages(total),
+		Data: rest.Each(found, enumerateDataOf),
+	}, nil
 }
 
 func (s area) createEnumeration(ctx context.Context, in *struct{ Body EnumerateRequest }) (*EnumerateMade, error) {
@@ -134,8 +132,8 @@ func (s area) createEnumeration(ctx context.Context, in *struct{ Body EnumerateR
 	return &EnumerateMade{ID: made.ID}, err
 }
 
-// createEach makes an enumeration for each root domain; what else is to be looked at goes
-// with the first. A domain that is none does not keep the others from theirs.
+// createEach creates an enumeration for each root domain; the first also gets all other inputs. Invalid
+// domains are reported and left out.
 func (s area) createEach(ctx context.Context, name string, c enumeration.Config) (*EnumerateMade, error) {
 	out := EnumerateMade{BulkIDs: []string{}, FailedDomains: map[string]string{}}
 	var first error
@@ -200,16 +198,15 @@ func (s area) enumerationConfigs() {
 		})
 }
 
-// portsNamed is err, and where the ports are at fault with the field that a request had them in.
+// portsNamed is err, naming the field in which the request had its ports.
 func portsNamed(err error, field string) error {
-	const made = "enumeration_ports" // as who makes an enumeration calls it
 	e := errs.From(err)
-	if e == nil || e.Param != made {
+	if e == nil || e.Param != "enumeration_ports" { // the field of create-enumeration
 		return err
 	}
-	named := *e
-	named.Param = field
-	return &named
+	renamed := *e
+	renamed.Param = field
+	return &renamed
 }
 
 func (s area) enumerationSchedules() {
@@ -217,11 +214,7 @@ func (s area) enumerationSchedules() {
 	rest.Handle(s.API, wire.Op("list-enumeration-schedules", "GET "+path, enumerationTag, "The schedules of your team's enumerations, by next run"),
 		func(ctx context.Context, _ *struct{}) (*EnumerationScheduleList, error) {
 			found, err := s.Enumerations.Schedules().FindAll(ctx)
-			list := EnumerationScheduleList{Message: "Schedules.", Schedules: make([]EnumerationSchedule, len(found))}
-			for i, one := range found {
-				list.Schedules[i] = EnumerationSchedule{one.Subject, wire.TimesOf(one)}
-			}
-			return &list, err
+			return &EnumerationScheduleList{"Schedules.", rest.Each(found, scheduleOf)}, err
 		})
 	rest.Handle(s.API, wire.Op("set-enumeration-schedule", "POST "+path, enumerationTag, "Set the schedule of an enumeration", 404),
 		func(ctx context.Context, in *struct{ Body EnumerationScheduleRequest }) (*wire.Message, error) {
@@ -233,5 +226,51 @@ func (s area) enumerationSchedules() {
 			ID string `query:"enumeration_id" required:"true" doc:"The enumeration."`
 		}) error {
 			return s.Enumerations.Schedules().Drop(ctx, in.ID)
+		})
+}
+
+// RunQuery picks a run of an enumeration.
+type RunQuery struct {
+	wire.EnumerationPath
+	Run int64 `query:"run" minimum:"0" doc:"Run number, from 1; default the last."`
+	wire.Window
+}
+
+func (s area) enumerationHistory() {
+	rest.Handle(s.API, wire.Op("get-enumeration-history", "GET "+enumerationPath+"/history", enumerationTag, "The runs of an enumeration, newest first", 404),
+		func(ctx context.Context, in *struct {
+			wire.EnumerationPath
+			wire.HistoryRange
+			wire.Window
+		}) (*EnumerationHistory, error) {
+			since, until, err := in.Times(time.Now())
+			if err != nil {
+				return nil, err
+			}
+			h, err := s.Enumerations.FindHistory(ctx, in.ID, since, until, in.Page())
+			if err != nil {
+				return nil, err
+			}
+			w := in.Page()
+			out := EnumerationHistory{
+				CurrentPage: w.Page(), ResultCount: len(h.Launches), TotalPages: w.Pages(h.Total), TotalResults: h.Total,
+				Total: int64(h.Total), Unique: int64(h.Unique), Data: rest.Each(h.Launches, enumerationRunOf),
+			}
+			return &out, nil
+		})
+	rest.Handle(s.API, wire.Op("list-enumeration-sources", "GET "+enumerationPath+"/sources", enumerationTag, "The sources of a run, with their states and counts", 404),
+		func(ctx context.Context, in *RunQuery) (*EnumerationSources, error) {
+			found, total, err := s.Enumerations.FindSources(ctx, in.ID, in.Run, in.Page())
+			list := EnumerationSources{Listing: wire.ListOf(in.Window, len(found), total, "Sources."), Data: make([]EnumerationSource, len(found))}
+			for i, r := range found {
+				list.Data[i] = EnumerationSource{r.Run, r.Source, r.About, string(r.State), r.Count, r.Took.Round(time.Millisecond).String(), r.Detail, r.At}
+			}
+			return &list, err
+		})
+	rest.Handle(s.API, wire.Op("list-enumeration-events", "GET "+enumerationPath+"/events", enumerationTag, "Refused connections of a run, and sources that found far less than before", 404),
+		func(ctx context.Context, in *RunQuery) (*EnumerationEvents, error) {
+			found, total, err := s.Enumerations.FindEvents(ctx, in.ID, in.Run, in.Page())
+			list := EnumerationEvents{Listing: wire.ListOf(in.Window, len(found), total, "Events."), Data: rest.Each(found, func(e enumeration.Event) EnumerationEvent { return EnumerationEvent(e) })}
+			return &list, err
 		})
 }

@@ -1,12 +1,12 @@
 package assets
 
 import (
-	"github.com/vedette-sec/vedette/internal/api/rest"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
+	"github.com/vedette-sec/vedette/internal/core/schedule"
 )
 
 // EnumerateData is an enumeration.
@@ -54,25 +54,22 @@ type EnumerationStats struct {
 	Groups    int `json:"total_asset_groups" doc:"1 for a group, else 0."`
 }
 
-func enumerateDataOf(e enumeration.Enumeration, now time.Time) EnumerateData {
+func enumerateDataOf(e enumeration.Enumeration) EnumerateData {
 	c, n, t := e.Config, e.Numbers, e.Totals
-	elapsed := n.Elapsed(now).Round(time.Millisecond).String()
+	elapsed := n.Elapsed(time.Now()).Round(time.Millisecond).String()
 	out := EnumerateData{
 		ID: e.ID, Name: e.Name, Status: string(e.Status), FailureReason: e.FailureReason, Type: string(e.Type), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
 		Stats: EnumerationStats{Hosts: t.Hosts, HTTP: t.HTTP, Endpoints: t.Endpoints, Ports: t.Ports, Assets: t.Assets}, Time: elapsed, TimeElapsed: elapsed,
-		RootDomains: rest.OrEmpty(c.RootDomains), DomainNames: rest.OrEmpty(c.RootDomains), Exclusions: rest.OrEmpty(c.Exclusions), InputCount: e.InputCount,
+		RootDomains: rest.OrEmpty(c.RootDomains), DomainNames: rest.OrEmpty(c.RootDomains), Exclusions: rest.OrEmpty(c.Exclusions), InputCount: e.InputCount, CompletedAt: rest.OrNull(n.EndedAt),
 		IsRescan: e.Rescans() > 0, RescanCount: e.Rescans(), CloudConfigIDs: rest.OrEmpty(c.CloudConfigIDs), TotalAssets: t.Assets, NewAssets: n.NewAssets,
 		Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior), AgentDiscover: c.AgentDiscover,
 		AutomaticScans: c.AutomaticScans, IsInternal: e.IsInternal, TotalTargets: n.Names, DoneTargets: n.DoneNames, Denied: n.Denials, EnrichmentSteps: rest.OrEmpty(c.StepNames()),
-	}
-	if !n.EndedAt.IsZero() {
-		out.CompletedAt = &n.EndedAt
 	}
 	if e.Type == enumeration.Group {
 		out.GroupFilters, out.Stats.Groups = (*AssetFilters)(e.Filters), 1
 	}
 	if e.Schedule != nil {
-		out.Schedule = &EnumerationSchedule{e.ID, wire.TimesOf(*e.Schedule)}
+		out.Schedule = new(scheduleOf(*e.Schedule))
 	}
 	return out
 }
@@ -117,7 +114,7 @@ type EnumerationLaunchOpts struct {
 	Ports          *string `json:"ports,omitempty" maxLength:"500000" doc:"As enumeration_ports, which takes precedence."`
 }
 
-// EnumerateMade says what became of a request for enumerations.
+// EnumerateMade is the answer about new enumerations.
 type EnumerateMade struct {
 	ID            string            `json:"id" doc:"Enumeration id; the first of several."`
 	Truncated     int               `json:"truncated-scan-targets"`
@@ -126,8 +123,7 @@ type EnumerateMade struct {
 	FailedDomains map[string]string `json:"failed_domains,omitempty" doc:"With per_domain_enumeration: refused domains, with the reason."`
 }
 
-// EnumerationConfig is what an enumeration does when it is launched, and what is sent of
-// it to change that.
+// EnumerationConfig is the configuration of an enumeration, or a change of it.
 type EnumerationConfig struct {
 	Name               *string               `json:"name,omitempty" maxLength:"200"`
 	RootDomains        []string              `json:"root_domains,omitempty" maxItems:"1000"`
@@ -146,10 +142,14 @@ type EnumerationDeletion struct {
 	IDs []string `json:"asset_ids" minItems:"1" maxItems:"1000"`
 }
 
-// EnumerationSchedule launches an enumeration again and again.
+// EnumerationSchedule is the schedule of an enumeration.
 type EnumerationSchedule struct {
 	EnumerationID string `json:"enumeration_id"`
 	wire.Times
+}
+
+func scheduleOf(s schedule.Schedule) EnumerationSchedule {
+	return EnumerationSchedule{s.Subject, wire.TimesOf(s)}
 }
 
 // EnumerationScheduleRequest is the body of POST /v1/enumeration/schedule.
@@ -164,8 +164,7 @@ type EnumerationScheduleList struct {
 	Schedules []EnumerationSchedule `json:"schedules"`
 }
 
-// EnumerationHistory is a page of the runs of an enumeration (specification, Enumeration
-// history response).
+// EnumerationHistory is a page of runs (specification, Enumeration history response).
 type EnumerationHistory struct {
 	CurrentPage  int              `json:"current_page"`
 	ResultCount  int              `json:"result_count"`
@@ -190,22 +189,20 @@ type EnumerationRun struct {
 	ErrorDetails string     `json:"error_details"`
 }
 
-func enumerationRunOf(l enumeration.Launch, now time.Time) EnumerationRun {
+func enumerationRunOf(l enumeration.Launch) EnumerationRun {
 	n := l.Numbers
 	out := EnumerationRun{
-		ID: l.EnumerationID, Name: l.Name, Type: string(l.Type), StartedAt: n.StartedAt, Time: n.Elapsed(now).Round(time.Millisecond).String(),
+		ID: l.EnumerationID, Name: l.Name, Type: string(l.Type), StartedAt: n.StartedAt, Time: n.Elapsed(time.Now()).Round(time.Millisecond).String(),
 		Status: string(l.Status), NewAssets: n.NewAssets, Processed: n.DoneNames, ErrorDetails: l.FailureReason,
+		FinishedAt: rest.OrNull(n.EndedAt),
 	}
 	if n.StartedAt.IsZero() {
 		out.StartedAt = l.CreatedAt
 	}
-	if !n.EndedAt.IsZero() {
-		out.FinishedAt = &n.EndedAt
-	}
 	return out
 }
 
-// EnumerationSources is a page of how sources behaved.
+// EnumerationSources is a page of the results of sources.
 type EnumerationSources struct {
 	wire.Listing
 	Data []EnumerationSource `json:"data" doc:"The page, by subject and source."`
@@ -223,17 +220,17 @@ type EnumerationSource struct {
 	At     time.Time `json:"at"`
 }
 
-// EnumerationEvents is a page of what happened in a run.
+// EnumerationEvents is a page of the events of a run.
 type EnumerationEvents struct {
 	wire.Listing
 	Data []EnumerationEvent `json:"data"`
 }
 
-// EnumerationEvent is something that happened in a run that people should know.
+// EnumerationEvent is something in a run that people should know.
 type EnumerationEvent struct {
 	Run     int64     `json:"run"`
-	Kind    string    `json:"kind" enum:"denied,source,scan" doc:"denied: the scope refused a connection; source: a source returned far less than before; scan: what was found first is scanned, as automatic_vuln_scans asks for, or could not be."`
-	Subject string    `json:"subject" doc:"What was to be dialled, the source, or the id of the scan."`
+	Kind    string    `json:"kind" enum:"denied,source,scan" doc:"denied: the scope refused a connection; source: a source returned far less than before; scan: the automatic scan of new assets, or why there is none."`
+	Subject string    `json:"subject" doc:"The refused address, the source, or the id of the scan."`
 	Detail  string    `json:"detail"`
 	Times   int       `json:"times" doc:"Frequency."`
 	At      time.Time `json:"at"`

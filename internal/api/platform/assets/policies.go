@@ -5,10 +5,9 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-	"github.com/vedette-sec/vedette/internal/core/asset/document"
-
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/asset/document"
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
@@ -35,14 +34,11 @@ type AssetPolicy struct {
 }
 
 func policyOf(p policy.Policy) AssetPolicy {
-	out := AssetPolicy{
+	return AssetPolicy{
 		ID: p.ID, Name: p.Name, Type: string(p.Type), Filters: AssetFilters(p.Filters), AlertConfigs: rest.OrEmpty(p.AlertConfigs), Labels: rest.OrEmpty(p.Labels),
 		EnumerationIDs: rest.OrEmpty(p.EnumerationIDs), Metadata: map[string]any{}, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt, Existing: p.Existing,
+		LastExecutedAt: rest.OrNull(p.ExecutedAt),
 	}
-	if !p.ExecutedAt.IsZero() {
-		out.LastExecutedAt = &p.ExecutedAt
-	}
-	return out
 }
 
 // PolicyRequest is a new policy.
@@ -86,8 +82,7 @@ func (s area) assetPolicies() {
 	rest.Handle(s.API, wire.Op("list-policies", "GET "+path, tag, "Your team's policies, newest first"),
 		func(ctx context.Context, in *struct{ wire.Window }) (*PolicyList, error) {
 			found, total, err := s.Policies.FindAll(ctx, in.Page())
-			list := PolicyList{rest.Each(found, policyOf), total, "Policies."}
-			return &list, err
+			return &PolicyList{rest.Each(found, policyOf), total, "Policies."}, err
 		})
 	rest.Handle(s.API, wire.Op("create-policy", "POST "+path, tag, "Create a policy", 409),
 		func(ctx context.Context, in *struct{ Body PolicyRequest }) (*wire.Made, error) {
@@ -158,10 +153,9 @@ func (s area) suggestions(ctx context.Context, in *struct {
 	out := PolicySuggestions{make([]PolicySuggestion, len(found)), total, "Suggestions."}
 	for i, f := range found {
 		out.Suggestions[i] = PolicySuggestion{
-			f.ID, f.Category, f.Title, f.Reason, f.Severity, SuggestedPolicy{f.Title, string(f.Type), AssetFilters(f.Filters), rest.OrEmpty(f.Labels)}, f.Affected, f.Percentage, make([]document.EnumerationContent, len(f.Sample)),
-		}
-		for j, a := range f.Sample {
-			out.Suggestions[i].Sample[j] = document.Of(a, false)
+			f.ID, f.Category, f.Title, f.Reason, f.Severity,
+			SuggestedPolicy{f.Title, string(f.Type), AssetFilters(f.Filters), rest.OrEmpty(f.Labels)}, f.Affected, f.Percentage,
+			rest.Each(f.Sample, func(a asset.Asset) document.EnumerationContent { return document.Of(a, false) }),
 		}
 	}
 	return &out, err
@@ -208,14 +202,10 @@ func (s area) policyEvents(ctx context.Context, in *struct {
 	found, total, err := s.Policies.Events(ctx, in.ID, page.Window{Offset: in.Offset, Limit: in.Limit})
 	out := PolicyEventsAnswer{PolicyEventList{make([]ActivityEvent, len(found))}, total, in.Limit, in.Offset, "What the policy did."}
 	for i, e := range found {
-		sample := e.Sample
-		if sample == nil {
-			sample = []asset.Brief{}
-		}
 		out.Data.Events[i] = ActivityEvent{
 			ID: e.ID, EventType: e.Type, SubjectType: "asset_policy", SubjectID: e.PolicyID, SubjectName: e.PolicyName, Status: e.Status, ErrorMessage: e.Note, AlertConfigID: e.ConfigID,
 			AssetPolicyID: e.PolicyID, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
-			MessagePayload: map[string]any{"affected_count": e.Affected, "enumeration_id": e.EnumerationID, "run": e.Run, "sample_assets": sample},
+			MessagePayload: map[string]any{"affected_count": e.Affected, "enumeration_id": e.EnumerationID, "run": e.Run, "sample_assets": rest.OrEmpty(e.Sample)},
 		}
 	}
 	return &out, err

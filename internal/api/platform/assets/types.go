@@ -3,14 +3,14 @@ package assets
 import (
 	"cmp"
 	"fmt"
-	"github.com/vedette-sec/vedette/internal/api/rest"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/asset/report"
 )
 
-// AssetFilters says which assets are meant.
+// AssetFilters select assets.
 type AssetFilters asset.Filters
 
 // AssetDiff is what is different between two moments of an enumeration.
@@ -62,8 +62,7 @@ func diffOf(d report.Diff) AssetDiff {
 }
 
 func diffPart[F, T any](d report.Delta[F], as func(F) T) DiffPart[T] {
-	out := DiffPart[T]{d.Added.Count, d.Removed.Count, rest.Each(d.Added.First, as), rest.Each(d.Removed.First, as)}
-	return out
+	return DiffPart[T]{d.Added.Count, d.Removed.Count, rest.Each(d.Added.First, as), rest.Each(d.Removed.First, as)}
 }
 
 // AssetMisconfiguration is a misconfiguration of an asset.

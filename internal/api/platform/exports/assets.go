@@ -8,16 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/platform/assets"
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/export"
 )
 
-// AssetExportQuery says which assets are wanted in a file, and how. raw, the default, is a
-// host or host:port a line, for the programs that read lines.
+// AssetExportQuery selects assets and the format of their file.
 type AssetExportQuery struct {
 	assets.ContentFilters
 	SortAsc  string `query:"sort_asc" doc:"Ascending sort fields, comma-separated, as in lists."`
@@ -26,7 +24,7 @@ type AssetExportQuery struct {
 	Async    bool   `query:"async" doc:"Make the file in the background; the answer is 201 with its id."`
 }
 
-// NamesQuery says which names are wanted in a file, and how.
+// NamesQuery selects names and the format of their file.
 type NamesQuery struct {
 	Search string `query:"search" maxLength:"200" doc:"Only those with this in them."`
 	Format string `query:"format" enum:"json,csv,raw" default:"json" doc:"json: an array; csv: a table of one column; raw: one a line."`
@@ -52,7 +50,7 @@ func (s area) assetExports() {
 			return s.exportAssets(ctx, in.ID, "Assets of an enumeration", in.AssetExportQuery)
 		})
 	names := []export.Format{export.JSON, export.CSV, export.Raw}
-	domains := wire.Op("export-enumeration-domains", "GET "+one+"/domains/export", exportTag, "The domains that an enumeration was given, as a file", 404)
+	domains := wire.Op("export-enumeration-domains", "GET "+one+"/domains/export", exportTag, "The root domains of an enumeration as a file", 404)
 	domains.Responses = map[string]*huma.Response{"200": fileResponse(names...)}
 	rest.Register(s.API, domains, func(ctx context.Context, in *struct {
 		wire.EnumerationPath
@@ -83,7 +81,7 @@ func (s area) exportAssets(ctx context.Context, id, name string, q AssetExportQu
 	return s.export(ctx, ExportQuery{Format: q.Format, Async: q.Async}, export.Request{Name: name, Inventory: &wanted})
 }
 
-// names answers with a file of different names.
+// names answers with a file of names, without duplicates.
 func (s area) names(ctx context.Context, q NamesQuery, title string, all []string) *huma.StreamResponse {
 	wanted, found, had := strings.ToLower(q.Search), []string{}, map[string]bool{}
 	for _, name := range all {

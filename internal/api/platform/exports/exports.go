@@ -10,17 +10,15 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/core/asset"
-	"github.com/vedette-sec/vedette/internal/core/enumeration"
-	"github.com/vedette-sec/vedette/internal/core/scan"
-
-	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/scan"
 )
 
 // Services are what the operations call.
@@ -92,7 +90,7 @@ func (s area) exports() {
 	s.assetExports()
 }
 
-// fileOp is an operation that answers with a file, or with the id of one to come.
+// fileOp is an operation that answers with a file, or with the id of a background export.
 func (s area) fileOp(id, route, summary string, statuses ...int) rest.Op {
 	return s.fileOpOf([]export.Format{export.JSON, export.CSV, export.PDF, export.SARIF}, id, route, summary, statuses...)
 }
@@ -108,7 +106,7 @@ func (s area) fileOpOf(formats []export.Format, id, route, summary string, statu
 }
 
 func fileResponse(formats ...export.Format) *huma.Response {
-	r := &huma.Response{Description: "The file. A connection that is cut off before its end has not brought all of it.", Content: map[string]*huma.MediaType{}}
+	r := &huma.Response{Description: "The file. If the connection breaks, it is incomplete.", Content: map[string]*huma.MediaType{}}
 	for _, f := range formats {
 		r.Content[f.ContentType()] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 	}
@@ -150,7 +148,7 @@ func (s area) exportVuln(ctx context.Context, in *struct {
 	return s.export(ctx, ExportQuery{Format: in.Format}, export.Request{Name: f.Name, Filter: finding.Filter{IDs: []string{f.ID}}})
 }
 
-// export answers with the file, or with the id of one to come.
+// export answers with the file, or with the id of a background export.
 func (s area) export(ctx context.Context, q ExportQuery, r export.Request) (*huma.StreamResponse, error) {
 	r.Format = export.Format(q.Format)
 	if q.Async {
@@ -158,7 +156,7 @@ func (s area) export(ctx context.Context, q ExportQuery, r export.Request) (*hum
 		return &huma.StreamResponse{Body: func(hc huma.Context) {
 			hc.SetHeader("Content-Type", "application/json")
 			hc.SetStatus(http.StatusCreated)
-			_ = json.NewEncoder(hc.BodyWriter()).Encode(ExportStarted{e.ID}) // the client may have gone
+			_ = json.NewEncoder(hc.BodyWriter()).Encode(ExportStarted{e.ID}) // the client may have disconnected
 		}}, err
 	}
 	file, err := s.Exports.Open(ctx, r)
@@ -179,8 +177,7 @@ func (s area) downloadExport(ctx context.Context, in *ExportPath) (*huma.StreamR
 	return s.file(ctx, e.Format, e.FileName(), func(w io.Writer) error { return s.Exports.Download(ctx, e, w) }), nil
 }
 
-// file answers with a file as it is written. An error cuts the connection off, so that
-// what has come does not look whole.
+// file streams a file. An error breaks the connection, so that the file does not look complete.
 func (s area) file(ctx context.Context, format export.Format, name string, write func(io.Writer) error) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		_, w := humachi.Unwrap(hc)
@@ -188,8 +185,7 @@ func (s area) file(ctx context.Context, format export.Format, name string, write
 		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.WriteHeader(http.StatusOK)
-		out := wire.ClientWriter(w)
-		if err := write(out); err != nil {
+		if err := write(wire.ClientWriter(w)); err != nil {
 			if ctx.Err() == nil {
 				s.Logger.ErrorContext(ctx, "writing a file", "name", name, "error", err)
 			}
@@ -207,6 +203,5 @@ func (s area) listExports(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	list := ExportList{Listing: wire.ListOf(in.Window, len(found), total, "Exports."), Data: rest.Each(found, exportOf)}
-	return &list, nil
+	return &ExportList{wire.ListOf(in.Window, len(found), total, "Exports."), rest.Each(found, exportOf)}, nil
 }

@@ -1,15 +1,13 @@
 package exports
 
 import (
-	"github.com/vedette-sec/vedette/internal/infra/page"
-	"slices"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // ScanExportRequest picks findings of a scan.
@@ -39,11 +37,8 @@ func (r ScanExportRequest) filter() (f finding.Filter, err error) {
 	f = finding.Filter{
 		IDs: r.IDs, Severities: r.Severity, Hosts: r.Host, Domains: r.Domain, Ports: r.Port, Templates: r.Template, Search: r.Search, Categories: r.Category, Internal: r.Internal,
 	}
-	for _, word := range wire.Commas(r.Status) {
-		if !slices.Contains(finding.Statuses, finding.Status(word)) {
-			return f, errs.Field("vuln_status", "vuln_status %.40q is not known.", word)
-		}
-		f.Statuses = append(f.Statuses, finding.Status(word))
+	if f.Statuses, err = wire.Known("vuln_status", wire.Commas(r.Status), finding.Statuses); err != nil {
+		return f, err
 	}
 	for _, port := range r.Port {
 		if port < 0 || port > 65535 {
@@ -69,13 +64,13 @@ func (r ExportRequest) filter(now time.Time) (finding.Filter, error) {
 
 // ExportStarted names an export that is made in the background.
 type ExportStarted struct {
-	ID string `json:"export_id" doc:"What to ask for at /v1/export."`
+	ID string `json:"export_id" doc:"The id for /v1/export."`
 }
 
 // ExportItem is an export that is made, or was made, in the background.
 type ExportItem struct {
 	ID        string    `json:"id"`
-	Name      string    `json:"name" doc:"What is in it, in words."`
+	Name      string    `json:"name" doc:"Content, in words."`
 	Status    string    `json:"export_status" enum:"queued,running,finished,failed" doc:"State."`
 	ItemType  string    `json:"item_type" enum:"results,scan,enumeration,assets" doc:"scan: the findings of one scan; results: findings across scans; enumeration: the assets of an enumeration or a group; assets: assets of all."`
 	ScanID    string    `json:"scan_id,omitempty" doc:"The scan, where it is of one."`

@@ -5,18 +5,15 @@ package findings
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/core/asset"
-	"github.com/vedette-sec/vedette/internal/core/catalog"
-
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-	"github.com/vedette-sec/vedette/internal/core/asset/document"
-
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/asset/document"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -48,7 +45,7 @@ const vulnTag = "Vulnerabilities"
 
 func (s area) findings() {
 	const one = "/v1/scans/vuln/{vuln_id}"
-	rest.Handle(s.API, wire.Op("get-vulnerability", "GET "+one, vulnTag, "One finding with everything that is known of it", 404),
+	rest.Handle(s.API, wire.Op("get-vulnerability", "GET "+one, vulnTag, "One finding with all details", 404),
 		func(ctx context.Context, in *wire.VulnPath) (*ScanVulnerability, error) {
 			f, err := s.Findings.Find(ctx, in.ID)
 			if err != nil {
@@ -90,7 +87,7 @@ func (s area) findings() {
 			return s.changelogs(ctx, in.ID, in.ChangelogQuery)
 		})
 	rest.Handle(s.API, wire.Op("get-vulnerability-timeline", "GET "+one+"/timeline", vulnTag, "All that happened to a finding, oldest first", 404), s.timeline)
-	rest.Handle(s.API, wire.Op("get-vulnerability-history", "GET /v1/scans/vulns/history", vulnTag, "Each look at what hashes name, newest first; by hash"), s.vulnHistory)
+	rest.Handle(s.API, wire.Op("get-vulnerability-history", "GET /v1/scans/vulns/history", vulnTag, "The observations of findings by their hashes, newest first"), s.vulnHistory)
 	rest.Handle(s.API, wire.Op("retest-vulnerability", "POST /v1/scans/{vuln_id}/retest", vulnTag, "Retest a finding", 404),
 		func(ctx context.Context, in *wire.VulnPath) (*RetestAnswer, error) {
 			f, err := s.Findings.QueueRetest(ctx, in.ID)
@@ -103,7 +100,7 @@ func (s area) findings() {
 		})
 }
 
-// RetestAnswer says that a finding will be looked at again.
+// RetestAnswer says that a finding will be retested.
 type RetestAnswer struct {
 	Message string            `json:"message"`
 	Results ScanVulnerability `json:"results" doc:"The finding as it is now."`
@@ -154,7 +151,7 @@ type ResultQuery struct {
 	wire.Window
 }
 
-// withoutInfo is what a list shows that names no severity.
+// withoutInfo are the severities in a list that names none.
 const withoutInfo = "unknown,low,medium,high,critical"
 
 func (q ResultQuery) filter(now time.Time) (f finding.Filter, err error) {
@@ -163,16 +160,11 @@ func (q ResultQuery) filter(now time.Time) (f finding.Filter, err error) {
 		Tags: wire.Commas(q.Tags), Labels: wire.Commas(q.Labels), ScanIDs: wire.Commas(q.ScanIDs), Search: q.Search, Since: page.Since(q.Time, now),
 		Internal: q.Internal.Ptr(), Regression: q.Regression.Ptr(), Ticket: q.Ticket.Ptr(), Before: q.Before,
 	}
-	for _, severity := range f.Severities {
-		if !slices.Contains(finding.Severities, severity) {
-			return f, errs.Field("severity", "severity %.40q is not known.", severity)
-		}
+	if _, err = wire.Known("severity", f.Severities, finding.Severities); err != nil {
+		return f, err
 	}
-	for _, status := range wire.Commas(q.Status) {
-		if !slices.Contains(finding.Statuses, finding.Status(status)) {
-			return f, errs.Field("vuln_status", "vuln_status %.40q is not known.", status)
-		}
-		f.Statuses = append(f.Statuses, finding.Status(status))
+	if f.Statuses, err = wire.Known("vuln_status", wire.Commas(q.Status), finding.Statuses); err != nil {
+		return f, err
 	}
 	for _, text := range wire.Commas(q.Port) {
 		port, err := strconv.ParseUint(text, 10, 16)
@@ -214,10 +206,9 @@ func (s area) listResults(ctx context.Context, in *ResultQuery) (*ResultList, er
 		return nil, err
 	}
 	list := ResultList{
-		Listing: wire.ListOf(in.Window, len(p.Results), p.Total, "Findings."), Data: rest.Each(p.Results, resultOf), Stats: ResultStats{p.Total},
-		Filters: in.applied(), Before: p.End, Next: p.Next,
+		Listing: wire.ListOf(in.Window, len(p.Results), p.Total, "Findings."), Data: rest.Each(p.Results, resultOf),
+		Stats: ResultStats{p.Total}, Filters: in.applied(), Before: p.End, Next: p.Next, TotalIsEstimate: p.TotalIsEstimate,
 	}
-	list.TotalIsEstimate = p.TotalIsEstimate
 	return &list, nil
 }
 
@@ -240,7 +231,7 @@ func (q ResultQuery) applied() map[string]string {
 	return out
 }
 
-// VulnFilter names findings by what they are, where no ids are given.
+// VulnFilter selects findings without their ids.
 type VulnFilter struct {
 	ScanID   string   `json:"scan_id,omitempty" doc:"Those of this scan."`
 	Severity []string `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"Severities."`
@@ -259,14 +250,14 @@ func (v VulnFilter) filter(ids []string) finding.Filter {
 
 // VulnPatch is a decision about findings.
 type VulnPatch struct {
-	IDs    []string `json:"vuln_ids,omitempty" maxItems:"10000" doc:"The findings; without it, those that the other fields pick."`
+	IDs    []string `json:"vuln_ids,omitempty" maxItems:"10000" doc:"The findings; default: those that the other fields select."`
 	Status string   `json:"vuln_status" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"What is decided."`
 	VulnFilter
 }
 
 // VulnDeletion names findings to delete.
 type VulnDeletion struct {
-	IDs      []string `json:"ids,omitempty" maxItems:"10000" doc:"The findings; without it, those that the other fields pick."`
+	IDs      []string `json:"ids,omitempty" maxItems:"10000" doc:"The findings; default: those that the other fields select."`
 	Statuses []string `json:"vuln_status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"Triage statuses."`
 	VulnFilter
 }

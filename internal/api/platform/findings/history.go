@@ -2,14 +2,13 @@ package findings
 
 import (
 	"context"
-	"github.com/vedette-sec/vedette/internal/infra/page"
 	"slices"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // ChangelogQuery has the parameters of a list of changes.
@@ -47,7 +46,7 @@ func (s area) changelogs(ctx context.Context, id string, q ChangelogQuery) (*Cha
 	f := finding.ChangeFilter{FindingID: id, Since: page.Since(q.Time, time.Now()), Oldest: q.SortAsc != ""}
 	for _, kind := range wire.Commas(q.Types) {
 		switch {
-		case kind == "vul_status" || kind == "vul_status_change": // the words of older clients
+		case kind == "vul_status" || kind == "vul_status_change": // from older clients
 			f.Types = append(f.Types, finding.StatusChange, finding.Resolved, finding.Reopened)
 		case slices.Contains(finding.ChangeTypes, finding.ChangeType(kind)):
 			f.Types = append(f.Types, finding.ChangeType(kind))
@@ -65,7 +64,7 @@ func (s area) changelogs(ctx context.Context, id string, q ChangelogQuery) (*Cha
 	return &list, err
 }
 
-// VulnerabilityTimeline is all that happened to a finding.
+// VulnerabilityTimeline is the history of a finding.
 type VulnerabilityTimeline struct {
 	FirstDetectedAt time.Time       `json:"first_detected_at" doc:"First detection."`
 	LastSeenAt      time.Time       `json:"last_seen_at" doc:"Last seen."`
@@ -73,7 +72,7 @@ type VulnerabilityTimeline struct {
 	Events          []TimelineEvent `json:"events" doc:"Events, oldest first."`
 }
 
-// TimelineEvent is one thing that happened to a finding.
+// TimelineEvent is an event of a finding.
 type TimelineEvent struct {
 	Timestamp   time.Time `json:"timestamp"`
 	EventType   string    `json:"event_type" enum:"detected,status_change,resolved,reopened,severity_change,labels_change,template_updated"`

@@ -5,13 +5,12 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// SeverityMapping is a severity of a team's own.
+// SeverityMapping is a team's own severity.
 type SeverityMapping struct {
 	ID               int64     `json:"id" doc:"Number within the team."`
 	TemplateID       string    `json:"template_id"`
@@ -54,14 +53,13 @@ func (s area) severities() {
 	rest.Handle(s.API, wire.Op("list-severity-mappings", "GET "+path, tag, "Your team's custom severities"),
 		func(ctx context.Context, _ *struct{}) (*SeverityMappings, error) {
 			found, err := s.Findings.Overrides(ctx)
-			list := SeverityMappings{Mappings: make([]SeverityMapping, len(found))}
-			for i, o := range found {
-				list.Mappings[i] = SeverityMapping{o.ID, o.TemplateID, o.Original, o.Custom, o.FindingID, o.CreatedAt, o.UpdatedAt}
-			}
-			return &list, err
+			return &SeverityMappings{rest.Each(found, func(o finding.Override) SeverityMapping {
+				return SeverityMapping{o.ID, o.TemplateID, o.Original, o.Custom, o.FindingID, o.CreatedAt, o.UpdatedAt}
+			})}, err
 		})
 	add := wire.Op("add-severity-mapping", "POST "+path, tag, "Set the severity of a template's findings, existing and new")
-	add.Description = "A template that has a mapping already gets the new severity under the same id. A mapping with vuln_id goes before one without."
+	add.Description = "A template that has a mapping already gets the new severity under the same id. " +
+		"A mapping with vuln_id takes precedence over one without."
 	rest.Handle(s.API, add, func(ctx context.Context, in *struct{ Body SeverityRequest }) (*SeverityMade, error) {
 		o, err := s.known(ctx, in.Body.override())
 		if err != nil {
@@ -87,8 +85,8 @@ func (s area) severities() {
 		})
 }
 
-// known adds what the catalogue says of an override's template. A template that it does
-// not have is fine: uploaded findings have such.
+// known adds the severity of an override's template. Uploaded findings may have templates that the catalogue
+// does not have.
 func (s area) known(ctx context.Context, o finding.Override) (finding.Override, error) {
 	t, err := s.Catalog.PublicByID(ctx, o.TemplateID)
 	if errs.Is(err, errs.NotFound) {

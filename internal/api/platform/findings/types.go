@@ -1,11 +1,10 @@
 package findings
 
 import (
-	"github.com/vedette-sec/vedette/internal/api/rest"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/asset/document"
-
 	"github.com/vedette-sec/vedette/internal/core/finding"
 )
 

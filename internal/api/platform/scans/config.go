@@ -5,12 +5,11 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 )
 
-// byURL parts templates that are named by URL from the others.
+// byURL separates URLs from other names of templates.
 func byURL(names []string) (plain, urls []string) {
 	for _, name := range names {
 		if strings.Contains(name, "://") {
@@ -46,11 +45,7 @@ type ScanConfigRef struct {
 }
 
 func refs(ids []string, kind string) []ScanConfigRef {
-	out := make([]ScanConfigRef, len(ids))
-	for i, id := range ids {
-		out[i] = ScanConfigRef{id, kind}
-	}
-	return out
+	return rest.Each(ids, func(id string) ScanConfigRef { return ScanConfigRef{id, kind} })
 }
 
 // ScanConfigPatch is what may be changed of a scan's configuration.
@@ -98,7 +93,7 @@ func (s area) scanConfigs() {
 		})
 }
 
-// ImportAnswer says what became of an upload.
+// ImportAnswer is the result of an upload.
 type ImportAnswer struct {
 	ID      string `json:"id"`
 	Message string `json:"message"`

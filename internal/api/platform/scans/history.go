@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/scan"
@@ -63,11 +62,12 @@ func (s area) scanHistory() {
 		})
 	rest.Handle(s.API, wire.Op("get-scan-coverage", "GET "+one+"/coverage", scanTag, "The coverage of a scan", 404), s.coverage)
 	rest.Handle(s.API, wire.Op("get-scan-log", "GET "+one+"/scan_log", scanTag, "The result of each check of a scan", 404), s.scanLog)
-	rest.Handle(s.API, wire.Op("get-scan-log-stats", "GET "+one+"/scan_log/stats", scanTag, "How many lines a scan's log has", 404), s.scanLogStats)
+	rest.Handle(s.API, wire.Op("get-scan-log-stats", "GET "+one+"/scan_log/stats", scanTag, "Number of lines in the log of a scan", 404), s.scanLogStats)
 	rest.Handle(s.API, wire.Op("export-scan-log", "GET "+one+"/scan_log/export", scanTag, "The download path of a scan's log", 404), s.exportLog)
 	down := wire.Op("download-scan-log", "GET "+one+"/scan_log/download", scanTag, "The log of a scan as a file", 404)
+	text := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 	down.Responses = map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{
-		"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}}, "application/json": {Schema: &huma.Schema{Type: huma.TypeString}}, "text/csv": {Schema: &huma.Schema{Type: huma.TypeString}},
+		"application/x-ndjson": text, "application/json": text, "text/csv": text,
 	}}}
 	rest.Register(s.API, down, s.downloadLog)
 }
@@ -87,16 +87,13 @@ func (s area) history(ctx context.Context, id string, r wire.HistoryRange, w wir
 		out.Data[i] = ScanRun{
 			ScanID: run.ScanID, Name: run.Name, Status: string(run.Status), Time: run.CreatedAt.Format(time.RFC3339Nano), ScanTime: as.Elapsed(time.Now()).Round(time.Millisecond).String(),
 			Completed: run.Numbers.DoneRequests, Requests: max(run.Numbers.Requests, run.Numbers.DoneRequests), Targets: run.Numbers.Targets, Templates: run.Numbers.Templates,
-			Results: as.Results(), Severity: run.Severities, ErrorDetails: run.FailureReason,
-		}
-		if out.Data[i].Severity == nil {
-			out.Data[i].Severity = map[string]int{}
+			Results: as.Results(), Severity: rest.OrEmptyMap(run.Severities), ErrorDetails: run.FailureReason,
 		}
 	}
 	return &out, nil
 }
 
-// ScanCoverage says what a run tested, and what it did not.
+// ScanCoverage is the coverage of a run.
 type ScanCoverage struct {
 	ScanID     string         `json:"scan_id"`
 	Run        int64          `json:"run" doc:"The number of the run, from 1; 0: it was never launched."`
@@ -109,7 +106,7 @@ type ScanCoverage struct {
 	Cells      []CoverageCell `json:"cells" doc:"The page of checks that were not tested, or of those in the requested state."`
 }
 
-// CoverageCell is how one check ended.
+// CoverageCell is the result of one check.
 type CoverageCell struct {
 	Target     string `json:"target"`
 	TemplateID string `json:"template_id"`
@@ -119,7 +116,7 @@ type CoverageCell struct {
 
 func (s area) coverage(ctx context.Context, in *struct {
 	wire.ScanPath
-	Run   int64  `query:"rescan_count" minimum:"0" doc:"How often the scan had been launched again; without it, or 0, the last run."`
+	Run   int64  `query:"rescan_count" minimum:"0" doc:"The run after this number of rescans; 0: the last run."`
 	State string `query:"state" enum:"tested,not_applicable,skipped,denied,failed,pending" doc:"Show the checks that ended so."`
 	wire.Window
 }) (*ScanCoverage, error) {
@@ -141,7 +138,7 @@ func (s area) coverage(ctx context.Context, in *struct {
 	return &out, nil
 }
 
-// runOf is the number of a run by how often the scan was launched again; 0 is the last.
+// runOf is the run after a number of rescans; 0 is the last.
 func runOf(rescans int64) int64 {
 	if rescans == 0 {
 		return 0
@@ -152,7 +149,7 @@ func runOf(rescans int64) int64 {
 // LogQuery picks lines of a log.
 type LogQuery struct {
 	wire.ScanPath
-	Rescans  int64      `query:"rescan_count" minimum:"0" doc:"How often the scan had been launched again; without it, or 0, the last run."`
+	Rescans  int64      `query:"rescan_count" minimum:"0" doc:"The run after this number of rescans; 0: the last run."`
 	Host     string     `query:"host" maxLength:"200" doc:"Part of the target."`
 	Template string     `query:"template" maxLength:"200" doc:"The template's id."`
 	Matched  wire.Maybe `query:"matched" doc:"Whether something was found."`
@@ -174,10 +171,10 @@ func (q LogQuery) filter() scan.LogFilter {
 // ScanLog is a page of a log.
 type ScanLog struct {
 	Logs []LogLine `json:"logs" doc:"The page."`
-	Next string    `json:"next_page_token" doc:"What to ask for next; empty on the last page."`
+	Next string    `json:"next_page_token" doc:"The token of the next page; empty on the last."`
 }
 
-// LogLine is what became of one check.
+// LogLine is the result of one check.
 type LogLine struct {
 	Target     string    `json:"target"`
 	TemplateID string    `json:"template_id"`
@@ -301,8 +298,7 @@ func (s area) downloadLog(ctx context.Context, in *struct {
 	}}, nil
 }
 
-// writeLog writes a log. What fails midway breaks the answer off, so that it does not
-// look whole.
+// writeLog writes a log. An error breaks the connection, so that the file does not look complete.
 func (s area) writeLog(ctx context.Context, hc huma.Context, q LogQuery, format string) {
 	w := hc.BodyWriter()
 	table := csv.NewWriter(w)
@@ -320,7 +316,10 @@ func (s area) writeLog(ctx context.Context, hc huma.Context, q LogQuery, format 
 	err := s.Scans.EachLogLine(ctx, q.ID, q.filter(), func(l scan.LogLine) bool {
 		line := lineOf(l)
 		if format == "csv" {
-			failed = table.Write([]string{line.Timestamp.Format(time.RFC3339), export.Cell(line.Target), export.Cell(line.TemplateID), strconv.FormatBool(line.Matched), line.Severity, line.Event, export.Cell(line.Error)})
+			failed = table.Write([]string{
+				line.Timestamp.Format(time.RFC3339), export.Cell(line.Target), export.Cell(line.TemplateID),
+				strconv.FormatBool(line.Matched), line.Severity, line.Event, export.Cell(line.Error),
+			})
 			return failed == nil
 		}
 		if !first {

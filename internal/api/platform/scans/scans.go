@@ -4,15 +4,14 @@ package scans
 import (
 	"context"
 	"slices"
+	"time"
 
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
-
-	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
-	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -53,8 +52,8 @@ func (s area) scans() {
 	const path, one = "/v1/scans", "/v1/scans/{scan_id}"
 
 	rest.Handle(s.API, wire.Op("list-scans", "GET "+path, scanTag, "Your team's scans, newest first"), s.listScans)
-	rest.Handle(s.API, wire.Op("create-scan", "POST "+path, scanTag, "Make a scan, and launch it"), s.createScan)
-	rest.Handle(s.API, wire.Op("delete-scans", "DELETE "+path, scanTag, "Delete scans with their findings; those at work are stopped", 404, 413, 415),
+	rest.Handle(s.API, wire.Op("create-scan", "POST "+path, scanTag, "Create and launch a scan"), s.createScan)
+	rest.Handle(s.API, wire.Op("delete-scans", "DELETE "+path, scanTag, "Delete scans with their findings; running ones are stopped", 404, 413, 415),
 		func(ctx context.Context, in *struct {
 			Body ScanDeletion
 		}) (*ScansDone, error) {
@@ -65,18 +64,18 @@ func (s area) scans() {
 			found, err := s.Scans.Find(ctx, in.ID)
 			return new(statusOf(found)), err
 		})
-	rest.Handle(s.API, wire.Op("delete-scan", "DELETE "+one, scanTag, "Delete a scan with its findings; at work, it is stopped", 404),
+	rest.Handle(s.API, wire.Op("delete-scan", "DELETE "+one, scanTag, "Delete a scan with its findings; a running one is stopped", 404),
 		func(ctx context.Context, in *wire.ScanPath) (*ScansDone, error) {
 			return &ScansDone{"The scan is deleted.", true}, s.Scans.Delete(ctx, []string{in.ID})
 		})
-	wire.Act(s.API, wire.Op("rename-scan", "PATCH "+one, scanTag, "Give a scan another name", 404), "The scan is renamed.",
+	wire.Act(s.API, wire.Op("rename-scan", "PATCH "+one, scanTag, "Rename a scan", 404), "The scan is renamed.",
 		func(ctx context.Context, in *struct {
 			wire.ScanPath
 			Body ScanName
 		}) error {
 			return s.Scans.Rename(ctx, in.ID, in.Body.Name)
 		})
-	rest.Handle(s.API, wire.Op("stop-scan", "POST "+one+"/stop", scanTag, "Stop a scan that is at work; what it found is kept", 404, 409),
+	rest.Handle(s.API, wire.Op("stop-scan", "POST "+one+"/stop", scanTag, "Stop a running scan; its findings are kept", 404, 409),
 		func(ctx context.Context, in *wire.ScanPath) (*ScansDone, error) {
 			return &ScansDone{"The scan is stopped.", true}, s.Scans.Stop(ctx, in.ID)
 		})
@@ -85,8 +84,8 @@ func (s area) scans() {
 			again, err := s.Scans.Rescan(ctx, in.ID)
 			return &ScanMade{ID: again.ID, Message: "The scan is launched."}, err
 		})
-	rest.Handle(s.API, wire.Op("get-scan-ips", "GET "+path+"/scan_ips", scanTag, "The addresses that scans come from, as far as they are known"), scanIPs)
-	rest.Handle(s.API, wire.Op("get-scan-stats", "GET "+path+"/stats", scanTag, "How many scans your team has, by state"), s.scanStats)
+	rest.Handle(s.API, wire.Op("get-scan-ips", "GET "+path+"/scan_ips", scanTag, "The known source addresses of scans"), scanIPs)
+	rest.Handle(s.API, wire.Op("get-scan-stats", "GET "+path+"/stats", scanTag, "Number of your team's scans, by state"), s.scanStats)
 	s.imports()
 	s.scanConfigs()
 	s.schedules()
@@ -111,11 +110,7 @@ func (s area) listScans(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	list := ScanList{Listing: wire.ListOf(in.Window, len(found), total, "Scans."), Data: make([]ScanStatus, len(found))}
-	for i, one := range found {
-		list.Data[i] = statusOf(one)
-	}
-	return &list, nil
+	return &ScanList{wire.ListOf(in.Window, len(found), total, "Scans."), rest.Each(found, statusOf)}, nil
 }
 
 func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*ScanMade, error) {
@@ -137,7 +132,7 @@ func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*
 	}
 	c.Templates, c.TemplateURLs = byURL(b.Templates)
 	for _, in := range b.PrivateTemplates {
-		c.Inline = append(c.Inline, scan.Inline{Name: in.Name, Contents: in.Contents})
+		c.Inline = append(c.Inline, scan.Inline(in))
 	}
 	made, err := s.Scans.Create(ctx, scan.NewScan{Name: b.Name, Config: c, ScheduleOnly: b.ScheduleOnly, Automatic: b.AutomaticScan})
 	message := "The scan is launched."
@@ -147,12 +142,12 @@ func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*
 	return &ScanMade{ID: made.ID, Message: message}, err
 }
 
-// ScanIPs are addresses that scans come from.
+// ScanIPs are source addresses of scans.
 type ScanIPs struct {
-	IPs []ScanIP `json:"ips" doc:"The addresses; none are known of a server that runs on your own machines."`
+	IPs []ScanIP `json:"ips" doc:"The addresses; always empty on your own server."`
 }
 
-// ScanIP is an address that scans come from.
+// ScanIP is a source address of scans.
 type ScanIP struct {
 	IP string `json:"ip"`
 }
@@ -183,4 +178,69 @@ func (s area) scanStats(ctx context.Context, _ *struct{}) (*ScanStats, error) {
 		out.Statuses[string(status)] = found.Statuses[status]
 	}
 	return &out, err
+}
+
+// inventoryTargets are the targets from the current inventory: of the requested enumerations and groups, or all.
+func (s area) inventoryTargets(ctx context.Context, b ScanRequest) (targets []string, err error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var f asset.Filter
+	if b.AssetFilters != nil {
+		if f, err = asset.Filters(*b.AssetFilters).Parse(time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	var picks []asset.Filter
+	param := "assets"
+	enumerations := rest.Each(b.EnumerationIDs, func(r EnumerationRef) string { return r.ID })
+	for i, id := range slices.Concat(b.Assets, enumerations) {
+		if i == len(b.Assets) {
+			param = "enumeration_ids"
+		}
+		narrow, err := s.Assets.Of(ctx, id)
+		if errs.Is(err, errs.NotFound) {
+			return nil, errs.Field(param, "%s: there is no enumeration and no group %.60q.", param, id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		picks = append(picks, narrow(f))
+	}
+	if b.ScanAllAssets || len(picks) == 0 && b.AssetFilters != nil {
+		picks = []asset.Filter{f}
+	}
+	seen := map[string]bool{}
+	for _, pick := range picks {
+		for target, err := range s.Assets.Targets(ctx, c.TeamID, asset.Selection{Filter: pick}) {
+			if err != nil {
+				return nil, err
+			}
+			if seen[target] {
+				continue
+			}
+			seen[target] = true
+			if targets = append(targets, target); len(targets) > scan.MaxTargets {
+				return nil, errs.Field("asset_filters", "The inventory has more than %d targets: narrow it with asset_filters.", scan.MaxTargets)
+			}
+		}
+	}
+	if len(picks) > 0 && len(targets)+len(b.Targets) == 0 {
+		return nil, errs.Field(sourceField(b), "%s: there are no assets.", sourceField(b))
+	}
+	return targets, nil
+}
+
+// sourceField is the field of a request that selects assets.
+func sourceField(b ScanRequest) string {
+	switch {
+	case len(b.Assets) > 0:
+		return "assets"
+	case len(b.EnumerationIDs) > 0:
+		return "enumeration_ids"
+	case b.ScanAllAssets:
+		return "scan_all_assets"
+	}
+	return "asset_filters"
 }

@@ -22,7 +22,7 @@ func TestErrorNamesTheFieldThatAskedForAssets(t *testing.T) {
 		"scan_all_assets": {ScanAllAssets: true, AssetFilters: &assets.AssetFilters{}},
 		"asset_filters":   {AssetFilters: &assets.AssetFilters{}},
 	} {
-		if got := askedBy(request); got != want {
+		if got := sourceField(request); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
@@ -16,8 +15,7 @@ func (s area) schedules() {
 	rest.Handle(s.API, wire.Op("list-scan-schedules", "GET "+path, scanTag, "The schedules of your team's scans, by next run"),
 		func(ctx context.Context, _ *struct{}) (*ScheduleList, error) {
 			found, err := s.Scans.Schedules().FindAll(ctx)
-			list := ScheduleList{Message: "Schedules.", Schedules: rest.Each(found, scheduleOf)}
-			return &list, err
+			return &ScheduleList{"Schedules.", rest.Each(found, scheduleOf)}, err
 		})
 	rest.Handle(s.API, wire.Op("set-scan-schedule", "POST "+path, scanTag, "Set the schedule of a scan", 404, 409),
 		func(ctx context.Context, in *struct{ Body ScheduleRequest }) (*wire.Message, error) {
@@ -37,7 +35,7 @@ type ExclusionList struct {
 	Data []Exclusion `json:"data" doc:"The rules, the oldest first."`
 }
 
-// Exclusion is a rule that leaves something out of scans.
+// Exclusion excludes a target or a template from runs.
 type Exclusion struct {
 	ID            int64     `json:"id"`
 	Value         string    `json:"value" doc:"The excluded value."`
@@ -66,11 +64,9 @@ func (s area) exclusions() {
 	rest.Handle(s.API, wire.Op("list-exclusions", "GET "+path, tag, "Your team's exclusions"),
 		func(ctx context.Context, _ *struct{}) (*ExclusionList, error) {
 			found, err := s.Exclusions.FindAll(ctx)
-			list := ExclusionList{Data: make([]Exclusion, len(found))}
-			for i, x := range found {
-				list.Data[i] = Exclusion{x.ID, x.Value, string(x.Type), x.ScanID, x.EnumerationID, x.CreatedAt, x.CreatedAt}
-			}
-			return &list, err
+			return &ExclusionList{rest.Each(found, func(x exclusion.Rule) Exclusion {
+				return Exclusion{x.ID, x.Value, string(x.Type), x.ScanID, x.EnumerationID, x.CreatedAt, x.CreatedAt}
+			})}, err
 		})
 	rest.Handle(s.API, wire.Op("add-exclusions", "POST "+path, tag, "Exclude targets or templates from later runs", 404),
 		func(ctx context.Context, in *struct{ Body ExclusionRequest }) (*wire.Message, error) {
@@ -85,7 +81,8 @@ func (s area) exclusions() {
 					return nil, err
 				}
 			}
-			return wire.Messagef("The exclusions are added."), s.Exclusions.Add(ctx, exclusion.Type(b.Type), b.Values, b.ScanIDs, b.EnumerationIDs)
+			return wire.Messagef("The exclusions are added."),
+				s.Exclusions.Add(ctx, exclusion.Type(b.Type), b.Values, b.ScanIDs, b.EnumerationIDs)
 		})
 	wire.Act(s.API, wire.Op("delete-exclusions", "DELETE "+path, tag, "Delete exclusions, for later runs", 404, 413, 415), "The exclusions are deleted.",
 		func(ctx context.Context, in *struct{ Body ExclusionDeletion }) error {

@@ -1,12 +1,11 @@
 package scans
 
 import (
-	"github.com/vedette-sec/vedette/internal/api/rest"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/assets"
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 )
@@ -46,14 +45,11 @@ type ScanStatus struct {
 func statusOf(s scan.Scan) ScanStatus {
 	c := s.Config
 	out := ScanStatus{
-		ScanID: s.ID, Name: s.Name, Status: string(s.Status), Progress: s.Progress(), Elapsed: elapsedText(s.Elapsed(time.Now())), FailureReason: s.FailureReason,
+		ScanID: s.ID, Name: s.Name, Status: string(s.Status), Progress: s.Progress(), Elapsed: s.Elapsed(time.Now()).Round(time.Millisecond).String(), FailureReason: s.FailureReason,
 		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, TotalTarget: s.Numbers.Targets, TotalTemplate: s.Numbers.Templates, TotalScan: s.Numbers.Cells, TotalResult: s.Results(),
-		Severity: s.Severities, RescanCount: s.Rescans(), IsRescan: s.Rescans() > 0, IsOSS: s.IsOSS, IsCloud: !s.IsOSS, IsAutomatic: s.IsAutomatic, IsInternal: s.IsInternal,
+		Severity: rest.OrEmptyMap(s.Severities), RescanCount: s.Rescans(), IsRescan: s.Rescans() > 0, IsOSS: s.IsOSS, IsCloud: !s.IsOSS, IsAutomatic: s.IsAutomatic, IsInternal: s.IsInternal,
 		AssetIDs: []string{}, PublicTemplates: rest.OrEmpty(c.Templates), TemplateIDs: []string{}, TemplateURLs: rest.OrEmpty(c.TemplateURLs),
 		ReportConfigIDs: rest.OrEmpty(c.ReportConfigIDs), ScanConfigIDs: rest.OrEmpty(c.ScanConfigIDs), Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
-	}
-	if out.Severity == nil {
-		out.Severity = map[string]int{}
 	}
 	for _, in := range c.Inline {
 		out.TemplateIDs = append(out.TemplateIDs, in.Name)
@@ -65,8 +61,7 @@ func statusOf(s scan.Scan) ScanStatus {
 		out.CompletedAt = s.UpdatedAt.Format(time.RFC3339Nano)
 	}
 	if s.Schedule != nil {
-		schedule := scheduleOf(*s.Schedule)
-		out.Schedule = &schedule
+		out.Schedule = new(scheduleOf(*s.Schedule))
 	}
 	return out
 }
@@ -76,8 +71,6 @@ type ScanList struct {
 	wire.Listing
 	Data []ScanStatus `json:"data"`
 }
-
-func elapsedText(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
 // ScanRequest is the body of POST /v1/scans.
 type ScanRequest struct {
@@ -130,7 +123,7 @@ type ScansDone struct {
 	OK      bool   `json:"ok"`
 }
 
-// ScanSchedule launches a scan again and again.
+// ScanSchedule is the schedule of a scan.
 type ScanSchedule struct {
 	ScanID string `json:"scan_id"`
 	wire.Times

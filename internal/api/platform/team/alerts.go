@@ -6,32 +6,30 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// AlertEvent is one alert for one channel. What it shares with an ActivityEvent has the
-// same name.
+// AlertEvent is one alert for one channel.
 type AlertEvent struct {
 	ID             string          `json:"id" doc:"The alert's id: webhooks get it as Idempotency-Key, mail has it in its Message-ID."`
 	EventType      string          `json:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop" doc:"Content."`
 	SubjectType    string          `json:"subject_type" enum:"scan,enumeration,asset_policy"`
 	SubjectID      string          `json:"subject_id" doc:"The id of the scan, the enumeration or the policy."`
-	SubjectName    string          `json:"subject_name" doc:"The name of the scan or the enumeration, as it was then; empty for a policy, which the message names."`
+	SubjectName    string          `json:"subject_name" doc:"Its name at that time; empty for a policy, whose name is in the message."`
 	Run            int64           `json:"run"`
-	Status         string          `json:"status" enum:"succeeded,failed,pending" doc:"succeeded: the channel took it. failed: it was given up. pending: it is sent, or will be tried again."`
+	Status         string          `json:"status" enum:"succeeded,failed,pending" doc:"succeeded: the channel accepted it. failed: given up. pending: being sent, or to be retried."`
 	ErrorMessage   string          `json:"error_message,omitempty"`
 	Attempts       int             `json:"attempts" doc:"Attempts."`
-	MaybeTwice     bool            `json:"maybe_twice" doc:"The server was killed while it was being sent, so that it was sent again: it may have arrived before."`
+	MaybeTwice     bool            `json:"maybe_twice" doc:"It may have arrived twice: the server stopped while sending, and sent it again."`
 	Channel        string          `json:"channel" doc:"The kind of channel, such as slack, webhook or smtp."`
-	ChannelNumber  int             `json:"channel_number" doc:"Its place among the channels of the configuration, from 1."`
+	ChannelNumber  int             `json:"channel_number" doc:"Position of the channel in the configuration, from 1."`
 	ConfigID       string          `json:"alert_config_id"`
 	ConfigName     string          `json:"alert_config_name" doc:"Its current name; empty if deleted."`
 	AssetPolicyID  string          `json:"asset_policy_id,omitempty"`
 	CreatedAt      time.Time       `json:"created_at"`
-	UpdatedAt      time.Time       `json:"updated_at" doc:"When it was sent or given up, or was tried last."`
+	UpdatedAt      time.Time       `json:"updated_at" doc:"Last attempt."`
 	MessagePayload json.RawMessage `json:"message_payload" doc:"The content, as a webhook gets it, before the channel's severities are applied."`
 }
 
@@ -55,7 +53,7 @@ func alertOf(n notification.Notification, names map[string]string) AlertEvent {
 	return e
 }
 
-// alertStatus is the surface's word for how far a notice is.
+// alertStatus is this API's name for a state.
 func alertStatus(state notification.State) string {
 	switch state {
 	case notification.Sent:
@@ -66,7 +64,7 @@ func alertStatus(state notification.State) string {
 	return "pending"
 }
 
-// alertStates are the states that the surface has one word for; empty: all.
+// alertStates are the states with this name; empty: all.
 func alertStates(status string) (out []notification.State) {
 	for _, state := range notification.States {
 		if alertStatus(state) == status {
@@ -81,7 +79,7 @@ type AlertQuery struct {
 	Config  string `query:"alert_config_id" maxLength:"100" doc:"Only those of this alerting configuration."`
 	Event   string `query:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop" doc:"Only of this type."`
 	Subject string `query:"subject_id" maxLength:"100" doc:"Only those about this scan, enumeration or policy."`
-	Status  string `query:"status" enum:"succeeded,failed,pending" doc:"Only those of which this came."`
+	Status  string `query:"status" enum:"succeeded,failed,pending" doc:"Only those in this state."`
 	wire.HistoryRange
 	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Maximum number of events."`
 	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Events to skip."`
@@ -102,7 +100,7 @@ type AlertEventList struct {
 }
 
 func (s area) alertLog() {
-	list := wire.Op("list-alert-log", "GET /v1/team/alert_log", "Alert log", "What was sent to your team's alerting channels, and what came of it, newest first")
+	list := wire.Op("list-alert-log", "GET /v1/team/alert_log", "Alert log", "The alerts of your team's alerting channels and their delivery, newest first")
 	list.Description = "Each alert has an event for each of its channels. Alerts are deleted with their subject."
 	rest.Handle(s.API, list, func(ctx context.Context, in *AlertQuery) (*AlertEvents, error) {
 		since, until, err := in.Times(time.Now())
@@ -114,15 +112,9 @@ func (s area) alertLog() {
 		if err != nil {
 			return nil, err
 		}
-		configs := make([]string, len(found))
-		for i, n := range found {
-			configs[i] = n.ConfigID
-		}
+		configs := rest.Each(found, func(n notification.Notification) string { return n.ConfigID })
 		names, err := s.Settings.Names(ctx, configs)
-		out := AlertEvents{AlertEventList{make([]AlertEvent, len(found))}, total, in.Limit, in.Offset, "What was sent to alerting channels."}
-		for i, n := range found {
-			out.Data.Events[i] = alertOf(n, names)
-		}
-		return &out, err
+		events := rest.Each(found, func(n notification.Notification) AlertEvent { return alertOf(n, names) })
+		return &AlertEvents{AlertEventList{events}, total, in.Limit, in.Offset, "Alerts."}, err
 	})
 }

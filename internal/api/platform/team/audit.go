@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -22,7 +21,7 @@ type AuditEntry struct {
 	Method    string    `json:"method" doc:"The HTTP method."`
 	Path      string    `json:"path" doc:"The path, without the query."`
 	IP        string    `json:"ip"`
-	Source    string    `json:"source" enum:"api,platform,unknown" doc:"How the caller proved who they are: api by an API key, platform by a bearer token."`
+	Source    string    `json:"source" enum:"api,platform,unknown" doc:"api: by an API key; platform: by a bearer token."`
 }
 
 // AuditList is a page of the audit log.
@@ -51,7 +50,8 @@ type AuditQuery struct {
 func (s area) auditLog() {
 	const path, tag = "/v1/team/audit_log", "Audit log"
 	list := wire.Op("list-audit-log", "GET "+path, tag, "Your team's audit log, newest first (not for guests)")
-	list.Description = "Each request of a member that is no GET has an entry, whatever came of it, but for those that were over their rate. Entries hold neither bodies nor queries."
+	list.Description = "Each request of a member except GET has an entry, also a failed one; only requests over the rate limit have none. " +
+		"Entries contain neither bodies nor queries."
 	rest.Handle(s.API, list, func(ctx context.Context, in *AuditQuery) (*AuditList, error) {
 		since, until, err := in.Times(time.Now())
 		if err != nil {
@@ -61,7 +61,8 @@ func (s area) auditLog() {
 		return auditAnswer(s.Audit.Find(ctx, f, in.page()))
 	})
 	search := wire.Op("search-audit-log", "GET "+path+"/search", tag, "Search the audit log by one word, newest first (not for guests)")
-	search.Description = "A status, a source, an IP address, an e-mail address or a part of one, an HTTP method and a path are recognised; anything else is looked for in the path, in the operation's id and in the id of what it was about."
+	search.Description = "A status, a source, an IP address, an e-mail address or a part of one, an HTTP method and a path are recognised; " +
+		"anything else is searched in the path, the operation's id and the object's id."
 	rest.Handle(s.API, search, func(ctx context.Context, in *struct {
 		Q string `query:"q" required:"true" minLength:"1" maxLength:"200" doc:"What to look for."`
 		AuditWindow
@@ -71,12 +72,10 @@ func (s area) auditLog() {
 }
 
 func auditAnswer(found []audit.Entry, err error) (*AuditList, error) {
-	list := AuditList{"Entries of the audit log.", make([]AuditEntry, len(found))}
-	for i, e := range found {
-		list.Data[i] = AuditEntry{
+	return &AuditList{"Entries of the audit log.", rest.Each(found, func(e audit.Entry) AuditEntry {
+		return AuditEntry{
 			ID: e.ID, CreatedAt: e.CreatedAt, Email: e.Email, Action: e.Action, ObjectID: e.Object, Status: e.Status,
 			Method: e.Method, Path: e.Path, IP: e.IP, Source: string(e.Source),
 		}
-	}
-	return &list, err
+	})}, err
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 )
@@ -16,7 +15,7 @@ type ScanConfiguration struct {
 	Config    string    `json:"config" doc:"The text, YAML in base64 or plain, as it was sent; secrets are masked."`
 	Type      string    `json:"config_type" enum:"scan,reporting,template,alerting,cloudlist,subfinder"`
 	Name      string    `json:"name"`
-	ReadOnly  bool      `json:"read_only" doc:"You cannot change it."`
+	ReadOnly  bool      `json:"read_only" doc:"Whether you cannot change it."`
 	Global    bool      `json:"global"`
 	Provider  string    `json:"provider_name,omitempty" doc:"Such as github or slack, where the type has providers."`
 	CreatedAt time.Time `json:"created_at"`
@@ -45,24 +44,23 @@ type ConfigPatch struct {
 	Name   *string `json:"name,omitempty" maxLength:"200"`
 }
 
-// ConfigAnswer says what was done to a configuration.
+// ConfigAnswer is the answer about a changed configuration.
 type ConfigAnswer struct {
 	ID      string `json:"id"`
 	Message string `json:"message"`
 }
 
-// VerifyRequest is a configuration to be tried.
+// VerifyRequest is a configuration to verify.
 type VerifyRequest struct {
 	Config string `json:"config"`
 	Type   string `json:"config_type,omitempty" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"Default: detected from the text."`
 }
 
-// VerifyAnswer says what came of a try. Two generations of clients read it: ok is the
-// specification's name, is_verified the older one of the same fact.
+// VerifyAnswer is the result of a verification. Older clients read is_verified instead of ok.
 type VerifyAnswer struct {
 	OK         bool   `json:"ok"`
 	IsVerified bool   `json:"is_verified" doc:"Always true."`
-	Response   string `json:"response" doc:"What came of it, in words."`
+	Response   string `json:"response" doc:"Result, in words."`
 }
 
 // ConfigPath names a configuration.
@@ -75,7 +73,7 @@ func (s area) configs() {
 	const one = path + "/{config_id}"
 
 	rest.Handle(s.API, wire.Op("list-configs", "GET "+path, tag, "Your team's configurations, oldest first"), s.listConfigs)
-	rest.Handle(s.API, wire.Op("create-config", "POST "+path, tag, "Make a configuration; it is checked for what it is", 403),
+	rest.Handle(s.API, wire.Op("create-config", "POST "+path, tag, "Create a configuration", 403),
 		func(ctx context.Context, in *struct{ Body ConfigRequest }) (*ConfigAnswer, error) {
 			c, err := s.Settings.Create(ctx, setting.NewConfig{Type: setting.Type(in.Body.Type), Name: in.Body.Name, Text: in.Body.Config, Global: in.Body.Global})
 			return &ConfigAnswer{c.ID, "The configuration is made."}, err
@@ -95,7 +93,7 @@ func (s area) configs() {
 		})
 	wire.Act(s.API, wire.Op("delete-config", "DELETE "+one, tag, "Delete a configuration", 403, 404), "The configuration is deleted.",
 		func(ctx context.Context, in *ConfigPath) error { return s.Settings.Delete(ctx, in.ID) })
-	rest.Handle(s.API, wire.Op("verify-config", "POST "+path+"/verify", tag, "Try a configuration's credentials with one call that changes nothing", 403),
+	rest.Handle(s.API, wire.Op("verify-config", "POST "+path+"/verify", tag, "Verify a configuration's credentials with one call that changes nothing", 403),
 		func(ctx context.Context, in *struct{ Body VerifyRequest }) (*VerifyAnswer, error) {
 			ok, message, err := s.Settings.Verify(ctx, setting.Type(in.Body.Type), in.Body.Config)
 			return &VerifyAnswer{ok, ok, message}, err
@@ -108,6 +106,5 @@ func (s area) listConfigs(ctx context.Context, in *struct {
 	wire.Window
 }) (*[]ScanConfiguration, error) {
 	found, err := s.Settings.Find(ctx, setting.Filter{Type: in.Type, Search: in.Search}, in.Page())
-	out := rest.Each(found, configOf)
-	return &out, err
+	return new(rest.Each(found, configOf)), err
 }

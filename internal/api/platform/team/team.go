@@ -6,15 +6,13 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/core/domain"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/setting"
-
-	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
-	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/core/account"
 )
 
 // Services are what the operations call.
@@ -101,7 +99,7 @@ func (s area) teams() {
 			return &a, err
 		})
 	create := wire.Op("create-team", "POST "+teamPath, "User", "Create a team")
-	create.Description = "You are its owner, it is on the plan of the team you act in, and that team's default members join it."
+	create.Description = "You become its owner; it gets the plan and the default members of the team you act in."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body TeamName }) (*TeamMade, error) {
 		id, err := s.Accounts.CreateTeam(ctx, in.Body.Name)
 		return &TeamMade{"The team is made.", id}, err
@@ -112,7 +110,7 @@ func (s area) teams() {
 			return &TeamRenamed{t.Name, "The team has a new name."}, err
 		})
 	remove := wire.Op("delete-team", "DELETE "+teamPath, teamTag, "Delete a team with everything in it (its owner only)", 413, 415)
-	remove.Description = "Nobody else may be in it, and you must have another. The answer has no body."
+	remove.Description = "It must have no other members, and you must have another team. The answer has no body."
 	remove.DefaultStatus = http.StatusOK
 	rest.Register(s.API, remove, func(ctx context.Context, in *struct{ Body TeamDeletion }) (*struct{}, error) {
 		if err := s.Accounts.DeleteTeam(ctx, in.Body.ID); err != nil {
@@ -123,30 +121,30 @@ func (s area) teams() {
 	})
 }
 
-// TeamMember is somebody in a team, or invited into it.
+// TeamMember is a member of a team, or an invited one.
 type TeamMember struct {
 	Email      string     `json:"email"`
-	Status     string     `json:"status" enum:"active,pending" doc:"pending: invited, and in the team as soon as they have an account."`
+	Status     string     `json:"status" enum:"active,pending" doc:"pending: invited, without an account."`
 	Role       string     `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST" doc:"What they may do: an owner or admin manages, a member works, a viewer reads, a guest does not see who is in the team."`
-	InvitedAt  *time.Time `json:"invited_at,omitempty" doc:"When they were invited; absent for who came with their account."`
-	AcceptedAt *time.Time `json:"accepted_at,omitempty" doc:"Since when they are in the team."`
+	InvitedAt  *time.Time `json:"invited_at,omitempty" doc:"When they were invited; absent if they were not."`
+	AcceptedAt *time.Time `json:"accepted_at,omitempty" doc:"When they joined."`
 	LastSignIn *time.Time `json:"last_sign_in,omitempty" doc:"When they last signed in with their password."`
 }
 
-// MemberList is who is in a team.
+// MemberList is the members of a team.
 type MemberList struct {
 	Message string       `json:"message"`
-	Max     int          `json:"max_team_members" doc:"How many the plan allows, with those invited."`
+	Max     int          `json:"max_team_members" doc:"How many the plan allows, including invited ones."`
 	Members []TeamMember `json:"members" doc:"Those in the team, and then those invited."`
 }
 
-// MemberInvitation invites somebody.
+// MemberInvitation invites a member.
 type MemberInvitation struct {
 	Email string `json:"email" maxLength:"254"`
 	Role  string `json:"role,omitempty" enum:"ADMIN,MEMBER,VIEWER,GUEST" default:"MEMBER"`
 }
 
-// MemberRole gives somebody another role.
+// MemberRole changes the role of a member.
 type MemberRole struct {
 	Email string `json:"email" maxLength:"254"`
 	Role  string `json:"role" enum:"ADMIN,MEMBER,VIEWER,GUEST"`
@@ -161,7 +159,7 @@ func (s area) members() {
 	const path = teamPath + "/member"
 	rest.Handle(s.API, wire.Op("list-members", "GET "+path, teamTag, "The members of your team (not for guests)"), s.listMembers)
 	add := wire.Op("add-member", "POST "+path, teamTag, "Add a member (team admins only)")
-	add.Description = "Who has an account is in the team at once; who has none is invited, and in it as soon as they have one. Nobody is written to."
+	add.Description = "A user with an account is added at once; others are invited, and join when they have one. No mail is sent."
 	rest.Handle(s.API, add, func(ctx context.Context, in *struct{ Body MemberInvitation }) (*wire.Message, error) {
 		pending, err := s.Accounts.AddMember(ctx, in.Body.Email, roleOf(in.Body.Role))
 		if pending {
@@ -174,7 +172,7 @@ func (s area) members() {
 			return wire.Messagef("%s has the role %s.", in.Body.Email, in.Body.Role), s.Accounts.SetRole(ctx, in.Body.Email, roleOf(in.Body.Role))
 		})
 	remove := wire.Op("remove-member", "DELETE "+path, teamTag, "Remove a member (team admins only), or leave", 404, 413, 415)
-	remove.Description = "They have no access from then on; what they made stays. The owner cannot be removed, nor the last admin."
+	remove.Description = "They lose access; what they made stays. Neither the owner nor the last admin can be removed."
 	rest.Handle(s.API, remove, func(ctx context.Context, in *struct{ Body MemberName }) (*wire.Message, error) {
 		return wire.Messagef("%s is not in the team any more.", in.Body.Email), s.Accounts.RemoveMember(ctx, in.Body.Email)
 	})
@@ -197,24 +195,24 @@ func (s area) listMembers(ctx context.Context, _ *struct{}) (*MemberList, error)
 	return &list, err
 }
 
-// DefaultMember is somebody who joins each team that is made from this one.
+// DefaultMember joins each team that is created from this one.
 type DefaultMember struct {
 	Email string `json:"email" maxLength:"254"`
 	Role  string `json:"role" enum:"ADMIN,MEMBER,VIEWER,GUEST"`
 }
 
-// DefaultMemberList is who joins each team that is made from this one.
+// DefaultMemberList is the default members of a team.
 type DefaultMemberList struct {
 	Message string          `json:"message"`
 	Members []DefaultMember `json:"members" doc:"The list, in its order."`
 }
 
-// DefaultMembers is a list to take the place of the one there is.
+// DefaultMembers replaces the list.
 type DefaultMembers struct {
 	Members []DefaultMember `json:"members" maxItems:"1000" doc:"The list; of several with one address the first stays. An empty one clears it."`
 }
 
-// DefaultMemberRemoval names who is to leave the list.
+// DefaultMemberRemoval removes default members.
 type DefaultMemberRemoval struct {
 	Email string `json:"email,omitempty" maxLength:"254" doc:"Their address; default: all."`
 }
@@ -224,19 +222,16 @@ func (s area) defaultMembers() {
 	rest.Handle(s.API, wire.Op("list-default-members", "GET "+path, teamTag, "Your default members, who join each team created from yours (team admins only)"),
 		func(ctx context.Context, _ *struct{}) (*DefaultMemberList, error) {
 			found, err := s.Accounts.FindDefaultMembers(ctx)
-			list := DefaultMemberList{"Who joins each team that is made from this one.", make([]DefaultMember, len(found))}
-			for i, m := range found {
-				list.Members[i] = DefaultMember{m.Email, roleWord(m.Role, false)}
-			}
-			return &list, err
+			return &DefaultMemberList{"Default members.", rest.Each(found, func(m account.DefaultMember) DefaultMember {
+				return DefaultMember{m.Email, roleWord(m.Role, false)}
+			})}, err
 		})
 	rest.Handle(s.API, wire.Op("set-default-members", "POST "+path, teamTag, "Replace the default members (team admins only)"),
 		func(ctx context.Context, in *struct{ Body DefaultMembers }) (*wire.Message, error) {
-			members := make([]account.DefaultMember, len(in.Body.Members))
-			for i, m := range in.Body.Members {
-				members[i] = account.DefaultMember{Email: m.Email, Role: roleOf(m.Role)}
-			}
-			return wire.Messagef("The default members are set. Teams that are there stay as they are."), s.Accounts.SetDefaultMembers(ctx, members)
+			return wire.Messagef("The default members are set; existing teams do not change."),
+				s.Accounts.SetDefaultMembers(ctx, rest.Each(in.Body.Members, func(m DefaultMember) account.DefaultMember {
+					return account.DefaultMember{Email: m.Email, Role: roleOf(m.Role)}
+				}))
 		})
 	wire.Act(s.API, wire.Op("remove-default-members", "DELETE "+path, teamTag, "Remove one or all default members (team admins only)", 404, 413, 415), "The list is changed.",
 		func(ctx context.Context, in *struct{ Body DefaultMemberRemoval }) error {

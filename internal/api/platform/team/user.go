@@ -5,32 +5,31 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// UserProfile says who the caller is, and in which teams. Scanners ask for it before they
-// keep a key.
+// UserProfile is the caller and their teams. Scanners request it to check a key.
 type UserProfile struct {
 	Message      string          `json:"message"`
 	Email        string          `json:"email"`
-	Name         string          `json:"name" doc:"What to call you: the part of your address before the @."`
-	Role         string          `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST" doc:"What you are in the team you act in."`
+	Name         string          `json:"name" doc:"The part of your address before the @."`
+	Role         string          `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST" doc:"Your role in the team you act in."`
 	Plan         string          `json:"plan" doc:"The plan of the team you act in, such as ENT."`
 	PersonalPlan string          `json:"personal_account_plan" doc:"The plan of your default team."`
 	TeamName     string          `json:"team_name" doc:"The team you act in."`
 	TeamOwner    string          `json:"team_owner_name" doc:"Owner's address."`
-	IsTeamOwner  bool            `json:"is_team_owner" doc:"The team is yours."`
-	ReadOnly     bool            `json:"is_read_only" doc:"You can change nothing in this team."`
-	CloudScans   bool            `json:"cloud_scans" doc:"Scans run on the server. Always."`
-	FullPortScan bool            `json:"full_port_scan" doc:"No port is left out by a plan. Always."`
-	LeaksEnabled bool            `json:"is_leaks_enabled" doc:"Leaked credentials are looked for. Never yet."`
+	IsTeamOwner  bool            `json:"is_team_owner" doc:"Whether you own the team."`
+	ReadOnly     bool            `json:"is_read_only" doc:"Whether you can only read."`
+	CloudScans   bool            `json:"cloud_scans" doc:"Always true."`
+	FullPortScan bool            `json:"full_port_scan" doc:"Whether the plan allows all ports. Always true."`
+	LeaksEnabled bool            `json:"is_leaks_enabled" doc:"Always false."`
 	Workspaces   []UserWorkspace `json:"workspaces"`
-	Features     UserFeatures    `json:"feature_flag" doc:"What this server can do."`
+	Features     UserFeatures    `json:"feature_flag" doc:"Features of the server."`
 }
 
-// UserFeatures are what a server can do that not all can.
+// UserFeatures are optional features of the server.
 type UserFeatures struct {
 	InternalScan bool `json:"internal_scan" doc:"Private addresses can be scanned."`
 }
@@ -39,14 +38,14 @@ type UserFeatures struct {
 type UserWorkspace struct {
 	Name        string `json:"name"`
 	TeamID      string `json:"team_id"`
-	Active      bool   `json:"active" doc:"You act in it in this request."`
+	Active      bool   `json:"active" doc:"Whether this request acts in it."`
 	Plan        string `json:"plan"`
 	MemberCount int    `json:"member_count"`
 	Role        string `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST"`
-	Default     bool   `json:"default" doc:"You act in it when you name none."`
+	Default     bool   `json:"default" doc:"Whether it is your default team."`
 }
 
-// roleWord is a role as this surface spells it.
+// roleWord is this API's name for a role.
 func roleWord(role account.Role, owner bool) string {
 	if owner {
 		return strings.ToUpper(account.OwnerTitle)
@@ -86,4 +85,42 @@ func (s area) getUser(ctx context.Context, _ *struct{}) (*UserProfile, error) {
 		}
 	}
 	return &p, nil
+}
+
+// keyAnswer is the platform's answer about an API key.
+type keyAnswer struct {
+	Message string `json:"message" doc:"Summary."`
+	APIKey  string `json:"api_key" doc:"The value of a new key; else a mask."`
+}
+
+// maskedKey replaces the value of an existing key.
+const maskedKey = "svc_sk_********************************"
+
+func (s area) keys() {
+	const path, tag = "/v1/user/apikey", "User"
+	rest.Handle(s.API, wire.Op("get-api-key", "GET "+path, tag, "Whether you have an API key; its value is not shown again", 404),
+		func(ctx context.Context, _ *struct{}) (*keyAnswer, error) {
+			_, err := s.Accounts.FindKey(ctx)
+			return &keyAnswer{"You have an API key. Its value was shown when it was made.", maskedKey}, err
+		})
+	rest.Handle(s.API, wire.Op("create-api-key", "POST "+path, tag, "Create your API key, if you have none"),
+		func(ctx context.Context, in *struct {
+			Token string `header:"CF-Turnstile-Response" doc:"The answer to the challenge, where the deployment asks for one."`
+		}) (*keyAnswer, error) {
+			if err := s.Accounts.Challenge(ctx, in.Token, ""); err != nil {
+				return nil, err
+			}
+			key, err := s.Accounts.CreateKey(ctx)
+			if errs.Is(err, errs.Conflict) {
+				return &keyAnswer{"You have an API key. Rotate it to get a new value.", maskedKey}, nil
+			}
+			return &keyAnswer{"The API key is made. Keep it: it is not shown again.", key.Key}, err
+		})
+	rest.Handle(s.API, wire.Op("rotate-api-key", "POST "+path+"/rotate", tag, "Rotate your API key; the old value stops working at once", 404),
+		func(ctx context.Context, _ *struct{}) (*keyAnswer, error) {
+			key, err := s.Accounts.RotateKey(ctx)
+			return &keyAnswer{"The API key has a new value. Keep it: it is not shown again.", key.Key}, err
+		})
+	wire.Act(s.API, wire.Op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it stops working at once", 404), "The API key is deleted.",
+		func(ctx context.Context, _ *struct{}) error { return s.Accounts.DeleteKey(ctx) })
 }

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 )
 
-// ShareRequest puts a template under a link.
+// ShareRequest shares a template under a link.
 type ShareRequest struct {
 	TemplateID    string   `json:"template_id" minLength:"1" doc:"The template, one of your team's."`
 	ShareType     string   `json:"share_type" enum:"unlisted,organization,users" doc:"Who may read it besides your team: all who have the link, organizations, or users."`
@@ -51,7 +50,7 @@ type SharedTemplate struct {
 	Result  picked[SharedTemplateData] `json:"result" doc:"The template."`
 }
 
-// SharedTemplateList is a window of what a team shares.
+// SharedTemplateList is a page of shared templates.
 type SharedTemplateList struct {
 	Message string                       `json:"message"`
 	Count   int                          `json:"count"`
@@ -74,7 +73,9 @@ func (s area) shares() {
 	handle(s, wire.Op("share-template", "POST "+path, tag, "Share one of your team's templates under a new link", 404, 409),
 		func(ctx context.Context, in *struct{ Body ShareRequest }) (*ShareAnswer, error) {
 			kind := catalog.ShareType(in.Body.ShareType)
-			made, err := s.Catalog.ShareTemplate(ctx, in.Body.TemplateID, catalog.ShareUpdate{Type: &kind, TTL: &in.Body.TTL, Emails: in.Body.Emails, Organizations: in.Body.Organizations})
+			made, err := s.Catalog.ShareTemplate(ctx, in.Body.TemplateID, catalog.ShareUpdate{
+				Type: &kind, TTL: &in.Body.TTL, Emails: in.Body.Emails, Organizations: in.Body.Organizations,
+			})
 			return &ShareAnswer{"The template is shared.", shareResult(made, made.ID)}, err
 		})
 	handle(s, wire.Op("get-shared-template", "GET "+one, tag, "Get a template that is shared with you", 404), s.sharedTemplate)
@@ -91,12 +92,14 @@ func (s area) shares() {
 			Body ShareUpdateRequest
 		}) (*ShareAnswer, error) {
 			b := in.Body
-			made, err := s.Catalog.UpdateShare(ctx, in.ID, catalog.ShareUpdate{Type: (*catalog.ShareType)(b.ShareType), TTL: b.TTL, Emails: b.Emails, Organizations: b.Organizations})
-			said := "The template is shared as you say."
+			made, err := s.Catalog.UpdateShare(ctx, in.ID, catalog.ShareUpdate{
+				Type: (*catalog.ShareType)(b.ShareType), TTL: b.TTL, Emails: b.Emails, Organizations: b.Organizations,
+			})
+			message := "The sharing is changed."
 			if len(b.Users) > 0 {
-				said += fmt.Sprintf(" Users of this server have no numbers: the %d of them were passed over, name their e-mail addresses.", len(b.Users))
+				message += fmt.Sprintf(" %d users are ignored: name users by e-mail address, they have no numbers.", len(b.Users))
 			}
-			return &ShareAnswer{said, shareResult(made, in.ID)}, err
+			return &ShareAnswer{message, shareResult(made, in.ID)}, err
 		})
 	handle(s, wire.Op("unshare-template", "DELETE "+one, tag, "Stop sharing a template; its link stops working for good", 404),
 		func(ctx context.Context, in *TemplatePath) (*wire.Message, error) {

@@ -7,9 +7,8 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -85,24 +84,24 @@ type TemplateMade struct {
 // TemplateChanged says that a template was changed.
 type TemplateChanged struct {
 	TemplateMade
-	Status bool `json:"status" doc:"It was done."`
+	Status bool `json:"status" doc:"Always true."`
 }
 
 // TemplateDeleted says that a template was deleted.
 type TemplateDeleted struct {
 	Message string `json:"message"`
-	Status  bool   `json:"status" doc:"It was done."`
+	Status  bool   `json:"status" doc:"Always true."`
 }
 
-// TemplateWish is what a model is asked to write.
+// TemplateWish is a prompt for a model.
 type TemplateWish struct {
 	Prompt          string   `json:"prompt" minLength:"5" maxLength:"3000" doc:"What the template should find, in words."`
-	Retest          bool     `json:"retest,omitempty" doc:"Try it on the targets that the words name."`
+	Retest          bool     `json:"retest,omitempty" doc:"Run it on the targets in the prompt."`
 	DisableAutoSave bool     `json:"disableAutoSave,omitempty" doc:"Do not keep it."`
 	Images          []string `json:"images,omitempty" maxItems:"10" doc:"Pictures, as data URLs."`
 }
 
-// TemplateWritten is what a model wrote.
+// TemplateWritten is a template by a model.
 type TemplateWritten struct {
 	Message    string `json:"message"`
 	TemplateID string `json:"template_id"`
@@ -123,21 +122,26 @@ func handle[I, O any](s area, op rest.Op, handler func(context.Context, *I) (*O,
 
 func (s area) templates() {
 	const path = "/v1/template"
-	lister := func(what string, find func(context.Context, page.Window, bool) ([]catalog.Template, int, error)) func(context.Context, *templateListInput) (*TemplateList, error) {
-		return func(ctx context.Context, in *templateListInput) (*TemplateList, error) {
+	list := func(
+		op rest.Op, message string, find func(context.Context, page.Window, bool) ([]catalog.Template, int, error),
+	) {
+		handle(s, op, func(ctx context.Context, in *templateListInput) (*TemplateList, error) {
 			fields, raw, err := pick[TemplateData](in.Fields.Fields)
 			if err != nil {
 				return nil, err
 			}
 			found, total, err := find(ctx, in.Page(), raw)
-			return &TemplateList{what, len(found), total, rest.Each(found, func(t catalog.Template) picked[TemplateData] {
+			return &TemplateList{message, len(found), total, rest.Each(found, func(t catalog.Template) picked[TemplateData] {
 				return picked[TemplateData]{templateOf(t), fields}
 			})}, err
-		}
+		})
 	}
-	handle(s, wire.Op("list-public-templates", "GET "+path+"/public", tag, "List the public templates, by id"), lister("Public templates.", s.Catalog.Public))
-	handle(s, wire.Op("list-early-templates", "GET "+path+"/early", tag, "List the early templates, by id"), lister("Early templates.", s.Catalog.Early))
-	handle(s, wire.Op("list-templates", "GET "+path, tag, "List your team's templates, newest first"), lister("Your team's templates.", s.Catalog.Own))
+	list(wire.Op("list-public-templates", "GET "+path+"/public", tag, "List the public templates, by id"),
+		"Public templates.", s.Catalog.Public)
+	list(wire.Op("list-early-templates", "GET "+path+"/early", tag, "List the early templates, by id"),
+		"Early templates.", s.Catalog.Early)
+	list(wire.Op("list-templates", "GET "+path, tag, "List your team's templates, newest first"),
+		"Your team's templates.", s.Catalog.Own)
 	handle(s, wire.Op("get-public-template", "GET "+path+"/public/{template_id}", tag, "Get a public template", 404), s.publicTemplate)
 	rest.Register(s.API, s.withText(wire.Op("get-early-template", "GET "+path+"/early/{id}", tag, "Get an early template, or its text with Accept: text/plain", 404)), s.earlyTemplate)
 	rest.Register(s.API, s.withText(wire.Op("get-template", "GET "+path+"/{template_id}", tag, "Get a template of your team, or its text with Accept: text/plain", 404)),
@@ -199,7 +203,7 @@ func (s area) updateTemplate(ctx context.Context, in *struct{ Body TemplateRepla
 
 const plainText = "text/plain; charset=utf-8"
 
-// withText draws an operation that answers with a template, or its text.
+// withText describes the answers of an operation with a template or its text.
 func (s area) withText(o rest.Op) rest.Op {
 	document := s.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[OneTemplate](), true, "")
 	o.Responses = map[string]*huma.Response{"200": {Description: "The template, or its text.", Content: map[string]*huma.MediaType{
@@ -217,7 +221,7 @@ func textOr(accept string, raw []byte, doc OneTemplate) *huma.StreamResponse {
 			return
 		}
 		ctx.SetHeader("Content-Type", "application/json")
-		_ = json.NewEncoder(ctx.BodyWriter()).Encode(doc) // the client may have gone
+		_ = json.NewEncoder(ctx.BodyWriter()).Encode(doc) // the client may have disconnected
 	}}
 }
 
@@ -230,5 +234,5 @@ func wantsText(accept string) bool {
 
 func writeText(ctx huma.Context, raw []byte) {
 	ctx.SetHeader("Content-Type", plainText)
-	_, _ = ctx.BodyWriter().Write(raw) // the client may have gone
+	_, _ = ctx.BodyWriter().Write(raw) // the client may have disconnected
 }

@@ -3,7 +3,6 @@ package templates
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/vedette-sec/vedette/internal/api/rest"
 	"net/url"
 	"path"
 	"reflect"
@@ -11,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/vedette-sec/vedette/internal/api/platform/wire"
-
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -74,8 +73,7 @@ type TemplateData struct {
 	Remediation    string                 `json:"remediation"`
 }
 
-// TransformSchema implements huma.SchemaTransformer: a request may pick fields, so that
-// none is sure to be there.
+// TransformSchema implements huma.SchemaTransformer: a request may pick fields, so none is required.
 func (TemplateData) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	s.Required = nil
 	return s
@@ -100,15 +98,12 @@ func templateOf(t catalog.Template) TemplateData {
 	out := TemplateData{
 		URI: t.Path, ID: t.WrittenID, Name: t.Info.Name, Author: rest.OrEmpty(t.Info.Author), Tags: rest.OrEmpty(t.Info.Tags), Severity: string(t.Info.Severity), Type: t.Type, Dir: t.Dir(),
 		Ref: t.Ref, Vendor: catalog.Vendor(t.Info), Product: catalog.Product(t.Info), Classification: TemplateClassification{CVEID: []string{}, CWEID: []string{}},
-		Metadata: t.Info.Metadata, Digest: t.Digest, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, ReleaseTag: t.ReleaseTag, IsEarly: t.Scope == catalog.EarlySet,
+		Metadata: rest.OrEmptyMap(t.Info.Metadata), Digest: t.Digest, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, ReleaseTag: t.ReleaseTag, IsEarly: t.Scope == catalog.EarlySet,
 		Raw: string(t.Raw), TemplateID: t.ID, Description: t.Info.Description, Filename: path.Base(t.Path), Impact: t.Info.Impact,
 		AIMeta:     AIMeta{IsPromptByHuman: t.Prompt != "", IsTemplateByHuman: true, Prompt: t.Prompt},
 		References: rest.OrEmpty(t.Info.Reference), TemplateType: "public", IsGitHub: fromGitHub(t.Source), IsNew: t.IsNew, IsSvcTeam: t.Scope == catalog.StarterSet, Remediation: t.Info.Remediation,
 	}
 	out.IsPDTeam = out.IsSvcTeam
-	if out.Metadata == nil {
-		out.Metadata = map[string]any{}
-	}
 	if c := t.Info.Classification; c != nil {
 		out.Classification = TemplateClassification{rest.OrEmpty(c.CVEID), rest.OrEmpty(c.CWEID), c.CVSSMetrics, c.CVSSScore, c.EPSSScore, c.EPSSPercentile, c.CPE}
 	}
@@ -134,8 +129,7 @@ type Fields struct {
 	Fields string `query:"fields" maxLength:"1000" doc:"Fields of a template to answer, separated by commas, such as id,name,severity; all without it."`
 }
 
-// pick reads the fields that were asked for, of those that a type has; raw is whether the
-// text is among them.
+// pick parses the requested fields of a type; raw is whether the text is among them.
 func pick[T any](f string) (fields []string, raw bool, err error) {
 	var known []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
@@ -152,7 +146,7 @@ func pick[T any](f string) (fields []string, raw bool, err error) {
 	return fields, len(fields) == 0 || slices.Contains(fields, "raw"), nil
 }
 
-// picked is a value of which only some fields are shown; all when none is named.
+// picked is a value with only the named fields; all if none is named.
 type picked[T any] struct {
 	value  T
 	fields []string
@@ -178,14 +172,14 @@ func (p picked[T]) MarshalJSON() ([]byte, error) {
 	for _, name := range p.fields {
 		part, ok := parts[name]
 		if !ok {
-			continue // left out of the whole
+			continue // omitempty
 		}
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
 		b.WriteString(`"` + name + `":`)
 		b.Write(part)
-		delete(parts, name) // named twice, it is there once
+		delete(parts, name) // a field named twice is written once
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil

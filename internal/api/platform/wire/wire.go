@@ -1,14 +1,16 @@
-// Package wire has what the areas of the platform API share: the parts of paths and queries, the
-// head of a list, answers that are only a sentence, times and schedules, and writing to slow
-// clients.
+// Package wire has the formats that the packages of the platform API share: parts of paths and queries, list
+// headers, messages, schedules, and a writer for slow clients.
 package wire
 
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -97,19 +99,20 @@ func Value[T any](p *T) (v T) {
 	return v
 }
 
-// OneOf reads words separated by commas, each of which must be known, in any case.
-func OneOf[T ~string](param, text string, known []T) (out []T, err error) {
-	for word := range strings.SplitSeq(text, ",") {
-		word = strings.ToLower(strings.TrimSpace(word))
-		switch {
-		case word == "":
-		case !slices.Contains(known, T(word)):
-			return nil, errs.Field(param, "%s: %.40q is not known.", param, word)
-		default:
-			out = append(out, T(word))
+// Known converts words, each of which must be one of the known ones.
+func Known[T ~string](param string, words []string, known []T) (out []T, err error) {
+	for _, word := range words {
+		if !slices.Contains(known, T(word)) {
+			return nil, errs.Field(param, "%s %.40q is not known.", param, word)
 		}
+		out = append(out, T(word))
 	}
 	return out, nil
+}
+
+// OneOf reads words separated by commas, in any case, each of which must be one of the known ones.
+func OneOf[T ~string](param, text string, known []T) ([]T, error) {
+	return Known(param, Commas(strings.ToLower(text)), known)
 }
 
 // Made is the id of what was made.
@@ -123,7 +126,7 @@ type OK struct {
 	OK bool `json:"ok"`
 }
 
-// UpdateMode says what an update does with what is there.
+// UpdateMode says whether an update adds or replaces.
 type UpdateMode struct {
 	Type string `query:"update_type" enum:"append,replace" default:"append" doc:"append changes the given fields and extends lists; replace sets everything."`
 }
@@ -146,4 +149,51 @@ type EnumerationPath struct {
 // Act adds an operation that answers with a fixed message.
 func Act[I any](api *rest.API, op rest.Op, message string, act func(context.Context, *I) error) {
 	rest.Handle(api, op, func(ctx context.Context, in *I) (*Message, error) { return &Message{message}, act(ctx, in) })
+}
+
+// Agent are the agents that a scan or an enumeration asks for. They have no effect.
+type Agent struct {
+	AgentID       string   `json:"agent_id,omitempty"`
+	AgentTags     []string `json:"agent_tags"`
+	AgentNetworks []string `json:"agent_networks"`
+	AgentBehavior string   `json:"agent_behavior,omitempty"`
+}
+
+// AgentOf never has null for a list.
+func AgentOf(id string, tags, networks []string, behavior string) Agent {
+	return Agent{id, rest.OrEmpty(tags), rest.OrEmpty(networks), behavior}
+}
+
+// AgentRequest asks for agents.
+type AgentRequest struct {
+	AgentID       string   `json:"agent_id,omitempty" maxLength:"200"`
+	AgentTags     []string `json:"agent_tags,omitempty" maxItems:"100"`
+	AgentNetworks []string `json:"agent_networks,omitempty" maxItems:"100"`
+	AgentBehavior string   `json:"agent_behavior,omitempty" enum:"distribute,mirror"`
+}
+
+const (
+	slowClient = time.Minute // that one chunk may take
+	chunk      = 64 << 10
+)
+
+// ClientWriter writes to a client that may be slow, and gives up on one that has stopped reading.
+func ClientWriter(w http.ResponseWriter) io.Writer {
+	return slowWriter{w, http.NewResponseController(w)}
+}
+
+type slowWriter struct {
+	w       io.Writer
+	control *http.ResponseController
+}
+
+// Write implements io.Writer.
+func (p slowWriter) Write(b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		_ = p.control.SetWriteDeadline(time.Now().Add(slowClient)) // a test's recorder has none
+		var wrote int
+		wrote, err = p.w.Write(b[n:min(n+chunk, len(b))])
+		n += wrote
+	}
+	return n, err
 }
