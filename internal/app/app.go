@@ -158,12 +158,16 @@ func (a *App) join(ctx context.Context) error {
 	}
 	if err := jobs.Register(a.queue, jobs.Deps{
 		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Agents: a.agents, Extensions: a.extensions,
-		Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports, Assets: a.assets,
-		Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog, Settings: a.settings, Notifications: notification.New(a.db, a.queue),
-		Alerts: alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger, Guard: webhooks,
+		Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports,
+		Assets:   a.assets,
+		Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog, Settings: a.settings,
+		Notifications: notification.New(a.db, a.queue),
+		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,
+		Guard: webhooks,
 		Discovery: pipeline.Config{
-			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone, RangesURL: a.config.RangesURL,
-			Pace: discover.NewPace(a.config.PortRate), QueryPace: discover.NewPace(a.config.QueryRate),
+			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone,
+			RangesURL: a.config.RangesURL,
+			Pace:      discover.NewPace(a.config.PortRate), QueryPace: discover.NewPace(a.config.QueryRate),
 		},
 	}); err != nil {
 		return err
@@ -282,8 +286,9 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	failed := make(chan error, 1)
 	server := &http.Server{
-		Handler: rest.BoundBody(bodyTimeout, a.handler), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(a.logger.Handler(), slog.LevelDebug),
+		Handler: rest.BoundBody(bodyTimeout, a.handler), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: 64 << 10,
+		ErrorLog:       slog.NewLogLogger(a.logger.Handler(), slog.LevelDebug),
 	}
 	if a.listener != nil {
 		go func() { failed <- server.Serve(a.listener) }()

@@ -63,7 +63,8 @@ func openCatalog(ctx context.Context, d *db.DB, guard *netguard.Guard, logger *s
 	}
 	report, err := all.ImportStarter(ctx)
 	if err == nil && !report.Unchanged {
-		logger.InfoContext(ctx, "starter templates", "total", report.Total, "new", report.New, "updated", report.Updated, "removed", report.Removed)
+		logger.InfoContext(ctx, "starter templates", "total", report.Total, "new", report.New, "updated", report.Updated,
+			"removed", report.Removed)
 	}
 	return all, err
 }

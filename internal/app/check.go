@@ -26,8 +26,10 @@ func (c Config) check() error {
 		wrong   bool
 		message string
 	}{
-		{!slices.Contains([]string{RoleAll, RoleServer, RoleWorker}, c.Role), fmt.Sprintf("role %q: must be all, server or worker", c.Role)},
-		{c.Region == "" || strings.ToLower(c.Region) != c.Region, fmt.Sprintf("region %q: must be a name in lower case, such as us", c.Region)},
+		{!slices.Contains([]string{RoleAll, RoleServer, RoleWorker}, c.Role),
+			fmt.Sprintf("role %q: must be all, server or worker", c.Role)},
+		{c.Region == "" || strings.ToLower(c.Region) != c.Region,
+			fmt.Sprintf("region %q: must be a name in lower case, such as us", c.Region)},
 		{c.Workers < 1 || c.Workers > 1000, fmt.Sprintf("workers %d: must be between 1 and 1000", c.Workers)},
 		{c.MaxBody < 1024, fmt.Sprintf("max_body %d: must be at least 1024", c.MaxBody)},
 		{!(c.APIRate >= 0), fmt.Sprintf("api_rate %v: must be 0 or more", c.APIRate)}, // written this way, NaN is refused too
@@ -35,7 +37,8 @@ func (c Config) check() error {
 		{c.RegionTimeout <= 0, fmt.Sprintf("region_timeout %s: must be more than 0", c.RegionTimeout)},
 		{c.AuditRetention < 0, fmt.Sprintf("audit_retention %s: must be 0 or more", c.AuditRetention)},
 		{c.TokenTTL <= 0, fmt.Sprintf("token_ttl %s: must be more than 0", c.TokenTTL)},
-		{!slices.Contains([]string{"text", "json"}, c.LogFormat), fmt.Sprintf("log_format %q: must be text or json", c.LogFormat)},
+		{!slices.Contains([]string{"text", "json"}, c.LogFormat),
+			fmt.Sprintf("log_format %q: must be text or json", c.LogFormat)},
 		{(c.TurnstileKey == "") != (c.TurnstileSec == ""), "turnstile_site_key and turnstile_secret go together"},
 		{(c.OIDCIssuer == "") != (c.OIDCAudience == ""), "oidc_issuer and oidc_audience go together"},
 	} {
@@ -44,7 +47,8 @@ func (c Config) check() error {
 		}
 	}
 	for key, text := range map[string]string{
-		"public_url": c.PublicURL, "development_url": c.DevelopmentURL, "oidc_issuer": c.OIDCIssuer, "turnstile_verify_url": c.TurnstileURL,
+		"public_url": c.PublicURL, "development_url": c.DevelopmentURL, "oidc_issuer": c.OIDCIssuer,
+		"turnstile_verify_url": c.TurnstileURL,
 	} {
 		if text != "" && !isWebURL(text) {
 			return fmt.Errorf("%s %q: must be a URL, such as https://vedette.example.com", key, text)

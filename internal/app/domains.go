@@ -88,7 +88,8 @@ func (a *App) openDomains(allow []netip.Prefix) (jobs.Related, error) {
 	world := &netguard.Guard{Allow: allow, Resolver: resolver}
 	own := &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}
 	finder, err := related.New(related.Config{
-		HTTP: world.Client(domainTimeout), Dial: world.Dial, OwnHTTP: own.Client(domainTimeout), OwnDial: own.Dial, URLs: s.urls, Keys: s.keys,
+		HTTP: world.Client(domainTimeout), Dial: world.Dial, OwnHTTP: own.Client(domainTimeout), OwnDial: own.Dial,
+		URLs: s.urls, Keys: s.keys,
 	})
 	if err != nil {
 		return jobs.Related{}, err

@@ -76,7 +76,8 @@ func (l LLM) price() (*llm.Price, error) {
 	for _, part := range parts {
 		dollars, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 		if err != nil || !(dollars >= 0 && dollars <= 1e6) || len(parts) < 2 || len(parts) > 4 {
-			return nil, fmt.Errorf("llm_price %q: must be INPUT,OUTPUT[,CACHE_READ[,CACHE_WRITE]] in US dollars, such as 3,15", l.Price)
+			return nil, fmt.Errorf("llm_price %q: must be INPUT,OUTPUT[,CACHE_READ[,CACHE_WRITE]] in US dollars, such as 3,15",
+				l.Price)
 		}
 		micros = append(micros, int64(math.Ceil(dollars*1e6)))
 	}

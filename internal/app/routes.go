@@ -29,15 +29,19 @@ import (
 func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook.Hooks, webhooks *netguard.Guard) (http.Handler, error) {
 	servers := Servers(a.config)
 	agent := agentapi.New(kit, servers, agentapi.Deps{
-		Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Files: a.files, CustomAgents: a.agents, Extensions: a.extensions,
-		Models: a.Models, Hooks: hooks, Webhooks: webhooks, Closing: a.closing,
+		Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Files: a.files, CustomAgents: a.agents,
+		Extensions: a.extensions,
+		Models:     a.Models, Hooks: hooks, Webhooks: webhooks, Closing: a.closing,
 	})
 	plat := platform.New(kit, servers, platform.Deps{
-		Accounts: a.Accounts, Settings: a.settings, Scans: a.Scans, Exclusions: exclusion.New(a.db), Enumerations: a.enumerations,
-		Assets: a.assets, AssetReports: report.New(a.db, a.assets), Policies: a.policies, Findings: a.Findings, Ticket: a.tickets.File, Exports: a.exports,
+		Accounts: a.Accounts, Settings: a.settings, Scans: a.Scans, Exclusions: exclusion.New(a.db),
+		Enumerations: a.enumerations,
+		Assets:       a.assets, AssetReports: report.New(a.db, a.assets), Policies: a.policies, Findings: a.Findings,
+		Ticket: a.tickets.File, Exports: a.exports,
 		Catalog: a.catalog, Domains: a.related.Domains, Audit: a.audit, Notifications: notification.New(a.db, a.queue),
 	})
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), queueMetrics{a.queue})
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		queueMetrics{a.queue})
 
 	mux := http.NewServeMux()
 	surfaces := map[string]http.Handler{agentapi.Prefix: agent}
@@ -48,7 +52,9 @@ func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook
 		mux.Handle(prefix, surface)
 		mux.Handle(strings.TrimSuffix(prefix, "/"), surface)
 	}
-	mux.Handle(mcp.Path, mcp.New(kit, mcp.Deps{Tasks: a.Tasks, Scans: a.Scans, Findings: a.Findings, Assets: a.assets, Enumerations: a.enumerations, Catalog: a.catalog}))
+	mux.Handle(mcp.Path, mcp.New(kit,
+		mcp.Deps{Tasks: a.Tasks, Scans: a.Scans, Findings: a.Findings, Assets: a.assets, Enumerations: a.enumerations,
+			Catalog: a.catalog}))
 	var specs []docs.Spec
 	for _, surface := range []struct {
 		path string
@@ -99,7 +105,8 @@ func asWritten(mux *http.ServeMux, surfaces map[string]http.Handler) http.Handle
 // and the local one.
 func Servers(c Config) []rest.Server {
 	var out []rest.Server
-	for _, s := range []rest.Server{{URL: c.PublicURL, Description: "production"}, {URL: c.DevelopmentURL, Description: "development"}} {
+	for _, s := range []rest.Server{{URL: c.PublicURL, Description: "production"},
+		{URL: c.DevelopmentURL, Description: "development"}} {
 		if s.URL != "" {
 			out = append(out, s)
 		}
@@ -139,7 +146,8 @@ type queueMetrics struct{ queue *queue.Queue }
 
 var (
 	jobsDesc = prometheus.NewDesc("vedette_jobs", "Jobs in the queue.", []string{"kind", "state"}, nil)
-	lateDesc = prometheus.NewDesc("vedette_job_late_seconds", "How long the oldest due job has waited for a worker.", []string{"kind"}, nil)
+	lateDesc = prometheus.NewDesc("vedette_job_late_seconds", "How long the oldest due job has waited for a worker.",
+		[]string{"kind"}, nil)
 )
 
 // Describe implements prometheus.Collector.

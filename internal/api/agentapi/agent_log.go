@@ -15,7 +15,8 @@ type AgentLog struct {
 }
 
 func (s surface) agentLog() {
-	rest.Handle(s.API, op("list-agent-log", "GET /api/v1/tasks/{id}/agent-audit-log", "Tasks", "List what the agent did in a task, over all its streams", 404),
+	rest.Handle(s.API, op("list-agent-log", "GET /api/v1/tasks/{id}/agent-audit-log", "Tasks",
+		"List what the agent did in a task, over all its streams", 404),
 		func(ctx context.Context, in *struct {
 			TaskPath
 			Limit     int    `query:"limit" minimum:"1" maximum:"2000" default:"500" doc:"How many to return."`
@@ -27,7 +28,8 @@ func (s surface) agentLog() {
 			ToolName  string `query:"tool_name" maxLength:"128" doc:"Only calls of this tool."`
 		}) (*AgentLog, error) {
 			events, more, err := s.Tasks.FindLog(ctx, in.ID, task.LogFilter{
-				After: in.After, Limit: in.Limit, StreamID: in.StreamID, EventType: in.EventType, Status: task.LogStatus(in.Status), AgentID: in.AgentID, ToolName: in.ToolName,
+				After: in.After, Limit: in.Limit, StreamID: in.StreamID, EventType: in.EventType,
+				Status: task.LogStatus(in.Status), AgentID: in.AgentID, ToolName: in.ToolName,
 			})
 			return &AgentLog{events, more, in.ID}, err
 		})

@@ -67,7 +67,8 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{},
 		Vocabulary: vocabulary(),
 		Tags: []string{
-			"Tasks", "Issues", "Agents", "Files", "Memory", "Secrets", "MCP", "Tools", "Models", "BYOK", "Usage", "API Keys", "Teams", "User",
+			"Tasks", "Issues", "Agents", "Files", "Memory", "Secrets", "MCP", "Tools", "Models", "BYOK", "Usage", "API Keys",
+			"Teams", "User",
 		},
 		About: "Create security tasks in plain language, follow them and read their verified findings. " +
 			"The values of a repeated query parameter are joined by commas.",
@@ -156,7 +157,8 @@ func (s surface) keys() {
 		return body(s.Accounts.CreateKey(ctx))
 	})
 
-	rest.Handle(s.API, op("rotate-api-key", "POST "+path+"/rotate", tag, "Rotate your API key; the old value stops working at once", 404),
+	rest.Handle(s.API, op("rotate-api-key", "POST "+path+"/rotate", tag,
+		"Rotate your API key; the old value stops working at once", 404),
 		func(ctx context.Context, _ *struct{}) (*account.NewKey, error) {
 			return body(s.Accounts.RotateKey(ctx))
 		})
@@ -166,7 +168,8 @@ func (s surface) keys() {
 			return body(s.Accounts.FindKey(ctx))
 		})
 
-	act(s, op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it stops working at once", 404), "The API key is deleted.",
+	act(s, op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it stops working at once", 404),
+		"The API key is deleted.",
 		func(ctx context.Context, _ *struct{}) error { return s.Accounts.DeleteKey(ctx) })
 }
 
@@ -183,7 +186,8 @@ type MasterEmailRequest struct {
 func (s surface) internal() {
 	type input struct{ Body MasterEmailRequest }
 
-	master := op("user-master-lookup", "POST /api/internal/user-master/lookup", "User", "Find a user's region and team (only in the US deployment)", 404, 503)
+	master := op("user-master-lookup", "POST /api/internal/user-master/lookup", "User",
+		"Find a user's region and team (only in the US deployment)", 404, 503)
 	master.Auth = rest.InternalKey
 	// Outside the US the endpoint does not exist.
 	master.Before = func() error { return s.Accounts.IsMaster() }
@@ -191,7 +195,8 @@ func (s surface) internal() {
 		return body(s.Accounts.MasterLookup(ctx, in.Body.Email))
 	})
 
-	local := op("user-lookup", "POST "+account.RegionLookupPath, "User", "Find a user of this deployment, for the deployment of another region")
+	local := op("user-lookup", "POST "+account.RegionLookupPath, "User",
+		"Find a user of this deployment, for the deployment of another region")
 	local.Auth = rest.InternalKey
 	rest.Handle(s.API, local, func(ctx context.Context, in *input) (*account.LookupResult, error) {
 		return body(s.Accounts.LocalLookup(ctx, in.Body.Email))

@@ -42,7 +42,8 @@ func (c AgentCode) check() error {
 		{"prereq_packages", "nothing is installed on this server for an agent", len(c.PrereqPackages) > 0},
 		{"install_commands", "no commands of users are run on this server", len(c.InstallCommands) > 0},
 		{"verify_commands", "no commands of users are run on this server", len(c.VerifyCommands) > 0},
-		{"require_env_vars", "an agent has no environment on this server. Name secrets in the task instead", len(c.RequireEnvVars) > 0},
+		{"require_env_vars", "an agent has no environment on this server. Name secrets in the task instead",
+			len(c.RequireEnvVars) > 0},
 	} {
 		if field.sent {
 			return errs.Field(field.name, "%s cannot be set: %s.", field.name, field.why)
@@ -53,7 +54,8 @@ func (c AgentCode) check() error {
 
 func (r AgentRequest) update() (customagent.Update, error) {
 	return customagent.Update{
-		Name: r.Name, Description: r.Description, WhenToUse: r.WhenToUse, SystemContext: r.SystemContext, Tags: r.Tags, NativeTools: r.NativeTools,
+		Name: r.Name, Description: r.Description, WhenToUse: r.WhenToUse, SystemContext: r.SystemContext, Tags: r.Tags,
+		NativeTools: r.NativeTools,
 	}, r.check()
 }
 
@@ -81,8 +83,10 @@ type AgentDoc struct {
 
 func agentDoc(a customagent.Agent) AgentDoc {
 	return AgentDoc{
-		ID: a.ID, Name: a.Name, Description: a.Description, Type: "user", WhenToUse: a.WhenToUse, SystemContext: a.SystemContext,
-		Tags: a.Tags, NativeTools: a.NativeTools, ToolsCount: len(a.NativeTools), CustomTools: []map[string]any{}, HasMemory: true,
+		ID: a.ID, Name: a.Name, Description: a.Description, Type: "user", WhenToUse: a.WhenToUse,
+		SystemContext: a.SystemContext,
+		Tags:          a.Tags, NativeTools: a.NativeTools, ToolsCount: len(a.NativeTools), CustomTools: []map[string]any{},
+		HasMemory:  true,
 		ConfigHash: a.Hash(), ConfigVersion: a.Version, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
 	}
 }

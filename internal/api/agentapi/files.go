@@ -71,7 +71,8 @@ func (s surface) files() {
 		ProjectID string `query:"project_id" format:"uuid" doc:"Its project."`
 		ChatID    string `query:"chat_id" maxLength:"128" doc:"Its task; stored and shown."`
 	}) (*FileDoc, error) {
-		made, err := s.Files.Create(ctx, file.NewFile{Key: in.Key, ProjectID: in.ProjectID, ChatID: in.ChatID, Content: &in.Stream})
+		made, err := s.Files.Create(ctx,
+			file.NewFile{Key: in.Key, ProjectID: in.ProjectID, ChatID: in.ChatID, Content: &in.Stream})
 		rest.About(ctx, made.Key)
 		return new(fileDoc(made, true)), err
 	})
@@ -116,10 +117,12 @@ func (s surface) listFiles(ctx context.Context, in *struct {
 	ProjectID    string `query:"project_id" format:"uuid" doc:"Only those of this project."`
 }) (*FileList, error) {
 	found, err := s.Files.FindAll(ctx, file.Filter{
-		Directory: in.Directory, Search: in.Search, Keys: parts(in.Keys, ""), Exts: parts(strings.ToLower(in.Types), "."), ProjectID: in.ProjectID, ChatID: in.ChatID,
+		Directory: in.Directory, Search: in.Search, Keys: parts(in.Keys, ""), Exts: parts(strings.ToLower(in.Types), "."),
+		ProjectID: in.ProjectID, ChatID: in.ChatID,
 		SortBy: in.SortBy, Desc: in.Order == "desc", Cursor: in.Cursor, Limit: in.PageSize,
 	})
-	list := FileList{NextCursor: found.Next, Items: rest.Each(found.Files, func(f file.File) FileDoc { return fileDoc(f, in.IncludeURL) })}
+	list := FileList{NextCursor: found.Next,
+		Items: rest.Each(found.Files, func(f file.File) FileDoc { return fileDoc(f, in.IncludeURL) })}
 	if in.IncludeTotal {
 		list.Total = &found.Total
 	}
@@ -144,8 +147,9 @@ func (s surface) downloadFile(ctx context.Context, in *FileKey) (*huma.StreamRes
 	return &huma.StreamResponse{Body: func(out huma.Context) {
 		defer content.Close()
 		for name, value := range map[string]string{
-			"Content-Type": "application/octet-stream", "Content-Disposition": mime.FormatMediaType("attachment", map[string]string{"filename": f.BaseName}),
-			"Content-Length": strconv.FormatInt(f.Size, 10), "ETag": `"` + f.ETag + `"`, "X-Content-Type-Options": "nosniff",
+			"Content-Type":        "application/octet-stream",
+			"Content-Disposition": mime.FormatMediaType("attachment", map[string]string{"filename": f.BaseName}),
+			"Content-Length":      strconv.FormatInt(f.Size, 10), "ETag": `"` + f.ETag + `"`, "X-Content-Type-Options": "nosniff",
 			"Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "private, no-store",
 		} {
 			out.SetHeader(name, value)

@@ -41,7 +41,8 @@ func (s surface) issues() {
 			Unverified bool   `query:"unverified" doc:"Also what was seen once and could not be confirmed."`
 		}) (*IssueList, error) {
 			found, total, err := s.Tasks.FindIssues(ctx, task.IssueFilter{
-				TaskID: in.TaskID, Status: task.IssueStatus(in.Status), Severity: in.Severity, Unverified: in.Unverified, After: in.Cursor, Limit: in.PerPage + 1,
+				TaskID: in.TaskID, Status: task.IssueStatus(in.Status), Severity: in.Severity, Unverified: in.Unverified,
+				After: in.Cursor, Limit: in.PerPage + 1,
 			})
 			if err != nil {
 				return nil, err
@@ -56,14 +57,16 @@ func (s surface) issues() {
 			return body(s.Tasks.FindIssue(ctx, in.ID))
 		})
 
-	retest := op("retest-issue", "POST "+path+"/{id}/retest", tag, "Retest an issue with the template that found it", 404, 409)
+	retest := op("retest-issue", "POST "+path+"/{id}/retest", tag, "Retest an issue with the template that found it", 404,
+		409)
 	retest.DefaultStatus = http.StatusAccepted
 	retest.Description = "It uses no language model. An issue that is not found any more becomes fixed; a fixed one that is found again becomes open. The issue's `retest` has the progress."
 	rest.Handle(s.API, retest, func(ctx context.Context, in *IssuePath) (*task.Issue, error) {
 		return body(s.Tasks.QueueRetest(ctx, in.ID))
 	})
 
-	rest.Handle(s.API, op("update-issue", "PATCH "+path+"/{id}", tag, "Change an issue; a refreshed artifact shows it", 404),
+	rest.Handle(s.API, op("update-issue", "PATCH "+path+"/{id}", tag, "Change an issue; a refreshed artifact shows it",
+		404),
 		func(ctx context.Context, in *struct {
 			IssuePath
 			Body IssuePatch

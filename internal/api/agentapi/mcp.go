@@ -90,7 +90,8 @@ type MCPAcceptance struct {
 func mcpServer(ctx context.Context, x extension.Server, review *extension.Review) MCPServer {
 	c, _ := account.From(ctx) // without a caller, nothing is found
 	out := MCPServer{
-		ID: x.ID, Name: x.Name, URL: x.URL, Headers: x.Headers, MaskedToken: x.MaskedToken, Enabled: x.Enabled, Shared: x.Shared, IsOwner: x.OwnerID == c.UserID,
+		ID: x.ID, Name: x.Name, URL: x.URL, Headers: x.Headers, MaskedToken: x.MaskedToken, Enabled: x.Enabled,
+		Shared: x.Shared, IsOwner: x.OwnerID == c.UserID,
 		ReadOnly: x.ReadOnly, EnabledTools: rest.OrEmpty(x.EnabledTools), TrustedTools: rest.OrEmpty(x.TrustedTools),
 		Status: string(x.Status), ErrorCode: x.FaultCode, Error: x.Fault,
 		Tools: []MCPTool{}, CheckedAt: x.CheckedAt, CreatedAt: x.CreatedAt, UpdatedAt: x.UpdatedAt,
@@ -110,8 +111,10 @@ func mcpServer(ctx context.Context, x extension.Server, review *extension.Review
 
 func mcpTool(x extension.Server, t extension.ServerTool, state extension.ToolState) MCPTool {
 	return MCPTool{
-		Name: t.Name, OfferedAs: x.OfferedAs(t), Description: t.Description, Schema: document(t.Schema), State: string(state), Digest: t.Digest, Fault: t.Fault,
-		Hidden: t.Hidden, ReadOnly: t.ReadOnly, Idempotent: t.Idempotent, Destructive: t.Destructive, Enabled: x.Offers(t), Trusted: x.Trusts(t),
+		Name: t.Name, OfferedAs: x.OfferedAs(t), Description: t.Description, Schema: document(t.Schema),
+		State: string(state), Digest: t.Digest, Fault: t.Fault,
+		Hidden: t.Hidden, ReadOnly: t.ReadOnly, Idempotent: t.Idempotent, Destructive: t.Destructive, Enabled: x.Offers(t),
+		Trusted: x.Trusts(t),
 	}
 }
 
@@ -140,7 +143,8 @@ func (s surface) mcp() {
 			return &MCPServerList{servers, len(found)}, err
 		})
 
-	rest.Handle(s.API, op("get-mcp-server", "GET "+path+"/{mcp_server_id}", tag, "Get an MCP server with its accepted tools", 404),
+	rest.Handle(s.API, op("get-mcp-server", "GET "+path+"/{mcp_server_id}", tag,
+		"Get an MCP server with its accepted tools", 404),
 		func(ctx context.Context, in *MCPServerPath) (*MCPServer, error) {
 			found, err := s.Extensions.Server(ctx, in.ID)
 			return new(mcpServer(ctx, found, nil)), err
@@ -160,7 +164,8 @@ func (s surface) mcp() {
 		"Delete an MCP server of yours; an admin may delete a shared one", 404), "The MCP server is deleted.",
 		func(ctx context.Context, in *MCPServerPath) error { return s.Extensions.DeleteServer(ctx, in.ID) })
 
-	validate := op("validate-mcp-server", "POST "+path+"/{mcp_server_id}/validate", tag, "Connect to an MCP server and list what it offers now", 404)
+	validate := op("validate-mcp-server", "POST "+path+"/{mcp_server_id}/validate", tag,
+		"Connect to an MCP server and list what it offers now", 404)
 	validate.Description = "Answers 200 even if the server cannot be reached: see status, error and the state of each tool. " +
 		"It accepts nothing."
 	rest.Handle(s.API, validate, func(ctx context.Context, in *MCPServerPath) (*MCPServer, error) {
@@ -168,7 +173,8 @@ func (s surface) mcp() {
 		return new(mcpServer(ctx, found, &review)), err
 	})
 
-	accept := op("accept-mcp-tools", "POST "+path+"/{mcp_server_id}/accept", tag, "Accept tools of an MCP server of yours as they are now", 404, 409, 424)
+	accept := op("accept-mcp-tools", "POST "+path+"/{mcp_server_id}/accept", tag,
+		"Accept tools of an MCP server of yours as they are now", 404, 409, 424)
 	accept.Description = "Tools are named by the digest from validate. 409 if one has changed again, 424 if the server cannot be " +
 		"reached: then nothing is accepted."
 	rest.Handle(s.API, accept, func(ctx context.Context, in *struct {

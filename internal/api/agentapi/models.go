@@ -51,9 +51,12 @@ func (s surface) models() {
 			for i, m := range found {
 				facts := m.Chosen
 				out.Models[i] = ModelDoc{
-					ID: m.ID, Name: m.Title, Provider: string(m.Provider), ProviderModelID: m.WireName, IsDefault: m.Default, IsBYOK: facts.BYOK,
-					ContextWindow: facts.Window, MaxOutputTokens: facts.Output, Priced: facts.Priced, Capabilities: []string{"tools", "streaming"},
-					Price: ModelPrice{usd(facts.Price.Input), usd(facts.Price.Output), usd(facts.Price.CacheRead), usd(facts.Price.CacheWrite)},
+					ID: m.ID, Name: m.Title, Provider: string(m.Provider), ProviderModelID: m.WireName, IsDefault: m.Default,
+					IsBYOK:        facts.BYOK,
+					ContextWindow: facts.Window, MaxOutputTokens: facts.Output, Priced: facts.Priced,
+					Capabilities: []string{"tools", "streaming"},
+					Price: ModelPrice{usd(facts.Price.Input), usd(facts.Price.Output), usd(facts.Price.CacheRead),
+						usd(facts.Price.CacheWrite)},
 				}
 				if facts.Price.CacheRead != facts.Price.Input {
 					out.Models[i].Capabilities = append(out.Models[i].Capabilities, "prompt_caching")
@@ -83,8 +86,9 @@ type ProviderKey struct {
 
 func providerKey(k model.Key) ProviderKey {
 	return ProviderKey{
-		ID: k.ID, Provider: string(k.Provider), Owner: string(k.Owner), IsValidated: true, DisplayName: k.DisplayName, Location: k.Location,
-		BaseURL: k.BaseURL, Model: k.Model, MaskedKey: k.Masked, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+		ID: k.ID, Provider: string(k.Provider), Owner: string(k.Owner), IsValidated: true, DisplayName: k.DisplayName,
+		Location: k.Location,
+		BaseURL:  k.BaseURL, Model: k.Model, MaskedKey: k.Masked, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
 	}
 }
 
@@ -104,7 +108,8 @@ type ProviderKeyRequest struct {
 }
 
 func (r ProviderKeyRequest) key(provider string) model.NewKey {
-	return model.NewKey{Provider: model.Provider(provider), Key: r.APIKey, DisplayName: r.DisplayName, Location: r.Location, BaseURL: r.BaseURL, Model: r.Model}
+	return model.NewKey{Provider: model.Provider(provider), Key: r.APIKey, DisplayName: r.DisplayName,
+		Location: r.Location, BaseURL: r.BaseURL, Model: r.Model}
 }
 
 // KeyValidation is the result of validating a key.
@@ -167,7 +172,8 @@ func (s surface) byok() {
 		return &StoredKey{providerKey(k), keyValidation(v)}, err
 	})
 
-	rest.Handle(s.API, op("validate-provider-key", "POST "+path+"/providers/{provider}/validate", tag, "Validate a provider's key without storing it", 404),
+	rest.Handle(s.API, op("validate-provider-key", "POST "+path+"/providers/{provider}/validate", tag,
+		"Validate a provider's key without storing it", 404),
 		func(ctx context.Context, in *struct {
 			ProviderPath
 			Body ProviderKeyRequest
@@ -175,10 +181,12 @@ func (s surface) byok() {
 			return bodyOf(keyValidation)(s.Models.Validate(ctx, in.Body.key(in.Provider)))
 		})
 
-	rest.Handle(s.API, op("delete-provider-key", "DELETE "+path+"/providers/{provider}", tag, "Delete a provider's key: yours, or else your team's", 404),
+	rest.Handle(s.API, op("delete-provider-key", "DELETE "+path+"/providers/{provider}", tag,
+		"Delete a provider's key: yours, or else your team's", 404),
 		func(ctx context.Context, in *struct{ ProviderPath }) (*DeletedKey, error) {
 			d, err := s.Models.DeleteKey(ctx, model.Provider(in.Provider))
-			return &DeletedKey{Provider: in.Provider, Deleted: err == nil, RemainingKeys: d.Remaining, AutoSwitched: d.Switched}, err
+			return &DeletedKey{Provider: in.Provider, Deleted: err == nil, RemainingKeys: d.Remaining,
+				AutoSwitched: d.Switched}, err
 		})
 
 	mode := op("set-byok-mode", "PATCH "+path+"/mode", tag, "Choose whose keys pay for models")

@@ -50,7 +50,8 @@ func (s surface) secrets() {
 			return &SecretList{found, len(found)}, err
 		})
 
-	rest.Handle(s.API, op("update-secret", "PATCH "+path+"/{secret_id}", tag, "Set whether all your tasks may use a secret", 404),
+	rest.Handle(s.API, op("update-secret", "PATCH "+path+"/{secret_id}", tag,
+		"Set whether all your tasks may use a secret", 404),
 		func(ctx context.Context, in *struct {
 			SecretPath
 			Body SecretPatch

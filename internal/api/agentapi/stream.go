@@ -100,7 +100,8 @@ func (s surface) stream(ctx context.Context, t task.Task, streamID string, after
 					return
 				}
 			default:
-				data, _ := json.Marshal(streamEvent{event.Type, event.Seq, event.At, t.ID, streamID, event.Data}) // it was read from JSON
+				data, _ := json.Marshal(streamEvent{event.Type, event.Seq, event.At, t.ID, streamID,
+					event.Data}) // it was read from JSON
 				if sse.write("id: %d\nevent: %s\ndata: %s\n\n", event.Seq, event.Type, data) != nil {
 					return
 				}

@@ -59,7 +59,8 @@ func (s surface) decisions() {
 		TaskPath
 		Body TaskDecision
 	}) (*TaskDecided, error) {
-		d := task.Decision{Approve: in.Body.Decision == "approve", Text: in.Body.Text, Branch: in.Body.AgentID, CallID: in.Body.ToolCallID}
+		d := task.Decision{Approve: in.Body.Decision == "approve", Text: in.Body.Text, Branch: in.Body.AgentID,
+			CallID: in.Body.ToolCallID}
 		if d.Branch == "" {
 			d.Branch = in.Body.RunID
 		}
@@ -73,12 +74,14 @@ func (s surface) decisions() {
 		return &TaskDecided{Success: true, StreamID: t.StreamID}, err
 	})
 
-	rest.Handle(s.API, op("abort-task-tools", "POST "+path+"/abort-tools", tag, "Stop one call of a tool, or one sub-agent; the task goes on", 404),
+	rest.Handle(s.API, op("abort-task-tools", "POST "+path+"/abort-tools", tag,
+		"Stop one call of a tool, or one sub-agent; the task goes on", 404),
 		func(ctx context.Context, in *struct {
 			TaskPath
 			Body AbortTools
 		}) (*AbortedTools, error) {
-			out := AbortedTools{Success: true, Target: task.StopTool, SubagentRunID: in.Body.SubagentRunID, ToolCallID: in.Body.ToolCallID}
+			out := AbortedTools{Success: true, Target: task.StopTool, SubagentRunID: in.Body.SubagentRunID,
+				ToolCallID: in.Body.ToolCallID}
 			id := in.Body.ToolCallID
 			if (id == "") == (in.Body.SubagentRunID == "") {
 				return nil, errs.Field("tool_call_id", "Send exactly one of tool_call_id and subagent_run_id.")
@@ -122,12 +125,14 @@ type SharedTask struct {
 }
 
 func (s surface) sharing() {
-	share := op("share-task", "GET /api/v1/tasks/{id}/share", "Tasks", "Read a task that is public or unlisted, without credentials", 404)
+	share := op("share-task", "GET /api/v1/tasks/{id}/share", "Tasks",
+		"Read a task that is public or unlisted, without credentials", 404)
 	share.Auth = rest.None
 	rest.Handle(s.API, share, func(ctx context.Context, in *TaskPath) (*SharedTask, error) {
 		t, streams, issues, err := s.Tasks.Shared(ctx, in.ID)
 		return &SharedTask{
-			ID: t.ID, Title: t.Title, Status: t.Status, Visibility: t.Visibility, ReadOnly: true, Messages: messages(streams), Issues: issues,
+			ID: t.ID, Title: t.Title, Status: t.Status, Visibility: t.Visibility, ReadOnly: true, Messages: messages(streams),
+			Issues:    issues,
 			CreatedAt: t.CreatedAt, CompletedAt: rest.OrNull(t.CompletedAt),
 		}, err
 	})

@@ -36,9 +36,11 @@ type TaskDoc struct {
 
 func taskDoc(t task.Task) TaskDoc {
 	doc := TaskDoc{
-		ID: t.ID, Title: t.Title, Task: t.Instruction, Status: t.Status, StreamID: t.StreamID, CreatedBy: t.Owner, Visibility: t.Visibility, Model: t.Model,
-		Mode: t.Options.Mode, ProjectID: t.Options.ProjectID, IsIsolated: t.Options.Isolated, SecretNames: append([]string{}, t.Options.Secrets...),
-		Summary: t.Summary, IssueCount: t.Issues, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
+		ID: t.ID, Title: t.Title, Task: t.Instruction, Status: t.Status, StreamID: t.StreamID, CreatedBy: t.Owner,
+		Visibility: t.Visibility, Model: t.Model,
+		Mode: t.Options.Mode, ProjectID: t.Options.ProjectID, IsIsolated: t.Options.Isolated,
+		SecretNames: append([]string{}, t.Options.Secrets...),
+		Summary:     t.Summary, IssueCount: t.Issues, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		StartedAt: rest.OrNull(t.StartedAt), CompletedAt: rest.OrNull(t.CompletedAt),
 	}
 	if doc.Mode == "" {
@@ -76,7 +78,8 @@ func (s surface) listTasks(ctx context.Context, in *struct {
 	PageQuery
 	Status string `query:"status" enum:"queued,running,suspended,resuming,completed,failed,aborted" doc:"Only those in this state."`
 }) (*TaskList, error) {
-	found, total, err := s.Tasks.FindAll(ctx, task.Filter{Status: task.Status(in.Status), After: in.Cursor, Limit: in.Limit + 1})
+	found, total, err := s.Tasks.FindAll(ctx,
+		task.Filter{Status: task.Status(in.Status), After: in.Cursor, Limit: in.Limit + 1})
 	if err != nil {
 		return nil, err
 	}
@@ -154,8 +157,10 @@ func (s surface) getTask(ctx context.Context, in *TaskPath) (*TaskDetail, error)
 		Stream: streamDoc{HasStream: true, StreamID: t.StreamID, Status: t.Status, LastSeq: t.LastSeq, RunConfig: t.Options},
 	}
 	for _, one := range streams {
-		detail.StreamURLs = append(detail.StreamURLs, streamLink{one.StreamID, streamURL(t) + "?stream_id=" + one.StreamID, one.Status})
-		detail.Streams = append(detail.Streams, streamRow{one.StreamID, one.Status, one.RequestedAt, rest.OrNull(one.CompletedAt), one.Options})
+		detail.StreamURLs = append(detail.StreamURLs,
+			streamLink{one.StreamID, streamURL(t) + "?stream_id=" + one.StreamID, one.Status})
+		detail.Streams = append(detail.Streams,
+			streamRow{one.StreamID, one.Status, one.RequestedAt, rest.OrNull(one.CompletedAt), one.Options})
 	}
 	return &detail, nil
 }

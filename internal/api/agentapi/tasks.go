@@ -118,7 +118,8 @@ func (s surface) tasks() {
 	create.Responses = map[string]*huma.Response{
 		"200": eventStreamResponse("The task's stream, from its first event to its last."),
 		"202": {Description: "The task is stored and will run.", Content: map[string]*huma.MediaType{
-			"application/json": {Schema: s.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[TaskAccepted](), true, "TaskAccepted")},
+			"application/json": {Schema: s.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[TaskAccepted](), true,
+				"TaskAccepted")},
 		}},
 	}
 	rest.Register(s.API, create, func(ctx context.Context, in *struct {
@@ -149,7 +150,8 @@ func (s surface) tasks() {
 
 	rest.Handle(s.API, op("list-tasks", "GET "+path, tag, "List your tasks, newest first"), s.listTasks)
 
-	rest.Handle(s.API, op("get-task", "GET "+path+"/{id}", tag, "Get a task of your team, with its issues", 404), s.getTask)
+	rest.Handle(s.API, op("get-task", "GET "+path+"/{id}", tag, "Get a task of your team, with its issues", 404),
+		s.getTask)
 
 	abort := op("abort-task", "POST "+path+"/{id}/abort", tag, "Stop a task; its findings so far are kept", 404)
 	abort.Description = "A queued task ends at once, a running one within seconds, and an ended one does not change."
@@ -157,7 +159,8 @@ func (s surface) tasks() {
 		return bodyOf(accepted)(s.Tasks.Abort(ctx, in.ID))
 	})
 
-	rest.Handle(s.API, op("get-task-artifact", "GET "+path+"/{id}/artifacts", tag, "Get a task's completion artifact", 404), s.getArtifact)
+	rest.Handle(s.API, op("get-task-artifact", "GET "+path+"/{id}/artifacts", tag, "Get a task's completion artifact",
+		404), s.getArtifact)
 }
 
 // checkNames refuses a task that names files or agents that its owner does not have.

@@ -48,7 +48,8 @@ func (s surface) teams() {
 		return &TeamAnswer{team, warning}, err
 	})
 
-	rest.Handle(s.API, op("list-webhook-deliveries", "GET "+path+"/webhook/deliveries", tag, "List your team's webhook deliveries, newest first"), s.listDeliveries)
+	rest.Handle(s.API, op("list-webhook-deliveries", "GET "+path+"/webhook/deliveries", tag,
+		"List your team's webhook deliveries, newest first"), s.listDeliveries)
 	s.caps(path+"/members/cap", tag)
 }
 
@@ -100,7 +101,8 @@ func (s surface) listDeliveries(ctx context.Context, in *struct {
 	found, total, err := s.Hooks.Find(ctx, caller.TeamID, page.Window{Offset: in.Offset, Limit: in.Limit})
 	return &DeliveryList{rest.Each(found, func(e hook.Entry) DeliveryDoc {
 		return DeliveryDoc{
-			ID: e.ID, TaskID: e.Subject, Event: e.Event, Receiver: e.Receiver, State: e.State, StatusCode: e.StatusCode, Error: e.Error,
+			ID: e.ID, TaskID: e.Subject, Event: e.Event, Receiver: e.Receiver, State: e.State, StatusCode: e.StatusCode,
+			Error:     e.Error,
 			CreatedAt: e.CreatedAt, StartedAt: e.StartedAt, FinishedAt: e.FinishedAt, DurationMS: e.Duration.Milliseconds(),
 		}
 	}), total, in.Offset+len(found) < total}, err
@@ -125,12 +127,14 @@ type DefaultCap struct {
 
 // caps are the operations on spending caps. A member with a cap of 0 may have no API key.
 func (s surface) caps(path, tag string) {
-	rest.Handle(s.API, op("set-member-cap", "PATCH "+path, tag, "Set a member's spending cap in US dollars; 0 blocks (team admins only)", 404),
+	rest.Handle(s.API, op("set-member-cap", "PATCH "+path, tag,
+		"Set a member's spending cap in US dollars; 0 blocks (team admins only)", 404),
 		func(ctx context.Context, in *struct{ Body CapRequest }) (*message, error) {
 			cents := int64(math.Round(in.Body.Cap * 100))
 			return &message{"The spending cap is set."}, s.Accounts.SetCap(ctx, in.Body.Email, &cents)
 		})
-	rest.Handle(s.API, op("set-default-cap", "PATCH /api/v1/teams/default-spending-cap", tag, "Set the spending cap of members that have none of their own (team admins only)"),
+	rest.Handle(s.API, op("set-default-cap", "PATCH /api/v1/teams/default-spending-cap", tag,
+		"Set the spending cap of members that have none of their own (team admins only)"),
 		func(ctx context.Context, in *struct{ Body DefaultCapRequest }) (*DefaultCap, error) {
 			var cents *int64
 			if in.Body.Cap != nil {
@@ -138,7 +142,8 @@ func (s surface) caps(path, tag string) {
 			}
 			return &DefaultCap{in.Body.Cap}, s.Accounts.SetDefaultCap(ctx, cents, in.Body.All)
 		})
-	rest.Handle(s.API, op("clear-member-cap", "DELETE "+path, tag, "Remove a member's spending cap (team admins only)", 404),
+	rest.Handle(s.API, op("clear-member-cap", "DELETE "+path, tag, "Remove a member's spending cap (team admins only)",
+		404),
 		func(ctx context.Context, in *struct {
 			Email string `query:"email" required:"true" doc:"The member's email address."`
 		}) (*message, error) {

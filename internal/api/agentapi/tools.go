@@ -77,10 +77,12 @@ type ToolList struct {
 func toolOf(ctx context.Context, t extension.Tool) Tool {
 	c, _ := account.From(ctx) // without a caller, nothing is found
 	return Tool{
-		ID: t.ID, Name: t.Name, Description: t.Description, WhenToUse: t.WhenToUse, InputSchema: document(t.InputSchema), Timeout: t.Timeout.Milliseconds(),
-		Method: t.Request.Method, URL: t.Request.URL, Headers: rest.OrEmptyMap(t.Request.Headers),
+		ID: t.ID, Name: t.Name, Description: t.Description, WhenToUse: t.WhenToUse, InputSchema: document(t.InputSchema),
+		Timeout: t.Timeout.Milliseconds(),
+		Method:  t.Request.Method, URL: t.Request.URL, Headers: rest.OrEmptyMap(t.Request.Headers),
 		Query: rest.OrEmptyMap(t.Request.Query), Body: document(t.Request.Body), ResponsePath: t.Request.ResponsePath,
-		Enabled: t.Enabled, Shared: t.Shared, Trusted: t.Trusted, IsOwner: t.OwnerID == c.UserID, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
+		Enabled: t.Enabled, Shared: t.Shared, Trusted: t.Trusted, IsOwner: t.OwnerID == c.UserID, CreatedAt: t.CreatedAt,
+		UpdatedAt: t.UpdatedAt,
 	}
 }
 
@@ -99,7 +101,8 @@ func schema(doc map[string]any) (json.RawMessage, error) {
 
 func (p ToolPatch) change() (extension.ToolChange, error) {
 	out := extension.ToolChange{
-		Name: p.Name, Description: p.Description, WhenToUse: p.WhenToUse, Method: p.Method, URL: p.URL, Headers: p.Headers, Query: p.Query, ResponsePath: p.ResponsePath,
+		Name: p.Name, Description: p.Description, WhenToUse: p.WhenToUse, Method: p.Method, URL: p.URL, Headers: p.Headers,
+		Query: p.Query, ResponsePath: p.ResponsePath,
 		Enabled: p.Enabled, Shared: p.Shared, Trusted: p.Trusted,
 	}
 	if p.Timeout != nil {
@@ -135,10 +138,13 @@ func (s surface) tools() {
 		if err != nil {
 			return nil, err
 		}
-		made, err := s.Extensions.CreateTool(ctx, extension.NewTool{Shared: b.Shared, Trusted: b.Trusted, ToolText: extension.ToolText{
-			Name: b.Name, Description: b.Description, WhenToUse: b.WhenToUse, InputSchema: doc, Timeout: time.Duration(b.Timeout) * time.Millisecond,
-			Request: extension.Request{Method: b.Method, URL: b.URL, Headers: b.Headers, Query: b.Query, Body: b.Body, ResponsePath: b.ResponsePath},
-		}})
+		made, err := s.Extensions.CreateTool(ctx,
+			extension.NewTool{Shared: b.Shared, Trusted: b.Trusted, ToolText: extension.ToolText{
+				Name: b.Name, Description: b.Description, WhenToUse: b.WhenToUse, InputSchema: doc,
+				Timeout: time.Duration(b.Timeout) * time.Millisecond,
+				Request: extension.Request{Method: b.Method, URL: b.URL, Headers: b.Headers, Query: b.Query, Body: b.Body,
+					ResponsePath: b.ResponsePath},
+			}})
 		return new(toolOf(ctx, made)), err
 	})
 

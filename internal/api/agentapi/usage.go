@@ -57,8 +57,9 @@ type UsageCall struct {
 
 func usageRow(r model.Row) UsageRow {
 	out := UsageRow{
-		TaskID: r.TaskID, TaskTitle: r.Title, StreamID: r.StreamID, StreamCount: r.Streams, Email: r.Email, Model: r.Model, Provider: string(r.Provider),
-		Status: r.Status, CreatedAt: r.CreatedAt, StepCount: r.Steps, ToolCalls: r.Calls, AgentTriggers: r.Agents,
+		TaskID: r.TaskID, TaskTitle: r.Title, StreamID: r.StreamID, StreamCount: r.Streams, Email: r.Email, Model: r.Model,
+		Provider: string(r.Provider),
+		Status:   r.Status, CreatedAt: r.CreatedAt, StepCount: r.Steps, ToolCalls: r.Calls, AgentTriggers: r.Agents,
 		AgentBreakdown: rest.OrEmptyMap(r.Detail.Agents), ToolBreakdown: rest.OrEmptyMap(r.Detail.Tools),
 		ToolCallHistory: make([]UsageCall, len(r.Detail.History)), LLMTimeMS: r.LLM.Milliseconds(),
 		ToolTimeMS: r.Tools.Milliseconds(), TotalExecutionMS: r.Total.Milliseconds(),
@@ -99,7 +100,8 @@ type UsageQuery struct {
 }
 
 func (q UsageQuery) filter() (model.UsageFilter, page.Window) {
-	f := model.UsageFilter{TaskID: q.TaskID, Status: q.Status, Model: q.Model, Email: q.Email, Search: q.Search, From: q.From, To: q.To}
+	f := model.UsageFilter{TaskID: q.TaskID, Status: q.Status, Model: q.Model, Email: q.Email, Search: q.Search,
+		From: q.From, To: q.To}
 	if q.IsBYOK != "" {
 		f.BYOK = new(q.IsBYOK == "true")
 	}
@@ -195,7 +197,8 @@ type BYOKSum struct {
 }
 
 func (s surface) usageSummary(path, tag, whose string) {
-	summary := op("get-usage-summary", "GET "+path+"/summary", tag, "Get the usage in a time range, by model, member and period")
+	summary := op("get-usage-summary", "GET "+path+"/summary", tag,
+		"Get the usage in a time range, by model, member and period")
 	summary.Description = whose
 	rest.Handle(s.API, summary, func(ctx context.Context, in *struct {
 		From    time.Time `query:"from" doc:"What began then or later; absent: from the beginning."`
@@ -205,10 +208,13 @@ func (s surface) usageSummary(path, tag, whose string) {
 		sum, err := s.Models.Summarise(ctx, in.From, in.To, model.Period(in.GroupBy))
 		out := UsageSummary{
 			ByModel: map[string]int{}, ByStatus: map[string]int{}, CostByModel: []UsageShare{},
-			ByEmail:             rest.Each(sum.ByEmail, func(m model.Share) EmailShare { return EmailShare{m.Name, share(m)} }),
-			ByPeriod:            rest.Each(sum.ByPeriod, func(m model.Share) PeriodShare { return PeriodShare{m.Name, share(m)} }),
-			BYOK:                BYOKSum{TotalLLMCost: usd(sum.BYOK.Micros), TotalStreams: sum.BYOK.Streams, TotalTasks: sum.BYOK.Tasks},
-			TotalVedetteCredits: usd(sum.All.Server), TotalLLMCost: usd(sum.All.Micros), TotalTasks: sum.All.Tasks, TotalSteps: sum.All.Steps,
+			ByEmail: rest.Each(sum.ByEmail, func(m model.Share) EmailShare { return EmailShare{m.Name, share(m)} }),
+			ByPeriod: rest.Each(sum.ByPeriod,
+				func(m model.Share) PeriodShare { return PeriodShare{m.Name, share(m)} }),
+			BYOK: BYOKSum{TotalLLMCost: usd(sum.BYOK.Micros), TotalStreams: sum.BYOK.Streams,
+				TotalTasks: sum.BYOK.Tasks},
+			TotalVedetteCredits: usd(sum.All.Server), TotalLLMCost: usd(sum.All.Micros), TotalTasks: sum.All.Tasks,
+			TotalSteps:     sum.All.Steps,
 			TotalToolCalls: sum.All.Calls, TotalAgentTriggers: sum.All.Agents, TotalExecutionMS: sum.All.Total.Milliseconds(),
 		}
 		for _, m := range sum.ByModel {

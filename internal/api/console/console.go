@@ -1,5 +1,4 @@
-// Package console is what a person's browser gets: the first-start setup, and a page
-// that leads on.
+// Package console serves the pages for browsers: the first-start setup, and a home page with links.
 package console
 
 import (
@@ -29,10 +28,11 @@ type view struct {
 // maxForm is the largest setup form, in bytes.
 const maxForm = 16 << 10
 
-// New makes the pages. What goes wrong inside is told to the logger.
+// New serves the pages, and logs internal errors.
 func New(accounts *account.Accounts, logger *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { show(w, http.StatusOK, "home.html", view{}) })
+	mux.HandleFunc("GET /{$}",
+		func(w http.ResponseWriter, _ *http.Request) { show(w, http.StatusOK, "home.html", view{}) })
 	mux.HandleFunc("GET /setup", func(w http.ResponseWriter, r *http.Request) {
 		show(w, http.StatusOK, "setup.html", view{Token: r.URL.Query().Get("token")})
 	})
@@ -52,11 +52,14 @@ func New(accounts *account.Accounts, logger *slog.Logger) http.Handler {
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		show(w, http.StatusMethodNotAllowed, "missing.html", view{Problem: "This page does not take such a request"})
 	})
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { show(w, http.StatusNotFound, "missing.html", view{}) })
+	mux.HandleFunc("/", func(w http.ResponseWriter,
+		_ *http.Request) {
+		show(w, http.StatusNotFound, "missing.html", view{})
+	})
 	return mux
 }
 
-// setUp makes the first user from the form.
+// setUp creates the first user from the form.
 func setUp(accounts *account.Accounts, w http.ResponseWriter, r *http.Request) (view, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
@@ -81,10 +84,11 @@ func base(r *http.Request) string {
 func show(w http.ResponseWriter, status int, name string, v view) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+	h.Set("Content-Security-Policy",
+		"default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer") // the setup link holds a token
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = pages.ExecuteTemplate(w, name, v) // it fails only when the client has gone
+	_ = pages.ExecuteTemplate(w, name, v) // it fails only if the client has disconnected
 }

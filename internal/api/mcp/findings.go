@@ -55,7 +55,8 @@ const maxEvidence = 16 << 10
 
 func findingDoc(f finding.Finding) Finding {
 	return Finding{
-		ID: f.ID, ScanID: f.ScanID, Severity: f.Severity, Status: string(f.Status), Name: f.Name, Template: f.TemplateID, Target: f.Target,
+		ID: f.ID, ScanID: f.ScanID, Severity: f.Severity, Status: string(f.Status), Name: f.Name, Template: f.TemplateID,
+		Target:    f.Target,
 		MatchedAt: f.Event.MatchedAt, Extracted: rest.OrEmpty(f.Event.ExtractedResults), SeenAt: f.SeenAt,
 	}
 }
@@ -82,7 +83,8 @@ func (q FindingQuery) filter() (f finding.Filter, err error) {
 }
 
 func (s *surface) findings() {
-	offer(s, tool{name: "read_findings", title: "Read findings", words: "Lists what scans of your team found, the newest first, narrowed by scan, severity, status, host, template or a search. read_finding has the evidence of one."},
+	offer(s, tool{name: "read_findings", title: "Read findings",
+		words: "Lists what scans of your team found, the newest first, narrowed by scan, severity, status, host, template or a search. read_finding has the evidence of one."},
 		func(ctx context.Context, in FindingQuery) (list FindingList, err error) {
 			w, err := in.window()
 			if err != nil {
@@ -95,11 +97,13 @@ func (s *surface) findings() {
 			found, total, err := s.Findings.FindAll(ctx, filter, nil, w)
 			return FindingList{rest.Each(found, findingDoc), total}, err
 		})
-	offer(s, tool{name: "read_finding", title: "Read a finding", words: "One finding by its id, with the request that was sent and the response that showed it."},
+	offer(s, tool{name: "read_finding", title: "Read a finding",
+		words: "One finding by its id, with the request that was sent and the response that showed it."},
 		func(ctx context.Context, in ID) (FindingDetail, error) {
 			f, err := s.Findings.Find(ctx, in.ID)
 			return FindingDetail{
-				Finding: findingDoc(f), Description: f.Event.Info.Description, Remediation: f.Event.Info.Remediation, Request: errs.Clip(f.Event.Request, maxEvidence), Response: errs.Clip(f.Event.Response, maxEvidence),
+				Finding: findingDoc(f), Description: f.Event.Info.Description, Remediation: f.Event.Info.Remediation,
+				Request: errs.Clip(f.Event.Request, maxEvidence), Response: errs.Clip(f.Event.Response, maxEvidence),
 			}, err
 		})
 }

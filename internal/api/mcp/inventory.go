@@ -77,29 +77,36 @@ type Enumeration struct {
 
 func enumerationDoc(e enumeration.Enumeration) Enumeration {
 	return Enumeration{
-		ID: e.ID, Name: e.Name, Status: string(e.Status), FailureReason: e.FailureReason, Hosts: e.Totals.Hosts, Assets: e.Totals.Assets, New: e.Totals.New,
+		ID: e.ID, Name: e.Name, Status: string(e.Status), FailureReason: e.FailureReason, Hosts: e.Totals.Hosts,
+		Assets: e.Totals.Assets, New: e.Totals.New,
 		CreatedAt: e.CreatedAt, EndedAt: rest.OrNull(e.Numbers.EndedAt),
 	}
 }
 
 func assetDoc(a asset.Asset) Asset {
 	return Asset{
-		ID: strconv.FormatInt(a.ID, 10), Enumeration: a.EnumerationID, Host: a.Host, Port: a.Port, Service: a.Service, URL: a.URL, StatusCode: a.StatusCode, Title: a.Title,
-		Webserver: a.Webserver, IP: rest.OrEmpty(a.IP), Technologies: rest.OrEmpty(a.Technologies), Labels: rest.OrEmpty(a.Labels), IsNew: a.IsNew, IsMissing: a.IsMissing, SeenAt: a.SeenAt,
+		ID: strconv.FormatInt(a.ID, 10), Enumeration: a.EnumerationID, Host: a.Host, Port: a.Port, Service: a.Service,
+		URL: a.URL, StatusCode: a.StatusCode, Title: a.Title,
+		Webserver: a.Webserver, IP: rest.OrEmpty(a.IP), Technologies: rest.OrEmpty(a.Technologies),
+		Labels: rest.OrEmpty(a.Labels), IsNew: a.IsNew, IsMissing: a.IsMissing, SeenAt: a.SeenAt,
 	}
 }
 
 func (s *surface) inventory() {
-	offer(s, tool{name: "list_assets", title: "List the inventory", words: "Lists hosts, open ports and web sites that discovery knows of your team, the newest first, narrowed by any of the filters. Sends nothing to them."}, s.listAssets)
-	offer(s, tool{name: "discover_assets", title: "Discover assets", changes: true, words: "Looks for names below domains, and for open ports, services and web sites on hosts. It answers at once; get_enumeration says how far it is, list_assets with its id what it found. Name only what you are allowed to test."},
+	offer(s, tool{name: "list_assets", title: "List the inventory",
+		words: "Lists hosts, open ports and web sites that discovery knows of your team, the newest first, narrowed by any of the filters. Sends nothing to them."}, s.listAssets)
+	offer(s, tool{name: "discover_assets", title: "Discover assets", changes: true,
+		words: "Looks for names below domains, and for open ports, services and web sites on hosts. It answers at once; get_enumeration says how far it is, list_assets with its id what it found. Name only what you are allowed to test."},
 		func(ctx context.Context, in EnumerationRequest) (Enumeration, error) {
 			made, err := s.Enumerations.Create(ctx, enumeration.NewEnumeration{Name: in.Name, Config: enumeration.Config{
-				RootDomains: in.Domains, Inputs: in.Hosts, Steps: enumeration.Steps(in.Steps), Ports: in.Ports, Exclusions: in.Exclusions,
+				RootDomains: in.Domains, Inputs: in.Hosts, Steps: enumeration.Steps(in.Steps), Ports: in.Ports,
+				Exclusions: in.Exclusions,
 			}})
 			rest.About(ctx, made.ID)
 			return enumerationDoc(made), err
 		})
-	offer(s, tool{name: "get_enumeration", title: "See a discovery", words: "How far an enumeration is, and how much it found."},
+	offer(s, tool{name: "get_enumeration", title: "See a discovery",
+		words: "How far an enumeration is, and how much it found."},
 		func(ctx context.Context, in ID) (Enumeration, error) {
 			found, err := s.Enumerations.Find(ctx, in.ID)
 			return enumerationDoc(found), err
@@ -112,7 +119,8 @@ func (s *surface) listAssets(ctx context.Context, in AssetQuery) (list AssetList
 		return list, err
 	}
 	filter, err := asset.Filters{
-		Search: in.Search, Host: in.Host, Domain: in.Domain, IP: in.IP, Port: in.Port, StatusCode: in.StatusCode, Title: in.Title, Technologies: in.Technologies,
+		Search: in.Search, Host: in.Host, Domain: in.Domain, IP: in.IP, Port: in.Port, StatusCode: in.StatusCode,
+		Title: in.Title, Technologies: in.Technologies,
 		Labels: in.Labels, IsNew: in.IsNew, CustomFilter: in.Conditions, EnumerationIDs: in.Enumerations,
 	}.Parse(time.Now())
 	if err != nil {

@@ -32,14 +32,11 @@ type Scan struct {
 }
 
 func scanDoc(s scan.Scan) Scan {
-	doc := Scan{
-		ID: s.ID, Name: s.Name, Status: string(s.Status), FailureReason: s.FailureReason, Progress: s.Progress(), Targets: s.Numbers.Targets, Templates: s.Numbers.Templates,
-		Findings: s.Severities, CreatedAt: s.CreatedAt, EndedAt: rest.OrNull(s.Numbers.EndedAt),
+	return Scan{
+		ID: s.ID, Name: s.Name, Status: string(s.Status), FailureReason: s.FailureReason, Progress: s.Progress(),
+		Targets: s.Numbers.Targets, Templates: s.Numbers.Templates,
+		Findings: rest.OrEmptyMap(s.Severities), CreatedAt: s.CreatedAt, EndedAt: rest.OrNull(s.Numbers.EndedAt),
 	}
-	if doc.Findings == nil {
-		doc.Findings = map[string]int{}
-	}
-	return doc
 }
 
 func (s *surface) scans() {
@@ -47,7 +44,8 @@ func (s *surface) scans() {
 		found, err := s.Scans.Find(ctx, in.ID)
 		return scanDoc(found), err
 	}
-	offer(s, tool{name: "run_scan", title: "Run a scan", changes: true, words: "Tests named targets with detection templates. It answers at once; get_scan says how far it is, read_findings with its id what it found. Test only what you are allowed to test."},
+	offer(s, tool{name: "run_scan", title: "Run a scan", changes: true,
+		words: "Tests named targets with detection templates. It answers at once; get_scan says how far it is, read_findings with its id what it found. Test only what you are allowed to test."},
 		func(ctx context.Context, in ScanRequest) (Scan, error) {
 			made, err := s.Scans.Create(ctx, scan.NewScan{Name: in.Name, Config: scan.Config{
 				Targets: in.Targets, Templates: in.Templates, Recommended: in.Recommended, Exclusions: in.Exclusions,
@@ -55,9 +53,11 @@ func (s *surface) scans() {
 			rest.About(ctx, made.ID)
 			return scanDoc(made), err
 		})
-	offer(s, tool{name: "get_scan", title: "See a scan", words: "How far a scan is, and how many findings it has of each severity."},
+	offer(s, tool{name: "get_scan", title: "See a scan",
+		words: "How far a scan is, and how many findings it has of each severity."},
 		find)
-	offer(s, tool{name: "stop_scan", title: "Stop a scan", changes: true, words: "Stops a scan that waits or runs; what it found is kept."},
+	offer(s, tool{name: "stop_scan", title: "Stop a scan", changes: true,
+		words: "Stops a scan that waits or runs; what it found is kept."},
 		func(ctx context.Context, in ID) (Scan, error) {
 			rest.About(ctx, in.ID)
 			if err := s.Scans.Stop(ctx, in.ID); err != nil {

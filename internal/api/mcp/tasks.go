@@ -9,7 +9,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// TaskRequest hands over a task.
+// TaskRequest creates a task.
 type TaskRequest struct {
 	Task   string  `json:"task" jsonschema:"the instruction in plain language; what it names is what may be reached, such as: look for exposed backups on https://shop.example"`
 	Mode   string  `json:"mode,omitempty" jsonschema:"agent: all tools, also when absent. plan: plan and wait for a person's approval. chat: nothing is sent to targets"`
@@ -27,7 +27,7 @@ type Scope struct {
 	Intrusiveness string   `json:"intrusiveness,omitempty" jsonschema:"passive: nothing is sent to targets. safe, also when absent: what changes something waits for a person's approval"`
 }
 
-// Budget is what a task may use at most; 0 is no bound of its own.
+// Budget limits a task; 0 is no limit.
 type Budget struct {
 	MoneyUSD float64 `json:"money_usd,omitempty" jsonschema:"spent on models, in US dollars"`
 	Tokens   int64   `json:"tokens,omitempty" jsonschema:"of models, all kinds together"`
@@ -40,8 +40,8 @@ type Task struct {
 	ID          string     `json:"id" jsonschema:"for get_task and stop_task"`
 	Title       string     `json:"title"`
 	Status      string     `json:"status" jsonschema:"queued, running and resuming are on their way; suspended waits for a person, who answers through the API; completed, failed and aborted are ends"`
-	Model       string     `json:"model" jsonschema:"what thinks; builtin: no language model"`
-	Summary     string     `json:"summary" jsonschema:"what came of it, when it has ended"`
+	Model       string     `json:"model" jsonschema:"the model; builtin: no language model"`
+	Summary     string     `json:"summary" jsonschema:"the result, when it has ended"`
 	Issues      int        `json:"issue_count" jsonschema:"verified ones"`
 	CreatedAt   time.Time  `json:"created_at"`
 	CompletedAt *time.Time `json:"completed_at,omitempty"`
@@ -67,7 +67,8 @@ type TaskDetail struct {
 
 func taskDoc(t task.Task) Task {
 	return Task{
-		ID: t.ID, Title: t.Title, Status: string(t.Status), Model: t.Model, Summary: t.Summary, Issues: t.Issues, CreatedAt: t.CreatedAt, CompletedAt: rest.OrNull(t.CompletedAt),
+		ID: t.ID, Title: t.Title, Status: string(t.Status), Model: t.Model, Summary: t.Summary, Issues: t.Issues,
+		CreatedAt: t.CreatedAt, CompletedAt: rest.OrNull(t.CompletedAt),
 	}
 }
 
@@ -85,7 +86,8 @@ func (r TaskRequest) newTask() (n task.NewTask, err error) {
 	}
 	if sc := r.Scope; sc != nil {
 		if task.Intrusiveness(sc.Intrusiveness) == task.Intrusive {
-			return n, errs.Field("scope.intrusiveness", "scope.intrusiveness must be passive or safe: only a person can let a task be intrusive.")
+			return n, errs.Field("scope.intrusiveness",
+				"scope.intrusiveness must be passive or safe: only a person can let a task be intrusive.")
 		}
 		n.Options.Scope = &task.Scope{
 			Hosts: sc.Hosts, Exclude: sc.Exclude, Ports: sc.Ports, Paths: sc.Paths, Methods: sc.Methods,
@@ -93,8 +95,11 @@ func (r TaskRequest) newTask() (n task.NewTask, err error) {
 		}
 	}
 	if b := r.Budget; b != nil {
-		if !(b.MoneyUSD >= 0 && b.MoneyUSD <= mostMoney) || min(b.Tokens, b.Requests, b.Seconds) < 0 || b.Seconds > mostSeconds {
-			return n, errs.Field("budget", "budget must hold numbers that are not negative: at most %d of money_usd, and %d of seconds.", mostMoney, mostSeconds)
+		if !(b.MoneyUSD >= 0 && b.MoneyUSD <= mostMoney) || min(b.Tokens, b.Requests,
+			b.Seconds) < 0 || b.Seconds > mostSeconds {
+			return n, errs.Field("budget",
+				"budget must hold numbers that are not negative: at most %d of money_usd, and %d of seconds.", mostMoney,
+				mostSeconds)
 		}
 		n.Options.Budget = new(task.Budget(*b))
 	}
@@ -102,7 +107,8 @@ func (r TaskRequest) newTask() (n task.NewTask, err error) {
 }
 
 func (s *surface) tasks() {
-	offer(s, tool{name: "create_task", title: "Hand over a task", changes: true, words: "Hands over a security task in plain language. It answers at once; get_task says how far it is and what it found. Each issue is verified a second time before it is one. Test only what you are allowed to test."},
+	offer(s, tool{name: "create_task", title: "Hand over a task", changes: true,
+		words: "Hands over a security task in plain language. It answers at once; get_task says how far it is and what it found. Each issue is verified a second time before it is one. Test only what you are allowed to test."},
 		func(ctx context.Context, in TaskRequest) (Task, error) {
 			n, err := in.newTask()
 			if err != nil {
@@ -112,8 +118,10 @@ func (s *surface) tasks() {
 			rest.About(ctx, made.ID)
 			return taskDoc(made), err
 		})
-	offer(s, tool{name: "get_task", title: "See a task", words: "How far a task is, its summary, and its verified issues."}, s.getTask)
-	offer(s, tool{name: "stop_task", title: "Stop a task", changes: true, words: "Stops a task; what it found until then is kept."},
+	offer(s, tool{name: "get_task", title: "See a task",
+		words: "How far a task is, its summary, and its verified issues."}, s.getTask)
+	offer(s, tool{name: "stop_task", title: "Stop a task", changes: true,
+		words: "Stops a task; what it found until then is kept."},
 		func(ctx context.Context, in ID) (Task, error) {
 			rest.About(ctx, in.ID)
 			t, err := s.Tasks.Abort(ctx, in.ID)

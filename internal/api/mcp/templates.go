@@ -39,11 +39,13 @@ type TemplateText struct {
 }
 
 func templateDoc(t catalog.Template) Template {
-	return Template{ID: t.ID, Name: t.Info.Name, Severity: string(t.Info.Severity), Type: t.Type, Tags: rest.OrEmpty(t.Info.Tags), Own: t.IsOwn()}
+	return Template{ID: t.ID, Name: t.Info.Name, Severity: string(t.Info.Severity), Type: t.Type,
+		Tags: rest.OrEmpty(t.Info.Tags), Own: t.IsOwn()}
 }
 
 func (s *surface) templates() {
-	offer(s, tool{name: "search_templates", title: "Search detection templates", words: "Searches the detection templates that your team can use, by CVE, technology, tag or severity."},
+	offer(s, tool{name: "search_templates", title: "Search detection templates",
+		words: "Searches the detection templates that your team can use, by CVE, technology, tag or severity."},
 		func(ctx context.Context, in TemplateQuery) (list TemplateList, err error) {
 			w, err := in.window()
 			if err != nil {
@@ -52,7 +54,8 @@ func (s *surface) templates() {
 			found, err := s.Catalog.Search(ctx, catalog.Search{Query: in.Query, Public: true, Private: true, Window: w})
 			return TemplateList{rest.Each(found.Templates, templateDoc), found.Total}, err
 		})
-	offer(s, tool{name: "read_template", title: "Read a detection template", words: "The text of one detection template by its id: what it sends, and what it takes for a finding."},
+	offer(s, tool{name: "read_template", title: "Read a detection template",
+		words: "The text of one detection template by its id: what it sends, and what it takes for a finding."},
 		func(ctx context.Context, in ID) (TemplateText, error) {
 			find := s.Catalog.PublicByID
 			if ids.IsUUID(in.ID) {

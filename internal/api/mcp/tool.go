@@ -63,7 +63,7 @@ func toolFailure(e *errs.Error) error {
 	return errors.New(string(text))
 }
 
-// guarded calls a tool. A panic, which in the library's goroutine would end the process, becomes an internal error.
+// guarded calls a tool. A panic in the library's goroutine would end the process; it becomes an internal error.
 func guarded[In, Out any](ctx context.Context, s *surface, in In, call func(context.Context, In) (Out, error)) (out Out, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -74,7 +74,7 @@ func guarded[In, Out any](ctx context.Context, s *surface, in In, call func(cont
 	return call(ctx, in)
 }
 
-// Window asks for a part of a list.
+// Window selects a part of a list.
 type Window struct {
 	Limit  int `json:"limit,omitempty" jsonschema:"how many to return, 1 to 200; 50 when absent"`
 	Offset int `json:"offset,omitempty" jsonschema:"how many to skip"`
@@ -104,7 +104,7 @@ type ID struct {
 	ID string `json:"id" jsonschema:"its id"`
 }
 
-// words are the values of a closed list, for a message.
+// words lists values for a message.
 func words[T ~string](list []T) string {
 	return strings.Join(rest.Each(list, func(one T) string { return string(one) }), ", ")
 }

@@ -28,12 +28,14 @@ const (
 
 func securitySchemes() map[string]*huma.SecurityScheme {
 	return map[string]*huma.SecurityScheme{
-		"apiKey": {Type: "apiKey", In: "header", Name: apiKeyHeader, Description: "The user's API key: svc_sk_ and 32 characters."},
+		"apiKey": {Type: "apiKey", In: "header", Name: apiKeyHeader,
+			Description: "The user's API key: svc_sk_ and 32 characters."},
 		"bearer": {
 			Type: "http", Scheme: "bearer", BearerFormat: "JWT",
 			Description: "An access token from POST /api/v1/auth/login, or one of the configured OpenID issuer.",
 		},
-		"internalKey": {Type: "apiKey", In: "header", Name: account.InternalKeyHeader, Description: "The deployment's service key."},
+		"internalKey": {Type: "apiKey", In: "header", Name: account.InternalKeyHeader,
+			Description: "The deployment's service key."},
 	}
 }
 
@@ -114,9 +116,11 @@ func (a *API) caller(ctx huma.Context, auth Auth) (account.Caller, error) {
 		return a.Accounts.ByBearer(ctx.Context(), strings.TrimSpace(token))
 	}
 	if auth == BearerOnly {
-		return account.Caller{}, errs.New(errs.Unauthenticated, "bearer_token_required", "Send a bearer token in the Authorization header.")
+		return account.Caller{}, errs.New(errs.Unauthenticated, "bearer_token_required",
+			"Send a bearer token in the Authorization header.")
 	}
-	return account.Caller{}, errs.New(errs.Unauthenticated, "api_key_required", "Send your API key in the X-Api-Key header.")
+	return account.Caller{}, errs.New(errs.Unauthenticated, "api_key_required",
+		"Send your API key in the X-Api-Key header.")
 }
 
 // ClientIP is the address the request came from.

@@ -33,7 +33,8 @@ func (a *API) spend(key string) error {
 		return nil
 	}
 	seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))
-	return errs.New(errs.RateLimited, "rate_limited", "Too many requests; try again in %s s.", seconds).With(retryAfter, seconds)
+	return errs.New(errs.RateLimited, "rate_limited", "Too many requests; try again in %s s.", seconds).With(retryAfter,
+		seconds)
 }
 
 // maxBuckets bounds the memory.

@@ -20,7 +20,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "vedette_http_requests_total", Help: "Requests answered, by surface, operation and status.",
 		}, []string{"surface", "operation", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "vedette_http_request_seconds", Help: "Time to answer a request.", Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
+			Name: "vedette_http_request_seconds", Help: "Time to answer a request.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 		}, []string{"surface", "operation"}),
 	}
 	registry.MustRegister(m.requests, m.seconds)

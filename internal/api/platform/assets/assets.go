@@ -55,18 +55,21 @@ type AssetPath struct {
 
 func (s area) assets() {
 	const enumerations, one = "/v1/asset/enumerate", "/v1/asset/{asset_id}"
-	rest.Handle(s.API, wire.Op("list-contents", "GET "+enumerations+"/contents", assetTag, "Your team's assets, newest first"),
+	rest.Handle(s.API, wire.Op("list-contents", "GET "+enumerations+"/contents", assetTag,
+		"Your team's assets, newest first"),
 		func(ctx context.Context, in *ContentQuery) (*ContentList, error) {
 			return s.contents(ctx, "", *in)
 		})
-	rest.Handle(s.API, wire.Op("list-enumeration-contents", "GET "+enumerations+"/{enumerate_id}/contents", assetTag, "The assets of an enumeration or a group, newest first", 404),
+	rest.Handle(s.API, wire.Op("list-enumeration-contents", "GET "+enumerations+"/{enumerate_id}/contents", assetTag,
+		"The assets of an enumeration or a group, newest first", 404),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			ContentQuery
 		}) (*ContentList, error) {
 			return s.contents(ctx, in.ID, in.ContentQuery)
 		})
-	rest.Handle(s.API, wire.Op("diff-enumeration", "GET "+enumerations+"/{enumerate_id}/diff", assetTag, "The differences of an enumeration between two times", 404),
+	rest.Handle(s.API, wire.Op("diff-enumeration", "GET "+enumerations+"/{enumerate_id}/diff", assetTag,
+		"The differences of an enumeration between two times", 404),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			From string `query:"from" required:"true" doc:"Day (2006-01-02) or time (RFC 3339)."`
@@ -89,7 +92,9 @@ func (s area) assets() {
 			d, err := s.Reports.Diff(ctx, in.ID, from, to)
 			return new(diffOf(d)), err
 		})
-	rest.Handle(s.API, wire.Op("list-misconfigurations", "GET "+enumerations+"/misconfiguration", assetTag, "Misconfigurations of your team's assets: dangling DNS names, origins reachable without their CDN"), s.misconfigurations)
+	rest.Handle(s.API, wire.Op("list-misconfigurations", "GET "+enumerations+"/misconfiguration", assetTag,
+		"Misconfigurations of your team's assets: dangling DNS names, origins reachable without their CDN"),
+		s.misconfigurations)
 	rest.Handle(s.API, wire.Op("get-asset", "GET "+one, assetTag, "One asset with all details", 404),
 		func(ctx context.Context, in *AssetPath) (*document.EnumerationContent, error) {
 			a, err := s.Assets.Find(ctx, in.ID)
@@ -100,9 +105,12 @@ func (s area) assets() {
 			content.Vulnerabilities, err = s.findingsAt(ctx, a)
 			return &content, err
 		})
-	rest.Handle(s.API, wire.Op("list-asset-changelogs", "GET "+one+"/changelogs", assetTag, "The changes of an asset, newest first", 404), s.assetChangelogs)
-	picture := wire.Op("get-asset-screenshot", "GET "+one+"/screenshot", assetTag, "The screenshot of an asset, a PNG", 404)
-	picture.Responses = map[string]*huma.Response{"200": {Description: "The picture.", Content: map[string]*huma.MediaType{"image/png": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}}
+	rest.Handle(s.API, wire.Op("list-asset-changelogs", "GET "+one+"/changelogs", assetTag,
+		"The changes of an asset, newest first", 404), s.assetChangelogs)
+	picture := wire.Op("get-asset-screenshot", "GET "+one+"/screenshot", assetTag, "The screenshot of an asset, a PNG",
+		404)
+	picture.Responses = map[string]*huma.Response{"200": {Description: "The picture.",
+		Content: map[string]*huma.MediaType{"image/png": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}}
 	rest.Register(s.API, picture, s.screenshot)
 	s.assetLabels()
 	s.assetPolicies()
@@ -150,9 +158,12 @@ type ContentQuery struct {
 // Filters are the service's filters.
 func (q ContentFilters) Filters() asset.Filters {
 	return asset.Filters{
-		IsTech: q.IsTech.Ptr(), IsFavicon: q.IsFavicon.Ptr(), IsScreenshot: q.IsScreenshot.Ptr(), IsNew: q.IsNew.Ptr(), IsInternal: q.IsInternal.Ptr(), OnlyDNS: q.OnlyDNS.Ptr(), OnlyIP: q.OnlyIP.Ptr(),
-		Search: q.Search, Labels: q.Labels, Host: q.Host, Port: q.Port, StatusCode: q.StatusCode, ContentLength: q.ContentLength, Title: q.Title, Domain: wire.Commas(q.Domain), CNAME: q.CNAME,
-		Technologies: q.Technologies, IP: q.IP, Favicon: q.Favicon, Time: q.Time, StartDate: q.StartDate, EndDate: q.EndDate, CustomFilter: q.CustomFilter, NotSeenForDays: q.NotSeen,
+		IsTech: q.IsTech.Ptr(), IsFavicon: q.IsFavicon.Ptr(), IsScreenshot: q.IsScreenshot.Ptr(), IsNew: q.IsNew.Ptr(),
+		IsInternal: q.IsInternal.Ptr(), OnlyDNS: q.OnlyDNS.Ptr(), OnlyIP: q.OnlyIP.Ptr(),
+		Search: q.Search, Labels: q.Labels, Host: q.Host, Port: q.Port, StatusCode: q.StatusCode,
+		ContentLength: q.ContentLength, Title: q.Title, Domain: wire.Commas(q.Domain), CNAME: q.CNAME,
+		Technologies: q.Technologies, IP: q.IP, Favicon: q.Favicon, Time: q.Time, StartDate: q.StartDate, EndDate: q.EndDate,
+		CustomFilter: q.CustomFilter, NotSeenForDays: q.NotSeen,
 	}
 }
 
@@ -162,7 +173,8 @@ func (q ContentQuery) query(now time.Time) (out asset.Query, err error) {
 	}
 	if !out.AsOf.IsZero() && out.AsOf.Before(now) {
 		if q.NotSeen > 0 {
-			return out, errs.Field("not_seen_for_days", "not_seen_for_days cannot be asked together with as_of: when something was seen last is known as of now.")
+			return out, errs.Field("not_seen_for_days",
+				"not_seen_for_days cannot be asked together with as_of: when something was seen last is known as of now.")
 		}
 		now = out.AsOf
 	} else {
@@ -240,7 +252,8 @@ func (s area) misconfigurations(ctx context.Context, in *struct {
 	wire.Window
 }) (*MisconfigurationList, error) {
 	found, total, err := s.Reports.Misconfigurations(ctx, in.Type, in.Search, in.Page())
-	list := MisconfigurationList{wire.ListOf(in.Window, len(found), total, "Misconfigurations."), rest.Each(found, misconfigurationOf)}
+	list := MisconfigurationList{wire.ListOf(in.Window, len(found), total, "Misconfigurations."),
+		rest.Each(found, misconfigurationOf)}
 	return &list, err
 }
 
@@ -283,7 +296,8 @@ func (s area) assetChangelogs(ctx context.Context, in *struct {
 	a, found, total, err := s.Reports.Changes(ctx, f, in.Page())
 	list := AssetChangelogList{wire.ListOf(in.Window, len(found), total, "Changes."), make([]AssetChangelog, len(found))}
 	for i, c := range found {
-		list.Data[i] = AssetChangelog{document.Of(a, false), make([]AssetChange, len(c.Fields)), c.At, string(c.Type), c.Actor}
+		list.Data[i] = AssetChangelog{document.Of(a, false), make([]AssetChange, len(c.Fields)), c.At, string(c.Type),
+			c.Actor}
 		for j, f := range c.Fields {
 			list.Data[i].ChangeEvent[j] = AssetChange{f.Name, f.From, f.To}
 		}
@@ -301,7 +315,8 @@ func (s area) screenshot(ctx context.Context, in *AssetPath) (*huma.StreamRespon
 		defer png.Close()
 		_, w := humachi.Unwrap(hc)
 		for name, value := range map[string]string{
-			"Content-Type": "image/png", "Content-Length": strconv.FormatInt(size, 10), "X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-store",
+			"Content-Type": "image/png", "Content-Length": strconv.FormatInt(size, 10), "X-Content-Type-Options": "nosniff",
+			"Cache-Control":           "private, no-store",
 			"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": `inline; filename="screenshot.png"`, "Cross-Origin-Resource-Policy": "same-origin",
 		} {
 			w.Header().Set(name, value)

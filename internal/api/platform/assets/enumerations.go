@@ -27,9 +27,12 @@ type EnumerationName struct {
 
 func (s area) enumerations() {
 	const path, one = "/v1/asset/enumerate", enumerationPath
-	rest.Handle(s.API, wire.Op("list-enumerations", "GET "+path, enumerationTag, "Your team's enumerations and groups of assets, newest first"), s.listEnumerations)
-	rest.Handle(s.API, wire.Op("create-enumeration", "POST "+path, enumerationTag, "Create and launch an enumeration"), s.createEnumeration)
-	wire.Act(s.API, wire.Op("delete-enumerations", "DELETE "+path, enumerationTag, "Delete enumerations with their assets; running ones are stopped", 404, 413, 415), "The enumerations are deleted.",
+	rest.Handle(s.API, wire.Op("list-enumerations", "GET "+path, enumerationTag,
+		"Your team's enumerations and groups of assets, newest first"), s.listEnumerations)
+	rest.Handle(s.API, wire.Op("create-enumeration", "POST "+path, enumerationTag, "Create and launch an enumeration"),
+		s.createEnumeration)
+	wire.Act(s.API, wire.Op("delete-enumerations", "DELETE "+path, enumerationTag,
+		"Delete enumerations with their assets; running ones are stopped", 404, 413, 415), "The enumerations are deleted.",
 		func(ctx context.Context, in *struct{ Body EnumerationDeletion }) error {
 			return s.Enumerations.Delete(ctx, in.Body.IDs, "asset_ids")
 		})
@@ -38,20 +41,24 @@ func (s area) enumerations() {
 			found, err := s.Enumerations.FindListed(ctx, in.ID)
 			return &EnumerateOne{"The enumeration.", enumerateDataOf(found)}, err
 		})
-	wire.Act(s.API, wire.Op("rename-enumeration", "PATCH "+one, enumerationTag, "Rename an enumeration", 404), "The enumeration is renamed.",
+	wire.Act(s.API, wire.Op("rename-enumeration", "PATCH "+one, enumerationTag, "Rename an enumeration", 404),
+		"The enumeration is renamed.",
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			Body EnumerationName
 		}) error {
 			return s.Enumerations.Rename(ctx, in.ID, in.Body.Name)
 		})
-	wire.Act(s.API, wire.Op("delete-enumeration", "DELETE "+one, enumerationTag, "Delete an enumeration with its assets; a running one is stopped", 404), "The enumeration is deleted.",
+	wire.Act(s.API, wire.Op("delete-enumeration", "DELETE "+one, enumerationTag,
+		"Delete an enumeration with its assets; a running one is stopped", 404), "The enumeration is deleted.",
 		func(ctx context.Context, in *wire.EnumerationPath) error {
 			return s.Enumerations.Delete(ctx, []string{in.ID}, "enumerate_id")
 		})
-	wire.Act(s.API, wire.Op("stop-enumeration", "POST "+one+"/stop", enumerationTag, "Stop a running enumeration; its assets are kept", 404, 409), "The enumeration is stopped.",
+	wire.Act(s.API, wire.Op("stop-enumeration", "POST "+one+"/stop", enumerationTag,
+		"Stop a running enumeration; its assets are kept", 404, 409), "The enumeration is stopped.",
 		func(ctx context.Context, in *wire.EnumerationPath) error { return s.Enumerations.Stop(ctx, in.ID) })
-	rest.Handle(s.API, wire.Op("rescan-enumeration", "POST "+one+"/rescan", enumerationTag, "Run an enumeration again", 404, 409),
+	rest.Handle(s.API, wire.Op("rescan-enumeration", "POST "+one+"/rescan", enumerationTag, "Run an enumeration again",
+		404, 409),
 		func(ctx context.Context, in *wire.EnumerationPath) (*EnumerateMade, error) {
 			again, err := s.Enumerations.Rescan(ctx, in.ID)
 			return &EnumerateMade{ID: again.ID}, err
@@ -79,7 +86,8 @@ func (s area) listEnumerations(ctx context.Context, in *struct {
 		return nil, err
 	}
 	f := enumeration.Filter{Search: in.Search, Internal: in.Internal.Ptr()}
-	if f.Since, f.Until, err = (wire.HistoryRange{StartDate: in.StartDate, EndDate: in.EndDate}).Times(time.Now()); err != nil {
+	if f.Since, f.Until, err = (wire.HistoryRange{StartDate: in.StartDate,
+		EndDate: in.EndDate}).Times(time.Now()); err != nil {
 		return nil, err
 	}
 	if f.Since.IsZero() {
@@ -115,9 +123,12 @@ func (s area) createEnumeration(ctx context.Context, in *struct{ Body EnumerateR
 	}
 	b := in.Body
 	c := enumeration.Config{
-		RootDomains: b.RootDomains, Inputs: b.Inputs, CloudConfigIDs: b.CloudConfigIDs, Steps: enumeration.Steps(b.Steps), Ports: b.Ports, FollowRedirect: b.Config.FollowRedirect,
-		AlertConfigIDs: b.AlertConfigIDs, NoGlobalAlerts: b.NoGlobalAlerts, Exclusions: slices.Concat(b.ExcludeTargets, b.Exclusions), AutomaticScans: b.AutomaticScans,
-		AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks, AgentBehavior: b.AgentBehavior, AgentDiscover: b.AgentDiscover,
+		RootDomains: b.RootDomains, Inputs: b.Inputs, CloudConfigIDs: b.CloudConfigIDs, Steps: enumeration.Steps(b.Steps),
+		Ports: b.Ports, FollowRedirect: b.Config.FollowRedirect,
+		AlertConfigIDs: b.AlertConfigIDs, NoGlobalAlerts: b.NoGlobalAlerts,
+		Exclusions: slices.Concat(b.ExcludeTargets, b.Exclusions), AutomaticScans: b.AutomaticScans,
+		AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks, AgentBehavior: b.AgentBehavior,
+		AgentDiscover: b.AgentDiscover,
 	}
 	if c.Ports == "" {
 		c.Ports = wire.Value(b.Config.Ports)
@@ -168,18 +179,22 @@ func (s area) createEach(ctx context.Context, name string, c enumeration.Config)
 
 func (s area) enumerationConfigs() {
 	const path = enumerationPath + "/config"
-	rest.Handle(s.API, wire.Op("get-enumeration-config", "GET "+path, enumerationTag, "The configuration of an enumeration", 404),
+	rest.Handle(s.API, wire.Op("get-enumeration-config", "GET "+path, enumerationTag,
+		"The configuration of an enumeration", 404),
 		func(ctx context.Context, in *wire.EnumerationPath) (*EnumerationConfig, error) {
 			found, err := s.Enumerations.Find(ctx, in.ID)
 			c := found.Config
 			out := EnumerationConfig{
-				Name: &found.Name, RootDomains: rest.OrEmpty(c.RootDomains), Inputs: rest.OrEmpty(c.Inputs), Ports: &c.Ports, Launch: EnumerationLaunchOpts{new(c.FollowsRedirects()), &c.Ports},
-				AlertConfigIDs: rest.OrEmpty(c.AlertConfigIDs), SubfinderConfigIDs: rest.OrEmpty(c.SubfinderConfigIDs), Exclusions: rest.OrEmpty(c.Exclusions), AutomaticScans: &c.AutomaticScans,
+				Name: &found.Name, RootDomains: rest.OrEmpty(c.RootDomains), Inputs: rest.OrEmpty(c.Inputs), Ports: &c.Ports,
+				Launch:         EnumerationLaunchOpts{new(c.FollowsRedirects()), &c.Ports},
+				AlertConfigIDs: rest.OrEmpty(c.AlertConfigIDs), SubfinderConfigIDs: rest.OrEmpty(c.SubfinderConfigIDs),
+				Exclusions: rest.OrEmpty(c.Exclusions), AutomaticScans: &c.AutomaticScans,
 			}
 			out.Steps = c.StepNames()
 			return &out, err
 		})
-	rest.Handle(s.API, wire.Op("update-enumeration-config", "PATCH "+path, enumerationTag, "Change the configuration of an enumeration, for its next run", 404),
+	rest.Handle(s.API, wire.Op("update-enumeration-config", "PATCH "+path, enumerationTag,
+		"Change the configuration of an enumeration, for its next run", 404),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			Type string `query:"update_type" enum:"append,replace" default:"append" doc:"Whether lists are extended or replaced."`
@@ -191,7 +206,8 @@ func (s area) enumerationConfigs() {
 				ports, portsIn = b.Launch.Ports, "enumeration_config.ports"
 			}
 			err := s.Enumerations.UpdateConfig(ctx, in.ID, enumeration.ConfigUpdate{
-				Name: b.Name, RootDomains: b.RootDomains, Inputs: b.Inputs, Steps: enumeration.Steps(b.Steps), Ports: ports, FollowRedirect: b.Launch.FollowRedirect, AlertConfigIDs: b.AlertConfigIDs,
+				Name: b.Name, RootDomains: b.RootDomains, Inputs: b.Inputs, Steps: enumeration.Steps(b.Steps), Ports: ports,
+				FollowRedirect: b.Launch.FollowRedirect, AlertConfigIDs: b.AlertConfigIDs,
 				SubfinderConfigIDs: b.SubfinderConfigIDs, Exclusions: b.Exclusions, AutomaticScans: b.AutomaticScans,
 			}, in.Type == "replace")
 			return wire.Messagef("The configuration is changed."), portsNamed(err, portsIn)
@@ -211,17 +227,21 @@ func portsNamed(err error, field string) error {
 
 func (s area) enumerationSchedules() {
 	const path = "/v1/enumeration/schedule"
-	rest.Handle(s.API, wire.Op("list-enumeration-schedules", "GET "+path, enumerationTag, "The schedules of your team's enumerations, by next run"),
+	rest.Handle(s.API, wire.Op("list-enumeration-schedules", "GET "+path, enumerationTag,
+		"The schedules of your team's enumerations, by next run"),
 		func(ctx context.Context, _ *struct{}) (*EnumerationScheduleList, error) {
 			found, err := s.Enumerations.Schedules().FindAll(ctx)
 			return &EnumerationScheduleList{"Schedules.", rest.Each(found, scheduleOf)}, err
 		})
-	rest.Handle(s.API, wire.Op("set-enumeration-schedule", "POST "+path, enumerationTag, "Set the schedule of an enumeration", 404),
+	rest.Handle(s.API, wire.Op("set-enumeration-schedule", "POST "+path, enumerationTag,
+		"Set the schedule of an enumeration", 404),
 		func(ctx context.Context, in *struct{ Body EnumerationScheduleRequest }) (*wire.Message, error) {
-			set, err := s.Enumerations.Schedules().Set(ctx, schedule.Schedule{Subject: in.Body.EnumerationID, Rule: in.Body.Rule()})
+			set, err := s.Enumerations.Schedules().Set(ctx,
+				schedule.Schedule{Subject: in.Body.EnumerationID, Rule: in.Body.Rule()})
 			return wire.Messagef("The enumeration is launched next at %s.", set.NextRun.Format(time.RFC3339)), err
 		})
-	wire.Act(s.API, wire.Op("delete-enumeration-schedule", "DELETE "+path, enumerationTag, "Delete the schedule of an enumeration", 404), "The schedule is deleted.",
+	wire.Act(s.API, wire.Op("delete-enumeration-schedule", "DELETE "+path, enumerationTag,
+		"Delete the schedule of an enumeration", 404), "The schedule is deleted.",
 		func(ctx context.Context, in *struct {
 			ID string `query:"enumeration_id" required:"true" doc:"The enumeration."`
 		}) error {
@@ -237,7 +257,8 @@ type RunQuery struct {
 }
 
 func (s area) enumerationHistory() {
-	rest.Handle(s.API, wire.Op("get-enumeration-history", "GET "+enumerationPath+"/history", enumerationTag, "The runs of an enumeration, newest first", 404),
+	rest.Handle(s.API, wire.Op("get-enumeration-history", "GET "+enumerationPath+"/history", enumerationTag,
+		"The runs of an enumeration, newest first", 404),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			wire.HistoryRange
@@ -258,19 +279,24 @@ func (s area) enumerationHistory() {
 			}
 			return &out, nil
 		})
-	rest.Handle(s.API, wire.Op("list-enumeration-sources", "GET "+enumerationPath+"/sources", enumerationTag, "The sources of a run, with their states and counts", 404),
+	rest.Handle(s.API, wire.Op("list-enumeration-sources", "GET "+enumerationPath+"/sources", enumerationTag,
+		"The sources of a run, with their states and counts", 404),
 		func(ctx context.Context, in *RunQuery) (*EnumerationSources, error) {
 			found, total, err := s.Enumerations.FindSources(ctx, in.ID, in.Run, in.Page())
-			list := EnumerationSources{Listing: wire.ListOf(in.Window, len(found), total, "Sources."), Data: make([]EnumerationSource, len(found))}
+			list := EnumerationSources{Listing: wire.ListOf(in.Window, len(found), total, "Sources."),
+				Data: make([]EnumerationSource, len(found))}
 			for i, r := range found {
-				list.Data[i] = EnumerationSource{r.Run, r.Source, r.About, string(r.State), r.Count, r.Took.Round(time.Millisecond).String(), r.Detail, r.At}
+				list.Data[i] = EnumerationSource{r.Run, r.Source, r.About, string(r.State), r.Count,
+					r.Took.Round(time.Millisecond).String(), r.Detail, r.At}
 			}
 			return &list, err
 		})
-	rest.Handle(s.API, wire.Op("list-enumeration-events", "GET "+enumerationPath+"/events", enumerationTag, "Refused connections of a run, and sources that found far less than before", 404),
+	rest.Handle(s.API, wire.Op("list-enumeration-events", "GET "+enumerationPath+"/events", enumerationTag,
+		"Refused connections of a run, and sources that found far less than before", 404),
 		func(ctx context.Context, in *RunQuery) (*EnumerationEvents, error) {
 			found, total, err := s.Enumerations.FindEvents(ctx, in.ID, in.Run, in.Page())
-			list := EnumerationEvents{Listing: wire.ListOf(in.Window, len(found), total, "Events."), Data: rest.Each(found, func(e enumeration.Event) EnumerationEvent { return EnumerationEvent(e) })}
+			list := EnumerationEvents{Listing: wire.ListOf(in.Window, len(found), total, "Events."),
+				Data: rest.Each(found, func(e enumeration.Event) EnumerationEvent { return EnumerationEvent(e) })}
 			return &list, err
 		})
 }

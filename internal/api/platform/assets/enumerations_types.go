@@ -58,12 +58,17 @@ func enumerateDataOf(e enumeration.Enumeration) EnumerateData {
 	c, n, t := e.Config, e.Numbers, e.Totals
 	elapsed := n.Elapsed(time.Now()).Round(time.Millisecond).String()
 	out := EnumerateData{
-		ID: e.ID, Name: e.Name, Status: string(e.Status), FailureReason: e.FailureReason, Type: string(e.Type), CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
-		Stats: EnumerationStats{Hosts: t.Hosts, HTTP: t.HTTP, Endpoints: t.Endpoints, Ports: t.Ports, Assets: t.Assets}, Time: elapsed, TimeElapsed: elapsed,
-		RootDomains: rest.OrEmpty(c.RootDomains), DomainNames: rest.OrEmpty(c.RootDomains), Exclusions: rest.OrEmpty(c.Exclusions), InputCount: e.InputCount, CompletedAt: rest.OrNull(n.EndedAt),
-		IsRescan: e.Rescans() > 0, RescanCount: e.Rescans(), CloudConfigIDs: rest.OrEmpty(c.CloudConfigIDs), TotalAssets: t.Assets, NewAssets: n.NewAssets,
+		ID: e.ID, Name: e.Name, Status: string(e.Status), FailureReason: e.FailureReason, Type: string(e.Type),
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
+		Stats: EnumerationStats{Hosts: t.Hosts, HTTP: t.HTTP, Endpoints: t.Endpoints, Ports: t.Ports, Assets: t.Assets},
+		Time:  elapsed, TimeElapsed: elapsed,
+		RootDomains: rest.OrEmpty(c.RootDomains), DomainNames: rest.OrEmpty(c.RootDomains),
+		Exclusions: rest.OrEmpty(c.Exclusions), InputCount: e.InputCount, CompletedAt: rest.OrNull(n.EndedAt),
+		IsRescan: e.Rescans() > 0, RescanCount: e.Rescans(), CloudConfigIDs: rest.OrEmpty(c.CloudConfigIDs),
+		TotalAssets: t.Assets, NewAssets: n.NewAssets,
 		Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior), AgentDiscover: c.AgentDiscover,
-		AutomaticScans: c.AutomaticScans, IsInternal: e.IsInternal, TotalTargets: n.Names, DoneTargets: n.DoneNames, Denied: n.Denials, EnrichmentSteps: rest.OrEmpty(c.StepNames()),
+		AutomaticScans: c.AutomaticScans, IsInternal: e.IsInternal, TotalTargets: n.Names, DoneTargets: n.DoneNames,
+		Denied: n.Denials, EnrichmentSteps: rest.OrEmpty(c.StepNames()),
 	}
 	if e.Type == enumeration.Group {
 		out.GroupFilters, out.Stats.Groups = (*AssetFilters)(e.Filters), 1
@@ -192,7 +197,8 @@ type EnumerationRun struct {
 func enumerationRunOf(l enumeration.Launch) EnumerationRun {
 	n := l.Numbers
 	out := EnumerationRun{
-		ID: l.EnumerationID, Name: l.Name, Type: string(l.Type), StartedAt: n.StartedAt, Time: n.Elapsed(time.Now()).Round(time.Millisecond).String(),
+		ID: l.EnumerationID, Name: l.Name, Type: string(l.Type), StartedAt: n.StartedAt,
+		Time:   n.Elapsed(time.Now()).Round(time.Millisecond).String(),
 		Status: string(l.Status), NewAssets: n.NewAssets, Processed: n.DoneNames, ErrorDetails: l.FailureReason,
 		FinishedAt: rest.OrNull(n.EndedAt),
 	}

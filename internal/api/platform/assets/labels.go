@@ -86,12 +86,14 @@ func (s area) assetLabels() {
 			return set(ctx, in.ID, label.Replace, nil)
 		})
 
-	rest.Handle(s.API, wire.Op("create-group", "POST "+groups, assetTag, "Save a filter as a group, listed with the enumerations", 409),
+	rest.Handle(s.API, wire.Op("create-group", "POST "+groups, assetTag,
+		"Save a filter as a group, listed with the enumerations", 409),
 		func(ctx context.Context, in *struct{ Body GroupRequest }) (*wire.Made, error) {
 			id, err := s.Enumerations.CreateGroup(ctx, in.Body.Name, asset.Filters(in.Body.Filters))
 			return wire.Created(id, "The group is made."), err
 		})
-	wire.Act(s.API, wire.Op("update-group", "PATCH "+groups+"/{group_id}", assetTag, "Change the filter or the name of a group", 404), "The group is changed.",
+	wire.Act(s.API, wire.Op("update-group", "PATCH "+groups+"/{group_id}", assetTag,
+		"Change the filter or the name of a group", 404), "The group is changed.",
 		func(ctx context.Context, in *struct {
 			GroupPath
 			wire.UpdateMode
@@ -99,6 +101,7 @@ func (s area) assetLabels() {
 		}) error {
 			return s.Enumerations.UpdateGroup(ctx, in.ID, in.Body.Name, asset.Filters(in.Body.Filters), in.Type == "replace")
 		})
-	wire.Act(s.API, wire.Op("delete-group", "DELETE "+groups+"/{group_id}", assetTag, "Delete a group; the assets stay", 404), "The group is deleted.",
+	wire.Act(s.API, wire.Op("delete-group", "DELETE "+groups+"/{group_id}", assetTag, "Delete a group; the assets stay",
+		404), "The group is deleted.",
 		func(ctx context.Context, in *GroupPath) error { return s.Enumerations.DeleteGroup(ctx, in.ID) })
 }

@@ -35,8 +35,10 @@ type AssetPolicy struct {
 
 func policyOf(p policy.Policy) AssetPolicy {
 	return AssetPolicy{
-		ID: p.ID, Name: p.Name, Type: string(p.Type), Filters: AssetFilters(p.Filters), AlertConfigs: rest.OrEmpty(p.AlertConfigs), Labels: rest.OrEmpty(p.Labels),
-		EnumerationIDs: rest.OrEmpty(p.EnumerationIDs), Metadata: map[string]any{}, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt, Existing: p.Existing,
+		ID: p.ID, Name: p.Name, Type: string(p.Type), Filters: AssetFilters(p.Filters),
+		AlertConfigs: rest.OrEmpty(p.AlertConfigs), Labels: rest.OrEmpty(p.Labels),
+		EnumerationIDs: rest.OrEmpty(p.EnumerationIDs), Metadata: map[string]any{}, CreatedAt: p.CreatedAt,
+		UpdatedAt: p.UpdatedAt, Existing: p.Existing,
 		LastExecutedAt: rest.OrNull(p.ExecutedAt),
 	}
 }
@@ -89,11 +91,13 @@ func (s area) assetPolicies() {
 			b := in.Body
 			id, err := s.Policies.Create(ctx, policy.Policy{
 				Name: b.Name, Type: policy.Type(b.Type), Filters: asset.Filters(b.Filters),
-				Details: policy.Details{Labels: b.Labels, AlertConfigs: b.AlertConfigs, EnumerationIDs: b.EnumerationIDs, Existing: b.Existing},
+				Details: policy.Details{Labels: b.Labels, AlertConfigs: b.AlertConfigs, EnumerationIDs: b.EnumerationIDs,
+					Existing: b.Existing},
 			})
 			return wire.Created(id, "The policy is made."), err
 		})
-	rest.Handle(s.API, wire.Op("suggest-policies", "GET "+path+"/suggestion", tag, "Suggested policies, most severe first", 404), s.suggestions)
+	rest.Handle(s.API, wire.Op("suggest-policies", "GET "+path+"/suggestion", tag,
+		"Suggested policies, most severe first", 404), s.suggestions)
 	rest.Handle(s.API, wire.Op("get-policy", "GET "+one, tag, "One policy", 404),
 		func(ctx context.Context, in *PolicyPath) (*PolicyAnswer, error) {
 			p, err := s.Policies.Find(ctx, in.ID)
@@ -107,13 +111,15 @@ func (s area) assetPolicies() {
 		}) (*wire.Made, error) {
 			b := in.Body
 			err := s.Policies.Update(ctx, in.ID, policy.Policy{
-				Name: b.Name, Type: policy.Type(b.Type), Filters: asset.Filters(b.Filters), Details: policy.Details{Labels: b.Labels, AlertConfigs: b.AlertConfigs, EnumerationIDs: b.EnumerationIDs},
+				Name: b.Name, Type: policy.Type(b.Type), Filters: asset.Filters(b.Filters),
+				Details: policy.Details{Labels: b.Labels, AlertConfigs: b.AlertConfigs, EnumerationIDs: b.EnumerationIDs},
 			}, b.Existing, in.Type == "replace")
 			return wire.Created(in.ID, "The policy is changed."), err
 		})
 	wire.Act(s.API, wire.Op("delete-policy", "DELETE "+one, tag, "Delete a policy", 404), "The policy is deleted.",
 		func(ctx context.Context, in *PolicyPath) error { return s.Policies.Delete(ctx, in.ID) })
-	rest.Handle(s.API, wire.Op("list-policy-events", "GET "+one+"/events", tag, "What a policy did, newest first", 404), s.policyEvents)
+	rest.Handle(s.API, wire.Op("list-policy-events", "GET "+one+"/events", tag, "What a policy did, newest first", 404),
+		s.policyEvents)
 }
 
 // PolicySuggestions are suggested policies.
@@ -200,12 +206,15 @@ func (s area) policyEvents(ctx context.Context, in *struct {
 	Offset int `query:"offset" minimum:"0" maximum:"2147483648" doc:"Events to skip."`
 }) (*PolicyEventsAnswer, error) {
 	found, total, err := s.Policies.Events(ctx, in.ID, page.Window{Offset: in.Offset, Limit: in.Limit})
-	out := PolicyEventsAnswer{PolicyEventList{make([]ActivityEvent, len(found))}, total, in.Limit, in.Offset, "What the policy did."}
+	out := PolicyEventsAnswer{PolicyEventList{make([]ActivityEvent, len(found))}, total, in.Limit, in.Offset,
+		"What the policy did."}
 	for i, e := range found {
 		out.Data.Events[i] = ActivityEvent{
-			ID: e.ID, EventType: e.Type, SubjectType: "asset_policy", SubjectID: e.PolicyID, SubjectName: e.PolicyName, Status: e.Status, ErrorMessage: e.Note, AlertConfigID: e.ConfigID,
+			ID: e.ID, EventType: e.Type, SubjectType: "asset_policy", SubjectID: e.PolicyID, SubjectName: e.PolicyName,
+			Status: e.Status, ErrorMessage: e.Note, AlertConfigID: e.ConfigID,
 			AssetPolicyID: e.PolicyID, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt,
-			MessagePayload: map[string]any{"affected_count": e.Affected, "enumeration_id": e.EnumerationID, "run": e.Run, "sample_assets": rest.OrEmpty(e.Sample)},
+			MessagePayload: map[string]any{"affected_count": e.Affected, "enumeration_id": e.EnumerationID, "run": e.Run,
+				"sample_assets": rest.OrEmpty(e.Sample)},
 		}
 	}
 	return &out, err

@@ -56,8 +56,10 @@ func diffOf(d report.Diff) AssetDiff {
 	place := func(p report.Place) DiffPlace { return DiffPlace{p.ID, p.Host, p.Port, p.Protocol} }
 	return AssetDiff{
 		Message: "What changed.", From: d.From, To: d.To, Assets: diffPart(d.Assets, place), Ports: diffPart(d.Ports, place),
-		Technologies: diffPart(d.Technologies, func(p report.Technology) DiffTechnology { return DiffTechnology{place(p.Place), p.Technology} }),
-		Certificates: diffPart(d.Certificates, func(i report.Certificate) DiffCertificate { return DiffCertificate{place(i.Place), i.Serial} }),
+		Technologies: diffPart(d.Technologies,
+			func(p report.Technology) DiffTechnology { return DiffTechnology{place(p.Place), p.Technology} }),
+		Certificates: diffPart(d.Certificates,
+			func(i report.Certificate) DiffCertificate { return DiffCertificate{place(i.Place), i.Serial} }),
 	}
 }
 
@@ -82,8 +84,10 @@ func misconfigurationOf(m report.Misconfiguration) AssetMisconfiguration {
 	a := m.Asset
 	return AssetMisconfiguration{
 		ID: fmt.Sprintf("%d-%s", a.ID, m.Type), EnumerationID: a.EnumerationID, FindingType: m.Type, Host: a.Host,
-		Severity: cmp.Or(map[string]string{"dangling_dns": "high", "origin_exposure": "medium"}[m.Type], "unknown"), Status: "open",
-		Event:     map[string]any{"host": a.Host, "ip": rest.OrEmpty(a.IP), "cname": rest.OrEmpty(a.CNAME), "detail": m.Detail},
+		Severity: cmp.Or(map[string]string{"dangling_dns": "high", "origin_exposure": "medium"}[m.Type], "unknown"),
+		Status:   "open",
+		Event: map[string]any{"host": a.Host, "ip": rest.OrEmpty(a.IP), "cname": rest.OrEmpty(a.CNAME),
+			"detail": m.Detail},
 		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
 	}
 }

@@ -37,7 +37,8 @@ func (s area) assetExports() {
 		func(ctx context.Context, in *AssetExportQuery) (*huma.StreamResponse, error) {
 			return s.exportAssets(ctx, "", "Assets", *in)
 		})
-	rest.Register(s.API, s.fileOpOf(formats, "export-enumeration-contents", "GET "+one+"/export", "The assets of an enumeration or a group as a file", 404, 409),
+	rest.Register(s.API, s.fileOpOf(formats, "export-enumeration-contents", "GET "+one+"/export",
+		"The assets of an enumeration or a group as a file", 404, 409),
 		func(ctx context.Context, in *struct {
 			wire.EnumerationPath
 			AssetExportQuery
@@ -50,7 +51,8 @@ func (s area) assetExports() {
 			return s.exportAssets(ctx, in.ID, "Assets of an enumeration", in.AssetExportQuery)
 		})
 	names := []export.Format{export.JSON, export.CSV, export.Raw}
-	domains := wire.Op("export-enumeration-domains", "GET "+one+"/domains/export", exportTag, "The root domains of an enumeration as a file", 404)
+	domains := wire.Op("export-enumeration-domains", "GET "+one+"/domains/export", exportTag,
+		"The root domains of an enumeration as a file", 404)
 	domains.Responses = map[string]*huma.Response{"200": fileResponse(names...)}
 	rest.Register(s.API, domains, func(ctx context.Context, in *struct {
 		wire.EnumerationPath
@@ -62,7 +64,8 @@ func (s area) assetExports() {
 		}
 		return s.names(ctx, in.NamesQuery, "domain", found.Config.RootDomains), nil
 	})
-	targets := wire.Op("export-scan-assets", "GET /v1/scans/{scan_id}/asset/export", exportTag, "The targets of a scan as a file", 404)
+	targets := wire.Op("export-scan-assets", "GET /v1/scans/{scan_id}/asset/export", exportTag,
+		"The targets of a scan as a file", 404)
 	targets.Responses = map[string]*huma.Response{"200": fileResponse(names...)}
 	rest.Register(s.API, targets, func(ctx context.Context, in *struct {
 		wire.ScanPath
@@ -77,7 +80,8 @@ func (s area) assetExports() {
 }
 
 func (s area) exportAssets(ctx context.Context, id, name string, q AssetExportQuery) (*huma.StreamResponse, error) {
-	wanted := export.Inventory{EnumerationID: id, Filters: q.Filters(), SortAsc: q.SortAsc, SortDesc: q.SortDesc, At: time.Now().UTC()}
+	wanted := export.Inventory{EnumerationID: id, Filters: q.Filters(), SortAsc: q.SortAsc, SortDesc: q.SortDesc,
+		At: time.Now().UTC()}
 	return s.export(ctx, ExportQuery{Format: q.Format, Async: q.Async}, export.Request{Name: name, Inventory: &wanted})
 }
 

@@ -56,7 +56,8 @@ type ExportPath struct {
 
 func (s area) exports() {
 	const ofScan, one = "/v1/scans/{scan_id}/export", "/v1/export/{export_id}"
-	rest.Register(s.API, s.fileOp("export-results", "POST /v1/scans/results/export", "Your team's findings across scans as a file", 409), s.exportResults)
+	rest.Register(s.API, s.fileOp("export-results", "POST /v1/scans/results/export",
+		"Your team's findings across scans as a file", 409), s.exportResults)
 	rest.Register(s.API, s.fileOp("export-scan", "GET "+ofScan, "The findings of a scan as a file", 404, 409),
 		func(ctx context.Context, in *struct {
 			wire.ScanPath
@@ -72,20 +73,24 @@ func (s area) exports() {
 		}) (*huma.StreamResponse, error) {
 			return s.exportScan(ctx, in.ID, in.ExportQuery, wire.Value(in.Body))
 		})
-	single := wire.Op("export-vulnerability", "GET /v1/scans/vuln/{vuln_id}/export", exportTag, "One finding as a file", 404)
+	single := wire.Op("export-vulnerability", "GET /v1/scans/vuln/{vuln_id}/export", exportTag, "One finding as a file",
+		404)
 	single.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV)}
 	rest.Register(s.API, single, s.exportVuln)
 
-	rest.Handle(s.API, wire.Op("list-exports", "GET /v1/export/list", exportTag, "Background exports, newest first"), s.listExports)
+	rest.Handle(s.API, wire.Op("list-exports", "GET /v1/export/list", exportTag, "Background exports, newest first"),
+		s.listExports)
 	rest.Handle(s.API, wire.Op("get-export", "GET "+one, exportTag, "One export", 404),
 		func(ctx context.Context, in *ExportPath) (*ExportItem, error) {
 			e, err := s.Exports.Find(ctx, in.ID)
 			return new(exportOf(e)), err
 		})
-	wire.Act(s.API, wire.Op("delete-export", "DELETE "+one, exportTag, "Delete an export; a running one is stopped", 404), "The export is deleted.",
+	wire.Act(s.API, wire.Op("delete-export", "DELETE "+one, exportTag, "Delete an export; a running one is stopped", 404),
+		"The export is deleted.",
 		func(ctx context.Context, in *ExportPath) error { return s.Exports.Delete(ctx, in.ID) })
 	down := wire.Op("download-export", "GET "+one+"/download", exportTag, "The file of a finished export", 404, 409)
-	down.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV, export.PDF, export.SARIF, export.Lines, export.Raw)}
+	down.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV, export.PDF, export.SARIF,
+		export.Lines, export.Raw)}
 	rest.Register(s.API, down, s.downloadExport)
 	s.assetExports()
 }
@@ -100,13 +105,15 @@ func (s area) fileOpOf(formats []export.Format, id, route, summary string, statu
 	started := s.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[ExportStarted](), true, "ExportStarted")
 	o.Responses = map[string]*huma.Response{
 		"200": fileResponse(formats...),
-		"201": {Description: "The file is being made in the background.", Content: map[string]*huma.MediaType{"application/json": {Schema: started}}},
+		"201": {Description: "The file is being made in the background.",
+			Content: map[string]*huma.MediaType{"application/json": {Schema: started}}},
 	}
 	return o
 }
 
 func fileResponse(formats ...export.Format) *huma.Response {
-	r := &huma.Response{Description: "The file. If the connection breaks, it is incomplete.", Content: map[string]*huma.MediaType{}}
+	r := &huma.Response{Description: "The file. If the connection breaks, it is incomplete.",
+		Content: map[string]*huma.MediaType{}}
 	for _, f := range formats {
 		r.Content[f.ContentType()] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 	}
@@ -145,7 +152,8 @@ func (s area) exportVuln(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return s.export(ctx, ExportQuery{Format: in.Format}, export.Request{Name: f.Name, Filter: finding.Filter{IDs: []string{f.ID}}})
+	return s.export(ctx, ExportQuery{Format: in.Format},
+		export.Request{Name: f.Name, Filter: finding.Filter{IDs: []string{f.ID}}})
 }
 
 // export answers with the file, or with the id of a background export.

@@ -35,7 +35,8 @@ type ExportRequest struct {
 
 func (r ScanExportRequest) filter() (f finding.Filter, err error) {
 	f = finding.Filter{
-		IDs: r.IDs, Severities: r.Severity, Hosts: r.Host, Domains: r.Domain, Ports: r.Port, Templates: r.Template, Search: r.Search, Categories: r.Category, Internal: r.Internal,
+		IDs: r.IDs, Severities: r.Severity, Hosts: r.Host, Domains: r.Domain, Ports: r.Port, Templates: r.Template,
+		Search: r.Search, Categories: r.Category, Internal: r.Internal,
 	}
 	if f.Statuses, err = wire.Known("vuln_status", wire.Commas(r.Status), finding.Statuses); err != nil {
 		return f, err
@@ -88,7 +89,8 @@ type ExportItem struct {
 
 func exportOf(e export.Export) ExportItem {
 	out := ExportItem{
-		ID: e.ID, Name: e.Name, Status: string(e.State), ItemType: "results", ScanID: e.ScanID, Enumerate: e.Assets, Format: string(e.Format), Progress: e.Progress(),
+		ID: e.ID, Name: e.Name, Status: string(e.State), ItemType: "results", ScanID: e.ScanID, Enumerate: e.Assets,
+		Format: string(e.Format), Progress: e.Progress(),
 		Total: e.Total, Done: e.Done, Size: e.Size, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, ExpiresAt: e.ExpiresAt,
 	}
 	switch {

@@ -1,5 +1,4 @@
-// Package findings has the operations of the platform API about findings: lists, decisions, history, retests,
-// severities and tickets.
+// Package findings has the operations of the platform API about findings: lists, decisions, history, retests, severities and tickets.
 package findings
 
 import (
@@ -54,9 +53,12 @@ func (s area) findings() {
 			known, err := s.assetAt(ctx, f.Host, f.Port)
 			return &ScanVulnerability{vulnerabilityOf(f), eventOf(f), known}, err
 		})
-	rest.Handle(s.API, wire.Op("list-results", "GET /v1/scans/results", vulnTag, "Your team's findings across scans, newest first"), s.listResults)
-	rest.Handle(s.API, wire.Op("update-vulnerabilities", "PATCH /v1/scans/vulns", vulnTag, "Decide about findings, named by id or by a filter", 404), s.patchVulns)
-	rest.Handle(s.API, wire.Op("delete-vulnerabilities", "DELETE /v1/scans/vulns", vulnTag, "Delete findings, named by id or by a filter", 404, 413, 415),
+	rest.Handle(s.API, wire.Op("list-results", "GET /v1/scans/results", vulnTag,
+		"Your team's findings across scans, newest first"), s.listResults)
+	rest.Handle(s.API, wire.Op("update-vulnerabilities", "PATCH /v1/scans/vulns", vulnTag,
+		"Decide about findings, named by id or by a filter", 404), s.patchVulns)
+	rest.Handle(s.API, wire.Op("delete-vulnerabilities", "DELETE /v1/scans/vulns", vulnTag,
+		"Delete findings, named by id or by a filter", 404, 413, 415),
 		func(ctx context.Context, in *struct{ Body VulnDeletion }) (*wire.Message, error) {
 			b := in.Body
 			f := b.filter(b.IDs)
@@ -75,25 +77,32 @@ func (s area) findings() {
 			n, err := s.Findings.SetLabels(ctx, finding.Filter{IDs: in.Body.IDs}, mode, in.Body.Labels)
 			return wire.Messagef("The labels of %d findings are changed.", n), err
 		})
-	rest.Handle(s.API, wire.Op("list-changelogs", "GET /v1/scans/vuln/changelogs", vulnTag, "What changed of your team's findings, newest first"),
+	rest.Handle(s.API, wire.Op("list-changelogs", "GET /v1/scans/vuln/changelogs", vulnTag,
+		"What changed of your team's findings, newest first"),
 		func(ctx context.Context, in *ChangelogQuery) (*ChangelogList, error) {
 			return s.changelogs(ctx, "", *in)
 		})
-	rest.Handle(s.API, wire.Op("list-vulnerability-changelogs", "GET "+one+"/changelogs", vulnTag, "What changed of a finding, newest first", 404),
+	rest.Handle(s.API, wire.Op("list-vulnerability-changelogs", "GET "+one+"/changelogs", vulnTag,
+		"What changed of a finding, newest first", 404),
 		func(ctx context.Context, in *struct {
 			wire.VulnPath
 			ChangelogQuery
 		}) (*ChangelogList, error) {
 			return s.changelogs(ctx, in.ID, in.ChangelogQuery)
 		})
-	rest.Handle(s.API, wire.Op("get-vulnerability-timeline", "GET "+one+"/timeline", vulnTag, "All that happened to a finding, oldest first", 404), s.timeline)
-	rest.Handle(s.API, wire.Op("get-vulnerability-history", "GET /v1/scans/vulns/history", vulnTag, "The observations of findings by their hashes, newest first"), s.vulnHistory)
-	rest.Handle(s.API, wire.Op("retest-vulnerability", "POST /v1/scans/{vuln_id}/retest", vulnTag, "Retest a finding", 404),
+	rest.Handle(s.API, wire.Op("get-vulnerability-timeline", "GET "+one+"/timeline", vulnTag,
+		"All that happened to a finding, oldest first", 404), s.timeline)
+	rest.Handle(s.API, wire.Op("get-vulnerability-history", "GET /v1/scans/vulns/history", vulnTag,
+		"The observations of findings by their hashes, newest first"), s.vulnHistory)
+	rest.Handle(s.API, wire.Op("retest-vulnerability", "POST /v1/scans/{vuln_id}/retest", vulnTag, "Retest a finding",
+		404),
 		func(ctx context.Context, in *wire.VulnPath) (*RetestAnswer, error) {
 			f, err := s.Findings.QueueRetest(ctx, in.ID)
-			return &RetestAnswer{"The finding will be looked at again.", ScanVulnerability{vulnerabilityOf(f), eventOf(f), nil}}, err
+			return &RetestAnswer{"The finding will be looked at again.",
+				ScanVulnerability{vulnerabilityOf(f), eventOf(f), nil}}, err
 		})
-	rest.Handle(s.API, wire.Op("get-retest", "GET /v1/retest/{vuln_id}", vulnTag, "What the last retest of a finding showed", 404),
+	rest.Handle(s.API, wire.Op("get-retest", "GET /v1/retest/{vuln_id}", vulnTag,
+		"What the last retest of a finding showed", 404),
 		func(ctx context.Context, in *wire.VulnPath) (*RetestResult, error) {
 			f, r, err := s.Findings.FindRetest(ctx, in.ID)
 			return &RetestResult{retestWords(r), string(r.State), resultOf(f)}, err
@@ -156,8 +165,10 @@ const withoutInfo = "unknown,low,medium,high,critical"
 
 func (q ResultQuery) filter(now time.Time) (f finding.Filter, err error) {
 	f = finding.Filter{
-		Severities: wire.Commas(cmp.Or(q.Severity, withoutInfo)), Hosts: wire.Commas(q.Host), Domains: wire.Commas(q.Domain), Templates: wire.Commas(q.Templates), Categories: wire.Commas(q.Category),
-		Tags: wire.Commas(q.Tags), Labels: wire.Commas(q.Labels), ScanIDs: wire.Commas(q.ScanIDs), Search: q.Search, Since: page.Since(q.Time, now),
+		Severities: wire.Commas(cmp.Or(q.Severity, withoutInfo)), Hosts: wire.Commas(q.Host), Domains: wire.Commas(q.Domain),
+		Templates: wire.Commas(q.Templates), Categories: wire.Commas(q.Category),
+		Tags: wire.Commas(q.Tags), Labels: wire.Commas(q.Labels), ScanIDs: wire.Commas(q.ScanIDs), Search: q.Search,
+		Since:    page.Since(q.Time, now),
 		Internal: q.Internal.Ptr(), Regression: q.Regression.Ptr(), Ticket: q.Ticket.Ptr(), Before: q.Before,
 	}
 	if _, err = wire.Known("severity", f.Severities, finding.Severities); err != nil {
@@ -216,14 +227,16 @@ func (s area) listResults(ctx context.Context, in *ResultQuery) (*ResultList, er
 func (q ResultQuery) applied() map[string]string {
 	out := map[string]string{}
 	for name, value := range map[string]string{
-		"severity": cmp.Or(q.Severity, withoutInfo), "search": q.Search, "host": q.Host, "domain": q.Domain, "port": q.Port, "templates": q.Templates, "time": q.Time,
+		"severity": cmp.Or(q.Severity, withoutInfo), "search": q.Search, "host": q.Host, "domain": q.Domain, "port": q.Port,
+		"templates": q.Templates, "time": q.Time,
 		"vuln_status": q.Status, "tags": q.Tags, "labels": q.Labels, "category": q.Category, "scan_ids": q.ScanIDs,
 	} {
 		if value != "" {
 			out[name] = value
 		}
 	}
-	for name, m := range map[string]wire.Maybe{"is_ticket": q.Ticket, "is_regression": q.Regression, "is_internal": q.Internal} {
+	for name, m := range map[string]wire.Maybe{"is_ticket": q.Ticket, "is_regression": q.Regression,
+		"is_internal": q.Internal} {
 		if v := m.Ptr(); v != nil {
 			out[name] = strconv.FormatBool(*v)
 		}

@@ -58,7 +58,8 @@ func (s area) changelogs(ctx context.Context, id string, q ChangelogQuery) (*Cha
 	list := ChangelogList{Data: make([]VulnerabilityChangelog, len(found))}
 	for i, c := range found {
 		list.Data[i] = VulnerabilityChangelog{
-			vulnerabilityOf(c.Finding), eventOf(c.Finding), "matched", []ChangeEvent{{c.Change.Field, c.Change.From, c.Change.To}}, c.Change.At, string(c.Change.Type),
+			vulnerabilityOf(c.Finding), eventOf(c.Finding), "matched",
+			[]ChangeEvent{{c.Change.Field, c.Change.From, c.Change.To}}, c.Change.At, string(c.Change.Type),
 		}
 	}
 	return &list, err
@@ -132,7 +133,8 @@ func (s area) vulnHistory(ctx context.Context, in *struct {
 	for hash, looks := range found {
 		h := VulnerabilityHistory{Count: len(looks)}
 		for _, look := range looks {
-			h.History = append(h.History, VulnLook{look.Severity, look.Target, look.TemplateID, look.Matched, look.At, look.Hash, look.Event.MatchedAt})
+			h.History = append(h.History,
+				VulnLook{look.Severity, look.Target, look.TemplateID, look.Matched, look.At, look.Hash, look.Event.MatchedAt})
 		}
 		out[hash] = h
 	}

@@ -57,7 +57,8 @@ func (s area) severities() {
 				return SeverityMapping{o.ID, o.TemplateID, o.Original, o.Custom, o.FindingID, o.CreatedAt, o.UpdatedAt}
 			})}, err
 		})
-	add := wire.Op("add-severity-mapping", "POST "+path, tag, "Set the severity of a template's findings, existing and new")
+	add := wire.Op("add-severity-mapping", "POST "+path, tag,
+		"Set the severity of a template's findings, existing and new")
 	add.Description = "A template that has a mapping already gets the new severity under the same id. " +
 		"A mapping with vuln_id takes precedence over one without."
 	rest.Handle(s.API, add, func(ctx context.Context, in *struct{ Body SeverityRequest }) (*SeverityMade, error) {
@@ -68,11 +69,14 @@ func (s area) severities() {
 		id, err := s.Findings.Override(ctx, o)
 		return &SeverityMade{id, "The severity mapping is made."}, err
 	})
-	wire.Act(s.API, wire.Op("delete-severity-mappings", "DELETE "+path, tag, "Delete severity mappings; findings get their template's severity back", 404, 413, 415), "The severity mappings are deleted.",
+	wire.Act(s.API, wire.Op("delete-severity-mappings", "DELETE "+path, tag,
+		"Delete severity mappings; findings get their template's severity back", 404, 413, 415),
+		"The severity mappings are deleted.",
 		func(ctx context.Context, in *struct{ Body SeverityDeletion }) error {
 			return s.Findings.DeleteOverrides(ctx, in.Body.IDs)
 		})
-	rest.Handle(s.API, wire.Op("update-severity-mapping", "PATCH /v1/scans/config/{mapping_id}/severity", tag, "Change a severity mapping", 404, 409),
+	rest.Handle(s.API, wire.Op("update-severity-mapping", "PATCH /v1/scans/config/{mapping_id}/severity", tag,
+		"Change a severity mapping", 404, 409),
 		func(ctx context.Context, in *struct {
 			ID   int64 `path:"mapping_id" minimum:"1" doc:"The mapping's id."`
 			Body SeverityRequest

@@ -35,7 +35,8 @@ type TicketPath struct {
 
 func (s area) tickets() {
 	const path = "/v1/scans/vulns/{vuln_id}/ticket"
-	made := wire.Op("file-vulnerability", "POST "+path, vulnTag, "File a finding as an issue, or comment in its issue that it still exists", 403, 404, 409, 424)
+	made := wire.Op("file-vulnerability", "POST "+path, vulnTag,
+		"File a finding as an issue, or comment in its issue that it still exists", 403, 404, 409, 424)
 	made.Description = "What has the same vuln_hash has the same issue. 424: the tracker did not do what it should; the message says why."
 	rest.Handle(s.API, made, func(ctx context.Context, in *struct {
 		TicketPath
@@ -44,7 +45,8 @@ func (s area) tickets() {
 		t, err := s.fileVuln(ctx, in.TicketPath, in.Body)
 		return &TicketAnswer{true, in.ID, t.ConfigID, t.ConfigName, t.Issue.URL, t.Issue.ID, t.Provider}, err
 	})
-	rest.Handle(s.API, wire.Op("unfile-vulnerability", "DELETE "+path, vulnTag, "Unlink the issue of a finding; the issue itself stays", 403, 404),
+	rest.Handle(s.API, wire.Op("unfile-vulnerability", "DELETE "+path, vulnTag,
+		"Unlink the issue of a finding; the issue itself stays", 403, 404),
 		func(ctx context.Context, in *struct {
 			wire.VulnPath
 			Provider string `query:"provider_name" required:"true" enum:"github,gitlab,jira,linear,custom" doc:"The tracker."`
@@ -63,11 +65,13 @@ func (s area) fileVuln(ctx context.Context, in TicketPath, by TicketRequest) (fi
 	}
 	switch {
 	case in.ConfigID != "" && by != (TicketRequest{}):
-		return finding.Ticket{}, errs.Field("custom_reporting_id", "custom_reporting_id and reporting_config_id cannot be said together.")
+		return finding.Ticket{}, errs.Field("custom_reporting_id",
+			"custom_reporting_id and reporting_config_id cannot be said together.")
 	case in.ConfigID != "":
 		return s.Ticket(ctx, in.ID, in.ConfigID)
 	case by.ID == "":
-		return finding.Ticket{}, errs.Field("reporting_config_id", "reporting_config_id is required, or custom_reporting_id of an issue that you filed yourself.")
+		return finding.Ticket{}, errs.Field("reporting_config_id",
+			"reporting_config_id is required, or custom_reporting_id of an issue that you filed yourself.")
 	}
 	return s.Findings.Link(ctx, in.ID, by.ID, by.URL)
 }

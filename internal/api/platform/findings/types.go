@@ -106,21 +106,27 @@ type VulnerabilityResult struct {
 func vulnerabilityOf(f finding.Finding) Vulnerability {
 	e := f.Event
 	return Vulnerability{
-		ID: f.ID, VulnID: f.ID, VulnHash: f.Hash, VulnStatus: string(f.Status), ScanID: f.ScanID, Target: f.Target, TemplateID: f.TemplateID,
-		TemplatePath: e.TemplatePath, TemplateURL: f.TemplateURL, TemplateEncoded: f.TemplateEncoded, MatcherStatus: e.MatcherStatus, Port: f.Port,
-		Labels: f.Labels, IsRegression: f.IsRegression, IsInternal: f.IsInternal, Remediation: e.Info.Remediation, Description: e.Info.Description,
-		Impact: e.Info.Impact, Reference: e.Info.Reference, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
+		ID: f.ID, VulnID: f.ID, VulnHash: f.Hash, VulnStatus: string(f.Status), ScanID: f.ScanID, Target: f.Target,
+		TemplateID:   f.TemplateID,
+		TemplatePath: e.TemplatePath, TemplateURL: f.TemplateURL, TemplateEncoded: f.TemplateEncoded,
+		MatcherStatus: e.MatcherStatus, Port: f.Port,
+		Labels: f.Labels, IsRegression: f.IsRegression, IsInternal: f.IsInternal, Remediation: e.Info.Remediation,
+		Description: e.Info.Description,
+		Impact:      e.Info.Impact, Reference: e.Info.Reference, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
 	}
 }
 
 func eventOf(f finding.Finding) VulnerabilityEvent {
 	e := f.Event
 	out := VulnerabilityEvent{
-		CurlCommand: e.CurlCommand, ExtractedResults: e.ExtractedResults, ExtractorName: e.ExtractorName, Host: e.Host, IP: e.IP, MatchedAt: e.MatchedAt,
-		MatchedLine: e.MatchedLine, MatcherName: e.MatcherName, MatcherStatus: e.MatcherStatus, Path: e.Path, Request: e.Request, Response: e.Response,
+		CurlCommand: e.CurlCommand, ExtractedResults: e.ExtractedResults, ExtractorName: e.ExtractorName, Host: e.Host,
+		IP: e.IP, MatchedAt: e.MatchedAt,
+		MatchedLine: e.MatchedLine, MatcherName: e.MatcherName, MatcherStatus: e.MatcherStatus, Path: e.Path,
+		Request: e.Request, Response: e.Response,
 		TemplateID: e.TemplateID, TemplatePath: e.TemplatePath, Type: e.Type, Error: e.Error, Port: e.Port,
 		Info: VulnerabilityInfo{
-			Name: e.Info.Name, Author: rest.OrEmpty(e.Info.Author), Tags: rest.OrEmpty(e.Info.Tags), Description: e.Info.Description, Impact: e.Info.Impact,
+			Name: e.Info.Name, Author: rest.OrEmpty(e.Info.Author), Tags: rest.OrEmpty(e.Info.Tags),
+			Description: e.Info.Description, Impact: e.Info.Impact,
 			Remediation: e.Info.Remediation, Severity: f.Severity, Reference: e.Info.Reference, Metadata: e.Info.Metadata,
 		},
 	}
@@ -128,7 +134,8 @@ func eventOf(f finding.Finding) VulnerabilityEvent {
 		out.Timestamp = e.Timestamp.UTC().Format(time.RFC3339Nano)
 	}
 	if c := e.Info.Classification; c != nil {
-		out.Info.Classification = &VulnerabilityClassification{c.CPE, c.CVEID, c.CVSSMetrics, c.CVSSScore, c.CWEID, c.EPSSPercentile, c.EPSSScore}
+		out.Info.Classification = &VulnerabilityClassification{c.CPE, c.CVEID, c.CVSSMetrics, c.CVSSScore, c.CWEID,
+			c.EPSSPercentile, c.EPSSScore}
 	}
 	for name, issue := range e.IssueTrackers {
 		if out.IssueTrackers == nil {

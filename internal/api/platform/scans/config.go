@@ -69,16 +69,20 @@ func (s area) scanConfigs() {
 			found, err := s.Scans.Find(ctx, in.ID)
 			c := found.Config
 			out := ScanConfig{
-				Targets: rest.OrEmpty(c.Targets), AssetLists: []string{}, PublicTemplates: rest.OrEmpty(c.Templates), EarlyTemplates: rest.OrEmpty(c.EarlyTemplates), TemplateURLs: rest.OrEmpty(c.TemplateURLs),
-				TemplateIDs: []string{}, ScanConfigs: refs(c.ScanConfigIDs, "scan"), ReportConfigs: refs(c.ReportConfigIDs, "reporting"), AlertConfigs: refs(c.AlertConfigIDs, "alerting"),
-				Exclusions: rest.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All, Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
+				Targets: rest.OrEmpty(c.Targets), AssetLists: []string{}, PublicTemplates: rest.OrEmpty(c.Templates),
+				EarlyTemplates: rest.OrEmpty(c.EarlyTemplates), TemplateURLs: rest.OrEmpty(c.TemplateURLs),
+				TemplateIDs: []string{}, ScanConfigs: refs(c.ScanConfigIDs, "scan"),
+				ReportConfigs: refs(c.ReportConfigIDs, "reporting"), AlertConfigs: refs(c.AlertConfigIDs, "alerting"),
+				Exclusions: rest.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All,
+				Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
 			}
 			for _, in := range c.Inline {
 				out.TemplateIDs = append(out.TemplateIDs, in.Name)
 			}
 			return &out, err
 		})
-	rest.Handle(s.API, wire.Op("update-scan-config", "PATCH "+path, scanTag, "Change the configuration of a scan, for its next run", 404),
+	rest.Handle(s.API, wire.Op("update-scan-config", "PATCH "+path, scanTag,
+		"Change the configuration of a scan, for its next run", 404),
 		func(ctx context.Context, in *struct {
 			wire.ScanPath
 			Type string `query:"update_type" enum:"append,replace" default:"append" doc:"Whether lists are extended or replaced."`
@@ -86,8 +90,10 @@ func (s area) scanConfigs() {
 		}) (*wire.OK, error) {
 			b := in.Body
 			err := s.Scans.UpdateConfig(ctx, in.ID, scan.ConfigUpdate{
-				Targets: b.Targets, Templates: b.Templates, EarlyTemplates: b.EarlyTemplates, ScanConfigIDs: b.ScanConfigIDs, ReportConfigIDs: b.ReportConfigIDs,
-				AlertConfigIDs: b.AlertConfigIDs, AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks, AgentBehavior: b.AgentBehavior,
+				Targets: b.Targets, Templates: b.Templates, EarlyTemplates: b.EarlyTemplates, ScanConfigIDs: b.ScanConfigIDs,
+				ReportConfigIDs: b.ReportConfigIDs,
+				AlertConfigIDs:  b.AlertConfigIDs, AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks,
+				AgentBehavior: b.AgentBehavior,
 			}, in.Type == "replace")
 			return wire.Done(), err
 		})
@@ -100,7 +106,8 @@ type ImportAnswer struct {
 }
 
 func (s area) imports() {
-	made := wire.Op("import-scan", "POST /v1/scans/import", scanTag, "Create a scan from nuclei results, one JSON object a line")
+	made := wire.Op("import-scan", "POST /v1/scans/import", scanTag,
+		"Create a scan from nuclei results, one JSON object a line")
 	made.Stream = true
 	made.Description = "The body is read as it comes and stored in parts. A line that is no result is refused by its number; the message says whether results before it are stored."
 	rest.Handle(s.API, made, func(ctx context.Context, in *struct {
@@ -110,7 +117,8 @@ func (s area) imports() {
 		got, err := s.Scans.Import(ctx, in.Name, &in.Stream)
 		return &ImportAnswer{got.ScanID, importWords(got)}, err
 	})
-	more := wire.Op("import-into-scan", "PATCH /v1/scans/{scan_id}/import", scanTag, "Add results to a scan; known ones are skipped", 404)
+	more := wire.Op("import-into-scan", "PATCH /v1/scans/{scan_id}/import", scanTag,
+		"Add results to a scan; known ones are skipped", 404)
 	more.Stream = true
 	rest.Handle(s.API, more, func(ctx context.Context, in *struct {
 		wire.ScanPath

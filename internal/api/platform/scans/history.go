@@ -45,14 +45,16 @@ type ScanRun struct {
 
 func (s area) scanHistory() {
 	const one = "/v1/scans/{scan_id}"
-	rest.Handle(s.API, wire.Op("list-scan-history", "GET /v1/scans/history", scanTag, "The runs of your team's scans, newest first"),
+	rest.Handle(s.API, wire.Op("list-scan-history", "GET /v1/scans/history", scanTag,
+		"The runs of your team's scans, newest first"),
 		func(ctx context.Context, in *struct {
 			wire.HistoryRange
 			wire.Window
 		}) (*ScanHistory, error) {
 			return s.history(ctx, "", in.HistoryRange, in.Window)
 		})
-	rest.Handle(s.API, wire.Op("get-scan-history", "GET "+one+"/history", scanTag, "The runs of a scan, newest first", 404),
+	rest.Handle(s.API, wire.Op("get-scan-history", "GET "+one+"/history", scanTag, "The runs of a scan, newest first",
+		404),
 		func(ctx context.Context, in *struct {
 			wire.ScanPath
 			wire.HistoryRange
@@ -60,10 +62,14 @@ func (s area) scanHistory() {
 		}) (*ScanHistory, error) {
 			return s.history(ctx, in.ID, in.HistoryRange, in.Window)
 		})
-	rest.Handle(s.API, wire.Op("get-scan-coverage", "GET "+one+"/coverage", scanTag, "The coverage of a scan", 404), s.coverage)
-	rest.Handle(s.API, wire.Op("get-scan-log", "GET "+one+"/scan_log", scanTag, "The result of each check of a scan", 404), s.scanLog)
-	rest.Handle(s.API, wire.Op("get-scan-log-stats", "GET "+one+"/scan_log/stats", scanTag, "Number of lines in the log of a scan", 404), s.scanLogStats)
-	rest.Handle(s.API, wire.Op("export-scan-log", "GET "+one+"/scan_log/export", scanTag, "The download path of a scan's log", 404), s.exportLog)
+	rest.Handle(s.API, wire.Op("get-scan-coverage", "GET "+one+"/coverage", scanTag, "The coverage of a scan", 404),
+		s.coverage)
+	rest.Handle(s.API, wire.Op("get-scan-log", "GET "+one+"/scan_log", scanTag, "The result of each check of a scan",
+		404), s.scanLog)
+	rest.Handle(s.API, wire.Op("get-scan-log-stats", "GET "+one+"/scan_log/stats", scanTag,
+		"Number of lines in the log of a scan", 404), s.scanLogStats)
+	rest.Handle(s.API, wire.Op("export-scan-log", "GET "+one+"/scan_log/export", scanTag,
+		"The download path of a scan's log", 404), s.exportLog)
 	down := wire.Op("download-scan-log", "GET "+one+"/scan_log/download", scanTag, "The log of a scan as a file", 404)
 	text := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 	down.Responses = map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{
@@ -81,12 +87,15 @@ func (s area) history(ctx context.Context, id string, r wire.HistoryRange, w wir
 	if err != nil {
 		return nil, err
 	}
-	out := ScanHistory{Listing: wire.ListOf(w, len(h.Runs), h.Total, "Runs of scans."), Requests: h.Requests, Runs: h.Total, Scans: h.UniqueScans, Data: make([]ScanRun, len(h.Runs))}
+	out := ScanHistory{Listing: wire.ListOf(w, len(h.Runs), h.Total, "Runs of scans."), Requests: h.Requests,
+		Runs: h.Total, Scans: h.UniqueScans, Data: make([]ScanRun, len(h.Runs))}
 	for i, run := range h.Runs {
 		as := scan.Scan{Numbers: run.Numbers, Severities: run.Severities}
 		out.Data[i] = ScanRun{
-			ScanID: run.ScanID, Name: run.Name, Status: string(run.Status), Time: run.CreatedAt.Format(time.RFC3339Nano), ScanTime: as.Elapsed(time.Now()).Round(time.Millisecond).String(),
-			Completed: run.Numbers.DoneRequests, Requests: max(run.Numbers.Requests, run.Numbers.DoneRequests), Targets: run.Numbers.Targets, Templates: run.Numbers.Templates,
+			ScanID: run.ScanID, Name: run.Name, Status: string(run.Status), Time: run.CreatedAt.Format(time.RFC3339Nano),
+			ScanTime:  as.Elapsed(time.Now()).Round(time.Millisecond).String(),
+			Completed: run.Numbers.DoneRequests, Requests: max(run.Numbers.Requests, run.Numbers.DoneRequests),
+			Targets: run.Numbers.Targets, Templates: run.Numbers.Templates,
 			Results: as.Results(), Severity: rest.OrEmptyMap(run.Severities), ErrorDetails: run.FailureReason,
 		}
 	}
@@ -120,11 +129,13 @@ func (s area) coverage(ctx context.Context, in *struct {
 	State string `query:"state" enum:"tested,not_applicable,skipped,denied,failed,pending" doc:"Show the checks that ended so."`
 	wire.Window
 }) (*ScanCoverage, error) {
-	c, err := s.Scans.FindCoverage(ctx, in.ID, scan.CoverageFilter{Run: runOf(in.Run), State: scan.State(in.State)}, in.Page())
+	c, err := s.Scans.FindCoverage(ctx, in.ID, scan.CoverageFilter{Run: runOf(in.Run), State: scan.State(in.State)},
+		in.Page())
 	if err != nil {
 		return nil, err
 	}
-	out := ScanCoverage{ScanID: in.ID, Run: c.Run, Targets: c.Targets, Total: c.Total, Matched: c.Matched, Counts: map[string]int{}, Cells: make([]CoverageCell, len(c.Cells))}
+	out := ScanCoverage{ScanID: in.ID, Run: c.Run, Targets: c.Targets, Total: c.Total, Matched: c.Matched,
+		Counts: map[string]int{}, Cells: make([]CoverageCell, len(c.Cells))}
 	for _, state := range scan.States {
 		out.Counts[string(state)] = c.Counts[state]
 	}
@@ -158,7 +169,8 @@ type LogQuery struct {
 }
 
 func (q LogQuery) filter() scan.LogFilter {
-	f := scan.LogFilter{Run: runOf(q.Rescans), Host: q.Host, Template: q.Template, Search: q.Search, Matched: q.Matched.Ptr()}
+	f := scan.LogFilter{Run: runOf(q.Rescans), Host: q.Host, Template: q.Template, Search: q.Search,
+		Matched: q.Matched.Ptr()}
 	switch q.Severity {
 	case "error":
 		f.Errors = new(true)
@@ -186,7 +198,8 @@ type LogLine struct {
 }
 
 func lineOf(l scan.LogLine) LogLine {
-	out := LogLine{Target: l.Target, TemplateID: l.Template, Matched: l.Matched, Timestamp: l.At, Severity: "info", Event: string(l.State)}
+	out := LogLine{Target: l.Target, TemplateID: l.Template, Matched: l.Matched, Timestamp: l.At, Severity: "info",
+		Event: string(l.State)}
 	if l.Failed() {
 		out.Severity, out.Error = "error", l.Reason
 	}

@@ -53,7 +53,8 @@ func (s area) scans() {
 
 	rest.Handle(s.API, wire.Op("list-scans", "GET "+path, scanTag, "Your team's scans, newest first"), s.listScans)
 	rest.Handle(s.API, wire.Op("create-scan", "POST "+path, scanTag, "Create and launch a scan"), s.createScan)
-	rest.Handle(s.API, wire.Op("delete-scans", "DELETE "+path, scanTag, "Delete scans with their findings; running ones are stopped", 404, 413, 415),
+	rest.Handle(s.API, wire.Op("delete-scans", "DELETE "+path, scanTag,
+		"Delete scans with their findings; running ones are stopped", 404, 413, 415),
 		func(ctx context.Context, in *struct {
 			Body ScanDeletion
 		}) (*ScansDone, error) {
@@ -64,7 +65,8 @@ func (s area) scans() {
 			found, err := s.Scans.Find(ctx, in.ID)
 			return new(statusOf(found)), err
 		})
-	rest.Handle(s.API, wire.Op("delete-scan", "DELETE "+one, scanTag, "Delete a scan with its findings; a running one is stopped", 404),
+	rest.Handle(s.API, wire.Op("delete-scan", "DELETE "+one, scanTag,
+		"Delete a scan with its findings; a running one is stopped", 404),
 		func(ctx context.Context, in *wire.ScanPath) (*ScansDone, error) {
 			return &ScansDone{"The scan is deleted.", true}, s.Scans.Delete(ctx, []string{in.ID})
 		})
@@ -75,7 +77,8 @@ func (s area) scans() {
 		}) error {
 			return s.Scans.Rename(ctx, in.ID, in.Body.Name)
 		})
-	rest.Handle(s.API, wire.Op("stop-scan", "POST "+one+"/stop", scanTag, "Stop a running scan; its findings are kept", 404, 409),
+	rest.Handle(s.API, wire.Op("stop-scan", "POST "+one+"/stop", scanTag, "Stop a running scan; its findings are kept",
+		404, 409),
 		func(ctx context.Context, in *wire.ScanPath) (*ScansDone, error) {
 			return &ScansDone{"The scan is stopped.", true}, s.Scans.Stop(ctx, in.ID)
 		})
@@ -84,8 +87,10 @@ func (s area) scans() {
 			again, err := s.Scans.Rescan(ctx, in.ID)
 			return &ScanMade{ID: again.ID, Message: "The scan is launched."}, err
 		})
-	rest.Handle(s.API, wire.Op("get-scan-ips", "GET "+path+"/scan_ips", scanTag, "The known source addresses of scans"), scanIPs)
-	rest.Handle(s.API, wire.Op("get-scan-stats", "GET "+path+"/stats", scanTag, "Number of your team's scans, by state"), s.scanStats)
+	rest.Handle(s.API, wire.Op("get-scan-ips", "GET "+path+"/scan_ips", scanTag, "The known source addresses of scans"),
+		scanIPs)
+	rest.Handle(s.API, wire.Op("get-scan-stats", "GET "+path+"/stats", scanTag, "Number of your team's scans, by state"),
+		s.scanStats)
 	s.imports()
 	s.scanConfigs()
 	s.schedules()
@@ -126,15 +131,19 @@ func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*
 		return nil, err
 	}
 	c := scan.Config{
-		Targets: slices.Concat(b.Targets, targets), EarlyTemplates: b.EarlyTemplates, Recommended: b.Recommended, All: b.All, ScanConfigIDs: b.ScanConfigIDs, ReportConfigIDs: b.ReportConfigIDs,
-		AlertConfigIDs: b.AlertConfigIDs, Exclusions: slices.Concat(b.ExcludeTargets, b.Exclusions), NoGlobalAlerts: b.NoGlobalAlerts, NoGlobalReports: b.NoGlobalReports,
-		NoGlobalSettings: b.NoGlobalScans, AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks, AgentBehavior: b.AgentBehavior,
+		Targets: slices.Concat(b.Targets, targets), EarlyTemplates: b.EarlyTemplates, Recommended: b.Recommended, All: b.All,
+		ScanConfigIDs: b.ScanConfigIDs, ReportConfigIDs: b.ReportConfigIDs,
+		AlertConfigIDs: b.AlertConfigIDs, Exclusions: slices.Concat(b.ExcludeTargets, b.Exclusions),
+		NoGlobalAlerts: b.NoGlobalAlerts, NoGlobalReports: b.NoGlobalReports,
+		NoGlobalSettings: b.NoGlobalScans, AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks,
+		AgentBehavior: b.AgentBehavior,
 	}
 	c.Templates, c.TemplateURLs = byURL(b.Templates)
 	for _, in := range b.PrivateTemplates {
 		c.Inline = append(c.Inline, scan.Inline(in))
 	}
-	made, err := s.Scans.Create(ctx, scan.NewScan{Name: b.Name, Config: c, ScheduleOnly: b.ScheduleOnly, Automatic: b.AutomaticScan})
+	made, err := s.Scans.Create(ctx,
+		scan.NewScan{Name: b.Name, Config: c, ScheduleOnly: b.ScheduleOnly, Automatic: b.AutomaticScan})
 	message := "The scan is launched."
 	if b.ScheduleOnly {
 		message = "The scan is kept."
@@ -222,7 +231,8 @@ func (s area) inventoryTargets(ctx context.Context, b ScanRequest) (targets []st
 			}
 			seen[target] = true
 			if targets = append(targets, target); len(targets) > scan.MaxTargets {
-				return nil, errs.Field("asset_filters", "The inventory has more than %d targets: narrow it with asset_filters.", scan.MaxTargets)
+				return nil, errs.Field("asset_filters", "The inventory has more than %d targets: narrow it with asset_filters.",
+					scan.MaxTargets)
 			}
 		}
 	}

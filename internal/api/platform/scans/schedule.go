@@ -12,7 +12,8 @@ import (
 
 func (s area) schedules() {
 	const path = "/v1/scans/schedule"
-	rest.Handle(s.API, wire.Op("list-scan-schedules", "GET "+path, scanTag, "The schedules of your team's scans, by next run"),
+	rest.Handle(s.API, wire.Op("list-scan-schedules", "GET "+path, scanTag,
+		"The schedules of your team's scans, by next run"),
 		func(ctx context.Context, _ *struct{}) (*ScheduleList, error) {
 			found, err := s.Scans.Schedules().FindAll(ctx)
 			return &ScheduleList{"Schedules.", rest.Each(found, scheduleOf)}, err
@@ -22,7 +23,8 @@ func (s area) schedules() {
 			set, err := s.Scans.Schedules().Set(ctx, schedule.Schedule{Subject: in.Body.ScanID, Rule: in.Body.Rule()})
 			return wire.Messagef("The scan is launched next at %s.", set.NextRun.Format(time.RFC3339)), err
 		})
-	wire.Act(s.API, wire.Op("delete-scan-schedule", "DELETE "+path, scanTag, "Delete the schedule of a scan", 404), "The schedule is deleted.",
+	wire.Act(s.API, wire.Op("delete-scan-schedule", "DELETE "+path, scanTag, "Delete the schedule of a scan", 404),
+		"The schedule is deleted.",
 		func(ctx context.Context, in *struct {
 			ID string `query:"scan_id" required:"true" doc:"The scan."`
 		}) error {
@@ -84,7 +86,8 @@ func (s area) exclusions() {
 			return wire.Messagef("The exclusions are added."),
 				s.Exclusions.Add(ctx, exclusion.Type(b.Type), b.Values, b.ScanIDs, b.EnumerationIDs)
 		})
-	wire.Act(s.API, wire.Op("delete-exclusions", "DELETE "+path, tag, "Delete exclusions, for later runs", 404, 413, 415), "The exclusions are deleted.",
+	wire.Act(s.API, wire.Op("delete-exclusions", "DELETE "+path, tag, "Delete exclusions, for later runs", 404, 413, 415),
+		"The exclusions are deleted.",
 		func(ctx context.Context, in *struct{ Body ExclusionDeletion }) error {
 			return s.Exclusions.Delete(ctx, in.Body.IDs)
 		})

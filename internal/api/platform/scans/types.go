@@ -45,11 +45,16 @@ type ScanStatus struct {
 func statusOf(s scan.Scan) ScanStatus {
 	c := s.Config
 	out := ScanStatus{
-		ScanID: s.ID, Name: s.Name, Status: string(s.Status), Progress: s.Progress(), Elapsed: s.Elapsed(time.Now()).Round(time.Millisecond).String(), FailureReason: s.FailureReason,
-		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, TotalTarget: s.Numbers.Targets, TotalTemplate: s.Numbers.Templates, TotalScan: s.Numbers.Cells, TotalResult: s.Results(),
-		Severity: rest.OrEmptyMap(s.Severities), RescanCount: s.Rescans(), IsRescan: s.Rescans() > 0, IsOSS: s.IsOSS, IsCloud: !s.IsOSS, IsAutomatic: s.IsAutomatic, IsInternal: s.IsInternal,
-		AssetIDs: []string{}, PublicTemplates: rest.OrEmpty(c.Templates), TemplateIDs: []string{}, TemplateURLs: rest.OrEmpty(c.TemplateURLs),
-		ReportConfigIDs: rest.OrEmpty(c.ReportConfigIDs), ScanConfigIDs: rest.OrEmpty(c.ScanConfigIDs), Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
+		ScanID: s.ID, Name: s.Name, Status: string(s.Status), Progress: s.Progress(),
+		Elapsed: s.Elapsed(time.Now()).Round(time.Millisecond).String(), FailureReason: s.FailureReason,
+		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, TotalTarget: s.Numbers.Targets, TotalTemplate: s.Numbers.Templates,
+		TotalScan: s.Numbers.Cells, TotalResult: s.Results(),
+		Severity: rest.OrEmptyMap(s.Severities), RescanCount: s.Rescans(), IsRescan: s.Rescans() > 0, IsOSS: s.IsOSS,
+		IsCloud: !s.IsOSS, IsAutomatic: s.IsAutomatic, IsInternal: s.IsInternal,
+		AssetIDs: []string{}, PublicTemplates: rest.OrEmpty(c.Templates), TemplateIDs: []string{},
+		TemplateURLs:    rest.OrEmpty(c.TemplateURLs),
+		ReportConfigIDs: rest.OrEmpty(c.ReportConfigIDs), ScanConfigIDs: rest.OrEmpty(c.ScanConfigIDs),
+		Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
 	}
 	for _, in := range c.Inline {
 		out.TemplateIDs = append(out.TemplateIDs, in.Name)

@@ -40,8 +40,10 @@ func alertOf(n notification.Notification, names map[string]string) AlertEvent {
 	}
 	_ = json.Unmarshal(n.Body, &content) // an unreadable one has no name
 	e := AlertEvent{
-		ID: n.ID, EventType: n.Event, SubjectType: string(n.Kind), SubjectID: n.Subject, SubjectName: content.Scan, Run: n.Run, Status: alertStatus(n.State), ErrorMessage: n.Note,
-		Attempts: n.Attempts, MaybeTwice: n.MaybeTwice, Channel: n.Provider, ChannelNumber: n.Channel + 1, ConfigID: n.ConfigID, ConfigName: names[n.ConfigID],
+		ID: n.ID, EventType: n.Event, SubjectType: string(n.Kind), SubjectID: n.Subject, SubjectName: content.Scan,
+		Run: n.Run, Status: alertStatus(n.State), ErrorMessage: n.Note,
+		Attempts: n.Attempts, MaybeTwice: n.MaybeTwice, Channel: n.Provider, ChannelNumber: n.Channel + 1,
+		ConfigID: n.ConfigID, ConfigName: names[n.ConfigID],
 		CreatedAt: n.CreatedAt, UpdatedAt: n.UpdatedAt, MessagePayload: n.Body,
 	}
 	switch n.Kind {
@@ -100,14 +102,16 @@ type AlertEventList struct {
 }
 
 func (s area) alertLog() {
-	list := wire.Op("list-alert-log", "GET /v1/team/alert_log", "Alert log", "The alerts of your team's alerting channels and their delivery, newest first")
+	list := wire.Op("list-alert-log", "GET /v1/team/alert_log", "Alert log",
+		"The alerts of your team's alerting channels and their delivery, newest first")
 	list.Description = "Each alert has an event for each of its channels. Alerts are deleted with their subject."
 	rest.Handle(s.API, list, func(ctx context.Context, in *AlertQuery) (*AlertEvents, error) {
 		since, until, err := in.Times(time.Now())
 		if err != nil {
 			return nil, err
 		}
-		f := notification.Filter{ConfigID: in.Config, Event: in.Event, Subject: in.Subject, States: alertStates(in.Status), Since: since, Until: until}
+		f := notification.Filter{ConfigID: in.Config, Event: in.Event, Subject: in.Subject, States: alertStates(in.Status),
+			Since: since, Until: until}
 		found, total, err := s.Notifications.Find(ctx, f, page.Window{Offset: in.Offset, Limit: in.Limit})
 		if err != nil {
 			return nil, err

@@ -60,7 +60,8 @@ func (s area) auditLog() {
 		f := audit.Filter{Email: in.Email, Action: in.Action, Source: audit.Source(in.Source), Since: since, Until: until}
 		return auditAnswer(s.Audit.Find(ctx, f, in.page()))
 	})
-	search := wire.Op("search-audit-log", "GET "+path+"/search", tag, "Search the audit log by one word, newest first (not for guests)")
+	search := wire.Op("search-audit-log", "GET "+path+"/search", tag,
+		"Search the audit log by one word, newest first (not for guests)")
 	search.Description = "A status, a source, an IP address, an e-mail address or a part of one, an HTTP method and a path are recognised; " +
 		"anything else is searched in the path, the operation's id and the object's id."
 	rest.Handle(s.API, search, func(ctx context.Context, in *struct {

@@ -24,7 +24,8 @@ type ScanConfiguration struct {
 
 func configOf(c setting.Config) ScanConfiguration {
 	return ScanConfiguration{
-		ID: c.ID, Config: c.Text, Type: string(c.Type), Name: c.Name, ReadOnly: c.ReadOnly, Global: c.Global, Provider: c.Provider,
+		ID: c.ID, Config: c.Text, Type: string(c.Type), Name: c.Name, ReadOnly: c.ReadOnly, Global: c.Global,
+		Provider:  c.Provider,
 		CreatedAt: c.CreatedAt, UpdatedAt: c.UpdatedAt,
 	}
 }
@@ -72,10 +73,13 @@ func (s area) configs() {
 	const path, tag = "/v1/scans/config", "Configurations"
 	const one = path + "/{config_id}"
 
-	rest.Handle(s.API, wire.Op("list-configs", "GET "+path, tag, "Your team's configurations, oldest first"), s.listConfigs)
+	rest.Handle(s.API, wire.Op("list-configs", "GET "+path, tag, "Your team's configurations, oldest first"),
+		s.listConfigs)
 	rest.Handle(s.API, wire.Op("create-config", "POST "+path, tag, "Create a configuration", 403),
 		func(ctx context.Context, in *struct{ Body ConfigRequest }) (*ConfigAnswer, error) {
-			c, err := s.Settings.Create(ctx, setting.NewConfig{Type: setting.Type(in.Body.Type), Name: in.Body.Name, Text: in.Body.Config, Global: in.Body.Global})
+			c, err := s.Settings.Create(ctx,
+				setting.NewConfig{Type: setting.Type(in.Body.Type), Name: in.Body.Name, Text: in.Body.Config,
+					Global: in.Body.Global})
 			return &ConfigAnswer{c.ID, "The configuration is made."}, err
 		})
 	rest.Handle(s.API, wire.Op("get-config", "GET "+one, tag, "One configuration", 404),
@@ -88,12 +92,15 @@ func (s area) configs() {
 			ConfigPath
 			Body ConfigPatch
 		}) (*ConfigAnswer, error) {
-			c, err := s.Settings.Update(ctx, in.ID, setting.Update{Name: in.Body.Name, Text: in.Body.Config, Global: in.Body.Global})
+			c, err := s.Settings.Update(ctx, in.ID,
+				setting.Update{Name: in.Body.Name, Text: in.Body.Config, Global: in.Body.Global})
 			return &ConfigAnswer{c.ID, "The configuration is changed."}, err
 		})
-	wire.Act(s.API, wire.Op("delete-config", "DELETE "+one, tag, "Delete a configuration", 403, 404), "The configuration is deleted.",
+	wire.Act(s.API, wire.Op("delete-config", "DELETE "+one, tag, "Delete a configuration", 403, 404),
+		"The configuration is deleted.",
 		func(ctx context.Context, in *ConfigPath) error { return s.Settings.Delete(ctx, in.ID) })
-	rest.Handle(s.API, wire.Op("verify-config", "POST "+path+"/verify", tag, "Verify a configuration's credentials with one call that changes nothing", 403),
+	rest.Handle(s.API, wire.Op("verify-config", "POST "+path+"/verify", tag,
+		"Verify a configuration's credentials with one call that changes nothing", 403),
 		func(ctx context.Context, in *struct{ Body VerifyRequest }) (*VerifyAnswer, error) {
 			ok, message, err := s.Settings.Verify(ctx, setting.Type(in.Body.Type), in.Body.Config)
 			return &VerifyAnswer{ok, ok, message}, err

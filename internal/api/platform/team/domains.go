@@ -24,16 +24,20 @@ type DomainPath struct {
 
 func (s area) domains() {
 	const path, one = "/v1/domain", "/v1/domain/{domain_id}"
-	associated := wire.Op("get-associated-domains", "GET "+path+"/associated", domainTag, "Domains of the same owner as a domain")
+	associated := wire.Op("get-associated-domains", "GET "+path+"/associated", domainTag,
+		"Domains of the same owner as a domain")
 	schema := s.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[AssociatedDomains](), true, "AssociatedDomains")
 	associated.Responses = map[string]*huma.Response{"200": {
 		Description: "The domains; with raw=true one a line.",
-		Content:     map[string]*huma.MediaType{"application/json": {Schema: schema}, "text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}},
+		Content: map[string]*huma.MediaType{"application/json": {Schema: schema},
+			"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}},
 	}}
 	rest.Register(s.API, associated, s.associated)
-	rest.Handle(s.API, wire.Op("list-domain-sources", "GET "+path+"/sources", domainTag, "The state of the sources of associated domains at their last query"), s.domainSources)
+	rest.Handle(s.API, wire.Op("list-domain-sources", "GET "+path+"/sources", domainTag,
+		"The state of the sources of associated domains at their last query"), s.domainSources)
 	rest.Handle(s.API, wire.Op("list-domains", "GET "+path, domainTag, "Your team's domains"), s.listDomains)
-	rest.Handle(s.API, wire.Op("add-domain", "POST "+path, domainTag, "Claim a domain for your team; the answer says how to prove it", 409), s.addDomain)
+	rest.Handle(s.API, wire.Op("add-domain", "POST "+path, domainTag,
+		"Claim a domain for your team; the answer says how to prove it", 409), s.addDomain)
 	rest.Handle(s.API, wire.Op("get-domain", "GET "+one, domainTag, "A domain and the state of its verification", 404),
 		func(ctx context.Context, in *DomainPath) (*DomainItem, error) {
 			d, err := s.Domains.Find(ctx, in.ID)
@@ -78,7 +82,8 @@ type AssociatedQuery struct {
 
 func (s area) associated(ctx context.Context, in *AssociatedQuery) (*huma.StreamResponse, error) {
 	found, err := s.Domains.Associated(ctx, domain.Query{
-		Domain: in.Domain, Sources: wire.Commas(in.Source), Active: in.Active.Ptr(), Sort: in.Sort, Limit: in.Limit, Page: in.Page,
+		Domain: in.Domain, Sources: wire.Commas(in.Source), Active: in.Active.Ptr(), Sort: in.Sort, Limit: in.Limit,
+		Page: in.Page,
 	})
 	if err != nil {
 		return nil, err
@@ -146,7 +151,8 @@ type DomainItem struct {
 func domainOf(d domain.Domain) DomainItem {
 	item := DomainItem{
 		ID: d.ID, Domain: d.Name, Status: string(d.Status), Type: string(d.Type), Attempts: d.Attempts, LastResult: d.Note,
-		LastAttempt: rest.OrNull(d.LastAttemptAt), NextAttempt: rest.OrNull(d.NextCheckAt), VerifiedAt: rest.OrNull(d.VerifiedAt), CreatedAt: d.CreatedAt,
+		LastAttempt: rest.OrNull(d.LastAttemptAt), NextAttempt: rest.OrNull(d.NextCheckAt),
+		VerifiedAt: rest.OrNull(d.VerifiedAt), CreatedAt: d.CreatedAt,
 	}
 	switch d.Status {
 	case domain.Pending, domain.Failed, domain.Expired:
@@ -199,12 +205,14 @@ type SourceHealth struct {
 }
 
 func healthOf(h domain.Health) SourceHealth {
-	return SourceHealth{h.Place, h.Source, h.Domain, string(h.State), h.Count, h.Detail, h.CheckedAt, rest.OrNull(h.FoundAt)}
+	return SourceHealth{h.Place, h.Source, h.Domain, string(h.State), h.Count, h.Detail, h.CheckedAt,
+		rest.OrNull(h.FoundAt)}
 }
 
 func associatedOf(r domain.Result, limit, page int) AssociatedDomains {
 	a := AssociatedDomains{
-		Domain: r.Domain, Sources: r.Sources, SourcesCount: r.Counts, UniqueCount: r.Total, State: "complete", Capped: r.Capped,
+		Domain: r.Domain, Sources: r.Sources, SourcesCount: r.Counts, UniqueCount: r.Total, State: "complete",
+		Capped:  r.Capped,
 		Results: make([]AssociatedDomain, len(r.Found)), Health: rest.Each(r.Health, healthOf),
 	}
 	for i, f := range r.Found {

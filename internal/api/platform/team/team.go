@@ -109,7 +109,8 @@ func (s area) teams() {
 			t, err := s.Accounts.UpdateTeam(ctx, account.TeamUpdate{Name: &in.Body.Name})
 			return &TeamRenamed{t.Name, "The team has a new name."}, err
 		})
-	remove := wire.Op("delete-team", "DELETE "+teamPath, teamTag, "Delete a team with everything in it (its owner only)", 413, 415)
+	remove := wire.Op("delete-team", "DELETE "+teamPath, teamTag, "Delete a team with everything in it (its owner only)",
+		413, 415)
 	remove.Description = "It must have no other members, and you must have another team. The answer has no body."
 	remove.DefaultStatus = http.StatusOK
 	rest.Register(s.API, remove, func(ctx context.Context, in *struct{ Body TeamDeletion }) (*struct{}, error) {
@@ -157,7 +158,8 @@ type MemberName struct {
 
 func (s area) members() {
 	const path = teamPath + "/member"
-	rest.Handle(s.API, wire.Op("list-members", "GET "+path, teamTag, "The members of your team (not for guests)"), s.listMembers)
+	rest.Handle(s.API, wire.Op("list-members", "GET "+path, teamTag, "The members of your team (not for guests)"),
+		s.listMembers)
 	add := wire.Op("add-member", "POST "+path, teamTag, "Add a member (team admins only)")
 	add.Description = "A user with an account is added at once; others are invited, and join when they have one. No mail is sent."
 	rest.Handle(s.API, add, func(ctx context.Context, in *struct{ Body MemberInvitation }) (*wire.Message, error) {
@@ -167,11 +169,14 @@ func (s area) members() {
 		}
 		return wire.Messagef("%s is in the team.", in.Body.Email), err
 	})
-	rest.Handle(s.API, wire.Op("set-member-role", "PATCH "+path, teamTag, "Change the role of a member (team admins only)", 404),
+	rest.Handle(s.API, wire.Op("set-member-role", "PATCH "+path, teamTag,
+		"Change the role of a member (team admins only)", 404),
 		func(ctx context.Context, in *struct{ Body MemberRole }) (*wire.Message, error) {
-			return wire.Messagef("%s has the role %s.", in.Body.Email, in.Body.Role), s.Accounts.SetRole(ctx, in.Body.Email, roleOf(in.Body.Role))
+			return wire.Messagef("%s has the role %s.", in.Body.Email, in.Body.Role), s.Accounts.SetRole(ctx, in.Body.Email,
+				roleOf(in.Body.Role))
 		})
-	remove := wire.Op("remove-member", "DELETE "+path, teamTag, "Remove a member (team admins only), or leave", 404, 413, 415)
+	remove := wire.Op("remove-member", "DELETE "+path, teamTag, "Remove a member (team admins only), or leave", 404, 413,
+		415)
 	remove.Description = "They lose access; what they made stays. Neither the owner nor the last admin can be removed."
 	rest.Handle(s.API, remove, func(ctx context.Context, in *struct{ Body MemberName }) (*wire.Message, error) {
 		return wire.Messagef("%s is not in the team any more.", in.Body.Email), s.Accounts.RemoveMember(ctx, in.Body.Email)
@@ -219,21 +224,24 @@ type DefaultMemberRemoval struct {
 
 func (s area) defaultMembers() {
 	const path = teamPath + "/default-members"
-	rest.Handle(s.API, wire.Op("list-default-members", "GET "+path, teamTag, "Your default members, who join each team created from yours (team admins only)"),
+	rest.Handle(s.API, wire.Op("list-default-members", "GET "+path, teamTag,
+		"Your default members, who join each team created from yours (team admins only)"),
 		func(ctx context.Context, _ *struct{}) (*DefaultMemberList, error) {
 			found, err := s.Accounts.FindDefaultMembers(ctx)
 			return &DefaultMemberList{"Default members.", rest.Each(found, func(m account.DefaultMember) DefaultMember {
 				return DefaultMember{m.Email, roleWord(m.Role, false)}
 			})}, err
 		})
-	rest.Handle(s.API, wire.Op("set-default-members", "POST "+path, teamTag, "Replace the default members (team admins only)"),
+	rest.Handle(s.API, wire.Op("set-default-members", "POST "+path, teamTag,
+		"Replace the default members (team admins only)"),
 		func(ctx context.Context, in *struct{ Body DefaultMembers }) (*wire.Message, error) {
 			return wire.Messagef("The default members are set; existing teams do not change."),
 				s.Accounts.SetDefaultMembers(ctx, rest.Each(in.Body.Members, func(m DefaultMember) account.DefaultMember {
 					return account.DefaultMember{Email: m.Email, Role: roleOf(m.Role)}
 				}))
 		})
-	wire.Act(s.API, wire.Op("remove-default-members", "DELETE "+path, teamTag, "Remove one or all default members (team admins only)", 404, 413, 415), "The list is changed.",
+	wire.Act(s.API, wire.Op("remove-default-members", "DELETE "+path, teamTag,
+		"Remove one or all default members (team admins only)", 404, 413, 415), "The list is changed.",
 		func(ctx context.Context, in *struct{ Body DefaultMemberRemoval }) error {
 			return s.Accounts.RemoveDefaultMember(ctx, in.Body.Email)
 		})

@@ -71,11 +71,13 @@ func (s area) getUser(ctx context.Context, _ *struct{}) (*UserProfile, error) {
 	name, _, _ := strings.Cut(c.Email, "@")
 	p := UserProfile{
 		Message: "This is you.", Email: c.Email, Name: name, Plan: string(c.Plan), ReadOnly: c.Role.ReadsOnly(),
-		CloudScans: true, FullPortScan: true, Features: UserFeatures{InternalScan: true}, Workspaces: make([]UserWorkspace, len(teams)),
+		CloudScans: true, FullPortScan: true, Features: UserFeatures{InternalScan: true},
+		Workspaces: make([]UserWorkspace, len(teams)),
 	}
 	for i, t := range teams {
 		p.Workspaces[i] = UserWorkspace{
-			Name: t.Name, TeamID: t.ID, Active: t.Active, Plan: string(t.Plan), MemberCount: t.MemberCount, Role: roleWord(t.Role, t.Owner), Default: t.Default,
+			Name: t.Name, TeamID: t.ID, Active: t.Active, Plan: string(t.Plan), MemberCount: t.MemberCount,
+			Role: roleWord(t.Role, t.Owner), Default: t.Default,
 		}
 		if t.Active {
 			p.TeamName, p.TeamOwner, p.IsTeamOwner, p.Role = t.Name, t.OwnerEmail, t.Owner, p.Workspaces[i].Role
@@ -98,7 +100,8 @@ const maskedKey = "svc_sk_********************************"
 
 func (s area) keys() {
 	const path, tag = "/v1/user/apikey", "User"
-	rest.Handle(s.API, wire.Op("get-api-key", "GET "+path, tag, "Whether you have an API key; its value is not shown again", 404),
+	rest.Handle(s.API, wire.Op("get-api-key", "GET "+path, tag,
+		"Whether you have an API key; its value is not shown again", 404),
 		func(ctx context.Context, _ *struct{}) (*keyAnswer, error) {
 			_, err := s.Accounts.FindKey(ctx)
 			return &keyAnswer{"You have an API key. Its value was shown when it was made.", maskedKey}, err
@@ -116,11 +119,13 @@ func (s area) keys() {
 			}
 			return &keyAnswer{"The API key is made. Keep it: it is not shown again.", key.Key}, err
 		})
-	rest.Handle(s.API, wire.Op("rotate-api-key", "POST "+path+"/rotate", tag, "Rotate your API key; the old value stops working at once", 404),
+	rest.Handle(s.API, wire.Op("rotate-api-key", "POST "+path+"/rotate", tag,
+		"Rotate your API key; the old value stops working at once", 404),
 		func(ctx context.Context, _ *struct{}) (*keyAnswer, error) {
 			key, err := s.Accounts.RotateKey(ctx)
 			return &keyAnswer{"The API key has a new value. Keep it: it is not shown again.", key.Key}, err
 		})
-	wire.Act(s.API, wire.Op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it stops working at once", 404), "The API key is deleted.",
+	wire.Act(s.API, wire.Op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it stops working at once", 404),
+		"The API key is deleted.",
 		func(ctx context.Context, _ *struct{}) error { return s.Accounts.DeleteKey(ctx) })
 }

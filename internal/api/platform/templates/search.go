@@ -70,14 +70,16 @@ func (s area) search() {
 				return nil, err
 			}
 			found, err := s.Catalog.Search(ctx, catalog.Search{
-				Query: in.Query, Public: in.Scope != "private", Private: in.Scope != "public", Sorts: sorts, Window: in.Page(), FacetSize: in.FacetSize, Highlight: in.Highlight, Raw: raw,
+				Query: in.Query, Public: in.Scope != "private", Private: in.Scope != "public", Sorts: sorts, Window: in.Page(),
+				FacetSize: in.FacetSize, Highlight: in.Highlight, Raw: raw,
 			})
 			return new(searchOf(found, fields)), err
 		})
 }
 
 func searchOf(f catalog.Found, fields []string) TemplateSearch {
-	out := TemplateSearch{Message: "Templates.", Count: len(f.Templates), Total: f.Total, Results: make([]picked[FoundTemplate], len(f.Templates))}
+	out := TemplateSearch{Message: "Templates.", Count: len(f.Templates), Total: f.Total,
+		Results: make([]picked[FoundTemplate], len(f.Templates))}
 	for i, t := range f.Templates {
 		one := FoundTemplate{TemplateData: templateOf(t)}
 		if f.Highlights != nil {
@@ -86,8 +88,10 @@ func searchOf(f catalog.Found, fields []string) TemplateSearch {
 		out.Results[i] = picked[FoundTemplate]{one, fields}
 	}
 	for name, into := range map[string]*StatBuckets{
-		"author": &out.Facets.Author, "creation_stats": &out.Facets.CreationStats, "dir": &out.Facets.Dir, "is_early": &out.Facets.IsEarly, "is_new": &out.Facets.IsNew,
-		"product": &out.Facets.Product, "severity": &out.Facets.Severity, "tags": &out.Facets.Tags, "type": &out.Facets.Type, "vendor": &out.Facets.Vendor,
+		"author": &out.Facets.Author, "creation_stats": &out.Facets.CreationStats, "dir": &out.Facets.Dir,
+		"is_early": &out.Facets.IsEarly, "is_new": &out.Facets.IsNew,
+		"product": &out.Facets.Product, "severity": &out.Facets.Severity, "tags": &out.Facets.Tags, "type": &out.Facets.Type,
+		"vendor": &out.Facets.Vendor,
 	} {
 		facet := f.Facets[name]
 		*into = StatBuckets{make(map[string]int, len(facet.Buckets)), facet.Missing, facet.Other, facet.Total}

@@ -69,8 +69,10 @@ func shareResult(s catalog.Share, id string) ShareResult {
 func (s area) shares() {
 	const path = "/v1/template/share"
 	const one = path + "/{template_id}"
-	handle(s, wire.Op("list-shared-templates", "GET "+path, tag, "List the templates that your team shares, newest first"), s.listShares)
-	handle(s, wire.Op("share-template", "POST "+path, tag, "Share one of your team's templates under a new link", 404, 409),
+	handle(s, wire.Op("list-shared-templates", "GET "+path, tag,
+		"List the templates that your team shares, newest first"), s.listShares)
+	handle(s, wire.Op("share-template", "POST "+path, tag, "Share one of your team's templates under a new link", 404,
+		409),
 		func(ctx context.Context, in *struct{ Body ShareRequest }) (*ShareAnswer, error) {
 			kind := catalog.ShareType(in.Body.ShareType)
 			made, err := s.Catalog.ShareTemplate(ctx, in.Body.TemplateID, catalog.ShareUpdate{
@@ -78,10 +80,13 @@ func (s area) shares() {
 			})
 			return &ShareAnswer{"The template is shared.", shareResult(made, made.ID)}, err
 		})
-	handle(s, wire.Op("get-shared-template", "GET "+one, tag, "Get a template that is shared with you", 404), s.sharedTemplate)
-	text := wire.Op("get-shared-template-text", "GET "+one+".yaml", tag, "Get the text of a shared template, for scanners; an unlisted one needs no key", 404)
+	handle(s, wire.Op("get-shared-template", "GET "+one, tag, "Get a template that is shared with you", 404),
+		s.sharedTemplate)
+	text := wire.Op("get-shared-template-text", "GET "+one+".yaml", tag,
+		"Get the text of a shared template, for scanners; an unlisted one needs no key", 404)
 	text.Auth = rest.Optional
-	text.Responses = map[string]*huma.Response{"200": {Description: "The text.", Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}}
+	text.Responses = map[string]*huma.Response{"200": {Description: "The text.",
+		Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}}
 	rest.Register(s.API, text, func(ctx context.Context, in *TemplatePath) (*huma.StreamResponse, error) {
 		_, t, err := s.Catalog.Shared(ctx, in.ID)
 		return &huma.StreamResponse{Body: func(hc huma.Context) { writeText(hc, t.Raw) }}, err
@@ -101,7 +106,8 @@ func (s area) shares() {
 			}
 			return &ShareAnswer{message, shareResult(made, in.ID)}, err
 		})
-	handle(s, wire.Op("unshare-template", "DELETE "+one, tag, "Stop sharing a template; its link stops working for good", 404),
+	handle(s, wire.Op("unshare-template", "DELETE "+one, tag, "Stop sharing a template; its link stops working for good",
+		404),
 		func(ctx context.Context, in *TemplatePath) (*wire.Message, error) {
 			return wire.Messagef("The template is not shared any more."), s.Catalog.Unshare(ctx, in.ID)
 		})

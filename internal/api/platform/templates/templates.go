@@ -142,9 +142,12 @@ func (s area) templates() {
 		"Early templates.", s.Catalog.Early)
 	list(wire.Op("list-templates", "GET "+path, tag, "List your team's templates, newest first"),
 		"Your team's templates.", s.Catalog.Own)
-	handle(s, wire.Op("get-public-template", "GET "+path+"/public/{template_id}", tag, "Get a public template", 404), s.publicTemplate)
-	rest.Register(s.API, s.withText(wire.Op("get-early-template", "GET "+path+"/early/{id}", tag, "Get an early template, or its text with Accept: text/plain", 404)), s.earlyTemplate)
-	rest.Register(s.API, s.withText(wire.Op("get-template", "GET "+path+"/{template_id}", tag, "Get a template of your team, or its text with Accept: text/plain", 404)),
+	handle(s, wire.Op("get-public-template", "GET "+path+"/public/{template_id}", tag, "Get a public template", 404),
+		s.publicTemplate)
+	rest.Register(s.API, s.withText(wire.Op("get-early-template", "GET "+path+"/early/{id}", tag,
+		"Get an early template, or its text with Accept: text/plain", 404)), s.earlyTemplate)
+	rest.Register(s.API, s.withText(wire.Op("get-template", "GET "+path+"/{template_id}", tag,
+		"Get a template of your team, or its text with Accept: text/plain", 404)),
 		func(ctx context.Context, in *struct {
 			TemplatePath
 			Accept string `header:"Accept" doc:"text/plain for the text alone."`
@@ -152,15 +155,19 @@ func (s area) templates() {
 			t, err := s.Catalog.OwnByID(ctx, in.ID)
 			return textOr(in.Accept, t.Raw, OneTemplate{"Your team's template.", templateOf(t)}), err
 		})
-	handle(s, wire.Op("create-template", "POST "+path, tag, "Create a template; the engine checks it", 403), s.createTemplate)
-	handle(s, wire.Op("update-template", "PATCH "+path, tag, "Replace the text of a template; the engine checks it", 404), s.updateTemplate)
-	handle(s, wire.Op("delete-template", "DELETE "+path+"/{template_id}", tag, "Delete a template, and the link under which it is shared", 404),
+	handle(s, wire.Op("create-template", "POST "+path, tag, "Create a template; the engine checks it", 403),
+		s.createTemplate)
+	handle(s, wire.Op("update-template", "PATCH "+path, tag, "Replace the text of a template; the engine checks it", 404),
+		s.updateTemplate)
+	handle(s, wire.Op("delete-template", "DELETE "+path+"/{template_id}", tag,
+		"Delete a template, and the link under which it is shared", 404),
 		func(ctx context.Context, in *TemplatePath) (*TemplateDeleted, error) {
 			return &TemplateDeleted{"The template is deleted.", true}, s.Catalog.Delete(ctx, in.ID)
 		})
 	handle(s, wire.Op("generate-template", "POST "+path+"/ai", tag, "Generate a template with a model"),
 		func(context.Context, *struct{ Body TemplateWish }) (*TemplateWritten, error) {
-			return nil, errs.New(errs.Forbidden, "no_model", "No language model is configured on this server, so templates cannot be generated. Write one and send it to POST /v1/template.")
+			return nil, errs.New(errs.Forbidden, "no_model",
+				"No language model is configured on this server, so templates cannot be generated. Write one and send it to POST /v1/template.")
 		})
 	s.shares()
 	s.search()
@@ -191,13 +198,15 @@ func (s area) createTemplate(ctx context.Context, in *struct {
 	Dir      string `query:"dir" maxLength:"255" doc:"The folder that it is in."`
 	Body     TemplateCreation
 }) (*TemplateMade, error) {
-	t, err := s.Catalog.Create(ctx, catalog.NewTemplate{Text: in.Body.Template, Prompt: in.Body.Prompt, Filename: in.Filename, Dir: in.Dir})
+	t, err := s.Catalog.Create(ctx,
+		catalog.NewTemplate{Text: in.Body.Template, Prompt: in.Body.Prompt, Filename: in.Filename, Dir: in.Dir})
 	return &TemplateMade{"The template is made.", t.ID, t.Info.Name, templateOf(t)}, err
 }
 
 func (s area) updateTemplate(ctx context.Context, in *struct{ Body TemplateReplacement }) (*TemplateChanged, error) {
 	b := in.Body
-	t, err := s.Catalog.Update(ctx, b.ID, catalog.NewTemplate{Text: b.Template, Prompt: b.Prompt, Filename: b.Filename, Dir: b.Dir})
+	t, err := s.Catalog.Update(ctx, b.ID,
+		catalog.NewTemplate{Text: b.Template, Prompt: b.Prompt, Filename: b.Filename, Dir: b.Dir})
 	return &TemplateChanged{TemplateMade{"The template is changed.", t.ID, t.Info.Name, templateOf(t)}, true}, err
 }
 
@@ -206,10 +215,11 @@ const plainText = "text/plain; charset=utf-8"
 // withText describes the answers of an operation with a template or its text.
 func (s area) withText(o rest.Op) rest.Op {
 	document := s.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[OneTemplate](), true, "")
-	o.Responses = map[string]*huma.Response{"200": {Description: "The template, or its text.", Content: map[string]*huma.MediaType{
-		"application/json": {Schema: document},
-		"text/plain":       {Schema: &huma.Schema{Type: huma.TypeString}},
-	}}}
+	o.Responses = map[string]*huma.Response{"200": {Description: "The template, or its text.",
+		Content: map[string]*huma.MediaType{
+			"application/json": {Schema: document},
+			"text/plain":       {Schema: &huma.Schema{Type: huma.TypeString}},
+		}}}
 	return o
 }
 

@@ -96,16 +96,22 @@ type FoundTemplate struct {
 
 func templateOf(t catalog.Template) TemplateData {
 	out := TemplateData{
-		URI: t.Path, ID: t.WrittenID, Name: t.Info.Name, Author: rest.OrEmpty(t.Info.Author), Tags: rest.OrEmpty(t.Info.Tags), Severity: string(t.Info.Severity), Type: t.Type, Dir: t.Dir(),
-		Ref: t.Ref, Vendor: catalog.Vendor(t.Info), Product: catalog.Product(t.Info), Classification: TemplateClassification{CVEID: []string{}, CWEID: []string{}},
-		Metadata: rest.OrEmptyMap(t.Info.Metadata), Digest: t.Digest, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt, ReleaseTag: t.ReleaseTag, IsEarly: t.Scope == catalog.EarlySet,
-		Raw: string(t.Raw), TemplateID: t.ID, Description: t.Info.Description, Filename: path.Base(t.Path), Impact: t.Info.Impact,
+		URI: t.Path, ID: t.WrittenID, Name: t.Info.Name, Author: rest.OrEmpty(t.Info.Author),
+		Tags: rest.OrEmpty(t.Info.Tags), Severity: string(t.Info.Severity), Type: t.Type, Dir: t.Dir(),
+		Ref: t.Ref, Vendor: catalog.Vendor(t.Info), Product: catalog.Product(t.Info),
+		Classification: TemplateClassification{CVEID: []string{}, CWEID: []string{}},
+		Metadata:       rest.OrEmptyMap(t.Info.Metadata), Digest: t.Digest, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
+		ReleaseTag: t.ReleaseTag, IsEarly: t.Scope == catalog.EarlySet,
+		Raw: string(t.Raw), TemplateID: t.ID, Description: t.Info.Description, Filename: path.Base(t.Path),
+		Impact:     t.Info.Impact,
 		AIMeta:     AIMeta{IsPromptByHuman: t.Prompt != "", IsTemplateByHuman: true, Prompt: t.Prompt},
-		References: rest.OrEmpty(t.Info.Reference), TemplateType: "public", IsGitHub: fromGitHub(t.Source), IsNew: t.IsNew, IsSvcTeam: t.Scope == catalog.StarterSet, Remediation: t.Info.Remediation,
+		References: rest.OrEmpty(t.Info.Reference), TemplateType: "public", IsGitHub: fromGitHub(t.Source), IsNew: t.IsNew,
+		IsSvcTeam: t.Scope == catalog.StarterSet, Remediation: t.Info.Remediation,
 	}
 	out.IsPDTeam = out.IsSvcTeam
 	if c := t.Info.Classification; c != nil {
-		out.Classification = TemplateClassification{rest.OrEmpty(c.CVEID), rest.OrEmpty(c.CWEID), c.CVSSMetrics, c.CVSSScore, c.EPSSScore, c.EPSSPercentile, c.CPE}
+		out.Classification = TemplateClassification{rest.OrEmpty(c.CVEID), rest.OrEmpty(c.CWEID), c.CVSSMetrics, c.CVSSScore,
+			c.EPSSScore, c.EPSSPercentile, c.CPE}
 	}
 	if t.IsOwn() {
 		out.URI, out.TemplateType = t.ID, "user"

@@ -59,7 +59,8 @@ type Times struct {
 // TimesOf is a schedule as answers show it.
 func TimesOf(s schedule.Schedule) Times {
 	out := Times{
-		Frequency: string(s.Frequency), NextRun: s.NextRun.Format(time.RFC3339), StartTime: s.StartTime, Hours: s.Hours, Weekdays: s.Weekdays, Cron: s.Cron, TimeZone: s.TimeZone,
+		Frequency: string(s.Frequency), NextRun: s.NextRun.Format(time.RFC3339), StartTime: s.StartTime, Hours: s.Hours,
+		Weekdays: s.Weekdays, Cron: s.Cron, TimeZone: s.TimeZone,
 	}
 	if out.Weekdays == nil {
 		out.Weekdays = []int{}
@@ -83,6 +84,7 @@ type TimesRequest struct {
 // Rule is the rule that a request describes.
 func (r TimesRequest) Rule() schedule.Rule {
 	return schedule.Rule{
-		Frequency: schedule.Frequency(r.Frequency), StartTime: r.StartTime, Hours: max(1, r.Hours), Weekdays: r.Weekdays, Cron: r.Cron, TimeZone: r.TimeZone,
+		Frequency: schedule.Frequency(r.Frequency), StartTime: r.StartTime, Hours: max(1, r.Hours), Weekdays: r.Weekdays,
+		Cron: r.Cron, TimeZone: r.TimeZone,
 	}
 }

@@ -1,6 +1,5 @@
-// Package docs renders OpenAPI 3.1 documents as pages that people read: no script, no
-// asset from elsewhere, legible on a phone and on paper. Every text of a document is
-// treated as text.
+// Package docs renders OpenAPI 3.1 documents as pages without scripts or external assets, legible on a phone and
+// on paper. It escapes every text of a document.
 package docs
 
 import (
@@ -27,11 +26,11 @@ var pageSource string
 //go:embed style.css
 var style string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"prose": prose, "lower": strings.ToLower}).Parse(pageSource))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"prose": prose,
+	"lower": strings.ToLower}).Parse(pageSource))
 
-// Handler serves one page for each spec: the first by itself, the others under
-// ?api=Name; each page leads to the others. An unknown name is answered 404 with the
-// first page. The documents are rendered here, once; one that is no OpenAPI document is
+// Handler serves a page for each spec: the first by default, the others under ?api=Name, with links between
+// them. An unknown name is answered 404 with the first page. The pages are rendered once; an invalid document is
 // an error.
 func Handler(title string, specs ...Spec) (http.Handler, error) {
 	pages := map[string][]byte{}
@@ -41,7 +40,8 @@ func Handler(title string, specs ...Spec) (http.Handler, error) {
 			return nil, fmt.Errorf("reading the contract %q: %w", spec.Name, err)
 		}
 		var out bytes.Buffer
-		v := view{Title: title, Style: template.CSS(style), Current: spec, Specs: specs, API: newAPI(doc)} //nolint:gosec // our own file
+		v := view{Title: title, Style: template.CSS(style), Current: spec, Specs: specs,
+			API: newAPI(doc)} //nolint:gosec // our own file
 		if err := page.Execute(&out, v); err != nil {
 			return nil, fmt.Errorf("rendering the contract %q: %w", spec.Name, err)
 		}
@@ -60,7 +60,7 @@ func Handler(title string, specs ...Spec) (http.Handler, error) {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		w.WriteHeader(status)
-		_, _ = w.Write(pages[name]) // the client may have gone
+		_, _ = w.Write(pages[name]) // the client may have disconnected
 	}), nil
 }
 
@@ -86,7 +86,7 @@ type fragment struct {
 	Code bool
 }
 
-// prose cuts a description at its pairs of backticks.
+// prose splits a description at its pairs of backticks.
 func prose(text string) (out []fragment) {
 	parts := strings.Split(text, "`")
 	for i, part := range parts {

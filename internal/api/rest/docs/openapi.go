@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The types below are the part of an OpenAPI 3.1 document that a reader is shown.
+// The types below are the part of an OpenAPI 3.1 document that the pages show.
 type document struct {
 	OpenAPI string `json:"openapi"`
 	Info    struct {
@@ -106,7 +106,7 @@ type schema struct {
 // types is "string" or ["string","null"].
 type types []string
 
-// UnmarshalJSON takes either way of writing a type.
+// UnmarshalJSON accepts both forms.
 func (t *types) UnmarshalJSON(text []byte) error {
 	var one string
 	if json.Unmarshal(text, &one) == nil {
@@ -125,7 +125,7 @@ type openness struct {
 	schema *schema
 }
 
-// UnmarshalJSON takes a boolean or a schema.
+// UnmarshalJSON accepts a boolean or a schema.
 func (o *openness) UnmarshalJSON(text []byte) error {
 	var open bool
 	if json.Unmarshal(text, &open) == nil {
@@ -135,7 +135,7 @@ func (o *openness) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &o.schema)
 }
 
-// read takes a document in; one without a version and paths is none.
+// read parses a document; version and paths are required.
 func read(text []byte) (*document, error) {
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -149,8 +149,7 @@ func read(text []byte) (*document, error) {
 
 const refPrefix = "#/components/schemas/"
 
-// resolve follows a reference within the document and tells the name it had; a
-// reference that leads nowhere is an empty schema of that name.
+// resolve follows a reference within the document and returns its name; an unknown reference is an empty schema.
 func (d *document) resolve(s *schema) (*schema, string) {
 	if s == nil {
 		return &schema{}, ""

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// A schema is unfolded this deep and no further, into this many rows at most.
+// Bounds of an unfolded schema.
 const (
 	maxDepth = 5
 	maxRows  = 250
 )
 
-// api is a document in the order in which it is read.
+// api is a document in reading order.
 type api struct {
 	Title, Version, Description string
 	Servers                     []server
@@ -147,7 +147,8 @@ func (d *document) entry(name, path string, op *operation, shapes map[string]sha
 	}
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
 		r := op.Responses[status]
-		a := answer{Status: status, Description: r.Description, Types: slices.Sorted(maps.Keys(r.Content)), Good: status < "4"}
+		a := answer{Status: status, Description: r.Description, Types: slices.Sorted(maps.Keys(r.Content)),
+			Good: status < "4"}
 		if len(a.Types) > 0 && r.Content[a.Types[0]].Schema != nil {
 			a.Shape = d.shape(r.Content[a.Types[0]].Schema, answered)
 		}
@@ -159,7 +160,7 @@ func (d *document) entry(name, path string, op *operation, shapes map[string]sha
 	return e
 }
 
-// sent and answered say of a field what the contract's "required" means to a caller.
+// sent and answered say what "required" means in a request and in an answer.
 func sent(required bool) string {
 	if required {
 		return "required"
@@ -203,8 +204,8 @@ func (u *unfolding) fields(s *schema, depth int) {
 	defer func() { u.open = u.open[:len(u.open)-1] }()
 
 	for _, field := range slices.SortedFunc(maps.Keys(s.Properties), func(a, b string) int {
-		// what must be sent comes first, in the order in which the contract lists it
-		return cmp.Or(cmp.Compare(place(s.Required, a), place(s.Required, b)), cmp.Compare(a, b))
+		// required fields come first, in the order of the contract
+		return cmp.Or(cmp.Compare(requiredIndex(s.Required, a), requiredIndex(s.Required, b)), cmp.Compare(a, b))
 	}) {
 		u.field(field, s.Properties[field], slices.Contains(s.Required, field), depth)
 	}
@@ -223,8 +224,7 @@ func (u *unfolding) fields(s *schema, depth int) {
 	}), depth)
 }
 
-// choices adds the objects that a value may be; one alone (the other being null, say)
-// needs no heading.
+// choices adds the objects that a value may be; a single one (besides null, say) needs no heading.
 func (u *unfolding) choices(objects []*schema, depth int) {
 	if len(objects) == 1 {
 		u.fields(objects[0], depth)
@@ -257,15 +257,15 @@ func (u *unfolding) add(r row) {
 	}
 }
 
-// place is where a field stands among the required ones; behind all of them otherwise.
-func place(required []string, field string) int {
+// requiredIndex is the index of a field among the required ones; others come after all of them.
+func requiredIndex(required []string, field string) int {
 	if i := slices.Index(required, field); i >= 0 {
 		return i
 	}
 	return len(required)
 }
 
-// typeOf is a type in a word or two: "list of Issue", "string or null (date-time)".
+// typeOf describes a type: "list of Issue", "string or null (date-time)".
 func (d *document) typeOf(s *schema) string { return d.typeWords(s, 0) }
 
 func (d *document) typeWords(s *schema, depth int) string {
@@ -294,7 +294,7 @@ func (d *document) typeWords(s *schema, depth int) string {
 	return strings.Join(target.Type, " or ")
 }
 
-// constraint is what a value must satisfy, in words.
+// constraint describes the bounds of a value.
 func (s *schema) constraint() string {
 	var words []string
 	say := func(format, value string) {
@@ -322,7 +322,7 @@ func (s *schema) constraint() string {
 	return strings.Join(words, "; ")
 }
 
-// between says a lower and an upper bound, of which either may be missing.
+// between describes a lower and an upper bound, either of which may be missing.
 func between(low, high json.Number, unit string) string {
 	switch {
 	case low != "" && high != "":
@@ -343,7 +343,7 @@ func literal(v any) string {
 	return strings.Trim(string(text), `"`)
 }
 
-// words says how to present oneself by a security scheme.
+// words describe how to authenticate by a security scheme.
 func (s *securityScheme) words() string {
 	text := s.Type
 	switch s.Type {
