@@ -81,9 +81,9 @@ func New(c rest.Config, d Deps) *rest.API {
 	s.server.AddReceivingMiddleware(known)
 	s.handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.server },
 		&sdk.StreamableHTTPOptions{
-			Stateless: true, JSONResponse: true, MaxRequestBodyBytes: -1, // readBody of the kit has read it, bounded
-			// A page of another origin cannot know the key that every request has to bring, so
-			// that a server behind a proxy may be asked for by any name.
+			Stateless: true, JSONResponse: true, MaxRequestBodyBytes: -1, // rest has bounded the body
+			// Every request needs a key, which pages of other origins do not know. So a server behind a proxy may
+			// have any host name.
 			DisableLocalhostProtection: true,
 		})
 	s.templates()

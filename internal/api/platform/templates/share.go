@@ -102,7 +102,7 @@ func (s area) shares() {
 			})
 			message := "The sharing is changed."
 			if len(b.Users) > 0 {
-				message += fmt.Sprintf(" %d users are ignored: name users by e-mail address, they have no numbers.", len(b.Users))
+				message += fmt.Sprintf(" %d users are ignored: users have no numbers, send their e-mail addresses.", len(b.Users))
 			}
 			return &ShareAnswer{message, shareResult(made, in.ID)}, err
 		})
