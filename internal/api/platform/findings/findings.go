@@ -1,4 +1,5 @@
-// Package findings has the operations of the platform API about findings: lists, decisions, history, retests, severities and tickets.
+// Package findings has the operations of the platform API about findings: lists, decisions, history, retests,
+// severities and tickets.
 package findings
 
 import (
