@@ -42,7 +42,7 @@ func newTemplates() *cobra.Command {
 			}
 			return listTemplates(cmd.OutOrStdout(), rows, *output == "json")
 		}
-		o := templates.Options{Paths: args, IgnoredToo: true, Allow: templates.AllowAll()}
+		o := templates.Options{Paths: args, IncludeIgnored: true, Allow: templates.AllowAll()}
 		s, err := templates.Select(cmd.Context(), o, program.Options{})
 		if err != nil {
 			return err

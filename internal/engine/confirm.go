@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// Controls reports whether Control applies to an event: it concerns a path, or a payload in the URL.
-func Controls(p *program.Program, ev Event) bool {
+// HasControl reports whether Control applies to an event: it concerns a path, or a payload in the URL.
+func HasControl(p *program.Program, ev Event) bool {
 	return p.PathSpecific() || inAddress(ev)
 }
 
@@ -45,7 +45,7 @@ func (e *Engine) Confirm(ctx context.Context, target string, p *program.Program,
 
 // repeat repeats the requests of an event, changed, and looks for the same finding.
 func (e *Engine) repeat(
-	ctx context.Context, target string, p *program.Program, ev Event, fresh bool, change func(*web.Request),
+	ctx context.Context, target string, p *program.Program, ev Event, newConnection bool, change func(*web.Request),
 ) (Event, bool, error) {
 	t, address, err := e.address(ctx, target, p, ev)
 	if err != nil {
@@ -55,14 +55,14 @@ func (e *Engine) repeat(
 	s := session{
 		requester: &requester{
 			engine: e, target: t, address: address, send: e.sendAlone, beforeSend: e.sender.Wait, tupleSlots: e.tupleSlots(),
-			fresh: fresh, change: change,
+			newConnection: newConnection, change: change,
 		},
 		jar: web.NewJar(), emit: func(events []Event) { found = append(found, events...) },
 	}
 	if s.bound = p.Bind(program.Vars{}); ev.origin != nil && ev.origin.bound.Program == p {
-		s.bound, s.only = ev.origin.bound, ev.origin
+		s.bound, s.onlyOrigin = ev.origin.bound, ev.origin
 	}
-	if s.bound.Plain {
+	if s.bound.Plannable {
 		for _, o := range origins(s.bound, address, ev) {
 			got := s.entry(ctx, o.block, o.entry, o.tuple, 0, nil)
 			if got.fault != nil {

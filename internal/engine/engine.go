@@ -2,7 +2,7 @@
 // tested.
 //
 // An Engine holds connections and limits; any number of scans may run in it at once. For each target a scan finds out
-// where it answers, sends the planned requests (equal requests of different templates once) and evaluates each
+// parameterKey it answers, sends the planned requests (equal requests of different templates once) and evaluates each
 // response for all templates that need it. Templates whose requests depend on earlier responses run as sessions.
 // Requests without a response are retried at the end if their host has recovered. Every target × template ends in a
 // state (package coverage).
@@ -42,9 +42,9 @@ type Config struct {
 	UserAgent   string        // default web.DefaultUserAgent
 	Headers     []Header      // sent with every request; they replace a template's own
 
-	// Patience are the pauses before each attempt to reach a host that stopped answering during a scan; after the
-	// last, it is given up. Default 200 ms, 1 s and 3 s.
-	Patience []time.Duration
+	// RecheckPauses are the pauses before each attempt to reach a host that stopped answering during a scan; after the
+	// finalPass, it is given up. Default 200 ms, 1 s and 3 s.
+	RecheckPauses []time.Duration
 
 	// Allow is called before every request and every redirect that is followed; nil allows all. A refused request
 	// leaves its cells Denied.
@@ -75,8 +75,8 @@ func New(cfg Config) *Engine {
 	if cfg.RateWindow <= 0 {
 		cfg.RateWindow = time.Second
 	}
-	if len(cfg.Patience) == 0 {
-		cfg.Patience = []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second}
+	if len(cfg.RecheckPauses) == 0 {
+		cfg.RecheckPauses = []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second}
 	}
 	e := &Engine{cfg: cfg, host: &functions.Host{Dial: cfg.Dial}, client: web.New(web.Config{
 		Dial: cfg.Dial, Timeout: cfg.Timeout, MaxBody: cfg.MaxBody, BodyMemory: cfg.BodyMemory, PerHost: cfg.PerHost,
@@ -84,7 +84,7 @@ func New(cfg Config) *Engine {
 	})}
 	e.sender = sender.New(e.client, sender.Config{
 		Timeout: cfg.Timeout, Retries: cfg.Retries, RateLimit: cfg.RateLimit, HostRate: cfg.HostRate, RateWindow: cfg.RateWindow,
-		Concurrency: cfg.Concurrency, PerHost: cfg.PerHost, Patience: cfg.Patience, Allow: cfg.Allow,
+		Concurrency: cfg.Concurrency, PerHost: cfg.PerHost, RecheckPauses: cfg.RecheckPauses, Allow: cfg.Allow,
 	})
 	return e
 }

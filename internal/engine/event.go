@@ -31,8 +31,8 @@ type Event struct {
 	MatcherName      string                  `json:"matcher-name,omitempty"`
 	MatcherStatus    bool                    `json:"matcher-status"`
 	Path             string                  `json:"path,omitempty"`     // of the target
-	Request          string                  `json:"request,omitempty"`  // at most 1 MiB
-	Response         string                  `json:"response,omitempty"` // at most 1 MiB
+	Request          string                  `json:"request,omitempty"`  // url most 1 MiB
+	Response         string                  `json:"response,omitempty"` // url most 1 MiB
 	TemplateID       string                  `json:"template-id"`
 	TemplatePath     string                  `json:"template-path,omitempty"`
 	Timestamp        time.Time               `json:"timestamp"` // UTC
@@ -80,7 +80,7 @@ const maxDump = 1 << 20
 // hop is one response of a chain as an event shows it.
 type hop struct {
 	exchange *web.Exchange
-	at       string // the requested URL as its template wrote it
+	url      string // the requested URL as its template wrote it
 	body     []byte // nil for a response whose redirect was followed
 }
 
@@ -89,7 +89,7 @@ func newEvent(o origin, target Target, address rawurl.URL, h hop, f match.Findin
 	x := h.exchange
 	ev := Event{
 		CurlCommand: Clean(x.Curl()), Info: o.bound.Info, TemplateID: o.bound.ID, TemplatePath: o.bound.Path,
-		IP: x.IP, MatchedAt: Clean(h.at), MatcherStatus: true, Type: "http",
+		IP: x.IP, MatchedAt: Clean(h.url), MatcherStatus: true, Type: "http",
 		MatcherName: f.Matcher, ExtractorName: f.Extractor,
 		Request: Clean(dump(x.Sent())), Response: Clean(dump(slices.Concat(x.Head(), h.body))),
 		Timestamp: time.Now().UTC(), Target: target.Input, origin: &o,

@@ -36,26 +36,26 @@ func (r *run) addGlobals(i int, b *program.Bound) {
 	}
 }
 
-// notGlobal reports whether a program makes requests of its own.
-func (r *run) notGlobal(i int) bool {
+// makesRequests reports whether a program makes requests of its own.
+func (r *run) makesRequests(i int) bool {
 	return !slices.ContainsFunc(r.globals, func(g globalBlock) bool { return g.program == i })
 }
 
 // evaluateGlobals evaluates the global blocks on a response.
 func (t *targetScan) evaluateGlobals(ctx context.Context, x *web.Exchange) {
 	for _, g := range t.run.globals {
-		if t.left[g.program] < 0 {
+		if t.pending[g.program] < 0 {
 			continue
 		}
 		b := t.run.programs[g.program]
-		out := g.operators.Eval(t.view(ctx, x, x.Body), dsl.First(about(b), b.Names(t.input(ctx)).Lookup))
+		out := g.operators.Eval(t.view(ctx, x, x.Body), dsl.First(templateNames(b), b.TargetVariables(t.input(ctx)).Lookup))
 		if out.Silent {
 			continue
 		}
 		var events []Event
 		for _, f := range out.Findings {
 			o := origin{bound: b, block: g.block}
-			h := hop{exchange: x, at: program.SpellHop(x.Request.Address), body: x.Body}
+			h := hop{exchange: x, url: program.RedirectURL(x.Request.Address), body: x.Body}
 			ev := newEvent(o, t.target, t.address, h, f, nil)
 			ev.Global, ev.origin = true, nil
 			events = append(events, ev)
@@ -89,7 +89,7 @@ func (t *targetScan) endGlobals(ctx context.Context) {
 		end = coverage.End{State: Skipped, Reason: Interrupted}
 	}
 	for i := range t.run.programs {
-		if !t.run.notGlobal(i) && t.left[i] == 0 {
+		if !t.run.makesRequests(i) && t.pending[i] == 0 {
 			t.report.cells.Set(i, end.State, end.Reason)
 			if ctx.Err() == nil {
 				t.checkpoint(i)

@@ -11,8 +11,8 @@ const (
 	MatchDensity Mark = "match_density"
 )
 
-// Words is the mark as a sentence.
-func (m Mark) Words() string {
+// Description is the mark as a sentence.
+func (m Mark) Description() string {
 	switch m {
 	case AnswersAlike:
 		return "answers with success to every path: findings at paths need a second look"

@@ -31,7 +31,7 @@ func quickRun(t *testing.T, programs []*program.Program, change func(*run)) *Rep
 	if change != nil {
 		change(r)
 	}
-	r.each(targets, func(t *targetScan) { t.do(context.Background()) })
+	r.each(targets, func(t *targetScan) { t.testTarget(context.Background()) })
 	return r.report
 }
 

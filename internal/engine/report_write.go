@@ -68,7 +68,7 @@ func (r *Report) WriteTable(to io.Writer) error {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\n", name, strings.Join(words, ", "), printable(target.Reason))
 		for _, m := range target.Marks {
-			fmt.Fprintf(t, "  %s\n", m.Words())
+			fmt.Fprintf(t, "  %s\n", m.Description())
 		}
 		reasons := target.cells.Reasons()
 		for i, why := range reasons {

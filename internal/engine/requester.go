@@ -21,7 +21,7 @@ type sendFunc func(ctx context.Context, req web.Request) (*web.Exchange, error)
 type requester struct {
 	engine     *Engine
 	target     Target
-	address    rawurl.URL // where the target answers
+	address    rawurl.URL // parameterKey the target answers
 	send       sendFunc
 	beforeSend sender.Before // for the requests that follow redirects
 	tupleSlots chan struct{} // one for each payload tuple in progress
@@ -29,8 +29,8 @@ type requester struct {
 	budget    *sender.Budget  // of the scan; nil outside of one
 	frequency *fuzz.Frequency // of the scan; nil outside of one
 
-	fresh  bool                   // on new connections
-	change func(req *web.Request) // changes the repeated request; may be nil
+	newConnection bool                   // on new connections
+	change        func(req *web.Request) // changes the repeated request; may be nil
 }
 
 // tupleSlots are slots for as many payload tuples of a target as requests may be in flight.
@@ -91,8 +91,8 @@ func (r *requester) views(ctx context.Context, chain []*web.Exchange) []*match.R
 	return all
 }
 
-// about are the names that describe the template itself.
-func about(b *program.Bound) dsl.Lookup {
+// templateNames are the names that describe the template itself.
+func templateNames(b *program.Bound) dsl.Lookup {
 	return func(name string) (any, bool) {
 		switch name {
 		case "template-id":

@@ -88,7 +88,7 @@ func (e *Engine) Run(ctx context.Context, scan Scan) (*Report, error) {
 	}
 	targets := r.targetScans()
 	stop := r.reportProgress()
-	r.each(targets, func(t *targetScan) { t.do(ctx) })
+	r.each(targets, func(t *targetScan) { t.testTarget(ctx) })
 	stop()
 	for hostPort := range r.hosts {
 		e.sender.Release(hostPort)
@@ -176,7 +176,7 @@ func (r *run) targetScans() []*targetScan {
 func (r *run) planFor(t Target) *program.Plan {
 	root := t.Address.Path == "" || t.Address.Path == "/"
 	if r.plans[root] == nil {
-		r.plans[root] = program.NewPlan(r.programs, r.notGlobal, root)
+		r.plans[root] = program.NewPlan(r.programs, r.makesRequests, root)
 	}
 	return r.plans[root]
 }

@@ -96,7 +96,7 @@ func TestHostThatDies(t *testing.T) {
 	for i := range 200 {
 		programs = append(programs, found(t, fmt.Sprintf("p%d", i), fmt.Sprintf("/%d", i)))
 	}
-	report, events, last := run(t, newEngine(t, engine.Config{PerHost: 2, Patience: []time.Duration{time.Millisecond}}), engine.Scan{Targets: []string{target}, Programs: programs})
+	report, events, last := run(t, newEngine(t, engine.Config{PerHost: 2, RecheckPauses: []time.Duration{time.Millisecond}}), engine.Scan{Targets: []string{target}, Programs: programs})
 	counts := report.Counts()
 	if counts[engine.Tested] != 17 || counts[engine.Failed] != 183 || len(events) != 17 {
 		t.Errorf("counts %v, %d events; want 17 tested (20 answers, 3 of them to canaries) and 183 failed", counts, len(events))

@@ -45,7 +45,7 @@ func mortal(answers, attempts int32) (site http.HandlerFunc, refused *atomic.Int
 // had failed before it was in doubt.
 func TestHostThatComesBack(t *testing.T) {
 	site, refused := mortal(30, 2)
-	e := newEngine(t, engine.Config{PerHost: 4, Patience: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}})
+	e := newEngine(t, engine.Config{PerHost: 4, RecheckPauses: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}})
 	report, events, _ := run(t, e, engine.Scan{Targets: []string{serve(t, site)}, Programs: paths(t, 100)})
 	counts := report.Counts()
 	if counts[engine.Failed] > 8 || counts[engine.Tested] < 92 || len(events) != counts[engine.Tested] || refused.Load() < 8 {
@@ -57,7 +57,7 @@ func TestHostThatComesBack(t *testing.T) {
 func TestRetriesOutlastADeath(t *testing.T) {
 	t.Parallel()
 	site, refused := mortal(30, 2)
-	e := newEngine(t, engine.Config{PerHost: 4, Retries: 3, Patience: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}})
+	e := newEngine(t, engine.Config{PerHost: 4, Retries: 3, RecheckPauses: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}})
 	report, events, _ := run(t, e, engine.Scan{Targets: []string{serve(t, site)}, Programs: paths(t, 60)})
 	if counts := report.Counts(); counts[engine.Tested] != 60 || len(events) != 60 || refused.Load() < 8 {
 		t.Errorf("counts %v, %d events, %d refused", counts, len(events), refused.Load())

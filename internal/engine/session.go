@@ -22,9 +22,9 @@ type session struct {
 	history program.History
 	first   *firstResponse // when it is there already
 
-	emit      func([]Event)       // reports events
-	onReceive func(*web.Exchange) // called for every response; may be nil
-	only      *origin             // what requester.change changes
+	emit       func([]Event)       // reports events
+	onReceive  func(*web.Exchange) // called for every response; may be nil
+	onlyOrigin *origin             // what requester.change changes
 
 	workflow  *boundWorkflow      // runs instead of bound; may be nil
 	onOutcome func(match.Outcome) // called for the findings of each response; may be nil
@@ -105,7 +105,7 @@ func (t *targetScan) runSession(ctx context.Context, i int, with *firstResponse,
 func (s *session) run(ctx context.Context) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			s.note(panicked(cause))
+			s.addEnd(panicked(cause))
 		}
 	}()
 	if s.workflow != nil {
@@ -115,7 +115,7 @@ func (s *session) run(ctx context.Context) {
 	if s.bound.Flow != nil {
 		err := s.bound.Flow.Run(ctx, &flow.Host{Call: s.call, Values: s.values, Field: s.history.Field, Set: s.history.Set})
 		if _, stopped := errors.AsType[*flow.Error](err); stopped {
-			s.note(coverage.End{State: Failed, Reason: err.Error()})
+			s.addEnd(coverage.End{State: Failed, Reason: err.Error()})
 		}
 		return
 	}
@@ -160,17 +160,17 @@ func (s *session) values() map[string]any {
 	return all
 }
 
-// note keeps the worst state, with its first reason.
-func (s *session) note(end coverage.End) {
+// addEnd keeps the worst state, with its first reason.
+func (s *session) addEnd(end coverage.End) {
 	if end.State.WorseThan(s.end.State) || !s.end.State.WorseThan(end.State) && s.end.Reason == "" {
 		s.end = end
 	}
 }
 
-// take applies the result of an entry.
-func (s *session) take(r entryResult) {
+// apply applies the result of an entry.
+func (s *session) apply(r entryResult) {
 	s.history.Extract(r.extracted)
-	s.note(r.End)
+	s.addEnd(r.End)
 	if s.fault == nil {
 		s.fault = r.fault
 	}
@@ -193,8 +193,8 @@ func (s *session) block(ctx context.Context, j int) (matched bool, err error) {
 	switch {
 	case b.Fuzz != nil:
 		return s.fuzz(ctx, j)
-	case b.Pipeline != nil, b.Race > 0, b.Together:
-		return s.together(ctx, j)
+	case b.Pipeline != nil, b.Race > 0, b.AllAtOnce:
+		return s.raceOrPipeline(ctx, j)
 	case b.HasPayloads() && !b.Chained && b.Tuples() > 1 && b.Threads != 1 && !s.cookies.Load():
 		return s.parallel(ctx, j)
 	}
@@ -209,7 +209,7 @@ func (s *session) block(ctx context.Context, j int) (matched bool, err error) {
 			}
 			for round := range rounds {
 				got := s.entry(ctx, j, k, t, round, s.jar)
-				s.take(got)
+				s.apply(got)
 				if matched = matched || got.flowMatched; got.over || got.err != nil {
 					return matched, got.err
 				}
@@ -222,7 +222,7 @@ func (s *session) block(ctx context.Context, j int) (matched bool, err error) {
 // entry sends the request of one entry, follows redirects and evaluates the responses.
 func (s *session) entry(ctx context.Context, j, k, t, round int, jar *web.Jar) entryResult {
 	in := s.input(ctx)
-	in.Tuple, in.Carried = t, s.history.Carried(round)
+	in.Tuple, in.Earlier = t, s.history.Lookup(round)
 	req, err := s.bound.Request(j, k, in)
 	if ctx.Err() != nil {
 		return entryResult{err: ctx.Err()}
@@ -249,10 +249,10 @@ func (s *session) exchange(ctx context.Context, j, k int, req *program.Request) 
 		first = with.exchange
 		req.Jar.Keep(first)
 	} else {
-		if s.change != nil && (s.only == nil || s.only.block == j && s.only.entry == k) {
+		if s.change != nil && (s.onlyOrigin == nil || s.onlyOrigin.block == j && s.onlyOrigin.entry == k) {
 			s.change(&req.Request)
 		}
-		req.Fresh = req.Fresh || s.fresh
+		req.Fresh = req.Fresh || s.newConnection
 		if first, err = s.send(ctx, req.Request); err != nil {
 			return nil, err
 		}
@@ -277,25 +277,25 @@ func (s *session) evaluate(ctx context.Context, j, k, t int, req *program.Reques
 			view.Named = dsl.First(s.history.Value, view.Named)
 		}
 	}
-	vars := dsl.First(about(s.bound), s.history.Numbered, req.Scope.Lookup)
+	vars := dsl.First(templateNames(s.bound), s.history.Numbered, req.Variables.Lookup)
 	for i, x := range slices.Backward(chain) {
 		if x.Header("Set-Cookie") != "" {
 			s.cookies.Store(true)
 		}
-		fields := dsl.First(views[i].Named, req.Scope.Lookup)
+		fields := dsl.First(views[i].Named, req.Variables.Lookup)
 		if body := views[i].Body; body == nil && len(x.Body) > 0 {
 			fields = withoutBody(fields)
 		}
-		s.history.Answered(b.ID, k+1, fields)
+		s.history.AddResponse(b.ID, k+1, fields)
 		out := b.Operators.Eval(views[i], vars)
 		got.flowMatched, got.matched = got.flowMatched || out.FlowMatched, got.matched || out.Matched
 		got.extracted = append(got.extracted, out.Internal...)
 		if s.onOutcome != nil && !out.Silent && len(out.Findings) > 0 {
 			got.outcomes = append(got.outcomes, out)
 		}
-		h := hop{exchange: x, at: program.SpellHop(x.Request.Address), body: views[i].Body}
+		h := hop{exchange: x, url: program.RedirectURL(x.Request.Address), body: views[i].Body}
 		if i == 0 {
-			h.at = req.URL()
+			h.url = req.URL()
 		}
 		if !out.Silent {
 			for _, f := range out.Findings {

@@ -15,11 +15,11 @@ import (
 // fuzz sends the mutations that the rules of a block make of the target's request, one by one (template language
 // 2.10). A request that does not meet the pre-condition leaves the program's state as it is.
 func (s *session) fuzz(ctx context.Context, j int) (matched bool, err error) {
-	f := fuzzing{session: s, block: j, program: &s.bound.Blocks[j], facts: map[string]any{}, tried: map[fuzz.Where]bool{}}
+	f := fuzzing{session: s, block: j, program: &s.bound.Blocks[j], facts: map[string]any{}, outcomes: map[fuzz.ParameterKey]bool{}}
 	defer f.count()
 	made, err := f.make(ctx, 0)
 	if err != nil && made.Address.Host == "" {
-		s.take(s.notMade(err))
+		s.apply(s.notMade(err))
 		return false, ctx.Err()
 	}
 	f.base = made.Request
@@ -35,12 +35,12 @@ func (s *session) fuzz(ctx context.Context, j int) (matched bool, err error) {
 		var got entryResult
 		if failed != nil {
 			got = s.notMade(failed)
-		} else if s.only == nil || s.only.fuzzed == "" || s.only.fuzzed == m.Key() {
+		} else if s.onlyOrigin == nil || s.onlyOrigin.fuzzed == "" || s.onlyOrigin.fuzzed == m.Key() {
 			got = f.send(ctx, m)
-			at := f.where(m.Position, m.Parameter)
-			f.tried[at] = f.tried[at] || got.matched || got.State != Tested
+			at := f.parameterKey(m.Position, m.Parameter)
+			f.outcomes[at] = f.outcomes[at] || got.matched || got.State != Tested
 		}
-		s.take(got)
+		s.apply(got)
 		if matched = matched || got.flowMatched; got.over || got.err != nil {
 			return matched, got.err
 		}
@@ -54,10 +54,10 @@ type fuzzing struct {
 	block   int
 	program *program.Block
 
-	base  web.Request         // of the target
-	known dsl.Lookup          // of base
-	facts map[string]any      // what the analyzer confirmed, for operators
-	tried map[fuzz.Where]bool // whether parameters are worth another try
+	base     web.Request                // of the target
+	known    dsl.Lookup                 // of base
+	facts    map[string]any             // what the analyzer confirmed, for operators
+	outcomes map[fuzz.ParameterKey]bool // whether parameters are worth another try
 
 	tuple int             // of payloads, the current one
 	made  program.Request // the target's request with that tuple
@@ -66,7 +66,7 @@ type fuzzing struct {
 // make makes the target's request with one tuple of payload values.
 func (f *fuzzing) make(ctx context.Context, tuple int) (program.Request, error) {
 	in := f.input(ctx)
-	in.Tuple, in.Carried = tuple, dsl.First(dsl.Map(f.facts), f.history.Carried(0))
+	in.Tuple, in.Earlier = tuple, dsl.First(dsl.Map(f.facts), f.history.Lookup(0))
 	return f.bound.Request(f.block, 0, in)
 }
 
@@ -78,7 +78,7 @@ func (f *fuzzing) payloads(ctx context.Context, yield func(fuzz.Render) bool) {
 		}
 		made, err := f.make(ctx, t)
 		if err != nil {
-			f.take(entryResult{End: f.notMade(err).End, fault: err})
+			f.apply(entryResult{End: f.notMade(err).End, fault: err})
 			continue
 		}
 		f.tuple, f.made = t, made
@@ -88,21 +88,21 @@ func (f *fuzzing) payloads(ctx context.Context, yield func(fuzz.Render) bool) {
 	}
 }
 
-// where identifies a parameter across all targets of the scan.
-func (f *fuzzing) where(position, parameter string) fuzz.Where {
-	return fuzz.Where{Template: f.bound.ID, Host: f.base.Address.HostPort(), Position: position, Parameter: parameter}
+// parameterKey identifies a parameter across all targets of the scan.
+func (f *fuzzing) parameterKey(position, parameter string) fuzz.ParameterKey {
+	return fuzz.ParameterKey{Template: f.bound.ID, Host: f.base.Address.HostPort(), Position: position, Parameter: parameter}
 }
 
 func (f *fuzzing) skip(position, parameter string) bool {
-	return f.frequency != nil && f.only == nil && f.frequency.Spent(f.where(position, parameter))
+	return f.frequency != nil && f.onlyOrigin == nil && f.frequency.Exhausted(f.parameterKey(position, parameter))
 }
 
 // count counts the parameters that were fuzzed without a match.
 func (f *fuzzing) count() {
-	if f.frequency == nil || f.only != nil {
+	if f.frequency == nil || f.onlyOrigin != nil {
 		return
 	}
-	for at, worth := range f.tried {
+	for at, worth := range f.outcomes {
 		f.frequency.Count(at, worth)
 	}
 }

@@ -97,7 +97,7 @@ func TestFuzzingIsControlled(t *testing.T) {
 			}
 			for name, ev := range map[string]engine.Event{"fresh": ev, "stored": stored} {
 				alike, err := e.Control(t.Context(), target, p, ev)
-				if err != nil || alike != everywhere || !engine.Controls(p, ev) {
+				if err != nil || alike != everywhere || !engine.HasControl(p, ev) {
 					t.Errorf("%s, %s: the same without the payload: %v (%v)", path, name, alike, err)
 				}
 			}

@@ -11,20 +11,20 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/sender"
 )
 
-// together sends the requests of a race or of a pipeline.
-func (s *session) together(ctx context.Context, j int) (matched bool, err error) {
+// raceOrPipeline sends the requests of a race or of a pipeline.
+func (s *session) raceOrPipeline(ctx context.Context, j int) (matched bool, err error) {
 	b := &s.bound.Blocks[j]
 	all := combinations(b)
 	reqs := make([]program.Request, len(all))
 	for n, at := range all {
 		in := s.input(ctx)
-		in.Tuple, in.Carried = at.tuple, s.history.Carried(0)
+		in.Tuple, in.Earlier = at.tuple, s.history.Lookup(0)
 		if reqs[n], err = s.bound.Request(j, at.entry, in); err != nil {
-			s.take(s.notMade(err))
+			s.apply(s.notMade(err))
 			return false, ctx.Err()
 		}
 	}
-	results, err := s.sendTogether(ctx, b, reqs)
+	results, err := s.sendRaceOrPipeline(ctx, b, reqs)
 	if err != nil {
 		return false, err
 	}
@@ -39,7 +39,7 @@ func (s *session) together(ctx context.Context, j int) (matched bool, err error)
 			}
 			got = s.evaluate(ctx, j, all[n].entry, all[n].tuple, &reqs[n], []*web.Exchange{r.Exchange})
 		}
-		s.take(got)
+		s.apply(got)
 		if matched = matched || got.flowMatched; got.over {
 			break
 		}
@@ -53,35 +53,35 @@ type combination struct{ entry, tuple int }
 // combinations are what a block sends together, in order.
 func combinations(b *program.Block) []combination {
 	if b.Race > 0 {
-		return make([]combination, min(b.Race, maxTogether))
+		return make([]combination, min(b.Race, maxAtOnce))
 	}
 	var all []combination
-	for t := range min(b.Tuples(), maxTogether) {
+	for t := range min(b.Tuples(), maxAtOnce) {
 		for k := range b.Entries {
 			if !b.Entries[k].Once || t == 0 {
 				all = append(all, combination{k, t})
 			}
 		}
 	}
-	return all[:min(len(all), maxTogether)]
+	return all[:min(len(all), maxAtOnce)]
 }
 
-// maxTogether bounds the requests of a race or of a pipeline.
-const maxTogether = 1000
+// maxAtOnce bounds the requests of a race or of a pipeline.
+const maxAtOnce = 1000
 
-// sendTogether sends requests at the same moment, or pipelined on a few connections. The error is that of the
+// sendRaceOrPipeline sends requests at the same moment, or pipelined on a few connections. The error is that of the
 // context, or sender.ErrBudget.
-func (s *session) sendTogether(ctx context.Context, b *program.Block, reqs []program.Request) ([]web.Result, error) {
+func (s *session) sendRaceOrPipeline(ctx context.Context, b *program.Block, reqs []program.Request) ([]web.Result, error) {
 	all := make([]web.Request, len(reqs))
 	for i := range reqs {
 		if err := s.beforeSend(ctx); err != nil {
 			if errors.Is(err, sender.ErrBudget) {
-				s.note(endOf(err))
+				s.addEnd(endOf(err))
 			}
 			return nil, err
 		}
 		if !s.engine.sender.Allows(reqs[i].Address) {
-			s.note(endOf(sender.ErrExcluded))
+			s.addEnd(endOf(sender.ErrExcluded))
 			return nil, nil
 		}
 		all[i] = reqs[i].Request
@@ -107,7 +107,7 @@ func (s *session) sendTogether(ctx context.Context, b *program.Block, reqs []pro
 // race sends requests at the same moment; with a number of threads, so many at a time.
 func (s *session) race(ctx context.Context, b *program.Block, all []web.Request) (results []web.Result) {
 	width := max(1, len(all))
-	if b.Together && b.Threads > 0 {
+	if b.AllAtOnce && b.Threads > 0 {
 		width = b.Threads
 	}
 	for some := range slices.Chunk(all, width) {
@@ -160,7 +160,7 @@ func (s *session) parallel(ctx context.Context, j int) (matched bool, err error)
 	})
 	for one := range results {
 		got := <-one
-		s.take(got)
+		s.apply(got)
 		matched = matched || got.flowMatched
 		switch {
 		case errors.Is(got.err, sender.ErrBudget): // tuples in progress go on

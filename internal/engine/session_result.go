@@ -32,7 +32,7 @@ type entryResult struct {
 func (s *session) notMade(err error) entryResult {
 	_, payload := errors.AsType[*program.PayloadError](err)
 	got := entryResult{End: notMade(err), over: !payload, notMade: true, fault: err}
-	if got.State == Skipped && s.requests.Load() > 0 && s.bound.Carries(placeholder(err)) {
+	if got.State == Skipped && s.requests.Load() > 0 && s.bound.MayComeFromResponse(placeholder(err)) {
 		got.End = coverage.End{State: Tested}
 	}
 	return got

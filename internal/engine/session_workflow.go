@@ -27,7 +27,7 @@ func (r *run) addWorkflow(w *workflow.Workflow, vars program.Vars) {
 		r.canaries = r.canaries || p.PathSpecific()
 	}
 	placeholder := (&program.Program{ID: w.ID, Path: w.Path, Digest: strings.Join(digests, " "), Info: w.Info}).Bind(vars)
-	placeholder.Plain = false
+	placeholder.Plannable = false
 	r.workflows[len(r.programs)] = b
 	r.add(placeholder, vars)
 }
@@ -45,7 +45,7 @@ func (s *session) steps(ctx context.Context) {
 			}
 			step.run(ctx)
 			mu.Lock()
-			s.note(step.end)
+			s.addEnd(step.end)
 			mu.Unlock()
 			if ctx.Err() != nil {
 				return nil, ctx.Err()

@@ -59,7 +59,7 @@ func (t *targetScan) answered(ctx context.Context, p *program.PlannedRequest, fi
 		return
 	}
 	t.evaluateGlobals(ctx, first)
-	if t.startSessions(p, &firstResponse{first, nil}); len(p.Starters) == 0 {
+	if t.startSessions(p, &firstResponse{first, nil}); len(p.SessionStarts) == 0 {
 		first.Release()
 	}
 	t.deliver(p, results...)
@@ -75,12 +75,12 @@ func (t *targetScan) deliver(p *program.PlannedRequest, results ...result) {
 	var cells []ended
 	t.mu.Lock()
 	for n, e := range p.Entries {
-		before := t.left[e.Program]
-		some := t.take(e, results[min(n, len(results)-1)])
+		before := t.pending[e.Program]
+		some := t.applyResult(e, results[min(n, len(results)-1)])
 		if events = append(events, some...); len(some) > 0 {
 			t.matchedBy(e.Program, len(some))
 		}
-		if before > 0 && t.left[e.Program] == 0 && t.run.checkpoint != nil {
+		if before > 0 && t.pending[e.Program] == 0 && t.run.checkpoint != nil {
 			cells = append(cells, ended{e.Program, t.report.cells.Cell(e.Program)})
 		}
 	}
@@ -95,8 +95,8 @@ func (t *targetScan) deliver(p *program.PlannedRequest, results ...result) {
 
 // startSessions queues the sessions that wait for the response to a request.
 func (t *targetScan) startSessions(p *program.PlannedRequest, with *firstResponse) {
-	for _, e := range p.Starters {
-		if t.left[e.Program] > 0 {
+	for _, e := range p.SessionStarts {
+		if t.pending[e.Program] > 0 {
 			t.tasks.addUrgent(func(ctx context.Context) { t.session(ctx, e.Program, with) })
 		}
 	}
@@ -145,7 +145,7 @@ func prefix(chain []*web.Exchange, how, less program.Follow) []*web.Exchange {
 	if chain == nil {
 		return nil
 	}
-	n := less.Within(chain)
+	n := less.PrefixLen(chain)
 	if n == len(chain) && !how.Covers(less) {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (ev *evaluation) group(chain []*web.Exchange, views []*match.Response, entr
 	vars := func(i int) dsl.Lookup {
 		e := ev.request.Entries[entries[i]]
 		b := ev.run.programs[e.Program]
-		return dsl.First(about(b), b.Scope(e.Block, e.Entry, ev.input(ev.ctx)).Lookup)
+		return dsl.First(templateNames(b), b.Variables(e.Block, e.Entry, ev.input(ev.ctx)).Lookup)
 	}
 	for i, view := range slices.Backward(views) {
 		group.Eval(view, vars, func(k int, out match.Outcome) {
@@ -213,14 +213,14 @@ func (t *targetScan) events(ctx context.Context, e program.EntryIndex, chain []*
 		return nil
 	}
 	b := t.run.programs[e.Program]
-	h := hop{exchange: chain[i], at: program.SpellHop(chain[i].Request.Address)}
+	h := hop{exchange: chain[i], url: program.RedirectURL(chain[i].Request.Address)}
 	if i == len(chain)-1 {
 		h.body = chain[i].Body
 	}
 	if i == 0 {
 		// Entries that share a request may write its URL in different ways.
 		if req, err := b.Request(e.Block, e.Entry, t.input(ctx)); err == nil {
-			h.at = req.URL()
+			h.url = req.URL()
 		}
 	}
 	var all []Event
@@ -235,7 +235,7 @@ func (t *targetScan) events(ctx context.Context, e program.EntryIndex, chain []*
 func (t *targetScan) wanted(e program.EntryIndex) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.left[e.Program] <= 0 || t.idle(t.block(e)) {
+	if t.pending[e.Program] <= 0 || t.idle(t.block(e)) {
 		return false
 	}
 	s := t.stops[[2]int{e.Program, e.Block}]

@@ -15,16 +15,16 @@ import (
 // targetScan tests one target in one scan.
 type targetScan struct {
 	requester
-	run    *run
-	wrong  error // why the target could not be read or reached
-	plan   *program.Plan
-	report *TargetReport
-	tasks  taskQueue
-	last   bool // requests without a response are not retried any more
+	run       *run
+	targetErr error // why the target could not be read or reached
+	plan      *program.Plan
+	report    *TargetReport
+	tasks     taskQueue
+	finalPass bool // requests without a response are not retried any more
 
 	mu      sync.Mutex // guards what follows, and report
 	queued  []bool     // by request of the plan
-	left    []int      // entries without a result, by program; -1 for a program that is not run
+	pending []int      // entries without a result, by program; -1 for a program that is not run
 	stops   map[[2]int]*stopping
 	retries []task       // what to do at the end about requests without a response
 	matched map[int]bool // programs
@@ -47,18 +47,18 @@ type result struct {
 	events  []Event
 }
 
-func (r *run) newTargetScan(target Target, wrong error) *targetScan {
+func (r *run) newTargetScan(target Target, targetErr error) *targetScan {
 	report := &TargetReport{Target: target.Input}
 	r.report.Targets = append(r.report.Targets, report)
-	t := &targetScan{run: r, report: report, wrong: wrong}
+	t := &targetScan{run: r, report: report, targetErr: targetErr}
 	t.requester = requester{
 		engine: r.engine, target: target, send: r.send, beforeSend: r.beforeSend, tupleSlots: r.engine.tupleSlots(),
 		budget: &r.budget, frequency: &r.frequency,
 	}
 	switch {
-	case wrong != nil:
+	case targetErr != nil:
 	case t.targetless():
-		t.plan = program.SelfContainedPlan(r.programs, r.notGlobal)
+		t.plan = program.SelfContainedPlan(r.programs, r.makesRequests)
 	default:
 		t.plan = r.planFor(target)
 	}
@@ -69,26 +69,26 @@ func (r *run) newTargetScan(target Target, wrong error) *targetScan {
 }
 
 // targetless reports whether this is the run of self-contained programs.
-func (t *targetScan) targetless() bool { return t.target.Input == "" && t.wrong == nil }
+func (t *targetScan) targetless() bool { return t.target.Input == "" && t.targetErr == nil }
 
 // runs reports whether a program makes requests for the target.
 func (t *targetScan) runs(i int) bool {
-	return t.run.programs[i].SelfContained == t.targetless() && t.run.notGlobal(i)
+	return t.run.programs[i].SelfContained == t.targetless() && t.run.makesRequests(i)
 }
 
-// do tests the target; afterwards every cell has its state.
-func (t *targetScan) do(ctx context.Context) {
+// testTarget tests the target; afterwards every cell has its state.
+func (t *targetScan) testTarget(ctx context.Context) {
 	r := t.run
-	t.left, t.report.cells = make([]int, len(r.programs)), coverage.NewCells(len(r.programs))
+	t.pending, t.report.cells = make([]int, len(r.programs)), coverage.NewCells(len(r.programs))
 	t.skipDone()
-	if t.wrong == nil && ctx.Err() == nil && !t.targetless() {
-		t.wrong = t.locate(ctx)
+	if t.targetErr == nil && ctx.Err() == nil && !t.targetless() {
+		t.targetErr = t.locate(ctx)
 	}
 	switch {
 	case ctx.Err() != nil:
 		t.endAll(coverage.End{State: Skipped, Reason: Interrupted})
-	case t.wrong != nil:
-		end := endOf(t.wrong)
+	case t.targetErr != nil:
+		end := endOf(t.targetErr)
 		t.report.Reason = end.Reason
 		t.endAll(end)
 		if t.plan != nil {
@@ -96,7 +96,7 @@ func (t *targetScan) do(ctx context.Context) {
 			r.counts.done.Add(int64(t.plan.Total))
 		}
 	default:
-		t.test(ctx)
+		t.sendAll(ctx)
 	}
 	t.report.Matched = len(t.matched)
 	t.report.Marks = t.marks(true)
@@ -108,7 +108,7 @@ func (t *targetScan) skipDone() {
 	for i, key := range t.run.keys {
 		if end, ok := t.run.scan.Done.Done(t.target.Input, key); ok {
 			t.report.cells.Set(i, end.State, end.Reason)
-			t.left[i] = -1
+			t.pending[i] = -1
 		}
 	}
 }
@@ -116,10 +116,10 @@ func (t *targetScan) skipDone() {
 // endAll sets all cells that are not finished.
 func (t *targetScan) endAll(end coverage.End) {
 	for i := range t.run.programs {
-		if t.left[i] < 0 {
+		if t.pending[i] < 0 {
 			continue
 		}
-		if t.runs(i) || !t.run.notGlobal(i) && !t.targetless() {
+		if t.runs(i) || !t.run.makesRequests(i) && !t.targetless() {
 			t.report.cells.Set(i, end.State, end.Reason)
 		}
 		t.checkpoint(i)
@@ -144,13 +144,13 @@ func (t *targetScan) locate(ctx context.Context) error {
 	return nil
 }
 
-// test sends the plan's requests and runs the sessions; at the end it retries what had no response.
-func (t *targetScan) test(ctx context.Context) {
+// sendAll sends the plan's requests and runs the sessions; at the end it retries what had no response.
+func (t *targetScan) sendAll(ctx context.Context) {
 	t.queued = make([]bool, len(t.plan.Requests))
 	t.stops = map[[2]int]*stopping{}
 	t.matched = map[int]bool{}
 	t.work(ctx, t.start)
-	t.last = true
+	t.finalPass = true
 	t.work(ctx, func() {
 		for _, retry := range t.retries {
 			t.tasks.add(retry)
@@ -159,14 +159,14 @@ func (t *targetScan) test(ctx context.Context) {
 	for i, queued := range t.queued {
 		if !queued {
 			t.run.counts.done.Add(1)
-			for _, e := range t.plan.Requests[i].Starters { // of sessions that never started
+			for _, e := range t.plan.Requests[i].SessionStarts { // of sessions that never started
 				t.run.counts.done.Add(int64(t.run.programs[e.Program].Requests() - 1))
 			}
 		}
 	}
 	t.endGlobals(ctx)
-	for i, left := range t.left {
-		if left > 0 { // only an interruption leaves entries without a result
+	for i, left := range t.pending {
+		if left > 0 { // onlyOrigin an interruption leaves entries without a result
 			t.report.cells.Set(i, Skipped, Interrupted)
 		}
 	}
@@ -197,7 +197,7 @@ func (t *targetScan) work(ctx context.Context, start func()) {
 func (t *targetScan) retryLater(err error, retry task) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.last || !sender.Unanswered(err) && !errors.Is(err, sender.ErrSilent) {
+	if t.finalPass || !sender.Unanswered(err) && !errors.Is(err, sender.ErrSilent) {
 		return false
 	}
 	t.retries = append(t.retries, retry)
@@ -214,16 +214,16 @@ func (t *targetScan) start() {
 	defer t.mu.Unlock()
 	for i, bound := range t.run.programs {
 		switch {
-		case t.left[i] < 0:
+		case t.pending[i] < 0:
 		case !t.runs(i):
-			if t.run.notGlobal(i) {
+			if t.run.makesRequests(i) {
 				t.checkpoint(i)
 			}
-		case bound.Wrong != "":
-			t.report.cells.Set(i, Skipped, bound.Wrong)
+		case bound.Problem != "":
+			t.report.cells.Set(i, Skipped, bound.Problem)
 			t.checkpoint(i)
-		case !bound.Plain:
-			t.left[i] = 1 // the session as a whole
+		case !bound.Plannable:
+			t.pending[i] = 1 // the session as a whole
 		default:
 			t.expect(i, bound)
 		}
@@ -234,7 +234,7 @@ func (t *targetScan) start() {
 		}
 	}
 	for _, i := range t.plan.Sessions {
-		if t.left[i] > 0 {
+		if t.pending[i] > 0 {
 			t.tasks.add(func(ctx context.Context) { t.session(ctx, i, nil) })
 		}
 	}
@@ -244,13 +244,13 @@ func (t *targetScan) start() {
 func (t *targetScan) expect(i int, bound *program.Bound) {
 	for j := range bound.Blocks {
 		if b := &bound.Blocks[j]; !t.idle(b) {
-			t.left[i] += len(b.Entries)
+			t.pending[i] += len(b.Entries)
 			if b.Stops() {
 				t.stops[[2]int{i, j}] = &stopping{result: map[int]result{}}
 			}
 		}
 	}
-	if t.left[i] == 0 {
+	if t.pending[i] == 0 {
 		t.checkpoint(i)
 	}
 }
@@ -260,13 +260,13 @@ func (t *targetScan) idle(b *program.Block) bool { return b.NeedsTLS && t.addres
 
 // wantsNow reports whether an entry needs a request without waiting for another response. The caller holds mu.
 func (t *targetScan) wantsNow(r *program.PlannedRequest) bool {
-	for _, e := range r.Starters {
-		if t.left[e.Program] > 0 {
+	for _, e := range r.SessionStarts {
+		if t.pending[e.Program] > 0 {
 			return true
 		}
 	}
 	for _, e := range r.Entries {
-		if t.left[e.Program] > 0 && !t.idle(t.block(e)) && (e.Entry == 0 || !t.block(e).Stops()) {
+		if t.pending[e.Program] > 0 && !t.idle(t.block(e)) && (e.Entry == 0 || !t.block(e).Stops()) {
 			return true
 		}
 	}
@@ -281,9 +281,9 @@ func (t *targetScan) queue(n int) {
 	}
 }
 
-// take records the result of an entry and returns the events that are certain now. The caller holds mu.
-func (t *targetScan) take(e program.EntryIndex, got result) []Event {
-	if t.left[e.Program] <= 0 || t.idle(t.block(e)) {
+// apply records the result of an entry and returns the events that are certain now. The caller holds mu.
+func (t *targetScan) applyResult(e program.EntryIndex, got result) []Event {
+	if t.pending[e.Program] <= 0 || t.idle(t.block(e)) {
 		return nil
 	}
 	s := t.stops[[2]int{e.Program, e.Block}]
@@ -308,7 +308,7 @@ func (t *targetScan) take(e program.EntryIndex, got result) []Event {
 		s.next++
 		if one.matched {
 			s.over = true
-			t.left[e.Program] -= entries - s.next
+			t.pending[e.Program] -= entries - s.next
 		}
 		t.record(e.Program, one.End)
 	}
@@ -317,7 +317,7 @@ func (t *targetScan) take(e program.EntryIndex, got result) []Event {
 
 // record counts the result of one entry. The caller holds mu.
 func (t *targetScan) record(program int, end coverage.End) {
-	t.left[program]--
+	t.pending[program]--
 	t.report.cells.Set(program, end.State, end.Reason)
 }
 

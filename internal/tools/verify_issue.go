@@ -163,7 +163,7 @@ func (k *Kit) confirmation(ctx context.Context, issue task.Issue) (again func(co
 // showsEverywhere reports whether a match at a path also occurs at a path that does not exist, or one with a payload
 // without it.
 func (k *Kit) showsEverywhere(ctx context.Context, issue task.Issue, p *program.Program) (bool, error) {
-	if !engine.Controls(p, issue.Event) {
+	if !engine.HasControl(p, issue.Event) {
 		return false, nil
 	}
 	return k.engine.Control(ctx, issue.Target, p, issue.Event)

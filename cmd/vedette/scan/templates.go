@@ -51,7 +51,7 @@ func (f *scanFlags) selectTemplates(ctx context.Context) (*templates.Selection, 
 		}
 	}
 	if len(f.workflows) > 0 {
-		o.Paths, o.Filter, o.IgnoredToo = f.workflows, templates.Filter{Type: []string{"workflow"}}, true
+		o.Paths, o.Filter, o.IncludeIgnored = f.workflows, templates.Filter{Type: []string{"workflow"}}, true
 		more, err := templates.Select(ctx, o, f.program)
 		if err != nil {
 			return nil, err

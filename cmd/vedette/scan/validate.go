@@ -39,7 +39,7 @@ type result struct {
 
 // validate checks templates, and fails silently when one of them is wrong.
 func validate(ctx context.Context, out io.Writer, o templates.Options, asJSON bool) error {
-	o.IgnoredToo, o.Allow = true, templates.AllowAll()
+	o.IncludeIgnored, o.Allow = true, templates.AllowAll()
 	s, err := templates.Select(ctx, o, program.Options{})
 	if err != nil {
 		return err

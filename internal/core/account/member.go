@@ -210,7 +210,7 @@ func (a *Accounts) inLockedTeam(ctx context.Context, c Caller, fn func(tx *db.Tx
 }
 
 func lockTeam(ctx context.Context, tx *db.Tx, teamID string) error {
-	_, err := db.Value[string](ctx, tx, `SELECT id FROM team WHERE id = ?`+tx.Speaks().ForUpdate(), teamID)
+	_, err := db.Value[string](ctx, tx, `SELECT id FROM team WHERE id = ?`+tx.Dialect().ForUpdate(), teamID)
 	return db.OrMissing(err, "team")
 }
 

@@ -115,7 +115,7 @@ func (l *Log) Search(ctx context.Context, q string, window page.Window) ([]Entry
 	if n := len([]rune(q)); n == 0 || n > maxQuery {
 		return nil, errs.Field("q", "q must have 1 to %d characters.", maxQuery)
 	}
-	return l.find(ctx, conditions(q, l.db.Dialect), window)
+	return l.find(ctx, conditions(q, l.db.Dialect()), window)
 }
 
 // pathAndName is one text, because searching two costs twice as much.

@@ -106,7 +106,7 @@ const rank, created, updated = "e.severity_rank", "e.created_at", "e.updated_at"
 
 // byID is the order by id.
 func (c *Catalog) byID() string {
-	return c.db.Speaks().Bytewise("e.written_id") + ", " + c.db.Speaks().Bytewise("e.id")
+	return c.db.Dialect().Bytewise("e.written_id") + ", " + c.db.Dialect().Bytewise("e.id")
 }
 
 // sorted are the columns of sorts, and then what decides between equal rows.
@@ -114,7 +114,7 @@ func (c *Catalog) sorted(sorts []page.Sort, tie string) string {
 	sorts = slices.Clone(sorts)
 	for i, s := range sorts {
 		if s.Column != rank && s.Column != created && s.Column != updated {
-			sorts[i].Column = c.db.Speaks().Bytewise(s.Column)
+			sorts[i].Column = c.db.Dialect().Bytewise(s.Column)
 		}
 	}
 	return strings.TrimPrefix(db.OrderBy(sorts, tie), " ORDER BY ")

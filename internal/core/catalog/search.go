@@ -50,12 +50,12 @@ func (c *Catalog) Search(ctx context.Context, s Search) (out Found, err error) {
 	}
 	where := inScopes(scopes...)
 	for _, t := range terms {
-		t.where(&where, c.db.Speaks())
+		t.where(&where, c.db.Dialect())
 	}
 	if out.Total, out.Facets, err = c.count(ctx, where, s.FacetSize); err != nil {
 		return out, err
 	}
-	fit, args := score(terms, c.db.Speaks())
+	fit, args := score(terms, c.db.Dialect())
 	order := c.sorted(s.Sorts, "("+fit+") DESC, "+c.byID())
 	if out.Templates, err = c.page(ctx, c.db, where, order, args, s.Window, s.Raw); err != nil {
 		return out, err

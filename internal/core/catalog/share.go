@@ -171,7 +171,7 @@ func (c *Catalog) ShareTemplate(ctx context.Context, templateID string, up Share
 		return Share{}, err
 	}
 	return s, c.db.Tx(ctx, func(tx *db.Tx) error {
-		_, err := db.Value[int](ctx, tx, `SELECT 1 FROM template WHERE scope = ? AND id = ?`+tx.Speaks().ForUpdate(), caller.TeamID, s.TemplateID)
+		_, err := db.Value[int](ctx, tx, `SELECT 1 FROM template WHERE scope = ? AND id = ?`+tx.Dialect().ForUpdate(), caller.TeamID, s.TemplateID)
 		if err != nil {
 			return db.OrMissing(err, "template")
 		}
@@ -211,7 +211,7 @@ func (c *Catalog) ownShare(ctx context.Context, q db.Querier, id string) (Share,
 		return Share{}, err
 	}
 	id = db.Clean(id)
-	return c.share(ctx, q, `h.team_id = ? AND (h.id = ? OR h.template_id = ?)`+q.Speaks().ForUpdate(), caller.TeamID, id, id)
+	return c.share(ctx, q, `h.team_id = ? AND (h.id = ? OR h.template_id = ?)`+q.Dialect().ForUpdate(), caller.TeamID, id, id)
 }
 
 // UpdateShare changes how a template of the caller's team is shared.

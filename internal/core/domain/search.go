@@ -53,7 +53,7 @@ func (ds *Domains) begin(ctx context.Context, teamID, domain string) (first bool
 			teamID, domain, db.At(now), db.At(now), db.At(time.Unix(1, 0))); err != nil {
 			return err
 		}
-		if s, err = ds.find(ctx, tx, teamID, domain, tx.Speaks().ForUpdate()); err != nil {
+		if s, err = ds.find(ctx, tx, teamID, domain, tx.Dialect().ForUpdate()); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `UPDATE domain_search SET asked_at = ? WHERE team_id = ? AND domain = ?`,
@@ -126,7 +126,7 @@ func (ds *Domains) ifCurrent(ctx context.Context, tx *db.Tx, a SearchArgs, fn fu
 	if tx == nil {
 		return ds.db.Tx(ctx, func(tx *db.Tx) error { return ds.ifCurrent(ctx, tx, a, fn) })
 	}
-	s, err := ds.find(ctx, tx, a.TeamID, a.Domain, tx.Speaks().ForUpdate())
+	s, err := ds.find(ctx, tx, a.TeamID, a.Domain, tx.Dialect().ForUpdate())
 	if db.IsNoRows(err) || err == nil && s.run != a.Run {
 		return nil
 	}
@@ -289,7 +289,7 @@ func (ds *Domains) sweepSearches(ctx context.Context) error {
 	}
 	for _, a := range due {
 		if err := ds.db.Tx(ctx, func(tx *db.Tx) error {
-			s, err := ds.find(ctx, tx, a.TeamID, a.Domain, tx.Speaks().ForUpdate())
+			s, err := ds.find(ctx, tx, a.TeamID, a.Domain, tx.Dialect().ForUpdate())
 			if db.IsNoRows(err) {
 				return nil
 			}

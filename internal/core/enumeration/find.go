@@ -151,7 +151,7 @@ func (es *Enumerations) FindAll(ctx context.Context, f Filter, sorts []page.Sort
 		where.And("e.is_internal = ?", *f.Internal)
 	}
 	if f.Search != "" {
-		name, arg := es.db.Dialect.Contains("e.name", f.Search)
+		name, arg := es.db.Dialect().Contains("e.name", f.Search)
 		where.And("("+name+" OR e.id = ?)", arg, db.Clean(f.Search))
 	}
 	if f.Having != nil {

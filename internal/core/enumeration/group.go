@@ -62,7 +62,7 @@ func (es *Enumerations) UpdateGroup(ctx context.Context, id, name string, q asse
 	return es.db.Tx(ctx, func(tx *db.Tx) error {
 		var filters db.JSON[asset.Filters]
 		var old string
-		err := tx.QueryRow(ctx, `SELECT name, filters FROM asset_group WHERE id = ? AND team_id = ?`+tx.Speaks().ForUpdate(),
+		err := tx.QueryRow(ctx, `SELECT name, filters FROM asset_group WHERE id = ? AND team_id = ?`+tx.Dialect().ForUpdate(),
 			db.Clean(id), c.TeamID).Scan(&old, &filters)
 		if err != nil {
 			return db.OrMissing(err, "group")

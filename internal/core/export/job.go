@@ -303,7 +303,7 @@ func (s *partWriter) flush(state State) error {
 // tx runs a transaction that fails unless the job is still this run's.
 func (s *partWriter) tx(do func(tx *db.Tx) error) error {
 	return s.es.db.Tx(s.ctx, func(tx *db.Tx) error {
-		if err := s.job.Held(s.ctx, tx); err != nil {
+		if err := s.job.CheckLease(s.ctx, tx); err != nil {
 			return err
 		}
 		return do(tx)

@@ -88,7 +88,7 @@ func (f Filter) where(d *db.DB, c account.Caller) (w db.Where) {
 		w.And("substr(key, 1, ?) = ?", len([]rune(dir))+1, db.Clean(dir)+"/")
 	}
 	if f.Search != "" {
-		cond, arg := d.Dialect.Contains("key", f.Search)
+		cond, arg := d.Dialect().Contains("key", f.Search)
 		w.And(cond, arg)
 	}
 	if len(f.Keys) > 0 {

@@ -85,7 +85,7 @@ func (s *Models) Summarise(ctx context.Context, from, to time.Time, by Period) (
 	if err != nil {
 		return out, err
 	}
-	UsageFilter{From: from, To: to}.where(&where, s.db.Speaks())
+	UsageFilter{From: from, To: to}.where(&where, s.db.Dialect())
 	models, statuses, emails, periods := parts{}, parts{}, parts{}, parts{}
 	err = db.Each(ctx, s.db, func(row db.Row) error {
 		var r Row

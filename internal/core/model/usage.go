@@ -115,15 +115,15 @@ func (s *Models) reader(ctx context.Context) (where db.Where, err error) {
 	return where, nil
 }
 
-func (f UsageFilter) where(w *db.Where, speaks db.Dialect) {
+func (f UsageFilter) where(w *db.Where, d db.Dialect) {
 	db.Equal(w, "u.task_id", db.Clean(f.TaskID))
 	db.Equal(w, "u.stream_id", db.Clean(f.StreamID))
 	db.Equal(w, "u.status", db.Clean(f.Status))
 	db.Equal(w, "u.model", db.Clean(f.Model))
 	db.Equal(w, "a.email", db.Clean(f.Email))
 	if f.Search != "" {
-		inTask, arg := speaks.Contains("u.task_id", f.Search)
-		inEmail, _ := speaks.Contains("a.email", f.Search)
+		inTask, arg := d.Contains("u.task_id", f.Search)
+		inEmail, _ := d.Contains("a.email", f.Search)
 		w.And("("+inTask+" OR "+inEmail+")", arg, arg)
 	}
 	if !f.From.IsZero() {
@@ -190,7 +190,7 @@ func (s *Models) FindTasks(ctx context.Context, f UsageFilter, w page.Window) ([
 }
 
 func (s *Models) findUsage(ctx context.Context, where db.Where, f UsageFilter, w page.Window) ([]Row, int, error) {
-	f.where(&where, s.db.Speaks())
+	f.where(&where, s.db.Dialect())
 	order := ` ORDER BY u.created_at DESC, u.stream_id DESC`
 	if f.ByCost {
 		order = ` ORDER BY u.micros DESC, u.created_at DESC, u.stream_id DESC`

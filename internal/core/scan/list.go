@@ -41,7 +41,7 @@ func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w pag
 	}
 	for i := range order {
 		if order[i].Column == byName {
-			order[i].Column = ss.db.Speaks().Bytewise(byName)
+			order[i].Column = ss.db.Dialect().Bytewise(byName)
 		}
 	}
 	if found, total, err = db.Page(ctx, ss.db, scanRow, `SELECT `+columns+tables+` LEFT JOIN finding_total t ON t.scan_id = s.id`,
@@ -61,7 +61,7 @@ func (ss *Scans) where(teamID string, f Filter) (w db.Where) {
 		w.And("s.is_internal = ?", *f.Internal)
 	}
 	if f.Search != "" {
-		contains, part := ss.db.Speaks().Contains("s.folded_name", fold(f.Search))
+		contains, part := ss.db.Dialect().Contains("s.folded_name", fold(f.Search))
 		w.And("("+contains+" OR s.id = ?)", part, db.Clean(f.Search))
 	}
 	return w

@@ -87,7 +87,7 @@ func (ss Schedules) changeOr(ctx context.Context, tx *db.Tx, what, id, statement
 // change changes the schedule of a subject, and returns the number of affected rows: 0 when the subject was
 // deleted. It locks the subject first, as a deletion does, to avoid deadlocks.
 func (ss Schedules) change(ctx context.Context, tx *db.Tx, id, statement string, args ...any) (int64, error) {
-	_, err := db.Value[string](ctx, tx, ss.sql(`SELECT id FROM NOUN WHERE id = ?`)+tx.Speaks().ForUpdate(), id)
+	_, err := db.Value[string](ctx, tx, ss.sql(`SELECT id FROM NOUN WHERE id = ?`)+tx.Dialect().ForUpdate(), id)
 	if db.IsNoRows(err) {
 		return 0, nil
 	}

@@ -185,7 +185,7 @@ func (s *Settings) Find(ctx context.Context, f Filter, w page.Window) ([]Config,
 		where.And("type = ?", db.Clean(f.Type))
 	}
 	if f.Search != "" {
-		where.And(s.db.Speaks().Contains("name", f.Search))
+		where.And(s.db.Dialect().Contains("name", f.Search))
 	}
 	scan := func(row db.Row) (Config, error) {
 		config, _, err := s.scan(row, c)
@@ -267,7 +267,7 @@ func (s *Settings) Update(ctx context.Context, id string, up Update) (Config, er
 	}
 	var out Config
 	err = s.db.Tx(ctx, func(tx *db.Tx) error {
-		config, doc, err := s.byID(ctx, tx, c, id, tx.Speaks().ForUpdate())
+		config, doc, err := s.byID(ctx, tx, c, id, tx.Dialect().ForUpdate())
 		if err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func (n NewTask) check(ts *Tasks) error {
 // lockOwnTask reads a task of the caller's, locked until tx ends.
 func (ts *Tasks) lockOwnTask(ctx context.Context, tx *db.Tx, c account.Caller, id string) (Task, error) {
 	_, err := db.Value[string](ctx, tx, `SELECT id FROM task WHERE id = ? AND team_id = ? AND user_id = ?`+
-		tx.Speaks().ForUpdate(), id, c.TeamID, c.UserID)
+		tx.Dialect().ForUpdate(), id, c.TeamID, c.UserID)
 	if err != nil {
 		return Task{}, err
 	}
@@ -130,7 +130,7 @@ func (ts *Tasks) Abort(ctx context.Context, id string) (Task, error) {
 	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
 		var status Status
 		var job int64
-		err := tx.QueryRow(ctx, `SELECT status, job_id FROM task_stream WHERE id = ?`+tx.Speaks().ForUpdate(), t.StreamID).
+		err := tx.QueryRow(ctx, `SELECT status, job_id FROM task_stream WHERE id = ?`+tx.Dialect().ForUpdate(), t.StreamID).
 			Scan(&status, &job)
 		if err != nil || status.Final() {
 			return err

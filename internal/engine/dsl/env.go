@@ -43,7 +43,7 @@ type Env struct {
 
 	depth     int           // of texts inside values of texts
 	raw       string        // the name of a Raw that was read
-	stayed    bool          // a placeholder in a string of the expression has no value
+	unfilled  bool          // a placeholder in a string of the expression has no value
 	functions functions.Env // for calls
 }
 

@@ -73,11 +73,11 @@ type Needle struct {
 
 // Costs, relative to a step that reads no text.
 const (
-	costSearch  = 8
-	costCall    = 10
-	costPattern = 40
-	costDear    = 500
-	costNetwork = 100_000
+	costSearch    = 8
+	costCall      = 10
+	costPattern   = 40
+	costExpensive = 500
+	costNetwork   = 100_000
 )
 
 // call makes the node of a call, or of its value if that is known.
@@ -86,7 +86,7 @@ func (e *Expr) call(c call) node {
 	case f.Waits:
 		e.cost += costNetwork
 	case f.Expensive:
-		e.cost += costDear
+		e.cost += costExpensive
 	default:
 		e.cost += costCall
 	}

@@ -43,10 +43,10 @@ func (n reference) value(env *Env) (any, error) {
 	return v, nil
 }
 
-// filled is a string with placeholders.
-type filled struct{ text Text }
+// interpolated is a string with placeholders.
+type interpolated struct{ text Text }
 
-func (n filled) eval(env *Env) (any, error) {
+func (n interpolated) eval(env *Env) (any, error) {
 	s, err := n.text.fill(env)
 	if err != nil {
 		return nil, err
@@ -83,8 +83,8 @@ type unary struct {
 	x  node
 }
 
-// sign makes the node of a unary operator, or of its value if that is known.
-func sign(o op, x node) node {
+// newUnary makes the node of a unary operator, or of its value if that is known.
+func newUnary(o op, x node) node {
 	u := unary{o, x}
 	if _, ok := x.(constant); ok {
 		if v, err := u.eval(nil); err == nil {
@@ -103,11 +103,11 @@ func (n unary) eval(env *Env) (any, error) {
 		if b, ok := v.(bool); ok {
 			return !b, nil
 		}
-		return nil, unfit(n.op, v)
+		return nil, errOperand(n.op, v)
 	}
 	x, ok := v.(float64)
 	if !ok {
-		return nil, unfit(n.op, v)
+		return nil, errOperand(n.op, v)
 	}
 	if n.op == opNegate {
 		return -x, nil
@@ -130,16 +130,16 @@ type link struct {
 // node is the node of a chain, with what is known evaluated.
 func (c chain) node(level int) node {
 	switch level {
-	case binds[opList]:
+	case precedence[opList]:
 		l := list{items: []node{c.first}}
 		for _, r := range c.rest {
 			l.items = append(l.items, r.x)
 		}
 		return l
-	case binds[opThen]:
+	case precedence[opThen]:
 		return choice(c)
-	case binds[opAnd], binds[opOr]:
-		l := logic{and: level == binds[opAnd], items: []node{c.first}}
+	case precedence[opAnd], precedence[opOr]:
+		l := logic{and: level == precedence[opAnd], items: []node{c.first}}
 		for _, r := range c.rest {
 			l.items = append(l.items, r.x)
 		}
@@ -182,7 +182,7 @@ func (c chain) eval(env *Env) (any, error) {
 		if r.op == opMatch || r.op == opNoMatch {
 			v, err = r.match(v, x)
 		} else {
-			v, err = between(r.op, v, x)
+			v, err = applyBinary(r.op, v, x)
 		}
 		if err != nil {
 			return nil, err
@@ -202,7 +202,7 @@ func appendAll(env *Env, s string, rest []link) (any, error) {
 			return nil, err
 		}
 		if r.op != opAdd {
-			return nil, unfit(r.op, b.String())
+			return nil, errOperand(r.op, b.String())
 		}
 		if t, ok := x.(string); ok {
 			b.WriteString(t)
@@ -219,13 +219,13 @@ func appendAll(env *Env, s string, rest []link) (any, error) {
 func (r *link) match(v, x any) (any, error) {
 	s, ok := v.(string)
 	if !ok {
-		return nil, unfit(r.op, v)
+		return nil, errOperand(r.op, v)
 	}
 	p := r.pattern
 	if p == nil {
 		source, ok := x.(string)
 		if !ok {
-			return nil, unfit(r.op, x)
+			return nil, errOperand(r.op, x)
 		}
 		var err error
 		if p, err = functions.CompileRegexp(source); err != nil {
@@ -250,9 +250,9 @@ func (n logic) eval(env *Env) (any, error) {
 		b, ok := v.(bool)
 		switch {
 		case !ok && n.and:
-			return nil, unfit(opAnd, v)
+			return nil, errOperand(opAnd, v)
 		case !ok:
-			return nil, unfit(opOr, v)
+			return nil, errOperand(opOr, v)
 		}
 		if b != n.and {
 			return b, nil
@@ -283,7 +283,7 @@ func (n choice) eval(env *Env) (any, error) {
 			return nil, err
 		}
 		if r.op == opThen && v != true {
-			return nil, unfit(opThen, v)
+			return nil, errOperand(opThen, v)
 		}
 		v = x
 	}

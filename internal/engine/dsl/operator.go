@@ -66,8 +66,8 @@ var operators = []struct {
 	{"**", modifier, opPower, 10},
 }
 
-// binds and spelling are the precedence and text of each operator.
-var binds, spelling = func() (b [opInvert + 1]int, s [opInvert + 1]string) {
+// precedence and spelling are the precedence and text of each operator.
+var precedence, opTexts = func() (b [opInvert + 1]int, s [opInvert + 1]string) {
 	for _, o := range operators {
 		b[o.op], s[o.op] = o.binds, o.text
 	}
@@ -75,12 +75,12 @@ var binds, spelling = func() (b [opInvert + 1]int, s [opInvert + 1]string) {
 	return b, s
 }()
 
-func unfit(o op, v any) error {
-	return fmt.Errorf("%s cannot be used with %s", spelling[o], functions.Quote(v))
+func errOperand(o op, v any) error {
+	return fmt.Errorf("%s cannot be used with %s", opTexts[o], functions.Quote(v))
 }
 
-// between applies a binary operator (types: section 6.3).
-func between(o op, a, b any) (any, error) {
+// applyBinary applies a binary operator (types: section 6.3).
+func applyBinary(o op, a, b any) (any, error) {
 	switch o {
 	case opEqual:
 		return equal(a, b), nil
@@ -95,11 +95,11 @@ func between(o op, a, b any) (any, error) {
 	}
 	x, ok := a.(float64)
 	if !ok {
-		return nil, unfit(o, a)
+		return nil, errOperand(o, a)
 	}
 	y, ok := b.(float64)
 	if !ok {
-		return nil, unfit(o, b)
+		return nil, errOperand(o, b)
 	}
 	return arithmetic(o, x, y), nil
 }
@@ -149,11 +149,11 @@ func add(a, b any) (any, error) {
 	}
 	x, ok := a.(float64)
 	if !ok {
-		return nil, unfit(opAdd, a)
+		return nil, errOperand(opAdd, a)
 	}
 	y, ok := b.(float64)
 	if !ok {
-		return nil, unfit(opAdd, b)
+		return nil, errOperand(opAdd, b)
 	}
 	return x + y, nil
 }
@@ -179,15 +179,15 @@ func compare(o op, a, b any) (any, error) {
 		if y, ok := b.(float64); ok {
 			return ordered(o, x, y), nil
 		}
-		return nil, unfit(o, b)
+		return nil, errOperand(o, b)
 	}
 	if x, ok := a.(string); ok {
 		if y, ok := b.(string); ok {
 			return ordered(o, x, y), nil
 		}
-		return nil, unfit(o, b)
+		return nil, errOperand(o, b)
 	}
-	return nil, unfit(o, a)
+	return nil, errOperand(o, a)
 }
 
 func ordered[T float64 | string](o op, x, y T) bool {
@@ -206,7 +206,7 @@ func ordered[T float64 | string](o op, x, y T) bool {
 func within(a, b any) (any, error) {
 	list, ok := b.([]any)
 	if !ok {
-		return nil, unfit(opIn, b)
+		return nil, errOperand(opIn, b)
 	}
 	for _, v := range list {
 		if equal(a, functions.Widen(v)) {

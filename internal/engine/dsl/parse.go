@@ -57,7 +57,7 @@ func (p *parser) peek() (t token, ok bool) {
 // level is the precedence of the next operator; 0 when there is none.
 func (p *parser) level() int {
 	t, _ := p.peek()
-	return binds[t.op]
+	return precedence[t.op]
 }
 
 // operation reads operands and operators with a precedence of at least least.
@@ -141,8 +141,8 @@ func (p *parser) operand() (node, error) {
 		if err != nil {
 			return nil, err
 		}
-		return sign(t.op, x), nil
-	case number, boolean, moment:
+		return newUnary(t.op, x), nil
+	case number, boolean, dateText:
 		return constant{t.value}, nil
 	case text:
 		return p.literal(t.text), nil
@@ -173,7 +173,7 @@ func (p *parser) literal(s string) node {
 		p.name(name)
 	}
 	p.expr.pure = p.expr.pure && t.Pure()
-	return filled{t}
+	return interpolated{t}
 }
 
 func (p *parser) group(t token) (node, error) {

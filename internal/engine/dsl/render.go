@@ -11,7 +11,7 @@ import (
 // *Unresolved if the text must not be sent for that reason (6.5), or that of the first expression that failed; the
 // text is then rendered as far as possible.
 func (t Text) Render(env *Env) (string, error) {
-	if len(t.parts) == 1 && t.parts[0].hole == nil && !t.unresolved {
+	if len(t.parts) == 1 && t.parts[0].placeholder == nil && !t.unresolved {
 		return t.parts[0].text, nil
 	}
 	if env == nil {
@@ -27,7 +27,7 @@ func (t Text) Render(env *Env) (string, error) {
 	case r.unresolved != "":
 		return s, &Unresolved{r.unresolved}
 	case t.unresolved:
-		if name, found := leftover(s, r.data); found {
+		if name, found := firstUnresolved(s, r.data); found {
 			return s, &Unresolved{name}
 		}
 	}
@@ -41,7 +41,7 @@ func (t Text) fill(env *Env) (string, error) {
 	if err == nil {
 		err = r.failed
 	}
-	env.stayed = env.stayed || r.stayed
+	env.unfilled = env.unfilled || r.unfilled
 	return s, err
 }
 
@@ -50,7 +50,7 @@ type renderer struct {
 	text       strings.Builder
 	spans      bool   // data is wanted
 	data       []span // the parts of text that are values
-	stayed     bool   // a placeholder has no value
+	unfilled   bool   // a placeholder has no value
 	failed     error  // the first expression that failed
 	unresolved string // the first name without a value
 }
@@ -65,10 +65,10 @@ func (r *renderer) run(parts []part) (string, error) {
 	r.text.Grow(size + 32)
 	for i := range parts {
 		p := &parts[i]
-		if p.hole == nil {
+		if p.placeholder == nil {
 			r.literal(p.text, p.data)
 		} else {
-			r.hole(p)
+			r.placeholder(p)
 		}
 		if r.text.Len() > functions.MaxResult {
 			return r.text.String()[:functions.MaxResult], functions.ErrTooLarge
@@ -84,14 +84,14 @@ func (r *renderer) literal(s string, data bool) {
 	r.text.WriteString(s)
 }
 
-func (r *renderer) hole(p *part) {
-	if name := p.hole.name; name != "" {
+func (r *renderer) placeholder(p *part) {
+	if name := p.placeholder.name; name != "" {
 		if v, ok := r.env.value(name); ok {
 			r.value(v)
 			return
 		}
 	}
-	v, done, err := p.hole.eval(r.env)
+	v, done, err := p.placeholder.eval(r.env)
 	switch {
 	case err != nil:
 		r.text.WriteString(p.text)
@@ -100,8 +100,8 @@ func (r *renderer) hole(p *part) {
 		r.value(v)
 	default:
 		r.text.WriteString(p.text)
-		r.stayed = true
-		if name, found := leftover(p.text, nil); found {
+		r.unfilled = true
+		if name, found := firstUnresolved(p.text, nil); found {
 			r.miss(name)
 		}
 	}
@@ -118,7 +118,7 @@ func (r *renderer) value(v any) {
 		}
 		r.literal(s, true)
 	case Raw:
-		if name, found := leftover(string(v), nil); found {
+		if name, found := firstUnresolved(string(v), nil); found {
 			r.miss(name)
 		}
 		r.literal(string(v), true)

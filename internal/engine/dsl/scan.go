@@ -10,20 +10,20 @@ import (
 
 // Limits of Parse for one text.
 const (
-	maxHoles = 10_000  // placeholders; what follows is literal
-	maxTried = 1 << 20 // bytes that are tried as expressions
+	maxPlaceholders = 10_000  // placeholders; what follows is literal
+	maxTried        = 1 << 20 // bytes that are tried as expressions
 )
 
 // Which text is an expression depends on the variables (template language 6.4). Here a text is split into what may be
 // one and what is not.
 var (
-	quietForm = regexp.MustCompile(`^§[^§\s{}]{1,100}§`)
+	sectionForm = regexp.MustCompile(`^§[^§\s{}]{1,100}§`)
 	// A marker for an out-of-band address may have percent-encoded braces.
 	encodedForm = regexp.MustCompile(`(?i)^%7B%7B(interactsh-url(?:_[0-9]+){0,3})%7D%7D`)
 	markerForm  = regexp.MustCompile(`^interactsh-url(?:_[0-9]+){0,3}$`)
 
-	leftoverForm = regexp.MustCompile(`(?:%7[Bb]|\{){2}([^}]+)(?:%7[Dd]|\}){2}`)
-	numericForm  = regexp.MustCompile(`^[0-9\W]+$`)
+	unresolvedForm = regexp.MustCompile(`(?:%7[Bb]|\{){2}([^}]+)(?:%7[Dd]|\}){2}`)
+	numericForm    = regexp.MustCompile(`^[0-9\W]+$`)
 )
 
 func isNameByte(c byte) bool {
@@ -60,29 +60,29 @@ func parseText(s string, plain bool) Text {
 		if s == "" {
 			return Text{}
 		}
-		return Text{parts: []part{{text: s}}, unresolved: hasLeftover(s)}
+		return Text{parts: []part{{text: s}}, unresolved: mayHaveUnresolved(s)}
 	}
 	p := scanner{src: s, plain: plain}
 	p.text.parts = make([]part, 0, min(2*strings.Count(s, "{{")+1, 16))
-	for p.at < len(s) && p.holes < maxHoles {
+	for p.at < len(s) && p.holes < maxPlaceholders {
 		next := nextMark(s[p.at:])
 		if next < 0 {
 			break
 		}
 		p.at += next
-		h, size := p.place()
+		h, size := p.next()
 		if h == nil {
 			p.at++
 			continue
 		}
 		p.flush(p.at)
-		p.text.parts = append(p.text.parts, part{text: s[p.at : p.at+size], hole: h})
+		p.text.parts = append(p.text.parts, part{text: s[p.at : p.at+size], placeholder: h})
 		p.at += size
 		p.literal = p.at
 		p.holes++
 	}
 	p.flush(len(s))
-	p.text.unresolved = p.leftover()
+	p.text.unresolved = p.mayBeUnresolved()
 	return p.text
 }
 
@@ -119,28 +119,28 @@ func (p *scanner) flush(end int) {
 	}
 }
 
-// leftover reports whether the rendered literals may look like a placeholder.
-func (p *scanner) leftover() bool {
+// firstUnresolved reports whether the rendered literals may look like a placeholder.
+func (p *scanner) mayBeUnresolved() bool {
 	var b strings.Builder
 	for _, part := range p.text.parts {
-		if part.hole == nil {
+		if part.placeholder == nil {
 			b.WriteString(part.text)
 		}
 	}
-	return hasLeftover(b.String())
+	return mayHaveUnresolved(b.String())
 }
 
-// place is the placeholder that begins here, and its length; nil if none does.
-func (p *scanner) place() (*hole, int) {
+// next is the placeholder that begins here, and its length; nil if none does.
+func (p *scanner) next() (*placeholder, int) {
 	rest := p.src[p.at:]
 	switch {
 	case strings.HasPrefix(rest, "§"):
-		if m := quietForm.FindString(rest); m != "" {
-			return &hole{name: strings.Trim(m, "§"), only: true}, len(m)
+		if m := sectionForm.FindString(rest); m != "" {
+			return &placeholder{name: strings.Trim(m, "§"), nameOnly: true}, len(m)
 		}
 	case strings.HasPrefix(rest, "%7"):
 		if m := encodedForm.FindStringSubmatch(rest); m != nil {
-			return &hole{name: m[1], only: true}, len(m[0])
+			return &placeholder{name: m[1], nameOnly: true}, len(m[0])
 		}
 	case strings.HasPrefix(rest, "{{"):
 		return p.braces(rest)
@@ -149,7 +149,7 @@ func (p *scanner) place() (*hole, int) {
 }
 
 // braces reads from {{ to the first }} that completes a placeholder.
-func (p *scanner) braces(rest string) (*hole, int) {
+func (p *scanner) braces(rest string) (*placeholder, int) {
 	first := p.closing()
 	if first < 0 {
 		return nil, 0
@@ -159,10 +159,10 @@ func (p *scanner) braces(rest string) (*hole, int) {
 		if h := common[name]; h != nil && !p.plain {
 			return h, first + 4
 		}
-		return &hole{name: name, only: p.plain}, first + 4
+		return &placeholder{name: name, nameOnly: p.plain}, first + 4
 	}
 	if strings.HasPrefix(inner, "interactsh-url") && markerForm.MatchString(inner) {
-		return &hole{name: inner, only: true}, first + 4
+		return &placeholder{name: inner, nameOnly: true}, first + 4
 	}
 	if !p.plain {
 		if h, size := p.expression(rest, first); h != nil {
@@ -170,13 +170,13 @@ func (p *scanner) braces(rest string) (*hole, int) {
 		}
 	}
 	if isKey(inner) {
-		return &hole{name: inner, only: true}, first + 4
+		return &placeholder{name: inner, nameOnly: true}, first + 4
 	}
 	return nil, 0
 }
 
 // common are the placeholders with which most texts begin; sharing them saves memory.
-var common = map[string]*hole{"BaseURL": {name: "BaseURL"}, "RootURL": {name: "RootURL"}, "Hostname": {name: "Hostname"}}
+var common = map[string]*placeholder{"BaseURL": {name: "BaseURL"}, "RootURL": {name: "RootURL"}, "Hostname": {name: "Hostname"}}
 
 // closing is the offset of the first }} behind the {{ that begins here, or -1.
 func (p *scanner) closing() int {
@@ -194,20 +194,20 @@ func (p *scanner) closing() int {
 }
 
 // expression tries each }} until the text before it is an expression.
-func (p *scanner) expression(rest string, end int) (*hole, int) {
+func (p *scanner) expression(rest string, end int) (*placeholder, int) {
 	for p.tried < maxTried {
 		inner := rest[2 : 2+end]
 		p.tried += len(inner) + 1
 		e, err := compile(inner, true)
 		if err == nil {
-			return expressionHole(e), end + 4
+			return expressionPlaceholder(e), end + 4
 		}
 		var wrong *SyntaxError
 		if !errors.As(err, &wrong) {
-			return &hole{always: true, wrong: err}, end + 4 // a function that is not supported
+			return &placeholder{always: true, err: err}, end + 4 // a function that is not supported
 		}
 		if wrong.bareName && functions.Mentioned(inner) {
-			return &hole{name: keyOf(inner), always: true, wrong: err}, end + 4
+			return &placeholder{name: keyOf(inner), always: true, err: err}, end + 4
 		}
 		// A later }} can only help if a string is open.
 		if wrong.unclosed == 0 {
@@ -245,14 +245,14 @@ func closingQuote(s string, from int, quote byte) int {
 	return -1
 }
 
-// expressionHole makes the placeholder of an expression; nil if it has neither variables nor functions, such as
+// expressionPlaceholder makes the placeholder of an expression; nil if it has neither variables nor functions, such as
 // {{7*7}}, which is text.
-func expressionHole(e *Expr) *hole {
+func expressionPlaceholder(e *Expr) *placeholder {
 	always := e.calls || functions.Mentioned(e.src)
 	if !always && !e.open && !e.members {
 		return nil
 	}
-	return &hole{name: keyOf(e.src), expr: e, always: always}
+	return &placeholder{name: keyOf(e.src), expr: e, always: always}
 }
 
 // keyOf is the text if it may be a variable's name, else "".
@@ -263,8 +263,8 @@ func keyOf(s string) string {
 	return ""
 }
 
-// hasLeftover reports whether a text may contain an unresolved placeholder.
-func hasLeftover(s string) bool {
+// mayHaveUnresolved reports whether a text may contain an unresolved placeholder.
+func mayHaveUnresolved(s string) bool {
 	return (strings.Contains(s, "{{") || containsFold(s, "%7b")) && (strings.Contains(s, "}}") || containsFold(s, "%7d"))
 }
 
@@ -272,9 +272,9 @@ func containsFold(s, lower string) bool {
 	return strings.Contains(s, lower) || strings.Contains(s, strings.ToUpper(lower))
 }
 
-// leftover is the first unresolved placeholder in a rendered text (template language 6.5). Braces in values do not
+// firstUnresolved is the first unresolved placeholder in a rendered text (template language 6.5). Braces in values do not
 // count.
-func leftover(s string, values []span) (name string, found bool) {
+func firstUnresolved(s string, values []span) (name string, found bool) {
 	masked := s
 	if len(values) > 0 {
 		b := []byte(s)
@@ -287,7 +287,7 @@ func leftover(s string, values []span) (name string, found bool) {
 		}
 		masked = string(b)
 	}
-	for _, m := range leftoverForm.FindAllStringSubmatchIndex(masked, -1) {
+	for _, m := range unresolvedForm.FindAllStringSubmatchIndex(masked, -1) {
 		inner := s[m[2]:m[3]]
 		if numericForm.MatchString(inner) {
 			continue

@@ -81,8 +81,8 @@ func (n search) eval(env *Env) (any, error) {
 	return !n.any, nil
 }
 
-// test is regex, regex_all or regex_any with a constant pattern.
-type test struct {
+// regexTest is regex, regex_all or regex_any with a constant pattern.
+type regexTest struct {
 	call
 	pattern *textsearch.Pattern
 	any     bool
@@ -101,7 +101,7 @@ func (e *Expr) test(c call) (node, bool) {
 	if err != nil {
 		return nil, false // an error of the evaluation
 	}
-	n := test{call: c, pattern: p, any: c.function.Name == "regex_any"}
+	n := regexTest{call: c, pattern: p, any: c.function.Name == "regex_any"}
 	ref, ok := c.args[1].(reference)
 	l, whole := p.Literal()
 	if whole && ok && len(c.args) == 2 {
@@ -114,7 +114,7 @@ func (e *Expr) test(c call) (node, bool) {
 	return n, true
 }
 
-func (n test) eval(env *Env) (any, error) {
+func (n regexTest) eval(env *Env) (any, error) {
 	if n.needle != nil && env.Needle != nil {
 		if hit, known := env.Needle(*n.needle); known {
 			return hit, nil

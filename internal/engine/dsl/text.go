@@ -17,9 +17,9 @@ type Text struct {
 }
 
 type part struct {
-	text string // literal, or placeholder with its marks
-	hole *hole  // nil for a literal
-	data bool   // a literal that is a value: its braces mean nothing
+	text        string       // literal, or placeholder with its marks
+	placeholder *placeholder // nil for a literal
+	data        bool         // a literal that is a value: its braces mean nothing
 }
 
 // Const is the text if it has no open or unresolved placeholder.
@@ -46,10 +46,10 @@ func (t Text) Const() (string, bool) {
 func (t Text) Names() []string {
 	var names []string
 	for _, p := range t.parts {
-		if p.hole == nil {
+		if p.placeholder == nil {
 			continue
 		}
-		for _, name := range p.hole.names() {
+		for _, name := range p.placeholder.names() {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -60,14 +60,16 @@ func (t Text) Names() []string {
 
 // Pure reports whether the rendered text depends on the variables alone, not on chance, time or the network.
 func (t Text) Pure() bool {
-	return !slices.ContainsFunc(t.parts, func(p part) bool { return p.hole != nil && p.hole.expr != nil && !p.hole.expr.pure })
+	return !slices.ContainsFunc(t.parts, func(p part) bool {
+		return p.placeholder != nil && p.placeholder.expr != nil && !p.placeholder.expr.pure
+	})
 }
 
 // Err is the *Unsupported or *SyntaxError of an expression that can never be evaluated; nil if there is none.
 func (t Text) Err() error {
 	for _, p := range t.parts {
-		if p.hole != nil && p.hole.wrong != nil {
-			return p.hole.wrong
+		if p.placeholder != nil && p.placeholder.err != nil {
+			return p.placeholder.err
 		}
 	}
 	return nil
@@ -97,14 +99,14 @@ func (t Text) AppendKey(b []byte) []byte {
 	for i := 0; i < len(t.parts); i++ {
 		p := t.parts[i]
 		switch {
-		case p.hole != nil:
-			field('v', p.hole.key())
+		case p.placeholder != nil:
+			field('v', p.placeholder.key())
 		case t.unresolved && !p.data:
 			field('t', p.text)
 		default:
 			// Adjacent literals are one.
 			begin := i
-			for i+1 < len(t.parts) && t.parts[i+1].hole == nil && (t.parts[i+1].data || !t.unresolved) {
+			for i+1 < len(t.parts) && t.parts[i+1].placeholder == nil && (t.parts[i+1].data || !t.unresolved) {
 				i++
 			}
 			field('l', Text{parts: t.parts[begin : i+1]}.String())
@@ -118,19 +120,19 @@ func (t Text) AppendKey(b []byte) []byte {
 func (t Text) Bind(known Lookup) Text {
 	out := Text{unresolved: t.unresolved}
 	for _, p := range t.parts {
-		if p.hole == nil {
+		if p.placeholder == nil {
 			out.append(p)
 			continue
 		}
-		if p.hole.name != "" {
-			if v, ok := known(p.hole.name); ok {
+		if p.placeholder.name != "" {
+			if v, ok := known(p.placeholder.name); ok {
 				out.appendValue(v)
 				continue
 			}
 		}
-		if p.hole.expr != nil {
-			p.hole = p.hole.bind(known)
-			if v, ok := p.hole.value(); ok {
+		if p.placeholder.expr != nil {
+			p.placeholder = p.placeholder.bind(known)
+			if v, ok := p.placeholder.value(); ok {
 				out.appendValue(v)
 				continue
 			}
@@ -140,16 +142,16 @@ func (t Text) Bind(known Lookup) Text {
 	return out
 }
 
-// Opening replaces the placeholder that the text begins with, if it has this name.
-func (t Text) Opening(name string, with Text) Text {
-	if len(t.parts) == 0 || t.parts[0].hole == nil || t.parts[0].hole.name != name {
+// ReplaceFirst replaces the placeholder that the text begins with, if it has this name.
+func (t Text) ReplaceFirst(name string, with Text) Text {
+	if len(t.parts) == 0 || t.parts[0].placeholder == nil || t.parts[0].placeholder.name != name {
 		return t
 	}
 	return Text{parts: slices.Concat(with.parts, t.parts[1:]), unresolved: t.unresolved || with.unresolved}
 }
 
 func (t *Text) append(p part) {
-	if n := len(t.parts); n > 0 && p.hole == nil && t.parts[n-1].hole == nil && t.parts[n-1].data == p.data {
+	if n := len(t.parts); n > 0 && p.placeholder == nil && t.parts[n-1].placeholder == nil && t.parts[n-1].data == p.data {
 		t.parts[n-1].text += p.text
 		return
 	}
@@ -165,7 +167,7 @@ func (t *Text) appendValue(v any) {
 		t.unresolved = t.unresolved || v.unresolved
 	case Raw:
 		t.append(part{text: string(v)})
-		t.unresolved = t.unresolved || hasLeftover(string(v))
+		t.unresolved = t.unresolved || mayHaveUnresolved(string(v))
 	default:
 		if s := functions.String(v); s != "" {
 			t.append(part{text: s, data: true})
@@ -174,5 +176,5 @@ func (t *Text) appendValue(v any) {
 }
 
 func (t Text) open() bool {
-	return slices.ContainsFunc(t.parts, func(p part) bool { return p.hole != nil })
+	return slices.ContainsFunc(t.parts, func(p part) bool { return p.placeholder != nil })
 }

@@ -22,7 +22,7 @@ const (
 	function
 	accessor
 	text
-	moment // a text that is a date, as seconds since 1970
+	dateText // a text that is a date, as seconds since 1970
 	open
 	closing
 	comparator
@@ -49,25 +49,25 @@ func (s set) has(k kind) bool { return s>>k&1 != 0 }
 var follows = func() (table [numKinds]set) {
 	operands := kinds(number, boolean, variable, function, accessor, text, open)
 	operators := kinds(modifier, comparator, logical, closing, separator)
-	table[begin] = operands | kinds(prefix, moment)
-	table[open] = operands | kinds(prefix, moment, closing)
-	table[closing] = operators | kinds(ternary, number, boolean, variable, text, moment, open)
+	table[begin] = operands | kinds(prefix, dateText)
+	table[open] = operands | kinds(prefix, dateText, closing)
+	table[closing] = operators | kinds(ternary, number, boolean, variable, text, dateText, open)
 	for _, k := range []kind{number, boolean, text, variable} {
 		table[k] = operators | kinds(ternary)
 	}
-	table[moment] = operators
+	table[dateText] = operators
 	table[accessor] = operators | kinds(ternary, open)
 	table[modifier] = operands | kinds(prefix, closing)
-	table[comparator] = operands | kinds(prefix, moment, closing)
+	table[comparator] = operands | kinds(prefix, dateText, closing)
 	table[logical] = table[comparator]
 	table[prefix] = operands&^kinds(text) | kinds(closing)
-	table[ternary] = operands | kinds(prefix, moment, separator)
-	table[separator] = operands | kinds(prefix, moment)
+	table[ternary] = operands | kinds(prefix, dateText, separator)
+	table[separator] = operands | kinds(prefix, dateText)
 	table[function] = kinds(open)
 	return table
 }()
 
-const last = set(1<<closing | 1<<number | 1<<boolean | 1<<text | 1<<moment | 1<<variable | 1<<accessor)
+const canEnd = set(1<<closing | 1<<number | 1<<boolean | 1<<text | 1<<dateText | 1<<variable | 1<<accessor)
 
 type token struct {
 	kind  kind
@@ -129,7 +129,7 @@ func tokens(src string) ([]token, error) {
 	switch {
 	case depth != 0:
 		return nil, l.fail(len(src), "parentheses are not balanced")
-	case !last.has(l.before.kind):
+	case !canEnd.has(l.before.kind):
 		err := &SyntaxError{Source: src, At: len(src), Reason: "the expression ends too early"}
 		err.bareName = l.before.kind == function
 		return nil, err
@@ -288,7 +288,7 @@ func (l *lexer) quoted(t *token, quote byte) (err error) {
 		return err
 	}
 	if seconds, ok := date(t.text); ok {
-		t.kind, t.value = moment, seconds
+		t.kind, t.value = dateText, seconds
 	}
 	return nil
 }

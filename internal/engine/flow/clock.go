@@ -25,7 +25,7 @@ const tick = 10 * time.Millisecond
 func startClock(limit time.Duration, interrupt func(any)) *clock {
 	c := &clock{interrupt: interrupt, limit: limit, running: true, resumed: time.Now()}
 	c.mu.Lock()
-	c.timer = time.AfterFunc(tick, c.look)
+	c.timer = time.AfterFunc(tick, c.check)
 	c.mu.Unlock()
 	return c
 }
@@ -45,7 +45,7 @@ func (c *clock) resume() {
 	c.timer.Reset(tick)
 }
 
-func (c *clock) look() {
+func (c *clock) check() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.running {

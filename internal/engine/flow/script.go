@@ -36,7 +36,7 @@ func (p *Program) compile(source string) (err error) {
 	}()
 	tree, err := parser.ParseFile(nil, "flow", source, 0, parser.WithDisableSourceMaps)
 	if err != nil {
-		return refused(err)
+		return compileError(err)
 	}
 	if !wrapped {
 		p.first, p.native = p.firstOf(tree.Body), p.nativeOf(tree.Body)
@@ -45,7 +45,7 @@ func (p *Program) compile(source string) (err error) {
 		return nil
 	}
 	if p.script, err = goja.CompileAST(tree, false); err != nil {
-		return refused(err)
+		return compileError(err)
 	}
 	return nil
 }
@@ -65,8 +65,8 @@ func nesting(source string) int {
 	return deepest
 }
 
-// refused makes an *Error of a compiler's error.
-func refused(err error) error {
+// compileError makes an *Error of a compiler's error.
+func compileError(err error) error {
 	var list parser.ErrorList
 	if errors.As(err, &list) && len(list) > 0 {
 		return &Error{Line: list[0].Position.Line, Column: list[0].Position.Column, Message: list[0].Message}
@@ -97,11 +97,11 @@ func (p *Program) interpret(ctx context.Context, host *Host) (err error) {
 	}
 	r.globals()
 	_, err = r.vm.RunProgram(p.script)
-	return thrown(err)
+	return runError(err)
 }
 
-// thrown makes the error of Run of what ended a script.
-func thrown(err error) error {
+// runError makes the error of Run of what ended a script.
+func runError(err error) error {
 	if err == nil {
 		return nil
 	}

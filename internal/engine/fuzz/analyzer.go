@@ -84,7 +84,7 @@ func (a *Analyzer) Analyze(ctx context.Context, m *Mutation, first Answer,
 	send func(context.Context, *web.Request) (Answer, error),
 ) (confirmed bool, details string, err error) {
 	if a.logic {
-		return a.conditions(ctx, m, first, send)
+		return a.compareConditions(ctx, m, first, send)
 	}
 	if !a.timing {
 		contexts := reflections(first.Body, m.sent)

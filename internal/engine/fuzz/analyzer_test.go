@@ -135,27 +135,27 @@ func TestXSSContextMissesNothing(t *testing.T) {
 
 func TestFrequency(t *testing.T) {
 	var f fuzz.Frequency
-	w := fuzz.Where{Template: "t", Host: "h:80", Position: "header", Parameter: "X"}
+	w := fuzz.ParameterKey{Template: "t", Host: "h:80", Position: "header", Parameter: "X"}
 	for i := range 10 {
-		if f.Spent(w) {
+		if f.Exhausted(w) {
 			t.Fatalf("spent after %d", i)
 		}
 		f.Count(w, false)
 	}
-	if !f.Spent(w) || f.Spent(fuzz.Where{Template: "t", Host: "other", Position: "header", Parameter: "X"}) {
+	if !f.Exhausted(w) || f.Exhausted(fuzz.ParameterKey{Template: "t", Host: "other", Position: "header", Parameter: "X"}) {
 		t.Error("ten times in vain is enough, there and nowhere else")
 	}
 	f.Count(w, true)
-	if f.Spent(w) {
+	if f.Exhausted(w) {
 		t.Error("a match makes it interesting again")
 	}
 	for range 10 {
 		f.Count(w, false)
 	}
 	for i := range 10_000 {
-		f.Count(fuzz.Where{Parameter: fmt.Sprint(i)}, false)
+		f.Count(fuzz.ParameterKey{Parameter: fmt.Sprint(i)}, false)
 	}
-	if f.Spent(w) {
+	if f.Exhausted(w) {
 		t.Error("the oldest is forgotten when there are too many")
 	}
 }

@@ -39,14 +39,14 @@ func body(base *web.Request) component {
 		ok = c.multipart(text, parameters["boundary"])
 	}
 	if !ok {
-		c.places, c.create = nil, nil
+		c.parameters, c.create = nil, nil
 	}
 	if !ok && (kind == "application/x-www-form-urlencoded" || formShape.MatchString(text)) {
-		c.places, c.create = pairs(text, "&"), appendPair(text, "&")
+		c.parameters, c.create = pairs(text, "&"), appendPair(text, "&")
 	}
-	if len(c.places) == 0 {
+	if len(c.parameters) == 0 {
 		c.create = nil
-		c.places = []place{{name: "value", value: text, to: len(text)}}
+		c.parameters = []parameter{{name: "value", value: text, to: len(text)}}
 	}
 	return c
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-// maxPlaces bounds the parameters of one component; others stay as they are.
-const maxPlaces = 1000
+// maxParameters bounds the parameters of one component; others stay as they are.
+const maxParameters = 1000
 
 // component is a part of a request with its parameters.
 type component struct {
-	position string
-	places   []place
+	position   string
+	parameters []parameter
 
 	// create makes the edit that adds a parameter; nil where none can be added.
 	create func(name, value string) edit
@@ -24,8 +24,8 @@ type component struct {
 	apply func(edits []edit) web.Request
 }
 
-// place is where a parameter's value is.
-type place struct {
+// parameter is where a parameter's value is.
+type parameter struct {
 	name  string
 	value string // as rules see it
 	line  int    // of the headers, for headers and cookies
@@ -42,18 +42,18 @@ type edit struct {
 }
 
 func (c *component) edit(s setting, value string) edit {
-	if s.place < 0 {
+	if s.parameter < 0 {
 		return c.create(s.name, value)
 	}
-	p := &c.places[s.place]
+	p := &c.parameters[s.parameter]
 	if p.write != nil {
 		value = p.write(value)
 	}
 	return edit{line: p.line, from: p.from, to: p.to, text: value}
 }
 
-// called is the public name of a parameter: a segment of the path is its own name.
-func (c *component) called(name, value string) string {
+// parameterName is the public name of a parameter: a segment of the path is its own name.
+func (c *component) parameterName(name, value string) string {
 	if c.position == "path" && value != "" {
 		return value
 	}
@@ -62,13 +62,13 @@ func (c *component) called(name, value string) string {
 
 // settings set the parameters of a name, or a new one where the component can have one.
 func (c *component) settings(name, payload string) (list []setting, ok bool) {
-	for i, p := range c.places {
+	for i, p := range c.parameters {
 		if p.name == name || c.position == "header" && strings.EqualFold(p.name, name) {
-			list = append(list, setting{place: i, name: name, payload: payload})
+			list = append(list, setting{parameter: i, name: name, payload: payload})
 		}
 	}
 	if len(list) == 0 && c.create != nil {
-		list = []setting{{place: -1, name: name, payload: payload}}
+		list = []setting{{parameter: -1, name: name, payload: payload}}
 	}
 	return list, len(list) > 0
 }
@@ -93,8 +93,8 @@ func discover(base *web.Request) []component {
 	var found []component
 	for _, find := range []func(*web.Request) component{body, query, path, header, cookie} {
 		c := find(base)
-		c.places = c.places[:min(len(c.places), maxPlaces)]
-		if len(c.places) > 0 {
+		c.parameters = c.parameters[:min(len(c.parameters), maxParameters)]
+		if len(c.parameters) > 0 {
 			found = append(found, c)
 		}
 	}
@@ -103,7 +103,7 @@ func discover(base *web.Request) []component {
 
 func query(base *web.Request) component {
 	text := base.Address.Query
-	c := component{position: "query", places: pairs(text, "&")}
+	c := component{position: "query", parameters: pairs(text, "&")}
 	c.create = appendPair(text, "&")
 	c.apply = func(edits []edit) web.Request {
 		r := *base
@@ -114,15 +114,15 @@ func query(base *web.Request) component {
 }
 
 // pairs finds name=value pairs. Names are decoded; values are as written.
-func pairs(text, separator string) []place {
-	var places []place
+func pairs(text, separator string) []parameter {
+	var places []parameter
 	at := 0
 	for part := range strings.SplitSeq(text, separator) {
 		end := at + len(part)
 		trimmed := strings.TrimLeft(part, " ")
 		name, value, assigned := strings.Cut(trimmed, "=")
 		if trimmed != "" {
-			p := place{name: name, value: value, from: end - len(value), to: end}
+			p := parameter{name: name, value: value, from: end - len(value), to: end}
 			if plain, err := url.QueryUnescape(name); err == nil {
 				p.name = plain
 			}
@@ -154,8 +154,8 @@ func path(base *web.Request) component {
 	at := 0
 	for segment := range strings.SplitSeq(text, "/") {
 		if segment != "" {
-			c.places = append(c.places, place{
-				name: strconv.Itoa(len(c.places) + 1), value: segment, from: at, to: at + len(segment),
+			c.parameters = append(c.parameters, parameter{
+				name: strconv.Itoa(len(c.parameters) + 1), value: segment, from: at, to: at + len(segment),
 				write: strings.NewReplacer("?", "%3F", "#", "%23").Replace,
 			})
 		}
@@ -169,9 +169,9 @@ func path(base *web.Request) component {
 	return c
 }
 
-// vital are headers that a request needs unchanged or that have a component of their own; rules without keys leave
+// reservedHeaders are headers that a request needs unchanged or that have a component of their own; rules without keys leave
 // them alone.
-var vital = []string{
+var reservedHeaders = []string{
 	"accept", "accept-charset", "accept-encoding", "accept-language", "access-control-request-headers",
 	"access-control-request-method", "authorization", "cache-control", "connection", "content-encoding", "content-length",
 	"content-type", "cookie", "date", "dnt", "expect", "forwarded", "from", "host", "if-match", "if-modified-since",
@@ -185,8 +185,8 @@ var vital = []string{
 func header(base *web.Request) component {
 	c := component{position: "header", apply: func(edits []edit) web.Request { return editHeaders(base, edits) }}
 	for i, h := range base.Headers {
-		if !slices.Contains(vital, strings.ToLower(h.Name)) {
-			c.places = append(c.places, place{name: h.Name, value: h.Value, line: i, to: len(h.Value), write: oneLine})
+		if !slices.Contains(reservedHeaders, strings.ToLower(h.Name)) {
+			c.parameters = append(c.parameters, parameter{name: h.Name, value: h.Value, line: i, to: len(h.Value), write: oneLine})
 		}
 	}
 	c.create = func(name, value string) edit {
@@ -252,7 +252,7 @@ func cookie(base *web.Request) component {
 				}
 				return strings.ReplaceAll(oneLine(value), ";", "%3B")
 			}
-			c.places = append(c.places, p)
+			c.parameters = append(c.parameters, p)
 		}
 		add := appendPair(h.Value, "; ")
 		c.create = func(name, value string) edit {

@@ -12,23 +12,23 @@ const (
 // on every page. It counts once per base request. The zero value is ready; any number of goroutines may use it.
 type Frequency struct {
 	mu     sync.Mutex
-	misses map[Where]int
-	order  []Where // in order of arrival
+	misses map[ParameterKey]int
+	order  []ParameterKey // in order of arrival
 	oldest int
 }
 
-// Where identifies a parameter of a template on a host with its port.
-type Where struct{ Template, Host, Position, Parameter string }
+// ParameterKey identifies a parameter of a template on a host with its port.
+type ParameterKey struct{ Template, Host, Position, Parameter string }
 
-// Spent reports whether the parameter was fuzzed without a match often enough.
-func (f *Frequency) Spent(w Where) bool {
+// Exhausted reports whether the parameter was fuzzed without a match often enough.
+func (f *Frequency) Exhausted(w ParameterKey) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.misses[w] >= frequencyLimit
 }
 
 // Count counts a base request; a match resets the count.
-func (f *Frequency) Count(w Where, matched bool) {
+func (f *Frequency) Count(w ParameterKey, matched bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n, known := f.misses[w]
@@ -38,13 +38,13 @@ func (f *Frequency) Count(w Where, matched bool) {
 	case known:
 		f.misses[w] = n + 1
 	case !matched:
-		f.remember(w)
+		f.add(w)
 	}
 }
 
-func (f *Frequency) remember(w Where) {
+func (f *Frequency) add(w ParameterKey) {
 	if f.misses == nil {
-		f.misses = map[Where]int{}
+		f.misses = map[ParameterKey]int{}
 	}
 	if len(f.order) < frequencySize {
 		f.order = append(f.order, w)

@@ -123,10 +123,10 @@ func (m *Mutation) Key() string {
 
 // setting is a parameter with its payload.
 type setting struct {
-	place   int    // in the component's places; -1 for a new one
-	name    string // of the new one
-	value   string // before
-	payload string // rendered; tokens of an analyzer still open
+	parameter int    // in the component's places; -1 for a new one
+	name      string // of the new one
+	value     string // before
+	payload   string // rendered; tokens of an analyzer still open
 }
 
 // All returns the mutations of a base request: by rule, component, payload and parameter. An error of Render comes
@@ -138,7 +138,7 @@ func (p *Plan) All(s Source) iter.Seq2[*Mutation, error] {
 			r := &p.rules[i]
 			for j := range components {
 				c := &components[j]
-				if !r.concerns(c) {
+				if !r.appliesTo(c) {
 					continue
 				}
 				w := application{plan: p, source: &s, rule: r, component: c, yield: yield}
@@ -164,25 +164,25 @@ type application struct {
 // payload yields the mutations of one combination of payloads; false means enough.
 func (w *application) payload(render Render) bool {
 	for _, text := range w.rule.values {
-		if !w.everywhere(text, render) {
+		if !w.intoParameters(text, render) {
 			return false
 		}
 	}
-	return len(w.rule.pairs) == 0 || w.keys(render)
+	return len(w.rule.pairs) == 0 || w.intoKeys(render)
 }
 
-// everywhere puts one payload into the matching parameters, one by one or all at once.
-func (w *application) everywhere(text dsl.Text, render Render) bool {
+// intoParameters puts one payload into the matching parameters, one by one or all at once.
+func (w *application) intoParameters(text dsl.Text, render Render) bool {
 	var all []setting
-	for i, place := range w.component.places {
-		if !w.rule.qualifies(place.name, place.value) || w.skip(w.component.called(place.name, place.value)) {
+	for i, place := range w.component.parameters {
+		if !w.rule.selects(place.name, place.value) || w.skip(w.component.parameterName(place.name, place.value)) {
 			continue
 		}
 		payload, err := render(text, place.value)
 		if err != nil {
 			return w.yield(nil, err) && false
 		}
-		set := setting{place: i, name: place.name, value: place.value, payload: payload}
+		set := setting{parameter: i, name: place.name, value: place.value, payload: payload}
 		if !w.rule.single {
 			all = append(all, set)
 		} else if !w.mutate(set) {
@@ -192,8 +192,8 @@ func (w *application) everywhere(text dsl.Text, render Render) bool {
 	return len(all) == 0 || w.mutate(all...)
 }
 
-// keys sets the keys of the rule one by one, and in multiple mode also all at once.
-func (w *application) keys(render Render) bool {
+// intoKeys sets the keys of the rule one by one, and in multiple mode also all at once.
+func (w *application) intoKeys(render Render) bool {
 	var all []setting
 	keys := 0
 	for _, pair := range w.rule.pairs {
@@ -223,7 +223,7 @@ func (w *application) mutate(settings ...setting) bool {
 	}
 	var names []string
 	for _, s := range settings {
-		name := w.component.called(s.name, s.value)
+		name := w.component.parameterName(s.name, s.value)
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -42,7 +42,7 @@ func (c *component) json(text string) bool {
 		before := decoder.InputOffset()
 		token, err := decoder.Token()
 		if errors.Is(err, io.EOF) {
-			return len(stack) == 1 && len(c.places) > 0
+			return len(stack) == 1 && len(c.parameters) > 0
 		}
 		if err != nil || len(stack) > maxDepth {
 			return false
@@ -72,14 +72,14 @@ func (c *component) json(text string) bool {
 			stack = append(stack, level{path: name, list: token == json.Delim('[')})
 			continue
 		}
-		c.places = append(c.places, scalar(strings.Join(name, separator), token, written, after))
+		c.parameters = append(c.parameters, scalar(strings.Join(name, separator), token, written, after))
 	}
 }
 
 // scalar is the place of a JSON value. Numbers and booleans stay such when the new value is one; everything else
 // becomes a string.
-func scalar(name string, token json.Token, written string, to int) place {
-	p := place{name: name, from: to - len(written), to: to, write: jsonString}
+func scalar(name string, token json.Token, written string, to int) parameter {
+	p := parameter{name: name, from: to - len(written), to: to, write: jsonString}
 	switch v := token.(type) {
 	case string:
 		p.value = v

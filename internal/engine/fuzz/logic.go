@@ -14,10 +14,10 @@ import (
 // rounds is how often conditions sends a true and a false condition.
 const rounds = 2
 
-// conditions confirms a payload that adds a condition to a statement: with a true one ([INFERENCE]) the response is
+// compareConditions confirms a payload that adds a condition to a statement: with a true one ([INFERENCE]) the response is
 // that of the base request, with a false one (a number equal to 0) it differs. Each round has its own numbers, and
 // the base request is sent at both ends: a page that changes by itself confirms nothing.
-func (a *Analyzer) conditions(ctx context.Context, m *Mutation, first Answer,
+func (a *Analyzer) compareConditions(ctx context.Context, m *Mutation, first Answer,
 	send func(context.Context, *web.Request) (Answer, error),
 ) (confirmed bool, details string, err error) {
 	ask := func(fill func(string) string) (string, error) {
@@ -29,17 +29,17 @@ func (a *Analyzer) conditions(ctx context.Context, m *Mutation, first Answer,
 			r, sent = m.with(fill), fill(m.settings[0].payload)
 		}
 		answer, err := send(ctx, &r)
-		return shape(answer, sent), err
+		return normalizeAnswer(answer, sent), err
 	}
 	base, err := ask(nil)
-	if err != nil || shape(first, m.sent) != base {
+	if err != nil || normalizeAnswer(first, m.sent) != base {
 		return false, "", err
 	}
 	for range rounds {
 		for _, step := range []struct {
 			fill  func(string) string
 			alike bool
-		}{{a.falsehood(), false}, {a.tokens(0), true}} {
+		}{{a.falseCondition(), false}, {a.tokens(0), true}} {
 			got, err := ask(step.fill)
 			if err != nil || (got == base) != step.alike {
 				return false, "", err
@@ -52,8 +52,8 @@ func (a *Analyzer) conditions(ctx context.Context, m *Mutation, first Answer,
 	return true, "[true_false] " + strconv.Itoa(rounds) + " conditions that hold were answered like the plain request, " + strconv.Itoa(rounds) + " that do not hold otherwise", nil
 }
 
-// falsehood is tokens with a false [INFERENCE].
-func (a *Analyzer) falsehood() func(payload string) string {
+// falseCondition is tokens with a false [INFERENCE].
+func (a *Analyzer) falseCondition() func(payload string) string {
 	fill := a.tokens(0)
 	return func(payload string) string {
 		return fill(strings.ReplaceAll(payload, "[INFERENCE]", "[RANDNUM]=0"))
@@ -62,9 +62,9 @@ func (a *Analyzer) falsehood() func(payload string) string {
 
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// shape is equal for responses that mean the same: the status, and the body without numbers and without what was
+// normalizeAnswer is equal for responses that mean the same: the status, and the body without numbers and without what was
 // sent.
-func shape(a Answer, sent string) string {
+func normalizeAnswer(a Answer, sent string) string {
 	body := string(a.Body)
 	if sent != "" {
 		for _, text := range []string{html.EscapeString(sent), url.QueryEscape(sent), url.PathEscape(sent), sent} {

@@ -12,7 +12,7 @@ func (c *component) multipart(text, boundary string) bool {
 	if boundary == "" || at < 0 || at > 0 && text[at-1] != '\n' {
 		return false
 	}
-	for len(c.places) < maxPlaces {
+	for len(c.parameters) < maxParameters {
 		at += len(delimiter)
 		if strings.HasPrefix(text[at:], "--") {
 			c.create = multipartField(text, at-len(delimiter), delimiter)
@@ -29,11 +29,11 @@ func (c *component) multipart(text, boundary string) bool {
 		}
 		if name, ok := partName(text[at : at+head]); ok {
 			from := min(at+head+2*len(line), at+end)
-			c.places = append(c.places, place{name: name, value: text[from : at+end], from: from, to: at + end})
+			c.parameters = append(c.parameters, parameter{name: name, value: text[from : at+end], from: from, to: at + end})
 		}
 		at += end + len(line)
 	}
-	return len(c.places) > 0
+	return len(c.parameters) > 0
 }
 
 func partName(head string) (string, bool) {

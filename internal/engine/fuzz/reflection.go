@@ -69,14 +69,14 @@ func (r *reflection) add(kind string) {
 	}
 }
 
-// links are the attributes that hold URLs, and runs the elements where a URL of some schemes is executed.
+// urlAttributes are the attributes that hold URLs, and runs the elements where a URL of some schemes is executed.
 var (
-	// links are the attributes that hold URLs, and runs the elements where some URLs are executed.
-	links = []string{
+	// urlAttributes are the attributes that hold URLs, and runs the elements where some URLs are executed.
+	urlAttributes = []string{
 		"href", "src", "action", "formaction", "data", "poster", "codebase", "cite", "background", "manifest", "icon", "ping",
 		"longdesc", "xlink:href",
 	}
-	runs = map[string][]string{
+	executedURLs = map[string][]string{
 		"href": {"a", "area"}, "src": {"iframe", "frame", "embed"}, "action": {"form"}, "formaction": {"button", "input"}, "data": {"object"},
 	}
 )
@@ -89,11 +89,11 @@ func attributeKind(element string, a html.Attribute) string {
 		return "Style"
 	case a.Key == "srcdoc":
 		return "HTMLBody"
-	case !slices.Contains(links, a.Key):
+	case !slices.Contains(urlAttributes, a.Key):
 		return "HTMLAttribute"
 	}
 	for _, scheme := range []string{"javascript:", "vbscript:", "data:text/html", "data:application/xhtml+xml", "data:image/svg+xml"} {
-		if strings.HasPrefix(strings.TrimSpace(a.Val), scheme) && slices.Contains(runs[a.Key], element) {
+		if strings.HasPrefix(strings.TrimSpace(a.Val), scheme) && slices.Contains(executedURLs[a.Key], element) {
 			return "Script"
 		}
 	}

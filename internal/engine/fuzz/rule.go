@@ -63,17 +63,17 @@ func newRule(file string, s syntax.FuzzRule) (rule, error) {
 	return r, err
 }
 
-// concerns reports whether the rule applies to a parameter of a component.
-func (r *rule) concerns(c *component) bool {
+// appliesTo reports whether the rule applies to a parameter of a component.
+func (r *rule) appliesTo(c *component) bool {
 	if !slices.Contains(r.parts, c.position) && !slices.Contains(r.parts, "request") {
 		return false
 	}
-	return slices.ContainsFunc(c.places, func(p place) bool { return r.qualifies(p.name, p.value) })
+	return slices.ContainsFunc(c.parameters, func(p parameter) bool { return r.selects(p.name, p.value) })
 }
 
-// qualifies reports whether a parameter passes one of the rule's filters, or there are none. Values count as written
+// selects reports whether a parameter passes one of the rule's filters, or there are none. Values count as written
 // and decoded.
-func (r *rule) qualifies(name, value string) bool {
+func (r *rule) selects(name, value string) bool {
 	if len(r.keys)+len(r.keyRegexes)+len(r.textRegexes) == 0 {
 		return true
 	}

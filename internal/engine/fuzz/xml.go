@@ -20,7 +20,7 @@ func (c *component) xml(text string) bool {
 		from := int(decoder.InputOffset())
 		token, err := decoder.RawToken()
 		if errors.Is(err, io.EOF) {
-			return len(stack) == 0 && len(c.places) > 0
+			return len(stack) == 0 && len(c.parameters) > 0
 		}
 		if err != nil || len(stack) > maxDepth {
 			return false
@@ -38,7 +38,7 @@ func (c *component) xml(text string) bool {
 				return false
 			}
 			if opened == from && to > from {
-				c.places = append(c.places, place{name: name, from: from, to: from})
+				c.parameters = append(c.parameters, parameter{name: name, from: from, to: from})
 			}
 			stack = stack[:len(stack)-1]
 		case xml.CharData:
@@ -48,7 +48,7 @@ func (c *component) xml(text string) bool {
 			}
 			if value := strings.TrimSpace(written); value != "" && len(stack) > 0 {
 				from += strings.Index(written, value)
-				c.places = append(c.places, place{name: name, value: value, from: from, to: from + len(value)})
+				c.parameters = append(c.parameters, parameter{name: name, value: value, from: from, to: from + len(value)})
 			}
 		}
 		opened = -1
@@ -59,13 +59,13 @@ var attributeForm = regexp.MustCompile(`([^\s=/<>"']+)\s*=\s*(?:"([^"]*)"|'([^']
 
 // attributes finds the attributes of a start tag at an offset, except namespaces.
 func (c *component) attributes(tag string, at int, element string) {
-	for _, m := range attributeForm.FindAllStringSubmatchIndex(tag, maxPlaces) {
+	for _, m := range attributeForm.FindAllStringSubmatchIndex(tag, maxParameters) {
 		name, from, to := tag[m[2]:m[3]], m[4], m[5]
 		if from < 0 {
 			from, to = m[6], m[7]
 		}
 		if !strings.HasPrefix(name, "xmlns") {
-			c.places = append(c.places, place{name: element + separator + "-" + name, value: tag[from:to], from: at + from, to: at + to})
+			c.parameters = append(c.parameters, parameter{name: element + separator + "-" + name, value: tag[from:to], from: at + from, to: at + to})
 		}
 	}
 }

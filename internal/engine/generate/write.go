@@ -87,7 +87,7 @@ func quoted(s string) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(s); err != nil {
-		panic("distill: " + err.Error()) // a string always can be
+		panic("generate: " + err.Error()) // a string always can be
 	}
 	// YAML takes these for the ends of lines, and the first for nothing at all.
 	return strings.NewReplacer("\ufeff", `\ufeff`, "\u0085", `\u0085`, "\x7f", `\u007f`).Replace(strings.TrimSuffix(b.String(), "\n"))

@@ -82,7 +82,7 @@ func (x *extractor) values(r *Response) []string {
 		return found.list
 	}
 	for _, p := range x.patterns {
-		if !r.possible(v, p) || r.context().Err() != nil {
+		if !r.mayMatch(v, p) || r.context().Err() != nil {
 			continue
 		}
 		data := v.text.Bytes()

@@ -38,20 +38,20 @@ func (o *Operators) ReadsPage() bool {
 func (o *rules) readsPage() bool {
 	if len(o.matchers) > 0 {
 		return slices.ContainsFunc(o.matchers, func(m matcher) bool {
-			return m.kind == kindStatus || m.kind != kindDSL && ofPage(m.part.name) || namesPage(m.exprs)
+			return m.kind == kindStatus || m.kind != kindDSL && isPagePart(m.part.name) || usePage(m.exprs)
 		})
 	}
 	return slices.ContainsFunc(o.extractors, func(x extractor) bool {
-		return len(x.patterns)+len(x.filters)+len(x.queries) > 0 && ofPage(x.part.name) || namesPage(x.exprs)
+		return len(x.patterns)+len(x.filters)+len(x.queries) > 0 && isPagePart(x.part.name) || usePage(x.exprs)
 	})
 }
 
-func namesPage(exprs []*dsl.Expr) bool {
-	return slices.ContainsFunc(exprs, func(e *dsl.Expr) bool { return slices.ContainsFunc(e.Names(), ofPage) })
+func usePage(exprs []*dsl.Expr) bool {
+	return slices.ContainsFunc(exprs, func(e *dsl.Expr) bool { return slices.ContainsFunc(e.Names(), isPagePart) })
 }
 
-// ofPage reports whether a part, of this response or an earlier one, belongs to the page.
-func ofPage(name string) bool {
+// isPagePart reports whether a part, of this response or an earlier one, belongs to the page.
+func isPagePart(name string) bool {
 	if at := strings.LastIndexByte(name, '_'); at > 0 && strings.Trim(name[at+1:], "0123456789") == "" {
 		name = name[:at]
 	}

@@ -49,16 +49,16 @@ func (g *Group) Eval(r *Response, vars func(i int) dsl.Lookup, each func(i int, 
 		}
 	}
 	for i, o := range g.operators {
-		if o.refuses(r) {
+		if o.excludedByStatus(r) {
 			continue
 		}
 		at = i
-		r.work.group = g
+		r.evaluation.group = g
 		if out := o.rules().eval(r, lookup); out.FlowMatched || len(out.Internal) > 0 {
 			each(i, out)
 		}
 	}
-	r.work.group = nil
+	r.evaluation.group = nil
 }
 
 // find reports whether a view contains a literal, if the group has searched the view or it is worth doing.
@@ -124,7 +124,7 @@ func (o *rules) literals(add func(partRef, textsearch.Literal)) {
 	for i := range o.matchers {
 		m := &o.matchers[i]
 		for _, w := range m.words {
-			if w.open == nil && !w.wide {
+			if w.open == nil && !w.nonASCII {
 				add(m.part, w.literal)
 			}
 		}

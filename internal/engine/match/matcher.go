@@ -29,9 +29,9 @@ type matcher struct {
 }
 
 type word struct {
-	literal textsearch.Literal
-	wide    bool      // ignores the case of letters outside ASCII
-	open    *dsl.Text // the text with its placeholders; nil when it has none
+	literal  textsearch.Literal
+	nonASCII bool      // ignores the case of letters outside ASCII
+	open     *dsl.Text // the text with its placeholders; nil when it has none
 }
 
 type kind int
@@ -54,8 +54,8 @@ var kinds = map[string]kind{
 // costs are in the unit of dsl.Expr.Cost.
 var costs = [...]int{kindStatus: 0, kindSize: 1, kindWord: 10, kindBinary: 10, kindRegex: 15, kindDSL: 0, kindXPath: 200}
 
-// price orders matchers: status and size, header words, body words, regexes, expressions by their own estimate.
-func (m *matcher) price() int {
+// estimate orders matchers: status and size, header words, body words, regexes, expressions by their own estimate.
+func (m *matcher) estimate() int {
 	c := costs[m.kind]
 	for _, e := range m.exprs {
 		c += 1 + e.Cost()
@@ -111,7 +111,7 @@ func (c *compiler) matcher(order int, s syntax.Matcher) (matcher, error) {
 	if err != nil {
 		return m, syntax.Fault(c.file, s.Line, 0, "matchers."+s.Type, "%v", err)
 	}
-	m.cost = m.price()
+	m.cost = m.estimate()
 	return m, nil
 }
 
@@ -144,7 +144,7 @@ func constant(text string, fold bool) word {
 		return word{literal: textsearch.Literal{Text: text}}
 	}
 	l, ascii := textsearch.Fold(text)
-	return word{literal: l, wide: !ascii}
+	return word{literal: l, nonASCII: !ascii}
 }
 
 // match reports whether a response matches. If it lacks the part, not even a negative matcher matches. Expressions have
@@ -206,19 +206,19 @@ func (w *word) match(r *Response, v *view, and bool) bool {
 
 // in looks for a word without placeholders.
 func (w *word) in(r *Response, v *view) bool {
-	if !w.wide && r.contains(v, w.literal) {
+	if !w.nonASCII && r.contains(v, w.literal) {
 		return true
 	}
-	return w.literal.Fold && (w.wide || v.text.Odd()) && strings.Contains(alias(v.folded()), w.literal.Text)
+	return w.literal.Fold && (w.nonASCII || v.text.Odd()) && strings.Contains(asString(v.folded()), w.literal.Text)
 }
 
-// possible is false when a pattern has no match in a view.
-func (r *Response) possible(v *view, p *textsearch.Pattern) bool {
+// mayMatch is false when a pattern has no match in a view.
+func (r *Response) mayMatch(v *view, p *textsearch.Pattern) bool {
 	return p.Possible(v.text, func(l textsearch.Literal) bool { return r.contains(v, l) })
 }
 
 func (r *Response) matches(v *view, p *textsearch.Pattern) bool {
-	return r.possible(v, p) && (p.Sure(v.text) || r.context().Err() == nil && p.Regexp().Match(v.text.Bytes()))
+	return r.mayMatch(v, p) && (p.Sure(v.text) || r.context().Err() == nil && p.Regexp().Match(v.text.Bytes()))
 }
 
 // holds evaluates the expressions. Values other than true and false are skipped, so that with and the last one must be

@@ -79,9 +79,9 @@ func compileRules(file string, s Spec) (*rules, error) {
 		c.names.body = s.DefaultPart
 	}
 	if len(s.Extractors) > 0 {
-		c.names.taken = make(map[string]bool, len(s.Extractors))
+		c.names.extractorNames = make(map[string]bool, len(s.Extractors))
 		for _, x := range s.Extractors {
-			c.names.taken[x.Name] = x.Name != ""
+			c.names.extractorNames[x.Name] = x.Name != ""
 		}
 		o.extractors = make([]extractor, 0, len(s.Extractors))
 	}
@@ -144,10 +144,10 @@ type Outcome struct {
 
 // Eval evaluates one response; vars are further variables for words, parts and expressions.
 func (o *Operators) Eval(r *Response, vars dsl.Lookup) Outcome {
-	if o.refuses(r) {
+	if o.excludedByStatus(r) {
 		return Outcome{}
 	}
-	r.work.group = nil
+	r.evaluation.group = nil
 	return o.rules().eval(r, vars)
 }
 
@@ -196,7 +196,7 @@ func (o *rules) internal(r *Response) []Values {
 		if !x.internal || x.name == "" || slices.ContainsFunc(list, func(v Values) bool { return v.Name == x.name }) {
 			continue
 		}
-		if values := r.work.internal(r, x.name); len(values) > 0 {
+		if values := r.evaluation.internal(r, x.name); len(values) > 0 {
 			list = append(list, Values{x.name, values})
 		}
 	}
@@ -211,7 +211,7 @@ func (o *rules) visible(r *Response) (all []string, named []Finding) {
 		if x.internal {
 			continue
 		}
-		own := r.work.values(r, i)
+		own := r.evaluation.values(r, i)
 		for _, v := range own {
 			values.add(v)
 		}

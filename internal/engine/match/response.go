@@ -31,11 +31,11 @@ type Response struct {
 	Ctx  context.Context // after its end nothing more is found; nil is context.Background
 	Host *functions.Host // for functions of expressions, as in dsl.Env
 
-	views  [numViews]*view  // made when needed, like all below
-	status any              // Status as a number of expressions
-	named  map[string]*view // values of Named
-	envs   *environments
-	work   work
+	views      [numViews]*view  // made when needed, like all below
+	status     any              // Status as a number of expressions
+	named      map[string]*view // values of Named
+	envs       *environments
+	evaluation evaluation
 }
 
 // The parts of every response with a Head. Expressions may call PartHeader "all_headers"; PartAll is body and header,
@@ -66,8 +66,8 @@ type partRef struct {
 
 // namer resolves the part names of one block.
 type namer struct {
-	body  string          // the default part of the protocol
-	taken map[string]bool // names of extractors, which hide parts of the response
+	body           string          // the default part of the protocol
+	extractorNames map[string]bool // names of extractors, which hide parts of the response
 }
 
 func (n namer) refOf(name string) partRef {
@@ -85,7 +85,7 @@ func (n namer) refOf(name string) partRef {
 
 // varOf resolves a name in an expression; expressions have no name for PartAll.
 func (n namer) varOf(name string) partRef {
-	if n.taken[name] {
+	if n.extractorNames[name] {
 		return partRef{viewNamed, name}
 	}
 	return partOf(name)
@@ -159,12 +159,12 @@ func join(a, b []byte) []byte { return append(append(make([]byte, 0, len(a)+len(
 // namedPart is a value as a part. Values of the response are kept for all operators, extracted values and variables
 // only for the current ones.
 func (r *Response) namedPart(name string) (*view, bool) {
-	if value, ok := r.work.extracted(r, name); ok {
-		return r.work.view(name, value), true
+	if value, ok := r.evaluation.extracted(r, name); ok {
+		return r.evaluation.view(name, value), true
 	}
 	v, known := r.named[name]
 	if !known {
-		if value, ok := r.own(name); ok {
+		if value, ok := r.ownValue(name); ok {
 			v = viewOf([]byte(functions.String(value)))
 		}
 		if r.named == nil {
@@ -175,25 +175,25 @@ func (r *Response) namedPart(name string) (*view, bool) {
 	if v != nil {
 		return v, true
 	}
-	if value, ok := r.work.variable(name); ok {
-		return r.work.view(name, value), true
+	if value, ok := r.evaluation.variable(name); ok {
+		return r.evaluation.view(name, value), true
 	}
 	return nil, false
 }
 
 // value is the value of a name in an expression: an extracted value, else one of the response, else a variable.
 func (r *Response) value(name string) (any, bool) {
-	if value, ok := r.work.extracted(r, name); ok {
+	if value, ok := r.evaluation.extracted(r, name); ok {
 		return value, true
 	}
-	if value, ok := r.own(name); ok {
+	if value, ok := r.ownValue(name); ok {
 		return value, ok
 	}
-	return r.work.variable(name)
+	return r.evaluation.variable(name)
 }
 
-// own is the response's own value of a name.
-func (r *Response) own(name string) (any, bool) {
+// ownValue is the response's own value of a name.
+func (r *Response) ownValue(name string) (any, bool) {
 	ref := partOf(name)
 	switch {
 	case r.Head != nil && name == "status_code":
@@ -215,7 +215,7 @@ func (r *Response) own(name string) (any, bool) {
 // string is the view as a value of expressions; the bytes are not copied.
 func (v *view) string() any {
 	if v.value == nil {
-		v.value = alias(v.text.Bytes())
+		v.value = asString(v.text.Bytes())
 	}
 	return v.value
 }

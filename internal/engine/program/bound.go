@@ -24,9 +24,9 @@ type Vars struct {
 // it.
 type Bound struct {
 	*Program
-	Blocks []Block
-	Plain  bool   // all requests are known as soon as the target is
-	Wrong  string // why it cannot run with these variables; "" when it can
+	Blocks    []Block
+	Plannable bool   // all requests are known as soon as the target is
+	Problem   string // why it cannot run with these variables; "" when it can
 
 	vars map[string]string
 }
@@ -38,7 +38,7 @@ func (p *Program) Bind(vars Vars) *Bound {
 	bound := false
 	for i := range b.Blocks {
 		block := &b.Blocks[i]
-		if !slices.ContainsFunc(block.Entries, func(e Entry) bool { return slices.ContainsFunc(e.names, b.knows(block)) }) {
+		if !slices.ContainsFunc(block.Entries, func(e Entry) bool { return slices.ContainsFunc(e.names, b.hasFixed(block)) }) {
 			continue
 		}
 		if !bound {
@@ -56,14 +56,14 @@ func (p *Program) Bind(vars Vars) *Bound {
 			b.Blocks[i].StopAtFirstMatch = true
 		}
 	}
-	b.Plain = b.plain()
+	b.Plannable = b.plannable()
 	return b
 }
 
 // Values are the values for a target before the first request, by name: the template's variables, those of the scan
 // and constants (template language 7.2).
 func (b *Bound) Values(in Input) map[string]any {
-	s := &Scope{bound: b, target: in.Target, env: dsl.Env{Ctx: in.Ctx, Host: in.Host}}
+	s := &Variables{bound: b, target: in.Target, env: dsl.Env{Ctx: in.Ctx, Host: in.Host}}
 	all := map[string]any{}
 	for _, v := range b.variables {
 		if value, ok := s.Lookup(v.name); ok {
@@ -79,19 +79,19 @@ func (b *Bound) Values(in Input) map[string]any {
 	return all
 }
 
-// Carries reports whether a name in a placeholder may get its value from an earlier response: by extraction, by a
+// MayComeFromResponse reports whether a name in a placeholder may get its value from an earlier response: by extraction, by a
 // flow, as a field of the response, or through one of the template's variables.
-func (b *Bound) Carries(placeholder string) bool {
+func (b *Bound) MayComeFromResponse(placeholder string) bool {
 	if b.Flow != nil && !b.Flow.Native() {
 		return true // the flow may set any name
 	}
-	return b.carriesAny(strings.FieldsFunc(placeholder, notInName), len(b.variables))
+	return b.anyFromResponse(strings.FieldsFunc(placeholder, notInName), len(b.variables))
 }
 
-// carriesAny is Carries for names and the first n variables.
-func (b *Bound) carriesAny(names []string, n int) bool {
+// anyFromResponse is Carries for names and the first n variables.
+func (b *Bound) anyFromResponse(names []string, n int) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
-		if b.carries[name] || b.carries[strings.TrimRight(name, "0123456789")] {
+		if b.fromResponses[name] || b.fromResponses[strings.TrimRight(name, "0123456789")] {
 			return true
 		}
 		if slices.ContainsFunc(b.Blocks, func(b Block) bool { return strings.HasPrefix(name, b.ID+"_") }) {
@@ -99,7 +99,7 @@ func (b *Bound) carriesAny(names []string, n int) bool {
 		}
 		for i := n - 1; i >= 0; i-- {
 			if b.variables[i].name == name {
-				return b.carriesAny(b.variables[i].text.Names(), i)
+				return b.anyFromResponse(b.variables[i].text.Names(), i)
 			}
 		}
 		return false
@@ -114,24 +114,24 @@ func notInName(c rune) bool {
 func (b *Bound) addLists(lists map[string][]string) {
 	for name, values := range lists {
 		for i := range b.Blocks {
-			if !b.Blocks[i].asks(name) {
+			if !b.Blocks[i].uses(name) {
 				continue
 			}
 			b.Blocks = slices.Clone(b.Blocks)
 			b.Blocks[i].payloads = b.Blocks[i].payloads.with(name, values)
-			if why := b.Blocks[i].payloads.wrong(); why != "" {
-				b.Wrong = why
+			if why := b.Blocks[i].payloads.problem(); why != "" {
+				b.Problem = why
 			}
 		}
 	}
 }
 
-func (b *Block) asks(name string) bool {
+func (b *Block) uses(name string) bool {
 	return slices.ContainsFunc(b.Entries, func(e Entry) bool { return slices.Contains(e.names, name) })
 }
 
-// given is a value that is the same for all targets and requests: a constant, or a variable of the scan.
-func (b *Bound) given(name string) (any, bool) {
+// sharedValue is a value that is the same for all targets and requests: a constant, or a variable of the scan.
+func (b *Bound) sharedValue(name string) (any, bool) {
 	if v, ok := b.constants[name]; ok {
 		return v, true
 	}
@@ -142,25 +142,25 @@ func (b *Bound) given(name string) (any, bool) {
 // fixed is given and the template's own fixed variables, unless a payload of the block has the name.
 func (b *Bound) fixed(block *Block) dsl.Lookup {
 	return func(name string) (any, bool) {
-		if block.payloads.has(name) || b.SelfContained && b.carries[name] {
+		if block.payloads.has(name) || b.SelfContained && b.fromResponses[name] {
 			return nil, false
 		}
-		if v, ok := b.given(name); ok {
+		if v, ok := b.sharedValue(name); ok {
 			return v, true
 		}
-		if b.carries[name] || rawurl.IsVariable(name) || b.Flow != nil {
+		if b.fromResponses[name] || rawurl.IsVariable(name) || b.Flow != nil {
 			return nil, false
 		}
 		for i := len(b.variables) - 1; i >= 0; i-- {
 			if v := &b.variables[i]; v.name == name {
-				return v.frozen, v.frozen != nil
+				return v.fixed, v.fixed != nil
 			}
 		}
 		return nil, false
 	}
 }
 
-func (b *Bound) knows(block *Block) func(name string) bool {
+func (b *Bound) hasFixed(block *Block) func(name string) bool {
 	fixed := b.fixed(block)
 	return func(name string) bool { _, ok := fixed(name); return ok }
 }
@@ -173,14 +173,14 @@ func (e *Entry) bind(fixed dsl.Lookup) {
 	}
 }
 
-// plain reports whether all requests of the program are known as soon as the target is, and none needs the response
+// plannable reports whether all requests of the program are known as soon as the target is, and none needs the response
 // to another.
-func (b *Bound) plain() bool {
-	if b.Flow != nil || b.SelfContained || b.linked || b.Wrong != "" {
+func (b *Bound) plannable() bool {
+	if b.Flow != nil || b.SelfContained || b.linked || b.Problem != "" {
 		return false
 	}
 	entries := 0
-	shapes := false // some request may set a cookie for the next on purpose
+	changesState := false // some request may set a cookie for the next on purpose
 	for i := range b.Blocks {
 		block := &b.Blocks[i]
 		if !block.simple() || block.Numbered || block.GlobalMatchers {
@@ -189,46 +189,46 @@ func (b *Bound) plain() bool {
 		for k := range block.Entries {
 			e := &block.Entries[k]
 			entries++
-			shapes = shapes || e.isRaw || e.method != "GET" && e.method != "HEAD"
+			changesState = changesState || e.isRaw || e.method != "GET" && e.method != "HEAD"
 			if !b.Static(i, k) {
 				return false
 			}
 		}
 	}
-	return entries == 1 || !shapes
+	return entries == 1 || !changesState
 }
 
 // simple reports whether a block sends its requests unsigned and unchanged, each once and alone.
 func (b *Block) simple() bool {
-	return !b.HasPayloads() && b.digest == nil && !b.signed && b.Fuzz == nil && b.Race == 0 && !b.Together && b.Pipeline == nil
+	return !b.HasPayloads() && b.digest == nil && !b.signed && b.Fuzz == nil && b.Race == 0 && !b.AllAtOnce && b.Pipeline == nil
 }
 
 // Static reports whether the request of an entry depends on the target alone; such an entry has a key.
 func (b *Bound) Static(block, entry int) bool {
 	from := &b.Blocks[block]
 	e := &from.Entries[entry]
-	if e.volatile || from.unchecked || from.selfContained || !from.simple() {
+	if e.volatile || from.skipsVariableCheck || from.selfContained || !from.simple() {
 		return false
 	}
-	known := b.knows(from)
+	known := b.hasFixed(from)
 	for _, name := range e.names {
-		if !known(name) && !b.settled(name, len(b.variables)) {
+		if !known(name) && !b.fromTargetAlone(name, len(b.variables)) {
 			return false
 		}
 	}
 	return true
 }
 
-// settled reports whether a name depends on the target alone: it is one of the URL's, or the first n of the
+// fromTargetAlone reports whether a name depends on the target alone: it is one of the URL's, or the first n of the
 // template's variables define it.
-func (b *Bound) settled(name string, n int) bool {
-	if b.carries[name] {
+func (b *Bound) fromTargetAlone(name string, n int) bool {
+	if b.fromResponses[name] {
 		return false
 	}
 	if rawurl.IsVariable(name) {
 		return true
 	}
-	if _, ok := b.given(name); ok {
+	if _, ok := b.sharedValue(name); ok {
 		return true
 	}
 	for i := n - 1; i >= 0; i-- {
@@ -236,15 +236,15 @@ func (b *Bound) settled(name string, n int) bool {
 		if v.name != name {
 			continue
 		}
-		return b.Flow == nil && v.list == nil && (v.frozen != nil || v.text.Pure() &&
-			!slices.ContainsFunc(v.text.Names(), func(name string) bool { return !b.settled(name, i) }))
+		return b.Flow == nil && v.list == nil && (v.fixed != nil || v.text.Pure() &&
+			!slices.ContainsFunc(v.text.Names(), func(name string) bool { return !b.fromTargetAlone(name, i) }))
 	}
 	return false
 }
 
-// opener is the block whose first entry every run sends first, if that request depends on the target alone.
-func (b *Bound) opener() (block int, ok bool) {
-	if b.Wrong != "" || b.SelfContained || len(b.Blocks) == 0 {
+// firstRequest is the block whose first entry every run sends first, if that request depends on the target alone.
+func (b *Bound) firstRequest() (block int, ok bool) {
+	if b.Problem != "" || b.SelfContained || len(b.Blocks) == 0 {
 		return 0, false
 	}
 	if b.Flow != nil {
@@ -289,11 +289,11 @@ func (b *Bound) Follow(block, entry int) Follow {
 	if how.redirects == web.NoRedirects {
 		return Follow{}
 	}
-	return Follow{Mode: how.redirects, SameScheme: how.sameScheme, Max: cmp.Or(how.hops, web.DefaultMaxRedirects)}
+	return Follow{Mode: how.redirects, SameScheme: how.sameScheme, Max: cmp.Or(how.maxRedirects, web.DefaultMaxRedirects)}
 }
 
-// reach orders ways to follow: one that covers another has more.
-func (f Follow) reach() int {
+// rank orders ways to follow: one that covers another has more.
+func (f Follow) rank() int {
 	reach := f.Max
 	switch f.Mode {
 	case web.NoRedirects:
@@ -312,8 +312,8 @@ func (f Follow) Covers(less Follow) bool {
 	return less.Mode == web.NoRedirects || f.Max >= less.Max && (f.Mode == less.Mode || f.Mode == web.AllRedirects) && (!f.SameScheme || less.SameScheme)
 }
 
-// Within is how many responses of a chain f reaches.
-func (f Follow) Within(chain []*web.Exchange) int {
+// PrefixLen is how many responses of a chain f reaches.
+func (f Follow) PrefixLen(chain []*web.Exchange) int {
 	n := 1
 	for n < len(chain) && f.Mode != web.NoRedirects && n <= f.Max {
 		from, to := chain[n-1].Request.Address, chain[n].Request.Address

@@ -28,8 +28,8 @@ func Compile(t *syntax.Template) (*Program, error) { return Options{}.Compile(t)
 // Compile compiles a template. The error is an *errs.Error of kind Invalid that names file and line; its code is
 // syntax.CodeUnsupported, with the missing feature as Param, or syntax.CodeInvalid.
 func (o Options) Compile(t *syntax.Template) (*Program, error) {
-	if len(t.Later) > 0 {
-		return nil, syntax.Unsupported(t.Path, t.Later[0].Line, t.Later[0].Key)
+	if len(t.Missing) > 0 {
+		return nil, syntax.Unsupported(t.Path, t.Missing[0].Line, t.Missing[0].Key)
 	}
 	p := &Program{
 		ID: t.ID, Path: t.Path, Digest: t.Digest, Info: t.Info, SelfContained: t.SelfContained,
@@ -47,10 +47,10 @@ func (o Options) Compile(t *syntax.Template) (*Program, error) {
 	}
 	for _, b := range t.HTTP {
 		for _, name := range b.Internal() {
-			if p.carries == nil {
-				p.carries = map[string]bool{}
+			if p.fromResponses == nil {
+				p.fromResponses = map[string]bool{}
 			}
-			p.carries[name] = name != ""
+			p.fromResponses[name] = name != ""
 		}
 		p.SelfContained = p.SelfContained || b.SelfContained
 	}
@@ -91,7 +91,7 @@ func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 	b := Block{
 		ID: c.blockID(s, index), StopAtFirstMatch: s.StopAtFirstMatch || c.template.StopAtFirstMatch,
 		IterateAll: s.IterateAll, GlobalMatchers: s.GlobalMatchers, Threads: s.Threads,
-		unchecked: s.SkipVariablesCheck, signed: s.Signature != "", selfContained: s.SelfContained,
+		skipsVariableCheck: s.SkipVariablesCheck, signed: s.Signature != "", selfContained: s.SelfContained,
 	}
 	var err error
 	if b.Operators, err = c.operators(s); err != nil {
@@ -108,7 +108,7 @@ func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 		b.Pipeline = &Pipeline{max(1, s.PipelineConnections), max(1, s.PipelineRequests)}
 	}
 	if s.Race {
-		b.Race, b.Together = s.RaceCount, s.RaceCount == 0
+		b.Race, b.AllAtOnce = s.RaceCount, s.RaceCount == 0
 	}
 	if err := c.payloads(s, &b); err != nil {
 		return b, err
@@ -128,7 +128,7 @@ func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 // operators compiles the operators of a block; sealed ones can wait unless matchers are excluded.
 func (c *compiler) operators(s *syntax.HTTP) (*match.Operators, error) {
 	if s.Sealed != nil && len(c.options.ExcludedMatchers) == 0 {
-		return match.Later(c.template.Path, s.Sealed), nil
+		return match.Lazy(c.template.Path, s.Sealed), nil
 	}
 	spec := match.SpecOf(*s.Opened())
 	spec.Excluded = c.options.excluded(c.template)
@@ -151,7 +151,7 @@ func (c *compiler) payloads(s *syntax.HTTP, b *Block) error {
 			b.payloads.sets = append(b.payloads.sets, payloadSet{set.Name, set.Values})
 		}
 	}
-	if why := b.payloads.wrong(); why != "" {
+	if why := b.payloads.problem(); why != "" {
 		return syntax.Fault(c.template.Path, s.Line, 0, "http.payloads", "%s", why)
 	}
 	return nil
@@ -192,8 +192,8 @@ func (c *compiler) entries(s *syntax.HTTP) []Entry {
 	for _, path := range paths {
 		e := shared
 		path, e.port = rawurl.CutPort(path)
-		e.path, e.trim = dsl.Parse(path), trims(path)
-		all = append(all, e.closed())
+		e.path, e.trimSlash = dsl.Parse(path), needsTrim(path)
+		all = append(all, e.withNames())
 	}
 	if len(all) > 0 {
 		return all
@@ -201,9 +201,9 @@ func (c *compiler) entries(s *syntax.HTTP) []Entry {
 	for _, text := range s.Raw {
 		e := shared
 		text = crlf(text)
-		n, _ := readNotes(text)
+		n, _ := readAnnotations(text)
 		e.isRaw, e.raw, e.Once = true, dsl.Parse(text), n.once
-		all = append(all, e.closed())
+		all = append(all, e.withNames())
 	}
 	return all
 }
@@ -220,8 +220,8 @@ func crlf(s string) string {
 	return strings.ReplaceAll(s, "\n", "\r\n")
 }
 
-// trims reports whether a path begins with a placeholder and a slash.
-func trims(path string) bool {
+// needsTrim reports whether a path begins with a placeholder and a slash.
+func needsTrim(path string) bool {
 	rest, ok := strings.CutPrefix(path, "{{")
 	if !ok {
 		return false
@@ -232,8 +232,8 @@ func trims(path string) bool {
 	})
 }
 
-// closed works out what an entry depends on.
-func (e Entry) closed() Entry {
+// withNames works out what an entry depends on.
+func (e Entry) withNames() Entry {
 	for _, t := range e.texts() {
 		for _, name := range t.Names() {
 			if !slices.Contains(e.names, name) {

@@ -19,15 +19,15 @@ type Input struct {
 	Ctx     context.Context
 	Target  rawurl.URL      // not used by self-contained programs
 	Tuple   int             // of payloads, from 0
-	Carried dsl.Lookup      // values of earlier responses; may be nil
+	Earlier dsl.Lookup      // values of earlier responses; may be nil
 	Host    *functions.Host // for functions of expressions; may be nil
 }
 
 // Request is a request that is ready to be sent.
 type Request struct {
 	web.Request
-	Payload Payload
-	Scope   *Scope // for its operators
+	Payload   Payload
+	Variables *Variables // for its operators
 
 	fragment string // of the URL; not sent
 }
@@ -35,19 +35,19 @@ type Request struct {
 // URL is the requested address as events name it: what is sent byte by byte is not escaped there either.
 func (r *Request) URL() string {
 	if r.Raw != nil {
-		return spell(r.Address, r.Address.Path, r.fragment)
+		return eventURL(r.Address, r.Address.Path, r.fragment)
 	}
-	return Spell(r.Address, r.fragment)
+	return EventURL(r.Address, r.fragment)
 }
 
 // Request makes the request of an entry. The error says which variable has no value, or why the text is no request.
 func (b *Bound) Request(block, entry int, in Input) (Request, error) {
-	m := maker{block: &b.Blocks[block], entry: &b.Blocks[block].Entries[entry], scope: b.Scope(block, entry, in)}
+	m := requestBuilder{block: &b.Blocks[block], entry: &b.Blocks[block].Entries[entry], vars: b.Variables(block, entry, in)}
 	var err error
-	if m.scope.payload, err = m.block.payloads.render(in.Tuple, m.scope.under(len(b.variables)), m.block.passes); err != nil {
-		return Request{Scope: m.scope}, &PayloadError{err}
+	if m.vars.payload, err = m.block.payloads.render(in.Tuple, m.vars.envForVariable(len(b.variables)), m.block.tolerates); err != nil {
+		return Request{Variables: m.vars}, &PayloadError{err}
 	}
-	req := Request{Payload: m.scope.payload, Scope: m.scope}
+	req := Request{Payload: m.vars.payload, Variables: m.vars}
 	if m.entry.isRaw {
 		err = m.fromRaw(&req)
 	} else {
@@ -59,10 +59,10 @@ func (b *Bound) Request(block, entry int, in Input) (Request, error) {
 	return req, err
 }
 
-// Scope is what names mean for an entry on a target, without its payload.
-func (b *Bound) Scope(block, entry int, in Input) *Scope {
+// Variables is what names mean for an entry on a target, without its payload.
+func (b *Bound) Variables(block, entry int, in Input) *Variables {
 	e := &b.Blocks[block].Entries[entry]
-	s := &Scope{bound: b, carried: in.Carried, trim: e.trim, env: dsl.Env{Ctx: in.Ctx, Host: in.Host}}
+	s := &Variables{bound: b, earlier: in.Earlier, trimSlash: e.trimSlash, env: dsl.Env{Ctx: in.Ctx, Host: in.Host}}
 	switch {
 	case b.SelfContained:
 	case e.port != "":
@@ -73,42 +73,42 @@ func (b *Bound) Scope(block, entry int, in Input) *Scope {
 	return s
 }
 
-// Names is what names mean on a target, outside of any entry.
-func (b *Bound) Names(in Input) *Scope {
-	return &Scope{bound: b, target: in.Target, carried: in.Carried, env: dsl.Env{Ctx: in.Ctx, Host: in.Host}}
+// TargetVariables is what names mean on a target, outside of any entry.
+func (b *Bound) TargetVariables(in Input) *Variables {
+	return &Variables{bound: b, target: in.Target, earlier: in.Earlier, env: dsl.Env{Ctx: in.Ctx, Host: in.Host}}
 }
 
-type maker struct {
+type requestBuilder struct {
 	block *Block
 	entry *Entry
-	scope *Scope
+	vars  *Variables
 	env   *dsl.Env // of scope, made when needed
 }
 
 // render renders a text.
-func (m *maker) render(t dsl.Text) (string, error) {
+func (m *requestBuilder) render(t dsl.Text) (string, error) {
 	if s, ok := t.Const(); ok {
 		return s, nil
 	}
 	if m.env == nil {
-		m.env = m.scope.Env()
+		m.env = m.vars.Env()
 	}
 	s, err := t.Render(m.env)
-	if m.block.passes(err) {
+	if m.block.tolerates(err) {
 		err = nil
 	}
 	return s, err
 }
 
-// passes reports whether a text is sent despite the error of rendering it: placeholders are left, and the block does
+// tolerates reports whether a text is sent despite the error of rendering it: placeholders are left, and the block does
 // not check its variables.
-func (b *Block) passes(err error) bool {
+func (b *Block) tolerates(err error) bool {
 	_, open := errors.AsType[*dsl.Unresolved](err)
-	return b.unchecked && open
+	return b.skipsVariableCheck && open
 }
 
 // fromPath makes a request of a path (template language 2.2).
-func (m *maker) fromPath(req *Request) error {
+func (m *requestBuilder) fromPath(req *Request) error {
 	e := m.entry
 	text, err := m.render(e.path)
 	if err != nil {
@@ -122,10 +122,10 @@ func (m *maker) fromPath(req *Request) error {
 	req.Method = e.method
 	req.NoDefaults = e.sending.unsafe
 	if m.block.selfContained {
-		m.scope.target = address
+		m.vars.target = address
 	} else {
 		// What the target was given with comes first.
-		address.Query = joinQuery(m.scope.target.Query, address.Query)
+		address.Query = joinQuery(m.vars.target.Query, address.Query)
 	}
 	req.Address = address
 	return nil
@@ -141,14 +141,14 @@ func withScheme(text string) string {
 }
 
 // fromRaw makes a request of a raw text (template language 2.3 and 2.4).
-func (m *maker) fromRaw(req *Request) error {
-	e, base := m.entry, m.scope.target
+func (m *requestBuilder) fromRaw(req *Request) error {
+	e, base := m.entry, m.vars.target
 	var err error
 	if m.block.selfContained {
 		if base, err = m.ownTarget(); err != nil {
 			return err
 		}
-		m.scope.target = base
+		m.vars.target = base
 	}
 	text, err := m.render(e.raw)
 	if err != nil {
@@ -165,13 +165,13 @@ func (m *maker) fromRaw(req *Request) error {
 	}
 	req.Address.Path, req.Address.Query = merge(base, got.target, e.sending.automerge)
 	if e.sending.unsafe {
-		loose := mergeLoose(base, got.target, e.sending.automerge)
+		rawTarget := mergeUnsafe(base, got.target, e.sending.automerge)
 		if got.target == "" {
-			loose = "" // stays empty
+			rawTarget = "" // stays empty
 		}
-		req.Raw = []byte(got.text[:got.start] + loose + got.text[got.end:])
-		req.Address = got.notes.moved(req.Address)
-		req.SNI, req.Timeout = got.notes.serverName(headerValue(got.headers, "Host", base.Host)), got.notes.timeout
+		req.Raw = []byte(got.text[:got.start] + rawTarget + got.text[got.end:])
+		req.Address = got.annotations.addressFor(req.Address)
+		req.SNI, req.Timeout = got.annotations.serverName(headerValue(got.headers, "Host", base.Host)), got.annotations.timeout
 		return nil
 	}
 	req.Method, req.NoAccept = got.method, true
@@ -186,8 +186,8 @@ func (m *maker) fromRaw(req *Request) error {
 		req.Host = base.Host
 	}
 	req.Body = []byte(got.body)
-	req.Address = got.notes.moved(req.Address)
-	req.SNI, req.Timeout = got.notes.serverName(req.Host), got.notes.timeout
+	req.Address = got.annotations.addressFor(req.Address)
+	req.SNI, req.Timeout = got.annotations.serverName(req.Host), got.annotations.timeout
 	return nil
 }
 
@@ -202,8 +202,8 @@ func headerValue(list []web.Header, name, otherwise string) string {
 
 // ownTarget is where a self-contained raw request goes: its request line holds a URL, or a path that its Host line
 // completes.
-func (m *maker) ownTarget() (rawurl.URL, error) {
-	_, text := readNotes(m.entry.raw.String())
+func (m *requestBuilder) ownTarget() (rawurl.URL, error) {
+	_, text := readAnnotations(m.entry.raw.String())
 	line, rest, _ := strings.Cut(text, "\n")
 	words := strings.Fields(line)
 	if len(words) < 3 {
@@ -222,7 +222,7 @@ func (m *maker) ownTarget() (rawurl.URL, error) {
 	return m.address(at)
 }
 
-func (m *maker) address(source string) (rawurl.URL, error) {
+func (m *requestBuilder) address(source string) (rawurl.URL, error) {
 	text, err := m.render(dsl.Parse(source))
 	if err != nil {
 		return rawurl.URL{}, err
@@ -231,9 +231,9 @@ func (m *maker) address(source string) (rawurl.URL, error) {
 }
 
 // finish adds what all forms of a request share.
-func (m *maker) finish(req *web.Request) error {
+func (m *requestBuilder) finish(req *web.Request) error {
 	e, how := m.entry, m.entry.sending
-	req.MaxBody, req.ReadAll, req.Fresh = how.maxBody, how.readAll, how.fresh
+	req.MaxBody, req.ReadAll, req.Fresh = how.maxBody, how.readAll, how.newConnection
 	if req.Raw != nil {
 		return nil
 	}
@@ -273,9 +273,9 @@ func (m *maker) finish(req *web.Request) error {
 }
 
 // sign signs a request for AWS with the keys in the scan's variables (template language 2.1).
-func (m *maker) sign(req *web.Request) error {
+func (m *requestBuilder) sign(req *web.Request) error {
 	value := func(name string) string {
-		if v, ok := m.scope.Lookup(name); ok {
+		if v, ok := m.vars.Lookup(name); ok {
 			return functions.String(v)
 		}
 		return ""

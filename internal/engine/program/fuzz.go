@@ -9,7 +9,7 @@ import (
 // values; names in base, of fuzz.Input, come last (template language 2.10).
 func (b *Block) Render(made *Request, base dsl.Lookup) fuzz.Render {
 	return func(text dsl.Text, value string) (string, error) {
-		env := made.Scope.env
+		env := made.Variables.env
 		env.Vars = func(name string) (any, bool) {
 			if v, ok := made.Payload.Lookup(name); ok {
 				return v, true
@@ -17,10 +17,10 @@ func (b *Block) Render(made *Request, base dsl.Lookup) fuzz.Render {
 			if name == "value" {
 				return value, true
 			}
-			return dsl.First(made.Scope.Lookup, base)(name)
+			return dsl.First(made.Variables.Lookup, base)(name)
 		}
 		rendered, err := text.Render(&env)
-		if b.passes(err) {
+		if b.tolerates(err) {
 			err = nil
 		}
 		return rendered, err

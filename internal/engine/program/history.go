@@ -31,7 +31,7 @@ func (h *History) Extract(all []match.Values) {
 				list = append(list, value)
 			}
 		}
-		h.put(v.Name, list)
+		h.store(v.Name, list)
 	}
 }
 
@@ -39,18 +39,18 @@ func (h *History) Extract(all []match.Values) {
 func (h *History) Set(name string, value any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.put(name, value)
+	h.store(name, value)
 }
 
-func (h *History) put(name string, value any) {
+func (h *History) store(name string, value any) {
 	if h.values == nil {
 		h.values = map[string]any{}
 	}
 	h.values[name] = value
 }
 
-// Answered keeps the fields of the response to an entry of a block.
-func (h *History) Answered(block string, number int, fields dsl.Lookup) {
+// AddResponse keeps the fields of the response to an entry of a block.
+func (h *History) AddResponse(block string, number int, fields dsl.Lookup) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.blocks == nil {
@@ -79,9 +79,9 @@ func (h *History) Rounds() int {
 	return n
 }
 
-// Carried are the variables of the requests that follow, in one round: extracted values, and fields of responses
-// under their block's id.
-func (h *History) Carried(round int) dsl.Lookup {
+// Earlier are the variables of the requests that follow, in one round: extracted values, and fields of responses
+// envForVariable their block's id.
+func (h *History) Lookup(round int) dsl.Lookup {
 	return func(name string) (any, bool) {
 		h.mu.Lock()
 		value, ok := h.value(name, round)

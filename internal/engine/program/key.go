@@ -19,7 +19,7 @@ func (b *Bound) AppendKey(dst []byte, block, entry int, rootTarget bool) []byte 
 	k := keyWriter{text: dst, bound: b}
 	path, raw, noAccept := e.path, e.raw, e.isRaw
 	if rootTarget && !e.isRaw {
-		path = path.Opening("BaseURL", rootURL)
+		path = path.ReplaceFirst("BaseURL", rootURL)
 	}
 	if rootTarget && e.isRaw {
 		if target, ok := e.plainGet(); ok {
@@ -29,18 +29,18 @@ func (b *Bound) AppendKey(dst []byte, block, entry int, rootTarget bool) []byte 
 	k.field(e.method)
 	k.field(e.port)
 	before := len(k.text)
-	if k.put(path); rootTarget && string(k.text[before:]) == rootURLKey {
+	if k.writeText(path); rootTarget && string(k.text[before:]) == rootURLKey {
 		k.text = k.text[:before]
-		k.put(rootSlash)
+		k.writeText(rootSlash)
 	}
-	k.put(raw)
-	k.put(e.body)
+	k.writeText(raw)
+	k.writeText(e.body)
 	how := e.sending
 	k.text = strconv.AppendInt(k.text, how.maxBody, 10)
-	k.flags(how.readAll, how.unsafe, how.automerge || !noAccept, noAccept, e.trim && !rootTarget)
+	k.flags(how.readAll, how.unsafe, how.automerge || !noAccept, noAccept, e.trimSlash && !rootTarget)
 	for _, h := range e.headers {
 		k.field(h.name)
-		k.put(h.value)
+		k.writeText(h.value)
 	}
 	return k.text
 }
@@ -69,18 +69,18 @@ func (k *keyWriter) flags(all ...bool) {
 	}
 }
 
-// put writes a text and the meaning of its open names.
-func (k *keyWriter) put(t dsl.Text) {
+// store writes a text and the meaning of its open names.
+func (k *keyWriter) writeText(t dsl.Text) {
 	k.text = append(t.AppendKey(k.text), '.')
 	if _, constant := t.Const(); !constant {
-		k.meanings(t.Names(), len(k.bound.variables))
+		k.writeValues(t.Names(), len(k.bound.variables))
 	}
 }
 
-// meanings writes what names mean that are not the target's own.
-func (k *keyWriter) meanings(names []string, n int) {
+// writeValues writes what names mean that are not the target's own.
+func (k *keyWriter) writeValues(names []string, n int) {
 	for _, name := range names {
-		if v, ok := k.bound.given(name); ok {
+		if v, ok := k.bound.sharedValue(name); ok {
 			k.field("=" + functions.String(v))
 			continue
 		}
@@ -92,19 +92,19 @@ func (k *keyWriter) meanings(names []string, n int) {
 			if v.name != name {
 				continue
 			}
-			if v.frozen != nil {
-				k.field("=" + functions.String(v.frozen))
+			if v.fixed != nil {
+				k.field("=" + functions.String(v.fixed))
 			} else {
 				k.field("?" + v.text.Key())
-				k.meanings(v.text.Names(), i)
+				k.writeValues(v.text.Names(), i)
 			}
 			break
 		}
 	}
 }
 
-// plainHeader reports whether a path request sends an equivalent header.
-func plainHeader(h web.Header) bool {
+// ordinaryHeader reports whether a path request sends an equivalent header.
+func ordinaryHeader(h web.Header) bool {
 	switch h.Name {
 	case "Host":
 		return h.Value == "{{Hostname}}"
@@ -129,9 +129,9 @@ func (e *Entry) plainGet() (target string, ok bool) {
 		return "", false
 	}
 	m, err := readMessage(e.raw.String(), false)
-	if err != nil || m.method != "GET" || m.body != "" || m.notes != (notes{}) || !strings.HasPrefix(m.target, "/") || strings.ContainsAny(m.target, "#") {
+	if err != nil || m.method != "GET" || m.body != "" || m.annotations != (annotations{}) || !strings.HasPrefix(m.target, "/") || strings.ContainsAny(m.target, "#") {
 		return "", false
 	}
-	other := slices.ContainsFunc(m.headers, func(h web.Header) bool { return !plainHeader(h) })
+	other := slices.ContainsFunc(m.headers, func(h web.Header) bool { return !ordinaryHeader(h) })
 	return m.target, !other
 }

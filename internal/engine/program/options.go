@@ -48,12 +48,12 @@ func (o *Options) rules(rules []syntax.FuzzRule) []syntax.FuzzRule {
 
 func (o *Options) sending(s *syntax.HTTP) sending {
 	how := sending{
-		hops: cmp.Or(s.MaxRedirects, o.MaxRedirects), maxBody: int64(cmp.Or(o.MaxSize, s.MaxSize)), sameScheme: s.ProtocolRedirects,
-		readAll: s.ReadAll, unsafe: s.Unsafe, automerge: !s.DisablePathAutomerge, fresh: s.Race || s.Pipeline,
+		maxRedirects: cmp.Or(s.MaxRedirects, o.MaxRedirects), maxBody: int64(cmp.Or(o.MaxSize, s.MaxSize)), sameScheme: s.ProtocolRedirects,
+		readAll: s.ReadAll, unsafe: s.Unsafe, automerge: !s.DisablePathAutomerge, newConnection: s.Race || s.Pipeline,
 	}
 	forced := o.FollowRedirects || o.FollowHostRedirects
 	if forced && o.MaxRedirects > 0 {
-		how.hops = o.MaxRedirects
+		how.maxRedirects = o.MaxRedirects
 	}
 	switch {
 	case o.NoRedirects:

@@ -66,7 +66,7 @@ func (p *payloads) tuple(i int) []string {
 }
 
 // render renders the placeholders in the values of tuple i.
-func (p *payloads) render(i int, env *dsl.Env, passes func(err error) bool) (Payload, error) {
+func (p *payloads) render(i int, env *dsl.Env, tolerates func(err error) bool) (Payload, error) {
 	if len(p.sets) == 0 {
 		return nil, nil
 	}
@@ -75,7 +75,7 @@ func (p *payloads) render(i int, env *dsl.Env, passes func(err error) bool) (Pay
 	for k, v := range values {
 		if strings.Contains(v, "{{") || strings.Contains(v, "§") {
 			text, err := dsl.Parse(v).Render(env)
-			if err != nil && !passes(err) {
+			if err != nil && !tolerates(err) {
 				return nil, err
 			}
 			v = text
@@ -133,8 +133,8 @@ func (p payloads) with(name string, values []string) payloads {
 	return p
 }
 
-// wrong says why the sets cannot be combined.
-func (p *payloads) wrong() string {
+// problem says why the sets cannot be combined.
+func (p *payloads) problem() string {
 	if p.attack == batteringram && len(p.sets) > 1 {
 		return "batteringram takes one payload set; pitchfork and clusterbomb take several"
 	}

@@ -20,10 +20,10 @@ type Plan struct {
 
 // PlannedRequest is one distinct request.
 type PlannedRequest struct {
-	Entries  []EntryIndex
-	Starters []EntryIndex // of sessions that start with this response
-	Group    *match.Group
-	Chains   []Chain
+	Entries       []EntryIndex
+	SessionStarts []EntryIndex // of sessions that start with this response
+	Group         *match.Group
+	Chains        []Chain
 }
 
 // Chain is the entries of a PlannedRequest that follow redirects in the same way.
@@ -38,7 +38,7 @@ func (r *PlannedRequest) First() EntryIndex {
 	if len(r.Entries) > 0 {
 		return r.Entries[0]
 	}
-	return r.Starters[0]
+	return r.SessionStarts[0]
 }
 
 type planner struct {
@@ -56,10 +56,10 @@ func NewPlan(programs []*Bound, include func(i int) bool, rootTarget bool) *Plan
 	for i, bound := range programs {
 		switch {
 		case !include(i) || bound.SelfContained:
-		case bound.Plain:
-			p.plain(i, bound)
+		case bound.Plannable:
+			p.addPlannable(i, bound)
 		default:
-			p.session(i, bound)
+			p.addSession(i, bound)
 		}
 	}
 	p.plan.Total += len(p.plan.Requests)
@@ -82,7 +82,7 @@ func SelfContainedPlan(programs []*Bound, include func(i int) bool) *Plan {
 	return p
 }
 
-func (p *planner) plain(i int, bound *Bound) {
+func (p *planner) addPlannable(i int, bound *Bound) {
 	for j := range bound.Blocks {
 		for k := range bound.Blocks[j].Entries {
 			e := EntryIndex{i, j, k}
@@ -95,14 +95,14 @@ func (p *planner) plain(i int, bound *Bound) {
 	}
 }
 
-// session plans a session. If its first request depends on the target alone, the session starts with the response to
+// addSession plans a session. If its first request depends on the target alone, the session starts with the response to
 // the planned request.
-func (p *planner) session(i int, bound *Bound) {
+func (p *planner) addSession(i int, bound *Bound) {
 	p.plan.Total += bound.Requests()
-	if block, ok := bound.opener(); ok {
+	if block, ok := bound.firstRequest(); ok {
 		e := EntryIndex{i, block, 0}
 		at := p.requestFor(e)
-		p.plan.Requests[at].Starters = append(p.plan.Requests[at].Starters, e)
+		p.plan.Requests[at].SessionStarts = append(p.plan.Requests[at].SessionStarts, e)
 		p.plan.Total--
 		return
 	}
@@ -146,5 +146,5 @@ func (r *PlannedRequest) split(programs []*Bound) {
 		c.Group = match.NewGroup(some)
 	}
 	// The longest chain comes first: it contains those of the others.
-	slices.SortStableFunc(r.Chains, func(a, b Chain) int { return b.Follow.reach() - a.Follow.reach() })
+	slices.SortStableFunc(r.Chains, func(a, b Chain) int { return b.Follow.rank() - a.Follow.rank() })
 }

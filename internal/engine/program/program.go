@@ -29,11 +29,11 @@ type Program struct {
 	// Flow says which blocks are run, and in which order; nil runs them all as written.
 	Flow *flow.Program
 
-	blocks    []Block
-	constants map[string]string
-	variables []variable
-	carries   map[string]bool // names that responses may define
-	linked    bool            // blocks read responses to earlier blocks
+	blocks        []Block
+	constants     map[string]string
+	variables     []variable
+	fromResponses map[string]bool // names that responses may define
+	linked        bool            // blocks read responses to earlier blocks
 }
 
 // Block is one block of requests that share operators.
@@ -49,16 +49,16 @@ type Block struct {
 	NeedsTLS         bool // nothing can be found on plain http
 	GlobalMatchers   bool // operators are for the responses to all templates
 	Race             int  // how many times the first entry is sent at once; 0: no race
-	Together         bool // all entries are sent at once
+	AllAtOnce        bool // all entries are sent at once
 	Pipeline         *Pipeline
 	Threads          int  // payloads at the same time; 0: the engine's own limit
 	Chained          bool // an entry may need the response to an earlier one
 
-	payloads      payloads
-	unchecked     bool // sent even with open placeholders
-	digest        *credentials
-	signed        bool // with the signature of AWS
-	selfContained bool
+	payloads           payloads
+	skipsVariableCheck bool // sent even with open placeholders
+	digest             *credentials
+	signed             bool // with the signature of AWS
+	selfContained      bool
 }
 
 // Pipeline is how requests are sent without waiting for responses.
@@ -70,15 +70,15 @@ type credentials struct{ user, password dsl.Text }
 type Entry struct {
 	Once bool // made for the first tuple only
 
-	method  string
-	path    dsl.Text // of a path request
-	port    string   // replaces the target's; "" for none
-	trim    bool     // one slash at the end of the target's path is left out
-	raw     dsl.Text // of a raw request
-	isRaw   bool
-	headers []header
-	body    dsl.Text
-	sending sending
+	method    string
+	path      dsl.Text // of a path request
+	port      string   // replaces the target's; "" for none
+	trimSlash bool     // one slash at the end of the target's path is left out
+	raw       dsl.Text // of a raw request
+	isRaw     bool
+	headers   []header
+	body      dsl.Text
+	sending   sending
 
 	names    []string // open in its texts
 	volatile bool     // some text is different each time
@@ -86,14 +86,14 @@ type Entry struct {
 
 // sending is how the requests of a block are sent.
 type sending struct {
-	redirects  web.RedirectMode
-	sameScheme bool
-	hops       int
-	maxBody    int64
-	readAll    bool
-	unsafe     bool
-	automerge  bool
-	fresh      bool
+	redirects     web.RedirectMode
+	sameScheme    bool
+	maxRedirects  int
+	maxBody       int64
+	readAll       bool
+	unsafe        bool
+	automerge     bool
+	newConnection bool
 }
 
 type header struct {
@@ -133,7 +133,7 @@ func (p *Program) PathSpecific() bool {
 	for i := range p.blocks {
 		b := &p.blocks[i]
 		for k := range b.Entries {
-			if b.Operators.ReadsPage() && !b.Entries[k].asksRoot() {
+			if b.Operators.ReadsPage() && !b.Entries[k].requestsRoot() {
 				return true
 			}
 		}
@@ -162,8 +162,8 @@ func (p *Program) NeedsTLS() bool {
 
 var baseForm = regexp.MustCompile(`^(?:\{\{\s*(?:BaseURL|RootURL)\s*\}\}|https?://[^/?#]*)`)
 
-// asksRoot reports whether an entry requests the target itself.
-func (e *Entry) asksRoot() bool {
+// requestsRoot reports whether an entry requests the target itself.
+func (e *Entry) requestsRoot() bool {
 	text := e.path.String()
 	if e.isRaw {
 		m, err := readMessage(e.raw.String(), true)

@@ -16,18 +16,18 @@ const maxTimeout = 5 * time.Minute
 
 // message is a parsed raw request (template language 2.3).
 type message struct {
-	method  string
-	target  string // as written; "" when the request line has none
-	headers []web.Header
-	body    string
-	notes   notes
+	method      string
+	target      string // as written; "" when the request line has none
+	headers     []web.Header
+	body        string
+	annotations annotations
 
 	text       string // what follows the annotations, byte by byte
 	start, end int    // where target is in text
 }
 
-// notes are the @ lines before a raw request.
-type notes struct {
+// annotations are the @ lines before a raw request.
+type annotations struct {
 	host    string // of @Host, as written
 	sni     string // of @tls-sni, as written
 	timeout time.Duration
@@ -41,22 +41,22 @@ var errRequestLine = errors.New("a raw request begins with METHOD PATH VERSION")
 //	or
 //
 // . With loose any request line will do: the text is sent as it is.
-func readMessage(text string, loose bool) (message, error) {
+func readMessage(text string, unsafe bool) (message, error) {
 	var m message
-	m.notes, m.text = readNotes(text)
+	m.annotations, m.text = readAnnotations(text)
 	line, rest, _ := strings.Cut(m.text, "\n")
 	words := strings.Fields(line)
 	switch {
 	case len(words) == 2 && strings.Contains(words[1], "HTTP"):
 		m.method = words[0] // no path: that of the target
-	case len(words) >= 3 || loose && len(words) == 2:
+	case len(words) >= 3 || unsafe && len(words) == 2:
 		m.method, m.target = words[0], words[1]
 		m.start = strings.Index(line, words[0]) + len(words[0])
 		m.start += strings.Index(line[m.start:], words[1])
 		m.end = m.start + len(words[1])
-	case loose && len(words) == 1:
+	case unsafe && len(words) == 1:
 		m.method = words[0]
-	case !loose:
+	case !unsafe:
 		return m, errRequestLine
 	}
 	m.readRest(rest)
@@ -98,8 +98,8 @@ func setHeader(list []web.Header, name, value string) []web.Header {
 	return append(list, web.Header{Name: name, Value: value})
 }
 
-// readNotes cuts the @ lines, and empty lines before them, off a raw request.
-func readNotes(text string) (n notes, rest string) {
+// readAnnotations cuts the @ lines, and empty lines before them, off a raw request.
+func readAnnotations(text string) (n annotations, rest string) {
 	for rest = text; ; {
 		line, after, more := strings.Cut(rest, "\n")
 		line = strings.TrimSpace(line)
@@ -124,8 +124,8 @@ func readNotes(text string) (n notes, rest string) {
 	}
 }
 
-// moved is the address after a @Host line: another host and possibly scheme. Without a port there the old one stays.
-func (n notes) moved(a rawurl.URL) rawurl.URL {
+// addressFor is the address after a @Host line: another host and possibly scheme. Without a port there the old one stays.
+func (n annotations) addressFor(a rawurl.URL) rawurl.URL {
 	if n.host == "" {
 		return a
 	}
@@ -147,7 +147,7 @@ func (n notes) moved(a rawurl.URL) rawurl.URL {
 }
 
 // serverName is the name for SNI of a @tls-sni line; host is the request's Host header.
-func (n notes) serverName(host string) string {
+func (n annotations) serverName(host string) string {
 	if n.sni == "request.host" {
 		name, _, err := net.SplitHostPort(host)
 		if err != nil {
@@ -198,9 +198,9 @@ func merge(base rawurl.URL, target string, automerge bool) (path, query string) 
 	return own, joinQuery(base.Query, params)
 }
 
-// mergeLoose is merge for a request that is sent byte by byte: without a leading slash, on a target without a path,
+// mergeUnsafe is merge for a request that is sent byte by byte: without a leading slash, on a target without a path,
 // its own path stays as written.
-func mergeLoose(base rawurl.URL, target string, automerge bool) string {
+func mergeUnsafe(base rawurl.URL, target string, automerge bool) string {
 	target = relative(target, base.Host)
 	target, fragment, marked := strings.Cut(target, "#")
 	if marked {

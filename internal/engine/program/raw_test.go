@@ -47,7 +47,7 @@ func TestMerge(t *testing.T) {
 		if got := withQuery(path, query); got != c.want && !(c.want == "/" && got == "") {
 			t.Errorf("%q and %q: %q, want %q", c.base, c.target, got, c.want)
 		}
-		if got := mergeLoose(base, c.target, true); got != c.loose {
+		if got := mergeUnsafe(base, c.target, true); got != c.loose {
 			t.Errorf("%q and %q, byte by byte: %q, want %q", c.base, c.target, got, c.loose)
 		}
 	}
@@ -81,7 +81,7 @@ func TestReadMessage(t *testing.T) {
 			t.Errorf("header %d: %q, want %q", i, h, want[i])
 		}
 	}
-	if n := m.notes; n.timeout != 5*time.Minute || !n.once || n.serverName("h:81") != "h" || n.host != "https://other:1" {
+	if n := m.annotations; n.timeout != 5*time.Minute || !n.once || n.serverName("h:81") != "h" || n.host != "https://other:1" {
 		t.Errorf("%+v", n)
 	}
 	if m, err := readMessage("GET / HTTP/1.1\r\nA: b\r\n\r\nbody\r\n\r\n", false); err != nil || m.body != "body\r\n" {
@@ -116,7 +116,7 @@ func TestMoved(t *testing.T) {
 		{"HTTPS://other:2", at, "https://other:2/x"},
 		{"[::1]", at, "http://[::1]:8080/x"},
 	} {
-		if got := (notes{host: c.note}).moved(c.at).String(); got != c.want {
+		if got := (annotations{host: c.note}).addressFor(c.at).String(); got != c.want {
 			t.Errorf("%s: %s, want %s", c.note, got, c.want)
 		}
 	}
@@ -145,9 +145,9 @@ func FuzzReadMessage(f *testing.F) {
 			if path != "" && path[0] != '/' {
 				t.Errorf("%q and %q: %q", at, m.target, path)
 			}
-			mergeLoose(base, m.target, true)
-			m.notes.moved(base)
-			m.notes.serverName("h")
+			mergeUnsafe(base, m.target, true)
+			m.annotations.addressFor(base)
+			m.annotations.serverName("h")
 		}
 	})
 }

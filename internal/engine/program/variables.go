@@ -14,10 +14,10 @@ import (
 // variable is one of a template's own variables. Frozen ones have a fixed value; the others are rendered for every
 // request.
 type variable struct {
-	name   string
-	text   dsl.Text
-	list   any // a list as it was written; not rendered
-	frozen any // a string or a dsl.Raw; nil for a variable that is not frozen
+	name  string
+	text  dsl.Text
+	list  any // a list as it was written; not rendered
+	fixed any // a string or a dsl.Raw; nil for a variable that is not frozen
 }
 
 // urlWords make all variables depend on the target wherever they occur, even inside another word (template language
@@ -55,16 +55,16 @@ func compileVariables(written []syntax.Variable) []variable {
 	for i := range all {
 		v := all[i].render(&dsl.Env{Ctx: context.Background(), Vars: dsl.Map(values), Host: &functions.Host{}})
 		if _, failed := v.(dsl.Raw); failed {
-			return unfreeze(all) // it may work while a scan runs
+			return clearFixed(all) // it may work while a scan runs
 		}
-		all[i].frozen, values[all[i].name] = v, v
+		all[i].fixed, values[all[i].name] = v, v
 	}
 	return all
 }
 
-func unfreeze(all []variable) []variable {
+func clearFixed(all []variable) []variable {
 	for i := range all {
-		all[i].frozen = nil
+		all[i].fixed = nil
 	}
 	return all
 }
@@ -84,23 +84,23 @@ func (v *variable) render(env *dsl.Env) any {
 	return text
 }
 
-// Scope is what names mean while one request is made and evaluated. The strongest first: payload values, the
+// Variables is what names mean while one request is made and evaluated. The strongest first: payload values, the
 // template's constants, variables of the scan, those of the target's URL, earlier responses, and the template's own
 // variables (template language 1.4). For a self-contained request constants precede payload values, and earlier
 // responses the scan (2.4). It belongs to one goroutine.
-type Scope struct {
-	bound   *Bound
-	target  rawurl.URL // without a host while it is not known
-	trim    bool
-	payload Payload
-	carried dsl.Lookup
-	env     dsl.Env
+type Variables struct {
+	bound     *Bound
+	target    rawurl.URL // without a host while it is not known
+	trimSlash bool
+	payload   Payload
+	earlier   dsl.Lookup
+	env       dsl.Env
 
-	own []any // values of the template's variables so far
+	rendered []any // values of the template's variables so far
 }
 
 // Lookup finds the meaning of a name.
-func (s *Scope) Lookup(name string) (any, bool) {
+func (s *Variables) Lookup(name string) (any, bool) {
 	if s.bound.SelfContained {
 		if v, ok := s.bound.constants[name]; ok {
 			return v, true
@@ -109,27 +109,27 @@ func (s *Scope) Lookup(name string) (any, bool) {
 	if v, ok := s.payload.Lookup(name); ok {
 		return v, true
 	}
-	return s.beneath(name, len(s.bound.variables))
+	return s.withoutPayload(name, len(s.bound.variables))
 }
 
-// beneath is Lookup without payload values and with the first n variables only, as payload values and variables see
+// withoutPayload is Lookup without payload values and with the first n variables only, as payload values and variables see
 // it.
-func (s *Scope) beneath(name string, n int) (any, bool) {
-	if s.bound.SelfContained && s.carried != nil {
-		if v, ok := s.carried(name); ok {
+func (s *Variables) withoutPayload(name string, n int) (any, bool) {
+	if s.bound.SelfContained && s.earlier != nil {
+		if v, ok := s.earlier(name); ok {
 			return v, true
 		}
 	}
-	if v, ok := s.bound.given(name); ok {
+	if v, ok := s.bound.sharedValue(name); ok {
 		return v, true
 	}
 	if s.target.Host != "" {
-		if v, ok := s.target.Variable(name, s.trim); ok {
+		if v, ok := s.target.Variable(name, s.trimSlash); ok {
 			return v, true
 		}
 	}
-	if s.carried != nil {
-		if v, ok := s.carried(name); ok {
+	if s.earlier != nil {
+		if v, ok := s.earlier(name); ok {
 			return v, true
 		}
 	}
@@ -137,35 +137,35 @@ func (s *Scope) beneath(name string, n int) (any, bool) {
 }
 
 // variable is the last of the template's first n variables with this name.
-func (s *Scope) variable(name string, n int) (any, bool) {
+func (s *Variables) variable(name string, n int) (any, bool) {
 	for i := n - 1; i >= 0; i-- {
 		v := &s.bound.variables[i]
 		if v.name != name {
 			continue
 		}
-		if v.frozen != nil {
-			return v.frozen, true
+		if v.fixed != nil {
+			return v.fixed, true
 		}
-		if s.own == nil {
-			s.own = make([]any, len(s.bound.variables))
+		if s.rendered == nil {
+			s.rendered = make([]any, len(s.bound.variables))
 		}
-		if s.own[i] == nil {
-			s.own[i] = v.render(s.under(i))
+		if s.rendered[i] == nil {
+			s.rendered[i] = v.render(s.envForVariable(i))
 		}
-		return s.own[i], true
+		return s.rendered[i], true
 	}
 	return nil, false
 }
 
-// under is the Env of variable i, or with i = len(variables) that of payload values.
-func (s *Scope) under(i int) *dsl.Env {
+// envForVariable is the Env of variable i, or with i = len(variables) that of payload values.
+func (s *Variables) envForVariable(i int) *dsl.Env {
 	env := s.env
-	env.Vars = func(name string) (any, bool) { return s.beneath(name, i) }
+	env.Vars = func(name string) (any, bool) { return s.withoutPayload(name, i) }
 	return &env
 }
 
 // Env is the Env of the request and its operators.
-func (s *Scope) Env() *dsl.Env {
+func (s *Variables) Env() *dsl.Env {
 	env := s.env
 	env.Vars = s.Lookup
 	return &env

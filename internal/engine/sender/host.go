@@ -26,29 +26,29 @@ type Host struct {
 	busy    int             // in flight
 	waiting []chan struct{} // waiting requests, first come first served
 
-	resume     time.Time     // nothing is sent before
-	paused     time.Duration // sum of all pauses so far
-	calm       int           // responses since the last complaint
-	complaints int           // in a row
-	about      []string      // the first different URLs that it complained about
+	resume         time.Time     // nothing is sent before
+	paused         time.Duration // sum of all pauses so far
+	goodResponses  int           // responses since the last complaint
+	complaints     int           // in a row
+	complainedURLs []string      // the first different URLs that it complained about
 
 	misses    int           // requests in a row without a response
-	doubt     chan struct{} // open while a goroutine checks the host; else nil
+	checking  chan struct{} // open while a goroutine checks the host; else nil
 	recovered bool          // it was in doubt, and answered then
-	dead      error         // why it was given up
+	giveUpErr error         // why it was given up
 	until     time.Time     // when to check again whether it is back
 }
 
 // Limits for one host.
 const (
-	maxMisses     = 8                      // requests without a response before the host is in doubt
-	deadFor       = 30 * time.Second       // until a host that was given up is checked again
-	calmAnswers   = 16                     // responses after which one more request may be in flight
-	stallAfter    = 3                      // complaints in a row, or different URLs, that concern the whole host
-	firstPause    = 500 * time.Millisecond // after a complaint without Retry-After; doubled each time
-	longestPause  = 10 * time.Second
-	allPauses     = time.Minute // together, for one host
-	maxComplaints = 3           // about one request, before its last response counts
+	maxMisses        = 8                      // requests without a response before the host is in doubt
+	giveUpTime       = 30 * time.Second       // until a host that was given up is checked again
+	responsesPerSlot = 16                     // responses after which one more request may be in flight
+	stallAfter       = 3                      // complaints in a row, or different URLs, that concern the whole host
+	firstPause       = 500 * time.Millisecond // after a complaint without Retry-After; doubled each time
+	longestPause     = 10 * time.Second
+	allPauses        = time.Minute // together, for one host
+	maxComplaints    = 3           // complainedURLs one request, before its last response counts
 )
 
 // ErrSilent is why a host was given up in the middle of a scan.
@@ -88,13 +88,13 @@ func (h *Host) enter(ctx context.Context) error {
 			return err
 		}
 		h.mu.Lock()
-		doubt, dead, resume := h.doubt, h.gaveUp(), h.resume
+		checking, giveUpErr, resume := h.checking, h.giveUpReason(), h.resume
 		h.mu.Unlock()
-		err := dead
-		if err == nil && doubt != nil {
+		err := giveUpErr
+		if err == nil && checking != nil {
 			h.leave()
 			select {
-			case <-doubt:
+			case <-checking:
 				continue
 			case <-ctx.Done():
 				return ctx.Err()
@@ -139,12 +139,12 @@ func (h *Host) waitForSlot(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// gaveUp is why the host was given up; nil if it was not, or if it is time to check it again. The caller holds mu.
-func (h *Host) gaveUp() error {
-	if h.dead != nil && time.Now().After(h.until) {
-		h.dead, h.misses = nil, maxMisses-1 // the next miss puts it in doubt again
+// giveUpReason is why the host was given up; nil if it was not, or if it is time to check it again. The caller holds mu.
+func (h *Host) giveUpReason() error {
+	if h.giveUpErr != nil && time.Now().After(h.until) {
+		h.giveUpErr, h.misses = nil, maxMisses-1 // the next miss puts it in doubt again
 	}
-	return h.dead
+	return h.giveUpErr
 }
 
 func (h *Host) leave() {
@@ -168,8 +168,8 @@ func (h *Host) answered() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.misses, h.complaints = 0, 0
-	if h.calm++; h.calm >= calmAnswers && h.limit < h.max {
-		h.calm = 0
+	if h.goodResponses++; h.goodResponses >= responsesPerSlot && h.limit < h.max {
+		h.goodResponses = 0
 		h.limit++
 		h.grant()
 	}
@@ -183,10 +183,10 @@ func (h *Host) complained(url string, after time.Duration, n int) (d time.Durati
 	defer h.mu.Unlock()
 	h.misses = 0
 	h.complaints++
-	if len(h.about) < stallAfter && !slices.Contains(h.about, url) {
-		h.about = append(h.about, url)
+	if len(h.complainedURLs) < stallAfter && !slices.Contains(h.complainedURLs, url) {
+		h.complainedURLs = append(h.complainedURLs, url)
 	}
-	if n > maxComplaints || n > 1 && len(h.about) < stallAfter {
+	if n > maxComplaints || n > 1 && len(h.complainedURLs) < stallAfter {
 		return 0, false
 	}
 	d = min(longestPause, firstPause<<(n-1))
@@ -197,7 +197,7 @@ func (h *Host) complained(url string, after time.Duration, n int) (d time.Durati
 		return 0, false
 	}
 	h.paused += d
-	h.calm = 0
+	h.goodResponses = 0
 	if after > 0 || h.complaints >= stallAfter {
 		h.limit = max(1, h.limit/2)
 		h.resume = time.Now().Add(d)
@@ -211,26 +211,26 @@ func (h *Host) missed(reset bool) (first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if reset {
-		h.limit, h.calm = max(1, h.limit/2), 0
+		h.limit, h.goodResponses = max(1, h.limit/2), 0
 	}
-	if h.misses++; h.misses < maxMisses || h.doubt != nil || h.dead != nil {
+	if h.misses++; h.misses < maxMisses || h.checking != nil || h.giveUpErr != nil {
 		return false
 	}
-	h.doubt = make(chan struct{})
+	h.checking = make(chan struct{})
 	return true
 }
 
-func (h *Host) doubted() bool {
+func (h *Host) inDoubt() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.doubt != nil || h.dead != nil
+	return h.checking != nil || h.giveUpErr != nil
 }
 
-// examine requests the root of a host that did not answer, after growing pauses, and gives it up if it never answers.
-func (s *Sender) examine(ctx context.Context, h *Host, at rawurl.URL, before Before) {
+// checkHost requests the root of a host that did not answer, after growing pauses, and gives it up if it never answers.
+func (s *Sender) checkHost(ctx context.Context, h *Host, at rawurl.URL, before Before) {
 	root := web.Request{Address: at.Root(), Fresh: true, Timeout: s.cfg.Timeout}
 	var err error
-	for _, d := range s.cfg.Patience {
+	for _, d := range s.cfg.RecheckPauses {
 		if err = pause.For(ctx, d); err != nil {
 			break
 		}
@@ -248,16 +248,16 @@ func (s *Sender) examine(ctx context.Context, h *Host, at rawurl.URL, before Bef
 	case ctx.Err() != nil:
 		h.misses = maxMisses - 1 // unknown: the next miss decides who checks
 	case err != nil:
-		h.dead, h.until = fmt.Errorf("%w (%s)", ErrSilent, web.Reason(err)), time.Now().Add(deadFor)
+		h.giveUpErr, h.until = fmt.Errorf("%w (%s)", ErrSilent, web.Reason(err)), time.Now().Add(giveUpTime)
 	}
 	h.recovered = h.recovered || err == nil
-	close(h.doubt)
-	h.doubt = nil
+	close(h.checking)
+	h.checking = nil
 }
 
 // Recovered reports whether the host was in doubt and answers again.
 func (h *Host) Recovered() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.recovered && h.dead == nil
+	return h.recovered && h.giveUpErr == nil
 }

@@ -26,14 +26,14 @@ import (
 
 // Config are the limits. All but RateLimit, HostRate, Retries and Allow are required.
 type Config struct {
-	Timeout     time.Duration // for the request that checks whether a host is back
-	Retries     int           // further attempts after a request had no response
-	RateLimit   int           // requests in a RateWindow, redirects included; 0 means no limit
-	HostRate    int           // requests in a RateWindow to one host and port; 0 means no limit
-	RateWindow  time.Duration
-	Concurrency int             // requests in flight
-	PerHost     int             // requests in flight at one host and port
-	Patience    []time.Duration // pauses before each check of a host that stopped answering
+	Timeout       time.Duration // for the request that checks whether a host is back
+	Retries       int           // further attempts after a request had no response
+	RateLimit     int           // requests in a RateWindow, redirects included; 0 means no limit
+	HostRate      int           // requests in a RateWindow to one host and port; 0 means no limit
+	RateWindow    time.Duration
+	Concurrency   int             // requests in flight
+	PerHost       int             // requests in flight at one host and port
+	RecheckPauses []time.Duration // pauses before each check of a host that stopped answering
 
 	// Allow reports whether a URL may be requested; nil allows all.
 	Allow func(u *url.URL) bool
@@ -124,7 +124,7 @@ func (s *Sender) Send(ctx context.Context, h *Host, req web.Request, before Befo
 			return nil, err
 		}
 		if h.missed(isReset(err)) {
-			s.examine(ctx, h, req.Address, before)
+			s.checkHost(ctx, h, req.Address, before)
 		}
 		switch safe := req.RetrySafe(err); {
 		case safe && retries < s.cfg.Retries:
@@ -132,7 +132,7 @@ func (s *Sender) Send(ctx context.Context, h *Host, req web.Request, before Befo
 			if err := pause.For(ctx, time.Duration(retries)*retryPause); err != nil {
 				return nil, err
 			}
-		case safe && !revived && h.doubted():
+		case safe && !revived && h.inDoubt():
 			revived = true
 		default:
 			return nil, err

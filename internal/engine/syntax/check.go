@@ -15,11 +15,11 @@ import (
 
 var idForm = regexp.MustCompile(`^([a-zA-Z0-9]+[-_])*[a-zA-Z0-9]+$`)
 
-// running are the protocols that the engine runs.
-var running = map[string]bool{"http": true}
+// supported are the protocols that the engine runs.
+var supported = map[string]bool{"http": true}
 
 func (t *Template) check(r *reader, n *yaml.Node) error {
-	if err := t.order(r, n); err != nil {
+	if err := t.readProtocols(r, n); err != nil {
 		return err
 	}
 	switch {
@@ -32,12 +32,12 @@ func (t *Template) check(r *reader, n *yaml.Node) error {
 	case len(t.Protocols) > 0 && len(t.Workflows) > 0:
 		return r.faultIn(n, "workflows", "a workflow has no requests of its own")
 	}
-	t.fill()
+	t.setDefaults()
 	return nil
 }
 
-// order records the protocols, and which of them are not supported.
-func (t *Template) order(r *reader, n *yaml.Node) error {
+// readProtocols records the protocols, and which of them are not supported.
+func (t *Template) readProtocols(r *reader, n *yaml.Node) error {
 	keys, err := r.keys(n)
 	if err != nil {
 		return err
@@ -49,8 +49,8 @@ func (t *Template) order(r *reader, n *yaml.Node) error {
 			continue
 		}
 		t.Protocols = append(t.Protocols, kind)
-		if !running[kind] {
-			t.Later = append(t.Later, Later{Key: kind, Line: keys[i].Line})
+		if !supported[kind] {
+			t.Missing = append(t.Missing, MissingFeature{Key: kind, Line: keys[i].Line})
 		}
 	}
 	return nil
@@ -115,9 +115,9 @@ func (t *Template) PayloadSets() (all []*PayloadSets) {
 	return all
 }
 
-// fill sets what follows from other keys: ids of blocks without one where a protocol has several, and what a template
+// setDefaults sets what follows from other keys: ids of blocks without one where a protocol has several, and what a template
 // says for its blocks.
-func (t *Template) fill() {
+func (t *Template) setDefaults() {
 	for _, protocol := range t.Protocols {
 		ids := fields[string](t, protocol, "ID")
 		for i, id := range ids {
@@ -185,14 +185,14 @@ func (r *reader) mentions(n *yaml.Node, text string) (bool, error) {
 		if n.Kind == yaml.MappingNode && (i%2 == 0 || n.Content[i-1].Value == "payloads") {
 			continue
 		}
-		if err := r.down(inner, place{index: i}); err != nil {
+		if err := r.push(inner, pathStep{index: i}); err != nil {
 			return false, err
 		}
 		found, err := r.mentions(inner, text)
 		if err != nil {
 			return false, err
 		}
-		if r.up(); found {
+		if r.pop(); found {
 			return true, nil
 		}
 	}

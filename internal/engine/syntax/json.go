@@ -30,14 +30,14 @@ func parseJSON(path string, data []byte) (*yaml.Node, error) {
 		return nil, err
 	}
 	if _, err := p.decoder.Token(); !errors.Is(err, io.EOF) {
-		line, column := p.place()
+		line, column := p.position()
 		return nil, Fault(path, line, column, "", "there is more after the template")
 	}
 	return root, nil
 }
 
-// place is the line and column, from 1, of the next token.
-func (p *jsonReader) place() (line, column int) {
+// pathStep is the line and column, from 1, of the next token.
+func (p *jsonReader) position() (line, column int) {
 	at := p.decoder.InputOffset()
 	for at < int64(len(p.data)) && strings.IndexByte(" \t\r\n,:", p.data[at]) >= 0 {
 		at++
@@ -53,7 +53,7 @@ func (p *jsonReader) place() (line, column int) {
 
 func (p *jsonReader) value(depth int) (*yaml.Node, error) {
 	n := &yaml.Node{Kind: yaml.ScalarNode}
-	n.Line, n.Column = p.place()
+	n.Line, n.Column = p.position()
 	if depth > maxDepth {
 		return nil, Fault(p.path, n.Line, n.Column, "", "nested too deep")
 	}

@@ -19,8 +19,8 @@ type Options struct {
 	Lenient bool
 	// Include reads the file of an include line; nil follows none.
 	Include func(name string) ([]byte, error)
-	// Fresh returns the value of a {{randstr}} marker; Random by default.
-	Fresh func() string
+	// NewRandom returns the value of a {{randstr}} marker; Random by default.
+	NewRandom func() string
 }
 
 // Parse reads one template strictly: JSON when path ends in .json, else YAML. The error is an *errs.Error of kind

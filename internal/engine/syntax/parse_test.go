@@ -115,8 +115,8 @@ func TestParse(t *testing.T) {
 	if !reflect.DeepEqual(got.HTTP, want2) {
 		t.Errorf("\n got %+v\nwant %+v", got.HTTP, want2)
 	}
-	if len(got.Later) != 0 || got.Signature.Present {
-		t.Errorf("%+v %+v", got.Later, got.Signature)
+	if len(got.Missing) != 0 || got.Signature.Present {
+		t.Errorf("%+v %+v", got.Missing, got.Signature)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestPayloads(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for level, want := range map[string]string{"": "a", "low": "a", "medium": "a b", "high": "a b c"} {
-		if got := strings.Join(got[3].Levels.Up(level), " "); got != want {
+		if got := strings.Join(got[3].Levels.UpTo(level), " "); got != want {
 			t.Errorf("%s: %s", level, got)
 		}
 	}
@@ -203,11 +203,11 @@ func TestProtocols(t *testing.T) {
 	if !got.HTTP[1].SelfContained || got.HTTP[0].Signature != "AWS" {
 		t.Errorf("%+v", got)
 	}
-	if want := []syntax.Later{{Key: "tcp", Line: 5}, {Key: "dns", Line: 6}}; !reflect.DeepEqual(got.Later, want) {
-		t.Errorf("%+v", got.Later)
+	if want := []syntax.MissingFeature{{Key: "tcp", Line: 5}, {Key: "dns", Line: 6}}; !reflect.DeepEqual(got.Missing, want) {
+		t.Errorf("%+v", got.Missing)
 	}
 	flow := parse(t, minimal+"workflows: [{template: a}]\n")
-	if flow.Type() != "workflow" || len(flow.Later) != 0 {
+	if flow.Type() != "workflow" || len(flow.Missing) != 0 {
 		t.Errorf("%+v", flow)
 	}
 }
@@ -273,7 +273,7 @@ func FuzzParse(f *testing.F) {
 		for _, path := range []string{"f.yaml", "f.json"} {
 			for _, lenient := range []bool{false, true} {
 				read := syntax.Options{
-					Lenient: lenient, Fresh: func() string { return "random" },
+					Lenient: lenient, NewRandom: func() string { return "random" },
 					Include: func(string) ([]byte, error) { return nil, errors.New("no files") },
 				}
 				got, err := read.Parse(path, data)

@@ -38,7 +38,7 @@ func (o Options) randomize(data []byte) ([]byte, []Variable) {
 	if !bytes.Contains(data, []byte("randstr")) {
 		return data, nil
 	}
-	fresh := o.Fresh
+	fresh := o.NewRandom
 	if fresh == nil {
 		fresh = Random
 	}

@@ -58,12 +58,12 @@ type reader struct {
 	file    string
 	lenient bool // see Options
 	visited int
-	path    []place         // where the walk is
+	path    []pathStep      // where the walk is
 	seen    map[string]bool // keys of the mapping that keys reads
 }
 
-// place is a key, or an index where the key is "".
-type place struct {
+// pathStep is a key, or an index where the key is "".
+type pathStep struct {
 	key   string
 	index int
 }
@@ -138,8 +138,8 @@ func (r *reader) open(n *yaml.Node) (*yaml.Node, error) {
 	return n, nil
 }
 
-// down takes a step; up takes it back. After an error reading stops.
-func (r *reader) down(n *yaml.Node, p place) error {
+// push takes a step; up takes it back. After an error reading stops.
+func (r *reader) push(n *yaml.Node, p pathStep) error {
 	if len(r.path) == maxDepth {
 		return r.fault(n, "nested too deep")
 	}
@@ -147,7 +147,7 @@ func (r *reader) down(n *yaml.Node, p place) error {
 	return nil
 }
 
-func (r *reader) up() { r.path = r.path[:len(r.path)-1] }
+func (r *reader) pop() { r.path = r.path[:len(r.path)-1] }
 
 // entries calls each for every key of a mapping. Null is an empty mapping.
 func (r *reader) entries(n *yaml.Node, each func(key, value *yaml.Node) error) error {
@@ -163,13 +163,13 @@ func (r *reader) entries(n *yaml.Node, each func(key, value *yaml.Node) error) e
 		return err
 	}
 	for i := 0; i+1 < len(written); i += 2 {
-		if err := r.down(written[i], place{key: written[i].Value}); err != nil {
+		if err := r.push(written[i], pathStep{key: written[i].Value}); err != nil {
 			return err
 		}
 		if err := each(written[i], written[i+1]); err != nil {
 			return err
 		}
-		r.up()
+		r.pop()
 	}
 	return nil
 }
@@ -257,13 +257,13 @@ func (r *reader) elements(n *yaml.Node, each func(n *yaml.Node) error) error {
 		return each(n)
 	}
 	for i, inner := range n.Content {
-		if err := r.down(inner, place{index: i}); err != nil {
+		if err := r.push(inner, pathStep{index: i}); err != nil {
 			return err
 		}
 		if err := each(inner); err != nil {
 			return err
 		}
-		r.up()
+		r.pop()
 	}
 	return nil
 }

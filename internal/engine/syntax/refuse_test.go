@@ -148,7 +148,7 @@ func TestMergeKeys(t *testing.T) {
 func TestRandomMarkers(t *testing.T) {
 	text := minimal + "http: [{path: ['/{{randstr}}/{{randstr}}/{{RandStr}}/{{randstr_1}}/{{randstr-1}}/{{xrandstr}}']}]"
 	n := 0
-	got, err := syntax.Options{Fresh: func() string { n++; return strings.Repeat("x", n) }}.Parse("t.yaml", []byte(text))
+	got, err := syntax.Options{NewRandom: func() string { n++; return strings.Repeat("x", n) }}.Parse("t.yaml", []byte(text))
 	if err != nil || got.HTTP[0].Path[0] != "/x/x/xx/xxx/{{randstr-1}}/{{xrandstr}}" {
 		t.Fatalf("%+v %v", got, err)
 	}

@@ -31,7 +31,7 @@ type Template struct {
 	Constants []Variable `key:"constants"` // and the values of {{randstr}} markers, whose names keep their braces
 
 	// Protocols are the kinds of requests by their keys ("http", "tcp" …), in written order, which is also the
-	// running order.
+	// supported order.
 	Protocols  []string
 	HTTP       []HTTP       `key:"http,requests"`
 	DNS        []DNS        `key:"dns"`
@@ -45,7 +45,7 @@ type Template struct {
 	JavaScript []JavaScript `key:"javascript"`
 	Workflows  []Step       `key:"workflows"`
 
-	Later []Later // in written order
+	Missing []MissingFeature // in written order
 }
 
 // Signature is the digest line that ends a signed template.
@@ -70,8 +70,8 @@ type Variable struct {
 	Line  int
 }
 
-// Later is a feature that the engine does not run yet.
-type Later struct {
+// MissingFeature is a feature that the engine does not run yet.
+type MissingFeature struct {
 	Key  string // such as "dns"
 	Line int    // from 1
 }
@@ -166,8 +166,8 @@ type Levels struct {
 	High   []string `key:"high"`
 }
 
-// Up returns the payloads of a level and those below it.
-func (l *Levels) Up(level string) []string {
+// UpTo returns the payloads of a level and those below it.
+func (l *Levels) UpTo(level string) []string {
 	switch level {
 	case "medium":
 		return slices.Concat(l.Low, l.Medium)

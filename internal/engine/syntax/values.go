@@ -237,7 +237,7 @@ func readPayloads(levels *shape) read {
 			case value.Kind == yaml.MappingNode:
 				p.Levels = new(Levels)
 				err = readStruct(levels)(r, value, reflect.ValueOf(p.Levels).Elem())
-				p.Values = p.Levels.Up("low")
+				p.Values = p.Levels.UpTo("low")
 			case value.Tag != "!!str":
 				return r.fault(value, "must be a list, the name of a file, a text of several lines, or lists by level")
 			case strings.Contains(value.Value, "\n"):

@@ -44,7 +44,7 @@ func TestCodec(t *testing.T) {
 }
 
 // Whatever the bytes, they are a template or they are not; a template that comes out is
-// one that goes in again.
+// loaded that goes in again.
 func FuzzDecode(f *testing.F) {
 	for _, t := range every(f) {
 		f.Add(encode(nil, t))

@@ -104,7 +104,7 @@ func fillPayloads(t *syntax.Template, open openHelper, aggression string) error 
 		for i := range set.Payloads {
 			p := &set.Payloads[i]
 			if p.Levels != nil {
-				p.Values = p.Levels.Up(aggression)
+				p.Values = p.Levels.UpTo(aggression)
 			}
 			if p.File == "" {
 				continue

@@ -103,23 +103,23 @@ func (f *filter) wants(ctx context.Context, t *syntax.Template) bool {
 }
 
 func (f *filter) selects(t *syntax.Template) bool {
-	if common(f.IncludeTags, t.Info.Tags) || f.include.has(t.Path) {
+	if overlap(f.IncludeTags, t.Info.Tags) || f.include.has(t.Path) {
 		return true
 	}
 	id, kind, severity := strings.ToLower(t.ID), t.Type(), string(t.Info.Severity)
 	switch {
-	case common(f.ExcludeTags, t.Info.Tags), f.exclude.has(t.Path), glob(f.ExcludeID, id),
+	case overlap(f.ExcludeTags, t.Info.Tags), f.exclude.has(t.Path), glob(f.ExcludeID, id),
 		slices.Contains(f.ExcludeSeverity, severity), slices.Contains(f.ExcludeType, kind):
 		return false
 	}
-	return (len(f.Tags) == 0 || common(f.Tags, t.Info.Tags)) &&
-		(len(f.Authors) == 0 || common(f.Authors, t.Info.Author)) &&
+	return (len(f.Tags) == 0 || overlap(f.Tags, t.Info.Tags)) &&
+		(len(f.Authors) == 0 || overlap(f.Authors, t.Info.Author)) &&
 		(len(f.Severity) == 0 || slices.Contains(f.Severity, severity)) &&
 		(len(f.Type) == 0 || slices.Contains(f.Type, kind)) &&
 		(len(f.ID) == 0 || glob(f.ID, id))
 }
 
-func common(a, b []string) bool {
+func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(word string) bool { return slices.Contains(b, word) })
 }
 
@@ -135,7 +135,7 @@ func (f *filter) holds(ctx context.Context, t *syntax.Template) bool {
 	if len(f.conditions) == 0 {
 		return true
 	}
-	env := &dsl.Env{Ctx: ctx, Vars: dsl.Map(facts(t))}
+	env := &dsl.Env{Ctx: ctx, Vars: dsl.Map(conditionVariables(t))}
 	for _, condition := range f.conditions {
 		v, err := condition.Eval(env)
 		if hit, ok := v.(bool); err != nil || !ok || !hit {
@@ -145,8 +145,8 @@ func (f *filter) holds(ctx context.Context, t *syntax.Template) bool {
 	return true
 }
 
-// facts are the variables of conditions (template language 9.3).
-func facts(t *syntax.Template) map[string]any {
+// conditionVariables are the variables of conditions (template language 9.3).
+func conditionVariables(t *syntax.Template) map[string]any {
 	out := map[string]any{}
 	for name, value := range t.Info.Metadata {
 		out[strings.ReplaceAll(name, "-", "_")] = value

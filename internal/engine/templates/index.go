@@ -94,13 +94,13 @@ func readIndex(path string) (*index, error) {
 // get is the binary form of a template, if it is there undamaged.
 func (x *index) get(k key) ([]byte, bool) {
 	entry, ok := x.entries[k]
-	if !ok || !sound(entry) {
+	if !ok || !intact(entry) {
 		return nil, false
 	}
 	return entry[entryHead:], true
 }
 
-func sound(entry []byte) bool {
+func intact(entry []byte) bool {
 	return binary.LittleEndian.Uint32(entry) == crc32.Checksum(entry[sumSize:], castagnoli)
 }
 
@@ -134,7 +134,7 @@ func (x *index) write(path string, used map[key]bool, made map[key][]byte) error
 	}
 	var others [][]byte
 	for k, entry := range x.entries {
-		if _, replaced := made[k]; replaced || !sound(entry) {
+		if _, replaced := made[k]; replaced || !intact(entry) {
 			continue
 		}
 		if used[k] {

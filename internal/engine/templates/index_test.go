@@ -198,7 +198,7 @@ var idLine = regexp.MustCompile(`(?m)^id:.*$`)
 // them, each with an id of its own.
 func many(b *testing.B, n int) string {
 	root := b.TempDir()
-	from := loaded(b, templates.Options{Paths: []string{filepath.Join(corpus(b), "http")}, Roots: []string{corpus(b)}, IgnoredToo: true, Allow: templates.Allow{SelfContained: true}})
+	from := loaded(b, templates.Options{Paths: []string{filepath.Join(corpus(b), "http")}, Roots: []string{corpus(b)}, IncludeIgnored: true, Allow: templates.Allow{SelfContained: true}})
 	for i := range n {
 		one := from.Templates[i%len(from.Templates)]
 		text, err := os.ReadFile(one.Path)
@@ -223,7 +223,7 @@ func many(b *testing.B, n int) string {
 func BenchmarkLoad(b *testing.B) {
 	root := many(b, 10_000)
 	index := filepath.Join(b.TempDir(), "index")
-	o := templates.Options{Paths: []string{root}, Roots: []string{corpus(b)}, Index: index, IgnoredToo: true, Allow: templates.Allow{SelfContained: true}}
+	o := templates.Options{Paths: []string{root}, Roots: []string{corpus(b)}, Index: index, IncludeIgnored: true, Allow: templates.Allow{SelfContained: true}}
 	loaded(b, o)
 	for name, warm := range map[string]bool{"cold": false, "index": true} {
 		b.Run(name, func(b *testing.B) {

@@ -4,7 +4,7 @@
 // with a cache.
 //
 // A template file is parsed once: an index keeps its binary form under the digest of its text (index.go, codec.go),
-// which makes the next start much faster. A file that the system reports as unchanged is not even read (known.go). A
+// which makes the next start much faster. A file that the system reports as unchanged is not even read (filestate.go). A
 // changed template has another digest, so the index never serves an old one.
 package templates
 
@@ -39,10 +39,10 @@ type Options struct {
 	// Paths.
 	Roots []string
 
-	Filter     Filter
-	Allow      Allow
-	IgnoredToo bool // the .nuclei-ignore files do not count
-	Lenient    bool // unknown keys are passed over, includes are followed
+	Filter         Filter
+	Allow          Allow
+	IncludeIgnored bool // the .nuclei-ignore files do not count
+	Lenient        bool // unknown keys are passed over, includes are followed
 
 	// Aggression is the level of payloads: low (also ""), medium, high.
 	Aggression string
@@ -91,8 +91,8 @@ func Load(ctx context.Context, o Options) (*Result, error) {
 	}
 	read, err := l.all(ctx, files, nil, l.filter)
 	if err == nil && o.FS != nil {
-		var more []one
-		if files, err = within(o.FS); err == nil {
+		var more []loaded
+		if files, err = findTemplates(o.FS); err == nil {
 			more, err = l.all(ctx, files, o.FS.Open, l.filter)
 		}
 		read = append(read, more...)
@@ -118,7 +118,7 @@ func Load(ctx context.Context, o Options) (*Result, error) {
 	if err := l.workflows(ctx, r); err != nil {
 		return nil, err
 	}
-	r.Indexed, r.IndexErr = int(l.hits.Load()), l.keep()
+	r.Indexed, r.IndexErr = int(l.hits.Load()), l.writeIndex()
 	return r, nil
 }
 
@@ -129,17 +129,17 @@ type loader struct {
 	signers signers
 	helpers *helpers
 	known   *index
-	broken  error // why the index could not be read
+	readErr error // why the index could not be read
 	now     func() time.Time
 
-	hits atomic.Int64
-	mu   sync.Mutex
-	used map[key]bool
-	made map[key][]byte
+	hits        atomic.Int64
+	mu          sync.Mutex
+	usedEntries map[key]bool
+	newEntries  map[key][]byte
 }
 
 func newLoader(o Options) (*loader, error) {
-	l := &loader{Options: o, roots: o.Roots, used: map[key]bool{}, made: map[key][]byte{}, known: &index{}, now: time.Now}
+	l := &loader{Options: o, roots: o.Roots, usedEntries: map[key]bool{}, newEntries: map[key][]byte{}, known: &index{}, now: time.Now}
 	if len(l.roots) == 0 {
 		l.roots = Roots(o.Paths)
 	}
@@ -149,7 +149,7 @@ func newLoader(o Options) (*loader, error) {
 	l.helpers = newHelpers(l.roots, o.LocalFiles)
 	var ignored Filter
 	var err error
-	if !o.IgnoredToo {
+	if !o.IncludeIgnored {
 		if ignored, err = readIgnored(l.roots); err != nil {
 			return nil, err
 		}
@@ -165,13 +165,13 @@ func newLoader(o Options) (*loader, error) {
 
 func (l *loader) openIndex() {
 	if l.Index != "" {
-		l.known, l.broken = readIndex(l.Index)
-		l.used = make(map[key]bool, len(l.known.entries))
+		l.known, l.readErr = readIndex(l.Index)
+		l.usedEntries = make(map[key]bool, len(l.known.entries))
 	}
 }
 
-// one is a file with its template, a reason to skip it, or an error.
-type one struct {
+// loaded is a file with its template, a reason to skip it, or an error.
+type loaded struct {
 	path     string
 	template *syntax.Template
 	skipped  Reason
@@ -182,15 +182,15 @@ type one struct {
 type opener func(name string) (fs.File, error)
 
 // all reads files in parallel; results are in the order of the files.
-func (l *loader) all(ctx context.Context, files []string, open opener, f *filter) ([]one, error) {
-	read := make([]one, len(files))
+func (l *loader) all(ctx context.Context, files []string, open opener, f *filter) ([]loaded, error) {
+	read := make([]loaded, len(files))
 	var buffers sync.Pool
 	err := parallel(ctx, len(files), func(i int) {
 		text, ok := buffers.Get().(*bytes.Buffer)
 		if !ok {
 			text = new(bytes.Buffer)
 		}
-		read[i] = l.one(ctx, files[i], open, text, f)
+		read[i] = l.loadOne(ctx, files[i], open, text, f)
 		buffers.Put(text)
 	})
 	return read, err
@@ -215,9 +215,9 @@ func parallel(ctx context.Context, n int, fn func(i int)) error {
 	return ctx.Err()
 }
 
-// one reads one file; f is nil where everything is wanted.
-func (l *loader) one(ctx context.Context, path string, open opener, text *bytes.Buffer, f *filter) one {
-	result := one{path: path}
+// loaded reads one file; f is nil where everything is wanted.
+func (l *loader) loadOne(ctx context.Context, path string, open opener, text *bytes.Buffer, f *filter) loaded {
+	result := loaded{path: path}
 	t, err := l.read(path, open, text)
 	if err != nil {
 		result.err = err
@@ -328,7 +328,7 @@ func (l *loader) parse(path string, text []byte, k key) (*syntax.Template, error
 	}
 	entry := newEntry(k, func(b []byte) []byte { return encode(b, seal(t)) })
 	l.mu.Lock()
-	l.made[k] = entry
+	l.newEntries[k] = entry
 	l.mu.Unlock()
 	// What was read of the text is let go: the template is the one that the next start has.
 	if t, err = refresh(entry[entryHead:]); err == nil {
@@ -366,12 +366,12 @@ func refresh(entry []byte) (*syntax.Template, error) {
 	return t, nil
 }
 
-// keep writes the index when there are new entries.
-func (l *loader) keep() error {
-	if len(l.made) == 0 || l.Index == "" {
-		return l.broken
+// writeIndex writes the index when there are new entries.
+func (l *loader) writeIndex() error {
+	if len(l.newEntries) == 0 || l.Index == "" {
+		return l.readErr
 	}
-	if err := l.known.write(l.Index, l.used, l.made); err != nil {
+	if err := l.known.write(l.Index, l.usedEntries, l.newEntries); err != nil {
 		return errs.New(errs.Internal, "index_not_kept", "the index of templates could not be kept").Because(err)
 	}
 	return nil

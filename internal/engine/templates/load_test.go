@@ -166,7 +166,7 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%s: %s %v %v", name, ids(got.Templates), got.Skipped, got.Refused)
 		}
 	}
-	if got := loaded(t, templates.Options{Paths: []string{root}, IgnoredToo: true}); ids(got.Templates) != "c e CVE-2024-1 b-panel d" {
+	if got := loaded(t, templates.Options{Paths: []string{root}, IncludeIgnored: true}); ids(got.Templates) != "c e CVE-2024-1 b-panel d" {
 		t.Error(ids(got.Templates))
 	}
 	for _, f := range []templates.Filter{{Severity: []string{"bad"}}, {ExcludeType: []string{"ftp"}}, {ID: []string{"["}}, {Conditions: []string{"a +"}}} {
@@ -320,7 +320,7 @@ func TestWorkflows(t *testing.T) {
 // file, line and key. What comes from the index is what was read from the text.
 func TestCorpus(t *testing.T) {
 	o := templates.Options{
-		Paths: []string{corpus(t)}, Index: filepath.Join(t.TempDir(), "made", "index"), IgnoredToo: true,
+		Paths: []string{corpus(t)}, Index: filepath.Join(t.TempDir(), "made", "index"), IncludeIgnored: true,
 		Allow: templates.Allow{Headless: true, Code: true, File: true, GlobalMatchers: true},
 	}
 	got := loaded(t, o)

@@ -125,15 +125,15 @@ func expandGlob(pattern string, roots []string, found *[]string) error {
 
 // walk finds the templates below a folder.
 func walk(root string, found *[]string) error {
-	files, err := within(os.DirFS(root))
+	files, err := findTemplates(os.DirFS(root))
 	for _, path := range files {
 		*found = append(*found, filepath.Join(root, path))
 	}
 	return err
 }
 
-// within finds the templates of a file system, in the order of their paths.
-func within(fsys fs.FS) (files []string, err error) {
+// findTemplates finds the templates of a file system, in the order of their paths.
+func findTemplates(fsys fs.FS) (files []string, err error) {
 	err = fs.WalkDir(fsys, ".", func(path string, entry fs.DirEntry, err error) error {
 		named := func(name string) bool { return strings.EqualFold(entry.Name(), name) }
 		switch {

@@ -32,7 +32,7 @@ func sameWhenSealed(t *testing.T, plain, kept *templates.Result) {
 		}
 		a, b := want.Bind(program.Vars{}), got.Bind(program.Vars{})
 		x, y := &a.Blocks[0], &b.Blocks[0]
-		if a.Requests() != b.Requests() || a.PathSpecific() != b.PathSpecific() || a.NeedsTLS() != b.NeedsTLS() || a.Plain != b.Plain ||
+		if a.Requests() != b.Requests() || a.PathSpecific() != b.PathSpecific() || a.NeedsTLS() != b.NeedsTLS() || a.Plannable != b.Plannable ||
 			x.Chained != y.Chained || x.Numbered != y.Numbered || x.Operators.UsesOAST() != y.Operators.UsesOAST() {
 			t.Errorf("%s: what is known of it before is something else", one.Path)
 		}

@@ -133,7 +133,7 @@ func (c *compiler) all(ctx context.Context, all []*syntax.Template) error {
 	return err
 }
 
-// one is the program of a template; nil when it cannot run.
+// loaded is the program of a template; nil when it cannot run.
 func (c *compiler) one(t *syntax.Template) *program.Program {
 	result, ok := c.done[t]
 	if !ok {
@@ -156,7 +156,7 @@ func (c *compiler) step(templates []*syntax.Template) (programs []*program.Progr
 // Starter is the starter catalogue: templates and programs in the order of their paths.
 func Starter() (all []*syntax.Template, programs []*program.Program, err error) {
 	files := starter.FS()
-	paths, err := within(files)
+	paths, err := findTemplates(files)
 	if err != nil {
 		return nil, nil, err
 	}

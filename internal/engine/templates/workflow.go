@@ -69,7 +69,7 @@ func (l *loader) workflows(ctx context.Context, r *Result) error {
 			}
 		}
 		for name, list := range tagged {
-			if common(list, one.template.Info.Tags) {
+			if overlap(list, one.template.Info.Tags) {
 				r.steps[name] = append(r.steps[name], one.template)
 			}
 		}

@@ -167,12 +167,12 @@ type Querier interface {
 	Exec(ctx context.Context, query string, args ...any) (int64, error)
 	Query(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRow(ctx context.Context, query string, args ...any) *sql.Row
-	Speaks() Dialect
+	Dialect() Dialect
 }
 
 // statements implements Querier.
 type statements struct {
-	Dialect Dialect
+	dialect Dialect
 	reader  interface {
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 		QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
@@ -184,26 +184,26 @@ type statements struct {
 
 // Exec runs a statement and returns the number of affected rows.
 func (s *statements) Exec(ctx context.Context, query string, args ...any) (int64, error) {
-	return affected(s.writer.ExecContext(ctx, s.Dialect.rebind(query), args...))
+	return affected(s.writer.ExecContext(ctx, s.dialect.rebind(query), args...))
 }
 
 // Query reads rows.
 func (s *statements) Query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return s.reader.QueryContext(ctx, s.Dialect.rebind(query), args...)
+	return s.reader.QueryContext(ctx, s.dialect.rebind(query), args...)
 }
 
 // QueryRow reads one row.
 func (s *statements) QueryRow(ctx context.Context, query string, args ...any) *sql.Row {
-	return s.reader.QueryRowContext(ctx, s.Dialect.rebind(query), args...)
+	return s.reader.QueryRowContext(ctx, s.dialect.rebind(query), args...)
 }
 
-// Speaks is the dialect of the database.
-func (s *statements) Speaks() Dialect { return s.Dialect }
+// Dialect is the dialect of the database.
+func (s *statements) Dialect() Dialect { return s.dialect }
 
 // QueryOften is QueryRow for constant statements that run with every request and read few rows. On SQLite the
 // statement stays prepared and does not end with ctx: parsing it and watching ctx cost much.
 func (d *DB) QueryOften(ctx context.Context, query string, args ...any) *sql.Row {
-	if !d.Dialect.prepares || ctx.Err() != nil {
+	if !d.dialect.prepares || ctx.Err() != nil {
 		return d.QueryRow(ctx, query, args...)
 	}
 	statement, err := d.prepare(ctx, query) //nolint:sqlclosecheck // it is kept
@@ -252,7 +252,7 @@ func (d *DB) Tx(ctx context.Context, fn func(tx *Tx) error) error {
 	if err != nil {
 		return err
 	}
-	tx := &Tx{statements: statements{d.Dialect, stx, stx}, SQL: stx, Conn: conn}
+	tx := &Tx{statements: statements{d.dialect, stx, stx}, SQL: stx, Conn: conn}
 	defer stx.Rollback() // does nothing after a commit; undoes everything after a panic
 	if err := fn(tx); err != nil {
 		return err
@@ -274,7 +274,7 @@ func (d *DB) Snapshot(ctx context.Context, fn func(q Querier) error) error {
 		return err
 	}
 	defer stx.Rollback() // there is nothing to commit
-	return fn(&statements{d.Dialect, stx, stx})
+	return fn(&statements{d.dialect, stx, stx})
 }
 
 // IsDuplicate reports whether err is a violation of a unique or primary key.

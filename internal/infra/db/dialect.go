@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Dialect is what differs between the two databases.
+// dialect is what differs between the two databases.
 type Dialect struct {
 	Name      string // goose's name of the database
 	dollar    bool   // binds are $1, $2, …

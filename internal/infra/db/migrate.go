@@ -50,14 +50,14 @@ func (d *DB) migrator() (*goose.Provider, error) {
 	// Services number their migrations independently, so a later release may add a number below
 	// the newest applied one.
 	options := []goose.ProviderOption{goose.WithAllowOutofOrder(true), goose.WithDisableGlobalRegistry(true)}
-	if d.Dialect.Name == postgres.Name {
+	if d.dialect.Name == postgres.Name {
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
 			return nil, err
 		}
 		options = append(options, goose.WithSessionLocker(locker))
 	}
-	provider, err := goose.NewProvider(goose.Dialect(d.Dialect.Name), d.write, dialectFS{scripts, d.Dialect}, options...)
+	provider, err := goose.NewProvider(goose.Dialect(d.dialect.Name), d.write, dialectFS{scripts, d.dialect}, options...)
 	if err != nil {
 		return nil, fmt.Errorf("migrations: %w", err)
 	}

@@ -20,7 +20,7 @@ import (
 func (d *DB) Rows(ctx context.Context, query string, args ...any) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		read := d.eachRow
-		if d.Dialect.dollar {
+		if d.dialect.dollar {
 			read = d.eachDriverRow
 		}
 		if err := read(ctx, query, args, func(r Row) bool { return yield(r, nil) }); err != nil {
@@ -51,7 +51,7 @@ func (d *DB) eachDriverRow(ctx context.Context, query string, args []any, take f
 	defer conn.Close()
 	return conn.Raw(func(driver any) error {
 		pg := driver.(*stdlib.Conn).Conn() //nolint:forcetypeassert // its own driver, as open says
-		rows, err := pg.Query(ctx, d.Dialect.rebind(query), args...)
+		rows, err := pg.Query(ctx, d.dialect.rebind(query), args...)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (t *Tx) Insert(ctx context.Context, into string, rows [][]any) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	if !t.Dialect.dollar {
+	if !t.dialect.dollar {
 		return t.insertEach(ctx, into, "", rows, func(int64) {})
 	}
 	table, columns, _ := strings.Cut(strings.TrimSuffix(into, ")"), "(")
@@ -117,7 +117,7 @@ func (t *Tx) InsertNew(ctx context.Context, into, key string, rows [][]any) (per
 		}
 		at += had
 	}
-	if !t.Dialect.dollar {
+	if !t.dialect.dollar {
 		err = t.insertEach(ctx, into, or, rows, func(wrote int64) { done(1, wrote) })
 		return perhaps, err
 	}

@@ -24,7 +24,7 @@ func words(tokens []int64) string {
 // among is the condition that a number is one of several, in one argument: SQLite's driver
 // takes the square of their number to bind them.
 func among(column string, q db.Querier, numbers []int64) (cond string, arg any) {
-	if q.Speaks().HasArrays() {
+	if q.Dialect().HasArrays() {
 		return column + ` = ANY(?)`, numbers
 	}
 	return column + ` IN (SELECT value FROM json_each(?))`, jsonOf(numbers)

@@ -41,7 +41,7 @@ func (o thing) row() list.Row {
 func setUp(t testing.TB, d *db.DB) {
 	t.Helper()
 	for _, text := range []string{
-		d.Dialect.ListTables("thing"),
+		d.Dialect().ListTables("thing"),
 		`CREATE TABLE thing (team_id TEXT NOT NULL, no BIGINT NOT NULL, host TEXT NOT NULL, port BIGINT NOT NULL,
 			severity TEXT NOT NULL, seen BIGINT NOT NULL, PRIMARY KEY (team_id, no))`,
 		`CREATE INDEX thing_host ON thing (team_id, host, no)`,

@@ -30,7 +30,7 @@ type tokens struct {
 }
 
 func (x *Index) search(ctx context.Context, q db.Querier, team string, query Query) (*search, error) {
-	s := &search{x: x, q: q, arrays: q.Speaks().HasArrays(), teamID: team, exact: query.ExactTotal}
+	s := &search{x: x, q: q, arrays: q.Dialect().HasArrays(), teamID: team, exact: query.ExactTotal}
 	var err error
 	if s.team, err = teamNo(ctx, q, team); err != nil || s.team == 0 {
 		return s, err
@@ -206,7 +206,7 @@ func (x *Index) entries(ctx context.Context, q db.Querier, keys []int64, texts .
 	cond, arg := among("key", q, keys)
 	args := []any{arg}
 	for _, text := range texts {
-		cond, args = cond+" AND "+q.Speaks().Position("entry")+" > 0", append(args, text)
+		cond, args = cond+" AND "+q.Dialect().Position("entry")+" > 0", append(args, text)
 	}
 	rows, err := q.Query(ctx, `SELECT key, entry FROM `+x.Name+`_list WHERE `+cond, args...)
 	out := make(map[int64]string, len(keys))

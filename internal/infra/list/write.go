@@ -39,7 +39,7 @@ func (x *Index) add(ctx context.Context, tx *db.Tx, team int64, rows []Row) erro
 		slices.Sort(list)
 		list = slices.Compact(list)
 		entries[i] = []any{keyOf(team, row.No), entry}
-		if tx.Speaks().HasArrays() {
+		if tx.Dialect().HasArrays() {
 			entries[i] = append(entries[i], list)
 		} else {
 			tokens[i] = []any{keyOf(team, row.No), words(list)}
@@ -49,7 +49,7 @@ func (x *Index) add(ctx context.Context, tx *db.Tx, team int64, rows []Row) erro
 		return err
 	}
 	var err error
-	if tx.Speaks().HasArrays() {
+	if tx.Dialect().HasArrays() {
 		err = tx.Insert(ctx, x.Name+"_list (key, entry, tokens)", entries)
 	} else if err = tx.Insert(ctx, x.Name+"_list (key, entry)", entries); err == nil {
 		err = tx.Insert(ctx, x.Name+"_list_token (rowid, tokens)", tokens)
@@ -140,7 +140,7 @@ func (x *Index) remove(ctx context.Context, tx *db.Tx, team int64, keys []int64)
 	if err != nil {
 		return err
 	}
-	if !tx.Speaks().HasArrays() {
+	if !tx.Dialect().HasArrays() {
 		cond, arg = among("rowid", tx, keys)
 		if _, err := tx.Exec(ctx, `DELETE FROM `+x.Name+`_list_token WHERE `+cond, arg); err != nil {
 			return err
@@ -184,7 +184,7 @@ func (x *Index) backfillSome(ctx context.Context, tx *db.Tx,
 ) (done bool, err error) {
 	var team string
 	var no int64
-	err = tx.QueryRow(ctx, `SELECT team_id, no, is_done FROM list_backfill WHERE name = ?`+tx.Speaks().ForUpdate(), x.Name).
+	err = tx.QueryRow(ctx, `SELECT team_id, no, is_done FROM list_backfill WHERE name = ?`+tx.Dialect().ForUpdate(), x.Name).
 		Scan(&team, &no, &done)
 	if err != nil || done {
 		return done, err

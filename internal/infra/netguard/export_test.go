@@ -12,5 +12,5 @@ func (g *Guard) Control(address string) error {
 
 // Refuses is the reason why a scope would not dial a:port for name, or "".
 func (s *Scope) Refuses(name string, a netip.Addr, port uint16) string {
-	return s.refuses(a, port, s.index.name(name, port))
+	return s.denialReason(a, port, s.index.reachOf(name, port))
 }

@@ -14,27 +14,27 @@ import (
 
 const maxName = 253 // bytes of a name in a DNS question
 
-// names normalises host names as browsers do: full-width digits and dots become ASCII, letters lower case,
+// hostNames normalises host names as browsers do: full-width digits and dots become ASCII, letters lower case,
 // other scripts punycode. Underscores and double hyphens stay, because real names have them.
-var names = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.CheckHyphens(false))
+var hostNames = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.CheckHyphens(false))
 
 // host is an address, or a name in the form in which it is looked up and compared.
 type host struct {
-	addr  netip.Addr // valid for a literal; as written, with its zone
-	name  string     // of anything else: lower case ASCII, no trailing dot
-	usual bool       // addr was written in the usual form, which every resolver reads alike
+	addr      netip.Addr // valid for a literal; as written, with its zone
+	name      string     // of anything else: lower case ASCII, no trailing dot
+	canonical bool       // covers was written in the usual form, which every resolver reads alike
 }
 
 // parseHost reads a host without brackets. It knows every spelling of an IPv4 address that a C library knows
 // (0x7f.1, 2130706433, 0177.0.0.1), and accepts no name that one might read as an address.
 func parseHost(s string) (h host, ok bool) {
 	if a, err := netip.ParseAddr(s); err == nil {
-		return host{addr: a, usual: true}, true
+		return host{addr: a, canonical: true}, true
 	}
 	if len(s) > 4*maxName || !utf8.ValidString(s) { // in UTF-8; the bound below is on the ASCII form
 		return host{}, false
 	}
-	name, err := names.ToASCII(s)
+	name, err := hostNames.ToASCII(s)
 	if err != nil {
 		return host{}, false
 	}
@@ -162,7 +162,7 @@ func (g *Guard) CheckURL(raw string) (*url.URL, error) {
 func (g *Guard) checkHost(h host) error {
 	switch {
 	case h.name == "localhost", strings.HasSuffix(h.name, ".localhost"): // RFC 6761
-		if g.refuses(netip.IPv6Loopback()) != "" && g.refuses(netip.AddrFrom4([4]byte{127, 0, 0, 1})) != "" {
+		if g.denialReason(netip.IPv6Loopback()) != "" && g.denialReason(netip.AddrFrom4([4]byte{127, 0, 0, 1})) != "" {
 			return blockedURL("localhost is not allowed here")
 		}
 	case h.name == "metadata.google.internal":
@@ -171,10 +171,10 @@ func (g *Guard) checkHost(h host) error {
 	case h.addr.Zone() != "":
 		return badURL("An address in a URL must not carry a zone.")
 	default:
-		if why := g.refuses(h.addr); why != "" {
-			return blockedURL("%s is not allowed here: %s", plain(h.addr), why)
+		if why := g.denialReason(h.addr); why != "" {
+			return blockedURL("%s is not allowed here: %s", normalize(h.addr), why)
 		}
-		if !h.usual {
+		if !h.canonical {
 			return badURL("Write the address as %s.", h.addr)
 		}
 	}

@@ -1,11 +1,11 @@
 // Package netguard decides where this program may dial.
 //
 // A Guard makes the dials that users configure (webhooks, template URLs, trackers, identity providers): to the
-// public internet, and to what the operator allowed. A Scope makes the dials of a scan: to what the request
+// reachPublic internet, and to what the operator allowed. A Scope makes the dials of a scan: to what the request
 // named, but never to a cloud's metadata address or a network that the operator denied.
 //
 // Both check the address in the dialer's control hook, between creating and connecting the socket, so that no
-// name server, spelling of an address or redirect can change it afterwards. What they do not understand they
+// reachOf server, spelling of an address or redirect can change it afterwards. What they do not understand they
 // refuse.
 package netguard
 
@@ -55,18 +55,18 @@ func denied(code, addr, why string) *Denied {
 func ParsePrefix(s string) (netip.Prefix, error) {
 	s = strings.TrimSpace(s)
 	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" {
-		return single(a), nil
+		return singleAddress(a), nil
 	}
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
 		return p, errs.New(errs.Invalid, "invalid_range",
 			"%q is neither an IP address nor a range such as 10.0.0.0/8.", errs.Clip(s, 64))
 	}
-	return normal(p), nil
+	return normalizePrefix(p), nil
 }
 
-// normal is p for addresses in the form of plain.
-func normal(p netip.Prefix) netip.Prefix {
+// normalizePrefix is p for addresses in the form of plain.
+func normalizePrefix(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96).Masked()
 	}
@@ -79,7 +79,7 @@ func dialled(address string) (netip.AddrPort, bool) {
 	if err != nil {
 		return ap, false
 	}
-	return netip.AddrPortFrom(plain(ap.Addr()), ap.Port()), true
+	return netip.AddrPortFrom(normalize(ap.Addr()), ap.Port()), true
 }
 
 func splitPort(addr string) (host string, port uint16, ok bool) {
@@ -114,20 +114,20 @@ type Guard struct {
 
 // Check returns a *Denied if the guard would not dial a.
 func (g *Guard) Check(a netip.Addr) error {
-	if why := g.refuses(a); why != "" {
+	if why := g.denialReason(a); why != "" {
 		return denied(CodeBlocked, a.String(), why)
 	}
 	return nil
 }
 
-// refuses is the reason why a may not be dialled, or "".
-func (g *Guard) refuses(a netip.Addr) string {
-	a = plain(a)
+// denialReason is the reason why a may not be dialled, or "".
+func (g *Guard) denialReason(a netip.Addr) string {
+	a = normalize(a)
 	switch {
 	case !a.IsValid():
 		return "it is not an IP address"
 	case isMetadata(a):
-		if slices.Contains(g.Allow, single(a)) {
+		if slices.Contains(g.Allow, singleAddress(a)) {
 			return ""
 		}
 		return "it is a cloud metadata address"
@@ -142,7 +142,7 @@ func (g *Guard) refuses(a netip.Addr) string {
 
 func (g *Guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	to, _ := dialled(address) // anything else is refused for not being an address
-	if why := g.refuses(to.Addr()); why != "" {
+	if why := g.denialReason(to.Addr()); why != "" {
 		return denied(CodeBlocked, address, why)
 	}
 	return nil
@@ -166,7 +166,7 @@ func (g *Guard) Client(timeout time.Duration) *http.Client {
 	return &http.Client{
 		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &checked{guard: g, next: &http.Transport{
+		Transport: &checkedTransport{guard: g, next: &http.Transport{
 			Proxy:                  nil,
 			DialContext:            g.Dial,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
@@ -179,12 +179,12 @@ func (g *Guard) Client(timeout time.Duration) *http.Client {
 	}
 }
 
-type checked struct {
+type checkedTransport struct {
 	guard *Guard
 	next  *http.Transport
 }
 
-func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c *checkedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if _, err := c.guard.CheckURL(r.URL.String()); err != nil {
 		if r.Body != nil {
 			r.Body.Close()
@@ -195,4 +195,4 @@ func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the pool.
-func (c *checked) CloseIdleConnections() { c.next.CloseIdleConnections() }
+func (c *checkedTransport) CloseIdleConnections() { c.next.CloseIdleConnections() }

@@ -102,9 +102,9 @@ func addresses(texts ...string) map[netip.Addr]bool {
 	return set
 }
 
-// plain is the form in which addresses are checked: IPv4 inside ::ffff:0:0/96 becomes IPv4, and a zone, which
+// normalize is the form in which addresses are checked: IPv4 inside ::ffff:0:0/96 becomes IPv4, and a zone, which
 // no prefix contains, is dropped.
-func plain(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }
+func normalize(a netip.Addr) netip.Addr { return a.WithZone("").Unmap() }
 
 // find is the reason of the first span that holds a, or "".
 func find(spans []span, a netip.Addr) string {
@@ -116,8 +116,8 @@ func find(spans []span, a netip.Addr) string {
 	return ""
 }
 
-// carried lists a and every IPv4 address that a may carry to a translating gateway.
-func carried(a netip.Addr) []netip.Addr {
+// embeddedAddresses lists a and every IPv4 address that a may carry to a translating gateway.
+func embeddedAddresses(a netip.Addr) []netip.Addr {
 	out := []netip.Addr{a}
 	if a.Is4() {
 		return out
@@ -140,7 +140,7 @@ func carried(a netip.Addr) []netip.Addr {
 
 // isMetadata reports whether a is, or carries, a cloud's metadata address.
 func isMetadata(a netip.Addr) bool {
-	return slices.ContainsFunc(carried(a), func(c netip.Addr) bool { return metadata[c] })
+	return slices.ContainsFunc(embeddedAddresses(a), func(c netip.Addr) bool { return metadata[c] })
 }
 
 func within(prefixes []netip.Prefix, a netip.Addr) bool {

@@ -19,7 +19,7 @@ import (
 type Limits struct {
 	Deny []netip.Prefix // networks that are refused even when a target names them (--deny-targets)
 	// Excludes, when set, reports which hosts (a name or an address, as dialled) are refused even when a target
-	// names them. It does not see what a name resolves to: that is for Deny.
+	// hostNames them. It does not see what a name resolves to: that is for Deny.
 	Excludes func(host string, port uint16) bool
 	Resolver *net.Resolver // nil is the system's
 	// OnDenied, when set, is called for each refused dial before Dial returns, by several goroutines at a time.
@@ -44,7 +44,7 @@ type Scope struct {
 }
 
 // NewScope is the scope of these targets; without any, everything is refused. An error is an *errs.Error that
-// names the malformed target or range.
+// hostNames the malformed target or range.
 func NewScope(targets []Target, limits Limits) (*Scope, error) {
 	s := &Scope{limits: limits}
 	if s.limits.Timeout <= 0 {
@@ -55,7 +55,7 @@ func NewScope(targets []Target, limits Limits) (*Scope, error) {
 		if !p.IsValid() {
 			return nil, invalidTarget("A denied range is not a range.")
 		}
-		s.limits.Deny[i] = normal(p)
+		s.limits.Deny[i] = normalizePrefix(p)
 	}
 	for _, t := range targets {
 		if err := s.index.add(t); err != nil {
@@ -77,7 +77,7 @@ func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	default: // the control hook cannot tell an address from a unix socket of that name
 		return nil, s.report(addr, "only TCP and UDP are dialled")
 	}
-	h, port, may, why := s.admit(addr)
+	h, port, reach, why := s.checkHostPort(addr)
 	if why != "" {
 		return nil, s.report(addr, why)
 	}
@@ -93,7 +93,7 @@ func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	for i, a := range addrs {
 		deadline, _ := ctx.Deadline()
 		share := time.Until(deadline) / time.Duration(len(addrs)-i)
-		conn, err := s.dialOne(ctx, network, addr, netip.AddrPortFrom(a, port), may, share)
+		conn, err := s.dialOne(ctx, network, addr, netip.AddrPortFrom(a, port), reach, share)
 		if err == nil {
 			return conn, nil
 		}
@@ -114,14 +114,14 @@ func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error
 
 // dialOne connects to one address of addr. The control hook decides, before any packet is sent.
 func (s *Scope) dialOne(
-	ctx context.Context, network, addr string, to netip.AddrPort, may reach, timeout time.Duration,
+	ctx context.Context, network, addr string, to netip.AddrPort, reach addressReach, timeout time.Duration,
 ) (net.Conn, error) {
 	d := net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
 		got, ok := dialled(address)
 		if !ok {
 			return s.report(addr, "it does not lead to an IP address and a port")
 		}
-		if why := s.refuses(got.Addr(), got.Port(), may); why != "" {
+		if why := s.denialReason(got.Addr(), got.Port(), reach); why != "" {
 			return s.report(addr, fmt.Sprintf("it resolves to %s: %s", got.Addr(), why))
 		}
 		return nil
@@ -136,7 +136,7 @@ func (s *Scope) AllowsURL(u *url.URL) bool {
 	if port == "" {
 		return false
 	}
-	_, _, _, why := s.admit(net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)))
+	_, _, _, why := s.checkHostPort(net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)))
 	return why == ""
 }
 
@@ -145,12 +145,12 @@ var defaultPorts = map[string]string{"http": "80", "ws": "80", "https": "443", "
 // Admit checks a connection that the caller makes itself, such as a port scan's, to an address of name (""
 // where the address itself was named): nil, or a *Denied. OnDenied is not called.
 func (s *Scope) Admit(name string, to netip.AddrPort) error {
-	may := nowhere
-	dialled := plain(to.Addr()).String()
+	reach := reachNone
+	dialled := normalize(to.Addr()).String()
 	if h, ok := parseHost(name); ok && h.name != "" {
-		may, dialled = s.index.name(h.name, to.Port()), h.name
+		reach, dialled = s.index.reachOf(h.name, to.Port()), h.name
 	}
-	why := s.refuses(to.Addr(), to.Port(), may)
+	why := s.denialReason(to.Addr(), to.Port(), reach)
 	switch {
 	case to.Port() == 0:
 		why = "it is not a host and a port"
@@ -162,42 +162,42 @@ func (s *Scope) Admit(name string, to netip.AddrPort) error {
 	return denied(CodeOutOfScope, to.String(), why)
 }
 
-// admit checks host:port without a lookup: where it may lead, and why it is refused ("" when it is not).
-func (s *Scope) admit(addr string) (h host, port uint16, may reach, why string) {
+// checkHostPort checks host:port without a lookup: where it may lead, and why it is refused ("" when it is not).
+func (s *Scope) checkHostPort(addr string) (h host, port uint16, reach addressReach, why string) {
 	text, port, ok := splitPort(addr)
 	if !ok {
-		return h, 0, nowhere, "it is not a host and a port"
+		return h, 0, reachNone, "it is not a host and a port"
 	}
 	h, ok = parseHost(text)
 	if !ok {
-		return h, 0, nowhere, "it is neither a host name nor an IP address"
+		return h, 0, reachNone, "it is neither a host name nor an IP address"
 	}
 	if h.name == "" {
-		if s.excludes(plain(h.addr).String(), port) {
-			return h, port, nowhere, excluded
+		if s.excludes(normalize(h.addr).String(), port) {
+			return h, port, reachNone, excluded
 		}
-		return h, port, nowhere, s.refuses(h.addr, port, nowhere)
+		return h, port, reachNone, s.denialReason(h.addr, port, reachNone)
 	}
 	if s.excludes(h.name, port) {
-		return h, port, nowhere, excluded
+		return h, port, reachNone, excluded
 	}
-	if may = s.index.name(h.name, port); may == nowhere {
-		return h, port, may, notInScope
+	if reach = s.index.reachOf(h.name, port); reach == reachNone {
+		return h, port, reach, notInScope
 	}
-	return h, port, may, ""
+	return h, port, reach, ""
 }
 
-// refuses is the reason why a:port may not be dialled, or "". may is the reach of the name that led here; a
+// denialReason is the reason why a:port may not be dialled, or "". may is the reach of the name that led here; a
 // literal address has none.
-func (s *Scope) refuses(a netip.Addr, port uint16, may reach) string {
-	a = plain(a)
-	if why := s.never(a); why != "" {
+func (s *Scope) denialReason(a netip.Addr, port uint16, reach addressReach) string {
+	a = normalize(a)
+	if why := s.alwaysDenied(a); why != "" {
 		return why
 	}
 	switch {
-	case may == anywhere, s.index.addr(a, port):
+	case reach == reachAny, s.index.covers(a, port):
 		return ""
-	case may == public:
+	case reach == reachPublic:
 		if why := find(special, a); why != "" {
 			return "it is " + why + ", which no target names"
 		}
@@ -206,16 +206,16 @@ func (s *Scope) refuses(a netip.Addr, port uint16, may reach) string {
 	return notInScope
 }
 
-// never is the reason why no target may be a, or "".
-func (s *Scope) never(a netip.Addr) string {
-	a = plain(a)
+// alwaysDenied is the reason why no target may be a, or "".
+func (s *Scope) alwaysDenied(a netip.Addr) string {
+	a = normalize(a)
 	if why := find(neverTargets, a); why != "" {
 		return "it is " + why
 	}
 	if isMetadata(a) {
 		return "it is a cloud metadata address"
 	}
-	if slices.ContainsFunc(carried(a), func(c netip.Addr) bool { return within(s.limits.Deny, c) }) {
+	if slices.ContainsFunc(embeddedAddresses(a), func(c netip.Addr) bool { return within(s.limits.Deny, c) }) {
 		return "the operator denies it"
 	}
 	return ""
@@ -241,7 +241,7 @@ func (s *Scope) report(addr, why string) *Denied {
 
 // The bounds of what a name server can make us keep.
 const (
-	maxPins  = 1 << 16 // names; further ones are looked up at each dial
+	maxPins  = 1 << 16 // hostNames; further ones are looked up at each dial
 	maxAddrs = 16      // addresses of one name
 )
 

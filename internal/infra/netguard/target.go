@@ -27,10 +27,10 @@ func ParseTarget(text string) (Target, error) {
 	}
 	bad := invalidTarget("%q is not a host, an address, a range or a URL.", errs.Clip(s, 100))
 	if p, err := netip.ParsePrefix(s); err == nil {
-		return Target{Prefix: normal(p)}, nil
+		return Target{Prefix: normalizePrefix(p)}, nil
 	}
 	if a, err := netip.ParseAddr(s); err == nil {
-		return Target{Prefix: single(a)}, nil
+		return Target{Prefix: singleAddress(a)}, nil
 	}
 	if !strings.Contains(s, "://") {
 		if _, bits, ok := strings.Cut(s, "/"); ok && isNumber(bits) { // 192.0.2.0/33 is a slip, not a path
@@ -56,22 +56,24 @@ func ParseTarget(text string) (Target, error) {
 	case !ok, wild && h.name == "":
 		return Target{}, bad
 	case h.name == "":
-		t.Prefix = single(h.addr)
+		t.Prefix = singleAddress(h.addr)
 	default:
 		t.Host, t.Subdomains = h.name, wild
 	}
 	return t, nil
 }
 
-func single(a netip.Addr) netip.Prefix { return netip.PrefixFrom(plain(a), plain(a).BitLen()) }
+func singleAddress(a netip.Addr) netip.Prefix {
+	return netip.PrefixFrom(normalize(a), normalize(a).BitLen())
+}
 
-// reach is where a name may lead.
-type reach int
+// addressReach is where a name may lead.
+type addressReach int
 
 const (
-	nowhere  reach = iota // it is not in scope
-	public                // a wildcard covers it: public addresses, and those that targets name
-	anywhere              // a target names it: all addresses but neverTargets
+	reachNone   addressReach = iota // it is not in scope
+	reachPublic                     // a wildcard covers it: public addresses, and those that targets name
+	reachAny                        // a target names it: all addresses but neverTargets
 )
 
 // ports is the set of ports open at a host; nil is every port.
@@ -106,7 +108,7 @@ func (x *index) add(t Target) error {
 	case !ok, t.Subdomains && h.name == "":
 		return invalidTarget("%q is neither a host name nor an address.", errs.Clip(t.Host, 100))
 	case h.name == "":
-		x.addPrefix(single(h.addr), t.Ports)
+		x.addPrefix(singleAddress(h.addr), t.Ports)
 	case t.Subdomains:
 		merge(x.below, h.name, t.Ports)
 	default:
@@ -116,7 +118,7 @@ func (x *index) add(t Target) error {
 }
 
 func (x *index) addPrefix(p netip.Prefix, open ports) {
-	p = normal(p)
+	p = normalizePrefix(p)
 	merge(x.prefixes, p, open)
 	if bits := &x.bits[family(p.Addr())]; !slices.Contains(*bits, p.Bits()) {
 		*bits = append(*bits, p.Bits())
@@ -134,25 +136,25 @@ func merge[K comparable](to map[K]ports, key K, more []uint16) {
 	}
 }
 
-// name is the reach that the targets give a name in the form of parseHost.
-func (x *index) name(name string, port uint16) reach {
+// reachOf is the reach that the targets give a name in the form of parseHost.
+func (x *index) reachOf(name string, port uint16) addressReach {
 	if open, ok := x.exact[name]; ok && open.open(port) {
-		return anywhere
+		return reachAny
 	}
 	for {
 		_, parent, more := strings.Cut(name, ".")
 		if !more {
-			return nowhere
+			return reachNone
 		}
 		if open, ok := x.below[parent]; ok && open.open(port) {
-			return public
+			return reachPublic
 		}
 		name = parent
 	}
 }
 
-// addr reports whether a target names a, in the form of plain, or a range it is in.
-func (x *index) addr(a netip.Addr, port uint16) bool {
+// covers reports whether a target names a, in the form of plain, or a range it is in.
+func (x *index) covers(a netip.Addr, port uint16) bool {
 	for _, bits := range x.bits[family(a)] {
 		p, err := a.Prefix(bits)
 		if err != nil {

@@ -24,10 +24,10 @@ type Job[T Args] struct {
 	token   int64
 }
 
-// Held locks this run's lease until tx ends, or returns ErrLeaseLost. It keeps a run that was taken for dead
+// CheckLease locks this run's lease until tx ends, or returns ErrLeaseLost. It keeps a run that was taken for dead
 // from overwriting its successor's work.
-func (j Job[T]) Held(ctx context.Context, tx *db.Tx) error {
-	return held(ctx, tx, j.ID, j.token)
+func (j Job[T]) CheckLease(ctx context.Context, tx *db.Tx) error {
+	return checkLease(ctx, tx, j.ID, j.token)
 }
 
 // Handler handles the jobs of one kind.
@@ -156,7 +156,7 @@ func (w *worker) Work(riverCtx context.Context, job *river.Job[rawArgs]) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &abandoned{}) || row.Attempt >= w.maxAttempts && cause == nil:
-		return w.end(row, r, err, log)
+		return w.giveUpJob(row, r, err, log)
 	case errors.Is(cause, ErrCancelled):
 		return river.JobCancel(err)
 	case errors.Is(cause, ErrStopping):
@@ -193,8 +193,8 @@ func (w *worker) attempt(r *run, row *rivertype.JobRow) (err error) {
 	return w.work(ctx, row, r.token)
 }
 
-// end gives a job up: GiveUp is called and the job is discarded, in one transaction.
-func (w *worker) end(row *rivertype.JobRow, r *run, cause error, log *slog.Logger) error {
+// giveUpJob gives a job up: GiveUp is called and the job is discarded, in one transaction.
+func (w *worker) giveUpJob(row *rivertype.JobRow, r *run, cause error, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
 	err := w.q.discard(ctx, row, r, cause, func(tx *db.Tx) (err error) {

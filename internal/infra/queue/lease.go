@@ -43,10 +43,10 @@ func (q *Queue) claim(ctx context.Context, params *riverdriver.JobGetAvailablePa
 		if err != nil || len(jobs) == 0 {
 			return err
 		}
-		if jobs, err = q.withoutOwn(ctx, tx, jobs); err != nil || len(jobs) == 0 {
+		if jobs, err = q.returnOccupied(ctx, tx, jobs); err != nil || len(jobs) == 0 {
 			return err
 		}
-		tokens, err = q.take(ctx, tx, jobs)
+		tokens, err = q.takeLeases(ctx, tx, jobs)
 		return err
 	})
 	if err != nil {
@@ -62,9 +62,9 @@ func (q *Queue) claim(ctx context.Context, params *riverdriver.JobGetAvailablePa
 	return jobs, nil
 }
 
-// withoutOwn puts back the jobs that an older run still occupies on this node: River knows a job on a node
+// returnOccupied puts back the jobs that an older run still occupies on this node: River knows a job on a node
 // only by its id.
-func (q *Queue) withoutOwn(ctx context.Context, tx *db.Tx, jobs []*rivertype.JobRow) ([]*rivertype.JobRow, error) {
+func (q *Queue) returnOccupied(ctx context.Context, tx *db.Tx, jobs []*rivertype.JobRow) ([]*rivertype.JobRow, error) {
 	free := jobs[:0]
 	for _, job := range jobs {
 		if q.runOf(job.ID) == nil {
@@ -80,7 +80,7 @@ func (q *Queue) withoutOwn(ctx context.Context, tx *db.Tx, jobs []*rivertype.Job
 	return free, nil
 }
 
-func (q *Queue) take(ctx context.Context, tx *db.Tx, jobs []*rivertype.JobRow) (map[int64]int64, error) {
+func (q *Queue) takeLeases(ctx context.Context, tx *db.Tx, jobs []*rivertype.JobRow) (map[int64]int64, error) {
 	row := "(?, ?, 1, " + q.sql.now + ")"
 	var args []any
 	for _, job := range jobs {
@@ -115,8 +115,8 @@ func cancelAsked(job *rivertype.JobRow) bool {
 	return json.Unmarshal(job.Metadata, &metadata) == nil && metadata.At != nil
 }
 
-func held(ctx context.Context, tx *db.Tx, jobID, token int64) error {
-	now, err := db.Value[int64](ctx, tx, `SELECT token FROM queue_lease WHERE job_id = ?`+tx.Speaks().ForUpdate(), jobID)
+func checkLease(ctx context.Context, tx *db.Tx, jobID, token int64) error {
+	now, err := db.Value[int64](ctx, tx, `SELECT token FROM queue_lease WHERE job_id = ?`+tx.Dialect().ForUpdate(), jobID)
 	if db.IsNoRows(err) || err == nil && now != token {
 		return ErrLeaseLost
 	}
@@ -133,7 +133,7 @@ func (q *Queue) settle(ctx context.Context, params *manyStates) ([]*rivertype.Jo
 		db.In(&w, "job_id", params.ID)
 		// Every transaction locks leases in the order of their jobs, so none deadlock.
 		current, err := tokens(ctx, tx, `SELECT job_id, token FROM queue_lease`+w.String()+
-			` ORDER BY job_id`+tx.Speaks().ForUpdate(), w.Args)
+			` ORDER BY job_id`+tx.Dialect().ForUpdate(), w.Args)
 		if err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (q *Queue) discard(
 		return err
 	}
 	return q.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := held(ctx, tx, row.ID, r.token); err != nil {
+		if err := checkLease(ctx, tx, row.ID, r.token); err != nil {
 			return err
 		}
 		if err := giveUp(tx); err != nil {
@@ -287,7 +287,7 @@ func (q *Queue) loop(ctx context.Context) {
 // heartbeat prolongs the leases of this node's runs, and ends the runs that were cancelled or lost their
 // lease.
 func (q *Queue) heartbeat(ctx context.Context) error {
-	runs := q.live()
+	runs := q.activeRuns()
 	if len(runs) == 0 {
 		return nil
 	}
@@ -301,7 +301,7 @@ func (q *Queue) heartbeat(ctx context.Context) error {
 		scan := func(row db.Row) (l lease, err error) { return l, row.Scan(&l.jobID, &l.token, &l.cancelled) }
 		leases, err = db.Select(ctx, tx, scan, `SELECT job_id, token, EXISTS (SELECT 1 FROM river_job
 			WHERE id = job_id AND metadata->>'cancel_attempted_at' IS NOT NULL)
-			FROM queue_lease`+w.String()+` ORDER BY job_id`+tx.Speaks().ForUpdate(), w.Args...)
+			FROM queue_lease`+w.String()+` ORDER BY job_id`+tx.Dialect().ForUpdate(), w.Args...)
 		if err != nil {
 			return err
 		}
@@ -327,7 +327,7 @@ func (q *Queue) heartbeat(ctx context.Context) error {
 	return nil
 }
 
-func (q *Queue) live() map[int64]*run {
+func (q *Queue) activeRuns() map[int64]*run {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	runs := maps.Clone(q.runs)
@@ -350,7 +350,7 @@ func (q *Queue) reap(ctx context.Context) error {
 	var jobIDs []int64
 	err = q.db.Tx(ctx, func(tx *db.Tx) (err error) {
 		jobIDs, err = db.Values[int64](ctx, tx, `SELECT job_id FROM queue_lease`+stale.String()+
-			` ORDER BY job_id`+tx.Speaks().ForUpdate(), stale.Args...)
+			` ORDER BY job_id`+tx.Dialect().ForUpdate(), stale.Args...)
 		if err != nil || len(jobIDs) == 0 {
 			return err
 		}

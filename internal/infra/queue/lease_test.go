@@ -29,7 +29,7 @@ func TestSilentNodeLosesItsJob(t *testing.T) {
 			err := <-release // it does not see its context: its process is paused
 			late <- context.Cause(ctx)
 			ctx = context.WithoutCancel(ctx)
-			late <- d.Tx(ctx, func(tx *db.Tx) error { return job.Held(ctx, tx) })
+			late <- d.Tx(ctx, func(tx *db.Tx) error { return job.CheckLease(ctx, tx) })
 			return err
 		}})
 		start(t, a)
@@ -43,7 +43,7 @@ func TestSilentNodeLosesItsJob(t *testing.T) {
 		Handle(b, Handler[note]{Work: func(ctx context.Context, job Job[note]) error {
 			second <- job
 			<-finish
-			return d.Tx(ctx, func(tx *db.Tx) error { return job.Held(ctx, tx) })
+			return d.Tx(ctx, func(tx *db.Tx) error { return job.CheckLease(ctx, tx) })
 		}})
 		start(t, b)
 		if job := next(t, second); job.ID != id || job.Attempt != 2 {

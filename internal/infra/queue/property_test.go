@@ -188,7 +188,7 @@ func (l *leasing) check(t *rapid.T) {
 			if r == nil {
 				continue
 			}
-			err := l.nodes[n].db.Tx(l.ctx, func(tx *db.Tx) error { return held(l.ctx, tx, id, r.token) })
+			err := l.nodes[n].db.Tx(l.ctx, func(tx *db.Tx) error { return checkLease(l.ctx, tx, id, r.token) })
 			if valid := l.valid(n, id); valid != (err == nil) || err != nil && !errors.Is(err, ErrLeaseLost) {
 				t.Fatalf("node %d holds job %d: %v, Held: %v", n, id, valid, err)
 			}

@@ -57,7 +57,7 @@ type Queue struct {
 	config  Config
 	node    string // unique to this value: a restart must not keep the leases of the process before
 	river   backend
-	sql     dialect
+	sql     sqlTexts
 	workers *river.Workers
 	quick   map[string]bool // the kinds of job with a lane of their own
 	close   func()          // closes River's own connections

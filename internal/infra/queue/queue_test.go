@@ -252,7 +252,7 @@ func TestRetriesEndInGivingUp(t *testing.T) {
 						return c.work(job)
 					},
 					GiveUp: func(ctx context.Context, tx *db.Tx, job Job[note], cause error) error {
-						if err := job.Held(ctx, tx); err != nil {
+						if err := job.CheckLease(ctx, tx); err != nil {
 							t.Errorf("Held: %v", err)
 						}
 						if told++; told == 1 {

@@ -34,15 +34,15 @@ type backend interface {
 	StopAndCancel(ctx context.Context) error
 }
 
-type dialect struct {
+type sqlTexts struct {
 	now  string // the database's clock, in microseconds
 	late string // seconds since the oldest scheduled_at of a group
 }
 
 func openSQLite(ctx context.Context, q *Queue) error {
 	driver := riversqlite.New(q.db.Writer())
-	lend := func(tx *db.Tx, fn func(*sql.Tx) error) error { return fn(tx.SQL) }
-	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: quiet(q.log)})
+	withTx := func(tx *db.Tx, fn func(*sql.Tx) error) error { return fn(tx.SQL) }
+	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: warningsOnly(q.log)})
 	if err != nil {
 		return err
 	}
@@ -55,11 +55,11 @@ func openSQLite(ctx context.Context, q *Queue) error {
 	if err != nil {
 		return fmt.Errorf("migrating: %w", err)
 	}
-	q.sql = dialect{
+	q.sql = sqlTexts{
 		now:  "CAST(unixepoch('subsec') * 1000000 AS BIGINT)",
 		late: "unixepoch('subsec') - unixepoch(min(scheduled_at), 'subsec')",
 	}
-	return newEngine(q, polling{driver}, lend)
+	return newEngine(q, polling{driver}, withTx)
 }
 
 // polling makes River poll on SQLite, where its listener would read a table 20 times a second. The Queue wakes
@@ -92,11 +92,11 @@ func openPostgres(ctx context.Context, q *Queue) (err error) {
 	if err := migratePostgres(ctx, q.log, pool, driver); err != nil {
 		return fmt.Errorf("migrating: %w", err)
 	}
-	q.close, q.sql = pool.Close, dialect{
+	q.close, q.sql = pool.Close, sqlTexts{
 		now:  "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
 		late: "extract(epoch FROM clock_timestamp() - min(scheduled_at))",
 	}
-	return newEngine(q, riverdriver.Driver[pgx.Tx](driver), lendPgx)
+	return newEngine(q, riverdriver.Driver[pgx.Tx](driver), withPgxTx)
 }
 
 // migrationLock is the key of the advisory lock under which River's tables are migrated.
@@ -105,7 +105,7 @@ const migrationLock = 0x7665646574746551
 func migratePostgres(
 	ctx context.Context, log *slog.Logger, pool *pgxpool.Pool, driver riverdriver.Driver[pgx.Tx],
 ) error {
-	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: quiet(log)})
+	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: warningsOnly(log)})
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func migratePostgres(
 type engine[TTx any] struct {
 	*river.Client[TTx]
 	driver riverdriver.Driver[TTx]
-	lend   func(tx *db.Tx, fn func(TTx) error) error
+	withTx func(tx *db.Tx, fn func(TTx) error) error
 	pilot  *pilot
 }
 
@@ -135,12 +135,12 @@ const (
 
 const fetchEvery = 10 * time.Millisecond // between claims under load
 
-func newEngine[TTx any](q *Queue, driver riverdriver.Driver[TTx], lend func(*db.Tx, func(TTx) error) error) (err error) {
-	e := &engine[TTx]{driver: driver, lend: lend, pilot: &pilot{q: q}}
+func newEngine[TTx any](q *Queue, driver riverdriver.Driver[TTx], withTx func(*db.Tx, func(TTx) error) error) (err error) {
+	e := &engine[TTx]{driver: driver, withTx: withTx, pilot: &pilot{q: q}}
 	q.river = e
 	config := &river.Config{
 		ID:                  q.node,
-		Logger:              quiet(q.log),
+		Logger:              warningsOnly(q.log),
 		FetchCooldown:       time.Millisecond, // also the span in which River announces only the first insert
 		FetchPollInterval:   q.config.Poll,
 		JobTimeout:          -1, // a Handler has its own
@@ -158,7 +158,7 @@ func newEngine[TTx any](q *Queue, driver riverdriver.Driver[TTx], lend func(*db.
 }
 
 func (e *engine[TTx]) insert(ctx context.Context, tx *db.Tx, args rawArgs, lane string) (jobID int64, err error) {
-	err = e.lend(tx, func(t TTx) error {
+	err = e.withTx(tx, func(t TTx) error {
 		res, err := e.InsertTx(ctx, t, args, &river.InsertOpts{Queue: lane})
 		if err == nil {
 			jobID = res.Job.ID
@@ -169,7 +169,7 @@ func (e *engine[TTx]) insert(ctx context.Context, tx *db.Tx, args rawArgs, lane 
 }
 
 func (e *engine[TTx]) cancel(ctx context.Context, tx *db.Tx, jobID int64) (ended bool, err error) {
-	err = e.lend(tx, func(t TTx) error {
+	err = e.withTx(tx, func(t TTx) error {
 		job, err := e.JobCancelTx(ctx, t, jobID)
 		ended = err != nil || job.State != rivertype.JobStateRunning
 		return err
@@ -181,7 +181,7 @@ func (e *engine[TTx]) cancel(ctx context.Context, tx *db.Tx, jobID int64) (ended
 }
 
 func (e *engine[TTx]) within(tx *db.Tx, fn func(riverdriver.Executor) error) error {
-	return e.lend(tx, func(t TTx) error { return fn(e.driver.UnwrapExecutor(t)) })
+	return e.withTx(tx, func(t TTx) error { return fn(e.driver.UnwrapExecutor(t)) })
 }
 
 func (e *engine[TTx]) wake() {
@@ -229,31 +229,31 @@ func (p *pilot) JobGetStuck(
 	return nil, nil
 }
 
-// quiet passes on River's warnings and errors, except the one that only repeats a Cancel.
-func quiet(log *slog.Logger) *slog.Logger { return slog.New(quietHandler{log.Handler()}) }
+// warningsOnly passes on River's warnings and errors, except the one that only repeats a Cancel.
+func warningsOnly(log *slog.Logger) *slog.Logger { return slog.New(warningHandler{log.Handler()}) }
 
-type quietHandler struct{ slog.Handler }
+type warningHandler struct{ slog.Handler }
 
-func (h quietHandler) Enabled(ctx context.Context, level slog.Level) bool {
+func (h warningHandler) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn && h.Handler.Enabled(ctx, level)
 }
 
-func (h quietHandler) Handle(ctx context.Context, r slog.Record) error {
+func (h warningHandler) Handle(ctx context.Context, r slog.Record) error {
 	if strings.HasSuffix(r.Message, "job cancelled remotely") {
 		return nil
 	}
 	return h.Handler.Handle(ctx, r)
 }
 
-func (h quietHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return quietHandler{h.Handler.WithAttrs(attrs)}
+func (h warningHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return warningHandler{h.Handler.WithAttrs(attrs)}
 }
-func (h quietHandler) WithGroup(name string) slog.Handler {
-	return quietHandler{h.Handler.WithGroup(name)}
+func (h warningHandler) WithGroup(name string) slog.Handler {
+	return warningHandler{h.Handler.WithGroup(name)}
 }
 
-// lendPgx gives fn the connection of tx as a pgx transaction.
-func lendPgx(tx *db.Tx, fn func(pgx.Tx) error) error {
+// withPgxTx gives fn the connection of tx as a pgx transaction.
+func withPgxTx(tx *db.Tx, fn func(pgx.Tx) error) error {
 	return tx.Conn.Raw(func(conn any) error {
 		return fn(&pgxTx{pgxConn: conn.(*stdlib.Conn).Conn()}) //nolint:forcetypeassert // the driver of infra/db
 	})

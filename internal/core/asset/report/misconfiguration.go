@@ -30,7 +30,7 @@ func (rs *Reports) Misconfigurations(
 	}
 	var numbers []int64 // of the page, once for each misconfiguration
 	var kinds []string
-	cond, part := rs.db.Dialect.Contains("a.host", strings.ToLower(search))
+	cond, part := rs.db.Dialect().Contains("a.host", strings.ToLower(search))
 	err = db.Each(ctx, rs.db, func(r db.Row) error {
 		var no int64
 		var column string

@@ -61,7 +61,7 @@ func verify(t *testing.T, e *engine.Engine, target string, p *program.Program, e
 	if _, again, err := e.Confirm(t.Context(), target, p, ev); err != nil || !again {
 		t.Errorf("not found again at %s: %v", ev.MatchedAt, err)
 	}
-	if !engine.Controls(p, ev) {
+	if !engine.HasControl(p, ev) {
 		return
 	}
 	if everywhere, err := e.Control(t.Context(), target, p, ev); err != nil || everywhere {

@@ -115,8 +115,8 @@ func cvss(metrics string) (score float64, ok bool) {
 // requests it declares.
 func checkRequests(t *testing.T, tmpl *syntax.Template) {
 	t.Helper()
-	if len(tmpl.Later) > 0 {
-		t.Errorf("asks for what the engine does not run: %v", tmpl.Later)
+	if len(tmpl.Missing) > 0 {
+		t.Errorf("asks for what the engine does not run: %v", tmpl.Missing)
 	}
 	requests := 0
 	for _, block := range tmpl.HTTP {

@@ -43,7 +43,7 @@ func TestAFileIsKnownUntilItChanges(t *testing.T) {
 		if err != nil || got[0].err != nil || got[0].template.ID != want {
 			t.Fatalf("%v %+v; want %s", err, got, want)
 		}
-		if err := l.keep(); err != nil {
+		if err := l.writeIndex(); err != nil {
 			t.Fatal(err)
 		}
 		return fileKnown

@@ -7,13 +7,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 )
 
-// Spell writes an address as events name it (template language 8.1, matched-at): parameters of one name together, no
+// EventURL writes an address as events name it (template language 8.1, matched-at): parameters of one name together, no
 // equals sign after them without value, and escapes as nuclei writes them. Requests are not affected.
-func Spell(a rawurl.URL, fragment string) string { return spell(a, spellPath(a.Path), fragment) }
+func EventURL(a rawurl.URL, fragment string) string { return eventURL(a, escapePath(a.Path), fragment) }
 
-func spell(a rawurl.URL, path, fragment string) string {
+func eventURL(a rawurl.URL, path, fragment string) string {
 	text := a.Scheme + "://" + a.Host + path
-	if query := spellQuery(a.Query); query != "" {
+	if query := eventQuery(a.Query); query != "" {
 		text += "?" + query
 	}
 	if fragment != "" {
@@ -22,21 +22,21 @@ func spell(a rawurl.URL, path, fragment string) string {
 	return text
 }
 
-// SpellHop writes the address of a redirect, with its query unchanged.
-func SpellHop(a rawurl.URL) string {
-	a.Path = spellPath(a.Path)
+// RedirectURL writes the address of a redirect, with its query unchanged.
+func RedirectURL(a rawurl.URL) string {
+	a.Path = escapePath(a.Path)
 	return a.String()
 }
 
-// spellPath escapes a path that no URL can hold.
-func spellPath(path string) string {
+// escapePath escapes a path that no URL can hold.
+func escapePath(path string) string {
 	if u, err := url.Parse("http://h" + path); err == nil {
 		return u.EscapedPath()
 	}
 	return rawurl.URL{Path: path}.Target()
 }
 
-func spellQuery(query string) string {
+func eventQuery(query string) string {
 	if query == "" {
 		return ""
 	}
@@ -55,18 +55,18 @@ func spellQuery(query string) string {
 			if b.Len() > 0 {
 				b.WriteByte('&')
 			}
-			spellParam(&b, name)
+			writeParam(&b, name)
 			if value != "" {
 				b.WriteByte('=')
-				spellParam(&b, value)
+				writeParam(&b, value)
 			}
 		}
 	}
 	return b.String()
 }
 
-// spellParam escapes control characters and non-ASCII; a blank becomes a plus.
-func spellParam(b *strings.Builder, s string) {
+// writeParam escapes control characters and non-ASCII; a blank becomes a plus.
+func writeParam(b *strings.Builder, s string) {
 	const hex = "0123456789ABCDEF"
 	for _, c := range []byte(s) {
 		switch {

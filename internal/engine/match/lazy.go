@@ -25,9 +25,9 @@ func (o *Operators) Seal() *syntax.Sealed {
 	return s
 }
 
-// Later makes operators that are compiled when a response needs them. They were compiled before they were sealed: an
+// Lazy makes operators that are compiled when a response needs them. They were compiled before they were sealed: an
 // error now is a panic.
-func Later(file string, s *syntax.Sealed) *Operators {
+func Lazy(file string, s *syntax.Sealed) *Operators {
 	return &Operators{sealed: s, statuses: s.Statuses, rules: sync.OnceValue(func() *rules {
 		c, err := compileRules(file, SpecOf(s.Open()))
 		if err != nil {
@@ -37,7 +37,7 @@ func Later(file string, s *syntax.Sealed) *Operators {
 	})}
 }
 
-// refuses reports whether a response does not match because of its status alone.
-func (o *Operators) refuses(r *Response) bool {
+// excludedByStatus reports whether a response does not match because of its status alone.
+func (o *Operators) excludedByStatus(r *Response) bool {
 	return len(o.statuses) > 0 && !slices.Contains(o.statuses, r.Status)
 }

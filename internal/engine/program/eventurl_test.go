@@ -27,12 +27,12 @@ func TestSpell(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Spell(a, ""); got != "http://h"+want {
+		if got := EventURL(a, ""); got != "http://h"+want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}
 	a, _ := rawurl.Parse("http://h/x?a=&b")
-	if got := Spell(a, "/login?to=%2F"); got != "http://h/x?a&b#/login?to=%252F" {
+	if got := EventURL(a, "/login?to=%2F"); got != "http://h/x?a&b#/login?to=%252F" {
 		t.Error(got)
 	}
 }

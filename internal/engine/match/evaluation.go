@@ -10,25 +10,25 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
-// work is the state of the operators that are being evaluated. It is part of the response so that thousands of
+// evaluation is the state of the operators that are being evaluated. It is part of the response so that thousands of
 // operators share its memory.
-type work struct {
+type evaluation struct {
 	operators *rules
 	vars      dsl.Lookup
 
 	// done and taken are the extractors' values so far; each extractor runs at most once, when its values are needed.
 	// Values of the extractors before limit are visible: matchers see all.
-	done  []bool
-	taken [][]string
-	limit int
-	views map[string]*view
+	done    []bool
+	results [][]string
+	limit   int
+	views   map[string]*view
 
 	group *Group // nil for operators on their own
 }
 
 // begin prepares for the evaluation of other operators.
 func (r *Response) begin(o *rules, vars dsl.Lookup) {
-	w := &r.work
+	w := &r.evaluation
 	n := len(o.extractors)
 	w.operators, w.vars, w.limit = o, vars, n
 	if len(w.views) > 0 {
@@ -38,34 +38,34 @@ func (r *Response) begin(o *rules, vars dsl.Lookup) {
 		return
 	}
 	if cap(w.done) < n {
-		w.done, w.taken = make([]bool, n), make([][]string, n)
+		w.done, w.results = make([]bool, n), make([][]string, n)
 		return
 	}
-	w.done, w.taken = w.done[:n], w.taken[:n]
+	w.done, w.results = w.done[:n], w.results[:n]
 	clear(w.done)
-	clear(w.taken)
+	clear(w.results)
 }
 
 // values are the values of an extractor. While it runs it sees only those before it.
-func (w *work) values(r *Response, i int) []string {
+func (w *evaluation) values(r *Response, i int) []string {
 	if !w.done[i] {
 		limit := w.limit
 		w.done[i], w.limit = true, i
-		w.taken[i] = w.operators.extractors[i].values(r)
+		w.results[i] = w.operators.extractors[i].values(r)
 		w.limit = limit
 	}
-	return w.taken[i]
+	return w.results[i]
 }
 
 // extracted is the extracted value of a name. The last extractor of a name counts; of internal ones, matchers see the
 // values of all, and each of several also as the name followed by its index.
-func (w *work) extracted(r *Response, name string) (any, bool) {
+func (w *evaluation) extracted(r *Response, name string) (any, bool) {
 	if w.operators == nil || len(w.operators.extractors) == 0 || name == "" {
 		return nil, false
 	}
 	if w.limit == len(w.operators.extractors) {
 		if all := w.internal(r, name); len(all) > 0 {
-			return flat(all), true
+			return oneOrAll(all), true
 		}
 		for end := len(name) - 1; end > 0 && name[end]-'0' < 10; end-- {
 			if n, err := strconv.Atoi(name[end:]); err == nil && strconv.Itoa(n) == name[end:] {
@@ -80,14 +80,14 @@ func (w *work) extracted(r *Response, name string) (any, bool) {
 			continue
 		}
 		if found := w.values(r, i); len(found) > 0 {
-			return flat(found), true
+			return oneOrAll(found), true
 		}
 	}
 	return nil, false
 }
 
 // internal has the values of all internal extractors of a name.
-func (w *work) internal(r *Response, name string) []string {
+func (w *evaluation) internal(r *Response, name string) []string {
 	var all valueSet
 	for i := range w.operators.extractors {
 		if x := &w.operators.extractors[i]; x.internal && x.name == name {
@@ -99,15 +99,15 @@ func (w *work) internal(r *Response, name string) []string {
 	return all.list
 }
 
-// flat is a single value, or the list of several.
-func flat(values []string) any {
+// oneOrAll is a single value, or the list of several.
+func oneOrAll(values []string) any {
 	if len(values) == 1 {
 		return values[0]
 	}
 	return values
 }
 
-func (w *work) variable(name string) (any, bool) {
+func (w *evaluation) variable(name string) (any, bool) {
 	if w.vars == nil {
 		return nil, false
 	}
@@ -115,7 +115,7 @@ func (w *work) variable(name string) (any, bool) {
 }
 
 // view is an extracted value or a variable as a part. It is kept once all extractors have run.
-func (w *work) view(name string, value any) *view {
+func (w *evaluation) view(name string, value any) *view {
 	if v := w.views[name]; v != nil {
 		return v
 	}
@@ -150,7 +150,7 @@ func (r *Response) environments() *environments {
 
 // needle answers a test of an expression if the group knows the result.
 func (r *Response) needle(n dsl.Needle) (hit, known bool) {
-	w := &r.work
+	w := &r.evaluation
 	if w.group == nil {
 		return false, false
 	}
@@ -167,7 +167,7 @@ func (r *Response) needle(n dsl.Needle) (hit, known bool) {
 
 // contains reports whether a view contains a literal.
 func (r *Response) contains(v *view, l textsearch.Literal) bool {
-	if g := r.work.group; g != nil {
+	if g := r.evaluation.group; g != nil {
 		if hit, known := g.find(v, l); known {
 			return hit
 		}
@@ -175,7 +175,7 @@ func (r *Response) contains(v *view, l textsearch.Literal) bool {
 	return v.text.Contains(l)
 }
 
-// alias is bytes as a string without a copy: they are not changed.
-func alias(data []byte) string {
+// asString is bytes as a string without a copy: they are not changed.
+func asString(data []byte) string {
 	return unsafe.String(unsafe.SliceData(data), len(data)) //nolint:gosec // see above
 }

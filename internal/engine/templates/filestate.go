@@ -10,8 +10,8 @@ import (
 // alone sets. Without this, a scan of one host with 3,000 templates takes a tenth more processor time
 // (docs/performance.md). Linux only: elsewhere every file is read.
 
-// settled is how long ago a file must have been changed for its state to count: clocks of file systems are coarse.
-const settled = 2 * time.Second
+// minAge is how long ago a file must have been changed for its state to count: clocks of file systems are coarse.
+const minAge = 2 * time.Second
 
 // fileState is the state of a file before it was read.
 type fileState struct {
@@ -43,18 +43,18 @@ func (l *loader) digestOf(s fileState) (digest [sha256.Size]byte, known bool) {
 
 // remember keeps the digest of a text with the state of its file.
 func (l *loader) remember(s fileState, digest [sha256.Size]byte) {
-	if !s.ok || l.now().Sub(s.changed) < settled {
+	if !s.ok || l.now().Sub(s.changed) < minAge {
 		return
 	}
 	entry := newEntry(s.key, func(b []byte) []byte { return append(b, digest[:]...) })
 	l.mu.Lock()
-	l.made[s.key] = entry
+	l.newEntries[s.key] = entry
 	l.mu.Unlock()
 }
 
 // use marks an entry as used, so that it stays in the index.
 func (l *loader) use(k key) {
 	l.mu.Lock()
-	l.used[k] = true
+	l.usedEntries[k] = true
 	l.mu.Unlock()
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
-// hole is a placeholder: a name, an expression, or a name that may turn out to be an expression.
-type hole struct {
-	name   string // the variable that replaces the placeholder; "" when none can
-	only   bool   // a name, and never an expression
-	expr   *Expr  // nil when it is only a name, or is wrong
-	always bool   // an expression whatever the variables are
-	wrong  error  // why an expression cannot be compiled
-	bound  map[string]any
+// placeholder is a placeholder: a name, an expression, or a name that may turn out to be an expression.
+type placeholder struct {
+	name     string // the variable that replaces the placeholder; "" when none can
+	nameOnly bool   // a name, and never an expression
+	expr     *Expr  // nil when it is only a name, or is wrong
+	always   bool   // an expression whatever the variables are
+	err      error  // why an expression cannot be compiled
+	bound    map[string]any
 }
 
-func (h *hole) names() []string {
+func (h *placeholder) names() []string {
 	var names []string
 	if h.name != "" {
 		names = append(names, h.name)
@@ -38,7 +38,7 @@ func (h *hole) names() []string {
 }
 
 // key is equal for holes with the same meaning.
-func (h *hole) key() string {
+func (h *placeholder) key() string {
 	if h.expr == nil {
 		return h.name
 	}
@@ -58,8 +58,8 @@ func (h *hole) key() string {
 
 // eval evaluates the expression. done is false if the placeholder is not one for these variables and stays as
 // written.
-func (h *hole) eval(env *Env) (v any, done bool, err error) {
-	if h.only {
+func (h *placeholder) eval(env *Env) (v any, done bool, err error) {
+	if h.nameOnly {
 		return nil, false, nil
 	}
 	if h.bound != nil {
@@ -67,35 +67,35 @@ func (h *hole) eval(env *Env) (v any, done bool, err error) {
 		inner.Vars, inner.Needle = First(Map(h.bound), env.Vars), nil
 		env = &inner
 	}
-	if !h.always && !functions.Mentioned(h.name) && !h.touches(env) {
+	if !h.always && !functions.Mentioned(h.name) && !h.usesVariable(env) {
 		return nil, false, nil
 	}
 	switch {
-	case h.wrong != nil:
-		return nil, false, h.wrong
+	case h.err != nil:
+		return nil, false, h.err
 	case h.expr == nil:
 		return nil, false, &Missing{h.name}
 	}
-	raw, stayed := env.raw, env.stayed
-	env.raw, env.stayed = "", false
+	raw, unfilled := env.raw, env.unfilled
+	env.raw, env.unfilled = "", false
 	v, err = h.expr.Eval(env)
 	raw, env.raw = env.raw, raw
-	stayed, env.stayed = env.stayed, stayed
+	unfilled, env.unfilled = env.unfilled, unfilled
 	switch {
 	case err != nil:
 		return nil, false, fmt.Errorf("{{%s}}: %w", h.expr.src, err)
 	case raw != "" && h.expr.calls:
 		// The result hides the placeholder, but the text must not be sent.
 		return nil, false, &Unresolved{raw}
-	case raw != "" || stayed:
+	case raw != "" || unfilled:
 		return Raw(functions.String(v)), true, nil
 	}
 	return v, true, nil
 }
 
-// touches reports whether the placeholder is an expression for these variables: its text contains the name of one
+// usesVariable reports whether the placeholder is an expression for these variables: its text contains the name of one
 // (template language 6.4, step 2).
-func (h *hole) touches(env *Env) bool {
+func (h *placeholder) usesVariable(env *Env) bool {
 	source := h.name
 	if h.expr != nil {
 		source = h.expr.src
@@ -127,7 +127,7 @@ func mentions(source string, env *Env) bool {
 }
 
 // bind keeps the known values of the expression's variables.
-func (h *hole) bind(known Lookup) *hole {
+func (h *placeholder) bind(known Lookup) *placeholder {
 	bound := h.bound
 	copied := false
 	for _, name := range h.expr.names {
@@ -160,7 +160,7 @@ func (h *hole) bind(known Lookup) *hole {
 
 // value is the value of an expression if it depends only on bound variables. Errors, and values whose rendering
 // failed, are left to Render.
-func (h *hole) value() (any, bool) {
+func (h *placeholder) value() (any, bool) {
 	if h.expr == nil || !h.expr.pure || !h.always && len(h.bound) == 0 {
 		return nil, false
 	}
