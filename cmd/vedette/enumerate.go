@@ -106,14 +106,14 @@ func (f *enumerateFlags) run(cmd *cobra.Command, args []string) error {
 		stderr = cmd.ErrOrStderr()
 	}
 	sink := newAssetSink(cmd.OutOrStdout(), f.output, f.screenshots)
-	meter := cli.NewBar(cmd.ErrOrStderr())
+	bar := cli.NewBar(cmd.ErrOrStderr())
 	if f.silent {
-		meter = &cli.Bar{}
+		bar = &cli.Bar{}
 	}
 	report, err := p.Run(cmd.Context(), in, sink.write, func(p pipeline.Progress) {
-		meter.Show(fmt.Sprintf("%d assets", p.Assets), int64(p.Looked), int64(p.Names))
+		bar.Show(fmt.Sprintf("%d assets", p.Assets), int64(p.Probed), int64(p.Names))
 	})
-	meter.Close()
+	bar.Close()
 	if werr := sink.close(); err == nil {
 		err = werr
 	}
@@ -157,7 +157,7 @@ func printEnumeration(stderr io.Writer, r pipeline.Report) {
 		}
 		fmt.Fprintf(stderr, "refused: %s (%s), %d times\n", cli.Printable(d.Addr), d.Why, d.Times)
 	}
-	fmt.Fprintf(stderr, "%s on %s\n", cli.Counted(r.Assets, "asset"), cli.Counted(r.Looked, "host"))
+	fmt.Fprintf(stderr, "%s on %s\n", cli.Counted(r.Assets, "asset"), cli.Counted(r.Probed, "host"))
 }
 
 func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Config, err error) {

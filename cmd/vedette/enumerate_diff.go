@@ -52,13 +52,13 @@ technologies, certificates. Like diff, it exits with 0 when nothing changed; wit
 }
 
 // readAssets reads the output of a run: one JSON object a line, or one list.
-func readAssets(name string) (pipeline.Looks, error) {
+func readAssets(name string) (pipeline.Observations, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	looks := pipeline.Looks{}
+	observations := pipeline.Observations{}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, maxAssetLine)
 	for n := 1; lines.Scan(); n++ {
@@ -73,12 +73,12 @@ func readAssets(name string) (pipeline.Looks, error) {
 		if err := json.Unmarshal(line, &a); err != nil || a.Host == "" {
 			return nil, fmt.Errorf("%s, line %d: it is not an asset", name, n)
 		}
-		looks.Add(a)
+		observations.Add(a)
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return looks, nil
+	return observations, nil
 }
 
 // printChanges prints one line for each change, with the different fields below.

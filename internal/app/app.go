@@ -280,8 +280,8 @@ func (a *App) Run(ctx context.Context) error {
 		go a.Scans.Schedules().Keep(a.closing)
 		go a.enumerations.Schedules().Keep(a.closing)
 		go a.exports.RunSweeps(a.closing)
-		go a.assets.KeepPicturesSwept(a.closing, a.logger)
-		go a.audit.Keep(a.closing)
+		go a.assets.SweepScreenshotsRegularly(a.closing, a.logger)
+		go a.audit.SweepRegularly(a.closing)
 		go a.related.Domains.Keep(a.closing)
 	}
 	failed := make(chan error, 1)

@@ -42,7 +42,7 @@ func (h *testServer) observe(p person, enumeration string, run int64, seen ...di
 	h.t.Helper()
 	ctx, at := context.Background(), time.Now()
 	err := h.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := h.assets.Enroll(ctx, tx, asset.Enumeration{ID: enumeration, TeamID: p.TeamID, Name: "Of " + enumeration, SourceType: "discovery"}); err != nil {
+		if err := h.assets.Register(ctx, tx, asset.Enumeration{ID: enumeration, TeamID: p.TeamID, Name: "Of " + enumeration, SourceType: "discovery"}); err != nil {
 			return err
 		}
 		if _, err := h.assets.Observe(ctx, tx, asset.Seen{TeamID: p.TeamID, EnumerationID: enumeration, Run: run, At: at, Assets: seen}); err != nil {

@@ -17,7 +17,7 @@ type TemplateSource = catalog.Source
 type TemplateReport = catalog.Report
 
 // KnownTemplate is a template in the catalogue.
-type KnownTemplate = catalog.Known
+type KnownTemplate = catalog.ScanTemplate
 
 // UpdateTemplates imports a set of templates into the configured database. A URL is
 // fetched from public addresses, and from those that webhooks may reach.

@@ -26,19 +26,19 @@ func TestPaceIsShared(t *testing.T) {
 	p, now := discover.NewPace(100), time.Unix(1e9, 0)
 	var waits []time.Duration
 	for range 5 {
-		waits = append(waits, p.Take(now)/time.Millisecond)
+		waits = append(waits, p.Reserve(now)/time.Millisecond)
 	}
 	if want := []time.Duration{0, 0, 0, 10, 20}; !slices.Equal(waits, want) {
 		t.Errorf("waits of %v ms, want %v", waits, want)
 	}
-	if early := p.Early(now); early != 30*time.Millisecond {
+	if early := p.UntilNext(now); early != 30*time.Millisecond {
 		t.Errorf("the next turn is in %s", early)
 	}
 	now = now.Add(time.Hour)
 	for range 3 {
-		p.Take(now)
+		p.Reserve(now)
 	}
-	if early := p.Early(now); early != 10*time.Millisecond {
+	if early := p.UntilNext(now); early != 10*time.Millisecond {
 		t.Errorf("after an hour, the fourth turn is in %s", early)
 	}
 	ended, end := context.WithCancel(t.Context())
@@ -47,7 +47,7 @@ func TestPaceIsShared(t *testing.T) {
 		t.Error("it waited past the end")
 	}
 	none := discover.NewPace(0)
-	if none.Take(now) != 0 || none.Early(now) != 0 || none.Wait(t.Context()) != nil {
+	if none.Reserve(now) != 0 || none.UntilNext(now) != 0 || none.Wait(t.Context()) != nil {
 		t.Error("none holds somebody")
 	}
 }

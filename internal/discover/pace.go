@@ -16,8 +16,8 @@ type Pace struct {
 	next time.Time // the next free turn
 }
 
-// slack is how long unused turns may be made up for.
-const slack = 20 * time.Millisecond
+// maxCatchUp is how long unused turns may be made up for.
+const maxCatchUp = 20 * time.Millisecond
 
 // NewPace makes a pace; nil for 0 and less.
 func NewPace(perSecond int) *Pace {
@@ -27,8 +27,8 @@ func NewPace(perSecond int) *Pace {
 	return &Pace{gap: time.Second / time.Duration(perSecond)}
 }
 
-// Early is the time until the next turn.
-func (p *Pace) Early(now time.Time) time.Duration {
+// UntilNext is the time until the next turn.
+func (p *Pace) UntilNext(now time.Time) time.Duration {
 	if p == nil {
 		return 0
 	}
@@ -37,14 +37,14 @@ func (p *Pace) Early(now time.Time) time.Duration {
 	return max(0, p.next.Sub(now))
 }
 
-// Take takes the next turn, and gives the time until it comes.
-func (p *Pace) Take(now time.Time) time.Duration {
+// Reserve takes the next turn, and gives the time until it comes.
+func (p *Pace) Reserve(now time.Time) time.Duration {
 	if p == nil {
 		return 0
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if missed := now.Add(-slack); p.next.Before(missed) {
+	if missed := now.Add(-maxCatchUp); p.next.Before(missed) {
 		p.next = missed
 	}
 	wait := p.next.Sub(now)
@@ -54,5 +54,5 @@ func (p *Pace) Take(now time.Time) time.Duration {
 
 // Wait takes the next turn and waits for it, or for the end of ctx, which it returns.
 func (p *Pace) Wait(ctx context.Context) error {
-	return pause.For(ctx, p.Take(time.Now()))
+	return pause.For(ctx, p.Reserve(time.Now()))
 }

@@ -281,7 +281,7 @@ func (t *targetScan) queue(n int) {
 	}
 }
 
-// apply records the result of an entry and returns the events that are certain now. The caller holds mu.
+// applyResult records the result of an entry and returns the events that are certain now. The caller holds mu.
 func (t *targetScan) applyResult(e program.EntryIndex, got result) []Event {
 	if t.pending[e.Program] <= 0 || t.idle(t.block(e)) {
 		return nil

@@ -72,7 +72,7 @@ func (k *Kit) approveRun(a runArgs) *loop.Approval {
 	named := isHarmful(a.Tags)
 	if len(a.IDs) > 0 && !named {
 		known, err := k.Templates.Known(context.Background())
-		named = err != nil || slices.ContainsFunc(known, func(t catalog.Known) bool { return isHarmful(t.Tags) && slices.Contains(a.IDs, t.WrittenID) })
+		named = err != nil || slices.ContainsFunc(known, func(t catalog.ScanTemplate) bool { return isHarmful(t.Tags) && slices.Contains(a.IDs, t.WrittenID) })
 	}
 	if !named {
 		return nil

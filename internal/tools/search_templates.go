@@ -45,7 +45,7 @@ func (k *Kit) searchTemplates() action[searchArgs] {
 }
 
 // picks reports whether a template matches: all words, a tag, a severity.
-func (a searchArgs) picks(t catalog.Known) bool {
+func (a searchArgs) picks(t catalog.ScanTemplate) bool {
 	among := func(list, of []string) bool {
 		return len(list) == 0 || slices.ContainsFunc(of, func(s string) bool {
 			return slices.ContainsFunc(list, func(x string) bool { return strings.EqualFold(s, x) })

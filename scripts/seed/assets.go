@@ -22,7 +22,7 @@ func seedAssets(ctx context.Context, d *db.DB, teamID string, total int) error {
 	at := time.Now().UTC()
 	const together = 500
 	err := d.Tx(ctx, func(tx *db.Tx) error {
-		return assets.Enroll(ctx, tx, asset.Enumeration{ID: "seed", TeamID: teamID, Name: "Seeded", SourceType: "discovery"})
+		return assets.Register(ctx, tx, asset.Enumeration{ID: "seed", TeamID: teamID, Name: "Seeded", SourceType: "discovery"})
 	})
 	for first := 0; first < total && err == nil; first += together {
 		var seen []discover.Asset

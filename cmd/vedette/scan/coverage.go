@@ -39,9 +39,9 @@ func openCheckpoint(name string) (*os.File, *coverage.Checkpoint, error) {
 	if err != nil {
 		return nil, nil, cli.Usagef("--resume: %w", err)
 	}
-	ledger, err := coverage.ReadCheckpoint(file)
+	checkpoint, err := coverage.ReadCheckpoint(file)
 	if err != nil {
 		return nil, nil, errors.Join(cli.Usagef("--resume %s: %w", name, err), file.Close())
 	}
-	return file, ledger, nil
+	return file, checkpoint, nil
 }

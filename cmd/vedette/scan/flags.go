@@ -28,26 +28,26 @@ type scanFlags struct {
 	program       program.Options
 	stopAtFirst   bool
 
-	rate, ratePerMinute    int
-	rateWindow             time.Duration
-	ratePerHost            bool
-	concurrency, atOnce    int
-	timeout, retries       int
-	maxRequests            int
-	out, fail              string
-	jsonl, silent          bool
-	raw, omitRaw           bool
-	noColor, noMeta, stamp bool
-	status                 bool
-	stats, statsJSON       bool
-	statsEvery             int
+	rate, ratePerMinute         int
+	rateWindow                  time.Duration
+	ratePerHost                 bool
+	concurrency, targetsAtOnce  int
+	timeout, retries            int
+	maxRequests                 int
+	out, fail                   string
+	jsonl, silent               bool
+	raw, omitRaw                bool
+	noColor, noMeta, timestamps bool
+	status                      bool
+	stats, statsJSON            bool
+	statsEvery                  int
 
-	noted []string // what was asked for and changes nothing here
+	notes []string // what was asked for and changes nothing here
 }
 
 func newScanFlags() *scanFlags {
 	return &scanFlags{
-		rate: 150, rateWindow: time.Second, concurrency: 25, atOnce: 50, timeout: 10, retries: 1, raw: true, statsEvery: 5,
+		rate: 150, rateWindow: time.Second, concurrency: 25, targetsAtOnce: 50, timeout: 10, retries: 1, raw: true, statsEvery: 5,
 		load: templates.Options{Aggression: "low"},
 	}
 }
@@ -173,7 +173,7 @@ func (f *scanFlags) paceOptions() []option {
 		{"per-host-rate-limit",
 			"apply the rate limit to each host instead of to the whole scan", toggle(&f.ratePerHost)},
 		{"concurrency,c", "parallel requests to one host", number(&f.concurrency, 1)},
-		{"bulk-size,bs", "parallel targets", number(&f.atOnce, 1)},
+		{"bulk-size,bs", "parallel targets", number(&f.targetsAtOnce, 1)},
 		{"max-requests", "end the scan after so many requests; 0: no limit", number(&f.maxRequests, 0)},
 	}
 }
@@ -188,7 +188,7 @@ func (f *scanFlags) outputOptions() []option {
 		{"omit-raw,or", "omit requests and responses from events", toggle(&f.omitRaw)},
 		{"include-rr,irr", "include requests and responses in events", toggle(&f.raw)},
 		{"no-meta,nm", "print only where findings are", toggle(&f.noMeta)},
-		{"timestamp,ts", "print the time of each finding", toggle(&f.stamp)},
+		{"timestamp,ts", "print the time of each finding", toggle(&f.timestamps)},
 		{"matcher-status,ms", "also print an event for each template that did not match", toggle(&f.status)},
 		{"fail-on", "exit with 6 when there is a finding of this severity or worse", oneOf(&f.fail, cli.Severities...)},
 		{"stats", "print progress", toggle(&f.stats)},

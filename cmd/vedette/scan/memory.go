@@ -15,9 +15,9 @@ const (
 	heapRoom   = 12 << 20
 )
 
-// settleMemory returns memory that loading the templates needed, and bounds garbage during the scan, unless GOGC is
+// trimMemory returns memory that loading the templates needed, and bounds garbage during the scan, unless GOGC is
 // set.
-func settleMemory() {
+func trimMemory() {
 	debug.FreeOSMemory()
 	cli.ReleaseImage()
 	if os.Getenv("GOGC") != "" {

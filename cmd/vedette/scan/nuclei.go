@@ -9,12 +9,12 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 )
 
-// peerFlags are flags of nuclei that have no effect here, and why. Each is LONG or LONG,SHORT; those with = have a
+// nucleiFlags are flags of nuclei that have no effect here, and why. Each is LONG or LONG,SHORT; those with = have a
 // value.
-type peerFlags struct{ why, names string }
+type nucleiFlags struct{ why, names string }
 
-// absentFlags are an error.
-var absentFlags = []peerFlags{
+// unsupportedFlags are an error.
+var unsupportedFlags = []nucleiFlags{
 	{"addresses of a name are not scanned one by one: give them as targets", "scan-all-ips,sa ip-version,iv"},
 	{"requests are not read from other formats: targets are URLs, hosts, addresses and networks",
 		"targets-inline input-mode,im required-only,ro skip-format-validation,sfv vars-text-templating,vtt var-file-paths,vfp"},
@@ -44,8 +44,8 @@ var absentFlags = []peerFlags{
 	{"see docs/template-language.md", "list-dsl-function,ldf"},
 }
 
-// idleFlags are accepted with a note.
-var idleFlags = []peerFlags{
+// ignoredFlags are accepted with a note.
+var ignoredFlags = []nucleiFlags{
 	{"updates are never looked for", "disable-update-check,duc"},
 	{"no out-of-band server is contacted", "no-interactsh,ni"},
 	{"names are looked up by the system anyway", "system-resolvers,sr"},
@@ -59,27 +59,27 @@ var idleFlags = []peerFlags{
 	{"such hosts are always marked", "honeypot-detect,hpd honeypot-threshold,hpt="},
 }
 
-type absent struct{ name, why string }
+type unsupported struct{ name, why string }
 
-func (a absent) Error() string {
+func (a unsupported) Error() string {
 	return fmt.Sprintf("vedette scan has no --%s: %s", a.name, a.why)
 }
 
-// addPeerFlags defines the flags of nuclei that have no effect, hidden.
-func (f *scanFlags) addPeerFlags(fs *pflag.FlagSet) {
-	for _, group := range absentFlags {
+// addNucleiFlags defines the flags of nuclei that have no effect, hidden.
+func (f *scanFlags) addNucleiFlags(fs *pflag.FlagSet) {
+	for _, group := range unsupportedFlags {
 		for names := range strings.FieldsSeq(group.names) {
 			long, _, _ := strings.Cut(names, ",")
-			v := value{get: func() string { return "" }, set: func(string) error { return absent{long, group.why} }}
+			v := value{get: func() string { return "" }, set: func(string) error { return unsupported{long, group.why} }}
 			define(fs, []option{{names, group.why, v}}, true)
 		}
 	}
-	for _, group := range idleFlags {
+	for _, group := range ignoredFlags {
 		for names := range strings.FieldsSeq(group.names) {
 			names, hasValue := strings.CutSuffix(names, "=")
 			long, _, _ := strings.Cut(names, ",")
 			v := value{get: func() string { return "" }, set: func(string) error {
-				f.noted = append(f.noted, fmt.Sprintf("--%s changes nothing: %s", long, group.why))
+				f.notes = append(f.notes, fmt.Sprintf("--%s changes nothing: %s", long, group.why))
 				return nil
 			}}
 			if hasValue {
@@ -92,7 +92,7 @@ func (f *scanFlags) addPeerFlags(fs *pflag.FlagSet) {
 
 // flagError is a usage error with a plain message.
 func flagError(err error) error {
-	if a, ok := errors.AsType[absent](err); ok {
+	if a, ok := errors.AsType[unsupported](err); ok {
 		err = a
 	}
 	return cli.Usage(err)

@@ -52,7 +52,7 @@ func TestScanFlagNames(t *testing.T) {
 			}
 		}
 	}
-	for _, group := range slices.Concat(absentFlags, idleFlags) {
+	for _, group := range slices.Concat(unsupportedFlags, ignoredFlags) {
 		for names := range strings.FieldsSeq(group.names) {
 			for name := range strings.SplitSeq(strings.TrimSuffix(names, "="), ",") {
 				if seen[name] {

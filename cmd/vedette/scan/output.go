@@ -78,8 +78,8 @@ func (s *sink) print(e *engine.Event) {
 	s.err = errors.Join(s.err, err)
 }
 
-// remember counts findings of an earlier run of the scan.
-func (s *sink) remember(severities []string) {
+// countEarlier counts findings of an earlier run of the scan.
+func (s *sink) countEarlier(severities []string) {
 	for _, severity := range severities {
 		s.worst = min(s.worst, cli.SeverityRank(severity))
 	}
@@ -113,7 +113,7 @@ func (s *sink) line(e *engine.Event, colours bool) string {
 
 // labels are the words in brackets before the severity.
 func (s *sink) labels(e *engine.Event) (labels []string) {
-	if s.flags.stamp {
+	if s.flags.timestamps {
 		labels = append(labels, e.Timestamp.Format("2006-01-02 15:04:05"))
 	}
 	name := e.TemplateID

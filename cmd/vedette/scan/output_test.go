@@ -29,7 +29,7 @@ func TestLine(t *testing.T) {
 	}{
 		`[x:m] [global] [http] [high] http://h/?q ["a\x1b[0m","b\nc"] [v="1",w="2"] [query:"q\a"] [GET]`: {},
 		`http://h/?q`: {flags: scanFlags{noMeta: true}},
-		`[2026-01-02 03:04:05] [x:e] [matched] [http] [high] http://h/?q`: {flags: scanFlags{stamp: true, status: true}, change: func(e *engine.Event) {
+		`[2026-01-02 03:04:05] [x:e] [matched] [http] [high] http://h/?q`: {flags: scanFlags{timestamps: true, status: true}, change: func(e *engine.Event) {
 			*e = engine.Event{TemplateID: "x", ExtractorName: "e", Type: "http", Info: e.Info, MatchedAt: e.MatchedAt, Timestamp: at, MatcherStatus: true}
 		}},
 		`[x] [failed] [http] [low] h failed: no � answer`: {flags: scanFlags{status: true}, change: func(e *engine.Event) {

@@ -42,7 +42,7 @@ The exit code is 3 when something was left untested; --coverage lists what and w
 	for _, g := range groups {
 		define(cmd.Flags(), g.options, false)
 	}
-	f.addPeerFlags(cmd.Flags())
+	f.addNucleiFlags(cmd.Flags())
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd.OutOrStdout(), cmd, groups) })
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -65,7 +65,7 @@ The exit code is 3 when something was left untested; --coverage lists what and w
 
 func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	cli.ReleaseImage()
-	to, err := f.readTargets(cmd.InOrStdin())
+	targets, err := f.readTargets(cmd.InOrStdin())
 	if err != nil {
 		return err
 	}
@@ -73,10 +73,10 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	if !f.silent {
 		stderr = cmd.ErrOrStderr()
 	}
-	for _, note := range f.noted {
+	for _, note := range f.notes {
 		fmt.Fprintf(stderr, "note: %s\n", note)
 	}
-	config, err := f.engineConfig(to)
+	config, err := f.engineConfig(targets)
 	if err != nil {
 		return err
 	}
@@ -84,21 +84,21 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	var settling sync.WaitGroup // while the scan is planned
-	settling.Go(settleMemory)
-	defer settling.Wait()
+	var trimming sync.WaitGroup // while the scan is planned
+	trimming.Go(trimMemory)
+	defer trimming.Wait()
 	sink, err := newSink(cmd.OutOrStdout(), f)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, sink.close()) }()
 	count := len(chosen.Programs) + len(chosen.Workflows)
-	fmt.Fprintf(stderr, "%s on %s\n", cli.Counted(count, "template"), cli.Counted(len(to.targets), "target"))
+	fmt.Fprintf(stderr, "%s on %s\n", cli.Counted(count, "template"), cli.Counted(len(targets.targets), "target"))
 
 	e := engine.New(config)
 	defer e.Close()
-	meter := f.newMeter(cmd.ErrOrStderr(), stderr, count)
-	scan, file, err := f.scan(to, chosen, sink)
+	progress := f.newProgress(cmd.ErrOrStderr(), stderr, count)
+	scan, file, err := f.scan(targets, chosen, sink)
 	if err != nil {
 		return err
 	}
@@ -106,9 +106,9 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 		defer file.Close()
 		fmt.Fprintf(stderr, "%s done before\n", cli.Counted(scan.Done.Len(), "check"))
 	}
-	scan.OnProgress = meter.show
+	scan.OnProgress = progress.show
 	report, err := e.Run(cmd.Context(), scan)
-	meter.close()
+	progress.close()
 	if report == nil {
 		return err
 	}
@@ -124,10 +124,10 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	return f.exit(cmd.Context(), report, sink, chosen.Partial(), err)
 }
 
-func (f *scanFlags) engineConfig(to *scanTargets) (engine.Config, error) {
+func (f *scanFlags) engineConfig(targets *scanTargets) (engine.Config, error) {
 	c := engine.Config{
 		Timeout: time.Duration(f.timeout) * time.Second, Retries: f.retries, RateLimit: f.rate, RateWindow: f.rateWindow,
-		PerHost: f.concurrency, Concurrency: f.concurrency * f.atOnce, MaxBody: int64(f.program.MaxSize),
+		PerHost: f.concurrency, Concurrency: f.concurrency * f.targetsAtOnce, MaxBody: int64(f.program.MaxSize),
 	}
 	if f.ratePerMinute > 0 {
 		c.RateLimit, c.RateWindow = f.ratePerMinute, time.Minute
@@ -136,9 +136,9 @@ func (f *scanFlags) engineConfig(to *scanTargets) (engine.Config, error) {
 		c.RateLimit, c.HostRate = 0, c.RateLimit
 	}
 	if len(f.exclude) > 0 {
-		c.Allow = to.allowed
+		c.Allow = targets.allowed
 	}
-	scope, err := f.newScope(to.named)
+	scope, err := f.newScope(targets.named)
 	if err != nil {
 		return c, err
 	}
@@ -148,22 +148,22 @@ func (f *scanFlags) engineConfig(to *scanTargets) (engine.Config, error) {
 }
 
 // scan is the scan to run, and the open file of --resume, if there is one.
-func (f *scanFlags) scan(to *scanTargets, chosen *templates.Selection, sink *sink) (engine.Scan, *os.File, error) {
+func (f *scanFlags) scan(targets *scanTargets, chosen *templates.Selection, sink *sink) (engine.Scan, *os.File, error) {
 	scan := engine.Scan{
-		Targets: to.targets, Programs: chosen.Programs, Workflows: chosen.Workflows, OnEvent: sink.write,
+		Targets: targets.targets, Programs: chosen.Programs, Workflows: chosen.Workflows, OnEvent: sink.write,
 		SelfContained: f.load.Allow.SelfContained, GlobalMatchers: f.load.Allow.GlobalMatchers,
-		StopAtFirstMatch: f.stopAtFirst, MaxRequests: f.maxRequests, Parallel: f.atOnce,
+		StopAtFirstMatch: f.stopAtFirst, MaxRequests: f.maxRequests, Parallel: f.targetsAtOnce,
 	}
 	var err error
 	if scan.Vars, scan.Lists, err = f.readVars(); err != nil || f.resume == "" {
 		return scan, nil, err
 	}
-	file, ledger, err := openCheckpoint(f.resume)
+	file, checkpoint, err := openCheckpoint(f.resume)
 	if err != nil {
 		return scan, nil, err
 	}
-	scan.Done, scan.Checkpoint = ledger, file
-	sink.remember(ledger.Severities())
+	scan.Done, scan.Checkpoint = checkpoint, file
+	sink.countEarlier(checkpoint.Severities())
 	return scan, file, nil
 }
 

@@ -46,10 +46,10 @@ func (f *scanFlags) apply(fs *pflag.FlagSet, name string, roots []string, given 
 		}
 		for _, text := range textsOf(s.Data) {
 			err := fs.Set(s.Name, text)
-			a, isAbsent := errors.AsType[absent](err)
+			a, isUnsupported := errors.AsType[unsupported](err)
 			switch {
-			case isAbsent:
-				f.noted = append(f.noted, fmt.Sprintf("%s is passed over in %s: %s", a.name, path, a.why))
+			case isUnsupported:
+				f.notes = append(f.notes, fmt.Sprintf("%s is passed over in %s: %s", a.name, path, a.why))
 			case err != nil:
 				return wrong(fmt.Errorf("%q: %w", text, errors.Unwrap(err)))
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 )
 
-// meter shows the progress of a scan: a bar on a terminal, or lines at intervals with --stats.
-type meter struct {
+// progress shows the progress of a scan: a bar on a terminal, or lines at intervals with --stats.
+type progress struct {
 	bar       *cli.Bar
 	w         io.Writer // of the lines; nil for the bar
 	asJSON    bool
@@ -22,17 +22,17 @@ type meter struct {
 	started   time.Time
 }
 
-func (f *scanFlags) newMeter(stderr, talk io.Writer, templates int) *meter {
-	m := &meter{asJSON: f.statsJSON, every: time.Duration(f.statsEvery) * time.Second, templates: templates, started: time.Now()}
+func (f *scanFlags) newProgress(stderr, messages io.Writer, templates int) *progress {
+	m := &progress{asJSON: f.statsJSON, every: time.Duration(f.statsEvery) * time.Second, templates: templates, started: time.Now()}
 	if m.next = m.every; f.stats || f.statsJSON {
-		m.w, talk = stderr, io.Discard
+		m.w, messages = stderr, io.Discard
 	}
-	m.bar = cli.NewBar(talk)
+	m.bar = cli.NewBar(messages)
 	return m
 }
 
 // show receives the progress several times a second.
-func (m *meter) show(p engine.Progress) {
+func (m *progress) show(p engine.Progress) {
 	if m.w == nil {
 		m.bar.Show("checks", int64(p.Done), int64(p.Total))
 		return
@@ -63,4 +63,4 @@ func (m *meter) show(p engine.Progress) {
 	}
 }
 
-func (m *meter) close() { m.bar.Close() }
+func (m *progress) close() { m.bar.Close() }

@@ -100,7 +100,7 @@ func printCounts(w io.Writer, what string, counts map[string]int) {
 	parts := make([]string, 0, len(counts))
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		part := fmt.Sprintf("%d %s", counts[name], name)
-		if flag := wantedBy[templates.Reason(name)]; flag != "" && what == "skipped" {
+		if flag := flagFor[templates.Reason(name)]; flag != "" && what == "skipped" {
 			part += " (" + flag + ")"
 		}
 		parts = append(parts, part)
@@ -108,7 +108,7 @@ func printCounts(w io.Writer, what string, counts map[string]int) {
 	fmt.Fprintf(w, "%s: %s\n", what, strings.Join(parts, ", "))
 }
 
-var wantedBy = map[templates.Reason]string{
+var flagFor = map[templates.Reason]string{
 	templates.SkippedFuzzing:       "see --dast",
 	templates.SkippedSelfContained: "see --enable-self-contained",
 	templates.SkippedGlobal:        "see --enable-global-matchers",

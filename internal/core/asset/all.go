@@ -9,9 +9,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/list"
 )
 
-// All reads every asset of the caller's team that a query picks, in its order and some hundred at a
-// time, with their total; the query's window is ignored. The assets are picked at the call: later
-// ones are left out, and those deleted meanwhile are skipped.
+// All reads the assets of the caller's team that match a query, in its order and in batches, with
+// their total; the query's window is ignored. Assets that arrive after the call are not read, and
+// those deleted meanwhile are skipped.
 func (as *Assets) All(ctx context.Context, q Query) (total int, all iter.Seq2[[]Asset, error], err error) {
 	c, err := account.From(ctx)
 	if err != nil {

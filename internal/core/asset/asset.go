@@ -1,10 +1,9 @@
-// Package asset is the inventory: what discovery saw, when, in which run of which
-// enumeration; what people say of it (labels, groups, policies); and what changed.
+// Package asset is the inventory: what each run of an enumeration saw, its labels and groups, and
+// what changed.
 //
-// An asset is known by its enumeration, host, port and protocol: seen again, it is the
-// same row. What a row was before it changed is kept, so that every list can be had as of
-// any date. Lists are answered by the database (package list): a Filter is made into one of that
-// package by meaning, for lists and for policies alike.
+// Enumeration, host, port and protocol identify an asset: seen again, it is the same row. Earlier
+// versions of a row are kept, so that lists work as of any date. Package list answers lists; type
+// meaning translates a Filter for it, for lists and for policies alike.
 package asset
 
 import (
@@ -38,7 +37,7 @@ type Asset struct {
 	no int64
 }
 
-// Brief is what names an asset, and little more.
+// Brief identifies an asset, with a few fields for messages.
 type Brief struct {
 	ID            int64    `json:"id"`
 	EnumerationID string   `json:"enumeration_id"`
@@ -63,8 +62,8 @@ func New(d *db.DB, q *queue.Queue, blobs *blob.Store) *Assets {
 	return &Assets{d, q, blobs, time.Now}
 }
 
-// An id is the team's own number and the asset's number within the team. It is below
-// 2^53, so that programs that keep numbers as floating point read it too.
+// An id is the team's number and the asset's number within the team. It is below 2^53, which
+// JavaScript can represent.
 const noBits = 32
 
 // IDOf is the id of an asset, from its team's number and its own.
@@ -78,9 +77,8 @@ func noOf(id int64) (teamNo, no int64) { return id >> noBits, id & (1<<noBits - 
 // marks are the placeholders of a statement for n values.
 func marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
-// enrolled is the condition on a row, a, that its enumeration is there: it may be one that
-// is being deleted.
-const enrolled = ` AND EXISTS (SELECT 1 FROM asset_enumeration e WHERE e.id = a.enumeration_id)`
+// enumerationExists is the condition that the enumeration of row a is not being deleted.
+const enumerationExists = ` AND EXISTS (SELECT 1 FROM asset_enumeration e WHERE e.id = a.enumeration_id)`
 
 // CheckName trims the name of a group or a policy, or refuses it.
 func CheckName(name string) (string, error) {

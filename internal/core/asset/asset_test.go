@@ -68,7 +68,7 @@ func (r *room) enroll(t rapid.TB, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
 		r.tx(t, func(tx *db.Tx) error {
-			return r.Enroll(context.Background(), tx, Enumeration{ID: id, TeamID: r.team, Name: "All of " + id, SourceType: "discovery"})
+			return r.Register(context.Background(), tx, Enumeration{ID: id, TeamID: r.team, Name: "All of " + id, SourceType: "discovery"})
 		})
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Condition is a custom_filter, read: comparisons joined by && (and), || (or), ! (not)
-// and parentheses. A comparison is FIELD OPERATOR VALUE; a value with spaces or signs
-// stands in double quotes. docs/assets.md has the fields.
+// Condition is a parsed custom_filter: comparisons with && (and), || (or), ! (not) and parentheses. A
+// comparison is FIELD OPERATOR VALUE; a value with spaces or signs is in double quotes.
+// docs/assets.md lists the fields.
 type Condition struct {
 	text  string // of the whole
 	join  string // "&&", "||", "!", or empty: a comparison
@@ -50,8 +50,8 @@ func conditionField(name string) (kind string, known bool) {
 	return "", false
 }
 
-// ParseCondition reads a condition; an empty text is none. Clients of the platform encode
-// it twice: one layer that is left is taken off.
+// ParseCondition parses a condition; an empty text gives nil. Clients of the platform URL-encode it
+// twice: a remaining encoding is decoded here.
 func ParseCondition(text string) (*Condition, error) {
 	if decoded, err := url.PathUnescape(text); err == nil && strings.Contains(text, "%") && !strings.ContainsAny(text, " =<>~") {
 		text = decoded
@@ -63,9 +63,9 @@ func ParseCondition(text string) (*Condition, error) {
 		return nil, errs.Field("custom_filter", "custom_filter must have at most %d bytes.", maxCondition)
 	}
 	p := conditionParser{rest: text}
-	c, err := p.either(0)
+	c, err := p.parseOr(0)
 	if err == nil && p.peek() != "" {
-		err = p.wrong("&& or ||")
+		err = p.expected("&& or ||")
 	}
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func ParseCondition(text string) (*Condition, error) {
 	return c, nil
 }
 
-// MarshalText implements encoding.TextMarshaler: a condition is what was read.
+// MarshalText returns the text that was parsed.
 func (c *Condition) MarshalText() ([]byte, error) { return []byte(c.text), nil }
 
 type conditionParser struct {
@@ -82,7 +82,7 @@ type conditionParser struct {
 	quoted bool // the last token was
 }
 
-func (p *conditionParser) wrong(want string) error {
+func (p *conditionParser) expected(want string) error {
 	found := p.peek()
 	if found == "" {
 		found = "the end"
@@ -90,8 +90,8 @@ func (p *conditionParser) wrong(want string) error {
 	return errs.Field("custom_filter", "custom_filter: %s is expected and not %.40q.", want, found)
 }
 
-// signs are the tokens that are no words, the longest first.
-var signs = []string{"&&", "||", "!=", "!~", "<=", ">=", "==", "(", ")", "!", "=", "~", "<", ">"}
+// tokenSigns are the tokens that are no words, the longest first.
+var tokenSigns = []string{"&&", "||", "!=", "!~", "<=", ">=", "==", "(", ")", "!", "=", "~", "<", ">"}
 
 // peek is the next token, or empty at the end.
 func (p *conditionParser) peek() string {
@@ -113,7 +113,7 @@ func (p *conditionParser) next() string {
 			return text
 		}
 	}
-	for _, sign := range signs {
+	for _, sign := range tokenSigns {
 		if strings.HasPrefix(p.rest, sign) {
 			p.rest = p.rest[len(sign):]
 			return sign
@@ -131,11 +131,15 @@ func (p *conditionParser) next() string {
 	return token
 }
 
-func (p *conditionParser) either(depth int) (*Condition, error) { return p.joined("||", depth, p.both) }
+func (p *conditionParser) parseOr(depth int) (*Condition, error) {
+	return p.parseJoined("||", depth, p.parseAnd)
+}
 
-func (p *conditionParser) both(depth int) (*Condition, error) { return p.joined("&&", depth, p.one) }
+func (p *conditionParser) parseAnd(depth int) (*Condition, error) {
+	return p.parseJoined("&&", depth, p.parseUnary)
+}
 
-func (p *conditionParser) joined(sign string, depth int, part func(int) (*Condition, error)) (*Condition, error) {
+func (p *conditionParser) parseJoined(sign string, depth int, part func(int) (*Condition, error)) (*Condition, error) {
 	first, err := part(depth)
 	if err != nil || p.peek() != sign {
 		return first, err
@@ -152,31 +156,31 @@ func (p *conditionParser) joined(sign string, depth int, part func(int) (*Condit
 	return c, nil
 }
 
-func (p *conditionParser) one(depth int) (*Condition, error) {
+func (p *conditionParser) parseUnary(depth int) (*Condition, error) {
 	if depth > maxDepth {
 		return nil, errs.Field("custom_filter", "custom_filter: parentheses and negations may stand in each other at most %d deep.", maxDepth)
 	}
 	switch p.peek() {
 	case "!":
 		p.next()
-		c, err := p.one(depth + 1)
+		c, err := p.parseUnary(depth + 1)
 		return &Condition{join: "!", parts: []*Condition{c}}, err
 	case "(":
 		p.next()
-		c, err := p.either(depth + 1)
+		c, err := p.parseOr(depth + 1)
 		if err == nil && p.peek() != ")" {
-			err = p.wrong(")")
+			err = p.expected(")")
 		}
 		p.next()
 		return c, err
 	}
-	return p.comparison()
+	return p.parseComparison()
 }
 
-func (p *conditionParser) comparison() (*Condition, error) {
+func (p *conditionParser) parseComparison() (*Condition, error) {
 	kind, known := conditionField(p.peek())
 	if !known {
-		return nil, p.wrong("a field, such as host or status_code,")
+		return nil, p.expected("a field, such as host or status_code,")
 	}
 	c := &Condition{field: p.next()}
 	ops := strings.Fields(kind)
@@ -184,17 +188,17 @@ func (p *conditionParser) comparison() (*Condition, error) {
 		c.op = "="
 	}
 	if !slices.Contains(ops, c.op) {
-		return nil, p.wrong("one of " + strings.Join(ops, " ") + " behind " + c.field)
+		return nil, p.expected("one of " + strings.Join(ops, " ") + " behind " + c.field)
 	}
 	p.next()
 	c.value = strings.ToLower(p.next())
-	if !p.quoted && (c.value == "" || c.value[0] == '"' || slices.Contains(signs, c.value)) {
+	if !p.quoted && (c.value == "" || c.value[0] == '"' || slices.Contains(tokenSigns, c.value)) {
 		return nil, errs.Field("custom_filter", "custom_filter: a value is expected behind %s %s.", c.field, c.op)
 	}
 	return c, c.check(kind)
 }
 
-// check refuses a value that its field cannot have.
+// check rejects a value that is not valid for its field.
 func (c *Condition) check(kind string) error {
 	var err error
 	switch {
@@ -213,7 +217,7 @@ func (c *Condition) check(kind string) error {
 	return nil
 }
 
-// bounds is the range [low, high) of the numbers that compare so to n.
+// bounds is the range [low, high) of the numbers for which "number op n" is true.
 func bounds(op string, n int64) (low, high int64) {
 	const all = 1<<63 - 1
 	switch op {

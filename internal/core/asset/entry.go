@@ -14,9 +14,8 @@ var index = list.Index{Name: "asset", Table: "asset", Searched: []string{
 	"favicon", "labels", "tls", "misconfiguration",
 }}
 
-// entry is what the index knows of an asset. Texts are in lower case, since filters do not regard
-// case; service, webserver and enumeration are as they are stored, because lists are ordered by
-// them group by group.
+// entry is the index row of an asset. Texts are in lower case because filters ignore case; service,
+// webserver and enumeration are as stored because lists are sorted by them.
 func (r *row) entry() list.Row {
 	e := list.Row{No: r.no}
 	add := func(facet string, values ...string) {
@@ -78,9 +77,9 @@ func (r *row) entry() list.Row {
 	return e
 }
 
-// described is the entry with what the index leaves to the columns of the table, for filters that
-// are decided without a database.
-func (r *row) described() list.Row {
+// withColumns adds to the entry the values that filters read from table columns, to evaluate filters
+// without the database.
+func (r *row) withColumns() list.Row {
 	e := r.entry()
 	for _, column := range []struct {
 		name  string
@@ -105,14 +104,14 @@ func (r *row) described() list.Row {
 	return e
 }
 
-// number is a number, not below 0, as a text that sorts as it does: how many digits it has, as a
-// letter, stands before them.
+// number encodes a number as a text that sorts like it: a letter for its length, then its digits.
+// Negative numbers count as 0.
 func number(n int64) string {
 	digits := strconv.FormatInt(max(n, 0), 10)
 	return string(rune('a'+len(digits))) + digits
 }
 
-// numberOf is the number that a text of number means.
+// numberOf decodes a text of number.
 func numberOf(text string) int64 {
 	n, err := strconv.ParseInt(text[1:], 10, 64)
 	if err != nil {
@@ -121,7 +120,7 @@ func numberOf(text string) int64 {
 	return n
 }
 
-// bornIn is a run of an enumeration: of an asset the one that saw it first.
+// bornIn identifies the run of an enumeration that saw an asset first.
 func bornIn(enumeration string, run int64) string {
 	return enumeration + " " + strconv.FormatInt(run, 10)
 }
@@ -142,7 +141,7 @@ func parents(host string) (out []string) {
 	return out
 }
 
-// versionless is a technology without its version: nginx of nginx:1.18.0 and of nginx/1.18.0.
+// versionless removes the version of a technology: nginx:1.18.0 and nginx/1.18.0 become nginx.
 func versionless(word string) string {
 	if end := strings.IndexAny(word, ":/"); end > 0 {
 		return word[:end]
@@ -150,7 +149,7 @@ func versionless(word string) string {
 	return word
 }
 
-// netBits are the lengths of the networks that an address has tokens of.
+// netBits are the prefix lengths of the networks that are indexed for an address.
 func netBits(addr netip.Addr) []int {
 	if addr.Is4() {
 		return []int{8, 16, 24}
@@ -167,7 +166,7 @@ func networksOf(addr netip.Addr) (out []string) {
 	return out
 }
 
-// ipOrder is a column of addresses as a text that sorts as the number of the first does.
+// ipOrder is the sort key of a column of addresses: the first address as a number.
 func ipOrder(column string) string {
 	first, _, _ := strings.Cut(column, "\n")
 	addr, err := netip.ParseAddr(first)

@@ -12,9 +12,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Filters is what a list, a group, a policy or a change of many labels says of the assets
-// it means: AssetFilters of the platform's clients. An empty field says nothing; of the
-// words of a field, parted by commas, one must hold; every field must hold.
+// Filters selects assets for lists, groups, policies and bulk changes (AssetFilters of the platform's
+// API). All fields must match; an empty field matches everything. A field with several values,
+// separated by commas, matches if one of them does.
 type Filters struct {
 	IsTech         *bool    `json:"is_tech,omitempty" doc:"Whether technologies are known."`
 	IsFavicon      *bool    `json:"is_favicon,omitempty" doc:"Whether it has a favicon."`
@@ -42,11 +42,11 @@ type Filters struct {
 	NotSeenForDays int      `json:"not_seen_for_days,omitempty" minimum:"1" maximum:"36500" doc:"Not seen for this many days, although a run of its enumeration covered everything since."`
 	EnumerationIDs []string `json:"enumeration_ids,omitempty" maxItems:"1000" doc:"Of these enumerations."`
 
-	// A word that is not known must not come to mean all assets.
+	// A misspelt field must not select all assets.
 	_ struct{} `additionalProperties:"false"`
 }
 
-// Filter is Filters, read.
+// Filter is Filters, parsed.
 type Filter struct {
 	Enumerations                                              []string
 	IDs                                                       []int64
@@ -67,8 +67,8 @@ type Filter struct {
 // maxWords bounds how many words one field may have.
 const maxWords = 1000
 
-// Parse reads filters, at a moment that names of time ranges count from. An error names
-// the parameter.
+// Parse parses filters; time ranges such as last_day count back from now. An error names the
+// parameter.
 func (q Filters) Parse(now time.Time) (f Filter, err error) {
 	f = Filter{
 		Enumerations: q.EnumerationIDs, Tech: q.IsTech, Favicon: q.IsFavicon, Screenshot: q.IsScreenshot, New: q.IsNew, Internal: q.IsInternal,
@@ -139,7 +139,7 @@ func (f *Filter) readTimes(q Filters, now time.Time) (err error) {
 	return nil
 }
 
-// Check refuses filters that pick everything, or that no list accepts.
+// Check rejects filters that match every asset, or that are not valid.
 func (q Filters) Check(param string, now time.Time) error {
 	all := q
 	if all.Time == "all_time" {
@@ -152,7 +152,7 @@ func (q Filters) Check(param string, now time.Time) error {
 	return err
 }
 
-// commas is the words of a list in lower case, without empty ones.
+// commas splits a text at commas into words in lower case, without empty ones.
 func commas(param, text string) (out []string, err error) {
 	for item := range strings.SplitSeq(text, ",") {
 		if item = strings.ToLower(strings.TrimSpace(item)); item != "" {
@@ -200,8 +200,7 @@ func network(text string) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, a.BitLen()), nil
 }
 
-// With is filters with what others say: a word is added to the words of its field, and
-// whatever else is given takes the place of what was there.
+// With combines filters: values of lists are added, other fields of up replace those of q.
 func (q Filters) With(up Filters) Filters {
 	for _, flag := range []struct{ old, up **bool }{
 		{&q.IsTech, &up.IsTech}, {&q.IsFavicon, &up.IsFavicon}, {&q.IsScreenshot, &up.IsScreenshot}, {&q.IsNew, &up.IsNew},
@@ -234,7 +233,7 @@ func (q Filters) With(up Filters) Filters {
 	return q
 }
 
-// Union is all of both, each once.
+// Union is the values of both lists, each once.
 func Union(a, b []string) []string {
 	out := slices.Clone(a)
 	for _, v := range b {

@@ -60,7 +60,7 @@ func FuzzCondition(f *testing.F) {
 			f.Fatal(err)
 		}
 		r.no = int64(i + 1)
-		all = append(all, r.described())
+		all = append(all, r.withColumns())
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := ParseCondition(text)

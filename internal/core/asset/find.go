@@ -37,12 +37,11 @@ func (as *Assets) Get(ctx context.Context, teamID string, id int64) (Asset, erro
 	return found[0], nil
 }
 
-// ByHostPort finds the asset of a team at a host and port, the last seen of several enumerations.
-// With the port 0, or where the port is not known, it is the host by itself. ok is false when there
-// is none.
+// ByHostPort finds the asset of a team at a host and port, the last seen of several enumerations; if
+// there is none with the port, the host itself. ok is false when there is none.
 func (as *Assets) ByHostPort(ctx context.Context, teamID, host string, port int) (a Asset, ok bool, err error) {
 	var no int64
-	err = as.db.QueryRow(ctx, `SELECT a.no FROM asset a WHERE a.team_id = ? AND a.host = ? AND a.port IN (?, 0)`+enrolled+
+	err = as.db.QueryRow(ctx, `SELECT a.no FROM asset a WHERE a.team_id = ? AND a.host = ? AND a.port IN (?, 0)`+enumerationExists+
 		` ORDER BY a.port DESC, a.seen_at DESC, a.no DESC LIMIT 1`, teamID, strings.ToLower(observation.Clip(host)), port).Scan(&no)
 	if db.IsNoRows(err) {
 		return a, false, nil
@@ -98,21 +97,21 @@ func (as *Assets) Sample(ctx context.Context, teamID string, f Filter, limit int
 	return p.Total, newest, err
 }
 
-// Known reports whether a team has an enumeration of this id.
-func (as *Assets) Known(ctx context.Context, teamID, enumerationID string) (known bool, err error) {
+// HasEnumeration reports whether a team has an enumeration of this id.
+func (as *Assets) HasEnumeration(ctx context.Context, teamID, enumerationID string) (known bool, err error) {
 	err = as.db.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM asset_enumeration WHERE id = ? AND team_id = ?)`,
 		db.Clean(enumerationID), teamID).Scan(&known)
 	return known, err
 }
 
-// Of narrows a filter to the assets of an enumeration or a group of the caller's team. An unknown
+// NarrowTo narrows a filter to the assets of an enumeration or a group of the caller's team. An unknown
 // id is errs.Missing.
-func (as *Assets) Of(ctx context.Context, id string) (narrow func(Filter) Filter, err error) {
+func (as *Assets) NarrowTo(ctx context.Context, id string) (narrow func(Filter) Filter, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, err
 	}
-	known, err := as.Known(ctx, c.TeamID, id)
+	known, err := as.HasEnumeration(ctx, c.TeamID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -139,8 +138,7 @@ type Selection struct {
 }
 
 // Targets iterates over scan targets, the oldest asset first: URLs of HTTP services, host:port of
-// other open ports, and hosts without known ports. A target comes once for each asset that has it.
-// Missing assets are left out.
+// other open ports, and hosts without known ports. Missing assets are left out; a target may repeat.
 func (as *Assets) Targets(ctx context.Context, teamID string, q Selection) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		numbers, err := as.Numbers(ctx, teamID, q.Filter, list.Not(meaning{}.missing()))

@@ -90,7 +90,7 @@ func (as *Assets) RunLabels(ctx context.Context, job queue.Job[LabelArgs]) error
 func (as *Assets) relabel(ctx context.Context, a LabelArgs, numbers []int64) error {
 	for part := range slices.Chunk(numbers, 2*batch) {
 		err := as.db.Tx(ctx, func(tx *db.Tx) error {
-			_, _, rev, err := as.number(ctx, tx, a.TeamID, 0)
+			_, _, rev, err := as.reserve(ctx, tx, a.TeamID, 0)
 			if err != nil {
 				return err
 			}
@@ -126,7 +126,7 @@ func (as *Assets) relabelIn(
 		if to == old {
 			continue
 		}
-		if err := keep(ctx, tx, teamID, numbers, now, rev); err != nil {
+		if err := archive(ctx, tx, teamID, numbers, now, rev); err != nil {
 			return err
 		}
 		fields := []observation.Field{changed("labels", words(old), words(to))}

@@ -11,10 +11,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-// Query says which assets a list shows.
+// Query selects the assets of a list.
 type Query struct {
 	Filter
-	Of    string      // the id of an enumeration or a group, whose assets it picks from; empty: all
+	In    string      // the id of an enumeration or a group; empty: all assets
 	Sorts []page.Sort // from page.Sorts with Sortable; none: the newest first
 	page.Window
 	AsOf time.Time // the list as it was then; zero: as it is
@@ -23,19 +23,18 @@ type Query struct {
 // Page is a part of a list.
 type Page struct {
 	Assets []Asset
-	Total  int // that the filter picks
-	// TotalIsEstimate says that there are more than Total.
+	Total  int // matching assets
+	// TotalIsEstimate means that there are more than Total.
 	TotalIsEstimate bool
-	// End is above the number of every asset that the list could have had. As Before of
-	// the filter of the pages that follow, it keeps what arrives meanwhile from shifting
-	// them, in any order.
+	// End is above the numbers of all present assets. As Filter.Before of further pages, it keeps new
+	// assets from shifting them.
 	End int64
-	// Next is for an unsorted list. As Before, with the offset 0, it asks for what follows
-	// this page, whatever arrived or was deleted meanwhile; 0: nothing follows.
+	// Next, of an unsorted list, is the Filter.Before of the next page at the offset 0, whatever
+	// arrived or was deleted meanwhile; 0: there is none.
 	Next int64
 }
 
-// Sortable are the fields of an order, as page.Sorts wants them.
+// Sortable are the fields to sort by, for page.Sorts.
 var Sortable = map[string]string{
 	"created_at": "created_at", "updated_at": "updated_at", "last_seen": "last_seen", "id": "created_at", "host": "host", "name": "host", "port": "port",
 	"status_code": "status", "content_length": "length", "title": "title", "webserver": "webserver", "domain": "domain", "domain_name": "domain", "ip": "ip",
@@ -43,7 +42,7 @@ var Sortable = map[string]string{
 	"enumeration_id": "enumeration",
 }
 
-// sortColumns are the columns of Sortable's fields, with a facet where that has few values.
+// sortColumns are the columns of Sortable's values, with a facet where a column has few values.
 var sortColumns = map[string]list.Order{
 	"created_at": {Column: "no"}, "updated_at": {Column: "since"}, "last_seen": {Column: "seen_at"}, "host": {Column: "host"},
 	"port": {Column: "port", Facet: "port"}, "status": {Column: "status_code", Facet: "status_code"}, "length": {Column: "content_length"},
@@ -53,7 +52,7 @@ var sortColumns = map[string]list.Order{
 	"new": {Column: "first_run = (SELECT e.run FROM asset_enumeration e WHERE e.id = asset.enumeration_id)"},
 }
 
-// ordersOf is the order of sorts. The number of arrival decides at the end, the newest first.
+// ordersOf converts sorts for package list, which sorts equal rows by number, the newest first.
 func ordersOf(sorts []page.Sort) (out []list.Order) {
 	for _, sort := range sorts {
 		o := sortColumns[sort.Column]
@@ -71,12 +70,12 @@ func (as *Assets) List(ctx context.Context, q Query) (p Page, err error) {
 	if err != nil {
 		return p, err
 	}
-	if q.Of != "" {
-		narrow, err := as.Of(ctx, q.Of)
+	if q.In != "" {
+		narrow, err := as.NarrowTo(ctx, q.In)
 		if err != nil {
 			return p, err
 		}
-		q.Filter, q.Of = narrow(q.Filter), ""
+		q.Filter, q.In = narrow(q.Filter), ""
 	}
 	if !q.AsOf.IsZero() {
 		return as.listPast(ctx, c.TeamID, q)
@@ -109,8 +108,8 @@ func (as *Assets) listNow(ctx context.Context, teamID string, q Query) (p Page, 
 	return p, err
 }
 
-// query is a filter for the index of a team: without the assets of enumerations that are being
-// deleted.
+// query translates a filter for the index of a team, without the assets of enumerations that are
+// being deleted.
 func (as *Assets) query(ctx context.Context, teamID string, f Filter) (q list.Query, err error) {
 	m := meaning{}
 	err = as.db.QueryRow(ctx, `SELECT team_no FROM asset_log WHERE team_id = ?`, teamID).Scan(&m.team)
@@ -133,8 +132,8 @@ func (as *Assets) query(ctx context.Context, teamID string, f Filter) (q list.Qu
 	return q, nil
 }
 
-// byNew is a page whose first order is by is_new: that depends on another table, so the assets that
-// are new and those that are not are two lists.
+// byNew is a page sorted by is_new first. That depends on another table, so new assets and others are
+// two lists.
 func (as *Assets) byNew(ctx context.Context, teamID string, q list.Query) (p list.Page, err error) {
 	runs, err := as.runs(ctx, teamID, time.Time{})
 	if err != nil {
@@ -164,7 +163,7 @@ func (as *Assets) byNew(ctx context.Context, teamID string, q list.Query) (p lis
 	return p, nil
 }
 
-// Numbers are all assets of a team that a filter picks, the newest first.
+// Numbers are the numbers of all matching assets of a team, the newest first.
 func (as *Assets) Numbers(ctx context.Context, teamID string, f Filter, and ...list.Filter) (out []int64, err error) {
 	q, err := as.query(ctx, teamID, f)
 	if err != nil {
@@ -178,12 +177,12 @@ func (as *Assets) Numbers(ctx context.Context, teamID string, f Filter, and ...l
 	return out, err
 }
 
-// shownColumns are what an Asset is made of, of a row, its document, its enumeration and its team: a,
-// d, e and l. They are in the order of shownAsset; the run that is_new means stands before them.
+// shownColumns are the columns that shownAsset reads after the latest run: of the row (a), its
+// document (d), its enumeration (e) and its team (l).
 const shownColumns = `a.no, a.enumeration_id, a.hash, a.first_run, a.created_at, a.since, a.seen_at, a.is_missing, a.is_internal, a.labels, a.screenshot,
 	d.doc, e.name, e.source, l.team_no`
 
-// shownTables join them; an asset whose enumeration is being deleted is not there.
+// shownTables joins their tables, without assets whose enumeration is being deleted.
 const shownTables = ` a JOIN asset_doc d ON d.team_id = a.team_id AND d.no = a.no AND d.rev = a.doc
 	JOIN asset_enumeration e ON e.id = a.enumeration_id JOIN asset_log l ON l.team_id = a.team_id `
 
@@ -201,7 +200,7 @@ func (as *Assets) Load(ctx context.Context, teamID string, numbers []int64) ([]A
 	return out, nil
 }
 
-// shownAsset reads the run that is_new means, and shownColumns.
+// shownAsset reads the latest run of the enumeration, for is_new, and shownColumns.
 func shownAsset(r db.Row) (Asset, error) {
 	var one row
 	var doc []byte
@@ -220,7 +219,7 @@ func inOrder(found []Asset, numbers []int64) []Asset {
 	return db.InOrder(found, numbers, func(a Asset) int64 { return a.no })
 }
 
-// runs are those of the team's enumerations that had begun at a moment; the zero time: all.
+// runs reads the runs of the team's enumerations that had begun at a time; the zero time: all.
 func (as *Assets) runs(ctx context.Context, teamID string, until time.Time) (map[string]runs, error) {
 	out := map[string]runs{}
 	err := db.Each(ctx, as.db, func(r db.Row) error {
@@ -245,8 +244,8 @@ func (as *Assets) runs(ctx context.Context, teamID string, until time.Time) (map
 	return out, err
 }
 
-// Backfill brings assets into the index that were stored before it was there. It is for the start,
-// before lists are served.
+// Backfill indexes assets that older versions stored without an index. It runs at the start, before
+// lists are served.
 func (as *Assets) Backfill(ctx context.Context) error {
 	if err := as.backfillPast(ctx); err != nil {
 		return err
@@ -269,7 +268,7 @@ func (as *Assets) Backfill(ctx context.Context) error {
 	})
 }
 
-// backfillPast gives earlier versions the column that lists by address are ordered by.
+// backfillPast fills in the sort key of addresses of past versions.
 func (as *Assets) backfillPast(ctx context.Context) error {
 	for {
 		texts, err := db.Values[string](ctx, as.db, `SELECT DISTINCT ip FROM asset_past WHERE ip_order = '' LIMIT 500`)
@@ -284,7 +283,7 @@ func (as *Assets) backfillPast(ctx context.Context) error {
 	}
 }
 
-// put brings what the index knows of assets up to date, in the transaction that changes them.
+// put updates the index rows of assets, in the transaction that changes them.
 func put(ctx context.Context, tx *db.Tx, teamID string, numbers []int64) error {
 	for part := range slices.Chunk(numbers, batch) {
 		w := db.InTeam(teamID, "no", part)

@@ -269,7 +269,7 @@ func (r *room) policiesAgree(t rapid.TB, f Filter, want []Asset) {
 	filter := meaning{runs: runs, rows: true}.of(f)
 	var got, numbers []int64
 	for _, one := range all {
-		if one.described().Meets(filter) {
+		if one.withColumns().Meets(filter) {
 			got = append(got, one.no)
 		}
 	}
@@ -323,7 +323,7 @@ func TestPagesDoNotShift(t *testing.T) {
 					return
 				}
 				r.tx(t, func(tx *db.Tx) error {
-					_, _, rev, err := r.number(t.Context(), tx, r.team, 0)
+					_, _, rev, err := r.reserve(t.Context(), tx, r.team, 0)
 					if err != nil {
 						return err
 					}

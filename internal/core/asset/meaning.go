@@ -15,7 +15,7 @@ import (
 
 // meaning makes of a Filter what package list answers. The same code decides what lists show, which
 // the index finds, and what policies and lists as of a date mean, which are decided row by row
-// (row.described): only conditions on columns that the index leaves to the table differ.
+// (row.withColumns): only conditions on columns that the index leaves to the table differ.
 type meaning struct {
 	runs map[string]runs // of each enumeration; nil: the filter does not ask
 	rows bool            // the filter is for rows by themselves

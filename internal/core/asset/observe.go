@@ -14,10 +14,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/list"
 )
 
-// Seen is what a run saw, or a part of it.
+// Seen is assets that a run saw.
 type Seen struct {
 	TeamID        string
-	EnumerationID string // enrolled
+	EnumerationID string // enumerationExists
 	Run           int64  // of the enumeration, from 1, growing
 	At            time.Time
 	Assets        []discover.Asset // with their screenshots, if any
@@ -36,7 +36,7 @@ const (
 	batch     = 250 // rows that one statement reads
 )
 
-// Prepared is what a run saw, ready to be stored once.
+// Prepared is assets that a run saw, ready to be stored once.
 type Prepared struct {
 	Seen // without assets
 	all  []*incoming
@@ -51,8 +51,8 @@ type incoming struct {
 	fields []observation.Field // that changed
 }
 
-// Prepare writes screenshots and documents, which takes most of the time, outside a transaction. Of
-// an asset that was seen several times, the last observation counts.
+// Prepare does the slow part, screenshots and documents, outside a transaction. Of an asset that was
+// seen several times, the last observation counts.
 func (as *Assets) Prepare(ctx context.Context, s Seen) (p Prepared, err error) {
 	s.At = s.At.UTC().Truncate(time.Microsecond)
 	at := map[string]int{}
@@ -64,7 +64,7 @@ func (as *Assets) Prepare(ctx context.Context, s Seen) (p Prepared, err error) {
 		if in.row, in.doc, err = rowOf(s.EnumerationID, a); err != nil {
 			return p, err
 		}
-		if in.screenshot, err = as.keepScreenshot(ctx, a.Screenshot); err != nil {
+		if in.screenshot, err = as.storeScreenshot(ctx, a.Screenshot); err != nil {
 			return p, err
 		}
 		if i, twice := at[in.hash]; twice {
@@ -78,8 +78,8 @@ func (as *Assets) Prepare(ctx context.Context, s Seen) (p Prepared, err error) {
 	return p, nil
 }
 
-// Store stores what a run saw, and applies rules to assets that come to match them. An asset that
-// exists is updated, and its earlier version is kept; stored twice, a run changes nothing more.
+// Store stores what a run saw, and applies rules to assets that did not match them before. Existing
+// assets are updated, and their earlier versions are kept; storing the same again changes nothing.
 // Callers keep transactions short: some hundred assets each.
 func (as *Assets) Store(ctx context.Context, tx *db.Tx, p Prepared, rules ...Rule) (o Observed, err error) {
 	o.Matches = make([]Matches, len(rules))
@@ -106,11 +106,11 @@ func (in *incoming) newVersion() bool {
 }
 
 func (as *Assets) store(ctx context.Context, tx *db.Tx, s Seen, part []*incoming, rules []Rule, o *Observed) error {
-	teamNo, no, rev, err := as.number(ctx, tx, s.TeamID, int64(len(part)))
+	teamNo, no, rev, err := as.reserve(ctx, tx, s.TeamID, int64(len(part)))
 	if err != nil {
 		return err
 	}
-	if err := as.begin(ctx, tx, s, rev); err != nil {
+	if err := as.beginRun(ctx, tx, s, rev); err != nil {
 		return err
 	}
 	if err := findOld(ctx, tx, s, part); err != nil {
@@ -143,24 +143,24 @@ func (as *Assets) store(ctx context.Context, tx *db.Tx, s Seen, part []*incoming
 	if write, err = as.applyRules(ctx, tx, s, teamNo, rules, write, o); err != nil {
 		return err
 	}
-	var fresh, known []*incoming
+	var created, known []*incoming
 	for _, in := range write {
 		if in.old != nil {
 			known = append(known, in)
 			continue
 		}
-		fresh = append(fresh, in)
+		created = append(created, in)
 		if len(o.NewAssets) < maxBriefs {
 			o.NewAssets = append(o.NewAssets, in.brief(teamNo))
 		}
 	}
-	o.New += len(fresh)
+	o.New += len(created)
 	changed := 0
 	for _, step := range []func() error{
-		func() error { return insert(ctx, tx, s.TeamID, fresh) },
+		func() error { return insert(ctx, tx, s.TeamID, created) },
 		func() (err error) { changed, err = update(ctx, tx, s, known); return err },
-		func() error { return touch(ctx, tx, s, unchanged, rev) },
-		func() error { return index.Add(ctx, tx, s.TeamID, entries(fresh)) },
+		func() error { return recordSeen(ctx, tx, s, unchanged, rev) },
+		func() error { return index.Add(ctx, tx, s.TeamID, entries(created)) },
 		func() error { return index.Put(ctx, tx, s.TeamID, entries(known)) },
 	} {
 		if err := step(); err != nil {
@@ -201,7 +201,7 @@ func findOld(ctx context.Context, tx *db.Tx, s Seen, all []*incoming) error {
 		SELECT `+columns+` FROM wanted w JOIN asset a ON a.enumeration_id = w.enumeration_id AND a.hash = w.hash`, args...)
 }
 
-// inherit takes over what an observation does not say.
+// inherit copies what an observation does not contain from the old row.
 func (in *incoming) inherit(s Seen) {
 	old := in.old
 	in.no, in.firstRun, in.run, in.createdAt, in.seenAt = old.no, old.firstRun, s.Run, old.createdAt, db.At(s.At)
@@ -243,9 +243,9 @@ func (in *incoming) compare(ctx context.Context, tx *db.Tx, s Seen) error {
 }
 
 // insert writes new rows with their documents.
-func insert(ctx context.Context, tx *db.Tx, teamID string, fresh []*incoming) error {
-	rows, docs := make([][]any, len(fresh)), make([][]any, len(fresh))
-	for i, in := range fresh {
+func insert(ctx context.Context, tx *db.Tx, teamID string, created []*incoming) error {
+	rows, docs := make([][]any, len(created)), make([][]any, len(created))
+	for i, in := range created {
 		rows[i] = append([]any{teamID}, in.values()...)
 		docs[i] = []any{teamID, in.no, in.docRev, in.doc}
 	}
@@ -262,7 +262,7 @@ func update(ctx context.Context, tx *db.Tx, s Seen, known []*incoming) (changed 
 			if at := db.At(s.At); at.After(in.since.Time) {
 				in.since = at
 			}
-			if err := in.keepOld(ctx, tx, s.TeamID); err != nil {
+			if err := in.archiveOld(ctx, tx, s.TeamID); err != nil {
 				return 0, err
 			}
 			changed++
@@ -282,8 +282,8 @@ func update(ctx context.Context, tx *db.Tx, s Seen, known []*incoming) (changed 
 	return changed, nil
 }
 
-// keepOld keeps the earlier version of a row, and records what changed.
-func (in *incoming) keepOld(ctx context.Context, tx *db.Tx, teamID string) error {
+// archiveOld keeps the earlier version of a row, and records what changed.
+func (in *incoming) archiveOld(ctx context.Context, tx *db.Tx, teamID string) error {
 	kind, fields := Changed, in.fields
 	if in.old.missing {
 		kind = SeenAgain
@@ -295,14 +295,14 @@ func (in *incoming) keepOld(ctx context.Context, tx *db.Tx, teamID string) error
 	if in.labels != in.old.labels {
 		fields = append(fields, changed("labels", words(in.old.labels), words(in.labels)))
 	}
-	if err := keep(ctx, tx, teamID, []int64{in.no}, in.since, in.rev); err != nil {
+	if err := archive(ctx, tx, teamID, []int64{in.no}, in.since, in.rev); err != nil {
 		return err
 	}
 	return record(ctx, tx, teamID, []int64{in.no}, in.rev, event{kind, in.since, "", fields})
 }
 
-// keep copies rows to the past versions.
-func keep(ctx context.Context, tx *db.Tx, teamID string, numbers []int64, until db.Time, rev int64) error {
+// archive copies rows to the past versions.
+func archive(ctx context.Context, tx *db.Tx, teamID string, numbers []int64, until db.Time, rev int64) error {
 	w := db.InTeam(teamID, "no", numbers)
 	_, err := tx.Exec(ctx, `INSERT INTO asset_past (until, until_rev, team_id, `+rowColumns+`)
 		SELECT ?, ?, team_id, `+rowColumns+` FROM asset`+w.String(),
@@ -310,8 +310,8 @@ func keep(ctx context.Context, tx *db.Tx, teamID string, numbers []int64, until 
 	return err
 }
 
-// touch records that a run saw assets which did not change.
-func touch(ctx context.Context, tx *db.Tx, s Seen, numbers []int64, rev int64) error {
+// recordSeen records that a run saw assets which did not change.
+func recordSeen(ctx context.Context, tx *db.Tx, s Seen, numbers []int64, rev int64) error {
 	if len(numbers) == 0 {
 		return nil
 	}

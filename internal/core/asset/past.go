@@ -12,7 +12,7 @@ import (
 
 // Lists as of a moment are read from the rows that were valid then: those of asset that have not
 // changed since, and those of asset_past that ended later. The database orders them, and each is
-// held against the filter (row.described): such a page costs a look at every asset that there was.
+// held against the filter (row.withColumns): such a page costs a look at every asset that there was.
 // Where nothing has changed since the moment, it is the list of now.
 
 // listPast is a list as of a moment.
@@ -42,7 +42,7 @@ func (as *Assets) listPast(ctx context.Context, teamID string, q Query) (p Page,
 			return p, err
 		}
 		p.End = max(p.End, one.no+1)
-		if _, there := runs[one.enumeration]; !there || q.Before > 0 && one.no >= q.Before || !one.described().Meets(filter) {
+		if _, there := runs[one.enumeration]; !there || q.Before > 0 && one.no >= q.Before || !one.withColumns().Meets(filter) {
 			continue
 		}
 		if p.Total >= q.Offset && len(shown) < q.Limit {

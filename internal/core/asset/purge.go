@@ -11,7 +11,7 @@ import (
 // not listed, and nothing can be added to them. Purge deletes the rows. Ids of other teams are
 // ignored.
 func (as *Assets) DeleteEnumerations(ctx context.Context, tx *db.Tx, teamID string, ids []string) error {
-	if _, _, _, err := as.number(ctx, tx, teamID, 0); err != nil {
+	if _, _, _, err := as.reserve(ctx, tx, teamID, 0); err != nil {
 		return err
 	}
 	for _, id := range ids {
@@ -53,7 +53,7 @@ func (as *Assets) Purge(ctx context.Context, teamID, id string) error {
 }
 
 // purge deletes the next assets of a table, in the order of their numbers, and returns the last
-// number; more is false at the end.
+// reserve; more is false at the end.
 func (as *Assets) purge(ctx context.Context, table, teamID, id string, after int64) (last int64, more bool, err error) {
 	err = as.db.Tx(ctx, func(tx *db.Tx) error {
 		numbers, err := db.Values[int64](ctx, tx, `SELECT DISTINCT no FROM `+table+`

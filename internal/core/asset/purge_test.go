@@ -127,12 +127,12 @@ func TestPicturesAreSwept(t *testing.T) {
 		see("e", 2, "now")
 		see("f", 1, "deleted")
 		for _, name := range []string{"old", "now", "deleted", "nobody's"} {
-			put(name, 2*pictureGrace)
+			put(name, 2*screenshotGrace)
 		}
-		put("young", pictureGrace/2)
+		put("young", screenshotGrace/2)
 		r.tx(t, func(tx *db.Tx) error { return r.DeleteEnumerations(t.Context(), tx, r.team, []string{"f"}) })
 		for i, want := range []int{1, 1, 0} {
-			if n, err := r.SweepPictures(t.Context()); err != nil || n != want {
+			if n, err := r.SweepScreenshots(t.Context()); err != nil || n != want {
 				t.Errorf("sweep %d: %d %v, want %d", i, n, err, want)
 			}
 			if err := r.Purge(t.Context(), r.team, "f"); err != nil {

@@ -58,7 +58,7 @@ func (r *row) values() []any {
 	}
 }
 
-// assetOf is an asset of its row and its document, without what other tables know.
+// assetOf makes an asset from its row and its document; fields from other tables stay empty.
 func assetOf(r row, doc []byte) (Asset, error) {
 	a := Asset{
 		EnumerationID: r.enumeration, Hash: r.hash, Labels: words(r.labels), IsMissing: r.missing, IsInternal: r.internal,

@@ -34,9 +34,9 @@ func (as *Assets) applyRules(ctx context.Context, tx *db.Tx, s Seen, teamNo int6
 	}
 	now, before := make([]list.Row, len(all)), make([]list.Row, len(all))
 	for i, in := range all {
-		now[i] = in.described()
+		now[i] = in.withColumns()
 		if in.old != nil {
-			before[i] = in.old.described()
+			before[i] = in.old.withColumns()
 		}
 	}
 	m := meaning{runs: map[string]runs{s.EnumerationID: {latest: s.Run}}, rows: true}
@@ -80,7 +80,7 @@ func (as *Assets) Apply(ctx context.Context, tx *db.Tx, teamID string, r Rule, n
 	if len(numbers) == 0 {
 		return m, nil
 	}
-	_, _, rev, err := as.number(ctx, tx, teamID, 0)
+	_, _, rev, err := as.reserve(ctx, tx, teamID, 0)
 	if err != nil {
 		return m, err
 	}
@@ -109,8 +109,8 @@ func (as *Assets) Apply(ctx context.Context, tx *db.Tx, teamID string, r Rule, n
 	return m, err
 }
 
-// Unseen finds the assets of an enumeration that match a filter, that the run that ends did not
-// see, and that were last seen before f.Unseen.
+// Unseen finds matching assets of an enumeration that the ending run did not see and that were last
+// seen before f.Unseen.
 func (as *Assets) Unseen(ctx context.Context, e End, f Filter) ([]int64, error) {
 	before := db.At(f.Unseen)
 	f.Unseen, f.And = time.Time{}, []Filter{{Enumerations: []string{e.EnumerationID}}}
@@ -121,7 +121,7 @@ func (as *Assets) Unseen(ctx context.Context, e End, f Filter) ([]int64, error) 
 // versions stay, for lists as of a date.
 func (as *Assets) remove(ctx context.Context, tx *db.Tx, teamID string, numbers []int64, rev int64) error {
 	for part := range slices.Chunk(numbers, batch) {
-		if err := keep(ctx, tx, teamID, part, db.At(as.now()), rev); err != nil {
+		if err := archive(ctx, tx, teamID, part, db.At(as.now()), rev); err != nil {
 			return err
 		}
 		w := db.InTeam(teamID, "no", part)

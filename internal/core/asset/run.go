@@ -8,7 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Enumeration is an enumeration as far as the inventory needs it.
+// Enumeration is what the inventory stores of an enumeration.
 type Enumeration struct {
 	ID         string // never used again, not even after its deletion
 	TeamID     string
@@ -16,9 +16,9 @@ type Enumeration struct {
 	SourceType string // source_type of its assets, such as discovery or cloud
 }
 
-// Enroll registers an enumeration, before its first asset is stored, or renames it.
-func (as *Assets) Enroll(ctx context.Context, tx *db.Tx, e Enumeration) error {
-	_, _, rev, err := as.number(ctx, tx, e.TeamID, 0)
+// Register registers an enumeration, before its first asset is stored, or renames it.
+func (as *Assets) Register(ctx context.Context, tx *db.Tx, e Enumeration) error {
+	_, _, rev, err := as.reserve(ctx, tx, e.TeamID, 0)
 	if err != nil {
 		return err
 	}
@@ -28,10 +28,10 @@ func (as *Assets) Enroll(ctx context.Context, tx *db.Tx, e Enumeration) error {
 	return err
 }
 
-// number reserves the next n asset numbers of a team and its next revision, and locks the team's
+// reserve reserves the next n asset numbers of a team and its next revision, and locks the team's
 // inventory until tx ends. It returns the team's own number, the first reserved number, and the
 // revision.
-func (as *Assets) number(ctx context.Context, tx *db.Tx, teamID string, n int64) (teamNo, no, rev int64, err error) {
+func (as *Assets) reserve(ctx context.Context, tx *db.Tx, teamID string, n int64) (teamNo, no, rev int64, err error) {
 	err = tx.QueryRow(ctx, `UPDATE asset_log SET last_no = last_no + ?, last_rev = last_rev + 1 WHERE team_id = ?
 		RETURNING team_no, last_no, last_rev`, n, teamID).Scan(&teamNo, &no, &rev)
 	if db.IsNoRows(err) {
@@ -46,9 +46,9 @@ func (as *Assets) number(ctx context.Context, tx *db.Tx, teamID string, n int64)
 	return teamNo, no - n + 1, rev, err
 }
 
-// begin records that a run has begun. An enumeration that is not enrolled, or was deleted, is
+// beginRun records that a run has begun. An enumeration that is not enrolled, or was deleted, is
 // errs.Missing.
-func (as *Assets) begin(ctx context.Context, tx *db.Tx, s Seen, rev int64) error {
+func (as *Assets) beginRun(ctx context.Context, tx *db.Tx, s Seen, rev int64) error {
 	var run int64
 	err := tx.QueryRow(ctx, `SELECT run FROM asset_enumeration WHERE id = ? AND team_id = ?`, s.EnumerationID, s.TeamID).Scan(&run)
 	if db.IsNoRows(err) {
@@ -71,17 +71,17 @@ type End struct {
 	EnumerationID string
 	Run           int64
 	At            time.Time
-	Covered       bool // it looked at everything: what it did not see is missing
+	Covered       bool // it covered everything: assets that it did not see are missing
 }
 
 // EndRun ends a run. If it covered everything, assets that it did not see are marked as missing.
 // ended is false if the run had ended before.
 func (as *Assets) EndRun(ctx context.Context, tx *db.Tx, e End) (ended bool, err error) {
-	_, _, rev, err := as.number(ctx, tx, e.TeamID, 0)
+	_, _, rev, err := as.reserve(ctx, tx, e.TeamID, 0)
 	if err != nil {
 		return false, err
 	}
-	if err := as.begin(ctx, tx, Seen{TeamID: e.TeamID, EnumerationID: e.EnumerationID, Run: e.Run, At: e.At}, rev); err != nil {
+	if err := as.beginRun(ctx, tx, Seen{TeamID: e.TeamID, EnumerationID: e.EnumerationID, Run: e.Run, At: e.At}, rev); err != nil {
 		return false, err
 	}
 	n, err := tx.Exec(ctx, `UPDATE asset_run SET ended_at = ?, covered = ? WHERE enumeration_id = ? AND run = ? AND ended_at IS NULL`,
@@ -113,7 +113,7 @@ type Totals struct {
 	Assets    int
 	Hosts     int // different hosts
 	Ports     int // open ports
-	HTTP      int // that speak HTTP
+	HTTP      int // with HTTP
 	Endpoints int // that were crawled
 	New       int // that the latest run saw first
 	Missing   int

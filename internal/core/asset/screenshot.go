@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	maxPicture   = 8 << 20 // bytes
-	sweepEvery   = 12 * time.Hour
-	pictureGrace = 24 * time.Hour // younger pictures stay: their rows may not be committed yet
+	maxScreenshot   = 8 << 20 // bytes
+	sweepEvery      = 12 * time.Hour
+	screenshotGrace = 24 * time.Hour // younger files stay: their rows may not be committed yet
 )
 
-// KeepPicturesSwept calls SweepPictures twice a day until ctx ends. It runs on every worker.
-func (as *Assets) KeepPicturesSwept(ctx context.Context, logger *slog.Logger) {
+// SweepScreenshotsRegularly calls SweepScreenshots twice a day until ctx ends. It runs on every worker.
+func (as *Assets) SweepScreenshotsRegularly(ctx context.Context, logger *slog.Logger) {
 	queue.Every(ctx, sweepEvery, logger, "deleting unused screenshots", func(ctx context.Context) error {
-		_, err := as.SweepPictures(ctx)
+		_, err := as.SweepScreenshots(ctx)
 		return err
 	})
 }
 
-// SweepPictures deletes the screenshots that no version of an asset has, and returns their count.
-func (as *Assets) SweepPictures(ctx context.Context) (deleted int, err error) {
+// SweepScreenshots deletes the screenshots that no version of an asset has, and returns their count.
+func (as *Assets) SweepScreenshots(ctx context.Context) (deleted int, err error) {
 	if as.blobs == nil {
 		return 0, nil
 	}
-	return as.blobs.Sweep(ctx, as.now().Add(-pictureGrace), func(ctx context.Context, d blob.Digest) (used bool, err error) {
+	return as.blobs.Sweep(ctx, as.now().Add(-screenshotGrace), func(ctx context.Context, d blob.Digest) (used bool, err error) {
 		// screenshot <> '' is the condition of the partial indexes.
 		err = as.db.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM asset WHERE screenshot = ? AND screenshot <> '')
 			OR EXISTS (SELECT 1 FROM asset_past WHERE screenshot = ? AND screenshot <> '')`, d.String(), d.String()).Scan(&used)
@@ -66,9 +66,9 @@ func (as *Assets) Screenshot(ctx context.Context, id int64) (png io.ReadSeekClos
 	return as.blobs.Get(d)
 }
 
-// keepScreenshot stores a PNG and returns its digest; anything else, or a larger one, is not kept.
-func (as *Assets) keepScreenshot(ctx context.Context, png []byte) (string, error) {
-	if as.blobs == nil || len(png) > maxPicture || !bytes.HasPrefix(png, []byte("\x89PNG\r\n\x1a\n")) {
+// storeScreenshot stores a PNG and returns its digest; anything else, or a larger one, is not kept.
+func (as *Assets) storeScreenshot(ctx context.Context, png []byte) (string, error) {
+	if as.blobs == nil || len(png) > maxScreenshot || !bytes.HasPrefix(png, []byte("\x89PNG\r\n\x1a\n")) {
 		return "", nil
 	}
 	d, _, err := as.blobs.Put(ctx, bytes.NewReader(png))

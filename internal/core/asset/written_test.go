@@ -59,7 +59,7 @@ func TestStill(t *testing.T) {
 		second, was := r.clock, r.list(t, Query{}).Assets
 		r.clock = r.clock.Add(time.Hour)
 		r.tx(t, func(tx *db.Tx) error {
-			_, _, rev, err := r.number(t.Context(), tx, r.team, 0)
+			_, _, rev, err := r.reserve(t.Context(), tx, r.team, 0)
 			if err != nil {
 				return err
 			}

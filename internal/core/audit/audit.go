@@ -49,10 +49,10 @@ type Entry struct {
 
 // Log is the service of audit entries.
 type Log struct {
-	db     *db.DB
-	keep   time.Duration // 0: for ever
-	now    func() time.Time
-	logger *slog.Logger
+	db        *db.DB
+	retention time.Duration // 0: for ever
+	now       func() time.Time
+	logger    *slog.Logger
 
 	writing sync.Mutex // held while a batch is written
 	mu      sync.Mutex
@@ -60,8 +60,8 @@ type Log struct {
 }
 
 // New makes the log. Entries older than keep are removed; 0 keeps them for ever.
-func New(d *db.DB, keep time.Duration, now func() time.Time, logger *slog.Logger) *Log {
-	return &Log{db: d, keep: keep, now: now, logger: logger}
+func New(d *db.DB, retention time.Duration, now func() time.Time, logger *slog.Logger) *Log {
+	return &Log{db: d, retention: retention, now: now, logger: logger}
 }
 
 // Filter picks entries; an empty field picks all.
@@ -209,9 +209,9 @@ func clip(s string) string { return db.Clean(s[:min(len(s), maxText)]) }
 
 const sweepBatch = 1000 // entries that one transaction removes, so that it delays no other
 
-// Keep calls Sweep every hour until ctx ends. Several nodes may do it at once.
-func (l *Log) Keep(ctx context.Context) {
-	if l.keep == 0 {
+// SweepRegularly calls Sweep every hour until ctx ends. Several nodes may do it at once.
+func (l *Log) SweepRegularly(ctx context.Context) {
+	if l.retention == 0 {
 		return
 	}
 	queue.Every(ctx, time.Hour, l.logger, "removing old entries of the audit log", l.Sweep)
@@ -219,10 +219,10 @@ func (l *Log) Keep(ctx context.Context) {
 
 // Sweep removes old entries.
 func (l *Log) Sweep(ctx context.Context) error {
-	if l.keep == 0 {
+	if l.retention == 0 {
 		return nil
 	}
-	before := db.At(l.now().Add(-l.keep))
+	before := db.At(l.now().Add(-l.retention))
 	for {
 		n, err := l.db.Exec(ctx, `DELETE FROM audit_entry WHERE id IN
 			(SELECT id FROM audit_entry WHERE created_at < ? ORDER BY created_at LIMIT ?)`, before, sweepBatch)

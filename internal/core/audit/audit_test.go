@@ -227,7 +227,7 @@ func TestOldEntriesGo(t *testing.T) {
 		if err := forever.Sweep(t.Context()); err != nil || count() != 1 {
 			t.Errorf("kept for ever: %d, %v", count(), err)
 		}
-		forever.Keep(t.Context()) // has nothing to do, and returns
+		forever.SweepRegularly(t.Context()) // has nothing to do, and returns
 	})
 }
 

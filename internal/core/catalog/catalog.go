@@ -100,8 +100,8 @@ const (
 	tables  = ` FROM template t JOIN template_scope s ON s.scope = t.scope`
 )
 
-// scanned reads a row of columns, with raw after them when it is selected.
-func scanned(r db.Row, raw bool) (t Template, err error) {
+// scanTemplate reads a row of columns, with raw after them when it is selected.
+func scanTemplate(r db.Row, raw bool) (t Template, err error) {
 	into := []any{
 		&t.Scope, &t.ID, &t.WrittenID, &t.Path, &t.Type, db.Into(&t.Info), &t.Digest, &t.Prompt, &t.ReleaseTag, &t.Ref, &t.Source,
 		&t.IsNew, db.Into(&t.CreatedAt), db.Into(&t.UpdatedAt),
@@ -113,7 +113,7 @@ func scanned(r db.Row, raw bool) (t Template, err error) {
 	return t, err
 }
 
-func selected(raw bool) string {
+func selectTemplate(raw bool) string {
 	text := ""
 	if raw {
 		text = `, t.raw`

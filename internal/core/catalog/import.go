@@ -80,8 +80,8 @@ func (c *Catalog) importFS(ctx context.Context, set, source, tag string, files f
 		report.Unchanged, report.Tag = true, known
 		return report, c.db.QueryRow(ctx, `SELECT count(*) FROM template WHERE scope = ?`, set).Scan(&report.Total)
 	}
-	r := reader{files: files, named: map[string][]byte{}}
-	rows, wrong, err := r.all(ctx, found.texts)
+	r := reader{source: files, files: map[string][]byte{}}
+	rows, wrong, err := r.compileAll(ctx, found.texts)
 	if err != nil {
 		return report, err
 	}
@@ -97,7 +97,7 @@ func (c *Catalog) importFS(ctx context.Context, set, source, tag string, files f
 		if err := c.replace(ctx, tx, set, rows, additions, &report); err != nil {
 			return err
 		}
-		if err := replaceFiles(ctx, tx, set, r.named); err != nil {
+		if err := replaceFiles(ctx, tx, set, r.files); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `UPDATE template_scope SET digest = ?, source = ?, release_tag = ? WHERE scope = ?`, report.Digest, db.Clean(source), db.Clean(tag), set)
@@ -128,15 +128,15 @@ type row struct {
 }
 
 type reader struct {
-	files fs.FS
+	source fs.FS
 
 	mu    sync.Mutex
 	total int               // bytes of named
-	named map[string][]byte // path → text of the files that templates name
+	files map[string][]byte // path → text of the files that templates name
 }
 
-// all compiles texts in parallel; of templates with the same id the first is used.
-func (r *reader) all(ctx context.Context, texts []text) (rows []row, refused []error, err error) {
+// compileAll compiles texts in parallel; of templates with the same id the first is used.
+func (r *reader) compileAll(ctx context.Context, texts []text) (rows []row, refused []error, err error) {
 	read, failed := make([]row, len(texts)), make([]error, len(texts))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -145,7 +145,7 @@ func (r *reader) all(ctx context.Context, texts []text) (rows []row, refused []e
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			read[i], failed[i] = r.one(t)
+			read[i], failed[i] = r.compile(t)
 			return nil
 		})
 	}
@@ -167,7 +167,7 @@ func (r *reader) all(ctx context.Context, texts []text) (rows []row, refused []e
 	return rows, refused, nil
 }
 
-func (r *reader) one(t text) (row, error) {
+func (r *reader) compile(t text) (row, error) {
 	out := row{files: map[string]string{}}
 	parsed, program, err := templates.Compile(t.path, t.data, func(name string) ([]byte, error) {
 		at, text, err := r.file(t.path, name)
@@ -176,7 +176,7 @@ func (r *reader) one(t text) (row, error) {
 		}
 		return text, err
 	})
-	if err != nil && parsed == nil { // one that only this build cannot run is kept and shown
+	if err != nil && parsed == nil { // find that only this build cannot run is kept and shown
 		return out, err
 	}
 	if program != nil {
@@ -206,28 +206,28 @@ func (r *reader) file(template, name string) (at string, text []byte, err error)
 func (r *reader) read(at string) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if text, ok := r.named[at]; ok {
+	if text, ok := r.files[at]; ok {
 		return text, nil
 	}
-	info, err := fs.Stat(r.files, at)
+	info, err := fs.Stat(r.source, at)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, fs.ErrNotExist
 	}
-	text, err := readBounded(r.files, at, syntax.MaxBytes)
+	text, err := readBounded(r.source, at, syntax.MaxBytes)
 	if r.total += len(text); err == nil && r.total > maxText {
 		err = errTooLarge
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", at, err)
 	}
-	r.named[at] = text
+	r.files[at] = text
 	return text, nil
 }
 
 // replace makes the templates of a set those of rows, and counts what that changes.
 func (c *Catalog) replace(ctx context.Context, tx *db.Tx, set string, rows []row, additions map[string]bool, report *Report) error {
 	now := db.At(c.Now()).Time
-	old, err := known(ctx, tx, set)
+	old, err := storedTemplates(ctx, tx, set)
 	if err != nil {
 		return err
 	}
@@ -272,8 +272,8 @@ func (c *Catalog) replace(ctx context.Context, tx *db.Tx, set string, rows []row
 	return insert(ctx, tx, changed)
 }
 
-// known are the templates of a set by id, with the fields that replace compares.
-func known(ctx context.Context, tx *db.Tx, set string) (map[string]Template, error) {
+// storedTemplates are the templates of a set by id, with the fields that replace compares.
+func storedTemplates(ctx context.Context, tx *db.Tx, set string) (map[string]Template, error) {
 	out := map[string]Template{}
 	_, err := db.Select(ctx, tx, func(r db.Row) (t Template, err error) {
 		err = r.Scan(&t.ID, &t.Path, &t.Digest, &t.ReleaseTag, &t.IsNew, db.Into(&t.CreatedAt), db.Into(&t.UpdatedAt))

@@ -21,13 +21,13 @@ func (c *Catalog) Public(ctx context.Context, w page.Window, raw bool) ([]Templa
 
 // Early is a page of the early templates, by id, and their total. Forbidden for plans without them.
 func (c *Catalog) Early(ctx context.Context, w page.Window, raw bool) ([]Template, int, error) {
-	if err := mayEarly(ctx); err != nil {
+	if err := requireEarly(ctx); err != nil {
 		return nil, 0, err
 	}
 	return c.list(ctx, inScopes(EarlySet), c.byID(), w, raw)
 }
 
-func mayEarly(ctx context.Context) error {
+func requireEarly(ctx context.Context) error {
 	caller, err := account.From(ctx)
 	if err == nil && !hasEarly(caller.Plan) {
 		err = errs.New(errs.Forbidden, "plan_without_early_templates", "The plan of the team has no early templates.")
@@ -40,20 +40,20 @@ func (c *Catalog) PublicByID(ctx context.Context, id string) (Template, error) {
 	if _, err := account.From(ctx); err != nil {
 		return Template{}, err
 	}
-	return c.one(ctx, c.db, "t.scope IN ('starter', 'public') AND t.id = ? AND "+notReplaced("t"), db.Clean(id))
+	return c.find(ctx, c.db, "t.scope IN ('starter', 'public') AND t.id = ? AND "+notReplaced("t"), db.Clean(id))
 }
 
 // EarlyByID is an early template with its text. Forbidden for plans without them.
 func (c *Catalog) EarlyByID(ctx context.Context, id string) (Template, error) {
-	if err := mayEarly(ctx); err != nil {
+	if err := requireEarly(ctx); err != nil {
 		return Template{}, err
 	}
-	return c.one(ctx, c.db, "t.scope = 'early' AND t.id = ? AND "+notReplaced("t"), db.Clean(id))
+	return c.find(ctx, c.db, "t.scope = 'early' AND t.id = ? AND "+notReplaced("t"), db.Clean(id))
 }
 
-// one reads the template that a condition picks, with its text.
-func (c *Catalog) one(ctx context.Context, q db.Querier, cond string, args ...any) (Template, error) {
-	t, err := scanned(q.QueryRow(ctx, selected(true)+` WHERE `+cond, args...), true)
+// find reads the template that a condition picks, with its text.
+func (c *Catalog) find(ctx context.Context, q db.Querier, cond string, args ...any) (Template, error) {
+	t, err := scanTemplate(q.QueryRow(ctx, selectTemplate(true)+` WHERE `+cond, args...), true)
 	return t, db.OrMissing(err, "template")
 }
 
@@ -89,7 +89,7 @@ func (c *Catalog) page(
 	ctx context.Context, q db.Querier, where db.Where, order string, orderArgs []any, w page.Window, raw bool,
 ) ([]Template, error) {
 	limit, args := db.Limit(w)
-	return db.Select(ctx, q, func(r db.Row) (Template, error) { return scanned(r, raw) }, selected(raw)+` JOIN (
+	return db.Select(ctx, q, func(r db.Row) (Template, error) { return scanTemplate(r, raw) }, selectTemplate(raw)+` JOIN (
 		SELECT e.scope, e.id, row_number() OVER (ORDER BY `+order+`) AS place
 		FROM template_search e`+where.String()+` ORDER BY place`+limit+`) p
 		ON p.scope = t.scope AND p.id = t.id ORDER BY p.place`, slices.Concat(orderArgs, where.Args, args)...)

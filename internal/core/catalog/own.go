@@ -63,9 +63,9 @@ func add(ctx context.Context, tx *db.Tx, r row) error {
 	return insert(ctx, tx, []row{r})
 }
 
-// Keep stores a generated template under its path, over an earlier one that nobody has edited.
+// StoreGenerated stores a generated template under its path, over an earlier one that nobody has edited.
 // Invalid for what Create would refuse.
-func (c *Catalog) Keep(ctx context.Context, teamID, userID string, n NewTemplate) (Template, error) {
+func (c *Catalog) StoreGenerated(ctx context.Context, teamID, userID string, n NewTemplate) (Template, error) {
 	t, requests, err := checkOwn(n)
 	if err != nil {
 		return Template{}, err
@@ -74,7 +74,7 @@ func (c *Catalog) Keep(ctx context.Context, teamID, userID string, n NewTemplate
 		if err := c.lock(ctx, tx, teamID); err != nil {
 			return err
 		}
-		old, err := c.one(ctx, tx, "t.scope = ? AND t.path = ?", teamID, t.Path)
+		old, err := c.find(ctx, tx, "t.scope = ? AND t.path = ?", teamID, t.Path)
 		switch {
 		case errs.Is(err, errs.NotFound):
 			now := db.At(c.Now())
@@ -145,7 +145,7 @@ func (c *Catalog) OwnByID(ctx context.Context, id string) (Template, error) {
 	if err != nil {
 		return Template{}, err
 	}
-	return c.one(ctx, c.db, "t.scope = ? AND t.id = ?", caller.TeamID, db.Clean(id))
+	return c.find(ctx, c.db, "t.scope = ? AND t.id = ?", caller.TeamID, db.Clean(id))
 }
 
 // Update replaces a template of the caller's team; an empty file name or folder stays what

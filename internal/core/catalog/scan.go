@@ -15,8 +15,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Known is what a scan needs to know of a template to choose it.
-type Known struct {
+// ScanTemplate is what a scan needs to know of a template to choose it.
+type ScanTemplate struct {
 	ID        string // the catalogue's; of a shared one its link
 	WrittenID string
 	Name      string
@@ -29,25 +29,25 @@ type Known struct {
 }
 
 // Is reports whether an id is the template's.
-func (k Known) Is(id string) bool { return k.ID == id || k.WrittenID == id && id != "" }
+func (k ScanTemplate) Is(id string) bool { return k.ID == id || k.WrittenID == id && id != "" }
 
 // ForScan lists what a team may scan with, except what others share with it: public templates, early
 // ones if its plan has them, and its own. Without a team, the public ones.
-func (c *Catalog) ForScan(ctx context.Context, teamID string) ([]Known, error) {
+func (c *Catalog) ForScan(ctx context.Context, teamID string) ([]ScanTemplate, error) {
 	early, err := c.teamHasEarly(ctx, teamID)
 	if err != nil {
 		return nil, err
 	}
 	where := inScopes(append(setsOf(early), teamID)...)
-	return c.known(ctx, where, "CASE e.scope WHEN ? THEN 1 ELSE 0 END, "+c.byID(), teamID)
+	return c.scanTemplates(ctx, where, "CASE e.scope WHEN ? THEN 1 ELSE 0 END, "+c.byID(), teamID)
 }
 
-// known reads what scans need to know of the templates that a condition picks.
-func (c *Catalog) known(ctx context.Context, where db.Where, order string, args ...any) (out []Known, err error) {
+// scanTemplates reads what scans need to know of the templates that a condition picks.
+func (c *Catalog) scanTemplates(ctx context.Context, where db.Where, order string, args ...any) (out []ScanTemplate, err error) {
 	text := `SELECT e.scope, e.id, e.written_id, e.name, e.path, e.type, e.requests, e.facets FROM template_search e` +
 		where.String() + ` ORDER BY ` + order
 	for r, err := range c.db.Rows(ctx, text, append(where.Args, args...)...) {
-		var k Known
+		var k ScanTemplate
 		var scope, facets string
 		if err == nil {
 			err = r.Scan(&scope, &k.ID, &k.WrittenID, &k.Name, &k.Path, &k.Type, &k.Requests, &facets)
@@ -78,16 +78,16 @@ func (c *Catalog) teamHasEarly(ctx context.Context, teamID string) (bool, error)
 
 // SharedForScan is a template that is shared with a team, or with one of its members, by
 // its link. NotFound when nothing is.
-func (c *Catalog) SharedForScan(ctx context.Context, teamID, id string) (Known, error) {
+func (c *Catalog) SharedForScan(ctx context.Context, teamID, id string) (ScanTemplate, error) {
 	t, err := c.sharedWithTeam(ctx, teamID, id)
 	if err != nil {
-		return Known{}, err
+		return ScanTemplate{}, err
 	}
 	var where db.Where
 	where.And("e.scope = ? AND e.id = ?", t.Scope, t.ID)
-	found, err := c.known(ctx, where, "e.id")
+	found, err := c.scanTemplates(ctx, where, "e.id")
 	if err != nil || len(found) == 0 {
-		return Known{}, cmp.Or(err, missing())
+		return ScanTemplate{}, cmp.Or(err, missing())
 	}
 	found[0].ID = id
 	return found[0], nil

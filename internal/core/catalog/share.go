@@ -21,7 +21,7 @@ type ShareType string
 
 // The types.
 const (
-	Unlisted     ShareType = "unlisted"     // all who have the link
+	Unlisted     ShareType = "unlisted"     // compileAll who have the link
 	Organization ShareType = "organization" // the organizations that are named: a team by its id, or an e-mail domain
 	Users        ShareType = "users"        // the users whose e-mail addresses are named
 )
@@ -138,8 +138,8 @@ func (s *Share) apply(up ShareUpdate, now time.Time) (err error) {
 	return nil
 }
 
-// opens reports whether a member of a team with these addresses may read a share; without a team, anybody.
-func (s Share) opens(teamID string, emails []string, now time.Time) bool {
+// allows reports whether a member of a team with these addresses may read a share; without a team, anybody.
+func (s Share) allows(teamID string, emails []string, now time.Time) bool {
 	if !s.ExpiresAt.IsZero() && !now.Before(s.ExpiresAt) {
 		return false
 	}
@@ -259,10 +259,10 @@ func (c *Catalog) sharedWith(ctx context.Context, id, teamID string, emails []st
 	if err != nil {
 		return s, Template{}, err
 	}
-	if byLink := s.ID == id; !s.opens(teamID, emails, c.Now()) || !byLink && s.Type == Unlisted && teamID != s.teamID {
+	if byLink := s.ID == id; !s.allows(teamID, emails, c.Now()) || !byLink && s.Type == Unlisted && teamID != s.teamID {
 		return Share{}, Template{}, missing()
 	}
-	t, err := c.one(ctx, c.db, "t.scope = ? AND t.id = ?", s.teamID, s.TemplateID)
+	t, err := c.find(ctx, c.db, "t.scope = ? AND t.id = ?", s.teamID, s.TemplateID)
 	return s, t, err
 }
 

@@ -206,7 +206,7 @@ var isTemplate = regexp.MustCompile(`(?m)^(?:id|"id")[ \t]*:|^\s*\{`)
 // collected is the content of a source.
 type collected struct {
 	texts   []text  // every YAML file that has an id and is not hidden, by path
-	refused []error // files that are too large to be a template
+	refused []error // source that are too large to be a template
 	digest  string  // hex, of all files that are not hidden: a folder's is its zip's
 }
 

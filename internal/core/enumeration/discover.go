@@ -141,7 +141,7 @@ func (c *Chunk) pipeline(ctx context.Context, p pipeline.Config) (*pipeline.Pipe
 			p.Keys[name] = append(p.Keys[name], keys...)
 		}
 	}
-	p.Domains, p.Steps, p.Ports, p.Stay = covers.Domains, c.Config.Steps, c.Config.Ports, !c.Config.FollowsRedirects()
+	p.Domains, p.Steps, p.Ports, p.NoRedirects = covers.Domains, c.Config.Steps, c.Config.Ports, !c.Config.FollowsRedirects()
 	p.Deny = slices.Concat(p.Deny, c.Excluded.Denied())
 	p.Excludes = func(host string, port uint16) bool {
 		if port != 0 {
@@ -186,9 +186,9 @@ func (c *Chunk) findHosts(
 	case len(work.Prefixes) > 0:
 		report, err = p.Ranges(ctx, work.Prefixes, emit)
 	case work.Known:
-		report, err = p.Known(ctx, "known", c.known(ctx, p), emit)
+		report, err = p.LookUp(ctx, "known", c.known(ctx, p), emit)
 	case len(work.Hosts) > 0:
-		report, err = p.Known(ctx, cmp.Or(work.Cloud, work.Hosts[0].Host+" …"), func(yield func(discover.Name) bool) {
+		report, err = p.LookUp(ctx, cmp.Or(work.Cloud, work.Hosts[0].Host+" …"), func(yield func(discover.Name) bool) {
 			for _, h := range work.Hosts {
 				if !yield(h.Name) {
 					return
@@ -242,7 +242,7 @@ func (c *Chunk) probeHosts(ctx, storeCtx context.Context, p *pipeline.Pipeline) 
 		seen, size = nil, 0
 		return err
 	}
-	_, err := p.Look(ctx, targets, func(a discover.Asset) error {
+	_, err := p.Probe(ctx, targets, func(a discover.Asset) error {
 		seen = append(seen, a)
 		if size += len(a.Body) + len(a.Screenshot); len(seen) < storeAssets && size < storeBytes {
 			return nil

@@ -27,7 +27,7 @@ func (es *Enumerations) rename(ctx context.Context, tx *db.Tx, e Enumeration, na
 	if err != nil || n == 0 { // it was deleted meanwhile
 		return err
 	}
-	return es.assets.Enroll(ctx, tx, asset.Enumeration{ID: e.ID, TeamID: e.TeamID, Name: name, SourceType: string(e.Type)})
+	return es.assets.Register(ctx, tx, asset.Enumeration{ID: e.ID, TeamID: e.TeamID, Name: name, SourceType: string(e.Type)})
 }
 
 // ConfigUpdate is a change of a configuration; nil fields stay as they are.

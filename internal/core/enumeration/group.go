@@ -107,7 +107,7 @@ func (es *Enumerations) group(ctx context.Context, id string) (Enumeration, erro
 		return e, db.OrMissing(err, "group")
 	}
 	e.Filters, e.CreatedAt, e.UpdatedAt = &filters.V, created.Time, updated.Time
-	narrow, err := es.assets.Of(ctx, id)
+	narrow, err := es.assets.NarrowTo(ctx, id)
 	if err == nil {
 		e.Totals, err = es.groupTotals(ctx, c.TeamID, narrow(asset.Filter{}))
 	}

@@ -35,7 +35,7 @@ func TestGroups(t *testing.T) {
 		viewed.Role = account.Viewer
 		viewer := account.WithCaller(context.Background(), viewed)
 		err = d.Tx(t.Context(), func(tx *db.Tx) error {
-			if err := r.assets.Enroll(t.Context(), tx, asset.Enumeration{ID: "e", TeamID: c.TeamID, Name: "E"}); err != nil {
+			if err := r.assets.Register(t.Context(), tx, asset.Enumeration{ID: "e", TeamID: c.TeamID, Name: "E"}); err != nil {
 				return err
 			}
 			_, err := r.assets.Observe(t.Context(), tx, asset.Seen{TeamID: c.TeamID, EnumerationID: "e", Run: 1, At: time.Now(), Assets: []discover.Asset{
@@ -55,7 +55,7 @@ func TestGroups(t *testing.T) {
 			if err != nil || group.Name == "" || group.Type != Group {
 				t.Fatalf("the group: %+v, %v", group, err)
 			}
-			p, err := r.assets.List(r.alice, asset.Query{Of: id, Filter: asset.Filter{Ports: []int64{443}}, Window: page.Window{Limit: 9}})
+			p, err := r.assets.List(r.alice, asset.Query{In: id, Filter: asset.Filter{Ports: []int64{443}}, Window: page.Window{Limit: 9}})
 			if err != nil || group.Totals.Assets != p.Total {
 				t.Errorf("%d assets are counted, and %d listed, %v", group.Totals.Assets, p.Total, err)
 			}
@@ -84,13 +84,13 @@ func TestGroups(t *testing.T) {
 				t.Errorf("a stranger's %s: %v", name, err)
 			}
 		}
-		if _, err := r.assets.Of(r.stranger, id); !errs.Is(err, errs.NotFound) {
+		if _, err := r.assets.NarrowTo(r.stranger, id); !errs.Is(err, errs.NotFound) {
 			t.Errorf("a stranger: %v", err)
 		}
 		if err := r.DeleteGroup(r.alice, id); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.assets.Of(r.alice, id); !errs.Is(err, errs.NotFound) {
+		if _, err := r.assets.NarrowTo(r.alice, id); !errs.Is(err, errs.NotFound) {
 			t.Errorf("a deleted group: %v", err)
 		}
 	})

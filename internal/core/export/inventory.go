@@ -31,7 +31,7 @@ func (i Inventory) query(ctx context.Context, assets *asset.Assets) (q asset.Que
 	if q.Sorts, err = page.Sorts(i.SortAsc, i.SortDesc, asset.Sortable); err != nil || i.EnumerationID == "" {
 		return q, err
 	}
-	narrow, err := assets.Of(ctx, i.EnumerationID)
+	narrow, err := assets.NarrowTo(ctx, i.EnumerationID)
 	if err == nil {
 		q.Filter = narrow(q.Filter)
 	}

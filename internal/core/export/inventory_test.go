@@ -23,7 +23,7 @@ import (
 func (r room) see(t testing.TB, enumeration string, seen ...discover.Asset) {
 	t.Helper()
 	if err := r.db.Tx(r.alice, func(tx *db.Tx) error {
-		if err := r.from.Assets.Enroll(r.alice, tx, asset.Enumeration{ID: enumeration, TeamID: r.team, Name: "E"}); err != nil {
+		if err := r.from.Assets.Register(r.alice, tx, asset.Enumeration{ID: enumeration, TeamID: r.team, Name: "E"}); err != nil {
 			return err
 		}
 		_, err := r.from.Assets.Observe(r.alice, tx, asset.Seen{TeamID: r.team, EnumerationID: enumeration, Run: 1, At: time.Now(), Assets: seen})

@@ -92,11 +92,11 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 			rows = append(rows, r)
 		}
 	}
-	no, rev, err := fs.number(ctx, tx, from.TeamID, int64(len(rows)), int64(len(rows)))
+	no, rev, err := fs.reserve(ctx, tx, from.TeamID, int64(len(rows)), int64(len(rows)))
 	if err != nil {
 		return Added{}, err
 	}
-	now := db.At(fs.now()) // number locks the team, so that times grow as numbers do
+	now := db.At(fs.now()) // reserve locks the team, so that times grow as numbers do
 	templates := make([]string, len(rows))
 	for i := range rows {
 		r := &rows[i]
@@ -113,11 +113,11 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 	for i, r := range rows {
 		rows[i].severity = overrides.severity(r.templateID, r.id, r.severity)
 	}
-	perhaps, err := insert(ctx, tx, from, rows)
+	mayExist, err := insert(ctx, tx, from, rows)
 	if err != nil {
 		return Added{}, err
 	}
-	olds, err := findKnown(ctx, tx, rows, perhaps)
+	olds, err := findKnown(ctx, tx, rows, mayExist)
 	if err != nil {
 		return Added{}, err
 	}
@@ -153,8 +153,8 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 	return added, findings.Add(ctx, tx, from.TeamID, entries)
 }
 
-// number reserves the next n numbers and m revisions of a team, and locks the team's findings until tx ends.
-func (fs *Findings) number(ctx context.Context, tx *db.Tx, teamID string, n, m int64) (no, rev int64, err error) {
+// reserve reserves the next n numbers and m revisions of a team, and locks the team's findings until tx ends.
+func (fs *Findings) reserve(ctx context.Context, tx *db.Tx, teamID string, n, m int64) (no, rev int64, err error) {
 	err = tx.QueryRow(ctx, `INSERT INTO finding_log (team_id, last_no, last_rev) VALUES (?, ?, ?)
 		ON CONFLICT (team_id) DO UPDATE SET last_no = finding_log.last_no + excluded.last_no, last_rev = finding_log.last_rev + excluded.last_rev
 		RETURNING last_no, last_rev`, teamID, n, m).Scan(&no, &rev)
@@ -163,7 +163,7 @@ func (fs *Findings) number(ctx context.Context, tx *db.Tx, teamID string, n, m i
 
 // lock lets one transaction at a time write a team's findings.
 func (fs *Findings) lock(ctx context.Context, tx *db.Tx, teamID string) error {
-	_, _, err := fs.number(ctx, tx, teamID, 0, 0)
+	_, _, err := fs.reserve(ctx, tx, teamID, 0, 0)
 	return err
 }
 
@@ -219,7 +219,7 @@ type row struct {
 
 func rowOf(from Origin, s Sighting) (r row, err error) {
 	e := s.Event
-	p := placeOf(e, s.Scheme)
+	p := locationOf(e, s.Scheme)
 	r = row{
 		hash: p.fingerprint(e), severity: severityOf(e), templateID: db.Clean(e.TemplateID), name: db.Clean(e.Info.Name),
 		host: db.Clean(p.host), port: p.port, tags: join(e.Info.Tags), categories: join(categoriesOf(e.Type, e.TemplatePath)),
@@ -230,12 +230,12 @@ func rowOf(from Origin, s Sighting) (r row, err error) {
 		return r, err
 	}
 	e.Request, e.Response = "", ""
-	r.event, err = json.Marshal(shown{e, cmp.Or(s.Target, e.Host, e.MatchedAt), p.scheme, s.TemplateURL})
+	r.event, err = json.Marshal(storedEvent{e, cmp.Or(s.Target, e.Host, e.MatchedAt), p.scheme, s.TemplateURL})
 	return r, err
 }
 
 // insert writes the rows that are new, and gives the indices of those that may not be.
-func insert(ctx context.Context, tx *db.Tx, from Origin, rows []row) (perhaps []int, err error) {
+func insert(ctx context.Context, tx *db.Tx, from Origin, rows []row) (mayExist []int, err error) {
 	values := make([][]any, len(rows))
 	for i, r := range rows {
 		values[i] = []any{

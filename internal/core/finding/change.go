@@ -117,13 +117,13 @@ func (fs *Findings) Delete(ctx context.Context, f Filter) (deleted int, err erro
 	return deleted, err
 }
 
-// owned are the tables with rows of a finding, the finding's own last.
-var owned = []string{"finding_doc", "finding_change", "finding_retest", "finding"}
+// findingTables are the tables with rows of a finding, the finding's own last.
+var findingTables = []string{"finding_doc", "finding_change", "finding_retest", "finding"}
 
 // remove deletes findings by their numbers, with all that belongs to them.
 func remove(ctx context.Context, tx *db.Tx, teamID string, numbers []int64) error {
 	for part := range slices.Chunk(numbers, batch) {
-		for _, table := range owned {
+		for _, table := range findingTables {
 			w := db.InTeam(teamID, "no", part)
 			if _, err := tx.Exec(ctx, `DELETE FROM `+table+w.String(), w.Args...); err != nil {
 				return err
@@ -160,7 +160,7 @@ func (fs *Findings) pickWritable(ctx context.Context, field string, f Filter) (c
 	if c, err = account.Writer(ctx); err != nil {
 		return c, nil, err
 	}
-	if f.picksAll() {
+	if f.matchesAll() {
 		return c, nil, errs.Field(field, "%s is required, or something else that says which findings are meant.", field)
 	}
 	if len(f.IDs) > MaxIDs {
@@ -201,7 +201,7 @@ func (fs *Findings) updatePicked(ctx context.Context, field string, f Filter, u 
 // update updates the findings of these numbers, each with a revision of its own, and returns how many changed. Deleted
 // ones are left out.
 func (fs *Findings) update(ctx context.Context, tx *db.Tx, c account.Caller, picked []int64, u update) (changed int, err error) {
-	_, rev, err := fs.number(ctx, tx, c.TeamID, 0, int64(len(picked)))
+	_, rev, err := fs.reserve(ctx, tx, c.TeamID, 0, int64(len(picked)))
 	if err != nil {
 		return 0, err
 	}
@@ -270,13 +270,13 @@ func addTotal(ctx context.Context, tx *db.Tx, teamID, scanID string, n int64) er
 	return err
 }
 
-// Begin notes a new scan, which has found nothing yet, in the transaction that makes it.
-func (fs *Findings) Begin(ctx context.Context, tx *db.Tx, teamID, scanID string) error {
+// AddScan notes a new scan, which has found nothing yet, in the transaction that makes it.
+func (fs *Findings) AddScan(ctx context.Context, tx *db.Tx, teamID, scanID string) error {
 	return addTotal(ctx, tx, teamID, scanID, 0)
 }
 
-// Tallies are the numbers of findings of scans, by scan and severity.
-func (fs *Findings) Tallies(ctx context.Context, q db.Querier, scanIDs []string) (map[string]map[string]int, error) {
+// CountsByScan are the numbers of findings of scans, by scan and severity.
+func (fs *Findings) CountsByScan(ctx context.Context, q db.Querier, scanIDs []string) (map[string]map[string]int, error) {
 	out := map[string]map[string]int{}
 	for part := range slices.Chunk(scanIDs, batch) {
 		var w db.Where

@@ -30,8 +30,8 @@ type Filter struct {
 	Before     int64     // only findings with a lower number: they arrived earlier; 0: all
 }
 
-// picksAll reports whether a filter has no condition.
-func (f Filter) picksAll() bool {
+// matchesAll reports whether a filter has no condition.
+func (f Filter) matchesAll() bool {
 	return len(f.IDs)+len(f.ScanIDs)+len(f.Severities)+len(f.Statuses)+len(f.Hosts)+len(f.Domains)+len(f.Ports)+len(f.Templates)+
 		len(f.Categories)+len(f.Tags)+len(f.Labels)+len(f.Search) == 0 &&
 		f.Internal == nil && f.Regression == nil && f.Ticket == nil && f.Since.IsZero() && f.Until.IsZero() && f.Before == 0

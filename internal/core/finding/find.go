@@ -21,7 +21,7 @@ func (fs *Findings) Find(ctx context.Context, id string) (Finding, error) {
 }
 
 func (fs *Findings) byID(ctx context.Context, q db.Querier, teamID, id string) (Finding, error) {
-	f, err := whole(q.QueryRow(ctx, `SELECT `+columns+`, d.exchange`+tables+` WHERE f.id = ? AND f.team_id = ?`, db.Clean(id), teamID))
+	f, err := scanWhole(q.QueryRow(ctx, `SELECT `+columns+`, d.exchange`+tables+` WHERE f.id = ? AND f.team_id = ?`, db.Clean(id), teamID))
 	if db.IsNoRows(err) {
 		return f, errs.Missing("vulnerability")
 	}
@@ -75,7 +75,7 @@ func (fs *Findings) load(ctx context.Context, q db.Querier, teamID string, numbe
 	out := make([]Finding, 0, len(numbers))
 	for part := range slices.Chunk(numbers, batch) {
 		found, err := db.Select(ctx, q, func(r db.Row) (Finding, error) { return scan(r) },
-			`SELECT `+columns+tables+numbered(len(part)), append([]any{teamID}, db.Anys(part)...)...)
+			`SELECT `+columns+tables+byNumbers(len(part)), append([]any{teamID}, db.Anys(part)...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -84,8 +84,8 @@ func (fs *Findings) load(ctx context.Context, q db.Querier, teamID string, numbe
 	return out, nil
 }
 
-// numbered is the condition for n findings of a team by their numbers.
-func numbered(n int) string {
+// byNumbers is the condition for n findings of a team by their numbers.
+func byNumbers(n int) string {
 	return " WHERE f.team_id = ? AND f.no IN (?" + strings.Repeat(", ?", n-1) + ")"
 }
 

@@ -2,7 +2,7 @@
 // severity as people changed them, the history of changes, retests and tickets.
 //
 // A finding is identified by its scan and its hash (see Fingerprint), so seen twice it is one row. Findings of a team are
-// numbered in order of arrival. Package list picks them for lists, bulk changes and exports; each change of a finding
+// byNumbers in order of arrival. Package list picks them for lists, bulk changes and exports; each change of a finding
 // updates its list entry in the same transaction (entryOf, reindex).
 package finding
 
@@ -68,8 +68,8 @@ type Finding struct {
 	no int64
 }
 
-// shown is the part of an event that lists show.
-type shown struct {
+// storedEvent is the part of an event that lists show.
+type storedEvent struct {
 	Event       engine.Event `json:"event"`
 	Target      string       `json:"target,omitempty"`
 	Scheme      string       `json:"scheme,omitempty"`
@@ -112,7 +112,7 @@ func scan(r db.Row, more ...any) (f Finding, err error) {
 		return f, err
 	}
 	f.Categories, f.Tags, f.Labels = split(categories), split(tags), split(labels)
-	var s shown
+	var s storedEvent
 	if err := json.Unmarshal(doc, &s); err != nil {
 		return f, fmt.Errorf("event of finding %s: %w", f.ID, err)
 	}
@@ -120,8 +120,8 @@ func scan(r db.Row, more ...any) (f Finding, err error) {
 	return f, nil
 }
 
-// whole reads the columns with the exchange.
-func whole(r db.Row) (Finding, error) {
+// scanWhole reads the columns with the exchange.
+func scanWhole(r db.Row) (Finding, error) {
 	var doc []byte
 	f, err := scan(r, &doc)
 	if err != nil {

@@ -95,7 +95,7 @@ func TestSeenTwiceIsOneRow(t *testing.T) {
 		if total != 600 || again != 700 || len(before) != 600 || after[100].ID != before[0].ID || !after[100].UpdatedAt.Equal(before[0].UpdatedAt) {
 			t.Errorf("%d, then %d findings", total, again)
 		}
-		tallies, err := r.Tallies(r.alice, d, []string{"s1", "s2", "none"})
+		tallies, err := r.CountsByScan(r.alice, d, []string{"s1", "s2", "none"})
 		sum := 0
 		for _, n := range tallies["s1"] {
 			sum += n
@@ -163,7 +163,7 @@ func TestFixedThatComesBackIsRegression(t *testing.T) {
 func TestListsAreTheDatabase(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		rapid.Check(t, func(rt *rapid.T) {
-			for _, table := range append([]string{"team", "user_account", "finding_tally"}, owned...) {
+			for _, table := range append([]string{"team", "user_account", "finding_tally"}, findingTables...) {
 				if _, err := d.Exec(t.Context(), `DELETE FROM `+table); err != nil {
 					rt.Fatal(err)
 				}

@@ -163,7 +163,7 @@ func withHash(teamID, hash string) (where string, args []any) {
 }
 
 func scanRevision(r db.Row, hash string) (v Revision, err error) {
-	var s shown
+	var s storedEvent
 	var state RetestState
 	err = r.Scan(&v.Severity, &v.TemplateID, db.Into(&v.At), db.Into(&s), &state)
 	v.Hash, v.Matched, v.Event, v.Target = hash, state == Matched, s.Event, s.Target

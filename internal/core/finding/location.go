@@ -15,8 +15,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 )
 
-// place is the location of an event, parsed.
-type place struct {
+// location is the location of an event, parsed.
+type location struct {
 	scheme, host string
 	port         int
 	rest         string // path and query names, for the fingerprint
@@ -25,10 +25,10 @@ type place struct {
 // defaultPorts are the ports that a scheme means when none is written.
 var defaultPorts = map[string]int{"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21, "ssh": 22, "ldap": 389}
 
-// placeOf parses matched-at, completed by the event's host, port and scheme. Senders differ: a host may be a URL.
-func placeOf(e engine.Event, scheme string) place {
-	p := parsePlace(e.MatchedAt)
-	if at := parsePlace(e.Host); at.host != "" {
+// locationOf parses matched-at, completed by the event's host, port and scheme. Senders differ: a host may be a URL.
+func locationOf(e engine.Event, scheme string) location {
+	p := parseLocation(e.MatchedAt)
+	if at := parseLocation(e.Host); at.host != "" {
 		if p.host == "" {
 			p.rest = ""
 		}
@@ -42,8 +42,8 @@ func placeOf(e engine.Event, scheme string) place {
 	return p
 }
 
-// parsePlace parses a URL, host:port or host; what it cannot parse is left empty.
-func parsePlace(text string) (p place) {
+// parseLocation parses a URL, host:port or host; what it cannot parse is left empty.
+func parseLocation(text string) (p location) {
 	text = strings.TrimSpace(text)
 	if a, err := netip.ParseAddr(text); err == nil {
 		p.host = a.Unmap().String()
@@ -74,9 +74,9 @@ func parsePlace(text string) (p place) {
 
 // Fingerprint identifies what was found where in all scans (vuln_hash, 32 hex digits): of template id, names of the
 // matcher and of the extractor, scheme, host, port, path and names of the query.
-func Fingerprint(e engine.Event, scheme string) string { return placeOf(e, scheme).fingerprint(e) }
+func Fingerprint(e engine.Event, scheme string) string { return locationOf(e, scheme).fingerprint(e) }
 
-func (p place) fingerprint(e engine.Event) string {
+func (p location) fingerprint(e engine.Event) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{
 		e.TemplateID, e.MatcherName, e.ExtractorName, p.scheme, p.host, strconv.Itoa(p.port), p.rest,
 	}, "\x00")))
@@ -87,17 +87,17 @@ func (p place) fingerprint(e engine.Event) string {
 // a hash in all scans.
 func idOf(scanID, hash string) string {
 	scan := sha256.Sum256([]byte(scanID))
-	return hashPart(hash) + letters(scan[:])[:10]
+	return hashPart(hash) + base32Text(scan[:])[:10]
 }
 
 // hashPart is the beginning of the ids of the findings with a hash.
 func hashPart(hash string) string {
 	sum := sha256.Sum256([]byte(hash))
-	return letters(sum[:])[:16]
+	return base32Text(sum[:])[:16]
 }
 
-// letters are bytes in [0-9a-v].
-func letters(b []byte) string { return strings.ToLower(base32.HexEncoding.EncodeToString(b)) }
+// base32Text are bytes in [0-9a-v].
+func base32Text(b []byte) string { return strings.ToLower(base32.HexEncoding.EncodeToString(b)) }
 
 // internal reports whether an address, or else a host, is not of the public internet.
 func internal(ip, host string) bool {

@@ -23,10 +23,10 @@ const (
 
 // Retest is one more test for a finding.
 type Retest struct {
-	State   RetestState
-	Note    string // why it failed
-	AskedAt time.Time
-	EndedAt time.Time // zero: not yet
+	State       RetestState
+	Note        string // why it failed
+	RequestedAt time.Time
+	EndedAt     time.Time // zero: not yet
 }
 
 // RetestArgs is the job that tests for a finding again.
@@ -77,7 +77,7 @@ func (fs *Findings) FindRetest(ctx context.Context, id string) (Finding, Retest,
 	var r Retest
 	err = fs.db.QueryRow(ctx, `SELECT state, note, asked_at, ended_at FROM finding_retest
 		WHERE team_id = ? AND no = (SELECT no FROM finding WHERE id = ? AND team_id = ?) ORDER BY n DESC LIMIT 1`, c.TeamID, db.Clean(id), c.TeamID).
-		Scan(&r.State, &r.Note, db.Into(&r.AskedAt), db.Into(&r.EndedAt))
+		Scan(&r.State, &r.Note, db.Into(&r.RequestedAt), db.Into(&r.EndedAt))
 	if db.IsNoRows(err) {
 		r, err = Retest{State: NoRetest}, nil
 	}
@@ -105,7 +105,7 @@ func (fs *Findings) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, resu
 	if tx == nil {
 		return fs.db.Tx(ctx, func(tx *db.Tx) error { return fs.EndRetest(ctx, tx, a, result) })
 	}
-	_, rev, err := fs.number(ctx, tx, a.TeamID, 0, 1)
+	_, rev, err := fs.reserve(ctx, tx, a.TeamID, 0, 1)
 	if err != nil {
 		return err
 	}

@@ -123,14 +123,14 @@ func (fs *Findings) setTracker(ctx context.Context, tx *db.Tx, teamID, hash, pro
 	if err != nil {
 		return err
 	}
-	_, rev, err := fs.number(ctx, tx, teamID, 0, int64(len(docs)))
+	_, rev, err := fs.reserve(ctx, tx, teamID, 0, int64(len(docs)))
 	if err != nil {
 		return err
 	}
 	numbers := make([]int64, len(docs))
 	for i, one := range docs {
 		numbers[i] = one.no
-		var s shown
+		var s storedEvent
 		if err := json.Unmarshal(one.event, &s); err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (fs *Findings) QueueFiling(ctx context.Context, teamID, scanID string, run 
 	for part := range slices.Chunk(picked, batch) {
 		err := fs.db.Tx(ctx, func(tx *db.Tx) error {
 			found, err := db.Select(ctx, tx, func(r db.Row) (o one, err error) { return o, r.Scan(&o.id, &o.severity) },
-				`SELECT f.id, f.severity FROM finding f`+numbered(len(part))+` AND f.run = ? ORDER BY f.no`,
+				`SELECT f.id, f.severity FROM finding f`+byNumbers(len(part))+` AND f.run = ? ORDER BY f.no`,
 				slices.Concat([]any{teamID}, db.Anys(part), []any{run})...)
 			for _, o := range found {
 				for _, to := range wants(o.severity) {

@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// of lists the policies about an enumeration, the oldest first.
-func (ps *Policies) of(ctx context.Context, tx *db.Tx, teamID, enumerationID string) ([]Policy, error) {
+// forEnumeration lists the policies about an enumeration, the oldest first.
+func (ps *Policies) forEnumeration(ctx context.Context, tx *db.Tx, teamID, enumerationID string) ([]Policy, error) {
 	all, err := db.Select(ctx, tx, scanPolicy, selectPolicy+` WHERE team_id = ? ORDER BY created_at, id`, teamID)
 	return slices.DeleteFunc(all, func(p Policy) bool {
 		return len(p.EnumerationIDs) > 0 && !slices.Contains(p.EnumerationIDs, enumerationID)
@@ -33,7 +33,7 @@ func (p Policy) rule(f asset.Filter) asset.Rule {
 // asset.Store.
 func (ps *Policies) Store(ctx context.Context, tx *db.Tx, ready asset.Prepared) (asset.Observed, error) {
 	s := ready.Seen
-	all, err := ps.of(ctx, tx, s.TeamID, s.EnumerationID)
+	all, err := ps.forEnumeration(ctx, tx, s.TeamID, s.EnumerationID)
 	if err != nil {
 		return asset.Observed{}, err
 	}
@@ -61,7 +61,7 @@ func (ps *Policies) EndRun(ctx context.Context, tx *db.Tx, e asset.End) error {
 	if err != nil || !ended {
 		return err
 	}
-	policies, err := ps.of(ctx, tx, e.TeamID, e.EnumerationID)
+	policies, err := ps.forEnumeration(ctx, tx, e.TeamID, e.EnumerationID)
 	if err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ type RunArgs struct {
 // Kind implements queue.Args.
 func (RunArgs) Kind() string { return "asset.policy" }
 
-// together is how many assets one transaction of Run changes.
-const together = 500
+// batchSize is how many assets one transaction of Run changes.
+const batchSize = 500
 
 // Run does the job of RunArgs. Run again, it changes nothing more.
 func (ps *Policies) Run(ctx context.Context, job queue.Job[RunArgs]) error {
@@ -126,7 +126,7 @@ func (ps *Policies) run(ctx context.Context, a RunArgs) error {
 		return err
 	}
 	once := p.UpdatedAt.UnixMicro() // as the run, so that all parts are one event
-	for part := range slices.Chunk(numbers, together) {
+	for part := range slices.Chunk(numbers, batchSize) {
 		if err := ps.db.Tx(ctx, func(tx *db.Tx) error { return ps.apply(ctx, tx, p, part, "", once) }); err != nil {
 			return err
 		}

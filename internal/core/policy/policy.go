@@ -69,8 +69,8 @@ func New(d *db.DB, q *queue.Queue, assets *asset.Assets, settings *setting.Setti
 }
 
 const (
-	maxPolicies     = 1000 // of a team
-	maxEnumerations = 1000 // of a policy
+	maxPolicies     = 1000 // forEnumeration a team
+	maxEnumerations = 1000 // forEnumeration a policy
 )
 
 // check refuses a policy that cannot work.
@@ -101,7 +101,7 @@ func (ps *Policies) check(ctx context.Context, p *Policy) (err error) {
 			maxEnumerations, label.Max)
 	}
 	for _, id := range p.EnumerationIDs {
-		known, err := ps.assets.Known(ctx, p.TeamID, id)
+		known, err := ps.assets.HasEnumeration(ctx, p.TeamID, id)
 		if err != nil {
 			return err
 		}
@@ -179,7 +179,7 @@ func (ps *Policies) Update(ctx context.Context, id string, up Policy, existing *
 	if replace {
 		up.ID, up.TeamID = old.ID, c.TeamID
 	} else {
-		up = old.with(up)
+		up = old.merged(up)
 	}
 	if existing != nil {
 		up.Existing = *existing
@@ -201,8 +201,8 @@ func (ps *Policies) Update(ctx context.Context, id string, up Policy, existing *
 	})
 }
 
-// with is a policy with the fields that another has set.
-func (p Policy) with(up Policy) Policy {
+// merged is a policy with the fields that another has set.
+func (p Policy) merged(up Policy) Policy {
 	if up.Name != "" {
 		p.Name = up.Name
 	}

@@ -69,7 +69,7 @@ func (r *world) enroll(t testing.TB, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
 		r.tx(t, func(tx *db.Tx) error {
-			return r.assets.Enroll(context.Background(), tx, asset.Enumeration{ID: id, TeamID: r.team, Name: "All of " + id, SourceType: "discovery"})
+			return r.assets.Register(context.Background(), tx, asset.Enumeration{ID: id, TeamID: r.team, Name: "All of " + id, SourceType: "discovery"})
 		})
 	}
 }

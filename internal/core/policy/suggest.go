@@ -20,7 +20,7 @@ import (
 
 // Suggestion is a policy that a team could make of a pattern in its inventory.
 type Suggestion struct {
-	ID         string // of the pattern: stays the same
+	ID         string // forEnumeration the pattern: stays the same
 	Category   string
 	Title      string // also the policy's name
 	Reason     string
@@ -29,7 +29,7 @@ type Suggestion struct {
 	Filters    asset.Filters
 	Labels     []string
 	Affected   int
-	Percentage float64 // of the assets that were examined
+	Percentage float64 // forEnumeration the assets that were examined
 	Sample     []asset.Asset
 }
 
@@ -81,7 +81,7 @@ func (ps *Policies) Suggest(ctx context.Context, enumerationID string, threshold
 	}
 	base := asset.Filter{}
 	if enumerationID != "" {
-		narrow, err := ps.assets.Of(ctx, enumerationID)
+		narrow, err := ps.assets.NarrowTo(ctx, enumerationID)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -173,7 +173,7 @@ func (ps *Policies) common(ctx context.Context, teamID string, f asset.Filter, c
 	} else {
 		var numbers []int64
 		numbers, err = ps.assets.Numbers(ctx, teamID, f)
-		for part := range slices.Chunk(numbers, together) {
+		for part := range slices.Chunk(numbers, batchSize) {
 			where = db.Where{}
 			db.In(&where, "a.no", part)
 			if err == nil {

@@ -15,7 +15,7 @@ import (
 var neverRecommended = []string{"tech", "dos", "fuzz", "creds-stuffing", "token-spray", "osint"}
 
 // recommended reports whether a template is in the recommended set: of any severity but info, and not noisy.
-func recommended(t catalog.Known) bool {
+func recommended(t catalog.ScanTemplate) bool {
 	return !t.Named && t.Severity != "info" &&
 		!slices.ContainsFunc(t.Tags, func(tag string) bool { return slices.Contains(neverRecommended, tag) })
 }
@@ -23,7 +23,7 @@ func recommended(t catalog.Known) bool {
 // choose finds the templates that a scan names by id, path, folder or tag, by the last part of a URL, or as template sets,
 // those that came with it, and the sets recommended (the default) and all, without those that its configurations leave out.
 // The error names the first unknown template or configuration.
-func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog.Known, error) {
+func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog.ScanTemplate, error) {
 	known, err := ss.catalog.ForScan(ctx, teamID)
 	if err != nil {
 		return nil, err
@@ -35,8 +35,8 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog
 	if err != nil {
 		return nil, err
 	}
-	chosen := map[string]catalog.Known{}
-	take := func(ok func(catalog.Known) bool) (found bool) {
+	chosen := map[string]catalog.ScanTemplate{}
+	take := func(ok func(catalog.ScanTemplate) bool) (found bool) {
 		for _, t := range known {
 			if ok(t) {
 				chosen[t.ID], found = t, true
@@ -49,8 +49,8 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog
 		named = append(named, strings.TrimSuffix(path.Base(u), ".yaml"))
 	}
 	for _, name := range named {
-		exact := func(t catalog.Known) bool { return t.Is(name) || t.Path == name }
-		grouped := func(t catalog.Known) bool {
+		exact := func(t catalog.ScanTemplate) bool { return t.Is(name) || t.Path == name }
+		grouped := func(t catalog.ScanTemplate) bool {
 			return inFolder(t, name) || slices.Contains(t.Tags, strings.ToLower(name))
 		}
 		if !take(exact) && !take(grouped) {
@@ -68,32 +68,32 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog
 		return nil, err
 	}
 	if configured.HasSets() {
-		take(func(t catalog.Known) bool { return configured.InSet(forOptions(t)) })
+		take(func(t catalog.ScanTemplate) bool { return configured.InSet(forOptions(t)) })
 	}
 	switch {
 	case c.All:
-		take(func(t catalog.Known) bool { return !t.Named })
+		take(func(t catalog.ScanTemplate) bool { return !t.Named })
 	case c.Recommended || len(named) == 0 && len(c.Inline) == 0 && !configured.HasSets():
 		take(recommended)
 	}
-	out := make([]catalog.Known, 0, len(chosen))
+	out := make([]catalog.ScanTemplate, 0, len(chosen))
 	for _, t := range chosen {
 		if configured.Keeps(forOptions(t)) {
 			out = append(out, t)
 		}
 	}
-	slices.SortFunc(out, func(a, b catalog.Known) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out, func(a, b catalog.ScanTemplate) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
 }
 
 // addInline adds the templates that came with the scan.
-func addInline(chosen map[string]catalog.Known, inline []Inline) error {
+func addInline(chosen map[string]catalog.ScanTemplate, inline []Inline) error {
 	for _, in := range inline {
 		_, p, err := templates.Compile(in.Name, []byte(in.Contents), nil)
 		if err != nil {
 			return errs.Field("private_templates", "private_templates: %s", errs.From(err).Message)
 		}
-		chosen[p.ID] = catalog.Known{
+		chosen[p.ID] = catalog.ScanTemplate{
 			ID: p.ID, Path: p.Path, Tags: p.Info.Tags, Severity: string(p.Info.Severity), Requests: p.Requests(),
 		}
 	}
@@ -101,7 +101,7 @@ func addInline(chosen map[string]catalog.Known, inline []Inline) error {
 }
 
 // inFolder reports whether a template is in a folder, given by its whole path or the last parts of it.
-func inFolder(t catalog.Known, name string) bool {
+func inFolder(t catalog.ScanTemplate, name string) bool {
 	name = strings.Trim(strings.ToLower(name), "/")
 	dir := strings.ToLower(path.Dir(t.Path))
 	return name != "" && strings.Contains("/"+dir+"/", "/"+name+"/")

@@ -97,7 +97,7 @@ func (ss *Scans) insert(ctx context.Context, tx *db.Tx, s *Scan) error {
 		s.ID, s.TeamID, s.UserID, s.Name, fold(s.Name), s.Status, s.IsOSS, s.IsAutomatic, s.IsInternal, now, now); err != nil {
 		return err
 	}
-	if err := ss.findings.Begin(ctx, tx, s.TeamID, s.ID); err != nil {
+	if err := ss.findings.AddScan(ctx, tx, s.TeamID, s.ID); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO scan_config (scan_id, config, targets) VALUES (?, ?, ?)`,
@@ -118,7 +118,7 @@ func (ss *Scans) runs() run.Runs {
 // ended records the number of findings at the end of a run.
 func (ss *Scans) ended(ctx context.Context, tx *db.Tx, r run.Ref, _ string, _ run.Outcome) error {
 	severities := map[string]int{} // {}, not null
-	tallies, err := ss.findings.Tallies(ctx, tx, []string{r.ID})
+	tallies, err := ss.findings.CountsByScan(ctx, tx, []string{r.ID})
 	if err != nil {
 		return err
 	}

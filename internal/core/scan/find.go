@@ -42,7 +42,7 @@ func (ss *Scans) complete(ctx context.Context, scans []Scan) error {
 	for i, s := range scans {
 		ids[i] = s.ID
 	}
-	tallies, err := ss.findings.Tallies(ctx, ss.db, ids)
+	tallies, err := ss.findings.CountsByScan(ctx, ss.db, ids)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ type piece struct {
 }
 
 // cut makes chunks of bounded cost: some targets with all templates, or one target with some templates.
-func cut(targets []string, templates []catalog.Known) (out []piece) {
+func cut(targets []string, templates []catalog.ScanTemplate) (out []piece) {
 	total := 0
 	for _, t := range templates {
 		total += max(1, t.Requests)
@@ -73,7 +73,7 @@ func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
 }
 
 // plan finds the targets and templates of a run. The error is Invalid when there are none, or when a template was deleted.
-func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []catalog.Known, error) {
+func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []catalog.ScanTemplate, error) {
 	config, err := ss.config(ctx, ss.db, id)
 	if err != nil {
 		return nil, nil, err
@@ -88,7 +88,7 @@ func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []catal
 	}
 	targets := expand(config.Targets, patterns)
 	templates, err := ss.choose(ctx, teamID, config)
-	templates = slices.DeleteFunc(templates, func(t catalog.Known) bool {
+	templates = slices.DeleteFunc(templates, func(t catalog.ScanTemplate) bool {
 		return excluded.templates[t.ID] || excluded.templates[t.WrittenID]
 	})
 	switch {
@@ -102,7 +102,7 @@ func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []catal
 }
 
 // start writes the chunks of a run with their jobs, and sets the scan running.
-func (ss *Scans) start(ctx context.Context, tx *db.Tx, r run.Ref, targets []string, templates []catalog.Known) error {
+func (ss *Scans) start(ctx context.Context, tx *db.Tx, r run.Ref, targets []string, templates []catalog.ScanTemplate) error {
 	requests := 0
 	var chunks [][]any
 	for _, p := range cut(targets, templates) {

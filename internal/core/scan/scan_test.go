@@ -145,9 +145,9 @@ func TestCutCoversEachCellOnce(t *testing.T) {
 		for i := range rapid.IntRange(1, 300).Draw(t, "targets") {
 			targets = append(targets, fmt.Sprint("t", i))
 		}
-		var templates []catalog.Known
+		var templates []catalog.ScanTemplate
 		for i, n := range rapid.SliceOfN(rapid.IntRange(0, 6000), 1, 20).Draw(t, "requests") {
-			templates = append(templates, catalog.Known{ID: fmt.Sprint(i), Requests: n})
+			templates = append(templates, catalog.ScanTemplate{ID: fmt.Sprint(i), Requests: n})
 		}
 		cells := map[string]int{}
 		for _, p := range cut(targets, templates) {

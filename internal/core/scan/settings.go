@@ -45,6 +45,6 @@ func (ss *Scans) checkSettings(ctx context.Context, teamID string, c Config) err
 }
 
 // forOptions is a template in the form that package options filters.
-func forOptions(t catalog.Known) options.Template {
+func forOptions(t catalog.ScanTemplate) options.Template {
 	return options.Template{ID: t.ID, WrittenID: t.WrittenID, Tags: t.Tags, Severity: t.Severity, Type: t.Type, Named: t.Named}
 }

@@ -93,7 +93,7 @@ func (c *Client) listAWS(ctx context.Context, a Account, into *inventory) error 
 		Names []string `xml:"regionInfo>item>regionName"`
 	}
 	if err := s.call(ctx, "ec2", awsRegion, "/", ec2("DescribeRegions", ""), &regions); err != nil {
-		into.failed(err)
+		into.addError(err)
 		regions.Names = []string{awsRegion}
 	}
 	for _, region := range regions.Names {
@@ -101,7 +101,7 @@ func (c *Client) listAWS(ctx context.Context, a Account, into *inventory) error 
 			continue
 		}
 		for _, read := range []func(context.Context, string, *inventory) error{s.machines, s.reserved, s.balancers} {
-			into.failed(read(ctx, region, into))
+			into.addError(read(ctx, region, into))
 		}
 		if ctx.Err() != nil {
 			break

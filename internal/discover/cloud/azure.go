@@ -71,10 +71,10 @@ func (c *Client) listAzure(ctx context.Context, a Account, into *inventory) erro
 		return err
 	}
 	subscriptions, err := z.subscriptions(ctx, a)
-	into.failed(err)
+	into.addError(err)
 	for _, id := range subscriptions {
 		network := "/subscriptions/" + url.PathEscape(id) + "/providers/Microsoft.Network"
-		into.failed(azureList(ctx, z, network+"/publicIPAddresses", "2023-09-01", func(one struct {
+		into.addError(azureList(ctx, z, network+"/publicIPAddresses", "2023-09-01", func(one struct {
 			Properties struct {
 				IPAddress   string
 				DNSSettings struct{ FQDN string }
@@ -83,7 +83,7 @@ func (c *Client) listAzure(ctx context.Context, a Account, into *inventory) erro
 			into.public(one.Properties.IPAddress)
 			into.name(one.Properties.DNSSettings.FQDN)
 		}))
-		into.failed(z.zones(ctx, network, into))
+		into.addError(z.zones(ctx, network, into))
 		if ctx.Err() != nil || into.full() {
 			break
 		}

@@ -112,7 +112,7 @@ type inventory struct {
 	err   error
 }
 
-func (v *inventory) failed(err error) {
+func (v *inventory) addError(err error) {
 	if v.err == nil {
 		v.err = err
 	}

@@ -158,7 +158,7 @@ func (c *Client) Inventory(ctx context.Context, configID string, text []byte) (n
 		began := time.Now()
 		within, cancel := context.WithTimeout(ctx, accountBudget)
 		found := inventory{known: map[string]bool{}}
-		found.failed(providers[a["provider"]].list(c, within, a, &found))
+		found.addError(providers[a["provider"]].list(c, within, a, &found))
 		cancel()
 		for _, host := range found.hosts {
 			account := map[string]string{"provider": a["provider"], "config_id": configID}

@@ -131,7 +131,7 @@ func (c *Client) listGoogle(ctx context.Context, a Account, into *inventory) err
 	}
 	for _, project := range projects {
 		for _, read := range []func(context.Context, string, *inventory) error{g.machines, g.balancers, g.zones} {
-			into.failed(read(ctx, url.PathEscape(project), into))
+			into.addError(read(ctx, url.PathEscape(project), into))
 		}
 		if ctx.Err() != nil || into.full() {
 			break

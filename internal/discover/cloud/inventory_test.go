@@ -168,7 +168,7 @@ func TestInventoriesOfClouds(t *testing.T) {
 			client := New(loopback())
 			client.wait = time.Microsecond
 			found := inventory{known: map[string]bool{}}
-			found.failed(providers[c.account["provider"]].list(client, t.Context(), c.account, &found))
+			found.addError(providers[c.account["provider"]].list(client, t.Context(), c.account, &found))
 			got, err := found.hosts, found.err
 			slices.Sort(got)
 			if !slices.Equal(got, c.want) {

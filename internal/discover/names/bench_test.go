@@ -23,7 +23,7 @@ import (
 // benchNames are names of a zone that are answered at once: half are there, some are a
 // wildcard's, the others are missing.
 func benchNames(z *dnslab.Zone) (list []string) {
-	for _, name := range z.Asked() {
+	for _, name := range z.Questions() {
 		if t, is := z.Names[name]; !is || t.RCode == "NOERROR" && !strings.HasPrefix(name, "slow") && !strings.HasPrefix(name, "large") {
 			list = append(list, name)
 		}

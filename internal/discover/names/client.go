@@ -24,7 +24,7 @@ type client struct {
 	ended sync.WaitGroup // the readers of sockets and the clock
 	stop  context.CancelFunc
 
-	questions atomic.Int64
+	sent atomic.Int64
 }
 
 // tick is the precision of timeouts.
@@ -34,18 +34,18 @@ const tick = 20 * time.Millisecond
 // the context ends it answers no more.
 func newClient(ctx context.Context, cfg Config) (*client, error) {
 	c := &client{cfg: cfg, tcp: make(chan struct{}, maxTCP)}
-	c.pool.widest = max(window/len(cfg.Resolvers), leastWindow)
+	c.pool.maxWindow = max(maxInFlight/len(cfg.Resolvers), minWindow)
 	var failed error
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	for _, address := range cfg.Resolvers {
-		s := &server{address: address, limit: min(firstWindow, c.pool.widest), since: time.Now()}
+		s := &server{address: address, limit: min(initialWindow, c.pool.maxWindow), since: time.Now()}
 		for range socketsOf() {
 			conn, err := dialer.DialContext(ctx, "udp", address)
 			if err != nil {
 				failed = fmt.Errorf("resolver %s: %w", address, err)
 				break
 			}
-			s.sockets = append(s.sockets, &socket{conn: conn, waiting: map[uint16]*call{}})
+			s.sockets = append(s.sockets, &socket{conn: conn, pending: map[uint16]*pendingTry{}})
 		}
 		if len(s.sockets) == 0 {
 			continue
@@ -93,10 +93,10 @@ func (c *client) close() {
 	c.ended.Wait()
 }
 
-// ask asks about a host until a resolver gives a good answer or the retries are used up. A late answer, after the
-// question was asked again, counts. The error is errTimeout or errGarbage when nothing could be read, or the
+// query asks about a host until a resolver gives a good answer or the retries are used up. A late answer, after the
+// question was asked again, counts. The error is errTimeout or errMalformed when nothing could be read, or the
 // context's, which is that of newClient or one that lives longer.
-func (c *client) ask(ctx context.Context, host string, kind uint16) (answer, error) {
+func (c *client) query(ctx context.Context, host string, kind uint16) (answer, error) {
 	q := &question{client: c, host: host, kind: kind, failure: errTimeout, edns: true, replies: make(chan delivery, 2*(1+c.cfg.Retries))}
 	defer q.forget()
 	for q.next = range 1 + c.cfg.Retries {
@@ -131,7 +131,7 @@ type question struct {
 type try struct {
 	server   *server
 	socket   *socket
-	call     *call
+	call     *pendingTry
 	id       uint16
 	begun    time.Time
 	query    []byte
@@ -143,7 +143,7 @@ type try struct {
 func (q *question) forget() {
 	for _, t := range q.tries {
 		if t.socket != nil {
-			t.socket.leave(t.id, t.call)
+			t.socket.unregister(t.id, t.call)
 		}
 	}
 }
@@ -161,13 +161,13 @@ func (q *question) try(ctx context.Context) (done bool) {
 	}
 	wait := q.cfg.Timeout
 	if q.next < q.cfg.Retries {
-		wait = min(wait, s.wait())
+		wait = min(wait, s.retryAfter())
 	}
 	t := try{server: s, begun: time.Now()}
 	t.query, t.question = pack(q.host, q.kind, q.edns)
-	t.call = &call{question: t.query[headerSize:t.question], try: q.next, until: t.begun.Add(wait), reply: q.replies}
-	socket := s.sockets[int(s.turn.Add(1))%len(s.sockets)]
-	q.questions.Add(1)
+	t.call = &pendingTry{question: t.query[headerSize:t.question], try: q.next, until: t.begun.Add(wait), reply: q.replies}
+	socket := s.sockets[int(s.nextSocket.Add(1))%len(s.sockets)]
+	q.sent.Add(1)
 	var err error
 	if t.id, err = socket.send(t.query, t.call); err == nil {
 		t.socket = socket
@@ -185,7 +185,7 @@ func (q *question) try(ctx context.Context) (done bool) {
 func (q *question) wait(ctx context.Context) (done, good bool) {
 	for d := range q.replies {
 		if d.msg != nil {
-			done = q.take(ctx, &q.tries[d.try], d.msg)
+			done = q.handle(ctx, &q.tries[d.try], d.msg)
 			good = done || q.failure == nil && q.best.rcode != dns.RcodeRefused
 		} else {
 			good = false
@@ -197,10 +197,10 @@ func (q *question) wait(ctx context.Context) (done, good bool) {
 	return done, good
 }
 
-// take reads an answer and reports whether it is a good one.
-func (q *question) take(ctx context.Context, t *try, msg []byte) (done bool) {
+// handle reads an answer and reports whether it is a good one.
+func (q *question) handle(ctx context.Context, t *try, msg []byte) (done bool) {
 	t.answered = true
-	t.server.timed(time.Since(t.begun))
+	t.server.measure(time.Since(t.begun))
 	truncated := msg[2]&2 != 0
 	if truncated {
 		if whole, err := q.overTCP(ctx, t.server, t.query, t.question); err == nil {
@@ -218,7 +218,7 @@ func (q *question) take(ctx context.Context, t *try, msg []byte) (done bool) {
 	case a.rcode == dns.RcodeSuccess || a.rcode == dns.RcodeNameError:
 		for i := range q.tries {
 			if earlier := &q.tries[i]; !earlier.answered && earlier.begun.Before(t.begun) {
-				q.pool.healed(earlier.server)
+				q.pool.countLost(earlier.server)
 			}
 		}
 		q.best, q.failure = a, nil

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-var connectors = []source{
+var ownSources = []source{
 	{"certspotter", false, certspotter},
 	{"chaos", true, chaos},
 	{"crtsh", false, crtsh},
@@ -34,7 +34,7 @@ func get(ctx context.Context, client *http.Client, from, header string) (io.Read
 		return nil, err
 	}
 	if answer.StatusCode != http.StatusOK {
-		_, _ = io.CopyN(io.Discard, answer.Body, maxOpening)
+		_, _ = io.CopyN(io.Discard, answer.Body, maxBodyStart)
 		answer.Body.Close()
 		return nil, fmt.Errorf("it answered with HTTP status %d", answer.StatusCode)
 	}

@@ -33,9 +33,9 @@ const (
 // dns_bruteforce tries words, dns_permute permutes the names that were found. Names of sources are emitted as they
 // come, not looked up and without RCode; guessed names are emitted when DNS knows them and they are no wildcard's. Each
 // is emitted once, with Sources naming the first; it is below the domain, allowed, and a host name. emit is called by
-// one goroutine at a time. The error is the context's or an *errs.Error; a source that fails is only reported.
+// lookUpType goroutine at a time. The error is the context's or an *errs.Error; a source that fails is only reported.
 func Find(ctx context.Context, cfg Config, domain string, steps []discover.Step, emit func(discover.Name)) (Report, error) {
-	root, ok := clean(domain)
+	root, ok := normalizeHost(domain)
 	if !ok {
 		return Report{}, errs.Field("domain", "%.100q is no domain.", domain)
 	}
@@ -46,9 +46,9 @@ func Find(ctx context.Context, cfg Config, domain string, steps []discover.Step,
 	}
 	defer r.close()
 	f := &finder{resolver: r, root: root, emit: emit, known: discover.NewNameSet()}
-	f.ask(ctx, steps)
+	f.askSources(ctx, steps)
 	if discover.Has(steps, discover.DNSBruteforce) && ctx.Err() == nil {
-		f.guess(ctx, SourceBruteforce, permute.Candidates(root, r.cfg.Words))
+		f.lookUpGuesses(ctx, SourceBruteforce, permute.Candidates(root, r.cfg.Words))
 	}
 	if discover.Has(steps, discover.DNSPermute) && ctx.Err() == nil {
 		f.permute(ctx)
@@ -71,7 +71,7 @@ type finder struct {
 	reports  []discover.SourceReport
 }
 
-func (f *finder) ask(ctx context.Context, steps []discover.Step) {
+func (f *finder) askSources(ctx context.Context, steps []discover.Step) {
 	chosen, skipped := f.cfg.chosen(steps, f.root)
 	f.reports = append(f.reports, skipped...)
 	var group errgroup.Group
@@ -108,31 +108,31 @@ func (f *finder) deliver(n discover.Name) bool {
 	return true
 }
 
-// guess looks up candidates and emits those that exist. It returns those that are new.
-func (f *finder) guess(ctx context.Context, how string, names iter.Seq[string]) (fresh []string) {
+// lookUpGuesses looks up candidates and emits those that exist. It returns those that are new.
+func (f *finder) lookUpGuesses(ctx context.Context, how string, names iter.Seq[string]) (added []string) {
 	report := discover.SourceReport{Source: how, About: f.root}
 	begun := time.Now()
-	tried, silent := 0, 0
+	tried, unanswered := 0, 0
 	f.each(ctx, limit(names, maxCandidates), func(n discover.Name) {
 		tried++
 		switch {
 		case n.RCode == RCodeTimeout, n.RCode == RCodeMalformed:
-			silent++
+			unanswered++
 		case Exists(n):
 			report.Count++
 			n.Sources = []discover.SourceRef{{Source: how}}
-			if f.deliver(n) && len(fresh) < maxSeeds {
-				fresh = append(fresh, n.Host)
+			if f.deliver(n) && len(added) < maxSeeds {
+				added = append(added, n.Host)
 			}
 		}
 	})
 	report.Took = time.Since(begun)
 	report.Detail = fmt.Sprintf("%d candidates", tried)
-	if silent > 0 {
-		report.Detail += fmt.Sprintf(", %d of them without an answer", silent)
+	if unanswered > 0 {
+		report.Detail += fmt.Sprintf(", %d of them without an answer", unanswered)
 	}
 	switch {
-	case tried > 0 && silent > tried/2:
+	case tried > 0 && unanswered > tried/2:
 		report.State = discover.SourceTimedOut
 	case tried >= maxCandidates:
 		report.State = discover.SourceLimited
@@ -143,7 +143,7 @@ func (f *finder) guess(ctx context.Context, how string, names iter.Seq[string]) 
 		report.State = discover.SourceOK
 	}
 	f.reports = append(f.reports, report)
-	return fresh
+	return added
 }
 
 // permute permutes what was found, and what that finds again.
@@ -157,7 +157,7 @@ func (f *finder) permute(ctx context.Context) {
 	for round := 0; round < maxRounds && len(seeds) > 0 && left > 0 && ctx.Err() == nil; round++ {
 		words := permute.Words(f.seeds, f.root)
 		asked := 0
-		seeds = f.guess(ctx, SourcePermute, func(yield func(string) bool) {
+		seeds = f.lookUpGuesses(ctx, SourcePermute, func(yield func(string) bool) {
 			for name := range permute.Permutations(seeds, f.root, words) {
 				if !tried.Add(name) {
 					continue

@@ -8,16 +8,16 @@ import (
 
 const maxHost = 253 // bytes of a name, without the final dot
 
-// clean is the form in which a name is asked about and compared: lower-case ASCII without a final dot and a leading
+// normalizeHost is the form in which a name is asked about and compared: lower-case ASCII without a final dot and a leading
 // "*.". ok is false for what is no host name.
-func clean(host string) (name string, ok bool) {
+func normalizeHost(host string) (name string, ok bool) {
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "*."), ".")
 	upper := false
 	label := 0
 	for i := range len(host) {
 		switch c := host[i]; {
 		case c >= 0x80:
-			return fold(host)
+			return toASCII(host)
 		case c == '.':
 			if label == 0 {
 				return "", false
@@ -42,8 +42,8 @@ func clean(host string) (name string, ok bool) {
 	return host, true
 }
 
-// fold converts a name of another script to ASCII.
-func fold(host string) (string, bool) {
+// toASCII converts a name of another script to ASCII.
+func toASCII(host string) (string, bool) {
 	if strings.ContainsAny(host, "/:@?#") {
 		return "", false
 	}

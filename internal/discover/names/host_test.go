@@ -13,7 +13,7 @@ func TestClean(t *testing.T) {
 		"": "", ".": "", "a..b": "", ".a": "", "a b.de": "", "a/b": "", "a@b.de": "", "a:80": "", label + "a.de": "",
 		"m\xff.de": "", "é:80": "", strings.Repeat(label+".", 4) + "de": "",
 	} {
-		got, ok := clean(in)
+		got, ok := normalizeHost(in)
 		if got != want || ok != (want != "") {
 			t.Errorf("%q: %q %v, want %q", in, got, ok, want)
 		}

@@ -74,11 +74,11 @@ const (
 
 const maxWildcards = 1000 // of a report
 
-// window is how many questions may be in flight; how many really are adapts to the resolvers.
-const window = 2000
+// maxInFlight is how many questions may be in flight; how many really are adapts to the resolvers.
+const maxInFlight = 2000
 
-// orDefault fills in what is not set. The error is an *errs.Error.
-func (c Config) orDefault() (Config, error) {
+// withDefaults fills in what is not set. The error is an *errs.Error.
+func (c Config) withDefaults() (Config, error) {
 	if len(c.Resolvers) == 0 {
 		system, err := dns.ClientConfigFromFile("/etc/resolv.conf")
 		if err != nil {
@@ -105,7 +105,7 @@ func (c Config) orDefault() (Config, error) {
 	domains := c.Domains
 	c.Domains = nil
 	for _, d := range domains {
-		if host, ok := clean(d); ok {
+		if host, ok := normalizeHost(d); ok {
 			c.Domains = append(c.Domains, host)
 		}
 	}

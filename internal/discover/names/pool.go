@@ -8,22 +8,22 @@ import (
 
 // The window of a resolver is how many questions it may have in flight.
 const (
-	firstWindow = 100
-	leastWindow = 16
-	tooManyLost = 0.02 // of a window's questions
-	worthIt     = 1.05 // times as many answers justify a wider window
-	epoch       = 50 * time.Millisecond
-	patience    = 20 // failures in a row before a resolver rests
-	firstRest   = time.Second
-	longestRest = 30 * time.Second
+	initialWindow      = 100
+	minWindow          = 16
+	maxLoss            = 0.02 // of a window's questions
+	minSpeedup         = 1.05 // times as many answers justify a wider window
+	minPeriod          = 50 * time.Millisecond
+	failuresBeforeRest = 20 // failures in a row before a resolver rests
+	firstRest          = time.Second
+	maxRest            = 30 * time.Second
 )
 
 type server struct {
-	address string
-	sockets []*socket
-	turn    atomic.Uint32
+	address    string
+	sockets    []*socket
+	nextSocket atomic.Uint32
 
-	usual, spread atomic.Int64 // of the time to an answer, smoothed
+	meanTime, timeVariation atomic.Int64 // of the time to an answer, smoothed
 
 	// The pool's, under its lock.
 	used, limit int
@@ -35,26 +35,26 @@ type server struct {
 	restUntil   time.Time
 }
 
-// leastWait is the least time before a question is asked again.
-const leastWait = 250 * time.Millisecond
+// minWait is the least time before a question is asked again.
+const minWait = 250 * time.Millisecond
 
-func (s *server) timed(took time.Duration) {
+func (s *server) measure(took time.Duration) {
 	t := int64(took)
-	usual := s.usual.Load() // of two at a time one may be lost: it is an estimate
-	s.spread.Add((max(t-usual, usual-t) - s.spread.Load()) / 8)
-	s.usual.Add((t - usual) / 8)
+	usual := s.meanTime.Load() // of two at a time one may be lost: it is an estimate
+	s.timeVariation.Add((max(t-usual, usual-t) - s.timeVariation.Load()) / 8)
+	s.meanTime.Add((t - usual) / 8)
 }
 
-// wait is how long to wait before asking again (RFC 6298).
-func (s *server) wait() time.Duration {
-	return max(leastWait, time.Duration(s.usual.Load()+4*s.spread.Load()))
+// retryAfter is how long to wait before asking again (RFC 6298).
+func (s *server) retryAfter() time.Duration {
+	return max(minWait, time.Duration(s.meanTime.Load()+4*s.timeVariation.Load()))
 }
 
 // pool distributes questions. Each resolver has a window that grows while answers come and shrinks when questions
 // are lost. A question counts as lost when asking again brought an answer; a name that no server answers for is the
 // name's fault. A resolver that only fails rests for a while, unless all do.
 type pool struct {
-	widest int // window of a resolver
+	maxWindow int // maxInFlight of a resolver
 
 	mu      sync.Mutex
 	servers []*server
@@ -73,7 +73,7 @@ func (p *pool) acquire(tried []*server) *server {
 	p.mu.Lock()
 	if len(p.queue) == 0 {
 		if s := p.choose(tried); s != nil {
-			p.enter(s)
+			p.occupy(s)
 			p.mu.Unlock()
 			return s
 		}
@@ -116,7 +116,7 @@ func (p *pool) choose(tried []*server) (best *server) {
 	return best
 }
 
-func (p *pool) enter(s *server) {
+func (p *pool) occupy(s *server) {
 	s.used++
 	s.full = s.full || s.used == s.limit
 }
@@ -128,9 +128,9 @@ func (p *pool) release(s *server, good bool) {
 	s.used--
 	if good {
 		s.failures = 0
-	} else if s.failures++; s.failures >= patience {
-		rest := firstRest << min(s.failures/patience-1, 5)
-		s.restUntil = time.Now().Add(min(rest, longestRest))
+	} else if s.failures++; s.failures >= failuresBeforeRest {
+		rest := firstRest << min(s.failures/failuresBeforeRest-1, 5)
+		s.restUntil = time.Now().Add(min(rest, maxRest))
 	}
 	if s.done++; s.done >= s.limit {
 		p.adapt(s, time.Now())
@@ -145,7 +145,7 @@ func (p *pool) dispatch() {
 		if s == nil {
 			return
 		}
-		p.enter(s)
+		p.occupy(s)
 		w.got <- s
 		p.queue = p.queue[1:]
 	}
@@ -154,25 +154,25 @@ func (p *pool) dispatch() {
 // adapt sets the next window of a resolver: narrower when questions were lost, wider while that brings more answers.
 func (p *pool) adapt(s *server, now time.Time) {
 	took := now.Sub(s.since)
-	if took < epoch {
+	if took < minPeriod {
 		return
 	}
 	rate := float64(s.done) / took.Seconds()
 	switch {
-	case float64(s.lost) > tooManyLost*float64(s.done):
-		s.limit = max(leastWindow, s.limit*7/10)
-	case s.full && rate > s.rate*worthIt:
-		s.limit = min(p.widest, s.limit+s.limit/4+1)
+	case float64(s.lost) > maxLoss*float64(s.done):
+		s.limit = max(minWindow, s.limit*7/10)
+	case s.full && rate > s.rate*minSpeedup:
+		s.limit = min(p.maxWindow, s.limit+s.limit/4+1)
 		s.rate = rate
 	case s.full:
-		s.limit = max(min(firstWindow, p.widest), s.limit-s.limit/8)
+		s.limit = max(min(initialWindow, p.maxWindow), s.limit-s.limit/8)
 		s.rate *= 0.95 // so that a wider window is tried again some time
 	}
 	s.done, s.lost, s.full, s.since = 0, 0, false, now
 }
 
-// healed counts a question as lost at a resolver that left it unanswered: it had an answer after all.
-func (p *pool) healed(s *server) {
+// countLost counts a question as lost at a resolver that left it unanswered: it had an answer after all.
+func (p *pool) countLost(s *server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.lost++

@@ -7,7 +7,7 @@ import (
 
 func TestPoolChooses(t *testing.T) {
 	a, b := &server{address: "a", limit: 10}, &server{address: "b", limit: 10, used: 9}
-	p := pool{servers: []*server{a, b}, widest: 100}
+	p := pool{servers: []*server{a, b}, maxWindow: 100}
 	for _, c := range []struct {
 		what       string
 		tried      []*server
@@ -38,8 +38,8 @@ func TestPoolChooses(t *testing.T) {
 
 func TestPoolRestsWhoFails(t *testing.T) {
 	s := &server{limit: 1000, since: time.Now()}
-	p := pool{servers: []*server{s}, widest: 1000}
-	for i := range patience {
+	p := pool{servers: []*server{s}, maxWindow: 1000}
+	for i := range failuresBeforeRest {
 		if !s.restUntil.IsZero() {
 			t.Fatalf("it rests after %d failures", i)
 		}
@@ -47,7 +47,7 @@ func TestPoolRestsWhoFails(t *testing.T) {
 		p.release(s, false)
 	}
 	if rest := time.Until(s.restUntil); rest <= 0 || rest > firstRest {
-		t.Errorf("after %d failures it rests for %s", patience, rest)
+		t.Errorf("after %d failures it rests for %s", failuresBeforeRest, rest)
 	}
 	s.used++
 	if p.release(s, true); s.failures != 0 {
@@ -57,7 +57,7 @@ func TestPoolRestsWhoFails(t *testing.T) {
 
 func TestWindowFollowsTheAnswers(t *testing.T) {
 	s := &server{limit: 100}
-	p := pool{servers: []*server{s}, widest: 150}
+	p := pool{servers: []*server{s}, maxWindow: 150}
 	now := time.Now()
 	window := func(done, lost int, full bool, took time.Duration) int {
 		s.since, s.done, s.lost, s.full = now, done, lost, full

@@ -45,7 +45,7 @@ func Ranges(ctx context.Context, cfg Config, asn string) ([]netip.Prefix, discov
 		found, err = routes(ctx, cfg, registry, "AS"+number)
 		report.State, report.Detail = discover.StateOf(err, len(found) > 0)
 	} else {
-		w, client := record(cfg.Client)
+		w, client := newRecorder(cfg.Client)
 		found, err = announced(ctx, client, strings.ReplaceAll(cfg.RangesURL, "%s", url.QueryEscape("AS"+number)))
 		report.State, report.Detail = w.state(err, len(found), false)
 	}
@@ -96,8 +96,8 @@ func serverOf(registry string) string {
 
 // routes asks a registry for the routes of an origin; -K asks for their keys only.
 func routes(ctx context.Context, cfg Config, registry, origin string) ([]netip.Prefix, error) {
-	text, err := whois.Ask(ctx, cfg.RangesDial, serverOf(registry), "-K -i origin "+origin, maxRoutes)
-	if errors.Is(err, whois.ErrCut) {
+	text, err := whois.Query(ctx, cfg.RangesDial, serverOf(registry), "-K -i origin "+origin, maxRoutes)
+	if errors.Is(err, whois.ErrTruncated) {
 		err = discover.SourceError{State: discover.SourceLimited, Detail: err.Error()}
 	} else if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ type resolver struct {
 }
 
 func newResolver(ctx context.Context, cfg Config) (*resolver, error) {
-	cfg, err := cfg.orDefault()
+	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -49,14 +49,14 @@ func newResolver(ctx context.Context, cfg Config) (*resolver, error) {
 		return nil, err
 	}
 	r := &resolver{client: c}
-	r.wild = wildcards{look: r.addresses, zones: map[string]*zone{}}
+	r.wild = wildcards{resolve: r.addresses, zones: map[string]*zone{}}
 	return r, nil
 }
 
 func (r *resolver) done() Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.report.Questions = r.questions.Load()
+	r.report.Questions = r.sent.Load()
 	r.report.Wildcards = slices.Clone(r.wild.seen)
 	slices.Sort(r.report.Wildcards)
 	return r.report
@@ -80,7 +80,7 @@ func (r *resolver) each(ctx context.Context, names iter.Seq[string], emit func(d
 			continue
 		default: // no worker is idle
 		}
-		if workers < window {
+		if workers < maxInFlight {
 			workers++
 			running.Go(func() { r.serve(ctx, host, work, emit) })
 			continue
@@ -132,7 +132,7 @@ func hostOf(name string) (string, bool) {
 	if a, err := netip.ParseAddr(name); err == nil {
 		return a.Unmap().WithZone("").String(), true
 	}
-	return clean(name)
+	return normalizeHost(name)
 }
 
 func (r *resolver) lookUp(ctx context.Context, host string) discover.Name {
@@ -141,13 +141,13 @@ func (r *resolver) lookUp(ctx context.Context, host string) discover.Name {
 	}
 	n := discover.Name{Host: host, Domain: r.cfg.domainOf(host)}
 	f := r.addresses(ctx, host)
-	n.RCode, n.IP, n.CNAME = f.word(), f.addrs, f.chain
+	n.RCode, n.IP, n.CNAME = f.rcodeText(), f.addrs, f.chain
 	if !f.exists() {
 		return n
 	}
 	n.Dangling = dangling(f)
 	if host != n.Domain && parentOf(parentOf(host)) != "" || host != n.Domain && len(r.cfg.Domains) > 0 {
-		n.Wildcard = r.wild.made(ctx, host, f)
+		n.Wildcard = r.wild.isWildcard(ctx, host, f)
 	}
 	return n
 }
@@ -158,8 +158,8 @@ func (r *resolver) reverse(ctx context.Context, addr netip.Addr) discover.Name {
 	if err != nil {
 		return n
 	}
-	a, err := r.ask(ctx, bare(arpa), dns.TypePTR)
-	n.RCode = found{rcode: a.rcode, err: err}.word()
+	a, err := r.query(ctx, lowerName(arpa), dns.TypePTR)
+	n.RCode = lookupResult{rcode: a.rcode, err: err}.rcodeText()
 	if len(a.names) > 0 {
 		slices.Sort(a.names)
 		n.Records = map[string][]string{"PTR": slices.Compact(a.names)}
@@ -168,11 +168,11 @@ func (r *resolver) reverse(ctx context.Context, addr netip.Addr) discover.Name {
 }
 
 // addresses asks for a host's A and AAAA records, and follows CNAMEs that an answer leaves unfinished.
-func (r *resolver) addresses(ctx context.Context, host string) found {
+func (r *resolver) addresses(ctx context.Context, host string) lookupResult {
 	f := r.both(ctx, host)
 	for f.err == nil && f.rcode == dns.RcodeSuccess && !f.loop && len(f.chain) > 0 && len(f.addrs) == 0 {
 		end := f.chain[len(f.chain)-1]
-		if _, ok := clean(end); !ok || !r.cfg.Allow(end) {
+		if _, ok := normalizeHost(end); !ok || !r.cfg.Allow(end) {
 			break
 		}
 		g := r.both(ctx, end)
@@ -198,21 +198,21 @@ func (r *resolver) addresses(ctx context.Context, host string) found {
 }
 
 // both asks for A and AAAA; for a name that does not exist one is enough.
-func (r *resolver) both(ctx context.Context, host string) found {
-	f := r.one(ctx, host, dns.TypeA)
+func (r *resolver) both(ctx context.Context, host string) lookupResult {
+	f := r.lookUpType(ctx, host, dns.TypeA)
 	if f.err == nil && f.rcode != dns.RcodeSuccess || ctx.Err() != nil {
 		return f
 	}
-	return f.join(r.one(ctx, host, dns.TypeAAAA))
+	return f.merge(r.lookUpType(ctx, host, dns.TypeAAAA))
 }
 
-func (r *resolver) one(ctx context.Context, host string, kind uint16) found {
-	a, err := r.ask(ctx, host, kind)
-	return found{rcode: a.rcode, err: err, chain: a.chain, loop: a.loop, addrs: a.addrs}
+func (r *resolver) lookUpType(ctx context.Context, host string, kind uint16) lookupResult {
+	a, err := r.query(ctx, host, kind)
+	return lookupResult{rcode: a.rcode, err: err, chain: a.chain, loop: a.loop, addrs: a.addrs}
 }
 
-// join joins the answers about A (f) and AAAA (g). An empty one proves nothing while the other is missing.
-func (f found) join(g found) found {
+// merge joins the answers about A (f) and AAAA (g). An empty one proves nothing while the other is missing.
+func (f lookupResult) merge(g lookupResult) lookupResult {
 	switch {
 	case f.err != nil && g.err == nil && (g.rcode != dns.RcodeSuccess || !g.empty()):
 		f = g
@@ -227,9 +227,9 @@ func (f found) join(g found) found {
 	return f
 }
 
-func (f found) word() string {
+func (f lookupResult) rcodeText() string {
 	switch {
-	case errors.Is(f.err, errGarbage):
+	case errors.Is(f.err, errMalformed):
 		return RCodeMalformed
 	case f.err != nil:
 		return RCodeTimeout

@@ -42,7 +42,7 @@ func resolve(t testing.TB, cfg names.Config, hosts ...string) (map[string]discov
 func TestResolveFindsTheTruthOf5000Names(t *testing.T) {
 	z, _, cfg := lab(t)
 	before := runtime.NumGoroutine()
-	asked := z.Asked()
+	asked := z.Questions()
 	slices.Reverse(asked) // those made up first: a wildcard is known by nothing but its samples
 	got, report := resolve(t, cfg, asked...)
 	if len(got) != len(asked) || report.Asked != len(asked) {

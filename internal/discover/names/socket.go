@@ -28,12 +28,12 @@ type socket struct {
 	conn net.Conn
 
 	mu      sync.Mutex
-	waiting map[uint16]*call
+	pending map[uint16]*pendingTry
 	closed  bool
 }
 
-// call is one try of a question that waits.
-type call struct {
+// pendingTry is one try of a question that waits.
+type pendingTry struct {
 	question []byte
 	try      int
 	until    time.Time
@@ -73,12 +73,12 @@ func (s *socket) deliver(msg []byte) {
 	}
 	id := binary.BigEndian.Uint16(msg)
 	s.mu.Lock()
-	c := s.waiting[id]
+	c := s.pending[id]
 	if c == nil || !answers(msg, c.question) {
 		s.mu.Unlock()
 		return
 	}
-	delete(s.waiting, id)
+	delete(s.pending, id)
 	s.mu.Unlock()
 	kept := append(make([]byte, 0, len(msg)), msg...)
 	if len(msg) == maxUDP {
@@ -92,7 +92,7 @@ func (s *socket) fail(closed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = s.closed || closed
-	for _, c := range s.waiting {
+	for _, c := range s.pending {
 		c.expire()
 	}
 }
@@ -101,7 +101,7 @@ func (s *socket) fail(closed bool) {
 func (s *socket) expire(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.waiting {
+	for _, c := range s.pending {
 		if now.After(c.until) {
 			c.expire()
 		}
@@ -109,7 +109,7 @@ func (s *socket) expire(now time.Time) {
 }
 
 // expire delivers once that there is no answer.
-func (c *call) expire() {
+func (c *pendingTry) expire() {
 	if !c.expired {
 		c.expired = true
 		c.reply <- delivery{try: c.try}
@@ -117,41 +117,41 @@ func (c *call) expire() {
 }
 
 // send sends a copy of a query with an id. Answers go to the call's reply until leave is called with the id.
-func (s *socket) send(query []byte, c *call) (id uint16, err error) {
-	id, ok := s.enter(c)
+func (s *socket) send(query []byte, c *pendingTry) (id uint16, err error) {
+	id, ok := s.register(c)
 	if !ok {
 		return 0, errClosed
 	}
 	msg := append(make([]byte, 0, len(query)), query...)
 	binary.BigEndian.PutUint16(msg, id)
 	if _, err := s.conn.Write(msg); err != nil {
-		s.leave(id, c)
+		s.unregister(id, c)
 		return 0, err
 	}
 	return id, nil
 }
 
-// enter gives a call a random id that no other call of the socket has.
-func (s *socket) enter(c *call) (id uint16, ok bool) {
+// register gives a call a random id that no other call of the socket has.
+func (s *socket) register(c *pendingTry) (id uint16, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || len(s.waiting) > 1<<15 {
+	if s.closed || len(s.pending) > 1<<15 {
 		return 0, false
 	}
 	for {
 		id = uint16(rand.Uint32()) // seeded by the system, not predictable
-		if _, taken := s.waiting[id]; !taken {
-			s.waiting[id] = c
+		if _, taken := s.pending[id]; !taken {
+			s.pending[id] = c
 			return id, true
 		}
 	}
 }
 
-func (s *socket) leave(id uint16, c *call) {
+func (s *socket) unregister(id uint16, c *pendingTry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waiting[id] == c {
-		delete(s.waiting, id)
+	if s.pending[id] == c {
+		delete(s.pending, id)
 	}
 }
 
@@ -176,7 +176,7 @@ func askTCP(conn net.Conn, query []byte, question int, deadline time.Time) ([]by
 		return nil, err
 	}
 	if len(msg) < headerSize || binary.BigEndian.Uint16(msg) != id || !answers(msg, query[headerSize:question]) {
-		return nil, errGarbage
+		return nil, errMalformed
 	}
 	return msg, nil
 }

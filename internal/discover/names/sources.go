@@ -56,22 +56,22 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// library are subfinder's sources that dial through the session they are given. crt.sh, Chaos and certspotter are ours
+// subfinderSources are subfinder's sources that dial through the session they are given. crt.sh, Chaos and certspotter are ours
 // (connectors): the library's dial by themselves, or want a key where none is needed.
-var library = []func() subscraping.Source{
-	fresh[alienvault.Source], fresh[anubis.Source], fresh[bevigil.Source], fresh[bufferover.Source], fresh[builtwith.Source],
-	fresh[c99.Source], fresh[censys.Source], fresh[chinaz.Source], fresh[commoncrawl.Source], fresh[digitalyama.Source],
-	fresh[digitorus.Source], fresh[dnsdb.Source], fresh[dnsdumpster.Source], fresh[dnsrepo.Source], fresh[driftnet.Source],
-	fresh[fofa.Source], fresh[fullhunt.Source], fresh[github.Source], fresh[hackertarget.Source], fresh[hudsonrock.Source],
-	fresh[hunter.Source], fresh[intelx.Source], fresh[leakix.Source], fresh[netlas.Source], fresh[pugrecon.Source],
-	fresh[quake.Source], fresh[rapiddns.Source], fresh[redhuntlabs.Source], fresh[robtex.Source], fresh[rsecloud.Source],
-	fresh[securitytrails.Source], fresh[shodan.Source], fresh[sitedossier.Source], fresh[threatbook.Source],
-	fresh[threatcrowd.Source], fresh[virustotal.Source], fresh[waybackarchive.Source], fresh[whoisxmlapi.Source],
-	fresh[zoomeyeapi.Source],
+var subfinderSources = []func() subscraping.Source{
+	newSource[alienvault.Source], newSource[anubis.Source], newSource[bevigil.Source], newSource[bufferover.Source], newSource[builtwith.Source],
+	newSource[c99.Source], newSource[censys.Source], newSource[chinaz.Source], newSource[commoncrawl.Source], newSource[digitalyama.Source],
+	newSource[digitorus.Source], newSource[dnsdb.Source], newSource[dnsdumpster.Source], newSource[dnsrepo.Source], newSource[driftnet.Source],
+	newSource[fofa.Source], newSource[fullhunt.Source], newSource[github.Source], newSource[hackertarget.Source], newSource[hudsonrock.Source],
+	newSource[hunter.Source], newSource[intelx.Source], newSource[leakix.Source], newSource[netlas.Source], newSource[pugrecon.Source],
+	newSource[quake.Source], newSource[rapiddns.Source], newSource[redhuntlabs.Source], newSource[robtex.Source], newSource[rsecloud.Source],
+	newSource[securitytrails.Source], newSource[shodan.Source], newSource[sitedossier.Source], newSource[threatbook.Source],
+	newSource[threatcrowd.Source], newSource[virustotal.Source], newSource[waybackarchive.Source], newSource[whoisxmlapi.Source],
+	newSource[zoomeyeapi.Source],
 }
 
-// fresh makes a new source: each keeps its keys and counts.
-func fresh[T any, P interface {
+// newSource makes a new source: each keeps its keys and counts.
+func newSource[T any, P interface {
 	*T
 	subscraping.Source
 }]() subscraping.Source {
@@ -92,12 +92,12 @@ type source struct {
 type runSource = func(ctx context.Context, client *http.Client, keys []string, domain string, emit func(string)) error
 
 func sources() []source {
-	list := slices.Clone(connectors)
-	for _, fresh := range library {
-		s := fresh()
+	list := slices.Clone(ownSources)
+	for _, newSource := range subfinderSources {
+		s := newSource()
 		list = append(list, source{s.Name(), s.NeedsKey(),
 			func(ctx context.Context, client *http.Client, keys []string, domain string, emit func(string)) error {
-				return runLibrary(ctx, fresh(), client, keys, domain, emit)
+				return runLibrary(ctx, newSource(), client, keys, domain, emit)
 			}})
 	}
 	slices.SortFunc(list, func(a, b source) int { return cmp.Compare(a.name, b.name) })
@@ -138,7 +138,7 @@ func runLibrary(
 		}
 	}
 	if err == nil && s.Statistics().Skipped {
-		err = errKey
+		err = errBadKey
 	}
 	return err
 }
@@ -193,11 +193,11 @@ func (c *Config) keysOf(name string) []string {
 	return nil
 }
 
-var errKey = errors.New("its keys have the wrong form")
+var errBadKey = errors.New("its keys have the wrong form")
 
 const maxNames = 1_000_000 // of one source for one domain
 
-var errMany = errors.New("it names more than a million hosts")
+var errTooManyNames = errors.New("it names more than a million hosts")
 
 // askSource asks one source, emits the different names below the domain, and reports how it behaved.
 func (c *Config) askSource(ctx context.Context, s source, domain string, emit func(host string)) discover.SourceReport {
@@ -205,14 +205,14 @@ func (c *Config) askSource(ctx context.Context, s source, domain string, emit fu
 	within, cancel := context.WithTimeout(ctx, c.SourceTimeout)
 	defer cancel()
 	keys := c.keysOf(s.name)
-	w, client := record(c.Client)
+	w, client := newRecorder(c.Client)
 	seen, many := discover.NewNameSet(), false
 	count := 0
 	err := s.run(within, client, keys, domain, func(text string) {
 		if _, after, is := strings.Cut(text, "@"); is {
 			text = after
 		}
-		host, ok := clean(strings.TrimSpace(text))
+		host, ok := normalizeHost(strings.TrimSpace(text))
 		switch {
 		case !ok, !discover.Under(host, domain), !c.Allow(host), !seen.Add(host):
 		case count == maxNames:
@@ -224,7 +224,7 @@ func (c *Config) askSource(ctx context.Context, s source, domain string, emit fu
 		}
 	})
 	if many {
-		err = errMany
+		err = errTooManyNames
 	}
 	state, detail := w.state(err, count, len(keys) > 0)
 	if errors.Is(within.Err(), context.DeadlineExceeded) && state != discover.SourceOK {

@@ -8,14 +8,14 @@ import (
 
 // service is one whose names others can claim when a customer gives them up.
 type service struct {
-	name   string
-	suffix []string // of the names of its customers
-	gone   bool     // a name that was given up does not exist
-	page   string   // or it shows a page with these words
+	name     string
+	suffix   []string // of the names of its customers
+	nxdomain bool     // a name that was given up does not exist
+	page     string   // or it shows a page with these words
 }
 
 // dangling says where a CNAME leads to nothing; "": it does not.
-func dangling(f found) string {
+func dangling(f lookupResult) string {
 	if len(f.chain) == 0 {
 		return ""
 	}
@@ -27,7 +27,7 @@ func dangling(f found) string {
 		return ""
 	}
 	for _, target := range f.chain {
-		if s := serviceOf(target); s != nil && s.gone {
+		if s := serviceOf(target); s != nil && s.nxdomain {
 			return s.name + ": " + target + " does not exist and can be claimed"
 		}
 	}
@@ -58,9 +58,9 @@ func serviceOf(target string) *service {
 
 // services are those where this works: DNS or the page shows that a name is free.
 var services = []service{
-	{name: "AWS Elastic Beanstalk", suffix: []string{".elasticbeanstalk.com"}, gone: true},
+	{name: "AWS Elastic Beanstalk", suffix: []string{".elasticbeanstalk.com"}, nxdomain: true},
 	{name: "AWS S3", suffix: []string{".s3.amazonaws.com"}, page: "NoSuchBucket"},
-	{name: "Microsoft Azure", gone: true, suffix: []string{
+	{name: "Microsoft Azure", nxdomain: true, suffix: []string{
 		".azurewebsites.net", ".cloudapp.net", ".cloudapp.azure.com", ".azureedge.net", ".trafficmanager.net", ".blob.core.windows.net",
 		".azure-api.net", ".azurehdinsight.net", ".azurecr.io", ".redis.cache.windows.net", ".search.windows.net",
 		".servicebus.windows.net", ".database.windows.net", ".azuredatalakestore.net", ".azurecontainer.io", ".azurefd.net",
@@ -88,7 +88,7 @@ var services = []service{
 	{name: "Airee.ru", suffix: []string{".airee.ru"}, page: "Ошибка 402. Сервис Айри.рф не оплачен"},
 	{name: "Anima", suffix: []string{".animaapp.io"}, page: "The page you were looking for does not exist."},
 	{name: "Campaign Monitor", suffix: []string{".createsend.com"}, page: "Trying to access your account?"},
-	{name: "Discourse", suffix: []string{".trydiscourse.com"}, gone: true},
+	{name: "Discourse", suffix: []string{".trydiscourse.com"}, nxdomain: true},
 	{name: "SmartJobBoard", suffix: []string{".smartjobboard.com"}, page: "This job board website is either expired or its domain name is invalid."},
 	{name: "Uberflip", suffix: []string{".uberflip.com"}, page: "The URL you've accessed does not provide a hub."},
 	{name: "Worksites", suffix: []string{".worksites.net"}, page: "Hello! Sorry, but the website you"},

@@ -15,16 +15,16 @@ import (
 
 // The bounds of one source's answers to one question.
 const (
-	maxRequests = 500
-	maxBody     = 32 << 20 // bytes of one answer
-	maxRefusals = 2        // answers of "too many requests" after which no more are sent
-	maxOpening  = 400      // bytes of an answer that are searched for a refusal
-	maxDetail   = 300
+	maxRequests  = 500
+	maxBody      = 32 << 20 // bytes of one answer
+	maxRefusals  = 2        // answers of "too many requests" after which no more are sent
+	maxBodyStart = 400      // bytes of an answer that are searched for a refusal
+	maxDetail    = 300
 )
 
 var (
-	errEnough = errors.New("too many requests were needed")
-	errBody   = errors.New("its answer is too long")
+	errTooManyRequests = errors.New("too many requests were needed")
+	errBodyTooLong     = errors.New("its answer is too long")
 )
 
 // recorder sends a source's requests and records how they went: a source's own error seldom says whether it was
@@ -32,20 +32,20 @@ var (
 type recorder struct {
 	next http.RoundTripper
 
-	mu       sync.Mutex
-	requests int
-	limited  int  // answers that ask for fewer requests
-	rejected bool // 401
-	missing  bool // 404
-	forbade  bool // 403, 451
-	status   int  // of the last bad answer
-	opening  strings.Builder
-	failure  error // of the last request without an answer
-	cut      bool  // an answer was too long, or there were too many requests
+	mu        sync.Mutex
+	requests  int
+	limited   int  // answers that ask for fewer requests
+	rejected  bool // 401
+	missing   bool // 404
+	forbidden bool // 403, 451
+	status    int  // of the last bad answer
+	bodyStart strings.Builder
+	failure   error // of the last request without an answer
+	truncated bool  // an answer was too long, or there were too many requests
 }
 
-// record gives a client whose requests are recorded.
-func record(client *http.Client) (*recorder, *http.Client) {
+// newRecorder gives a client whose requests are recorded.
+func newRecorder(client *http.Client) (*recorder, *http.Client) {
 	w := &recorder{next: client.Transport}
 	if w.next == nil {
 		w.next = http.DefaultTransport
@@ -72,7 +72,7 @@ func (w *recorder) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.failure = err
 		return nil, err
 	}
-	w.note(answer)
+	w.recordStatus(answer)
 	answer.Body = &body{answer.Body, w, maxBody}
 	return answer, nil
 }
@@ -81,13 +81,13 @@ func (w *recorder) begin() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.requests++; w.requests > maxRequests || w.limited >= maxRefusals {
-		w.cut = true
-		return errEnough
+		w.truncated = true
+		return errTooManyRequests
 	}
 	return nil
 }
 
-func (w *recorder) note(answer *http.Response) {
+func (w *recorder) recordStatus(answer *http.Response) {
 	switch code := answer.StatusCode; {
 	case code == http.StatusTooManyRequests, code == http.StatusPaymentRequired,
 		code == http.StatusForbidden && answer.Header.Get("Retry-After") != "",
@@ -96,7 +96,7 @@ func (w *recorder) note(answer *http.Response) {
 	case code == http.StatusUnauthorized:
 		w.rejected = true
 	case code == http.StatusForbidden, code == http.StatusUnavailableForLegalReasons:
-		w.forbade = true
+		w.forbidden = true
 	case code == http.StatusNotFound:
 		w.missing = true
 	case code/100 == 2:
@@ -114,16 +114,16 @@ type body struct {
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	n, err := 0, errBody
+	n, err := 0, errBodyTooLong
 	if b.left > 0 {
 		n, err = b.ReadCloser.Read(p[:min(len(p), b.left)])
 	}
 	b.left -= n
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.opening.Write(p[:min(n, maxOpening-b.opening.Len())])
-	if errors.Is(err, errBody) {
-		b.cut = true
+	b.bodyStart.Write(p[:min(n, maxBodyStart-b.bodyStart.Len())])
+	if errors.Is(err, errBodyTooLong) {
+		b.truncated = true
 	} else if err != nil && !errors.Is(err, io.EOF) {
 		b.failure = err
 	}
@@ -131,8 +131,8 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 var (
-	saysLimit = regexp.MustCompile(`(?i)(rate|count|quota|api|request|query|daily|usage)\W*(limit|exceeded|exhausted)|too many requests|quota`)
-	saysKey   = regexp.MustCompile(`(?i)(invalid|wrong|missing|bad|unknown|expired)\W+(api|access|auth)?\W*(key|token|credential)|unauthori[sz]ed`)
+	limitText = regexp.MustCompile(`(?i)(rate|count|quota|api|request|query|daily|usage)\W*(limit|exceeded|exhausted)|too many requests|quota`)
+	keyText   = regexp.MustCompile(`(?i)(invalid|wrong|missing|bad|unknown|expired)\W+(api|access|auth)?\W*(key|token|credential)|unauthori[sz]ed`)
 )
 
 // state is that of a source which gave count names and ended with err.
@@ -150,26 +150,26 @@ func (w *recorder) state(err error, count int, keyed bool) (discover.SourceState
 	denied, isDenied := errors.AsType[*netguard.Denied](failure)
 	state := discover.SourceOK
 	switch {
-	case w.limited > 0, w.cut, errors.Is(err, errMany):
+	case w.limited > 0, w.truncated, errors.Is(err, errTooManyNames):
 		state = discover.SourceLimited
 		if detail == "" && err != nil {
 			detail = err.Error()
 		}
 	case isDenied:
 		state, detail = discover.SourceBlocked, denied.Error()
-	case w.rejected, w.forbade && keyed, errors.Is(err, errKey):
+	case w.rejected, w.forbidden && keyed, errors.Is(err, errBadKey):
 		state = discover.SourceKey
 		if detail == "" {
-			detail = errKey.Error()
+			detail = errBadKey.Error()
 		}
-	case w.forbade:
+	case w.forbidden:
 		state = discover.SourceBlocked
 	case discover.IsTimeout(failure):
 		state, detail = discover.SourceTimedOut, "it did not answer in time"
-	case count == 0 && saysLimit.MatchString(w.opening.String()):
-		state, detail = discover.SourceLimited, w.opening.String()
-	case count == 0 && saysKey.MatchString(w.opening.String()):
-		state, detail = discover.SourceKey, w.opening.String()
+	case count == 0 && limitText.MatchString(w.bodyStart.String()):
+		state, detail = discover.SourceLimited, w.bodyStart.String()
+	case count == 0 && keyText.MatchString(w.bodyStart.String()):
+		state, detail = discover.SourceKey, w.bodyStart.String()
 	case w.missing && count == 0:
 		state, detail = discover.SourceEmpty, ""
 	case failure != nil && count > 0:
@@ -187,11 +187,11 @@ func (w *recorder) state(err error, count int, keyed bool) (discover.SourceState
 	return state, detail
 }
 
-var address = regexp.MustCompile(`https?://[^\s"']+`)
+var urlForm = regexp.MustCompile(`https?://[^\s"']+`)
 
 // withoutKeys is a text in one bounded line without keys and URLs.
 func withoutKeys(s string, keys []string) string {
-	s = address.ReplaceAllString(s, "its URL")
+	s = urlForm.ReplaceAllString(s, "its URL")
 	for _, key := range keys {
 		for _, part := range append([]string{key}, strings.Split(key, ":")...) {
 			if len(part) > 3 {

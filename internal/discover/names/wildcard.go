@@ -18,17 +18,17 @@ const (
 	firstSamples = 2       // decide whether there is a wildcard at all
 	moreSamples  = 6       // show what it answers
 	extraSamples = 3       // more, for a name that does not fit
-	mostSamples  = 40      // of a zone in all
-	mostAnswers  = 6       // addresses that a wildcard may give in turn; with more they count as random
-	mostFailures = 3       // of the first samples
-	mostZones    = 200_000 // that are kept
+	maxSamples   = 40      // of a zone in all
+	maxAnswers   = 6       // addresses that a wildcard may give in turn; with more they count as random
+	maxFailures  = 3       // of the first samples
+	maxZones     = 200_000 // that are kept
 )
 
 // wildcards learns what a zone answers for names that do not exist. A wildcard answers a name's siblings under the
 // same parent as it would answer the name, however many levels above it is (RFC 4592, section 3.3.1): so random
 // siblings are asked for.
 type wildcards struct {
-	look func(ctx context.Context, host string) found // looks up a host's addresses
+	resolve func(ctx context.Context, host string) lookupResult // looks up a host's addresses
 
 	mu    sync.Mutex
 	zones map[string]*zone
@@ -37,25 +37,25 @@ type wildcards struct {
 
 // zone is what is known of the names below one parent.
 type zone struct {
-	plain atomic.Bool // there is no wildcard
+	noWildcard atomic.Bool // there is no wildcard
 
-	mu       sync.Mutex
-	asked    int  // samples
-	samples  int  // that were answered
-	failures int  // times that none was
-	answers  bool // random names exist
-	empty    bool // and some have no address and no alias
-	fresh    int  // samples that brought an address not seen before
-	addrs    map[netip.Addr]bool
-	nets     map[netip.Prefix]bool
-	targets  map[string]bool
+	mu           sync.Mutex
+	asked        int  // samples
+	samples      int  // that were answered
+	failures     int  // times that none was
+	answers      bool // random names exist
+	empty        bool // and some have no address and no alias
+	newAddresses int  // samples that brought an address not seen before
+	addrs        map[netip.Addr]bool
+	nets         map[netip.Prefix]bool
+	targets      map[string]bool
 }
 
-// made reports whether a host's answer is that of a wildcard.
-func (w *wildcards) made(ctx context.Context, host string, f found) bool {
+// isWildcard reports whether a host's answer is that of a wildcard.
+func (w *wildcards) isWildcard(ctx context.Context, host string, f lookupResult) bool {
 	parent := parentOf(host)
 	z := w.zone(parent)
-	if z.plain.Load() {
+	if z.noWildcard.Load() {
 		return false
 	}
 	z.mu.Lock()
@@ -64,20 +64,20 @@ func (w *wildcards) made(ctx context.Context, host string, f found) bool {
 		w.sample(ctx, z, parent, firstSamples)
 		if !z.answers {
 			// Without any answer the next name samples again, a few times.
-			if z.failures++; z.samples > 0 || z.failures == mostFailures {
-				z.plain.Store(true)
+			if z.failures++; z.samples > 0 || z.failures == maxFailures {
+				z.noWildcard.Store(true)
 			}
 			return false
 		}
-		w.note(parent)
+		w.record(parent)
 		w.sample(ctx, z, parent, moreSamples)
 	}
 	for !z.fits(host, f) {
-		if z.asked >= mostSamples || ctx.Err() != nil {
+		if z.asked >= maxSamples || ctx.Err() != nil {
 			return false
 		}
 		w.sample(ctx, z, parent, extraSamples)
-		if z.fresh < 2 { // it answers the same each time
+		if z.newAddresses < 2 { // it answers the same each time
 			return z.fits(host, f)
 		}
 	}
@@ -90,7 +90,7 @@ func (w *wildcards) zone(parent string) *zone {
 	z := w.zones[parent]
 	if z == nil {
 		for name := range w.zones { // any: it can be sampled again
-			if len(w.zones) < mostZones {
+			if len(w.zones) < maxZones {
 				break
 			}
 			delete(w.zones, name)
@@ -101,7 +101,7 @@ func (w *wildcards) zone(parent string) *zone {
 	return z
 }
 
-func (w *wildcards) note(parent string) {
+func (w *wildcards) record(parent string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if name := "*." + parent; len(w.seen) < maxWildcards && !slices.Contains(w.seen, name) {
@@ -112,15 +112,15 @@ func (w *wildcards) note(parent string) {
 // sample asks for n random names at once.
 func (w *wildcards) sample(ctx context.Context, z *zone, parent string, n int) {
 	if len(parent)+15 > maxHost {
-		z.asked = mostSamples // no room for siblings
+		z.asked = maxSamples // no room for siblings
 		return
 	}
 	z.asked += n
-	hosts, answers := make([]string, n), make([]found, n)
+	hosts, answers := make([]string, n), make([]lookupResult, n)
 	var running sync.WaitGroup
 	for i := range n {
 		hosts[i] = randomLabel() + "." + parent
-		running.Go(func() { answers[i] = w.look(ctx, hosts[i]) })
+		running.Go(func() { answers[i] = w.resolve(ctx, hosts[i]) })
 	}
 	running.Wait()
 	for i, f := range answers {
@@ -134,24 +134,24 @@ func (w *wildcards) sample(ctx context.Context, z *zone, parent string, n int) {
 	}
 }
 
-func (z *zone) learn(host string, f found) {
-	fresh := false
+func (z *zone) learn(host string, f lookupResult) {
+	isNew := false
 	z.empty = z.empty || f.empty()
 	if len(f.chain) > 0 {
 		z.targets[pattern(host, f.chain[0])] = true
 	}
 	for _, a := range f.addrs {
-		fresh = fresh || !z.addrs[a]
+		isNew = isNew || !z.addrs[a]
 		z.addrs[a] = true
 		z.nets[Network(a)] = true
 	}
-	if fresh {
-		z.fresh++
+	if isNew {
+		z.newAddresses++
 	}
 }
 
 // fits reports whether a host's answer could be the wildcard's.
-func (z *zone) fits(host string, f found) bool {
+func (z *zone) fits(host string, f lookupResult) bool {
 	switch {
 	case !z.answers:
 		return false
@@ -161,7 +161,7 @@ func (z *zone) fits(host string, f found) bool {
 		return z.empty
 	}
 	for _, a := range f.addrs {
-		if near := z.fresh > mostAnswers && z.nets[Network(a)]; !near && !z.addrs[a] {
+		if near := z.newAddresses > maxAnswers && z.nets[Network(a)]; !near && !z.addrs[a] {
 			return false
 		}
 	}
@@ -192,19 +192,19 @@ func randomLabel() string {
 	return fmt.Sprintf("x%013x", rand.Uint64()>>12)
 }
 
-// found is what DNS says of a host's addresses.
-type found struct {
+// lookupResult is what DNS says of a host's addresses.
+type lookupResult struct {
 	rcode int
-	err   error // errTimeout, errGarbage: there is no rcode
+	err   error // errTimeout, errMalformed: there is no rcode
 	chain []string
 	loop  bool
 	addrs []netip.Addr
 }
 
 // empty reports whether there is neither an address nor an alias.
-func (f found) empty() bool { return len(f.addrs) == 0 && len(f.chain) == 0 }
+func (f lookupResult) empty() bool { return len(f.addrs) == 0 && len(f.chain) == 0 }
 
 // exists reports whether something has been made under the name.
-func (f found) exists() bool {
+func (f lookupResult) exists() bool {
 	return f.err == nil && (f.rcode == dns.RcodeSuccess || len(f.chain) > 0)
 }

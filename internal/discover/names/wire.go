@@ -22,14 +22,14 @@ const (
 	udpSize    = 1232 // of answers that we accept: fits every path
 )
 
-var errGarbage = errors.New("the answer cannot be read")
+var errMalformed = errors.New("the answer cannot be read")
 
 // pack writes a query for a name (lower-case ASCII, without a final dot) with id 0, and says where its question ends.
 // edns adds the record that allows larger answers.
 func pack(host string, kind uint16, edns bool) (msg []byte, question int) {
 	msg = make([]byte, headerSize, headerSize+len(host)+2+4+11)
 	msg[2] = 1 // recursion desired
-	msg[5] = 1 // one question
+	msg[5] = 1 // lookUpType question
 	for label := range strings.SplitSeq(host, ".") {
 		msg = append(append(msg, byte(len(label))), label...)
 	}
@@ -38,7 +38,7 @@ func pack(host string, kind uint16, edns bool) (msg []byte, question int) {
 	msg = binary.BigEndian.AppendUint16(msg, dns.ClassINET)
 	question = len(msg)
 	if edns {
-		msg[11] = 1                 // one additional record:
+		msg[11] = 1                 // lookUpType additional record:
 		msg = append(msg, 0, 0, 41) // of the root, OPT
 		msg = binary.BigEndian.AppendUint16(msg, udpSize)
 		msg = append(msg, 0, 0, 0, 0, 0, 0)
@@ -85,7 +85,7 @@ type rr struct {
 // about or of its CNAME chain are ignored.
 func read(msg []byte, host string, question int, kind uint16) (answer, error) {
 	if len(msg) < headerSize {
-		return answer{}, errGarbage
+		return answer{}, errMalformed
 	}
 	a := answer{rcode: int(msg[3] & 15)}
 	if len(msg) < headerSize+question { // a refusal without the question
@@ -97,7 +97,7 @@ func read(msg []byte, host string, question int, kind uint16) (answer, error) {
 	for range binary.BigEndian.Uint16(msg[6:]) {
 		r, ok := next(msg, off, host)
 		if !ok {
-			return a, errGarbage
+			return a, errMalformed
 		}
 		off = r.end
 		switch {
@@ -110,7 +110,7 @@ func read(msg []byte, host string, question int, kind uint16) (answer, error) {
 			list = append(list, r)
 		}
 	}
-	return a, a.take(msg, host, end, kind, list)
+	return a, a.collect(msg, host, end, kind, list)
 }
 
 // follow adds a CNAME to the chain, and returns its new end.
@@ -128,8 +128,8 @@ func (a *answer) follow(msg []byte, host string, r rr) (string, error) {
 	return target, nil
 }
 
-// take keeps the records of the chain's end. CNAMEs that stood before those that lead to them are followed first.
-func (a *answer) take(msg []byte, host, end string, kind uint16, list []rr) (err error) {
+// collect keeps the records of the chain's end. CNAMEs that stood before those that lead to them are followed first.
+func (a *answer) collect(msg []byte, host, end string, kind uint16, list []rr) (err error) {
 	for again := true; again; {
 		again = false
 		for _, r := range list {
@@ -144,7 +144,7 @@ func (a *answer) take(msg []byte, host, end string, kind uint16, list []rr) (err
 	}
 	for _, r := range list {
 		if r.kind == kind && r.owner == end {
-			if err := a.keep(msg, r); err != nil {
+			if err := a.add(msg, r); err != nil {
 				return err
 			}
 		}
@@ -152,7 +152,7 @@ func (a *answer) take(msg []byte, host, end string, kind uint16, list []rr) (err
 	return nil
 }
 
-func (a *answer) keep(msg []byte, r rr) error {
+func (a *answer) add(msg []byte, r rr) error {
 	if r.kind == dns.TypePTR {
 		name, err := readName(msg, r.data)
 		if err == nil && len(a.names) < maxRecords {
@@ -162,7 +162,7 @@ func (a *answer) keep(msg []byte, r rr) error {
 	}
 	addr, ok := netip.AddrFromSlice(msg[r.data:r.end])
 	if !ok || addr.Is6() != (r.kind == dns.TypeAAAA) {
-		return errGarbage
+		return errMalformed
 	}
 	if len(a.addrs) < maxAddrs {
 		a.addrs = append(a.addrs, addr)
@@ -179,7 +179,7 @@ func next(msg []byte, off int, host string) (r rr, ok bool) {
 		if err != nil {
 			return r, false
 		}
-		r.owner, off = bare(name), after
+		r.owner, off = lowerName(name), after
 	}
 	if off+10 > len(msg) {
 		return r, false
@@ -194,9 +194,9 @@ func next(msg []byte, off int, host string) (r rr, ok bool) {
 func readName(msg []byte, off int) (string, error) {
 	name, _, err := dns.UnpackDomainName(msg, off)
 	if err != nil {
-		return "", errGarbage
+		return "", errMalformed
 	}
-	return bare(name), nil
+	return lowerName(name), nil
 }
 
-func bare(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+func lowerName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }

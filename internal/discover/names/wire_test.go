@@ -102,11 +102,11 @@ func FuzzClean(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		name, ok := clean(s)
+		name, ok := normalizeHost(s)
 		if !ok {
 			return
 		}
-		if again, ok := clean(name); !ok || again != name || len(name) > maxHost {
+		if again, ok := normalizeHost(name); !ok || again != name || len(name) > maxHost {
 			t.Errorf("%q becomes %q, and that %q", s, name, again)
 		}
 		if msg, question := pack(name, dns.TypeA, true); len(msg) > 512 || question != headerSize+len(name)+2+4 {

@@ -12,22 +12,22 @@ import (
 
 // Change is the difference of one asset between two runs.
 type Change struct {
-	Type     string   `json:"type"` // new, gone or changed
-	Host     string   `json:"host"`
-	Port     int      `json:"port,omitempty"`
-	Protocol string   `json:"protocol,omitempty"`
-	Fields   []Edited `json:"fields,omitempty"` // of a changed one
+	Type     string        `json:"type"` // new, gone or changed
+	Host     string        `json:"host"`
+	Port     int           `json:"port,omitempty"`
+	Protocol string        `json:"protocol,omitempty"`
+	Fields   []FieldChange `json:"fields,omitempty"` // of a changed one
 }
 
-// Edited is a changed field of an asset.
-type Edited struct {
+// FieldChange is a changed field of an asset.
+type FieldChange struct {
 	Name string `json:"name"`
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// facts are the fields that are compared, by name. Lists have no order.
-func facts(a discover.Asset) [][2]string {
+// comparedFields are the fields that are compared, by name. Lists have no order.
+func comparedFields(a discover.Asset) [][2]string {
 	list := func(words []string) string { return strings.Join(slices.Sorted(slices.Values(words)), ", ") }
 	certificate, status := "", ""
 	if a.StatusCode != 0 {
@@ -43,29 +43,29 @@ func facts(a discover.Asset) [][2]string {
 	}
 }
 
-// Looks are the compared fields of what one run saw.
-type Looks map[string]look
+// Observations are the compared fields of what one run saw.
+type Observations map[string]observation
 
-type look struct {
+type observation struct {
 	host, protocol string
 	port           int
-	facts          [][2]string
+	fields         [][2]string
 }
 
 // Add adds an asset; of one that is seen twice the last counts.
-func (l Looks) Add(a discover.Asset) {
-	l[fmt.Sprintf("%s %d %s", a.Host, a.Port, a.Protocol)] = look{a.Host, a.Protocol, a.Port, facts(a)}
+func (l Observations) Add(a discover.Asset) {
+	l[fmt.Sprintf("%s %d %s", a.Host, a.Port, a.Protocol)] = observation{a.Host, a.Protocol, a.Port, comparedFields(a)}
 }
 
 // Diff is the difference between an earlier run and a later one, by host and port.
-func Diff(before, after Looks) (out []Change) {
+func Diff(before, after Observations) (out []Change) {
 	for key, now := range after {
 		c := Change{Host: now.host, Port: now.port, Protocol: now.protocol, Type: "new"}
 		if was, known := before[key]; known {
 			c.Type = "changed"
-			for i, f := range now.facts {
-				if f[1] != was.facts[i][1] {
-					c.Fields = append(c.Fields, Edited{f[0], was.facts[i][1], f[1]})
+			for i, f := range now.fields {
+				if f[1] != was.fields[i][1] {
+					c.Fields = append(c.Fields, FieldChange{f[0], was.fields[i][1], f[1]})
 				}
 			}
 			if len(c.Fields) == 0 {

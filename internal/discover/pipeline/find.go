@@ -28,7 +28,7 @@ func (p *Pipeline) Domain(
 	if !p.resolves() {
 		send(discover.Name{Host: domain, Domain: domain})
 		report, err := names.Find(ctx, p.names, domain, p.Steps, send)
-		return report.Sources, because(ctx, err)
+		return report.Sources, causeOf(ctx, err)
 	}
 	found := newFeed()
 	found.put(ctx, discover.Name{Host: domain, Sources: []discover.SourceRef{{Source: "input"}}})
@@ -47,7 +47,7 @@ func (p *Pipeline) Domain(
 	})
 	report, err := p.resolve(ctx, domain, found, send)
 	finding.Wait()
-	return append(sources.Sources, report), because(ctx, cmp.Or(err, failed))
+	return append(sources.Sources, report), causeOf(ctx, cmp.Or(err, failed))
 }
 
 // sender makes emit safe for several goroutines; its error ends the context.
@@ -68,8 +68,8 @@ func sender(
 	}, stop
 }
 
-// because is why a run ended early: the cause of its context, or else err.
-func because(ctx context.Context, err error) error {
+// causeOf is why a run ended early: the cause of its context, or else err.
+func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -78,12 +78,12 @@ func because(ctx context.Context, err error) error {
 
 // resolves reports whether a step needs the addresses of names.
 func (p *Pipeline) resolves() bool {
-	return p.wants(discover.DNSResolve, discover.PortScan, discover.TLSScan, discover.HTTPProbe, discover.EndpointCrawling,
+	return p.hasStep(discover.DNSResolve, discover.PortScan, discover.TLSScan, discover.HTTPProbe, discover.EndpointCrawling,
 		discover.HTTPScreenshot)
 }
 
-// Known looks up known hosts, and emits those that still exist, also when a wildcard answers for them.
-func (p *Pipeline) Known(
+// LookUp looks up known hosts, and emits those that still exist, also when a wildcard answers for them.
+func (p *Pipeline) LookUp(
 	ctx context.Context, about string, hosts iter.Seq[discover.Name], emit func(discover.Name) error,
 ) (discover.SourceReport, error) {
 	ctx, send, stop := sender(ctx, emit)
@@ -99,7 +99,7 @@ func (p *Pipeline) Known(
 			case !p.Covers(n.Host):
 				p.deny(n.Host, p.why(n.Host), 1)
 				continue
-			case err == nil && !p.wants(discover.DNSResolve):
+			case err == nil && !p.hasStep(discover.DNSResolve):
 				n.IP = []netip.Addr{a}
 			case err == nil || p.resolves():
 				feed.put(ctx, n)
@@ -113,7 +113,7 @@ func (p *Pipeline) Known(
 	if direct > 0 { // the feed is closed: the goroutine has ended
 		report.State, report.Count = discover.SourceOK, report.Count+direct
 	}
-	return report, because(ctx, err)
+	return report, causeOf(ctx, err)
 }
 
 // sourceRange is the source of addresses that only a range names.
@@ -127,7 +127,7 @@ func (p *Pipeline) Ranges(
 	for i, r := range ranges {
 		about[i] = r.String()
 	}
-	return p.Known(ctx, strings.Join(about, ","), func(yield func(discover.Name) bool) {
+	return p.LookUp(ctx, strings.Join(about, ","), func(yield func(discover.Name) bool) {
 		for i, r := range ranges {
 			source := []discover.SourceRef{{Source: sourceRange, Metadata: map[string]string{"range": about[i]}}}
 			for a := r.Masked().Addr(); r.Contains(a); a = a.Next() {
@@ -206,7 +206,7 @@ func (r reverse) add(p *Pipeline, n discover.Name, a netip.Addr) {
 	for _, name := range n.Records["PTR"] {
 		_, known := r[name]
 		switch {
-		case known || len(r) >= maxReverse || !p.ours(name):
+		case known || len(r) >= maxReverse || !p.belowDomains(name):
 		case p.Covers(name):
 			r[name] = a
 		default:
@@ -215,8 +215,8 @@ func (r reverse) add(p *Pipeline, n discover.Name, a netip.Addr) {
 	}
 }
 
-// ours reports whether a name lies below a domain whose names are looked for.
-func (p *Pipeline) ours(name string) bool {
+// belowDomains reports whether a name lies below a domain whose names are looked for.
+func (p *Pipeline) belowDomains(name string) bool {
 	return slices.ContainsFunc(p.Domains, func(d string) bool { return discover.Under(name, d) })
 }
 
@@ -284,7 +284,7 @@ func (p *Pipeline) byPorts(targets []Target) map[string][]discover.Name {
 		ports := p.Ports
 		if len(t.Ports) > 0 {
 			switch {
-			case !p.wants(discover.PortScan):
+			case !p.hasStep(discover.PortScan):
 				ports = "80,443,8443" // what a probe tries without a scan
 			case ports == "":
 				ports = "top-100"

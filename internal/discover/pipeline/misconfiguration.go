@@ -39,7 +39,7 @@ func (p *Pipeline) misconfigurations(
 		return out
 	}
 	for _, name := range a.TLS.SubjectAN[:min(len(a.TLS.SubjectAN), maxNamed)] {
-		if name == a.Host || !p.ours(name) || !p.Covers(name) {
+		if name == a.Host || !p.belowDomains(name) || !p.Covers(name) {
 			continue
 		}
 		if edge := p.edgeOf(ctx, name); edge != "" {

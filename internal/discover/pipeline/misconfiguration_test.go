@@ -30,7 +30,7 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 	c.Ports = fmt.Sprint(a.Port())
 	c.Steps = []discover.Step{discover.PortScan, discover.HTTPProbe}
 	wrong := map[string]string{}
-	_, err = open(t, c).Look(t.Context(), []pipeline.Target{
+	_, err = open(t, c).Probe(t.Context(), []pipeline.Target{
 		{Name: discover.Name{Host: "gone.lab.example", CNAME: []string{"gone.azurewebsites.net"}, Dangling: "Microsoft Azure: gone.azurewebsites.net does not exist and can be claimed"}},
 		{Name: discover.Name{Host: "pages.lab.example", CNAME: []string{"team.github.io"}, IP: []netip.Addr{a.Addr()}}},
 		{Name: discover.Name{Host: "good.lab.example", CNAME: []string{"elsewhere.example"}, IP: []netip.Addr{a.Addr()}}},

@@ -25,17 +25,17 @@ import (
 
 // Config says what to discover, and how. Covers is required.
 type Config struct {
-	Covers   []netguard.Target                   // all that may be dialled
-	Domains  []string                            // whose names are looked for
-	Deny     []netip.Prefix                      // never dialled
-	Excludes func(host string, port uint16) bool // hosts that are left out; port 0 asks for the host. nil: none
-	Steps    []discover.Step                     // none: all
-	Ports    string                              // as port.Parse reads it; "" is top-100
-	UDP      bool                                // the common services over UDP, too
-	Pace     *discover.Pace                      // of the connections of port scans; nil: no limit
-	Timeout  time.Duration                       // of one exchange with a service; 0: the probe's default
-	Stay     bool                                // redirects of web servers are recorded, and not followed
-	Cameras  *probe.Cameras                      // bound the browsers that run at once; nil: no bound
+	Covers      []netguard.Target                   // all that may be dialled
+	Domains     []string                            // whose names are looked for
+	Deny        []netip.Prefix                      // never dialled
+	Excludes    func(host string, port uint16) bool // hosts that are left out; port 0 asks for the host. nil: none
+	Steps       []discover.Step                     // none: all
+	Ports       string                              // as port.Parse reads it; "" is top-100
+	UDP         bool                                // the common services over UDP, too
+	Pace        *discover.Pace                      // of the connections of port scans; nil: no limit
+	Timeout     time.Duration                       // of one exchange with a service; 0: the probe's default
+	NoRedirects bool                                // redirects of web servers are recorded, and not followed
+	Cameras     *probe.Cameras                      // bound the browsers that run at once; nil: no bound
 
 	Resolvers    []string            // as names.Config; none: the system's
 	Keys         map[string][]string // of sources, by name
@@ -164,16 +164,16 @@ func (p *Pipeline) Denied() (list []Denial, total int) {
 	return list, p.denied
 }
 
-func (p *Pipeline) wants(steps ...discover.Step) bool {
+func (p *Pipeline) hasStep(steps ...discover.Step) bool {
 	return discover.Has(p.Steps, steps...)
 }
 
-// silent are addresses of ranges that nothing is known of: they are no assets until a port answers. The host of
+// unconfirmed are addresses of ranges that nothing is known of: they are no assets until a port answers. The host of
 // one that is emitted is "".
-type silent map[string]discover.Asset
+type unconfirmed map[string]discover.Asset
 
-// release are the assets to emit for one: itself, unless it is silent, and its address if that was silent so far.
-func (s silent) release(a discover.Asset) []discover.Asset {
+// confirm are the assets to emit for one: itself, unless it is silent, and its address if that was silent so far.
+func (s unconfirmed) confirm(a discover.Asset) []discover.Asset {
 	held, known := s[a.Host]
 	fromRange := func(r discover.SourceRef) bool { return r.Source == sourceRange }
 	switch {
@@ -189,13 +189,13 @@ func (s silent) release(a discover.Asset) []discover.Asset {
 	return []discover.Asset{a}
 }
 
-// Look probes hosts and emits an asset for each host and one for each open port. emit is called by one goroutine at a
+// Probe probes hosts and emits an asset for each host and one for each open port. emit is called by one goroutine at a
 // time; its error ends the run and is returned. notes say what could not be done.
-func (p *Pipeline) Look(ctx context.Context, targets []Target, emit func(discover.Asset) error) (notes []string, err error) {
+func (p *Pipeline) Probe(ctx context.Context, targets []Target, emit func(discover.Asset) error) (notes []string, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	p.originsOf(ctx, targets)
-	silent := silent{}
+	unconfirmed := unconfirmed{}
 	dangling := map[string]string{}
 	for _, t := range targets {
 		if t.Dangling != "" {
@@ -204,18 +204,18 @@ func (p *Pipeline) Look(ctx context.Context, targets []Target, emit func(discove
 	}
 	for ports, batch := range p.byPorts(targets) {
 		steps := p.Steps
-		if ports != p.Ports && !p.wants(discover.PortScan) { // ports that were named are tried
+		if ports != p.Ports && !p.hasStep(discover.PortScan) { // ports that were named are tried
 			steps = append(slices.Clone(steps), discover.PortScan)
 		}
 		some, err := probe.Hosts(ctx, probe.Config{
 			Steps: steps, Dial: p.scope.Dial, Admit: p.scope.Admit, OnDenied: p.deny, Ports: ports, UDP: p.UDP, Pace: p.Pace,
-			Timeout: p.Timeout, Fetch: p.Client, Fingerprints: p.Fingerprints, Cameras: p.Cameras, Stay: p.Stay,
+			Timeout: p.Timeout, Fetch: p.Client, Fingerprints: p.Fingerprints, Cameras: p.Cameras, Stay: p.NoRedirects,
 		}, batch, func(a discover.Asset) {
 			if ctx.Err() != nil {
 				return
 			}
 			a.ASN, a.Misconfiguration = p.originOf(a), p.misconfigurations(ctx, a, dangling)
-			for _, one := range silent.release(a) {
+			for _, one := range unconfirmed.confirm(a) {
 				if err := emit(one); err != nil {
 					stop(err)
 					return

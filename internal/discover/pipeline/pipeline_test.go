@@ -103,7 +103,7 @@ func TestKnownKeepsWhatIsThere(t *testing.T) {
 	named := []string{"www.lab.example", "missing1.lab.example", "made1.wild.lab.example", "gone1.lab.example", "127.9.9.9", "www.elsewhere.example", "silent0.lab.example"}
 	c.Steps = []discover.Step{discover.DNSResolve}
 	var got []string
-	report, err := open(t, c).Known(t.Context(), "named", func(yield func(discover.Name) bool) {
+	report, err := open(t, c).LookUp(t.Context(), "named", func(yield func(discover.Name) bool) {
 		for _, host := range named {
 			if !yield(discover.Name{Host: host, Sources: []discover.SourceRef{{Source: "input"}}}) {
 				return
@@ -196,7 +196,7 @@ func TestRunStaysInItsScope(t *testing.T) {
 	if len(places) != 2 { // the address and its door: those on which nothing answers are no assets
 		t.Errorf("%v", places)
 	}
-	if report.Names != 7 || report.Looked != 7 || report.Assets != len(places) {
+	if report.Names != 7 || report.Probed != 7 || report.Assets != len(places) {
 		t.Errorf("%+v", report.Progress)
 	}
 }
@@ -219,7 +219,7 @@ func TestRunEndsWithItsSink(t *testing.T) {
 }
 
 func TestDiff(t *testing.T) {
-	before, after := pipeline.Looks{}, pipeline.Looks{}
+	before, after := pipeline.Observations{}, pipeline.Observations{}
 	for _, a := range []discover.Asset{{Host: "a.test", Port: 80, Title: "Old", Technologies: []string{"nginx", "PHP"}}, {Host: "b.test"}, {Host: "same.test", IP: []string{"::1", "::2"}}} {
 		before.Add(a)
 	}

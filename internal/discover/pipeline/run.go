@@ -20,7 +20,7 @@ type Input struct {
 // Progress counts what a run has done.
 type Progress struct {
 	Names  int // hosts that were found
-	Looked int // hosts that were probed
+	Probed int // hosts that were probed
 	Assets int // that were emitted
 }
 
@@ -49,14 +49,14 @@ func (p *Pipeline) Run(ctx context.Context, in Input, emit func(discover.Asset) 
 	var sources []discover.SourceReport
 	group.Go(func() (err error) {
 		defer close(found)
-		sources, err = p.gather(ctx, in, found)
+		sources, err = p.findHosts(ctx, in, found)
 		return err
 	})
 	group.Go(func() error {
 		for batch := range batches(found) {
 			r.Names += len(batch)
 			progress(r.Progress)
-			notes, err := p.Look(ctx, batch, func(a discover.Asset) error {
+			notes, err := p.Probe(ctx, batch, func(a discover.Asset) error {
 				r.Assets++
 				return emit(a)
 			})
@@ -66,7 +66,7 @@ func (p *Pipeline) Run(ctx context.Context, in Input, emit func(discover.Asset) 
 				}
 				return err
 			}
-			r.Looked += len(batch)
+			r.Probed += len(batch)
 			progress(r.Progress)
 		}
 		return nil
@@ -77,8 +77,8 @@ func (p *Pipeline) Run(ctx context.Context, in Input, emit func(discover.Asset) 
 	return r, err
 }
 
-// gather finds the different hosts of an input.
-func (p *Pipeline) gather(ctx context.Context, in Input, found chan<- Target) (sources []discover.SourceReport, err error) {
+// findHosts finds the different hosts of an input.
+func (p *Pipeline) findHosts(ctx context.Context, in Input, found chan<- Target) (sources []discover.SourceReport, err error) {
 	seen := discover.NewNameSet()
 	ports := map[string][]uint16{}
 	send := func(n discover.Name) error {
@@ -97,7 +97,7 @@ func (p *Pipeline) gather(ctx context.Context, in Input, found chan<- Target) (s
 		for i, h := range in.Hosts {
 			hosts[i], ports[h.Host] = h.Name, h.Ports
 		}
-		report, err := p.Known(ctx, in.Hosts[0].Host+" …", slices.Values(hosts), send)
+		report, err := p.LookUp(ctx, in.Hosts[0].Host+" …", slices.Values(hosts), send)
 		if sources = append(sources, report); err != nil {
 			return sources, err
 		}

@@ -58,8 +58,8 @@ func (c certificate) domains() map[string]int {
 	return out
 }
 
-// ties reports whether a certificate relates the domains it names.
-func (c certificate) ties(named map[string]int, domain string) bool {
+// relates reports whether a certificate relates the domains it names.
+func (c certificate) relates(named map[string]int, domain string) bool {
 	for other := range named {
 		if other != domain && isProvider(other) {
 			return false
@@ -75,9 +75,9 @@ func (c certificate) evidence(search string, subdomains int) discover.Evidence {
 	}
 }
 
-// relate gathers the domains that certificates tie to a domain, or to each other when they were searched for by org.
+// relatedBy gathers the domains that certificates tie to a domain, or to each other when they were searched for by org.
 // The newest certificate that names a domain is its evidence.
-func relate(certs []certificate, domain, org string) []discover.Associated {
+func relatedBy(certs []certificate, domain, org string) []discover.Associated {
 	type find struct {
 		newest certificate
 		below  map[string]bool
@@ -88,7 +88,7 @@ func relate(certs []certificate, domain, org string) []discover.Associated {
 			c.org = org
 		}
 		named := c.domains()
-		if _, about := named[domain]; !about && org == "" || !c.ties(named, domain) {
+		if _, about := named[domain]; !about && org == "" || !c.relates(named, domain) {
 			continue
 		}
 		for other := range named {
@@ -121,28 +121,28 @@ func readDER(der []byte) (c certificate, ok bool) {
 		return c, false
 	}
 	c = certificate{
-		serial: fmt.Sprintf("%x", x.SerialNumber), commonName: line(x.Subject.CommonName),
+		serial: fmt.Sprintf("%x", x.SerialNumber), commonName: oneLine(x.Subject.CommonName),
 		issuer: issuerName(x.Issuer.String()),
 		names:  x.DNSNames[:min(len(x.DNSNames), maxNames)], notBefore: x.NotBefore, notAfter: x.NotAfter,
 	}
 	if len(x.Issuer.Organization) > 0 {
-		c.issuer = line(x.Issuer.Organization[0])
+		c.issuer = oneLine(x.Issuer.Organization[0])
 	}
 	if len(x.Subject.Organization) > 0 {
-		c.org = line(x.Subject.Organization[0])
+		c.org = oneLine(x.Subject.Organization[0])
 	}
 	return c, true
 }
 
-// learnFrom learns the organization from certificates that are tied to the domain.
-func (s *search) learnFrom(certs []certificate) {
+// addOrgs learns the organization from certificates that are tied to the domain.
+func (s *search) addOrgs(certs []certificate) {
 	for _, c := range certs {
 		if c.org == "" {
 			continue
 		}
 		named := c.domains()
-		if _, about := named[s.domain]; about && c.ties(named, s.domain) {
-			s.learn(c.org)
+		if _, about := named[s.domain]; about && c.relates(named, s.domain) {
+			s.addOrg(c.org)
 		}
 	}
 }
@@ -164,9 +164,9 @@ func issuerName(dn string) string {
 		}
 	}
 	for _, key := range []string{"O", "CN"} {
-		if name := line(strings.Trim(parts[key], `" `)); name != "" {
+		if name := oneLine(strings.Trim(parts[key], `" `)); name != "" {
 			return name
 		}
 	}
-	return line(dn)
+	return oneLine(dn)
 }

@@ -27,11 +27,11 @@ type issuance struct {
 
 func (i issuance) certificate() certificate {
 	c := certificate{names: i.DNSNames[:min(len(i.DNSNames), maxNames)], notBefore: i.NotBefore, notAfter: i.NotAfter}
-	if c.issuer = line(i.Issuer.Friendly); c.issuer == "" {
+	if c.issuer = oneLine(i.Issuer.Friendly); c.issuer == "" {
 		c.issuer = issuerName(i.Issuer.Name)
 	}
 	if len(c.names) > 0 {
-		c.commonName = line(c.names[0])
+		c.commonName = oneLine(c.names[0])
 	}
 	if der, err := base64.StdEncoding.DecodeString(i.DER + i.Cert.Data); err == nil && len(der) > 0 {
 		if read, ok := readDER(der); ok {
@@ -62,6 +62,6 @@ func (s *search) askCertSpotter(ctx context.Context, e endpoint) ([]discover.Ass
 		}
 		q.Set("after", last)
 	}
-	s.learnFrom(certs)
-	return relate(certs, s.domain, ""), err
+	s.addOrgs(certs)
+	return relatedBy(certs, s.domain, ""), err
 }

@@ -31,7 +31,7 @@ const crtshTime = "2006-01-02T15:04:05"
 func readCRTSh(r io.Reader) (certs []certificate, err error) {
 	seen := map[string]int{} // serial → index: a precertificate is listed beside its certificate
 	err = eachOf(r, func(e crtshEntry) {
-		c := certificate{id: e.ID, serial: line(e.Serial), commonName: line(e.CommonName), issuer: issuerName(e.IssuerName)}
+		c := certificate{id: e.ID, serial: oneLine(e.Serial), commonName: oneLine(e.CommonName), issuer: issuerName(e.IssuerName)}
 		c.notBefore, _ = time.Parse(crtshTime, e.NotBefore)
 		c.notAfter, _ = time.Parse(crtshTime, e.NotAfter)
 		for name := range strings.SplitSeq(e.NameValue, "\n") {
@@ -54,9 +54,9 @@ func readCRTSh(r io.Reader) (certs []certificate, err error) {
 func (s *search) askCRTSh(ctx context.Context, e endpoint) ([]discover.Associated, error) {
 	certs, err := e.crtsh(ctx, s.domain)
 	certs = append(certs, e.open(ctx, certs)...)
-	s.learnFrom(certs)
+	s.addOrgs(certs)
 	s.crtsh = certs
-	return relate(certs, s.domain, ""), err
+	return relatedBy(certs, s.domain, ""), err
 }
 
 // crtsh searches for an identity: a domain with all below it, or an organization.
@@ -107,12 +107,12 @@ func (e endpoint) open(ctx context.Context, listed []certificate) (out []certifi
 // askCRTShForOrgs searches for certificates of the organizations behind the domain, and gives also what crt.sh found
 // before.
 func (s *search) askCRTShForOrgs(ctx context.Context, e endpoint) ([]discover.Associated, error) {
-	found := relate(s.crtsh, s.domain, "")
+	found := relatedBy(s.crtsh, s.domain, "")
 	var failures error
 	for _, org := range s.orgs {
 		certs, err := e.crtsh(ctx, org)
 		failures = errors.Join(failures, err)
-		found = append(found, relate(certs, s.domain, org)...)
+		found = append(found, relatedBy(certs, s.domain, org)...)
 	}
 	return found, failures
 }

@@ -28,8 +28,8 @@ func failed(state discover.SourceState, format string, args ...any) error {
 	return discover.SourceError{State: state, Detail: fmt.Sprintf(format, args...)}
 }
 
-// errCut is an answer that is longer than we read.
-var errCut = failed(discover.SourceLimited, "Its answer is longer than %d MB; the rest is left out.", maxAnswer>>20)
+// errTooLong is an answer that is longer than we read.
+var errTooLong = failed(discover.SourceLimited, "Its answer is longer than %d MB; the rest is left out.", maxAnswer>>20)
 
 // retrying is an HTTP client for an endpoint: what the server puts off is tried again, bodies are bounded, redirects
 // are not followed.
@@ -69,7 +69,7 @@ func (t retrier) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		resp.Body = &cut{resp.Body, maxAnswer}
+		resp.Body = &boundedBody{resp.Body, maxAnswer}
 		switch resp.StatusCode {
 		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
 		default:
@@ -89,16 +89,16 @@ func (t retrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// cut is a body that ends with errCut where it becomes too long.
-type cut struct {
+// boundedBody is a body that ends with errTooLong where it becomes too long.
+type boundedBody struct {
 	io.ReadCloser
 	left int64
 }
 
 // Read implements io.Reader.
-func (c *cut) Read(p []byte) (int, error) {
+func (c *boundedBody) Read(p []byte) (int, error) {
 	if c.left <= 0 {
-		return 0, errCut
+		return 0, errTooLong
 	}
 	n, err := c.ReadCloser.Read(p[:min(int64(len(p)), c.left)])
 	c.left -= int64(n)
@@ -187,17 +187,17 @@ func eachOf[T any](r io.Reader, each func(T)) error {
 		if err := d.Decode(&one); err == nil {
 			each(one)
 		} else if _, other := errors.AsType[*json.UnmarshalTypeError](err); !other {
-			return broken(err)
+			return incomplete(err)
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return broken(err)
+		return incomplete(err)
 	}
 	return nil
 }
 
-// broken is the failure of a list that ended early.
-func broken(err error) error {
+// incomplete is the failure of a list that ended early.
+func incomplete(err error) error {
 	if _, known := errors.AsType[discover.SourceError](err); known || discover.IsTimeout(err) {
 		return err
 	}

@@ -248,7 +248,7 @@ func TestSharedCertificates(t *testing.T) {
 		"no names at all":             {certificate{names: []string{"", "*", "Acme Corporation", "admin@b.com", "https://b.com/", "192.0.2.1", "com", "co.uk", "a b.com", "-.com", "acme.com"}}, 0},
 	} {
 		got := 0
-		for _, a := range relate([]certificate{c.cert}, "acme.com", "") {
+		for _, a := range relatedBy([]certificate{c.cert}, "acme.com", "") {
 			if a.Domain != "acme.com" {
 				got++
 			}

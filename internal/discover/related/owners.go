@@ -49,50 +49,50 @@ func isShared(domain string) bool {
 	return isProvider(domain) || slices.Contains(dnsHosts, domain) || strings.HasPrefix(domain, "awsdns-") || strings.HasPrefix(domain, "nsone")
 }
 
-// veils are words in place of an owner's name that say that it is hidden.
-var veils = strings.Fields(`
+// privacyWords are words in place of an owner's name that say that it is hidden.
+var privacyWords = strings.Fields(`
 	privacy redacted redact withheld whoisguard proxy undisclosed anonymous anonymised anonymized masked masking hidden obfuscated gdpr protected
 	whoisprivacy privacyguardian identity-protect`)
 
-var veilPhrases = []string{
+var privacyPhrases = []string{
 	"not disclosed", "not available", "domains by", "data protected", "private person", "private registration", "registration private", "identity protect",
 	"whois agent", "whois protection", "domain protection", "domain id shield", "contact not", "statutory masking", "on behalf of", "customer of", "njalla", "1337 services",
 	"non-public", "see privacyguardian", "super privacy", "the data in this", "information not",
 }
 
-// emptyWords stand for no name.
-var emptyWords = strings.Fields("n/a na none null unknown - -- private personal individual person self organization organisation company owner registrant test")
+// placeholderNames stand for no name.
+var placeholderNames = strings.Fields("n/a na none null unknown - -- private personal individual person self organization organisation company owner registrant test")
 
 // isOwner reports whether a text names an organization that can own several domains: no privacy service, no provider
 // and no placeholder.
 func isOwner(org string) bool {
-	lower := strings.ToLower(line(org))
+	lower := strings.ToLower(oneLine(org))
 	words := strings.FieldsFunc(lower, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '/' })
-	if len(coreOrg(org)) < 3 || slices.Contains(emptyWords, lower) {
+	if len(normalizeOrg(org)) < 3 || slices.Contains(placeholderNames, lower) {
 		return false
 	}
-	veiled := func(word string) bool { return slices.Contains(veils, word) }
+	private := func(word string) bool { return slices.Contains(privacyWords, word) }
 	phrase := func(phrase string) bool { return strings.Contains(lower, phrase) }
-	return !slices.ContainsFunc(words, veiled) && !slices.ContainsFunc(veilPhrases, phrase) &&
-		!slices.Contains(serviceOrgs, coreOrg(org))
+	return !slices.ContainsFunc(words, private) && !slices.ContainsFunc(privacyPhrases, phrase) &&
+		!slices.Contains(serviceOrgs, normalizeOrg(org))
 }
 
-// serviceOrgs are organizations in other people's certificates and registrations, as coreOrg gives them.
+// serviceOrgs are organizations in other people's certificates and registrations, as normalizeOrg gives them.
 var serviceOrgs = []string{
 	"cloudflare", "fastly", "incapsula", "imperva", "akamai technologies", "sucuri", "godaddycom", "godaddy", "namecheap", "tucows domains", "tucows", "enom", "network solutions",
 	"dynadot", "epik", "squarespace", "squarespace domains", "wix com", "wixcom", "shopify", "automattic", "let s encrypt", "lets encrypt", "digicert", "sectigo", "comodo ca",
 	"globalsign", "globalsign nv-sa", "entrust", "google trust services", "amazon registrar", "zerossl", "markmonitor", "csc corporate domains", "domain control validated",
 }
 
-// forms are legal forms of companies, which one register writes and another does not.
-var forms = strings.Fields("inc incorporated llc ltd limited corp corporation co company gmbh ag kg se sa sas sarl srl spa bv nv ab as asa aps oy oyj plc llp lp pty pte kk kft zrt doo sro ltda the")
+// legalForms are legal forms of companies, which one register writes and another does not.
+var legalForms = strings.Fields("inc incorporated llc ltd limited corp corporation co company gmbh ag kg se sa sas sarl srl spa bv nv ab as asa aps oy oyj plc llp lp pty pte kk kft zrt doo sro ltda the")
 
-// coreOrg is a company's name for comparison: without legal form, case and punctuation.
-func coreOrg(org string) string {
+// normalizeOrg is a company's name for comparison: without legal form, case and punctuation.
+func normalizeOrg(org string) string {
 	words := strings.FieldsFunc(strings.ToLower(strings.NewReplacer(".", "", "'", "").Replace(org)), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-'
 	})
-	core := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(forms, w) || w == "-" })
+	core := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(legalForms, w) || w == "-" })
 	if len(core) == 0 { // "The Company" is a name too
 		core = words
 	}
@@ -100,4 +100,4 @@ func coreOrg(org string) string {
 }
 
 // sameOrg reports whether two texts name one organization that can own domains.
-func sameOrg(a, b string) bool { return isOwner(a) && isOwner(b) && coreOrg(a) == coreOrg(b) }
+func sameOrg(a, b string) bool { return isOwner(a) && isOwner(b) && normalizeOrg(a) == normalizeOrg(b) }

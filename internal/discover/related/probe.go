@@ -64,9 +64,9 @@ func (p *Prober) look(ctx context.Context, domain string) (e discover.Evidence) 
 			continue
 		}
 		active = true
-		e.StatusCode, e.Title = page.status, line(web.ReadPage(page.body, page.kind).Title)
+		e.StatusCode, e.Title = page.status, oneLine(web.ReadPage(page.body, page.kind).Title)
 		if page.location != nil {
-			e.Location = line(page.location.String())
+			e.Location = oneLine(page.location.String())
 		}
 		break
 	}
@@ -117,5 +117,5 @@ func (p *Prober) network(ctx context.Context, domain string) (number int, name s
 		return 0, ""
 	}
 	number, _ = strconv.Atoi(strings.TrimPrefix(origin.Number, "AS"))
-	return number, line(origin.Name)
+	return number, oneLine(origin.Name)
 }

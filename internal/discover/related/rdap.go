@@ -22,7 +22,7 @@ func (s *search) askRDAP(ctx context.Context, e endpoint, domain string) (*regis
 	if len(servers) == 0 {
 		return nil, failed(discover.SourceSkipped, "The domain's registry speaks no RDAP.")
 	}
-	if s.endpoints[Bootstrap].own { // then the operator names the servers, too
+	if s.endpoints[Bootstrap].byOperator { // then the operator names the servers, too
 		e.client = s.endpoints[Bootstrap].client
 	}
 	var failure error
@@ -38,7 +38,7 @@ func (s *search) askRDAP(ctx context.Context, e endpoint, domain string) (*regis
 
 // rdapServers are the servers for a domain: the operator's, or those of the registry.
 func (s *search) rdapServers(ctx context.Context, e endpoint, domain string) ([]*url.URL, error) {
-	if e.own {
+	if e.byOperator {
 		base, err := url.Parse(e.base)
 		return []*url.URL{base}, err
 	}
@@ -92,7 +92,7 @@ func (e endpoint) rdapFailure(resp *rdap.Response, err error) error {
 func registrationOf(d *rdap.Domain, domain, server string) *registration {
 	r := &registration{domain: domain, server: server}
 	if d.Port43 != "" {
-		r.server = line(d.Port43)
+		r.server = oneLine(d.Port43)
 	}
 	for _, ns := range d.Nameservers {
 		if host := hostName(ns.LDHName); host != "" && len(r.nameServers) < maxNameServers {
@@ -109,14 +109,14 @@ func registrationOf(d *rdap.Domain, domain, server string) *registration {
 			r.updated = date(e.Date)
 		}
 	}
-	r.people(d.Entities, 0)
+	r.readEntities(d.Entities, 0)
 	return r
 }
 
 const maxNameServers = 50
 
-// people reads the entities of a document, and those within them.
-func (r *registration) people(entities []rdap.Entity, depth int) {
+// readEntities reads the entities of a document, and those within them.
+func (r *registration) readEntities(entities []rdap.Entity, depth int) {
 	for _, e := range entities {
 		name, org, kind := card(e.VCard)
 		has := func(role string) bool {
@@ -137,7 +137,7 @@ func (r *registration) people(entities []rdap.Entity, depth int) {
 				r.mail = append(r.mail, domain)
 			}
 			if depth == 0 {
-				r.people(e.Entities, depth+1)
+				r.readEntities(e.Entities, depth+1)
 			}
 		}
 	}
@@ -150,7 +150,7 @@ func card(v *rdap.VCard) (name, org, kind string) {
 	}
 	first := func(property string) string {
 		if p := v.GetFirst(property); p != nil && len(p.Values()) > 0 {
-			return line(p.Values()[0])
+			return oneLine(p.Values()[0])
 		}
 		return ""
 	}

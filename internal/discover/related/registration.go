@@ -56,7 +56,7 @@ func (s *search) askRegistration(ctx context.Context) {
 	r, answers := s.register(ctx, s.domain, func(r *registration) bool { return r.known() && r.org != "" })
 	s.own = r
 	if r.known() {
-		s.learn(r.org)
+		s.addOrg(r.org)
 	}
 	for _, a := range answers {
 		s.publish(a)
@@ -210,10 +210,10 @@ func (r *registration) relates(o *registration) string {
 	switch {
 	case sameOrg(r.org, o.org):
 		return r.org
-	case serves(r.domain, o.nameServers) != "":
-		return serves(r.domain, o.nameServers)
-	case serves(o.domain, r.nameServers) != "":
-		return serves(o.domain, r.nameServers)
+	case nameServerUnder(r.domain, o.nameServers) != "":
+		return nameServerUnder(r.domain, o.nameServers)
+	case nameServerUnder(o.domain, r.nameServers) != "":
+		return nameServerUnder(o.domain, r.nameServers)
 	case isOwner(r.org) && isOwner(o.org): // two owners
 		return ""
 	}
@@ -226,8 +226,8 @@ func (r *registration) relates(o *registration) string {
 	return ""
 }
 
-// serves is the first name server that lies under a domain; "": none.
-func serves(domain string, nameServers []string) string {
+// nameServerUnder is the first name server that lies under a domain; "": none.
+func nameServerUnder(domain string, nameServers []string) string {
 	if isShared(domain) {
 		return ""
 	}

@@ -96,7 +96,7 @@ type endpoint struct {
 	dial       dialer // to the base
 	dialPublic dialer // to servers that the source names
 	key        string
-	own        bool // the operator named it
+	byOperator bool // the operator named it
 }
 
 // CheckURL checks an operator's URL for a source.
@@ -138,7 +138,7 @@ func New(c Config) (*Finder, error) {
 			if err := CheckURL(name, own); err != nil {
 				return nil, err
 			}
-			e.base, e.client, e.dial, e.own = own, c.OwnHTTP, c.OwnDial, true
+			e.base, e.client, e.dial, e.byOperator = own, c.OwnHTTP, c.OwnDial, true
 		}
 		e.client = f.retrying(e)
 		f.endpoints[name] = e
@@ -228,8 +228,8 @@ func (s *search) publish(a discover.AssociatedAnswer) {
 	s.emit(a)
 }
 
-// learn adds a name of the organization behind the domain.
-func (s *search) learn(org string) {
+// addOrg adds a name of the organization behind the domain.
+func (s *search) addOrg(org string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := func(o string) bool { return sameOrg(o, org) }
@@ -245,8 +245,8 @@ const (
 	maxText  = 300    // bytes of one piece of evidence
 )
 
-// line is a text in one line of bounded length, without control characters.
-func line(s string) string { return discover.Clean(s, maxText) }
+// oneLine is a text in one line of bounded length, without control characters.
+func oneLine(s string) string { return discover.Clean(s, maxText) }
 
 // day is a date as evidence shows it; empty for the zero time.
 func day(t time.Time) string {

@@ -67,7 +67,7 @@ func (e endpoint) referral(to string) string {
 
 func (e endpoint) owns(host string) bool {
 	own, _, _ := net.SplitHostPort(e.base)
-	return e.own && strings.EqualFold(own, host)
+	return e.byOperator && strings.EqualFold(own, host)
 }
 
 // question is the query for a domain: some servers want more than the name.
@@ -93,11 +93,11 @@ func (e endpoint) whois(ctx context.Context, server, domain string) (string, err
 	if host, _, _ := net.SplitHostPort(server); server == e.base || e.owns(host) {
 		dial = e.dial
 	}
-	text, err := whois.Ask(ctx, dial, server, question(server, domain), maxWhois)
+	text, err := whois.Query(ctx, dial, server, question(server, domain), maxWhois)
 	switch {
-	case errors.Is(err, whois.ErrNothing):
+	case errors.Is(err, whois.ErrEmpty):
 		err = failed(discover.SourceFailed, "It answered nothing.")
-	case errors.Is(err, whois.ErrCut): // the beginning is enough
+	case errors.Is(err, whois.ErrTruncated): // the beginning is enough
 		err = nil
 	}
 	return text, err

@@ -102,7 +102,7 @@ func FuzzCRTSh(f *testing.F) {
 		if len(certs) == 0 && err == nil && strings.Contains(text, "common_name") && json.Valid([]byte(text)) && strings.HasPrefix(text, `[{"common_name":"a`) {
 			t.Error("an entry is lost")
 		}
-		for _, a := range relate(certs, "acme.com", "") {
+		for _, a := range relatedBy(certs, "acme.com", "") {
 			if a.Domain == "" || strings.ContainsAny(a.Domain, " \n@/*\x00") || a.Domain != strings.ToLower(a.Domain) {
 				t.Errorf("%q is related", a.Domain)
 			}
@@ -121,7 +121,7 @@ func BenchmarkCRTSh(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		certs, err := readCRTSh(strings.NewReader(text))
-		if err != nil || len(relate(certs, "acme.com", "")) != 2 {
+		if err != nil || len(relatedBy(certs, "acme.com", "")) != 2 {
 			b.Fatal(len(certs), err)
 		}
 	}

@@ -105,7 +105,7 @@ var headings = map[string]bool{"registrant": true, "registrar": true, "holder": 
 
 func (w whoisRecord) add(key, value string) {
 	if key != "" && len(w.values[key]) < maxWhoisValues {
-		w.values[key] = append(w.values[key], line(value))
+		w.values[key] = append(w.values[key], oneLine(value))
 	}
 }
 

@@ -16,15 +16,15 @@ import (
 const Port = "43"
 
 var (
-	// ErrNothing is an empty answer.
-	ErrNothing = errors.New("it answered nothing")
-	// ErrCut is an answer beyond the bound.
-	ErrCut = errors.New("its answer is too long")
+	// ErrEmpty is an empty answer.
+	ErrEmpty = errors.New("it answered nothing")
+	// ErrTruncated is an answer beyond the bound.
+	ErrTruncated = errors.New("its answer is too long")
 )
 
-// Ask sends one question to the server at host:port, over a connection of dial. Of an answer of more than most bytes it
-// gives those, with ErrCut.
-func Ask(
+// Query sends one question to the server at host:port, over a connection of dial. Of an answer of more than most bytes it
+// gives those, with ErrTruncated.
+func Query(
 	ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error),
 	server, question string, most int64,
 ) (string, error) {
@@ -44,9 +44,9 @@ func Ask(
 	case err != nil && len(text) == 0: // some servers reset the connection behind their last byte
 		return "", err
 	case len(text) == 0:
-		return "", ErrNothing
+		return "", ErrEmpty
 	case int64(len(text)) > most:
-		return Text(text[:most]), ErrCut
+		return Text(text[:most]), ErrTruncated
 	}
 	return Text(text), nil
 }

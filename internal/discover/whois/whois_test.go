@@ -46,10 +46,10 @@ func TestAsk(t *testing.T) {
 	}{
 		"text":    {"domain: x\r\n", "domain: x\r\n", nil},
 		"Latin-1": {"name: M\xfcller", "name: Müller", nil},
-		"nothing": {"", "", whois.ErrNothing},
-		"long":    {strings.Repeat("x", 101), strings.Repeat("x", 100), whois.ErrCut},
+		"nothing": {"", "", whois.ErrEmpty},
+		"long":    {strings.Repeat("x", 101), strings.Repeat("x", 100), whois.ErrTruncated},
 	} {
-		text, err := whois.Ask(t.Context(), dial, serve(t, func(question string) string {
+		text, err := whois.Query(t.Context(), dial, serve(t, func(question string) string {
 			if question != "who is x\r\n" {
 				t.Errorf("asked %q", question)
 			}
@@ -61,7 +61,7 @@ func TestAsk(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := whois.Ask(ctx, dial, serve(t, nil), "who is x", 100); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := whois.Query(ctx, dial, serve(t, nil), "who is x", 100); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a server that says nothing: %v", err)
 	}
 }

@@ -119,7 +119,7 @@ func (p *scanner) flush(end int) {
 	}
 }
 
-// firstUnresolved reports whether the rendered literals may look like a placeholder.
+// mayBeUnresolved reports whether the rendered literals may look like a placeholder.
 func (p *scanner) mayBeUnresolved() bool {
 	var b strings.Builder
 	for _, part := range p.text.parts {

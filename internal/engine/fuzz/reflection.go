@@ -69,9 +69,8 @@ func (r *reflection) add(kind string) {
 	}
 }
 
-// urlAttributes are the attributes that hold URLs, and runs the elements where a URL of some schemes is executed.
 var (
-	// urlAttributes are the attributes that hold URLs, and runs the elements where some URLs are executed.
+	// urlAttributes hold URLs; executedURLs are the elements where a URL of some schemes is executed.
 	urlAttributes = []string{
 		"href", "src", "action", "formaction", "data", "poster", "codebase", "cite", "background", "manifest", "icon", "ping",
 		"longdesc", "xlink:href",

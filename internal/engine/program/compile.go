@@ -208,11 +208,7 @@ func (c *compiler) entries(s *syntax.HTTP) []Entry {
 	return all
 }
 
-// crlf is a text with \r
-//
-//	for
-//
-// , unless it has them already.
+// crlf is a text with \r\n for \n, unless it has them already.
 func crlf(s string) string {
 	if strings.Contains(s, "\r\n") {
 		return s

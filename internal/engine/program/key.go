@@ -69,7 +69,7 @@ func (k *keyWriter) flags(all ...bool) {
 	}
 }
 
-// store writes a text and the meaning of its open names.
+// writeText writes a text and the meaning of its open names.
 func (k *keyWriter) writeText(t dsl.Text) {
 	k.text = append(t.AppendKey(k.text), '.')
 	if _, constant := t.Const(); !constant {

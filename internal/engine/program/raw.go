@@ -36,11 +36,8 @@ type annotations struct {
 
 var errRequestLine = errors.New("a raw request begins with METHOD PATH VERSION")
 
-// readMessage parses a rendered raw request with lines that end with \r
-//
-//	or
-//
-// . With loose any request line will do: the text is sent as it is.
+// readMessage parses a rendered raw request with lines that end with \r\n or \n. With unsafe any request line will do:
+// the text is sent as it is.
 func readMessage(text string, unsafe bool) (message, error) {
 	var m message
 	m.annotations, m.text = readAnnotations(text)

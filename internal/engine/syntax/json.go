@@ -36,7 +36,7 @@ func parseJSON(path string, data []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// pathStep is the line and column, from 1, of the next token.
+// position is the line and column, from 1, of the next token.
 func (p *jsonReader) position() (line, column int) {
 	at := p.decoder.InputOffset()
 	for at < int64(len(p.data)) && strings.IndexByte(" \t\r\n,:", p.data[at]) >= 0 {

@@ -133,7 +133,7 @@ func (c *compiler) all(ctx context.Context, all []*syntax.Template) error {
 	return err
 }
 
-// loaded is the program of a template; nil when it cannot run.
+// one is the program of a template; nil when it cannot run.
 func (c *compiler) one(t *syntax.Template) *program.Program {
 	result, ok := c.done[t]
 	if !ok {

@@ -174,7 +174,7 @@ func TestContainsTakesWildcardsLiterally(t *testing.T) {
 		}
 		for text, want := range map[string]string{"50%": "[0]", "OFF": "[0 1]", `\`: "[2]", "r_s": "[3]", "": "[0 1 2 3 4]"} {
 			var w db.Where
-			cond, arg := d.dialect.Contains("name", text)
+			cond, arg := d.Dialect().Contains("name", text)
 			w.And(cond, arg)
 			ids, err := collectIDs(t.Context(), d, `SELECT id FROM thing`+w.String()+` ORDER BY id`, w.Args...)
 			if err != nil || fmt.Sprint(ids) != want {

@@ -20,7 +20,7 @@ type Templates struct {
 const findingsDir = "findings"
 
 // Known lists the templates.
-func (ts Templates) Known(ctx context.Context) ([]catalog.Known, error) {
+func (ts Templates) Known(ctx context.Context) ([]catalog.ScanTemplate, error) {
 	return ts.Catalog.ForScan(ctx, ts.TeamID)
 }
 
@@ -56,6 +56,6 @@ func (Templates) Compile(text string) (*program.Program, error) {
 }
 
 func (ts Templates) keep(ctx context.Context, filename, text string) (task.RetestTemplate, error) {
-	kept, err := ts.Catalog.Keep(ctx, ts.TeamID, ts.UserID, catalog.NewTemplate{Text: text, Filename: filename, Dir: findingsDir})
+	kept, err := ts.Catalog.StoreGenerated(ctx, ts.TeamID, ts.UserID, catalog.NewTemplate{Text: text, Filename: filename, Dir: findingsDir})
 	return task.RetestTemplate{TemplateID: kept.ID, Compiled: true, Digest: kept.Digest}, err
 }

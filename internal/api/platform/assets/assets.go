@@ -75,7 +75,7 @@ func (s area) assets() {
 			From string `query:"from" required:"true" doc:"Day (2006-01-02) or time (RFC 3339)."`
 			To   string `query:"to" doc:"Day (its end) or time; default now."`
 		}) (*AssetDiff, error) {
-			if _, err := s.Assets.Of(ctx, in.ID); err != nil {
+			if _, err := s.Assets.NarrowTo(ctx, in.ID); err != nil {
 				return nil, err
 			}
 			from, err := page.Moment("from", in.From, false)
@@ -213,7 +213,7 @@ func (s area) contents(ctx context.Context, id string, in ContentQuery) (*Conten
 	if err != nil {
 		return nil, err
 	}
-	q.Of = id
+	q.In = id
 	p, err := s.Assets.List(ctx, q)
 	if err != nil {
 		return nil, err

@@ -53,13 +53,13 @@ type DiffCertificate struct {
 }
 
 func diffOf(d report.Diff) AssetDiff {
-	place := func(p report.Place) DiffPlace { return DiffPlace{p.ID, p.Host, p.Port, p.Protocol} }
+	place := func(p report.AssetRef) DiffPlace { return DiffPlace{p.ID, p.Host, p.Port, p.Protocol} }
 	return AssetDiff{
 		Message: "What changed.", From: d.From, To: d.To, Assets: diffPart(d.Assets, place), Ports: diffPart(d.Ports, place),
 		Technologies: diffPart(d.Technologies,
-			func(p report.Technology) DiffTechnology { return DiffTechnology{place(p.Place), p.Technology} }),
+			func(p report.Technology) DiffTechnology { return DiffTechnology{place(p.AssetRef), p.Technology} }),
 		Certificates: diffPart(d.Certificates,
-			func(i report.Certificate) DiffCertificate { return DiffCertificate{place(i.Place), i.Serial} }),
+			func(i report.Certificate) DiffCertificate { return DiffCertificate{place(i.AssetRef), i.Serial} }),
 	}
 }
 

@@ -44,7 +44,7 @@ func (s area) assetExports() {
 			AssetExportQuery
 			Domains string `query:"domains" doc:"The same as domain."`
 		}) (*huma.StreamResponse, error) {
-			if _, err := s.Assets.Of(ctx, in.ID); err != nil {
+			if _, err := s.Assets.NarrowTo(ctx, in.ID); err != nil {
 				return nil, err
 			}
 			in.Domain = strings.Trim(in.Domain+","+in.Domains, ",")

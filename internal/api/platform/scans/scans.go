@@ -208,7 +208,7 @@ func (s area) inventoryTargets(ctx context.Context, b ScanRequest) (targets []st
 		if i == len(b.Assets) {
 			param = "enumeration_ids"
 		}
-		narrow, err := s.Assets.Of(ctx, id)
+		narrow, err := s.Assets.NarrowTo(ctx, id)
 		if errs.Is(err, errs.NotFound) {
 			return nil, errs.Field(param, "%s: there is no enumeration and no group %.60q.", param, id)
 		}

@@ -78,13 +78,13 @@ type AssetASN struct {
 	Range   []string `json:"as_range" doc:"Its networks."`
 }
 
-// AssetSource says who named an asset.
+// AssetSource is a source that named an asset.
 type AssetSource struct {
 	Source   string            `json:"source" doc:"Source, such as crtsh."`
 	Metadata map[string]string `json:"metadata" doc:"Details from the source."`
 }
 
-// Of is an asset as clients know it. whole: with what lists leave out.
+// Of converts an asset; whole adds the fields that lists leave out.
 func Of(a asset.Asset, whole bool) EnumerationContent {
 	c := EnumerationContent{
 		EnumerationID: a.EnumerationID, EnumerationName: a.Enumeration, Name: a.Host, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, ID: a.ID, Labels: list(a.Labels),
@@ -131,7 +131,7 @@ func Of(a asset.Asset, whole bool) EnumerationContent {
 	return c
 }
 
-// metadataOf is what was seen that has no field of its own.
+// metadataOf has the observed values without a field of their own.
 func metadataOf(a asset.Asset, whole bool) map[string]any {
 	out := map[string]any{"last_seen": a.SeenAt, "is_missing": a.IsMissing}
 	for key, value := range map[string]string{

@@ -24,8 +24,8 @@ const (
 	maxDetails = 100  // technologies, headers
 )
 
-// Bound is an asset without its screenshot, with the host in lower case, texts and lists within
-// their bounds, and text that both databases can store.
+// Bound limits texts and lists of an asset, removes its screenshot, lowers the case of its host and
+// replaces characters that a database cannot store.
 func Bound(a discover.Asset) discover.Asset {
 	a.Screenshot = nil
 	a.Host = strings.TrimSuffix(strings.ToLower(Line(a.Host)), ".")
@@ -65,7 +65,7 @@ func Bound(a discover.Asset) discover.Asset {
 	return a
 }
 
-// first is the first entries of a map by key, so that the same ones are kept each time.
+// first keeps the first entries of a map, sorted by key so that the same ones stay each time.
 func first[V any](m map[string]V) map[string]V {
 	if m == nil {
 		return nil

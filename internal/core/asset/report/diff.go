@@ -16,8 +16,8 @@ import (
 // entries, by host and port, and the count of all.
 type Diff struct {
 	From, To     time.Time
-	Assets       Delta[Place]
-	Ports        Delta[Place]       // of hosts that exist at both moments
+	Assets       Delta[AssetRef]
+	Ports        Delta[AssetRef]    // of hosts that exist at both moments
 	Technologies Delta[Technology]  // of assets that exist at both
 	Certificates Delta[Certificate] // of assets that exist at both
 }
@@ -28,7 +28,7 @@ const MaxDiff = 1000
 // Delta is what was added and what was removed.
 type Delta[T any] struct{ Added, Removed Some[T] }
 
-// Some is the first of some things, and their count.
+// Some is the first entries of a list, and the count of all.
 type Some[T any] struct {
 	Count int
 	First []T
@@ -40,8 +40,8 @@ func (s *Some[T]) add(v T) {
 	}
 }
 
-// Place names an asset.
-type Place struct {
+// AssetRef names an asset.
+type AssetRef struct {
 	ID       int64
 	Host     string
 	Port     int
@@ -50,13 +50,13 @@ type Place struct {
 
 // Technology is a technology of an asset.
 type Technology struct {
-	Place
+	AssetRef
 	Technology string
 }
 
 // Certificate is the certificate of an asset, by its serial number.
 type Certificate struct {
-	Place
+	AssetRef
 	Serial string
 }
 
@@ -86,7 +86,7 @@ func (rs *Reports) Diff(ctx context.Context, enumerationID string, from, to time
 	if !from.Before(to) {
 		return d, errs.Field("from", "from must be before to.")
 	}
-	known, err := rs.assets.Known(ctx, c.TeamID, enumerationID)
+	known, err := rs.assets.HasEnumeration(ctx, c.TeamID, enumerationID)
 	if err == nil && !known {
 		err = errs.Missing("enumeration")
 	}
@@ -98,7 +98,7 @@ func (rs *Reports) Diff(ctx context.Context, enumerationID string, from, to time
 	if err := rs.db.QueryRow(ctx, `SELECT team_no FROM asset_log WHERE team_id = ?`, c.TeamID).Scan(&teamNo); err != nil {
 		return d, err
 	}
-	kept, err := rs.hostsKept(ctx, c.TeamID, enumerationID, from, to)
+	atBoth, err := rs.hostsAtBoth(ctx, c.TeamID, enumerationID, from, to)
 	if err != nil {
 		return d, err
 	}
@@ -123,7 +123,7 @@ func (rs *Reports) Diff(ctx context.Context, enumerationID string, from, to time
 			return d, err
 		}
 		if v.no != last.no {
-			d.compare(Place{asset.IDOf(teamNo, last.no), last.host, last.port, last.protocol}, before, after, kept)
+			d.compare(AssetRef{asset.IDOf(teamNo, last.no), last.host, last.port, last.protocol}, before, after, atBoth)
 			before, after = nil, nil
 		}
 		if v.validAt(from) {
@@ -134,21 +134,21 @@ func (rs *Reports) Diff(ctx context.Context, enumerationID string, from, to time
 		}
 		last = v
 	}
-	d.compare(Place{asset.IDOf(teamNo, last.no), last.host, last.port, last.protocol}, before, after, kept)
+	d.compare(AssetRef{asset.IDOf(teamNo, last.no), last.host, last.port, last.protocol}, before, after, atBoth)
 	return d, rows.Err()
 }
 
 // compare adds the differences of one asset.
-func (d *Diff) compare(p Place, before, after *version, kept map[string]bool) {
+func (d *Diff) compare(p AssetRef, before, after *version, atBoth map[string]bool) {
 	switch {
 	case !before.exists() && after.exists():
 		d.Assets.Added.add(p)
-		if p.Port > 0 && kept[p.Host] {
+		if p.Port > 0 && atBoth[p.Host] {
 			d.Ports.Added.add(p)
 		}
 	case before.exists() && !after.exists():
 		d.Assets.Removed.add(p)
-		if p.Port > 0 && kept[p.Host] {
+		if p.Port > 0 && atBoth[p.Host] {
 			d.Ports.Removed.add(p)
 		}
 	case before.exists():
@@ -178,8 +178,8 @@ func words(column string) []string {
 	return strings.FieldsFunc(column, func(c rune) bool { return c == '\n' })
 }
 
-// hostsKept are the hosts that have an asset at both moments.
-func (rs *Reports) hostsKept(ctx context.Context, teamID, enumerationID string, from, to time.Time) (map[string]bool, error) {
+// hostsAtBoth are the hosts that have an asset at both moments.
+func (rs *Reports) hostsAtBoth(ctx context.Context, teamID, enumerationID string, from, to time.Time) (map[string]bool, error) {
 	kept := map[string]bool{}
 	hosts, err := db.Values[string](ctx, rs.db, hostsAt+` INTERSECT `+hostsAt, slices.Concat(
 		hostsArgs(teamID, enumerationID, from), hostsArgs(teamID, enumerationID, to))...)

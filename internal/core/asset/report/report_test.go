@@ -60,7 +60,7 @@ func (r *world) enroll(t testing.TB, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
 		r.tx(t, func(tx *db.Tx) error {
-			return r.assets.Enroll(context.Background(), tx, asset.Enumeration{ID: id, TeamID: r.team, Name: "All of " + id, SourceType: "discovery"})
+			return r.assets.Register(context.Background(), tx, asset.Enumeration{ID: id, TeamID: r.team, Name: "All of " + id, SourceType: "discovery"})
 		})
 	}
 }
@@ -133,7 +133,7 @@ func TestDiff(t *testing.T) {
 			}
 			return d
 		}
-		places := func(s Some[Place]) (out []string) {
+		places := func(s Some[AssetRef]) (out []string) {
 			for _, p := range s.First {
 				out = append(out, p.Host)
 			}

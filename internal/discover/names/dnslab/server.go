@@ -22,12 +22,12 @@ import (
 type Server struct {
 	Addr string // host:port, of both
 
-	zone  *Zone
-	udp   *net.UDPConn
-	other *net.UDPConn // that sends forged answers
-	tcp   net.Listener
-	ended sync.WaitGroup
-	asked atomic.Int64
+	zone      *Zone
+	udp       *net.UDPConn
+	other     *net.UDPConn // that sends forged answers
+	tcp       net.Listener
+	ended     sync.WaitGroup
+	questions atomic.Int64
 
 	mu    sync.Mutex
 	cache map[string][]byte // answers, by the query without its id
@@ -36,8 +36,8 @@ type Server struct {
 }
 
 const (
-	mostCached = 20_000
-	slowness   = 100 * time.Millisecond
+	maxCached = 20_000
+	slowDelay = 100 * time.Millisecond
 )
 
 // Start serves a zone on loopback until the test ends.
@@ -90,8 +90,8 @@ func (s *Server) Close() {
 	s.ended.Wait()
 }
 
-// Asked is the number of questions.
-func (s *Server) Asked() int64 { return s.asked.Load() }
+// Questions is the number of questions.
+func (s *Server) Questions() int64 { return s.questions.Load() }
 
 func (s *Server) packets() {
 	buffer := make([]byte, 4096)
@@ -103,7 +103,7 @@ func (s *Server) packets() {
 		if err != nil || n < 12 {
 			continue
 		}
-		s.asked.Add(1)
+		s.questions.Add(1)
 		s.packet(buffer[:n], from)
 	}
 }
@@ -132,16 +132,16 @@ func (s *Server) packet(query []byte, from netip.AddrPort) {
 	if n == nil {
 		n = &node{}
 	}
-	msg := s.reply(question, name, n.manner == cutOff)
+	msg := s.reply(question, name, n.behavior == truncated)
 	send := func(b []byte) { _, _ = s.udp.WriteToUDPAddrPort(b, from) }
-	switch n.manner {
-	case silently:
-	case slowly:
+	switch n.behavior {
+	case silent:
+	case slow:
 		s.later(func() { send(msg) })
-	case garbled:
+	case malformed:
 		send(append(msg[:12:12], garbage(msg)...))
-	case amongLies:
-		right, wrong := lies(question)
+	case amongForgeries:
+		right, wrong := forgedAnswers(question)
 		_, _ = s.other.WriteToUDPAddrPort(right, from)
 		for _, lie := range wrong {
 			send(lie)
@@ -151,7 +151,7 @@ func (s *Server) packet(query []byte, from netip.AddrPort) {
 		send(msg)
 		if !n.pool.IsValid() {
 			s.mu.Lock()
-			if len(s.cache) < mostCached {
+			if len(s.cache) < maxCached {
 				s.cache[string(query[2:])] = msg
 			}
 			s.mu.Unlock()
@@ -167,7 +167,7 @@ func (s *Server) later(do func()) {
 		return
 	}
 	var timer *time.Timer
-	timer = time.AfterFunc(slowness, func() {
+	timer = time.AfterFunc(slowDelay, func() {
 		s.mu.Lock()
 		delete(s.late, timer)
 		s.mu.Unlock()
@@ -187,8 +187,8 @@ func garbage(msg []byte) []byte {
 	return append(msg[12:end:end], 0xc0, byte(end), 0, 1, 0, 1)
 }
 
-// lies are answers with a false address: one that is right but for its sender, others with another id and question.
-func lies(question *dns.Msg) (right []byte, wrong [][]byte) {
+// forgedAnswers are answers with a false address: one that is right but for its sender, others with another id and question.
+func forgedAnswers(question *dns.Msg) (right []byte, wrong [][]byte) {
 	lie := new(dns.Msg)
 	lie.SetReply(question)
 	lie.Answer = []dns.RR{&dns.A{
@@ -265,7 +265,7 @@ func (s *Server) fill(m *dns.Msg, name string, kind uint16) {
 			return
 		case n == nil:
 			return
-		case n.manner == brokenly:
+		case n.behavior == servfail:
 			m.Rcode = dns.RcodeServerFailure
 			return
 		}
@@ -276,7 +276,7 @@ func (s *Server) fill(m *dns.Msg, name string, kind uint16) {
 		}
 		head.Rrtype = dns.TypeCNAME
 		m.Answer = append(m.Answer, &dns.CNAME{Hdr: head, Target: n.alias + "."})
-		if name = n.alias; kind == dns.TypeCNAME || n.manner == split {
+		if name = n.alias; kind == dns.TypeCNAME || n.behavior == aliasOnly {
 			return
 		}
 	}

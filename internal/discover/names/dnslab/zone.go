@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// manner is how the server answers for a name.
-type manner int
+// behavior is how the server answers for a name.
+type behavior int
 
 const (
-	plainly   manner = iota
-	slowly           // after slowness
-	cutOff           // over UDP with the TC bit and nothing in it
-	silently         // never
-	brokenly         // SERVFAIL, also for all names below
-	garbled          // bytes that are no DNS, after the right id and question
-	amongLies        // after answers with a wrong id, a wrong question, and from a wrong port
-	split            // the CNAME alone, without what it leads to
+	normal         behavior = iota
+	slow                    // after slowness
+	truncated               // over UDP with the TC bit and nothing in it
+	silent                  // never
+	servfail                // SERVFAIL, also for all names below
+	malformed               // bytes that are no DNS, after the right id and question
+	amongForgeries          // after answers with a wrong id, a wrong question, and from a wrong port
+	aliasOnly               // the CNAME alone, without what it leads to
 )
 
 type node struct {
-	addrs  []netip.Addr
-	pool   netip.Prefix // a /24 or smaller: a random address each time
-	alias  string
-	texts  map[string][]string // other records by type, as in a zone file
-	manner manner
+	addrs    []netip.Addr
+	pool     netip.Prefix // a /24 or smaller: a random address each time
+	alias    string
+	texts    map[string][]string // other records by type, as in a zone file
+	behavior behavior
 }
 
 // How a name can be found.
@@ -80,21 +80,21 @@ func Generate(domain string, n int) *Zone {
 	z := &Zone{Domain: domain, Names: map[string]Truth{}, nodes: map[string]*node{}, inner: map[string]bool{}}
 	z.apex()
 	for i, w := range words {
-		z.host(w, ByWords, plainly, v4(1, i), v6(1, i))
+		z.host(w, ByWords, normal, v4(1, i), v6(1, i))
 	}
 	for i, w := range permuted {
-		z.host(w, ByPermute, plainly, v4(2, i))
+		z.host(w, ByPermute, normal, v4(2, i))
 	}
 	z.origins()
 	z.wildcards()
 	z.aliases()
-	z.manners()
+	z.behaviors()
 	for i := 0; len(z.Names) < n; i++ {
 		list := []netip.Addr{v4(3, i)}
 		if i%3 == 0 {
 			list = append(list, v6(3, i))
 		}
-		z.host(fmt.Sprintf("node-%04d.rack%d.dc%d", i, i%40, i%4), BySource, plainly, list...)
+		z.host(fmt.Sprintf("node-%04d.rack%d.dc%d", i, i%40, i%4), BySource, normal, list...)
 	}
 	return z
 }
@@ -129,7 +129,7 @@ func (z *Zone) wildcards() {
 	z.wildcard("blank", &node{texts: map[string][]string{"TXT": {`"x"`}}})
 	for i := range 10 {
 		for j, zone := range []string{"wild", "deep.wild", "spin", "few", "aka", "void", "blank"} {
-			z.host(fmt.Sprintf("real%d.%s", i, zone), BySource, plainly, v4(93, 10*i+j))
+			z.host(fmt.Sprintf("real%d.%s", i, zone), BySource, normal, v4(93, 10*i+j))
 		}
 	}
 	z.Names["deep.wild."+z.Domain] = Truth{RCode: "NOERROR", By: BySource} // a wildcard stands below
@@ -145,22 +145,22 @@ func (z *Zone) aliases() {
 	target := "www"
 	for i := range 10 { // chain9 takes ten steps
 		name := fmt.Sprintf("chain%d", i)
-		z.alias(name, target+"."+z.Domain, plainly)
+		z.alias(name, target+"."+z.Domain, normal)
 		target = name
 	}
-	z.alias("real.aka", "api."+z.Domain, plainly)
+	z.alias("real.aka", "api."+z.Domain, normal)
 	for name, target := range outside {
-		z.alias(name, target, plainly)
+		z.alias(name, target, normal)
 		z.nodes[target] = &node{addrs: []netip.Addr{Outside}}
 	}
-	z.alias("loop-a", "loop-b."+z.Domain, plainly)
-	z.alias("loop-b", "loop-a."+z.Domain, plainly)
-	z.alias("self", "self."+z.Domain, plainly)
+	z.alias("loop-a", "loop-b."+z.Domain, normal)
+	z.alias("loop-b", "loop-a."+z.Domain, normal)
+	z.alias("self", "self."+z.Domain, normal)
 	for i := range 20 {
-		z.alias(fmt.Sprintf("part%d", i), fmt.Sprintf("chain%d.%s", i%5, z.Domain), split)
-		z.alias(fmt.Sprintf("gone%d", i), fmt.Sprintf("gone%d.azurewebsites.net", i), plainly)
-		z.alias(fmt.Sprintf("lost%d", i), fmt.Sprintf("lost%d.%s", i+100, z.Domain), plainly)
-		z.alias(fmt.Sprintf("half%d", i), fmt.Sprintf("half%d.elasticbeanstalk.com", i), split)
+		z.alias(fmt.Sprintf("part%d", i), fmt.Sprintf("chain%d.%s", i%5, z.Domain), aliasOnly)
+		z.alias(fmt.Sprintf("gone%d", i), fmt.Sprintf("gone%d.azurewebsites.net", i), normal)
+		z.alias(fmt.Sprintf("lost%d", i), fmt.Sprintf("lost%d.%s", i+100, z.Domain), normal)
+		z.alias(fmt.Sprintf("half%d", i), fmt.Sprintf("half%d.elasticbeanstalk.com", i), aliasOnly)
 	}
 	for name := range z.nodes {
 		if z.nodes[name].alias != "" && !strings.HasPrefix(name, "*.") {
@@ -174,25 +174,25 @@ func (z *Zone) aliases() {
 	}
 }
 
-// manners adds names that are answered in other manners.
-func (z *Zone) manners() {
-	z.add("broken", &node{manner: brokenly})
+// behaviors adds names that are answered in other manners.
+func (z *Zone) behaviors() {
+	z.add("broken", &node{behavior: servfail})
 	z.Names["broken."+z.Domain] = Truth{RCode: "SERVFAIL", By: BySource}
 	for i := range 20 {
 		z.Names[fmt.Sprintf("x%d.broken.%s", i, z.Domain)] = Truth{RCode: "SERVFAIL", By: BySource}
-		z.host(fmt.Sprintf("slow%d", i), BySource, slowly, v4(80, i))
-		z.host(fmt.Sprintf("liar%d", i), BySource, amongLies, v4(81, i))
+		z.host(fmt.Sprintf("slow%d", i), BySource, slow, v4(80, i))
+		z.host(fmt.Sprintf("liar%d", i), BySource, amongForgeries, v4(81, i))
 		var many []netip.Addr
 		for j := range 100 {
 			many = append(many, v4(100+i, j))
 		}
-		z.host(fmt.Sprintf("large%d", i), BySource, cutOff, many...)
+		z.host(fmt.Sprintf("large%d", i), BySource, truncated, many...)
 	}
 	for i := range 5 {
-		silent, garbage := fmt.Sprintf("silent%d", i), fmt.Sprintf("garbage%d", i)
-		z.add(silent, &node{manner: silently})
-		z.Names[silent+"."+z.Domain] = Truth{RCode: "timeout", By: BySource}
-		z.add(garbage, &node{manner: garbled})
+		mute, garbage := fmt.Sprintf("silent%d", i), fmt.Sprintf("garbage%d", i)
+		z.add(mute, &node{behavior: silent})
+		z.Names[mute+"."+z.Domain] = Truth{RCode: "timeout", By: BySource}
+		z.add(garbage, &node{behavior: malformed})
 		z.Names[garbage+"."+z.Domain] = Truth{RCode: "malformed", By: BySource}
 	}
 }
@@ -221,8 +221,8 @@ func (z *Zone) truth(name string) Truth {
 	}
 }
 
-// Asked is every name of the zone, and as many that do not exist: missing, or answered by wildcards.
-func (z *Zone) Asked() []string {
+// Questions is every name of the zone, and as many that do not exist: missing, or answered by wildcards.
+func (z *Zone) Questions() []string {
 	list := slices.Sorted(maps.Keys(z.Names))
 	for i := range list {
 		if i%4 == 0 && len(z.Wildcards) > 0 {
@@ -234,12 +234,12 @@ func (z *Zone) Asked() []string {
 	return list
 }
 
-func (z *Zone) host(name, by string, how manner, addrs ...netip.Addr) {
+func (z *Zone) host(name, by string, how behavior, addrs ...netip.Addr) {
 	for _, a := range addrs {
 		z.pointer(a, name)
 	}
 	slices.SortFunc(addrs, netip.Addr.Compare)
-	z.add(name, &node{addrs: addrs, manner: how})
+	z.add(name, &node{addrs: addrs, behavior: how})
 	z.Names[name+"."+z.Domain] = Truth{RCode: "NOERROR", IP: addrs, By: by}
 }
 
@@ -249,7 +249,9 @@ func (z *Zone) pointer(a netip.Addr, name string) {
 	}
 }
 
-func (z *Zone) alias(name, target string, how manner) { z.add(name, &node{alias: target, manner: how}) }
+func (z *Zone) alias(name, target string, how behavior) {
+	z.add(name, &node{alias: target, behavior: how})
+}
 
 func (z *Zone) wildcard(parent string, n *node) {
 	z.add("*."+parent, n)
@@ -290,7 +292,7 @@ func (z *Zone) find(name string) (n *node, exists bool) {
 	}
 	for up := name; up != ""; {
 		_, up, _ = strings.Cut(up, ".")
-		if at := z.nodes[up]; at != nil && at.manner == brokenly {
+		if at := z.nodes[up]; at != nil && at.behavior == servfail {
 			return at, true
 		}
 		if z.nodes[up] != nil || z.inner[up] {
@@ -307,7 +309,7 @@ func (z *Zone) File() string {
 	var out strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(z.nodes)) {
 		n := z.nodes[name]
-		if n.manner != plainly && n.manner != split || !strings.HasSuffix("."+name, "."+z.Domain) {
+		if n.behavior != normal && n.behavior != aliasOnly || !strings.HasSuffix("."+name, "."+z.Domain) {
 			continue
 		}
 		record := func(kind, data string) { fmt.Fprintf(&out, "%s. 60 IN %s %s\n", name, kind, data) }

@@ -30,7 +30,7 @@ func wordsOf(group string) (list []string) {
 	return list
 }
 
-const mostNumbered = 9 // of machines of one kind: web1 … web9, web01 … web09
+const maxNumbered = 9 // of machines of one kind: web1 … web9, web01 … web09
 
 // Candidates are the names to try below a domain: those of the list, the caller's words,
 // machines with numbers, and services by their stage of deployment.
@@ -44,7 +44,7 @@ func Candidates(root string, more []string) iter.Seq[string] {
 			}
 		}
 		for _, machine := range wordsOf("machines") {
-			for i := range mostNumbered {
+			for i := range maxNumbered {
 				n := strconv.Itoa(i + 1)
 				if !yield(machine+n+"."+root) || !yield(machine+"0"+n+"."+root) {
 					return
@@ -61,7 +61,7 @@ func Candidates(root string, more []string) iter.Seq[string] {
 	}
 }
 
-const mostWords = 40
+const maxWords = 40
 
 // Words are those to build permutations with: the stages of deployment, and the commonest parts of the names.
 func Words(names []string, root string) []string {
@@ -80,7 +80,7 @@ func Words(names []string, root string) []string {
 	found := slices.SortedFunc(maps.Keys(often), func(a, b string) int {
 		return cmp.Or(cmp.Compare(often[b], often[a]), cmp.Compare(a, b))
 	})
-	return append(stages, found[:min(len(found), mostWords)]...)
+	return append(stages, found[:min(len(found), maxWords)]...)
 }
 
 // Permutations are names near those that were found: first other numbers, then parts swapped, joined and exchanged,

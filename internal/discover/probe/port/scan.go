@@ -175,7 +175,7 @@ func (s *scan) run(ctx context.Context) error {
 	for {
 		s.now = time.Now()
 		for range burst {
-			if len(s.queue) == 0 || s.flying >= int(s.window.size) || s.Pace.Early(s.now) > 0 {
+			if len(s.queue) == 0 || s.flying >= int(s.window.size) || s.Pace.UntilNext(s.now) > 0 {
 				break
 			}
 			s.launch()
@@ -206,7 +206,7 @@ func (s *scan) pause() time.Duration {
 		d = min(d, time.Until(s.due[0].at.Add(s.lag)))
 	}
 	if len(s.queue) > 0 && s.flying < int(s.window.size) {
-		d = min(d, s.Pace.Early(s.now))
+		d = min(d, s.Pace.UntilNext(s.now))
 	}
 	if s.strain > 0 {
 		d = max(d, strained)
@@ -230,7 +230,7 @@ func (s *scan) launch() {
 			return
 		}
 	}
-	s.Pace.Take(s.now)
+	s.Pace.Reserve(s.now)
 	slot := s.slot()
 	f := &s.flights[slot]
 	began := time.Now()
