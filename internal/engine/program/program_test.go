@@ -94,6 +94,25 @@ http:
 	}
 }
 
+// A random marker is text like any other: with it, variables have one value for all requests of a target, whatever
+// letters were drawn, so that a request can ask for what the one before it stored.
+func TestRandomMarkerDoesNotDependOnTheTarget(t *testing.T) {
+	target, _ := rawurl.Parse("http://h/")
+	for range 300 {
+		b := compile(t, `variables: {file: '{{randstr}}', word: '{{rand_base(9)}}', mail: '{{randstr_1}}@{{word}}.com'}
+http: [{method: POST, path: ['{{BaseURL}}/{{file}}', '{{BaseURL}}/{{word}}', '{{BaseURL}}/{{mail}}']}]`).Bind(program.Vars{})
+		for entry := range 3 {
+			first, err := b.Request(0, entry, program.Input{Target: target})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, _ := b.Request(0, entry, program.Input{Target: target}); again.URL() != first.URL() {
+				t.Fatalf("%s, then %s", first.URL(), again.URL())
+			}
+		}
+	}
+}
+
 func TestBounds(t *testing.T) {
 	_, err := compileErr("http: [{path: [" + strings.Repeat("x,", 10_001) + "]}]")
 	if !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "10001 requests") {

@@ -55,8 +55,9 @@ func (o Options) randomize(data []byte) ([]byte, []Variable) {
 	return data, made
 }
 
-// Random returns 27 random letters and digits for a {{randstr}} marker.
-func Random() string { return rand.Text() + rand.Text()[:1] }
+// Random returns 27 random letters and digits for a {{randstr}} marker. In lower case it never contains a name such as
+// DN or SD, which would make a variable depend on the target (template language 1.4).
+func Random() string { return strings.ToLower(rand.Text() + rand.Text()[:1]) }
 
 var includeLine = regexp.MustCompile(`(?m)^([ \t]*)#[ \t]*!include:(.*)$`)
 
