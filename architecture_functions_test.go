@@ -126,7 +126,8 @@ func (c *checker) handedDown(t *testing.T, table tables, p pkg) (found []handed)
 		}
 		source, _, _ := table.find(nameOf(from))
 		if lower.number < own.number && lower.number < source.number {
-			found = append(found, handed{c.fset.Position(value.Pos()).String(), nameOf(owner.Pkg().Path()) + "." + to, types.ExprString(value)})
+			found = append(found, handed{c.fset.Position(value.Pos()).String(), nameOf(owner.Pkg().Path()) + "." + to,
+				types.ExprString(value)})
 		}
 	}
 	for _, file := range files {
@@ -149,7 +150,8 @@ func (c *checker) handedDown(t *testing.T, table tables, p pkg) (found []handed)
 					}
 				}
 			case *ast.CallExpr:
-				if callee := calleeOf(info, n); callee != nil && (strings.HasPrefix(callee.Name(), "New") || strings.HasPrefix(callee.Name(), "Open")) {
+				if callee := calleeOf(info, n); callee != nil &&
+					(strings.HasPrefix(callee.Name(), "New") || strings.HasPrefix(callee.Name(), "Open")) {
 					for _, argument := range n.Args {
 						note(argument, callee, callee.Name())
 					}

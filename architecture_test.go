@@ -110,7 +110,8 @@ func TestArchitectureNotices(t *testing.T) {
 		in("core/task", pathOf("core/account"), pathOf("infra/queue"), pathOf("engine"), "fmt"),
 		in("engine", pathOf("engine/syntax"), pathOf("infra/netguard")),
 		in("infra/queue", pathOf("infra/db"), "github.com/riverqueue/river/rivertype"),
-		{ImportPath: pathOf("core/catalog"), XTestImports: []string{pathOf("engine/program"), pathOf("infra/db/dbtest"), "pgregory.net/rapid"}},
+		{ImportPath: pathOf("core/catalog"),
+			XTestImports: []string{pathOf("engine/program"), pathOf("infra/db/dbtest"), "pgregory.net/rapid"}},
 	} {
 		for _, problem := range slices.Concat(table.checkImports(p), table.checkLibraries(p)) {
 			t.Errorf("a good package is refused: %s", problem)

@@ -62,7 +62,8 @@ func block(kind string, der []byte) []byte {
 func (a *authority) issue(t *testing.T, host string, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(0x0a1b2c), Subject: pkix.Name{CommonName: host, Organization: []string{"Lab Works"}}, DNSNames: []string{host},
+		SerialNumber: big.NewInt(0x0a1b2c), Subject: pkix.Name{CommonName: host, Organization: []string{"Lab Works"}},
+		DNSNames:  []string{host},
 		NotBefore: time.Now().AddDate(-1, 0, 0), NotAfter: time.Now().AddDate(0, 1, 0),
 	}
 	if change != nil {

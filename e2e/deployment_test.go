@@ -26,7 +26,8 @@ type deployment struct {
 // newDeployment creates an empty database of the named engine.
 func newDeployment(t *testing.T, engine string) deployment {
 	t.Helper()
-	return deployment{t, []string{"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0"}}
+	return deployment{t, []string{"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(),
+		"VEDETTE_LISTEN=127.0.0.1:0"}}
 }
 
 // openDB opens the deployment's database.
@@ -43,7 +44,8 @@ func (dep deployment) openDB() *db.DB {
 // withProductTimeouts uses the product's own timeout for a process that freezes in a
 // transaction, which is shorter than the tests' one.
 func (dep deployment) withProductTimeouts() deployment {
-	dep.env[0] = strings.Replace(dep.env[0], "idle_in_transaction_session_timeout=60s", "idle_in_transaction_session_timeout=10s", 1)
+	dep.env[0] = strings.Replace(dep.env[0], "idle_in_transaction_session_timeout=60s",
+		"idle_in_transaction_session_timeout=10s", 1)
 	return dep
 }
 
@@ -240,7 +242,8 @@ func (c caller) stream(id string, within time.Duration, last func(event) bool) (
 			return events
 		}
 	}
-	c.t.Fatalf("within %s the expected event of task %s did not arrive (%v): %d events", within, id, lines.Err(), len(events))
+	c.t.Fatalf("within %s the expected event of task %s did not arrive (%v): %d events", within, id, lines.Err(),
+		len(events))
 	return nil
 }
 

@@ -28,7 +28,8 @@ func BenchmarkMillionCandidates(b *testing.B) {
 	}
 	var most int64
 	for b.Loop() {
-		cmd := exec.Command(program, "enumerate", "lab.example", "--wordlist", file, "--steps", "dns_bruteforce,dns_permute,dns_resolve", "--resolvers", resolver, "--no-sources", "--silent")
+		cmd := exec.Command(program, "enumerate", "lab.example", "--wordlist", file, "--steps",
+			"dns_bruteforce,dns_permute,dns_resolve", "--resolvers", resolver, "--no-sources", "--silent")
 		out, err := cmd.Output()
 		if err != nil || !strings.Contains(string(out), `"host":"www.lab.example"`) {
 			b.Fatalf("%v: %.500s", err, out)

@@ -106,7 +106,8 @@ func (s *labNetwork) compare(t *testing.T, inventory map[string]assetDoc) {
 				fail("%s: %s is %.200q, and not %s", place, field, got, want)
 			}
 		}
-		for _, field := range []string{"id", "asset_hash", "enumeration_id", "enumeration_name", "name", "created_at", "updated_at", "type", "source", "source_type", "extended_metadata.last_seen"} {
+		for _, field := range []string{"id", "asset_hash", "enumeration_id", "enumeration_name", "name", "created_at",
+			"updated_at", "type", "source", "source_type", "extended_metadata.last_seen"} {
 			if a.field(field) == "" {
 				fail("%s has no %s", place, field)
 			}
@@ -131,7 +132,8 @@ func (s *labNetwork) compare(t *testing.T, inventory map[string]assetDoc) {
 // after the other, because browsers need much CPU.
 func TestEnumerationFindsTheLab(t *testing.T) {
 	killed := map[string][][]string{
-		"sqlite": {{"dns_permute", "port_scan", "tls_scan"}}, "postgres": {{"dns_bruteforce", "dns_resolve", "http_probe", "endpoint_crawling"}},
+		"sqlite":   {{"dns_permute", "port_scan", "tls_scan"}},
+		"postgres": {{"dns_bruteforce", "dns_resolve", "http_probe", "endpoint_crawling"}},
 	}
 	steps := steps
 	everywhere := os.Getenv("VEDETTE_KILL_EVERYWHERE") != ""
@@ -189,7 +191,8 @@ func enumerateLab(t *testing.T, dep deployment, steps, killed []string) {
 	if n := s.forbiddenDials.Load(); n > 0 {
 		t.Errorf("%d connections to out-of-scope addresses", n)
 	}
-	c.refusals(id, "127.2.0.3", "127.1.0.8", "admin.lab.example", "127.200.0.1", fmt.Sprintf("http://127.200.0.1:%d/away", s.ports[web]))
+	c.refusals(id, "127.2.0.3", "127.1.0.8", "admin.lab.example", "127.200.0.1",
+		fmt.Sprintf("http://127.200.0.1:%d/away", s.ports[web]))
 	var history struct {
 		Data []struct {
 			Status    string
@@ -198,7 +201,8 @@ func enumerateLab(t *testing.T, dep deployment, steps, killed []string) {
 		}
 	}
 	c.call("GET", "/v1/asset/enumerate/"+id+"/history", nil, &history)
-	if h := history.Data; len(h) != 1 || h[0].New != len(inventory) || h[0].Processed != e.Processed || h[0].Status != "finished" {
+	if h := history.Data; len(h) != 1 || h[0].New != len(inventory) || h[0].Processed != e.Processed ||
+		h[0].Status != "finished" {
 		t.Errorf("%+v", h)
 	}
 }

@@ -44,14 +44,17 @@ func TestDemo(t *testing.T) {
 		t.Errorf("the demo took %s", took)
 	}
 	titles := map[weaksite.Kind]string{ // of the finding of each kind
-		weaksite.VCS: "Git repository exposed", weaksite.Backup: "Backup archive exposed", weaksite.Config: "Environment file exposed",
-		weaksite.Listing: "Directory listing", weaksite.StatusPage: "server status public", weaksite.Panel: "phpMyAdmin login reachable",
+		weaksite.VCS: "Git repository exposed", weaksite.Backup: "Backup archive exposed",
+		weaksite.Config:  "Environment file exposed",
+		weaksite.Listing: "Directory listing", weaksite.StatusPage: "server status public",
+		weaksite.Panel:   "phpMyAdmin login reachable",
 		weaksite.Cookies: "Session cookie without HttpOnly", weaksite.Headers: "Content security policy missing",
 		weaksite.CORS: "CORS trusts a foreign origin", weaksite.Version: "Version told in the Server header",
 	}
 	for _, w := range weaksite.Weaknesses() {
 		place := regexp.QuoteMeta(strings.TrimSuffix(w.Path, "/"))
-		shown := regexp.MustCompile(`(?m)^(critical|high|medium|low|info) +.*` + regexp.QuoteMeta(titles[w.Kind]) + `.*\n +http://127\.0\.0\.1:\d+` + place + `/?$`)
+		shown := regexp.MustCompile(`(?m)^(critical|high|medium|low|info) +.*` + regexp.QuoteMeta(titles[w.Kind]) +
+			`.*\n +http://127\.0\.0\.1:\d+` + place + `/?$`)
 		if titles[w.Kind] == "" || !shown.Match(out) {
 			t.Errorf("the demo does not show %s at %s:\n%s", w.Kind, w.Path, out)
 		}
@@ -96,7 +99,8 @@ func TestSetupLink(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		form := url.Values{"token": u.Query()["token"], "email": {"ada@example.com"}, "password": {"correct horse battery staple"}}
+		form := url.Values{"token": u.Query()["token"], "email": {"ada@example.com"},
+			"password": {"correct horse battery staple"}}
 		for _, c := range []struct {
 			what   string
 			change func(url.Values)
@@ -125,7 +129,8 @@ func TestSetupLink(t *testing.T) {
 		var token struct {
 			AccessToken string `json:"access_token"`
 		}
-		anonymous.call("POST", "/api/v1/auth/login", map[string]string{"email": "ada@example.com", "password": form.Get("password")}, &token)
+		anonymous.call("POST", "/api/v1/auth/login",
+			map[string]string{"email": "ada@example.com", "password": form.Get("password")}, &token)
 		second.as(token.AccessToken).call("PATCH", "/api/v1/teams", map[string]string{"name": "blue"}, nil)
 
 		second.stop()
@@ -146,10 +151,12 @@ func TestNoSecretInTheLog(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			dep := newDeployment(t, dbtest.Engines[0])
 			const internal, password, path = "s3cr3t-internal-key", "s3cr3t-correct-horse", "s3cr3t-hook-path"
-			dep.env = append(dep.env, "VEDETTE_INTERNAL_API_KEY="+internal, "VEDETTE_LOG_LEVEL=debug", "VEDETTE_LOG_FORMAT="+format)
+			dep.env = append(dep.env, "VEDETTE_INTERNAL_API_KEY="+internal, "VEDETTE_LOG_LEVEL=debug",
+				"VEDETTE_LOG_FORMAT="+format)
 			s := dep.serve("--webhook-allow", "127.0.0.0/8")
 			setup := s.waitForOutput(`setup\?token=(\S+)`)[1]
-			resp, err := http.PostForm(s.base+"/setup?token="+setup, url.Values{"token": {setup}, "email": {"ada@example.com"}, "password": {password}})
+			resp, err := http.PostForm(s.base+"/setup?token="+setup,
+				url.Values{"token": {setup}, "email": {"ada@example.com"}, "password": {password}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,16 +164,19 @@ func TestNoSecretInTheLog(t *testing.T) {
 			var login struct {
 				AccessToken string `json:"access_token"`
 			}
-			s.as("").call("POST", "/api/v1/auth/login", map[string]string{"email": "ada@example.com", "password": password}, &login)
+			s.as("").call("POST", "/api/v1/auth/login", map[string]string{"email": "ada@example.com", "password": password},
+				&login)
 			c := s.as(login.AccessToken)
 			key := c.newKey()
 
 			// Keys and tokens in the right and in the wrong header.
 			for _, header := range []http.Header{
 				{"X-Api-Key": {key}}, {"Authorization": {"Bearer " + key}}, {"X-Api-Key": {login.AccessToken}},
-				{"X-Internal-Api-Key": {internal}}, {"X-Api-Key": {key + "x"}}, {"Authorization": {"Bearer " + login.AccessToken + "x"}},
+				{"X-Internal-Api-Key": {internal}}, {"X-Api-Key": {key + "x"}},
+				{"Authorization": {"Bearer " + login.AccessToken + "x"}},
 			} {
-				for _, path := range []string{"/api/v1/teams", "/api/internal/user-master/lookup", "/api/v1/tasks?api_key=" + key, "/v1/user/apikey?token=" + login.AccessToken} {
+				for _, path := range []string{"/api/v1/teams", "/api/internal/user-master/lookup", "/api/v1/tasks?api_key=" + key,
+					"/v1/user/apikey?token=" + login.AccessToken} {
 					req, err := http.NewRequestWithContext(t.Context(), "GET", s.base+path, http.NoBody)
 					if err != nil {
 						t.Fatal(err)

@@ -90,7 +90,8 @@ func checkExample(t *testing.T, command []string, help, example string) {
 	}
 	for _, arg := range args[len(command):] {
 		flag, _, _ := strings.Cut(arg, "=")
-		if strings.HasPrefix(flag, "-") && !regexp.MustCompile(`(?m)^ +(-\w, )?`+regexp.QuoteMeta(flag)+`[, ]`).MatchString(help) {
+		if strings.HasPrefix(flag, "-") &&
+			!regexp.MustCompile(`(?m)^ +(-\w, )?`+regexp.QuoteMeta(flag)+`[, ]`).MatchString(help) {
 			t.Errorf("the flag %s of an example is not in the help of %s", flag, strings.Join(command, " "))
 		}
 	}

@@ -36,7 +36,8 @@ var hostileHosts = map[string]func(w http.ResponseWriter, r *http.Request){
 	"127.99.0.2": func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Evil", "a\x1b[2Jb")
 		w.Header().Set("Server", "nginx/\x1b[31m<script>")
-		_, _ = fmt.Fprintf(w, "<title>%s</title>", strings.NewReplacer("<", "&lt;", "\x1b", "&#27;", "\x9b", "&#x9b;").Replace(hostileTitle))
+		_, _ = fmt.Fprintf(w, "<title>%s</title>",
+			strings.NewReplacer("<", "&lt;", "\x1b", "&#27;", "\x9b", "&#x9b;").Replace(hostileTitle))
 	},
 	"127.99.0.3": func(w http.ResponseWriter, r *http.Request) { // a redirect loop
 		http.Redirect(w, r, map[string]string{"/": "/a", "/a": "/b", "/b": "/a"}[r.URL.Path], http.StatusFound)
@@ -107,10 +108,12 @@ func harmful(text string) string {
 }
 
 // allHostileInputs are all hostile hosts, and names without a valid answer.
-var allHostileInputs = []string{"127.99.0.0/28", "garbage0.lab.example", "silent0.lab.example", "loop-a.lab.example", "www.lab.example"}
+var allHostileInputs = []string{"127.99.0.0/28", "garbage0.lab.example", "silent0.lab.example", "loop-a.lab.example",
+	"www.lab.example"}
 
 // answeringInputs are the hosts whose answers end; a long timeout cannot slow the test down.
-var answeringInputs = []string{"127.99.0.1", "127.99.0.2", "127.99.0.3", "127.99.0.4", "127.99.0.5", "127.99.0.9", "garbage0.lab.example"}
+var answeringInputs = []string{"127.99.0.1", "127.99.0.2", "127.99.0.3", "127.99.0.4", "127.99.0.5", "127.99.0.9",
+	"garbage0.lab.example"}
 
 // runEnumerate runs vedette enumerate on some of the hostile hosts within a time limit, and
 // returns its standard output and standard error.
@@ -120,7 +123,9 @@ func runEnumerate(t *testing.T, inputs []string, timeout string, args ...string)
 	port, resolver := startHostileHosts(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*longWait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"enumerate"}, inputs, []string{"--exact", "--ports", port, "--timeout", timeout, "--resolvers", resolver, "--no-sources"}, args)...)
+	cmd := exec.CommandContext(ctx, program,
+		slices.Concat([]string{"enumerate"}, inputs,
+			[]string{"--exact", "--ports", port, "--timeout", timeout, "--resolvers", resolver, "--no-sources"}, args)...)
 	var o, e bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &o, &e
 	err := cmd.Run()
@@ -159,7 +164,8 @@ func TestHostileHostsAreLookedAtUnharmed(t *testing.T) {
 		if len(seen) != len(hostileHosts) {
 			t.Errorf("%d ports, not %d", len(seen), len(hostileHosts))
 		}
-		if what := harmful(strings.ReplaceAll(messages, "\r", "")); what != "" || !strings.Contains(messages, "got no answer") {
+		if what := harmful(strings.ReplaceAll(messages, "\r", "")); what != "" ||
+			!strings.Contains(messages, "got no answer") {
 			t.Errorf("it says %s: %s", what, messages)
 		}
 	})
@@ -178,7 +184,8 @@ func TestHostileHostsAreLookedAtUnharmed(t *testing.T) {
 		}
 		for host, want := range map[string]wantFields{
 			"127.99.0.1": {"title": "(long title )+lon?.*"}, "127.99.0.2": {"title": "=cmd.*alert.*", "webserver": "nginx.*"},
-			"127.99.0.3": {"notes": ".*circle.*", "chain_status_codes": `\[302 302 302\]`}, "127.99.0.4": {"notes": ".*more than 10 redirects.*"},
+			"127.99.0.3": {"notes": ".*circle.*", "chain_status_codes": `\[302 302 302\]`},
+			"127.99.0.4": {"notes": ".*more than 10 redirects.*"},
 			"127.99.0.5": {"status_code": "200"},
 			"127.99.0.9": {"title": "Many names", "tls.subject_cn": "many.lab.example", "notes": ".*names.*"},
 		} {
@@ -207,8 +214,9 @@ func TestHostileHostsAreLookedAtUnharmed(t *testing.T) {
 		port, resolver := startHostileHosts(t)
 		c := dep.serveWithUser("--resolvers", resolver, "--origin-zone", "")
 		id := c.enumerate(map[string]any{
-			"enrichment_inputs": []string{"127.99.0.0/28", "garbage0.lab.example", "silent0.lab.example", "www.lab.example"}, "enumeration_ports": port,
-			"steps": []string{"dns_resolve", "port_scan", "http_probe", "tls_scan", "endpoint_crawling"},
+			"enrichment_inputs": []string{"127.99.0.0/28", "garbage0.lab.example", "silent0.lab.example", "www.lab.example"},
+			"enumeration_ports": port,
+			"steps":             []string{"dns_resolve", "port_scan", "http_probe", "tls_scan", "endpoint_crawling"},
 		})
 		if e := c.enumerationEnds(id, 4*longWait); e.Status != "finished" || e.Assets < 2*len(hostileHosts) {
 			t.Errorf("%+v", e)
@@ -251,7 +259,8 @@ func checkHarmless(t *testing.T, at any, path string) {
 			checkHarmless(t, inner, path)
 		}
 	case string:
-		if what := harmful(v); what != "" && !strings.HasSuffix(path, ".body") { // bodies are stored unchanged and only shown as JSON
+		// bodies are stored unchanged and only shown as JSON
+		if what := harmful(v); what != "" && !strings.HasSuffix(path, ".body") {
 			t.Errorf("%s has %s: %.200q", path, what, v)
 		}
 	}

@@ -63,7 +63,8 @@ func TestKilledBetweenAnyTwoEntries(t *testing.T) {
 			})
 			asked := 0
 			unknown.Range(func(any, any) bool { asked++; return true })
-			t.Logf("%d steps, %d entries: killed at %d positions; at %d a person was asked", baseline.steps, baseline.entries, len(positions), asked)
+			t.Logf("%d steps, %d entries: killed at %d positions; at %d a person was asked", baseline.steps, baseline.entries,
+				len(positions), asked)
 			if all && asked == 0 {
 				t.Error("no kill interrupted a request that must not be repeated")
 			}
@@ -111,7 +112,8 @@ func newKillTest(t *testing.T, engine string) *killTest {
 }
 
 func (l *killTest) serve() {
-	l.server = l.deploy.serve("--llm-provider", "openai", "--llm-base-url", l.model.URL+"/v1", "--llm-model", "test-model", "--llm-context", "128000", "--llm-price", "3,15")
+	l.server = l.deploy.serve("--llm-provider", "openai", "--llm-base-url", l.model.URL+"/v1", "--llm-model", "test-model",
+		"--llm-context", "128000", "--llm-price", "3,15")
 }
 
 // conversations are the scripts of a run of more than thirty steps: it crawls, takes notes, reports,
@@ -119,21 +121,27 @@ func (l *killTest) serve() {
 func conversations(url string) map[string][]modelReply {
 	fetch := func(n int) modelReply { return callTool("http_request", "url", fmt.Sprintf("%s/?page=%d", url, n)) }
 	report := func(title, path, text string) modelReply {
-		return callTool("report_issue", "title", title, "severity", "medium", "description", "d", "proof", object("url", url+path, "contains", []string{text}))
+		return callTool("report_issue", "title", title, "severity", "medium", "description", "d", "proof",
+			object("url", url+path, "contains", []string{text}))
 	}
 	main := []modelReply{
-		callTool("crawl", "url", url, "pages", 3), report("An open repository", "/.git/HEAD", "ref: refs/heads/"), callTool("note", "todo", "tell the owner"),
-		callTool("delegate", "tasks", []any{object("instruction", "Be the left one."), object("instruction", "Be the right one.")}),
+		callTool("crawl", "url", url, "pages", 3), report("An open repository", "/.git/HEAD", "ref: refs/heads/"),
+		callTool("note", "todo", "tell the owner"),
+		callTool("delegate", "tasks", []any{object("instruction", "Be the left one."),
+			object("instruction", "Be the right one.")}),
 	}
 	for n := range 20 {
 		main = append(main, fetch(n))
 	}
-	main = append(main, callTool("remember", "text", "It is a shop."), report("Secrets in the open", "/.env", "DB_PASSWORD"), callTool("read_findings"),
-		modelReply{calls: []toolCall{fetch(100).calls[0], fetch(101).calls[0]}}, callTool("note", "todo", "tell the owner", "status", "completed"), modelReply{text: "That is all."})
+	main = append(main, callTool("remember", "text", "It is a shop."),
+		report("Secrets in the open", "/.env", "DB_PASSWORD"), callTool("read_findings"),
+		modelReply{calls: []toolCall{fetch(100).calls[0], fetch(101).calls[0]}},
+		callTool("note", "todo", "tell the owner", "status", "completed"), modelReply{text: "That is all."})
 	return map[string][]modelReply{
-		"":          main,
-		"left one":  {fetch(200), fetch(201), modelReply{text: "Left done."}},
-		"right one": {fetch(300), report("A status page", "/server-status", "Apache Status"), modelReply{text: "Right done."}},
+		"":         main,
+		"left one": {fetch(200), fetch(201), modelReply{text: "Left done."}},
+		"right one": {fetch(300), report("A status page", "/server-status", "Apache Status"),
+			modelReply{text: "Right done."}},
 	}
 }
 
@@ -144,7 +152,8 @@ func (l *killTest) startTask(id string) caller {
 	clear(l.times)
 	l.mu.Unlock()
 	c := l.server.as(l.token).withT(l.t)
-	c.call("POST", "/api/v1/tasks", object("id", id, "task", "look at "+l.site.URL, "ask_question", true, "completion_delivery", "artifact", "response_format", "json"), nil)
+	c.call("POST", "/api/v1/tasks", object("id", id, "task", "look at "+l.site.URL, "ask_question", true,
+		"completion_delivery", "artifact", "response_format", "json"), nil)
 	return c
 }
 
@@ -222,7 +231,8 @@ func (l *killTest) decide(c caller, id string) (decided bool) {
 			return decided
 		}
 		var pending []struct{ Ask struct{ Kind, Text string } }
-		if err := json.Unmarshal([]byte(l.text(`SELECT pending FROM task_stream WHERE task_id = ?`, id)), &pending); err != nil {
+		if err := json.Unmarshal([]byte(l.text(`SELECT pending FROM task_stream WHERE task_id = ?`, id)),
+			&pending); err != nil {
 			l.t.Fatal(err)
 		}
 		for _, p := range pending {
@@ -242,7 +252,8 @@ func (l *killTest) outcome(id string) outcome {
 	var artifact json.RawMessage
 	c.call("GET", "/api/v1/tasks/"+id+"/artifacts", nil, &artifact)
 	_, paid := l.model.counts()
-	return outcome{l.number(`SELECT count(*) FROM task_entry WHERE task_id = ?`, id), l.count(id, "model_call"), timeless(string(artifact), l.site.URL), paid}
+	return outcome{l.number(`SELECT count(*) FROM task_entry WHERE task_id = ?`, id), l.count(id, "model_call"),
+		timeless(string(artifact), l.site.URL), paid}
 }
 
 var changing = []struct {

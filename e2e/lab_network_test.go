@@ -70,7 +70,8 @@ func within(list []netip.Prefix, a netip.Addr) bool {
 }
 
 // steps are those of the lab's enumeration. Public sources are not used.
-var steps = []string{"dns_bruteforce", "dns_permute", "dns_resolve", "port_scan", "tls_scan", "http_probe", "endpoint_crawling"}
+var steps = []string{"dns_bruteforce", "dns_permute", "dns_resolve", "port_scan", "tls_scan", "http_probe",
+	"endpoint_crawling"}
 
 // breakpointOf are the steps at which a question to the name server is held.
 var breakpointOf = map[string]string{
@@ -80,7 +81,8 @@ var breakpointOf = map[string]string{
 // newLabNetwork starts the lab, with breakpoints at these steps.
 func newLabNetwork(t *testing.T, held ...string) *labNetwork {
 	t.Helper()
-	s := &labNetwork{zone: dnslab.Generate("lab.example", 5000), breakpoints: newBreakpoints(held...), endpoints: map[netip.AddrPort]endpoint{}}
+	s := &labNetwork{zone: dnslab.Generate("lab.example", 5000), breakpoints: newBreakpoints(held...),
+		endpoints: map[netip.AddrPort]endpoint{}}
 	t.Cleanup(func() { s.breakpoints.release(held...) })
 	s.zone.OnQuestion = func(name string) {
 		if step := breakpointOf[name]; step != "" {
@@ -122,7 +124,8 @@ func (s *labNetwork) address(host string, which int) string {
 
 // expect records the expected fields of a port.
 func (s *labNetwork) expect(host string, which int, seen ...wantFields) {
-	all := wantFields{"host": regexp.QuoteMeta(host), "port": strconv.Itoa(s.ports[which]), "domain_name": "lab.example", "is_new": "true", "extended_metadata.protocol": "tcp"}
+	all := wantFields{"host": regexp.QuoteMeta(host), "port": strconv.Itoa(s.ports[which]), "domain_name": "lab.example",
+		"is_new": "true", "extended_metadata.protocol": "tcp"}
 	for _, some := range seen {
 		maps.Copy(all, some)
 	}
@@ -204,11 +207,15 @@ func (s *labNetwork) sites(t *testing.T) {
 		}
 		fmt.Fprint(w, titled("Home"))
 	})
-	s.expect("api.lab.example", web, wantFields{"title": "Home", "chain_status_codes": `\[302 200\]`, "redirect_location": "http://api.*/home"})
+	s.expect("api.lab.example", web,
+		wantFields{"title": "Home", "chain_status_codes": `\[302 200\]`, "redirect_location": "http://api.*/home"})
 	s.site(t, "dev.lab.example", nil, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "http://"+net.JoinHostPort(dnslab.Outside.String(), strconv.Itoa(s.ports[web]))+"/away", http.StatusFound)
+		http.Redirect(w, r, "http://"+net.JoinHostPort(dnslab.Outside.String(), strconv.Itoa(s.ports[web]))+"/away",
+			http.StatusFound)
 	})
-	s.expect("dev.lab.example", web, wantFields{"status_code": "302", "redirect_location": "http://127.200.0.1.*/away", "extended_metadata.notes": ".*out of scope.*"})
+	s.expect("dev.lab.example", web,
+		wantFields{"status_code": "302", "redirect_location": "http://127.200.0.1.*/away",
+			"extended_metadata.notes": ".*out of scope.*"})
 	s.site(t, "cdn.lab.example", nil, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", "cloudflare")
 		w.Header().Set("CF-RAY", "7d0-FRA")
@@ -220,8 +227,10 @@ func (s *labNetwork) sites(t *testing.T) {
 // certificate are the expected fields of a valid certificate, with changes.
 func certificate(host string, changes ...wantFields) wantFields {
 	f := wantFields{
-		"tls_subject_cn": host, "tls_subject_an": `\[` + host + `\]`, "tls_subject_org": "Lab Works", "tls_issuer_org": "Lab Authority", "tls_serial_number": "0A:1B:2C",
-		"tls_expired": "false", "tls_self_signed": "false", "tls_mismatched": "false", "tls_revoked": "false", "tls_untrusted": "false",
+		"tls_subject_cn": host, "tls_subject_an": `\[` + host + `\]`, "tls_subject_org": "Lab Works",
+		"tls_issuer_org": "Lab Authority", "tls_serial_number": "0A:1B:2C",
+		"tls_expired": "false", "tls_self_signed": "false", "tls_mismatched": "false", "tls_revoked": "false",
+		"tls_untrusted":  "false",
 		"tls_not_before": `20\d\d-.*Z`, "tls_not_after": `20\d\d-.*Z`,
 	}
 	for _, change := range changes {
@@ -236,10 +245,15 @@ func (s *labNetwork) certificates(t *testing.T, ca *authority) {
 		shown tls.Certificate
 		seen  wantFields
 	}{
-		"login": {ca.issue(t, "login.lab.example", func(c *x509.Certificate) { c.NotAfter = time.Now().AddDate(0, -1, 0) }), wantFields{"tls_expired": "true"}},
-		"auth":  {ca.alone(t, "auth.lab.example"), wantFields{"tls_self_signed": "true", "tls_untrusted": "true", "tls_subject_org": "", "tls_issuer_org": "", "tls_serial_number": "07"}},
-		"sso":   {ca.issue(t, "elsewhere.example", nil), wantFields{"tls_mismatched": "true", "tls_subject_cn": "elsewhere.example", "tls_subject_an": `\[elsewhere.example\]`}},
-		"ci":    {ca.revoked(t, "ci.lab.example"), wantFields{"tls_revoked": "true"}},
+		"login": {ca.issue(t, "login.lab.example", func(c *x509.Certificate) { c.NotAfter = time.Now().AddDate(0, -1, 0) }),
+			wantFields{"tls_expired": "true"}},
+		"auth": {ca.alone(t, "auth.lab.example"),
+			wantFields{"tls_self_signed": "true", "tls_untrusted": "true", "tls_subject_org": "", "tls_issuer_org": "",
+				"tls_serial_number": "07"}},
+		"sso": {ca.issue(t, "elsewhere.example", nil),
+			wantFields{"tls_mismatched": "true", "tls_subject_cn": "elsewhere.example",
+				"tls_subject_an": `\[elsewhere.example\]`}},
+		"ci": {ca.revoked(t, "ci.lab.example"), wantFields{"tls_revoked": "true"}},
 	} {
 		host += ".lab.example"
 		config := &tls.Config{Certificates: []tls.Certificate{c.shown}, MinVersion: tls.VersionTLS12}
@@ -272,7 +286,8 @@ func (s *labNetwork) request(steps []string) map[string]any {
 		ports = append(ports, strconv.Itoa(port))
 	}
 	return map[string]any{
-		"root_domains": []string{s.zone.Domain}, "enrichment_inputs": inputs, "enumeration_ports": strings.Join(ports, ","), "steps": steps,
+		"root_domains": []string{s.zone.Domain}, "enrichment_inputs": inputs, "enumeration_ports": strings.Join(ports, ","),
+		"steps":      steps,
 		"exclusions": []string{excluded, "127.1.0.8"},
 	}
 }
@@ -320,7 +335,8 @@ func (s *labNetwork) truth() map[string]wantFields {
 			}
 			var alone wantFields
 			if name := s.zone.Reverse(a); name != "" {
-				alone = wantFields{"ip": `\[` + a.String() + `\]`, "extended_metadata.dns_records": ".*" + regexp.QuoteMeta(name) + ".*", "is_internal": "true"}
+				alone = wantFields{"ip": `\[` + a.String() + `\]`,
+					"extended_metadata.dns_records": ".*" + regexp.QuoteMeta(name) + ".*", "is_internal": "true"}
 			}
 			add(a.String(), []netip.Addr{a}, alone)
 		}

@@ -114,7 +114,8 @@ func newReport(planner string, runs []labRun) labReport {
 		return spreadOf(runs, func(run labRun) float64 { return run.sum(figure) })
 	}
 	return labReport{
-		Planner: planner, Runs: runs, Requests: total(labResult.requests), Seconds: total(labResult.seconds), Cost: total(labResult.cost),
+		Planner: planner, Runs: runs, Requests: total(labResult.requests), Seconds: total(labResult.seconds),
+		Cost: total(labResult.cost),
 		Recall: spreadOf(runs, func(run labRun) float64 {
 			return share(run.sum(labResult.found), run.sum(labResult.found)+run.sum(labResult.missed))
 		}),
@@ -214,6 +215,7 @@ func (l labReport) printNames(to io.Writer) error {
 		}
 	}
 	slices.Sort(wrong)
-	_, err := fmt.Fprintf(to, "\nmissed: %s\nfalse: %s\n", cmp.Or(strings.Join(ids, ", "), "nothing"), cmp.Or(strings.Join(wrong, "\n       "), "nothing"))
+	_, err := fmt.Fprintf(to, "\nmissed: %s\nfalse: %s\n", cmp.Or(strings.Join(ids, ", "), "nothing"),
+		cmp.Or(strings.Join(wrong, "\n       "), "nothing"))
 	return err
 }

@@ -95,12 +95,17 @@ func (s *labNetwork) nginx(t *testing.T, host string, c tls.Certificate) {
 	})
 	runNginx(t, path, dir, strings.ReplaceAll(block, "DIR", dir), []string{plain, crypted})
 	page := wantFields{
-		"title": "The Lab & Works", "status_code": "200", "content_length": "129", "method": "GET", "webserver": "nginx/1.*", "technologies": `.*Nginx:1.*PHP:8\.2\.1.*`, "chain_status_codes": `\[200\]`,
-		"technology_details.Nginx.website": "http.*", "favicon": "576441543", "type": "http", "extended_metadata.version": "nginx 1.*", "extended_metadata.body_hash": "[0-9a-f]{64}",
+		"title": "The Lab & Works", "status_code": "200", "content_length": "129", "method": "GET", "webserver": "nginx/1.*",
+		"technologies": `.*Nginx:1.*PHP:8\.2\.1.*`, "chain_status_codes": `\[200\]`,
+		"technology_details.Nginx.website": "http.*", "favicon": "576441543", "type": "http",
+		"extended_metadata.version": "nginx 1.*", "extended_metadata.body_hash": "[0-9a-f]{64}",
 		"extended_metadata.protocol": "tcp",
 	}
-	s.expect(host, web, page, wantFields{"extended_metadata.service": "http", "extended_metadata.url": "http://" + host + ":.*"})
-	s.expect(host, secure, page, certificate(host), wantFields{"extended_metadata.service": "https", "extended_metadata.tls_version": "tls13", "extended_metadata.jarm": "[0-9a-f]{62}"})
+	s.expect(host, web, page, wantFields{"extended_metadata.service": "http",
+		"extended_metadata.url": "http://" + host + ":.*"})
+	s.expect(host, secure, page, certificate(host),
+		wantFields{"extended_metadata.service": "https", "extended_metadata.tls_version": "tls13",
+			"extended_metadata.jarm": "[0-9a-f]{62}"})
 }
 
 func (s *labNetwork) apache(t *testing.T, host string) {
@@ -108,10 +113,12 @@ func (s *labNetwork) apache(t *testing.T, host string) {
 	if !ok {
 		return
 	}
-	dir := writeFolder(t, map[string]string{"index.html": "<title>Shop</title>", "conf": fmt.Sprintf("ServerName lab\nListen %s\nPidFile DIR/pid\nErrorLog /dev/stderr\nDocumentRoot DIR\nDefaultRuntimeDir DIR\nDirectoryIndex index.html\n", s.address(host, web)) +
-		modules("mpm_event", "authz_core", "dir", "mime") + "TypesConfig /dev/null\nAddType text/html .html\n"})
+	dir := writeFolder(t, map[string]string{"index.html": "<title>Shop</title>",
+		"conf": fmt.Sprintf("ServerName lab\nListen %s\nPidFile DIR/pid\nErrorLog /dev/stderr\nDocumentRoot DIR\nDefaultRuntimeDir DIR\nDirectoryIndex index.html\n", s.address(host, web)) +
+			modules("mpm_event", "authz_core", "dir", "mime") + "TypesConfig /dev/null\nAddType text/html .html\n"})
 	startDaemon(t, s.address(host, web), path, "-f", filepath.Join(dir, "conf"), "-D", "FOREGROUND")
-	s.expect(host, web, wantFields{"title": "Shop", "status_code": "200", "webserver": "Apache/2.*", "technologies": ".*Apache HTTP Server:2.*", "extended_metadata.service": "http"})
+	s.expect(host, web, wantFields{"title": "Shop", "status_code": "200", "webserver": "Apache/2.*",
+		"technologies": ".*Apache HTTP Server:2.*", "extended_metadata.service": "http"})
 }
 
 func modules(names ...string) (lines string) {
@@ -136,8 +143,10 @@ func (s *labNetwork) openSSH(t *testing.T, host string) {
 		}
 	}
 	addr, port, _ := net.SplitHostPort(s.address(host, other))
-	startDaemon(t, s.address(host, other), path, "-D", "-e", "-f", "/dev/null", "-h", key, "-o", "ListenAddress="+addr, "-p", port, "-o", "PidFile=none")
-	s.expect(host, other, wantFields{"extended_metadata.service": "ssh", "extended_metadata.version": `OpenSSH \d.*`, "type": "port"})
+	startDaemon(t, s.address(host, other), path, "-D", "-e", "-f", "/dev/null", "-h", key, "-o", "ListenAddress="+addr,
+		"-p", port, "-o", "PidFile=none")
+	s.expect(host, other, wantFields{"extended_metadata.service": "ssh", "extended_metadata.version": `OpenSSH \d.*`,
+		"type": "port"})
 }
 
 func (s *labNetwork) redis(t *testing.T, host string) {
@@ -147,7 +156,8 @@ func (s *labNetwork) redis(t *testing.T, host string) {
 	}
 	addr, port, _ := net.SplitHostPort(s.address(host, other))
 	startDaemon(t, s.address(host, other), path, "--bind", addr, "--port", port, "--save", "", "--dir", t.TempDir())
-	s.expect(host, other, wantFields{"extended_metadata.service": "redis", "extended_metadata.version": `Redis \d.*`, "technologies": `\[Redis:\d.*\]`})
+	s.expect(host, other, wantFields{"extended_metadata.service": "redis", "extended_metadata.version": `Redis \d.*`,
+		"technologies": `\[Redis:\d.*\]`})
 }
 
 // postgres forwards to the tests' database server, through its socket.
@@ -183,11 +193,14 @@ func (s *labNetwork) postfix(t *testing.T, host string) {
 		return
 	}
 	dir := writeFolder(t, map[string]string{
-		"main.cf": "compatibility_level = 3.6\nqueue_directory = DIR/queue\ndata_directory = DIR/data\nmyhostname = " + host + "\nmydestination =\ninet_interfaces = 127.0.0.1\n" +
+		"main.cf": "compatibility_level = 3.6\nqueue_directory = DIR/queue\ndata_directory = DIR/data\nmyhostname = " + host +
+			"\nmydestination =\ninet_interfaces = 127.0.0.1\n" +
 			"inet_protocols = ipv4\nsmtpd_banner = $myhostname ESMTP Postfix\nmaillog_file = DIR/log\nmaillog_file_prefixes = /\nsmtp_dns_support_level = disabled\nalias_maps =\n",
-		"master.cf": s.address(host, other) + " inet n - n - - smtpd\nanvil unix - - n - 1 anvil\nrewrite unix - - n - - trivial-rewrite\nproxymap unix - - n - - proxymap\npostlog unix-dgram n - n - 1 postlogd\n",
+		"master.cf": s.address(host, other) +
+			" inet n - n - - smtpd\nanvil unix - - n - 1 anvil\nrewrite unix - - n - - trivial-rewrite\nproxymap unix - - n - - proxymap\npostlog unix-dgram n - n - 1 postlogd\n",
 	})
-	out, err := exec.Command("sh", "-c", "cd "+dir+" && mkdir -p queue/public queue/private queue/pid data && chown postfix data queue/public queue/private").CombinedOutput()
+	out, err := exec.Command("sh", "-c",
+		"cd "+dir+" && mkdir -p queue/public queue/private queue/pid data && chown postfix data queue/public queue/private").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -57,7 +57,8 @@ func (c caller) runLabTask(a apps.App, cwes map[string][]string, within time.Dur
 	}
 	r := score(a, findings)
 	r.Templates = c.templates(id)
-	r.Status, r.Summary, r.Requests, r.Seconds, r.Cost = d.Task.Status, d.Task.Summary, s.Requests(), took.Seconds(), c.cost(id)
+	r.Status, r.Summary, r.Requests, r.Seconds, r.Cost = d.Task.Status, d.Task.Summary, s.Requests(), took.Seconds(),
+		c.cost(id)
 	return r
 }
 
@@ -108,7 +109,8 @@ func (c caller) cost(id string) float64 {
 	var used struct {
 		Cost float64 `json:"llm_cost"`
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&used); err != nil || resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusNotFound {
+	if err := json.NewDecoder(resp.Body).Decode(&used); err != nil || resp.StatusCode != http.StatusOK &&
+		resp.StatusCode != http.StatusNotFound {
 		c.t.Fatalf("the usage of task %s: %s (%v)", id, resp.Status, err)
 	}
 	return used.Cost
@@ -187,7 +189,8 @@ func TestLabReport(t *testing.T) {
 	}
 	chosen := apps.All()
 	if names := os.Getenv("LAB_APPS"); names != "" {
-		chosen = slices.DeleteFunc(chosen, func(a apps.App) bool { return !slices.Contains(strings.Split(names, ","), a.Name) })
+		chosen = slices.DeleteFunc(chosen,
+			func(a apps.App) bool { return !slices.Contains(strings.Split(names, ","), a.Name) })
 	}
 	if len(chosen) == 0 {
 		t.Fatal("LAB_APPS names no application")
@@ -199,7 +202,8 @@ func TestLabReport(t *testing.T) {
 		var run labRun
 		for _, a := range chosen {
 			r := c.runLabTask(a, cwes, within)
-			fmt.Fprintf(os.Stderr, "run %d: %s is %s, %d of %d found, %d false, %.1f s\n", i+1, a.Name, r.Status, len(r.Found), len(a.Weaknesses), len(r.False), r.Seconds)
+			fmt.Fprintf(os.Stderr, "run %d: %s is %s, %d of %d found, %d false, %.1f s\n", i+1, a.Name, r.Status, len(r.Found),
+				len(a.Weaknesses), len(r.False), r.Seconds)
 			run = append(run, r)
 		}
 		runs = append(runs, run)
@@ -235,7 +239,8 @@ func number(t *testing.T, name string, otherwise int) int {
 // TestLabScore tests how findings are matched to weaknesses.
 func TestLabScore(t *testing.T) {
 	a := apps.App{Name: "a", Weaknesses: []apps.Weakness{
-		{ID: "a-xss", CWEs: "79", Path: "/search", Param: "q", Words: "xss"}, {ID: "a-sqli", CWEs: "89 209", Path: "/search", Param: "q", Words: "sql"},
+		{ID: "a-xss", CWEs: "79", Path: "/search", Param: "q", Words: "xss"},
+		{ID: "a-sqli", CWEs: "89 209", Path: "/search", Param: "q", Words: "sql"},
 		{ID: "a-files", CWEs: "538", Path: "/.git/*", Words: "git"}, {ID: "a-headers", CWEs: "693", Words: "header"},
 	}}
 	at := func(path, title string, cwes ...string) apps.Finding {
@@ -259,11 +264,13 @@ func TestLabScore(t *testing.T) {
 		"an address that is none": {apps.Finding{URL: "http://%zz", Title: "xss"}, nil},
 	} {
 		r := score(a, []apps.Finding{c.finding, c.finding})
-		if !slices.Equal(r.Found, append([]string{}, c.want...)) || (len(r.False) == 2) != (c.want == nil) || len(r.Found)+len(r.Missed) != len(a.Weaknesses) {
+		if !slices.Equal(r.Found, append([]string{}, c.want...)) || (len(r.False) == 2) != (c.want == nil) ||
+			len(r.Found)+len(r.Missed) != len(a.Weaknesses) {
 			t.Errorf("%s: found %q, %d false", name, r.Found, len(r.False))
 		}
 	}
-	right, wrong := score(a, []apps.Finding{at("/", "", "CWE-693")}), score(a, []apps.Finding{at("/", "", "CWE-693"), at("/", "", "CWE-1")})
+	right, wrong := score(a, []apps.Finding{at("/", "", "CWE-693")}),
+		score(a, []apps.Finding{at("/", "", "CWE-693"), at("/", "", "CWE-1")})
 	l := newReport("x", []labRun{{right}, {wrong}})
 	if l.Recall != (spread{0.25, 0.25, 0.25}) || l.Precision != (spread{0.75, 0.5, 1}) {
 		t.Errorf("recall %+v, precision %+v", l.Recall, l.Precision)

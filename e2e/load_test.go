@@ -26,7 +26,8 @@ func TestManyTasksAtOnce(t *testing.T) {
 	for range tasks {
 		posts.Go(func() {
 			<-start
-			resp, err := c.do(t.Context(), "POST", "/api/v1/tasks", "application/json", map[string]string{"task": "look for git repositories on " + site.URL})
+			resp, err := c.do(t.Context(), "POST", "/api/v1/tasks", "application/json",
+				map[string]string{"task": "look for git repositories on " + site.URL})
 			if err != nil {
 				t.Error(err)
 				return

@@ -22,7 +22,8 @@ func script(t *testing.T, url string) string {
 	}
 	text, err := json.Marshal(object{"replies": []object{
 		call(1, "crawl", object{"url": url, "pages": 3}),
-		call(2, "report_issue", object{"title": "An open repository", "severity": "medium", "description": "d", "proof": object{"url": url + "/.git/HEAD", "contains": []string{"ref: refs/heads/"}}}),
+		call(2, "report_issue", object{"title": "An open repository", "severity": "medium", "description": "d",
+			"proof": object{"url": url + "/.git/HEAD", "contains": []string{"ref: refs/heads/"}}}),
 		call(3, "note", object{"todo": "tell the owner"}),
 		{"turn": 4, "text": "Done."},
 	}})

@@ -140,7 +140,8 @@ func freeAddress(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Close(fd) })
-	err = errors.Join(syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1), syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	err = errors.Join(syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
+		syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,10 +184,14 @@ func TestNginxWithOpenFiles(t *testing.T) {
 		words      string // %s is the URL
 		want       []string
 	}{
-		"exposed files":       {"careless", "", "check %s for exposed files", append([]string{"vedette-listing-nginx /files/"}, exposed...)},
-		"listing at the root": {"open", "", "check %s for exposed files", append([]string{"vedette-listing-nginx"}, exposed...)},
-		"in a folder":         {"below", "/shop", "check %s/ for exposed files and directory listings", append([]string{"vedette-listing-nginx /files/"}, exposed...)},
-		"full check":          {"careless", "", "Please run a full check of %s", slices.Concat([]string{"vedette-listing-nginx /files/"}, exposed, plain)},
+		"exposed files": {"careless", "", "check %s for exposed files",
+			append([]string{"vedette-listing-nginx /files/"}, exposed...)},
+		"listing at the root": {"open", "", "check %s for exposed files",
+			append([]string{"vedette-listing-nginx"}, exposed...)},
+		"in a folder": {"below", "/shop", "check %s/ for exposed files and directory listings",
+			append([]string{"vedette-listing-nginx /files/"}, exposed...)},
+		"full check": {"careless", "", "Please run a full check of %s",
+			slices.Concat([]string{"vedette-listing-nginx /files/"}, exposed, plain)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := urls[c.site] + c.path

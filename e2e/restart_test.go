@@ -120,7 +120,8 @@ func checkOnce(t *testing.T, c caller, id, base string, want []string) {
 	}
 	for _, f := range d.Issues {
 		if len(f.Evidence) != 2 || f.Evidence[0].Kind != "detection" || f.Evidence[1].Kind != "verification" {
-			t.Errorf("%s at %s has other evidence than one detection and one verification: %+v", f.Template, f.MatchedAt, f.Evidence)
+			t.Errorf("%s at %s has other evidence than one detection and one verification: %+v", f.Template, f.MatchedAt,
+				f.Evidence)
 		}
 	}
 	reported := map[string]int{}
@@ -242,7 +243,8 @@ func TestStoppedWhileScanning(t *testing.T) {
 		}
 		g.release()
 		var held int
-		if err := dep.openDB().QueryRow(t.Context(), `SELECT count(*) FROM queue_lease WHERE node <> ''`).Scan(&held); err != nil || held > 0 {
+		if err := dep.openDB().QueryRow(t.Context(),
+			`SELECT count(*) FROM queue_lease WHERE node <> ''`).Scan(&held); err != nil || held > 0 {
 			t.Errorf("it did not return its jobs to the queue: %d leases, %v", held, err)
 		}
 

@@ -102,7 +102,8 @@ func (s *scriptedModel) answer(w http.ResponseWriter, r *http.Request) {
 	text, again := s.known[r.Header.Get("Idempotency-Key")]
 	if !again {
 		if turn >= len(s.conversations[name]) {
-			http.Error(w, fmt.Sprintf(`{"error":{"message":"conversation %q has no turn %d"}}`, name, turn), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf(`{"error":{"message":"conversation %q has no turn %d"}}`, name, turn),
+				http.StatusBadRequest)
 			return
 		}
 		text = s.conversations[name][turn].completion(turn)
@@ -119,7 +120,8 @@ func (a modelReply) completion(turn int) json.RawMessage {
 	var calls []any
 	for i, d := range a.calls {
 		args, _ := json.Marshal(d.args)
-		calls = append(calls, object("id", fmt.Sprintf("call_%d_%d", turn, i), "type", "function", "function", object("name", d.tool, "arguments", string(args))))
+		calls = append(calls, object("id", fmt.Sprintf("call_%d_%d", turn, i), "type", "function", "function",
+			object("name", d.tool, "arguments", string(args))))
 	}
 	if len(calls) > 0 {
 		message["tool_calls"], why = calls, "tool_calls"

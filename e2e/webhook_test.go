@@ -66,7 +66,8 @@ func TestHangingReceiver(t *testing.T) {
 
 	id := c.createTask(taskWithoutTarget, "completion_delivery", "webhook")
 	events := c.stream(id, longWait, isFinish)
-	if took := events[len(events)-1].At.Sub(events[0].At); took > shortWait { // a task that waited for its receiver would take fifteen seconds
+	// a task that waited for its receiver would take fifteen seconds
+	if took := events[len(events)-1].At.Sub(events[0].At); took > shortWait {
 		t.Errorf("the task took %s to its last event", took)
 	}
 	select {
@@ -158,9 +159,11 @@ func TestReceiversThatAreNotAllowed(t *testing.T) {
 	t.Parallel()
 	four := listen(t, "127.0.0.1:0")
 	listeners := map[string]*connListener{"IPv4": four}
-	hosts := []string{"127.0.0.1", "127.1", "0x7f.1", "0x7f000001", "2130706433", "0177.0.0.1", "localhost", "LOCALHOST.", "0.0.0.0", "0",
+	hosts := []string{"127.0.0.1", "127.1", "0x7f.1", "0x7f000001", "2130706433", "0177.0.0.1", "localhost", "LOCALHOST.",
+		"0.0.0.0", "0",
 		"[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[64:ff9b::7f00:1]"}
-	urls := []string{"http://169.254.169.254/latest/meta-data/", "http://10.0.0.1/", "http://192.168.1.1/", "http://[fd00::1]/"}
+	urls := []string{"http://169.254.169.254/latest/meta-data/", "http://10.0.0.1/", "http://192.168.1.1/",
+		"http://[fd00::1]/"}
 	for _, host := range hosts {
 		urls = append(urls, "http://"+host+":"+four.port()+"/hook")
 	}
@@ -207,8 +210,10 @@ func TestRedirectingReceiver(t *testing.T) {
 	}))
 	defer receiver.Close()
 	c := newDeployment(t, "sqlite").serveWithUser("--webhook-allow", "127.0.0.0/8")
-	for _, location := range []string{"http://169.254.169.254/latest/meta-data/", "http://" + elsewhere.Addr().String() + "/"} {
-		c.call("PATCH", "/api/v1/teams", map[string]string{"webhook_url": receiver.URL + "/?to=" + url.QueryEscape(location)}, nil)
+	for _, location := range []string{"http://169.254.169.254/latest/meta-data/",
+		"http://" + elsewhere.Addr().String() + "/"} {
+		c.call("PATCH", "/api/v1/teams", map[string]string{"webhook_url": receiver.URL + "/?to=" + url.QueryEscape(location)},
+			nil)
 		if d := c.delivered(c.runWebhookTask(), longWait); d.State != "failed" || d.Status != http.StatusTemporaryRedirect {
 			t.Errorf("with a redirect to %s, the delivery is %s (%d): %s", location, d.State, d.Status, d.Error)
 		}

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestWorkersShareTheWork has one server without workers, and two workers with one task at a time each. Two tasks that hang at once then occupy both.
+// TestWorkersShareTheWork has one server without workers, and two workers with one task at a time each. Two tasks that
+// hang at once then occupy both.
 func TestWorkersShareTheWork(t *testing.T) {
 	t.Parallel()
 	dep := newDeployment(t, "postgres")
@@ -78,7 +79,8 @@ func TestAbortCutsTheRequests(t *testing.T) {
 		if d := c.waitForTask(id, shortWait); d.Task.Status != "aborted" {
 			t.Errorf("the task is %s", d.Task.Status)
 		}
-		if !slices.ContainsFunc(c.stream(id, longWait, isFinish), func(e event) bool { return e.Type == "finish" && e.Data.Status == "aborted" }) {
+		if !slices.ContainsFunc(c.stream(id, longWait, isFinish),
+			func(e event) bool { return e.Type == "finish" && e.Data.Status == "aborted" }) {
 			t.Error("the stream does not end with an aborted finish")
 		}
 	})

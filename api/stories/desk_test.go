@@ -13,9 +13,11 @@ import (
 func desk() http.Handler {
 	handler := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
 		server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
-		for name, words := range map[string]string{"find": "Finds tickets.", "close": "Closes a ticket." + r.Header.Get("X-Edition")} {
+		for name, words := range map[string]string{"find": "Finds tickets.",
+			"close": "Closes a ticket." + r.Header.Get("X-Edition")} {
 			server.AddTool(&mcp.Tool{
-				Name: name, Description: words, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name == "find"},
+				Name: name, Description: words, InputSchema: json.RawMessage(`{"type":"object"}`),
+				Annotations: &mcp.ToolAnnotations{ReadOnlyHint: name == "find"},
 			}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 				return &mcp.CallToolResult{}, nil
 			})

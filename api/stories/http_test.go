@@ -37,7 +37,8 @@ func (s *story) request(line, text string) *answer {
 	} else if named {
 		req.Header.Set("X-Api-Key", s.value(who+".key"))
 	}
-	client := http.Client{Timeout: patience, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Timeout: patience,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(req)
 	if err != nil {
 		s.t.Fatalf("%s: %v", line, err)
@@ -55,7 +56,8 @@ func (s *story) check(name string, got *answer, status, text string) {
 	if got == nil {
 		s.t.Fatalf("%s: there was no request", name)
 	}
-	if want := s.fill(status); http.StatusText(got.status) == "" || want != strings.Fields(want)[0] || want != itoa(got.status) {
+	if want := s.fill(status); http.StatusText(got.status) == "" || want != strings.Fields(want)[0] ||
+		want != itoa(got.status) {
 		s.t.Fatalf("%s: the status is %d\n%s", name, got.status, got.body)
 	}
 	s.matches(name, got.header, got.body, text)
@@ -95,7 +97,8 @@ func (s *story) matches(name string, header http.Header, body []byte, text strin
 
 // waitFor waits for the end of a task, by its stream.
 func (s *story) waitFor(id string) {
-	if got := s.request("GET /api/v1/tasks/"+id+"/stream as "+s.value("waiter"), ""); !strings.Contains(string(got.body), "event: finish") {
+	if got := s.request("GET /api/v1/tasks/"+id+"/stream as "+s.value("waiter"), ""); !strings.Contains(string(got.body),
+		"event: finish") {
 		s.t.Fatalf("waiting for %s: the stream ended without its last event\n%s", id, got.body)
 	}
 }

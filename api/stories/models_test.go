@@ -12,7 +12,8 @@ func models() http.Handler {
 		switch {
 		case r.Header.Get("Authorization") != "Bearer good-key-0123456789":
 			w.WriteHeader(http.StatusUnauthorized)
-			_, _ = io.WriteString(w, `{"error": {"message": "Incorrect API key provided: `+r.Header.Get("Authorization")+`", "type": "invalid_request_error"}}`)
+			_, _ = io.WriteString(w, `{"error": {"message": "Incorrect API key provided: `+r.Header.Get("Authorization")+
+				`", "type": "invalid_request_error"}}`)
 		case r.URL.Path == "/v1/models":
 			_, _ = io.WriteString(w, `{"object": "list", "data": [{"id": "small"}, {"id": "large"}]}`)
 		default:

@@ -110,7 +110,8 @@ func (r *records) ServeDNS(w dns.ResponseWriter, q *dns.Msg) {
 	}
 	for _, value := range values {
 		if about.Qtype == dns.TypeTXT {
-			m.Answer = append(m.Answer, &dns.TXT{Hdr: dns.RR_Header{Name: about.Name, Rrtype: dns.TypeTXT, Class: dns.ClassINET}, Txt: []string{value}})
+			m.Answer = append(m.Answer, &dns.TXT{Hdr: dns.RR_Header{Name: about.Name, Rrtype: dns.TypeTXT, Class: dns.ClassINET},
+				Txt: []string{value}})
 		}
 	}
 	_ = w.WriteMsg(m)

@@ -61,7 +61,8 @@ const patience = 90 * time.Second
 
 func tell(t *testing.T, engine string, a *txtar.Archive) {
 	s := &story{t: t, values: map[string]string{}, received: make(chan *http.Request, 10), bodies: make(chan []byte, 10)}
-	env := []string{"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0"}
+	env := []string{"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(),
+		"VEDETTE_LISTEN=127.0.0.1:0"}
 	setup := strings.Split(string(a.Comment), "\n")
 	for _, line := range setup {
 		words := strings.Fields(line)

@@ -88,7 +88,8 @@ func demoTask(cmd *cobra.Command, c client, site *httptest.Server, once bool) er
 	if err := printDetail(out, "text", d); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%d verified findings in %.1f s. The task is in the API: GET /api/v1/tasks/%s\n", len(d.Issues), time.Since(began).Seconds(), d.Task.ID)
+	fmt.Fprintf(out, "\n%d verified findings in %.1f s. The task is in the API: GET /api/v1/tasks/%s\n", len(d.Issues),
+		time.Since(began).Seconds(), d.Task.ID)
 	if err := d.exit(""); err != nil {
 		return err
 	}

@@ -40,7 +40,8 @@ answer, 7 when all that was to be contacted is out of scope.`
 func newEnumerate() *cobra.Command {
 	f := &enumerateFlags{}
 	cmd := &cobra.Command{
-		Use: "enumerate [flags] TARGET…", Short: "Find hosts and look at them, without a server", Args: cobra.ArbitraryArgs, Long: enumerateLong,
+		Use: "enumerate [flags] TARGET…", Short: "Find hosts and look at them, without a server", Args: cobra.ArbitraryArgs,
+		Long: enumerateLong,
 		Example: `  vedette enumerate example.com > assets.jsonl
   vedette enumerate example.com 192.0.2.0/28 --ports top-1000 --exclude '*.dev.example.com' --source-keys keys.yaml
   vedette enumerate --list hosts.txt --exact --steps dns_resolve,http_probe,tls_scan -o json
@@ -69,7 +70,8 @@ func (f *enumerateFlags) define(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.steps, "steps", nil, "steps to do (default: all)")
 	fs.StringVarP(&f.ports, "ports", "p", "", "ports and ranges, top-100, top-1000 or full (default top-100)")
 	fs.BoolVar(&f.udp, "udp", false, "ask for the common services over UDP, too")
-	fs.StringSliceVar(&f.exclude, "exclude", nil, "hosts, networks or regular expressions of hosts that are never contacted")
+	fs.StringSliceVar(&f.exclude, "exclude", nil,
+		"hosts, networks or regular expressions of hosts that are never contacted")
 	fs.StringSliceVar(&f.deny, "deny-targets", nil, "network (CIDR) that is never contacted, wherever names lead")
 	fs.StringSliceVar(&f.resolvers, "resolvers", nil, "name servers, as addresses or host:port (default: the system's)")
 	fs.StringVar(&f.words, "wordlist", "", "file with labels to try, besides those that are built in")
@@ -142,7 +144,8 @@ func printEnumeration(stderr io.Writer, r pipeline.Report) {
 	w := tabwriter.NewWriter(stderr, 0, 4, 2, ' ', 0)
 	for _, s := range r.Sources {
 		if s.State != discover.SourceSkipped || s.Detail != "" {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", cli.Printable(s.Source), cli.Printable(s.About), s.State, s.Count, s.Took.Round(time.Millisecond), cli.Printable(s.Detail))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", cli.Printable(s.Source), cli.Printable(s.About), s.State, s.Count,
+				s.Took.Round(time.Millisecond), cli.Printable(s.Detail))
 		}
 	}
 	_ = w.Flush()
@@ -162,7 +165,8 @@ func printEnumeration(stderr io.Writer, r pipeline.Report) {
 
 func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Config, err error) {
 	c = pipeline.Config{
-		Ports: f.ports, UDP: f.udp, Pace: discover.NewPace(f.rate), QueryPace: discover.NewPace(f.queryRate), Timeout: f.timeout, Resolvers: f.resolvers, Sources: f.sources, OriginZone: f.originZone,
+		Ports: f.ports, UDP: f.udp, Pace: discover.NewPace(f.rate), QueryPace: discover.NewPace(f.queryRate),
+		Timeout: f.timeout, Resolvers: f.resolvers, Sources: f.sources, OriginZone: f.originZone,
 	}
 	if err := f.readTargets(args, &in, &c); err != nil {
 		return in, c, err
@@ -277,7 +281,8 @@ func (s *assetSink) write(a discover.Asset) error {
 	}
 	switch s.format {
 	case "text":
-		_, err := fmt.Fprintf(s.table, "%s\t%s\t%s\t%s\n", cli.Printable(addressOf(a)), strings.Join(a.IP, ","), cli.Printable(a.Service+" "+a.Version), cli.Printable(strings.Join(strings.Fields(a.Title), " ")))
+		_, err := fmt.Fprintf(s.table, "%s\t%s\t%s\t%s\n", cli.Printable(addressOf(a)), strings.Join(a.IP, ","),
+			cli.Printable(a.Service+" "+a.Version), cli.Printable(strings.Join(strings.Fields(a.Title), " ")))
 		return err
 	case "json":
 		between := ",\n"

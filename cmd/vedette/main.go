@@ -70,7 +70,8 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
-	root.AddCommand(newServe(), newWorker(), newDemo(), scan.New(), newEnumerate(), newTask(), newTemplates(), newUser(), newToken(), newConfig(), newDoctor(), newOpenAPI(), newVersion())
+	root.AddCommand(newServe(), newWorker(), newDemo(), scan.New(), newEnumerate(), newTask(), newTemplates(), newUser(),
+		newToken(), newConfig(), newDoctor(), newOpenAPI(), newVersion())
 	wrapArgs(root)
 	return root
 }

@@ -53,10 +53,12 @@ func command(t *testing.T, args ...string) (code int, out, talk string) {
 // stands and however it is written.
 func TestAbsentFlag(t *testing.T) {
 	for _, args := range [][]string{
-		{"scan", "-uncover"}, {"scan", "-uc"}, {"scan", "--uc", "-u", "x"}, {"scan", "-u", "x", "-uncover=true"}, {"scan", "-uc", "word"},
+		{"scan", "-uncover"}, {"scan", "-uc"}, {"scan", "--uc", "-u", "x"}, {"scan", "-u", "x", "-uncover=true"},
+		{"scan", "-uc", "word"},
 	} {
 		code, out, talk := command(t, args...)
-		if code != cli.ExitUsage || out != "" || !strings.HasPrefix(talk, "vedette: vedette scan has no --uncover: give targets yourself\n") {
+		if code != cli.ExitUsage || out != "" ||
+			!strings.HasPrefix(talk, "vedette: vedette scan has no --uncover: give targets yourself\n") {
 			t.Errorf("%q: %d %q %q", args, code, out, talk)
 		}
 	}

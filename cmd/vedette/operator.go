@@ -83,13 +83,14 @@ func newDoctor() *cobra.Command {
 		if c.Database == "" {
 			check("the data folder "+c.DataDir+" can be written", writable(c.DataDir))
 		}
-		check("the database answers and its schema is current", app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
-			has, err := accounts.HasUsers(cmd.Context())
-			if err == nil && !has {
-				fmt.Fprintln(cmd.OutOrStdout(), "note  there are no users: 'vedette serve' prints a setup link")
-			}
-			return err
-		}))
+		check("the database answers and its schema is current",
+			app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
+				has, err := accounts.HasUsers(cmd.Context())
+				if err == nil && !has {
+					fmt.Fprintln(cmd.OutOrStdout(), "note  there are no users: 'vedette serve' prints a setup link")
+				}
+				return err
+			}))
 		_, _, err := templates.Starter()
 		check("the starter catalogue compiles", err)
 		if failed {
@@ -139,7 +140,8 @@ func newVersion() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *asJSON || *output == "json" {
 			return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]string{
-				"version": version, "commit": commit, "date": date, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+				"version": version, "commit": commit, "date": date, "go": runtime.Version(),
+				"platform": runtime.GOOS + "/" + runtime.GOARCH,
 			})
 		}
 		_, err := fmt.Fprintf(cmd.OutOrStdout(), "vedette %s (%s, %s, %s)\n", version, commit, date, runtime.Version())

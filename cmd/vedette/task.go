@@ -23,7 +23,8 @@ func newTask() *cobra.Command {
   vedette task "check the security headers of https://example.com"
   vedette task "find exposed panels on 10.0.0.0/28" --server https://vedette.internal -o json`,
 	}
-	server := cmd.Flags().String("server", cmp.Or(os.Getenv("VEDETTE_SERVER"), "http://127.0.0.1:8080"), "the server (VEDETTE_SERVER)")
+	server := cmd.Flags().String("server", cmp.Or(os.Getenv("VEDETTE_SERVER"), "http://127.0.0.1:8080"),
+		"the server (VEDETTE_SERVER)")
 	delivery := cmd.Flags().String("completion-delivery", "", "webhook or artifact")
 	failOn := cmd.Flags().String("fail-on", "", "exit with 6 when there is a finding of this severity or worse")
 	output := cli.OutputFlag(cmd)
@@ -149,7 +150,8 @@ func follow(ctx context.Context, c client, instruction, delivery string, stderr 
 // outOfTime reports whether a step was skipped or ended for lack of time.
 func outOfTime(e event) bool {
 	var step struct{ Status string }
-	return e.Type == "step-finished" && json.Unmarshal(e.Data, &step) == nil && (step.Status == "timeout" || step.Status == "skipped")
+	return e.Type == "step-finished" && json.Unmarshal(e.Data, &step) == nil &&
+		(step.Status == "timeout" || step.Status == "skipped")
 }
 
 func stop(c client, id string) {

@@ -15,7 +15,8 @@ func TestVerdictOfRefusedTargets(t *testing.T) {
 		done  = `{"seq": 1, "tool": "probe", "done": 2, "total": 2}`
 	)
 	denied := func(host int) event {
-		return event{Type: "denied", Data: fmt.Appendf(nil, `{"place": "http://192.0.2.%d/x", "why": "it is not in scope"}`, host)}
+		return event{Type: "denied", Data: fmt.Appendf(nil, `{"place": "http://192.0.2.%d/x", "why": "it is not in scope"}`,
+			host)}
 	}
 	probed := func(refused int) (all []event) {
 		all = append(all, event{Type: "step-started", Data: []byte(begin)})

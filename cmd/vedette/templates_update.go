@@ -23,7 +23,8 @@ that is not well-formed is left out and listed.`,
 	}
 	output := cli.OutputFlag(cmd)
 	var source app.TemplateSource
-	cmd.Flags().StringVar(&source.From, "from", "", "folder, zip, or http or https URL of a zip (default: that of the last import)")
+	cmd.Flags().StringVar(&source.From, "from", "",
+		"folder, zip, or http or https URL of a zip (default: that of the last import)")
 	cmd.Flags().StringVar(&source.SHA256, "sha256", "", "digest that the zip must have, in hex")
 	cmd.Flags().StringVar(&source.Tag, "tag", "", "name of the release (default: taken from the URL or the zip's folder)")
 	cmd.Flags().BoolVar(&source.Early, "early", false, "import the early templates instead, for teams whose plan has them")
@@ -43,7 +44,8 @@ that is not well-formed is left out and listed.`,
 func printUpdate(w io.Writer, r app.TemplateReport, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(map[string]any{
-			"set": r.Set, "release_tag": r.Tag, "digest": r.Digest, "total": r.Total, "new": r.New, "updated": r.Updated, "removed": r.Removed,
+			"set": r.Set, "release_tag": r.Tag, "digest": r.Digest, "total": r.Total, "new": r.New, "updated": r.Updated,
+			"removed": r.Removed,
 			"refused": len(r.Refused), "unchanged": r.Unchanged,
 		})
 	}
@@ -51,6 +53,7 @@ func printUpdate(w io.Writer, r app.TemplateReport, asJSON bool) error {
 		_, err := fmt.Fprintf(w, "The %s set has these %d templates already.\n", r.Set, r.Total)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "The %s set has %d templates: %d new, %d updated, %d removed, %d left out.\n", r.Set, r.Total, r.New, r.Updated, r.Removed, len(r.Refused))
+	_, err := fmt.Fprintf(w, "The %s set has %d templates: %d new, %d updated, %d removed, %d left out.\n", r.Set, r.Total,
+		r.New, r.Updated, r.Removed, len(r.Refused))
 	return err
 }

@@ -36,7 +36,8 @@ func (d deployment) measureExport(b *testing.B, format string) {
 	for b.Loop() {
 		out := &lines{}
 		body := strings.NewReader(`{"severity":["critical","high","medium","low","info","unknown"]}`)
-		size, err := s.send(http.DefaultClient, http.MethodPost, "/v1/scans/results/export?type="+format, "application/json", body, out)
+		size, err := s.send(http.DefaultClient, http.MethodPost, "/v1/scans/results/export?type="+format, "application/json",
+			body, out)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -70,7 +71,8 @@ func (s *server) measureImport(b *testing.B) {
 		}
 		b.SetBytes(int64(body.Len()))
 		b.StartTimer()
-		if _, err := s.ask(http.DefaultClient, http.MethodPost, "/v1/scans/import?name=bench", strings.NewReader(body.String())); err != nil {
+		if _, err := s.ask(http.DefaultClient, http.MethodPost, "/v1/scans/import?name=bench",
+			strings.NewReader(body.String())); err != nil {
 			b.Fatal(err)
 		}
 	}

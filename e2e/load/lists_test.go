@@ -145,18 +145,25 @@ func (d deployment) measureStart(b *testing.B, path string) {
 
 // results are lists of findings with each filter that is offered, and in each kind of order.
 var results = []string{
-	"severity=critical,high,medium,low,info,unknown", "", "severity=critical,high", "search=h12", "search=kind", "host=h7.d7.example.com", "domain=d3.example.com", "domain=com", "port=8443,22",
-	"templates=weakness-200", "time=last_day", "vuln_status=fixed,triaged", "tags=tag3", "labels=seen", "category=cves", "is_ticket=true", "is_regression=true", "is_internal=true",
-	"severity=low,info&tags=tag1,tag2&is_internal=false&search=h1&domain=com", "sort_desc=severity", "sort_asc=host&sort_desc=severity", "sort_desc=updated_at", "sort_asc=port,template_id",
-	"sort_desc=vuln_status,created_at", "domain=com&sort_asc=updated_at", "offset=500000&severity=critical,high,medium,low,info,unknown", "before=500000&severity=critical,high,medium,low,info,unknown",
-	"offset=400000&severity=critical,high,medium,low,info,unknown&sort_asc=host", "offset=400000&severity=critical,high,medium,low,info,unknown&sort_desc=updated_at",
+	"severity=critical,high,medium,low,info,unknown", "", "severity=critical,high", "search=h12", "search=kind",
+	"host=h7.d7.example.com", "domain=d3.example.com", "domain=com", "port=8443,22",
+	"templates=weakness-200", "time=last_day", "vuln_status=fixed,triaged", "tags=tag3", "labels=seen", "category=cves",
+	"is_ticket=true", "is_regression=true", "is_internal=true",
+	"severity=low,info&tags=tag1,tag2&is_internal=false&search=h1&domain=com", "sort_desc=severity",
+	"sort_asc=host&sort_desc=severity", "sort_desc=updated_at", "sort_asc=port,template_id",
+	"sort_desc=vuln_status,created_at", "domain=com&sort_asc=updated_at",
+	"offset=500000&severity=critical,high,medium,low,info,unknown",
+	"before=500000&severity=critical,high,medium,low,info,unknown",
+	"offset=400000&severity=critical,high,medium,low,info,unknown&sort_asc=host",
+	"offset=400000&severity=critical,high,medium,low,info,unknown&sort_desc=updated_at",
 }
 
 // scans are lists of scans with each filter, and in each order.
 func scans() []string {
 	out := []string{"", "search=team+3", "status=finished", "status=uploaded&search=1", "is_internal=false", "offset=9000"}
 	for _, field := range []string{
-		"created_at", "updated_at", "completed_at", "name", "status", "progress", "total_target", "total_template", "total_scan", "total_result", "rescan_count", "scan_time_elapsed", "scan_id",
+		"created_at", "updated_at", "completed_at", "name", "status", "progress", "total_target", "total_template",
+		"total_scan", "total_result", "rescan_count", "scan_time_elapsed", "scan_id",
 	} {
 		out = append(out, "sort_asc="+field, "sort_desc="+field)
 	}
@@ -165,10 +172,16 @@ func scans() []string {
 
 // contents are lists of assets with each filter that is offered, and in each kind of order.
 var contents = []string{
-	"", "host=h5.d5.example5.com", "host=*.d7.example*.com", "domain=com", "domain=example5.com", "port=443,8443", "status_code=403,404", "content_length=1000,2000", "title=shop", "technologies=nginx,tool7",
-	"cname=edge7.cdn.example.net", "ip=10.0.0.0/8", "favicon=7919", "labels=staging", "is_new=true", "is_tech=true", "is_favicon=false", "is_screenshot=true", "is_internal=true", "only_dns=true", "only_ip=true",
-	"search=example77", "search=example", "not_seen_for_days=3", "time=last_week", "start_date=2026-01-01&end_date=2030-01-01",
-	"custom_filter=status_code+%3E%3D+400+%26%26+!(host+~+d7)+%7C%7C+title+~+shop+%26%26+tls+%3D+expired", "port=443&technologies=php&domain=com&is_new=true&search=h1",
-	"sort_asc=host", "sort_desc=updated_at", "sort_desc=last_seen", "sort_asc=status_code&sort_desc=title", "sort_desc=ip", "sort_desc=port,technologies", "sort_desc=is_new&sort_asc=domain", "sort_asc=created_at",
-	"domain=com&sort_desc=host", "ip=10.0.0.0/8&sort_desc=updated_at", "title=shop&sort_asc=content_length", "technologies=nginx&sort_asc=title", "offset=500000", "offset=500000&sort_asc=host",
+	"", "host=h5.d5.example5.com", "host=*.d7.example*.com", "domain=com", "domain=example5.com", "port=443,8443",
+	"status_code=403,404", "content_length=1000,2000", "title=shop", "technologies=nginx,tool7",
+	"cname=edge7.cdn.example.net", "ip=10.0.0.0/8", "favicon=7919", "labels=staging", "is_new=true", "is_tech=true",
+	"is_favicon=false", "is_screenshot=true", "is_internal=true", "only_dns=true", "only_ip=true",
+	"search=example77", "search=example", "not_seen_for_days=3", "time=last_week",
+	"start_date=2026-01-01&end_date=2030-01-01",
+	"custom_filter=status_code+%3E%3D+400+%26%26+!(host+~+d7)+%7C%7C+title+~+shop+%26%26+tls+%3D+expired",
+	"port=443&technologies=php&domain=com&is_new=true&search=h1",
+	"sort_asc=host", "sort_desc=updated_at", "sort_desc=last_seen", "sort_asc=status_code&sort_desc=title", "sort_desc=ip",
+	"sort_desc=port,technologies", "sort_desc=is_new&sort_asc=domain", "sort_asc=created_at",
+	"domain=com&sort_desc=host", "ip=10.0.0.0/8&sort_desc=updated_at", "title=shop&sort_asc=content_length",
+	"technologies=nginx&sort_asc=title", "offset=500000", "offset=500000&sort_asc=host",
 }

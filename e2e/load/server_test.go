@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 }
 
 var build = sync.OnceValue(func() error {
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", folder, "../../cmd/vedette", "../../scripts/seed").CombinedOutput()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", folder, "../../cmd/vedette",
+		"../../scripts/seed").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("building: %w\n%s", err, out)
 	}
@@ -79,7 +80,8 @@ func seeded(b *testing.B, engine string, flags ...string) deployment {
 		url = dbtest.URL(b, engine)
 		b.Log(command(b, nil, "seed", append(flags, "--database", url, "--email", seededEmail)...))
 	}
-	d := deployment{env: []string{"VEDETTE_DATABASE=" + url, "VEDETTE_DATA_DIR=" + b.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0", "VEDETTE_API_RATE=0", "VEDETTE_ROLE=server", "VEDETTE_LOG_LEVEL=warn"}}
+	d := deployment{env: []string{"VEDETTE_DATABASE=" + url, "VEDETTE_DATA_DIR=" + b.TempDir(),
+		"VEDETTE_LISTEN=127.0.0.1:0", "VEDETTE_API_RATE=0", "VEDETTE_ROLE=server", "VEDETTE_LOG_LEVEL=warn"}}
 	d.token = command(b, d.env, "vedette", "token", "create", "--email", seededEmail)
 	return d
 }
@@ -164,7 +166,9 @@ func (s *server) ask(client *http.Client, method, path string, body io.Reader) (
 }
 
 // send is ask with a content type and a writer for the answer.
-func (s *server) send(client *http.Client, method, path, contentType string, body io.Reader, out io.Writer) (bytes int64, err error) {
+func (s *server) send(
+	client *http.Client, method, path, contentType string, body io.Reader, out io.Writer,
+) (bytes int64, err error) {
 	req, err := http.NewRequest(method, s.base+path, body)
 	if err != nil {
 		return 0, err

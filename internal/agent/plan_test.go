@@ -7,7 +7,8 @@ import (
 )
 
 func TestSelects(t *testing.T) {
-	plan := Plan{Tags: []string{"vcs", "panel"}, NotTags: []string{"phpmyadmin"}, IDs: []string{"CVE-2021-44228"}, NotIDs: []string{"git-config"}, Severities: []string{"critical", "high"}}
+	plan := Plan{Tags: []string{"vcs", "panel"}, NotTags: []string{"phpmyadmin"}, IDs: []string{"CVE-2021-44228"},
+		NotIDs: []string{"git-config"}, Severities: []string{"critical", "high"}}
 	for _, c := range []struct {
 		id, tags, severity string
 		want               bool
@@ -23,7 +24,8 @@ func TestSelects(t *testing.T) {
 			t.Errorf("%s (%s, %s): %v", c.id, c.tags, c.severity, got)
 		}
 	}
-	if full := (Plan{FullCheck: true, NotTags: []string{"tls"}}); !full.Selects("x", nil, "info") || full.Selects("x", []string{"tls"}, "info") {
+	if full := (Plan{FullCheck: true, NotTags: []string{"tls"}}); !full.Selects("x", nil, "info") ||
+		full.Selects("x", []string{"tls"}, "info") {
 		t.Error("a full check is everything less what is not wanted")
 	}
 }
@@ -31,7 +33,8 @@ func TestSelects(t *testing.T) {
 func TestExpand(t *testing.T) {
 	plan := Plan{
 		Targets: []Target{
-			{Kind: KindCIDR, Prefix: "10.0.0.0/30"}, {Kind: KindHost, Host: "a.example", Port: 9000}, {Kind: KindURL, Scheme: "https", Host: "b.example", Path: "/x"},
+			{Kind: KindCIDR, Prefix: "10.0.0.0/30"}, {Kind: KindHost, Host: "a.example", Port: 9000},
+			{Kind: KindURL, Scheme: "https", Host: "b.example", Path: "/x"},
 		},
 		Excluded: []Target{{Kind: KindIP, Host: "10.0.0.2"}, {Kind: KindIP, Host: "10.0.0.3", Port: 81}},
 		Ports:    []int{80, 81},
@@ -56,8 +59,10 @@ func TestExpand(t *testing.T) {
 
 func TestExcludes(t *testing.T) {
 	plan := Plan{Excluded: []Target{
-		{Kind: KindHost, Host: "*.dev.example"}, {Kind: KindHost, Host: "pay.example"}, {Kind: KindHost, Host: "www.example", Path: "/admin"},
-		{Kind: KindCIDR, Prefix: "10.1.0.0/16"}, {Kind: KindPath, Path: "/logout"}, {Kind: KindPort, Port: 9100}, {Kind: KindHost, Host: "x.example", Port: 443},
+		{Kind: KindHost, Host: "*.dev.example"}, {Kind: KindHost, Host: "pay.example"},
+		{Kind: KindHost, Host: "www.example", Path: "/admin"},
+		{Kind: KindCIDR, Prefix: "10.1.0.0/16"}, {Kind: KindPath, Path: "/logout"}, {Kind: KindPort, Port: 9100},
+		{Kind: KindHost, Host: "x.example", Port: 443},
 	}}
 	url := func(host, path string) Target { return Target{Kind: KindURL, Scheme: "https", Host: host, Path: path} }
 	for _, c := range []struct {
@@ -66,10 +71,14 @@ func TestExcludes(t *testing.T) {
 	}{
 		{url("a.b.dev.example", "/"), true}, {url("dev.example", ""), true}, {url("notdev.example", ""), false},
 		{url("pay.example", "/x"), true}, {url("sub.pay.example", "/x"), false},
-		{url("www.example", "/"), false}, {url("www.example", "/admin"), true}, {url("www.example", "/admin/x?y"), true}, {url("www.example", "/Admin?x"), true},
-		{url("www.example", "/%61dmin"), true}, {url("www.example", "/x/../admin/"), true}, {url("www.example", "/administrator"), false}, {url("www.example", "//admin"), true},
-		{Target{Kind: KindIP, Host: "10.1.2.3"}, true}, {Target{Kind: KindIP, Host: "10.2.2.3"}, false}, {Target{Kind: KindCIDR, Prefix: "10.1.2.0/24"}, true}, {Target{Kind: KindCIDR, Prefix: "10.0.0.0/8"}, false},
-		{url("any.example", "/logout"), true}, {Target{Kind: KindIP, Host: "192.0.2.1", Port: 9100}, true}, {url("x.example", "/"), true}, {Target{Kind: KindURL, Scheme: "http", Host: "x.example"}, false},
+		{url("www.example", "/"), false}, {url("www.example", "/admin"), true}, {url("www.example", "/admin/x?y"), true},
+		{url("www.example", "/Admin?x"), true},
+		{url("www.example", "/%61dmin"), true}, {url("www.example", "/x/../admin/"), true},
+		{url("www.example", "/administrator"), false}, {url("www.example", "//admin"), true},
+		{Target{Kind: KindIP, Host: "10.1.2.3"}, true}, {Target{Kind: KindIP, Host: "10.2.2.3"}, false},
+		{Target{Kind: KindCIDR, Prefix: "10.1.2.0/24"}, true}, {Target{Kind: KindCIDR, Prefix: "10.0.0.0/8"}, false},
+		{url("any.example", "/logout"), true}, {Target{Kind: KindIP, Host: "192.0.2.1", Port: 9100}, true},
+		{url("x.example", "/"), true}, {Target{Kind: KindURL, Scheme: "http", Host: "x.example"}, false},
 	} {
 		if got := plan.Excludes(c.target); got != c.want {
 			t.Errorf("%v: %v", c.target, got)

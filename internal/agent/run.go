@@ -57,7 +57,8 @@ type run struct {
 }
 
 func newRun(ctx context.Context, cfg Config, plan Plan) (*run, error) {
-	r := &run{cfg: cfg, plan: plan, tools: map[string]Tool{}, finished: map[int]Done{}, outputs: map[string]json.RawMessage{}}
+	r := &run{cfg: cfg, plan: plan, tools: map[string]Tool{}, finished: map[int]Done{},
+		outputs: map[string]json.RawMessage{}}
 	if r.cfg.Now == nil {
 		r.cfg.Now = time.Now
 	}

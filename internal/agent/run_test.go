@@ -91,7 +91,8 @@ func TestRunInOrder(t *testing.T) {
 		return Result{Summary: "Two findings."}, nil
 	}
 	var d diary
-	out, err := Run(t.Context(), Config{Tools: []Tool{verify, scan, &act{name: Explore}, probe}, Journal: d.journal(), Emit: func(u Update) { seen = append(seen, u) }}, somePlan())
+	out, err := Run(t.Context(), Config{Tools: []Tool{verify, scan, &act{name: Explore}, probe}, Journal: d.journal(),
+		Emit: func(u Update) { seen = append(seen, u) }}, somePlan())
 	if err != nil || out.Status != Completed || statuses(out.Steps) != "completed completed completed completed" {
 		t.Fatalf("%+v, %v", out, err)
 	}
@@ -118,7 +119,8 @@ func TestFailureDoesNotStopTheRest(t *testing.T) {
 			probe, scan, verify := threeTools()
 			scan.do = do
 			var d diary
-			out, err := Run(t.Context(), Config{Tools: []Tool{probe, &act{name: Explore}, scan, verify}, Journal: d.journal()}, somePlan())
+			out, err := Run(t.Context(), Config{Tools: []Tool{probe, &act{name: Explore}, scan, verify}, Journal: d.journal()},
+				somePlan())
 			if err != nil || out.Status != Completed || statuses(out.Steps) != "completed completed failed completed" {
 				t.Fatalf("%+v, %v", out, err)
 			}
@@ -155,7 +157,8 @@ func TestStopKeepsWhatThereIsAndRestartGoesOn(t *testing.T) {
 	if probe.calls != 1 || scan.calls != 2 || verify.calls != 1 {
 		t.Errorf("calls: probe %d, scan %d, verify %d; want 1, 2, 1", probe.calls, scan.calls, verify.calls)
 	}
-	if out, err = Run(t.Context(), cfg, somePlan()); err != nil || out.Status != Completed || probe.calls+scan.calls+verify.calls != 4 {
+	if out, err = Run(t.Context(), cfg, somePlan()); err != nil || out.Status != Completed ||
+		probe.calls+scan.calls+verify.calls != 4 {
 		t.Errorf("a finished run was run again: %+v, %v", out, err)
 	}
 }
@@ -175,7 +178,8 @@ func timeLimitLeavesTimeToVerify(t *testing.T) {
 		return Result{Output: json.RawMessage(`{}`)}, ctx.Err()
 	}
 	var d diary
-	cfg := Config{Tools: []Tool{probe, &act{name: Explore}, scan, verify}, Journal: d.journal(), Budget: 100 * time.Millisecond, Now: func() time.Time { return now }}
+	cfg := Config{Tools: []Tool{probe, &act{name: Explore}, scan, verify}, Journal: d.journal(),
+		Budget: 100 * time.Millisecond, Now: func() time.Time { return now }}
 	out, err := Run(t.Context(), cfg, somePlan())
 	if err != nil || out.Status != Timeout || statuses(out.Steps) != "completed completed timeout completed" {
 		t.Fatalf("%+v, %v", out, err)
@@ -196,13 +200,15 @@ func timeLimitLeavesTimeToVerify(t *testing.T) {
 func TestRunRefuses(t *testing.T) {
 	probe, scan, verify := threeTools()
 	var d diary
-	if _, err := Run(t.Context(), Config{Tools: []Tool{probe, &act{name: Explore}, scan}, Journal: d.journal()}, somePlan()); err == nil {
+	if _, err := Run(t.Context(), Config{Tools: []Tool{probe, &act{name: Explore}, scan}, Journal: d.journal()},
+		somePlan()); err == nil {
 		t.Error("a plan ran without one of its tools")
 	}
 	full := errors.New("disk full")
 	journal := d.journal()
 	journal.Begin = func(context.Context, Step) error { return full }
-	if _, err := Run(t.Context(), Config{Tools: []Tool{probe, &act{name: Explore}, scan, verify}, Journal: journal}, somePlan()); !errors.Is(err, full) {
+	if _, err := Run(t.Context(), Config{Tools: []Tool{probe, &act{name: Explore}, scan, verify}, Journal: journal},
+		somePlan()); !errors.Is(err, full) {
 		t.Errorf("got %v, want %v", err, full)
 	}
 	if probe.calls+scan.calls+verify.calls != 0 {

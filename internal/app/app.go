@@ -159,8 +159,7 @@ func (a *App) join(ctx context.Context) error {
 	if err := jobs.Register(a.queue, jobs.Deps{
 		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Agents: a.agents, Extensions: a.extensions,
 		Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports,
-		Assets:   a.assets,
-		Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog, Settings: a.settings,
+		Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog, Settings: a.settings,
 		Notifications: notification.New(a.db, a.queue),
 		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,
 		Guard: webhooks,
@@ -172,7 +171,6 @@ func (a *App) join(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-
 	return a.serveRoutes(hooks, webhooks)
 }
 

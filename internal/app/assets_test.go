@@ -22,7 +22,8 @@ func (h *testServer) createAssets(p person) {
 	for run := range 3 {
 		var seen []discover.Asset
 		for i := run * 5; i < 60; i++ {
-			a := discover.Asset{Host: fmt.Sprintf("h%d.example.com", i%23), Port: []int{0, 22, 80, 443}[i%4], IP: []string{fmt.Sprintf("192.0.2.%d", i%31)}}
+			a := discover.Asset{Host: fmt.Sprintf("h%d.example.com", i%23), Port: []int{0, 22, 80, 443}[i%4],
+				IP: []string{fmt.Sprintf("192.0.2.%d", i%31)}}
 			if i%4 > 1 {
 				a.URL, a.StatusCode, a.Title = "http://"+a.Host+"/", []int{200, 404, 500}[i%3], names[i%len(names)]
 				a.Technologies = [][]string{{"nginx:1.18.0"}, {"PHP", "Nginx:1.2" + strconv.Itoa(run)}, nil}[i%3]
@@ -42,13 +43,17 @@ func (h *testServer) observe(p person, enumeration string, run int64, seen ...di
 	h.t.Helper()
 	ctx, at := context.Background(), time.Now()
 	err := h.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := h.assets.Register(ctx, tx, asset.Enumeration{ID: enumeration, TeamID: p.TeamID, Name: "Of " + enumeration, SourceType: "discovery"}); err != nil {
+		if err := h.assets.Register(ctx, tx,
+			asset.Enumeration{ID: enumeration, TeamID: p.TeamID, Name: "Of " + enumeration,
+				SourceType: "discovery"}); err != nil {
 			return err
 		}
-		if _, err := h.assets.Observe(ctx, tx, asset.Seen{TeamID: p.TeamID, EnumerationID: enumeration, Run: run, At: at, Assets: seen}); err != nil {
+		if _, err := h.assets.Observe(ctx, tx,
+			asset.Seen{TeamID: p.TeamID, EnumerationID: enumeration, Run: run, At: at, Assets: seen}); err != nil {
 			return err
 		}
-		_, err := h.assets.EndRun(ctx, tx, asset.End{TeamID: p.TeamID, EnumerationID: enumeration, Run: run, At: at, Covered: true})
+		_, err := h.assets.EndRun(ctx, tx,
+			asset.End{TeamID: p.TeamID, EnumerationID: enumeration, Run: run, At: at, Covered: true})
 		return err
 	})
 	if err != nil {
@@ -61,7 +66,8 @@ func (a *attacker) asset() string {
 	a.t.Helper()
 	host := ids.New() + ".example.com"
 	a.observe(a.admin, ids.New(), 1, discover.Asset{Host: host, Screenshot: []byte("\x89PNG\r\n\x1a\n")})
-	p, err := a.assets.List(account.WithCaller(context.Background(), a.admin.Caller), asset.Query{Filter: asset.Filter{Hosts: []string{host}}, Window: page.Window{Limit: 1}})
+	p, err := a.assets.List(account.WithCaller(context.Background(), a.admin.Caller),
+		asset.Query{Filter: asset.Filter{Hosts: []string{host}}, Window: page.Window{Limit: 1}})
 	if err != nil || p.Total != 1 {
 		a.t.Fatalf("making an asset: %+v, %v", p, err)
 	}

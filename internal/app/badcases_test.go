@@ -79,7 +79,8 @@ func (a *attacker) fieldCases(t rapid.TB, op *operation) (out []bad) {
 		if s.AdditionalProperties == false {
 			doc := whole()
 			doc["more"] = 1
-			out = append(out, bad{name: "an unknown field", op: op, path: a.path(op), body: encode(t, put(doc)), refuse: true, names: "more"})
+			out = append(out, bad{name: "an unknown field", op: op, path: a.path(op), body: encode(t, put(doc)), refuse: true,
+				names: "more"})
 		}
 		for _, field := range slices.Sorted(maps.Keys(s.Properties)) {
 			property := a.doc.deref(s.Properties[field])
@@ -93,7 +94,8 @@ func (a *attacker) fieldCases(t rapid.TB, op *operation) (out []bad) {
 			}
 			for what, text := range raw {
 				// null in the place of an optional field is as good as its absence.
-				clear := wrongType(property, text) && (text != "null" || slices.Contains(s.Required, field)) || len(property.Enum) > 0 && text == `"zzz"`
+				clear := wrongType(property, text) && (text != "null" || slices.Contains(s.Required, field)) ||
+					len(property.Enum) > 0 && text == `"zzz"`
 				clear = clear || strings.Contains(text, `\u0000`) || strings.Contains(text, "\xff")
 				b := bad{name: field + " is " + what, op: op, path: a.path(op), refuse: clear}
 				b.body = bytes.ReplaceAll(encode(t, with("@@")), []byte(`"@@"`), []byte(text))
@@ -105,7 +107,8 @@ func (a *attacker) fieldCases(t rapid.TB, op *operation) (out []bad) {
 			if slices.Contains(s.Required, field) {
 				doc := a.example(s, "").(map[string]any)
 				delete(doc, field)
-				out = append(out, bad{name: field + " is missing", op: op, path: a.path(op), body: encode(t, put(doc)), refuse: true, names: field})
+				out = append(out, bad{name: field + " is missing", op: op, path: a.path(op), body: encode(t, put(doc)),
+					refuse: true, names: field})
 			}
 			if property.is("object") {
 				walk(property, with)
@@ -153,15 +156,18 @@ func (a *attacker) bodyCases(t rapid.TB, op *operation) (out []bad) {
 			out = append(out, bad{name: name, op: op, path: a.path(op), body: []byte(c.body)})
 			continue
 		}
-		out = append(out, bad{name: name, op: op, path: a.path(op), body: []byte(c.body), status: c.status, refuse: c.status != 0})
+		out = append(out, bad{name: name, op: op, path: a.path(op), body: []byte(c.body), status: c.status,
+			refuse: c.status != 0})
 	}
 	for what, text := range raw {
 		if kindOf(text) != "object" && bodySchema(op) != nil {
 			out = append(out, bad{name: "the body is " + what, op: op, path: a.path(op), body: []byte(text), refuse: true})
 		}
 	}
-	for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml", "a/b/c", ";", "\xff", "application/cbor", "application/json; charset=\""} {
-		b := bad{name: "content type " + media, op: op, path: a.path(op), body: good, header: http.Header{"Content-Type": {media}}}
+	for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
+		"application/xml", "a/b/c", ";", "\xff", "application/cbor", "application/json; charset=\""} {
+		b := bad{name: "content type " + media, op: op, path: a.path(op), body: good,
+			header: http.Header{"Content-Type": {media}}}
 		if bodySchema(op) != nil {
 			b.refuse, b.status, b.names = true, 415, "Content-Type"
 		}
@@ -173,7 +179,9 @@ func (a *attacker) bodyCases(t rapid.TB, op *operation) (out []bad) {
 // parameterCases are bad values in the path, the query and the headers.
 func (a *attacker) parameterCases(t rapid.TB, op *operation) (out []bad) {
 	body := func() []byte { return encode(t, a.body(op)) }
-	texts := []string{"", "zzz", "-1", "1e999", "0.5", "99999999999999999999", "true", "null", "[]", "a\x00b", "\x00", "\xff\xfe", "%", "'", `"`, "{}", "a,b", "\u202e", strings.Repeat("9", 5000), "../..", "urn:uuid:" + a.taskID, "{" + a.taskID + "}"}
+	texts := []string{"", "zzz", "-1", "1e999", "0.5", "99999999999999999999", "true", "null", "[]", "a\x00b", "\x00",
+		"\xff\xfe", "%", "'", `"`, "{}", "a,b", "\u202e", strings.Repeat("9", 5000), "../..", "urn:uuid:" + a.taskID,
+		"{" + a.taskID + "}"}
 	for _, p := range op.Parameters {
 		for _, text := range texts {
 			b := bad{name: fmt.Sprintf("%s %s is %.40q", p.In, p.Name, text), op: op, path: a.path(op), body: body()}
@@ -182,8 +190,10 @@ func (a *attacker) parameterCases(t rapid.TB, op *operation) (out []bad) {
 			case "query":
 				base, _, _ := strings.Cut(b.path, "?")
 				b.path = base + "?" + p.Name + "=" + url.QueryEscape(text)
-				b.refuse = untextual || text == "zzz" && (len(p.Schema.Enum) > 0 || !p.Schema.is("string") && !p.Schema.is("array") || p.Schema.Format == "uuid") ||
-					text != "" && (p.Schema.is("integer") || p.Schema.is("boolean")) && !strings.Contains("-1 true", text) || text == "-1" && p.Schema.Minimum != nil
+				b.refuse = untextual || text == "zzz" &&
+					(len(p.Schema.Enum) > 0 || !p.Schema.is("string") && !p.Schema.is("array") || p.Schema.Format == "uuid") ||
+					text != "" && (p.Schema.is("integer") || p.Schema.is("boolean")) && !strings.Contains("-1 true", text) ||
+					text == "-1" && p.Schema.Minimum != nil
 				if b.refuse {
 					b.names = p.Name
 				}
@@ -203,9 +213,11 @@ func (a *attacker) parameterCases(t rapid.TB, op *operation) (out []bad) {
 			out = append(out, b)
 		}
 	}
-	for _, query := range []string{"%", "a=%zz", "=", "&&&", ";", "%00=1", "\xff", "%ff=%ff", strings.Repeat("a=1&", 5000)} {
+	for _, query := range []string{"%", "a=%zz", "=", "&&&", ";", "%00=1", "\xff", "%ff=%ff",
+		strings.Repeat("a=1&", 5000)} {
 		if !strings.ContainsAny(query, "\xff ") {
-			out = append(out, bad{name: "query " + query, op: op, path: strings.SplitN(a.path(op), "?", 2)[0] + "?" + query, body: body()})
+			out = append(out, bad{name: "query " + query, op: op, path: strings.SplitN(a.path(op), "?", 2)[0] + "?" + query,
+				body: body()})
 		}
 	}
 	return out
@@ -213,9 +225,12 @@ func (a *attacker) parameterCases(t rapid.TB, op *operation) (out []bad) {
 
 // headerCases are bad values of headers that no operation declares.
 func (a *attacker) headerCases(t rapid.TB, op *operation) (out []bad) {
-	for _, header := range []string{"Authorization", "X-Api-Key", "X-Team-Id", "Accept", "Accept-Encoding", "Content-Encoding", "Cookie", "If-None-Match", "Range", "X-Request-Id", "X-Http-Method-Override"} {
-		for _, value := range []string{"\xff", strings.Repeat("x", 20_000), "Bearer", "Bearer  ", "*/*;q=nan", "application/cbor", "+json", "DELETE", "text/html"} {
-			out = append(out, bad{name: header + " " + value, op: op, path: a.path(op), body: encode(t, a.body(op)), header: http.Header{http.CanonicalHeaderKey(header): {value}}})
+	for _, header := range []string{"Authorization", "X-Api-Key", "X-Team-Id", "Accept", "Accept-Encoding",
+		"Content-Encoding", "Cookie", "If-None-Match", "Range", "X-Request-Id", "X-Http-Method-Override"} {
+		for _, value := range []string{"\xff", strings.Repeat("x", 20_000), "Bearer", "Bearer  ", "*/*;q=nan",
+			"application/cbor", "+json", "DELETE", "text/html"} {
+			out = append(out, bad{name: header + " " + value, op: op, path: a.path(op), body: encode(t, a.body(op)),
+				header: http.Header{http.CanonicalHeaderKey(header): {value}}})
 		}
 	}
 	return out

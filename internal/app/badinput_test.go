@@ -39,9 +39,15 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	taskID, issueID := h.task(admin)
 	out := map[string]*attacker{}
 	for _, surface := range []string{"agent", "platform"} {
-		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil, map[string]string{"id": taskID, "task_id": taskID, "issue": issueID, "provider": "openai-compatible"}}
-		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "mapping_id": (*attacker).mapping, "scan_id": (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln, "export_id": (*attacker).export, "domain_id": (*attacker).domain, "asset_id": (*attacker).asset, "group_id": (*attacker).group, "policy_id": (*attacker).policy,
-			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early, "id": (*attacker).another, "secret_id": (*attacker).secret, "agent_id": (*attacker).agent, "mcp_server_id": (*attacker).mcpServer, "tool_id": (*attacker).tool}
+		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil,
+			map[string]string{"id": taskID, "task_id": taskID, "issue": issueID, "provider": "openai-compatible"}}
+		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "mapping_id": (*attacker).mapping,
+			"scan_id": (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln,
+			"export_id": (*attacker).export, "domain_id": (*attacker).domain, "asset_id": (*attacker).asset,
+			"group_id": (*attacker).group, "policy_id": (*attacker).policy,
+			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early,
+			"id": (*attacker).another, "secret_id": (*attacker).secret, "agent_id": (*attacker).agent,
+			"mcp_server_id": (*attacker).mcpServer, "tool_id": (*attacker).tool}
 		a.made["public"] = "vedette-backup-zip"
 		out[surface] = a
 	}
@@ -119,7 +125,8 @@ func (a *attacker) path(op *operation) string {
 // existingID is the id of an object of the admin that fits an operation; for deletions a new one.
 func (a *attacker) existingID(op *operation) string {
 	name := pathParameter(op)
-	for part, called := range map[string]string{"/issues/": "issue", "/template/public/": "public", "/template/early/": "early", "/template/share/": "share"} {
+	for part, called := range map[string]string{"/issues/": "issue", "/template/public/": "public",
+		"/template/early/": "early", "/template/share/": "share"} {
 		if name != "" && strings.Contains(op.path, part) {
 			name = called
 		}
@@ -139,7 +146,8 @@ func (a *attacker) existingID(op *operation) string {
 // config creates a configuration.
 func (a *attacker) config() string {
 	a.t.Helper()
-	got := a.do(a.request(http.MethodPost, "/v1/scans/config", &a.admin, `{"name": "n", "config_type": "scan", "config": "rate-limit: 1"}`))
+	got := a.do(a.request(http.MethodPost, "/v1/scans/config", &a.admin,
+		`{"name": "n", "config_type": "scan", "config": "rate-limit: 1"}`))
 	var made struct{ ID string }
 	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
 		a.t.Fatalf("making a configuration: %d %s", got.status, got.body)
@@ -150,7 +158,8 @@ func (a *attacker) config() string {
 // mapping creates a severity mapping.
 func (a *attacker) mapping() string {
 	a.t.Helper()
-	got := a.do(a.request(http.MethodPost, "/v1/scans/config/severity", &a.admin, `{"template_id": "`+ids.New()+`", "custom_severity": "low"}`))
+	got := a.do(a.request(http.MethodPost, "/v1/scans/config/severity", &a.admin,
+		`{"template_id": "`+ids.New()+`", "custom_severity": "low"}`))
 	var made struct{ ID int64 }
 	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == 0 {
 		a.t.Fatalf("making a severity mapping: %d %s", got.status, got.body)
@@ -161,7 +170,8 @@ func (a *attacker) mapping() string {
 // enumeration creates an enumeration.
 func (a *attacker) enumeration() string {
 	a.t.Helper()
-	got := a.do(a.request(http.MethodPost, "/v1/asset/enumerate", &a.admin, `{"enrichment_inputs": ["127.0.0.1"], "steps": ["http_probe"]}`))
+	got := a.do(a.request(http.MethodPost, "/v1/asset/enumerate", &a.admin,
+		`{"enrichment_inputs": ["127.0.0.1"], "steps": ["http_probe"]}`))
 	var made struct{ ID string }
 	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
 		a.t.Fatalf("making an enumeration: %d %s", got.status, got.body)
@@ -182,13 +192,15 @@ const closedServer = "http://127.0.0.1:9/mcp"
 // mcpServer connects an MCP server that does not answer.
 func (a *attacker) mcpServer() string {
 	a.t.Helper()
-	return a.createdID("/api/v1/mcp/servers", `{"name": "s`+strings.ToLower(ids.Random(12))+`", "url": "`+closedServer+`"}`)
+	return a.createdID("/api/v1/mcp/servers",
+		`{"name": "s`+strings.ToLower(ids.Random(12))+`", "url": "`+closedServer+`"}`)
 }
 
 // tool describes an HTTP tool.
 func (a *attacker) tool() string {
 	a.t.Helper()
-	return a.createdID("/api/v1/tools", `{"name": "t`+strings.ToLower(ids.Random(12))+`", "description": "d", "method": "GET", "url": "`+closedServer+`"}`)
+	return a.createdID("/api/v1/tools",
+		`{"name": "t`+strings.ToLower(ids.Random(12))+`", "description": "d", "method": "GET", "url": "`+closedServer+`"}`)
 }
 
 // createdID creates something through the agent API as the admin, and returns its id.
@@ -205,7 +217,8 @@ func (a *attacker) createdID(path, body string) string {
 // secret creates a secret.
 func (a *attacker) secret() string {
 	a.t.Helper()
-	got := a.do(a.request(http.MethodPost, "/api/v1/secrets", &a.admin, `{"name": "S`+strings.ToUpper(ids.Random(12))+`", "value": "v"}`))
+	got := a.do(a.request(http.MethodPost, "/api/v1/secrets", &a.admin,
+		`{"name": "S`+strings.ToUpper(ids.Random(12))+`", "value": "v"}`))
 	var made struct{ ID string }
 	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
 		a.t.Fatalf("making a secret: %d %s", got.status, got.body)
@@ -227,7 +240,8 @@ func (a *attacker) agent() string {
 // template creates a template.
 func (a *attacker) template() string {
 	a.t.Helper()
-	got := a.do(a.request(http.MethodPost, "/v1/template", &a.admin, `{"template": "id: mine\ninfo: {name: Mine, author: ada}\nhttp: [{path: ['{{BaseURL}}/'], matchers: [{type: status, status: [200]}]}]\n"}`))
+	got := a.do(a.request(http.MethodPost, "/v1/template", &a.admin,
+		`{"template": "id: mine\ninfo: {name: Mine, author: ada}\nhttp: [{path: ['{{BaseURL}}/'], matchers: [{type: status, status: [200]}]}]\n"}`))
 	var made struct {
 		ID string `json:"template_id"`
 	}
@@ -240,7 +254,8 @@ func (a *attacker) template() string {
 // share makes a template and shares it with its own team.
 func (a *attacker) share() string {
 	a.t.Helper()
-	got := a.do(a.request(http.MethodPost, "/v1/template/share", &a.admin, `{"template_id": "`+a.template()+`", "share_type": "organization"}`))
+	got := a.do(a.request(http.MethodPost, "/v1/template/share", &a.admin,
+		`{"template_id": "`+a.template()+`", "share_type": "organization"}`))
 	var made struct {
 		Result struct {
 			ID string `json:"template_id"`
@@ -269,7 +284,9 @@ func (a *attacker) early() string {
 // scan creates a scan with one finding.
 func (a *attacker) scan() string {
 	a.t.Helper()
-	got := a.do(a.request(http.MethodPost, "/v1/scans/import", &a.admin, `{"template-id": "x", "host": "`+ids.New()+`.example.com", "info": {"name": "n", "severity": "low"}, "type": "http", "issue_trackers": {"github": {"id": "1", "url": "http://x/1"}}}`))
+	got := a.do(a.request(http.MethodPost, "/v1/scans/import", &a.admin,
+		`{"template-id": "x", "host": "`+ids.New()+
+			`.example.com", "info": {"name": "n", "severity": "low"}, "type": "http", "issue_trackers": {"github": {"id": "1", "url": "http://x/1"}}}`))
 	var made struct{ ID string }
 	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
 		a.t.Fatalf("making a scan: %d %s", got.status, got.body)
@@ -308,7 +325,8 @@ func (a *attacker) export() string {
 // domain adds a domain.
 func (a *attacker) domain() string {
 	a.t.Helper()
-	got := a.do(a.request(http.MethodPost, "/v1/domain", &a.admin, `{"domain": "`+strings.ToLower(ids.Random(12))+`.example.com"}`))
+	got := a.do(a.request(http.MethodPost, "/v1/domain", &a.admin,
+		`{"domain": "`+strings.ToLower(ids.Random(12))+`.example.com"}`))
 	var made struct{ ID string }
 	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
 		a.t.Fatalf("adding a domain: %d %s", got.status, got.body)
@@ -460,11 +478,14 @@ func TestAnyValueInAnyField(t *testing.T) {
 // anyJSON draws a JSON value of a depth.
 func anyJSON(depth int) *rapid.Generator[any] {
 	kinds := []*rapid.Generator[any]{
-		rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.String().AsAny(), rapid.Int64().AsAny(), rapid.Float64Range(-1e300, 1e300).AsAny(),
+		rapid.Just[any](nil), rapid.Bool().AsAny(), rapid.String().AsAny(), rapid.Int64().AsAny(),
+		rapid.Float64Range(-1e300, 1e300).AsAny(),
 	}
 	if depth > 0 {
-		kinds = append(kinds, rapid.SliceOfN(rapid.Deferred(func() *rapid.Generator[any] { return anyJSON(depth - 1) }), 0, 4).AsAny(),
-			rapid.MapOfN(rapid.String(), rapid.Deferred(func() *rapid.Generator[any] { return anyJSON(depth - 1) }), 0, 4).AsAny())
+		kinds = append(kinds, rapid.SliceOfN(rapid.Deferred(func() *rapid.Generator[any] { return anyJSON(depth - 1) }), 0,
+			4).AsAny(),
+			rapid.MapOfN(rapid.String(), rapid.Deferred(func() *rapid.Generator[any] { return anyJSON(depth - 1) }), 0,
+				4).AsAny())
 	}
 	return rapid.OneOf(kinds...)
 }

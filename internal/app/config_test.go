@@ -24,13 +24,15 @@ func TestFlagsWinOverEnvironmentOverFileOverDefaults(t *testing.T) {
 	name := written(t, "region: file\nlisten: file:1\nworkers: 3\nwebhook_allow: [10.0.0.0/8]\nregion_timeout: 5s\n")
 	c, settings, err := Load(
 		map[string]any{"region": "flag"},
-		[]string{"VEDETTE_REGION=environment", "VEDETTE_LISTEN=environment:1", "VEDETTE_TOKEN_TTL=90m", "PATH=/bin", "VEDETTE_CONFIG=x", "VEDETTE_SOMETHING_ELSE=1"},
+		[]string{"VEDETTE_REGION=environment", "VEDETTE_LISTEN=environment:1", "VEDETTE_TOKEN_TTL=90m", "PATH=/bin",
+			"VEDETTE_CONFIG=x", "VEDETTE_SOMETHING_ELSE=1"},
 		name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string][2]any{ // value, origin
-		"region": {"flag", "flag"}, "listen": {"environment:1", "environment"}, "workers": {3, name}, "log_level": {"info", "default"},
+		"region": {"flag", "flag"}, "listen": {"environment:1", "environment"}, "workers": {3, name},
+		"log_level": {"info", "default"},
 		"token_ttl": {"90m", "environment"}, "region_timeout": {"5s", name},
 	}
 	seen := 0
@@ -45,7 +47,8 @@ func TestFlagsWinOverEnvironmentOverFileOverDefaults(t *testing.T) {
 	if seen != len(want) || len(settings) != len(Options()) {
 		t.Errorf("%d settings, %d of those looked for", len(settings), seen)
 	}
-	if c.Region != "flag" || c.Listen != "environment:1" || c.Workers != 3 || c.TokenTTL != 90*time.Minute || c.RegionTimeout != 5*time.Second || !slices.Equal(c.WebhookAllow, []string{"10.0.0.0/8"}) {
+	if c.Region != "flag" || c.Listen != "environment:1" || c.Workers != 3 || c.TokenTTL != 90*time.Minute ||
+		c.RegionTimeout != 5*time.Second || !slices.Equal(c.WebhookAllow, []string{"10.0.0.0/8"}) {
 		t.Errorf("the configuration is %+v", c)
 	}
 }
@@ -100,7 +103,8 @@ func TestInvalidOptionsAreNamed(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s in the environment: %v", line, err)
 		}
-		if _, _, err := Load(map[string]any{key: flagValue(key, value)}, nil, ""); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := Load(map[string]any{key: flagValue(key, value)}, nil, ""); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s as a flag: %v", line, err)
 		}
 	}
@@ -121,11 +125,13 @@ func TestErrorsShowNoSecret(t *testing.T) {
 		if !o.Secret {
 			continue
 		}
-		if _, _, err := Load(nil, []string{o.Env() + "=hunter2"}, ""); err != nil && strings.Contains(err.Error(), "hunter2") {
+		if _, _, err := Load(nil, []string{o.Env() + "=hunter2"}, ""); err != nil &&
+			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s is in the error: %v", o.Key, err)
 		}
 	}
-	_, _, err := Load(nil, []string{"VEDETTE_REGION_SERVICES=eu=https://eu.example", "VEDETTE_REGION_SERVICE_KEYS=eu:hunter2"}, "")
+	_, _, err := Load(nil, []string{"VEDETTE_REGION_SERVICES=eu=https://eu.example",
+		"VEDETTE_REGION_SERVICE_KEYS=eu:hunter2"}, "")
 	if err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("the error is %v", err)
 	}
@@ -171,17 +177,21 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	values := map[string]string{ // where not any text will do
-		"role": "worker", "log_level": "warn", "log_format": "json", "webhook_allow": "10.0.0.0/8", "deny_targets": "10.0.0.0/8",
-		"region_services": "eu=https://eu.example", "region_service_keys": "eu=key", "public_url": "https://a.example", "development_url": "https://b.example",
+		"role": "worker", "log_level": "warn", "log_format": "json", "webhook_allow": "10.0.0.0/8",
+		"deny_targets":    "10.0.0.0/8",
+		"region_services": "eu=https://eu.example", "region_service_keys": "eu=key", "public_url": "https://a.example",
+		"development_url":      "https://b.example",
 		"turnstile_verify_url": "https://c.example", "source_urls": "crtsh=https://c.example", "source_keys": "crunchbase=x",
-		"llm_provider": "anthropic", "llm_base_url": "https://c.example", "llm_price": "1,2", "llm_location": "eu-west-1", "llm_script": "x",
+		"llm_provider": "anthropic", "llm_base_url": "https://c.example", "llm_price": "1,2", "llm_location": "eu-west-1",
+		"llm_script": "x",
 	}
 	needs := []string{"VEDETTE_LLM_PROVIDER=openai", "VEDETTE_LLM_MODEL=m"} // of the options about a model
 	withNeeds, _, err := Load(nil, needs, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	together := []string{"VEDETTE_TURNSTILE_SITE_KEY=x", "VEDETTE_TURNSTILE_SECRET=x", "VEDETTE_OIDC_ISSUER=https://x", "VEDETTE_OIDC_AUDIENCE=x"}
+	together := []string{"VEDETTE_TURNSTILE_SITE_KEY=x", "VEDETTE_TURNSTILE_SECRET=x", "VEDETTE_OIDC_ISSUER=https://x",
+		"VEDETTE_OIDC_AUDIENCE=x"}
 	for _, o := range Options() {
 		if !fields[o.Key] {
 			t.Errorf("the option %s has no field", o.Key)
@@ -219,7 +229,8 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 	for field := range fields {
 		t.Errorf("the field %s has no option", field)
 	}
-	if c, _, err := Load(nil, together, ""); err != nil || c.TurnstileKey != "x" || c.TurnstileSec != "x" || c.OIDCIssuer != "https://x" || c.OIDCAudience != "x" {
+	if c, _, err := Load(nil, together, ""); err != nil || c.TurnstileKey != "x" || c.TurnstileSec != "x" ||
+		c.OIDCIssuer != "https://x" || c.OIDCAudience != "x" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

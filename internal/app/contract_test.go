@@ -127,7 +127,8 @@ func TestContractsAreCheckedIn(t *testing.T) {
 }
 
 func TestContractNamesItsServers(t *testing.T) {
-	c, _, err := Load(map[string]any{"public_url": "https://vedette.example.com", "development_url": "https://dev.example.com"}, nil, "")
+	c, _, err := Load(map[string]any{"public_url": "https://vedette.example.com",
+		"development_url": "https://dev.example.com"}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,8 @@ func TestContractNamesItsServers(t *testing.T) {
 		for _, server := range doc.Servers {
 			got = append(got, server.Description+" "+server.URL)
 		}
-		want := []string{"production https://vedette.example.com", "development https://dev.example.com", "local http://localhost:8080"}
+		want := []string{"production https://vedette.example.com", "development https://dev.example.com",
+			"local http://localhost:8080"}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: servers %q, want %q", surface, got, want)
 		}

@@ -42,11 +42,13 @@ func TestDatabasesAnswerAlike(t *testing.T) {
 	good, failed := map[string]int{}, 0
 	for range requests {
 		op, path := a.request()
-		left, right := sqlite.do(sqlite.request(http.MethodGet, path, &ada, "")), postgres.do(postgres.request(http.MethodGet, path, &ada, ""))
+		left, right := sqlite.do(sqlite.request(http.MethodGet, path, &ada, "")),
+			postgres.do(postgres.request(http.MethodGet, path, &ada, ""))
 		kind := left.header.Get("Content-Type")
 		same := withoutID(left) == withoutID(right) || kind == "application/pdf" // which says when it was written
 		if left.status != right.status || kind != right.header.Get("Content-Type") || !same {
-			t.Errorf("GET %s\nSQLite:     %d %.3000s\nPostgreSQL: %d %.3000s", path, left.status, left.body, right.status, right.body)
+			t.Errorf("GET %s\nSQLite:     %d %.3000s\nPostgreSQL: %d %.3000s", path, left.status, left.body, right.status,
+				right.body)
 			if failed++; failed == 10 {
 				t.Fatal("and so on")
 			}
@@ -58,7 +60,8 @@ func TestDatabasesAnswerAlike(t *testing.T) {
 	for path, n := range good {
 		t.Logf("%5d good answers of GET %s", n, path)
 	}
-	for _, path := range []string{"/v1/scans", "/v1/scans/results", "/v1/scans/vuln/changelogs", "/v1/scans/history", "/v1/scans/config", "/v1/team/alert_log"} {
+	for _, path := range []string{"/v1/scans", "/v1/scans/results", "/v1/scans/vuln/changelogs", "/v1/scans/history",
+		"/v1/scans/config", "/v1/team/alert_log"} {
 		if good[path] < least {
 			t.Errorf("only %d of %d requests were good ones of %s", good[path], requests, path)
 		}
@@ -66,7 +69,8 @@ func TestDatabasesAnswerAlike(t *testing.T) {
 }
 
 // names are chosen to show differences in how databases sort and fold case.
-var names = []string{"alpha", "Beta", "beta", "ALPHA 2", "Ärger", "ärger", "_x", "100%", "a_b", `back\slash`, "Zed", "ß", "e\u0301", "é", "10", "9", "\u65e5\u672c", "'quoted'"}
+var names = []string{"alpha", "Beta", "beta", "ALPHA 2", "Ärger", "ärger", "_x", "100%", "a_b", `back\slash`, "Zed",
+	"ß", "e\u0301", "é", "10", "9", "\u65e5\u672c", "'quoted'"}
 
 // createAll creates rows of every kind through the API.
 func (h *testServer) createAll(p *person) {
@@ -87,14 +91,17 @@ func (h *testServer) createAll(p *person) {
 		for range 1 + i*3 {
 			n++
 			fmt.Fprintf(&lines, `{"template-id":"t%d","template-path":"%s/x.yaml","info":{"name":%q,"author":["a"],"severity":%q,"tags":["Tag%d","all"]},"type":"http","host":%q,"port":%q,"matched-at":"https://h/%d","timestamp":"2026-01-02T03:04:%02d.5Z","ip":%q}`+"\n",
-				n%11, []string{"http/cves", "dns", "ssl"}[n%3], names[n*5%len(names)], []string{"critical", "high", "medium", "low", "info", "odd"}[n%6], n%4,
-				[]string{"H1.example.com", "h2.example.com", "example.com", "b.example.org", "bücher.example", "192.0.2.7", "localhost"}[n%7], []string{"", "443", "8080", "80"}[n%4], n, n%60,
+				n%11, []string{"http/cves", "dns", "ssl"}[n%3], names[n*5%len(names)],
+				[]string{"critical", "high", "medium", "low", "info", "odd"}[n%6], n%4,
+				[]string{"H1.example.com", "h2.example.com", "example.com", "b.example.org", "bücher.example", "192.0.2.7",
+					"localhost"}[n%7], []string{"", "443", "8080", "80"}[n%4], n, n%60,
 				[]string{"", "10.0.0.1", "192.0.2.1"}[n%3])
 		}
 		scans = append(scans, must(http.MethodPost, "/v1/scans/import?name="+url.QueryEscape(name), lines.String()).ID)
 	}
 	for i, name := range names {
-		text, err := json.Marshal(map[string]any{"name": name, "targets": []string{"127.0.0.1:9", "192.0.2.1"}[:1+i%2], "recommended": true, "schedule_only": i%2 == 0})
+		text, err := json.Marshal(map[string]any{"name": name, "targets": []string{"127.0.0.1:9", "192.0.2.1"}[:1+i%2],
+			"recommended": true, "schedule_only": i%2 == 0})
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -102,16 +109,19 @@ func (h *testServer) createAll(p *person) {
 		if i%2 == 1 && i%3 > 0 {
 			must(http.MethodPost, "/v1/scans/"+scans[len(scans)-1]+"/stop", "")
 		}
-		must(http.MethodPost, "/v1/scans/config", fmt.Sprintf(`{"name": %q, "config_type": "scan", "config": "rate-limit: %d"}`, name, i+1))
+		must(http.MethodPost, "/v1/scans/config",
+			fmt.Sprintf(`{"name": %q, "config_type": "scan", "config": "rate-limit: %d"}`, name, i+1))
 	}
 	for i, status := range []string{"fixed", "open", "triaged", "false_positive"} {
-		must(http.MethodPatch, "/v1/scans/vulns", fmt.Sprintf(`{"vuln_status": %q, "template": ["t%d", "t%d"]}`, status, i, i+1))
+		must(http.MethodPatch, "/v1/scans/vulns",
+			fmt.Sprintf(`{"vuln_status": %q, "template": ["t%d", "t%d"]}`, status, i, i+1))
 	}
 	h.createAssets(*p)
 	h.createNotices(*p, scans)
 	ids := h.pools(p)["vuln_id"]
 	for i, id := range ids[:20] {
-		must(http.MethodPatch, "/v1/scans/vulns/labels", fmt.Sprintf(`{"ids": [%q], "type": "append", "labels": [%q, "seen"]}`, id, names[i%len(names)]))
+		must(http.MethodPatch, "/v1/scans/vulns/labels",
+			fmt.Sprintf(`{"ids": [%q], "type": "append", "labels": [%q, "seen"]}`, id, names[i%len(names)]))
 	}
 	must(http.MethodDelete, "/v1/scans/vulns", `{"template": ["t9"]}`)
 	for _, name := range []string{"b.example.com", "a-b.example.com", "ab.example.com", "\u00e4.example.com"} {
@@ -121,7 +131,8 @@ func (h *testServer) createAll(p *person) {
 	must(http.MethodPost, "/v1/asset/enumerate/group", `{"name": "Web", "filters": {"port": "443"}}`)
 	must(http.MethodPost, "/v1/asset/policy", `{"policy_type": "delete", "policies": {"not_seen_for_days": 3}}`)
 	must(http.MethodPost, "/v1/scans/config/severity", `{"template_id": "t3", "custom_severity": "medium"}`)
-	must(http.MethodPost, "/v1/scans/config/exclude", `{"exclude_type": "scan_target", "values": ["*.example.net", "192.0.2.0/28"]}`)
+	must(http.MethodPost, "/v1/scans/config/exclude",
+		`{"exclude_type": "scan_target", "values": ["*.example.net", "192.0.2.0/28"]}`)
 }
 
 // createNotices creates alerts about some scans.
@@ -130,7 +141,8 @@ func (h *testServer) createNotices(p person, scans []string) {
 	ctx, notices := account.WithCaller(context.Background(), p.Caller), notification.New(h.db, h.queue)
 	for i, id := range scans {
 		body, _ := json.Marshal(map[string]string{"scan_name": names[i%len(names)]})
-		one := notification.Notification{TeamID: p.TeamID, Kind: notification.OfScan, Subject: id, Run: 1, Event: []string{"finished", "running"}[i%2], ConfigID: "missing", Provider: "slack", Body: body}
+		one := notification.Notification{TeamID: p.TeamID, Kind: notification.OfScan, Subject: id, Run: 1,
+			Event: []string{"finished", "running"}[i%2], ConfigID: "missing", Provider: "slack", Body: body}
 		if err := notices.Add(ctx, []notification.Notification{one}); err != nil {
 			h.t.Fatal(err)
 		}
@@ -138,7 +150,8 @@ func (h *testServer) createNotices(p person, scans []string) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		if err := notices.End(ctx, nil, added[0].ID, notification.States[i%len(notification.States)], names[i%len(names)]); err != nil {
+		if err := notices.End(ctx, nil, added[0].ID, notification.States[i%len(notification.States)],
+			names[i%len(names)]); err != nil {
 			h.t.Fatal(err)
 		}
 	}
@@ -163,23 +176,33 @@ func (h *testServer) pools(p *person) map[string][]string {
 		return out
 	}
 	pools := map[string][]string{
-		"scan_id": ids("/v1/scans?limit=1000", "scan_id"), "vuln_id": ids("/v1/scans/results?limit=1000", "vuln_id"), "config_id": ids("/v1/scans/config?limit=1000", "id"),
-		"severity": {"critical", "high", "low", "info", "unknown", "CRITICAL"}, "host": {"h1.example.com", "H2.example.com", "example.com", "bücher.example", "192.0.2.7"},
-		"domain": {"example.com", "com", "org", "example", "h1.example.com"}, "port": {"443", "80", "8080", "1"}, "templates": {"t1", "t2", "t10", "T1"},
-		"vuln_status": {"open", "fixed", "triaged", "false_positive", "duplicate"}, "tags": {"tag1", "Tag2", "all", "none"}, "labels": {"seen", "Seen", "alpha", "ärger", "100%"},
+		"scan_id": ids("/v1/scans?limit=1000", "scan_id"), "vuln_id": ids("/v1/scans/results?limit=1000", "vuln_id"),
+		"config_id": ids("/v1/scans/config?limit=1000", "id"),
+		"severity":  {"critical", "high", "low", "info", "unknown", "CRITICAL"},
+		"host":      {"h1.example.com", "H2.example.com", "example.com", "bücher.example", "192.0.2.7"},
+		"domain":    {"example.com", "com", "org", "example", "h1.example.com"}, "port": {"443", "80", "8080", "1"},
+		"templates":   {"t1", "t2", "t10", "T1"},
+		"vuln_status": {"open", "fixed", "triaged", "false_positive", "duplicate"}, "tags": {"tag1", "Tag2", "all", "none"},
+		"labels":   {"seen", "Seen", "alpha", "ärger", "100%"},
 		"category": {"http", "dns", "ssl", "cves"}, "hash": ids("/v1/scans/results?limit=1000", "vuln_hash"),
 		"sort": {
-			"created_at", "updated_at", "severity", "vuln_status", "host", "port", "template_id", "completed_at", "name", "status", "progress", "total_target", "total_template",
+			"created_at", "updated_at", "severity", "vuln_status", "host", "port", "template_id", "completed_at", "name",
+			"status", "progress", "total_target", "total_template",
 			"total_scan", "total_result", "rescan_count", "scan_time_elapsed", "scan_id", "id", "type",
 		},
 	}
 	maps.Copy(pools, map[string][]string{
-		"asset_id": ids("/v1/asset/enumerate/contents?limit=50", "id"), "enumerate_id": {"furnished"}, "enumeration_id": {"furnished"},
-		"ip": {"192.0.2.0/28", "10.0.0.1", "2001:db8::/32"}, "technologies": {"nginx", "PHP", "nginx:1.18.0"}, "title": {"log in", "é", "<b>"}, "cname": {"edge.example.net", "*.example.net"},
-		"status_code": {"200", "404"}, "favicon": {"7"}, "from": {"2026-01-02"}, "custom_filter": {`status_code >= 300`, `host ~ example && !(tls = expired)`, `(`},
+		"asset_id": ids("/v1/asset/enumerate/contents?limit=50", "id"), "enumerate_id": {"furnished"},
+		"enumeration_id": {"furnished"},
+		"ip":             {"192.0.2.0/28", "10.0.0.1", "2001:db8::/32"}, "technologies": {"nginx", "PHP", "nginx:1.18.0"},
+		"title": {"log in", "é", "<b>"}, "cname": {"edge.example.net", "*.example.net"},
+		"status_code": {"200", "404"}, "favicon": {"7"}, "from": {"2026-01-02"},
+		"custom_filter": {`status_code >= 300`, `host ~ example && !(tls = expired)`, `(`},
 	})
-	pools["asset sort"] = []string{"created_at", "updated_at", "host", "port", "status_code", "content_length", "title", "ip", "technologies", "last_seen", "is_new"}
-	pools["scan_ids"], pools["vuln_hash"], pools["subject_id"], pools["alert_config_id"] = pools["scan_id"], pools["hash"], pools["scan_id"], []string{"missing"}
+	pools["asset sort"] = []string{"created_at", "updated_at", "host", "port", "status_code", "content_length", "title",
+		"ip", "technologies", "last_seen", "is_new"}
+	pools["scan_ids"], pools["vuln_hash"], pools["subject_id"], pools["alert_config_id"] = pools["scan_id"], pools["hash"],
+		pools["scan_id"], []string{"missing"}
 	return pools
 }
 
@@ -239,7 +262,8 @@ func (a requester) value(op *operation, name string, s *schema) string {
 		}
 	}
 	if pool == nil || a.rand.IntN(50) == 0 {
-		return a.pick(slices.Concat(names, []string{"a", "E", "t1", "example", "%", "_", "Ä", "\u0301", "2026-01-02", "2026-01-02T00:00:00Z"}))
+		return a.pick(slices.Concat(names,
+			[]string{"a", "E", "t1", "example", "%", "_", "Ä", "\u0301", "2026-01-02", "2026-01-02T00:00:00Z"}))
 	}
 	words := []string{a.pick(pool)}
 	for a.rand.IntN(3) == 0 {
@@ -299,7 +323,8 @@ func copyTable(ctx context.Context, from *db.DB, to *db.Tx, name string) error {
 	for _, c := range columns {
 		quoted = append(quoted, strconv.Quote(c.Name()))
 	}
-	insert := `INSERT INTO ` + name + ` (` + strings.Join(quoted, ", ") + `) VALUES (?` + strings.Repeat(", ?", len(columns)-1) + `)`
+	insert := `INSERT INTO ` + name + ` (` + strings.Join(quoted, ", ") + `) VALUES (?` +
+		strings.Repeat(", ?", len(columns)-1) + `)`
 	for rows.Next() {
 		values := make([]any, len(columns))
 		into := make([]any, len(columns))

@@ -180,14 +180,16 @@ func TestReadiness(t *testing.T) {
 	r := h.request(http.MethodGet, "/api/v1/tasks", nil, "")
 	r.Header.Set("X-Api-Key", "svc_sk_00000000000000000000000000000000")
 	got := h.do(r)
-	if message, err := got.refusal(false); err != nil || got.status != http.StatusInternalServerError || message != "Internal error." {
+	if message, err := got.refusal(false); err != nil || got.status != http.StatusInternalServerError ||
+		message != "Internal error." {
 		t.Errorf("a request without a database: %d %s (%v)", got.status, got.body, err)
 	}
 }
 
 func TestAddressInUse(t *testing.T) {
 	h := serve(t, "sqlite")
-	c, _, err := Load(map[string]any{"listen": strings.TrimPrefix(h.base, "http://"), "database": dbtest.URL(t, "sqlite"), "data_dir": t.TempDir()}, nil, "")
+	c, _, err := Load(map[string]any{"listen": strings.TrimPrefix(h.base, "http://"), "database": dbtest.URL(t, "sqlite"),
+		"data_dir": t.TempDir()}, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,8 +219,10 @@ func TestSetupLinkUsesThePublicAddress(t *testing.T) {
 func TestOddPaths(t *testing.T) {
 	h := serve(t, "sqlite")
 	for _, path := range []string{
-		"//", "//evil.example/", "//api/v1/tasks", "/api//v1/tasks", "/api/v1/tasks/", "/api/", "/api", "/v1", "/v2/", "/v2/x",
-		"/api/../../etc/passwd", "/api/v1/../../../etc/passwd", "/api/%2e%2e/%2e%2e/etc/passwd", "/..%2f..%2fetc/passwd", "/docs/../../x", "/docs/", "/setup/..",
+		"//", "//evil.example/", "//api/v1/tasks", "/api//v1/tasks", "/api/v1/tasks/", "/api/", "/api", "/v1", "/v2/",
+		"/v2/x",
+		"/api/../../etc/passwd", "/api/v1/../../../etc/passwd", "/api/%2e%2e/%2e%2e/etc/passwd", "/..%2f..%2fetc/passwd",
+		"/docs/../../x", "/docs/", "/setup/..",
 		"/metrics/", "/.git/HEAD", "/%00", "/api/v1/%00", "/\\evil.example", "/api/openapi.json/", "/v1/openapi.json%00", "*",
 	} {
 		for _, method := range []string{"GET", "POST", "OPTIONS", "HEAD"} {
@@ -258,15 +262,18 @@ func TestHeadersBeyondTheLimit(t *testing.T) {
 func TestLogHasNoSecrets(t *testing.T) {
 	h := serve(t, "sqlite")
 	ada := h.person("ada", "", account.Admin)
-	login := h.request(http.MethodPost, "/api/v1/auth/login?q=secret-query", nil, `{"email":"ada@example.com","password":"correct-horse"}`)
+	login := h.request(http.MethodPost, "/api/v1/auth/login?q=secret-query", nil,
+		`{"email":"ada@example.com","password":"correct-horse"}`)
 	login.Header.Set("CF-Turnstile-Response", "secret-challenge")
 	keyed := h.request(http.MethodGet, "/api/v1/teams?q=secret-query", nil, "")
 	keyed.Header.Set("X-Api-Key", ada.key)
 	wrong := h.request(http.MethodPost, "/api/internal/user/lookup", nil, `{"email":"ada@example.com"}`)
 	wrong.Header.Set("X-Internal-API-Key", "secret-service")
 	for _, r := range []*http.Request{
-		login, keyed, wrong, h.request(http.MethodGet, "/api/v1/teams", &ada, ""), h.request(http.MethodGet, "/setup?token=secret-setup", nil, ""),
-		h.request(http.MethodPatch, "/api/v1/teams", &ada, `{"webhook_url":"https://hooks.example.com/secret-path?secret-token"}`),
+		login, keyed, wrong, h.request(http.MethodGet, "/api/v1/teams", &ada, ""),
+		h.request(http.MethodGet, "/setup?token=secret-setup", nil, ""),
+		h.request(http.MethodPatch, "/api/v1/teams", &ada,
+			`{"webhook_url":"https://hooks.example.com/secret-path?secret-token"}`),
 	} {
 		if got := h.do(r); got.status >= 500 {
 			t.Errorf("%s %s answers %d", r.Method, r.URL, got.status)

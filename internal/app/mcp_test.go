@@ -67,8 +67,10 @@ func TestMCPTools(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
 			h := serve(t, engine)
-			ada, vera, eve := h.person("ada", "blue", account.Admin), h.person("vera", "blue", account.Viewer), h.person("eve", "red", account.Admin)
-			h.observe(ada, "walked", 1, discover.Asset{Host: "shop.example.com", Port: 443, Title: "The shop"}, discover.Asset{Host: "old.example.com", Port: 22})
+			ada, vera, eve := h.person("ada", "blue", account.Admin), h.person("vera", "blue", account.Viewer),
+				h.person("eve", "red", account.Admin)
+			h.observe(ada, "walked", 1, discover.Asset{Host: "shop.example.com", Port: 443, Title: "The shop"},
+				discover.Asset{Host: "old.example.com", Port: 22})
 			agent := h.agent(ada)
 			ok := func(tool string, args, out any) {
 				t.Helper()
@@ -78,7 +80,8 @@ func TestMCPTools(t *testing.T) {
 			}
 			var made struct{ ID, Status string }
 			named := map[string]string{} // by the tool that takes it
-			ok("create_task", argsOf{"task": "check the headers of http://127.0.0.1:9/", "scope": argsOf{"intrusiveness": "passive"}, "budget": argsOf{"seconds": 5}}, &made)
+			ok("create_task", argsOf{"task": "check the headers of http://127.0.0.1:9/",
+				"scope": argsOf{"intrusiveness": "passive"}, "budget": argsOf{"seconds": 5}}, &made)
 			named["get_task"], named["stop_task"] = made.ID, made.ID
 			ok("run_scan", argsOf{"targets": []string{"127.0.0.1:9"}}, &made)
 			if made.Status != "queued" {
@@ -110,13 +113,15 @@ func TestMCPTools(t *testing.T) {
 				Assets []struct{ ID, Host string }
 				Total  int
 			}
-			if ok("list_assets", argsOf{"search": "SHOP", "limit": 1}, &assets); assets.Total != 1 || assets.Assets[0].Host != "shop.example.com" {
+			if ok("list_assets", argsOf{"search": "SHOP", "limit": 1}, &assets); assets.Total != 1 ||
+				assets.Assets[0].Host != "shop.example.com" {
 				t.Errorf("%+v", assets)
 			}
 			var templates struct{ Templates []struct{ ID string } }
 			ok("search_templates", argsOf{"query": "severity:high", "limit": 2}, &templates)
 			var template struct{ Text string }
-			if ok("read_template", argsOf{"id": templates.Templates[0].ID}, &template); !strings.Contains(template.Text, "id: "+templates.Templates[0].ID) {
+			if ok("read_template", argsOf{"id": templates.Templates[0].ID}, &template); !strings.Contains(template.Text,
+				"id: "+templates.Templates[0].ID) {
 				t.Errorf("%.100s", template.Text)
 			}
 			var ended struct{ Status string }
@@ -136,7 +141,8 @@ func TestMCPTools(t *testing.T) {
 							return r
 						}, id)
 					}
-					if code, message := call(t, session, tool, argsOf{"id": other}, &made); !strings.HasSuffix(code, "_not_found") || !strings.HasPrefix(message, "There is no such ") {
+					if code, message := call(t, session, tool, argsOf{"id": other}, &made); !strings.HasSuffix(code, "_not_found") ||
+						!strings.HasPrefix(message, "There is no such ") {
 						t.Errorf("%s for %s: %s %s", tool, who, code, message)
 					}
 				}
@@ -150,8 +156,9 @@ func TestMCPTools(t *testing.T) {
 
 			before, viewer := h.state(), h.agent(vera)
 			for tool, args := range map[string]any{
-				"create_task": argsOf{"task": "check http://127.0.0.1:9/"}, "run_scan": argsOf{"targets": []string{"127.0.0.1:9"}}, "discover_assets": argsOf{"hosts": []string{"127.0.0.1"}},
-				"stop_task": argsOf{"id": named["stop_task"]}, "stop_scan": argsOf{"id": named["stop_scan"]},
+				"create_task": argsOf{"task": "check http://127.0.0.1:9/"}, "run_scan": argsOf{"targets": []string{"127.0.0.1:9"}},
+				"discover_assets": argsOf{"hosts": []string{"127.0.0.1"}},
+				"stop_task":       argsOf{"id": named["stop_task"]}, "stop_scan": argsOf{"id": named["stop_scan"]},
 			} {
 				if code, _ := call(t, viewer, tool, args, &made); code != "viewer_is_read_only" {
 					t.Errorf("a viewer's %s: %q", tool, code)
@@ -161,8 +168,10 @@ func TestMCPTools(t *testing.T) {
 				t.Error("a viewer changed something")
 			}
 			for tool, args := range map[string]any{
-				"search_templates": argsOf{}, "read_template": argsOf{"id": templates.Templates[0].ID}, "list_assets": argsOf{}, "read_findings": argsOf{},
-				"get_task": argsOf{"id": named["get_task"]}, "get_scan": argsOf{"id": named["get_scan"]}, "get_enumeration": argsOf{"id": named["get_enumeration"]},
+				"search_templates": argsOf{}, "read_template": argsOf{"id": templates.Templates[0].ID}, "list_assets": argsOf{},
+				"read_findings": argsOf{},
+				"get_task":      argsOf{"id": named["get_task"]}, "get_scan": argsOf{"id": named["get_scan"]},
+				"get_enumeration": argsOf{"id": named["get_enumeration"]},
 			} {
 				if code, message := call(t, viewer, tool, args, &made); code != "" {
 					t.Errorf("a viewer's %s: %s %s", tool, code, message)
@@ -225,7 +234,9 @@ func TestMCPRefusesBadInput(t *testing.T) {
 		t.Fatalf("%d tools, %v", len(tools.Tools), err)
 	}
 	for _, tool := range tools.Tools {
-		if tool.Description == "" || tool.OutputSchema == nil || tool.Annotations.ReadOnlyHint == slices.Contains([]string{"create_task", "stop_task", "run_scan", "stop_scan", "discover_assets"}, tool.Name) {
+		if tool.Description == "" || tool.OutputSchema == nil ||
+			tool.Annotations.ReadOnlyHint == slices.Contains([]string{"create_task", "stop_task", "run_scan", "stop_scan",
+				"discover_assets"}, tool.Name) {
 			t.Errorf("%+v", tool)
 		}
 	}

@@ -26,7 +26,9 @@ import (
 )
 
 // routes mounts the two APIs, MCP, the console, documentation, health checks and metrics.
-func (a *App) routes(kit rest.Config, registry *prometheus.Registry, hooks *hook.Hooks, webhooks *netguard.Guard) (http.Handler, error) {
+func (a *App) routes(
+	kit rest.Config, registry *prometheus.Registry, hooks *hook.Hooks, webhooks *netguard.Guard,
+) (http.Handler, error) {
 	servers := Servers(a.config)
 	agent := agentapi.New(kit, servers, agentapi.Deps{
 		Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Files: a.files, CustomAgents: a.agents,

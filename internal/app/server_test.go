@@ -44,7 +44,8 @@ type testServer struct {
 func serve(t testing.TB, engine string, options ...string) *testServer {
 	t.Helper()
 	environ := []string{
-		"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0", "VEDETTE_ROLE=server",
+		"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0",
+		"VEDETTE_ROLE=server",
 		"VEDETTE_API_RATE=0", "VEDETTE_LOG_LEVEL=debug", "VEDETTE_INTERNAL_API_KEY=" + serviceKey,
 		"VEDETTE_SOURCE_URLS=dns=127.0.0.1:9", // no name server: TXT queries fail at once
 	}
@@ -56,7 +57,8 @@ func serve(t testing.TB, engine string, options ...string) *testServer {
 		t.Fatal(err)
 	}
 	h := &testServer{t: t, logs: &logBuffer{}}
-	if h.App, err = Open(context.Background(), c, slog.New(slog.NewJSONHandler(h.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))); err != nil {
+	if h.App, err = Open(context.Background(), c,
+		slog.New(slog.NewJSONHandler(h.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))); err != nil {
 		t.Fatal(err)
 	}
 	if h.base, err = h.Listen(context.Background()); err != nil {
@@ -85,7 +87,8 @@ type person struct {
 func (h *testServer) person(name, team string, role account.Role) person {
 	h.t.Helper()
 	ctx := context.Background()
-	u, err := h.Accounts.CreateUser(ctx, account.NewUser{Email: name + "@example.com", Team: team, Admin: role == account.Admin, Password: "correct-horse"})
+	u, err := h.Accounts.CreateUser(ctx,
+		account.NewUser{Email: name + "@example.com", Team: team, Admin: role == account.Admin, Password: "correct-horse"})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -96,7 +99,8 @@ func (h *testServer) person(name, team string, role account.Role) person {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	p := person{Caller: account.Caller{UserID: u.ID, Email: u.Email, TeamID: u.TeamID, Role: role}, token: token.AccessToken}
+	p := person{Caller: account.Caller{UserID: u.ID, Email: u.Email, TeamID: u.TeamID, Role: role},
+		token: token.AccessToken}
 	key, err := h.Accounts.CreateKey(account.WithCaller(ctx, p.Caller))
 	if err != nil {
 		h.t.Fatal(err)
@@ -109,7 +113,8 @@ func (h *testServer) person(name, team string, role account.Role) person {
 func (h *testServer) task(p person) (taskID, issueID string) {
 	h.t.Helper()
 	ctx := account.WithCaller(context.Background(), p.Caller)
-	t, err := h.Tasks.Create(ctx, task.NewTask{Instruction: "check the headers of http://127.0.0.1:9/", Delivery: task.Artifact})
+	t, err := h.Tasks.Create(ctx, task.NewTask{Instruction: "check the headers of http://127.0.0.1:9/",
+		Delivery: task.Artifact})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -120,7 +125,9 @@ func (h *testServer) task(p person) (taskID, issueID string) {
 		issueID, p.TeamID, t.ID, db.Doc([]task.Evidence{}), db.Doc(engine.Event{}), now, now); err != nil {
 		h.t.Fatal(err)
 	}
-	if err := h.Models.RecordUsage(ctx, nil, model.Row{StreamID: ids.New(), TaskID: t.ID, TeamID: p.TeamID, UserID: p.UserID, Model: model.Builtin, Status: "completed", CreatedAt: now.Time}); err != nil {
+	if err := h.Models.RecordUsage(ctx, nil,
+		model.Row{StreamID: ids.New(), TaskID: t.ID, TeamID: p.TeamID, UserID: p.UserID, Model: model.Builtin,
+			Status: "completed", CreatedAt: now.Time}); err != nil {
 		h.t.Fatal(err)
 	}
 	return t.ID, issueID
@@ -192,7 +199,8 @@ func (a answer) refusal(platform bool) (message string, err error) {
 	if err := dec.Decode(&doc); err != nil {
 		return "", fmt.Errorf("the error does not have this API's shape: %w", err)
 	}
-	for name, field := range map[string]*string{"error": doc.Error, "code": doc.Code, "error_id": doc.ErrorID, "kind": doc.Kind, "message": doc.Message} {
+	for name, field := range map[string]*string{"error": doc.Error, "code": doc.Code, "error_id": doc.ErrorID,
+		"kind": doc.Kind, "message": doc.Message} {
 		if field == nil || *field == "" {
 			return "", fmt.Errorf("the error has no %s", name)
 		}

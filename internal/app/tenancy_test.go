@@ -44,7 +44,8 @@ func TestForeignIDIsLikeAMissingOne(t *testing.T) {
 							t.Errorf("%s %s: a stranger changed something", op.method, pair.theirs)
 						}
 						if theirs.status != pair.status || nobodys.status != pair.status || withoutID(theirs) != withoutID(nobodys) {
-							t.Errorf("%s %s:\na stranger's id: %d %s\na missing one:  %d %s", op.method, pair.theirs, theirs.status, theirs.body, nobodys.status, nobodys.body)
+							t.Errorf("%s %s:\na stranger's id: %d %s\na missing one:  %d %s", op.method, pair.theirs, theirs.status,
+								theirs.body, nobodys.status, nobodys.body)
 						}
 						own := a.as(op, &a.admin, pair.theirs)
 						if own.status == http.StatusNotFound && !strings.HasSuffix(op.path, "/artifacts") { // its task has not ended
@@ -67,7 +68,10 @@ func (a *attacker) pairs(op *operation) (out []pair) {
 	path := a.path(op)
 	for _, p := range op.Parameters {
 		switch {
-		case p.In == "path" && (strings.HasPrefix(op.path, "/v1/template/public/") || strings.HasPrefix(op.path, "/v1/template/early/") || strings.HasSuffix(op.path, "/share") || strings.HasPrefix(op.path, "/api/v1/byok/")): // are everybody's
+		// are everybody's
+		case p.In == "path" && (strings.HasPrefix(op.path, "/v1/template/public/") ||
+			strings.HasPrefix(op.path, "/v1/template/early/") || strings.HasSuffix(op.path, "/share") ||
+			strings.HasPrefix(op.path, "/api/v1/byok/")):
 		case p.In == "path":
 			nobodys := ids.New()
 			if a.doc.deref(p.Schema).is("integer") {
@@ -78,7 +82,8 @@ func (a *attacker) pairs(op *operation) (out []pair) {
 			out = append(out, pair{path + "?email=ada@example.com", path + "?email=nobody@example.com", http.StatusOK})
 		case p.In == "query" && p.Name == "email":
 			out = append(out, pair{path, strings.ReplaceAll(path, "ada", "nobody"), http.StatusNotFound})
-		case p.In == "query" && p.Schema.Format == "uuid" && pathParameter(op) == "" && op.method == http.MethodGet: // else it labels something new
+		// else it labels something new
+		case p.In == "query" && p.Schema.Format == "uuid" && pathParameter(op) == "" && op.method == http.MethodGet:
 			out = append(out, pair{path + "?" + p.Name + "=" + a.taskID, path + "?" + p.Name + "=" + ids.New(), http.StatusOK})
 		}
 	}
@@ -98,8 +103,10 @@ func TestForeignTeamIsLikeAMissingOne(t *testing.T) {
 				r.Header.Set("X-Team-Id", team)
 				got = append(got, a.do(r))
 			}
-			if got[0].status != http.StatusForbidden || got[1].status != http.StatusForbidden || withoutID(got[0]) != withoutID(got[1]) {
-				t.Errorf("%s %s: a stranger's team: %d %s; a missing one: %d %s", op.method, op.path, got[0].status, got[0].body, got[1].status, got[1].body)
+			if got[0].status != http.StatusForbidden || got[1].status != http.StatusForbidden ||
+				withoutID(got[0]) != withoutID(got[1]) {
+				t.Errorf("%s %s: a stranger's team: %d %s; a missing one: %d %s", op.method, op.path, got[0].status, got[0].body,
+					got[1].status, got[1].body)
 			}
 		}
 	}
@@ -117,7 +124,8 @@ func takesKey(op *operation) bool {
 
 // allowsAnonymous reports whether an operation can be called without any credentials.
 func allowsAnonymous(op *operation) bool {
-	return len(op.Security) == 0 || slices.ContainsFunc(op.Security, func(alternative map[string][]string) bool { return len(alternative) == 0 })
+	return len(op.Security) == 0 || slices.ContainsFunc(op.Security,
+		func(alternative map[string][]string) bool { return len(alternative) == 0 })
 }
 
 // takesBearer reports whether an operation takes nothing but a bearer token.
@@ -211,7 +219,8 @@ func TestValidCredentialsAreAccepted(t *testing.T) {
 // TestRoles: a viewer changes nothing, and a member nothing of the team's.
 func TestRoles(t *testing.T) {
 	for _, a := range attackers(t, "sqlite") {
-		viewer, member := a.person("vera-"+ids.Random(6), "blue", account.Viewer), a.person("max-"+ids.Random(6), "blue", account.Member)
+		viewer, member := a.person("vera-"+ids.Random(6), "blue", account.Viewer),
+			a.person("max-"+ids.Random(6), "blue", account.Member)
 		for _, op := range a.doc.operations() {
 			if !takesKey(op) || strings.Contains(op.path, "/user/apikey") || op.OperationID == "create-team" { // everybody's own
 				continue

@@ -18,7 +18,8 @@ func TestScannersTakeTheProfile(t *testing.T) {
 	r.Header.Set("X-Api-Key", ada.key)
 	got := h.do(r)
 	var user struct{ Email, Name string }
-	if err := json.Unmarshal(got.body, &user); err != nil || got.status != http.StatusOK || user.Email != "ada@example.com" || user.Name != "ada" {
+	if err := json.Unmarshal(got.body, &user); err != nil || got.status != http.StatusOK ||
+		user.Email != "ada@example.com" || user.Name != "ada" {
 		t.Errorf("%d %s, %v", got.status, got.body, err)
 	}
 	var headers bytes.Buffer

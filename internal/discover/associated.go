@@ -190,5 +190,6 @@ type ProofType string
 const (
 	ProofTXT  ProofType = "dns_text_record" // a TXT record vedette-verification=TOKEN
 	ProofMeta ProofType = "html_meta_tag"   // <meta name="vedette-verification" content="TOKEN"> in the home page's head
-	ProofFile ProofType = "file_upload"     // /.well-known/vedette-verification.txt, or the same at the root, with the token
+	// ProofFile is /.well-known/vedette-verification.txt, or the same at the root, with the token.
+	ProofFile ProofType = "file_upload"
 )

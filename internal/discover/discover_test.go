@@ -15,7 +15,8 @@ func TestAnEmptyListAsksForEveryStep(t *testing.T) {
 			t.Errorf("no steps named: %s is not asked for", step)
 		}
 	}
-	if only := []discover.Step{discover.PortScan}; discover.Has(only, discover.HTTPProbe) || !discover.Has(only, discover.PortScan) {
+	if only := []discover.Step{discover.PortScan}; discover.Has(only, discover.HTTPProbe) ||
+		!discover.Has(only, discover.PortScan) {
 		t.Error("a list of steps asks for what is on it, and for nothing else")
 	}
 }

@@ -25,7 +25,8 @@ func TestNothingIsAskedThatIsNotAllowed(t *testing.T) {
 	})
 	e := newEngine(t, engine.Config{Allow: func(u *url.URL) bool { return !strings.HasPrefix(u.Path, "/secret") }})
 	moved := template(t, "moved", "  - path: ['{{BaseURL}}/moved']\n    redirects: true\n    matchers: [{type: status, status: [200]}]\n")
-	report, events, _ := run(t, e, engine.Scan{Targets: []string{base}, Programs: []*program.Program{found(t, "open", "/open"), found(t, "secret", "/secret"), moved}})
+	report, events, _ := run(t, e, engine.Scan{Targets: []string{base},
+		Programs: []*program.Program{found(t, "open", "/open"), found(t, "secret", "/secret"), moved}})
 	want := []string{"open tested", "secret denied it is not in scope, or excluded", "moved tested"}
 	if got := cells(report); !slices.Equal(got, want) {
 		t.Errorf("cells %q, want %q", got, want)

@@ -77,7 +77,8 @@ func (e *Engine) repeat(
 		return Event{}, false, err
 	}
 	for _, again := range found {
-		if again.MatcherName == ev.MatcherName && again.ExtractorName == ev.ExtractorName && maps.Equal(again.Meta, ev.Meta) &&
+		if again.MatcherName == ev.MatcherName && again.ExtractorName == ev.ExtractorName &&
+			maps.Equal(again.Meta, ev.Meta) &&
 			again.FuzzingPosition == ev.FuzzingPosition && again.FuzzingParameter == ev.FuzzingParameter {
 			return again, true, nil
 		}

@@ -43,7 +43,8 @@ func TestCanary(t *testing.T) {
 				http.NotFound(w, r)
 			}
 		}, false, 200},
-		"login for all": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, false, 302},
+		"login for all": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) },
+			false, 302},
 	} {
 		canary, err := e.Canary(t.Context(), serve(t, c.site)+"/base/")
 		if err != nil {
@@ -58,7 +59,8 @@ func TestCanary(t *testing.T) {
 				t.Errorf("%s: %s", name, a.Path)
 			}
 		}
-		if name == "wall" && (canary.Answers[0].Fingerprint != canary.Answers[1].Fingerprint || canary.Answers[0].Type != "text/plain") {
+		if name == "wall" && (canary.Answers[0].Fingerprint != canary.Answers[1].Fingerprint ||
+			canary.Answers[0].Type != "text/plain") {
 			t.Errorf("a page that differs in path and numbers has another fingerprint: %+v", canary)
 		}
 	}
@@ -92,7 +94,8 @@ func TestControl(t *testing.T) {
 		if len(events) != 4 || report.Targets[0].Canary.AnswersAlike != c.want {
 			t.Fatalf("%s: %d events, canary %+v", name, len(events), report.Targets[0].Canary)
 		}
-		forms := map[string]string{"zip": `^/[a-z]{16}\.zip$`, "git": `^/\.git/[a-z]{16}$`, "root": `^/[a-z]{16}$`, "folder": `^/[a-z]{16}/$`}
+		forms := map[string]string{"zip": `^/[a-z]{16}\.zip$`, "git": `^/\.git/[a-z]{16}$`, "root": `^/[a-z]{16}$`,
+			"folder": `^/[a-z]{16}/$`}
 		for i, p := range programs {
 			ev := eventOf(t, events, p.ID)
 			matched, err := e.Control(t.Context(), target, p, ev)
@@ -145,13 +148,15 @@ func TestConfirm(t *testing.T) {
     extractors: [{type: regex, regex: ['[0-9]+']}]
 `)
 	e := newEngine(t, engine.Config{PerHost: 1})
-	_, events, _ := run(t, e, engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}, Vars: map[string]string{"file": "two"}})
+	_, events, _ := run(t, e, engine.Scan{Targets: []string{target}, Programs: []*program.Program{p},
+		Vars: map[string]string{"file": "two"}})
 	if len(events) != 2 {
 		t.Fatalf("%d events", len(events))
 	}
 	before := seen.get("connections")
 	again, ok, err := e.Confirm(t.Context(), target, p, events[1])
-	if err != nil || !ok || again.MatchedAt != s.URL+"/two" || again.ExtractedResults[0] != "2" || again.MatcherName != "first" {
+	if err != nil || !ok || again.MatchedAt != s.URL+"/two" || again.ExtractedResults[0] != "2" ||
+		again.MatcherName != "first" {
 		t.Errorf("%v %v %+v", ok, err, again)
 	}
 	if seen.get("connections") != before+1 {
@@ -172,7 +177,8 @@ func TestConfirm(t *testing.T) {
 	if err := json.Unmarshal(data, &second); err != nil {
 		t.Fatal(err)
 	}
-	if again, ok, err = e.Confirm(t.Context(), target, literal, second); err != nil || !ok || again.MatchedAt != s.URL+"/two" {
+	if again, ok, err = e.Confirm(t.Context(), target, literal, second); err != nil || !ok ||
+		again.MatchedAt != s.URL+"/two" {
 		t.Errorf("the second path of a stored event: %v %v %s", ok, err, again.MatchedAt)
 	}
 	gone.Store("/one", true)

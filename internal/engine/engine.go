@@ -83,7 +83,8 @@ func New(cfg Config) *Engine {
 		UserAgent: cfg.UserAgent, Headers: cfg.Headers,
 	})}
 	e.sender = sender.New(e.client, sender.Config{
-		Timeout: cfg.Timeout, Retries: cfg.Retries, RateLimit: cfg.RateLimit, HostRate: cfg.HostRate, RateWindow: cfg.RateWindow,
+		Timeout: cfg.Timeout, Retries: cfg.Retries, RateLimit: cfg.RateLimit, HostRate: cfg.HostRate,
+		RateWindow:  cfg.RateWindow,
 		Concurrency: cfg.Concurrency, PerHost: cfg.PerHost, RecheckPauses: cfg.RecheckPauses, Allow: cfg.Allow,
 	})
 	return e

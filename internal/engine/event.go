@@ -97,7 +97,8 @@ func newEvent(o origin, target Target, address rawurl.URL, h hop, f match.Findin
 	if o.bound.SelfContained {
 		address = x.Request.Address
 	}
-	ev.Host, ev.Port, ev.Scheme, ev.URL = strings.Trim(address.Hostname(), "[]"), address.Port(), address.Scheme, Clean(address.String())
+	ev.Host, ev.Port, ev.Scheme, ev.URL = strings.Trim(address.Hostname(), "[]"), address.Port(), address.Scheme,
+		Clean(address.String())
 	if ev.Path = Clean(address.Path); ev.Path == "" {
 		ev.Path = "/"
 	}
@@ -116,7 +117,8 @@ func newEvent(o origin, target Target, address rawurl.URL, h hop, f match.Findin
 // fingerprint is equal for events that report the same at the same place.
 func (ev *Event) fingerprint() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q %q %q %q", ev.Target, ev.TemplateID, ev.MatcherName, ev.ExtractorName, ev.MatchedAt, ev.ExtractedResults)
+	fmt.Fprintf(h, "%q %q %q %q %q %q", ev.Target, ev.TemplateID, ev.MatcherName, ev.ExtractorName, ev.MatchedAt,
+		ev.ExtractedResults)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 

@@ -220,7 +220,8 @@ func compileWorkflow(t *testing.T, name string, data []byte, programs []*program
 	}
 	w, err := workflow.Compile(template, func(s syntax.Step) ([]*program.Program, error) {
 		return slices.DeleteFunc(slices.Clone(programs), func(p *program.Program) bool {
-			return p.Path != "steps/"+s.Template && !slices.ContainsFunc(s.Tags, func(tag string) bool { return slices.Contains(p.Info.Tags, tag) })
+			return p.Path != "steps/"+s.Template &&
+				!slices.ContainsFunc(s.Tags, func(tag string) bool { return slices.Contains(p.Info.Tags, tag) })
 		}), nil
 	})
 	if err != nil {
@@ -258,7 +259,8 @@ func runCase(t *testing.T, o options, site *script, scan engine.Scan, got map[st
 		t.Fatal(err)
 	}
 	for cell := range report.Cells() {
-		got["cells"] = append(got["cells"], strings.TrimSpace(fmt.Sprintf("%s %s %s", cell.Template, cell.State, cell.Reason)))
+		got["cells"] = append(got["cells"],
+			strings.TrimSpace(fmt.Sprintf("%s %s %s", cell.Template, cell.State, cell.Reason)))
 	}
 	canaries := map[string]bool{}
 	for _, target := range report.Targets {
@@ -285,7 +287,8 @@ func steady(t *testing.T, ev engine.Event, host string) string {
 	if err := json.Unmarshal(data, &fields); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"timestamp", "ip", "port", "host", "info", "request", "response", "curl-command", "template-path", "type", "matcher-status"} {
+	for _, name := range []string{"timestamp", "ip", "port", "host", "info", "request", "response", "curl-command",
+		"template-path", "type", "matcher-status"} {
 		if _, ok := fields[name]; !ok && name != "curl-command" { // a request of bytes has no command
 			t.Errorf("event without %s: %s", name, data)
 		}

@@ -60,7 +60,9 @@ func run(t testing.TB, e *engine.Engine, scan engine.Scan) (*engine.Report, []en
 	return runIn(t, t.Context(), e, scan)
 }
 
-func runIn(t testing.TB, ctx context.Context, e *engine.Engine, scan engine.Scan) (*engine.Report, []engine.Event, engine.Progress) {
+func runIn(
+	t testing.TB, ctx context.Context, e *engine.Engine, scan engine.Scan,
+) (*engine.Report, []engine.Event, engine.Progress) {
 	t.Helper()
 	var events []engine.Event
 	var last engine.Progress

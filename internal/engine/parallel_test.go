@@ -19,7 +19,8 @@ func TestRateWindow(t *testing.T) {
 		cfg              engine.Config
 		shortest, longer time.Duration
 	}{
-		"short":    {engine.Config{RateLimit: 1, RateWindow: time.Millisecond}, 0, 7 * time.Second}, // one in a second would take eight
+		// one in a second would take eight
+		"short":    {engine.Config{RateLimit: 1, RateWindow: time.Millisecond}, 0, 7 * time.Second},
 		"long":     {engine.Config{RateLimit: 100, RateWindow: 5 * time.Second}, 400 * time.Millisecond, time.Minute},
 		"per host": {engine.Config{HostRate: 100, RateWindow: 5 * time.Second}, 400 * time.Millisecond, time.Minute},
 	} {
@@ -88,7 +89,8 @@ func TestRaceInThreads(t *testing.T) {
 	})
 	raw := `"GET /race HTTP/1.1\nHost: {{Hostname}}\n\n"`
 	race := template(t, "race", fmt.Sprintf("  - race: true\n    threads: 2\n    raw: [%s, %s, %s]\n    matchers: [{type: status, status: [200]}]\n", raw, raw, raw))
-	_, events, _ := run(t, newEngine(t, engine.Config{}), engine.Scan{Targets: []string{target}, Programs: []*program.Program{race}})
+	_, events, _ := run(t, newEngine(t, engine.Config{}),
+		engine.Scan{Targets: []string{target}, Programs: []*program.Program{race}})
 	if len(events) != 3 || most.Load() != 2 {
 		t.Errorf("%d findings, %d at a time", len(events), most.Load())
 	}

@@ -37,7 +37,8 @@ func quickRun(t *testing.T, programs []*program.Program, change func(*run)) *Rep
 
 func compiled(t *testing.T, id, block string) *program.Program {
 	t.Helper()
-	tree, err := syntax.Parse(id+".yaml", []byte("id: "+id+"\ninfo: {name: N, author: a, severity: low}\nhttp: [{"+block+"}]"))
+	tree, err := syntax.Parse(id+".yaml",
+		[]byte("id: "+id+"\ninfo: {name: N, author: a, severity: low}\nhttp: [{"+block+"}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,8 @@ func compiled(t *testing.T, id, block string) *program.Program {
 // A template that makes the engine panic fails alone, whether it shares its request with
 // others or runs by itself.
 func TestPanicFailsOneTemplate(t *testing.T) {
-	const status, broken = "matchers: [{type: status, status: [200]}]", "matchers: [{type: dsl, dsl: ['jarm(\"a.example:443\") == \"\"']}]"
+	const status, broken = "matchers: [{type: status, status: [200]}]",
+		"matchers: [{type: dsl, dsl: ['jarm(\"a.example:443\") == \"\"']}]"
 	report := quickRun(t, []*program.Program{
 		compiled(t, "good", "path: ['{{BaseURL}}/x'], "+status),
 		compiled(t, "shared", "path: ['{{BaseURL}}/x'], "+broken),
@@ -95,12 +97,14 @@ func TestWriteJSON(t *testing.T) {
 	if err := json.Unmarshal(text.Bytes(), &doc); err != nil {
 		t.Fatalf("%v\n%s", err, text.String())
 	}
-	if !doc.Partial || fmt.Sprint(doc.Counts) != "map[skipped:1 tested:1]" || len(doc.Targets) != 1 || !doc.Targets[0].Alive || len(doc.Cells) != 2 ||
+	if !doc.Partial || fmt.Sprint(doc.Counts) != "map[skipped:1 tested:1]" || len(doc.Targets) != 1 ||
+		!doc.Targets[0].Alive || len(doc.Cells) != 2 ||
 		doc.Cells[1] != (Cell{report.Targets[0].Target, "b", Skipped, "the variable {{unknown}} has no value"}) {
 		t.Errorf("%+v", doc)
 	}
 	text.Reset()
-	if err := report.WriteTable(&text); err != nil || strings.ContainsAny(text.String(), "\x1b\u202e") || !strings.Contains(text.String(), "1 tested, 1 skipped") {
+	if err := report.WriteTable(&text); err != nil || strings.ContainsAny(text.String(), "\x1b\u202e") ||
+		!strings.Contains(text.String(), "1 tested, 1 skipped") {
 		t.Errorf("%v %q", err, text.String())
 	}
 }

@@ -87,7 +87,8 @@ func (r *Report) WriteTable(to io.Writer) error {
 // printable replaces characters that control a terminal.
 func printable(s string) string {
 	return strings.Map(func(c rune) rune {
-		if c < ' ' || c >= 0x7f && c < 0xa0 || c >= 0x200e && c <= 0x200f || c >= 0x2028 && c <= 0x202e || c >= 0x2066 && c <= 0x2069 {
+		if c < ' ' || c >= 0x7f && c < 0xa0 || c >= 0x200e && c <= 0x200f || c >= 0x2028 && c <= 0x202e || c >= 0x2066 &&
+			c <= 0x2069 {
 			return '\ufffd'
 		}
 		return c

@@ -43,7 +43,9 @@ func (r *requester) input(ctx context.Context) program.Input {
 
 // follow follows redirects as a program wants, with the cookies of a jar (nil: of the chain alone), as far as the
 // scope goes.
-func (r *requester) follow(ctx context.Context, first *web.Exchange, how program.Follow, jar *web.Jar) ([]*web.Exchange, error) {
+func (r *requester) follow(
+	ctx context.Context, first *web.Exchange, how program.Follow, jar *web.Jar,
+) ([]*web.Exchange, error) {
 	if how.Mode == web.NoRedirects || !redirects(first) {
 		return []*web.Exchange{first}, nil
 	}
@@ -60,7 +62,8 @@ func (r *requester) follow(ctx context.Context, first *web.Exchange, how program
 // redirects reports whether a response redirects.
 func redirects(x *web.Exchange) bool {
 	switch x.Status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		return x.Header("Location") != ""
 	}
 	return false

@@ -125,7 +125,8 @@ func TestResumeRunsAgain(t *testing.T) {
 	e := newEngine(t, engine.Config{})
 	var file bytes.Buffer
 	failing := template(t, "fails", "  - path: ['http://127.0.0.1:1/x']\n    matchers: [{type: status, status: [200]}]\n")
-	scan := engine.Scan{Targets: []string{target}, Programs: []*program.Program{found(t, "a", "/5"), failing}, Checkpoint: &file}
+	scan := engine.Scan{Targets: []string{target}, Programs: []*program.Program{found(t, "a", "/5"), failing},
+		Checkpoint: &file}
 	run(t, e, scan)
 	ledger := func() *coverage.Checkpoint {
 		l, err := coverage.ReadCheckpoint(bytes.NewReader(file.Bytes()))
@@ -139,8 +140,12 @@ func TestResumeRunsAgain(t *testing.T) {
 	}
 	for name, change := range map[string]func(*engine.Scan){
 		"a changed template": func(s *engine.Scan) { s.Programs = []*program.Program{found(t, "a", "/15")} },
-		"another variable":   func(s *engine.Scan) { s.Vars = map[string]string{"x": "y"}; s.Targets = []string{target + "/"} },
-		"another target":     func(s *engine.Scan) { s.Targets = []string{target + "/x"} },
+		"another variable": func(s *engine.Scan) {
+			s.Vars = map[string]string{"x": "y"}
+			s.Targets = []string{target +
+				"/"}
+		},
+		"another target": func(s *engine.Scan) { s.Targets = []string{target + "/x"} },
 	} {
 		again := scan
 		again.Checkpoint, again.Done = nil, ledger()
@@ -173,7 +178,8 @@ func TestCheckpointThatFails(t *testing.T) {
 	target := serve(t, mixedSite)
 	events := 0
 	report, err := newEngine(t, engine.Config{}).Run(t.Context(), engine.Scan{
-		Targets: []string{target}, Programs: mixed(t), Checkpoint: &failingWriter{1}, OnEvent: func(engine.Event) { events++ },
+		Targets: []string{target}, Programs: mixed(t), Checkpoint: &failingWriter{1},
+		OnEvent: func(engine.Event) { events++ },
 	})
 	if err == nil || !strings.Contains(err.Error(), "the disk is full") || report == nil || events == 0 {
 		t.Errorf("%v, %d events", err, events)

@@ -47,7 +47,8 @@ func TestEqualHostsGiveEqualFindings(t *testing.T) {
 				t.Fatalf("one of eight hosts\n got %q\nwant %q", byTarget[target], want)
 			}
 		}
-		if report.Events != 8*len(want) || last.Matched != report.Events || report.Partial() || report.Requests != 8*alone.Requests {
+		if report.Events != 8*len(want) || last.Matched != report.Events || report.Partial() ||
+			report.Requests != 8*alone.Requests {
 			t.Fatalf("%d events, %d matched, %d requests, %v", report.Events, last.Matched, report.Requests, report.Counts())
 		}
 		if last.Done != last.Total || last.TargetsDone != 8 || last.Requests != report.Requests {
@@ -60,14 +61,16 @@ func TestTargetThatIsNotThere(t *testing.T) {
 	const gone = "http://127.0.0.1:1"
 	alive := serve(t, func(w http.ResponseWriter, r *http.Request) {})
 	programs := []*program.Program{found(t, "a", "/a"), found(t, "b", "/b")}
-	report, _, last := run(t, newEngine(t, engine.Config{}), engine.Scan{Targets: []string{gone, "ftp://x", alive, alive}, Programs: programs})
+	report, _, last := run(t, newEngine(t, engine.Config{}),
+		engine.Scan{Targets: []string{gone, "ftp://x", alive, alive}, Programs: programs})
 	if !report.Partial() || len(report.Targets) != 3 {
 		t.Errorf("partial %v, %d targets", report.Partial(), len(report.Targets))
 	}
 	if first := report.Targets[0]; first.Alive || first.Reason != "dial: connect: connection refused" {
 		t.Errorf("%+v", first)
 	}
-	const refused, strange = "failed dial: connect: connection refused", `failed "ftp://x" is not a target: only http and https can be tested.`
+	const refused, strange = "failed dial: connect: connection refused",
+		`failed "ftp://x" is not a target: only http and https can be tested.`
 	wantCells(t, report, "a "+refused, "b "+refused, "a "+strange, "b "+strange, "a tested", "b tested")
 	if last.Done != last.Total || last.TargetsDone != 3 || last.Errors == 0 {
 		t.Errorf("progress %+v", last)
@@ -96,10 +99,13 @@ func TestHostThatDies(t *testing.T) {
 	for i := range 200 {
 		programs = append(programs, found(t, fmt.Sprintf("p%d", i), fmt.Sprintf("/%d", i)))
 	}
-	report, events, last := run(t, newEngine(t, engine.Config{PerHost: 2, RecheckPauses: []time.Duration{time.Millisecond}}), engine.Scan{Targets: []string{target}, Programs: programs})
+	report, events, last := run(t, newEngine(t,
+		engine.Config{PerHost: 2, RecheckPauses: []time.Duration{time.Millisecond}}),
+		engine.Scan{Targets: []string{target}, Programs: programs})
 	counts := report.Counts()
 	if counts[engine.Tested] != 17 || counts[engine.Failed] != 183 || len(events) != 17 {
-		t.Errorf("counts %v, %d events; want 17 tested (20 answers, 3 of them to canaries) and 183 failed", counts, len(events))
+		t.Errorf("counts %v, %d events; want 17 tested (20 answers, 3 of them to canaries) and 183 failed", counts,
+			len(events))
 	}
 	if last.Requests > 60 {
 		t.Errorf("%d requests to a dead host", last.Requests)
@@ -129,7 +135,8 @@ func TestCancel(t *testing.T) {
 	if seen.get("hang") == 0 {
 		t.Error("the scan was not under way")
 	}
-	if got := report.Counts(); got[engine.Skipped] < 2 || got[engine.Skipped]+got[engine.Tested] != 6 || !report.Partial() {
+	if got := report.Counts(); got[engine.Skipped] < 2 || got[engine.Skipped]+got[engine.Tested] != 6 ||
+		!report.Partial() {
 		t.Errorf("counts %v", got)
 	}
 	for c := range report.Cells() {
@@ -154,8 +161,10 @@ func TestScope(t *testing.T) {
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}})
 	out := template(t, "out", "  - path: ['{{BaseURL}}/out']\n    redirects: true\n    matchers: [{type: status, status: [302]}]\n")
-	elsewhere := template(t, "elsewhere", "  - path: ['http://127.0.0.3:1/x']\n    matchers: [{type: status, status: [200]}]\n")
-	report, events, _ := run(t, e, engine.Scan{Targets: []string{inside, "http://127.0.0.4:1"}, Programs: []*program.Program{out, elsewhere}})
+	elsewhere := template(t, "elsewhere",
+		"  - path: ['http://127.0.0.3:1/x']\n    matchers: [{type: status, status: [200]}]\n")
+	report, events, _ := run(t, e, engine.Scan{Targets: []string{inside, "http://127.0.0.4:1"},
+		Programs: []*program.Program{out, elsewhere}})
 	wantCells(t, report,
 		"out tested", "elsewhere denied 127.0.0.3:1 is out of scope.",
 		"out denied 127.0.0.4:1 is out of scope.", "elsewhere denied 127.0.0.4:1 is out of scope.")
@@ -217,7 +226,8 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		programs = append(programs, found(t, fmt.Sprintf("p%d", i), fmt.Sprintf("/%d", i)))
 	}
 	// Two targets on one host share its bound.
-	run(t, newEngine(t, engine.Config{Concurrency: 20, PerHost: 3}), engine.Scan{Targets: []string{target, target + "/sub"}, Programs: programs})
+	run(t, newEngine(t, engine.Config{Concurrency: 20, PerHost: 3}),
+		engine.Scan{Targets: []string{target, target + "/sub"}, Programs: programs})
 	if most.Load() > 3 || len(arrived) < 200 {
 		t.Errorf("%d requests at a time, %d in all", most.Load(), len(arrived))
 	}
@@ -232,7 +242,8 @@ func TestSchemeless(t *testing.T) {
 	t.Cleanup(s.Close)
 	secure := strings.TrimPrefix(s.URL, "https://")
 	p := []*program.Program{found(t, "a", "/a")}
-	report, events, _ := run(t, newEngine(t, engine.Config{}), engine.Scan{Targets: []string{plain, secure + "/app"}, Programs: p})
+	report, events, _ := run(t, newEngine(t, engine.Config{}),
+		engine.Scan{Targets: []string{plain, secure + "/app"}, Programs: p})
 	if a, b := report.Targets[0].URL, report.Targets[1].URL; a != "http://"+plain || b != "https://"+secure+"/app" {
 		t.Errorf("%s, %s", a, b)
 	}
@@ -252,7 +263,8 @@ func TestSlowBody(t *testing.T) {
 		}
 	})
 	p := template(t, "slow", "  - path: ['{{BaseURL}}/slow']\n    matchers: [{type: word, words: [beginning]}]\n")
-	_, events, _ := run(t, newEngine(t, engine.Config{Timeout: time.Second}), engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}})
+	_, events, _ := run(t, newEngine(t, engine.Config{Timeout: time.Second}),
+		engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}})
 	if len(events) != 1 {
 		t.Errorf("%d events", len(events))
 	}
@@ -265,7 +277,8 @@ func TestSilentServerTimesOut(t *testing.T) {
 			<-r.Context().Done()
 		}
 	})
-	report, _, _ := run(t, newEngine(t, engine.Config{Timeout: time.Second}), engine.Scan{Targets: []string{target}, Programs: []*program.Program{found(t, "silent", "/silent")}})
+	report, _, _ := run(t, newEngine(t, engine.Config{Timeout: time.Second}),
+		engine.Scan{Targets: []string{target}, Programs: []*program.Program{found(t, "silent", "/silent")}})
 	wantCells(t, report, "silent failed timed out")
 }
 
@@ -283,17 +296,19 @@ func TestNoLeak(t *testing.T) {
 	})
 	defer close(release)
 	var open atomic.Int32
-	e := engine.New(engine.Config{Timeout: time.Minute, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-		if err == nil {
-			open.Add(1)
-			conn = &counted{Conn: conn, open: &open}
-		}
-		return conn, err
-	}})
+	e := engine.New(engine.Config{Timeout: time.Minute,
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+			if err == nil {
+				open.Add(1)
+				conn = &counted{Conn: conn, open: &open}
+			}
+			return conn, err
+		}})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	runIn(t, ctx, e, engine.Scan{Targets: []string{target}, Programs: []*program.Program{found(t, "a", "/a"), found(t, "h", "/hang")}})
+	runIn(t, ctx, e, engine.Scan{Targets: []string{target},
+		Programs: []*program.Program{found(t, "a", "/a"), found(t, "h", "/hang")}})
 	e.Close()
 	waitGone(t, &open)
 }
@@ -332,7 +347,8 @@ func engineStacks() []string {
 	buf := make([]byte, 1<<20)
 	all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
 	return slices.DeleteFunc(all, func(s string) bool {
-		return strings.Contains(s, "testing.") || !strings.Contains(s, "internal/engine.") && !strings.Contains(s, "persistConn")
+		return strings.Contains(s, "testing.") || !strings.Contains(s, "internal/engine.") &&
+			!strings.Contains(s, "persistConn")
 	})
 }
 
@@ -342,7 +358,8 @@ func TestEventDocument(t *testing.T) {
 		fmt.Fprint(w, "a\x00b\xff\xfe'; rm -rf \u202e <script>")
 	})
 	p := template(t, "doc", "  - path: [\"{{BaseURL}}/it's\"]\n    matchers: [{type: word, name: m, words: [script]}]\n    extractors: [{type: regex, regex: ['(?s)a.b...']}]\n")
-	_, events, _ := run(t, newEngine(t, engine.Config{}), engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}})
+	_, events, _ := run(t, newEngine(t, engine.Config{}),
+		engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}})
 	data, err := json.Marshal(events[0])
 	if err != nil || strings.Contains(string(data), `\u0000`) || strings.Contains(string(data), `\ufffd`) {
 		t.Fatalf("%v %s", err, data)
@@ -351,8 +368,10 @@ func TestEventDocument(t *testing.T) {
 	if err := json.Unmarshal(data, &doc); err != nil {
 		t.Fatal(err)
 	}
-	known := []string{"curl-command", "extracted-results", "extractor-name", "host", "info", "ip", "matched-at", "matched-line", "matcher-name",
-		"matcher-status", "path", "request", "response", "template-id", "template-path", "timestamp", "type", "error", "issue_trackers", "port", "marks"}
+	known := []string{"curl-command", "extracted-results", "extractor-name", "host", "info", "ip", "matched-at",
+		"matched-line", "matcher-name",
+		"matcher-status", "path", "request", "response", "template-id", "template-path", "timestamp", "type", "error",
+		"issue_trackers", "port", "marks"}
 	for key := range doc {
 		if !slices.Contains(known, key) {
 			t.Errorf("the specification has no key %q", key)
@@ -360,8 +379,9 @@ func TestEventDocument(t *testing.T) {
 	}
 	host, port, _ := net.SplitHostPort(strings.TrimPrefix(target, "http://"))
 	for key, want := range map[string]any{
-		"host": host, "port": port, "ip": "127.0.0.1", "path": "/", "type": "http", "matcher-name": "m", "matcher-status": true,
-		"matched-at": target + "/it's", "template-id": "doc", "template-path": "doc.yaml",
+		"host": host, "port": port, "ip": "127.0.0.1", "path": "/", "type": "http", "matcher-name": "m",
+		"matcher-status": true,
+		"matched-at":     target + "/it's", "template-id": "doc", "template-path": "doc.yaml",
 	} {
 		if doc[key] != want {
 			t.Errorf("%s is %v, want %v", key, doc[key], want)
@@ -376,7 +396,8 @@ func TestEventDocument(t *testing.T) {
 	if ts, err := time.Parse(time.RFC3339, doc["timestamp"].(string)); err != nil || ts.Location() != time.UTC {
 		t.Errorf("timestamp %v %v", doc["timestamp"], err)
 	}
-	if !strings.HasPrefix(events[0].Request, "GET /it's HTTP/1.1\r\nHost: "+host) || !strings.HasPrefix(events[0].Response, "HTTP/1.1 200 OK\r\n") {
+	if !strings.HasPrefix(events[0].Request, "GET /it's HTTP/1.1\r\nHost: "+host) ||
+		!strings.HasPrefix(events[0].Response, "HTTP/1.1 200 OK\r\n") {
 		t.Errorf("evidence %q %q", events[0].Request, events[0].Response)
 	}
 }
@@ -393,7 +414,9 @@ func TestDeniedIsNotSilence(t *testing.T) {
 	}})
 	var programs []*program.Program
 	for i := range 20 {
-		programs = append(programs, template(t, fmt.Sprintf("p%d", i), fmt.Sprintf("  - path: ['http://127.0.0.9:1/%d', '{{BaseURL}}/%d']\n    matchers: [{type: status, status: [200]}]\n", i, i)))
+		programs = append(programs, template(t, fmt.Sprintf("p%d", i),
+			fmt.Sprintf("  - path: ['http://127.0.0.9:1/%d', '{{BaseURL}}/%d']\n    matchers: [{type: status, status: [200]}]\n",
+				i, i)))
 	}
 	report, events, _ := run(t, e, engine.Scan{Targets: []string{target}, Programs: programs})
 	if got := report.Counts(); got[engine.Denied] != 20 || len(events) != 20 {
@@ -412,8 +435,10 @@ func TestDeadlineUnderRateLimit(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	report, _, _ := runIn(t, ctx, newEngine(t, engine.Config{RateLimit: 10}), engine.Scan{Targets: []string{target}, Programs: programs})
-	if got := report.Counts(); got[engine.Failed] != 0 || got[engine.Skipped] == 0 || got[engine.Skipped]+got[engine.Tested] != 20 {
+	report, _, _ := runIn(t, ctx, newEngine(t, engine.Config{RateLimit: 10}),
+		engine.Scan{Targets: []string{target}, Programs: programs})
+	if got := report.Counts(); got[engine.Failed] != 0 || got[engine.Skipped] == 0 ||
+		got[engine.Skipped]+got[engine.Tested] != 20 {
 		t.Errorf("counts %v", got)
 	}
 }
@@ -424,9 +449,10 @@ func TestConfirmWhileRunning(t *testing.T) {
 	e := newEngine(t, engine.Config{Concurrency: 1, PerHost: 1})
 	p := found(t, "a", "/a")
 	confirmed := false
-	_, err := e.Run(t.Context(), engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}, OnEvent: func(ev engine.Event) {
-		_, confirmed, _ = e.Confirm(t.Context(), target, p, ev)
-	}})
+	_, err := e.Run(t.Context(), engine.Scan{Targets: []string{target}, Programs: []*program.Program{p},
+		OnEvent: func(ev engine.Event) {
+			_, confirmed, _ = e.Confirm(t.Context(), target, p, ev)
+		}})
 	if err != nil || !confirmed {
 		t.Error(err, confirmed)
 	}

@@ -45,10 +45,12 @@ func mortal(answers, attempts int32) (site http.HandlerFunc, refused *atomic.Int
 // had failed before it was in doubt.
 func TestHostThatComesBack(t *testing.T) {
 	site, refused := mortal(30, 2)
-	e := newEngine(t, engine.Config{PerHost: 4, RecheckPauses: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}})
+	e := newEngine(t, engine.Config{PerHost: 4,
+		RecheckPauses: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}})
 	report, events, _ := run(t, e, engine.Scan{Targets: []string{serve(t, site)}, Programs: paths(t, 100)})
 	counts := report.Counts()
-	if counts[engine.Failed] > 8 || counts[engine.Tested] < 92 || len(events) != counts[engine.Tested] || refused.Load() < 8 {
+	if counts[engine.Failed] > 8 || counts[engine.Tested] < 92 || len(events) != counts[engine.Tested] ||
+		refused.Load() < 8 {
 		t.Errorf("counts %v, %d events, %d refused", counts, len(events), refused.Load())
 	}
 }
@@ -57,7 +59,8 @@ func TestHostThatComesBack(t *testing.T) {
 func TestRetriesOutlastADeath(t *testing.T) {
 	t.Parallel()
 	site, refused := mortal(30, 2)
-	e := newEngine(t, engine.Config{PerHost: 4, Retries: 3, RecheckPauses: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}})
+	e := newEngine(t, engine.Config{PerHost: 4, Retries: 3,
+		RecheckPauses: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond}})
 	report, events, _ := run(t, e, engine.Scan{Targets: []string{serve(t, site)}, Programs: paths(t, 60)})
 	if counts := report.Counts(); counts[engine.Tested] != 60 || len(events) != 60 || refused.Load() < 8 {
 		t.Errorf("counts %v, %d events, %d refused", counts, len(events), refused.Load())
@@ -81,7 +84,8 @@ func TestTooManyRequests(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	})
-	report, events, _ := run(t, newEngine(t, engine.Config{PerHost: 8}), engine.Scan{Targets: []string{target}, Programs: paths(t, 120)})
+	report, events, _ := run(t, newEngine(t, engine.Config{PerHost: 8}),
+		engine.Scan{Targets: []string{target}, Programs: paths(t, 120)})
 	if counts := report.Counts(); counts[engine.Tested] != 120 || len(events) != 120 || complaints.Load() == 0 {
 		t.Errorf("counts %v, %d events, %d complaints", counts, len(events), complaints.Load())
 	}
@@ -98,9 +102,11 @@ func TestOnePathThatComplains(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	})
-	programs := append(paths(t, 50), template(t, "busy", "  - path: ['{{BaseURL}}/3']\n    matchers: [{type: status, status: [429]}]\n"))
+	programs := append(paths(t, 50),
+		template(t, "busy", "  - path: ['{{BaseURL}}/3']\n    matchers: [{type: status, status: [429]}]\n"))
 	start := time.Now()
-	report, events, _ := run(t, newEngine(t, engine.Config{PerHost: 2}), engine.Scan{Targets: []string{target}, Programs: programs})
+	report, events, _ := run(t, newEngine(t, engine.Config{PerHost: 2}),
+		engine.Scan{Targets: []string{target}, Programs: programs})
 	if len(events) != 50 || report.Partial() || seen.get("/3") != 2 {
 		t.Errorf("%d events, %v, asked %d times", len(events), report.Counts(), seen.get("/3"))
 	}
@@ -151,7 +157,8 @@ func TestBudgetGoesToPayloadsInOrder(t *testing.T) {
     payloads: {n: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t]}
     matchers: [{type: status, status: [200]}]
 `)
-	_, events, _ := run(t, newEngine(t, engine.Config{PerHost: 10}), engine.Scan{Targets: []string{target}, Programs: []*program.Program{many}, MaxRequests: 5})
+	_, events, _ := run(t, newEngine(t, engine.Config{PerHost: 10}),
+		engine.Scan{Targets: []string{target}, Programs: []*program.Program{many}, MaxRequests: 5})
 	var hit []string
 	for _, ev := range events {
 		_, n, _ := strings.Cut(ev.MatchedAt, "n=")
@@ -178,7 +185,8 @@ func TestScansShareAnEngine(t *testing.T) {
 	for range cap(results) {
 		go func() {
 			n := 0
-			_, err := e.Run(context.Background(), engine.Scan{Targets: []string{target}, Programs: programs, OnEvent: func(engine.Event) { n++ }})
+			_, err := e.Run(context.Background(),
+				engine.Scan{Targets: []string{target}, Programs: programs, OnEvent: func(engine.Event) { n++ }})
 			if err != nil {
 				n = -1
 			}
@@ -203,7 +211,8 @@ func TestServerThatDropsMissingPaths(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 	})
-	report, events, _ := run(t, newEngine(t, engine.Config{}), engine.Scan{Targets: []string{target}, Programs: []*program.Program{found(t, "five", "/5"), found(t, "six", "/6")}})
+	report, events, _ := run(t, newEngine(t, engine.Config{}),
+		engine.Scan{Targets: []string{target}, Programs: []*program.Program{found(t, "five", "/5"), found(t, "six", "/6")}})
 	if len(events) != 1 || events[0].TemplateID != "five" || !report.Targets[0].Alive {
 		t.Errorf("%d events, %+v", len(events), report.Counts())
 	}
@@ -217,7 +226,8 @@ func TestMatchDensity(t *testing.T) {
 			http.NotFound(w, r)
 		}
 	})
-	report, events, _ := run(t, newEngine(t, engine.Config{PerHost: 1}), engine.Scan{Targets: []string{trap, honest}, Programs: paths(t, 30)})
+	report, events, _ := run(t, newEngine(t, engine.Config{PerHost: 1}),
+		engine.Scan{Targets: []string{trap, honest}, Programs: paths(t, 30)})
 	if len(events) != 31 {
 		t.Fatalf("%d events", len(events))
 	}
@@ -236,7 +246,8 @@ func TestMatchDensity(t *testing.T) {
 	if dense != 16 { // from the fifteenth on
 		t.Errorf("%d findings are marked as too many", dense)
 	}
-	if got := fmt.Sprint(report.Targets[0].Marks, report.Targets[1].Marks); got != "[answers_alike match_density] []" || report.Targets[0].Matched != 30 {
+	if got := fmt.Sprint(report.Targets[0].Marks, report.Targets[1].Marks); got != "[answers_alike match_density] []" ||
+		report.Targets[0].Matched != 30 {
 		t.Errorf("marks %s", got)
 	}
 	var table strings.Builder
@@ -271,14 +282,15 @@ func TestNoLeakOfSessions(t *testing.T) {
 		template(t, "slow", "  - path: ['{{BaseURL}}/slow/{{n}}']\n    payloads: {n: [1, 2, 3, 4, 5, 6, 7, 8, 9]}\n    matchers: [{type: status, status: [200]}]\n"),
 		template(t, "race", "  - race: true\n    race_count: 3\n    raw: [\"GET /slow/race HTTP/1.1\\nHost: {{Hostname}}\\n\\n\"]\n    matchers: [{type: status, status: [200]}]\n"))
 	var open atomic.Int32
-	e := engine.New(engine.Config{Timeout: time.Minute, PerHost: 4, Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-		if err == nil {
-			open.Add(1)
-			conn = &counted{Conn: conn, open: &open}
-		}
-		return conn, err
-	}})
+	e := engine.New(engine.Config{Timeout: time.Minute, PerHost: 4,
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+			if err == nil {
+				open.Add(1)
+				conn = &counted{Conn: conn, open: &open}
+			}
+			return conn, err
+		}})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-enough

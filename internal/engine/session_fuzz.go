@@ -15,7 +15,8 @@ import (
 // fuzz sends the mutations that the rules of a block make of the target's request, one by one (template language
 // 2.10). A request that does not meet the pre-condition leaves the program's state as it is.
 func (s *session) fuzz(ctx context.Context, j int) (matched bool, err error) {
-	f := fuzzing{session: s, block: j, program: &s.bound.Blocks[j], facts: map[string]any{}, outcomes: map[fuzz.ParameterKey]bool{}}
+	f := fuzzing{session: s, block: j, program: &s.bound.Blocks[j], facts: map[string]any{},
+		outcomes: map[fuzz.ParameterKey]bool{}}
 	defer f.count()
 	made, err := f.make(ctx, 0)
 	if err != nil && made.Address.Host == "" {
@@ -24,13 +25,15 @@ func (s *session) fuzz(ctx context.Context, j int) (matched bool, err error) {
 	}
 	f.base = made.Request
 	if !slices.ContainsFunc(f.base.Headers, func(h web.Header) bool { return strings.EqualFold(h.Name, "User-Agent") }) {
-		f.base.Headers = append(f.base.Headers, web.Header{Name: "User-Agent", Value: cmp.Or(s.engine.cfg.UserAgent, web.DefaultUserAgent)})
+		f.base.Headers = append(f.base.Headers,
+			web.Header{Name: "User-Agent", Value: cmp.Or(s.engine.cfg.UserAgent, web.DefaultUserAgent)})
 	}
 	f.known = fuzz.Input(&f.base)
 	if !f.program.Fuzz.Fits(f.known, &dsl.Env{Ctx: ctx, Host: s.engine.host}) {
 		return false, ctx.Err()
 	}
-	source := fuzz.Source{Base: &f.base, Skip: f.skip, Payloads: func(yield func(fuzz.Render) bool) { f.payloads(ctx, yield) }}
+	source := fuzz.Source{Base: &f.base, Skip: f.skip,
+		Payloads: func(yield func(fuzz.Render) bool) { f.payloads(ctx, yield) }}
 	for m, failed := range f.program.Fuzz.All(source) {
 		var got entryResult
 		if failed != nil {
@@ -90,7 +93,8 @@ func (f *fuzzing) payloads(ctx context.Context, yield func(fuzz.Render) bool) {
 
 // parameterKey identifies a parameter across all targets of the scan.
 func (f *fuzzing) parameterKey(position, parameter string) fuzz.ParameterKey {
-	return fuzz.ParameterKey{Template: f.bound.ID, Host: f.base.Address.HostPort(), Position: position, Parameter: parameter}
+	return fuzz.ParameterKey{Template: f.bound.ID, Host: f.base.Address.HostPort(), Position: position,
+		Parameter: parameter}
 }
 
 func (f *fuzzing) skip(position, parameter string) bool {
@@ -123,7 +127,8 @@ func (f *fuzzing) send(ctx context.Context, m *fuzz.Mutation) entryResult {
 	got := f.evaluate(ctx, f.block, 0, f.tuple, &req, chain)
 	for i := range got.events {
 		ev := &got.events[i]
-		ev.Fuzzed, ev.FuzzingMethod, ev.FuzzingParameter, ev.FuzzingPosition = true, m.Request.Method, Clean(m.Parameter), m.Position
+		ev.Fuzzed, ev.FuzzingMethod, ev.FuzzingParameter, ev.FuzzingPosition = true, m.Request.Method, Clean(m.Parameter),
+			m.Position
 		if details, ok := f.facts["analyzer_details"].(string); ok {
 			ev.AnalyzerDetails = Clean(details)
 		}
@@ -149,7 +154,8 @@ func (f *fuzzing) analyze(ctx context.Context, m *fuzz.Mutation, first *web.Exch
 		f.requests.Add(1)
 		return fuzz.Answer{Status: x.Status, Body: x.Body, Took: x.Duration}, nil
 	}
-	confirmed, details, err := a.Analyze(ctx, m, fuzz.Answer{Status: first.Status, Body: first.Body, Took: first.Duration}, again)
+	confirmed, details, err := a.Analyze(ctx, m, fuzz.Answer{Status: first.Status, Body: first.Body, Took: first.Duration},
+		again)
 	if confirmed {
 		f.facts["analyzer"], f.facts["analyzer_details"] = true, details
 	}

@@ -71,7 +71,9 @@ const maxAtOnce = 1000
 
 // sendRaceOrPipeline sends requests at the same moment, or pipelined on a few connections. The error is that of the
 // context, or sender.ErrBudget.
-func (s *session) sendRaceOrPipeline(ctx context.Context, b *program.Block, reqs []program.Request) ([]web.Result, error) {
+func (s *session) sendRaceOrPipeline(
+	ctx context.Context, b *program.Block, reqs []program.Request,
+) ([]web.Result, error) {
 	all := make([]web.Request, len(reqs))
 	for i := range reqs {
 		if err := s.beforeSend(ctx); err != nil {

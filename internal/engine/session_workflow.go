@@ -35,7 +35,9 @@ func (r *run) addWorkflow(w *workflow.Workflow, vars program.Vars) {
 // steps runs the session's workflow. Each program is a session of its own; all share cookies.
 func (s *session) steps(ctx context.Context) {
 	var mu sync.Mutex // guards s.end
-	run := func(ctx context.Context, programs []*program.Program, values map[string]any, collect bool) ([]workflow.Outcome, error) {
+	run := func(
+		ctx context.Context, programs []*program.Program, values map[string]any, collect bool,
+	) ([]workflow.Outcome, error) {
 		var found []workflow.Outcome
 		for _, p := range programs {
 			step := s.step(s.workflow.bound[p], values)
@@ -60,7 +62,8 @@ func (s *session) steps(ctx context.Context) {
 // step is the session of one program of the workflow; values are what earlier steps extracted.
 func (s *session) step(bound *program.Bound, values map[string]any) *session {
 	step := &session{
-		requester: s.requester, bound: bound, jar: s.jar, end: coverage.End{State: NotApplicable}, emit: s.emit, onReceive: s.onReceive,
+		requester: s.requester, bound: bound, jar: s.jar, end: coverage.End{State: NotApplicable}, emit: s.emit,
+		onReceive: s.onReceive,
 	}
 	for name, value := range values {
 		step.history.Set(name, value)

@@ -186,7 +186,9 @@ func (ev *evaluation) all(chain []*web.Exchange, views []*match.Response, entrie
 
 // group evaluates a chain for entries whose operators are those of group, in the same order; it returns the cause of
 // a panic.
-func (ev *evaluation) group(chain []*web.Exchange, views []*match.Response, entries []int, group *match.Group) (cause any) {
+func (ev *evaluation) group(
+	chain []*web.Exchange, views []*match.Response, entries []int, group *match.Group,
+) (cause any) {
 	defer func() { cause = recover() }()
 	vars := func(i int) dsl.Lookup {
 		e := ev.request.Entries[entries[i]]
@@ -208,7 +210,9 @@ func (ev *evaluation) group(chain []*web.Exchange, views []*match.Response, entr
 }
 
 // events makes the events of an entry's findings in response i of a chain.
-func (t *targetScan) events(ctx context.Context, e program.EntryIndex, chain []*web.Exchange, i int, out match.Outcome) []Event {
+func (t *targetScan) events(
+	ctx context.Context, e program.EntryIndex, chain []*web.Exchange, i int, out match.Outcome,
+) []Event {
 	if out.Silent || len(out.Findings) == 0 {
 		return nil
 	}

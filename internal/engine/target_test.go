@@ -35,9 +35,12 @@ func TestParseTarget(t *testing.T) {
 		}
 	}
 	for _, in := range []string{
-		"", " ", "ftp://x", "http://", "://x", "http:///path", "user:pass@host", "http://a@b", "host:0", "host:65536", "host:", "host:x",
-		"a b", "a\x00b", "a\nb", "http://[::1", "[::1%25eth0]", "fe80::1%eth0", "exa$mple.com", "-", "..", "a..b", "1.2.3.4.5", "127.1", "2130706433", "256.1.1.1",
-		"http://h\\@evil/", "javascript:alert(1)", strings.Repeat("a", 64) + ".example", "http://h/" + strings.Repeat("a", 2048), "\xff\xfe",
+		"", " ", "ftp://x", "http://", "://x", "http:///path", "user:pass@host", "http://a@b", "host:0", "host:65536",
+		"host:", "host:x",
+		"a b", "a\x00b", "a\nb", "http://[::1", "[::1%25eth0]", "fe80::1%eth0", "exa$mple.com", "-", "..", "a..b",
+		"1.2.3.4.5", "127.1", "2130706433", "256.1.1.1",
+		"http://h\\@evil/", "javascript:alert(1)", strings.Repeat("a", 64) + ".example",
+		"http://h/" + strings.Repeat("a", 2048), "\xff\xfe",
 	} {
 		if got, err := engine.ParseTarget(in); !errs.Is(err, errs.Invalid) || errs.From(err).Param != "target" {
 			t.Errorf("%q was taken for %q (%v)", in, got.URL(), err)
@@ -47,7 +50,8 @@ func TestParseTarget(t *testing.T) {
 
 // What is accepted is a fixed point: its URL is read as itself.
 func FuzzParseTarget(f *testing.F) {
-	for _, s := range []string{"example.com", "http://h:80/a?b#c", "::1", "[::1]:1", "bücher.example/ü", "h%00", "http://a%2fb/", "０.example"} {
+	for _, s := range []string{"example.com", "http://h:80/a?b#c", "::1", "[::1]:1", "bücher.example/ü", "h%00",
+		"http://a%2fb/", "０.example"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -63,7 +67,8 @@ func FuzzParseTarget(f *testing.F) {
 }
 
 func TestClean(t *testing.T) {
-	for in, want := range map[string]string{"": "", "plain ü": "plain ü", "a\x00b": `a\x00b`, "\xff\xfeü": `\xff\xfeü`, "\ufffd": "\ufffd"} {
+	for in, want := range map[string]string{"": "", "plain ü": "plain ü", "a\x00b": `a\x00b`, "\xff\xfeü": `\xff\xfeü`,
+		"\ufffd": "\ufffd"} {
 		if got := engine.Clean(in); got != want || !utf8.ValidString(got) {
 			t.Errorf("%q: %q", in, got)
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// scanNewAssets makes the scan of a run's new assets that the enumeration wants: for the user who made the enumeration, with its
+// scanNewAssets makes the scan of a run's new assets that the enumeration wants: for the user who made the enumeration,
+// with its
 // exclusions, alerts and agents, and the recommended templates. Each run has one scan, however often its job runs.
 func (w worker) scanNewAssets(ctx context.Context, a enumeration.ScanArgs) error {
 	e, ok, err := w.Enumerations.FindUnscanned(ctx, a)
@@ -32,7 +33,8 @@ func (w worker) scanNewAssets(ctx context.Context, a enumeration.ScanArgs) error
 	c := e.Config
 	ctx = account.WithCaller(ctx, account.Caller{UserID: e.UserID, TeamID: e.TeamID, Role: account.Member})
 	_, err = w.Scans.Create(ctx, scan.NewScan{
-		Name: fmt.Sprintf("%s, new in run %d", strings.ToValidUTF8(e.Name[:min(len(e.Name), 170)], ""), a.Run), Automatic: true,
+		Name:      fmt.Sprintf("%s, new in run %d", strings.ToValidUTF8(e.Name[:min(len(e.Name), 170)], ""), a.Run),
+		Automatic: true,
 		Config: scan.Config{
 			Targets: targets, Recommended: true, Exclusions: c.Exclusions,
 			AlertConfigIDs: c.AlertConfigIDs, NoGlobalAlerts: c.NoGlobalAlerts,

@@ -105,9 +105,13 @@ func TestScanTellsItsChannels(t *testing.T) {
 		}))
 		o := open(t, d)
 		all, named, refusing := listen(t, 429, 500), listen(t), listen(t, 403)
-		o.configure(t, setting.Alerting, true, "events: [running, finished, failed_stopped, new_vuln]\nwebhook:\n  - webhook_url: "+all.url+"\n")
-		id := o.configure(t, setting.Alerting, false, "severity: [high]\nwebhook: {webhook_url: "+named.url+"}\nslack: {webhook_url: "+refusing.url+", events: [finished]}\n")
-		made, err := o.scans.Create(o.ctx, scan.NewScan{Name: "nightly", Config: scan.Config{Targets: []string{base}, All: true, AlertConfigIDs: []string{id}}})
+		o.configure(t, setting.Alerting, true,
+			"events: [running, finished, failed_stopped, new_vuln]\nwebhook:\n  - webhook_url: "+all.url+"\n")
+		id := o.configure(t, setting.Alerting, false,
+			"severity: [high]\nwebhook: {webhook_url: "+named.url+"}\nslack: {webhook_url: "+refusing.url+
+				", events: [finished]}\n")
+		made, err := o.scans.Create(o.ctx,
+			scan.NewScan{Name: "nightly", Config: scan.Config{Targets: []string{base}, All: true, AlertConfigIDs: []string{id}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +160,8 @@ func TestScanTellsItsChannels(t *testing.T) {
 			}
 			return f
 		}
-		if f := last(all); f == nil || f.NewVulns != done.Results() || f.TotalMatches != done.Results() || len(f.NewVulnsList) == 0 || f.NewVulnsList[0].Severity != "critical" && f.NewVulnsList[0].Severity != "high" {
+		if f := last(all); f == nil || f.NewVulns != done.Results() || f.TotalMatches != done.Results() ||
+			len(f.NewVulnsList) == 0 || f.NewVulnsList[0].Severity != "critical" && f.NewVulnsList[0].Severity != "high" {
 			t.Errorf("%+v of %d", f, done.Results())
 		}
 		if f := last(named); f == nil || f.TotalMatches != done.Severities["high"] || len(f.Severities) > 1 {
@@ -178,7 +183,8 @@ func TestStopIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quiet, err := o.scans.Create(o.ctx, scan.NewScan{Config: scan.Config{Targets: []string{base}, All: true, NoGlobalAlerts: true}})
+	quiet, err := o.scans.Create(o.ctx,
+		scan.NewScan{Config: scan.Config{Targets: []string{base}, All: true, NoGlobalAlerts: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,13 +195,17 @@ func TestStopIsTold(t *testing.T) {
 		}
 	}
 	o.settled(t, made.ID, 1)
-	if len(e.heard) != 1 || e.heard[0].Kind != alert.Failed || e.heard[0].ScanID != made.ID || e.heard[0].Failed == nil || e.heard[0].Failed.Reason == "" {
+	if len(e.heard) != 1 || e.heard[0].Kind != alert.Failed || e.heard[0].ScanID != made.ID || e.heard[0].Failed == nil ||
+		e.heard[0].Failed.Reason == "" {
 		t.Errorf("%+v", e.heard)
 	}
 	// A channel that is gone when its turn comes is dropped.
 	if err := o.notices.Add(t.Context(), []notification.Notification{
-		{TeamID: made.TeamID, Kind: notification.OfScan, Subject: made.ID, Run: 1, Event: "finished", ConfigID: id, Channel: 7, Provider: "webhook", Body: []byte("{}")},
-		{TeamID: made.TeamID, Kind: notification.OfScan, Subject: made.ID, Run: 1, Event: "failed_stopped", ConfigID: id, Provider: "webhook", Body: []byte("{}")}, // is there already
+		{TeamID: made.TeamID, Kind: notification.OfScan, Subject: made.ID, Run: 1, Event: "finished", ConfigID: id,
+			Channel: 7, Provider: "webhook", Body: []byte("{}")},
+		// is there already
+		{TeamID: made.TeamID, Kind: notification.OfScan, Subject: made.ID, Run: 1, Event: "failed_stopped", ConfigID: id,
+			Provider: "webhook", Body: []byte("{}")},
 	}); err != nil {
 		t.Fatal(err)
 	}

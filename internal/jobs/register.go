@@ -66,7 +66,8 @@ func (w worker) register(q *queue.Queue) {
 	queue.Handle(q, queue.Handler[policy.RunArgs]{Work: w.Policies.Run})
 	queue.Handle(q, queue.Handler[policy.AlertArgs]{Quick: true, Work: args(w.alertOfPolicy)})
 	queue.Handle(q, queue.Handler[domain.SearchArgs]{
-		Work: args(w.searchDomain), Timeout: searchTimeout, MaxAttempts: searchAttempts, GiveUp: giveUp(w, w.Related.Domains.Finish),
+		Work: args(w.searchDomain), Timeout: searchTimeout, MaxAttempts: searchAttempts,
+		GiveUp: giveUp(w, w.Related.Domains.Finish),
 	})
 	queue.Handle(q, queue.Handler[domain.VerifyArgs]{Quick: true, Work: args(w.Related.Domains.Check)})
 	queue.Handle(q, queue.Handler[export.RunArgs]{
@@ -108,7 +109,8 @@ func args[T queue.Args](do func(context.Context, T) error) func(context.Context,
 	return func(ctx context.Context, job queue.Job[T]) error { return do(ctx, job.Args) }
 }
 
-// giveUp logs the arguments and the error of a job that the queue will not run again, and calls do to record its failure.
+// giveUp logs the arguments and the error of a job that the queue will not run again, and calls do to record its
+// failure.
 func giveUp[T queue.Args](
 	w worker, do func(context.Context, *db.Tx, T) error,
 ) func(context.Context, *db.Tx, queue.Job[T], error) error {

@@ -33,7 +33,8 @@ func (w worker) alertOfScan(ctx context.Context, a scan.AlertArgs) error {
 
 // post posts alerts to the channels of alerting configurations, and of the global ones unless noGlobal is set.
 func (w worker) post(
-	ctx context.Context, about notification.Notification, configIDs []string, noGlobal bool, alerts func() ([]alert.Alert, error),
+	ctx context.Context, about notification.Notification, configIDs []string, noGlobal bool,
+	alerts func() ([]alert.Alert, error),
 ) error {
 	channels, err := w.dispatcher.Channels(ctx, about.TeamID, configIDs, !noGlobal)
 	if err != nil || len(channels) == 0 {
@@ -60,7 +61,8 @@ func (w worker) scanAlerts(ctx context.Context, state scan.RunState) ([]alert.Al
 	}
 	var fresh []alert.Vuln
 	if state.Run > 1 {
-		groups, err := w.Findings.GroupsSince(ctx, state.TeamID, finding.Filter{ScanIDs: []string{state.ID}, Since: state.Since})
+		groups, err := w.Findings.GroupsSince(ctx, state.TeamID,
+			finding.Filter{ScanIDs: []string{state.ID}, Since: state.Since})
 		if err != nil {
 			return nil, err
 		}

@@ -87,7 +87,8 @@ func TestScanNamesConfigurationsOfItsTeam(t *testing.T) {
 		"alerting_config_ids":  {AlertConfigIDs: []string{alerting, "x"}},
 	} {
 		c.Targets = []string{"example.com"}
-		if _, err := o.scans.Create(o.ctx, scan.NewScan{Config: c, ScheduleOnly: true}); !errs.Is(err, errs.Invalid) || errs.From(err).Param != param {
+		if _, err := o.scans.Create(o.ctx, scan.NewScan{Config: c, ScheduleOnly: true}); !errs.Is(err, errs.Invalid) ||
+			errs.From(err).Param != param {
 			t.Errorf("%s: %v", param, err)
 		}
 	}
@@ -113,12 +114,16 @@ func TestScanNamesConfigurationsOfItsTeam(t *testing.T) {
 		}
 	}
 	nothing := o.configure(t, setting.Scan, false, "tags: no-template-has-this")
-	if _, err := o.scans.Create(o.ctx, scan.NewScan{Config: scan.Config{Targets: []string{"example.com"}, ScanConfigIDs: []string{nothing}}}); errs.From(err).Param != "templates" {
+	if _, err := o.scans.Create(o.ctx,
+		scan.NewScan{Config: scan.Config{Targets: []string{"example.com"},
+			ScanConfigIDs: []string{nothing}}}); errs.From(err).Param != "templates" {
 		t.Errorf("all templates are left out: %v", err)
 	}
 	// A configuration that is deleted before the launch fails the scan in words.
 	gone := o.configure(t, setting.Scan, false, "retries: 0")
-	made, err := o.scans.Create(o.ctx, scan.NewScan{Config: scan.Config{Targets: []string{"127.0.0.1:1"}, ScanConfigIDs: []string{gone}}, ScheduleOnly: true})
+	made, err := o.scans.Create(o.ctx,
+		scan.NewScan{Config: scan.Config{Targets: []string{"127.0.0.1:1"}, ScanConfigIDs: []string{gone}},
+			ScheduleOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

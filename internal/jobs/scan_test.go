@@ -62,13 +62,15 @@ func TestScanFindsAndCovers(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		base, _ := site(t, weaksite.New(7))
 		o := open(t, d)
-		made, err := o.scans.Create(o.ctx, scan.NewScan{Config: scan.Config{Targets: []string{base, "127.0.0.1:1"}, All: true}})
+		made, err := o.scans.Create(o.ctx,
+			scan.NewScan{Config: scan.Config{Targets: []string{base, "127.0.0.1:1"}, All: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		done := o.scanEnds(t, made.ID)
 		found := o.found(t, finding.Filter{ScanIDs: []string{made.ID}})
-		if done.Status != scan.Finished || len(found) == 0 || done.Results() != len(found) || done.Numbers.DoneCells != done.Numbers.Cells || done.Numbers.Targets != 2 {
+		if done.Status != scan.Finished || len(found) == 0 || done.Results() != len(found) ||
+			done.Numbers.DoneCells != done.Numbers.Cells || done.Numbers.Targets != 2 {
 			t.Fatalf("%+v with %d findings", done, len(found))
 		}
 		for _, weakness := range weaksite.Weaknesses() {
@@ -79,7 +81,8 @@ func TestScanFindsAndCovers(t *testing.T) {
 			}
 		}
 		c, err := o.scans.FindCoverage(o.ctx, made.ID, scan.CoverageFilter{}, page.Window{Limit: 1000})
-		if err != nil || c.Total != done.Numbers.Cells || c.Targets != 2 || c.Counts[engine.Failed] == 0 || c.Counts[engine.Tested] == 0 || len(c.Cells) != c.Total-c.Counts[engine.Tested]-c.Counts[engine.NotApplicable] {
+		if err != nil || c.Total != done.Numbers.Cells || c.Targets != 2 || c.Counts[engine.Failed] == 0 ||
+			c.Counts[engine.Tested] == 0 || len(c.Cells) != c.Total-c.Counts[engine.Tested]-c.Counts[engine.NotApplicable] {
 			t.Errorf("coverage %+v, %v", c.Counts, err)
 		}
 		before := ids(found)
@@ -87,7 +90,8 @@ func TestScanFindsAndCovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := o.scanEnds(t, made.ID)
-		if after := ids(o.found(t, finding.Filter{})); again.Status != scan.Finished || again.Rescans() != 1 || !maps.Equal(before, after) {
+		if after := ids(o.found(t, finding.Filter{})); again.Status != scan.Finished || again.Rescans() != 1 ||
+			!maps.Equal(before, after) {
 			t.Errorf("a rescan left %d findings of %d", len(after), len(before))
 		}
 		h, err := o.scans.FindHistory(o.ctx, scan.HistoryFilter{ScanID: made.ID}, page.Window{Limit: 10})

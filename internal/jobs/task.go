@@ -19,7 +19,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools"
 )
 
-// runTask carries out a stream of a task until it ends or waits for a person. After a crash it continues from the journal.
+// runTask carries out a stream of a task until it ends or waits for a person. After a crash it continues from the
+// journal.
 func (w worker) runTask(ctx context.Context, a task.RunArgs) error {
 	storeCtx := context.WithoutCancel(ctx) // the end is stored although ctx ends
 	run, err := w.Tasks.Start(storeCtx, a)

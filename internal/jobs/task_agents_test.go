@@ -22,21 +22,26 @@ func TestAgentsOfATask(t *testing.T) {
 		o := openWith(t, d, scripted(
 			part(1, "crawl", `{"url":"`+url+`"}`), part(2, "read_findings", `{}`),
 			llm.Reply{Turn: 3, System: "It reads only.", Text: "Read."},
-			llm.Reply{Turn: 1, System: "It leads.", Calls: []llm.ToolCall{{Name: "http_request", Args: `{"url":"` + url + `"}`}}},
-			llm.Reply{Turn: 2, System: "It leads.", Calls: []llm.ToolCall{{Name: "delegate", Args: `{"tasks":[{"instruction":"read it","agent":"Reader"}]}`}}},
+			llm.Reply{Turn: 1, System: "It leads.",
+				Calls: []llm.ToolCall{{Name: "http_request", Args: `{"url":"` + url + `"}`}}},
+			llm.Reply{Turn: 2, System: "It leads.",
+				Calls: []llm.ToolCall{{Name: "delegate", Args: `{"tasks":[{"instruction":"read it","agent":"Reader"}]}`}}},
 		))
 		ids := map[string]string{}
 		for name, a := range map[string]struct {
 			context string
 			tools   []string
-		}{"Lead": {"It leads.", []string{"crawl", "read_findings"}}, "Reader": {"It reads only.", []string{"read_findings"}}} {
+		}{"Lead": {"It leads.", []string{"crawl", "read_findings"}},
+			"Reader": {"It reads only.", []string{"read_findings"}}} {
 			made, err := o.crew.Create(o.ctx, customagent.Update{Name: &name, SystemContext: &a.context, NativeTools: &a.tools})
 			if err != nil {
 				t.Fatal(err)
 			}
 			ids[name] = made.ID
 		}
-		made, err := o.tasks.Create(o.ctx, task.NewTask{Instruction: "look at " + url, Options: task.Options{AgentID: ids["Lead"], AgentIDs: []string{ids["Reader"], "gone"}}})
+		made, err := o.tasks.Create(o.ctx,
+			task.NewTask{Instruction: "look at " + url,
+				Options: task.Options{AgentID: ids["Lead"], AgentIDs: []string{ids["Reader"], "gone"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +49,8 @@ func TestAgentsOfATask(t *testing.T) {
 		if made.Status != task.Completed || !strings.Contains(made.Summary, "no agent any more with the id gone") {
 			t.Errorf("%s: %s", made.Status, made.Summary)
 		}
-		rows, err := d.Query(t.Context(), `SELECT branch, body FROM task_entry WHERE task_id = ? AND kind = 'tool_result' ORDER BY seq`, made.ID)
+		rows, err := d.Query(t.Context(),
+			`SELECT branch, body FROM task_entry WHERE task_id = ? AND kind = 'tool_result' ORDER BY seq`, made.ID)
 		told, err := db.Collect(rows, err, func(r db.Row) (s string, err error) {
 			var branch, body string
 			err = r.Scan(&branch, &body)
@@ -54,7 +60,8 @@ func TestAgentsOfATask(t *testing.T) {
 			t.Fatalf("%q, %v", told, err)
 		}
 		for i, want := range []struct{ branch, status string }{
-			{`main {"tool":"http_request"`, `"status":"refused"`}, {`main.1 {"tool":"crawl"`, `"status":"refused"`}, {`main.1 {"tool":"read_findings"`, `"status":"completed"`}, {`main {"tool":"delegate"`, `"status":"completed"`},
+			{`main {"tool":"http_request"`, `"status":"refused"`}, {`main.1 {"tool":"crawl"`, `"status":"refused"`},
+			{`main.1 {"tool":"read_findings"`, `"status":"completed"`}, {`main {"tool":"delegate"`, `"status":"completed"`},
 		} {
 			if !strings.HasPrefix(told[i], want.branch) || !strings.Contains(told[i], want.status) {
 				t.Errorf("call %d came to %s", i+1, told[i])

@@ -51,7 +51,8 @@ func newCounter(t *testing.T, token string) *counter {
 // offer adds a tool that echoes what it was given, and the token, as a bad server would.
 func (d *counter) offer(name, description string, reads bool) {
 	d.server.AddTool(&sdk.Tool{
-		Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`),
+		Name: name, Description: description,
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"integer"}},"required":["id"]}`),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: reads},
 	}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		d.mu.Lock()
@@ -95,7 +96,8 @@ func TestToolsOfAnMCPServerJoinATask(t *testing.T) {
 		if _, err := o.secrets.Create(o.ctx, secret.NewSecret{Name: "DESK", Value: token}); err != nil {
 			t.Fatal(err)
 		}
-		made, review, err := o.extensions.Connect(o.ctx, extension.NewServer{Name: "desk", URL: tickets.url, BearerToken: "{{$DESK}}", TrustedTools: []string{"find_ticket"}})
+		made, review, err := o.extensions.Connect(o.ctx,
+			extension.NewServer{Name: "desk", URL: tickets.url, BearerToken: "{{$DESK}}", TrustedTools: []string{"find_ticket"}})
 		if err != nil || review.Status != extension.Connected || len(made.Accepted) != 2 {
 			t.Fatalf("%+v, %+v, %v", made, review, err)
 		}
@@ -115,7 +117,8 @@ func TestToolsOfAnMCPServerJoinATask(t *testing.T) {
 		if strings.Contains(log, token) || !strings.Contains(log, "Bearer [secret]") {
 			t.Errorf("the log is %s", log)
 		}
-		if done.Status != task.Completed || !strings.Contains(done.Summary, "Calls of extensions: 1.") || !strings.Contains(done.Summary, "Requests sent to targets: 1, all of them in scope") {
+		if done.Status != task.Completed || !strings.Contains(done.Summary, "Calls of extensions: 1.") ||
+			!strings.Contains(done.Summary, "Requests sent to targets: 1, all of them in scope") {
 			t.Errorf("%s: %s", done.Status, done.Summary)
 		}
 	})
@@ -125,14 +128,16 @@ func TestUntrustedToolWaitsForAPersonsWord(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		tickets := newCounter(t, "literal-token-42")
 		o := openWith(t, d, scripted(call(1, "desk_close_ticket", map[string]any{"id": 7})))
-		if _, _, err := o.extensions.Connect(o.ctx, extension.NewServer{Name: "desk", URL: tickets.url, BearerToken: "literal-token-42"}); err != nil {
+		if _, _, err := o.extensions.Connect(o.ctx,
+			extension.NewServer{Name: "desk", URL: tickets.url, BearerToken: "literal-token-42"}); err != nil {
 			t.Fatal(err)
 		}
 		made, err := o.tasks.Create(o.ctx, task.NewTask{Instruction: "look at http://127.0.0.1:9/"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if made = o.follow(t, made); made.Status != task.Suspended || !strings.Contains(string(made.Pending), "close_ticket at the MCP server desk") || len(tickets.asked()) != 0 {
+		if made = o.follow(t, made); made.Status != task.Suspended ||
+			!strings.Contains(string(made.Pending), "close_ticket at the MCP server desk") || len(tickets.asked()) != 0 {
 			t.Fatalf("%s %s, %q", made.Status, made.Pending, tickets.asked())
 		}
 		if _, err := o.tasks.Approve(o.ctx, made.ID, task.Decision{Approve: true}); err != nil {
@@ -147,10 +152,12 @@ func TestUntrustedToolWaitsForAPersonsWord(t *testing.T) {
 func TestWhatIsMissingIsSaidAndTheTaskGoesOn(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		tickets := newCounter(t, "literal-token-42")
-		o := openWith(t, d, scripted(call(1, "desk_find_ticket", map[string]any{"id": 7}), call(2, "desk_close_ticket", map[string]any{"id": 7})))
+		o := openWith(t, d, scripted(call(1, "desk_find_ticket", map[string]any{"id": 7}),
+			call(2, "desk_close_ticket", map[string]any{"id": 7})))
 		trusted := []string{"find_ticket", "close_ticket"}
 		for name, url := range map[string]string{"desk": tickets.url, "gone": "http://127.0.0.1:1/mcp"} {
-			if _, _, err := o.extensions.Connect(o.ctx, extension.NewServer{Name: name, URL: url, BearerToken: "literal-token-42", TrustedTools: trusted}); err != nil {
+			if _, _, err := o.extensions.Connect(o.ctx,
+				extension.NewServer{Name: name, URL: url, BearerToken: "literal-token-42", TrustedTools: trusted}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -160,7 +167,8 @@ func TestWhatIsMissingIsSaidAndTheTaskGoesOn(t *testing.T) {
 		if got := tickets.asked(); !slices.Equal(got, []string{`find_ticket {"id":7}`}) {
 			t.Errorf("the server was asked %q", got)
 		}
-		for _, want := range []string{"Missing: the MCP server gone. The server cannot be reached.", "Missing: 1 of the tools of the MCP server desk: changed since they were accepted"} {
+		for _, want := range []string{"Missing: the MCP server gone. The server cannot be reached.",
+			"Missing: 1 of the tools of the MCP server desk: changed since they were accepted"} {
 			if !strings.Contains(made.Summary, want) {
 				t.Errorf("the summary has no %q: %s", want, made.Summary)
 			}
@@ -187,8 +195,10 @@ func TestHTTPToolInATask(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := o.extensions.CreateTool(o.ctx, extension.NewTool{ToolText: extension.ToolText{
-			Name: "owner_of", Description: "Who owns a host.", InputSchema: json.RawMessage(`{"type":"object","properties":{"host":{"type":"string"}},"required":["host"]}`),
-			Request: httptool.Template{Method: "GET", URL: site.URL + "/hosts/{{host}}", Query: map[string]string{"q": "{{host}}"}, Headers: map[string]string{"X-Api-Key": "{{$CMDB}}"}},
+			Name: "owner_of", Description: "Who owns a host.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"host":{"type":"string"}},"required":["host"]}`),
+			Request: httptool.Template{Method: "GET", URL: site.URL + "/hosts/{{host}}",
+				Query: map[string]string{"q": "{{host}}"}, Headers: map[string]string{"X-Api-Key": "{{$CMDB}}"}},
 		}})
 		if err != nil {
 			t.Fatal(err)

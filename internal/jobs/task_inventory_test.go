@@ -38,7 +38,8 @@ func TestModelDiscoversAndAsksTheInventory(t *testing.T) {
 			}
 		})
 		all := strings.Join(told, "\n")
-		for _, want := range []string{"0 assets, from 0 on", "is refused", "is finished", "1 assets, from 0 on", "port must be whole numbers"} {
+		for _, want := range []string{"0 assets, from 0 on", "is refused", "is finished", "1 assets, from 0 on",
+			"port must be whole numbers"} {
 			if !strings.Contains(all, want) {
 				t.Errorf("nothing says %q:\n%s", want, all)
 			}

@@ -29,7 +29,9 @@ func (w worker) retestIssue(ctx context.Context, a task.RetestArgs) error {
 }
 
 // lookAgain runs the template of an issue. It gets the task's secrets only if it has not changed since.
-func (w worker) lookAgain(ctx context.Context, issue task.Issue, t task.Task, turns []task.Stream) (task.RetestState, string, error) {
+func (w worker) lookAgain(
+	ctx context.Context, issue task.Issue, t task.Task, turns []task.Stream,
+) (task.RetestState, string, error) {
 	template := issue.RetestTemplate()
 	known, err := w.Catalog.Programs(ctx, t.TeamID, []string{template.TemplateID})
 	p := known[template.TemplateID]

@@ -58,7 +58,8 @@ func (o office) retested(t *testing.T, id string) task.Issue {
 }
 
 func reports(turn int, title string, proof map[string]any) llm.Reply {
-	return call(turn, "report_issue", map[string]any{"title": title, "severity": "high", "description": "d", "proof": proof})
+	return call(turn, "report_issue",
+		map[string]any{"title": title, "severity": "high", "description": "d", "proof": proof})
 }
 
 // TestConfirmedFindingsBecomeTemplates holds that what a model reports is compiled where a
@@ -68,16 +69,22 @@ func TestConfirmedFindingsBecomeTemplates(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		url, mended := leaky(t)
 		o := openWith(t, d, scripted(
-			reports(1, "Orders in the open", map[string]any{"url": url + "/admin?verbose=1", "headers": map[string]string{"Authorization": "Bearer {{$TOKEN}}"}, "contains": []string{"of everybody: {{orders}}"}}),
+			reports(1, "Orders in the open",
+				map[string]any{"url": url + "/admin?verbose=1", "headers": map[string]string{"Authorization": "Bearer {{$TOKEN}}"},
+					"contains": []string{"of everybody: {{orders}}"}}),
 			reports(2, "It says back", map[string]any{"url": url + "/search?q=<b>x", "contains": []string{"<b>x"}}),
 			reports(3, "No policy", map[string]any{"url": url, "absent": []string{"Content-Security-Policy"}}),
-			reports(4, "The same for all", map[string]any{"url": url + "/any/page", "absent": []string{"Content-Security-Policy"}}),
-			reports(5, "It deletes", map[string]any{"method": "DELETE", "url": url + "/search?q=gone", "contains": []string{"gone"}}),
+			reports(4, "The same for all", map[string]any{"url": url + "/any/page",
+				"absent": []string{"Content-Security-Policy"}}),
+			reports(5, "It deletes", map[string]any{"method": "DELETE", "url": url + "/search?q=gone",
+				"contains": []string{"gone"}}),
 		))
 		if _, err := o.secrets.Create(o.ctx, secret.NewSecret{Name: "TOKEN", Value: "tok-en-{{7*7}}-value"}); err != nil {
 			t.Fatal(err)
 		}
-		made, err := o.tasks.Create(o.ctx, task.NewTask{Instruction: "look at " + url, Options: task.Options{Secrets: []string{"TOKEN"}, Scope: &task.Scope{Intrusiveness: task.Intrusive}}})
+		made, err := o.tasks.Create(o.ctx,
+			task.NewTask{Instruction: "look at " + url,
+				Options: task.Options{Secrets: []string{"TOKEN"}, Scope: &task.Scope{Intrusiveness: task.Intrusive}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,10 +98,12 @@ func TestConfirmedFindingsBecomeTemplates(t *testing.T) {
 			found[i.Title] = i
 		}
 		for title, want := range map[string]string{
-			"Orders in the open": "", "It says back": "", "No policy": "", "It deletes": "may change something", "The same for all": "matches the control",
+			"Orders in the open": "", "It says back": "", "No policy": "", "It deletes": "may change something",
+			"The same for all": "matches the control",
 		} {
 			m := found[title].RetestTemplate()
-			if m == nil || m.Compiled != (want == "") || m.Compiled != (m.TemplateID != "") || !strings.Contains(m.Reason, want) {
+			if m == nil || m.Compiled != (want == "") || m.Compiled != (m.TemplateID != "") ||
+				!strings.Contains(m.Reason, want) {
 				t.Errorf("%s: %+v", title, m)
 			}
 		}
@@ -107,7 +116,8 @@ func TestConfirmedFindingsBecomeTemplates(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := string(own.Raw)
-		for _, want := range []string{"GET /admin HTTP/1.1", "Authorization: Bearer {{$TOKEN}}", "findings", "status: [200]"} {
+		for _, want := range []string{"GET /admin HTTP/1.1", "Authorization: Bearer {{$TOKEN}}", "findings",
+			"status: [200]"} {
 			if !strings.Contains(text+own.Path, want) {
 				t.Errorf("the template has no %s:\n%s", want, text)
 			}
@@ -121,7 +131,8 @@ func TestConfirmedFindingsBecomeTemplates(t *testing.T) {
 		}{{task.Matched, task.Open}, {task.NotMatched, task.Fixed}, {task.Matched, task.Open}} {
 			mended.Store(want.state == task.NotMatched)
 			for title := range map[string]bool{"Orders in the open": true, "It says back": true} {
-				if i := o.retested(t, found[title].ID); i.Retest.State != want.state || i.Status != want.status || i.Retest.EndedAt == nil {
+				if i := o.retested(t, found[title].ID); i.Retest.State != want.state || i.Status != want.status ||
+					i.Retest.EndedAt == nil {
 					t.Errorf("%s: %+v, %s", title, i.Retest, i.Status)
 				}
 			}
@@ -133,7 +144,8 @@ func TestConfirmedFindingsBecomeTemplates(t *testing.T) {
 // row for the next task, and gets no secrets once somebody has changed it.
 func TestWhatAPersonChangedStays(t *testing.T) {
 	url, _ := leaky(t)
-	report := reports(1, "It says back", map[string]any{"url": url + "/search?q=x{{$TOKEN}}", "contains": []string{"x{{$TOKEN}}"}})
+	report := reports(1, "It says back",
+		map[string]any{"url": url + "/search?q=x{{$TOKEN}}", "contains": []string{"x{{$TOKEN}}"}})
 	o := openWith(t, dbtest.Open(t, "sqlite"), scripted(report))
 	if _, err := o.secrets.Create(o.ctx, secret.NewSecret{Name: "TOKEN", Value: "a-long-value"}); err != nil {
 		t.Fatal(err)
@@ -156,7 +168,8 @@ func TestWhatAPersonChangedStays(t *testing.T) {
 	if !m.Compiled || second.RetestTemplate().TemplateID != m.TemplateID {
 		t.Errorf("%+v, then %+v", m, second.RetestTemplate())
 	}
-	if private := find(task.Options{Visibility: string(task.Private)}).RetestTemplate(); private.Compiled || !strings.Contains(private.Reason, "private") {
+	if private := find(task.Options{Visibility: string(task.Private)}).RetestTemplate(); private.Compiled ||
+		!strings.Contains(private.Reason, "private") {
 		t.Errorf("of a private task: %+v", private)
 	}
 	if i := o.retested(t, first.ID); i.Retest.State != task.Matched {
@@ -228,11 +241,14 @@ func TestPlannerKeepsToTheBudgetOfRequests(t *testing.T) {
 	o := open(t, dbtest.Open(t, "sqlite"))
 	for _, most := range []int64{1, 60} {
 		asked.Store(0)
-		made, err := o.tasks.Create(o.ctx, task.NewTask{Instruction: "Run a full security check of " + site.URL, Options: task.Options{Budget: &task.Budget{Requests: most}}})
+		made, err := o.tasks.Create(o.ctx,
+			task.NewTask{Instruction: "Run a full security check of " + site.URL,
+				Options: task.Options{Budget: &task.Budget{Requests: most}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if made = o.end(t, made); asked.Load() > most || asked.Load() < most/2 || !strings.Contains(made.Summary, "The budget of requests was used up") {
+		if made = o.end(t, made); asked.Load() > most || asked.Load() < most/2 ||
+			!strings.Contains(made.Summary, "The budget of requests was used up") {
 			t.Errorf("%d of %d requests: %s", asked.Load(), most, made.Summary)
 		}
 	}

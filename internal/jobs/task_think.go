@@ -75,5 +75,6 @@ func (w worker) planInstead(ctx, storeCtx context.Context, run *task.Run, chosen
 		quote = strings.ToValidUTF8(quote[:most], "") + " …"
 	}
 	return w.plan(ctx, storeCtx, run, fmt.Sprintf(
-		"The language model %s did not finish the work (%s): %s The built-in planner did what follows.", chosen.Name, o.Code, task.Sentence(quote)))
+		"The language model %s did not finish the work (%s): %s The built-in planner did what follows.", chosen.Name, o.Code,
+		task.Sentence(quote)))
 }

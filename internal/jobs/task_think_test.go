@@ -26,7 +26,8 @@ func call(turn int, tool string, args any) llm.Reply {
 
 // scripted is a configuration whose model answers so; what it does not know ends the run.
 func scripted(replies ...llm.Reply) model.Config {
-	return model.Config{Server: &model.Server{Config: llm.Config{Provider: "scripted"}, Model: "scripted", Script: &llm.Script{Replies: append(replies, llm.Reply{Text: "That is all."})}}}
+	return model.Config{Server: &model.Server{Config: llm.Config{Provider: "scripted"}, Model: "scripted",
+		Script: &llm.Script{Replies: append(replies, llm.Reply{Text: "That is all."})}}}
 }
 
 // shop has one page that leaks, answers POST, and counts what it was asked.
@@ -51,7 +52,8 @@ func shop(t *testing.T) (url string, posts *atomic.Int64) {
 }
 
 func proof(url string) map[string]any {
-	return map[string]any{"title": "A leak", "severity": "high", "description": "d", "proof": map[string]any{"url": url, "contains": []string{"DB_PASSWORD="}}}
+	return map[string]any{"title": "A leak", "severity": "high", "description": "d",
+		"proof": map[string]any{"url": url, "contains": []string{"DB_PASSWORD="}}}
 }
 
 func TestModelFindsAndTheVerifierDecides(t *testing.T) {
@@ -70,22 +72,26 @@ func TestModelFindsAndTheVerifierDecides(t *testing.T) {
 			t.Fatalf("%s %s, %d issues: %s", made.Status, made.Model, len(issues), made.Summary)
 		}
 		last := issues[0].Evidence[len(issues[0].Evidence)-1]
-		if issues[0].Severity != "high" || last.Verdict != "confirmed" || last.Confirmed != 3 || last.Tried != 3 || !strings.Contains(last.Response, "DB_PASSWORD") {
+		if issues[0].Severity != "high" || last.Verdict != "confirmed" || last.Confirmed != 3 || last.Tried != 3 ||
+			!strings.Contains(last.Response, "DB_PASSWORD") {
 			t.Errorf("%+v", issues[0])
 		}
-		for _, want := range []string{task.EventDenied, task.EventIssue, "tool-input-available", "tool-output-available", "verdict", "text-delta"} {
+		for _, want := range []string{task.EventDenied, task.EventIssue, "tool-input-available", "tool-output-available",
+			"verdict", "text-delta"} {
 			if !slices.Contains(types, want) {
 				t.Errorf("the stream has no %s: %v", want, types)
 			}
 		}
-		if !strings.Contains(made.Summary, "That is all.") || !strings.Contains(made.Summary, "refused: 1.") || !strings.Contains(made.Summary, "1 verified finding: 1 high.") {
+		if !strings.Contains(made.Summary, "That is all.") || !strings.Contains(made.Summary, "refused: 1.") ||
+			!strings.Contains(made.Summary, "1 verified finding: 1 high.") {
 			t.Errorf("summary: %s", made.Summary)
 		}
 		if m, _, err := o.tasks.FindMemory(o.ctx, made.ID); err != nil || !slices.Equal(m.Insights, []string{"it leaks"}) {
 			t.Errorf("memory %+v, %v", m, err)
 		}
 		events, _, err := o.tasks.FindLog(o.ctx, made.ID, task.LogFilter{Limit: 100, EventType: "tool_call"})
-		if err != nil || len(events) != 6 || events[0].Status != task.LogCompleted || slices.ContainsFunc(events, func(d task.LogEvent) bool { return d.CompletedAt == nil }) {
+		if err != nil || len(events) != 6 || events[0].Status != task.LogCompleted ||
+			slices.ContainsFunc(events, func(d task.LogEvent) bool { return d.CompletedAt == nil }) {
 			t.Errorf("the log has %+v, %v", events, err)
 		}
 		again, err := o.tasks.Create(o.ctx, task.NewTask{ID: made.ID, Instruction: "and now?"})
@@ -93,7 +99,8 @@ func TestModelFindsAndTheVerifierDecides(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.follow(t, again)
-		if streams, err := o.tasks.Streams(o.ctx, made.ID); err != nil || len(streams) != 2 || streams[1].Status != task.Completed {
+		if streams, err := o.tasks.Streams(o.ctx, made.ID); err != nil || len(streams) != 2 ||
+			streams[1].Status != task.Completed {
 			t.Errorf("%+v, %v", streams, err)
 		}
 	})
@@ -167,7 +174,8 @@ func TestDeadProviderLeavesTheWorkToThePlanner(t *testing.T) {
 	c.Server.Script = &llm.Script{Replies: []llm.Reply{{Error: llm.CodeKey}}}
 	o := openWith(t, dbtest.Open(t, "sqlite"), c)
 	made, _ := o.do(t, "check the security headers of "+url, nil)
-	if made.Status != task.Completed || !strings.Contains(made.Summary, llm.CodeKey) || !strings.Contains(made.Summary, "1 of 1 targets answered") {
+	if made.Status != task.Completed || !strings.Contains(made.Summary, llm.CodeKey) ||
+		!strings.Contains(made.Summary, "1 of 1 targets answered") {
 		t.Errorf("%s: %s", made.Status, made.Summary)
 	}
 }
@@ -179,7 +187,9 @@ func TestLostModelLeavesTheWorkToThePlanner(t *testing.T) {
 	cut := llm.Reply{Text: strings.Repeat("and on ", 1000), Stop: llm.StopLength}
 	o := openWith(t, dbtest.Open(t, "sqlite"), scripted(cut, cut))
 	done, _ := o.do(t, "check the security headers of "+url, nil)
-	if done.Status != task.Completed || !strings.Contains(done.Summary, "("+loop.CodeTruncated+")") || !strings.Contains(done.Summary, "built-in planner did") || len(done.Summary) > 2000 || !strings.Contains(done.Summary, "Templates: ") {
+	if done.Status != task.Completed || !strings.Contains(done.Summary, "("+loop.CodeTruncated+")") ||
+		!strings.Contains(done.Summary, "built-in planner did") || len(done.Summary) > 2000 ||
+		!strings.Contains(done.Summary, "Templates: ") {
 		t.Errorf("%s: %s", done.Status, done.Summary)
 	}
 }

@@ -106,7 +106,8 @@ func TestFindingsOfAScanAreFiled(t *testing.T) {
 			return with
 		}
 		for _, f := range filed(len(worst)) {
-			if issue := f.Event.IssueTrackers["github"]; issue.ID == "" || !strings.HasPrefix(issue.URL, "https://gh/") || f.Severity != "high" && f.Severity != "critical" {
+			if issue := f.Event.IssueTrackers["github"]; issue.ID == "" || !strings.HasPrefix(issue.URL, "https://gh/") ||
+				f.Severity != "high" && f.Severity != "critical" {
 				t.Errorf("%s: %+v", f.Severity, issue)
 			}
 		}
@@ -134,7 +135,8 @@ func TestFindingsOfAScanAreFiled(t *testing.T) {
 // uploaded stores one finding.
 func (o office) uploaded(t *testing.T) finding.Finding {
 	t.Helper()
-	got, err := o.scans.Import(o.ctx, "", strings.NewReader(`{"template-id": "x", "host": "a.example.com", "matched-at": "http://a.example.com/", "info": {"name": "n", "severity": "low"}, "type": "http"}`))
+	got, err := o.scans.Import(o.ctx, "",
+		strings.NewReader(`{"template-id": "x", "host": "a.example.com", "matched-at": "http://a.example.com/", "info": {"name": "n", "severity": "low"}, "type": "http"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,13 +160,14 @@ func TestKilledBetweenOpeningAndRecording(t *testing.T) {
 		}
 		func() {
 			defer func() { _ = recover() }() // what the end of a process leaves on disk
-			_, err := o.findings.File(t.Context(), c.TeamID, f.ID, finding.Tracker{ConfigID: id, Provider: "github"}, func(ctx context.Context, f finding.Finding, _ *engine.IssueTracker) (engine.IssueTracker, error) {
-				filed := tracker.Finding{Hash: f.Hash, Title: f.Name, Severity: f.Severity}
-				if _, err := tracker.New(loopback()).File(ctx, config.Trackers[0], filed, nil, false); err != nil {
-					t.Error(err)
-				}
-				panic("killed")
-			})
+			_, err := o.findings.File(t.Context(), c.TeamID, f.ID, finding.Tracker{ConfigID: id, Provider: "github"},
+				func(ctx context.Context, f finding.Finding, _ *engine.IssueTracker) (engine.IssueTracker, error) {
+					filed := tracker.Finding{Hash: f.Hash, Title: f.Name, Severity: f.Severity}
+					if _, err := tracker.New(loopback()).File(ctx, config.Trackers[0], filed, nil, false); err != nil {
+						t.Error(err)
+					}
+					panic("killed")
+				})
 			t.Error("it was not killed: ", err)
 		}()
 		if _, err := tickets.File(o.ctx, f.ID, id); !errs.Is(err, errs.Conflict) {

@@ -103,7 +103,13 @@ func openWith(t *testing.T, d *db.DB, models model.Config, deny ...netip.Prefix)
 	assets := asset.New(d, q, nil)
 	policies := policy.New(d, q, assets, settings)
 	enumerations := enumeration.New(d, q, assets, policies, settings, logger)
-	if err := Register(q, Deps{Assets: assets, Policies: policies, Enumerations: enumerations, Discovery: pipeline.Config{Resolvers: []string{"127.0.0.1:1"}}, Guard: loopback(), Tasks: tasks, Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Agents: members, Extensions: extensions, Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings, Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Catalog: templatesKept, Settings: settings, Deny: deny, Notifications: notification.New(d, q), Alerts: alert.NewSender(loopback()), Tickets: ticket.New(findings, settings, loopback(), logger), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
+	if err := Register(q, Deps{Assets: assets, Policies: policies, Enumerations: enumerations,
+		Discovery: pipeline.Config{Resolvers: []string{"127.0.0.1:1"}}, Guard: loopback(), Tasks: tasks,
+		Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Agents: members, Extensions: extensions,
+		Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings,
+		Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Catalog: templatesKept,
+		Settings: settings, Deny: deny, Notifications: notification.New(d, q), Alerts: alert.NewSender(loopback()),
+		Tickets: ticket.New(findings, settings, loopback(), logger), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {
@@ -118,7 +124,9 @@ func openWith(t *testing.T, d *db.DB, models model.Config, deny ...netip.Prefix)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return office{tasks, scans, findings, settings, assets, enumerations, notification.New(d, q), extensions, secrets, files, members, templatesKept, account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
+	return office{tasks, scans, findings, settings, assets, enumerations, notification.New(d, q), extensions, secrets,
+		files, members, templatesKept, account.WithCaller(t.Context(),
+			account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
 }
 
 // loopback is a guard that lets tests speak to their own servers.
@@ -190,7 +198,8 @@ func TestFullCheckFindsEveryPlantedWeakness(t *testing.T) {
 			}
 		}
 		for _, i := range issues {
-			if len(i.Evidence) != 2 || i.Evidence[1].Request == "" || i.Evidence[1].Response == "" || i.Description == "" || i.Remediation == "" {
+			if len(i.Evidence) != 2 || i.Evidence[1].Request == "" || i.Evidence[1].Response == "" || i.Description == "" ||
+				i.Remediation == "" {
 				t.Errorf("%s has no full evidence: %+v", i.Title, i)
 			}
 		}
@@ -199,7 +208,8 @@ func TestFullCheckFindsEveryPlantedWeakness(t *testing.T) {
 
 func TestWallIsNoticedAndSaid(t *testing.T) {
 	base, _ := site(t, weaksite.Wall())
-	done, issues := open(t, dbtest.Open(t, "sqlite")).do(t, "look for exposed files, listings, backups and panels on "+base, nil)
+	done, issues := open(t, dbtest.Open(t, "sqlite")).do(t,
+		"look for exposed files, listings, backups and panels on "+base, nil)
 	if done.Status != task.Completed || len(issues) != 0 || !strings.Contains(done.Summary, "every path") {
 		t.Errorf("%s with %d issues: %s", done.Status, len(issues), done.Summary)
 	}
@@ -207,7 +217,8 @@ func TestWallIsNoticedAndSaid(t *testing.T) {
 
 func TestExcludedPathIsNeverAskedFor(t *testing.T) {
 	base, asked := site(t, weaksite.New(7))
-	done, issues := open(t, dbtest.Open(t, "sqlite")).do(t, "full check of "+base+" but do not touch "+base+"/phpmyadmin", nil)
+	done, issues := open(t, dbtest.Open(t, "sqlite")).do(t, "full check of "+base+" but do not touch "+base+"/phpmyadmin",
+		nil)
 	if done.Status != task.Completed || len(issues) == 0 {
 		t.Fatalf("%s with %d issues: %s", done.Status, len(issues), done.Summary)
 	}
@@ -254,7 +265,8 @@ func TestAbortKeepsWhatWasFound(t *testing.T) {
 		o := open(t, d)
 		stopped := false
 		done, _ := o.do(t, "full check of "+base, func(made task.Task, e *task.Event) {
-			if stopped || e.Type != task.EventProgress || !strings.Contains(string(e.Data), `"tool": "scan"`) && !strings.Contains(string(e.Data), `"tool":"scan"`) {
+			if stopped || e.Type != task.EventProgress || !strings.Contains(string(e.Data), `"tool": "scan"`) &&
+				!strings.Contains(string(e.Data), `"tool":"scan"`) {
 				return
 			}
 			stopped = true
@@ -271,7 +283,8 @@ func TestAbortKeepsWhatWasFound(t *testing.T) {
 func TestSilentTargetIsSaid(t *testing.T) {
 	const address = "127.0.0.1:1"
 	done, _ := open(t, dbtest.Open(t, "sqlite")).do(t, "check http://"+address, nil)
-	if done.Status != task.Completed || !strings.Contains(done.Summary, "0 of 1 targets answered") || !strings.Contains(done.Summary, address) {
+	if done.Status != task.Completed || !strings.Contains(done.Summary, "0 of 1 targets answered") ||
+		!strings.Contains(done.Summary, address) {
 		t.Errorf("%s: %s", done.Status, done.Summary)
 	}
 }

@@ -42,9 +42,12 @@ const (
 func (k *Kit) discoverAssets() action[discoverArgs] {
 	return action[discoverArgs]{
 		name: "discover_assets",
-		schema: `{"type": "object", "properties": {"domains": {"type": "array", "maxItems": 50, "items": {"type": "string"}, "description": "below which names are looked for"},
-			"hosts": {"type": "array", "maxItems": 50, "items": {"type": "string"}, "description": "names, addresses and ranges that are looked at"},
-			"ports": {"type": "array", "maxItems": 1000, "items": {"type": "integer", "minimum": 1, "maximum": 65535}, "description": "the usual ones when absent"}}}`,
+		schema: `{"type": "object", "properties": {"domains": {"type": "array", "maxItems": 50, "items": {"type": "string"},
+				"description": "below which names are looked for"},
+			"hosts": {"type": "array", "maxItems": 50, "items": {"type": "string"},
+				"description": "names, addresses and ranges that are looked at"},
+			"ports": {"type": "array", "maxItems": 1000, "items": {"type": "integer", "minimum": 1, "maximum": 65535},
+				"description": "the usual ones when absent"}}}`,
 		call: func(ctx context.Context, a discoverArgs, progress func(string)) (loop.Result, error) {
 			config, err := k.discovery(a, loop.Allowance(ctx) < math.MaxInt)
 			if err != nil {
@@ -66,7 +69,8 @@ func (k *Kit) discovery(a discoverArgs, counted bool) (c enumeration.Config, err
 	if n := len(a.Domains) + len(a.Hosts); n == 0 || n > maxDiscover {
 		return c, fmt.Errorf("domains and hosts must be 1 to %d together", maxDiscover)
 	}
-	c = enumeration.Config{RootDomains: a.Domains, Inputs: a.Hosts, Steps: []discover.Step{discover.DNSPassive}, NoGlobalAlerts: true}
+	c = enumeration.Config{RootDomains: a.Domains, Inputs: a.Hosts, Steps: []discover.Step{discover.DNSPassive},
+		NoGlobalAlerts: true}
 	passive := k.scope.Doc.Intrusiveness == task.Passive
 	if !passive {
 		c.Steps = append(c.Steps, discover.DNSResolve)
@@ -219,7 +223,8 @@ func (k *Kit) waitFor(ctx context.Context, e enumeration.Enumeration) (loop.Resu
 	if err != nil {
 		return loop.Result{}, err
 	}
-	r, err := k.assetLines(ctx, asset.Query{Filter: asset.Filter{Enumerations: []string{e.ID}}, Window: page.Window{Limit: maxAssets}})
+	r, err := k.assetLines(ctx, asset.Query{Filter: asset.Filter{Enumerations: []string{e.ID}},
+		Window: page.Window{Limit: maxAssets}})
 	head := fmt.Sprintf("Enumeration %s is %s.", e.ID, e.Status)
 	if e.FailureReason != "" {
 		head += " " + e.FailureReason

@@ -69,7 +69,8 @@ func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agen
 	}
 	words := ""
 	if len(out.Pages)+len(out.WithParams) > 0 {
-		words = fmt.Sprintf("Pages that are linked to: %d, addresses with parameters: %d.", len(out.Pages), len(out.WithParams))
+		words = fmt.Sprintf("Pages that are linked to: %d, addresses with parameters: %d.", len(out.Pages),
+			len(out.WithParams))
 	}
 	return agent.Result{Output: output, Summary: words}, context.Cause(ctx)
 }
@@ -155,7 +156,8 @@ func (s *crawledSite) note(page, u *url.URL) {
 	if u.Path == "" {
 		u.Path = "/"
 	}
-	if u.Host != page.Host || u.Scheme != page.Scheme || unsafeLink.MatchString(u.RequestURI()) || mediaFile.MatchString(u.Path) {
+	if u.Host != page.Host || u.Scheme != page.Scheme || unsafeLink.MatchString(u.RequestURI()) ||
+		mediaFile.MatchString(u.Path) {
 		return
 	}
 	query := u.Query()
@@ -202,7 +204,8 @@ func formsOf(page *url.URL, body []byte) (out []form) {
 		query := url.Values{}
 		for _, field := range fieldShape.FindAllSubmatch(m[2], maxFields) {
 			named := attributes(field[1])
-			if named["name"] != "" && !slices.Contains([]string{"submit", "button", "file", "password"}, strings.ToLower(named["type"])) {
+			if named["name"] != "" && !slices.Contains([]string{"submit", "button", "file", "password"},
+				strings.ToLower(named["type"])) {
 				query.Set(named["name"], cmp.Or(named["value"], attributes(field[2])["value"], "1"))
 			}
 		}

@@ -24,7 +24,8 @@ import (
 // linkedTemplate is one that looks at the pages that a site links to.
 func linkedTemplate(t *testing.T) *program.Program {
 	t.Helper()
-	parsed, err := syntax.Parse("t.yaml", []byte("id: t\ninfo: {name: a name, author: a, severity: info, tags: linked}\nhttp:\n  - path: ['{{BaseURL}}']\n    matchers: [{type: word, words: [x]}]\n"))
+	parsed, err := syntax.Parse("t.yaml",
+		[]byte("id: t\ninfo: {name: a name, author: a, severity: info, tags: linked}\nhttp:\n  - path: ['{{BaseURL}}']\n    matchers: [{type: word, words: [x]}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,8 @@ func linkedTemplate(t *testing.T) *program.Program {
 // explored runs the step on a target that answers.
 func explored(t *testing.T, instruction, target string, programs ...*program.Program) exploreOutput {
 	t.Helper()
-	kit, err := New(Config{Boundary: scope.Boundary{Plan: builtin.Plan(instruction), OnDenied: func(scope.Denial) {}}, Run: &task.Run{}, Programs: programs, Logger: slog.New(slog.DiscardHandler)})
+	kit, err := New(Config{Boundary: scope.Boundary{Plan: builtin.Plan(instruction), OnDenied: func(scope.Denial) {}},
+		Run: &task.Run{}, Programs: programs, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,14 +94,18 @@ func TestExplore(t *testing.T) {
 	for _, target := range []string{site.URL, u.Host} { // with and without a scheme
 		clear(asked)
 		out := explored(t, instruction, target, linkedTemplate(t))
-		if want := []string{"/item?id=1", "/item?id=2&sort=up", "/search?in=all&q=1"}; !slices.Equal(out.WithParams, prefixed(site.URL, want)) {
+		if want := []string{"/item?id=1", "/item?id=2&sort=up", "/search?in=all&q=1"}; !slices.Equal(out.WithParams,
+			prefixed(site.URL, want)) {
 			t.Errorf("%s: places %q", target, out.WithParams)
 		}
-		if !slices.Contains(out.Pages, site.URL+"/a") || slices.Contains(out.Pages, site.URL+"/gone") || slices.Contains(out.Pages, site.URL+"/") {
+		if !slices.Contains(out.Pages, site.URL+"/a") || slices.Contains(out.Pages, site.URL+"/gone") ||
+			slices.Contains(out.Pages, site.URL+"/") {
 			t.Errorf("%s: pages %q", target, out.Pages)
 		}
 		for what, n := range asked {
-			if n > 1 || !strings.HasPrefix(what, "GET ") || slices.ContainsFunc([]string{"logout", "delete", "zip", "private", "order"}, func(w string) bool { return strings.Contains(what, w) }) {
+			if n > 1 || !strings.HasPrefix(what, "GET ") ||
+				slices.ContainsFunc([]string{"logout", "delete", "zip", "private", "order"},
+					func(w string) bool { return strings.Contains(what, w) }) {
 				t.Errorf("%s: %s was asked for, %d times", target, what, n)
 			}
 		}
@@ -125,7 +131,8 @@ func prefixed(base string, paths []string) []string {
 // page, too.
 func TestSeenAgain(t *testing.T) {
 	event := func(template, at, class string, extracted ...string) engine.Event {
-		return engine.Event{TemplateID: template, MatchedAt: at, Host: "a.example", Port: "80", ExtractedResults: extracted, Info: syntax.Info{Classification: &syntax.Classification{CWEID: []string{class}}}}
+		return engine.Event{TemplateID: template, MatchedAt: at, Host: "a.example", Port: "80", ExtractedResults: extracted,
+			Info: syntax.Info{Classification: &syntax.Classification{CWEID: []string{class}}}}
 	}
 	seenBefore := seen{}
 	for i, c := range []struct {
@@ -147,7 +154,9 @@ func TestSeenAgain(t *testing.T) {
 
 // FuzzForms holds that no page breaks the reading of forms, and that each stays bounded.
 func FuzzForms(f *testing.F) {
-	for _, seed := range []string{`<form action="/s"><input name=q value='a"b'></form>`, `<form method=POST action=%zz><select name="a"><option value=1>`, `<FORM><textarea name="t">`, "<form action='//other.example'", ""} {
+	for _, seed := range []string{`<form action="/s"><input name=q value='a"b'></form>`,
+		`<form method=POST action=%zz><select name="a"><option value=1>`, `<FORM><textarea name="t">`,
+		"<form action='//other.example'", ""} {
 		f.Add([]byte(seed))
 	}
 	base := &url.URL{Scheme: "http", Host: "a.example", Path: "/"}

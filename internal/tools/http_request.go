@@ -30,8 +30,9 @@ func (k *Kit) changes(method, url string) *loop.Approval {
 		return nil
 	}
 	return &loop.Approval{
-		Action: errs.Clip(method+" "+url, brief.MaxReason), Reason: "A " + errs.Clip(method, 20) + " request may change something at the target.",
-		Risk: "Data may be written or deleted, and messages sent.",
+		Action: errs.Clip(method+" "+url, brief.MaxReason),
+		Reason: "A " + errs.Clip(method, 20) + " request may change something at the target.",
+		Risk:   "Data may be written or deleted, and messages sent.",
 	}
 }
 

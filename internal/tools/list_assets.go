@@ -41,10 +41,15 @@ func (k *Kit) listAssets() action[assetsArgs] {
 	return action[assetsArgs]{
 		name: "list_assets", passive: true, repeatable: true,
 		schema: `{"type": "object", "properties": {"search": {"type": "string", "description": "a part of the host, the title, an address, a technology or a label"},
-			"host": {"type": "string", "description": "hosts, separated by commas; a * stands for anything"}, "domain": {"type": "array", "items": {"type": "string"}, "description": "hosts at and below these"},
-			"ip": {"type": "string", "description": "addresses and networks, separated by commas"}, "port": {"type": "string", "description": "ports, separated by commas"},
-			"status_code": {"type": "string", "description": "HTTP statuses, separated by commas"}, "technologies": {"type": "string", "description": "separated by commas, with a version or without"},
-			"labels": {"type": "string", "description": "separated by commas"}, "is_new": {"type": "boolean"}, "conditions": {"type": "string", "description": "such as status_code >= 400 && !(host ~ \"test\")"},
+			"host": {"type": "string", "description": "hosts, separated by commas; a * stands for anything"},
+			"domain": {"type": "array", "items": {"type": "string"},
+				"description": "hosts at and below these"},
+			"ip": {"type": "string", "description": "addresses and networks, separated by commas"},
+			"port": {"type": "string", "description": "ports, separated by commas"},
+			"status_code": {"type": "string", "description": "HTTP statuses, separated by commas"},
+			"technologies": {"type": "string", "description": "separated by commas, with a version or without"},
+			"labels": {"type": "string", "description": "separated by commas"}, "is_new": {"type": "boolean"},
+			"conditions": {"type": "string", "description": "such as status_code >= 400 && !(host ~ \"test\")"},
 			"enumeration_id": {"type": "string"}, "offset": {"type": "integer", "minimum": 0}}}`,
 		call: func(ctx context.Context, a assetsArgs, _ func(string)) (loop.Result, error) {
 			if a.Offset < 0 || a.Offset > maxOffset {

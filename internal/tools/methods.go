@@ -56,5 +56,6 @@ func readsOnly(t *syntax.Template) bool {
 
 // AllowsMethods reports whether a scope allows the methods of a template.
 func AllowsMethods(doc task.Scope, t *syntax.Template) bool {
-	return len(doc.Methods) == 0 || !slices.ContainsFunc(Methods(t), func(m string) bool { return !slices.Contains(doc.Methods, m) })
+	return len(doc.Methods) == 0 || !slices.ContainsFunc(Methods(t),
+		func(m string) bool { return !slices.Contains(doc.Methods, m) })
 }

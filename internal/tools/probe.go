@@ -100,7 +100,8 @@ func probeSummary(hosts []host) string {
 		}
 		alive++
 		if h.Alike {
-			softNotFound = append(softNotFound, h.Target+" answers with success to every path, also to ones that cannot exist (a soft 404); what is found at a path there is not reported unless it differs.")
+			softNotFound = append(softNotFound,
+				h.Target+" answers with success to every path, also to ones that cannot exist (a soft 404); what is found at a path there is not reported unless it differs.")
 		}
 	}
 	words := []string{fmt.Sprintf("%d of %d targets answered.", alive, len(hosts))}

@@ -23,7 +23,8 @@ func (k *Kit) readFindings() action[noArgs] {
 			}
 			lines := []string{fmt.Sprintf("%d findings of this task:", len(issues))}
 			for _, i := range issues[:min(len(issues), maxListed)] {
-				line := fmt.Sprintf("%s | %s | %s | %s | %s | %s", i.ID, i.Verification, i.Severity, i.Title, i.MatchedAt, i.TemplateID)
+				line := fmt.Sprintf("%s | %s | %s | %s | %s | %s", i.ID, i.Verification, i.Severity, i.Title, i.MatchedAt,
+					i.TemplateID)
 				if i.Note != "" {
 					line += " | " + i.Note
 				}

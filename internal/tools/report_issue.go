@@ -39,10 +39,12 @@ func (k *Kit) reportIssue() action[reportArgs] {
 		schema: `{"type": "object", "required": ["title", "severity", "description", "proof"], "properties": {
 			"title": {"type": "string"}, "severity": {"type": "string", "enum": ["critical", "high", "medium", "low", "info"]},
 			"description": {"type": "string"}, "remediation": {"type": "string"},
-			"proof": {"type": "object", "required": ["url"], "properties": {"method": {"type": "string", "description": "GET when absent"}, "url": {"type": "string"},
+			"proof": {"type": "object", "required": ["url"], "properties": {
+				"method": {"type": "string", "description": "GET when absent"}, "url": {"type": "string"},
 				"headers": {"type": "object", "additionalProperties": {"type": "string"}}, "body": {"type": "string"},
 				"status": {"type": "integer", "description": "the answer's status"},
-				"contains": {"type": "array", "items": {"type": "string"}, "description": "texts that the answer's header or body must hold"},
+				"contains": {"type": "array", "items": {"type": "string"},
+					"description": "texts that the answer's header or body must hold"},
 				"absent": {"type": "array", "items": {"type": "string"}, "description": "texts that it must not hold"}}}}}`,
 		requests: func(reportArgs) int { return 1 },
 		approval: func(a reportArgs) *loop.Approval { return k.changes(a.Proof.Method, a.Proof.URL) },
@@ -69,14 +71,16 @@ func (k *Kit) callReport(ctx context.Context, a reportArgs, _ func(string)) (loo
 		return loop.Result{}, err
 	}
 	id, err := k.Run.StoreIssue(ctx, task.Issue{
-		Title: a.Title, Severity: a.Severity, Description: a.Description, Remediation: a.Remediation, TemplateID: event.TemplateID,
-		Target: u.Scheme + "://" + u.Host, MatchedAt: a.Proof.URL, Event: event, Proof: &a.Proof,
+		Title: a.Title, Severity: a.Severity, Description: a.Description, Remediation: a.Remediation,
+		TemplateID: event.TemplateID,
+		Target:     u.Scheme + "://" + u.Host, MatchedAt: a.Proof.URL, Event: event, Proof: &a.Proof,
 	})
 	if err != nil {
 		return loop.Result{Requests: 1}, err
 	}
 	finding, err := json.Marshal(candidate{[]string{id}})
-	return loop.Result{Text: "Stored as issue " + id + ", to be verified.", Candidate: finding, Requests: 1, Evidence: []string{"issue " + id}}, err
+	return loop.Result{Text: "Stored as issue " + id + ", to be verified.", Candidate: finding, Requests: 1,
+		Evidence: []string{"issue " + id}}, err
 }
 
 // Bounds in bytes.
@@ -96,7 +100,8 @@ func (a reportArgs) check() error {
 		return errors.New("a template is run with run_template_text, which stores what matches")
 	case len(p.Contains)+len(p.Absent) == 0 && (p.Status == 0 || p.Status == http.StatusOK):
 		return errors.New("the proof must say what shows the finding: contains, absent, or a status other than 200")
-	case slices.ContainsFunc(slices.Concat(p.Contains, p.Absent), func(s string) bool { return strings.TrimSpace(s) == "" }):
+	case slices.ContainsFunc(slices.Concat(p.Contains, p.Absent),
+		func(s string) bool { return strings.TrimSpace(s) == "" }):
 		return errors.New("contains and absent must not be empty texts")
 	}
 	return nil
@@ -125,7 +130,8 @@ func (k *Kit) tryProof(ctx context.Context, p task.Proof, path string) (e engine
 	}
 	text := headerText(answer.Header) + "\r\n" + string(answer.Body)
 	e = engine.Event{
-		TemplateID: "agent", MatchedAt: p.URL, Type: "http", Request: hide.Replace(engine.Clean(answer.Request)), Response: hide.Replace(answer.text(maxShown)), Timestamp: time.Now().UTC(),
+		TemplateID: "agent", MatchedAt: p.URL, Type: "http", Request: hide.Replace(engine.Clean(answer.Request)),
+		Response: hide.Replace(answer.text(maxShown)), Timestamp: time.Now().UTC(),
 	}
 	if u, err := url.Parse(p.URL); err == nil {
 		e.Host, e.Port, e.Path = u.Hostname(), u.Port(), u.Path

@@ -21,9 +21,10 @@ func (k *Kit) Retest(ctx context.Context, issue task.Issue, p *program.Program) 
 	for name, value := range k.Secrets {
 		vars["$"+name] = value
 	}
-	report, err := k.engine.Run(ctx, engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}, Vars: vars, OnEvent: func(e engine.Event) {
-		shown = shown || compiled || issue.IsSameFinding(e)
-	}})
+	report, err := k.engine.Run(ctx,
+		engine.Scan{Targets: []string{target}, Programs: []*program.Program{p}, Vars: vars, OnEvent: func(e engine.Event) {
+			shown = shown || compiled || issue.IsSameFinding(e)
+		}})
 	if err == nil {
 		err = context.Cause(ctx)
 	}

@@ -36,8 +36,9 @@ func (k *Kit) runTemplateText() action[textArgs] {
 				return nil // Call reports an error
 			}
 			return &loop.Approval{
-				Action: "run a template written for this task: " + errs.Clip(t.Info.Name, brief.MaxReason), Reason: "It sends more than requests that read.",
-				Risk: "Data may be written or deleted, and load may rise.",
+				Action: "run a template written for this task: " + errs.Clip(t.Info.Name, brief.MaxReason),
+				Reason: "It sends more than requests that read.",
+				Risk:   "Data may be written or deleted, and load may rise.",
 			}
 		},
 		call: func(ctx context.Context, a textArgs, progress func(string)) (loop.Result, error) {

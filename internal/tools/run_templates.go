@@ -36,7 +36,8 @@ const (
 // isHarmful reports whether a template may change or disturb a target.
 func isHarmful(tags []string) bool {
 	return slices.ContainsFunc(tags, func(tag string) bool {
-		return slices.Contains([]string{"intrusive", "dos", "fuzz", "fuzzing", "brute", "brute-force", "bruteforce", "default-login"}, strings.ToLower(tag))
+		return slices.Contains([]string{"intrusive", "dos", "fuzz", "fuzzing", "brute", "brute-force", "bruteforce",
+			"default-login"}, strings.ToLower(tag))
 	})
 }
 
@@ -72,13 +73,15 @@ func (k *Kit) approveRun(a runArgs) *loop.Approval {
 	named := isHarmful(a.Tags)
 	if len(a.IDs) > 0 && !named {
 		known, err := k.Templates.Known(context.Background())
-		named = err != nil || slices.ContainsFunc(known, func(t catalog.ScanTemplate) bool { return isHarmful(t.Tags) && slices.Contains(a.IDs, t.WrittenID) })
+		named = err != nil || slices.ContainsFunc(known,
+			func(t catalog.ScanTemplate) bool { return isHarmful(t.Tags) && slices.Contains(a.IDs, t.WrittenID) })
 	}
 	if !named {
 		return nil
 	}
 	return &loop.Approval{
-		Action: errs.Clip("run templates "+strings.Join(slices.Concat(a.IDs, a.Tags), ", ")+" on "+strings.Join(a.Targets, ", "), brief.MaxReason),
+		Action: errs.Clip("run templates "+strings.Join(slices.Concat(a.IDs, a.Tags), ", ")+" on "+
+			strings.Join(a.Targets, ", "), brief.MaxReason),
 		Reason: "Some of these templates try to log in, guess, or send what a target may not expect.",
 		Risk:   "Accounts may be locked, load may rise, and data may change.",
 	}
@@ -142,7 +145,9 @@ func (k *Kit) mayRun(ctx context.Context, id string) (bool, error) {
 
 // run runs programs and stores each match at once, not yet verified. proof shows a match of a text that is in no
 // catalogue.
-func (k *Kit) run(ctx context.Context, targets []string, chosen []*program.Program, proof *task.Proof, progress func(string)) (loop.Result, error) {
+func (k *Kit) run(
+	ctx context.Context, targets []string, chosen []*program.Program, proof *task.Proof, progress func(string),
+) (loop.Result, error) {
 	if len(targets) == 0 || len(targets) > maxTargets {
 		return loop.Result{}, fmt.Errorf("targets must have 1 to %d entries", maxTargets)
 	}
@@ -198,8 +203,9 @@ func (k *Kit) storeMatch(ctx context.Context, target string, e engine.Event, pro
 		id, err = k.Run.StoreMatch(ctx, target, e)
 	} else {
 		id, err = k.Run.StoreIssue(ctx, task.Issue{
-			Severity: strings.ToLower(string(e.Info.Severity)), Title: e.Info.Name, Description: e.Info.Description, Remediation: e.Info.Remediation,
-			TemplateID: e.TemplateID, Target: target, MatchedAt: e.MatchedAt, Event: e, Proof: proof,
+			Severity: strings.ToLower(string(e.Info.Severity)), Title: e.Info.Name, Description: e.Info.Description,
+			Remediation: e.Info.Remediation,
+			TemplateID:  e.TemplateID, Target: target, MatchedAt: e.MatchedAt, Event: e, Proof: proof,
 		})
 	}
 	words := fmt.Sprintf("match: %s [%s] at %s, issue %s", e.TemplateID, e.Info.Severity, e.MatchedAt, id)

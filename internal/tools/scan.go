@@ -59,7 +59,8 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 	reported := seen{}
 	inject, linked := withTag(chosen, injectTag), withTag(chosen, linkedTag)
 	return s.runPasses(ctx, emit, len(targets), len(chosen), []pass{
-		{targets, slices.DeleteFunc(slices.Clone(chosen), func(p *program.Program) bool { return slices.Contains(inject, p) }), func(e engine.Event) {
+		{targets, slices.DeleteFunc(slices.Clone(chosen),
+			func(p *program.Program) bool { return slices.Contains(inject, p) }), func(e engine.Event) {
 			reported.repeats(e)
 			store(targetOf(targets, e), e)
 		}},
@@ -72,7 +73,9 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 	})
 }
 
-func (s scan) runPasses(ctx context.Context, emit func(agent.Update), targets, templates int, passes []pass) (agent.Result, error) {
+func (s scan) runPasses(
+	ctx context.Context, emit func(agent.Update), targets, templates int, passes []pass,
+) (agent.Result, error) {
 	before, left := s.scope.Total(), s.scope.Left()
 	out := scanOutput{Templates: templates, Cells: map[engine.State]int{}}
 	requests := 0
@@ -89,7 +92,8 @@ func (s scan) runPasses(ctx context.Context, emit func(agent.Update), targets, t
 		report, err = s.engine.Run(ctx, engine.Scan{
 			Targets: p.targets, Programs: p.programs, OnEvent: p.event, MaxRequests: most,
 			OnProgress: func(now engine.Progress) {
-				emit(agent.Update{Text: fmt.Sprintf("%d requests, %d matches", requests+now.Requests, out.Matches+now.Matched), Done: now.Done, Total: now.Total})
+				emit(agent.Update{Text: fmt.Sprintf("%d requests, %d matches", requests+now.Requests, out.Matches+now.Matched),
+					Done: now.Done, Total: now.Total})
 			},
 		})
 		if cause := context.Cause(ctx); cause != nil {
@@ -106,7 +110,8 @@ func (s scan) runPasses(ctx context.Context, emit func(agent.Update), targets, t
 	}
 	out.Requests = s.scope.Total() - before
 	output, jerr := json.Marshal(out)
-	return agent.Result{Output: output, Summary: scanSummary(targets, templates, requests, out.Cells)}, errors.Join(err, jerr)
+	return agent.Result{Output: output, Summary: scanSummary(targets, templates, requests, out.Cells)},
+		errors.Join(err, jerr)
 }
 
 func (k *Kit) chosen() (chosen []*program.Program) {

@@ -49,21 +49,31 @@ func TestScopeIsHeldToOnTheWire(t *testing.T) {
 		url    string
 		ok     bool
 	}{
-		"what is named":               {scope.Boundary{Plan: builtin.Plan("check " + base)}, "GET", base + "/x", true},
-		"what the request names":      {scope.Boundary{Doc: task.Scope{Hosts: []string{hostPort}}}, "GET", base, true},
-		"nothing is named":            {scope.Boundary{}, "GET", base, false},
-		"another is named":            {scope.Boundary{Plan: builtin.Plan("check http://127.0.0.2")}, "GET", base, false},
-		"an excluded path":            {scope.Boundary{Plan: builtin.Plan("check " + base + " but do not touch " + base + "/admin")}, "GET", base + "/%61dmin/x", false},
-		"a path the request excludes": {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Exclude: []string{base + "/admin"}}}, "GET", base + "/admin", false},
-		"a host it excludes":          {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Exclude: []string{"127.0.0.0/8"}}}, "GET", base, false},
-		"beside its paths":            {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Paths: []string{"/shop"}}}, "GET", base + "/shop/../admin", false},
-		"under its paths":             {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Paths: []string{"/shop"}}}, "GET", base + "/shop/x", true},
-		"another port":                {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Ports: []int{1}}}, "GET", base, false},
-		"another method":              {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Methods: []string{"GET"}}}, "PUT", base, false},
-		"passive":                     {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Intrusiveness: task.Passive}}, "GET", base, false},
-		"expired":                     {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{ExpiresAt: &past}}, "GET", base, false},
-		"left out by the team":        {scope.Boundary{Plan: builtin.Plan("check " + base), Team: left}, "GET", base, false},
-		"metadata":                    {scope.Boundary{Plan: builtin.Plan("check http://169.254.169.254")}, "GET", "http://169.254.169.254/", false},
+		"what is named":          {scope.Boundary{Plan: builtin.Plan("check " + base)}, "GET", base + "/x", true},
+		"what the request names": {scope.Boundary{Doc: task.Scope{Hosts: []string{hostPort}}}, "GET", base, true},
+		"nothing is named":       {scope.Boundary{}, "GET", base, false},
+		"another is named":       {scope.Boundary{Plan: builtin.Plan("check http://127.0.0.2")}, "GET", base, false},
+		"an excluded path": {scope.Boundary{Plan: builtin.Plan("check " + base + " but do not touch " + base +
+			"/admin")}, "GET", base + "/%61dmin/x", false},
+		"a path the request excludes": {scope.Boundary{Plan: builtin.Plan("check " + base),
+			Doc: task.Scope{Exclude: []string{base + "/admin"}}}, "GET", base + "/admin", false},
+		"a host it excludes": {scope.Boundary{Plan: builtin.Plan("check " + base),
+			Doc: task.Scope{Exclude: []string{"127.0.0.0/8"}}}, "GET", base, false},
+		"beside its paths": {scope.Boundary{Plan: builtin.Plan("check " + base),
+			Doc: task.Scope{Paths: []string{"/shop"}}}, "GET", base + "/shop/../admin", false},
+		"under its paths": {scope.Boundary{Plan: builtin.Plan("check " + base),
+			Doc: task.Scope{Paths: []string{"/shop"}}}, "GET", base + "/shop/x", true},
+		"another port": {scope.Boundary{Plan: builtin.Plan("check " + base), Doc: task.Scope{Ports: []int{1}}},
+			"GET", base, false},
+		"another method": {scope.Boundary{Plan: builtin.Plan("check " + base),
+			Doc: task.Scope{Methods: []string{"GET"}}}, "PUT", base, false},
+		"passive": {scope.Boundary{Plan: builtin.Plan("check " + base),
+			Doc: task.Scope{Intrusiveness: task.Passive}}, "GET", base, false},
+		"expired": {scope.Boundary{Plan: builtin.Plan("check " + base),
+			Doc: task.Scope{ExpiresAt: &past}}, "GET", base, false},
+		"left out by the team": {scope.Boundary{Plan: builtin.Plan("check " + base), Team: left}, "GET", base, false},
+		"metadata": {scope.Boundary{Plan: builtin.Plan("check http://169.254.169.254")}, "GET",
+			"http://169.254.169.254/", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked.Store(0)
@@ -132,7 +142,8 @@ func TestToolsSayWhatTheyAre(t *testing.T) {
 			t.Errorf("%s takes arguments that are none", tool.Name)
 		}
 	}
-	if slices.Sort(passive); !slices.Equal(passive, []string{"list_assets", "read_findings", "read_template", "search_templates"}) {
+	if slices.Sort(passive); !slices.Equal(passive,
+		[]string{"list_assets", "read_findings", "read_template", "search_templates"}) {
 		t.Errorf("passive are %v", passive)
 	}
 }
@@ -148,7 +159,8 @@ func TestWhatChangesSomethingIsAskedFor(t *testing.T) {
 	}
 	safe, intrusive := kit(""), kit(task.Intrusive)
 	asks := func(a *loop.Approval) bool { return a != nil }
-	for method, want := range map[string]bool{"": false, "GET": false, "HEAD": false, "OPTIONS": false, "POST": true, "PUT": true, "get": true} {
+	for method, want := range map[string]bool{"": false, "GET": false, "HEAD": false, "OPTIONS": false, "POST": true,
+		"PUT": true, "get": true} {
 		if got := asks(safe.changes(method, "http://h/")); got != want {
 			t.Errorf("%q asks: %v", method, got)
 		}
@@ -183,7 +195,8 @@ func TestLinksStayOnTheHost(t *testing.T) {
 	}
 	body := `<a href="x?a=1&amp;b=2#top">1</a><img src='/i.png'><a href=//b.example/>2</a><a href="javascript:alert(1)">3</a><form action=go>`
 	got := links(base, &webAnswer{Header: http.Header{"Location": {"/next"}}, Body: []byte(body)})
-	want := []string{"http://a.example/next", "http://a.example/dir/x?a=1&b=2", "http://a.example/i.png", "http://a.example/dir/go"}
+	want := []string{"http://a.example/next", "http://a.example/dir/x?a=1&b=2", "http://a.example/i.png",
+		"http://a.example/dir/go"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -191,7 +204,8 @@ func TestLinksStayOnTheHost(t *testing.T) {
 
 // FuzzExcludedTarget: whatever a request excludes, nothing that it names may be dialled.
 func FuzzExcludedTarget(f *testing.F) {
-	for _, seed := range []string{"127.0.0.1", "127.0.0.1:80", "http://127.0.0.1/x", "10.0.0.0/8", "[::1]:1", "%", "*.example.com", "a b", "%C3%84.example.com"} {
+	for _, seed := range []string{"127.0.0.1", "127.0.0.1:80", "http://127.0.0.1/x", "10.0.0.0/8", "[::1]:1", "%",
+		"*.example.com", "a b", "%C3%84.example.com"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

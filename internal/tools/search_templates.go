@@ -39,7 +39,8 @@ func (k *Kit) searchTemplates() action[searchArgs] {
 				}
 			}
 			text := fmt.Sprintf("%d templates:\n%s", n, strings.Join(lines, "\n"))
-			return loop.Result{Text: text, Evidence: []string{fmt.Sprintf("templates %q %q %q", a.Query, a.Tags, a.Severity)}}, nil
+			return loop.Result{Text: text, Evidence: []string{fmt.Sprintf("templates %q %q %q", a.Query, a.Tags, a.Severity)}},
+				nil
 		},
 	}
 }

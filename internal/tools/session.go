@@ -19,7 +19,8 @@ func (k *Kit) Resume(entries []loop.Entry) {
 		case loop.ToolCall:
 			var called loop.Called
 			var args webRequest
-			if json.Unmarshal(e.Body, &called) == nil && called.Tool == k.httpRequest().name && json.Unmarshal(called.Args, &args) == nil && args.Session != "" {
+			if json.Unmarshal(e.Body, &called) == nil && called.Tool == k.httpRequest().name &&
+				json.Unmarshal(called.Args, &args) == nil && args.Session != "" {
 				calls[e.Key] = args
 			}
 		case loop.ToolResult:

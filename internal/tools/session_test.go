@@ -28,7 +28,8 @@ func TestSessionsOutliveTheProcess(t *testing.T) {
 	}))
 	defer site.Close()
 	fresh := func() *Kit {
-		kit, err := New(Config{Boundary: scope.Boundary{Plan: builtin.Plan("look at " + site.URL)}, Run: &task.Run{}, Secrets: map[string]string{"SITE": site.URL}, Logger: slog.New(slog.DiscardHandler)})
+		kit, err := New(Config{Boundary: scope.Boundary{Plan: builtin.Plan("look at " + site.URL)}, Run: &task.Run{},
+			Secrets: map[string]string{"SITE": site.URL}, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,8 +49,10 @@ func TestSessionsOutliveTheProcess(t *testing.T) {
 	}
 	call := marshal(loop.Called{Tool: "http_request", Args: marshal(webRequest{URL: "{{$SITE}}/login", Session: "mia"})})
 	entries := []loop.Entry{
-		{Kind: loop.ToolCall, Key: "1", Body: call}, {Kind: loop.ToolResult, Key: "1", Body: marshal(loop.Returned{Tool: "http_request", Result: result})},
-		{Kind: loop.ToolCall, Key: "2", Body: call}, {Kind: loop.ToolResult, Key: "2", Body: json.RawMessage("null")}, {Kind: loop.ToolResult, Key: "3", Body: json.RawMessage("[]")},
+		{Kind: loop.ToolCall, Key: "1", Body: call},
+		{Kind: loop.ToolResult, Key: "1", Body: marshal(loop.Returned{Tool: "http_request", Result: result})},
+		{Kind: loop.ToolCall, Key: "2", Body: call}, {Kind: loop.ToolResult, Key: "2", Body: json.RawMessage("null")},
+		{Kind: loop.ToolResult, Key: "3", Body: json.RawMessage("[]")},
 	}
 	kit := fresh()
 	kit.Resume(entries)
@@ -61,7 +64,8 @@ func TestSessionsOutliveTheProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, body, _ := strings.Cut(got.Text, "\r\n\r\n")
-		if sends := strings.HasPrefix(body, "cookie: sid="); sends != (c.want == "cookie: sid=") || strings.Contains(body, "of-the-body") || sends && !strings.Contains(body, "c00kie-of-") {
+		if sends := strings.HasPrefix(body, "cookie: sid="); sends != (c.want == "cookie: sid=") ||
+			strings.Contains(body, "of-the-body") || sends && !strings.Contains(body, "c00kie-of-") {
 			t.Errorf("%s in session %s: %q", c.path, c.session, body)
 		}
 	}

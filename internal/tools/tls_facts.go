@@ -56,8 +56,10 @@ func describeTLS(host string, s tls.ConnectionState, now time.Time) string {
 	for _, c := range s.PeerCertificates[1:] {
 		rest.AddCert(c)
 	}
-	lines = append(lines, "subject: "+leaf.Subject.String(), "issuer: "+leaf.Issuer.String(), "names: "+strings.Join(leaf.DNSNames, ", "),
-		"valid from "+leaf.NotBefore.UTC().Format(time.RFC3339)+" to "+leaf.NotAfter.UTC().Format(time.RFC3339), "signature: "+leaf.SignatureAlgorithm.String())
+	lines = append(lines, "subject: "+leaf.Subject.String(), "issuer: "+leaf.Issuer.String(),
+		"names: "+strings.Join(leaf.DNSNames, ", "),
+		"valid from "+leaf.NotBefore.UTC().Format(time.RFC3339)+" to "+leaf.NotAfter.UTC().Format(time.RFC3339),
+		"signature: "+leaf.SignatureAlgorithm.String())
 	if _, err := leaf.Verify(x509.VerifyOptions{DNSName: host, Intermediates: rest, CurrentTime: now}); err != nil {
 		lines = append(lines, "not trusted: "+err.Error())
 	} else {

@@ -16,7 +16,8 @@ import (
 )
 
 func TestEveryToolIsDescribed(t *testing.T) {
-	kit, err := New(Config{Boundary: scope.Boundary{Plan: builtin.Plan("check http://127.0.0.1")}, Run: &task.Run{}, Logger: slog.New(slog.DiscardHandler)})
+	kit, err := New(Config{Boundary: scope.Boundary{Plan: builtin.Plan("check http://127.0.0.1")}, Run: &task.Run{},
+		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

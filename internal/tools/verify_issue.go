@@ -62,7 +62,8 @@ func (k *Kit) Verify(ctx context.Context, finding json.RawMessage) (loop.Verific
 		case j.Result == loop.Confirmed, j.Result == loop.Inconclusive && sum.Result == loop.FalsePositive:
 			sum.Result = j.Result
 		}
-		lines = append(lines, errs.Clip(issue.Title, brief.MaxReason)+" at "+errs.Clip(issue.MatchedAt, brief.MaxReason)+": "+j.Result)
+		lines = append(lines, errs.Clip(issue.Title, brief.MaxReason)+" at "+errs.Clip(issue.MatchedAt, brief.MaxReason)+": "+
+			j.Result)
 	}
 	evidence, err := json.Marshal(lines)
 	sum.Evidence = evidence
@@ -94,7 +95,8 @@ func (k *Kit) verify(ctx context.Context, issue task.Issue) (loop.Verification, 
 	j.Requests = int(k.scope.Total() - before)
 	issue.VerificationResult = j
 	if j.Result == loop.Confirmed {
-		return j, k.Run.Confirm(ctx, issue, task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, RetestTemplate: confirmation})
+		return j, k.Run.Confirm(ctx, issue,
+			task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, RetestTemplate: confirmation})
 	}
 	return j, k.Run.MarkUnverified(ctx, issue, strings.TrimRight(j.Reason, "."))
 }
@@ -103,7 +105,8 @@ func (k *Kit) verify(ctx context.Context, issue task.Issue) (loop.Verification, 
 func (k *Kit) reproduce(ctx context.Context, issue task.Issue) (j loop.Verification, last engine.Event, err error) {
 	again, control, err := k.confirmation(ctx, issue)
 	if err != nil {
-		return loop.Verification{Result: loop.Inconclusive, Reason: "it could not be tested again: " + brief.Reason(err)}, last, context.Cause(ctx)
+		return loop.Verification{Result: loop.Inconclusive, Reason: "it could not be tested again: " + brief.Reason(err)},
+			last, context.Cause(ctx)
 	}
 	for range reproductions {
 		event, shown, err := again(ctx)
@@ -142,7 +145,9 @@ func (k *Kit) reproduce(ctx context.Context, issue task.Issue) (j loop.Verificat
 }
 
 // confirmation returns a function that tests for an issue, and one that tests a control.
-func (k *Kit) confirmation(ctx context.Context, issue task.Issue) (again func(context.Context) (engine.Event, bool, error), control func(context.Context) (bool, error), err error) {
+func (k *Kit) confirmation(
+	ctx context.Context, issue task.Issue,
+) (again func(context.Context) (engine.Event, bool, error), control func(context.Context) (bool, error), err error) {
 	if p := issue.Proof; p != nil && p.Template == "" {
 		again = func(ctx context.Context) (engine.Event, bool, error) {
 			e, why, err := k.tryProof(ctx, *p, "")
@@ -176,7 +181,8 @@ func (k *Kit) showsAtMissingPath(ctx context.Context, p task.Proof) (bool, error
 	if err != nil || len(p.Contains) == 0 || strings.Trim(u.Path, "/") == "" {
 		return false, err
 	}
-	_, why, err := k.tryProof(ctx, p, path.Join(path.Dir(strings.TrimSuffix(u.Path, "/")), ids.Random(12)+path.Ext(u.Path)))
+	_, why, err := k.tryProof(ctx, p,
+		path.Join(path.Dir(strings.TrimSuffix(u.Path, "/")), ids.Random(12)+path.Ext(u.Path)))
 	return why == "", err
 }
 

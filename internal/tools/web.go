@@ -86,7 +86,8 @@ func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
 		}
 		req.Header.Set(name, value)
 	}
-	client := &http.Client{Transport: w.transport, Jar: w.jar(r.Session), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: w.transport, Jar: w.jar(r.Session),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if err := w.scope.Take(); err != nil {
 		return nil, err
 	}
@@ -99,7 +100,8 @@ func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
 	if err != nil && len(body) == 0 {
 		return nil, fmt.Errorf("reading the answer: %w", err)
 	}
-	a := &webAnswer{Status: resp.StatusCode, Proto: resp.Proto, Header: resp.Header, Body: body, Request: requestText(req, r.Body)}
+	a := &webAnswer{Status: resp.StatusCode, Proto: resp.Proto, Header: resp.Header, Body: body,
+		Request: requestText(req, r.Body)}
 	if len(body) > maxBody {
 		a.Body, a.Cut = body[:maxBody], true
 	}
@@ -139,7 +141,8 @@ func (a *webAnswer) text(most int) string {
 	if len(body) > most {
 		body, cut = body[:most], true
 	}
-	text := fmt.Sprintf("%s %d %s\r\n%s\r\n%s", a.Proto, a.Status, http.StatusText(a.Status), headerText(a.Header), bytes.ToValidUTF8(body, []byte("\uFFFD")))
+	text := fmt.Sprintf("%s %d %s\r\n%s\r\n%s", a.Proto, a.Status, http.StatusText(a.Status), headerText(a.Header),
+		bytes.ToValidUTF8(body, []byte("\uFFFD")))
 	if cut {
 		text += "\n… (cut)"
 	}

@@ -66,7 +66,8 @@ func New(seed uint64) http.Handler {
 	s := site(seed)
 	mux := http.NewServeMux()
 	for path, name := range map[string]string{
-		"/{$}": "home", "/products.html": "products", "/contact.html": "contact", "/articles/securing-your-server.html": "article", "/phpmyadmin/{$}": "phpmyadmin",
+		"/{$}": "home", "/products.html": "products", "/contact.html": "contact",
+		"/articles/securing-your-server.html": "article", "/phpmyadmin/{$}": "phpmyadmin",
 	} {
 		mux.HandleFunc("GET "+path, page(name))
 	}
@@ -75,11 +76,13 @@ func New(seed uint64) http.Handler {
 	mux.HandleFunc("GET /.env", text("text/plain", s.env()))
 	mux.HandleFunc("GET /backup.zip", text("application/zip", s.backup()))
 	mux.HandleFunc("GET /files/{$}", text("text/html", listing))
-	mux.HandleFunc("GET /files/price-list-2024.txt", text("text/plain", "Deck oil, 1 l: 18.50\nMarine varnish, 1 l: 24.00\n"))
+	mux.HandleFunc("GET /files/price-list-2024.txt",
+		text("text/plain", "Deck oil, 1 l: 18.50\nMarine varnish, 1 l: 24.00\n"))
 	mux.HandleFunc("GET /files/opening-hours.txt", text("text/plain", "Monday to Friday, 8 to 17\n"))
 	mux.HandleFunc("GET /server-status", text("text/html", s.status()))
 	mux.HandleFunc("GET /robots.txt", text("text/plain", "User-agent: *\nDisallow: /admin\n"))
-	mux.HandleFunc("/admin", refuse(http.StatusForbidden, "Forbidden", "You don't have permission to access this resource."))
+	mux.HandleFunc("/admin", refuse(http.StatusForbidden, "Forbidden",
+		"You don't have permission to access this resource."))
 	mux.HandleFunc("/", refuse(http.StatusNotFound, "Not Found", "The requested URL was not found on this server."))
 	return s.careless(mux)
 }
@@ -157,7 +160,8 @@ const listing = "<html>\r\n<head><title>Index of /files/</title></head>\r\n<body
 	"</pre><hr></body>\r\n</html>\r\n"
 
 func (s site) env() string {
-	return "APP_NAME=HarbourAndPine\nAPP_ENV=production\nAPP_DEBUG=false\nAPP_KEY=demo-not-a-real-key-" + s.fake("app", 16) +
+	return "APP_NAME=HarbourAndPine\nAPP_ENV=production\nAPP_DEBUG=false\nAPP_KEY=demo-not-a-real-key-" +
+		s.fake("app", 16) +
 		"\n\nDB_CONNECTION=mysql\nDB_HOST=127.0.0.1\nDB_PORT=3306\nDB_DATABASE=harbour_demo\nDB_USERNAME=harbour_demo\nDB_PASSWORD=demo-not-a-real-password-" + s.fake("db", 8) + "\n"
 }
 

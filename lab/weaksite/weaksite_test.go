@@ -29,12 +29,27 @@ func get(t *testing.T, h http.Handler, path, origin string) (*http.Response, str
 
 // proofs says, for each kind of weakness, what shows that it is really there.
 var proofs = map[Weakness]func(*http.Response, string) bool{
-	{"/.git/HEAD", VCS}:            func(_ *http.Response, b string) bool { return strings.HasPrefix(b, "ref: refs/heads/") },
-	{"/.git/config", VCS}:          func(_ *http.Response, b string) bool { return strings.HasPrefix(b, "[core]") },
-	{"/.env", Config}:              func(_ *http.Response, b string) bool { return strings.Contains(b, "\nDB_PASSWORD=demo-not-a-real-") },
-	{"/files/", Listing}:           func(_ *http.Response, b string) bool { return strings.Contains(b, "<h1>Index of /files/</h1>") },
-	{"/server-status", StatusPage}: func(_ *http.Response, b string) bool { return strings.Contains(b, "<h1>Apache Server Status for") },
-	{"/phpmyadmin/", Panel}:        func(_ *http.Response, b string) bool { return strings.Contains(b, `name="pma_username"`) },
+	{"/.git/HEAD", VCS}: func(_ *http.Response, b string) bool {
+		return strings.HasPrefix(b,
+			"ref: refs/heads/")
+	},
+	{"/.git/config", VCS}: func(_ *http.Response, b string) bool { return strings.HasPrefix(b, "[core]") },
+	{"/.env", Config}: func(_ *http.Response, b string) bool {
+		return strings.Contains(b,
+			"\nDB_PASSWORD=demo-not-a-real-")
+	},
+	{"/files/", Listing}: func(_ *http.Response, b string) bool {
+		return strings.Contains(b,
+			"<h1>Index of /files/</h1>")
+	},
+	{"/server-status", StatusPage}: func(_ *http.Response, b string) bool {
+		return strings.Contains(b,
+			"<h1>Apache Server Status for")
+	},
+	{"/phpmyadmin/", Panel}: func(_ *http.Response, b string) bool {
+		return strings.Contains(b,
+			`name="pma_username"`)
+	},
 	{"/backup.zip", Backup}: func(_ *http.Response, b string) bool {
 		z, err := zip.NewReader(bytes.NewReader([]byte(b)), int64(len(b)))
 		return err == nil && len(z.File) == 2
@@ -44,7 +59,8 @@ var proofs = map[Weakness]func(*http.Response, string) bool{
 		return len(c) == 1 && !c[0].HttpOnly && !c[0].Secure && c[0].SameSite == 0
 	},
 	{"/", Headers}: func(r *http.Response, _ string) bool {
-		for _, name := range []string{"Content-Security-Policy", "X-Frame-Options", "X-Content-Type-Options", "Referrer-Policy", "Strict-Transport-Security"} {
+		for _, name := range []string{"Content-Security-Policy", "X-Frame-Options", "X-Content-Type-Options",
+			"Referrer-Policy", "Strict-Transport-Security"} {
 			if r.Header.Get(name) != "" {
 				return false
 			}
@@ -52,7 +68,8 @@ var proofs = map[Weakness]func(*http.Response, string) bool{
 		return true
 	},
 	{"/", CORS}: func(r *http.Response, _ string) bool {
-		return r.Header.Get("Access-Control-Allow-Origin") == "https://evil.example" && r.Header.Get("Access-Control-Allow-Credentials") == "true"
+		return r.Header.Get("Access-Control-Allow-Origin") == "https://evil.example" &&
+			r.Header.Get("Access-Control-Allow-Credentials") == "true"
 	},
 	{"/", Version}: func(r *http.Response, _ string) bool {
 		return regexp.MustCompile(`^Apache/\d+\.\d+\.\d+`).MatchString(r.Header.Get("Server"))
@@ -75,8 +92,10 @@ func TestEveryWeaknessIsThere(t *testing.T) {
 func TestEverythingElseIsHonest(t *testing.T) {
 	site := New(1)
 	for path, want := range map[string]int{
-		"/admin": 403, "/admin/": 404, "/nothing": 404, "/.git/": 404, "/.git/index": 404, "/.svn/entries": 404, "/backup.tar.gz": 404, "/files": 307,
-		"/phpmyadmin/x": 404, "/.env.local": 404, "/files/none": 404, "/products.html": 200, "/contact.html": 200, "/robots.txt": 200, "/articles/securing-your-server.html": 200,
+		"/admin": 403, "/admin/": 404, "/nothing": 404, "/.git/": 404, "/.git/index": 404, "/.svn/entries": 404,
+		"/backup.tar.gz": 404, "/files": 307,
+		"/phpmyadmin/x": 404, "/.env.local": 404, "/files/none": 404, "/products.html": 200, "/contact.html": 200,
+		"/robots.txt": 200, "/articles/securing-your-server.html": 200,
 	} {
 		if res, _ := get(t, site, path, ""); res.StatusCode != want {
 			t.Errorf("%s answers %d, want %d", path, res.StatusCode, want)

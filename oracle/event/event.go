@@ -28,7 +28,8 @@ type Set map[string]Event
 
 // Key is the event as one text.
 func (e Event) Key() string {
-	return strings.Join([]string{e.Template, e.Matcher, e.Extractor, strings.Join(e.Extracted, "\x01"), e.At, e.Host, e.Port}, "\x00")
+	return strings.Join([]string{e.Template, e.Matcher, e.Extractor, strings.Join(e.Extracted, "\x01"), e.At, e.Host,
+		e.Port}, "\x00")
 }
 
 // Add puts an event into the set, with its values sorted.

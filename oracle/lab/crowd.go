@@ -60,7 +60,8 @@ func (c *Crowd) site(method, target, body string) *Site {
 func (s *Site) sends(method, target string) bool {
 	plain := unescaped(target)
 	for _, r := range s.routes {
-		if (r.method == method || r.method == "" && method == "GET") && r.literal && (r.target.re.MatchString(plain) || r.target.re.MatchString(target)) {
+		if (r.method == method || r.method == "" && method == "GET") && r.literal &&
+			(r.target.re.MatchString(plain) || r.target.re.MatchString(target)) {
 			return true
 		}
 	}

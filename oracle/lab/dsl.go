@@ -23,7 +23,8 @@ func (s *solver) expression(n *node, want bool) bool {
 				return s.expression(n.args[1], want) && left
 			}
 			first, second := n.args[s.variant%2], n.args[1-s.variant%2]
-			return s.try(func() bool { return s.expression(first, want) }) || s.try(func() bool { return s.expression(second, want) })
+			return s.try(func() bool { return s.expression(first, want) }) ||
+				s.try(func() bool { return s.expression(second, want) })
 		}
 		return s.compare(n, want)
 	}
@@ -38,7 +39,8 @@ func source(n *node) (part string, number int, ok bool) {
 		return part, number, true
 	case n.kind == "call" && len(n.args) > 0:
 		switch n.text {
-		case "tolower", "toupper", "trimspace", "trim", "tostring", "concat", "replace", "replaceregex", "htmlunescape", "urldecode", "trimsuffix", "trimprefix", "tonumber":
+		case "tolower", "toupper", "trimspace", "trim", "tostring", "concat", "replace", "replaceregex", "htmlunescape",
+			"urldecode", "trimsuffix", "trimprefix", "tonumber":
 			return source(n.args[0])
 		}
 	case n.kind == "op" && n.text == "+":
@@ -145,7 +147,8 @@ func dotted(segments []int) string {
 }
 
 // opposite and mirrored are the operators for a negated comparison and for swapped sides.
-var opposite = map[string]string{"==": "!=", "!=": "==", ">": "<=", "<": ">=", ">=": "<", "<=": ">", "=~": "!~", "!~": "=~", "in": "notin"}
+var opposite = map[string]string{"==": "!=", "!=": "==", ">": "<=", "<": ">=", ">=": "<", "<=": ">", "=~": "!~",
+	"!~": "=~", "in": "notin"}
 var mirrored = map[string]string{"==": "==", "!=": "!=", ">": "<", "<": ">", ">=": "<=", "<=": ">="}
 
 func (s *solver) compare(n *node, want bool) bool {
@@ -236,7 +239,8 @@ func (s *solver) length(number int, op string, n int) bool {
 }
 
 func (s *solver) text(left *node, op, value string) bool {
-	if left.kind == "call" && left.text == "mmh3" && op == "==" && len(left.args) == 1 && left.args[0].kind == "call" && left.args[0].text == "base64py" {
+	if left.kind == "call" && left.text == "mmh3" && op == "==" && len(left.args) == 1 && left.args[0].kind == "call" &&
+		left.args[0].text == "base64py" {
 		_, number, ok := source(left.args[0].args[0])
 		icon, found := favicon(value)
 		body := string(icon)

@@ -27,7 +27,8 @@ func (s *solver) extractor(x *Extractor) bool {
 			if !ok {
 				text, ok = matching(pattern, s.variant, 0, "")
 			}
-			if ok && s.every(func(a *Answer) bool { return a.JSON == nil }) && s.place(part, number, pattern, text) || ok && s.hold(part, number, text, true) {
+			if ok && s.every(func(a *Answer) bool { return a.JSON == nil }) && s.place(part, number, pattern, text) || ok &&
+				s.hold(part, number, text, true) {
 				return true
 			}
 		}
@@ -56,7 +57,8 @@ func (s *solver) extractor(x *Extractor) bool {
 
 // isHeader distinguishes names of headers from names of cookies, which kval treats alike.
 func isHeader(name string) bool {
-	return strings.Contains(name, "-") || slices.Contains([]string{"Server", "Location", "Link", "Allow", "Date", "Via", "Refresh"}, name)
+	return strings.Contains(name, "-") ||
+		slices.Contains([]string{"Server", "Location", "Link", "Allow", "Date", "Via", "Refresh"}, name)
 }
 
 func (s *solver) all(f func(*Answer)) {

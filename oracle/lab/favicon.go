@@ -31,7 +31,8 @@ func favicon(hash string) ([]byte, bool) {
 		// round is rotl13(h ^ scramble(k))*5 + 0xe6546b64; find k.
 		k := unscramble(bits.RotateLeft32((wanted-0xe6546b64)*inverse(5), -13) ^ h)
 		text = append(text, byte(k), byte(k>>8), byte(k>>16), byte(k>>24))
-		if body, err := base64.StdEncoding.Strict().DecodeString(string(text)); err == nil && !strings.ContainsAny(string(text), "\r\n=") {
+		if body, err := base64.StdEncoding.Strict().DecodeString(string(text)); err == nil &&
+			!strings.ContainsAny(string(text), "\r\n=") {
 			return body, true
 		}
 	}

@@ -24,14 +24,16 @@ func TestFaviconHasTheHash(t *testing.T) {
 		}
 		encoded := base64.StdEncoding.EncodeToString(body) + "\n"
 		got, err := dsl.HelperFunctions["mmh3"](encoded)
-		if want := map[string]string{"4294967295": "-1"}[hash]; err != nil || fmt.Sprint(got) != hash && fmt.Sprint(got) != want {
+		if want := map[string]string{"4294967295": "-1"}[hash]; err != nil || fmt.Sprint(got) != hash &&
+			fmt.Sprint(got) != want {
 			t.Errorf("the hash of %x is %v, want %s (%v)", body, got, hash, err)
 		}
 	}
 }
 
 func TestMatchingTextsMatch(t *testing.T) {
-	patterns := []string{`abc`, `(?i)<title>([^<]+)</title>`, `^[0-9]{3}-[a-f]+$`, `a{2,4}b*c+d?`, `(foo|bar)baz\d+`, `\bword\b`, `[^a-z]x`, `xoxb-[0-9A-Za-z\-]{52}`, `root:.*:0:0:`}
+	patterns := []string{`abc`, `(?i)<title>([^<]+)</title>`, `^[0-9]{3}-[a-f]+$`, `a{2,4}b*c+d?`, `(foo|bar)baz\d+`,
+		`\bword\b`, `[^a-z]x`, `xoxb-[0-9A-Za-z\-]{52}`, `root:.*:0:0:`}
 	for _, p := range patterns {
 		for variant := range 3 {
 			text, ok := matching(p, variant, 0, "")
@@ -47,12 +49,27 @@ func TestMatchingTextsMatch(t *testing.T) {
 
 func TestExpressionsAreSolved(t *testing.T) {
 	for source, holds := range map[string]func(Answer) bool{
-		`status_code == 404 && contains(body, "x y")`:            func(a Answer) bool { return a.Status == 404 && a.contains("x y") },
-		`!contains(body, "bad") && len(body) > 20`:               func(a Answer) bool { return !a.contains("bad") && len(a.body()) > 20 },
-		`contains(tolower(header), "x-powered-by: php")`:         func(a Answer) bool { return len(a.Headers) == 1 },
-		`"https://a/" == location || status_code == 999`:         func(a Answer) bool { return len(a.Headers) == 1 && a.Headers[0].Value == "https://a/" },
-		`(duration >= 2) == true && regex("^a+b$", body)`:        func(a Answer) bool { return a.Delay > 0 && *a.Exact == "ab" },
-		`contains_all(body, "one", "two") && 200 == status_code`: func(a Answer) bool { return a.contains("one") && a.contains("two") },
+		`status_code == 404 && contains(body, "x y")`: func(a Answer) bool {
+			return a.Status == 404 &&
+				a.contains("x y")
+		},
+		`!contains(body, "bad") && len(body) > 20`: func(a Answer) bool {
+			return !a.contains("bad") &&
+				len(a.body()) > 20
+		},
+		`contains(tolower(header), "x-powered-by: php")`: func(a Answer) bool { return len(a.Headers) == 1 },
+		`"https://a/" == location || status_code == 999`: func(a Answer) bool {
+			return len(a.Headers) == 1 &&
+				a.Headers[0].Value == "https://a/"
+		},
+		`(duration >= 2) == true && regex("^a+b$", body)`: func(a Answer) bool {
+			return a.Delay > 0 &&
+				*a.Exact == "ab"
+		},
+		`contains_all(body, "one", "two") && 200 == status_code`: func(a Answer) bool {
+			return a.contains("one") &&
+				a.contains("two")
+		},
 	} {
 		b := &Block{Matchers: []Matcher{{Type: "dsl", DSL: list{source}}}}
 		answers, _, ok := solve(&Template{Blocks: []Block{*b}}, b, 1, 0, 0)

@@ -161,7 +161,10 @@ func (s *Site) wire(a *Answer, method, host string) []byte {
 	fmt.Fprintf(&out, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
 	if _, ok := a.header("Content-Type"); !ok {
 		kind := "text/html"
-		if slices.ContainsFunc(a.avoid, func(text string) bool { return strings.Contains("content-type: text/html", strings.ToLower(text)) }) {
+		if slices.ContainsFunc(a.avoid, func(text string) bool {
+			return strings.Contains("content-type: text/html",
+				strings.ToLower(text))
+		}) {
 			kind = "text/plain"
 		}
 		if a.JSON != nil {
@@ -191,7 +194,8 @@ func (s *Site) values(host string) map[string]any {
 	defer s.mu.Unlock()
 	name, port, _ := net.SplitHostPort(host)
 	root := "http://" + host
-	all := map[string]any{"BaseURL": root, "RootURL": root, "Hostname": host, "Host": name, "Port": port, "Scheme": "http", "Path": "", "File": "", "FQDN": name, "Input": root}
+	all := map[string]any{"BaseURL": root, "RootURL": root, "Hostname": host, "Host": name, "Port": port, "Scheme": "http",
+		"Path": "", "File": "", "FQDN": name, "Input": root}
 	if s.Template != nil {
 		for _, c := range s.Template.Constants {
 			all[c.Name] = c.Value

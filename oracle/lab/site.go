@@ -74,7 +74,8 @@ func NewSite(t *Template, kind Kind) *Site {
 			}
 		}
 		for j, e := range entries {
-			r := route{method: e.method, target: compile(e.target, true), file: compile(file(e.target), true), answer: answers[j],
+			r := route{method: e.method, target: compile(e.target, true), file: compile(file(e.target), true),
+				answer:  answers[j],
 				literal: len(strings.Trim(marker.ReplaceAllString(e.target, ""), "/?&=.")) > 0 || e.target == "/"}
 			if e.body != "" {
 				r.body = compile(strings.TrimSpace(strings.ReplaceAll(e.body, "\r\n", "\n")), false)

@@ -125,7 +125,8 @@ func (s *solver) matcher(m *Matcher, want bool) bool {
 	case "status":
 		return s.status(number, m.Status, want)
 	case "size":
-		return want && len(m.Size) > 0 && s.on(number, func(a *Answer) bool { return s.need() || a.fit(m.Size[s.variant%len(m.Size)]) })
+		return want && len(m.Size) > 0 &&
+			s.on(number, func(a *Answer) bool { return s.need() || a.fit(m.Size[s.variant%len(m.Size)]) })
 	case "word":
 		return items(m.Words, func(word string) bool {
 			if m.Encoding == "hex" {
@@ -165,7 +166,8 @@ func (a *Answer) fit(size int) bool {
 
 func (s *solver) status(number int, allowed []int, want bool) bool {
 	if !want {
-		allowed = slices.DeleteFunc([]int{200, 404, 500, 302, 403}, func(code int) bool { return slices.Contains(allowed, code) })
+		allowed = slices.DeleteFunc([]int{200, 404, 500, 302, 403},
+			func(code int) bool { return slices.Contains(allowed, code) })
 	}
 	if len(allowed) == 0 {
 		return false
@@ -187,7 +189,11 @@ func (s *solver) status(number int, allowed []int, want bool) bool {
 // hold makes a part contain text, or not.
 func (s *solver) hold(part string, number int, text string, want bool) bool {
 	if !want {
-		return s.on(number, func(a *Answer) bool { a.avoid = append(a.avoid, text); return part != "body" || !a.contains(text) })
+		return s.on(number, func(a *Answer) bool {
+			a.avoid = append(a.avoid, text)
+			return part != "body" ||
+				!a.contains(text)
+		})
 	}
 	if s.need() {
 		return true
@@ -263,7 +269,8 @@ func splitPart(part string) (string, int) {
 }
 
 func headerOf(part string) string {
-	special := map[string]string{"x_xss_protection": "X-XSS-Protection", "www_authenticate": "WWW-Authenticate", "etag": "ETag"}
+	special := map[string]string{"x_xss_protection": "X-XSS-Protection", "www_authenticate": "WWW-Authenticate",
+		"etag": "ETag"}
 	if name, ok := special[part]; ok {
 		return name
 	}

@@ -197,8 +197,10 @@ func relative(target string) string {
 // names are the variables that the template, its user or the program defines.
 func (t *Template) names() map[string]bool {
 	all := map[string]bool{}
-	for _, name := range []string{"body", "header", "all_headers", "response", "raw", "host", "Host", "ip", "duration", "status_code",
-		"content_length", "request", "interactsh_protocol", "interactsh_request", "BaseURL", "Hostname", "RootURL", "Port", "type"} {
+	for _, name := range []string{"body", "header", "all_headers", "response", "raw", "host", "Host", "ip", "duration",
+		"status_code",
+		"content_length", "request", "interactsh_protocol", "interactsh_request", "BaseURL", "Hostname", "RootURL", "Port",
+		"type"} {
 		all[name] = true
 	}
 	for _, pairs := range []ordered{t.Variables, t.Constants} {

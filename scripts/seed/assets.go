@@ -22,7 +22,8 @@ func seedAssets(ctx context.Context, d *db.DB, teamID string, total int) error {
 	at := time.Now().UTC()
 	const together = 500
 	err := d.Tx(ctx, func(tx *db.Tx) error {
-		return assets.Register(ctx, tx, asset.Enumeration{ID: "seed", TeamID: teamID, Name: "Seeded", SourceType: "discovery"})
+		return assets.Register(ctx, tx, asset.Enumeration{ID: "seed", TeamID: teamID, Name: "Seeded",
+			SourceType: "discovery"})
 	})
 	for first := 0; first < total && err == nil; first += together {
 		var seen []discover.Asset
@@ -49,8 +50,10 @@ func seedAssets(ctx context.Context, d *db.DB, teamID string, total int) error {
 func seenAsset(i int) discover.Asset {
 	n := i / 4
 	a := discover.Asset{
-		Host: fmt.Sprintf("h%d.d%d.example%d.com", n, n%37, n%1000), Port: []int{80, 443, 8443, 22}[i%4], Domain: fmt.Sprintf("example%d.com", n%1000),
-		IP: []string{fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}, Service: "ssh", Sources: []discover.SourceRef{{Source: "crtsh"}},
+		Host: fmt.Sprintf("h%d.d%d.example%d.com", n, n%37, n%1000), Port: []int{80, 443, 8443, 22}[i%4],
+		Domain: fmt.Sprintf("example%d.com", n%1000),
+		IP:     []string{fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255)}, Service: "ssh",
+		Sources: []discover.SourceRef{{Source: "crtsh"}},
 	}
 	if n%3 == 0 {
 		a.CNAME = []string{fmt.Sprintf("edge%d.cdn.example.net", n%50)}
@@ -64,6 +67,7 @@ func seenAsset(i int) discover.Asset {
 	a.Technologies = []string{"Nginx:1.2" + strconv.Itoa(n%10), "PHP:8." + strconv.Itoa(n%4), "Tool" + strconv.Itoa(n%100)}
 	a.Webserver, a.Favicon = "nginx/1.2"+strconv.Itoa(n%10), strconv.Itoa(n%500*7919)
 	a.TLS = &discover.TLS{Serial: strconv.Itoa(n), SubjectCN: a.Host, SubjectAN: []string{a.Host}, Expired: n%20 == 0}
-	a.Headers = map[string]string{"Server": a.Webserver, "Content-Type": "text/html", "Date": "Mon, 02 Jan 2006 15:04:05 GMT"}
+	a.Headers = map[string]string{"Server": a.Webserver, "Content-Type": "text/html",
+		"Date": "Mon, 02 Jan 2006 15:04:05 GMT"}
 	return a
 }

@@ -57,7 +57,8 @@ func importTemplates(ctx context.Context, into *catalog.Catalog) error {
 		for k := range 1 + i%3 {
 			paths = append(paths, fmt.Sprintf("'{{BaseURL}}/%d/%d'", i, k))
 		}
-		text := "id: " + id + "\ninfo: {name: Weakness, author: seed, severity: low}\nhttp:\n  - path: [" + strings.Join(paths, ", ") +
+		text := "id: " + id + "\ninfo: {name: Weakness, author: seed, severity: low}\nhttp:\n  - path: [" +
+			strings.Join(paths, ", ") +
 			"]\n    matchers: [{type: status, status: [200]}]\n"
 		if err := os.WriteFile(filepath.Join(folder, id+".yaml"), []byte(text), 0o600); err != nil {
 			return err
@@ -110,7 +111,9 @@ func (s *seeder) scan(ctx context.Context, i, first, n int) error {
 	for k := range 1 + i*3%40 {
 		c.Templates = append(c.Templates, "weakness-"+strconv.Itoa(k))
 	}
-	made, err := s.scans.Create(ctx, scan.NewScan{Name: fmt.Sprintf("Perimeter %d of team %d", i, i%31), Config: c, ScheduleOnly: i%cycle == waiting, Automatic: i%3 == 0})
+	made, err := s.scans.Create(ctx,
+		scan.NewScan{Name: fmt.Sprintf("Perimeter %d of team %d", i, i%31), Config: c, ScheduleOnly: i%cycle == waiting,
+			Automatic: i%3 == 0})
 	if err != nil || i%cycle == waiting {
 		return err
 	}
@@ -165,7 +168,8 @@ func (s *seeder) decide(ctx context.Context) error {
 		if _, err := s.findings.SetStatus(ctx, f, finding.Statuses[i%len(finding.Statuses)]); err != nil {
 			return err
 		}
-		if _, err := s.findings.SetLabels(ctx, f, finding.AppendLabels, []string{"label" + strconv.Itoa(i%17), "seen"}); err != nil {
+		if _, err := s.findings.SetLabels(ctx, f, finding.AppendLabels,
+			[]string{"label" + strconv.Itoa(i%17), "seen"}); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,8 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	took := time.Since(began)
-	fmt.Fprintf(os.Stdout, "%d findings in %d scans of %s in %s (%.0f findings/s)\n", *findings, *scans, *email, took.Round(time.Second), float64(*findings)/took.Seconds())
+	fmt.Fprintf(os.Stdout, "%d findings in %d scans of %s in %s (%.0f findings/s)\n", *findings, *scans, *email,
+		took.Round(time.Second), float64(*findings)/took.Seconds())
 	if *assets == 0 {
 		return nil
 	}
@@ -74,6 +75,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	took = time.Since(began)
-	fmt.Fprintf(os.Stdout, "%d assets of one enumeration in %s (%.0f assets/s)\n", *assets, took.Round(time.Second), float64(*assets)/took.Seconds())
+	fmt.Fprintf(os.Stdout, "%d assets of one enumeration in %s (%.0f assets/s)\n", *assets, took.Round(time.Second),
+		float64(*assets)/took.Seconds())
 	return nil
 }

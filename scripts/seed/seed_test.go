@@ -17,7 +17,8 @@ func TestSeedCreatesTheRequestedRows(t *testing.T) {
 			t.Parallel()
 			url := dbtest.URL(t, engine)
 			const scans, findings, assets = 50, 3000, 700
-			if err := run(t.Context(), []string{"--database", url, "--scans", strconv.Itoa(scans), "--findings", strconv.Itoa(findings), "--assets", strconv.Itoa(assets)}); err != nil {
+			if err := run(t.Context(), []string{"--database", url, "--scans", strconv.Itoa(scans), "--findings",
+				strconv.Itoa(findings), "--assets", strconv.Itoa(assets)}); err != nil {
 				t.Fatal(err)
 			}
 			d, err := db.Open(t.Context(), db.Config{URL: url})
@@ -46,7 +47,8 @@ func TestSeedCreatesTheRequestedRows(t *testing.T) {
 			}
 		})
 	}
-	for _, args := range [][]string{{"--scans", "0"}, {"--findings", "-1"}, {"--assets", "-1"}, {"more"}, {"--nonsense"}, {"--database", "mysql://x"}} {
+	for _, args := range [][]string{{"--scans", "0"}, {"--findings", "-1"}, {"--assets", "-1"}, {"more"}, {"--nonsense"},
+		{"--database", "mysql://x"}} {
 		if err := run(t.Context(), args); err == nil {
 			t.Errorf("%q is accepted", args)
 		}

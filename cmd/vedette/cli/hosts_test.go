@@ -7,7 +7,8 @@ import (
 
 func TestExclusion(t *testing.T) {
 	x, err := NewExclusion([]string{
-		"A.test", "b.test:8080", "http://c.test/x", "192.0.2.0/24", "2001:db8::1", `^d\d+\.test$`, "http://[2001:db8::7]", "[2001:db8::8]:81",
+		"A.test", "b.test:8080", "http://c.test/x", "192.0.2.0/24", "2001:db8::1", `^d\d+\.test$`, "http://[2001:db8::7]",
+		"[2001:db8::8]:81",
 	})
 	if err != nil {
 		t.Fatal(err)

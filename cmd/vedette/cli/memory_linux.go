@@ -26,7 +26,8 @@ func ReleaseImage() {
 		var from, to uintptr
 		var mode string
 		line := lines.Text()
-		if _, err := fmt.Sscanf(line, "%x-%x %s", &from, &to, &mode); err == nil && strings.HasSuffix(line, image) && mode[1] != 'w' {
+		if _, err := fmt.Sscanf(line, "%x-%x %s", &from, &to, &mode); err == nil && strings.HasSuffix(line, image) &&
+			mode[1] != 'w' {
 			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_NOHUGEPAGE) // it would bring in 2 MiB
 			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, from, to-from, syscall.MADV_DONTNEED)
 		}

@@ -16,7 +16,8 @@ import (
 // printCoverage prints what was tested and what was not, one line a target.
 func printCoverage(w io.Writer, r *engine.Report) {
 	_ = r.WriteTable(w) // stderr only
-	fmt.Fprintf(w, "%s, %s in %s\n", cli.Counted(r.Events, "finding"), cli.Counted(r.Requests, "request"), r.Ended.Sub(r.Started).Round(time.Millisecond))
+	fmt.Fprintf(w, "%s, %s in %s\n", cli.Counted(r.Events, "finding"), cli.Counted(r.Requests, "request"),
+		r.Ended.Sub(r.Started).Round(time.Millisecond))
 }
 
 // writeCoverage writes the result of every target × template as JSON, or as a table if the file name ends with .txt.

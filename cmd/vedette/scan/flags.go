@@ -47,8 +47,9 @@ type scanFlags struct {
 
 func newScanFlags() *scanFlags {
 	return &scanFlags{
-		rate: 150, rateWindow: time.Second, concurrency: 25, targetsAtOnce: 50, timeout: 10, retries: 1, raw: true, statsEvery: 5,
-		load: templates.Options{Aggression: "low"},
+		rate: 150, rateWindow: time.Second, concurrency: 25, targetsAtOnce: 50, timeout: 10, retries: 1, raw: true,
+		statsEvery: 5,
+		load:       templates.Options{Aggression: "low"},
 	}
 }
 
@@ -69,7 +70,8 @@ func (f *scanFlags) targetOptions() []option {
 		{"target,u",
 			"URL, host, host:port, address or network (CIDR); separated by commas or repeated", words(&f.targets, "target")},
 		{"list,l",
-			"file with one target a line; - is standard input, which is also read when there is no target", texts(&f.lists, "file")},
+			"file with one target a line; - is standard input, which is also read when there is no target",
+			texts(&f.lists, "file")},
 		{"exclude-hosts,eh",
 			"hosts, networks or regular expressions of hosts that are never contacted, or a file of them", wordsOf(&f.exclude)},
 		{"deny-targets", "network (CIDR) that is never contacted", words(&f.deny, "cidr")},
@@ -80,7 +82,8 @@ func (f *scanFlags) targetOptions() []option {
 		{"resume",
 			"file that records what is done; when it exists, the scan continues from there", text(&f.resume, "file")},
 		{"coverage",
-			"file for what was tested and what was not: JSON, or a table when its name ends with .txt", text(&f.coverage, "file")},
+			"file for what was tested and what was not: JSON, or a table when its name ends with .txt",
+			text(&f.coverage, "file")},
 	}
 }
 
@@ -88,10 +91,12 @@ func (f *scanFlags) templateOptions() []option {
 	allow := &f.load.Allow
 	return []option{
 		{"templates,t",
-			"template file, folder, glob, or text file that lists them (default: the starter templates)", words(&f.templates, "path")},
+			"template file, folder, glob, or text file that lists them (default: the starter templates)",
+			words(&f.templates, "path")},
 		{"workflows,w", "workflow file or folder", words(&f.workflows, "path")},
 		{"update-template-dir,ud",
-			"folder of templates that relative paths refer to; without --templates, all of it is used", text(&f.folder, "folder")},
+			"folder of templates that relative paths refer to; without --templates, all of it is used",
+			text(&f.folder, "folder")},
 		{"validate", "check the templates and send nothing, as 'vedette templates validate' does", toggle(&f.validate)},
 		{"no-strict-syntax,nss", "ignore unknown keys in templates", toggle(&f.load.Lenient)},
 		{"allow-local-file-access,lfa",
@@ -101,9 +106,11 @@ func (f *scanFlags) templateOptions() []option {
 		{"fuzz-aggression,fa",
 			"payloads of fuzzing templates: low, medium or high", oneOf(&f.load.Aggression, "low", "medium", "high")},
 		{"fuzzing-type,ft",
-			"how fuzzing rules change a value, overriding the templates", oneOf(&f.program.FuzzType, "replace", "prefix", "postfix", "infix")},
+			"how fuzzing rules change a value, overriding the templates",
+			oneOf(&f.program.FuzzType, "replace", "prefix", "postfix", "infix")},
 		{"fuzzing-mode,fm",
-			"whether fuzzing rules change one value at a time or all, overriding the templates", oneOf(&f.program.FuzzMode, "single", "multiple")},
+			"whether fuzzing rules change one value at a time or all, overriding the templates",
+			oneOf(&f.program.FuzzMode, "single", "multiple")},
 		{"enable-self-contained,esc",
 			"run templates that name their own hosts; see --scope", toggle(&allow.SelfContained)},
 		{"enable-global-matchers,egm",
@@ -140,7 +147,8 @@ func (f *scanFlags) filterOptions() []option {
 	}
 }
 
-var templateTypes = []string{"http", "dns", "file", "headless", "tcp", "network", "ssl", "websocket", "whois", "code", "javascript", "workflow", "workflows"}
+var templateTypes = []string{"http", "dns", "file", "headless", "tcp", "network", "ssl", "websocket", "whois", "code",
+	"javascript", "workflow", "workflows"}
 
 func (f *scanFlags) requestOptions() []option {
 	p := &f.program
@@ -148,14 +156,16 @@ func (f *scanFlags) requestOptions() []option {
 		{"header,H",
 			"header for every request, as 'Name: value', or a file of them; repeatable", texts(&f.headers, "header")},
 		{"var,V",
-			"variable for templates, as name=value; when value is a file, its lines are payloads; repeatable", texts(&f.vars, "name=value")},
+			"variable for templates, as name=value; when value is a file, its lines are payloads; repeatable",
+			texts(&f.vars, "name=value")},
 		{"follow-redirects,fr", "follow redirects in all templates", toggle(&p.FollowRedirects)},
 		{"follow-host-redirects,fhr",
 			"follow redirects on the same host in all templates", toggle(&p.FollowHostRedirects)},
 		{"max-redirects,mr", "maximum number of redirects to follow (default 10)", number(&p.MaxRedirects, 0)},
 		{"disable-redirects,dr", "follow no redirects", toggle(&p.NoRedirects)},
 		{"attack-type,at",
-			"how all templates combine payloads: batteringram, pitchfork or clusterbomb", oneOf(&p.Attack, "batteringram", "pitchfork", "clusterbomb")},
+			"how all templates combine payloads: batteringram, pitchfork or clusterbomb",
+			oneOf(&p.Attack, "batteringram", "pitchfork", "clusterbomb")},
 		{"response-size-read,rsr",
 			"maximum size of a response to read, in bytes (default: as the template says, or 10 MiB)", number(&p.MaxSize, 0)},
 		{"stop-at-first-match,spm", "stop each template at its first match on a target", toggle(&f.stopAtFirst)},

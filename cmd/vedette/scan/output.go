@@ -167,7 +167,8 @@ func details(b *strings.Builder, e *engine.Event) {
 }
 
 var paint = map[string]string{
-	"critical": "\x1b[1;35m", "high": "\x1b[31m", "medium": "\x1b[33m", "low": "\x1b[32m", "info": "\x1b[34m", "unknown": "\x1b[37m",
+	"critical": "\x1b[1;35m", "high": "\x1b[31m", "medium": "\x1b[33m", "low": "\x1b[32m", "info": "\x1b[34m",
+	"unknown": "\x1b[37m",
 }
 
 // jsonLine is an event as a line of JSON, safe for a terminal: JSON itself escapes only ASCII control characters.

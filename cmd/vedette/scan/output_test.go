@@ -18,7 +18,8 @@ var at = time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
 
 func TestLine(t *testing.T) {
 	full := engine.Event{
-		TemplateID: "x", MatcherName: "m", Type: "http", Info: syntax.Info{Severity: "high"}, MatchedAt: "http://h/?q", Timestamp: at, MatcherStatus: true,
+		TemplateID: "x", MatcherName: "m", Type: "http", Info: syntax.Info{Severity: "high"}, MatchedAt: "http://h/?q",
+		Timestamp: at, MatcherStatus: true,
 		Global: true, ExtractedResults: []string{" a\x1b[0m", "b\nc"}, Meta: map[string]string{"w": "2", "v": "1"},
 		FuzzingPosition: "query", FuzzingParameter: "q\x07", FuzzingMethod: "GET", ExtractorName: "e",
 	}
@@ -29,11 +30,14 @@ func TestLine(t *testing.T) {
 	}{
 		`[x:m] [global] [http] [high] http://h/?q ["a\x1b[0m","b\nc"] [v="1",w="2"] [query:"q\a"] [GET]`: {},
 		`http://h/?q`: {flags: scanFlags{noMeta: true}},
-		`[2026-01-02 03:04:05] [x:e] [matched] [http] [high] http://h/?q`: {flags: scanFlags{timestamps: true, status: true}, change: func(e *engine.Event) {
-			*e = engine.Event{TemplateID: "x", ExtractorName: "e", Type: "http", Info: e.Info, MatchedAt: e.MatchedAt, Timestamp: at, MatcherStatus: true}
-		}},
+		`[2026-01-02 03:04:05] [x:e] [matched] [http] [high] http://h/?q`: {flags: scanFlags{timestamps: true, status: true},
+			change: func(e *engine.Event) {
+				*e = engine.Event{TemplateID: "x", ExtractorName: "e", Type: "http", Info: e.Info, MatchedAt: e.MatchedAt,
+					Timestamp: at, MatcherStatus: true}
+			}},
 		`[x] [failed] [http] [low] h failed: no � answer`: {flags: scanFlags{status: true}, change: func(e *engine.Event) {
-			*e = engine.Event{TemplateID: "x", Type: "http", Info: syntax.Info{Severity: "low"}, MatchedAt: "h", Error: "failed: no \x1b answer"}
+			*e = engine.Event{TemplateID: "x", Type: "http", Info: syntax.Info{Severity: "low"}, MatchedAt: "h",
+				Error: "failed: no \x1b answer"}
 		}},
 		"[x y] [http] [\x1b[31mhigh\x1b[0m] h�[31m": {colours: true, change: func(e *engine.Event) {
 			*e = engine.Event{TemplateID: "x\ny", Type: "http", Info: e.Info, MatchedAt: "h\x1b[31m"}
@@ -54,7 +58,8 @@ func TestLine(t *testing.T) {
 // terminal.
 func TestJSONLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\x1b\u009b\u202e\u2028\n<")))).Draw(t, "text")
+		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\x1b\u009b\u202e\u2028\n<")))).Draw(t,
+			"text")
 		e := engine.Event{TemplateID: "x", MatchedAt: text, Timestamp: at}
 		line, err := jsonLine(&e)
 		if err != nil {
@@ -64,7 +69,8 @@ func TestJSONLine(t *testing.T) {
 			t.Fatalf("%q", line)
 		}
 		var back engine.Event
-		if err := json.Unmarshal(line, &back); err != nil || !reflect.DeepEqual(back.MatchedAt, strings.ToValidUTF8(text, "�")) {
+		if err := json.Unmarshal(line, &back); err != nil ||
+			!reflect.DeepEqual(back.MatchedAt, strings.ToValidUTF8(text, "�")) {
 			t.Fatalf("%v: %q became %q", err, text, back.MatchedAt)
 		}
 	})

@@ -23,7 +23,8 @@ type progress struct {
 }
 
 func (f *scanFlags) newProgress(stderr, messages io.Writer, templates int) *progress {
-	m := &progress{asJSON: f.statsJSON, every: time.Duration(f.statsEvery) * time.Second, templates: templates, started: time.Now()}
+	m := &progress{asJSON: f.statsJSON, every: time.Duration(f.statsEvery) * time.Second, templates: templates,
+		started: time.Now()}
 	if m.next = m.every; f.stats || f.statsJSON {
 		m.w, messages = stderr, io.Discard
 	}
@@ -55,8 +56,9 @@ func (m *progress) show(p engine.Progress) {
 	// Texts instead of numbers, as in nuclei.
 	line, err := json.Marshal(map[string]string{
 		"duration": took, "startedAt": m.started.UTC().Format(time.RFC3339Nano), "templates": strconv.Itoa(m.templates),
-		"hosts": strconv.Itoa(p.Targets), "requests": strconv.Itoa(p.Done), "total": strconv.Itoa(p.Total), "percent": strconv.Itoa(percent),
-		"rps": strconv.Itoa(rate), "matched": strconv.Itoa(p.Matched), "errors": strconv.Itoa(p.Errors),
+		"hosts": strconv.Itoa(p.Targets), "requests": strconv.Itoa(p.Done), "total": strconv.Itoa(p.Total),
+		"percent": strconv.Itoa(percent),
+		"rps":     strconv.Itoa(rate), "matched": strconv.Itoa(p.Matched), "errors": strconv.Itoa(p.Errors),
 	})
 	if err == nil {
 		fmt.Fprintf(m.w, "%s\n", line)

@@ -72,7 +72,8 @@ func isPiped(in io.Reader) bool {
 // expandNetwork returns the addresses of a network, or the target itself. left is the number of addresses that are
 // still allowed.
 func expandNetwork(text string, left *int) ([]string, error) {
-	if number, isAS := strings.CutPrefix(strings.ToUpper(text), "AS"); isAS && strings.Trim(number, "0123456789") == "" && number != "" {
+	if number, isAS := strings.CutPrefix(strings.ToUpper(text), "AS"); isAS && strings.Trim(number, "0123456789") == "" &&
+		number != "" {
 		return nil, cli.Usagef("%s: networks are not looked up by their AS number; give them as CIDR", text)
 	}
 	prefix, err := netip.ParsePrefix(text)
@@ -104,7 +105,8 @@ func (a *scanTargets) excludes(text string) bool {
 
 // localNetworks are denied by --restrict-local-network-access.
 var localNetworks = []string{
-	"10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7", "fe80::/10",
+	"10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16", "::1/128",
+	"fc00::/7", "fe80::/10",
 }
 
 // newScope is the scope of the targets and --scope, without what is denied.

@@ -69,16 +69,20 @@ func TestReadTargets(t *testing.T) {
 		flags scanFlags
 		in    string
 	}{
-		"zero.test one.test 192.0.2.0 192.0.2.1": {scanFlags{targets: []string{"zero.test"}, lists: []string{name}}, "more.test"},
-		"more.test":                              {scanFlags{}, "more.test\n#x\n"},
-		"zero.test more.test":                    {scanFlags{targets: []string{"zero.test"}, lists: []string{"-"}}, "more.test"},
-		"192.0.2.1":                              {scanFlags{lists: []string{name}, exclude: []string{"one.test", "192.0.2.0"}}, ""},
-		"":                                       {scanFlags{}, ""},
-		" ":                                      {scanFlags{noStdin: true}, "more.test"},
-		"  ":                                     {scanFlags{lists: []string{name + "x"}}, ""},
+		"zero.test one.test 192.0.2.0 192.0.2.1": {scanFlags{targets: []string{"zero.test"}, lists: []string{name}},
+			"more.test"},
+		"more.test": {scanFlags{}, "more.test\n#x\n"},
+		"zero.test more.test": {scanFlags{targets: []string{"zero.test"}, lists: []string{"-"}},
+			"more.test"},
+		"192.0.2.1": {scanFlags{lists: []string{name},
+			exclude: []string{"one.test", "192.0.2.0"}}, ""},
+		"":   {scanFlags{}, ""},
+		" ":  {scanFlags{noStdin: true}, "more.test"},
+		"  ": {scanFlags{lists: []string{name + "x"}}, ""},
 	} {
 		a, err := c.flags.readTargets(strings.NewReader(c.in))
-		if failed := strings.TrimSpace(want) == ""; failed != (err != nil) || err == nil && strings.Join(a.targets, " ") != want {
+		if failed := strings.TrimSpace(want) == ""; failed != (err != nil) || err == nil &&
+			strings.Join(a.targets, " ") != want {
 			t.Errorf("%+v: %+v %v", c.flags, a, err)
 		}
 	}

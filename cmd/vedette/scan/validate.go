@@ -25,7 +25,8 @@ The exit code is 1 when a template is wrong.`,
 	output := cli.OutputFlag(cmd)
 	lenient := cmd.Flags().Bool("no-strict-syntax", false, "ignore unknown keys")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return validate(cmd.Context(), cmd.OutOrStdout(), templates.Options{Paths: args, Lenient: *lenient}, *output == "json")
+		return validate(cmd.Context(), cmd.OutOrStdout(), templates.Options{Paths: args, Lenient: *lenient},
+			*output == "json")
 	}
 	return cmd
 }

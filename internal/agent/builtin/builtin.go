@@ -26,7 +26,8 @@ func Plan(instruction string) agent.Plan {
 	text := cutAtRune(instruction, MaxInstruction)
 	if len(text) < len(instruction) {
 		b.plan.NotUnderstood = append(b.plan.NotUnderstood, fmt.Sprintf(
-			"The instruction is longer than %d KiB; the rest was not read, so nothing is tested: shorten it.", MaxInstruction>>10))
+			"The instruction is longer than %d KiB; the rest was not read, so nothing is tested: shorten it.",
+			MaxInstruction>>10))
 		b.blocked = true
 	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\x00", " "), "\uFFFD")
@@ -184,8 +185,10 @@ func (b *builder) lookup(i int) (n int, found entry) {
 func (b *builder) describes(i, n int) bool {
 	owner := b.at(i - 1)
 	thing := b.at(i + n)
-	return owner.kind == word && slices.Contains([]string{"our", "my", "the", "this", "their", "your", "a", "an", "new"}, owner.norm) &&
-		thing.kind == word && slices.Contains([]string{"server", "site", "website", "host", "box", "instance", "app", "application", "machine", "blog", "shop", "installation", "service", "deployment", "web"}, thing.norm)
+	return owner.kind == word && slices.Contains([]string{"our", "my", "the", "this", "their", "your", "a", "an", "new"},
+		owner.norm) &&
+		thing.kind == word && slices.Contains([]string{"server", "site", "website", "host", "box", "instance", "app",
+		"application", "machine", "blog", "shop", "installation", "service", "deployment", "web"}, thing.norm)
 }
 
 // addTo adds new values to the first list, or to the second when they are not wanted.
@@ -230,7 +233,8 @@ func (b *builder) pathHint(i int) {
 func (b *builder) decide() {
 	p := &b.plan
 	for _, w := range b.tokens {
-		b.also = b.also || w.kind == word && slices.Contains([]string{"especially", "particularly", "particular", "including", "also", "include", "plu"}, w.norm)
+		b.also = b.also || w.kind == word &&
+			slices.Contains([]string{"especially", "particularly", "particular", "including", "also", "include", "plu"}, w.norm)
 	}
 	p.Tags = slices.DeleteFunc(p.Tags, func(tag string) bool { return slices.Contains(p.NotTags, tag) })
 	p.IDs = slices.DeleteFunc(p.IDs, func(id string) bool { return slices.Contains(p.NotIDs, id) })
@@ -252,7 +256,8 @@ func (b *builder) decide() {
 		p.NotUnderstood = append([]string{b.missing()}, p.NotUnderstood...)
 	} else if !particular && !p.FullCheck {
 		p.Targets = []agent.Target{}
-		p.NotUnderstood = append([]string{"Nothing that I can check was asked for: name a check, or ask for a full check."}, p.NotUnderstood...)
+		p.NotUnderstood = append([]string{"Nothing that I can check was asked for: name a check, or ask for a full check."},
+			p.NotUnderstood...)
 	}
 }
 
@@ -266,10 +271,12 @@ func (b *builder) onlyUnsupported() bool {
 // plainScan reports whether a target is to be scanned and the instruction does not say for what.
 func (b *builder) plainScan() bool {
 	for i, t := range b.tokens {
-		if t.kind != targetLike || t.excluded || !slices.Contains([]string{"scan", "check", "assess", "audit", "review", "examine"}, b.at(i-1).norm) {
+		if t.kind != targetLike || t.excluded ||
+			!slices.Contains([]string{"scan", "check", "assess", "audit", "review", "examine"}, b.at(i-1).norm) {
 			continue
 		}
-		if next := b.at(i + 1); next.kind != word || !slices.Contains([]string{"for", "against", "with", "using", "by", "via"}, next.norm) {
+		if next := b.at(i + 1); next.kind != word ||
+			!slices.Contains([]string{"for", "against", "with", "using", "by", "via"}, next.norm) {
 			return true
 		}
 	}

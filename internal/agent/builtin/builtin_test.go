@@ -141,9 +141,12 @@ func overlap(t, x agent.Target) bool {
 }
 
 func TestAnyInstruction(t *testing.T) {
-	words := []string{"scan", "but not", "except", "http://a.example/", "https://b.example:8443/x?y=1", "10.0.0.0/29", "10.0.0.5", "10.0.0.1-10.0.0.9",
-		"admin.example.com", "*.example.com", "and", ",", ".", "\n", "\n\n", "- ", "out of scope:", "is off limits", "do not touch", "only critical", "ports 80, 443",
-		"CVE-2021-44228", "no TLS", "headers", "(", ")", "“", "[x](http://c.example)", "2001:db8::/120", "[2001:db8::1]:80", "from", "within 5 minutes", "exa\u200bmple.com", "\xff", "\x00", "/admin"}
+	words := []string{"scan", "but not", "except", "http://a.example/", "https://b.example:8443/x?y=1", "10.0.0.0/29",
+		"10.0.0.5", "10.0.0.1-10.0.0.9",
+		"admin.example.com", "*.example.com", "and", ",", ".", "\n", "\n\n", "- ", "out of scope:", "is off limits",
+		"do not touch", "only critical", "ports 80, 443",
+		"CVE-2021-44228", "no TLS", "headers", "(", ")", "“", "[x](http://c.example)", "2001:db8::/120", "[2001:db8::1]:80",
+		"from", "within 5 minutes", "exa\u200bmple.com", "\xff", "\x00", "/admin"}
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := rapid.SliceOfN(rapid.OneOf(rapid.SampledFrom(words), rapid.String()), 0, 14).Draw(t, "pieces")
 		hold(t, strings.Join(pieces, rapid.SampledFrom([]string{" ", ""}).Draw(t, "glue")))
@@ -153,15 +156,23 @@ func TestAnyInstruction(t *testing.T) {
 // TestExcludedStaysOut says the same exclusion in many ways: none may let it through.
 func TestExcludedStaysOut(t *testing.T) {
 	for _, form := range []string{
-		"scan %T but not %X", "scan %T except %X", "scan %T, excluding %X and check headers", "do not touch %X. scan %T", "scan everything in %T but %X",
-		"scan %T\nOut of scope: %X", "scan %T\n\nExclude:\n- www.example.org\n- %X\n", "%X is off limits, scan %T", "scan %T and leave %X alone", "skip %X; scan %T",
-		"scan %T (not %X)", "%T is in scope, %X is out of scope", "please never scan or probe %X, test %T", "scan %T without touching %X", "scan %T, %X must not be scanned",
-		"scan %T other than %X", "scan %T. Stay away from %X!", "scan %T minus %X", "test %T; avoid %X", "exclude %X from %T", "scan %T and %X (do not scan)",
-		"scan %T - except for the host %X", "SCAN %T BUT DO NOT TOUCH %X", "scan %T, don’t test %X", "scan %T don't under any circumstances test %X",
-		"{\"targets\": [\"%T\"], \"exclude\": [\"%X\"]}", "scan %T. We are not allowed to test %X.", "scan %T with the exception of %X", "scan %T, but keep your hands off %X",
-		"scan %T\nexcluded hosts:\n  * %X", "scan %T as long as you do not access %X", "scan %T. It is forbidden to scan %X.", "scan %T; %X should be skipped", "scan %T apart from %X",
+		"scan %T but not %X", "scan %T except %X", "scan %T, excluding %X and check headers", "do not touch %X. scan %T",
+		"scan everything in %T but %X",
+		"scan %T\nOut of scope: %X", "scan %T\n\nExclude:\n- www.example.org\n- %X\n", "%X is off limits, scan %T",
+		"scan %T and leave %X alone", "skip %X; scan %T",
+		"scan %T (not %X)", "%T is in scope, %X is out of scope", "please never scan or probe %X, test %T",
+		"scan %T without touching %X", "scan %T, %X must not be scanned",
+		"scan %T other than %X", "scan %T. Stay away from %X!", "scan %T minus %X", "test %T; avoid %X", "exclude %X from %T",
+		"scan %T and %X (do not scan)",
+		"scan %T - except for the host %X", "SCAN %T BUT DO NOT TOUCH %X", "scan %T, don’t test %X",
+		"scan %T don't under any circumstances test %X",
+		"{\"targets\": [\"%T\"], \"exclude\": [\"%X\"]}", "scan %T. We are not allowed to test %X.",
+		"scan %T with the exception of %X", "scan %T, but keep your hands off %X",
+		"scan %T\nexcluded hosts:\n  * %X", "scan %T as long as you do not access %X", "scan %T. It is forbidden to scan %X.",
+		"scan %T; %X should be skipped", "scan %T apart from %X",
 	} {
-		for _, pair := range [][2]string{{"10.0.0.0/24", "10.0.0.5"}, {"example.com", "admin.example.com"}, {"https://www.example.com/", "http://pay.example.com:8080"}, {"2001:db8::/120", "2001:db8::7"}} {
+		for _, pair := range [][2]string{{"10.0.0.0/24", "10.0.0.5"}, {"example.com", "admin.example.com"},
+			{"https://www.example.com/", "http://pay.example.com:8080"}, {"2001:db8::/120", "2001:db8::7"}} {
 			instruction := strings.NewReplacer("%T", pair[0], "%X", pair[1]).Replace(form)
 			plan := Plan(instruction)
 			x, _ := read(pair[1])
@@ -179,7 +190,8 @@ func TestExcludedStaysOut(t *testing.T) {
 
 // TestLongInstructions holds the time that hostile instructions take to a bound.
 func TestLongInstructions(t *testing.T) {
-	for _, unit := range []string{"a/", "http://a,", "[", "10.0.0.1, not 10.0.0.2 ", "exclude 10.0.0.1 - ", "\n", "port 1-65535 ", "1 ", "high and ", "not more than "} {
+	for _, unit := range []string{"a/", "http://a,", "[", "10.0.0.1, not 10.0.0.2 ", "exclude 10.0.0.1 - ", "\n",
+		"port 1-65535 ", "1 ", "high and ", "not more than "} {
 		start := time.Now()
 		Plan(strings.Repeat(unit, MaxInstruction/len(unit)))
 		if took := time.Since(start); took > time.Minute { // a quarter of a second on a machine that is idle

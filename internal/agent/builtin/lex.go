@@ -176,8 +176,9 @@ func rangeLength(rest string) int {
 
 var separators = map[rune]kind{
 	',': comma, '，': comma, '、': comma, '|': comma, '&': comma, '"': comma, '“': comma, '”': comma, '„': comma,
-	'«': comma, '»': comma, '`': comma, '\'': comma, '‘': comma, '’': comma, '—': comma, '…': comma, '~': comma, '\\': comma,
-	';': stop, '!': stop, '?': stop, '。': stop, '=': colon, '：': colon,
+	'«': comma, '»': comma, '`': comma, '\'': comma, '‘': comma, '’': comma, '—': comma, '…': comma, '~': comma,
+	'\\': comma,
+	';':  stop, '!': stop, '?': stop, '。': stop, '=': colon, '：': colon,
 	'(': open, '[': open, '{': open, '<': open, ')': closing, ']': closing, '}': closing, '>': closing,
 }
 
@@ -253,7 +254,8 @@ func trimEnd(piece string) string {
 }
 
 // shortForms end in a dot that does not end a sentence.
-var shortForms = map[string]bool{"e.g": true, "i.e": true, "etc": true, "vs": true, "incl": true, "excl": true, "approx": true, "resp": true}
+var shortForms = map[string]bool{"e.g": true, "i.e": true, "etc": true, "vs": true, "incl": true, "excl": true,
+	"approx": true, "resp": true}
 
 // piece adds text[from:to], which may be several words.
 func (l *lexer) piece(from, to int) {
@@ -345,7 +347,8 @@ func fold(s string) string {
 		return s[:len(s)-3] + "y"
 	case len(s) > 4 && strings.HasSuffix(s, "ie"):
 		return s[:len(s)-2] + "y" // as cookies
-	case len(s) > 3 && strings.HasSuffix(s, "s") && !strings.HasSuffix(s, "ss") && !strings.HasSuffix(s, "us") && !strings.HasSuffix(s, "is"):
+	case len(s) > 3 && strings.HasSuffix(s, "s") && !strings.HasSuffix(s, "ss") && !strings.HasSuffix(s, "us") &&
+		!strings.HasSuffix(s, "is"):
 		return s[:len(s)-1]
 	}
 	return s

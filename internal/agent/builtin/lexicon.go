@@ -180,7 +180,8 @@ var intents = [][2]string{
 	{"ssrf", "ssrf,server side request forgery"},
 	{"ssti", "ssti,template injection,server side template injection"},
 	{"inject", "injection,injection flaw,injection vulnerability,fuzz,fuzzing"},
-	{"cookies cors debug default-page headers listing status-page tls", "misconfiguration,misconfig,misconfigured,security misconfiguration,configuration mistake,configuration error,hardening,configuration issue,configuration problem,configuration weakness,insecure configuration,insecure setting,bad configuration,misconfigured server,configuration flaw,server misconfiguration,configuration review,hardening check"},
+	{"cookies cors debug default-page headers listing status-page tls",
+		"misconfiguration,misconfig,misconfigured,security misconfiguration,configuration mistake,configuration error,hardening,configuration issue,configuration problem,configuration weakness,insecure configuration,insecure setting,bad configuration,misconfigured server,configuration flaw,server misconfiguration,configuration review,hardening check"},
 }
 
 // products are technologies whose name is their template tag.
@@ -195,18 +196,23 @@ harbor portainer hadoop kafka activemq log4j graphql swagger webmin cpanel plesk
 var otherProducts = [][2]string{
 	{"spring", "spring boot,springboot,spring framework,spring boot actuator,actuator"}, {"wordpress", "word press,wp"},
 	{"apache", "apache httpd,httpd,apache2"}, {"tomcat", "apache tomcat"}, {"struts", "apache struts,struts2"},
-	{"php", "php fpm"}, {"nodejs", "node.js,node js"}, {"kubernetes", "k8s,kubelet"}, {"iis", "microsoft iis,internet information service"},
+	{"php", "php fpm"}, {"nodejs", "node.js,node js"}, {"kubernetes", "k8s,kubelet"},
+	{"iis", "microsoft iis,internet information service"},
 	{"postgresql", "postgres"}, {"exchange", "microsoft exchange,ms exchange,exchange server,outlook web access,owa"},
-	{"sharepoint", "share point"}, {"phpmyadmin", "php my admin,pma"}, {"asp.net", "asp.net,aspnet"}, {"jupyter", "jupyter notebook,jupyterhub"},
-	{"swagger", "swagger ui,openapi"}, {"gitlab", "git lab"}, {"fortinet", "fortios,fortigate vpn"}, {"paloalto", "palo alto,globalprotect,pan o"},
-	{"log4j", "log4j2"}, {"activemq", "apache activemq"}, {"solr", "apache solr"}, {"airflow", "apache airflow"}, {"rails", "ruby on rails"},
+	{"sharepoint", "share point"}, {"phpmyadmin", "php my admin,pma"}, {"asp.net", "asp.net,aspnet"},
+	{"jupyter", "jupyter notebook,jupyterhub"},
+	{"swagger", "swagger ui,openapi"}, {"gitlab", "git lab"}, {"fortinet", "fortios,fortigate vpn"},
+	{"paloalto", "palo alto,globalprotect,pan o"},
+	{"log4j", "log4j2"}, {"activemq", "apache activemq"}, {"solr", "apache solr"}, {"airflow", "apache airflow"},
+	{"rails", "ruby on rails"},
 	{"kibana", "elk"}, {"citrix", "netscaler,citrix adc,citrix gateway"}, {"vmware", "vsphere"},
 }
 
 var bugs = [][2]string{
 	{"CVE-2021-44228", "log4shell,log 4 shell"}, {"CVE-2022-22965", "spring4shell"}, {"CVE-2014-0160", "heartbleed"},
 	{"CVE-2014-6271", "shellshock"}, {"CVE-2023-4966", "citrixbleed,citrix bleed"}, {"CVE-2021-34473", "proxyshell"},
-	{"CVE-2021-26855", "proxylogon"}, {"CVE-2022-42889", "text4shell"}, {"CVE-2024-6387", "regresshion"}, {"CVE-2014-3566", "poodle"},
+	{"CVE-2021-26855", "proxylogon"}, {"CVE-2022-42889", "text4shell"}, {"CVE-2024-6387", "regresshion"},
+	{"CVE-2014-3566", "poodle"},
 }
 
 const (
@@ -248,7 +254,8 @@ var refusals = map[string]string{
 	"nonweb":  "Only web servers (HTTP and HTTPS) can be tested yet.",
 }
 
-var refusalOrder = []string{"exploit", "force", "dos", "destroy", "phish", "login", "code", "ports", "names", "logic", "guess", "deliver", "nonweb"}
+var refusalOrder = []string{"exploit", "force", "dos", "destroy", "phish", "login", "code", "ports", "names", "logic",
+	"guess", "deliver", "nonweb"}
 
 // fillers say nothing about the plan.
 var fillers = []string{

@@ -20,16 +20,19 @@ const (
 var (
 	rateShape = shape(`(?i)\b` + rateTag + atMost + count +
 		`\s*(?:(?:http\s+)?(?:requests?|reqs?|hits?|calls?|queries|packets?)\s*(?:per|/|an?|each|every)\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h)|(rps|qps|rpm))\b`)
-	taggedRate = shape(`(?i)\b(?:rate(?:[\s_-]*limit(?:ed|ing)?)?|throttled?)(?:\s+(?:to|of|at|is))?\s*[:=]?\s*` + atMost + count + `(?:\s*(?:per|/|an?)\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h))?(?:()\b)`)
-	timeShape  = shape(`(?i)\b(?:(?:and\s+)?(?:finish(?:ed)?|complete[d]?|stop|end|done|ready|be\s+done|abort|quit|run|take)\s+)?` +
+	taggedRate = shape(`(?i)\b(?:rate(?:[\s_-]*limit(?:ed|ing)?)?|throttled?)(?:\s+(?:to|of|at|is))?\s*[:=]?\s*` + atMost +
+		count + `(?:\s*(?:per|/|an?)\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h))?(?:()\b)`)
+	timeShape = shape(`(?i)\b(?:(?:and\s+)?(?:finish(?:ed)?|complete[d]?|stop|end|done|ready|be\s+done|abort|quit|run|take)\s+)?` +
 		`(?:within|(?:finish(?:ed)?|complete[d]?|done|ready)\s+in|in\s+(?:under|less\s+than|at\s+most)|under|at\s+most|after|for(?:\s+(?:at\s+most|up\s+to|no\s+more\s+than|no\s+longer\s+than))?|up\s+to|max(?:imum)?(?:\s+(?:of|duration|time|runtime))?\s*[:=]?|` +
 		`(?:(?:do\s+not|don't|must\s+not|should\s+not|never)\s+(?:run|take|spend|last)\s+|it\s+must\s+not\s+take\s+)?(?:(?:no|not)\s+)?(?:more|longer)\s+than|less\s+than|time(?:[\s_-]*(?:limit|box|budget|out))?(?:\s+(?:of|is))?\s*[:=]?|timebox(?:ed)?(?:\s+to)?|duration\s*[:=]?|you\s+have)\s+?` +
 		count + `\s*-?\s*(seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b`)
 )
 
 var numbers = map[string]float64{
-	"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-	"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100, "half an": 0.5,
+	"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+	"ten":     10,
+	"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100,
+	"half an": 0.5,
 }
 
 func amount(s string) float64 {
@@ -109,14 +112,16 @@ func (b *builder) ports() {
 			continue
 		}
 		j := i + 1
-		for b.at(j).kind == colon || b.at(j).kind == word && (b.at(j).norm == "number" || b.at(j).norm == "on" || b.at(j).norm == "is") {
+		for b.at(j).kind == colon || b.at(j).kind == word &&
+			(b.at(j).norm == "number" || b.at(j).norm == "on" || b.at(j).norm == "is") {
 			j++
 		}
 		for used := b.portAt(j, t); used > 0; used = b.portAt(j, t) {
 			b.tokens[i].consumed = true
 			b.consume(j, used)
 			j += used
-			for b.at(j).kind == comma || b.at(j).kind == word && (b.at(j).norm == "and" || b.at(j).norm == "or") || b.at(j).kind == stop && b.at(j).text == ";" {
+			for b.at(j).kind == comma || b.at(j).kind == word && (b.at(j).norm == "and" || b.at(j).norm == "or") ||
+				b.at(j).kind == stop && b.at(j).text == ";" {
 				j++
 			}
 		}
@@ -130,12 +135,14 @@ func (b *builder) portAt(i int, head token) int {
 		return 0
 	}
 	used, from, to := 1, m[1], m[2]
-	if link := b.at(i + 1); to == "" && link.kind == word && slices.Contains([]string{"to", "through", "-", "–", "until"}, link.text) {
+	if link := b.at(i + 1); to == "" && link.kind == word &&
+		slices.Contains([]string{"to", "through", "-", "–", "until"}, link.text) {
 		if next := portShape().FindStringSubmatch(b.at(i + 2).text); next != nil && next[2] == "" {
 			used, to = 3, next[1]
 		}
 	}
-	if after := b.at(i + used); after.kind == comma && after.text == "" && (b.at(i+used+1).norm == "tcp" || b.at(i+used+1).norm == "udp") {
+	if after := b.at(i + used); after.kind == comma && after.text == "" &&
+		(b.at(i+used+1).norm == "tcp" || b.at(i+used+1).norm == "udp") {
 		used += 2
 	}
 	first, _ := strconv.Atoi(from)
@@ -173,7 +180,8 @@ func (b *builder) addPorts(first, last int, excluded bool) {
 var ranks = []string{"critical", "high", "medium", "low", "info"}
 
 var severityWords = map[string]int{
-	"critical": 0, "crit": 0, "high": 1, "medium": 2, "moderate": 2, "low": 3, "info": 4, "informational": 4, "information": 4,
+	"critical": 0, "crit": 0, "high": 1, "medium": 2, "moderate": 2, "low": 3, "info": 4, "informational": 4,
+	"information": 4,
 }
 
 var severityContext = set("severity,risk,finding,issue,vulnerability,vuln,only,least,minimum,min,worse,higher,above,level,report,ignore,skip,rated,bug,problem,weakness,up,greater,just,nothing,below,upward,impact,or,cve,and,exclude,omit")
@@ -232,7 +240,8 @@ func (b *builder) severityAt(i int) bool {
 // wordsBefore and wordsAfter are a few words of the same sentence.
 func (b *builder) wordsBefore(i int) []string {
 	var list []string
-	for j := i - 1; j >= max(i-5, 0) && (b.tokens[j].kind == word || b.tokens[j].kind == comma || b.tokens[j].kind == colon); j-- {
+	for j := i - 1; j >= max(i-5, 0) &&
+		(b.tokens[j].kind == word || b.tokens[j].kind == comma || b.tokens[j].kind == colon); j-- {
 		list = append(list, b.tokens[j].norm)
 	}
 	return list
@@ -240,7 +249,8 @@ func (b *builder) wordsBefore(i int) []string {
 
 func (b *builder) wordsAfter(i int) []string {
 	var list []string
-	for j := i; j < min(i+6, len(b.tokens)) && (b.tokens[j].kind == word || b.tokens[j].kind == comma || b.tokens[j].kind == closing); j++ {
+	for j := i; j < min(i+6, len(b.tokens)) &&
+		(b.tokens[j].kind == word || b.tokens[j].kind == comma || b.tokens[j].kind == closing); j++ {
 		list = append(list, b.tokens[j].norm)
 	}
 	return list
@@ -264,7 +274,8 @@ func span(name string, before, after []string) (from, to, n int) {
 	}
 	up := strings.HasSuffix(name, "+") || has(before, 3, "least", "minimum", "min", "threshold", "below", "under", "floor")
 	for k, w := range after {
-		if k < 4 && slices.Contains([]string{"worse", "higher", "above", "up", "upward", "greater"}, w) && has(after[:k], 3, "or", "and") {
+		if k < 4 && slices.Contains([]string{"worse", "higher", "above", "up", "upward", "greater"}, w) &&
+			has(after[:k], 3, "or", "and") {
 			return 0, rank, k + 1
 		}
 		if k < 4 && slices.Contains([]string{"lower", "below"}, w) && has(after[:k], 3, "or", "and") {

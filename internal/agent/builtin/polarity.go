@@ -179,7 +179,8 @@ func (r *classifier) contrast(i int) {
 }
 
 func joins(t token) bool {
-	return t.kind == comma || t.kind == newline || t.kind == word && slices.Contains([]string{"and", "then", "please", "also"}, t.norm)
+	return t.kind == comma || t.kind == newline || t.kind == word &&
+		slices.Contains([]string{"and", "then", "please", "also"}, t.norm)
 }
 
 // sentenceEnd resets the state, unless a list goes on: "a.com; b.com", or items that end in a dot.
@@ -187,7 +188,8 @@ func (r *classifier) sentenceEnd(i int) {
 	next := r.at(i + 1)
 	switch {
 	case r.now.heading && (next.kind == newline || next.kind == blank):
-	case r.tokens[i].text == ";" && r.at(i-1).kind == targetLike && (next.kind == targetLike || next.kind == word && next.norm == "and"):
+	case r.tokens[i].text == ";" && r.at(i-1).kind == targetLike &&
+		(next.kind == targetLike || next.kind == word && next.norm == "and"):
 	default:
 		r.now, r.checking, r.enclosing = state{}, false, nil
 	}

@@ -24,7 +24,8 @@ func (b *builder) splitTargets() {
 	wanted := slices.ContainsFunc(b.tokens, func(t token) bool {
 		return t.kind == targetLike && !t.excluded && !t.mention && len(t.read.targets) > 0
 	})
-	asked := slices.ContainsFunc(b.tokens, func(t token) bool { return t.kind == word && !t.negated && !t.consumed && actionWords()[t.norm] }) ||
+	asked := slices.ContainsFunc(b.tokens,
+		func(t token) bool { return t.kind == word && !t.negated && !t.consumed && actionWords()[t.norm] }) ||
 		b.full || b.general || len(b.plan.Tags) > 0
 	for i := range b.tokens {
 		if t := &b.tokens[i]; t.loose && !wanted && asked {
@@ -121,7 +122,8 @@ func (b *builder) scope() {
 		}
 		prefix, err := netip.ParsePrefix(t.Prefix)
 		if err != nil || addressCount(prefix) > maxAddresses {
-			b.notDone(fmt.Sprintf("%s is not tested: it has more than %d addresses; name smaller networks.", quote(t.Raw), maxAddresses))
+			b.notDone(fmt.Sprintf("%s is not tested: it has more than %d addresses; name smaller networks.", quote(t.Raw),
+				maxAddresses))
 			continue
 		}
 		for _, rest := range b.minus(prefix) {

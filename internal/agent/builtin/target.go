@@ -265,7 +265,8 @@ func readHost(piece string) (reading, bool) {
 	case fileTLDs[last] && rest == "" && fileNames[host[:dot]]:
 		return reading{}, false
 	case twoMeanings[last] && rest == "" && strings.Count(host, ".") == 1:
-		return reading{exclusions: []agent.Target{t}, why: "it looks like the name of a file; write https://" + host + "/ if it is a host"}, true
+		return reading{exclusions: []agent.Target{t},
+			why: "it looks like the name of a file; write https://" + host + "/ if it is a host"}, true
 	case !public && !privateSuffixes[last] && !underPublic(host):
 		if strings.Count(host, ".") < 1 || len(last) < 2 {
 			return reading{}, false

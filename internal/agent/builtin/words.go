@@ -49,7 +49,8 @@ func (b *builder) meaningful(i int) bool {
 		return true
 	}
 	_, known := lexicon()[t.norm]
-	return !known && !actionWords()[stemAction(t.norm)] && t.norm != "" && !listMark().MatchString(t.text) && !numberShape().MatchString(t.norm)
+	return !known && !actionWords()[stemAction(t.norm)] && t.norm != "" && !listMark().MatchString(t.text) &&
+		!numberShape().MatchString(t.norm)
 }
 
 func (b *builder) describe() {
@@ -97,8 +98,9 @@ func (b *builder) describe() {
 var tagWords = map[string]string{
 	"exposure": "exposed files", "listing": "directory listings", "vcs": "version control folders", "backup": "backups",
 	"config": "configuration files and secrets", "panel": "admin and login panels", "headers": "security headers",
-	"cookies": "cookie flags", "cors": "CORS", "tls": "TLS", "version": "version disclosure", "default-page": "default pages",
-	"debug": "debug pages", "status-page": "status pages",
+	"cookies": "cookie flags", "cors": "CORS", "tls": "TLS", "version": "version disclosure",
+	"default-page": "default pages",
+	"debug":        "debug pages", "status-page": "status pages",
 }
 
 func called(tags []string) []string {

@@ -90,7 +90,8 @@ func (r *Request) mediaType() (media, error) {
 	case kind == "text/plain":
 		return media{declared, asIs}, nil
 	}
-	return media{}, errs.Field("headers", "headers: a body that is text can be JSON, a form, XML, HTML or text/plain, not %.100s.", kind)
+	return media{}, errs.Field("headers",
+		"headers: a body that is text can be JSON, a form, XML, HTML or text/plain, not %.100s.", kind)
 }
 
 func nodeOf(doc any, depth int) (n node, err error) {

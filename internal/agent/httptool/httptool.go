@@ -26,7 +26,8 @@ type Template struct {
 	ResponsePath string `json:"response_path,omitempty"`
 }
 
-var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+	http.MethodDelete}
 
 // ReadsOnly reports whether a method is safe (RFC 9110, 9.2.1).
 func ReadsOnly(method string) bool { return method == http.MethodGet || method == http.MethodHead }
@@ -128,7 +129,8 @@ func (r *Request) address(raw string) error {
 		r.query = append(r.query, pair{name, parts})
 	}
 	u, err := url.Parse(r.Sample())
-	if err != nil || !r.sameHost(u) || strings.ContainsFunc(r.Sample(), func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+	if err != nil || !r.sameHost(u) ||
+		strings.ContainsFunc(r.Sample(), func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
 		return bad("it is no URL in plain ASCII; percent-encode all else")
 	}
 	if hasDotSegment(u.EscapedPath()) {

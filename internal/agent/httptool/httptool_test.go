@@ -57,19 +57,31 @@ func TestTemplatesThatAreRefused(t *testing.T) {
 		"an open placeholder":   {Template{Method: "GET", URL: "https://a.example/{{x"}, "url"},
 		"an odd placeholder":    {Template{Method: "GET", URL: "https://a.example/{{x.y}}"}, "url"},
 		"a name in the query":   {Template{Method: "GET", URL: "https://a.example/?{{x}}=1"}, "url"},
-		"a name in query":       {Template{Method: "GET", URL: "https://a.example/", Query: map[string]string{"{{x}}": "1"}}, "query"},
-		"a line in a header":    {Template{Method: "GET", URL: "https://a.example/", Headers: map[string]string{"X": "a\r\nY: b"}}, "headers"},
-		"a line in its name":    {Template{Method: "GET", URL: "https://a.example/", Headers: map[string]string{"X\r\nY": "a"}}, "headers"},
-		"Host":                  {Template{Method: "GET", URL: "https://a.example/", Headers: map[string]string{"host": "b.example"}}, "headers"},
-		"Content-Length":        {Template{Method: "GET", URL: "https://a.example/", Headers: map[string]string{"content-length": "5"}}, "headers"},
-		"twice":                 {Template{Method: "GET", URL: "https://a.example/", Headers: map[string]string{"x-a": "5", "X-A": "6"}}, "headers"},
-		"a credential":          {Template{Method: "GET", URL: "https://a.example/", Headers: map[string]string{"X-Api-Key": "abc"}}, "headers"},
-		"a body of GET":         {Template{Method: "GET", URL: "https://a.example/", Body: json.RawMessage(`{}`)}, "body"},
-		"a key of the body":     {Template{Method: "POST", URL: "https://a.example/", Body: json.RawMessage(`{"{{x}}": 1}`)}, "body"},
-		"a deep body":           {Template{Method: "POST", URL: "https://a.example/", Body: json.RawMessage(strings.Repeat("[", 50) + strings.Repeat("]", 50))}, "body"},
-		"an unknown text":       {Template{Method: "POST", URL: "https://a.example/", Headers: map[string]string{"Content-Type": "application/octet-stream"}, Body: json.RawMessage(`"{{x}}"`)}, "headers"},
-		"a type by argument":    {Template{Method: "POST", URL: "https://a.example/", Headers: map[string]string{"Content-Type": "{{x}}"}, Body: json.RawMessage(`"{{x}}"`)}, "headers"},
-		"an odd pointer":        {Template{Method: "GET", URL: "https://a.example/", ResponsePath: "a.b"}, "response_path"},
+		"a name in query": {Template{Method: "GET", URL: "https://a.example/", Query: map[string]string{"{{x}}": "1"}},
+			"query"},
+		"a line in a header": {Template{Method: "GET", URL: "https://a.example/",
+			Headers: map[string]string{"X": "a\r\nY: b"}}, "headers"},
+		"a line in its name": {Template{Method: "GET", URL: "https://a.example/",
+			Headers: map[string]string{"X\r\nY": "a"}}, "headers"},
+		"Host": {Template{Method: "GET", URL: "https://a.example/",
+			Headers: map[string]string{"host": "b.example"}}, "headers"},
+		"Content-Length": {Template{Method: "GET", URL: "https://a.example/",
+			Headers: map[string]string{"content-length": "5"}}, "headers"},
+		"twice": {Template{Method: "GET", URL: "https://a.example/",
+			Headers: map[string]string{"x-a": "5", "X-A": "6"}}, "headers"},
+		"a credential": {Template{Method: "GET", URL: "https://a.example/",
+			Headers: map[string]string{"X-Api-Key": "abc"}}, "headers"},
+		"a body of GET": {Template{Method: "GET", URL: "https://a.example/", Body: json.RawMessage(`{}`)}, "body"},
+		"a key of the body": {Template{Method: "POST", URL: "https://a.example/", Body: json.RawMessage(`{"{{x}}": 1}`)},
+			"body"},
+		"a deep body": {Template{Method: "POST", URL: "https://a.example/",
+			Body: json.RawMessage(strings.Repeat("[", 50) + strings.Repeat("]", 50))}, "body"},
+		"an unknown text": {Template{Method: "POST", URL: "https://a.example/",
+			Headers: map[string]string{"Content-Type": "application/octet-stream"}, Body: json.RawMessage(`"{{x}}"`)},
+			"headers"},
+		"a type by argument": {Template{Method: "POST", URL: "https://a.example/",
+			Headers: map[string]string{"Content-Type": "{{x}}"}, Body: json.RawMessage(`"{{x}}"`)}, "headers"},
+		"an odd pointer": {Template{Method: "GET", URL: "https://a.example/", ResponsePath: "a.b"}, "response_path"},
 	} {
 		_, err := Compile(c.tpl)
 		if e := (*errs.Error)(nil); !errors.As(err, &e) || e.Param != c.param || e.Kind != errs.Invalid {
@@ -80,7 +92,8 @@ func TestTemplatesThatAreRefused(t *testing.T) {
 
 func TestValuesKeepToTheirPlaces(t *testing.T) {
 	full := Template{
-		Method: "POST", URL: "https://a.example:8443/v1/{{id}}/x?fixed=1&flag&q={{q}}", Query: map[string]string{"more": "a {{q}}&b", "gone": "{{none}}"},
+		Method: "POST", URL: "https://a.example:8443/v1/{{id}}/x?fixed=1&flag&q={{q}}",
+		Query:   map[string]string{"more": "a {{q}}&b", "gone": "{{none}}"},
 		Headers: map[string]string{"X-Note": "n {{q}}", "X-Gone": "{{none}}", "X-Key": "{{$KEY}}"},
 		Body:    json.RawMessage(`{"id": "{{n}}", "text": "say {{q}}", "list": ["{{n}}", "{{none}}", 5, null], "all": "{{doc}}", "gone": "{{none}}"}`),
 	}
@@ -135,7 +148,8 @@ func TestTextBodiesAreEscapedByTheirType(t *testing.T) {
 		if kind != "" {
 			headers["Content-Type"] = kind
 		}
-		f, err := compiled(t, Template{Method: "POST", URL: "https://a.example/", Headers: headers, Body: json.RawMessage(`"v={{x}}"`)}).fill(values{args: map[string]any{"x": "\"<&= \n"}})
+		f, err := compiled(t, Template{Method: "POST", URL: "https://a.example/", Headers: headers,
+			Body: json.RawMessage(`"v={{x}}"`)}).fill(values{args: map[string]any{"x": "\"<&= \n"}})
 		if kind == "application/json" {
 			want = `v=\"\u003c\u0026= \n`
 		}
@@ -170,26 +184,30 @@ func TestSend(t *testing.T) {
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	send := func(path, pointer string) Answer {
 		t.Helper()
-		a, err := compiled(t, Template{Method: "POST", URL: site.URL + path, ResponsePath: pointer, Body: json.RawMessage(`{"a": "{{x}}"}`)}).Send(t.Context(), client, json.RawMessage(`{"x": true}`), nil)
+		a, err := compiled(t, Template{Method: "POST", URL: site.URL + path, ResponsePath: pointer,
+			Body: json.RawMessage(`{"a": "{{x}}"}`)}).Send(t.Context(), client, json.RawMessage(`{"x": true}`), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return a
 	}
-	if a := send("/json", ""); a.Failed || a.Status != 200 || !strings.HasPrefix(a.Text, "HTTP 200 OK\nContent-Type: application/json\n\n{\"items\"") {
+	if a := send("/json", ""); a.Failed || a.Status != 200 ||
+		!strings.HasPrefix(a.Text, "HTTP 200 OK\nContent-Type: application/json\n\n{\"items\"") {
 		t.Errorf("%+v", a)
 	}
 	if got.Header.Get("Content-Type") != "application/json" || string(body) != `{"a":true}` {
 		t.Errorf("sent %v %s", got.Header, body)
 	}
 	for pointer, want := range map[string]string{
-		"/items/0/name": "ann", "/items/0/n": "12345678901234567890", "/a~1b/~0": "true", "/none": "null", "/items": `[{"n":12345678901234567890,"name":"ann"}]`,
+		"/items/0/name": "ann", "/items/0/n": "12345678901234567890", "/a~1b/~0": "true", "/none": "null",
+		"/items": `[{"n":12345678901234567890,"name":"ann"}]`,
 	} {
 		if a := send("/json", pointer); a.Failed || a.Text != "HTTP 200 OK\n\n"+want {
 			t.Errorf("%s: %+v", pointer, a)
 		}
 	}
-	for path, pointer := range map[string]string{"/json": "/items/x", "/bad": "/a", "/binary": "/a", "/large": "/a", "/moved": ""} {
+	for path, pointer := range map[string]string{"/json": "/items/x", "/bad": "/a", "/binary": "/a", "/large": "/a",
+		"/moved": ""} {
 		if a := send(path, pointer); !a.Failed {
 			t.Errorf("%s: %.200s", path, a.Text)
 		}
@@ -204,7 +222,8 @@ func TestSend(t *testing.T) {
 		t.Errorf("%q", a.Text)
 	}
 	site.Close()
-	_, err := compiled(t, Template{Method: "GET", URL: site.URL + "/?k={{$K}}"}).Send(t.Context(), client, json.RawMessage(`{}`), map[string]string{"K": "s3cret"})
+	_, err := compiled(t, Template{Method: "GET", URL: site.URL + "/?k={{$K}}"}).Send(t.Context(), client,
+		json.RawMessage(`{}`), map[string]string{"K": "s3cret"})
 	if err == nil || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("nobody there: %v", err)
 	}
@@ -219,10 +238,12 @@ func FuzzFill(f *testing.F) {
 	f.Add("@evil.example", "?", "\x00")
 	r := compiled(f, Template{
 		Method: "PUT", URL: "https://a.example/v1/{{x}}/y-{{x}}/end?q={{y}}&z=1", Query: map[string]string{"w": "{{z}}!"},
-		Headers: map[string]string{"X-A": "{{y}}", "X-Key": "{{$KEY}}"}, Body: json.RawMessage(`{"a": "{{z}}", "b": {"c": "<{{x}}|{{$KEY}}>"}}`),
+		Headers: map[string]string{"X-A": "{{y}}", "X-Key": "{{$KEY}}"},
+		Body:    json.RawMessage(`{"a": "{{z}}", "b": {"c": "<{{x}}|{{$KEY}}>"}}`),
 	})
 	f.Fuzz(func(t *testing.T, x, y, z string) {
-		filled, err := r.fill(values{args: map[string]any{"x": x, "y": y, "z": z}, secrets: map[string]string{"KEY": "s3cret"}})
+		filled, err := r.fill(values{args: map[string]any{"x": x, "y": y, "z": z},
+			secrets: map[string]string{"KEY": "s3cret"}})
 		if err != nil {
 			if strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("the error has the secret: %v", err)
@@ -234,13 +255,16 @@ func FuzzFill(f *testing.F) {
 			t.Fatalf("%s, %v", filled.url, err)
 		}
 		segments := strings.Split(again.EscapedPath(), "/")
-		if len(segments) != 5 || segments[1] != "v1" || segments[4] != "end" || slices.Contains(segments, "..") || again.JoinPath().EscapedPath() != again.EscapedPath() {
+		if len(segments) != 5 || segments[1] != "v1" || segments[4] != "end" || slices.Contains(segments, "..") ||
+			again.JoinPath().EscapedPath() != again.EscapedPath() {
 			t.Errorf("the path is %s", again.EscapedPath())
 		}
-		if q := again.Query(); len(q) != 3 || len(q["q"]) != 1 || q.Get("q") != y || q.Get("z") != "1" || q.Get("w") != z+"!" {
+		if q := again.Query(); len(q) != 3 || len(q["q"]) != 1 || q.Get("q") != y || q.Get("z") != "1" ||
+			q.Get("w") != z+"!" {
 			t.Errorf("the query is %q of %q and %q", again.RawQuery, y, z)
 		}
-		if len(filled.headers) != 2 || strings.ContainsAny(filled.headers["X-A"], "\r\n\x00") || filled.headers["X-Key"] != "s3cret" {
+		if len(filled.headers) != 2 || strings.ContainsAny(filled.headers["X-A"], "\r\n\x00") ||
+			filled.headers["X-Key"] != "s3cret" {
 			t.Errorf("the headers are %q", filled.headers)
 		}
 		var doc struct {

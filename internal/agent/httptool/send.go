@@ -71,7 +71,9 @@ func (r *Request) fill(v values) (f filled, err error) {
 }
 
 // Send makes one request and reads up to 1 MiB of its answer. args is a JSON object. An error contains no secret.
-func (r *Request) Send(ctx context.Context, client *http.Client, args json.RawMessage, secrets map[string]string) (Answer, error) {
+func (r *Request) Send(
+	ctx context.Context, client *http.Client, args json.RawMessage, secrets map[string]string,
+) (Answer, error) {
 	v := values{args: map[string]any{}, secrets: secrets}
 	if err := decode(args, &v.args); err != nil {
 		return Answer{}, fmt.Errorf("the arguments: %w", err)

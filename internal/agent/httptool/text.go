@@ -36,7 +36,8 @@ func parse(s string) (out text, err error) {
 		secret, isSecret := strings.CutPrefix(name, "$")
 		switch {
 		case !closed || !isName(secret):
-			return nil, fmt.Errorf("%.40q is no placeholder: write {{name}} for an argument and {{$NAME}} for a secret", "{{"+after)
+			return nil, fmt.Errorf("%.40q is no placeholder: write {{name}} for an argument and {{$NAME}} for a secret",
+				"{{"+after)
 		case isSecret:
 			out = append(out, part{secret: secret})
 		default:

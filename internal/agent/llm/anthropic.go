@@ -27,7 +27,9 @@ func (m *anthropicModel) Complete(ctx context.Context, r Request, onText func(st
 	})
 }
 
-func (m *anthropicModel) stream(ctx context.Context, client *http.Client, r Request, onText func(string)) (Response, error) {
+func (m *anthropicModel) stream(
+	ctx context.Context, client *http.Client, r Request, onText func(string),
+) (Response, error) {
 	var resp *http.Response
 	base := strings.TrimSuffix(strings.TrimRight(m.BaseURL, "/"), "/v1")
 	opts := []option.RequestOption{

@@ -147,7 +147,8 @@ func (c Config) classify(err error, began bool) (delay time.Duration, again bool
 		again, failure = s.failure(c.Key)
 		return s.after, again && !began, failure
 	case errors.Is(err, errTooLong):
-		return 0, false, errs.New(errs.FailedDependency, CodeAnswer, "The model's answer was broken off: it went on without an end.").Because(err)
+		return 0, false, errs.New(errs.FailedDependency, CodeAnswer,
+			"The model's answer was broken off: it went on without an end.").Because(err)
 	case errors.Is(err, errSilent):
 		return 0, false, unavailable(err, "The model's provider was silent for more than %s.", c.Idle)
 	case errors.Is(err, context.Canceled):
@@ -158,7 +159,8 @@ func (c Config) classify(err error, began bool) (delay time.Duration, again bool
 		if slices.Contains([]string{CodeAnswer, CodeUnavailable, CodeLimited}, refused.Code) {
 			return 0, false, refused
 		}
-		return 0, false, errs.New(errs.FailedDependency, CodeRequest, "The model's provider may not be reached: %s", refused.Message).Because(err)
+		return 0, false, errs.New(errs.FailedDependency, CodeRequest, "The model's provider may not be reached: %s",
+			refused.Message).Because(err)
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return 0, true, unavailable(withoutKey(err, c.Key), "The model's provider cannot be reached.")
 	}

@@ -20,13 +20,16 @@ func TestRefusals(t *testing.T) {
 		code   string
 		says   string
 	}{
-		"a wrong key":       {401, `{"error":{"message":"Incorrect API key provided: ` + secret + `."}}`, llm.CodeKey, "rejected the key"},
-		"a key's part":      {403, `{"error":{"message":"not for ` + secret[:14] + `"}}`, llm.CodeKey, "may not do this"},
-		"forbidden":         {403, `{"error":{"message":"Country not supported"}}`, llm.CodeKey, "Country not supported"},
-		"no such model":     {404, `{"error":{"message":"The model x does not exist","code":"model_not_found"}}`, llm.CodeRequest, "does not exist"},
-		"no quota":          {429, `{"error":{"message":"You exceeded your quota","type":"insufficient_quota","code":"insufficient_quota"}}`, llm.CodeLimited, "no credit"},
-		"no credit":         {402, `{"error":{"message":"Insufficient credits","code":402}}`, llm.CodeLimited, "no credit"},
-		"a bad request":     {400, `{"type":"error","error":{"type":"invalid_request_error","message":"messages: too long"}}`, llm.CodeRequest, "too long"},
+		"a wrong key": {401, `{"error":{"message":"Incorrect API key provided: ` + secret + `."}}`, llm.CodeKey,
+			"rejected the key"},
+		"a key's part": {403, `{"error":{"message":"not for ` + secret[:14] + `"}}`, llm.CodeKey, "may not do this"},
+		"forbidden":    {403, `{"error":{"message":"Country not supported"}}`, llm.CodeKey, "Country not supported"},
+		"no such model": {404, `{"error":{"message":"The model x does not exist","code":"model_not_found"}}`,
+			llm.CodeRequest, "does not exist"},
+		"no quota":  {429, `{"error":{"message":"You exceeded your quota","type":"insufficient_quota","code":"insufficient_quota"}}`, llm.CodeLimited, "no credit"},
+		"no credit": {402, `{"error":{"message":"Insufficient credits","code":402}}`, llm.CodeLimited, "no credit"},
+		"a bad request": {400, `{"type":"error","error":{"type":"invalid_request_error","message":"messages: too long"}}`,
+			llm.CodeRequest, "too long"},
 		"words alone":       {400, `{"error":"no\nsuch\tthing"}`, llm.CodeRequest, "no such thing"},
 		"a detail":          {422, `{"detail":[{"msg":"field required"}]}`, llm.CodeRequest, "field required"},
 		"a page":            {400, `<html>` + strings.Repeat("x", 1<<20), llm.CodeRequest, "<html>"},
@@ -64,7 +67,8 @@ func TestTriesAgain(t *testing.T) {
 			code  string
 			asked int
 		}{
-			"a storm that ends":         {[]http.HandlerFunc{refuse(429, ""), refuse(529, ""), refuse(503, ""), hangUp, ok}, "", 5},
+			"a storm that ends": {[]http.HandlerFunc{refuse(429, ""), refuse(529, ""), refuse(503, ""), hangUp, ok}, "",
+				5},
 			"a storm without an end":    {[]http.HandlerFunc{refuse(429, "", "Retry-After", "7")}, llm.CodeLimited, 6},
 			"a server that is down":     {[]http.HandlerFunc{refuse(500, "")}, llm.CodeUnavailable, 6},
 			"longer than there is time": {[]http.HandlerFunc{refuse(429, "", "Retry-After", "86400")}, llm.CodeLimited, 1},
@@ -75,7 +79,8 @@ func TestTriesAgain(t *testing.T) {
 				t.Errorf("%s at %s: %v after %d tries", name, kind, err, p.asked())
 			}
 			for i, d := range w.asked {
-				if name == "a storm without an end" && d != 7*time.Second || d < 500*time.Millisecond || d > 45*time.Second || name == "a server that is down" && i > 0 && d < w.asked[i-1]/2 {
+				if name == "a storm without an end" && d != 7*time.Second || d < 500*time.Millisecond || d > 45*time.Second ||
+					name == "a server that is down" && i > 0 && d < w.asked[i-1]/2 {
 					t.Errorf("%s at %s waits %v", name, kind, w.asked)
 				}
 			}
@@ -85,17 +90,21 @@ func TestTriesAgain(t *testing.T) {
 
 // TestStreamsThatGoWrong: once an answer has begun there is no second try.
 func TestStreamsThatGoWrong(t *testing.T) {
-	begun := map[string]string{"openai": chunk(`{"content":"so "}`, "null"), "anthropic": hello() + strings.Split(block(0, `{"type":"text","text":""}`, `{"type":"text_delta","text":"so "}`), "event: content_block_stop")[0]}
+	begun := map[string]string{"openai": chunk(`{"content":"so "}`, "null"),
+		"anthropic": hello() + strings.Split(block(0, `{"type":"text","text":""}`, `{"type":"text_delta","text":"so "}`),
+			"event: content_block_stop")[0]}
 	for kind, b := range both {
 		for name, c := range map[string]struct {
 			rest string
 			code string
 		}{
-			"it ends":                  {"", llm.CodeAnswer},
-			"garbage":                  {"data: {\"choices\": 7\n\nevent: content_block_delta\ndata: nonsense\n\n", llm.CodeAnswer},
-			"the wrong shape":          {"event: content_block_delta\ndata: [1]\n\n", llm.CodeAnswer},
-			"an error in it":           {"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n", llm.CodeUnavailable},
-			"a limit in it":            {"event: error\ndata: {\"error\":{\"type\":\"rate_limit_error\",\"message\":\"" + secret + "\"}}\n\n", llm.CodeLimited},
+			"it ends": {"", llm.CodeAnswer},
+			"garbage": {"data: {\"choices\": 7\n\nevent: content_block_delta\ndata: nonsense\n\n",
+				llm.CodeAnswer},
+			"the wrong shape": {"event: content_block_delta\ndata: [1]\n\n", llm.CodeAnswer},
+			"an error in it":  {"event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n", llm.CodeUnavailable},
+			"a limit in it": {"event: error\ndata: {\"error\":{\"type\":\"rate_limit_error\",\"message\":\"" +
+				secret + "\"}}\n\n", llm.CodeLimited},
 			"a line that is endless":   {"data: " + strings.Repeat("x", 1<<20), llm.CodeAnswer},
 			"an answer without an end": {strings.Repeat(begun[kind], 4_000), llm.CodeAnswer},
 		} {
@@ -125,7 +134,8 @@ func TestSilenceAndEnds(t *testing.T) {
 				t.Errorf("silence %s at %s: %v", name, kind, err)
 			}
 			c.Idle, c.Deadline = time.Minute, 30*time.Millisecond
-			if _, err := m(c).Complete(t.Context(), question, nil); code(t, err) != llm.CodeUnavailable || !strings.Contains(err.Error(), "in time") && !strings.Contains(err.Error(), "status 500") {
+			if _, err := m(c).Complete(t.Context(), question, nil); code(t, err) != llm.CodeUnavailable ||
+				!strings.Contains(err.Error(), "in time") && !strings.Contains(err.Error(), "status 500") {
 				t.Errorf("a deadline %s at %s: %v", name, kind, err)
 			}
 			c.Deadline = 0
@@ -162,13 +172,15 @@ func TestGuardHoldsUsersURLs(t *testing.T) {
 	dead := serve(t, say(""))
 	dead.Close()
 	w := &waits{}
-	if _, err := openAI(dead, w).Complete(t.Context(), question, nil); code(t, err) != llm.CodeUnavailable || len(w.asked) != 5 {
+	if _, err := openAI(dead, w).Complete(t.Context(), question, nil); code(t, err) != llm.CodeUnavailable ||
+		len(w.asked) != 5 {
 		t.Errorf("a dead provider: %v after %d waits", err, len(w.asked))
 	}
 }
 
 func TestValidate(t *testing.T) {
-	list := `{"data":[{"id":"b"},{"id":"models/a"},{"id":"b"},{"id":"` + strings.Repeat("x", 300) + `"},{"id":"\u001b[31m"}]}`
+	list := `{"data":[{"id":"b"},{"id":"models/a"},{"id":"b"},{"id":"` + strings.Repeat("x", 300) +
+		`"},{"id":"\u001b[31m"}]}`
 	for name, c := range map[string]struct {
 		provider llm.Provider
 		tries    []http.HandlerFunc
@@ -177,27 +189,34 @@ func TestValidate(t *testing.T) {
 		code     string
 		asked    int
 	}{
-		"a list":              {llm.ProviderCompatible, []http.HandlerFunc{refuse(200, list)}, "", "a b", "", 1},
-		"anthropic's":         {llm.ProviderAnthropic, []http.HandlerFunc{refuse(200, list)}, "", "a b", "", 1},
-		"a public list":       {llm.ProviderOpenRouter, []http.HandlerFunc{refuse(401, ""), refuse(200, list)}, "", "", llm.CodeKey, 1},
-		"a wrong key":         {llm.ProviderOpenAI, []http.HandlerFunc{refuse(401, secret)}, "", "", llm.CodeKey, 1},
-		"no list":             {llm.ProviderCompatible, []http.HandlerFunc{refuse(404, ""), say(both["openai"].ok)}, "m", "", "", 2},
-		"no list, no model":   {llm.ProviderCompatible, []http.HandlerFunc{refuse(404, "")}, "", "", llm.CodeRequest, 1},
-		"something else":      {llm.ProviderCompatible, []http.HandlerFunc{refuse(200, "<html>")}, "", "", llm.CodeAnswer, 1},
-		"a list without end":  {llm.ProviderCompatible, []http.HandlerFunc{refuse(200, strings.Repeat(" ", 8<<20))}, "", "", llm.CodeAnswer, 1},
+		"a list":      {llm.ProviderCompatible, []http.HandlerFunc{refuse(200, list)}, "", "a b", "", 1},
+		"anthropic's": {llm.ProviderAnthropic, []http.HandlerFunc{refuse(200, list)}, "", "a b", "", 1},
+		"a public list": {llm.ProviderOpenRouter, []http.HandlerFunc{refuse(401, ""), refuse(200, list)}, "", "",
+			llm.CodeKey, 1},
+		"a wrong key": {llm.ProviderOpenAI, []http.HandlerFunc{refuse(401, secret)}, "", "", llm.CodeKey, 1},
+		"no list": {llm.ProviderCompatible, []http.HandlerFunc{refuse(404, ""), say(both["openai"].ok)}, "m", "",
+			"", 2},
+		"no list, no model": {llm.ProviderCompatible, []http.HandlerFunc{refuse(404, "")}, "", "", llm.CodeRequest, 1},
+		"something else":    {llm.ProviderCompatible, []http.HandlerFunc{refuse(200, "<html>")}, "", "", llm.CodeAnswer, 1},
+		"a list without end": {llm.ProviderCompatible, []http.HandlerFunc{refuse(200, strings.Repeat(" ", 8<<20))}, "", "",
+			llm.CodeAnswer, 1},
 		"an unknown provider": {"nobody", []http.HandlerFunc{refuse(200, list)}, "", "", "invalid_provider", 0},
 		"down":                {llm.ProviderOpenAI, []http.HandlerFunc{refuse(503, "")}, "", "", llm.CodeUnavailable, 1},
 	} {
 		p := serve(t, c.tries...)
-		names, err := llm.Validate(t.Context(), llm.Config{Provider: c.provider, BaseURL: p.URL + "/v1", Key: secret, HTTP: p.Client()}, c.model)
+		names, err := llm.Validate(t.Context(),
+			llm.Config{Provider: c.provider, BaseURL: p.URL + "/v1", Key: secret, HTTP: p.Client()}, c.model)
 		if code(t, err) != c.code || strings.Join(names, " ") != c.names || p.asked() != c.asked {
 			t.Errorf("%s: %q, %v, after %d calls", name, names, err, p.asked())
 		}
-		if c.asked > 0 && (p.paths[0] != "/v1/models" && p.paths[0] != "/v1/key" || p.heads[0].Get("Authorization")+p.heads[0].Get("X-Api-Key") == "") {
+		if c.asked > 0 && (p.paths[0] != "/v1/models" && p.paths[0] != "/v1/key" ||
+			p.heads[0].Get("Authorization")+p.heads[0].Get("X-Api-Key") == "") {
 			t.Errorf("%s asks %v", name, p.paths)
 		}
 	}
-	if _, err := llm.Validate(t.Context(), llm.Config{Provider: llm.ProviderBedrock, Location: "evil.example/", Key: secret}, ""); code(t, err) != "invalid_location" {
+	if _, err := llm.Validate(t.Context(),
+		llm.Config{Provider: llm.ProviderBedrock, Location: "evil.example/", Key: secret}, ""); code(t,
+		err) != "invalid_location" {
 		t.Errorf("a location that is a host: %v", err)
 	}
 }
@@ -221,10 +240,12 @@ func FuzzStreams(f *testing.F) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				r.Body.Close()
 			}
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {media}}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {media}},
+				Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
 		})}
 		for _, open := range []func(llm.Config) llm.Model{llm.OpenAI, llm.Anthropic} {
-			got, err := open(llm.Config{BaseURL: "http://provider.example", Key: secret, HTTP: client, Retries: -1}).Complete(t.Context(), question, nil)
+			got, err := open(llm.Config{BaseURL: "http://provider.example", Key: secret, HTTP: client,
+				Retries: -1}).Complete(t.Context(), question, nil)
 			switch code(t, err) {
 			case "", llm.CodeKey, llm.CodeLimited, llm.CodeUnavailable, llm.CodeRequest, llm.CodeAnswer:
 			default:

@@ -124,6 +124,7 @@ type Price struct {
 // Micros is a cost in millionths of a US dollar, rounded up.
 func (p Price) Micros(u Usage) int64 {
 	const million = 1_000_000
-	sum := int64(u.Input)*p.Input + int64(u.Output)*p.Output + int64(u.CacheRead)*p.CacheRead + int64(u.CacheWrite)*p.CacheWrite
+	sum := int64(u.Input)*p.Input + int64(u.Output)*p.Output + int64(u.CacheRead)*p.CacheRead +
+		int64(u.CacheWrite)*p.CacheWrite
 	return (sum + million - 1) / million
 }

@@ -25,14 +25,18 @@ func TestScript(t *testing.T) {
 	ask := llm.Request{Model: "m", Messages: []llm.Message{{Role: llm.User, Text: "Look."}}, Tools: question.Tools}
 	var told []string
 	got, err := m.Complete(t.Context(), ask, func(s string) { told = append(told, s) })
-	if err != nil || got.Stop != llm.StopCalls || len(got.Calls) != 1 || got.Calls[0].ID == "" || got.Usage.Output == 0 || strings.Join(told, "") != "I look first. " || len(told) < 2 {
+	if err != nil || got.Stop != llm.StopCalls || len(got.Calls) != 1 || got.Calls[0].ID == "" || got.Usage.Output == 0 ||
+		strings.Join(told, "") != "I look first. " || len(told) < 2 {
 		t.Fatalf("the first turn: %+v, told %q, %v", got, told, err)
 	}
-	if again, err := m.Complete(t.Context(), ask, nil); err != nil || !slices.Equal(again.Calls, got.Calls) || again.Usage != got.Usage {
+	if again, err := m.Complete(t.Context(), ask, nil); err != nil || !slices.Equal(again.Calls, got.Calls) ||
+		again.Usage != got.Usage {
 		t.Errorf("the same request hears something else: %+v", again)
 	}
-	ask.Messages = append(ask.Messages, llm.Message{Role: llm.Assistant, Calls: got.Calls}, llm.Message{Role: llm.ToolRole, CallID: got.Calls[0].ID, Text: "a page"})
-	if got, err := m.Complete(t.Context(), ask, nil); err != nil || got.Text != "Done." || got.Stop != llm.StopLength || got.Usage.Input != 1 {
+	ask.Messages = append(ask.Messages, llm.Message{Role: llm.Assistant, Calls: got.Calls},
+		llm.Message{Role: llm.ToolRole, CallID: got.Calls[0].ID, Text: "a page"})
+	if got, err := m.Complete(t.Context(), ask, nil); err != nil || got.Text != "Done." || got.Stop != llm.StopLength ||
+		got.Usage.Input != 1 {
 		t.Errorf("the second turn: %+v, %v", got, err)
 	}
 	ask.Messages[2].Text = "nothing"
@@ -59,7 +63,8 @@ func TestScriptEndsWithItsCaller(t *testing.T) {
 
 func TestReadScript(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "script.json")
-	for text, good := range map[string]bool{`{"replies":[{"turn":1,"text":"Hello."}]}`: true, `{"replys":[]}`: false, `nonsense`: false} {
+	for text, good := range map[string]bool{`{"replies":[{"turn":1,"text":"Hello."}]}`: true, `{"replys":[]}`: false,
+		`nonsense`: false} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +83,8 @@ func TestEstimateIsAnUpperBound(t *testing.T) {
 		text := rapid.StringOf(rapid.Rune())
 		r := llm.Request{System: text.Draw(t, "system"), MaxTokens: rapid.IntRange(-1, 100_000).Draw(t, "max")}
 		for range rapid.IntRange(0, 20).Draw(t, "messages") {
-			m := llm.Message{Role: rapid.SampledFrom([]llm.Role{llm.User, llm.Assistant, llm.ToolRole}).Draw(t, "role"), Text: text.Draw(t, "text")}
+			m := llm.Message{Role: rapid.SampledFrom([]llm.Role{llm.User, llm.Assistant, llm.ToolRole}).Draw(t, "role"),
+				Text: text.Draw(t, "text")}
 			if rapid.Bool().Draw(t, "calls") {
 				m.Calls = []llm.ToolCall{{ID: "x", Name: "look", Args: text.Draw(t, "args")}}
 			}
@@ -96,7 +102,8 @@ func TestEstimateIsAnUpperBound(t *testing.T) {
 			t.Fatalf("%+v for %d bytes and %d tokens", got, bytes, r.MaxTokens)
 		}
 		for _, k := range llm.Catalogue() {
-			if cached := k.Price.Micros(llm.Usage{CacheWrite: bytes, Output: r.MaxTokens}); r.MaxTokens > 0 && cached > k.Price.Micros(got) {
+			if cached := k.Price.Micros(llm.Usage{CacheWrite: bytes, Output: r.MaxTokens}); r.MaxTokens > 0 &&
+				cached > k.Price.Micros(got) {
 				t.Fatalf("%s may cost %d, and %d is set aside", k.ID, cached, k.Price.Micros(got))
 			}
 		}
@@ -110,7 +117,8 @@ func TestCatalogue(t *testing.T) {
 	for _, k := range llm.Catalogue() {
 		ids = append(ids, k.ID)
 		p := k.Price
-		if p.Input <= 0 || p.Output < p.Input || p.CacheRead > p.Input || p.CacheWrite < p.Input || p.CacheWrite > p.Input+p.Input/4 {
+		if p.Input <= 0 || p.Output < p.Input || p.CacheRead > p.Input || p.CacheWrite < p.Input ||
+			p.CacheWrite > p.Input+p.Input/4 {
 			t.Errorf("%s: the price %+v", k.ID, p)
 		}
 		if k.Name == "" || k.Window < 2*k.MaxOutput && k.ID != "glm-5" || len(k.Names) == 0 {
@@ -122,7 +130,8 @@ func TestCatalogue(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"opus-4.7", "opus-4.6", "sonnet-4.6", "haiku-4.5", "gpt-5.5-high", "gpt-5.4-xhigh", "gpt-5.4-high", "gpt-5.3-codex-high",
+	want := []string{"opus-4.7", "opus-4.6", "sonnet-4.6", "haiku-4.5", "gpt-5.5-high", "gpt-5.4-xhigh", "gpt-5.4-high",
+		"gpt-5.3-codex-high",
 		"gemini-3-pro", "gemini-3-flash", "grok-4.1-fast", "grok-4-fast", "grok-code", "kimi-k2.6", "glm-5"}
 	if !slices.Equal(ids, want) {
 		t.Errorf("the catalogue has %v", ids)

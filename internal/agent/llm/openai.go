@@ -135,7 +135,8 @@ func chatMessages(r Request) (out []chatMessage) {
 				message.Content = &m.Text
 			}
 			for _, c := range m.Calls {
-				message.ToolCalls = append(message.ToolCalls, chatCall{ID: c.ID, Type: "function", Function: chatCalled{c.Name, string(object(c.Args))}})
+				message.ToolCalls = append(message.ToolCalls,
+					chatCall{ID: c.ID, Type: "function", Function: chatCalled{c.Name, string(object(c.Args))}})
 			}
 			out = append(out, message)
 		}

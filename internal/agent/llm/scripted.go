@@ -54,7 +54,8 @@ func (s Script) Complete(ctx context.Context, r Request, onText func(string)) (R
 			return reply.answer(ctx, r, onText)
 		}
 	}
-	return Response{}, errs.New(errs.FailedDependency, CodeRequest, "The script has no reply to turn %d of this conversation.", turnOf(r))
+	return Response{}, errs.New(errs.FailedDependency, CodeRequest,
+		"The script has no reply to turn %d of this conversation.", turnOf(r))
 }
 
 func turnOf(r Request) int {
@@ -73,7 +74,8 @@ func (y Reply) matches(r Request) bool {
 		last = r.Messages[n-1].Text
 	}
 	offered := y.Tool == "" || slices.ContainsFunc(r.Tools, func(t Tool) bool { return t.Name == y.Tool })
-	return offered && (y.Turn == 0 || y.Turn == turnOf(r)) && strings.Contains(last, y.Last) && strings.Contains(r.System, y.System)
+	return offered && (y.Turn == 0 || y.Turn == turnOf(r)) && strings.Contains(last, y.Last) &&
+		strings.Contains(r.System, y.System)
 }
 
 func (y Reply) answer(ctx context.Context, r Request, onText func(string)) (Response, error) {

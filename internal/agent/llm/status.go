@@ -88,7 +88,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 
 // failure is the error to show, and whether another try may help.
 func (s *status) failure(key string) (again bool, failure error) {
-	kind, code, text := errs.FailedDependency, CodeRequest, "The model's provider refused the request (status "+strconv.Itoa(s.code)+")"
+	kind, code, text := errs.FailedDependency, CodeRequest,
+		"The model's provider refused the request (status "+strconv.Itoa(s.code)+")"
 	quote := s.message
 	switch {
 	case s.code == http.StatusUnauthorized:
@@ -99,7 +100,8 @@ func (s *status) failure(key string) (again bool, failure error) {
 		kind, code, text = errs.RateLimited, CodeLimited, "The account at the model's provider has no credit left"
 	case s.code == http.StatusTooManyRequests:
 		kind, code, text, again = errs.RateLimited, CodeLimited, "The model's provider limits how often it is asked", true
-	case s.code == http.StatusRequestTimeout, s.code == http.StatusTooEarly, s.code >= 500 && s.code != http.StatusNotImplemented:
+	case s.code == http.StatusRequestTimeout, s.code == http.StatusTooEarly, s.code >= 500 &&
+		s.code != http.StatusNotImplemented:
 		kind, code, again = errs.Unavailable, CodeUnavailable, true
 		text = fmt.Sprintf("The model's provider is not available (status %d)", s.code)
 	case s.code == http.StatusNotFound:
@@ -116,7 +118,8 @@ func printable(text, key string) string {
 	if holdsKey(text, key) {
 		return ""
 	}
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"), func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "?"),
+		func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
 	if runes := []rune(text); len(runes) > maxQuote {
 		text = string(runes[:maxQuote]) + "…"
 	}

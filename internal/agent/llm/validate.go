@@ -27,22 +27,24 @@ func Validate(ctx context.Context, c Config, model string) ([]string, error) {
 	c = c.withDefaults("")
 	c.Retries = -1
 	var names []string
-	_, err = c.call(ctx, Request{MaxTokens: listBytes / bytesPerToken}, func(ctx context.Context, client *http.Client) (Response, error) {
-		if c.Provider == ProviderOpenRouter { // its list is public
-			if _, err := c.get(ctx, client, "key"); err != nil {
+	_, err = c.call(ctx, Request{MaxTokens: listBytes / bytesPerToken},
+		func(ctx context.Context, client *http.Client) (Response, error) {
+			if c.Provider == ProviderOpenRouter { // its list is public
+				if _, err := c.get(ctx, client, "key"); err != nil {
+					return Response{}, err
+				}
+			}
+			text, err := c.get(ctx, client, "models")
+			if s := (*status)(nil); errors.As(err, &s) &&
+				(s.code == http.StatusNotFound || s.code == http.StatusMethodNotAllowed) && model != "" {
+				return Response{}, nil
+			}
+			if err != nil {
 				return Response{}, err
 			}
-		}
-		text, err := c.get(ctx, client, "models")
-		if s := (*status)(nil); errors.As(err, &s) && (s.code == http.StatusNotFound || s.code == http.StatusMethodNotAllowed) && model != "" {
-			return Response{}, nil
-		}
-		if err != nil {
+			names, err = listed(text)
 			return Response{}, err
-		}
-		names, err = listed(text)
-		return Response{}, err
-	})
+		})
 	if err != nil || names != nil || model == "" {
 		return names, err
 	}

@@ -79,7 +79,8 @@ func chunk(delta, finish string) string {
 	if finish != "null" {
 		finish = `"` + finish + `"`
 	}
-	return `data: {"id":"x","object":"chat.completion.chunk","model":"served","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]}` + "\n\n"
+	return `data: {"id":"x","object":"chat.completion.chunk","model":"served","choices":[{"index":0,"delta":` + delta +
+		`,"finish_reason":` + finish + `}]}` + "\n\n"
 }
 
 const (
@@ -96,11 +97,13 @@ func hello() string {
 }
 
 func goodbye(stop string) string {
-	return event("message_delta", `{"type":"message_delta","delta":{"stop_reason":"`+stop+`"},"usage":{"output_tokens":7}}`) + event("message_stop", `{"type":"message_stop"}`)
+	return event("message_delta", `{"type":"message_delta","delta":{"stop_reason":"`+stop+
+		`"},"usage":{"output_tokens":7}}`) + event("message_stop", `{"type":"message_stop"}`)
 }
 
 func block(i int, start string, deltas ...string) string {
-	out := event("content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, i, start))
+	out := event("content_block_start",
+		fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, i, start))
 	for _, d := range deltas {
 		out += event("content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":%s}`, i, d))
 	}
@@ -128,20 +131,24 @@ var both = map[string]struct {
 	open func(*provider, *waits) llm.Model
 	ok   string
 }{
-	"openai":    {openAI, chunk(`{"role":"assistant","content":"ok"}`, "null") + chunk(`{}`, "stop") + openAIUsage + done},
-	"anthropic": {anthropic, hello() + block(0, `{"type":"text","text":""}`, `{"type":"text_delta","text":"ok"}`) + goodbye("end_turn")},
+	"openai": {openAI, chunk(`{"role":"assistant","content":"ok"}`, "null") + chunk(`{}`, "stop") + openAIUsage + done},
+	"anthropic": {anthropic, hello() + block(0, `{"type":"text","text":""}`, `{"type":"text_delta","text":"ok"}`) +
+		goodbye("end_turn")},
 }
 
 var question = llm.Request{
 	Model: "m", System: "Be brief.", MaxTokens: 100,
 	Messages: []llm.Message{
 		{Role: llm.User, Text: "Look at example.com."},
-		{Role: llm.Assistant, Text: "I look. ", Calls: []llm.ToolCall{{ID: "a", Name: "look", Args: `{"at":"example.com"}`}, {ID: "b", Name: "look", Args: `{"at":`}}},
+		{Role: llm.Assistant, Text: "I look. ",
+			Calls: []llm.ToolCall{{ID: "a", Name: "look", Args: `{"at":"example.com"}`},
+				{ID: "b", Name: "look", Args: `{"at":`}}},
 		{Role: llm.ToolRole, CallID: "a", Text: "A page."},
 		{Role: llm.ToolRole, CallID: "b", Text: "These are no arguments.", Failed: true},
 		{Role: llm.User, Text: "And now?"},
 	},
-	Tools: []llm.Tool{{Name: "look", Description: "Looks.", Schema: json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}`)}},
+	Tools: []llm.Tool{{Name: "look", Description: "Looks.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}`)}},
 }
 
 func TestAnswers(t *testing.T) {
@@ -152,9 +159,12 @@ func TestAnswers(t *testing.T) {
 		stream []string
 		want   llm.Response
 	}{
-		"openai text": {openAI, []string{chunk(`{"role":"assistant","content":""}`, "null"), chunk(`{"content":"Grüße "}`, "null"), chunk(`{"content":"aus \u6771\u4eac"}`, "null"), chunk(`{}`, "stop"), openAIUsage, done},
+		"openai text": {openAI, []string{chunk(`{"role":"assistant","content":""}`, "null"),
+			chunk(`{"content":"Grüße "}`, "null"), chunk(`{"content":"aus \u6771\u4eac"}`, "null"), chunk(`{}`, "stop"),
+			openAIUsage, done},
 			llm.Response{Model: "served", Text: "Grüße aus \u6771\u4eac", Stop: llm.StopEnd, Usage: usage}},
-		"openai text in single bytes": {openAI, strings.Split(chunk(`{"content":"Grüße € 😀"}`, "stop")+": a comment\n\n"+openAIUsage+done, ""),
+		"openai text in single bytes": {openAI,
+			strings.Split(chunk(`{"content":"Grüße € 😀"}`, "stop")+": a comment\n\n"+openAIUsage+done, ""),
 			llm.Response{Model: "served", Text: "Grüße € 😀", Stop: llm.StopEnd, Usage: usage}},
 		"openai calls in pieces": {openAI, []string{
 			chunk(`{"content":"I look.","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":""}}]}`, "null"),
@@ -162,38 +172,55 @@ func TestAnswers(t *testing.T) {
 			chunk(`{"tool_calls":[{"index":1,"id":"c2","type":"function","function":{"name":"look","arguments":"{"}}]}`, "null"),
 			chunk(`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}`, "null"),
 			chunk(`{}`, "tool_calls"), openAIUsage, done,
-		}, llm.Response{Model: "served", Text: "I look.", Stop: llm.StopCalls, Usage: usage, Calls: []llm.ToolCall{{ID: "c1", Name: "look", Args: `{"at":1}`}, {ID: "c2", Name: "look", Args: "{"}}}},
+		}, llm.Response{Model: "served", Text: "I look.", Stop: llm.StopCalls, Usage: usage,
+			Calls: []llm.ToolCall{{ID: "c1", Name: "look", Args: `{"at":1}`}, {ID: "c2", Name: "look", Args: "{"}}}},
 		"openai calls that share an index and end in stop": {openAI, []string{
 			chunk(`{"tool_calls":[{"index":0,"id":"c1","function":{"name":"look","arguments":"{}"}},{"index":0,"id":"c2","function":{"name":"ask","arguments":"{}"}}]}`, "stop"), openAIUsage, done,
-		}, llm.Response{Model: "served", Stop: llm.StopCalls, Usage: usage, Calls: []llm.ToolCall{{ID: "c1", Name: "look", Args: `{}`}, {ID: "c2", Name: "ask", Args: "{}"}}}},
-		"openai cut": {openAI, []string{chunk(`{"content":"so"}`, "length"), openAIUsage, done}, llm.Response{Model: "served", Text: "so", Stop: llm.StopLength, Usage: usage}},
-		"openai refusal": {openAI, []string{chunk(`{"refusal":"I will "}`, "null"), chunk(`{"refusal":"not."}`, "stop"), openAIUsage, done},
+		}, llm.Response{Model: "served", Stop: llm.StopCalls, Usage: usage,
+			Calls: []llm.ToolCall{{ID: "c1", Name: "look", Args: `{}`}, {ID: "c2", Name: "ask", Args: "{}"}}}},
+		"openai cut": {openAI, []string{chunk(`{"content":"so"}`, "length"), openAIUsage, done},
+			llm.Response{Model: "served", Text: "so", Stop: llm.StopLength, Usage: usage}},
+		"openai refusal": {openAI, []string{chunk(`{"refusal":"I will "}`, "null"), chunk(`{"refusal":"not."}`, "stop"),
+			openAIUsage, done},
 			llm.Response{Model: "served", Text: "I will not.", Stop: llm.StopRefusal, Usage: usage}},
-		"openai filter":     {openAI, []string{chunk(`{"content":"so"}`, "content_filter"), openAIUsage, done}, llm.Response{Model: "served", Text: "so", Stop: llm.StopRefusal, Usage: usage}},
-		"openai null error": {openAI, []string{strings.Replace(chunk(`{"content":"ok"}`, "stop"), "{", `{"error":null,`, 1), openAIUsage, done}, llm.Response{Model: "served", Text: "ok", Stop: llm.StopEnd, Usage: usage}},
-		"anthropic text": {anthropic, strings.Split(hello()+block(0, `{"type":"text","text":""}`, `{"type":"text_delta","text":"Grüße "}`, `{"type":"text_delta","text":"€ 😀"}`)+goodbye("end_turn"), ""),
+		"openai filter": {openAI, []string{chunk(`{"content":"so"}`, "content_filter"), openAIUsage, done},
+			llm.Response{Model: "served", Text: "so", Stop: llm.StopRefusal, Usage: usage}},
+		"openai null error": {openAI, []string{strings.Replace(chunk(`{"content":"ok"}`, "stop"), "{", `{"error":null,`, 1),
+			openAIUsage, done}, llm.Response{Model: "served", Text: "ok", Stop: llm.StopEnd, Usage: usage}},
+		"anthropic text": {anthropic, strings.Split(hello()+
+			block(0, `{"type":"text","text":""}`, `{"type":"text_delta","text":"Grüße "}`,
+				`{"type":"text_delta","text":"€ 😀"}`)+goodbye("end_turn"), ""),
 			llm.Response{Model: "claude-served", Text: "Grüße € 😀", Stop: llm.StopEnd, Usage: anthropicUsage}},
-		"anthropic calls": {anthropic, []string{hello(), block(0, `{"type":"text","text":""}`, `{"type":"text_delta","text":"I look."}`),
-			block(1, `{"type":"tool_use","id":"t1","name":"look","input":{}}`, `{"type":"input_json_delta","partial_json":"{\"at\""}`, `{"type":"input_json_delta","partial_json":":}"}`),
+		"anthropic calls": {anthropic, []string{hello(),
+			block(0, `{"type":"text","text":""}`, `{"type":"text_delta","text":"I look."}`),
+			block(1, `{"type":"tool_use","id":"t1","name":"look","input":{}}`,
+				`{"type":"input_json_delta","partial_json":"{\"at\""}`, `{"type":"input_json_delta","partial_json":":}"}`),
 			block(2, `{"type":"tool_use","id":"t2","name":"ask","input":{}}`), goodbye("tool_use")},
-			llm.Response{Model: "claude-served", Text: "I look.", Stop: llm.StopCalls, Usage: anthropicUsage, Calls: []llm.ToolCall{{ID: "t1", Name: "look", Args: `{"at":}`}, {ID: "t2", Name: "ask", Args: "{}"}}}},
-		"anthropic cut":     {anthropic, []string{hello(), goodbye("max_tokens")}, llm.Response{Model: "claude-served", Stop: llm.StopLength, Usage: anthropicUsage}},
-		"anthropic window":  {anthropic, []string{hello(), goodbye("model_context_window_exceeded")}, llm.Response{Model: "claude-served", Stop: llm.StopLength, Usage: anthropicUsage}},
-		"anthropic refusal": {anthropic, []string{hello(), goodbye("refusal")}, llm.Response{Model: "claude-served", Stop: llm.StopRefusal, Usage: anthropicUsage}},
+			llm.Response{Model: "claude-served", Text: "I look.", Stop: llm.StopCalls, Usage: anthropicUsage,
+				Calls: []llm.ToolCall{{ID: "t1", Name: "look", Args: `{"at":}`}, {ID: "t2", Name: "ask", Args: "{}"}}}},
+		"anthropic cut": {anthropic, []string{hello(), goodbye("max_tokens")},
+			llm.Response{Model: "claude-served", Stop: llm.StopLength, Usage: anthropicUsage}},
+		"anthropic window": {anthropic, []string{hello(), goodbye("model_context_window_exceeded")},
+			llm.Response{Model: "claude-served", Stop: llm.StopLength, Usage: anthropicUsage}},
+		"anthropic refusal": {anthropic, []string{hello(), goodbye("refusal")},
+			llm.Response{Model: "claude-served", Stop: llm.StopRefusal, Usage: anthropicUsage}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told strings.Builder
-			got, err := c.open(serve(t, say(c.stream...)), &waits{}).Complete(t.Context(), question, func(s string) { told.WriteString(s) })
+			got, err := c.open(serve(t, say(c.stream...)), &waits{}).Complete(t.Context(), question,
+				func(s string) { told.WriteString(s) })
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := c.want; got.Model != want.Model || got.Text != want.Text || got.Stop != want.Stop || got.Usage != want.Usage || !slices.Equal(got.Calls, want.Calls) {
+			if want := c.want; got.Model != want.Model || got.Text != want.Text || got.Stop != want.Stop ||
+				got.Usage != want.Usage || !slices.Equal(got.Calls, want.Calls) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
 			if told.String() != got.Text && got.Stop != llm.StopRefusal {
 				t.Errorf("told %q, answered %q", told.String(), got.Text)
 			}
-			if most := llm.Estimate(question); got.Usage.Output > most.Output || got.Usage.Input+got.Usage.CacheRead > most.Input {
+			if most := llm.Estimate(question); got.Usage.Output > most.Output ||
+				got.Usage.Input+got.Usage.CacheRead > most.Input {
 				t.Errorf("used %+v of at most %+v", got.Usage, most)
 			}
 		})
@@ -216,7 +243,8 @@ func TestServersWithGaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(first.Calls) != 2 || first.Calls[0].ID == first.Calls[1].ID || !slices.Equal(first.Calls, second.Calls) || first.Stop != llm.StopCalls {
+	if len(first.Calls) != 2 || first.Calls[0].ID == first.Calls[1].ID || !slices.Equal(first.Calls, second.Calls) ||
+		first.Stop != llm.StopCalls {
 		t.Errorf("calls %+v, then %+v", first.Calls, second.Calls)
 	}
 	longer := question
@@ -224,7 +252,8 @@ func TestServersWithGaps(t *testing.T) {
 	if third, err := m.Complete(t.Context(), longer, nil); err != nil || third.Calls[0].ID == first.Calls[0].ID {
 		t.Errorf("another turn has the same ids: %+v (%v)", third.Calls, err)
 	}
-	if most := llm.Estimate(question); first.Usage.Input != most.Input || first.Usage.Output == 0 || first.Usage.Output > most.Output {
+	if most := llm.Estimate(question); first.Usage.Input != most.Input || first.Usage.Output == 0 ||
+		first.Usage.Output > most.Output {
 		t.Errorf("what is not counted counts as %+v, at most %+v", first.Usage, most)
 	}
 	if _, has := p.bodies[0]["stream_options"]; !has {
@@ -239,16 +268,19 @@ func TestServersWithGaps(t *testing.T) {
 
 func TestOpenAIRequest(t *testing.T) {
 	p := serve(t, refuse(400, `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","code":"unsupported_parameter"}}`), say(both["openai"].ok))
-	m := llm.OpenAI(llm.Config{Provider: llm.ProviderOpenAI, BaseURL: p.URL + "/openai/deployments/d?api-version=2024-10-21", Key: secret, HTTP: p.Client()})
+	m := llm.OpenAI(llm.Config{Provider: llm.ProviderOpenAI,
+		BaseURL: p.URL + "/openai/deployments/d?api-version=2024-10-21", Key: secret, HTTP: p.Client()})
 	r := question
 	r.Model = "gpt-5.5-high"
 	if _, err := m.Complete(t.Context(), r, nil); err != nil {
 		t.Fatal(err)
 	}
-	if p.bodies[0]["max_tokens"] != 100.0 || p.bodies[1]["max_completion_tokens"] != 100.0 || p.bodies[1]["max_tokens"] != nil {
+	if p.bodies[0]["max_tokens"] != 100.0 || p.bodies[1]["max_completion_tokens"] != 100.0 ||
+		p.bodies[1]["max_tokens"] != nil {
 		t.Errorf("bounds of the answer: %v, then %v", p.bodies[0], p.bodies[1])
 	}
-	if got := p.paths[1]; got != "/openai/deployments/d/chat/completions?api-version=2024-10-21" || p.heads[1].Get("Authorization") != "Bearer "+secret {
+	if got := p.paths[1]; got != "/openai/deployments/d/chat/completions?api-version=2024-10-21" ||
+		p.heads[1].Get("Authorization") != "Bearer "+secret {
 		t.Errorf("asked %s with %q", got, p.heads[1].Get("Authorization"))
 	}
 	delete(p.bodies[1], "max_completion_tokens")
@@ -279,7 +311,8 @@ func TestAnthropicRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	const mark = `"cache_control":{"type":"ephemeral"}`
-	want := `{"max_tokens":100,"messages":[{"content":[{` + mark + `,"text":"Look at example.com.","type":"text"}],"role":"user"},` +
+	want := `{"max_tokens":100,"messages":[{"content":[{` + mark +
+		`,"text":"Look at example.com.","type":"text"}],"role":"user"},` +
 		`{"content":[{"text":"I look.","type":"text"},{"id":"a","input":{"at":"example.com"},"name":"look","type":"tool_use"},{"id":"b","input":{"malformed_arguments":"{\"at\":"},"name":"look","type":"tool_use"}],"role":"assistant"},` +
 		`{"content":[{"content":[{"text":"A page.","type":"text"}],"is_error":false,"tool_use_id":"a","type":"tool_result"},{"content":[{"text":"These are no arguments.","type":"text"}],"is_error":true,"tool_use_id":"b","type":"tool_result"},{` + mark + `,"text":"And now?","type":"text"}],"role":"user"}],` +
 		`"model":"claude-sonnet-4-6","stream":true,"system":[{` + mark + `,"text":"Be brief.","type":"text"}],` +
@@ -295,7 +328,8 @@ func TestAnthropicRequest(t *testing.T) {
 // TestIdempotencyKey asks again for what a crash lost, and for the same with another
 // parameter.
 func TestIdempotencyKey(t *testing.T) {
-	for name, ok := range map[string]http.HandlerFunc{"openai": say(both["openai"].ok), "anthropic": say(both["anthropic"].ok)} {
+	for name, ok := range map[string]http.HandlerFunc{"openai": say(both["openai"].ok),
+		"anthropic": say(both["anthropic"].ok)} {
 		p := serve(t, ok)
 		m := llm.OpenAI(llm.Config{BaseURL: p.URL + "/v1", Key: secret, HTTP: p.Client()})
 		if name == "anthropic" {

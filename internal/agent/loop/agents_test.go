@@ -18,8 +18,10 @@ func TestAgentsHaveTheirWordsAndTheirTools(t *testing.T) {
 	c, s := config(d, []loop.Tool{b.tool("look", nil), b.tool("shout", nil)},
 		calls("delegate", `{"tasks":[{"instruction":"left","agent":"Nobody"}]}`),
 		calls("delegate", `{"tasks":[{"instruction":"left","agent":"Scout"},{"instruction":"right"}]}`), says("done"))
-	c.Agents = []loop.Agent{{Name: "Scout", WhenToUse: "to look\naround", Context: "You never shout.", Tools: []string{"look"}}}
-	s.answers["left"] = []llm.Response{calls("shout", `{}`), calls("look", `{}`), calls("delegate", `{"tasks":[{"instruction":"below"}]}`), says("left done")}
+	c.Agents = []loop.Agent{{Name: "Scout", WhenToUse: "to look\naround", Context: "You never shout.",
+		Tools: []string{"look"}}}
+	s.answers["left"] = []llm.Response{calls("shout", `{}`), calls("look", `{}`),
+		calls("delegate", `{"tasks":[{"instruction":"below"}]}`), says("left done")}
 	s.answers["below"] = []llm.Response{calls("shout", `{"n":2}`), says("below done")}
 	s.answers["right"] = []llm.Response{calls("shout", `{"n":3}`), says("right done")}
 	want(t, run(t, c), loop.Completed, "")
@@ -48,7 +50,8 @@ func TestAgentsHaveTheirWordsAndTheirTools(t *testing.T) {
 		}
 	}
 	i := slices.IndexFunc(s.asked[0].Tools, func(t llm.Tool) bool { return t.Name == "delegate" })
-	if tool := s.asked[0].Tools[i]; !strings.Contains(tool.Description, "- Scout: to look around") || !json.Valid(tool.Schema) || !strings.Contains(string(tool.Schema), `"enum":["Scout"]`) {
+	if tool := s.asked[0].Tools[i]; !strings.Contains(tool.Description, "- Scout: to look around") ||
+		!json.Valid(tool.Schema) || !strings.Contains(string(tool.Schema), `"enum":["Scout"]`) {
 		t.Errorf("delegate is %s %s", tool.Description, tool.Schema)
 	}
 }

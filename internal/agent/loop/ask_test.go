@@ -54,7 +54,8 @@ func TestAskQuestion(t *testing.T) {
 	c.AskQuestion = true
 	out := run(t, c)
 	want(t, out, loop.Suspended, "")
-	if w := decode[[]loop.Waiting](out.Pending)[0]; w.Ask.Kind != loop.AskUser || w.Ask.Text != "Which port?" || len(w.Ask.Options) != 2 {
+	if w := decode[[]loop.Waiting](out.Pending)[0]; w.Ask.Kind != loop.AskUser || w.Ask.Text != "Which port?" ||
+		len(w.Ask.Options) != 2 {
 		t.Errorf("%+v", w)
 	}
 	reply(t, d, out, loop.Reply{Approve: true, Metadata: json.RawMessage(`{"answer":"443"}`)})
@@ -148,11 +149,13 @@ func TestTwoSubagentsWaitForTwoAnswers(t *testing.T) {
 		out = run(t, c)
 	}
 	want(t, out, loop.Completed, "")
-	if b.did(`break {"w":"a"}`) != 1 || b.did(`break {"w":"b"}`) != 1 || b.did("look {}") != 1 || b.did(`look {"c":1}`) != 1 {
+	if b.did(`break {"w":"a"}`) != 1 || b.did(`break {"w":"b"}`) != 1 || b.did("look {}") != 1 ||
+		b.did(`look {"c":1}`) != 1 {
 		t.Errorf("%v", b.count)
 	}
 	results := s.asked[len(s.asked)-1].Messages[2].Text
-	if a, c := strings.Index(results, "a done"), strings.Index(results, "c done"); a < 0 || c < a || strings.Count(results, "Result ") != 3 {
+	if a, c := strings.Index(results, "a done"), strings.Index(results, "c done"); a < 0 || c < a ||
+		strings.Count(results, "Result ") != 3 {
 		t.Errorf("not one result each, in order: %s", results)
 	}
 	if len(s.asked) != 9 {
@@ -176,7 +179,8 @@ func TestUnknownEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bench
 			d := &disk{dieAt: 5} // start, call, answer, the tool's call, its result
-			c, _ := config(d, []loop.Tool{b.tool("once", func(t *loop.Tool) { t.Repeatable = false })}, calls("once", `{}`), says("Well."))
+			c, _ := config(d, []loop.Tool{b.tool("once", func(t *loop.Tool) { t.Repeatable = false })}, calls("once", `{}`),
+				says("Well."))
 			c.AskQuestion = tt.ask
 			if _, err := loop.Run(t.Context(), c); err == nil {
 				t.Fatal("the process did not die")
@@ -191,7 +195,8 @@ func TestUnknownEnd(t *testing.T) {
 			}
 			want(t, out, loop.Completed, "")
 			ends := d.of(loop.ToolResult)
-			if got := decode[loop.Returned](ends[0].Body).Status; len(ends) != 1 || got != tt.status || b.did("once {}") != tt.did {
+			if got := decode[loop.Returned](ends[0].Body).Status; len(ends) != 1 || got != tt.status ||
+				b.did("once {}") != tt.did {
 				t.Errorf("%s after %d calls", got, b.did("once {}"))
 			}
 		})
@@ -215,7 +220,8 @@ func TestWallTimeCountsOnlyWork(t *testing.T) {
 				}
 			}
 		})
-		c, _ := config(d, []loop.Tool{slow}, calls("slow", `{"n":1}`), calls("ask_question", `{"question":"?"}`), calls("ask_question", `{"question":"Sure?"}`),
+		c, _ := config(d, []loop.Tool{slow}, calls("slow", `{"n":1}`), calls("ask_question", `{"question":"?"}`),
+			calls("ask_question", `{"question":"Sure?"}`),
 			calls("slow", `{"n":2}`), calls("slow", `{"n":3}`), says("never"))
 		c.AskQuestion, c.Caps.Wall = true, 10*time.Minute
 		out := run(t, c)

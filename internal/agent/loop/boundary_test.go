@@ -31,7 +31,8 @@ func FuzzBoundary(f *testing.F) {
 func TestShorten(t *testing.T) {
 	text := strings.Repeat("ä", 500) + strings.Repeat("z", 500)
 	got := shorten(text, 300)
-	if !utf8.ValidString(got) || !strings.HasPrefix(got, "ää") || !strings.HasSuffix(got, "zz") || !strings.Contains(got, "of 1500 bytes are not shown") || len(got) > 400 {
+	if !utf8.ValidString(got) || !strings.HasPrefix(got, "ää") || !strings.HasSuffix(got, "zz") ||
+		!strings.Contains(got, "of 1500 bytes are not shown") || len(got) > 400 {
 		t.Errorf("%d bytes: %s", len(got), got)
 	}
 }

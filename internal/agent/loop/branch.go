@@ -167,7 +167,8 @@ func (b *branch) handleAnswer(ctx context.Context, n int, answer llm.Response) (
 	}
 	b.text, b.partial, b.cuts, b.blanks = b.partial+answer.Text, "", 0, 0
 	if len(answer.Calls) == 0 {
-		b.messages = append(b.messages, item{Message: llm.Message{Role: llm.Assistant, Text: cmp.Or(answer.Text, "(nothing to add)")}})
+		b.messages = append(b.messages, item{Message: llm.Message{Role: llm.Assistant,
+			Text: cmp.Or(answer.Text, "(nothing to add)")}})
 		return true, nil
 	}
 	calls := uniqueIDs(answer.Calls, n)
@@ -178,7 +179,8 @@ func (b *branch) handleAnswer(ctx context.Context, n int, answer llm.Response) (
 			return false, err
 		}
 		b.messages = append(b.messages, item{result: &returned, Message: llm.Message{
-			Role: llm.ToolRole, CallID: call.ID, Failed: returned.Status != CallCompleted, Text: b.resultText(returned, b.resultBytes()),
+			Role: llm.ToolRole, CallID: call.ID, Failed: returned.Status != CallCompleted,
+			Text: b.resultText(returned, b.resultBytes()),
 		}})
 	}
 	return b.plan != nil, b.guard.endStep()

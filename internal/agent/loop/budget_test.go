@@ -86,7 +86,8 @@ func TestSpentWithinReservedWithinCap(t *testing.T) {
 		bytesPerToken := rapid.IntRange(1, 7).Draw(t, "bytes per token")
 		fill := rapid.IntRange(0, 3000).Draw(t, "a tool's text")
 		worst := rapid.IntRange(0, 20).Draw(t, "worst requests")
-		find := loop.Tool{Tool: llm.Tool{Name: "find"}, Requests: func(args json.RawMessage) int { return worst * len(args) % 21 },
+		find := loop.Tool{Tool: llm.Tool{Name: "find"},
+			Requests: func(args json.RawMessage) int { return worst * len(args) % 21 },
 			Call: func(ctx context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
 				text := make([]byte, fill)
 				for i := range text {
@@ -98,7 +99,8 @@ func TestSpentWithinReservedWithinCap(t *testing.T) {
 		c.MaxTokens = rapid.IntRange(1, 3000).Draw(t, "max tokens")
 		c.Window = 100_000
 		price := rapid.Int64Range(0, 30_000_000)
-		c.Price = llm.Price{Input: price.Draw(t, "input"), Output: price.Draw(t, "output"), CacheRead: price.Draw(t, "read"), CacheWrite: price.Draw(t, "write")}
+		c.Price = llm.Price{Input: price.Draw(t, "input"), Output: price.Draw(t, "output"), CacheRead: price.Draw(t, "read"),
+			CacheWrite: price.Draw(t, "write")}
 		c.Caps = loop.Caps{
 			Micros: rapid.Int64Range(1, 3_000_000).Draw(t, "money"), Tokens: rapid.Int64Range(1, 300_000).Draw(t, "tokens"),
 			Requests: rapid.Int64Range(1, 100).Draw(t, "requests"), Wall: time.Hour,
@@ -160,7 +162,8 @@ func improvise(r llm.Request, kinds []int, bytesPerToken int) (llm.Response, err
 		a = calls("find", fmt.Sprintf(`{"n":%d}`, n), "find", fmt.Sprintf(`{"m":%d}`, n))
 	}
 	prompt := size / bytesPerToken
-	a.Usage = llm.Usage{Input: prompt / 3, CacheRead: prompt / 3, CacheWrite: prompt - 2*(prompt/3), Output: r.MaxTokens - r.MaxTokens/3}
+	a.Usage = llm.Usage{Input: prompt / 3, CacheRead: prompt / 3, CacheWrite: prompt - 2*(prompt/3),
+		Output: r.MaxTokens - r.MaxTokens/3}
 	return a, nil
 }
 

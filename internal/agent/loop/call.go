@@ -53,7 +53,8 @@ func (b *branch) call(ctx context.Context, key string, call llm.ToolCall) (Retur
 	}
 	if t.Approval != nil {
 		if approval := t.Approval(args); approval != nil {
-			reply, err := b.question(ctx, key+"/approval", Ask{Kind: AskApproval, Text: approval.Action, Approval: approval, Tool: call.Name, Args: args})
+			reply, err := b.question(ctx, key+"/approval",
+				Ask{Kind: AskApproval, Text: approval.Action, Approval: approval, Tool: call.Name, Args: args})
 			if err != nil {
 				return Returned{}, err
 			}
@@ -87,7 +88,9 @@ func (b *branch) finish(ctx context.Context, key string, ret Returned) (Returned
 
 // execute calls the tool. A call that a crash interrupted is repeated if it is repeatable; otherwise a person decides,
 // and if no person can be asked its result is unknown.
-func (b *branch) execute(ctx context.Context, first string, t *tool, call llm.ToolCall, args json.RawMessage) (Returned, error) {
+func (b *branch) execute(
+	ctx context.Context, first string, t *tool, call llm.ToolCall, args json.RawMessage,
+) (Returned, error) {
 	for attempt := 1; ; attempt++ {
 		key := first
 		if attempt > 1 {
@@ -111,7 +114,8 @@ func (b *branch) execute(ctx context.Context, first string, t *tool, call llm.To
 		}
 		reply, err := b.question(ctx, key+"/unknown", Ask{
 			Kind: AskUnknown, Tool: call.Name, Args: args,
-			Text: fmt.Sprintf("The process died while %s was under way. Whether it did its work is not known. Call it again?", call.Name),
+			Text: fmt.Sprintf("The process died while %s was under way. Whether it did its work is not known. Call it again?",
+				call.Name),
 		})
 		if err != nil {
 			return Returned{}, err
@@ -157,7 +161,9 @@ func (b *branch) addUp(key string, ret Returned) (Returned, error) {
 }
 
 // perform records the intent, calls the tool and records the result.
-func (b *branch) perform(ctx context.Context, key string, t *tool, call llm.ToolCall, args json.RawMessage) (Returned, error) {
+func (b *branch) perform(
+	ctx context.Context, key string, t *tool, call llm.ToolCall, args json.RawMessage,
+) (Returned, error) {
 	called, begun, err := find[Called](b.run, ToolCall, key)
 	if err != nil {
 		return Returned{}, err
@@ -190,7 +196,8 @@ func (b *branch) perform(ctx context.Context, key string, t *tool, call llm.Tool
 	}
 	b.budget.settle(reserved, amounts{})
 	if running {
-		if err := b.note(ctx, key+"/abandoned", CodeAbandoned, call.Name+" did not end when it was cancelled, and was left behind."); err != nil {
+		if err := b.note(ctx, key+"/abandoned", CodeAbandoned,
+			call.Name+" did not end when it was cancelled, and was left behind."); err != nil {
 			return ret, err
 		}
 	}

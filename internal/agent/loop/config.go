@@ -95,7 +95,7 @@ const (
 	Unverified    = "unverified" // MaxIterations is 0, or a budget was used up
 )
 
-// Finding is a candidate that a tool reported, and its verification.
+// Candidate is a finding that a tool reported, and its verification.
 type Candidate struct {
 	Key          string          `json:"key"` // of the tool call
 	Branch       string          `json:"branch"`

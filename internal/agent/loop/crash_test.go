@@ -22,7 +22,8 @@ func journey(d *disk, b *bench) (loop.Config, *script, *ledger) {
 	find := loop.Tool{Tool: llm.Tool{Name: "find"}, Repeatable: true,
 		Requests: func(json.RawMessage) int { return 5 },
 		Call: func(_ context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
-			return loop.Result{Text: "found", Evidence: []string{"f" + string(args)}, Candidate: json.RawMessage(`{"title":"weak","at":` + string(args) + `}`), Requests: 3}, nil
+			return loop.Result{Text: "found", Evidence: []string{"f" + string(args)},
+				Candidate: json.RawMessage(`{"title":"weak","at":` + string(args) + `}`), Requests: 3}, nil
 		}}
 	login := b.tool("login", func(t *loop.Tool) { t.Secrets = true })
 	c, s := config(d, []loop.Tool{login, b.tool("look", nil), once, b.tool("break", intrusive), find})
@@ -32,9 +33,12 @@ func journey(d *disk, b *bench) (loop.Config, *script, *ledger) {
 	}
 	s.answers["go"] = append(main, calls("find", `{"n":1}`), calls("break", `{}`), calls("break", `{"not":"this"}`),
 		calls("login", `{"as":"{{$NOBODY}}"}`), calls("nmap", `{`), calls("ask_question", `{"question":"On?"}`),
-		calls("delegate", `{"tasks":[{"instruction":"left"},{"instruction":"right"}]}`), calls("look", `{"last":1}`), says("All done."), says("Still."))
-	s.answers["left"] = []llm.Response{calls("once", `{"l":1}`), calls("look", `{"l":2}`), calls("find", `{"l":3}`), says("left done")}
-	s.answers["right"] = []llm.Response{calls("look", `{"r":1}`), calls("once", `{"r":2}`), calls("look", `{"r":3}`), calls("once", `{"r":4}`), says("right done")}
+		calls("delegate", `{"tasks":[{"instruction":"left"},{"instruction":"right"}]}`), calls("look", `{"last":1}`),
+		says("All done."), says("Still."))
+	s.answers["left"] = []llm.Response{calls("once", `{"l":1}`), calls("look", `{"l":2}`), calls("find", `{"l":3}`),
+		says("left done")}
+	s.answers["right"] = []llm.Response{calls("look", `{"r":1}`), calls("once", `{"r":2}`), calls("look", `{"r":3}`),
+		calls("once", `{"r":4}`), says("right done")}
 	s.extra = func(llm.Request) (llm.Response, error) {
 		a := says(`{"verdict":"confirmed","reason":"it is"}`)
 		a.Usage = llm.Usage{Input: 300, Output: 9}
@@ -110,7 +114,8 @@ func through(t *testing.T, c loop.Config, d *disk) (loop.Outcome, *disk) {
 			return out, d
 		}
 		for _, w := range decode[[]loop.Waiting](out.Pending) {
-			e, _ := w.Answer(loop.Reply{Approve: w.Ask.Kind != loop.AskUnknown && !strings.Contains(w.Ask.Text, "not"), Text: "go on"}, c.Now())
+			e, _ := w.Answer(loop.Reply{Approve: w.Ask.Kind != loop.AskUnknown && !strings.Contains(w.Ask.Text, "not"),
+				Text: "go on"}, c.Now())
 			if _, err := d.Append(t.Context(), e); err != nil {
 				d = d.alive()
 			}
@@ -169,7 +174,8 @@ func TestCrashAnywhere(t *testing.T) {
 			if a, b := outcomeOf(wanted), outcomeOf(out); a != b && !unknown {
 				t.Fatalf("%s: %s\ninstead of\n%s", where, b, a)
 			}
-			if a, b := outcomeOf(loop.Outcome{Candidates: wanted.Candidates}), outcomeOf(loop.Outcome{Candidates: out.Candidates}); a != b {
+			if a, b := outcomeOf(loop.Outcome{Candidates: wanted.Candidates}),
+				outcomeOf(loop.Outcome{Candidates: out.Candidates}); a != b {
 				t.Fatalf("%s: findings %s\ninstead of\n%s", where, b, a)
 			}
 			if got := meaning(d); !unknown && !slices.Equal(got, meaning(whole)) {

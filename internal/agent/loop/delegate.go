@@ -37,8 +37,9 @@ func delegateTo(agents []Agent) llm.Tool {
 		list, _ := json.Marshal(names) //nolint:errchkjson // texts have a JSON form
 		properties += `,"agent":{"type":"string","enum":` + string(list) + `}`
 	}
-	return llm.Tool{Name: toolDelegate, Description: text.String(), Schema: json.RawMessage(`{"type":"object","properties":{"tasks":{"type":"array","minItems":1,"maxItems":5,` +
-		`"items":{"type":"object","properties":{` + properties + `},"required":["instruction"]}}},"required":["tasks"]}`)}
+	return llm.Tool{Name: toolDelegate, Description: text.String(),
+		Schema: json.RawMessage(`{"type":"object","properties":{"tasks":{"type":"array","minItems":1,"maxItems":5,` +
+			`"items":{"type":"object","properties":{` + properties + `},"required":["instruction"]}}},"required":["tasks"]}`)}
 }
 
 // childSetup is the system prompt and the tools of a sub-agent, never more tools than its parent has.
@@ -54,7 +55,8 @@ func (b *branch) childSetup(task subtask) (system string, tools []string) {
 	}
 	if a.Tools != nil {
 		may := tools
-		tools = slices.DeleteFunc(slices.Clone(a.Tools), func(name string) bool { return may != nil && !slices.Contains(may, name) })
+		tools = slices.DeleteFunc(slices.Clone(a.Tools),
+			func(name string) bool { return may != nil && !slices.Contains(may, name) })
 		tools = append(tools, OwnTools()...) // so that an agent without tools does not get all
 	}
 	return system, tools
@@ -68,7 +70,8 @@ func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, ar
 		return b.refuse(ctx, key, call, err.Error())
 	}
 	if b.children+len(input.Tasks) > maxChildren {
-		return b.refuse(ctx, key, call, fmt.Sprintf("a branch may have %d sub-agents in all; do the rest yourself", maxChildren))
+		return b.refuse(ctx, key, call, fmt.Sprintf("a branch may have %d sub-agents in all; do the rest yourself",
+			maxChildren))
 	}
 	if !b.history.has(ToolCall, key) {
 		if err := b.mayBegin(ctx); err != nil {
@@ -93,7 +96,8 @@ func (b *branch) delegate(ctx context.Context, key string, call llm.ToolCall, ar
 	var text strings.Builder
 	for i, end := range ends {
 		b.addChild(end)
-		fmt.Fprintf(&text, "Result %d of %d, %s (%s%s):\n%s\n\n", i+1, len(ends), cmp.Or(oneLine(input.Tasks[i].Title), "untitled"),
+		fmt.Fprintf(&text, "Result %d of %d, %s (%s%s):\n%s\n\n", i+1, len(ends),
+			cmp.Or(oneLine(input.Tasks[i].Title), "untitled"),
 			end.Status, strings.TrimRight(" "+end.Code, " "), cmp.Or(end.Summary, "(no words)"))
 	}
 	ret.Result.Text = shorten(redact.Escape(strings.TrimSpace(text.String())), maxText)
@@ -138,7 +142,8 @@ func (b *branch) runChildren(ctx context.Context, tasks []subtask, share Caps) (
 					cancel(errInterrupted) // the run is over: the others stop as well
 				}
 			}()
-			ends[i], errs[i] = child.runAsChild(inner, Started{Task: task.Instruction, Caps: share, System: system, Tools: tools})
+			ends[i], errs[i] = child.runAsChild(inner,
+				Started{Task: task.Instruction, Caps: share, System: system, Tools: tools})
 		})
 	}
 	group.Wait()

@@ -30,17 +30,20 @@ func (g *guard) beforeCall(tool, args string) error {
 	last := slices.Concat(g.recent, []string{call})
 	g.recent = last[max(0, len(last)-3):]
 	if g.seen[call] >= 3 {
-		return &stop{Stopped, CodeSameCall, tool + " was called for the third time with the same arguments, and nothing new was found in between"}
+		return &stop{Stopped, CodeSameCall,
+			tool + " was called for the third time with the same arguments, and nothing new was found in between"}
 	}
 	if n := len(last); n == 4 && last[0] == last[2] && last[1] == last[3] && last[0] != last[1] {
-		return &stop{Stopped, CodeAlternating, fmt.Sprintf("the same two calls, the last of them of %s, took turns, and nothing new was found", tool)}
+		return &stop{Stopped, CodeAlternating,
+			fmt.Sprintf("the same two calls, the last of them of %s, took turns, and nothing new was found", tool)}
 	}
 	return nil
 }
 
 func (g *guard) refused() error {
 	if g.malformed++; g.malformed >= maxMalformed {
-		return &stop{Stopped, CodeMalformed, fmt.Sprintf("%d calls in a row could not be made as the model wrote them", g.malformed)}
+		return &stop{Stopped, CodeMalformed,
+			fmt.Sprintf("%d calls in a row could not be made as the model wrote them", g.malformed)}
 	}
 	return nil
 }

@@ -24,14 +24,16 @@ func spellings() []string {
 	return []string{
 		token, url.QueryEscape(token), url.PathEscape(token), string(quoted[1 : len(quoted)-1]),
 		base64.StdEncoding.EncodeToString([]byte(token)), base64.RawURLEncoding.EncodeToString([]byte(token)),
-		base64.StdEncoding.EncodeToString([]byte("user:" + token)), base64.StdEncoding.EncodeToString([]byte("u:" + token + "\n")),
+		base64.StdEncoding.EncodeToString([]byte("user:" + token)),
+		base64.StdEncoding.EncodeToString([]byte("u:" + token + "\n")),
 		hex.EncodeToString([]byte(token)), strings.ToUpper(hex.EncodeToString([]byte(token))),
 	}
 }
 
 // leaks says which part of a spelling of the token a text has, itself inside of JSON.
 func leaks(text string) string {
-	for _, part := range append(spellings(), "hunter", "s3cret", hex.EncodeToString([]byte("hunter")), "aHVudGVy", "h1bnRlc", "odW50ZX") {
+	for _, part := range append(spellings(), "hunter", "s3cret", hex.EncodeToString([]byte("hunter")), "aHVudGVy",
+		"h1bnRlc", "odW50ZX") {
 		if strings.Contains(text, part) {
 			return part
 		}
@@ -76,7 +78,8 @@ func obey(t *testing.T, place, attack string, failing bool) {
 				t.Fatalf("the tool was given %s", args)
 			}
 			// The worst case: the target knows the boundary, and echoes the secret.
-			text := strings.ReplaceAll(strings.ReplaceAll(attack, "BOUNDARY", fence()), "boundary-in-lower-case", strings.ToLower(fence()))
+			text := strings.ReplaceAll(strings.ReplaceAll(attack, "BOUNDARY", fence()), "boundary-in-lower-case",
+				strings.ToLower(fence()))
 			text += "\n" + strings.Join(spellings(), "\n")
 			say(text)
 			finding, _ := json.Marshal(map[string]any{"title": text, text: 1})
@@ -86,11 +89,13 @@ func obey(t *testing.T, place, attack string, failing bool) {
 			}
 			return r, nil
 		}}
-	note := loop.Tool{Tool: llm.Tool{Name: "note"}, Repeatable: true, Call: func(_ context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
-		noted = string(args)
-		return loop.Result{Text: "kept"}, nil
-	}}
-	exploit := loop.Tool{Tool: llm.Tool{Name: "exploit"}, Approval: func(json.RawMessage) *loop.Approval { return &loop.Approval{Action: "exploit"} },
+	note := loop.Tool{Tool: llm.Tool{Name: "note"}, Repeatable: true,
+		Call: func(_ context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
+			noted = string(args)
+			return loop.Result{Text: "kept"}, nil
+		}}
+	exploit := loop.Tool{Tool: llm.Tool{Name: "exploit"},
+		Approval: func(json.RawMessage) *loop.Approval { return &loop.Approval{Action: "exploit"} },
 		Call: func(context.Context, json.RawMessage, func(string)) (loop.Result, error) {
 			exploited = true
 			return loop.Result{}, nil
@@ -128,7 +133,8 @@ func obey(t *testing.T, place, attack string, failing bool) {
 	}
 	requests, _ := json.Marshal(s.asked)
 	entries, _ := json.Marshal(d.entries)
-	for what, text := range map[string]string{"the model": string(requests), "the journal": string(entries), "the stream": strings.Join(events, "\n"), "the outcome": outcomeOf(out)} {
+	for what, text := range map[string]string{"the model": string(requests), "the journal": string(entries),
+		"the stream": strings.Join(events, "\n"), "the outcome": outcomeOf(out)} {
 		if how := leaks(text); how != "" {
 			t.Fatalf("%s: %s saw the secret as %s", place, what, how)
 		}

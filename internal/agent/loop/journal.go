@@ -90,7 +90,9 @@ func find[T any](r *run, kind EntryKind, key string) (body T, ok bool, err error
 
 // record writes an entry unless the journal has it, even shortly after ctx has ended. stored is the journal's body,
 // redacted; fresh reports that it is new.
-func record[T any](ctx context.Context, b *branch, kind EntryKind, key string, body T, cost int64) (stored T, fresh bool, err error) {
+func record[T any](
+	ctx context.Context, b *branch, kind EntryKind, key string, body T, cost int64,
+) (stored T, fresh bool, err error) {
 	if stored, ok, err := find[T](b.run, kind, key); ok || err != nil {
 		return stored, false, err
 	}

@@ -151,7 +151,8 @@ func (b *bench) did(call string) int {
 
 // tool is one whose every call brings evidence of its own.
 func (b *bench) tool(name string, change func(*loop.Tool)) loop.Tool {
-	t := loop.Tool{Tool: llm.Tool{Name: name, Description: name, Schema: json.RawMessage(`{"type":"object"}`)}, Repeatable: true}
+	t := loop.Tool{Tool: llm.Tool{Name: name, Description: name, Schema: json.RawMessage(`{"type":"object"}`)},
+		Repeatable: true}
 	t.Call = func(_ context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()

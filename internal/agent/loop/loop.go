@@ -137,5 +137,6 @@ type Outcome struct {
 // anything to a target.
 func (o Outcome) NeedsPlanner(mode Mode) bool {
 	lost := []string{CodeTruncated, CodeMalformed, CodeSameCall, CodeAlternating, CodeNoEvidence}
-	return o.Status == Failed || mode != ModeChat && o.Requests == 0 && len(o.Candidates) == 0 && slices.Contains(lost, o.Code)
+	return o.Status == Failed || mode != ModeChat && o.Requests == 0 && len(o.Candidates) == 0 &&
+		slices.Contains(lost, o.Code)
 }

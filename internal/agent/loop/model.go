@@ -58,7 +58,8 @@ func (b *branch) ask(ctx context.Context, key string, request llm.Request) (llm.
 		}
 	}
 	if spent.micros > reserved.micros || spent.tokens > reserved.tokens {
-		if err := b.note(ctx, key+"/overrun", CodeOverrun, "The provider counted more than the most that was expected of this call."); err != nil {
+		if err := b.note(ctx, key+"/overrun", CodeOverrun,
+			"The provider counted more than the most that was expected of this call."); err != nil {
 			return llm.Response{}, err
 		}
 	}
@@ -92,7 +93,8 @@ func (b *branch) reserveModelCall(ctx context.Context, key string, request llm.R
 		return Asked{}, err
 	}
 	prompt, answer := b.meter.worst(request), int64(request.MaxTokens)
-	asked := Asked{Model: request.Model, Messages: len(request.Messages), Tokens: prompt + answer, Micros: worstPrice(b.Price, prompt, answer)}
+	asked := Asked{Model: request.Model, Messages: len(request.Messages), Tokens: prompt + answer,
+		Micros: worstPrice(b.Price, prompt, answer)}
 	want := amounts{micros: asked.Micros, tokens: asked.Tokens}
 	if code := b.budget.reserve(want); code != "" {
 		return Asked{}, &stop{Stopped, code, "the next answer of the model could cost more than is left of the budget"}
@@ -185,7 +187,8 @@ func (b *branch) complete(ctx context.Context, key string, request llm.Request) 
 		cut, answered.Fault = false, &Fault{llm.CodeUnavailable, "the model could not be asked"}
 	}
 	if cut && answered.Response.Usage == (llm.Usage{}) { // it will be billed, and was not counted
-		answered.Response.Usage = llm.Usage{Input: int(b.meter.estimated(request)), Output: min(len(text)/3, request.MaxTokens)}
+		answered.Response.Usage = llm.Usage{Input: int(b.meter.estimated(request)),
+			Output: min(len(text)/3, request.MaxTokens)}
 	}
 	return answered, nil
 }

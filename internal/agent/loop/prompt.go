@@ -28,7 +28,8 @@ func (r *run) prompt(name string) string {
 	for _, name := range slices.Sorted(maps.Keys(r.secrets.Values)) {
 		references = append(references, redact.Reference(name))
 	}
-	return strings.NewReplacer("{{boundary}}", r.boundary, "{{secrets}}", strings.Join(references, ", ")).Replace(strings.TrimSpace(string(text)))
+	return strings.NewReplacer("{{boundary}}", r.boundary, "{{secrets}}",
+		strings.Join(references, ", ")).Replace(strings.TrimSpace(string(text)))
 }
 
 // system is the system prompt of main or a sub-agent.
@@ -68,7 +69,8 @@ func (r *run) opening() []llm.Message {
 	var text strings.Builder
 	text.WriteString(r.Instruction)
 	for _, a := range r.Attachments {
-		fmt.Fprintf(&text, "\n\nThe attached file %q:\n%s", oneLine(a.Name), r.asData(shorten(a.Text, r.Window/len(r.Attachments))))
+		fmt.Fprintf(&text, "\n\nThe attached file %q:\n%s", oneLine(a.Name),
+			r.asData(shorten(a.Text, r.Window/len(r.Attachments))))
 	}
 	return append(messages, llm.Message{Role: llm.User, Text: text.String()})
 }
@@ -86,7 +88,8 @@ func (r *run) setBoundary(boundary string) {
 // selectors.
 func visible(text string) string {
 	hidden := func(r rune) bool {
-		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r))
+		return r != '\n' && r != '\t' &&
+			(unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r))
 	}
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\r\n", "\n")
 	if !strings.ContainsFunc(text, hidden) {

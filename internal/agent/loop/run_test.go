@@ -18,7 +18,8 @@ import (
 func TestRunCallsToolsUntilTheModelIsDone(t *testing.T) {
 	var b bench
 	d := &disk{}
-	c, s := config(d, []loop.Tool{b.tool("look", nil)}, calls("look", `{"at":1}`, "look", `{"at":2}`), says("All is well."))
+	c, s := config(d, []loop.Tool{b.tool("look", nil)}, calls("look", `{"at":1}`, "look", `{"at":2}`),
+		says("All is well."))
 	var events []loop.Event
 	c.Emit = func(e loop.Event) { events = append(events, e) }
 	out := run(t, c)
@@ -27,7 +28,8 @@ func TestRunCallsToolsUntilTheModelIsDone(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	last := s.asked[1].Messages
-	if len(last) != 4 || last[1].Calls[0].ID != last[2].CallID || last[2].CallID == last[3].CallID || !strings.Contains(last[3].Text, `did look {"at":2}`) {
+	if len(last) != 4 || last[1].Calls[0].ID != last[2].CallID || last[2].CallID == last[3].CallID ||
+		!strings.Contains(last[3].Text, `did look {"at":2}`) {
 		t.Errorf("the model was shown %+v", last)
 	}
 	var kinds []string
@@ -43,8 +45,10 @@ func TestRunCallsToolsUntilTheModelIsDone(t *testing.T) {
 // as it stands, and with its last entry lost, so that everything is derived once more.
 func TestFinishedTurnIsNotTouchedAgain(t *testing.T) {
 	d := &disk{}
-	finding := gives("look", loop.Result{Text: "found", Candidate: json.RawMessage(`{"title":"x"}`), Evidence: []string{"x"}, Requests: 3})
-	c, s := config(d, []loop.Tool{finding}, calls("look", `{}`), calls("delegate", `{"tasks":[{"instruction":"part"}]}`), says("Done."))
+	finding := gives("look", loop.Result{Text: "found", Candidate: json.RawMessage(`{"title":"x"}`),
+		Evidence: []string{"x"}, Requests: 3})
+	c, s := config(d, []loop.Tool{finding}, calls("look", `{}`), calls("delegate", `{"tasks":[{"instruction":"part"}]}`),
+		says("Done."))
 	s.answers["part"] = []llm.Response{calls("look", `{"n":1}`), says("Part done.")}
 	c.Price = llm.Price{Input: 3_000_000, Output: 15_000_000}
 	c.MaxIterations = 1
@@ -91,13 +95,16 @@ func TestModelsThatDoNotAnswerAsAsked(t *testing.T) {
 		summary string
 		steps   int
 	}{
-		"refusal":        {[]llm.Response{refusal}, loop.Failed, loop.CodeRefused, "I cannot.", 1},
-		"cut once":       {[]llm.Response{cut, says("second half")}, loop.Completed, "", "first half second half", 2},
-		"cut twice":      {[]llm.Response{cut, cut, says("no")}, loop.Stopped, loop.CodeTruncated, "first half first half", 2},
-		"cut in a call":  {[]llm.Response{{Stop: llm.StopLength, Calls: calls("look", `{"a":`).Calls}, says("fine")}, loop.Completed, "", "fine", 2},
-		"empty once":     {[]llm.Response{says(" "), says("x")}, loop.Completed, "", "x", 2},
-		"empty twice":    {[]llm.Response{says(""), says("")}, loop.Failed, loop.CodeEmpty, "nothing, twice", 2},
-		"calls for ever": {slices.Repeat([]llm.Response{calls("look", `{}`)}, 3), loop.Stopped, loop.CodeSameCall, "third time", 3},
+		"refusal":  {[]llm.Response{refusal}, loop.Failed, loop.CodeRefused, "I cannot.", 1},
+		"cut once": {[]llm.Response{cut, says("second half")}, loop.Completed, "", "first half second half", 2},
+		"cut twice": {[]llm.Response{cut, cut, says("no")}, loop.Stopped, loop.CodeTruncated, "first half first half",
+			2},
+		"cut in a call": {[]llm.Response{{Stop: llm.StopLength, Calls: calls("look", `{"a":`).Calls}, says("fine")},
+			loop.Completed, "", "fine", 2},
+		"empty once":  {[]llm.Response{says(" "), says("x")}, loop.Completed, "", "x", 2},
+		"empty twice": {[]llm.Response{says(""), says("")}, loop.Failed, loop.CodeEmpty, "nothing, twice", 2},
+		"calls for ever": {slices.Repeat([]llm.Response{calls("look", `{}`)}, 3), loop.Stopped, loop.CodeSameCall,
+			"third time", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, s := config(&disk{}, []loop.Tool{gives("look", loop.Result{Text: "nothing"})}, tt.answers...)
@@ -173,7 +180,8 @@ func TestCallsThatCannotBeMade(t *testing.T) {
 	look.Schema = json.RawMessage(`{"type":"object","properties":{"port":{"type":"integer","maximum":65535}},"required":["port"],"additionalProperties":false}`)
 	d := &disk{}
 	c, s := config(d, []loop.Tool{look},
-		calls("nmap", `{}`), calls("look", `{"port":`), calls("look", `{"port":70000,"x":1}`), calls("look", `[1]`), says("I give up."))
+		calls("nmap", `{}`), calls("look", `{"port":`), calls("look", `{"port":70000,"x":1}`), calls("look", `[1]`),
+		says("I give up."))
 	want(t, run(t, c), loop.Completed, "")
 	for i, wish := range []string{`"nmap"`, "not JSON", "/port", "not a JSON object"} {
 		messages := s.asked[i+1].Messages
@@ -182,7 +190,8 @@ func TestCallsThatCannotBeMade(t *testing.T) {
 			t.Errorf("the model is not told %q: %+v", wish, m)
 		}
 	}
-	c, _ = config(&disk{}, []loop.Tool{look}, calls("a", `{}`), calls("b", `{}`), calls("c", `{}`), calls("d", `{}`), calls("e", `{}`), says("never"))
+	c, _ = config(&disk{}, []loop.Tool{look}, calls("a", `{}`), calls("b", `{}`), calls("c", `{}`), calls("d", `{}`),
+		calls("e", `{}`), says("never"))
 	out := run(t, c)
 	want(t, out, loop.Stopped, loop.CodeMalformed)
 }
@@ -197,10 +206,13 @@ func TestGuard(t *testing.T) {
 		answers []llm.Response
 		code    string
 	}{
-		"thrice":      {stale, []llm.Response{ask("0"), ask("1"), ask("2"), ask("1"), ask("3"), ask("1"), says("no")}, loop.CodeSameCall},
-		"spelt anew":  {stale, []llm.Response{ask("0"), calls("look", `{"a":1,"b":2}`), ask("2"), calls("look", `{ "b":2, "a":1 }`), ask("3"), calls("look", `{"b":2,"a":1}`), says("no")}, loop.CodeSameCall},
-		"twice":       {stale, []llm.Response{ask("0"), ask("1"), ask("1"), says("yes")}, ""},
-		"a-b-a-b":     {stale, []llm.Response{ask("0"), ask("1"), ask("2"), ask("1"), ask("2"), says("no")}, loop.CodeAlternating},
+		"thrice": {stale, []llm.Response{ask("0"), ask("1"), ask("2"), ask("1"), ask("3"), ask("1"), says("no")},
+			loop.CodeSameCall},
+		"spelt anew": {stale, []llm.Response{ask("0"), calls("look", `{"a":1,"b":2}`), ask("2"),
+			calls("look", `{ "b":2, "a":1 }`), ask("3"), calls("look", `{"b":2,"a":1}`), says("no")}, loop.CodeSameCall},
+		"twice": {stale, []llm.Response{ask("0"), ask("1"), ask("1"), says("yes")}, ""},
+		"a-b-a-b": {stale, []llm.Response{ask("0"), ask("1"), ask("2"), ask("1"), ask("2"), says("no")},
+			loop.CodeAlternating},
 		"nothing new": {stale, distinct, loop.CodeNoEvidence},
 		"always new":  {b.tool("look", nil), distinct, ""},
 	} {
@@ -224,7 +236,8 @@ func TestGuard(t *testing.T) {
 
 func TestMaxSteps(t *testing.T) {
 	var b bench
-	c, _ := config(&disk{}, []loop.Tool{b.tool("look", nil)}, calls("look", `{"n":1}`), calls("look", `{"n":2}`), calls("look", `{"n":3}`))
+	c, _ := config(&disk{}, []loop.Tool{b.tool("look", nil)}, calls("look", `{"n":1}`), calls("look", `{"n":2}`),
+		calls("look", `{"n":3}`))
 	c.MaxSteps = 2
 	want(t, run(t, c), loop.Stopped, loop.CodeMaxSteps)
 	if b.did(`look {"n":3}`) != 0 {
@@ -235,18 +248,22 @@ func TestMaxSteps(t *testing.T) {
 func TestToolsThatHangOrCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
-		hang := loop.Tool{Tool: llm.Tool{Name: "hang"}, Timeout: time.Minute, Call: func(ctx context.Context, _ json.RawMessage, say func(string)) (loop.Result, error) {
-			<-ctx.Done()
-			<-free // it does not care
-			say("too late")
-			return loop.Result{}, nil
-		}}
-		crash := loop.Tool{Tool: llm.Tool{Name: "crash"}, Call: func(context.Context, json.RawMessage, func(string)) (loop.Result, error) { panic("oh") }}
-		fail := loop.Tool{Tool: llm.Tool{Name: "fail"}, Call: func(context.Context, json.RawMessage, func(string)) (loop.Result, error) {
-			return loop.Result{Text: "half of it"}, errors.New("no route")
-		}}
+		hang := loop.Tool{Tool: llm.Tool{Name: "hang"}, Timeout: time.Minute,
+			Call: func(ctx context.Context, _ json.RawMessage, say func(string)) (loop.Result, error) {
+				<-ctx.Done()
+				<-free // it does not care
+				say("too late")
+				return loop.Result{}, nil
+			}}
+		crash := loop.Tool{Tool: llm.Tool{Name: "crash"},
+			Call: func(context.Context, json.RawMessage, func(string)) (loop.Result, error) { panic("oh") }}
+		fail := loop.Tool{Tool: llm.Tool{Name: "fail"},
+			Call: func(context.Context, json.RawMessage, func(string)) (loop.Result, error) {
+				return loop.Result{Text: "half of it"}, errors.New("no route")
+			}}
 		d := &disk{}
-		c, _ := config(d, []loop.Tool{hang, crash, fail}, calls("hang", `{}`), calls("crash", `{}`), calls("fail", `{}`), says("So be it."))
+		c, _ := config(d, []loop.Tool{hang, crash, fail}, calls("hang", `{}`), calls("crash", `{}`), calls("fail", `{}`),
+			says("So be it."))
 		c.Emit = func(e loop.Event) {
 			if e.Type == loop.EventProgress {
 				t.Error("a tool that was left behind was heard")
@@ -257,10 +274,12 @@ func TestToolsThatHangOrCrash(t *testing.T) {
 		for _, e := range d.of(loop.ToolResult) {
 			ends = append(ends, decode[loop.Returned](e.Body).Status)
 		}
-		if !slices.Equal(ends, []loop.CallStatus{loop.CallTimeout, loop.CallFailed, loop.CallFailed}) || !slices.Contains(d.remarks(), loop.CodeAbandoned) {
+		if !slices.Equal(ends, []loop.CallStatus{loop.CallTimeout, loop.CallFailed, loop.CallFailed}) ||
+			!slices.Contains(d.remarks(), loop.CodeAbandoned) {
 			t.Errorf("%v, %v", ends, d.remarks())
 		}
-		if last := decode[loop.Returned](d.of(loop.ToolResult)[2].Body); last.Result.Text != "half of it" || last.Error != "no route" {
+		if last := decode[loop.Returned](d.of(loop.ToolResult)[2].Body); last.Result.Text != "half of it" ||
+			last.Error != "no route" {
 			t.Errorf("%+v", last)
 		}
 		close(free)
@@ -272,13 +291,15 @@ func TestAbortEndsWithinFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
 		begun := make(chan struct{}, 2)
-		stubborn := loop.Tool{Tool: llm.Tool{Name: "stubborn"}, Call: func(context.Context, json.RawMessage, func(string)) (loop.Result, error) {
-			begun <- struct{}{}
-			<-free
-			return loop.Result{}, nil
-		}}
+		stubborn := loop.Tool{Tool: llm.Tool{Name: "stubborn"},
+			Call: func(context.Context, json.RawMessage, func(string)) (loop.Result, error) {
+				begun <- struct{}{}
+				<-free
+				return loop.Result{}, nil
+			}}
 		d := &disk{}
-		c, s := config(d, []loop.Tool{stubborn}, calls("delegate", `{"tasks":[{"instruction":"a"},{"instruction":"b"}]}`), says("Done."))
+		c, s := config(d, []loop.Tool{stubborn}, calls("delegate", `{"tasks":[{"instruction":"a"},{"instruction":"b"}]}`),
+			says("Done."))
 		s.answers["a"] = []llm.Response{calls("stubborn", `{}`), says("a")}
 		s.answers["b"] = []llm.Response{calls("stubborn", `{}`), says("b")}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -315,10 +336,11 @@ func TestControlAbortsOneCall(t *testing.T) {
 	var control loop.Control
 	var b bench
 	d := &disk{}
-	wait := loop.Tool{Tool: llm.Tool{Name: "wait"}, Call: func(ctx context.Context, _ json.RawMessage, _ func(string)) (loop.Result, error) {
-		<-ctx.Done()
-		return loop.Result{Text: "so far"}, ctx.Err()
-	}}
+	wait := loop.Tool{Tool: llm.Tool{Name: "wait"},
+		Call: func(ctx context.Context, _ json.RawMessage, _ func(string)) (loop.Result, error) {
+			<-ctx.Done()
+			return loop.Result{Text: "so far"}, ctx.Err()
+		}}
 	c, s := config(d, []loop.Tool{wait, b.tool("look", nil)},
 		calls("wait", `{}`), calls("delegate", `{"tasks":[{"instruction":"lost"},{"instruction":"kept"}]}`), says("Done."))
 	s.answers["lost"] = []llm.Response{calls("wait", `{}`), says("no")}
@@ -352,7 +374,8 @@ func TestControlAbortsOneCall(t *testing.T) {
 				t.Errorf("%+v", ret)
 			}
 		case "0/main/2.1":
-			if !strings.Contains(ret.Result.Text, "untitled (aborted aborted)") || !strings.Contains(ret.Result.Text, "I have it") {
+			if !strings.Contains(ret.Result.Text, "untitled (aborted aborted)") ||
+				!strings.Contains(ret.Result.Text, "I have it") {
 				t.Errorf("%+v", ret)
 			}
 		}

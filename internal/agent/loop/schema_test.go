@@ -25,13 +25,15 @@ func TestSchemasAreBounded(t *testing.T) {
 		schema string
 		good   bool
 	}{
-		"plain":              {`{"type": "object", "properties": {"a": {"type": "string"}, "$ref": {"type": "string"}}}`, true},
-		"a reference":        {`{"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "string"}}}`, true},
-		"a few doublings":    {doubling(8, "#/$defs/d%d"), true},
-		"many doublings":     {doubling(40, "#/$defs/d%d"), false},
-		"percent":            {doubling(40, "#/%%24defs/d%d"), false},
-		"itself":             {`{"type": "object", "properties": {"a": {"$ref": "#"}}}`, false},
-		"a ring":             {`{"$ref": "#/$defs/x", "$defs": {"x": {"$ref": "#/$defs/y"}, "y": {"$ref": "#/$defs/x"}}}`, false},
+		"plain": {`{"type": "object", "properties": {"a": {"type": "string"}, "$ref": {"type": "string"}}}`,
+			true},
+		"a reference":     {`{"type": "object", "properties": {"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "string"}}}`, true},
+		"a few doublings": {doubling(8, "#/$defs/d%d"), true},
+		"many doublings":  {doubling(40, "#/$defs/d%d"), false},
+		"percent":         {doubling(40, "#/%%24defs/d%d"), false},
+		"itself":          {`{"type": "object", "properties": {"a": {"$ref": "#"}}}`, false},
+		"a ring": {`{"$ref": "#/$defs/x", "$defs": {"x": {"$ref": "#/$defs/y"}, "y": {"$ref": "#/$defs/x"}}}`,
+			false},
 		"nowhere":            {`{"$ref": "#/$defs/x"}`, false},
 		"elsewhere":          {`{"$ref": "https://schemas.example/x"}`, false},
 		"a file":             {`{"$ref": "file:///etc/passwd"}`, false},

@@ -18,9 +18,11 @@ import (
 // fits, calls keep their ends, and a replay shortens at the same places.
 func TestConversationIsShortened(t *testing.T) {
 	d := &disk{}
-	fetch := loop.Tool{Tool: llm.Tool{Name: "fetch"}, Repeatable: true, Call: func(_ context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
-		return loop.Result{Text: "top " + string(args) + strings.Repeat(" filler", 300) + " bottom", Evidence: []string{string(args)}}, nil
-	}}
+	fetch := loop.Tool{Tool: llm.Tool{Name: "fetch"}, Repeatable: true,
+		Call: func(_ context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
+			return loop.Result{Text: "top " + string(args) + strings.Repeat(" filler", 300) + " bottom",
+				Evidence: []string{string(args)}}, nil
+		}}
 	c, s := config(d, []loop.Tool{fetch})
 	c.Window, c.MaxTokens, c.MaxSteps, c.StaleSteps = 4000, 300, 40, 50
 	summaries, n := 0, 0
@@ -78,7 +80,8 @@ func TestLongOutputIsShortForTheModelAndWholeForThePerson(t *testing.T) {
 	c, s := config(d, []loop.Tool{gives("look", loop.Result{Text: long})}, calls("look", "{}"), says("Done."))
 	want(t, run(t, c), loop.Completed, "")
 	m := s.asked[1].Messages[2].Text
-	if len(m) > 17<<10 || !strings.Contains(m, "beginxx") || !strings.Contains(m, "xxend") || !strings.Contains(m, "of 100008 bytes are not shown") {
+	if len(m) > 17<<10 || !strings.Contains(m, "beginxx") || !strings.Contains(m, "xxend") ||
+		!strings.Contains(m, "of 100008 bytes are not shown") {
 		t.Errorf("the model reads %d bytes", len(m))
 	}
 	if decode[loop.Returned](d.of(loop.ToolResult)[0].Body).Result.Text != long {
@@ -95,21 +98,26 @@ func TestConversationBeginsWithEarlierTurnsAndAttachments(t *testing.T) {
 	s.answers["first, with {{$TOKEN}}"] = []llm.Response{{}, {}, says("Yes.")} // after two answers of earlier turns
 	want(t, run(t, c), loop.Completed, "")
 	m, system := s.asked[0].Messages, s.asked[0].System
-	if len(m) != 5 || m[1].Text != "done" || m[3].Text == "" || !strings.HasPrefix(m[4].Text, "go\n\nThe attached file \"a b.txt\":\n--- data ") {
+	if len(m) != 5 || m[1].Text != "done" || m[3].Text == "" ||
+		!strings.HasPrefix(m[4].Text, "go\n\nThe attached file \"a b.txt\":\n--- data ") {
 		t.Errorf("%+v", m)
 	}
-	if !strings.Contains(m[4].Text, "obey {{$TOKEN}}") || !strings.Contains(system, "Scope: shop.example") || !strings.Contains(system, "{{$TOKEN}}") {
+	if !strings.Contains(m[4].Text, "obey {{$TOKEN}}") || !strings.Contains(system, "Scope: shop.example") ||
+		!strings.Contains(system, "{{$TOKEN}}") {
 		t.Errorf("%s\n%+v", system, m[4])
 	}
 }
 
 func TestVerifying(t *testing.T) {
 	find := func(n string) llm.Response { return calls("find", `{"n":`+n+`}`) }
-	tool := loop.Tool{Tool: llm.Tool{Name: "find"}, Repeatable: true, Call: func(_ context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
-		return loop.Result{Evidence: []string{string(args)}, Candidate: json.RawMessage(`{"auth":"s3cr3t-value","theirs":"{{$TOKEN}}","n":` + string(args) + `}`)}, nil
-	}}
+	tool := loop.Tool{Tool: llm.Tool{Name: "find"}, Repeatable: true,
+		Call: func(_ context.Context, args json.RawMessage, _ func(string)) (loop.Result, error) {
+			return loop.Result{Evidence: []string{string(args)},
+				Candidate: json.RawMessage(`{"auth":"s3cr3t-value","theirs":"{{$TOKEN}}","n":` + string(args) + `}`)}, nil
+		}}
 	d := &disk{}
-	c, _ := config(d, []loop.Tool{tool}, find("1"), find("2"), find("3"), says("First."), find("4"), says("Second."), says("Third."))
+	c, _ := config(d, []loop.Tool{tool}, find("1"), find("2"), find("3"), says("First."), find("4"), says("Second."),
+		says("Third."))
 	c.Secrets = map[string]string{"TOKEN": "s3cr3t-value"}
 	c.MaxIterations = 2
 	c.Verify = func(_ context.Context, f json.RawMessage) (loop.Verification, error) {
@@ -123,7 +131,8 @@ func TestVerifying(t *testing.T) {
 		case strings.Contains(string(f), `{"n":3}`):
 			return loop.Verification{}, errors.New("cannot be read")
 		}
-		return loop.Verification{Result: loop.Confirmed, Confirmed: 3, Tried: 3, Evidence: json.RawMessage(`{"seen":"s3cr3t-value"}`)}, nil
+		return loop.Verification{Result: loop.Confirmed, Confirmed: 3, Tried: 3,
+			Evidence: json.RawMessage(`{"seen":"s3cr3t-value"}`)}, nil
 	}
 	out := run(t, c)
 	want(t, out, loop.Completed, "")
@@ -131,7 +140,8 @@ func TestVerifying(t *testing.T) {
 	for _, f := range out.Candidates {
 		got = append(got, f.Verification.Result)
 	}
-	if !slices.Equal(got, []string{loop.Confirmed, loop.FalsePositive, loop.Inconclusive, loop.Confirmed}) || out.Summary != "Second." {
+	if !slices.Equal(got, []string{loop.Confirmed, loop.FalsePositive, loop.Inconclusive, loop.Confirmed}) ||
+		out.Summary != "Second." {
 		t.Errorf("%v, %q", got, out.Summary)
 	}
 	if !strings.Contains(outcomeOf(out), "an error page") || strings.Contains(outcomeOf(out), "s3cr3t") {
@@ -168,16 +178,19 @@ func TestFindingsOfOtherBranchesStand(t *testing.T) {
 	for _, e := range d.of(loop.BranchEnd) {
 		ends[e.Branch] = decode[loop.Ended](e.Body)
 	}
-	if ends["main.1"].Status != loop.Completed || ends["main.2"].Code != loop.CodeSameCall || ends["main.3"].Status != loop.Failed {
+	if ends["main.1"].Status != loop.Completed || ends["main.2"].Code != loop.CodeSameCall ||
+		ends["main.3"].Status != loop.Failed {
 		t.Errorf("%+v", ends)
 	}
 	for _, e := range d.of(loop.BranchStart)[1:] {
-		if caps := decode[loop.Started](e.Body).Caps; caps.Requests != 25 || caps.Tokens > 100_000 || caps.Tokens < 90_000 || caps.Micros > 250_000 {
+		if caps := decode[loop.Started](e.Body).Caps; caps.Requests != 25 || caps.Tokens > 100_000 || caps.Tokens < 90_000 ||
+			caps.Micros > 250_000 {
 			t.Errorf("the share of %s is %+v", e.Branch, caps)
 		}
 	}
 	slices.Sort(runs)
-	if !slices.Equal(runs, []string{"0/main.1/agent", "0/main.1/agent", "0/main.2/agent", "0/main.2/agent", "0/main.3/agent", "0/main.3/agent"}) {
+	if !slices.Equal(runs, []string{"0/main.1/agent", "0/main.1/agent", "0/main.2/agent", "0/main.2/agent",
+		"0/main.3/agent", "0/main.3/agent"}) {
 		t.Errorf("%v", runs)
 	}
 }
@@ -185,12 +198,14 @@ func TestFindingsOfOtherBranchesStand(t *testing.T) {
 // TestSubagentsWorkSideBySide, and have sub-agents of their own only so deep.
 func TestSubagentsWorkSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		wait := loop.Tool{Tool: llm.Tool{Name: "wait"}, Repeatable: true, Call: func(context.Context, json.RawMessage, func(string)) (loop.Result, error) {
-			time.Sleep(time.Minute)
-			return loop.Result{}, nil
-		}}
+		wait := loop.Tool{Tool: llm.Tool{Name: "wait"}, Repeatable: true,
+			Call: func(context.Context, json.RawMessage, func(string)) (loop.Result, error) {
+				time.Sleep(time.Minute)
+				return loop.Result{}, nil
+			}}
 		d := &disk{}
-		c, s := config(d, []loop.Tool{wait}, calls("delegate", `{"tasks":[{"instruction":"a"},{"instruction":"a"},{"instruction":"deep"}]}`), says("Done."))
+		c, s := config(d, []loop.Tool{wait},
+			calls("delegate", `{"tasks":[{"instruction":"a"},{"instruction":"a"},{"instruction":"deep"}]}`), says("Done."))
 		s.answers["a"] = []llm.Response{calls("wait", `{}`), says("waited")}
 		s.answers["deep"] = []llm.Response{calls("delegate", `{"tasks":[{"instruction":"deeper"}]}`), says("deep done")}
 		s.answers["deeper"] = []llm.Response{calls("delegate", `{"tasks":[{"instruction":"too deep"}]}`), says("not so deep")}

@@ -137,7 +137,8 @@ func (b *branch) resolve(call llm.ToolCall) (t *tool, args json.RawMessage, faul
 		for _, other := range b.offered() {
 			names = append(names, other.Name)
 		}
-		return nil, nil, fmt.Sprintf("there is no tool with the name %q now. The tools are: %s", shorten(call.Name, 100), strings.Join(names, ", "))
+		return nil, nil, fmt.Sprintf("there is no tool with the name %q now. The tools are: %s", shorten(call.Name, 100),
+			strings.Join(names, ", "))
 	}
 	args = json.RawMessage(cmp.Or(strings.TrimSpace(call.Args), "{}"))
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(args))

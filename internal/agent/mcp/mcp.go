@@ -61,7 +61,8 @@ func Connect(ctx context.Context, c Config) (*Session, error) {
 	ctx, release := w.bound(ctx)
 	defer release()
 	session, err := client.Connect(ctx, &sdk.StreamableClientTransport{
-		Endpoint: c.URL, HTTPClient: w.client(c.HTTP), MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: -1, // bounded by wire
+		// bounded by wire
+		Endpoint: c.URL, HTTPClient: w.client(c.HTTP), MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: -1,
 	}, nil)
 	if err != nil {
 		w.end()

@@ -27,7 +27,8 @@ func shop(t *testing.T, wrap func(http.Handler) http.Handler, tools ...*sdk.Tool
 		server.AddTool(tool, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			switch r.Params.Name {
 			case "echo":
-				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(r.Params.Arguments)}, &sdk.ImageContent{MIMEType: "image/png", Data: []byte("12345")}}}, nil
+				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(r.Params.Arguments)},
+					&sdk.ImageContent{MIMEType: "image/png", Data: []byte("12345")}}}, nil
 			case "fail":
 				return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: "no such customer"}}}, nil
 			case "hang":
@@ -78,7 +79,8 @@ func codeOf(err error) string {
 func TestToolsAreListedAndCalled(t *testing.T) {
 	s := connect(t, shop(t, nil, tool("echo", "says it"), tool("fail", ""), tool("structured", "")).URL, nil)
 	tools, more, err := s.Tools(t.Context())
-	if err != nil || more != 0 || len(tools) != 3 || tools[0].Name != "echo" || tools[0].Description != "says it" || tools[0].Fault != "" || !tools[0].Destructive {
+	if err != nil || more != 0 || len(tools) != 3 || tools[0].Name != "echo" || tools[0].Description != "says it" ||
+		tools[0].Fault != "" || !tools[0].Destructive {
 		t.Fatalf("%+v, %d, %v", tools, more, err)
 	}
 	for name, want := range map[string]Answer{
@@ -98,21 +100,24 @@ func TestToolsAreListedAndCalled(t *testing.T) {
 func TestDescriptionsAreCleanedAndTheirDigestIsNot(t *testing.T) {
 	hidden := "adds\u200b numbers\U000e0041\u202e"
 	schema := func(description, property string) json.RawMessage {
-		return json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{%q:{"type":"string","description":%q}}}`, property, description))
+		return json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{%q:{"type":"string","description":%q}}}`, property,
+			description))
 	}
 	server := shop(t, nil,
 		&sdk.Tool{Name: "a", Description: hidden, InputSchema: schema("x\u200by", "p")},
 		&sdk.Tool{Name: "b", Description: "adds numbers", InputSchema: schema("xy", "p")},
 		&sdk.Tool{Name: "c", Description: strings.Repeat("long ", 10_000), InputSchema: schema("xy", "p\u200b")},
 		&sdk.Tool{Name: "d", InputSchema: schema(strings.Repeat("a", 900), strings.Repeat("b", 40_000))},
-		&sdk.Tool{Name: "e", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true}, InputSchema: schema("", "p")},
+		&sdk.Tool{Name: "e", Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true},
+			InputSchema: schema("", "p")},
 	)
 	tools, _, err := connect(t, server.URL, nil).Tools(t.Context())
 	if err != nil || len(tools) != 5 {
 		t.Fatal(tools, err)
 	}
 	a, b, c, d, e := tools[0], tools[1], tools[2], tools[3], tools[4]
-	if a.Description != "adds numbers" || !a.Hidden || b.Hidden || a.Fault != "" || strings.Contains(string(a.Schema), "\u200b") {
+	if a.Description != "adds numbers" || !a.Hidden || b.Hidden || a.Fault != "" ||
+		strings.Contains(string(a.Schema), "\u200b") {
 		t.Errorf("%+v", a)
 	}
 	if a.Digest == b.Digest {
@@ -128,7 +133,8 @@ func TestDescriptionsAreCleanedAndTheirDigestIsNot(t *testing.T) {
 
 func TestNamesFitAllProviders(t *testing.T) {
 	seen := map[string]string{}
-	for _, name := range []string{"search", "a.b", "a_b", "a/b", "a b", strings.Repeat("x", 64), strings.Repeat("x", 65), "größe", ""} {
+	for _, name := range []string{"search", "a.b", "a_b", "a/b", "a b", strings.Repeat("x", 64), strings.Repeat("x", 65),
+		"größe", ""} {
 		got := Offered("my-server", name)
 		if len(got) > 64 || strings.ContainsFunc(got, func(r rune) bool {
 			return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
@@ -180,12 +186,18 @@ func TestBadServersAreNamedAndLeft(t *testing.T) {
 		"hangs":           {hangs, CodeUnreachable},
 		"100 MB":          {pours, CodeTooLarge},
 		"events for ever": {drips, CodeTooLarge},
-		"a web site":      {plain(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }), CodeProtocol},
-		"empty":           {plain(func(http.ResponseWriter, *http.Request) {}), CodeProtocol},
-		"elsewhere":       {plain(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, hangs, http.StatusTemporaryRedirect) }), CodeProtocol},
-		"a closed door":   {plain(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }), CodeCredentials},
-		"broken":          {plain(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }), CodeProtocol},
-		"private":         {"http://10.0.0.1/", CodeBlocked},
+		"a web site": {plain(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }),
+			CodeProtocol},
+		"empty": {plain(func(http.ResponseWriter, *http.Request) {}), CodeProtocol},
+		"elsewhere": {plain(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, hangs,
+				http.StatusTemporaryRedirect)
+		}), CodeProtocol},
+		"a closed door": {plain(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }),
+			CodeCredentials},
+		"broken": {plain(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }),
+			CodeProtocol},
+		"private": {"http://10.0.0.1/", CodeBlocked},
 		"no JSON": {plain(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, "{")
@@ -218,7 +230,8 @@ func TestCallsAreBounded(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	if _, err := s.Call(ctx, "hang", json.RawMessage(`{}`)); codeOf(err) != CodeUnreachable || time.Since(began) > 20*time.Second {
+	if _, err := s.Call(ctx, "hang", json.RawMessage(`{}`)); codeOf(err) != CodeUnreachable ||
+		time.Since(began) > 20*time.Second {
 		t.Errorf("%v after %s", err, time.Since(began))
 	}
 	if got, err := s.Call(t.Context(), "echo", json.RawMessage(`{}`)); err != nil || !strings.HasPrefix(got.Text, "{}") {
@@ -243,7 +256,8 @@ func TestCredentialsAreSent(t *testing.T) {
 	if tools, _, err := s.Tools(t.Context()); err != nil || len(tools) != 1 {
 		t.Error(tools, err)
 	}
-	if _, err := Connect(t.Context(), Config{URL: server.URL, HTTP: loopback().Client(time.Minute)}); codeOf(err) != CodeCredentials {
+	if _, err := Connect(t.Context(),
+		Config{URL: server.URL, HTTP: loopback().Client(time.Minute)}); codeOf(err) != CodeCredentials {
 		t.Errorf("without a token: %v", err)
 	}
 }

@@ -117,7 +117,9 @@ func cleanSchema(v any) (fault string) {
 // isInvisible reports whether people do not see a character: control and format characters, variation selectors,
 // private use.
 func isInvisible(r rune) bool {
-	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Co, r))
+	return r != '\n' && r != '\t' &&
+		(unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) ||
+			unicode.Is(unicode.Co, r))
 }
 
 // hasHidden looks for invisible characters; line ends of other systems are none.

@@ -140,7 +140,8 @@ func (w *wire) failure(ctx context.Context, err error) error {
 	case last.status == http.StatusUnauthorized || last.status == http.StatusForbidden:
 		code, text = CodeCredentials, fmt.Sprintf("The server rejected the credentials (HTTP %d).", last.status)
 	case last.status >= http.StatusMultipleChoices && last.status < http.StatusBadRequest:
-		text = fmt.Sprintf("The server redirects elsewhere (HTTP %d), which is not followed: use the address that it names.", last.status)
+		text = fmt.Sprintf("The server redirects elsewhere (HTTP %d), which is not followed: use the address that it names.",
+			last.status)
 	case last.noAnswer:
 		code, text = CodeUnreachable, "The server cannot be reached."
 	case errors.As(err, &own) && own.Code != libraryError:

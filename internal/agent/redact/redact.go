@@ -94,8 +94,10 @@ func encodings(value string) []string {
 	}
 	query, path, digits := url.QueryEscape(value), url.PathEscape(value), hex.EncodeToString([]byte(value))
 	all := []string{
-		inJSON(value, false), inJSON(value, true), ascii.String(), strings.ReplaceAll(value, "/", `\/`), html.EscapeString(value),
-		query, path, url.QueryEscape(query), lowerHex(query), lowerHex(path), percent.String(), strings.ToLower(percent.String()),
+		inJSON(value, false), inJSON(value, true), ascii.String(), strings.ReplaceAll(value, "/", `\/`),
+		html.EscapeString(value),
+		query, path, url.QueryEscape(query), lowerHex(query), lowerHex(path), percent.String(),
+		strings.ToLower(percent.String()),
 		digits, strings.ToUpper(digits),
 	}
 	for shift := range 3 {

@@ -38,7 +38,8 @@ func TestRedactFindsEverySpelling(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.StringMatching(`[a-zA-Z0-9/+"<& =ü€😀\\%-]{8,40}`).Draw(t, "value")
 		quoted, _ := json.Marshal(value)
-		before, after := rapid.StringMatching(`[a-z:]{0,5}`).Draw(t, "before"), rapid.StringMatching(`[a-z:]{0,5}`).Draw(t, "after")
+		before, after := rapid.StringMatching(`[a-z:]{0,5}`).Draw(t, "before"),
+			rapid.StringMatching(`[a-z:]{0,5}`).Draw(t, "after")
 		full := func(enc *base64.Encoding) string { return enc.EncodeToString([]byte(before + value + after)) }
 		spelt := rapid.SampledFrom([]string{
 			value, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value), string(quoted[1 : len(quoted)-1]),
@@ -66,7 +67,8 @@ func TestRedactFindsEverySpelling(t *testing.T) {
 func TestRedactJSON(t *testing.T) {
 	s := New(map[string]string{"PIN": "4711"})
 	doc, err := s.RedactJSON([]byte(`{"took":4711,"finding":{"pin":4711,"4711":[1.50,"a4711"]},"text":"4711"}`))
-	if want := `{"finding":{"pin":"{{$PIN}}","{{$PIN}}":[1.50,"a{{$PIN}}"]},"text":"{{$PIN}}","took":4711}`; err != nil || string(doc) != want {
+	if want := `{"finding":{"pin":"{{$PIN}}","{{$PIN}}":[1.50,"a{{$PIN}}"]},"text":"{{$PIN}}","took":4711}`; err != nil ||
+		string(doc) != want {
 		t.Errorf("%s, %v", doc, err)
 	}
 }

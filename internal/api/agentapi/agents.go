@@ -37,7 +37,8 @@ func (c AgentCode) check() error {
 		name, why string
 		sent      bool
 	}{
-		{"custom_tools", "no scripts of users are run on this server. Describe an HTTP tool or connect an MCP server instead", len(c.CustomTools) > 0},
+		{"custom_tools", "no scripts of users are run on this server. Describe an HTTP tool or connect an MCP server instead",
+			len(c.CustomTools) > 0},
 		{"is_dynamic", "an agent makes no tools on this server", c.IsDynamic},
 		{"prereq_packages", "nothing is installed on this server for an agent", len(c.PrereqPackages) > 0},
 		{"install_commands", "no commands of users are run on this server", len(c.InstallCommands) > 0},

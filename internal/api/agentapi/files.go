@@ -149,7 +149,8 @@ func (s surface) downloadFile(ctx context.Context, in *FileKey) (*huma.StreamRes
 		for name, value := range map[string]string{
 			"Content-Type":        "application/octet-stream",
 			"Content-Disposition": mime.FormatMediaType("attachment", map[string]string{"filename": f.BaseName}),
-			"Content-Length":      strconv.FormatInt(f.Size, 10), "ETag": `"` + f.ETag + `"`, "X-Content-Type-Options": "nosniff",
+			"Content-Length":      strconv.FormatInt(f.Size, 10), "ETag": `"` + f.ETag + `"`,
+			"X-Content-Type-Options":  "nosniff",
 			"Content-Security-Policy": "default-src 'none'; sandbox", "Cache-Control": "private, no-store",
 		} {
 			out.SetHeader(name, value)

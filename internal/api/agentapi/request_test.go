@@ -59,7 +59,8 @@ func TestRequestIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, err := r.newTask()
-	if err != nil || n.ID != strings.ToLower(r.ID) || n.Delivery != task.Artifact || n.Options.Mode != "plan" || *n.Options.MaxSteps != 9 ||
+	if err != nil || n.ID != strings.ToLower(r.ID) || n.Delivery != task.Artifact || n.Options.Mode != "plan" ||
+		*n.Options.MaxSteps != 9 ||
 		!slices.Equal(n.Options.Secrets, []string{"TOKEN"}) || n.Options.Visibility != "team" {
 		t.Errorf("%+v, %v", n, err)
 	}

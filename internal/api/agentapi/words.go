@@ -57,8 +57,9 @@ func words[S ~string](values []S) (out []string) {
 }
 
 // fieldWords describe fields: by name where a name means the same everywhere, and by schema where it does not.
-func fieldWords() map[string]string {
-	return rest.ParseWords(`id: A uuid.
+func fieldWords() map[string]string { return rest.ParseWords(fieldText) }
+
+const fieldText = `id: A uuid.
 task_id: The task's id.
 stream_id, streamId: The id of the task's output stream.
 created_at: Creation time.
@@ -192,5 +193,4 @@ CompletionArtifact.issue_count: Number of findings.
 findings: The verified issues of the task, the worst first.
 mode, agent_id, agent_ids, ask_question, auto_execute, file_keys, isolated, max_iterations: As in the request.
 max_steps, model, secrets, visibility, budget, created_by_agent: As in the request.
-project_id: The project that it belongs to.`)
-}
+project_id: The project that it belongs to.`

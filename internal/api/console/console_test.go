@@ -60,7 +60,8 @@ func form(token, email, password string) string {
 func TestSetupMakesTheFirstUserOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		accounts, server, token := open(t, d)
-		if resp, text := do(t, "GET", server.URL+"/setup?token="+token, "", ""); resp.StatusCode != 200 || !strings.Contains(text, `value="`+token+`"`) {
+		if resp, text := do(t, "GET", server.URL+"/setup?token="+token, "", ""); resp.StatusCode != 200 ||
+			!strings.Contains(text, `value="`+token+`"`) {
 			t.Fatalf("the form: %d %s", resp.StatusCode, text)
 		}
 		for name, c := range map[string]struct {
@@ -89,7 +90,8 @@ func TestSetupMakesTheFirstUserOnce(t *testing.T) {
 			t.Fatalf("a refused form made a user: %v", err)
 		}
 		resp, text := do(t, "POST", server.URL+"/setup", formType, form(token, "Ada@example.com", "correct-horse"))
-		if resp.StatusCode != 201 || !strings.Contains(text, "can log in now") || !strings.Contains(text, server.URL+"/api/v1/auth/login") {
+		if resp.StatusCode != 201 || !strings.Contains(text, "can log in now") ||
+			!strings.Contains(text, server.URL+"/api/v1/auth/login") {
 			t.Fatalf("the first user: %d %s", resp.StatusCode, text)
 		}
 		if strings.Contains(text, "correct-horse") {
@@ -98,7 +100,8 @@ func TestSetupMakesTheFirstUserOnce(t *testing.T) {
 		if _, err := accounts.Login(t.Context(), "ada@example.com", "correct-horse"); err != nil {
 			t.Errorf("the first user's login: %v", err)
 		}
-		if resp, _ := do(t, "POST", server.URL+"/setup", formType, form(token, "eve@example.com", "correct-horse")); resp.StatusCode != 403 {
+		if resp, _ := do(t, "POST", server.URL+"/setup", formType,
+			form(token, "eve@example.com", "correct-horse")); resp.StatusCode != 403 {
 			t.Errorf("the link works a second time: %d", resp.StatusCode)
 		}
 	})
@@ -131,7 +134,8 @@ func TestEveryPageIsGuarded(t *testing.T) {
 	}{
 		{"GET", "/", 200}, {"HEAD", "/", 200}, {"GET", "/setup", 200}, {"HEAD", "/setup", 200}, {"POST", "/setup", 400},
 		{"PUT", "/setup", 405}, {"DELETE", "/setup", 405}, {"OPTIONS", "/setup", 405},
-		{"GET", "/nowhere", 404}, {"POST", "/", 404}, {"GET", "/setup/", 404}, {"GET", "/pages/setup.html", 404}, {"GET", "/head.html", 404},
+		{"GET", "/nowhere", 404}, {"POST", "/", 404}, {"GET", "/setup/", 404}, {"GET", "/pages/setup.html", 404},
+		{"GET", "/head.html", 404},
 	} {
 		resp, text := do(t, c.method, server.URL+c.path, formType, "")
 		if resp.StatusCode != c.status {
@@ -141,13 +145,15 @@ func TestEveryPageIsGuarded(t *testing.T) {
 			t.Errorf("%s %s: Allow is %q", c.method, c.path, resp.Header.Get("Allow"))
 		}
 		csp := resp.Header.Get("Content-Security-Policy")
-		for _, part := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'self'"} {
+		for _, part := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'",
+			"form-action 'self'"} {
 			if !strings.Contains(csp, part) {
 				t.Errorf("%s %s: the policy lacks %s", c.method, c.path, part)
 			}
 		}
 		for header, want := range map[string]string{
-			"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Content-Type": "text/html; charset=utf-8",
+			"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",
+			"Content-Type": "text/html; charset=utf-8",
 		} {
 			if got := resp.Header.Get(header); got != want {
 				t.Errorf("%s %s: %s is %q", c.method, c.path, header, got)
@@ -156,7 +162,9 @@ func TestEveryPageIsGuarded(t *testing.T) {
 		if c.method == "HEAD" {
 			continue
 		}
-		if strings.Count(text, "<h1>") != 1 || !strings.Contains(text, `<html lang="en">`) || !strings.HasSuffix(strings.TrimSpace(text), "</html>") || strings.Contains(text, "<script") || strings.Contains(text, "http://") {
+		if strings.Count(text, "<h1>") != 1 || !strings.Contains(text, `<html lang="en">`) ||
+			!strings.HasSuffix(strings.TrimSpace(text), "</html>") || strings.Contains(text, "<script") ||
+			strings.Contains(text, "http://") {
 			t.Errorf("%s %s is no whole page of ours: …%.300s", c.method, c.path, text[max(0, len(text)-300):])
 		}
 	}
@@ -172,7 +180,8 @@ func TestInsideProblemsAreLoggedAndNotShown(t *testing.T) {
 	}
 	resp, text := do(t, "POST", server.URL+"/setup", formType, form(token, "ada@example.com", "correct-horse"))
 	server.Close() // the log is written
-	if resp.StatusCode != 500 || strings.Contains(text, "closed") || !strings.Contains(text, "Internal error.") || !strings.Contains(logs.String(), "closed") {
+	if resp.StatusCode != 500 || strings.Contains(text, "closed") || !strings.Contains(text, "Internal error.") ||
+		!strings.Contains(logs.String(), "closed") {
 		t.Errorf("%d %s\nlog: %s", resp.StatusCode, text, logs.String())
 	}
 }

@@ -23,7 +23,8 @@ func TestPanicStaysInItsTool(t *testing.T) {
 func TestToolFailureTellsNoCause(t *testing.T) {
 	var got ToolError
 	err := toolFailure(errs.Field("limit", "limit is odd.").Because(context.Canceled))
-	if jerr := json.Unmarshal([]byte(err.Error()), &got); jerr != nil || got != (ToolError{"invalid_limit", "invalid", "limit is odd.", "limit"}) {
+	if jerr := json.Unmarshal([]byte(err.Error()), &got); jerr != nil ||
+		got != (ToolError{"invalid_limit", "invalid", "limit is odd.", "limit"}) {
 		t.Errorf("%v, %v", err, jerr)
 	}
 }
@@ -45,7 +46,8 @@ func TestRefusalsInPlainTextGetTheDoorsShape(t *testing.T) {
 		status  int
 		refused bool
 	}{
-		{"text/plain; charset=utf-8", 400, true}, {"", 400, true}, {"application/json", 400, false}, {"text/event-stream", 200, false}, {"", http.StatusAccepted, false},
+		{"text/plain; charset=utf-8", 400, true}, {"", 400, true}, {"application/json", 400, false},
+		{"text/event-stream", 200, false}, {"", http.StatusAccepted, false},
 	} {
 		a := answer{header: http.Header{"Content-Type": {c.media}}}
 		a.WriteHeader(c.status)

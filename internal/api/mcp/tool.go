@@ -64,7 +64,9 @@ func toolFailure(e *errs.Error) error {
 }
 
 // guarded calls a tool. A panic in the library's goroutine would end the process; it becomes an internal error.
-func guarded[In, Out any](ctx context.Context, s *surface, in In, call func(context.Context, In) (Out, error)) (out Out, err error) {
+func guarded[In, Out any](
+	ctx context.Context, s *surface, in In, call func(context.Context, In) (Out, error),
+) (out Out, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.Logger.ErrorContext(ctx, "panic", "panic", p, "stack", string(debug.Stack()))

@@ -16,7 +16,8 @@ func TestBothPrefixesAnswerInShape(t *testing.T) {
 		w := httptest.NewRecorder()
 		api.ServeHTTP(w, httptest.NewRequest(http.MethodGet, prefix+"nowhere", nil))
 		var got Error
-		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 404 || got.Status != 404 || got.Code != "endpoint_not_found" || got.ErrorID != w.Header().Get("X-Request-Id") {
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 404 || got.Status != 404 ||
+			got.Code != "endpoint_not_found" || got.ErrorID != w.Header().Get("X-Request-Id") {
 			t.Errorf("%s: %d %s", prefix, w.Code, w.Body)
 		}
 	}

@@ -64,7 +64,8 @@ func openAudited(t *testing.T, rate float64) audited {
 		t.Fatal(err)
 	}
 	op := func(method, path string) Op {
-		return Op{Operation: huma.Operation{OperationID: strings.ToLower(method) + strings.ReplaceAll(path, "/", "-"), Method: method, Path: path}}
+		return Op{Operation: huma.Operation{OperationID: strings.ToLower(method) + strings.ReplaceAll(path, "/", "-"),
+			Method: method, Path: path}}
 	}
 	log := audit.New(d, 0, time.Now, slog.New(slog.DiscardHandler))
 	s := open(t, Config{Accounts: accounts, Rate: rate, Burst: 1000, Audit: log}, func(a *API) {
@@ -115,7 +116,8 @@ func TestEachRequestForAChangeHasAnAuditEntry(t *testing.T) {
 		bearer             bool
 	}{
 		{"GET", "/thing", "", audit.Entry{}, 200, false},
-		{"POST", "/thing?secret=1", `{"id": "x"}`, audit.Entry{Action: "post-thing", Object: "made", Path: "/thing"}, 200, false},
+		{"POST", "/thing?secret=1", `{"id": "x"}`, audit.Entry{Action: "post-thing", Object: "made", Path: "/thing"}, 200,
+			false},
 		{"POST", "/thing", `{"id": "x"}`, audit.Entry{Action: "post-thing", Object: "made", Path: "/thing"}, 200, true},
 		{"POST", "/thing", `{"id": 7}`, audit.Entry{Action: "post-thing", Path: "/thing"}, 400, false},
 		{"POST", "/thing", `{`, audit.Entry{Action: "post-thing", Path: "/thing"}, 400, false},
@@ -153,10 +155,12 @@ func TestEachRequestForAChangeHasAnAuditEntry(t *testing.T) {
 			t.Fatalf("%s %s: entries %+v", c.method, c.path, entries)
 		}
 		got := entries[0]
-		if got.Email != "ada@example.com" || got.TeamID == "" || got.UserID == "" || got.ID != resp.Header.Get(RequestIDHeader) || got.IP != "127.0.0.1" {
+		if got.Email != "ada@example.com" || got.TeamID == "" || got.UserID == "" ||
+			got.ID != resp.Header.Get(RequestIDHeader) || got.IP != "127.0.0.1" {
 			t.Errorf("%s %s: %+v", c.method, c.path, got)
 		}
-		c.want.ID, c.want.TeamID, c.want.UserID, c.want.Email, c.want.IP, c.want.CreatedAt = got.ID, got.TeamID, got.UserID, got.Email, got.IP, got.CreatedAt
+		c.want.ID, c.want.TeamID, c.want.UserID, c.want.Email, c.want.IP, c.want.CreatedAt = got.ID, got.TeamID, got.UserID,
+			got.Email, got.IP, got.CreatedAt
 		c.want.Method, c.want.Status, c.want.Source = c.method, c.status, audit.API
 		if c.bearer {
 			c.want.Source = audit.Platform
@@ -170,11 +174,14 @@ func TestEachRequestForAChangeHasAnAuditEntry(t *testing.T) {
 func TestUnknownCallersHaveNoAuditEntries(t *testing.T) {
 	s := openAudited(t, 0)
 	for name, header := range map[string][]string{
-		"no key": {}, "a wrong key": {"X-Api-Key", s.key[:len(s.key)-1] + "!"}, "another's team": {"X-Api-Key", s.key, "X-Team-Id", "theirs"},
+		"no key": {}, "a wrong key": {"X-Api-Key", s.key[:len(s.key)-1] + "!"},
+		"another's team": {"X-Api-Key", s.key, "X-Team-Id", "theirs"},
 	} {
-		resp, _, _ := s.do(t, "POST", "/thing", strings.NewReader(`{"id": "x"}`), append(header, "Content-Type", "application/json")...)
+		resp, _, _ := s.do(t, "POST", "/thing", strings.NewReader(`{"id": "x"}`),
+			append(header, "Content-Type", "application/json")...)
 		var n int
-		if err := s.db.QueryRow(t.Context(), `SELECT count(*) FROM audit_entry`).Scan(&n); err != nil || n > 0 || resp.StatusCode < 401 || resp.StatusCode > 403 {
+		if err := s.db.QueryRow(t.Context(), `SELECT count(*) FROM audit_entry`).Scan(&n); err != nil || n > 0 ||
+			resp.StatusCode < 401 || resp.StatusCode > 403 {
 			t.Errorf("%s: %d, %d entries, %v", name, resp.StatusCode, n, err)
 		}
 	}
@@ -185,7 +192,8 @@ func TestFloodIsNoFloodOfAuditEntries(t *testing.T) {
 	s := openAudited(t, 1e-9)
 	refused := 0
 	for range 1010 {
-		if resp, _, _ := s.do(t, "DELETE", "/thing/yes", nil, "X-Api-Key", s.key); resp.StatusCode == http.StatusTooManyRequests {
+		if resp, _, _ := s.do(t, "DELETE", "/thing/yes", nil, "X-Api-Key",
+			s.key); resp.StatusCode == http.StatusTooManyRequests {
 			refused++
 		}
 	}
@@ -202,12 +210,15 @@ func TestNoAnswerWithoutItsAuditEntry(t *testing.T) {
 	}
 	for _, path := range []string{"POST /thing", "POST /stream", "DELETE /thing/yes", "DELETE /thing/no", "POST /panic"} {
 		method, path, _ := strings.Cut(path, " ")
-		resp, e, text := s.do(t, method, path, strings.NewReader(`{"id": "x"}`), "X-Api-Key", s.key, "Content-Type", "application/json")
-		if resp.StatusCode != 500 || e.Code != "internal_error" || e.ID != resp.Header.Get(RequestIDHeader) || strings.Contains(text, "audit_entry") || strings.Contains(text, "made") {
+		resp, e, text := s.do(t, method, path, strings.NewReader(`{"id": "x"}`), "X-Api-Key", s.key, "Content-Type",
+			"application/json")
+		if resp.StatusCode != 500 || e.Code != "internal_error" || e.ID != resp.Header.Get(RequestIDHeader) ||
+			strings.Contains(text, "audit_entry") || strings.Contains(text, "made") {
 			t.Errorf("%s %s: %d %s", method, path, resp.StatusCode, text)
 		}
 		if !slices.ContainsFunc(strings.Split(s.logs.String(), "\n"), func(line string) bool {
-			return strings.Contains(line, e.ID) && strings.Contains(line, "audit_entry") && strings.Contains(line, `"status":500`)
+			return strings.Contains(line, e.ID) && strings.Contains(line, "audit_entry") &&
+				strings.Contains(line, `"status":500`)
 		}) {
 			t.Errorf("%s %s: the log does not say why", method, path)
 		}

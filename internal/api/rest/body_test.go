@@ -46,8 +46,10 @@ func TestBadJSONIsRefusedByName(t *testing.T) {
 
 func TestContentTypes(t *testing.T) {
 	for media, good := range map[string]bool{
-		"": true, "application/json": true, "application/json; charset=utf-8": true, "APPLICATION/JSON": true, "application/merge-patch+json": true,
-		"text/json": false, "text/plain": false, "application/jsonx": false, "application/json;": true, "application/json; a": false, "json": false,
+		"": true, "application/json": true, "application/json; charset=utf-8": true, "APPLICATION/JSON": true,
+		"application/merge-patch+json": true,
+		"text/json":                    false, "text/plain": false, "application/jsonx": false, "application/json;": true,
+		"application/json; a": false, "json": false,
 	} {
 		if err := checkJSON(media, []byte("{}")); (err == nil) != good || err != nil && !errs.Is(err, errs.Unsupported) {
 			t.Errorf("%q: %v", media, err)
@@ -56,7 +58,8 @@ func TestContentTypes(t *testing.T) {
 }
 
 func TestBadURLs(t *testing.T) {
-	for raw, param := range map[string]string{"/a?b=%00": "b", "/a?b=%ff": "b", "/%ff": "path", "/a%00": "path", "/a?%00=1": "", "/a?b=%zz": ""} {
+	for raw, param := range map[string]string{"/a?b=%00": "b", "/a?b=%ff": "b", "/%ff": "path", "/a%00": "path",
+		"/a?%00=1": "", "/a?b=%zz": ""} {
 		path, query, _ := strings.Cut(raw, "?")
 		path, err := url.PathUnescape(path)
 		if err != nil {
@@ -73,18 +76,21 @@ func TestBadURLs(t *testing.T) {
 
 // FuzzCheckJSON: what passes is JSON without NUL, and what is refused is at fault.
 func FuzzCheckJSON(f *testing.F) {
-	for _, seed := range []string{`{"a":[1,"x",null,{"b":true}]}`, `"\u0000"`, strings.Repeat("[", 100), `{"a":1}{}`, "\xff", `{"a":1e999}`, ``} {
+	for _, seed := range []string{`{"a":[1,"x",null,{"b":true}]}`, `"\u0000"`, strings.Repeat("[", 100), `{"a":1}{}`,
+		"\xff", `{"a":1e999}`, ``} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		err := checkJSON("application/json", body)
 		if err != nil {
-			if e := errs.From(err); e.Kind != errs.Invalid || e.Param == "" || len(e.Param) > 130 || !utf8.ValidString(e.Error()) {
+			if e := errs.From(err); e.Kind != errs.Invalid || e.Param == "" || len(e.Param) > 130 ||
+				!utf8.ValidString(e.Error()) {
 				t.Errorf("%q is refused with %+v", body, e)
 			}
 		}
 		// NUL can only stand as an escape: in the text itself JSON does not allow it.
-		sound := json.Valid(body) && utf8.Valid(body) && !bytes.Contains(bytes.ToLower(body), []byte(`\u0000`)) && bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) <= maxDepth
+		sound := json.Valid(body) && utf8.Valid(body) && !bytes.Contains(bytes.ToLower(body), []byte(`\u0000`)) &&
+			bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) <= maxDepth
 		switch {
 		case err == nil && !json.Valid(body):
 			t.Errorf("%q passes", body)

@@ -21,7 +21,7 @@ type Vocabulary struct {
 	Words map[string]string
 }
 
-// ParseWords reads Vocabulary.Words from lines such as "field, Schema.field: Description."
+// ParseWords reads Vocabulary.Words from lines such as "field, Schema.field: Description.", by key.
 func ParseWords(text string) map[string]string {
 	words := map[string]string{}
 	for line := range strings.Lines(text) {

@@ -99,7 +99,8 @@ func TestRateLimitSaysWhenToComeBack(t *testing.T) {
 		if resp.StatusCode != http.StatusTooManyRequests {
 			continue
 		}
-		if after, err := strconv.Atoi(resp.Header.Get("Retry-After")); err != nil || after < 1 || after > 2 || e.Code != "rate_limited" {
+		if after, err := strconv.Atoi(resp.Header.Get("Retry-After")); err != nil || after < 1 || after > 2 ||
+			e.Code != "rate_limited" {
 			t.Errorf("Retry-After %q, %+v", resp.Header.Get("Retry-After"), e)
 		}
 	}

@@ -32,7 +32,8 @@ func TestParametersThatComeSeveralTimes(t *testing.T) {
 		"unknown=1&unknown=2&words=a":               `"a||"`,
 		"kind=a&words=%26&list=%3D&kind_=b&kind_=c": `"&|=|"`,
 	} {
-		if resp, _, body := s.do(t, http.MethodGet, "/list?"+query, nil); resp.StatusCode != 200 || strings.TrimSpace(body) != want {
+		if resp, _, body := s.do(t, http.MethodGet, "/list?"+query, nil); resp.StatusCode != 200 ||
+			strings.TrimSpace(body) != want {
 			t.Errorf("%s: %d %s, want %s", query, resp.StatusCode, body, want)
 		}
 	}

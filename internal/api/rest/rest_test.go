@@ -71,10 +71,13 @@ func (b *syncBuffer) String() string {
 }
 
 func get(path string) Op {
-	return Op{Operation: huma.Operation{OperationID: "op" + strings.ReplaceAll(path, "/", "-"), Method: http.MethodGet, Path: path}, Auth: None}
+	return Op{Operation: huma.Operation{OperationID: "op" + strings.ReplaceAll(path, "/", "-"), Method: http.MethodGet,
+		Path: path}, Auth: None}
 }
 
-func (s surface) do(t *testing.T, method, path string, body io.Reader, header ...string) (*http.Response, testError, string) {
+func (s surface) do(
+	t *testing.T, method, path string, body io.Reader, header ...string,
+) (*http.Response, testError, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, body)
 	if err != nil {
@@ -102,14 +105,16 @@ func TestPanicIsAnInternalErrorInShape(t *testing.T) {
 		Register(a, get("/panic"), func(context.Context, *struct{}) (*struct{}, error) { panic("the secret of the panic") })
 	})
 	resp, e, text := s.do(t, "GET", "/panic", nil)
-	if resp.StatusCode != 500 || e.Code != "internal_error" || resp.Header.Get("Content-Type") != "application/json" || strings.Contains(text, "secret") {
+	if resp.StatusCode != 500 || e.Code != "internal_error" || resp.Header.Get("Content-Type") != "application/json" ||
+		strings.Contains(text, "secret") {
 		t.Errorf("a panic answers %d %s", resp.StatusCode, text)
 	}
 	if e.ID != resp.Header.Get(RequestIDHeader) || !ids.IsUUID(e.ID) {
 		t.Errorf("error_id %q, header %q", e.ID, resp.Header.Get(RequestIDHeader))
 	}
 	logs := s.logs.String()
-	if !strings.Contains(logs, "the secret of the panic") || strings.Count(logs, e.ID) != 2 || !strings.Contains(logs, "rest_test.go") {
+	if !strings.Contains(logs, "the secret of the panic") || strings.Count(logs, e.ID) != 2 ||
+		!strings.Contains(logs, "rest_test.go") {
 		t.Errorf("the log does not tell the panic, its stack and its request: %s", logs)
 	}
 }
@@ -176,7 +181,8 @@ func TestLogHoldsNoSecrets(t *testing.T) {
 		})
 	})
 	resp, _, _ := s.do(t, "GET", "/things/1?word=secret-query", nil,
-		"Authorization", "Bearer secret-token", "X-Api-Key", "secret-key", "X-Internal-API-Key", "secret-service", "Cookie", "secret-cookie=1", "X-Request-Id", "secret-id")
+		"Authorization", "Bearer secret-token", "X-Api-Key", "secret-key", "X-Internal-API-Key", "secret-service", "Cookie",
+		"secret-cookie=1", "X-Request-Id", "secret-id")
 	id := resp.Header.Get(RequestIDHeader)
 	if strings.Contains(s.logs.String(), "secret") || id == "secret-id" {
 		t.Errorf("the log tells too much: %s", s.logs.String())
@@ -241,7 +247,8 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%s is refused with %s", method, text)
 		}
 	}
-	for _, path := range []string{"/thing/", "//thing", "/thing/..", "/./thing", "/THING", "/%74hing/x", "/thing%2f", "/thing%00", "/thing;a=b"} {
+	for _, path := range []string{"/thing/", "//thing", "/thing/..", "/./thing", "/THING", "/%74hing/x", "/thing%2f",
+		"/thing%00", "/thing;a=b"} {
 		if resp, e, text := s.do(t, "GET", path, nil); resp.StatusCode != 404 || e.Code != "endpoint_not_found" {
 			t.Errorf("%s answers %d %s", path, resp.StatusCode, text)
 		}
@@ -276,7 +283,8 @@ func TestSlowBodyIsNotWaitedFor(t *testing.T) {
 	for _, line := range []string{"POST /things", "GET /bare", "POST /nowhere", "PUT /things"} {
 		for _, length := range []string{"Content-Length: 1000", "Transfer-Encoding: chunked"} {
 			began := time.Now()
-			resp, body, conn := s.wire(t, line+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+length+"\r\n\r\n5\r\n{\"wor")
+			resp, body, conn := s.wire(t, line+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"+length+
+				"\r\n\r\n5\r\n{\"wor")
 			if line == "POST /things" && (resp.StatusCode != 400 || !strings.Contains(body, "unreadable_body")) {
 				t.Errorf("%s, %s: a slow body answers %d %s", line, length, resp.StatusCode, body)
 			}
@@ -300,7 +308,8 @@ func TestRefusedBodyIsTakenIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", line, size)
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", line,
+			size)
 		if _, err := io.CopyN(conn, endless{}, size); err != nil {
 			t.Fatalf("%s: the body is not taken in: %v", line, err)
 		}
@@ -446,14 +455,17 @@ func (s surface) wire(t *testing.T, request string) (*http.Response, string, *bu
 func TestRefusalNamesEveryFieldAtFault(t *testing.T) {
 	s := open(t, Config{}, registerPost)
 	resp, e, _ := s.do(t, "POST", "/things", strings.NewReader(`{"word": "too long", "n": 0}`))
-	if resp.StatusCode != 400 || e.Code != "invalid_request" || e.Param == "" || !strings.Contains(e.Message, "word") || !strings.Contains(e.Message, "n:") {
+	if resp.StatusCode != 400 || e.Code != "invalid_request" || e.Param == "" || !strings.Contains(e.Message, "word") ||
+		!strings.Contains(e.Message, "n:") {
 		t.Errorf("answers %d %+v", resp.StatusCode, e)
 	}
 }
 
 func TestRefusalNamesTheFieldThatIsMissing(t *testing.T) {
-	missing := &huma.ErrorDetail{Message: fmt.Sprintf(validation.MsgExpectedRequiredProperty, "word"), Location: "body.things[0]"}
-	if e := fromHuma(422, "", []error{missing}); e.Param != "things[0].word" || e.Message != "things[0].word: it is required" {
+	missing := &huma.ErrorDetail{Message: fmt.Sprintf(validation.MsgExpectedRequiredProperty, "word"),
+		Location: "body.things[0]"}
+	if e := fromHuma(422, "", []error{missing}); e.Param != "things[0].word" ||
+		e.Message != "things[0].word: it is required" {
 		t.Errorf("%+v", e)
 	}
 	missing.Location = "body"

@@ -47,7 +47,8 @@ func TestOwnTokensAreCheckedInEveryClaim(t *testing.T) {
 	a := open(t, dbtest.Open(t, "sqlite"), Config{})
 	u, _ := mustUser(t, a, NewUser{Email: "ada@example.com"})
 	now := time.Now()
-	good := jwt.MapClaims{"iss": "vedette", "aud": "vedette-api", "sub": u.ID, "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix()}
+	good := jwt.MapClaims{"iss": "vedette", "aud": "vedette-api", "sub": u.ID, "iat": now.Unix(), "nbf": now.Unix(),
+		"exp": now.Add(time.Hour).Unix()}
 	other := func(key string, value any) jwt.MapClaims {
 		c := jwt.MapClaims{}
 		maps.Copy(c, good)
@@ -67,12 +68,16 @@ func TestOwnTokensAreCheckedInEveryClaim(t *testing.T) {
 		key    any
 		ok     bool
 	}{
-		"good":               {jwt.SigningMethodHS256, "at+jwt", good, a.signing, true},
-		"skewed nbf":         {jwt.SigningMethodHS256, "at+jwt", other("nbf", now.Add(50*time.Second).Unix()), a.signing, true},
-		"just expired":       {jwt.SigningMethodHS256, "at+jwt", other("exp", now.Add(-50*time.Second).Unix()), a.signing, true},
-		"expired":            {jwt.SigningMethodHS256, "at+jwt", other("exp", now.Add(-70*time.Second).Unix()), a.signing, false},
-		"no exp":             {jwt.SigningMethodHS256, "at+jwt", other("exp", nil), a.signing, false},
-		"not yet":            {jwt.SigningMethodHS256, "at+jwt", other("nbf", now.Add(70*time.Second).Unix()), a.signing, false},
+		"good": {jwt.SigningMethodHS256, "at+jwt", good, a.signing, true},
+		"skewed nbf": {jwt.SigningMethodHS256, "at+jwt", other("nbf", now.Add(50*time.Second).Unix()), a.signing,
+			true},
+		"just expired": {jwt.SigningMethodHS256, "at+jwt", other("exp", now.Add(-50*time.Second).Unix()), a.signing,
+			true},
+		"expired": {jwt.SigningMethodHS256, "at+jwt", other("exp", now.Add(-70*time.Second).Unix()), a.signing,
+			false},
+		"no exp": {jwt.SigningMethodHS256, "at+jwt", other("exp", nil), a.signing, false},
+		"not yet": {jwt.SigningMethodHS256, "at+jwt", other("nbf", now.Add(70*time.Second).Unix()), a.signing,
+			false},
 		"no nbf":             {jwt.SigningMethodHS256, "at+jwt", other("nbf", nil), a.signing, false},
 		"from the future":    {jwt.SigningMethodHS256, "at+jwt", other("iat", now.Add(time.Hour).Unix()), a.signing, false},
 		"other audience":     {jwt.SigningMethodHS256, "at+jwt", other("aud", "other"), a.signing, false},
@@ -117,14 +122,16 @@ func issuer(t *testing.T, key *rsa.PrivateKey) string {
 	}
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, map[string]any{
-			"issuer": server.URL, "jwks_uri": server.URL + "/keys", "authorization_endpoint": server.URL + "/auth", "token_endpoint": server.URL + "/token",
+			"issuer": server.URL, "jwks_uri": server.URL + "/keys", "authorization_endpoint": server.URL + "/auth",
+			"token_endpoint":                        server.URL + "/token",
 			"id_token_signing_alg_values_supported": []string{"RS256"},
 		})
 	})
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		b64 := base64.RawURLEncoding.EncodeToString
 		answer(w, map[string]any{"keys": []any{map[string]string{
-			"kty": "RSA", "kid": "1", "alg": "RS256", "use": "sig", "n": b64(key.N.Bytes()), "e": b64(big.NewInt(int64(key.E)).Bytes()),
+			"kty": "RSA", "kid": "1", "alg": "RS256", "use": "sig", "n": b64(key.N.Bytes()),
+			"e": b64(big.NewInt(int64(key.E)).Bytes()),
 		}}})
 	})
 	return server.URL
@@ -144,7 +151,8 @@ func TestTokensOfTheConfiguredIssuer(t *testing.T) {
 	u, _ := mustUser(t, a, NewUser{Email: "ada@example.com"})
 	now := time.Now()
 	sign := func(key crypto.PrivateKey, changes jwt.MapClaims) string {
-		claims := jwt.MapClaims{"iss": url, "aud": "vedette", "sub": "1", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(), "email": "Ada@example.com", "email_verified": true}
+		claims := jwt.MapClaims{"iss": url, "aud": "vedette", "sub": "1", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
+			"email": "Ada@example.com", "email_verified": true}
 		maps.Copy(claims, changes)
 		token := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
 		token.Header["kid"] = "1"
@@ -170,7 +178,9 @@ func TestTokensOfTheConfiguredIssuer(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	hs := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"iss": url, "aud": "vedette", "exp": now.Add(time.Hour).Unix(), "email": u.Email, "email_verified": true})
+	hs := jwt.NewWithClaims(jwt.SigningMethodHS256,
+		jwt.MapClaims{"iss": url, "aud": "vedette", "exp": now.Add(time.Hour).Unix(), "email": u.Email,
+			"email_verified": true})
 	forged, err := hs.SignedString(a.signing)
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +199,8 @@ func TestKeysAreKeptAsHashes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var hash string
-		if err := d.QueryRow(ctx, `SELECT hash FROM api_key`).Scan(&hash); err != nil || strings.Contains(hash, key.Key[8:]) || hash == "" {
+		if err := d.QueryRow(ctx, `SELECT hash FROM api_key`).Scan(&hash); err != nil ||
+			strings.Contains(hash, key.Key[8:]) || hash == "" {
 			t.Errorf("at rest: %q, %v", hash, err)
 		}
 		again := open(t, d, Config{}) // another node has the same secrets
@@ -330,7 +341,8 @@ func TestTeamsOfUsers(t *testing.T) {
 		if _, err := a.CreateUser(t.Context(), NewUser{Email: "ADA@example.com"}); !errs.Is(err, errs.Conflict) {
 			t.Errorf("the same address in other letters: %v", err)
 		}
-		if _, err := a.InTeam(t.Context(), Caller{UserID: eve.ID, TeamID: eve.TeamID}, ada.TeamID); !errs.Is(err, errs.Forbidden) {
+		if _, err := a.InTeam(t.Context(), Caller{UserID: eve.ID, TeamID: eve.TeamID}, ada.TeamID); !errs.Is(err,
+			errs.Forbidden) {
 			t.Errorf("eve in the blue team: %v", err)
 		}
 	})
@@ -339,9 +351,11 @@ func TestTeamsOfUsers(t *testing.T) {
 func TestNoCallerNoAccess(t *testing.T) {
 	a := open(t, dbtest.Open(t, "sqlite"), Config{})
 	for name, err := range map[string]error{
-		"CreateKey": second(a.CreateKey(t.Context())), "FindKey": second(a.FindKey(t.Context())), "RotateKey": second(a.RotateKey(t.Context())),
-		"DeleteKey": a.DeleteKey(t.Context()), "FindTeam": second(a.FindTeam(t.Context())), "UpdateTeam": second(a.UpdateTeam(t.Context(), TeamUpdate{})),
-		"SetCap": a.SetCap(t.Context(), "a@example.com", nil),
+		"CreateKey": second(a.CreateKey(t.Context())), "FindKey": second(a.FindKey(t.Context())),
+		"RotateKey": second(a.RotateKey(t.Context())),
+		"DeleteKey": a.DeleteKey(t.Context()), "FindTeam": second(a.FindTeam(t.Context())),
+		"UpdateTeam": second(a.UpdateTeam(t.Context(), TeamUpdate{})),
+		"SetCap":     a.SetCap(t.Context(), "a@example.com", nil),
 	} {
 		if !errs.Is(err, errs.Unauthenticated) {
 			t.Errorf("%s without a caller: %v", name, err)
@@ -352,7 +366,8 @@ func TestNoCallerNoAccess(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 func FuzzParseEmail(f *testing.F) {
-	for _, s := range []string{"a@b", "A.b+c@Example.com", "Name <a@b.c>", "a@b, c@d", "", "@", "a@[127.0.0.1]", "\"a b\"@c", "a\x00@b"} {
+	for _, s := range []string{"a@b", "A.b+c@Example.com", "Name <a@b.c>", "a@b, c@d", "", "@", "a@[127.0.0.1]",
+		"\"a b\"@c", "a\x00@b"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

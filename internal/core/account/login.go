@@ -77,7 +77,8 @@ func (a *Accounts) sign(userID string) (Token, error) {
 	now := a.Now()
 	t := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{
 		Issuer: tokenIssuer, Audience: jwt.ClaimStrings{tokenAudience}, Subject: userID, ID: ids.New(),
-		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(a.TokenTTL)),
+		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now),
+		ExpiresAt: jwt.NewNumericDate(now.Add(a.TokenTTL)),
 	})
 	t.Header["typ"] = tokenType
 	signed, err := t.SignedString(a.signing)
@@ -110,8 +111,10 @@ func (a *Accounts) ByBearer(ctx context.Context, token string) (Caller, error) {
 func (a *Accounts) subject(_ context.Context, token string) (string, error) {
 	var claims jwt.RegisteredClaims
 	parsed, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return a.signing, nil },
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(tokenIssuer), jwt.WithAudience(tokenAudience),
-		jwt.WithExpirationRequired(), jwt.WithNotBeforeRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(tokenSkew), jwt.WithTimeFunc(a.Now))
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(tokenIssuer),
+		jwt.WithAudience(tokenAudience),
+		jwt.WithExpirationRequired(), jwt.WithNotBeforeRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(tokenSkew),
+		jwt.WithTimeFunc(a.Now))
 	if err != nil {
 		return "", err
 	}
@@ -145,7 +148,8 @@ type oidcIssuer struct {
 func (o *oidcIssuer) email(ctx context.Context, token string) (string, error) {
 	verifier, err := o.discover(ctx)
 	if err != nil {
-		return "", errs.New(errs.Unavailable, "identity_provider_unavailable", "The identity provider does not answer.").Because(err)
+		return "", errs.New(errs.Unavailable, "identity_provider_unavailable",
+			"The identity provider does not answer.").Because(err)
 	}
 	id, err := verifier.Verify(oidc.ClientContext(ctx, o.http), token)
 	if err != nil {
@@ -234,7 +238,9 @@ func (a *Accounts) passwordMatches(ctx context.Context, password, phc string) (b
 	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
 }
 
-func (a *Accounts) argon(ctx context.Context, password string, salt []byte, passes, memory, threads int) ([]byte, error) {
+func (a *Accounts) argon(
+	ctx context.Context, password string, salt []byte, passes, memory, threads int,
+) ([]byte, error) {
 	select {
 	case a.hashing <- struct{}{}:
 		defer func() { <-a.hashing }()

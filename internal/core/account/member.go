@@ -30,7 +30,8 @@ func (p Plan) MaxMembers() int {
 
 var (
 	errLastAdmin = errs.New(errs.Forbidden, "last_admin", "A team needs an admin: make somebody else one first.")
-	errOwner     = errs.New(errs.Forbidden, "owner_is_fixed", "The owner of the team cannot be changed or removed.").At("email")
+	errOwner     = errs.New(errs.Forbidden, "owner_is_fixed",
+		"The owner of the team cannot be changed or removed.").At("email")
 )
 
 // FindMembers are the members of the caller's team in the order of joining, and then the invited. A guest may
@@ -78,7 +79,9 @@ func (a *Accounts) AddMember(ctx context.Context, email string, role Role) (pend
 
 // addMember adds a person to a team or, when they have no account, invites them, in place of an earlier
 // invitation.
-func (a *Accounts) addMember(ctx context.Context, tx *db.Tx, teamID, email string, role Role) (pending bool, err error) {
+func (a *Accounts) addMember(
+	ctx context.Context, tx *db.Tx, teamID, email string, role Role,
+) (pending bool, err error) {
 	now := db.At(a.Now())
 	userID, err := db.Value[string](ctx, tx, `SELECT id FROM user_account WHERE email = ?`, email)
 	if db.IsNoRows(err) {
@@ -104,7 +107,8 @@ func checkSize(ctx context.Context, tx *db.Tx, c Caller) error {
 	n, err := db.Value[int](ctx, tx, `SELECT (SELECT count(*) FROM member WHERE team_id = ?)
 		+ (SELECT count(*) FROM invitation WHERE team_id = ?)`, c.TeamID, c.TeamID)
 	if err == nil && n > c.Plan.MaxMembers() {
-		err = errs.New(errs.Invalid, "team_full", "The team's plan allows %d members, with those invited.", c.Plan.MaxMembers())
+		err = errs.New(errs.Invalid, "team_full", "The team's plan allows %d members, with those invited.",
+			c.Plan.MaxMembers())
 	}
 	return err
 }
@@ -251,7 +255,8 @@ func checkAdmins(ctx context.Context, tx *db.Tx, teamID string) error {
 	}
 	_, err = tx.Exec(ctx, `UPDATE team SET owner_id =
 		(SELECT user_id FROM member WHERE team_id = team.id AND role = ? ORDER BY created_at, user_id LIMIT 1)
-		WHERE id = ? AND owner_id NOT IN (SELECT user_id FROM member WHERE team_id = team.id AND role = ?)`, Admin, teamID, Admin)
+		WHERE id = ? AND owner_id NOT IN (SELECT user_id FROM member WHERE team_id = team.id AND role = ?)`, Admin, teamID,
+		Admin)
 	return err
 }
 

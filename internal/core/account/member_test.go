@@ -107,7 +107,8 @@ func TestPlanBoundsATeam(t *testing.T) {
 		if err := a.SetDefaultMembers(ctx, list); err != nil {
 			t.Errorf("two default members besides the owner: %v", err)
 		}
-		if err := a.SetDefaultMembers(ctx, append(list, DefaultMember{"c@example.com", Member})); !errs.Is(err, errs.Invalid) {
+		if err := a.SetDefaultMembers(ctx, append(list, DefaultMember{"c@example.com", Member})); !errs.Is(err,
+			errs.Invalid) {
 			t.Errorf("three: %v", err)
 		}
 		if got, err := a.FindDefaultMembers(ctx); err != nil || !slices.Equal(got, []DefaultMember{list[0], list[2]}) {
@@ -210,7 +211,8 @@ func TestOneAdminStays(t *testing.T) {
 		}
 		wg.Wait()
 		var admins int
-		if err := d.QueryRow(t.Context(), `SELECT count(*) FROM member WHERE role = ?`, Admin).Scan(&admins); err != nil || admins == 0 {
+		if err := d.QueryRow(t.Context(), `SELECT count(*) FROM member WHERE role = ?`, Admin).Scan(&admins); err != nil ||
+			admins == 0 {
 			t.Errorf("%d admins, %v", admins, err)
 		}
 	})
@@ -253,7 +255,8 @@ func TestTeamsStayWhole(t *testing.T) {
 			}
 			var admins, owners int
 			if err := a.db.QueryRow(t.Context(), `SELECT count(*), sum(CASE WHEN m.user_id = t.owner_id THEN 1 ELSE 0 END)
-				FROM member m JOIN team t ON t.id = m.team_id WHERE t.id = ? AND m.role = ?`, team, Admin).Scan(&admins, &owners); err != nil || admins == 0 || owners != 1 {
+				FROM member m JOIN team t ON t.id = m.team_id WHERE t.id = ? AND m.role = ?`, team, Admin).Scan(&admins,
+				&owners); err != nil || admins == 0 || owners != 1 {
 				r.Fatalf("%d admins, %d owners, %v", admins, owners, err)
 			}
 		}
@@ -270,7 +273,8 @@ func TestOperatorSeesAndAssigns(t *testing.T) {
 			t.Fatal(err)
 		}
 		all, err := a.FindUsers(t.Context(), "")
-		if err != nil || len(all) != 3 || all[0].Email != ada.Email || all[1].Team != "blue" || all[2].TeamID != red || all[2].Role != Admin {
+		if err != nil || len(all) != 3 || all[0].Email != ada.Email || all[1].Team != "blue" || all[2].TeamID != red ||
+			all[2].Role != Admin {
 			t.Errorf("%+v, %v", all, err)
 		}
 		for _, team := range []string{"red", red} {
@@ -316,9 +320,12 @@ func TestNoCallerNoTeam(t *testing.T) {
 	a := open(t, dbtest.Open(t, "sqlite"), Config{})
 	ctx := t.Context()
 	for name, err := range map[string]error{
-		"FindMembers": second(a.FindMembers(ctx)), "AddMember": second(a.AddMember(ctx, "a@example.com", Member)), "SetRole": a.SetRole(ctx, "a@example.com", Member),
-		"RemoveMember": a.RemoveMember(ctx, "a@example.com"), "FindWorkspaces": second(a.FindWorkspaces(ctx)), "CreateTeam": second(a.CreateTeam(ctx, "x")),
-		"DeleteTeam": a.DeleteTeam(ctx, "x"), "FindDefaultMembers": second(a.FindDefaultMembers(ctx)), "SetDefaultMembers": a.SetDefaultMembers(ctx, nil),
+		"FindMembers": second(a.FindMembers(ctx)), "AddMember": second(a.AddMember(ctx, "a@example.com", Member)),
+		"SetRole":      a.SetRole(ctx, "a@example.com", Member),
+		"RemoveMember": a.RemoveMember(ctx, "a@example.com"), "FindWorkspaces": second(a.FindWorkspaces(ctx)),
+		"CreateTeam": second(a.CreateTeam(ctx, "x")),
+		"DeleteTeam": a.DeleteTeam(ctx, "x"), "FindDefaultMembers": second(a.FindDefaultMembers(ctx)),
+		"SetDefaultMembers":   a.SetDefaultMembers(ctx, nil),
 		"RemoveDefaultMember": a.RemoveDefaultMember(ctx, ""),
 	} {
 		if !errs.Is(err, errs.Unauthenticated) {

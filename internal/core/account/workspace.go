@@ -65,7 +65,8 @@ func (a *Accounts) CreateTeam(ctx context.Context, name string) (id string, err 
 		if owned >= maxOwned {
 			return errs.New(errs.Invalid, "too_many_teams", "You own %d teams; nobody may own more.", maxOwned)
 		}
-		if err := createTeam(ctx, tx, Team{ID: id, Name: name, Plan: c.Plan, CreatedAt: a.Now()}, c.UserID, Admin); err != nil {
+		if err := createTeam(ctx, tx, Team{ID: id, Name: name, Plan: c.Plan, CreatedAt: a.Now()}, c.UserID,
+			Admin); err != nil {
 			return err
 		}
 		defaults, err := findDefaults(ctx, tx, c.TeamID)

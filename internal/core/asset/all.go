@@ -39,7 +39,8 @@ func (as *Assets) All(ctx context.Context, q Query) (total int, all iter.Seq2[[]
 func (as *Assets) sorted(ctx context.Context, teamID string, numbers []int64, q Query) ([]int64, error) {
 	slices.Sort(numbers)
 	out := make([]int64, 0, len(numbers))
-	for r, err := range as.db.Rows(ctx, `SELECT no FROM asset WHERE team_id = ?`+list.OrderBy("no", ordersOf(q.Sorts)), teamID) {
+	for r, err := range as.db.Rows(ctx, `SELECT no FROM asset WHERE team_id = ?`+list.OrderBy("no", ordersOf(q.Sorts)),
+		teamID) {
 		var no int64
 		if err == nil {
 			err = r.Scan(&no)

@@ -51,7 +51,8 @@ func setUp(t testing.TB, d *db.DB) *room {
 		*ctx = account.WithCaller(t.Context(), account.Caller{UserID: u.ID, Email: email, TeamID: u.TeamID, Role: u.Role})
 		if ctx == &r.alice {
 			r.team = u.TeamID
-			r.viewer = account.WithCaller(t.Context(), account.Caller{UserID: u.ID, Email: email, TeamID: u.TeamID, Role: account.Viewer})
+			r.viewer = account.WithCaller(t.Context(),
+				account.Caller{UserID: u.ID, Email: email, TeamID: u.TeamID, Role: account.Viewer})
 		}
 	}
 	return r
@@ -68,7 +69,8 @@ func (r *room) enroll(t rapid.TB, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
 		r.tx(t, func(tx *db.Tx) error {
-			return r.Register(context.Background(), tx, Enumeration{ID: id, TeamID: r.team, Name: "All of " + id, SourceType: "discovery"})
+			return r.Register(context.Background(), tx,
+				Enumeration{ID: id, TeamID: r.team, Name: "All of " + id, SourceType: "discovery"})
 		})
 	}
 }
@@ -76,7 +78,8 @@ func (r *room) enroll(t rapid.TB, ids ...string) {
 func (r *room) observe(t rapid.TB, enumeration string, run int64, seen ...discover.Asset) (o Observed) {
 	t.Helper()
 	r.tx(t, func(tx *db.Tx) (err error) {
-		o, err = r.Observe(context.Background(), tx, Seen{TeamID: r.team, EnumerationID: enumeration, Run: run, At: r.clock, Assets: seen})
+		o, err = r.Observe(context.Background(), tx,
+			Seen{TeamID: r.team, EnumerationID: enumeration, Run: run, At: r.clock, Assets: seen})
 		return err
 	})
 	return o
@@ -85,7 +88,8 @@ func (r *room) observe(t rapid.TB, enumeration string, run int64, seen ...discov
 func (r *room) end(t rapid.TB, enumeration string, run int64, covered bool) (totals Totals) {
 	t.Helper()
 	r.tx(t, func(tx *db.Tx) error {
-		_, err := r.EndRun(context.Background(), tx, End{TeamID: r.team, EnumerationID: enumeration, Run: run, At: r.clock, Covered: covered})
+		_, err := r.EndRun(context.Background(), tx,
+			End{TeamID: r.team, EnumerationID: enumeration, Run: run, At: r.clock, Covered: covered})
 		return err
 	})
 	totals, err := r.Totals(context.Background(), r.team, enumeration)
@@ -137,7 +141,8 @@ func hostsOf(assets []Asset) []string {
 // web is a web server, as the probe sees one.
 func web(host string, port int, title string, technologies ...string) discover.Asset {
 	return discover.Asset{
-		Host: host, Port: port, Service: "https", URL: "https://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/", IP: []string{"192.0.2.1"}, StatusCode: 200, ContentLength: 1234,
+		Host: host, Port: port, Service: "https", URL: "https://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/",
+		IP: []string{"192.0.2.1"}, StatusCode: 200, ContentLength: 1234,
 		Title: title, Webserver: "nginx/1.25.1", Technologies: technologies, Headers: map[string]string{"Date": "now"},
 		TLS: &discover.TLS{Serial: "01", SubjectCN: host, NotAfter: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)},
 	}
@@ -150,7 +155,8 @@ func TestSeenAgain(t *testing.T) {
 		r := setUp(t, d)
 		r.enroll(t, "e")
 		one, two := web("Www.Example.com.", 443, "Hello", "Nginx:1.25.1"), web("b.example.com", 443, "Log in")
-		if o := r.observe(t, "e", 1, one, two, one); o.New != 2 || o.Changed != 0 || len(o.NewAssets) != 2 || o.NewAssets[0].Host != "www.example.com" {
+		if o := r.observe(t, "e", 1, one, two, one); o.New != 2 || o.Changed != 0 || len(o.NewAssets) != 2 ||
+			o.NewAssets[0].Host != "www.example.com" {
 			t.Fatalf("first: %+v", o)
 		}
 		before := r.list(t, Query{})
@@ -158,7 +164,8 @@ func TestSeenAgain(t *testing.T) {
 			t.Fatalf("twice alike: %+v", o)
 		}
 		after := r.list(t, Query{})
-		if asJSON(t, before) != asJSON(t, after) || !after.Assets[0].IsNew || !slices.Equal(after.Assets[0].Labels, []string{"login page"}) {
+		if asJSON(t, before) != asJSON(t, after) || !after.Assets[0].IsNew ||
+			!slices.Equal(after.Assets[0].Labels, []string{"login page"}) {
 			t.Fatalf("twice alike:\n%v\n%v", before, after)
 		}
 		if totals := r.end(t, "e", 1, true); totals != (Totals{Assets: 2, Hosts: 2, Ports: 2, HTTP: 2, New: 2}) {
@@ -175,7 +182,8 @@ func TestSeenAgain(t *testing.T) {
 			t.Errorf("totals: %+v", totals)
 		}
 		p := r.list(t, Query{})
-		if p.Assets[0].Host != "b.example.com" || !p.Assets[0].IsMissing || p.Assets[1].IsMissing || p.Assets[1].IsNew || p.Assets[1].Headers["Date"] != "then" {
+		if p.Assets[0].Host != "b.example.com" || !p.Assets[0].IsMissing || p.Assets[1].IsMissing || p.Assets[1].IsNew ||
+			p.Assets[1].Headers["Date"] != "then" {
 			t.Errorf("after the second run: %+v", p.Assets)
 		}
 
@@ -187,11 +195,13 @@ func TestSeenAgain(t *testing.T) {
 		if totals := r.end(t, "e", 3, true); totals.Missing != 0 {
 			t.Errorf("totals: %+v", totals)
 		}
-		if o := r.observe(t, "e", 2, web("www.example.com", 443, "Late")); o.Changed != 0 || r.list(t, Query{}).Assets[1].Title != "Bye" {
+		if o := r.observe(t, "e", 2, web("www.example.com", 443, "Late")); o.Changed != 0 ||
+			r.list(t, Query{}).Assets[1].Title != "Bye" {
 			t.Errorf("a late writer: %+v", o)
 		}
 		err := r.db.Tx(t.Context(), func(tx *db.Tx) error {
-			_, err := r.Observe(t.Context(), tx, Seen{TeamID: r.team, EnumerationID: "other", Run: 1, At: r.clock, Assets: []discover.Asset{one}})
+			_, err := r.Observe(t.Context(), tx,
+				Seen{TeamID: r.team, EnumerationID: "other", Run: 1, At: r.clock, Assets: []discover.Asset{one}})
 			return err
 		})
 		if !errs.Is(err, errs.NotFound) {
@@ -219,7 +229,8 @@ func TestTenancy(t *testing.T) {
 		if p, err := r.List(r.stranger, Query{Window: page.Window{Limit: 10}}); err != nil || p.Total != 0 {
 			t.Errorf("a stranger's list: %+v, %v", p, err)
 		}
-		if a, ok, err := r.ByHostPort(t.Context(), r.team, "A.example.com", 443); err != nil || !ok || a.Title != "B" && a.Title != "A" {
+		if a, ok, err := r.ByHostPort(t.Context(), r.team, "A.example.com", 443); err != nil || !ok || a.Title != "B" &&
+			a.Title != "A" {
 			t.Errorf("by host and port: %+v, %v, %v", a, ok, err)
 		}
 		if _, ok, err := r.ByHostPort(t.Context(), r.team, "a.example.com", 80); err != nil || ok {
@@ -247,7 +258,9 @@ func TestTargets(t *testing.T) {
 		r.enroll(t, "e")
 		crawled := web("a.example.com", 8443, "A")
 		crawled.Endpoints = []string{"https://a.example.com:8443/x", "https://a.example.com:8443/y"}
-		r.observe(t, "e", 1, discover.Asset{Host: "a.example.com"}, crawled, discover.Asset{Host: "a.example.com", Port: 22, Service: "ssh"}, discover.Asset{Host: "b.example.com"}, discover.Asset{Host: "2001:db8::1", Port: 25})
+		r.observe(t, "e", 1, discover.Asset{Host: "a.example.com"}, crawled,
+			discover.Asset{Host: "a.example.com", Port: 22, Service: "ssh"}, discover.Asset{Host: "b.example.com"},
+			discover.Asset{Host: "2001:db8::1", Port: 25})
 		for _, c := range []struct {
 			kinds []string
 			want  []string
@@ -258,7 +271,8 @@ func TestTargets(t *testing.T) {
 			{[]string{"http", "endpoints"}, append([]string{"https://a.example.com:8443/"}, crawled.Endpoints...)},
 		} {
 			var got []string
-			for target, err := range r.Targets(t.Context(), r.team, Selection{Filter: Filter{Enumerations: []string{"e"}}, Kinds: c.kinds}) {
+			for target, err := range r.Targets(t.Context(), r.team,
+				Selection{Filter: Filter{Enumerations: []string{"e"}}, Kinds: c.kinds}) {
 				if err != nil {
 					t.Fatal(err)
 				}

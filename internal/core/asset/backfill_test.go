@@ -59,7 +59,8 @@ func TestRowsFromBefore(t *testing.T) {
 				t.Errorf("by address, as of %v: %v", at, hostsOf(p.Assets))
 			}
 		}
-		if err := r.Purge(t.Context(), r.team, "f"); err != nil || r.left(t, "asset_deleted") != 0 || r.list(t, Query{}).Total != 2 {
+		if err := r.Purge(t.Context(), r.team, "f"); err != nil || r.left(t, "asset_deleted") != 0 ||
+			r.list(t, Query{}).Total != 2 {
 			t.Errorf("after the rest of f was deleted: %v", err)
 		}
 	})

@@ -23,8 +23,10 @@ import (
 func many(i int) discover.Asset {
 	host := i / 4
 	a := discover.Asset{
-		Host: fmt.Sprintf("h%d.d%d.example%d.com", host, host%37, host%1000), Port: []int{80, 443, 8443, 22}[i%4], Domain: fmt.Sprintf("example%d.com", host%1000),
-		IP: []string{fmt.Sprintf("10.%d.%d.%d", host>>16&255, host>>8&255, host&255)}, Service: "ssh", Sources: []discover.SourceRef{{Source: "crtsh"}},
+		Host: fmt.Sprintf("h%d.d%d.example%d.com", host, host%37, host%1000), Port: []int{80, 443, 8443, 22}[i%4],
+		Domain: fmt.Sprintf("example%d.com", host%1000),
+		IP:     []string{fmt.Sprintf("10.%d.%d.%d", host>>16&255, host>>8&255, host&255)}, Service: "ssh",
+		Sources: []discover.SourceRef{{Source: "crtsh"}},
 	}
 	if host%3 == 0 {
 		a.CNAME = []string{fmt.Sprintf("edge%d.cdn.example.net", host%50)}
@@ -35,10 +37,13 @@ func many(i int) discover.Asset {
 	a.Service, a.URL = "https", "https://"+net.JoinHostPort(a.Host, strconv.Itoa(a.Port))+"/"
 	a.StatusCode, a.ContentLength = []int{200, 200, 200, 301, 403, 404, 500}[host%7], int64(host%50_000)
 	a.Title = []string{"Welcome to nginx!", fmt.Sprintf("Page %d of the shop", host)}[i%2]
-	a.Technologies = []string{"Nginx:1.2" + strconv.Itoa(host%10), "PHP:8." + strconv.Itoa(host%4), "Tool" + strconv.Itoa(host%100)}
+	a.Technologies = []string{"Nginx:1.2" + strconv.Itoa(host%10), "PHP:8." + strconv.Itoa(host%4),
+		"Tool" + strconv.Itoa(host%100)}
 	a.Webserver, a.Favicon = "nginx/1.2"+strconv.Itoa(host%10), strconv.Itoa(host%500*7919)
-	a.TLS = &discover.TLS{Serial: strconv.Itoa(host), SubjectCN: a.Host, SubjectAN: []string{a.Host}, Expired: host%20 == 0}
-	a.Headers = map[string]string{"Server": a.Webserver, "Content-Type": "text/html", "Date": "Mon, 02 Jan 2006 15:04:05 GMT"}
+	a.TLS = &discover.TLS{Serial: strconv.Itoa(host), SubjectCN: a.Host, SubjectAN: []string{a.Host},
+		Expired: host%20 == 0}
+	a.Headers = map[string]string{"Server": a.Webserver, "Content-Type": "text/html",
+		"Date": "Mon, 02 Jan 2006 15:04:05 GMT"}
 	return a
 }
 
@@ -69,7 +74,8 @@ func BenchmarkObserve(b *testing.B) {
 							if n >= b.N {
 								return
 							}
-							ready, err := r.Prepare(b.Context(), Seen{TeamID: r.team, EnumerationID: "e", Run: run, At: r.clock, Assets: manyOf(n*each, (n+1)*each)})
+							ready, err := r.Prepare(b.Context(),
+								Seen{TeamID: r.team, EnumerationID: "e", Run: run, At: r.clock, Assets: manyOf(n*each, (n+1)*each)})
 							if err == nil {
 								err = r.db.Tx(b.Context(), func(tx *db.Tx) error {
 									_, err := r.Store(b.Context(), tx, ready)
@@ -117,7 +123,8 @@ func BenchmarkList(b *testing.B) {
 }
 
 // benchOrders are orders that lists are asked for in.
-var benchOrders = [][]page.Sort{nil, {{Column: "host"}}, {{Column: "status"}, {Column: "title", Desc: true}}, {{Column: "updated_at", Desc: true}}}
+var benchOrders = [][]page.Sort{nil, {{Column: "host"}}, {{Column: "status"}, {Column: "title", Desc: true}},
+	{{Column: "updated_at", Desc: true}}}
 
 func titleOf(name string, sorts []page.Sort) string {
 	for _, s := range sorts {
@@ -137,28 +144,29 @@ func benchTotal() int {
 func benchFilters() map[string]Filters {
 	yes := true
 	return map[string]Filters{
-		"all":            {},
-		"enumeration":    {EnumerationIDs: []string{"e"}},
-		"host":           {Host: "h5.d5.example5.com"},
-		"host-wild":      {Host: "*.d7.example*.com"},
-		"domain":         {Domain: []string{"com"}},
-		"port":           {Port: "443,8443"},
-		"status":         {StatusCode: "403,404"},
-		"length":         {ContentLength: "1000,2000"},
-		"title":          {Title: "shop"},
-		"technologies":   {Technologies: "nginx,tool7"},
-		"cname":          {CNAME: "edge7.cdn.example.net"},
-		"cidr":           {IP: "10.0.0.0/8"},
-		"favicon":        {Favicon: "7919"},
-		"new":            {IsNew: &yes},
-		"tech":           {IsTech: &yes},
-		"internal":       {IsInternal: &yes},
-		"search":         {Search: "example77"},
-		"search-all":     {Search: "example"},
-		"unseen":         {NotSeenForDays: 3},
-		"time":           {Time: "last_week"},
-		"custom":         {CustomFilter: `status_code >= 400 && !(host ~ "d7") || title ~ shop && tls = expired`},
-		"several":        {Port: "443", Technologies: "php", Domain: []string{"example5.com", "example77.com"}, IsNew: &yes, Search: "h1"},
+		"all":          {},
+		"enumeration":  {EnumerationIDs: []string{"e"}},
+		"host":         {Host: "h5.d5.example5.com"},
+		"host-wild":    {Host: "*.d7.example*.com"},
+		"domain":       {Domain: []string{"com"}},
+		"port":         {Port: "443,8443"},
+		"status":       {StatusCode: "403,404"},
+		"length":       {ContentLength: "1000,2000"},
+		"title":        {Title: "shop"},
+		"technologies": {Technologies: "nginx,tool7"},
+		"cname":        {CNAME: "edge7.cdn.example.net"},
+		"cidr":         {IP: "10.0.0.0/8"},
+		"favicon":      {Favicon: "7919"},
+		"new":          {IsNew: &yes},
+		"tech":         {IsTech: &yes},
+		"internal":     {IsInternal: &yes},
+		"search":       {Search: "example77"},
+		"search-all":   {Search: "example"},
+		"unseen":       {NotSeenForDays: 3},
+		"time":         {Time: "last_week"},
+		"custom":       {CustomFilter: `status_code >= 400 && !(host ~ "d7") || title ~ shop && tls = expired`},
+		"several": {Port: "443", Technologies: "php", Domain: []string{"example5.com", "example77.com"}, IsNew: &yes,
+			Search: "h1"},
 		"no-such-thing":  {Title: "no such thing", Labels: "none"},
 		"labels-nothing": {Labels: "staging"},
 	}

@@ -53,7 +53,8 @@ func conditionField(name string) (kind string, known bool) {
 // ParseCondition parses a condition; an empty text gives nil. Clients of the platform URL-encode it
 // twice: a remaining encoding is decoded here.
 func ParseCondition(text string) (*Condition, error) {
-	if decoded, err := url.PathUnescape(text); err == nil && strings.Contains(text, "%") && !strings.ContainsAny(text, " =<>~") {
+	if decoded, err := url.PathUnescape(text); err == nil && strings.Contains(text, "%") &&
+		!strings.ContainsAny(text, " =<>~") {
 		text = decoded
 	}
 	if strings.TrimSpace(text) == "" {
@@ -158,7 +159,8 @@ func (p *conditionParser) parseJoined(sign string, depth int, part func(int) (*C
 
 func (p *conditionParser) parseUnary(depth int) (*Condition, error) {
 	if depth > maxDepth {
-		return nil, errs.Field("custom_filter", "custom_filter: parentheses and negations may stand in each other at most %d deep.", maxDepth)
+		return nil, errs.Field("custom_filter",
+			"custom_filter: parentheses and negations may stand in each other at most %d deep.", maxDepth)
 	}
 	switch p.peek() {
 	case "!":

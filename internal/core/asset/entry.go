@@ -91,7 +91,8 @@ func (r *row) withColumns() list.Row {
 		e.Values = append(e.Values, list.Value{Facet: column.name, Value: number(column.value)})
 	}
 	for name, value := range map[string]string{
-		"host": r.host, "title": r.title, "webserver": r.webserver, "service": r.service, "technologies": r.technologies, "cname": r.cname,
+		"host": r.host, "title": r.title, "webserver": r.webserver, "service": r.service, "technologies": r.technologies,
+		"cname":  r.cname,
 		"labels": r.labels, "favicon": r.favicon, "tls": r.tls, "misconfiguration": r.misconfiguration,
 	} {
 		if value == "" {

@@ -59,9 +59,10 @@ type Filter struct {
 	Since, Until                                       time.Time // created
 	Unseen                                             time.Time // not seen since; zero: all
 	Custom                                             *Condition
-	FirstRun                                           int64    // of Enumerations, seen first in this run of theirs; 0: any
-	Before                                             int64    // numbers below; 0: all
-	And                                                []Filter // and what these pick
+	// of Enumerations, seen first in this run of theirs; 0: any
+	FirstRun int64
+	Before   int64    // numbers below; 0: all
+	And      []Filter // and what these pick
 }
 
 // maxWords bounds how many words one field may have.
@@ -71,14 +72,17 @@ const maxWords = 1000
 // parameter.
 func (q Filters) Parse(now time.Time) (f Filter, err error) {
 	f = Filter{
-		Enumerations: q.EnumerationIDs, Tech: q.IsTech, Favicon: q.IsFavicon, Screenshot: q.IsScreenshot, New: q.IsNew, Internal: q.IsInternal,
-		OnlyDNS: q.OnlyDNS, OnlyIP: q.OnlyIP, Search: strings.ToLower(strings.TrimSpace(q.Search)), Domains: domains(q.Domain),
+		Enumerations: q.EnumerationIDs, Tech: q.IsTech, Favicon: q.IsFavicon, Screenshot: q.IsScreenshot, New: q.IsNew,
+		Internal: q.IsInternal,
+		OnlyDNS:  q.OnlyDNS, OnlyIP: q.OnlyIP, Search: strings.ToLower(strings.TrimSpace(q.Search)),
+		Domains: domains(q.Domain),
 	}
 	for _, list := range []struct {
 		param, text string
 		to          *[]string
 	}{
-		{"labels", q.Labels, &f.Labels}, {"host", q.Host, &f.Hosts}, {"title", q.Title, &f.Titles}, {"cname", q.CNAME, &f.CNAMEs},
+		{"labels", q.Labels, &f.Labels}, {"host", q.Host, &f.Hosts}, {"title", q.Title, &f.Titles},
+		{"cname", q.CNAME, &f.CNAMEs},
 		{"technologies", q.Technologies, &f.Techs}, {"ip", q.IP, &f.IPs}, {"favicon", q.Favicon, &f.Favicons},
 	} {
 		if *list.to, err = commas(list.param, list.text); err != nil {
@@ -89,14 +93,16 @@ func (q Filters) Parse(now time.Time) (f Filter, err error) {
 		param, text string
 		most        int64
 		to          *[]int64
-	}{{"port", q.Port, 65535, &f.Ports}, {"status_code", q.StatusCode, 999, &f.Statuses}, {"content_length", q.ContentLength, 1 << 62, &f.Lengths}} {
+	}{{"port", q.Port, 65535, &f.Ports}, {"status_code", q.StatusCode, 999, &f.Statuses},
+		{"content_length", q.ContentLength, 1 << 62, &f.Lengths}} {
 		if *list.to, err = integers(list.param, list.text, list.most); err != nil {
 			return f, err
 		}
 	}
 	for _, text := range f.IPs {
 		if _, err := network(text); err != nil {
-			return f, errs.Field("ip", "ip must be addresses or networks, as 192.0.2.1 or 192.0.2.0/24, and %.40q is neither.", text)
+			return f, errs.Field("ip", "ip must be addresses or networks, as 192.0.2.1 or 192.0.2.0/24, and %.40q is neither.",
+				text)
 		}
 	}
 	if len(f.Domains) > maxWords {
@@ -170,7 +176,8 @@ func integers(param, text string, most int64) (out []int64, err error) {
 	for _, item := range texts {
 		n, err := strconv.ParseInt(item, 10, 64)
 		if err != nil || n < 0 || n > most {
-			return nil, errs.Field(param, "%s must be whole numbers between 0 and %d, separated by commas, and %.40q is not.", param, most, item)
+			return nil, errs.Field(param, "%s must be whole numbers between 0 and %d, separated by commas, and %.40q is not.",
+				param, most, item)
 		}
 		out = append(out, n)
 	}
@@ -211,7 +218,8 @@ func (q Filters) With(up Filters) Filters {
 		}
 	}
 	for _, list := range []struct{ old, up *string }{
-		{&q.Labels, &up.Labels}, {&q.Host, &up.Host}, {&q.Port, &up.Port}, {&q.StatusCode, &up.StatusCode}, {&q.ContentLength, &up.ContentLength}, {&q.Title, &up.Title},
+		{&q.Labels, &up.Labels}, {&q.Host, &up.Host}, {&q.Port, &up.Port}, {&q.StatusCode, &up.StatusCode},
+		{&q.ContentLength, &up.ContentLength}, {&q.Title, &up.Title},
 		{&q.CNAME, &up.CNAME}, {&q.Technologies, &up.Technologies}, {&q.IP, &up.IP}, {&q.Favicon, &up.Favicon},
 	} {
 		if *list.old != "" && *list.up != "" {
@@ -220,7 +228,8 @@ func (q Filters) With(up Filters) Filters {
 		*list.old += *list.up
 	}
 	for _, text := range []struct{ old, up *string }{
-		{&q.Search, &up.Search}, {&q.Time, &up.Time}, {&q.StartDate, &up.StartDate}, {&q.EndDate, &up.EndDate}, {&q.CustomFilter, &up.CustomFilter},
+		{&q.Search, &up.Search}, {&q.Time, &up.Time}, {&q.StartDate, &up.StartDate}, {&q.EndDate, &up.EndDate},
+		{&q.CustomFilter, &up.CustomFilter},
 	} {
 		if *text.up != "" {
 			*text.old = *text.up

@@ -22,11 +22,15 @@ func TestBadFilters(t *testing.T) {
 		"search":            {{Search: strings.Repeat("x", 201)}},
 		"labels":            {{Labels: strings.Repeat("x,", 1001)}},
 		"not_seen_for_days": {{NotSeenForDays: -1}, {NotSeenForDays: 1 << 40}},
-		"domain":            {{Domain: append(make([]string, 0), strings.Split(strings.Repeat("a.b|", 1)+strings.Join(manyWords(1001), "|"), "|")...)}},
+		"domain": {{Domain: append(make([]string, 0),
+			strings.Split(strings.Repeat("a.b|", 1)+strings.Join(manyWords(1001), "|"), "|")...)}},
 		"custom_filter": {
-			{CustomFilter: "nothing"}, {CustomFilter: "host"}, {CustomFilter: "host ="}, {CustomFilter: "host = a b"}, {CustomFilter: "port ~ 1"}, {CustomFilter: "port > x"},
-			{CustomFilter: "(host = a"}, {CustomFilter: "host = a)"}, {CustomFilter: "&& host = a"}, {CustomFilter: "is_new = perhaps"}, {CustomFilter: "ip = host"},
-			{CustomFilter: "created_at > yesterday"}, {CustomFilter: `host = "a`}, {CustomFilter: strings.Repeat("!", 50) + "host = a"}, {CustomFilter: "host = " + strings.Repeat("a", 2000)},
+			{CustomFilter: "nothing"}, {CustomFilter: "host"}, {CustomFilter: "host ="}, {CustomFilter: "host = a b"},
+			{CustomFilter: "port ~ 1"}, {CustomFilter: "port > x"},
+			{CustomFilter: "(host = a"}, {CustomFilter: "host = a)"}, {CustomFilter: "&& host = a"},
+			{CustomFilter: "is_new = perhaps"}, {CustomFilter: "ip = host"},
+			{CustomFilter: "created_at > yesterday"}, {CustomFilter: `host = "a`},
+			{CustomFilter: strings.Repeat("!", 50) + "host = a"}, {CustomFilter: "host = " + strings.Repeat("a", 2000)},
 		},
 	} {
 		for _, q := range all {
@@ -48,8 +52,10 @@ func manyWords(n int) (out []string) {
 // FuzzCondition: whatever is written, it is refused, or holds for each asset where its opposite does not.
 func FuzzCondition(f *testing.F) {
 	for _, text := range []string{
-		`host = a`, `status_code>=400&&!(title~"Log in"||port!=443)`, `host%20%3D%20a`, `ip = 10.0.0.0/8 || ip = ::1`, `last_seen < 2026-01-02T03:04:05Z && created_at > 2026-01-01`,
-		`labels = "two words" && tls = expired`, `host = "`, `((((`, `!`, "\x00", `content_length = 9223372036854775807`, `port > 9223372036854775807`, `domain = *.com`, `host = ***`, `%`, `a&b|c`,
+		`host = a`, `status_code>=400&&!(title~"Log in"||port!=443)`, `host%20%3D%20a`, `ip = 10.0.0.0/8 || ip = ::1`,
+		`last_seen < 2026-01-02T03:04:05Z && created_at > 2026-01-01`,
+		`labels = "two words" && tls = expired`, `host = "`, `((((`, `!`, "\x00", `content_length = 9223372036854775807`,
+		`port > 9223372036854775807`, `domain = *.com`, `host = ***`, `%`, `a&b|c`,
 	} {
 		f.Add(text)
 	}
@@ -73,7 +79,8 @@ func FuzzCondition(f *testing.F) {
 		if c == nil {
 			return
 		}
-		yes, no := meaning{rows: true}.condition(c), meaning{rows: true}.condition(&Condition{join: "!", parts: []*Condition{c}})
+		yes, no := meaning{rows: true}.condition(c),
+			meaning{rows: true}.condition(&Condition{join: "!", parts: []*Condition{c}})
 		for _, row := range all {
 			if row.Meets(yes) == row.Meets(no) {
 				t.Errorf("%q holds for %v, and so does its opposite", text, row.Values)

@@ -41,8 +41,10 @@ func (as *Assets) Get(ctx context.Context, teamID string, id int64) (Asset, erro
 // there is none with the port, the host itself. ok is false when there is none.
 func (as *Assets) ByHostPort(ctx context.Context, teamID, host string, port int) (a Asset, ok bool, err error) {
 	var no int64
-	err = as.db.QueryRow(ctx, `SELECT a.no FROM asset a WHERE a.team_id = ? AND a.host = ? AND a.port IN (?, 0)`+enumerationExists+
-		` ORDER BY a.port DESC, a.seen_at DESC, a.no DESC LIMIT 1`, teamID, strings.ToLower(observation.Clip(host)), port).Scan(&no)
+	err = as.db.QueryRow(ctx, `SELECT a.no FROM asset a WHERE a.team_id = ? AND a.host = ? AND a.port IN (?, 0)`+
+		enumerationExists+
+		` ORDER BY a.port DESC, a.seen_at DESC, a.no DESC LIMIT 1`, teamID, strings.ToLower(observation.Clip(host)),
+		port).Scan(&no)
 	if db.IsNoRows(err) {
 		return a, false, nil
 	}
@@ -83,7 +85,9 @@ func (as *Assets) EnumerationsWith(ctx context.Context, f Filter) ([]string, err
 }
 
 // Sample counts matching assets of a team exactly, and returns the newest of them.
-func (as *Assets) Sample(ctx context.Context, teamID string, f Filter, limit int) (total int, newest []Asset, err error) {
+func (as *Assets) Sample(
+	ctx context.Context, teamID string, f Filter, limit int,
+) (total int, newest []Asset, err error) {
 	q, err := as.query(ctx, teamID, f)
 	if err != nil {
 		return 0, nil, err
@@ -119,7 +123,8 @@ func (as *Assets) NarrowTo(ctx context.Context, id string) (narrow func(Filter) 
 		return func(f Filter) Filter { f.Enumerations = []string{id}; return f }, nil
 	}
 	var filters db.JSON[Filters]
-	err = as.db.QueryRow(ctx, `SELECT filters FROM asset_group WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID).Scan(&filters)
+	err = as.db.QueryRow(ctx, `SELECT filters FROM asset_group WHERE id = ? AND team_id = ?`, db.Clean(id),
+		c.TeamID).Scan(&filters)
 	if db.IsNoRows(err) {
 		return nil, errs.Missing("enumeration")
 	}

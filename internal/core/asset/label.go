@@ -44,7 +44,9 @@ const maxLabelled = 10_000
 
 // LabelAll changes the labels of all matching assets of the caller's team, and returns their count;
 // later reports that a job does it.
-func (as *Assets) LabelAll(ctx context.Context, q Filters, mode label.Mode, labels []string) (count int, later bool, err error) {
+func (as *Assets) LabelAll(
+	ctx context.Context, q Filters, mode label.Mode, labels []string,
+) (count int, later bool, err error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return 0, false, err
@@ -94,7 +96,8 @@ func (as *Assets) relabel(ctx context.Context, a LabelArgs, numbers []int64) err
 			if err != nil {
 				return err
 			}
-			return as.relabelIn(ctx, tx, a.TeamID, a.Email, rev, part, func(old []string) []string { return a.Mode.Apply(old, a.Labels) })
+			return as.relabelIn(ctx, tx, a.TeamID, a.Email, rev, part,
+				func(old []string) []string { return a.Mode.Apply(old, a.Labels) })
 		})
 		if err != nil {
 			return err

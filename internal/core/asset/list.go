@@ -36,18 +36,25 @@ type Page struct {
 
 // Sortable are the fields to sort by, for page.Sorts.
 var Sortable = map[string]string{
-	"created_at": "created_at", "updated_at": "updated_at", "last_seen": "last_seen", "id": "created_at", "host": "host", "name": "host", "port": "port",
-	"status_code": "status", "content_length": "length", "title": "title", "webserver": "webserver", "domain": "domain", "domain_name": "domain", "ip": "ip",
-	"cname": "cname", "technologies": "technology", "favicon": "favicon", "labels": "label", "is_new": "new", "type": "service", "service": "service",
+	"created_at": "created_at", "updated_at": "updated_at", "last_seen": "last_seen", "id": "created_at", "host": "host",
+	"name": "host", "port": "port",
+	"status_code": "status", "content_length": "length", "title": "title", "webserver": "webserver", "domain": "domain",
+	"domain_name": "domain", "ip": "ip",
+	"cname": "cname", "technologies": "technology", "favicon": "favicon", "labels": "label", "is_new": "new",
+	"type": "service", "service": "service",
 	"enumeration_id": "enumeration",
 }
 
 // sortColumns are the columns of Sortable's values, with a facet where a column has few values.
 var sortColumns = map[string]list.Order{
-	"created_at": {Column: "no"}, "updated_at": {Column: "since"}, "last_seen": {Column: "seen_at"}, "host": {Column: "host"},
-	"port": {Column: "port", Facet: "port"}, "status": {Column: "status_code", Facet: "status_code"}, "length": {Column: "content_length"},
-	"title": {Column: "title"}, "webserver": {Column: "webserver"}, "domain": {Column: "domain"}, "ip": {Column: "ip_order"},
-	"cname": {Column: "cname"}, "technology": {Column: "technologies"}, "favicon": {Column: "favicon"}, "label": {Column: "labels"},
+	"created_at": {Column: "no"}, "updated_at": {Column: "since"}, "last_seen": {Column: "seen_at"},
+	"host": {Column: "host"},
+	"port": {Column: "port", Facet: "port"}, "status": {Column: "status_code", Facet: "status_code"},
+	"length": {Column: "content_length"},
+	"title":  {Column: "title"}, "webserver": {Column: "webserver"}, "domain": {Column: "domain"},
+	"ip":    {Column: "ip_order"},
+	"cname": {Column: "cname"}, "technology": {Column: "technologies"}, "favicon": {Column: "favicon"},
+	"label":   {Column: "labels"},
 	"service": {Column: "service"}, "enumeration": {Column: "enumeration_id", Facet: "enumeration"},
 	"new": {Column: "first_run = (SELECT e.run FROM asset_enumeration e WHERE e.id = asset.enumeration_id)"},
 }
@@ -206,7 +213,8 @@ func shownAsset(r db.Row) (Asset, error) {
 	var doc []byte
 	var latest, teamNo int64
 	var name, source string
-	if err := r.Scan(&latest, &one.no, &one.enumeration, &one.hash, &one.firstRun, &one.createdAt, &one.since, &one.seenAt, &one.missing, &one.internal,
+	if err := r.Scan(&latest, &one.no, &one.enumeration, &one.hash, &one.firstRun, &one.createdAt, &one.since, &one.seenAt,
+		&one.missing, &one.internal,
 		&one.labels, &one.screenshot, &doc, &name, &source, &teamNo); err != nil {
 		return Asset{}, err
 	}
@@ -276,7 +284,8 @@ func (as *Assets) backfillPast(ctx context.Context) error {
 			return err
 		}
 		for _, ip := range texts {
-			if _, err := as.db.Exec(ctx, `UPDATE asset_past SET ip_order = ? WHERE ip_order = '' AND ip = ?`, ipOrder(ip), ip); err != nil {
+			if _, err := as.db.Exec(ctx, `UPDATE asset_past SET ip_order = ? WHERE ip_order = '' AND ip = ?`, ipOrder(ip),
+				ip); err != nil {
 				return err
 			}
 		}

@@ -21,11 +21,13 @@ import (
 // drawn is one of some thousand different assets.
 func drawn(t *rapid.T) discover.Asset {
 	a := discover.Asset{
-		Host: rapid.SampledFrom([]string{"a.example.com", "api.example.com", "b.dev.example.com", "example.com", "x.example.org", "10.0.0.7", "192.0.2.9"}).Draw(t, "host"),
+		Host: rapid.SampledFrom([]string{"a.example.com", "api.example.com", "b.dev.example.com", "example.com",
+			"x.example.org", "10.0.0.7", "192.0.2.9"}).Draw(t, "host"),
 		Port: rapid.SampledFrom([]int{0, 22, 80, 443}).Draw(t, "port"),
 	}
 	a.IP = rapid.SampledFrom([][]string{nil, {"10.0.0.7"}, {"192.0.2.9", "10.1.2.3"}, {"2001:db8::7"}}).Draw(t, "ip")
-	a.CNAME = rapid.SampledFrom([][]string{nil, {"Edge1.cdn.example.net"}, {"edge1.cdn.example.net", "edge2.cdn.example.net"}}).Draw(t, "cname")
+	a.CNAME = rapid.SampledFrom([][]string{nil, {"Edge1.cdn.example.net"},
+		{"edge1.cdn.example.net", "edge2.cdn.example.net"}}).Draw(t, "cname")
 	if a.Port == 80 || a.Port == 443 {
 		a.StatusCode = rapid.SampledFrom([]int{200, 301, 404, 500}).Draw(t, "status")
 		a.ContentLength = int64(rapid.IntRange(0, 3).Draw(t, "length"))
@@ -79,7 +81,11 @@ func drawnFilters(t *rapid.T, now time.Time) (q Filters, holds func(a Asset) boo
 			q.Technologies = pick("technologies", "nginx", "Nginx:1.18.0,php", "apache")
 			h = func(a Asset) bool {
 				return oneOf(q.Technologies, func(w string) bool {
-					return anyOf(a.Technologies, w, func(w, t string) bool { name, _, _ := strings.Cut(t, ":"); return w == t || w == name })
+					return anyOf(a.Technologies, w, func(w, t string) bool {
+						name, _, _ := strings.Cut(t, ":")
+						return w == t ||
+							w == name
+					})
 				})
 			}
 		case 8:
@@ -113,7 +119,8 @@ func drawnFilters(t *rapid.T, now time.Time) (q Filters, holds func(a Asset) boo
 		case 15:
 			q.Search = pick("search", "EXAMPLE", "0.0.7", "1.18", "login", "shop")
 			h = func(a Asset) bool {
-				text := strings.ToLower(strings.Join(slices.Concat([]string{a.Host, a.Title}, a.IP, a.Technologies, a.Labels), "\n"))
+				text := strings.ToLower(strings.Join(slices.Concat([]string{a.Host, a.Title}, a.IP, a.Technologies, a.Labels),
+					"\n"))
 				return strings.Contains(text, strings.ToLower(q.Search))
 			}
 		case 16:
@@ -125,14 +132,24 @@ func drawnFilters(t *rapid.T, now time.Time) (q Filters, holds func(a Asset) boo
 			q.EnumerationIDs = []string{pick("enumeration", "e", "f", "nobody's")}
 			h = func(a Asset) bool { return a.EnumerationID == q.EnumerationIDs[0] }
 		case 18:
-			q.CustomFilter = pick("custom", `status_code >= 400 || !(host ~ "EXAMPLE")`, `tls = expired && port != 80`, `ip = 10.0.0.0/8 && is_missing = false`, `content_length<=1 && title="shop*"`)
+			q.CustomFilter = pick("custom", `status_code >= 400 || !(host ~ "EXAMPLE")`, `tls = expired && port != 80`,
+				`ip = 10.0.0.0/8 && is_missing = false`, `content_length<=1 && title="shop*"`)
 			h = map[string]func(Asset) bool{
-				`status_code >= 400 || !(host ~ "EXAMPLE")`: func(a Asset) bool { return a.StatusCode >= 400 || !strings.Contains(a.Host, "example") },
-				`tls = expired && port != 80`:               func(a Asset) bool { return a.TLS != nil && a.TLS.Expired && a.Port != 80 },
+				`status_code >= 400 || !(host ~ "EXAMPLE")`: func(a Asset) bool {
+					return a.StatusCode >= 400 ||
+						!strings.Contains(a.Host, "example")
+				},
+				`tls = expired && port != 80`: func(a Asset) bool {
+					return a.TLS != nil && a.TLS.Expired &&
+						a.Port != 80
+				},
 				`ip = 10.0.0.0/8 && is_missing = false`: func(a Asset) bool {
 					return !a.IsMissing && slices.ContainsFunc(a.IP, func(ip string) bool { return strings.HasPrefix(ip, "10.") })
 				},
-				`content_length<=1 && title="shop*"`: func(a Asset) bool { return a.ContentLength <= 1 && strings.HasPrefix(strings.ToLower(a.Title), "shop") },
+				`content_length<=1 && title="shop*"`: func(a Asset) bool {
+					return a.ContentLength <= 1 &&
+						strings.HasPrefix(strings.ToLower(a.Title), "shop")
+				},
 			}[q.CustomFilter]
 		}
 		all = append(all, h)
@@ -214,7 +231,9 @@ func TestLists(t *testing.T) {
 				r.clock = r.clock.Add(time.Hour)
 				switch rapid.IntRange(0, 4).Draw(t, "step") {
 				case 0:
-					if _, _, err := r.LabelAll(r.alice, Filters{Host: "*.example.com"}, rapid.SampledFrom([]label.Mode{label.Append, label.Replace, label.Delete}).Draw(t, "mode"), []string{"api", "mine"}); err != nil {
+					if _, _, err := r.LabelAll(r.alice, Filters{Host: "*.example.com"},
+						rapid.SampledFrom([]label.Mode{label.Append, label.Replace, label.Delete}).Draw(t, "mode"),
+						[]string{"api", "mine"}); err != nil {
 						t.Fatal(err)
 					}
 				default:
@@ -228,7 +247,8 @@ func TestLists(t *testing.T) {
 			for i, m := range moments {
 				q, holds := drawnFilters(t, r.clock)
 				var sorts []page.Sort
-				for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"host", "port", "title", "updated_at", "created_at"}), 0, 2, rapid.ID[string]).Draw(t, "sorts") {
+				for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"host", "port", "title", "updated_at",
+					"created_at"}), 0, 2, rapid.ID[string]).Draw(t, "sorts") {
 					sorts = append(sorts, page.Sort{Column: name, Desc: rapid.Bool().Draw(t, "desc")})
 				}
 				w := page.Window{Offset: rapid.IntRange(0, 5).Draw(t, "offset"), Limit: rapid.IntRange(1, 10).Draw(t, "limit")}
@@ -245,7 +265,8 @@ func TestLists(t *testing.T) {
 					}
 					p := from.list(t, query)
 					if p.Total != total || inBrief(p.Assets) != inBrief(want) {
-						t.Fatalf("%s by %v, %+v, as of %v: %d of\n%s\nwant %d of\n%s", asJSON(t, q), sorts, w, query.AsOf, p.Total, inBrief(p.Assets), total, inBrief(want))
+						t.Fatalf("%s by %v, %+v, as of %v: %d of\n%s\nwant %d of\n%s", asJSON(t, q), sorts, w, query.AsOf, p.Total,
+							inBrief(p.Assets), total, inBrief(want))
 					}
 				}
 			}
@@ -285,7 +306,8 @@ func (r *room) policiesAgree(t rapid.TB, f Filter, want []Asset) {
 func inBrief(assets []Asset) string {
 	var b strings.Builder
 	for _, a := range assets {
-		fmt.Fprintln(&b, a.ID, a.EnumerationID, a.Host, a.Port, a.Title, a.Technologies, a.IP, a.Labels, a.IsNew, a.IsMissing, a.UpdatedAt)
+		fmt.Fprintln(&b, a.ID, a.EnumerationID, a.Host, a.Port, a.Title, a.Technologies, a.IP, a.Labels, a.IsNew, a.IsMissing,
+			a.UpdatedAt)
 	}
 	return b.String()
 }

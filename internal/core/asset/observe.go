@@ -216,7 +216,8 @@ func (in *incoming) inherit(s Seen) {
 
 func (in *incoming) brief(teamNo int64) Brief {
 	return Brief{
-		IDOf(teamNo, in.no), in.enumeration, in.host, in.port, in.protocol, observation.Clip(in.seen.URL), in.title, words(in.technologies),
+		IDOf(teamNo, in.no), in.enumeration, in.host, in.port, in.protocol, observation.Clip(in.seen.URL), in.title,
+		words(in.technologies),
 	}
 }
 
@@ -275,7 +276,8 @@ func update(ctx context.Context, tx *db.Tx, s Seen, known []*incoming) (changed 
 			return 0, err
 		}
 		set := strings.ReplaceAll(strings.Join(strings.Fields(rowColumns), " "), ",", " = ?,") + " = ?"
-		if _, err := tx.Exec(ctx, `UPDATE asset SET `+set+` WHERE team_id = ? AND no = ?`, append(in.values(), s.TeamID, in.no)...); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE asset SET `+set+` WHERE team_id = ? AND no = ?`,
+			append(in.values(), s.TeamID, in.no)...); err != nil {
 			return 0, err
 		}
 	}

@@ -42,7 +42,8 @@ func (as *Assets) listPast(ctx context.Context, teamID string, q Query) (p Page,
 			return p, err
 		}
 		p.End = max(p.End, one.no+1)
-		if _, there := runs[one.enumeration]; !there || q.Before > 0 && one.no >= q.Before || !one.withColumns().Meets(filter) {
+		if _, there := runs[one.enumeration]; !there || q.Before > 0 && one.no >= q.Before ||
+			!one.withColumns().Meets(filter) {
 			continue
 		}
 		if p.Total >= q.Offset && len(shown) < q.Limit {
@@ -99,8 +100,10 @@ func (as *Assets) loadPast(ctx context.Context, teamID string, at time.Time, num
 	t := db.At(at)
 	for part := range slices.Chunk(numbers, batch) {
 		in, args := `AND a.no IN (`+marks(len(part))+`)`, db.Anys(part)
-		found, err := db.Select(ctx, as.db, shownAsset, latest+shownColumns+` FROM asset`+shownTables+`WHERE a.team_id = ? AND a.since <= ? `+in+
-			` UNION ALL `+latest+shownColumns+` FROM asset_past`+shownTables+`WHERE a.team_id = ? AND a.since <= ? AND a.until > ? `+in,
+		found, err := db.Select(ctx, as.db, shownAsset,
+			latest+shownColumns+` FROM asset`+shownTables+`WHERE a.team_id = ? AND a.since <= ? `+in+
+				` UNION ALL `+latest+shownColumns+` FROM asset_past`+shownTables+
+				`WHERE a.team_id = ? AND a.since <= ? AND a.until > ? `+in,
 			slices.Concat([]any{t, teamID, t}, args, []any{t, teamID, t, t}, args)...)
 		if err != nil {
 			return nil, err

@@ -17,7 +17,8 @@ func (as *Assets) DeleteEnumerations(ctx context.Context, tx *db.Tx, teamID stri
 	for _, id := range ids {
 		n, err := tx.Exec(ctx, `DELETE FROM asset_enumeration WHERE id = ? AND team_id = ?`, id, teamID)
 		if err == nil && n > 0 {
-			_, err = tx.Exec(ctx, `INSERT INTO asset_deleted (team_id, enumeration_id) VALUES (?, ?) ON CONFLICT DO NOTHING`, teamID, id)
+			_, err = tx.Exec(ctx, `INSERT INTO asset_deleted (team_id, enumeration_id) VALUES (?, ?) ON CONFLICT DO NOTHING`,
+				teamID, id)
 		}
 		if err != nil {
 			return err
@@ -45,7 +46,8 @@ func (as *Assets) Purge(ctx context.Context, teamID, id string) error {
 		}
 	}
 	for _, table := range []string{"asset_run", "asset_deleted"} {
-		if _, err := as.db.Exec(ctx, `DELETE FROM `+table+` WHERE team_id = ? AND enumeration_id = ?`, teamID, id); err != nil {
+		if _, err := as.db.Exec(ctx, `DELETE FROM `+table+` WHERE team_id = ? AND enumeration_id = ?`, teamID,
+			id); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,8 @@ func (r *room) left(t *testing.T, tables ...string) (n int) {
 	t.Helper()
 	for _, table := range tables {
 		var some int
-		if err := r.db.QueryRow(t.Context(), `SELECT count(*) FROM `+table+` WHERE team_id = ?`, r.team).Scan(&some); err != nil {
+		if err := r.db.QueryRow(t.Context(), `SELECT count(*) FROM `+table+` WHERE team_id = ?`,
+			r.team).Scan(&some); err != nil {
 			t.Fatal(err)
 		}
 		n += some
@@ -76,7 +77,8 @@ func TestDeletedIsGoneAtOnce(t *testing.T) {
 
 		tables := []string{"asset", "asset_past", "asset_doc", "asset_change"}
 		before := r.left(t, tables...)
-		if last, _, err := r.purge(t.Context(), "asset", r.team, "e", -1); err != nil || last <= 0 || r.left(t, "asset") != 3+500 || r.left(t, tables...) >= before {
+		if last, _, err := r.purge(t.Context(), "asset", r.team, "e", -1); err != nil || last <= 0 ||
+			r.left(t, "asset") != 3+500 || r.left(t, tables...) >= before {
 			t.Fatalf("the first part ends with %d: %v", last, err)
 		}
 		ended, end := context.WithCancel(t.Context())
@@ -139,7 +141,8 @@ func TestPicturesAreSwept(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for name, want := range map[string]bool{"old": true, "now": true, "deleted": false, "nobody's": false, "young": true} {
+		for name, want := range map[string]bool{"old": true, "now": true, "deleted": false, "nobody's": false,
+			"young": true} {
 			if has, err := r.blobs.Has(sha256.Sum256(png(name))); err != nil || has != want {
 				t.Errorf("%s: %v %v", name, has, err)
 			}

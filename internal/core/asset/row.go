@@ -16,7 +16,8 @@ import (
 
 // rowColumns are the columns of asset and of asset_past, in the order of row.dest and row.values.
 const rowColumns = `no, rev, enumeration_id, hash, host, port, protocol, first_run, run, created_at, since, seen_at, is_missing,
-	is_internal, status_code, content_length, title, service, webserver, domain, ip, cname, technologies, favicon, labels, tls,
+	is_internal, status_code, content_length, title, service, webserver, domain, ip, cname, technologies, favicon, labels,
+	tls,
 	certificate, misconfiguration, endpoints, screenshot, facts, whole, doc, ip_order`
 
 // row is a stored version of an asset, without its document. Columns with several values have one a
@@ -43,7 +44,8 @@ type row struct {
 func (r *row) dest() []any {
 	return []any{
 		&r.no, &r.rev, &r.enumeration, &r.hash, &r.host, &r.port, &r.protocol, &r.firstRun, &r.run, &r.createdAt, &r.since,
-		&r.seenAt, &r.missing, &r.internal, &r.status, &r.length, &r.title, &r.service, &r.webserver, &r.domain, &r.ip, &r.cname,
+		&r.seenAt, &r.missing, &r.internal, &r.status, &r.length, &r.title, &r.service, &r.webserver, &r.domain, &r.ip,
+		&r.cname,
 		&r.technologies, &r.favicon, &r.labels, &r.tls, &r.certificate, &r.misconfiguration, &r.endpoints, &r.screenshot,
 		&r.facts, &r.whole, &r.docRev, &r.ipOrder,
 	}
@@ -62,7 +64,8 @@ func (r *row) values() []any {
 func assetOf(r row, doc []byte) (Asset, error) {
 	a := Asset{
 		EnumerationID: r.enumeration, Hash: r.hash, Labels: words(r.labels), IsMissing: r.missing, IsInternal: r.internal,
-		CreatedAt: r.createdAt.Time, UpdatedAt: r.since.Time, SeenAt: r.seenAt.Time, HasScreenshot: r.screenshot != "", no: r.no,
+		CreatedAt: r.createdAt.Time, UpdatedAt: r.since.Time, SeenAt: r.seenAt.Time, HasScreenshot: r.screenshot != "",
+		no: r.no,
 	}
 	if err := json.Unmarshal(doc, &a.Asset); err != nil {
 		return a, fmt.Errorf("asset %d: its document: %w", r.no, err)
@@ -111,10 +114,14 @@ func rowOf(enumeration string, a discover.Asset) (r row, doc []byte, err error) 
 	line := observation.Line
 	r = row{
 		enumeration: enumeration, hash: digest([]byte(a.Host + "\n" + strconv.Itoa(a.Port) + "\n" + a.Protocol)),
-		host: a.Host, port: a.Port, protocol: a.Protocol, internal: observation.Internal(a), status: a.StatusCode, length: a.ContentLength,
-		title: line(a.Title), service: line(a.Service), webserver: line(a.Webserver), domain: strings.ToLower(line(a.Domain)),
-		ip: joined(a.IP), cname: joined(a.CNAME), technologies: joined(observation.Sorted(a.Technologies)), favicon: line(a.Favicon),
-		misconfiguration: joined(observation.Sorted(kinds)), facts: digest(facts), whole: digest(doc), endpoints: int64(len(a.Endpoints)),
+		host: a.Host, port: a.Port, protocol: a.Protocol, internal: observation.Internal(a), status: a.StatusCode,
+		length: a.ContentLength,
+		title:  line(a.Title), service: line(a.Service), webserver: line(a.Webserver),
+		domain: strings.ToLower(line(a.Domain)),
+		ip:     joined(a.IP), cname: joined(a.CNAME), technologies: joined(observation.Sorted(a.Technologies)),
+		favicon:          line(a.Favicon),
+		misconfiguration: joined(observation.Sorted(kinds)), facts: digest(facts), whole: digest(doc),
+		endpoints: int64(len(a.Endpoints)),
 	}
 	if scheme, _, ok := strings.Cut(a.URL, "://"); r.service == "" && ok {
 		r.service = strings.ToLower(line(scheme))

@@ -28,7 +28,9 @@ const maxSample = 15
 
 // applyRules applies rules to observations that are new or have changed: a rule applies where its
 // filter matches and did not match before. It returns the observations that are to be stored.
-func (as *Assets) applyRules(ctx context.Context, tx *db.Tx, s Seen, teamNo int64, rules []Rule, all []*incoming, o *Observed) ([]*incoming, error) {
+func (as *Assets) applyRules(
+	ctx context.Context, tx *db.Tx, s Seen, teamNo int64, rules []Rule, all []*incoming, o *Observed,
+) ([]*incoming, error) {
 	if len(rules) == 0 || len(all) == 0 {
 		return all, nil
 	}

@@ -40,7 +40,8 @@ func (as *Assets) reserve(ctx context.Context, tx *db.Tx, teamID string, n int64
 			return 0, 0, 0, err
 		}
 		err = tx.QueryRow(ctx, `INSERT INTO asset_log (team_id, team_no, last_no, last_rev) VALUES (?, ?, ?, 1)
-			ON CONFLICT (team_id) DO UPDATE SET last_no = asset_log.last_no + excluded.last_no, last_rev = asset_log.last_rev + excluded.last_rev
+			ON CONFLICT (team_id) DO UPDATE
+			SET last_no = asset_log.last_no + excluded.last_no, last_rev = asset_log.last_rev + excluded.last_rev
 			RETURNING team_no, last_no, last_rev`, teamID, teamNo, n).Scan(&teamNo, &no, &rev)
 	}
 	return teamNo, no - n + 1, rev, err
@@ -50,14 +51,16 @@ func (as *Assets) reserve(ctx context.Context, tx *db.Tx, teamID string, n int64
 // errs.Missing.
 func (as *Assets) beginRun(ctx context.Context, tx *db.Tx, s Seen, rev int64) error {
 	var run int64
-	err := tx.QueryRow(ctx, `SELECT run FROM asset_enumeration WHERE id = ? AND team_id = ?`, s.EnumerationID, s.TeamID).Scan(&run)
+	err := tx.QueryRow(ctx, `SELECT run FROM asset_enumeration WHERE id = ? AND team_id = ?`, s.EnumerationID,
+		s.TeamID).Scan(&run)
 	if db.IsNoRows(err) {
 		return errs.Missing("enumeration")
 	}
 	if err != nil || run >= s.Run {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `UPDATE asset_enumeration SET run = ?, rev = ? WHERE id = ?`, s.Run, rev, s.EnumerationID); err != nil {
+	if _, err := tx.Exec(ctx, `UPDATE asset_enumeration SET run = ?, rev = ? WHERE id = ?`, s.Run, rev,
+		s.EnumerationID); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO asset_run (enumeration_id, run, team_id, started_at) VALUES (?, ?, ?, ?)
@@ -81,7 +84,8 @@ func (as *Assets) EndRun(ctx context.Context, tx *db.Tx, e End) (ended bool, err
 	if err != nil {
 		return false, err
 	}
-	if err := as.beginRun(ctx, tx, Seen{TeamID: e.TeamID, EnumerationID: e.EnumerationID, Run: e.Run, At: e.At}, rev); err != nil {
+	if err := as.beginRun(ctx, tx, Seen{TeamID: e.TeamID, EnumerationID: e.EnumerationID, Run: e.Run, At: e.At},
+		rev); err != nil {
 		return false, err
 	}
 	n, err := tx.Exec(ctx, `UPDATE asset_run SET ended_at = ?, covered = ? WHERE enumeration_id = ? AND run = ? AND ended_at IS NULL`,
@@ -89,7 +93,8 @@ func (as *Assets) EndRun(ctx context.Context, tx *db.Tx, e End) (ended bool, err
 	if err != nil || n == 0 {
 		return false, err
 	}
-	if _, err := tx.Exec(ctx, `UPDATE asset_enumeration SET rev = ? WHERE id = ?`, rev, e.EnumerationID); err != nil || !e.Covered {
+	if _, err := tx.Exec(ctx, `UPDATE asset_enumeration SET rev = ? WHERE id = ?`, rev, e.EnumerationID); err != nil ||
+		!e.Covered {
 		return true, err
 	}
 	// One statement a table, however many assets are missing.
@@ -99,7 +104,8 @@ func (as *Assets) EndRun(ctx context.Context, tx *db.Tx, e End) (ended bool, err
 		rev, NotSeen, at, []byte(`[{"name":"is_missing","from":false,"to":true}]`), e.EnumerationID, e.Run); err != nil {
 		return true, err
 	}
-	if _, err := tx.Exec(ctx, `INSERT INTO asset_past (until, until_rev, team_id, `+rowColumns+`) SELECT ?, ?, team_id, `+rowColumns+missed,
+	if _, err := tx.Exec(ctx, `INSERT INTO asset_past (until, until_rev, team_id, `+rowColumns+`) SELECT ?, ?, team_id, `+
+		rowColumns+missed,
 		at, rev, e.EnumerationID, e.Run); err != nil {
 		return true, err
 	}
@@ -123,8 +129,10 @@ type Totals struct {
 func (as *Assets) Totals(ctx context.Context, teamID, enumerationID string) (t Totals, err error) {
 	err = as.db.QueryRow(ctx, `SELECT count(*), count(DISTINCT a.host), coalesce(sum(CASE WHEN a.port > 0 THEN 1 ELSE 0 END), 0),
 		coalesce(sum(CASE WHEN a.service IN ('http', 'https') THEN 1 ELSE 0 END), 0), coalesce(sum(a.endpoints), 0),
-		coalesce(sum(CASE WHEN a.first_run = e.run THEN 1 ELSE 0 END), 0), coalesce(sum(CASE WHEN a.is_missing THEN 1 ELSE 0 END), 0)
-		FROM asset a JOIN asset_enumeration e ON e.id = a.enumeration_id WHERE e.id = ? AND e.team_id = ?`, enumerationID, teamID).
+		coalesce(sum(CASE WHEN a.first_run = e.run THEN 1 ELSE 0 END), 0),
+		coalesce(sum(CASE WHEN a.is_missing THEN 1 ELSE 0 END), 0)
+		FROM asset a JOIN asset_enumeration e ON e.id = a.enumeration_id WHERE e.id = ? AND e.team_id = ?`, enumerationID,
+		teamID).
 		Scan(&t.Assets, &t.Hosts, &t.Ports, &t.HTTP, &t.Endpoints, &t.New, &t.Missing)
 	return t, err
 }

@@ -33,12 +33,13 @@ func (as *Assets) SweepScreenshots(ctx context.Context) (deleted int, err error)
 	if as.blobs == nil {
 		return 0, nil
 	}
-	return as.blobs.Sweep(ctx, as.now().Add(-screenshotGrace), func(ctx context.Context, d blob.Digest) (used bool, err error) {
-		// screenshot <> '' is the condition of the partial indexes.
-		err = as.db.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM asset WHERE screenshot = ? AND screenshot <> '')
+	return as.blobs.Sweep(ctx, as.now().Add(-screenshotGrace),
+		func(ctx context.Context, d blob.Digest) (used bool, err error) {
+			// screenshot <> '' is the condition of the partial indexes.
+			err = as.db.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM asset WHERE screenshot = ? AND screenshot <> '')
 			OR EXISTS (SELECT 1 FROM asset_past WHERE screenshot = ? AND screenshot <> '')`, d.String(), d.String()).Scan(&used)
-		return used, err
-	})
+			return used, err
+		})
 }
 
 // Screenshot opens the screenshot of an asset of the caller's team, a PNG of size bytes. The caller
@@ -52,7 +53,8 @@ func (as *Assets) Screenshot(ctx context.Context, id int64) (png io.ReadSeekClos
 		return nil, 0, err
 	}
 	var text string
-	err = as.db.QueryRow(ctx, `SELECT screenshot FROM asset WHERE team_id = ? AND no = ?`, c.TeamID, NumberOf(id)).Scan(&text)
+	err = as.db.QueryRow(ctx, `SELECT screenshot FROM asset WHERE team_id = ? AND no = ?`, c.TeamID,
+		NumberOf(id)).Scan(&text)
 	if db.IsNoRows(err) || err == nil && text == "" || as.blobs == nil {
 		return nil, 0, errs.Missing("screenshot")
 	}

@@ -17,14 +17,16 @@ func TestHostileRows(t *testing.T) {
 		r := setUp(t, d)
 		r.enroll(t, "e")
 		a := web("a.example.com"+bad, 443, bad+"title", bad, "x"+bad)
-		a.Protocol, a.Service, a.Webserver, a.Domain, a.Favicon, a.IP, a.CNAME = bad, bad, bad, bad, bad, []string{bad, "192.0.2.1", ""}, []string{"", bad}
+		a.Protocol, a.Service, a.Webserver, a.Domain, a.Favicon, a.IP, a.CNAME = bad, bad, bad, bad, bad,
+			[]string{bad, "192.0.2.1", ""}, []string{"", bad}
 		a.Misconfiguration = []discover.Misconfiguration{{Type: bad}, {Type: ""}}
 		a.TLS.Serial = bad
 		r.observe(t, "e", 1, a, discover.Asset{Host: "b.example.com"})
 		if err := r.SetLabels(r.alice, r.list(t, Query{}).Assets[0].ID, label.Replace, []string{"one", "two"}); err != nil {
 			t.Fatal(err)
 		}
-		for q, want := range map[string]Filters{"host": {Host: "b.example.com"}, "ip": {IP: "192.0.2.1"}, "label": {Labels: "two"}, "title": {Title: "title"}} {
+		for q, want := range map[string]Filters{"host": {Host: "b.example.com"}, "ip": {IP: "192.0.2.1"},
+			"label": {Labels: "two"}, "title": {Title: "title"}} {
 			other := &room{Assets: New(d, nil, nil), alice: r.alice} // which reads all rows
 			if p := other.list(t, Query{Filter: r.filter(t, want)}); p.Total != 1 {
 				t.Errorf("%s: %d", q, p.Total)

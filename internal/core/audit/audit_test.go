@@ -64,7 +64,8 @@ func TestEntryIsReadAsItWasWritten(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		l, c := open(d, 0)
 		want := Entry{
-			ID: ids.New(), TeamID: "blue", UserID: "u", Email: "ada@example.com", Action: "create-config", Object: "7", Method: "POST", Path: "/v1/x",
+			ID: ids.New(), TeamID: "blue", UserID: "u", Email: "ada@example.com", Action: "create-config", Object: "7",
+			Method: "POST", Path: "/v1/x",
 			Status: 201, IP: "2001:db8::1", Source: API, CreatedAt: c.Time,
 		}
 		add(t, l, want)
@@ -73,11 +74,13 @@ func TestEntryIsReadAsItWasWritten(t *testing.T) {
 			t.Errorf("%+v, %v", found, err)
 		}
 		for _, team := range []string{"red", ""} {
-			if found, err := l.Find(as(t.Context(), team, account.Admin), Filter{}, all); err != nil || found == nil || len(found) > 0 {
+			if found, err := l.Find(as(t.Context(), team, account.Admin), Filter{}, all); err != nil || found == nil ||
+				len(found) > 0 {
 				t.Errorf("team %q sees %+v, %v", team, found, err)
 			}
 		}
-		for what, kind := range map[context.Context]errs.Kind{as(t.Context(), "blue", account.Guest): errs.Forbidden, t.Context(): errs.Unauthenticated} {
+		for what, kind := range map[context.Context]errs.Kind{as(t.Context(), "blue", account.Guest): errs.Forbidden,
+			t.Context(): errs.Unauthenticated} {
 			if _, err := l.Find(what, Filter{}, all); !errs.Is(err, kind) {
 				t.Errorf("want %s: %v", kind, err)
 			}
@@ -91,12 +94,14 @@ func TestEntryIsReadAsItWasWritten(t *testing.T) {
 func TestTextOfRequestsIsBounded(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		l, _ := open(d, 0)
-		add(t, l, Entry{TeamID: "blue", Path: "/\x00\xff" + strings.Repeat("ä", 40_000), Object: strings.Repeat("x", 70_000), IP: "::ffff:192.0.2.1%eth0"})
+		add(t, l, Entry{TeamID: "blue", Path: "/\x00\xff" + strings.Repeat("ä", 40_000), Object: strings.Repeat("x", 70_000),
+			IP: "::ffff:192.0.2.1%eth0"})
 		found, err := l.Find(as(t.Context(), "blue", account.Admin), Filter{}, all)
 		if err != nil || len(found) != 1 {
 			t.Fatal(found, err)
 		}
-		if e := found[0]; len(e.Path) > maxText+8 || !utf8.ValidString(e.Path) || strings.Contains(e.Path, "\x00") || len(e.Object) != maxText {
+		if e := found[0]; len(e.Path) > maxText+8 || !utf8.ValidString(e.Path) || strings.Contains(e.Path, "\x00") ||
+			len(e.Object) != maxText {
 			t.Errorf("path of %d bytes, object of %d", len(e.Path), len(e.Object))
 		}
 	})
@@ -131,7 +136,8 @@ func TestFilter(t *testing.T) {
 			{Filter{Since: noon.Add(time.Hour)}, all, []string{"two", "two"}},
 			{Filter{Until: noon.Add(time.Hour)}, all, []string{"one"}},
 			{Filter{Since: noon, Until: noon}, all, []string{}},
-			{Filter{Email: "ada@example.com", Action: "two", Source: Platform, Since: noon, Until: noon.Add(3 * time.Hour)}, all, []string{"two"}},
+			{Filter{Email: "ada@example.com", Action: "two", Source: Platform, Since: noon, Until: noon.Add(3 * time.Hour)}, all,
+				[]string{"two"}},
 		} {
 			found, err := l.Find(as(t.Context(), "blue", account.Admin), test.filter, test.window)
 			if err != nil || !slices.Equal(actions(found), test.want) {
@@ -145,9 +151,12 @@ func TestSearchKnowsWhatAWordIs(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		l, c := open(d, 0)
 		for _, e := range []Entry{
-			{Action: "a", Status: 404, Path: "/v1/x/200", Method: "POST", IP: "192.0.2.1", Email: "ada@example.com", Source: API},
-			{Action: "b", Status: 200, Path: "/v1/404/Post", Method: "PATCH", IP: "::ffff:192.0.2.7", Email: "bob@example.com", Source: Platform},
-			{Action: "delete-api-key", Object: "Item_7", Status: 500, Path: "/v1/platform/192.0.2.1", Method: "DELETE", IP: "2001:DB8::0:1", Email: "a+b@example.org", Source: API},
+			{Action: "a", Status: 404, Path: "/v1/x/200", Method: "POST", IP: "192.0.2.1", Email: "ada@example.com",
+				Source: API},
+			{Action: "b", Status: 200, Path: "/v1/404/Post", Method: "PATCH", IP: "::ffff:192.0.2.7", Email: "bob@example.com",
+				Source: Platform},
+			{Action: "delete-api-key", Object: "Item_7", Status: 500, Path: "/v1/platform/192.0.2.1", Method: "DELETE",
+				IP: "2001:DB8::0:1", Email: "a+b@example.org", Source: API},
 		} {
 			c.Time = c.Add(time.Second)
 			e.TeamID = "blue"
@@ -201,7 +210,8 @@ func TestOldEntriesGo(t *testing.T) {
 		noon := c.Time
 		var entries []Entry
 		for i := range sweepBatch + 5 {
-			entries = append(entries, Entry{ID: ids.New(), TeamID: fmt.Sprint("team ", i%3), CreatedAt: noon.Add(time.Duration(i) * time.Millisecond)})
+			entries = append(entries, Entry{ID: ids.New(), TeamID: fmt.Sprint("team ", i%3),
+				CreatedAt: noon.Add(time.Duration(i) * time.Millisecond)})
 		}
 		if err := l.write(t.Context(), entries); err != nil {
 			t.Fatal(err)
@@ -289,7 +299,8 @@ func TestCrowdIsWrittenTogether(t *testing.T) {
 					return
 				}
 				var n int
-				if err := d.QueryRow(t.Context(), `SELECT count(*) FROM audit_entry WHERE action = ?`, fmt.Sprint(i)).Scan(&n); err != nil || n != 1 {
+				if err := d.QueryRow(t.Context(), `SELECT count(*) FROM audit_entry WHERE action = ?`,
+					fmt.Sprint(i)).Scan(&n); err != nil || n != 1 {
 					t.Errorf("entry %d is there %d times, %v", i, n, err)
 				}
 			})

@@ -22,7 +22,8 @@ func BenchmarkAdd(b *testing.B) {
 			b.SetParallelism(25) // of each processor: 50 on 2
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					add(b, l, Entry{TeamID: "blue", UserID: ids.New(), Email: "ada@example.com", Action: "create-config", Object: ids.New(), Method: "POST", Path: "/v1/scans/config", Status: 200, IP: "127.0.0.1", Source: API})
+					add(b, l, Entry{TeamID: "blue", UserID: ids.New(), Email: "ada@example.com", Action: "create-config",
+						Object: ids.New(), Method: "POST", Path: "/v1/scans/config", Status: 200, IP: "127.0.0.1", Source: API})
 				}
 			})
 		})

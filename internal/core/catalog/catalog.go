@@ -103,7 +103,8 @@ const (
 // scanTemplate reads a row of columns, with raw after them when it is selected.
 func scanTemplate(r db.Row, raw bool) (t Template, err error) {
 	into := []any{
-		&t.Scope, &t.ID, &t.WrittenID, &t.Path, &t.Type, db.Into(&t.Info), &t.Digest, &t.Prompt, &t.ReleaseTag, &t.Ref, &t.Source,
+		&t.Scope, &t.ID, &t.WrittenID, &t.Path, &t.Type, db.Into(&t.Info), &t.Digest, &t.Prompt, &t.ReleaseTag, &t.Ref,
+		&t.Source,
 		&t.IsNew, db.Into(&t.CreatedAt), db.Into(&t.UpdatedAt),
 	}
 	if raw {

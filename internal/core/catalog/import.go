@@ -87,7 +87,8 @@ func (c *Catalog) importFS(ctx context.Context, set, source, tag string, files f
 	}
 	report.Refused, report.Total = slices.Concat(found.refused, wrong), len(rows)
 	if len(rows) == 0 {
-		return report, errs.New(errs.Invalid, "no_templates", "%s has no template that is well-formed. The old set stays.", source).At("from").Because(errors.Join(report.Refused...))
+		return report, errs.New(errs.Invalid, "no_templates", "%s has no template that is well-formed. The old set stays.",
+			source).At("from").Because(errors.Join(report.Refused...))
 	}
 	additions := newAdditions(files)
 	err = c.db.Tx(ctx, func(tx *db.Tx) error {
@@ -100,7 +101,8 @@ func (c *Catalog) importFS(ctx context.Context, set, source, tag string, files f
 		if err := replaceFiles(ctx, tx, set, r.files); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `UPDATE template_scope SET digest = ?, source = ?, release_tag = ? WHERE scope = ?`, report.Digest, db.Clean(source), db.Clean(tag), set)
+		_, err := tx.Exec(ctx, `UPDATE template_scope SET digest = ?, source = ?, release_tag = ? WHERE scope = ?`,
+			report.Digest, db.Clean(source), db.Clean(tag), set)
 		return err
 	})
 	return report, err
@@ -182,7 +184,8 @@ func (r *reader) compile(t text) (row, error) {
 	if program != nil {
 		out.requests = program.Requests()
 	}
-	out.Template = Template{ID: parsed.ID, WrittenID: parsed.ID, Path: t.path, Type: parsed.Type(), Info: parsed.Info, Raw: t.data, Digest: parsed.Digest}
+	out.Template = Template{ID: parsed.ID, WrittenID: parsed.ID, Path: t.path, Type: parsed.Type(), Info: parsed.Info,
+		Raw: t.data, Digest: parsed.Digest}
 	return out, nil
 }
 
@@ -225,7 +228,9 @@ func (r *reader) read(at string) ([]byte, error) {
 }
 
 // replace makes the templates of a set those of rows, and counts what that changes.
-func (c *Catalog) replace(ctx context.Context, tx *db.Tx, set string, rows []row, additions map[string]bool, report *Report) error {
+func (c *Catalog) replace(
+	ctx context.Context, tx *db.Tx, set string, rows []row, additions map[string]bool, report *Report,
+) error {
 	now := db.At(c.Now()).Time
 	old, err := storedTemplates(ctx, tx, set)
 	if err != nil {
@@ -287,7 +292,8 @@ func insert(ctx context.Context, tx *db.Tx, rows []row) error {
 	values, searches := make([][]any, len(rows)), make([][]any, len(rows))
 	for i, r := range rows {
 		values[i] = []any{
-			r.Scope, r.ID, r.WrittenID, r.userID, db.Clean(r.Path), db.Clean(r.Info.Name), r.Type, db.Doc(r.Info), r.Prompt, r.Digest, r.ReleaseTag, r.IsNew,
+			r.Scope, r.ID, r.WrittenID, r.userID, db.Clean(r.Path), db.Clean(r.Info.Name), r.Type, db.Doc(r.Info), r.Prompt,
+			r.Digest, r.ReleaseTag, r.IsNew,
 			r.requests, db.Doc(r.files), db.At(r.CreatedAt), db.At(r.UpdatedAt), r.Raw,
 		}
 		searches[i] = searchRow(r)

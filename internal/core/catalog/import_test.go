@@ -26,9 +26,12 @@ func TestImportReplacesASet(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := open(t, d)
 		files := map[string]string{
-			"http/a.yaml": written("a", "Alpha", "high", "x"), "http/b.yaml": written("b", "Beta", "low", "x"), "http/c.yaml": written("c", "Gamma", "low", "x"),
-			"http/broken.yaml": "id: broken\ninfo: 7\n", "http/twin.yaml": written("a", "Twin", "low", "x"), ".github/d.yaml": written("d", "Hidden", "low", "x"),
-			"dns/later.yaml": strings.Replace(written("later", "Later", "low", "x"), "http:", "http:\n  - race_count: 2\n    race: true\n    path: ['/']\nheadless: []\nhttp2:", 1),
+			"http/a.yaml": written("a", "Alpha", "high", "x"), "http/b.yaml": written("b", "Beta", "low", "x"),
+			"http/c.yaml":      written("c", "Gamma", "low", "x"),
+			"http/broken.yaml": "id: broken\ninfo: 7\n", "http/twin.yaml": written("a", "Twin", "low", "x"),
+			".github/d.yaml": written("d", "Hidden", "low", "x"),
+			"dns/later.yaml": strings.Replace(written("later", "Later", "low", "x"), "http:",
+				"http:\n  - race_count: 2\n    race: true\n    path: ['/']\nheadless: []\nhttp2:", 1),
 			"profiles/p.yml": "severity: high\n",
 		}
 		first := s.load(t, catalog.Source{From: folder(t, files), Tag: "v1"})
@@ -46,7 +49,8 @@ func TestImportReplacesASet(t *testing.T) {
 		arrived := s.clock.Load()
 		s.later(time.Hour)
 
-		next := map[string]string{"http/a.yaml": files["http/a.yaml"], "http/b.yaml": written("b", "Beta two", "low", "x"), "new/e.yaml": written("e", "Epsilon", "low", "x")}
+		next := map[string]string{"http/a.yaml": files["http/a.yaml"], "http/b.yaml": written("b", "Beta two", "low", "x"),
+			"new/e.yaml": written("e", "Epsilon", "low", "x")}
 		second := s.load(t, catalog.Source{From: folder(t, next), Tag: "v2"})
 		if second.New != 1 || second.Updated != 1 || second.Removed != 1 || second.Total != 3 {
 			t.Fatalf("%+v", second)
@@ -56,17 +60,21 @@ func TestImportReplacesASet(t *testing.T) {
 			t.Fatal(err)
 		}
 		a, b, e := found[0], found[1], found[2]
-		if a.CreatedAt.UnixMicro() != arrived || !a.UpdatedAt.Equal(a.CreatedAt) || a.ReleaseTag != "v1" || a.Ref != "v2" || a.IsNew {
+		if a.CreatedAt.UnixMicro() != arrived || !a.UpdatedAt.Equal(a.CreatedAt) || a.ReleaseTag != "v1" || a.Ref != "v2" ||
+			a.IsNew {
 			t.Errorf("what did not change: %+v", a)
 		}
-		if b.CreatedAt.UnixMicro() != arrived || b.UpdatedAt.UnixMicro() != s.clock.Load() || b.ReleaseTag != "v1" || b.IsNew || b.Info.Name != "Beta two" {
+		if b.CreatedAt.UnixMicro() != arrived || b.UpdatedAt.UnixMicro() != s.clock.Load() || b.ReleaseTag != "v1" ||
+			b.IsNew || b.Info.Name != "Beta two" {
 			t.Errorf("what was changed: %+v", b)
 		}
-		if e.CreatedAt.UnixMicro() != s.clock.Load() || e.ReleaseTag != "v2" || !e.IsNew || string(e.Raw) != next["new/e.yaml"] || e.Dir() != "new" {
+		if e.CreatedAt.UnixMicro() != s.clock.Load() || e.ReleaseTag != "v2" || !e.IsNew ||
+			string(e.Raw) != next["new/e.yaml"] || e.Dir() != "new" {
 			t.Errorf("what is new: %+v", e)
 		}
 		s.later(time.Hour)
-		if again := s.load(t, catalog.Source{From: folder(t, next)}); !again.Unchanged || again.Total != 3 || again.Digest != second.Digest || again.Tag != "v2" {
+		if again := s.load(t, catalog.Source{From: folder(t, next)}); !again.Unchanged || again.Total != 3 ||
+			again.Digest != second.Digest || again.Tag != "v2" {
 			t.Errorf("the same set again: %+v", again)
 		}
 	})
@@ -95,14 +103,18 @@ func TestFailedImportLeavesTheOldSet(t *testing.T) {
 			source catalog.Source
 			param  string
 		}{
-			"another digest":     {t.Context(), catalog.Source{From: file, SHA256: strings.Repeat("0", 64)}, "sha256"},
-			"a folder's digest":  {t.Context(), catalog.Source{From: t.TempDir(), SHA256: strings.Repeat("0", 64)}, "sha256"},
-			"nothing there":      {t.Context(), catalog.Source{From: filepath.Join(t.TempDir(), "none")}, "from"},
-			"no template":        {t.Context(), catalog.Source{From: folder(t, map[string]string{"a.yaml": "id: x"})}, "from"},
-			"no zip":             {t.Context(), catalog.Source{From: filepath.Join(folder(t, map[string]string{"a.txt": "text"}), "a.txt")}, "from"},
-			"a way out":          {t.Context(), catalog.Source{From: archive(map[string]string{"../b.yaml": written("b", "B", "low", "x")})}, "from"},
-			"an absolute name":   {t.Context(), catalog.Source{From: archive(map[string]string{"/etc/b.yaml": written("b", "B", "low", "x")})}, "from"},
-			"a way out, by \\":   {t.Context(), catalog.Source{From: archive(map[string]string{`a\..\b.yaml`: written("b", "B", "low", "x")})}, "from"},
+			"another digest":    {t.Context(), catalog.Source{From: file, SHA256: strings.Repeat("0", 64)}, "sha256"},
+			"a folder's digest": {t.Context(), catalog.Source{From: t.TempDir(), SHA256: strings.Repeat("0", 64)}, "sha256"},
+			"nothing there":     {t.Context(), catalog.Source{From: filepath.Join(t.TempDir(), "none")}, "from"},
+			"no template":       {t.Context(), catalog.Source{From: folder(t, map[string]string{"a.yaml": "id: x"})}, "from"},
+			"no zip": {t.Context(),
+				catalog.Source{From: filepath.Join(folder(t, map[string]string{"a.txt": "text"}), "a.txt")}, "from"},
+			"a way out": {t.Context(),
+				catalog.Source{From: archive(map[string]string{"../b.yaml": written("b", "B", "low", "x")})}, "from"},
+			"an absolute name": {t.Context(),
+				catalog.Source{From: archive(map[string]string{"/etc/b.yaml": written("b", "B", "low", "x")})}, "from"},
+			"a way out, by \\": {t.Context(),
+				catalog.Source{From: archive(map[string]string{`a\..\b.yaml`: written("b", "B", "low", "x")})}, "from"},
 			"a cancelled import": {cancelled, catalog.Source{From: file}, ""},
 			"a private address":  {t.Context(), catalog.Source{From: "http://127.0.0.1:1/x.zip"}, ""},
 		} {
@@ -127,7 +139,8 @@ func TestLargeFilesAreNotTakenIn(t *testing.T) {
 	s := open(t, dbtest.Open(t, "sqlite"))
 	bomb := written("b", "B", "low", "x") + strings.Repeat("#", 64<<20)
 	name := filepath.Join(t.TempDir(), "bomb.zip")
-	if err := os.WriteFile(name, zipped(t, map[string]string{"a.yaml": written("a", "A", "low", "x"), "b.yaml": bomb}), 0o600); err != nil {
+	if err := os.WriteFile(name, zipped(t, map[string]string{"a.yaml": written("a", "A", "low", "x"), "b.yaml": bomb}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	r := s.load(t, catalog.Source{From: name})
@@ -139,9 +152,13 @@ func TestLargeFilesAreNotTakenIn(t *testing.T) {
 func TestImportFromAURL(t *testing.T) {
 	archive := zipped(t, map[string]string{"set/a.yaml": written("a", "Alpha", "high", "x")})
 	mux := http.NewServeMux()
-	mux.HandleFunc("/archive/refs/tags/v9.1.0.zip", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/real", http.StatusFound) })
+	mux.HandleFunc("/archive/refs/tags/v9.1.0.zip",
+		func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/real", http.StatusFound) })
 	mux.HandleFunc("/real", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(archive) })
-	mux.HandleFunc("/round", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/round", http.StatusFound) })
+	mux.HandleFunc("/round", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/round",
+			http.StatusFound)
+	})
 	mux.HandleFunc("/inside", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://169.254.169.254/x", http.StatusFound)
 	})
@@ -182,8 +199,11 @@ func TestSetsStandInForEachOther(t *testing.T) {
 			t.Fatalf("again: %+v %v", r, err)
 		}
 		starters := len(s.public(t))
-		s.load(t, catalog.Source{Early: true, From: folder(t, map[string]string{"a.yaml": written("a", "Early", "high", "x"), "z.yaml": written("z", "Zed", "high", "x")})})
-		if found, total, err := s.Early(s.ada, page.Window{Limit: 10}, false); err != nil || total != 2 || found[0].Info.Name != "Early" || found[0].Raw != nil {
+		s.load(t, catalog.Source{Early: true,
+			From: folder(t, map[string]string{"a.yaml": written("a", "Early", "high", "x"),
+				"z.yaml": written("z", "Zed", "high", "x")})})
+		if found, total, err := s.Early(s.ada, page.Window{Limit: 10}, false); err != nil || total != 2 ||
+			found[0].Info.Name != "Early" || found[0].Raw != nil {
 			t.Fatal(found, total, err)
 		}
 		if _, err := s.PublicByID(s.ada, "a"); !errs.Is(err, errs.NotFound) {
@@ -203,10 +223,12 @@ func TestTemplatesBringTheFilesTheyName(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := open(t, d)
 		with := func(id, file string) string {
-			return strings.Replace(written(id, id, "high", "x"), "    matchers:", "    payloads:\n      word: "+file+"\n    matchers:", 1)
+			return strings.Replace(written(id, id, "high", "x"), "    matchers:",
+				"    payloads:\n      word: "+file+"\n    matchers:", 1)
 		}
 		r := s.load(t, catalog.Source{From: folder(t, map[string]string{
-			"http/a.yaml": with("a", "helpers/words.txt"), "http/deep/b.yaml": with("b", "words.txt"), "http/c.yaml": with("c", "../../../../etc/passwd"),
+			"http/a.yaml": with("a", "helpers/words.txt"), "http/deep/b.yaml": with("b", "words.txt"),
+			"http/c.yaml":       with("c", "../../../../etc/passwd"),
 			"helpers/words.txt": "from the top", "http/words.txt": "from above",
 		})})
 		if r.Total != 2 || len(r.Refused) != 1 || !strings.Contains(r.Refused[0].Error(), "payloads") {

@@ -52,7 +52,8 @@ func (s *shop) person(t testing.TB, email string) context.Context {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return account.WithCaller(t.Context(), account.Caller{UserID: u.ID, Email: email, TeamID: u.TeamID, Role: account.Admin, Plan: account.Enterprise})
+	return account.WithCaller(t.Context(),
+		account.Caller{UserID: u.ID, Email: email, TeamID: u.TeamID, Role: account.Admin, Plan: account.Enterprise})
 }
 
 func caller(t testing.TB, ctx context.Context) account.Caller {

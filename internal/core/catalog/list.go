@@ -60,7 +60,8 @@ func (c *Catalog) find(ctx context.Context, q db.Querier, cond string, args ...a
 // notReplaced is the condition that no later set has a template of the same id.
 func notReplaced(table string) string {
 	return `(` + table + `.scope = 'public' OR NOT EXISTS (SELECT 1 FROM template o
-		WHERE o.scope IN ('public', CASE ` + table + `.scope WHEN 'starter' THEN 'early' ELSE 'public' END) AND o.id = ` + table + `.id))`
+		WHERE o.scope IN ('public', CASE ` + table + `.scope WHEN 'starter' THEN 'early' ELSE 'public' END) AND o.id = ` +
+		table + `.id))`
 }
 
 // inScopes picks the rows of template_search, under the name e, of some scopes.
@@ -97,7 +98,8 @@ func (c *Catalog) page(
 
 // Sortable are the fields of an order, as page.Sorts wants them, with the columns of template_search.
 var Sortable = map[string]string{
-	"id": "e.written_id", "template_id": "e.id", "name": "e.lower_name", "severity": rank, "type": "e.type", "dir": "e.dir",
+	"id": "e.written_id", "template_id": "e.id", "name": "e.lower_name", "severity": rank, "type": "e.type",
+	"dir": "e.dir",
 	"uri": "e.path", "vendor": "e.vendor", "product": "e.product", "created_at": created, "updated_at": updated,
 }
 

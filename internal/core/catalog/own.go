@@ -106,7 +106,8 @@ func checkOwn(n NewTemplate) (Template, int, error) {
 	if dir != "" && (!fs.ValidPath(dir) || len(dir) > maxPath || !plain(dir)) {
 		return Template{}, 0, errs.Field("dir", "dir must be a relative path of at most %d bytes.", maxPath)
 	}
-	if n.Filename != "" && (!fs.ValidPath(n.Filename) || path.Base(n.Filename) != n.Filename || len(n.Filename) > maxPath || !plain(n.Filename)) {
+	if n.Filename != "" && (!fs.ValidPath(n.Filename) || path.Base(n.Filename) != n.Filename ||
+		len(n.Filename) > maxPath || !plain(n.Filename)) {
 		return Template{}, 0, errs.Field("filename", "filename must be a name without folders, of at most %d bytes.", maxPath)
 	}
 	noFiles := func(string) ([]byte, error) {
@@ -120,14 +121,16 @@ func checkOwn(n NewTemplate) (Template, int, error) {
 		return Template{}, 0, errs.New(errs.Invalid, e.Code, "template: %s", e.Message).At("template").Because(err)
 	}
 	return Template{
-		WrittenID: parsed.ID, Path: path.Join(dir, cmp.Or(n.Filename, parsed.ID+".yaml")), Type: parsed.Type(), Info: parsed.Info,
-		Raw: []byte(n.Text), Digest: parsed.Digest, Prompt: db.Clean(n.Prompt),
+		WrittenID: parsed.ID, Path: path.Join(dir, cmp.Or(n.Filename, parsed.ID+".yaml")), Type: parsed.Type(),
+		Info: parsed.Info,
+		Raw:  []byte(n.Text), Digest: parsed.Digest, Prompt: db.Clean(n.Prompt),
 	}, program.Requests(), nil
 }
 
 // plain reports whether a name has no control characters and no backslash.
 func plain(name string) bool {
-	return db.Clean(name) == name && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' })
+	return db.Clean(name) == name &&
+		!strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' })
 }
 
 // Own is a page of the templates of the caller's team, newest first, and their total.
@@ -159,7 +162,8 @@ func (c *Catalog) Update(ctx context.Context, id string, n NewTemplate) (Templat
 	if err != nil {
 		return Template{}, err
 	}
-	n.Filename, n.Dir, n.Prompt = cmp.Or(n.Filename, path.Base(old.Path)), cmp.Or(n.Dir, old.Dir()), cmp.Or(n.Prompt, old.Prompt)
+	n.Filename, n.Dir, n.Prompt = cmp.Or(n.Filename, path.Base(old.Path)), cmp.Or(n.Dir, old.Dir()),
+		cmp.Or(n.Prompt, old.Prompt)
 	t, requests, err := checkOwn(n)
 	if err != nil {
 		return Template{}, err
@@ -171,7 +175,8 @@ func (c *Catalog) Update(ctx context.Context, id string, n NewTemplate) (Templat
 			return err
 		}
 		n, err := tx.Exec(ctx, `UPDATE template SET written_id = ?, path = ?, name = ?, type = ?, info = ?, prompt = ?, digest = ?, requests = ?, raw = ?, updated_at = ?
-			WHERE scope = ? AND id = ?`, t.WrittenID, t.Path, db.Clean(t.Info.Name), t.Type, db.Doc(t.Info), t.Prompt, t.Digest, requests, t.Raw, now, t.Scope, t.ID)
+			WHERE scope = ? AND id = ?`, t.WrittenID, t.Path, db.Clean(t.Info.Name), t.Type, db.Doc(t.Info), t.Prompt, t.Digest,
+			requests, t.Raw, now, t.Scope, t.ID)
 		if err == nil && n == 0 {
 			err = missing()
 		}

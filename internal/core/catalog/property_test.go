@@ -181,7 +181,9 @@ func (m made) compare(field string, other made) int {
 }
 
 // expected is what a search must answer, by the rules alone.
-func expected(all []made, team string, early bool, s catalog.Search, by string, desc bool) (keys []string, facets map[string]map[string]int) {
+func expected(
+	all []made, team string, early bool, s catalog.Search, by string, desc bool,
+) (keys []string, facets map[string]map[string]int) {
 	ranks := map[string]int{catalog.StarterSet: 1, catalog.EarlySet: 2, catalog.PublicSet: 3}
 	type hit struct {
 		made
@@ -205,7 +207,8 @@ func expected(all []made, team string, early bool, s catalog.Search, by string, 
 	facets = map[string]map[string]int{}
 	for _, h := range hits {
 		keys = append(keys, h.scope+" "+h.id)
-		for _, name := range []string{"author", "creation_stats", "dir", "is_early", "is_new", "product", "severity", "tags", "type", "vendor"} {
+		for _, name := range []string{"author", "creation_stats", "dir", "is_early", "is_new", "product", "severity", "tags",
+			"type", "vendor"} {
 			if facets[name] == nil {
 				facets[name] = map[string]int{}
 			}
@@ -255,8 +258,10 @@ func TestSearchFollowsItsRules(t *testing.T) {
 			t.Fatal("the test expects no starter set")
 		}
 		terms := []string{
-			"anvil", "up", "größe", "rce", "-rce", "log", "login.php", "wp-login.php", "-zebra", "http", "2024", "CVE-2024", "zeta-1", "pat",
-			"tags:panel", "-tags:PANEL", "author:KIM", "dir:http", "dir:http/cves", "-dir:HTTP", "id:zebra", "id:zebra-1", "-id:log",
+			"anvil", "up", "größe", "rce", "-rce", "log", "login.php", "wp-login.php", "-zebra", "http", "2024", "CVE-2024",
+			"zeta-1", "pat",
+			"tags:panel", "-tags:PANEL", "author:KIM", "dir:http", "dir:http/cves", "-dir:HTTP", "id:zebra", "id:zebra-1",
+			"-id:log",
 			"severity:high", "vendor:größe", "product:Zebra", "is_early:true", "is_new:true",
 		}
 		for n := range 400 {
@@ -264,7 +269,8 @@ func TestSearchFollowsItsRules(t *testing.T) {
 			for range r.IntN(3) {
 				query += " " + terms[r.IntN(len(terms))]
 			}
-			by := []string{"", "id", "template_id", "name", "severity", "type", "dir", "uri", "vendor", "product", "created_at"}[r.IntN(11)]
+			by := []string{"", "id", "template_id", "name", "severity", "type", "dir", "uri", "vendor", "product",
+				"created_at"}[r.IntN(11)]
 			search := catalog.Search{
 				Query: query, Public: r.IntN(4) > 0, Private: r.IntN(4) > 0, FacetSize: 1000,
 				Window: page.Window{Offset: r.IntN(8), Limit: 30},

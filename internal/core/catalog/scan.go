@@ -43,7 +43,9 @@ func (c *Catalog) ForScan(ctx context.Context, teamID string) ([]ScanTemplate, e
 }
 
 // scanTemplates reads what scans need to know of the templates that a condition picks.
-func (c *Catalog) scanTemplates(ctx context.Context, where db.Where, order string, args ...any) (out []ScanTemplate, err error) {
+func (c *Catalog) scanTemplates(
+	ctx context.Context, where db.Where, order string, args ...any,
+) (out []ScanTemplate, err error) {
 	text := `SELECT e.scope, e.id, e.written_id, e.name, e.path, e.type, e.requests, e.facets FROM template_search e` +
 		where.String() + ` ORDER BY ` + order
 	for r, err := range c.db.Rows(ctx, text, append(where.Args, args...)...) {
@@ -220,7 +222,8 @@ func (c *Catalog) texts(ctx context.Context, where string, args ...any) ([]store
 			scopes, paths = append(scopes, one.scope), append(paths, path)
 		}
 		return one, err
-	}, `SELECT t.scope, t.id, t.written_id, t.path, t.digest, t.files, t.raw FROM template t`+where+` ORDER BY t.id DESC`, args...)
+	}, `SELECT t.scope, t.id, t.written_id, t.path, t.digest, t.files, t.raw FROM template t`+where+` ORDER BY t.id DESC`,
+		args...)
 	if err != nil || len(paths) == 0 {
 		return found, err
 	}

@@ -117,7 +117,8 @@ func markWords(text string, terms []term) (marked string, found bool) {
 // longest is how many bytes at the beginning of a text a term looks for.
 func longest(text string, terms []term) (n int) {
 	for _, t := range terms {
-		if t.field == "" && !t.not && len(t.value) > n && len(text) >= len(t.value) && strings.EqualFold(text[:len(t.value)], t.value) {
+		if t.field == "" && !t.not && len(t.value) > n && len(text) >= len(t.value) &&
+			strings.EqualFold(text[:len(t.value)], t.value) {
 			n = len(t.value)
 		}
 	}

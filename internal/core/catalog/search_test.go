@@ -21,15 +21,19 @@ func TestSearch(t *testing.T) {
 		s := open(t, d)
 		s.load(t, catalog.Source{From: folder(t, map[string]string{
 			"http/cves/CVE-2024-1234.yaml": written("CVE-2024-1234", "Anvil upload", "critical", "cve,cve2024,rce"),
-			"http/panel/anvil-panel.yaml":  strings.Replace(written("anvil-panel", "Anvil panel", "info", "panel,tech"), "cve-id: CVE-2024-1234", "cwe-id: CWE-200", 1),
-			"http/x/wp-login.yaml":         strings.NewReplacer("cve-id: CVE-2024-1234", "cwe-id: CWE-1", "product: anvil", "product: wordpress").Replace(written("wp-login", "Größe <b>of</b> it", "low", "panel")),
+			"http/panel/anvil-panel.yaml": strings.Replace(written("anvil-panel", "Anvil panel", "info", "panel,tech"),
+				"cve-id: CVE-2024-1234", "cwe-id: CWE-200", 1),
+			"http/x/wp-login.yaml": strings.NewReplacer("cve-id: CVE-2024-1234", "cwe-id: CWE-1", "product: anvil",
+				"product: wordpress").Replace(written("wp-login", "Größe <b>of</b> it", "low", "panel")),
 		})})
-		s.load(t, catalog.Source{Early: true, From: folder(t, map[string]string{"e.yaml": written("early-anvil", "Early", "high", "x")})})
+		s.load(t, catalog.Source{Early: true,
+			From: folder(t, map[string]string{"e.yaml": written("early-anvil", "Early", "high", "x")})})
 		if _, err := s.Create(s.ada, catalog.NewTemplate{Text: written("mine", "My anvil", "high", "x")}); err != nil {
 			t.Fatal(err)
 		}
 		find := func(q string, sorts ...page.Sort) (out []string) {
-			found, err := s.Search(s.ada, catalog.Search{Query: q, Public: true, Private: true, Sorts: sorts, Window: page.Window{Limit: 100}, FacetSize: 3})
+			found, err := s.Search(s.ada, catalog.Search{Query: q, Public: true, Private: true, Sorts: sorts,
+				Window: page.Window{Limit: 100}, FacetSize: 3})
 			if err != nil {
 				t.Fatalf("%q: %v", q, err)
 			}
@@ -63,7 +67,9 @@ func TestSearch(t *testing.T) {
 				t.Errorf("%q finds %v, want %v", q, got, want)
 			}
 		}
-		if got := find("", page.Sort{Column: catalog.Sortable["severity"], Desc: true}, page.Sort{Column: catalog.Sortable["name"]}); !slices.Equal(got, []string{"CVE-2024-1234", "early-anvil", "mine", "wp-login", "anvil-panel"}) {
+		if got := find("", page.Sort{Column: catalog.Sortable["severity"], Desc: true},
+			page.Sort{Column: catalog.Sortable["name"]}); !slices.Equal(got,
+			[]string{"CVE-2024-1234", "early-anvil", "mine", "wp-login", "anvil-panel"}) {
 			t.Errorf("by severity and name: %v", got)
 		}
 		checkFacets(t, s)
@@ -73,21 +79,26 @@ func TestSearch(t *testing.T) {
 
 func checkFacets(t *testing.T, s *shop) {
 	t.Helper()
-	found, err := s.Search(s.ada, catalog.Search{Public: true, Private: true, Window: page.Window{Limit: 1}, FacetSize: 2, Highlight: true, Query: "größe"})
-	if err != nil || len(found.Highlights) != 1 || found.Highlights[0]["name"][0] != "<em>Größe</em> &lt;b&gt;of&lt;/b&gt; it" {
+	found, err := s.Search(s.ada, catalog.Search{Public: true, Private: true, Window: page.Window{Limit: 1}, FacetSize: 2,
+		Highlight: true, Query: "größe"})
+	if err != nil || len(found.Highlights) != 1 ||
+		found.Highlights[0]["name"][0] != "<em>Größe</em> &lt;b&gt;of&lt;/b&gt; it" {
 		t.Errorf("%+v %v", found.Highlights, err)
 	}
-	found, err = s.Search(s.ada, catalog.Search{Public: true, Private: true, Window: page.Window{Limit: 1, Offset: 2}, FacetSize: 2})
+	found, err = s.Search(s.ada, catalog.Search{Public: true, Private: true, Window: page.Window{Limit: 1, Offset: 2},
+		FacetSize: 2})
 	if err != nil || found.Total != 5 || len(found.Templates) != 1 {
 		t.Fatal(found, err)
 	}
 	for name, want := range map[string]catalog.Facet{
-		"severity":       {Buckets: []catalog.Bucket{{Value: "high", Count: 2}, {Value: "critical", Count: 1}}, Other: 2, Total: 5},
+		"severity": {Buckets: []catalog.Bucket{{Value: "high", Count: 2}, {Value: "critical", Count: 1}}, Other: 2,
+			Total: 5},
 		"author":         {Buckets: []catalog.Bucket{{Value: "kim", Count: 5}, {Value: "pat", Count: 5}}, Total: 10},
 		"product":        {Buckets: []catalog.Bucket{{Value: "anvil", Count: 4}, {Value: "wordpress", Count: 1}}, Total: 5},
 		"is_early":       {Buckets: []catalog.Bucket{{Value: "false", Count: 4}, {Value: "true", Count: 1}}, Total: 5},
 		"creation_stats": {Buckets: []catalog.Bucket{{Value: "2026-11", Count: 5}}, Total: 5},
-		"dir":            {Buckets: []catalog.Bucket{{Value: "http/cves", Count: 1}, {Value: "http/panel", Count: 1}}, Other: 1, Total: 3, Missing: 2},
+		"dir": {Buckets: []catalog.Bucket{{Value: "http/cves", Count: 1}, {Value: "http/panel", Count: 1}},
+			Other: 1, Total: 3, Missing: 2},
 	} {
 		if got := found.Facets[name]; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
@@ -117,8 +128,9 @@ func checkScopes(t *testing.T, s *shop) {
 		err   error
 		want  int
 	}{
-		"Eve":         with(s.Search(s.eve, catalog.Search{Public: true, Private: true, Window: page.Window{Limit: 10}})),
-		"a free plan": with(s.Search(account.WithCaller(t.Context(), free), catalog.Search{Public: true, Private: true, Window: page.Window{Limit: 10}})),
+		"Eve": with(s.Search(s.eve, catalog.Search{Public: true, Private: true, Window: page.Window{Limit: 10}})),
+		"a free plan": with(s.Search(account.WithCaller(t.Context(), free),
+			catalog.Search{Public: true, Private: true, Window: page.Window{Limit: 10}})),
 	} {
 		if c.err != nil || c.found.Total != 4 {
 			t.Errorf("%s finds %d, %v", who, c.found.Total, c.err)
@@ -155,12 +167,15 @@ func search(t *testing.T, s *shop, q catalog.Search) catalog.Found {
 // FuzzSearch: any query is answered or refused, and what is marked is the text, escaped.
 func FuzzSearch(f *testing.F) {
 	s := open(f, dbtest.Open(f, "sqlite"))
-	s.load(f, catalog.Source{From: folder(f, map[string]string{"a.yaml": written("a", "Größe <b>&amp; İstanbul", "high", "x")})})
-	for _, q := range []string{"", "a", "İ", "größe", `"`, `-"a b" tags:x`, "severity:", ":", "-", "--", "\x00", "\xff", "<b>", "id:", "dir:/"} {
+	s.load(f, catalog.Source{From: folder(f,
+		map[string]string{"a.yaml": written("a", "Größe <b>&amp; İstanbul", "high", "x")})})
+	for _, q := range []string{"", "a", "İ", "größe", `"`, `-"a b" tags:x`, "severity:", ":", "-", "--", "\x00", "\xff",
+		"<b>", "id:", "dir:/"} {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, q string) {
-		found, err := s.Search(s.ada, catalog.Search{Query: q, Public: true, Window: page.Window{Limit: 10}, FacetSize: 5, Highlight: true})
+		found, err := s.Search(s.ada, catalog.Search{Query: q, Public: true, Window: page.Window{Limit: 10}, FacetSize: 5,
+			Highlight: true})
 		if err != nil {
 			if errs.From(err).Param != "q" {
 				t.Fatalf("%q: %v", q, err)
@@ -169,7 +184,8 @@ func FuzzSearch(f *testing.F) {
 		}
 		for _, one := range found.Highlights {
 			for _, name := range one["name"] {
-				if plain := strings.NewReplacer("<em>", "", "</em>", "").Replace(name); plain != "Größe &lt;b&gt;&amp;amp; İstanbul" {
+				if plain := strings.NewReplacer("<em>", "", "</em>",
+					"").Replace(name); plain != "Größe &lt;b&gt;&amp;amp; İstanbul" {
 					t.Errorf("%q marks %q", q, name)
 				}
 			}
@@ -183,7 +199,8 @@ func catalogueOf(b *testing.B, n int) string {
 	for i := range n {
 		id := fmt.Sprintf("CVE-%d-%05d", 2000+i%25, i)
 		files[filepath.Join("http", "cves", fmt.Sprint(2000+i%25), id+".yaml")] = strings.Replace(
-			written(id, fmt.Sprintf("Product%d upload %d", i%700, i), []string{"info", "low", "medium", "high", "critical"}[i%5], fmt.Sprintf("cve,rce,product%d,tag%d", i%700, i%40)),
+			written(id, fmt.Sprintf("Product%d upload %d", i%700, i), []string{"info", "low", "medium", "high", "critical"}[i%5],
+				fmt.Sprintf("cve,rce,product%d,tag%d", i%700, i%40)),
 			"vendor: acme", fmt.Sprintf("vendor: vendor%d\n    padding: %s", i%500, strings.Repeat("x", 1500)), 1)
 	}
 	return folder(b, files)
@@ -214,8 +231,10 @@ func BenchmarkLists12000(b *testing.B) {
 			name   string
 			search catalog.Search
 		}{
-			{"all", catalog.Search{}}, {"word", catalog.Search{Query: "upload product6"}}, {"field", catalog.Search{Query: "severity:high tags:rce"}},
-			{"sorted", catalog.Search{Sorts: []page.Sort{{Column: catalog.Sortable["name"], Desc: true}}}}, {"texts", catalog.Search{Raw: true}},
+			{"all", catalog.Search{}}, {"word", catalog.Search{Query: "upload product6"}},
+			{"field", catalog.Search{Query: "severity:high tags:rce"}},
+			{"sorted", catalog.Search{Sorts: []page.Sort{{Column: catalog.Sortable["name"], Desc: true}}}},
+			{"texts", catalog.Search{Raw: true}},
 		} {
 			c.search.Public, c.search.Private, c.search.Window, c.search.FacetSize = true, true, page.Window{Limit: 100}, 5
 			b.Run(engine+"/"+c.name, func(b *testing.B) {

@@ -64,7 +64,8 @@ func Expiry(ttl string, now time.Time) (time.Time, error) {
 	}
 	m := ttlShape.FindStringSubmatch(ttl)
 	if m == nil {
-		return time.Time{}, errs.Field("ttl", "ttl must be a number of s, min, h, d, w, m (months) or y, such as 1d or 1m; or never.")
+		return time.Time{}, errs.Field("ttl",
+			"ttl must be a number of s, min, h, d, w, m (months) or y, such as 1d or 1m; or never.")
 	}
 	n, _ := strconv.Atoi(m[1]) // six digits
 	if n == 0 {
@@ -165,25 +166,30 @@ func (c *Catalog) ShareTemplate(ctx context.Context, templateID string, up Share
 	}
 	now := db.At(c.Now())
 	s := Share{
-		ID: ids.New(), TemplateID: db.Clean(templateID), Emails: []string{}, Organizations: []string{}, CreatedAt: now.Time, UpdatedAt: now.Time, teamID: caller.TeamID,
+		ID: ids.New(), TemplateID: db.Clean(templateID), Emails: []string{}, Organizations: []string{}, CreatedAt: now.Time,
+		UpdatedAt: now.Time, teamID: caller.TeamID,
 	}
 	if err := s.apply(up, now.Time); err != nil {
 		return Share{}, err
 	}
 	return s, c.db.Tx(ctx, func(tx *db.Tx) error {
-		_, err := db.Value[int](ctx, tx, `SELECT 1 FROM template WHERE scope = ? AND id = ?`+tx.Dialect().ForUpdate(), caller.TeamID, s.TemplateID)
+		_, err := db.Value[int](ctx, tx, `SELECT 1 FROM template WHERE scope = ? AND id = ?`+tx.Dialect().ForUpdate(),
+			caller.TeamID, s.TemplateID)
 		if err != nil {
 			return db.OrMissing(err, "template")
 		}
 		// An ended link is replaced by a new one.
-		if _, err := tx.Exec(ctx, `DELETE FROM template_share WHERE team_id = ? AND template_id = ? AND expires_at <= ?`, caller.TeamID, s.TemplateID, now); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM template_share WHERE team_id = ? AND template_id = ? AND expires_at <= ?`,
+			caller.TeamID, s.TemplateID, now); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO template_share (id, team_id, template_id, user_id, share_type, ttl, emails, organizations, expires_at, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			s.ID, caller.TeamID, s.TemplateID, caller.UserID, s.Type, s.TTL, db.Doc(s.Emails), db.Doc(s.Organizations), db.At(s.ExpiresAt), now, now)
+			s.ID, caller.TeamID, s.TemplateID, caller.UserID, s.Type, s.TTL, db.Doc(s.Emails), db.Doc(s.Organizations),
+			db.At(s.ExpiresAt), now, now)
 		if db.IsDuplicate(err) {
-			return errs.New(errs.Conflict, "template_is_shared", "The template is shared already: change how, or end it first.").At("template_id")
+			return errs.New(errs.Conflict, "template_is_shared",
+				"The template is shared already: change how, or end it first.").At("template_id")
 		}
 		return err
 	})
@@ -211,7 +217,8 @@ func (c *Catalog) ownShare(ctx context.Context, q db.Querier, id string) (Share,
 		return Share{}, err
 	}
 	id = db.Clean(id)
-	return c.share(ctx, q, `h.team_id = ? AND (h.id = ? OR h.template_id = ?)`+q.Dialect().ForUpdate(), caller.TeamID, id, id)
+	return c.share(ctx, q, `h.team_id = ? AND (h.id = ? OR h.template_id = ?)`+q.Dialect().ForUpdate(), caller.TeamID, id,
+		id)
 }
 
 // UpdateShare changes how a template of the caller's team is shared.
@@ -273,7 +280,9 @@ type SharedTemplate struct {
 }
 
 // Shares is a page of what the caller's team shares, by sorts and then the newest link first, and the total.
-func (c *Catalog) Shares(ctx context.Context, sorts []page.Sort, w page.Window, raw bool) ([]SharedTemplate, int, error) {
+func (c *Catalog) Shares(
+	ctx context.Context, sorts []page.Sort, w page.Window, raw bool,
+) ([]SharedTemplate, int, error) {
 	caller, err := account.From(ctx)
 	if err != nil {
 		return nil, 0, err

@@ -18,7 +18,8 @@ import (
 
 func (s *shop) create(t testing.TB, ctx context.Context, id string) catalog.Template {
 	t.Helper()
-	made, err := s.Create(ctx, catalog.NewTemplate{Text: written(id, "The "+id, "high", "x,own"), Dir: "mine", Prompt: "find it"})
+	made, err := s.Create(ctx, catalog.NewTemplate{Text: written(id, "The "+id, "high", "x,own"), Dir: "mine",
+		Prompt: "find it"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,16 +31,20 @@ func TestOwnTemplates(t *testing.T) {
 		s := open(t, d)
 		made := s.create(t, s.ada, "a")
 		got, err := s.OwnByID(s.ada, made.ID)
-		if err != nil || got.WrittenID != "a" || got.Path != "mine/a.yaml" || got.Prompt != "find it" || !got.IsOwn() || string(got.Raw) != string(made.Raw) || got.Info.Metadata["vendor"] != "acme" {
+		if err != nil || got.WrittenID != "a" || got.Path != "mine/a.yaml" || got.Prompt != "find it" || !got.IsOwn() ||
+			string(got.Raw) != string(made.Raw) || got.Info.Metadata["vendor"] != "acme" {
 			t.Fatalf("%+v %v", got, err)
 		}
 		s.later(time.Minute)
-		changed, err := s.Update(s.ada, made.ID, catalog.NewTemplate{Text: written("b", "Better", "low", "x"), Filename: "b.yaml"})
+		changed, err := s.Update(s.ada, made.ID,
+			catalog.NewTemplate{Text: written("b", "Better", "low", "x"), Filename: "b.yaml"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err = s.OwnByID(s.ada, made.ID)
-		if err != nil || got.WrittenID != "b" || got.Path != "mine/b.yaml" || got.Prompt != "find it" || !got.CreatedAt.Equal(made.CreatedAt) || !got.UpdatedAt.Equal(changed.UpdatedAt) || got.UpdatedAt.Equal(got.CreatedAt) {
+		if err != nil || got.WrittenID != "b" || got.Path != "mine/b.yaml" || got.Prompt != "find it" ||
+			!got.CreatedAt.Equal(made.CreatedAt) || !got.UpdatedAt.Equal(changed.UpdatedAt) ||
+			got.UpdatedAt.Equal(got.CreatedAt) {
 			t.Errorf("%+v %v", got, err)
 		}
 		second := s.create(t, s.ada, "c")
@@ -79,11 +84,15 @@ func TestBadTemplatesAreRefusedByLineAndKey(t *testing.T) {
 		param string
 		words []string
 	}{
-		"not YAML":           {catalog.NewTemplate{Text: "a: [b"}, "template", []string{"template", ":1"}},
-		"an unknown key":     {catalog.NewTemplate{Text: good + "wrong: 1\n"}, "template", []string{"template.yaml:21", "wrong"}},
-		"a bad severity":     {catalog.NewTemplate{Text: strings.Replace(good, "high", "awful", 1)}, "template", []string{":5", "severity"}},
-		"a bad regex":        {catalog.NewTemplate{Text: strings.Replace(good, `words: ["needle"]`, `regex: ["("]`, 1)}, "template", []string{"matchers"}},
-		"a file":             {catalog.NewTemplate{Text: strings.Replace(good, "    matchers:", "    payloads:\n      w: /etc/passwd\n    matchers:", 1)}, "template", []string{"payloads"}},
+		"not YAML": {catalog.NewTemplate{Text: "a: [b"}, "template", []string{"template", ":1"}},
+		"an unknown key": {catalog.NewTemplate{Text: good + "wrong: 1\n"}, "template",
+			[]string{"template.yaml:21", "wrong"}},
+		"a bad severity": {catalog.NewTemplate{Text: strings.Replace(good, "high", "awful", 1)}, "template",
+			[]string{":5", "severity"}},
+		"a bad regex": {catalog.NewTemplate{Text: strings.Replace(good, `words: ["needle"]`, `regex: ["("]`, 1)},
+			"template", []string{"matchers"}},
+		"a file": {catalog.NewTemplate{Text: strings.Replace(good, "    matchers:",
+			"    payloads:\n      w: /etc/passwd\n    matchers:", 1)}, "template", []string{"payloads"}},
 		"a folder outside":   {catalog.NewTemplate{Text: good, Dir: "../x"}, "dir", nil},
 		"a file name's path": {catalog.NewTemplate{Text: good, Filename: "x/y.yaml"}, "filename", nil},
 		"a long prompt":      {catalog.NewTemplate{Text: good, Prompt: strings.Repeat("x", 9000)}, "prompt", nil},
@@ -114,7 +123,8 @@ func TestSharesOpenForWhomTheyName(t *testing.T) {
 		if err != nil || share.ID == made.ID {
 			t.Fatal(share, err)
 		}
-		if _, err := s.ShareTemplate(s.ada, made.ID, catalog.ShareUpdate{Type: new(catalog.Unlisted)}); !errs.Is(err, errs.Conflict) {
+		if _, err := s.ShareTemplate(s.ada, made.ID, catalog.ShareUpdate{Type: new(catalog.Unlisted)}); !errs.Is(err,
+			errs.Conflict) {
 			t.Errorf("shared twice: %v", err)
 		}
 		nobody := t.Context()
@@ -127,7 +137,8 @@ func TestSharesOpenForWhomTheyName(t *testing.T) {
 			{"her team", catalog.ShareUpdate{Organizations: []string{eve.TeamID}}, true, true, false, true},
 			{"her domain", catalog.ShareUpdate{Organizations: []string{"elsewhere.net"}}, true, true, false, true},
 			{"another domain", catalog.ShareUpdate{Organizations: []string{"where.net", ids.New()}}, false, false, false, false},
-			{"her address", catalog.ShareUpdate{Type: new(catalog.Users), Emails: []string{"Eve@elsewhere.net"}}, true, true, false, true},
+			{"her address", catalog.ShareUpdate{Type: new(catalog.Users), Emails: []string{"Eve@elsewhere.net"}}, true, true,
+				false, true},
 			{"another address", catalog.ShareUpdate{Emails: []string{"adam@elsewhere.net"}}, false, false, false, false},
 			{"everybody with the link", catalog.ShareUpdate{Type: new(catalog.Unlisted)}, true, false, true, true},
 		} {
@@ -139,8 +150,10 @@ func TestSharesOpenForWhomTheyName(t *testing.T) {
 				err  error
 				want bool
 			}{
-				"Eve by the link": {reads(s, s.eve, share.ID), c.link}, "Eve by the template's id": {reads(s, s.eve, made.ID), c.byID}, "nobody": {reads(s, nobody, share.ID), c.nobody},
-				"Ada by the link": {reads(s, s.ada, share.ID), true}, "Ada by the template's id": {reads(s, s.ada, made.ID), true}, "Eve's scan": {err, c.eveScans},
+				"Eve by the link":          {reads(s, s.eve, share.ID), c.link},
+				"Eve by the template's id": {reads(s, s.eve, made.ID), c.byID}, "nobody": {reads(s, nobody, share.ID), c.nobody},
+				"Ada by the link": {reads(s, s.ada, share.ID), true}, "Ada by the template's id": {reads(s, s.ada, made.ID), true},
+				"Eve's scan": {err, c.eveScans},
 			} {
 				if (got.err == nil) != got.want || got.err != nil && !errs.Is(got.err, errs.NotFound) {
 					t.Errorf("%s: %s: %v", c.name, who, got.err)
@@ -151,7 +164,8 @@ func TestSharesOpenForWhomTheyName(t *testing.T) {
 				t.Errorf("%s: Eve's worker reads it: %v, %v", c.name, ok, err)
 			}
 		}
-		for name, err := range map[string]error{"update": second1(s.UpdateShare(s.eve, share.ID, catalog.ShareUpdate{})), "end": s.Unshare(s.eve, share.ID)} {
+		for name, err := range map[string]error{"update": second1(s.UpdateShare(s.eve, share.ID, catalog.ShareUpdate{})),
+			"end": s.Unshare(s.eve, share.ID)} {
 			if !errs.Is(err, errs.NotFound) {
 				t.Errorf("a stranger's %s: %v", name, err)
 			}
@@ -195,7 +209,8 @@ func TestSharesEnd(t *testing.T) {
 		}
 		s.later(time.Second)
 		_, err = s.UpdateShare(s.ada, share.ID, catalog.ShareUpdate{})
-		if _, total, lerr := s.Shares(s.ada, nil, page.Window{Limit: 10}, true); !errs.Is(err, errs.NotFound) || lerr != nil || total != 0 {
+		if _, total, lerr := s.Shares(s.ada, nil, page.Window{Limit: 10}, true); !errs.Is(err, errs.NotFound) ||
+			lerr != nil || total != 0 {
 			t.Error("it can be changed when it has ended", err, lerr, total)
 		}
 		for who, ctx := range map[string]context.Context{"Eve": s.eve, "Ada": s.ada, "nobody": t.Context()} {
@@ -213,8 +228,10 @@ func TestSharesEnd(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	for ttl, want := range map[string]string{
-		"1d": "2026-02-01T12:00:00Z", "1m": "2026-03-03T12:00:00Z", "2w": "2026-02-14T12:00:00Z", "1y": "2027-01-31T12:00:00Z", "90s": "2026-01-31T12:01:30Z",
-		"5min": "2026-01-31T12:05:00Z", "3h": "2026-01-31T15:00:00Z", "never": "0001-01-01T00:00:00Z", "": "0001-01-01T00:00:00Z", "0": "0001-01-01T00:00:00Z",
+		"1d": "2026-02-01T12:00:00Z", "1m": "2026-03-03T12:00:00Z", "2w": "2026-02-14T12:00:00Z",
+		"1y": "2027-01-31T12:00:00Z", "90s": "2026-01-31T12:01:30Z",
+		"5min": "2026-01-31T12:05:00Z", "3h": "2026-01-31T15:00:00Z", "never": "0001-01-01T00:00:00Z",
+		"": "0001-01-01T00:00:00Z", "0": "0001-01-01T00:00:00Z",
 	} {
 		if got, err := catalog.Expiry(ttl, now); err != nil || got.Format(time.RFC3339) != want {
 			t.Errorf("%q: %v %v, want %s", ttl, got, err, want)
@@ -231,7 +248,8 @@ func TestSharesAreListed(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := open(t, d)
 		for _, id := range []string{"b", "A", "c"} {
-			if _, err := s.ShareTemplate(s.ada, s.create(t, s.ada, id).ID, catalog.ShareUpdate{Type: new(catalog.Unlisted)}); err != nil {
+			if _, err := s.ShareTemplate(s.ada, s.create(t, s.ada, id).ID,
+				catalog.ShareUpdate{Type: new(catalog.Unlisted)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -248,7 +266,8 @@ func TestSharesAreListed(t *testing.T) {
 		if got := listed(nil, page.Window{Limit: 10}); !slices.Equal(got, []string{"c", "A", "b"}) {
 			t.Errorf("the newest first: %v", got)
 		}
-		if got := listed([]page.Sort{{Column: catalog.Sortable["id"]}}, page.Window{Limit: 2, Offset: 1}); !slices.Equal(got, []string{"b", "c"}) {
+		if got := listed([]page.Sort{{Column: catalog.Sortable["id"]}}, page.Window{Limit: 2, Offset: 1}); !slices.Equal(got,
+			[]string{"b", "c"}) {
 			t.Errorf("a window by id: %v", got)
 		}
 		if _, total, err := s.Shares(s.eve, nil, page.Window{Limit: 10}, false); err != nil || total != 0 {

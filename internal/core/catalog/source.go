@@ -155,7 +155,8 @@ func openZip(s Source, name string) (opened, error) {
 		return fail(tooManyBytes())
 	}
 	if got := hex.EncodeToString(digest.Sum(nil)); s.SHA256 != "" && !strings.EqualFold(got, strings.TrimSpace(s.SHA256)) {
-		return fail(errs.New(errs.Invalid, "digest_mismatch", "The archive's sha256 is %s, and not the one that was given. Nothing was imported.", got).At("sha256"))
+		return fail(errs.New(errs.Invalid, "digest_mismatch",
+			"The archive's sha256 is %s, and not the one that was given. Nothing was imported.", got).At("sha256"))
 	}
 	archive, err := zip.NewReader(file, size)
 	if err != nil {
@@ -235,7 +236,8 @@ func collect(ctx context.Context, files fs.FS) (out collected, err error) {
 		switch {
 		case errors.Is(err, errTooLarge):
 			if isYAML {
-				out.refused = append(out.refused, syntax.Fault(name, 1, 0, "", "the template is larger than %d bytes", syntax.MaxBytes))
+				out.refused = append(out.refused,
+					syntax.Fault(name, 1, 0, "", "the template is larger than %d bytes", syntax.MaxBytes))
 			}
 		case err != nil:
 			return fmt.Errorf("reading %s: %w", name, err)

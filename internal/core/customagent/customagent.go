@@ -42,7 +42,8 @@ type Agent struct {
 
 // Hash identifies the agent's instructions and tools.
 func (a Agent) Hash() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", a.Name, a.Description, a.WhenToUse, a.SystemContext, a.NativeTools))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", a.Name, a.Description, a.WhenToUse, a.SystemContext,
+		a.NativeTools))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -79,7 +80,8 @@ func (as *Agents) Create(ctx context.Context, up Update) (Agent, error) {
 		return Agent{}, err
 	}
 	err = as.db.Tx(ctx, func(tx *db.Tx) error {
-		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM user_agent WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID)
+		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM user_agent WHERE team_id = ? AND user_id = ?`, c.TeamID,
+			c.UserID)
 		if err != nil {
 			return err
 		}
@@ -88,7 +90,8 @@ func (as *Agents) Create(ctx context.Context, up Update) (Agent, error) {
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO user_agent (id, team_id, user_id, name, description, when_to_use, system_context, tags, native_tools,
 			version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			a.ID, c.TeamID, c.UserID, a.Name, a.Description, a.WhenToUse, a.SystemContext, db.Doc(a.Tags), db.Doc(a.NativeTools), a.Version, now, now)
+			a.ID, c.TeamID, c.UserID, a.Name, a.Description, a.WhenToUse, a.SystemContext, db.Doc(a.Tags), db.Doc(a.NativeTools),
+			a.Version, now, now)
 		return err
 	})
 	return a, nameTaken(err)
@@ -149,17 +152,20 @@ func (as *Agents) check(a Agent) error {
 	for _, text := range []struct {
 		field, text string
 		most        int
-	}{{"description", a.Description, maxText}, {"when_to_use", a.WhenToUse, maxText}, {"system_context", a.SystemContext, maxContext}} {
+	}{{"description", a.Description, maxText}, {"when_to_use", a.WhenToUse, maxText},
+		{"system_context", a.SystemContext, maxContext}} {
 		if len(text.text) > text.most {
 			return errs.Field(text.field, "%s must have at most %d bytes.", text.field, text.most)
 		}
 	}
-	if len(a.Tags) > maxTags || slices.ContainsFunc(a.Tags, func(tag string) bool { return strings.TrimSpace(tag) == "" || len(tag) > maxTag }) {
+	if len(a.Tags) > maxTags || slices.ContainsFunc(a.Tags,
+		func(tag string) bool { return strings.TrimSpace(tag) == "" || len(tag) > maxTag }) {
 		return errs.Field("tags", "tags must be at most %d, each of 1 to %d bytes.", maxTags, maxTag)
 	}
 	for _, tool := range a.NativeTools {
 		if !slices.Contains(as.tools, tool) {
-			return errs.Field("native_tools", "native_tools: there is no tool %.60q. The tools are: %s.", tool, strings.Join(as.tools, ", "))
+			return errs.Field("native_tools", "native_tools: there is no tool %.60q. The tools are: %s.", tool,
+				strings.Join(as.tools, ", "))
 		}
 	}
 	return nil
@@ -171,7 +177,8 @@ func (as *Agents) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return db.ExecOr(ctx, as.db, errs.Missing("agent"), `DELETE FROM user_agent WHERE id = ? AND team_id = ? AND user_id = ?`,
+	return db.ExecOr(ctx, as.db, errs.Missing("agent"),
+		`DELETE FROM user_agent WHERE id = ? AND team_id = ? AND user_id = ?`,
 		db.Clean(id), c.TeamID, c.UserID)
 }
 
@@ -190,7 +197,8 @@ func (as *Agents) FindAll(ctx context.Context) ([]Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return db.Select(ctx, as.db, scan, `SELECT `+columns+` FROM user_agent WHERE team_id = ? AND user_id = ? ORDER BY name, id`, c.TeamID, c.UserID)
+	return db.Select(ctx, as.db, scan,
+		`SELECT `+columns+` FROM user_agent WHERE team_id = ? AND user_id = ? ORDER BY name, id`, c.TeamID, c.UserID)
 }
 
 // Check fails with Invalid at field when an agent is not the caller's.
@@ -206,7 +214,9 @@ func (as *Agents) Check(ctx context.Context, field string, agents ...string) err
 }
 
 // ForTask returns the agents that a task names, each once, and the ids that no longer exist.
-func (as *Agents) ForTask(ctx context.Context, teamID, userID string, agents ...string) (found []Agent, missing []string, err error) {
+func (as *Agents) ForTask(
+	ctx context.Context, teamID, userID string, agents ...string,
+) (found []Agent, missing []string, err error) {
 	for _, id := range agents {
 		a, err := as.find(ctx, as.db, teamID, userID, id)
 		switch {
@@ -222,14 +232,16 @@ func (as *Agents) ForTask(ctx context.Context, teamID, userID string, agents ...
 }
 
 func (as *Agents) find(ctx context.Context, q db.Querier, teamID, userID, id string) (Agent, error) {
-	a, err := scan(q.QueryRow(ctx, `SELECT `+columns+` FROM user_agent WHERE id = ? AND team_id = ? AND user_id = ?`, db.Clean(id), teamID, userID))
+	a, err := scan(q.QueryRow(ctx, `SELECT `+columns+` FROM user_agent WHERE id = ? AND team_id = ? AND user_id = ?`,
+		db.Clean(id), teamID, userID))
 	return a, db.OrMissing(err, "agent")
 }
 
 const columns = `id, name, description, when_to_use, system_context, tags, native_tools, version, created_at, updated_at`
 
 func scan(r db.Row) (a Agent, err error) {
-	err = r.Scan(&a.ID, &a.Name, &a.Description, &a.WhenToUse, &a.SystemContext, db.Into(&a.Tags), db.Into(&a.NativeTools), &a.Version,
+	err = r.Scan(&a.ID, &a.Name, &a.Description, &a.WhenToUse, &a.SystemContext, db.Into(&a.Tags), db.Into(&a.NativeTools),
+		&a.Version,
 		db.Into(&a.CreatedAt), db.Into(&a.UpdatedAt))
 	return a, err
 }

@@ -33,7 +33,8 @@ func setUp(t *testing.T, d *db.DB) (cr *Agents, alice, bob context.Context) {
 func TestAgentsAreTheirOwnersAlone(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		cr, alice, bob := setUp(t, d)
-		made, err := cr.Create(alice, Update{Name: new(" Scout "), SystemContext: new("Look\nfirst."), NativeTools: &[]string{"crawl"}})
+		made, err := cr.Create(alice, Update{Name: new(" Scout "), SystemContext: new("Look\nfirst."),
+			NativeTools: &[]string{"crawl"}})
 		if err != nil || made.Name != "Scout" || made.Version != 1 || made.Tags == nil {
 			t.Fatalf("%+v, %v", made, err)
 		}
@@ -44,10 +45,12 @@ func TestAgentsAreTheirOwnersAlone(t *testing.T) {
 			t.Errorf("another's: %v", err)
 		}
 		changed, err := cr.Update(alice, made.ID, Update{Tags: &[]string{"web"}})
-		if err != nil || changed.Version != 2 || changed.Hash() != made.Hash() || !slices.Equal(changed.NativeTools, []string{"crawl"}) {
+		if err != nil || changed.Version != 2 || changed.Hash() != made.Hash() ||
+			!slices.Equal(changed.NativeTools, []string{"crawl"}) {
 			t.Errorf("%+v, %v", changed, err)
 		}
-		if changed, err = cr.Update(alice, made.ID, Update{WhenToUse: new("to look")}); err != nil || changed.Hash() == made.Hash() {
+		if changed, err = cr.Update(alice, made.ID, Update{WhenToUse: new("to look")}); err != nil ||
+			changed.Hash() == made.Hash() {
 			t.Errorf("%+v, %v", changed, err)
 		}
 		for name, err := range map[string]error{
@@ -82,8 +85,11 @@ func TestAgentsAreTheirOwnersAlone(t *testing.T) {
 func TestBadFieldsAreNamed(t *testing.T) {
 	cr, alice, _ := setUp(t, dbtest.Open(t, "sqlite"))
 	for want, up := range map[string]Update{
-		"name": {}, "description": {Name: new("a"), Description: new(strings.Repeat("x", 2001))}, "when_to_use": {Name: new("a"), WhenToUse: new(strings.Repeat("x", 2001))},
-		"system_context": {Name: new("a"), SystemContext: new(strings.Repeat("x", 20_001))}, "tags": {Name: new("a"), Tags: &[]string{" "}}, "native_tools": {Name: new("a"), NativeTools: &[]string{"rm"}},
+		"name": {}, "description": {Name: new("a"), Description: new(strings.Repeat("x", 2001))},
+		"when_to_use":    {Name: new("a"), WhenToUse: new(strings.Repeat("x", 2001))},
+		"system_context": {Name: new("a"), SystemContext: new(strings.Repeat("x", 20_001))},
+		"tags":           {Name: new("a"), Tags: &[]string{" "}},
+		"native_tools":   {Name: new("a"), NativeTools: &[]string{"rm"}},
 	} {
 		_, err := cr.Create(alice, up)
 		if e := errs.From(err); e == nil || e.Kind != errs.Invalid || e.Param != want {

@@ -123,7 +123,8 @@ func (ds *Domains) Add(ctx context.Context, name string, by ProofType) (Domain, 
 		NextCheckAt: now.Add(firstCheck),
 	}
 	return d, ds.db.Tx(ctx, func(tx *db.Tx) error {
-		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM domain WHERE team_id = ? AND status <> ?`, c.TeamID, Deleted)
+		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM domain WHERE team_id = ? AND status <> ?`, c.TeamID,
+			Deleted)
 		if err != nil {
 			return err
 		}
@@ -182,7 +183,8 @@ func (ds *Domains) Find(ctx context.Context, id string) (Domain, error) {
 }
 
 func find(ctx context.Context, q db.Querier, teamID, id string) (Domain, error) {
-	d, err := scan(q.QueryRow(ctx, domainQuery+` WHERE id = ? AND team_id = ? AND status <> ?`, db.Clean(id), teamID, Deleted))
+	d, err := scan(q.QueryRow(ctx, domainQuery+` WHERE id = ? AND team_id = ? AND status <> ?`, db.Clean(id), teamID,
+		Deleted))
 	return d, db.OrMissing(err, "domain")
 }
 

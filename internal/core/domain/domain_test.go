@@ -55,7 +55,8 @@ func setUp(t testing.TB, d *db.DB) *yard {
 		if err != nil {
 			t.Fatal(err)
 		}
-		*ctx = account.WithCaller(t.Context(), account.Caller{UserID: u.ID, Email: email, TeamID: u.TeamID, Role: u.Role, Plan: account.Enterprise})
+		*ctx = account.WithCaller(t.Context(),
+			account.Caller{UserID: u.ID, Email: email, TeamID: u.TeamID, Role: u.Role, Plan: account.Enterprise})
 		if email == "alice@example.com" {
 			y.team = u.TeamID
 		}
@@ -106,7 +107,8 @@ func TestDomainsOfATeam(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		y := setUp(t, d)
 		made, err := y.Add(y.alice, "Bücher.Example.COM.", discover.ProofTXT)
-		if err != nil || made.Name != "xn--bcher-kva.example.com" || len(made.Token) != tokenLength || !strings.Contains(made.Instructions(), "vedette-verification="+made.Token) {
+		if err != nil || made.Name != "xn--bcher-kva.example.com" || len(made.Token) != tokenLength ||
+			!strings.Contains(made.Instructions(), "vedette-verification="+made.Token) {
 			t.Fatalf("%+v, %v", made, err)
 		}
 		if _, err := y.Add(y.alice, "bücher.example.com", discover.ProofFile); !errs.Is(err, errs.Conflict) {
@@ -115,19 +117,26 @@ func TestDomainsOfATeam(t *testing.T) {
 		if _, err := y.Add(y.eve, "bücher.example.com", discover.ProofFile); err != nil {
 			t.Errorf("two teams may try to prove one domain: %v", err)
 		}
-		for _, bad := range []string{"", ".", "com", "co.uk", "github.io", "192.0.2.1", "::1", "[::1]", "a..com", "-a.com", "a_b.com", "a b.com", "http://a.com", "a.com/x", "a@b.com", "1.2.3.4.", strings.Repeat("a", 64) + ".com", strings.Repeat("a", 300) + ".com", strings.Repeat("a.", 200) + "com", "\xff.com", "a\x00.com", "*.a.com", "a.com..", "xn--zz--.com", "localhost"} {
-			if _, err := y.Add(y.alice, bad, discover.ProofTXT); !errs.Is(err, errs.Invalid) || errs.From(err).Param != "domain" {
+		for _, bad := range []string{"", ".", "com", "co.uk", "github.io", "192.0.2.1", "::1", "[::1]", "a..com", "-a.com",
+			"a_b.com", "a b.com", "http://a.com", "a.com/x", "a@b.com", "1.2.3.4.", strings.Repeat("a", 64) + ".com",
+			strings.Repeat("a", 300) + ".com", strings.Repeat("a.", 200) + "com", "\xff.com", "a\x00.com", "*.a.com", "a.com..",
+			"xn--zz--.com", "localhost"} {
+			if _, err := y.Add(y.alice, bad, discover.ProofTXT); !errs.Is(err, errs.Invalid) ||
+				errs.From(err).Param != "domain" {
 				t.Errorf("%q: %v", bad, err)
 			}
-			if _, err := y.Associated(y.alice, Query{Domain: bad}); bad != "" && (!errs.Is(err, errs.Invalid) || errs.From(err).Param != "domain") {
+			if _, err := y.Associated(y.alice, Query{Domain: bad}); bad != "" &&
+				(!errs.Is(err, errs.Invalid) || errs.From(err).Param != "domain") {
 				t.Errorf("associated of %q: %v", bad, err)
 			}
 		}
-		if _, err := y.Add(y.as(func(c *account.Caller) { c.Role = account.Viewer }), "viewer.com", discover.ProofTXT); !errs.Is(err, errs.Forbidden) {
+		if _, err := y.Add(y.as(func(c *account.Caller) { c.Role = account.Viewer }), "viewer.com",
+			discover.ProofTXT); !errs.Is(err, errs.Forbidden) {
 			t.Errorf("a viewer: %v", err)
 		}
 		for name, err := range map[string]error{
-			"find": second(y.Find(y.eve, made.ID)), "verify": second(y.VerifyNow(y.eve, made.ID)), "delete": y.Delete(y.eve, made.ID), "find nobody's": second(y.Find(y.alice, "\x00")),
+			"find": second(y.Find(y.eve, made.ID)), "verify": second(y.VerifyNow(y.eve, made.ID)),
+			"delete": y.Delete(y.eve, made.ID), "find nobody's": second(y.Find(y.alice, "\x00")),
 		} {
 			if !errs.Is(err, errs.NotFound) {
 				t.Errorf("%s: %v", name, err)
@@ -164,7 +173,8 @@ func TestDomainsOfATeam(t *testing.T) {
 		if _, total, err := y.FindAll(y.alice, "", page.Window{Limit: 10}); total != 0 || err != nil {
 			t.Errorf("%d domains, %v", total, err)
 		}
-		if list, total, err := y.FindAll(y.alice, Deleted, page.Window{Limit: 10}); total != 1 || len(list) != 1 || err != nil {
+		if list, total, err := y.FindAll(y.alice, Deleted, page.Window{Limit: 10}); total != 1 || len(list) != 1 ||
+			err != nil {
 			t.Errorf("%d deleted domains, %v", total, err)
 		}
 		if _, err := y.Add(y.alice, "bücher.example.com", discover.ProofFile); err != nil {
@@ -192,9 +202,11 @@ func waiting(t testing.TB, y *yard, kind string) int {
 
 // said is an answer of a place with some domains.
 func said(place, source string, state discover.SourceState, names ...string) discover.AssociatedAnswer {
-	a := discover.AssociatedAnswer{Source: source, Report: discover.SourceReport{Source: place, About: "acme.com", State: state, Count: len(names), Detail: "d"}}
+	a := discover.AssociatedAnswer{Source: source,
+		Report: discover.SourceReport{Source: place, About: "acme.com", State: state, Count: len(names), Detail: "d"}}
 	for _, name := range names {
-		a.Found = append(a.Found, discover.Associated{Domain: name, Sources: []string{source}, Evidence: discover.Evidence{SearchIdentifier: place}})
+		a.Found = append(a.Found, discover.Associated{Domain: name, Sources: []string{source},
+			Evidence: discover.Evidence{SearchIdentifier: place}})
 	}
 	return a
 }
@@ -243,7 +255,8 @@ func TestAssociatedOverTime(t *testing.T) {
 			t.Errorf("without domains: %+v", r)
 		}
 		// Nobody works: the question is answered all the same, once.
-		if r := y.ask(t, Query{Domain: "WWW.Acme.com"}); !r.Running || r.Domain != "www.acme.com" || len(r.Sources) != 0 || waiting(t, y, SearchArgs{}.Kind()) != 1 {
+		if r := y.ask(t, Query{Domain: "WWW.Acme.com"}); !r.Running || r.Domain != "www.acme.com" || len(r.Sources) != 0 ||
+			waiting(t, y, SearchArgs{}.Kind()) != 1 {
 			t.Errorf("%+v", r)
 		}
 		y.ask(t, Query{Domain: "acme.com"})
@@ -251,12 +264,15 @@ func TestAssociatedOverTime(t *testing.T) {
 			t.Errorf("%d searches of one domain", n)
 		}
 		const certs, whois, deals = discover.CertificateHistory, discover.WhoisHistory, discover.AcquisitionHistory
-		y.settle(t, said("crtsh", certs, discover.SourceOK, "a.com", "b.com"), said("rdap", whois, discover.SourceOK, "b.com"), said("wikidata", deals, discover.SourceTimedOut))
+		y.settle(t, said("crtsh", certs, discover.SourceOK, "a.com", "b.com"),
+			said("rdap", whois, discover.SourceOK, "b.com"), said("wikidata", deals, discover.SourceTimedOut))
 		r := y.ask(t, Query{Domain: "acme.com"})
-		if names(r) != "a.com b.com" || r.Running || !maps.Equal(r.Counts, map[string]int{certs: 2, whois: 1}) || r.Total != 2 || len(r.Health) != 3 {
+		if names(r) != "a.com b.com" || r.Running || !maps.Equal(r.Counts, map[string]int{certs: 2, whois: 1}) ||
+			r.Total != 2 || len(r.Health) != 3 {
 			t.Errorf("%+v", r)
 		}
-		if b := r.Found[1]; fmt.Sprint(b.Sources) != "[certificate_history whois_history]" || b.Evidence.SearchIdentifier != "crtsh" {
+		if b := r.Found[1]; fmt.Sprint(b.Sources) != "[certificate_history whois_history]" ||
+			b.Evidence.SearchIdentifier != "crtsh" {
 			t.Errorf("%+v", b)
 		}
 		if r := y.ask(t, Query{Domain: "acme.com", Sources: []string{whois}}); names(r) != "b.com" || len(r.Health) != 1 {
@@ -275,9 +291,11 @@ func TestAssociatedOverTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		// One place is down: what it said stays; another has forgotten something.
-		y.settle(t, said("crtsh", certs, discover.SourceFailed), said("rdap", whois, discover.SourceEmpty), said("wikidata", deals, discover.SourceOK, "c.com"))
+		y.settle(t, said("crtsh", certs, discover.SourceFailed), said("rdap", whois, discover.SourceEmpty),
+			said("wikidata", deals, discover.SourceOK, "c.com"))
 		r = y.ask(t, Query{Domain: "acme.com"})
-		if names(r) != "a.com b.com c.com" || fmt.Sprint(r.Found[1].Sources) != "[certificate_history]" || len(r.Sources) != 3 {
+		if names(r) != "a.com b.com c.com" || fmt.Sprint(r.Found[1].Sources) != "[certificate_history]" ||
+			len(r.Sources) != 3 {
 			t.Errorf("%+v", r)
 		}
 		for _, h := range r.Health {
@@ -309,7 +327,8 @@ func TestQueries(t *testing.T) {
 		y.ask(t, Query{Domain: "acme.com"})
 		many := said("crtsh", discover.CertificateHistory, discover.SourceOK)
 		for i := range 25 {
-			a := discover.Associated{Domain: fmt.Sprintf("d%02d.com", i), Sources: []string{discover.CertificateHistory}, Evidence: discover.Evidence{SubdomainCount: 25 - i}}
+			a := discover.Associated{Domain: fmt.Sprintf("d%02d.com", i), Sources: []string{discover.CertificateHistory},
+				Evidence: discover.Evidence{SubdomainCount: 25 - i}}
 			if i%5 == 0 {
 				a.Evidence.UpdateDate = fmt.Sprintf("20%02d-01-01", 40-i)
 			}
@@ -319,7 +338,8 @@ func TestQueries(t *testing.T) {
 		y.settle(t, many)
 		yes, no := true, false
 		for i, active := range []*bool{&yes, &no} {
-			if err := y.SaveProbe(t.Context(), SearchArgs{TeamID: y.team}, fmt.Sprintf("d%02d.com", i+3), discover.Evidence{Active: active, StatusCode: 200, Title: "T"}); err != nil {
+			if err := y.SaveProbe(t.Context(), SearchArgs{TeamID: y.team}, fmt.Sprintf("d%02d.com", i+3),
+				discover.Evidence{Active: active, StatusCode: 200, Title: "T"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -353,16 +373,20 @@ func TestQueries(t *testing.T) {
 				t.Errorf("%+v: first %q of %d, %d in all", c.q, first, len(r.Found), r.Total)
 			}
 		}
-		if e := y.ask(t, Query{Domain: "acme.com", Active: &yes}).Found[0].Evidence; e.StatusCode != 200 || e.Title != "T" || e.SubdomainCount != 22 {
+		if e := y.ask(t, Query{Domain: "acme.com", Active: &yes}).Found[0].Evidence; e.StatusCode != 200 || e.Title != "T" ||
+			e.SubdomainCount != 22 {
 			t.Errorf("%+v", e)
 		}
 		for _, plan := range []account.Plan{account.Free, account.Pro, "", "GROWTH"} {
-			r, err := y.Associated(y.as(func(c *account.Caller) { c.Plan = plan }), Query{Domain: "acme.com", Sort: "subdomain_count", Limit: 4, Page: 3})
-			if err != nil || r.Total != PlanLimit || !r.Capped || names(r) != "d16.com d15.com" || r.Counts[discover.CertificateHistory] != PlanLimit {
+			r, err := y.Associated(y.as(func(c *account.Caller) { c.Plan = plan }),
+				Query{Domain: "acme.com", Sort: "subdomain_count", Limit: 4, Page: 3})
+			if err != nil || r.Total != PlanLimit || !r.Capped || names(r) != "d16.com d15.com" ||
+				r.Counts[discover.CertificateHistory] != PlanLimit {
 				t.Errorf("%s: %+v, %v", plan, r, err)
 			}
 		}
-		for param, q := range map[string]Query{"source": {Sources: []string{"whois"}}, "sort": {Sort: "name"}, "limit": {Limit: -1}, "page": {Page: -1}} {
+		for param, q := range map[string]Query{"source": {Sources: []string{"whois"}}, "sort": {Sort: "name"},
+			"limit": {Limit: -1}, "page": {Page: -1}} {
 			if _, err := y.Associated(y.alice, q); !errs.Is(err, errs.Invalid) || errs.From(err).Param != param {
 				t.Errorf("%s: %v", param, err)
 			}
@@ -398,7 +422,8 @@ func TestASourceFarBelowItsPast(t *testing.T) {
 			answer discover.AssociatedAnswer
 			usual  int
 			alert  bool
-		}{{full, -1, false}, {less, -1, false}, {full, -1, false}, {full, 6, false}, {half, 6, false}, {less, 6, true}, {down, 6, true}, {full, 6, false}} {
+		}{{full, -1, false}, {less, -1, false}, {full, -1, false}, {full, 6, false}, {half, 6, false}, {less, 6, true},
+			{down, 6, true}, {full, 6, false}} {
 			y.ask(t, Query{Domain: "acme.com"})
 			y.settle(t, step.answer)
 			y.clock = y.clock.Add(freshFor + time.Hour)
@@ -407,7 +432,8 @@ func TestASourceFarBelowItsPast(t *testing.T) {
 				t.Fatal(list, err)
 			}
 			h := list[0]
-			if (h.Alert != nil) != step.alert || h.Usual != step.usual || h.Count != step.answer.Report.Count || h.State != step.answer.Report.State {
+			if (h.Alert != nil) != step.alert || h.Usual != step.usual || h.Count != step.answer.Report.Count ||
+				h.State != step.answer.Report.State {
 				t.Errorf("run %d: %+v", i+1, h)
 			}
 			if h.Alert != nil && (h.Alert.Usual != 6 || h.Alert.Count != h.Count) {

@@ -116,7 +116,8 @@ func (ds *Domains) Settle(ctx context.Context, a SearchArgs, answers map[string]
 // Finish ends a search. tx is the caller's transaction; nil: one of its own.
 func (ds *Domains) Finish(ctx context.Context, tx *db.Tx, a SearchArgs) error {
 	return ds.ifCurrent(ctx, tx, a, func(tx *db.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE domain_search SET finished_at = ? WHERE team_id = ? AND domain = ?`, db.At(ds.Now()), a.TeamID, a.Domain)
+		_, err := tx.Exec(ctx, `UPDATE domain_search SET finished_at = ? WHERE team_id = ? AND domain = ?`, db.At(ds.Now()),
+			a.TeamID, a.Domain)
 		return err
 	})
 }

@@ -27,7 +27,8 @@ type RunState struct {
 // maxDrops is how many sources one alert names.
 const maxDrops = 20
 
-// FindRunState is an enumeration with the numbers and the new state of a run. ok is false when the enumeration was deleted.
+// FindRunState is an enumeration with the numbers and the new state of a run. ok is false when the enumeration was
+// deleted.
 func (es *Enumerations) FindRunState(ctx context.Context, a AlertArgs) (n RunState, ok bool, err error) {
 	n.Enumeration, err = enumerationRow(es.db.QueryRow(ctx, `SELECT `+columns+` WHERE e.id = ? AND e.status <> ?`,
 		a.EnumerationID, run.Deleted))

@@ -89,7 +89,8 @@ func (es *Enumerations) excluded(ctx context.Context, c *Chunk) (exclusion.Patte
 // insertRows is how many rows one statement writes.
 const insertRows = 25
 
-// AddHosts adds chunks of at most ChunkHosts hosts. Hosts that the run has already are left out, so that a chunk that runs
+// AddHosts adds chunks of at most ChunkHosts hosts. Hosts that the run has already are left out, so that a chunk that
+// runs
 // again adds none twice.
 func (c *Chunk) AddHosts(ctx context.Context, found []Found) error {
 	for part := range slices.Chunk(found, ChunkHosts) {

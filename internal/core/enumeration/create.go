@@ -93,7 +93,8 @@ func (es *Enumerations) insert(ctx context.Context, tx *db.Tx, e Enumeration) er
 		e.ID, db.Doc(e.Config), db.Doc(e.Config.Inputs), len(e.Config.Inputs)); err != nil {
 		return err
 	}
-	return es.assets.Register(ctx, tx, asset.Enumeration{ID: e.ID, TeamID: e.TeamID, Name: e.Name, SourceType: string(e.Type)})
+	return es.assets.Register(ctx, tx,
+		asset.Enumeration{ID: e.ID, TeamID: e.TeamID, Name: e.Name, SourceType: string(e.Type)})
 }
 
 // runs are the runs of enumerations.

@@ -18,7 +18,8 @@ type PurgeArgs struct {
 // Kind implements queue.Args.
 func (PurgeArgs) Kind() string { return "enumeration.purge" }
 
-// Delete stops enumerations of the caller's team and deletes them with their assets, all or none; param is the field that names
+// Delete stops enumerations of the caller's team and deletes them with their assets, all or none; param is the field
+// that names
 // them. No list shows them any more, and a job deletes their rows.
 func (es *Enumerations) Delete(ctx context.Context, ids []string, param string) error {
 	return es.runs().Delete(ctx, ids, param, func(tx *db.Tx, teamID string, ids []string) error {
@@ -54,7 +55,8 @@ func (es *Enumerations) Purge(ctx context.Context, a PurgeArgs) error {
 		return err
 	}
 	for _, rows := range []struct{ table, key string }{
-		{"enumeration_name", "run, host"}, {"enumeration_chunk", "run, n"}, {"enumeration_event", "run, kind, subject, detail"},
+		{"enumeration_name", "run, host"}, {"enumeration_chunk", "run, n"},
+		{"enumeration_event", "run, kind, subject, detail"},
 		{"enumeration_source", "run, source, about"},
 	} {
 		if err := es.empty(ctx, rows.table, rows.key, "enumeration_id = ?", a.EnumerationID); err != nil {
@@ -72,7 +74,8 @@ const tidyRows = 5_000
 func (es *Enumerations) empty(ctx context.Context, table, key, where string, args ...any) error {
 	for {
 		n, err := es.db.Exec(ctx, `DELETE FROM `+table+` WHERE `+where+
-			` AND (`+key+`) IN (SELECT `+key+` FROM `+table+` WHERE `+where+` LIMIT ?)`, append(slices.Concat(args, args), tidyRows)...)
+			` AND (`+key+`) IN (SELECT `+key+` FROM `+table+` WHERE `+where+` LIMIT ?)`,
+			append(slices.Concat(args, args), tidyRows)...)
 		if err != nil || n == 0 {
 			return err
 		}

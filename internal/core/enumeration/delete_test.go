@@ -15,7 +15,8 @@ import (
 // rows is how many rows of an enumeration all tables have.
 func (y yard) rows(t *testing.T, id string) (n int) {
 	t.Helper()
-	for _, table := range []string{"enumeration_config", "enumeration_run", "enumeration_chunk", "enumeration_name", "enumeration_source", "enumeration_event", "enumeration_schedule", "asset", "asset_doc"} {
+	for _, table := range []string{"enumeration_config", "enumeration_run", "enumeration_chunk", "enumeration_name",
+		"enumeration_source", "enumeration_event", "enumeration_schedule", "asset", "asset_doc"} {
 		var some int
 		where := ` WHERE enumeration_id = ?`
 		if table == "asset_doc" {
@@ -35,7 +36,8 @@ func TestDeletedWhileAtWork(t *testing.T) {
 		c := Config{RootDomains: []string{"example.com"}, AutomaticScans: true}
 		stays := y.create(t, c)
 		e := y.create(t, c)
-		_, err := y.Schedules().Set(y.alice, schedule.Schedule{Subject: e.ID, Rule: schedule.Rule{Frequency: "daily", StartTime: "03:00"}})
+		_, err := y.Schedules().Set(y.alice,
+			schedule.Schedule{Subject: e.ID, Rule: schedule.Rule{Frequency: "daily", StartTime: "03:00"}})
 		must(t, err)
 		must(t, y.Begin(t.Context(), BeginArgs{e.ID, 1}))
 		e = y.now(t, e.ID)
@@ -54,11 +56,13 @@ func TestDeletedWhileAtWork(t *testing.T) {
 		if err := y.Rename(y.alice, e.ID, "x"); !errs.Is(err, errs.NotFound) {
 			t.Errorf("renamed: %v", err)
 		}
-		must(t, d.Tx(t.Context(), func(tx *db.Tx) error { return y.rename(t.Context(), tx, e, "x") })) // by somebody who had found it
+		// by somebody who had found it
+		must(t, d.Tx(t.Context(), func(tx *db.Tx) error { return y.rename(t.Context(), tx, e, "x") }))
 		if err := chunk.Store(t.Context(), assets(hosts(5, 6))); !errors.Is(err, ErrLate) {
 			t.Errorf("a chunk writes: %v", err)
 		}
-		if err := d.Tx(t.Context(), func(tx *db.Tx) error { return y.runs().Launch(t.Context(), tx, e.ID) }); !errs.Is(err, errs.Conflict) {
+		if err := d.Tx(t.Context(), func(tx *db.Tx) error { return y.runs().Launch(t.Context(), tx, e.ID) }); !errs.Is(err,
+			errs.Conflict) {
 			t.Errorf("launched by a schedule: %v", err)
 		}
 		list, total, err := y.FindAll(y.alice, Filter{}, nil, page.Window{Limit: 10})

@@ -42,7 +42,8 @@ func NewEngine(c pipeline.Config, guard *netguard.Guard) Engine {
 	return Engine{c, guard, cloud.New(guard)}
 }
 
-// RunChunk carries out a chunk and stores the results while it works. It leaves alone a chunk that has ended or that another
+// RunChunk carries out a chunk and stores the results while it works. It leaves alone a chunk that has ended or that
+// another
 // worker has.
 func (es *Enumerations) RunChunk(ctx context.Context, a ChunkArgs, e Engine) error {
 	storeCtx := context.WithoutCancel(ctx) // what was found is stored although ctx ends
@@ -141,7 +142,8 @@ func (c *Chunk) pipeline(ctx context.Context, p pipeline.Config) (*pipeline.Pipe
 			p.Keys[name] = append(p.Keys[name], keys...)
 		}
 	}
-	p.Domains, p.Steps, p.Ports, p.NoRedirects = covers.Domains, c.Config.Steps, c.Config.Ports, !c.Config.FollowsRedirects()
+	p.Domains, p.Steps, p.Ports, p.NoRedirects = covers.Domains, c.Config.Steps, c.Config.Ports,
+		!c.Config.FollowsRedirects()
 	p.Deny = slices.Concat(p.Deny, c.Excluded.Denied())
 	p.Excludes = func(host string, port uint16) bool {
 		if port != 0 {
@@ -172,7 +174,8 @@ func (c *Chunk) findHosts(
 	}
 	emit := func(n discover.Name) error {
 		if _, err := netip.ParseAddr(n.Host); err == nil && work.Network != "" {
-			n.Sources = append(n.Sources, discover.SourceRef{Source: sourceNetwork, Metadata: map[string]string{"asn": work.Network}})
+			n.Sources = append(n.Sources, discover.SourceRef{Source: sourceNetwork,
+				Metadata: map[string]string{"asn": work.Network}})
 		}
 		if found = append(found, Found{Name: n, Ports: ports[n.Host]}); len(found) < ChunkHosts {
 			return nil
@@ -212,7 +215,8 @@ func (c *Chunk) known(ctx context.Context, p *pipeline.Pipeline) iter.Seq[discov
 				c.es.logger.ErrorContext(ctx, "reading the known hosts of an enumeration", "enumeration_id", c.ID, "error", err)
 				return
 			}
-			if host != last && p.Covers(host) && !yield(discover.Name{Host: host, Sources: []discover.SourceRef{{Source: "known"}}}) {
+			if host != last && p.Covers(host) &&
+				!yield(discover.Name{Host: host, Sources: []discover.SourceRef{{Source: "known"}}}) {
 				return
 			}
 			last = host

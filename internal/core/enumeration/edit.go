@@ -27,7 +27,8 @@ func (es *Enumerations) rename(ctx context.Context, tx *db.Tx, e Enumeration, na
 	if err != nil || n == 0 { // it was deleted meanwhile
 		return err
 	}
-	return es.assets.Register(ctx, tx, asset.Enumeration{ID: e.ID, TeamID: e.TeamID, Name: name, SourceType: string(e.Type)})
+	return es.assets.Register(ctx, tx,
+		asset.Enumeration{ID: e.ID, TeamID: e.TeamID, Name: name, SourceType: string(e.Type)})
 }
 
 // ConfigUpdate is a change of a configuration; nil fields stay as they are.
@@ -44,7 +45,8 @@ type ConfigUpdate struct {
 	AutomaticScans     *bool
 }
 
-// UpdateConfig changes the configuration of the next runs of an enumeration of the caller's team. It adds to lists or replaces
+// UpdateConfig changes the configuration of the next runs of an enumeration of the caller's team. It adds to lists or
+// replaces
 // them.
 func (es *Enumerations) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, replace bool) error {
 	e, err := es.own(ctx, id)

@@ -1,8 +1,11 @@
-// Package enumeration stores enumerations: their configurations, runs and chunks, and how each source of names behaved. Package
+// Package enumeration stores enumerations: their configurations, runs and chunks, and how each source of names behaved.
+// Package
 // run owns the life of a run.
 //
-// A run has two stages. A chunk of names searches below a domain, in a block of addresses, among given hosts or in a cloud
-// account, and stores the hosts that it finds while it works, each once in a run. Some of them together make a chunk of hosts,
+// A run has two stages. A chunk of names searches below a domain, in a block of addresses, among given hosts or in a
+// cloud
+// account, and stores the hosts that it finds while it works, each once in a run. Some of them together make a chunk of
+// hosts,
 // which probes them. Rows have keys, so that a chunk that runs twice leaves the same rows.
 package enumeration
 
@@ -122,7 +125,8 @@ type Enumerations struct {
 
 // New makes the service. logger may be nil.
 func New(
-	d *db.DB, q *queue.Queue, assets *asset.Assets, policies *policy.Policies, settings *setting.Settings, logger *slog.Logger,
+	d *db.DB, q *queue.Queue, assets *asset.Assets, policies *policy.Policies, settings *setting.Settings,
+	logger *slog.Logger,
 ) *Enumerations {
 	return &Enumerations{
 		db: d, queue: q, assets: assets, policies: policies, settings: settings, now: time.Now,

@@ -90,14 +90,16 @@ func must(t testing.TB, err error) {
 
 func hosts(from, to int) (out []Found) {
 	for i := from; i < to; i++ {
-		out = append(out, Found{Name: discover.Name{Host: fmt.Sprintf("h%03d.example.com", i), IP: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}}})
+		out = append(out, Found{Name: discover.Name{Host: fmt.Sprintf("h%03d.example.com", i),
+			IP: []netip.Addr{netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}}})
 	}
 	return out
 }
 
 func assets(found []Found) (out []discover.Asset) {
 	for _, f := range found {
-		out = append(out, discover.Asset{Host: f.Host, IP: []string{f.IP[0].String()}}, discover.Asset{Host: f.Host, Port: 443, Protocol: "tcp", Service: "https"})
+		out = append(out, discover.Asset{Host: f.Host, IP: []string{f.IP[0].String()}},
+			discover.Asset{Host: f.Host, Port: 443, Protocol: "tcp", Service: "https"})
 	}
 	return out
 }
@@ -146,17 +148,20 @@ func TestChunkThatRunsTwiceLeavesTheSame(t *testing.T) {
 				c = y.start(t, e, n)
 			}
 			must(t, c.Store(t.Context(), assets(c.Hosts)))
-			must(t, c.Finish(t.Context(), Report{Denials: 3, Denied: []pipeline.Denial{{Addr: "198.51.100.1:443", Why: "it is not in scope", Times: 3}}}))
+			must(t, c.Finish(t.Context(), Report{Denials: 3,
+				Denied: []pipeline.Denial{{Addr: "198.51.100.1:443", Why: "it is not in scope", Times: 3}}}))
 			if y.now(t, e.ID).Status == Finished {
 				break
 			}
 		}
 		e = y.now(t, e.ID)
-		if n := e.Numbers; len(seen) != 250 || e.Status != Finished || n.Names != 250 || n.DoneNames != 250 || n.NewAssets != 500 || e.Totals.Assets != 500 || e.Totals.Hosts != 250 {
+		if n := e.Numbers; len(seen) != 250 || e.Status != Finished || n.Names != 250 || n.DoneNames != 250 ||
+			n.NewAssets != 500 || e.Totals.Assets != 500 || e.Totals.Hosts != 250 {
 			t.Errorf("%d seen, %s, %+v, %+v", len(seen), e.Status, n, e.Totals)
 		}
 		h, err := y.FindHistory(y.alice, e.ID, time.Time{}, time.Time{}, page.Window{Limit: 10})
-		if err != nil || h.Total != 1 || h.Unique != 1 || h.Launches[0].Numbers != e.Numbers || h.Launches[0].Status != Finished {
+		if err != nil || h.Total != 1 || h.Unique != 1 || h.Launches[0].Numbers != e.Numbers ||
+			h.Launches[0].Status != Finished {
 			t.Errorf("%+v %v", h, err)
 		}
 		events, _, err := y.FindEvents(y.alice, e.ID, 0, page.Window{Limit: 10})
@@ -164,7 +169,8 @@ func TestChunkThatRunsTwiceLeavesTheSame(t *testing.T) {
 			t.Errorf("%+v %v, %d denials", events, err, e.Numbers.Denials)
 		}
 		must(t, y.Tidy(t.Context(), TidyArgs{e.ID, 1}))
-		if _, err := y.FindHistory(y.stranger, e.ID, time.Time{}, time.Time{}, page.Window{Limit: 10}); !errs.Is(err, errs.NotFound) {
+		if _, err := y.FindHistory(y.stranger, e.ID, time.Time{}, time.Time{}, page.Window{Limit: 10}); !errs.Is(err,
+			errs.NotFound) {
 			t.Errorf("a stranger: %v", err)
 		}
 	})
@@ -202,7 +208,8 @@ func (y yard) run(t *testing.T, id string, run int64, count int) {
 	must(t, y.Begin(t.Context(), BeginArgs{id, run}))
 	e := y.now(t, id)
 	reports := []discover.SourceReport{
-		{Source: "crtsh", About: "example.com", State: discover.SourceOK, Count: count}, {Source: "other", About: "example.com", State: discover.SourceSkipped},
+		{Source: "crtsh", About: "example.com", State: discover.SourceOK, Count: count},
+		{Source: "other", About: "example.com", State: discover.SourceSkipped},
 	}
 	for n := 0; y.now(t, id).Status == Running; n++ {
 		must(t, y.start(t, e, n).Finish(t.Context(), Report{Sources: reports}))
@@ -234,7 +241,8 @@ func TestStopEndsEverything(t *testing.T) {
 		if got := y.now(t, e.ID); got.Status != Queued || got.Run != 2 {
 			t.Errorf("%s, run %d", got.Status, got.Run)
 		}
-		must(t, d.Tx(t.Context(), func(tx *db.Tx) error { return y.GiveUpChunk(t.Context(), tx, ChunkArgs{e.ID, 1, 0}) })) // of the first run: nothing
+		// of the first run: nothing
+		must(t, d.Tx(t.Context(), func(tx *db.Tx) error { return y.GiveUpChunk(t.Context(), tx, ChunkArgs{e.ID, 1, 0}) }))
 		must(t, y.Delete(y.alice, []string{e.ID}, "asset_ids"))
 		if _, err := y.Find(y.alice, e.ID); !errs.Is(err, errs.NotFound) {
 			t.Errorf("deleted: %v", err)
@@ -272,8 +280,10 @@ func TestConfigIsChecked(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	covers, err := Config{RootDomains: []string{"*.Example.com", "example.com."}, Inputs: []string{"https://a.test:8443/x", "a.test", "10.1.2.3", "10.0.0.0/30", "10.0.0.9:22"}}.check()
-	if err != nil || !slices.Equal(covers.Domains, []string{"example.com"}) || len(covers.Hosts) != 3 || covers.Hosts[0].Ports[0] != 8443 || len(covers.Prefixes) != 1 || covers.Hosts[2].Host != "10.0.0.9" {
+	covers, err := Config{RootDomains: []string{"*.Example.com", "example.com."},
+		Inputs: []string{"https://a.test:8443/x", "a.test", "10.1.2.3", "10.0.0.0/30", "10.0.0.9:22"}}.check()
+	if err != nil || !slices.Equal(covers.Domains, []string{"example.com"}) || len(covers.Hosts) != 3 ||
+		covers.Hosts[0].Ports[0] != 8443 || len(covers.Prefixes) != 1 || covers.Hosts[2].Host != "10.0.0.9" {
 		t.Errorf("%+v %v", covers, err)
 	}
 }
@@ -324,7 +334,9 @@ func TestAnnounced(t *testing.T) {
 		}
 		return out
 	}
-	works, left := Announced("AS64500", parse("198.51.0.0/16", "192.0.2.0/24", "192.0.2.128/25", "10.0.0.0/24", "2001:db8::/32", "2001:db9::/120", "192.0.2.0/24"), public)
+	works, left := Announced("AS64500",
+		parse("198.51.0.0/16", "192.0.2.0/24", "192.0.2.128/25", "10.0.0.0/24", "2001:db8::/32", "2001:db9::/120",
+			"192.0.2.0/24"), public)
 	n, seen := 0, map[netip.Addr]bool{}
 	for _, w := range works {
 		for _, p := range w.Prefixes {
@@ -349,7 +361,9 @@ func TestAnnounced(t *testing.T) {
 		t.Error(left)
 	}
 	const none = -1
-	for text, want := range map[string]int{"AS64500": 64500, " asn 64500": 64500, "as0064500": 64500, "AS4294967295": 4294967295, "AS0": 0, "AS4294967296": 0, "AS": none, "as-set": none, "64500": none, "AS-1": none, "asn1.example.com": none} {
+	for text, want := range map[string]int{"AS64500": 64500, " asn 64500": 64500, "as0064500": 64500,
+		"AS4294967295": 4294967295, "AS0": 0, "AS4294967296": 0, "AS": none, "as-set": none, "64500": none, "AS-1": none,
+		"asn1.example.com": none} {
 		if got, ok := network(text); ok != (want != none) || ok && int(got) != want {
 			t.Errorf("%q is %d", text, got)
 		}
@@ -362,7 +376,8 @@ func TestMoves(t *testing.T) {
 		a, b := rapid.SampledFrom(Statuses).Draw(t, "from"), rapid.SampledFrom(Statuses).Draw(t, "to")
 		ends := []Status{Finished, Failed, Stopped}
 		switch {
-		case b == Scheduled && a.To(b), b == Queued && a.To(b) == a.Active(), slices.Contains(ends, a) && a.To(b) != (b == Queued):
+		case b == Scheduled && a.To(b), b == Queued && a.To(b) == a.Active(), slices.Contains(ends, a) &&
+			a.To(b) != (b == Queued):
 			t.Fatalf("%s to %s: %v", a, b, a.To(b))
 		}
 	})

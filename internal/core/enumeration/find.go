@@ -24,8 +24,9 @@ type Filter struct {
 
 // Sortable are the fields of an order, as page.Sorts wants them.
 var Sortable = map[string]string{
-	"created_at": "e.created_at", "updated_at": "e.updated_at", "name": "e.name", "status": "e.status", "id": "e.id", "enumeration_type": "e.enum_type",
-	"completed_at": "coalesce(r.ended_at, 0)", "new_assets": "coalesce(r.new_asset, 0)", "rescan_count": "e.run",
+	"created_at": "e.created_at", "updated_at": "e.updated_at", "name": "e.name", "status": "e.status", "id": "e.id",
+	"enumeration_type": "e.enum_type",
+	"completed_at":     "coalesce(r.ended_at, 0)", "new_assets": "coalesce(r.new_asset, 0)", "rescan_count": "e.run",
 	"enumeration_time_elapsed": "coalesce(r.ended_at - r.started_at, 0)",
 }
 
@@ -39,7 +40,8 @@ const columns = fields + `
 
 // listedRows are enumerations and groups of assets.
 const listedRows = `(SELECT id, team_id, user_id, name, enum_type, status, failure_reason, run, is_internal, created_at, updated_at
-	FROM enumeration UNION ALL SELECT id, team_id, '', name, '` + string(Group) + `', '` + string(Finished) + `', '', 0, FALSE, created_at,
+	FROM enumeration UNION ALL SELECT id, team_id, '', name, '` + string(Group) + `', '` +
+	string(Finished) + `', '', 0, FALSE, created_at,
 	updated_at FROM asset_group) e`
 
 const listed = `SELECT ` + fields + ` FROM ` + listedRows + `
@@ -54,7 +56,8 @@ func (n *Numbers) scan(r db.Row, before ...any) error {
 func enumerationRow(r db.Row) (e Enumeration, err error) {
 	var created, updated db.Time
 	var config db.JSON[Config]
-	err = e.Numbers.scan(r, &e.ID, &e.TeamID, &e.UserID, &e.Name, &e.Type, &e.Status, &e.FailureReason, &e.Run, &e.IsInternal,
+	err = e.Numbers.scan(r, &e.ID, &e.TeamID, &e.UserID, &e.Name, &e.Type, &e.Status, &e.FailureReason, &e.Run,
+		&e.IsInternal,
 		&created, &updated, &config, &e.InputCount)
 	e.CreatedAt, e.UpdatedAt, e.Config = created.Time, updated.Time, config.V
 	return e, err
@@ -96,7 +99,8 @@ func (es *Enumerations) FindListed(ctx context.Context, id string) (Enumeration,
 func (es *Enumerations) config(ctx context.Context, q db.Querier, id string) (Config, error) {
 	var config db.JSON[Config]
 	var inputs db.JSON[[]string]
-	err := q.QueryRow(ctx, `SELECT config, inputs FROM enumeration_config WHERE enumeration_id = ?`, id).Scan(&config, &inputs)
+	err := q.QueryRow(ctx, `SELECT config, inputs FROM enumeration_config WHERE enumeration_id = ?`, id).Scan(&config,
+		&inputs)
 	config.V.Inputs = inputs.V
 	return config.V, err
 }
@@ -131,9 +135,12 @@ func (es *Enumerations) complete(ctx context.Context, list []Enumeration) error 
 	return nil
 }
 
-// FindAll lists enumerations and groups of assets of the caller's team, and how many the filter picks in all. Without sorts
+// FindAll lists enumerations and groups of assets of the caller's team, and how many the filter picks in all. Without
+// sorts
 // the newest come first. The configurations have no inputs.
-func (es *Enumerations) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (list []Enumeration, total int, err error) {
+func (es *Enumerations) FindAll(
+	ctx context.Context, f Filter, sorts []page.Sort, w page.Window,
+) (list []Enumeration, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -200,9 +207,12 @@ type History struct {
 	Unique   int // enumerations that those are of
 }
 
-// FindHistory lists the runs of an enumeration of the caller's team that were launched from since on and before until; zero
+// FindHistory lists the runs of an enumeration of the caller's team that were launched from since on and before until;
+// zero
 // is open.
-func (es *Enumerations) FindHistory(ctx context.Context, id string, since, until time.Time, w page.Window) (h History, err error) {
+func (es *Enumerations) FindHistory(
+	ctx context.Context, id string, since, until time.Time, w page.Window,
+) (h History, err error) {
 	e, err := es.Find(ctx, id)
 	if err != nil {
 		return h, err
@@ -214,7 +224,8 @@ func (es *Enumerations) FindHistory(ctx context.Context, id string, since, until
 		l := Launch{EnumerationID: e.ID, Name: e.Name, Type: e.Type}
 		err := l.Numbers.scan(r, &l.Run, &l.Status, &l.FailureReason, db.Into(&l.CreatedAt))
 		return l, err
-	}, `SELECT run, status, failure_reason, created_at, `+numberColumns+` FROM enumeration_run r`, `enumeration_run`, where,
+	}, `SELECT run, status, failure_reason, created_at, `+numberColumns+` FROM enumeration_run r`, `enumeration_run`,
+		where,
 		` ORDER BY run DESC`, w)
 	h.Unique = min(h.Total, 1)
 	return h, err

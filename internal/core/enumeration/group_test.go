@@ -38,9 +38,10 @@ func TestGroups(t *testing.T) {
 			if err := r.assets.Register(t.Context(), tx, asset.Enumeration{ID: "e", TeamID: c.TeamID, Name: "E"}); err != nil {
 				return err
 			}
-			_, err := r.assets.Observe(t.Context(), tx, asset.Seen{TeamID: c.TeamID, EnumerationID: "e", Run: 1, At: time.Now(), Assets: []discover.Asset{
-				{Host: "a.example.com", Port: 443, Title: "A"}, {Host: "b.example.com", Port: 443, Title: "B"},
-			}})
+			_, err := r.assets.Observe(t.Context(), tx,
+				asset.Seen{TeamID: c.TeamID, EnumerationID: "e", Run: 1, At: time.Now(), Assets: []discover.Asset{
+					{Host: "a.example.com", Port: 443, Title: "A"}, {Host: "b.example.com", Port: 443, Title: "B"},
+				}})
 			return err
 		})
 		if err != nil {
@@ -55,7 +56,8 @@ func TestGroups(t *testing.T) {
 			if err != nil || group.Name == "" || group.Type != Group {
 				t.Fatalf("the group: %+v, %v", group, err)
 			}
-			p, err := r.assets.List(r.alice, asset.Query{In: id, Filter: asset.Filter{Ports: []int64{443}}, Window: page.Window{Limit: 9}})
+			p, err := r.assets.List(r.alice,
+				asset.Query{In: id, Filter: asset.Filter{Ports: []int64{443}}, Window: page.Window{Limit: 9}})
 			if err != nil || group.Totals.Assets != p.Total {
 				t.Errorf("%d assets are counted, and %d listed, %v", group.Totals.Assets, p.Total, err)
 			}
@@ -64,7 +66,8 @@ func TestGroups(t *testing.T) {
 		if n := total(); n != 1 {
 			t.Errorf("the group has %d", n)
 		}
-		if err := r.UpdateGroup(r.alice, id, "Both", asset.Filters{Host: "b.example.com"}, false); err != nil || total() != 2 {
+		if err := r.UpdateGroup(r.alice, id, "Both", asset.Filters{Host: "b.example.com"}, false); err != nil ||
+			total() != 2 {
 			t.Errorf("appended: %v", err)
 		}
 		if err := r.UpdateGroup(r.alice, id, "", asset.Filters{Title: "b"}, true); err != nil || total() != 1 {
@@ -79,7 +82,8 @@ func TestGroups(t *testing.T) {
 		if _, err = r.CreateGroup(viewer, "g", asset.Filters{Port: "1"}); !errs.Is(err, errs.Forbidden) {
 			t.Errorf("a viewer: %v", err)
 		}
-		for name, err := range map[string]error{"update": r.UpdateGroup(r.stranger, id, "x", asset.Filters{Port: "1"}, true), "delete": r.DeleteGroup(r.stranger, id)} {
+		for name, err := range map[string]error{"update": r.UpdateGroup(r.stranger, id, "x", asset.Filters{Port: "1"}, true),
+			"delete": r.DeleteGroup(r.stranger, id)} {
 			if !errs.Is(err, errs.NotFound) {
 				t.Errorf("a stranger's %s: %v", name, err)
 			}

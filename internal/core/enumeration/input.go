@@ -134,7 +134,8 @@ func (in *inputs) addHost(t netguard.Target) {
 	if !known {
 		at = len(in.Hosts)
 		in.hosts[t.Host] = at
-		in.Hosts = append(in.Hosts, Found{Name: discover.Name{Host: t.Host, Sources: []discover.SourceRef{{Source: "input"}}}})
+		in.Hosts = append(in.Hosts, Found{Name: discover.Name{Host: t.Host,
+			Sources: []discover.SourceRef{{Source: "input"}}}})
 	}
 	for _, port := range t.Ports {
 		if !slices.Contains(in.Hosts[at].Ports, port) {
@@ -143,7 +144,8 @@ func (in *inputs) addHost(t netguard.Target) {
 	}
 }
 
-// network parses the number of an autonomous system, as AS64500 or ASN 64500; 0 is an invalid one. ok is false for other texts.
+// network parses the number of an autonomous system, as AS64500 or ASN 64500; 0 is an invalid one. ok is false for
+// other texts.
 func network(text string) (number uint32, ok bool) {
 	digits, ok := strings.CutPrefix(strings.ToUpper(strings.TrimSpace(text)), "AS")
 	digits = strings.TrimSpace(strings.TrimPrefix(digits, "N"))
@@ -222,7 +224,8 @@ func (c Config) check() (Coverage, error) {
 // sourceNetwork is the source of hosts in the ranges of an autonomous system.
 const sourceNetwork = "asn"
 
-// covered reports whether a cloud account or an autonomous system led to the host, so that the enumeration covers it although
+// covered reports whether a cloud account or an autonomous system led to the host, so that the enumeration covers it
+// although
 // it may be outside the domains and ranges of the input.
 func (f Found) covered() bool {
 	return slices.ContainsFunc(f.Sources, func(s discover.SourceRef) bool {

@@ -20,7 +20,8 @@ func (es *Enumerations) checkSettings(ctx context.Context, teamID string, c Conf
 		ids   []string
 		param string
 	}{
-		{setting.Cloudlist, c.CloudConfigIDs, "cloudlist_config_ids"}, {setting.Subfinder, c.SubfinderConfigIDs, "subfinder_config_ids"},
+		{setting.Cloudlist, c.CloudConfigIDs, "cloudlist_config_ids"},
+		{setting.Subfinder, c.SubfinderConfigIDs, "subfinder_config_ids"},
 		{setting.Alerting, c.AlertConfigIDs, "alerting_config_ids"},
 	} {
 		if _, err := es.settings.Apply(ctx, nil, teamID, named.kind, named.ids, false, named.param); err != nil {

@@ -43,19 +43,23 @@ const (
 
 func clip(s string) string { return db.Clean(s[:min(len(s), maxDetail)]) }
 
-func (es *Enumerations) addSources(ctx context.Context, tx *db.Tx, id string, run int64, reports []discover.SourceReport) error {
+func (es *Enumerations) addSources(
+	ctx context.Context, tx *db.Tx, id string, run int64, reports []discover.SourceReport,
+) error {
 	for _, r := range reports {
 		if _, err := tx.Exec(ctx, `INSERT INTO enumeration_source (enumeration_id, run, source, about, state, found, took, detail, at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (enumeration_id, run, source, about) DO UPDATE
 			SET state = excluded.state, found = excluded.found, took = excluded.took, detail = excluded.detail, at = excluded.at`,
-			id, run, clip(r.Source), clip(r.About), r.State, r.Count, int64(r.Took), clip(r.Detail), db.At(es.now())); err != nil {
+			id, run, clip(r.Source), clip(r.About), r.State, r.Count, int64(r.Took), clip(r.Detail),
+			db.At(es.now())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addEvents adds events to a run, or counts one more of an event that it has. Beyond maxEvents it drops new refused dials.
+// addEvents adds events to a run, or counts one more of an event that it has. Beyond maxEvents it drops new refused
+// dials.
 func (es *Enumerations) addEvents(ctx context.Context, tx *db.Tx, id string, run int64, events []Event) error {
 	if len(events) == 0 {
 		return nil
@@ -68,7 +72,8 @@ func (es *Enumerations) addEvents(ctx context.Context, tx *db.Tx, id string, run
 	for _, e := range events {
 		subject, detail := clip(e.Subject), clip(e.Detail)
 		known, err := tx.Exec(ctx, `UPDATE enumeration_event SET times = times + ?
-			WHERE enumeration_id = ? AND run = ? AND kind = ? AND subject = ? AND detail = ?`, e.Times, id, run, e.Kind, subject, detail)
+			WHERE enumeration_id = ? AND run = ? AND kind = ? AND subject = ? AND detail = ?`, e.Times, id, run, e.Kind, subject,
+			detail)
 		if err != nil {
 			return err
 		}
@@ -131,7 +136,8 @@ func (es *Enumerations) checkSources(ctx context.Context, tx *db.Tx, id string, 
 	return es.addEvents(ctx, tx, id, run, events)
 }
 
-// FindSources lists the reports of sources in a run (0: the last) of an enumeration of the caller's team, and how many there are.
+// FindSources lists the reports of sources in a run (0: the last) of an enumeration of the caller's team, and how many
+// there are.
 func (es *Enumerations) FindSources(ctx context.Context, id string, run int64, w page.Window) ([]Source, int, error) {
 	e, err := es.Find(ctx, id)
 	if err != nil {
@@ -160,7 +166,9 @@ func (es *Enumerations) FindEvents(ctx context.Context, id string, run int64, w 
 	return es.events(ctx, e.ID, run, "", w)
 }
 
-func (es *Enumerations) events(ctx context.Context, id string, run int64, kind string, w page.Window) ([]Event, int, error) {
+func (es *Enumerations) events(
+	ctx context.Context, id string, run int64, kind string, w page.Window,
+) ([]Event, int, error) {
 	var where db.Where
 	where.And("enumeration_id = ?", id)
 	where.And("run = ?", run)

@@ -77,7 +77,8 @@ func (es *Exclusions) Add(ctx context.Context, kind Type, values, scanIDs, enume
 		}
 	}
 	return es.db.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE team SET updated_at = updated_at WHERE id = ?`, c.TeamID); err != nil { // one at a time
+		// one at a time
+		if _, err := tx.Exec(ctx, `UPDATE team SET updated_at = updated_at WHERE id = ?`, c.TeamID); err != nil {
 			return err
 		}
 		var last, count int64

@@ -11,8 +11,10 @@ func TestPatterns(t *testing.T) {
 		patterns []string
 		out, in  string // targets, by spaces
 	}{
-		{[]string{"*.staging.example.com"}, "a.staging.example.com https://B.Staging.example.com:8443/x", "staging.example.com example.com"},
-		{[]string{"10.0.0.0/8", "192.0.2.7"}, "10.1.2.3 http://10.0.0.1:80/ 192.0.2.7:443", "11.0.0.1 192.0.2.70 [2001:db8::1]:80"},
+		{[]string{"*.staging.example.com"}, "a.staging.example.com https://B.Staging.example.com:8443/x",
+			"staging.example.com example.com"},
+		{[]string{"10.0.0.0/8", "192.0.2.7"}, "10.1.2.3 http://10.0.0.1:80/ 192.0.2.7:443",
+			"11.0.0.1 192.0.2.70 [2001:db8::1]:80"},
 		{[]string{"2001:db8::/32"}, "[2001:db8::1]:80 2001:db8::2", "2001:db9::1"},
 		{[]string{"+prod-*.x", "+api.x", "*.staging.x"}, "prod-web.staging.x other.x", "prod-web.x api.x"},
 		{[]string{"a.example.com:8080"}, "http://a.example.com:8080/p", "http://a.example.com/p"},

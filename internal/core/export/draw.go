@@ -76,7 +76,8 @@ func (p pen) write(l line, x, y, size float64, c *props.Color) {
 	for _, r := range l.runs {
 		// The cell is so wide that the line is not broken again.
 		at := entity.Cell{X: p.cell.X + x + r.x, Y: p.cell.Y + y, Width: 10_000, Height: p.cell.Height + size}
-		p.AddText(r.text, &at, &props.Text{Family: r.face.family, Style: r.face.style, Size: size, Align: align.Left, Color: c})
+		p.AddText(r.text, &at, &props.Text{Family: r.face.family, Style: r.face.style, Size: size, Align: align.Left,
+			Color: c})
 	}
 }
 
@@ -87,7 +88,8 @@ func (p pen) box(x, y, width, height float64, c *props.Color) {
 	}
 	at := entity.Cell{X: p.cell.X + x, Y: p.cell.Y + y, Width: width, Height: height}
 	p.AddLine(&at, &props.Line{
-		Color: c, Style: linestyle.Solid, Thickness: width, Orientation: orientation.Vertical, OffsetPercent: 50, SizePercent: 100,
+		Color: c, Style: linestyle.Solid, Thickness: width, Orientation: orientation.Vertical, OffsetPercent: 50,
+		SizePercent: 100,
 	})
 }
 
@@ -112,7 +114,8 @@ func code(s style, what string) []core.Row {
 
 func textRows(s style, what string, inset float64, background *props.Color) (rows []core.Row) {
 	for _, l := range s.fonts.lines(what, s.size, textWidth-2*inset) {
-		rows = append(rows, drawn(s.size*mmPerPoint*leading, background, func(p pen) { p.write(l, inset, 0, s.size, s.color) }))
+		rows = append(rows, drawn(s.size*mmPerPoint*leading, background,
+			func(p pen) { p.write(l, inset, 0, s.size, s.color) }))
 	}
 	return rows
 }

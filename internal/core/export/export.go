@@ -172,7 +172,8 @@ func (o *output) part(bytes []byte, findings int) error {
 
 // list writes the encoded findings, with commas between.
 func list(
-	ctx context.Context, findings *finding.Selection, out *output, encode func(dst []byte, d *finding.Document) ([]byte, error),
+	ctx context.Context, findings *finding.Selection, out *output,
+	encode func(dst []byte, d *finding.Document) ([]byte, error),
 ) error {
 	first := true
 	return findings.Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
@@ -189,7 +190,8 @@ func (f *File) writeJSON(ctx context.Context, out *output) error {
 	if err := out.text("["); err != nil {
 		return err
 	}
-	err := list(ctx, f.selected, out, func(dst []byte, d *finding.Document) ([]byte, error) { return d.AppendJSON(dst), nil })
+	err := list(ctx, f.selected, out,
+		func(dst []byte, d *finding.Document) ([]byte, error) { return d.AppendJSON(dst), nil })
 	if err != nil {
 		return err
 	}

@@ -24,16 +24,20 @@ import (
 
 // hostile are texts that would break out of a format that is not careful.
 var hostile = []string{
-	"=1+1", "+1", "-1+2", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1+1", "=cmd|' /C calc'!A0", "a,b", `say "x"`, "two\nlines", "two\r\nlines", "a\rb",
+	"=1+1", "+1", "-1+2", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1+1", "=cmd|' /C calc'!A0", "a,b", `say "x"`,
+	"two\nlines", "two\r\nlines", "a\rb",
 	"nul\x00byte", "esc\x1b[31m", "\u202egnp.exe", "\ufeff=1", "\u2028=1", "'quoted'", "a;=1", `\`, `"`, `]}],"runs":[]`, "</script>", "ünï 目录 😀", "\xff\xfe", "%3cjs", strings.Repeat("long ", 20_000), //nolint:gosmopolitan // scripts are tested
 }
 
 func hostileEvents() (out []engine.Event) {
 	for i, text := range hostile {
 		out = append(out, engine.Event{
-			TemplateID: "t" + text[:min(len(text), 50)], Host: "h.example.com", MatchedAt: "https://h.example.com/" + text[:min(len(text), 3000)], Type: "http", MatcherStatus: true, MatcherName: text, ExtractedResults: []string{text, text},
+			TemplateID: "t" + text[:min(len(text), 50)], Host: "h.example.com",
+			MatchedAt: "https://h.example.com/" + text[:min(len(text), 3000)], Type: "http", MatcherStatus: true,
+			MatcherName: text, ExtractedResults: []string{text, text},
 			Request: text, Response: text, CurlCommand: text, Port: "443", Path: "/" + string(rune('a'+i)),
-			Info: syntax.Info{Name: text, Severity: "low", Description: text, Remediation: text, Impact: text, Reference: []string{text, "https://example.com/" + text[:min(len(text), 100)]}, Tags: []string{text}},
+			Info: syntax.Info{Name: text, Severity: "low", Description: text, Remediation: text, Impact: text,
+				Reference: []string{text, "https://example.com/" + text[:min(len(text), 100)]}, Tags: []string{text}},
 		})
 	}
 	return out
@@ -78,7 +82,8 @@ func TestCSVIsForSpreadsheets(t *testing.T) {
 		for _, record := range records[1:] {
 			for i, text := range record {
 				first := strings.TrimLeftFunc(text, unicode.IsSpace)
-				if text != "" && strings.ContainsAny(text[:1], "=+-@\t\r\n") || first != "" && strings.ContainsRune("=+-@＝＋－＠", []rune(first)[0]) {
+				if text != "" && strings.ContainsAny(text[:1], "=+-@\t\r\n") || first != "" &&
+					strings.ContainsRune("=+-@＝＋－＠", []rune(first)[0]) {
 					t.Errorf("%s is a formula: %.50q", records[0][i], text)
 				}
 				if strings.ContainsFunc(text, func(c rune) bool {
@@ -94,7 +99,8 @@ func TestCSVIsForSpreadsheets(t *testing.T) {
 		if i := slices.Index(records[0], "name"); records[len(hostile)][i] != "'=1+1" {
 			t.Errorf("the first is named %q", records[len(hostile)][i])
 		}
-		if rest := strings.ReplaceAll(string(file), "\r\n", ""); strings.Contains(rest, "\r") || !strings.HasSuffix(string(file), "\r\n") {
+		if rest := strings.ReplaceAll(string(file), "\r\n", ""); strings.Contains(rest, "\r") ||
+			!strings.HasSuffix(string(file), "\r\n") {
 			t.Error("lines do not end as RFC 4180 says")
 		}
 	})
@@ -115,8 +121,10 @@ func TestSpreadsheetReadsCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	// As a person would: read with formulas evaluated, and written again as they are shown.
-	convert := exec.CommandContext(t.Context(), office, "-env:UserInstallation=file://"+dir+"/profile", "--headless", "--infilter=CSV:44,34,76,1,,0,false,true,false,false,false,-1",
-		"--convert-to", `csv:Text - txt - csv (StarCalc):44,34,76,1,,0,true,true,false,false,false,1`, "--outdir", dir+"/out", dir+"/findings.csv")
+	convert := exec.CommandContext(t.Context(), office, "-env:UserInstallation=file://"+dir+"/profile", "--headless",
+		"--infilter=CSV:44,34,76,1,,0,false,true,false,false,false,-1",
+		"--convert-to", `csv:Text - txt - csv (StarCalc):44,34,76,1,,0,true,true,false,false,false,1`, "--outdir", dir+"/out",
+		dir+"/findings.csv")
 	if said, err := convert.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
@@ -178,11 +186,13 @@ func TestSARIFIsValid(t *testing.T) {
 		check(0)
 		r.add(t, "s", hostileEvents()...)
 		r.add(t, "s", sample()...)
-		found, _, err := r.from.Findings.FindAll(r.alice, finding.Filter{Search: "git configuration"}, nil, page.Window{Limit: 10})
+		found, _, err := r.from.Findings.FindAll(r.alice, finding.Filter{Search: "git configuration"}, nil,
+			page.Window{Limit: 10})
 		if err != nil || len(found) != 1 {
 			t.Fatal(len(found), err)
 		}
-		if _, err := r.from.Findings.SetStatus(r.alice, finding.Filter{IDs: []string{found[0].ID}}, finding.FalsePositive); err != nil {
+		if _, err := r.from.Findings.SetStatus(r.alice, finding.Filter{IDs: []string{found[0].ID}},
+			finding.FalsePositive); err != nil {
 			t.Fatal(err)
 		}
 		run := check(len(hostile) + len(sample()))
@@ -198,7 +208,8 @@ func TestSARIFIsValid(t *testing.T) {
 			suppressed += len(result.Suppressions)
 		}
 		apache := rules["CVE-2021-41773"]
-		if suppressed != 1 || apache == nil || apache.Properties.Properties["security-severity"] != "9.8" || apache.DefaultConfiguration.Level != "error" {
+		if suppressed != 1 || apache == nil || apache.Properties.Properties["security-severity"] != "9.8" ||
+			apache.DefaultConfiguration.Level != "error" {
 			t.Errorf("%d suppressions, the rule is %+v", suppressed, apache)
 		}
 	})

@@ -23,10 +23,12 @@ import (
 func (r room) see(t testing.TB, enumeration string, seen ...discover.Asset) {
 	t.Helper()
 	if err := r.db.Tx(r.alice, func(tx *db.Tx) error {
-		if err := r.from.Assets.Register(r.alice, tx, asset.Enumeration{ID: enumeration, TeamID: r.team, Name: "E"}); err != nil {
+		if err := r.from.Assets.Register(r.alice, tx,
+			asset.Enumeration{ID: enumeration, TeamID: r.team, Name: "E"}); err != nil {
 			return err
 		}
-		_, err := r.from.Assets.Observe(r.alice, tx, asset.Seen{TeamID: r.team, EnumerationID: enumeration, Run: 1, At: time.Now(), Assets: seen})
+		_, err := r.from.Assets.Observe(r.alice, tx,
+			asset.Seen{TeamID: r.team, EnumerationID: enumeration, Run: 1, At: time.Now(), Assets: seen})
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -36,7 +38,8 @@ func (r room) see(t testing.TB, enumeration string, seen ...discover.Asset) {
 // hostileAssets say what targets would say to break out of a file.
 func hostileAssets() (out []discover.Asset) {
 	for i, text := range hostile {
-		out = append(out, discover.Asset{Host: fmt.Sprintf("h%02d.example.com", i), Port: 443, URL: "https://h", Title: text, Technologies: []string{text}, CNAME: []string{text}, TLS: &discover.TLS{SubjectCN: text}})
+		out = append(out, discover.Asset{Host: fmt.Sprintf("h%02d.example.com", i), Port: 443, URL: "https://h", Title: text,
+			Technologies: []string{text}, CNAME: []string{text}, TLS: &discover.TLS{SubjectCN: text}})
 	}
 	return out
 }
@@ -58,14 +61,17 @@ func TestInventoryIsWritten(t *testing.T) {
 		if got := of(Raw, Inventory{EnumerationID: "f", SortDesc: "host"}); string(got) != want {
 			t.Errorf("raw: %q, want %q", got, want)
 		}
-		if got := of(Raw, Inventory{Filters: asset.Filters{OnlyDNS: new(true), Domain: []string{"org"}}}); string(got) != "z.example.org\n" {
+		if got := of(Raw, Inventory{Filters: asset.Filters{OnlyDNS: new(true),
+			Domain: []string{"org"}}}); string(got) != "z.example.org\n" {
 			t.Errorf("filtered: %q", got)
 		}
 		var all []discover.Asset
-		if err := json.Unmarshal(of(JSON, Inventory{EnumerationID: "e", SortAsc: "host"}), &all); err != nil || len(all) != len(hostile) {
+		if err := json.Unmarshal(of(JSON, Inventory{EnumerationID: "e", SortAsc: "host"}), &all); err != nil ||
+			len(all) != len(hostile) {
 			t.Fatalf("%d assets, %v", len(all), err)
 		}
-		lines := bytes.Split(bytes.TrimSuffix(of(Lines, Inventory{EnumerationID: "e", SortAsc: "host"}), []byte("\n")), []byte("\n"))
+		lines := bytes.Split(bytes.TrimSuffix(of(Lines, Inventory{EnumerationID: "e", SortAsc: "host"}), []byte("\n")),
+			[]byte("\n"))
 		if len(lines) != len(hostile) {
 			t.Fatalf("%d lines", len(lines))
 		}
@@ -102,7 +108,8 @@ func TestInventoryInTheBackground(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := setUp(t, d)
 		r.see(t, "e", hostileAssets()...)
-		wanted := Request{Format: Raw, Name: "Assets", Inventory: &Inventory{EnumerationID: "e", At: time.Now(), Filters: asset.Filters{Time: "last_day"}, SortAsc: "host"}}
+		wanted := Request{Format: Raw, Name: "Assets",
+			Inventory: &Inventory{EnumerationID: "e", At: time.Now(), Filters: asset.Filters{Time: "last_day"}, SortAsc: "host"}}
 		e, err := r.Start(r.alice, wanted)
 		if err != nil {
 			t.Fatal(err)
@@ -121,14 +128,18 @@ func TestInventoryInTheBackground(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
-		if e, err = r.Find(r.alice, e.ID); err != nil || e.State != Finished || e.About != OfAssets || e.Total != len(hostile) || !strings.HasPrefix(e.FileName(), "enumeration-e-") || !strings.HasSuffix(e.FileName(), ".txt") {
+		if e, err = r.Find(r.alice, e.ID); err != nil || e.State != Finished || e.About != OfAssets ||
+			e.Total != len(hostile) || !strings.HasPrefix(e.FileName(), "enumeration-e-") ||
+			!strings.HasSuffix(e.FileName(), ".txt") {
 			t.Fatalf("%+v, %s, %v", e, e.FileName(), err)
 		}
 		var got bytes.Buffer
-		if err := r.Download(r.alice, e, &got); err != nil || got.String() != string(r.file(t, wanted)) || !strings.HasPrefix(got.String(), "h00.example.com:443\n") {
+		if err := r.Download(r.alice, e, &got); err != nil || got.String() != string(r.file(t, wanted)) ||
+			!strings.HasPrefix(got.String(), "h00.example.com:443\n") {
 			t.Errorf("%q, %v", got.String(), err)
 		}
-		for param, bad := range map[string]Inventory{"sort_asc": {SortAsc: "nothing"}, "port": {Filters: asset.Filters{Port: "x"}}} {
+		for param, bad := range map[string]Inventory{"sort_asc": {SortAsc: "nothing"},
+			"port": {Filters: asset.Filters{Port: "x"}}} {
 			if _, err := r.Start(r.alice, Request{Format: JSON, Inventory: &bad}); errs.From(err).Param != param {
 				t.Errorf("%+v: %v", bad, err)
 			}

@@ -17,7 +17,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// State is the state of an export: queued → running → finished or failed. A run that dies is followed by another, which
+// State is the state of an export: queued → running → finished or failed. A run that dies is followed by another,
+// which
 // begins anew.
 type State string
 
@@ -121,7 +122,8 @@ func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 			return err
 		}
 		if count >= maxExports {
-			return errs.New(errs.Conflict, "too_many_exports", "Your team has %d exports. Delete some, or wait: each is kept for %d days.",
+			return errs.New(errs.Conflict, "too_many_exports",
+				"Your team has %d exports. Delete some, or wait: each is kept for %d days.",
 				count, int(keepFor.Hours()/24))
 		}
 		job, err := es.queue.Insert(ctx, tx, RunArgs{e.ID})
@@ -129,7 +131,8 @@ func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 			return err
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO export (id, team_id, user_id, name, format, scan_id, about, enumeration_id, filter, state, job_id,
-			created_at, updated_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID, c.TeamID, c.UserID, e.Name, e.Format,
+			created_at, updated_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID, c.TeamID, c.UserID,
+			e.Name, e.Format,
 			e.ScanID, e.About, e.Assets, filter, e.State, job, db.At(now), db.At(now), db.At(e.ExpiresAt))
 		return err
 	})
@@ -150,7 +153,8 @@ func (es *Exports) Find(ctx context.Context, id string) (Export, error) {
 	if err != nil {
 		return Export{}, err
 	}
-	e, err := exportRow(es.db.QueryRow(ctx, `SELECT `+exportColumns+` FROM export WHERE id = ? AND team_id = ? AND expires_at > ?`,
+	e, err := exportRow(es.db.QueryRow(ctx,
+		`SELECT `+exportColumns+` FROM export WHERE id = ? AND team_id = ? AND expires_at > ?`,
 		db.Clean(id), c.TeamID, db.At(es.now())))
 	return e, db.OrMissing(err, "export")
 }
@@ -164,7 +168,8 @@ func (es *Exports) FindAll(ctx context.Context, state State, w page.Window) (fou
 	var where db.Where
 	where.And("team_id = ? AND expires_at > ?", c.TeamID, db.At(es.now()))
 	db.Equal(&where, "state", state)
-	return db.Page(ctx, es.db, exportRow, `SELECT `+exportColumns+` FROM export`, `export`, where, ` ORDER BY created_at DESC, id`, w)
+	return db.Page(ctx, es.db, exportRow, `SELECT `+exportColumns+` FROM export`, `export`, where,
+		` ORDER BY created_at DESC, id`, w)
 }
 
 // Delete deletes an export of the caller's team and cancels its job.

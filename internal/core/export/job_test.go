@@ -84,7 +84,8 @@ func TestBackgroundFileIsTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := r.file(t, request)
-		if runs != 2 || done.State != Finished || done.Total != 2500 || done.Done != 2500 || done.Size != int64(len(want)) || len(want) < 2*partSize/3 || !bytes.Equal(got.Bytes(), want) {
+		if runs != 2 || done.State != Finished || done.Total != 2500 || done.Done != 2500 || done.Size != int64(len(want)) ||
+			len(want) < 2*partSize/3 || !bytes.Equal(got.Bytes(), want) {
 			t.Errorf("%d runs: %+v, %d bytes of %d", runs, done, got.Len(), len(want))
 		}
 		if err := done.Ready(); err != nil {
@@ -163,7 +164,8 @@ func TestExportsExpire(t *testing.T) {
 		if err := d.QueryRow(t.Context(), `SELECT count(*) FROM export_part`).Scan(&parts); err != nil || parts != 1 {
 			t.Errorf("%d parts are left, %v", parts, err)
 		}
-		if found, total, err := r.FindAll(r.alice, Finished, page.Window{Limit: 10}); err != nil || total != 1 || found[0].ID != young.ID {
+		if found, total, err := r.FindAll(r.alice, Finished, page.Window{Limit: 10}); err != nil || total != 1 ||
+			found[0].ID != young.ID {
 			t.Errorf("%d of %d, %v", len(found), total, err)
 		}
 	})
@@ -185,7 +187,8 @@ func TestExportsAreTheTeams(t *testing.T) {
 		if _, total, err := r.FindAll(r.stranger, "", page.Window{Limit: 10}); total != 0 || err != nil {
 			t.Errorf("a stranger lists %d, %v", total, err)
 		}
-		if _, err := r.Start(account.WithCaller(t.Context(), account.Caller{TeamID: r.team, Role: account.Viewer}), Request{Format: JSON}); !errs.Is(err, errs.Forbidden) {
+		if _, err := r.Start(account.WithCaller(t.Context(), account.Caller{TeamID: r.team, Role: account.Viewer}),
+			Request{Format: JSON}); !errs.Is(err, errs.Forbidden) {
 			t.Errorf("a viewer starts one: %v", err)
 		}
 		for range maxExports - 1 {

@@ -36,7 +36,8 @@ func setUp(t testing.TB, d *db.DB) room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := room{Exports: New(d, q, Sources{Findings: finding.New(d, q), Assets: asset.New(d, q, nil)}, slog.New(slog.DiscardHandler)), queue: q}
+	r := room{Exports: New(d, q, Sources{Findings: finding.New(d, q), Assets: asset.New(d, q, nil)},
+		slog.New(slog.DiscardHandler)), queue: q}
 	for email, ctx := range map[string]*context.Context{"alice@example.com": &r.alice, "eve@example.com": &r.stranger} {
 		u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: email, Admin: true})
 		if err != nil {

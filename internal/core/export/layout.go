@@ -94,7 +94,8 @@ func (w *layout) summary() []core.Row {
 	unit, buckets := t.trend()
 	return slices.Concat(
 		rows, []core.Row{space(6)}, w.subheading("Findings by severity"), w.severityChart(), []core.Row{space(7)},
-		w.subheading("Findings by the "+unit+" in which they were first seen (UTC)"), []core.Row{w.trendChart(buckets), space(7)},
+		w.subheading("Findings by the "+unit+" in which they were first seen (UTC)"),
+		[]core.Row{w.trendChart(buckets), space(7)},
 		w.subheading("Where most was found"), w.ranking(t.byHost), []core.Row{space(5)},
 		w.subheading("What was found most"), w.ranking(t.byTemplate))
 }
@@ -245,12 +246,15 @@ func (w *layout) section(n int, s section) (rows []core.Row) {
 		text(style{w.bold, 13, ink}, strconv.Itoa(n)+". "+s.name),
 		[]core.Row{space(1), rule(), space(1.5)},
 		w.facts([][2]string{
-			{"Found at", cmp.Or(s.at, s.target, s.host)}, {"Target", s.target}, {"Status", status}, {"CVSS", score}, {"CVE", s.cve},
-			{"CWE", s.cwe}, {"Template", s.template}, {"Labels", s.labels}, {"First seen", s.seen.Format("2 January 2006, 15:04 UTC")},
+			{"Found at", cmp.Or(s.at, s.target, s.host)}, {"Target", s.target}, {"Status", status}, {"CVSS", score},
+			{"CVE", s.cve},
+			{"CWE", s.cwe}, {"Template", s.template}, {"Labels", s.labels},
+			{"First seen", s.seen.Format("2 January 2006, 15:04 UTC")},
 			{"Id", s.id},
 		}, 9))
 	for _, part := range [][2]string{
-		{"Description", s.description}, {"Impact", s.impact}, {"Remediation", s.remediation}, {"References", strings.Join(s.references, "\n")},
+		{"Description", s.description}, {"Impact", s.impact}, {"Remediation", s.remediation},
+		{"References", strings.Join(s.references, "\n")},
 	} {
 		if strings.TrimSpace(part[1]) != "" {
 			rows = slices.Concat(rows, []core.Row{space(2)}, w.subheading(part[0]), text(style{w.plain, 9.5, ink}, part[1]))
@@ -269,7 +273,8 @@ func (w *layout) evidence(name, what string, size int) []core.Row {
 	rows := slices.Concat([]core.Row{space(2.5)}, w.subheading(name), code(style{w.mono, 7.5, ink}, what))
 	if size > len(what) {
 		rows = append(rows, text(style{w.plain, 8, muted}, fmt.Sprintf(
-			"The first %s of %s bytes are shown. An export as JSON holds all of them.", thousands(len(what)), thousands(size)))...)
+			"The first %s of %s bytes are shown. An export as JSON holds all of them.", thousands(len(what)),
+			thousands(size)))...)
 	}
 	return rows
 }

@@ -41,7 +41,8 @@ type section struct {
 func sectionOf(d *finding.Document) section {
 	s := section{
 		id: d.ID, name: cmp.Or(clip(d.Info("name").Text, 300), d.TemplateID), severity: d.Severity, status: string(d.Status),
-		target: clip(d.Target.Text, 500), at: clip(d.Event("matched-at").Text, 500), template: clip(d.TemplateID, 200), host: d.Host,
+		target: clip(d.Target.Text, 500), at: clip(d.Event("matched-at").Text, 500), template: clip(d.TemplateID, 200),
+		host: d.Host,
 		cvss: classification(d, "cvss-score"), vector: clip(classification(d, "cvss-metrics"), 200),
 		cve: clip(classification(d, "cve-id"), 300), cwe: clip(classification(d, "cwe-id"), 300),
 		labels: clip(strings.ReplaceAll(d.Labels, ",", ", "), 300), regression: d.IsRegression, seen: d.CreatedAt,

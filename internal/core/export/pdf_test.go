@@ -53,7 +53,8 @@ func pdfText(t *testing.T, file []byte, options ...string) (text string, pages i
 // sample are findings as a report would have them, and some that mean harm.
 func sample() []engine.Event {
 	at := time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
-	base := engine.Event{Host: "shop.example.com", Port: "443", Type: "http", MatcherStatus: true, Timestamp: at, IP: "192.0.2.7"}
+	base := engine.Event{Host: "shop.example.com", Port: "443", Type: "http", MatcherStatus: true, Timestamp: at,
+		IP: "192.0.2.7"}
 	one := func(id, path string, info syntax.Info, change func(*engine.Event)) engine.Event {
 		e := base
 		e.TemplateID, e.MatchedAt, e.Info = id, "https://shop.example.com"+path, info
@@ -66,15 +67,19 @@ func sample() []engine.Event {
 	}
 	return []engine.Event{
 		one("git-config", "/.git/config", syntax.Info{
-			Name: "Git configuration exposed", Severity: "medium", Tags: []string{"config", "git", "exposure"}, Author: []string{"pdteam"},
+			Name: "Git configuration exposed", Severity: "medium", Tags: []string{"config", "git", "exposure"},
+			Author:      []string{"pdteam"},
 			Description: "The server hands out the folder of a Git repository. Whoever asks can download the whole history of the source code, with the credentials that were ever committed to it.",
-			Impact:      "Source code and secrets become public.", Remediation: "Deny access to /.git in the web server:\n\n- nginx: location ~ /\\.git { deny all; }\n- deploy without the repository",
-			Reference:      []string{"https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/02-Configuration_and_Deployment_Management_Testing/"},
-			Classification: &syntax.Classification{CVSSScore: 5.3, CVSSMetrics: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:L/I:N/A:N", CWEID: []string{"cwe-200"}},
+			Impact:      "Source code and secrets become public.",
+			Remediation: "Deny access to /.git in the web server:\n\n- nginx: location ~ /\\.git { deny all; }\n- deploy without the repository",
+			Reference:   []string{"https://owasp.org/www-project-web-security-testing-guide/latest/4-Web_Application_Security_Testing/02-Configuration_and_Deployment_Management_Testing/"},
+			Classification: &syntax.Classification{CVSSScore: 5.3, CVSSMetrics: "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:L/I:N/A:N",
+				CWEID: []string{"cwe-200"}},
 		}, func(e *engine.Event) { e.ExtractedResults = []string{"url = git@github.com:example/shop.git"} }),
 		one("CVE-2021-41773", "/cgi-bin/.%2e/.%2e/.%2e/.%2e/etc/passwd", syntax.Info{
 			Name: "Apache HTTP Server 2.4.49 - path traversal", Severity: "critical", Tags: []string{"cve", "lfi", "apache"},
-			Description: "A change made to path normalization lets a request reach files outside the document root.", Remediation: "Update to 2.4.51 or newer.",
+			Description:    "A change made to path normalization lets a request reach files outside the document root.",
+			Remediation:    "Update to 2.4.51 or newer.",
 			Classification: &syntax.Classification{CVSSScore: 9.8, CVEID: []string{"cve-2021-41773"}, CWEID: []string{"cwe-22"}},
 		}, func(e *engine.Event) {
 			e.Response = "HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("root:x:0:0:root:/root:/bin/bash\n", 200)
@@ -85,12 +90,14 @@ func sample() []engine.Event {
 		}, nil),
 		one("hostile", "/x", syntax.Info{
 			Name: "=cmd|' /C calc'!A0 ) Tj ET Q endstream endobj <</JS(app.alert\\(1\\))/S/JavaScript>> \u202egnp.exe\x00\x1b[31m", Severity: "low",
-			Description: strings.Repeat("averyveryverylongwordwithoutanyplacetobreakit", 20) + " \\) (unbalanced ((( <script>alert(1)</script>",
+			Description: strings.Repeat("averyveryverylongwordwithoutanyplacetobreakit", 20) +
+				" \\) (unbalanced ((( <script>alert(1)</script>",
 		}, func(e *engine.Event) {
 			e.MatchedAt = "https://shop.example.com/" + strings.Repeat("a/b?c=d&", 60)
 			e.Response = strings.Repeat("\\(", 400) + ") Tj\nendstream\nendobj\n%%EOF\n" + strings.Repeat("x", 3000)
 		}),
-		one("headers", "/", syntax.Info{Name: "Security headers are missing", Severity: "info"}, func(e *engine.Event) { e.Request, e.Response = "", "" }),
+		one("headers", "/", syntax.Info{Name: "Security headers are missing", Severity: "info"},
+			func(e *engine.Event) { e.Request, e.Response = "", "" }),
 	}
 }
 
@@ -101,10 +108,13 @@ func TestPDFIsAReport(t *testing.T) {
 		r.add(t, "s2", events(0, 60)...)
 		text, pages := pdfText(t, r.file(t, Request{Format: PDF, Name: "Quarterly scan of the shop — Überprüfung"}))
 		for _, want := range []string{
-			"Security findings", "Quarterly scan of the shop — Überprüfung", "Summary", "This report covers 65 findings at", "Findings by severity",
-			". Apache HTTP Server 2.4.49 - path traversal", "CVE-2021-41773", "9.8", "Remediation", "Update to 2.4.51 or newer.", "Git configuration exposed",
+			"Security findings", "Quarterly scan of the shop — Überprüfung", "Summary", "This report covers 65 findings at",
+			"Findings by severity",
+			". Apache HTTP Server 2.4.49 - path traversal", "CVE-2021-41773", "9.8", "Remediation", "Update to 2.4.51 or newer.",
+			"Git configuration exposed",
 			"Уязвимость конфигурации", "目录列表暴露", "ディレクトリ一覧", "디렉터리", "Հայերեն", "ქართული", `\u{1f600}`, "root:x:0:0:root:/root:/bin/bash", //nolint:gosmopolitan // scripts are tested
-			"The first 2,500 of 6,419 bytes are shown.", `) Tj ET Q endstream endobj <</JS(app.alert\(1\))/S/JavaScript>>`, `\u{202e}gnp.exe`,
+			"The first 2,500 of 6,419 bytes are shown.", `) Tj ET Q endstream endobj <</JS(app.alert\(1\))/S/JavaScript>>`,
+			`\u{202e}gnp.exe`,
 			fmt.Sprintf("Page 1 of %d", pages), fmt.Sprintf("Page %d of %d", pages, pages),
 		} {
 			if !strings.Contains(squeeze(text), squeeze(want)) { // a line may have been broken anywhere
@@ -140,7 +150,8 @@ func TestPDFIsBounded(t *testing.T) {
 	text += last
 	flat := strings.Join(strings.Fields(text), " ")
 	for _, want := range []string{
-		"This report covers 2,500 findings", "Only the 2,000 worst are described", "500 more findings are not described here: a report describes at most 2,000.", "2000. ",
+		"This report covers 2,500 findings", "Only the 2,000 worst are described",
+		"500 more findings are not described here: a report describes at most 2,000.", "2000. ",
 	} {
 		if !strings.Contains(flat, want) {
 			t.Errorf("the report does not say %q", want)
@@ -156,7 +167,8 @@ func TestTrendHasFewBars(t *testing.T) {
 		days []int64
 		unit string
 		bars int
-	}{{nil, "day", 0}, {[]int64{20000}, "day", 1}, {[]int64{20000, 20030}, "day", 31}, {[]int64{20000, 20031}, "week", 6}, {[]int64{20000, 20300}, "month", 10}, {[]int64{0, 20000}, "month", maxBuckets}} {
+	}{{nil, "day", 0}, {[]int64{20000}, "day", 1}, {[]int64{20000, 20030}, "day", 31}, {[]int64{20000, 20031}, "week", 6},
+		{[]int64{20000, 20300}, "month", 10}, {[]int64{0, 20000}, "month", maxBuckets}} {
 		t0 := totals{byDay: map[int64]int{}}
 		for _, day := range c.days {
 			t0.byDay[day] = 7
@@ -190,7 +202,8 @@ func TestLinesFit(t *testing.T) {
 						said.WriteString(r.text)
 					}
 				}
-				if got, want := squeeze(said.String()), squeeze(fonts.printable(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", " "), "\n", " "))); got != want {
+				if got, want := squeeze(said.String()),
+					squeeze(fonts.printable(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", " "), "\n", " "))); got != want {
 					t.Errorf("lines say %q, want %q", got, want)
 				}
 			}

@@ -25,7 +25,8 @@ const (
 // writeSARIF writes a log with one run: first the results, then the tool with the rules that they name, so that results
 // can be streamed. The order of members in an object has no meaning.
 func (f *File) writeSARIF(ctx context.Context, out *output) error {
-	if err := out.text(`{"$schema":"` + sarifSchema + `","version":"2.1.0","runs":[{"columnKind":"utf16CodeUnits","results":[`); err != nil {
+	if err := out.text(`{"$schema":"` + sarifSchema +
+		`","version":"2.1.0","runs":[{"columnKind":"utf16CodeUnits","results":[`); err != nil {
 		return err
 	}
 	rules := ruleSet{byID: map[string]json.RawMessage{}}
@@ -76,10 +77,12 @@ func (r *ruleSet) sorted() []json.RawMessage {
 }
 
 // levels are SARIF's levels of severities.
-var levels = map[string]string{"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note", "unknown": "note"}
+var levels = map[string]string{"critical": "error", "high": "error", "medium": "warning", "low": "note", "info": "note",
+	"unknown": "note"}
 
 // scores replace the CVSS score of templates without one: readers of SARIF sort by it.
-var scores = map[string]string{"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0", "info": "0.0", "unknown": "0.0"}
+var scores = map[string]string{"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0", "info": "0.0",
+	"unknown": "0.0"}
 
 func ruleOf(d *finding.Document) *sarif.ReportingDescriptor {
 	text := func(key string) string { return clip(d.Info(key).Text, maxRuleText) }
@@ -139,7 +142,8 @@ func resultOf(d *finding.Document) map[string]any {
 		"locations":           []any{map[string]any{"physicalLocation": location}},
 		"partialFingerprints": map[string]string{"vulnHash/v1": d.Hash},
 		"properties": map[string]any{
-			"vuln_id": d.ID, "scan_id": d.ScanID, "severity": d.Severity, "vuln_status": d.Status, "host": d.Host, "created_at": d.CreatedAt,
+			"vuln_id": d.ID, "scan_id": d.ScanID, "severity": d.Severity, "vuln_status": d.Status, "host": d.Host,
+			"created_at": d.CreatedAt,
 		},
 	}
 	switch d.Status {

@@ -48,7 +48,8 @@ type seen struct {
 // newest.
 func (t *totals) count(ctx context.Context, all *finding.Selection) (worst []string, err error) {
 	*t = totals{
-		bySeverity: map[string]int{}, byStatus: map[finding.Status]int{}, byHost: tally{}, byTemplate: tally{}, byDay: map[int64]int{},
+		bySeverity: map[string]int{}, byStatus: map[finding.Status]int{}, byHost: tally{}, byTemplate: tally{},
+		byDay: map[int64]int{},
 	}
 	bySeverity := map[string][]seen{}
 	newest := func(list []seen) []seen {

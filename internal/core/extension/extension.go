@@ -76,9 +76,12 @@ func checkOwner(ctx context.Context, ownerID string) error {
 }
 
 // insert stores a row of the caller's. Conflict: they have most rows already, or one with the same name.
-func (s *Extensions) insert(ctx context.Context, c account.Caller, table, columns string, most int, values []any) error {
+func (s *Extensions) insert(
+	ctx context.Context, c account.Caller, table, columns string, most int, values []any,
+) error {
 	return nameTaken(s.db.Tx(ctx, func(tx *db.Tx) error {
-		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM `+table+` WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID)
+		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM `+table+` WHERE team_id = ? AND user_id = ?`, c.TeamID,
+			c.UserID)
 		if err != nil {
 			return err
 		}
@@ -113,7 +116,8 @@ func (s *Extensions) remove(ctx context.Context, table, id string, missing error
 	if !ids.IsUUID(id) {
 		return missing
 	}
-	return db.ExecOr(ctx, s.db, missing, `DELETE FROM `+table+` WHERE id = ? AND team_id = ? AND (user_id = ? OR shared AND ?)`,
+	return db.ExecOr(ctx, s.db, missing,
+		`DELETE FROM `+table+` WHERE id = ? AND team_id = ? AND (user_id = ? OR shared AND ?)`,
 		id, c.TeamID, c.UserID, c.Role == account.Admin)
 }
 
@@ -150,7 +154,9 @@ func checkText(field, text string, least, most int) error {
 }
 
 // secretsOf returns the named secrets of a user, and which are missing.
-func (s *Extensions) secretsOf(ctx context.Context, teamID, userID string, names []string) (values map[string]string, missing []string, err error) {
+func (s *Extensions) secretsOf(
+	ctx context.Context, teamID, userID string, names []string,
+) (values map[string]string, missing []string, err error) {
 	if len(names) == 0 {
 		return nil, nil, nil
 	}

@@ -80,12 +80,14 @@ func shop(t *testing.T) (*sdk.Server, string) {
 }
 
 func offer(server *sdk.Server, name, description string) {
-	server.AddTool(&sdk.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`), Annotations: &sdk.ToolAnnotations{ReadOnlyHint: name == "find"}},
+	server.AddTool(&sdk.Tool{Name: name, Description: description, InputSchema: json.RawMessage(`{"type":"object"}`),
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: name == "find"}},
 		func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			if strings.Contains(string(r.Params.Arguments), "much") {
 				return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: strings.Repeat("x", 10<<20)}}}, nil
 			}
-			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: name + " by " + r.Extra.Header.Get("Authorization")}}}, nil
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: name + " by " +
+				r.Extra.Header.Get("Authorization")}}}, nil
 		})
 }
 
@@ -145,7 +147,8 @@ func TestToolsThatChangeAreOfferedWhenAccepted(t *testing.T) {
 			t.Errorf("%s, %v", found.Status, err)
 		}
 		_, review, err = tm.Validate(tm.alice, made.ID)
-		if got := states(review); err != nil || review.Status != Changed || got["find"] != ToolAccepted || got["buy"] != ToolChanged || got["sell"] != ToolGone || got["steal"] != ToolNew {
+		if got := states(review); err != nil || review.Status != Changed || got["find"] != ToolAccepted ||
+			got["buy"] != ToolChanged || got["sell"] != ToolGone || got["steal"] != ToolNew {
 			t.Errorf("%+v, %v", got, err)
 		}
 		var digest string
@@ -226,28 +229,33 @@ func TestSecretsAreTheOwnersAndStayHidden(t *testing.T) {
 			t.Fatal(made, err)
 		}
 		set := tm.forTask(t, tm.bobID)
-		if len(set.Offers) != 3 || !slices.Contains(set.Hidden, "token-of-alice") || slices.Contains(set.Hidden, "token-of-bob") {
+		if len(set.Offers) != 3 || !slices.Contains(set.Hidden, "token-of-alice") ||
+			slices.Contains(set.Hidden, "token-of-bob") {
 			t.Fatalf("%v, hidden %q", names(set), set.Hidden)
 		}
-		if text, _, err := set.Offers[0].Call(t.Context(), json.RawMessage(`{}`)); err != nil || !strings.HasSuffix(text, "by Bearer token-of-alice") {
+		if text, _, err := set.Offers[0].Call(t.Context(), json.RawMessage(`{}`)); err != nil ||
+			!strings.HasSuffix(text, "by Bearer token-of-alice") {
 			t.Errorf("%s, %v", text, err)
 		}
 		literal := "a-literal-token-0123"
-		if made, err = tm.UpdateServer(tm.alice, made.ID, ServerChange{BearerToken: &literal}); err != nil || made.MaskedToken != "a-l••••••••0123" {
+		if made, err = tm.UpdateServer(tm.alice, made.ID, ServerChange{BearerToken: &literal}); err != nil ||
+			made.MaskedToken != "a-l••••••••0123" {
 			t.Errorf("%q, %v", made.MaskedToken, err)
 		}
 		if set := tm.forTask(t, tm.bobID); !slices.Contains(set.Hidden, literal) {
 			t.Errorf("hidden %q", set.Hidden)
 		}
 		var stored []byte
-		if err := d.QueryRow(t.Context(), `SELECT sealed FROM mcp_server WHERE id = ?`, made.ID).Scan(&stored); err != nil || strings.Contains(string(stored), literal) {
+		if err := d.QueryRow(t.Context(), `SELECT sealed FROM mcp_server WHERE id = ?`, made.ID).Scan(&stored); err != nil ||
+			strings.Contains(string(stored), literal) {
 			t.Errorf("stored %q, %v", stored, err)
 		}
 		gone := "{{$GONE}}"
 		if _, err := tm.UpdateServer(tm.alice, made.ID, ServerChange{BearerToken: &gone}); err != nil {
 			t.Fatal(err)
 		}
-		if _, review, err := tm.Validate(tm.bob, made.ID); err != nil || review.Code != CodeNoSecret || review.Status != Failed {
+		if _, review, err := tm.Validate(tm.bob, made.ID); err != nil || review.Code != CodeNoSecret ||
+			review.Status != Failed {
 			t.Errorf("%+v, %v", review, err)
 		}
 	})
@@ -257,7 +265,8 @@ func TestSharingIsForAdminsAndChangingForOwners(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		tm := open(t, d)
 		_, url := shop(t)
-		if _, _, err := tm.Connect(tm.bob, NewServer{Name: "shop", URL: url, Shared: true}); codeOf(err) != "team_admin_required" {
+		if _, _, err := tm.Connect(tm.bob,
+			NewServer{Name: "shop", URL: url, Shared: true}); codeOf(err) != "team_admin_required" {
 			t.Errorf("a member shares: %v", err)
 		}
 		shared, _, err := tm.Connect(tm.alice, NewServer{Name: "shop", URL: url, Shared: true})
@@ -332,7 +341,8 @@ func TestServersThatAreRefused(t *testing.T) {
 			}
 		}
 		made, review, err := tm.Connect(tm.alice, good)
-		if err != nil || review.Status != Failed || made.FaultCode != mcp.CodeUnreachable || made.Fault == "" || len(made.Accepted) != 0 {
+		if err != nil || review.Status != Failed || made.FaultCode != mcp.CodeUnreachable || made.Fault == "" ||
+			len(made.Accepted) != 0 {
 			t.Errorf("nobody there: %+v, %v", made, err)
 		}
 		if _, _, err := tm.Accept(tm.alice, made.ID, nil); codeOf(err) != mcp.CodeUnreachable {
@@ -343,8 +353,10 @@ func TestServersThatAreRefused(t *testing.T) {
 
 func aTool() NewTool {
 	return NewTool{ToolText: ToolText{
-		Name: "lookup", Description: "Looks a host up.", WhenToUse: "Before a report.", InputSchema: json.RawMessage(`{"type":"object","properties":{"host":{"type":"string"}}}`),
-		Request: httptool.Template{Method: "POST", URL: "http://127.0.0.1:1/{{host}}", Body: json.RawMessage(`{"n":12345678901234567890,"h":"{{host}}"}`)},
+		Name: "lookup", Description: "Looks a host up.", WhenToUse: "Before a report.",
+		InputSchema: json.RawMessage(`{"type":"object","properties":{"host":{"type":"string"}}}`),
+		Request: httptool.Template{Method: "POST", URL: "http://127.0.0.1:1/{{host}}",
+			Body: json.RawMessage(`{"n":12345678901234567890,"h":"{{host}}"}`)},
 	}}
 }
 
@@ -371,8 +383,10 @@ func TestToolsThatAreRefused(t *testing.T) {
 			"an endless schema": {func(n *NewTool) {
 				n.InputSchema = json.RawMessage(`{"type":"object","properties":{"host":{"$ref":"#"}}}`)
 			}, "input_schema"},
-			"a large body":  {func(n *NewTool) { n.Request.Body = json.RawMessage(`"` + strings.Repeat("x", 40_000) + `"`) }, "body"},
-			"large headers": {func(n *NewTool) { n.Request.Headers = map[string]string{"X": strings.Repeat("x", 40_000)} }, "headers"},
+			"a large body": {func(n *NewTool) { n.Request.Body = json.RawMessage(`"` + strings.Repeat("x", 40_000) + `"`) },
+				"body"},
+			"large headers": {func(n *NewTool) { n.Request.Headers = map[string]string{"X": strings.Repeat("x", 40_000)} },
+				"headers"},
 		} {
 			n := aTool()
 			c.change(&n)
@@ -392,7 +406,8 @@ func TestToolsAreKeptAsTheyWereWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		found, err := tm.Tool(tm.alice, made.ID)
-		if err != nil || string(found.InputSchema) != string(aTool().InputSchema) || string(found.Request.Body) != string(aTool().Request.Body) || found.Timeout != usualTimeout || !found.Enabled {
+		if err != nil || string(found.InputSchema) != string(aTool().InputSchema) ||
+			string(found.Request.Body) != string(aTool().Request.Body) || found.Timeout != usualTimeout || !found.Enabled {
 			t.Errorf("%+v, %v", found, err)
 		}
 		if _, err := tm.CreateTool(tm.alice, aTool()); codeOf(err) != "name_taken" {
@@ -402,7 +417,9 @@ func TestToolsAreKeptAsTheyWereWritten(t *testing.T) {
 			t.Errorf("POST: %+v", set.Offers)
 		}
 		method, body, yes, no := "GET", json.RawMessage("null"), true, false
-		if found, err = tm.UpdateTool(tm.alice, made.ID, ToolChange{Method: &method, Body: &body, Shared: &yes}); err != nil || found.Request.Method != "GET" || !found.Shared {
+		if found, err = tm.UpdateTool(tm.alice, made.ID,
+			ToolChange{Method: &method, Body: &body, Shared: &yes}); err != nil || found.Request.Method != "GET" ||
+			!found.Shared {
 			t.Errorf("%+v, %v", found, err)
 		}
 		if set := tm.forTask(t, tm.bobID); len(set.Offers) != 1 || set.Offers[0].Ask || !set.Offers[0].Repeatable {
@@ -414,7 +431,8 @@ func TestToolsAreKeptAsTheyWereWritten(t *testing.T) {
 		if _, err := tm.UpdateTool(tm.eve, made.ID, ToolChange{Enabled: &no}); codeOf(err) != "tool_not_found" {
 			t.Errorf("a stranger: %v", err)
 		}
-		if _, err := tm.UpdateTool(tm.alice, made.ID, ToolChange{Enabled: &no}); err != nil || len(tm.forTask(t, tm.aliceID).Offers) != 0 {
+		if _, err := tm.UpdateTool(tm.alice, made.ID, ToolChange{Enabled: &no}); err != nil ||
+			len(tm.forTask(t, tm.aliceID).Offers) != 0 {
 			t.Errorf("what is switched off is offered: %v", err)
 		}
 		for _, id := range []string{made.ID, made.ID, ids.New(), "x"} {
@@ -475,7 +493,8 @@ func TestNamesAreOfferedOnce(t *testing.T) {
 		}
 		set := tm.forTask(t, tm.bobID)
 		i := slices.IndexFunc(set.Offers, func(o Offer) bool { return o.Name == "shop_buy" })
-		if len(set.Offers) != 3 || set.Offers[i].Source != "the HTTP tool shop_buy" || len(set.Missing) != 1 || set.Missing[0].Source != "the MCP server shop" {
+		if len(set.Offers) != 3 || set.Offers[i].Source != "the HTTP tool shop_buy" || len(set.Missing) != 1 ||
+			set.Missing[0].Source != "the MCP server shop" {
 			t.Errorf("%v, missing %+v", names(set), set.Missing)
 		}
 	})

@@ -91,7 +91,8 @@ func (s *Extensions) ForTask(ctx context.Context, teamID, userID string, taken [
 	}
 	for _, o := range slices.Concat(append([][]Offer{offers}, joined...)...) {
 		switch {
-		case slices.Contains(taken, o.Name) || slices.ContainsFunc(set.Offers, func(other Offer) bool { return other.Name == o.Name }):
+		case slices.Contains(taken, o.Name) ||
+			slices.ContainsFunc(set.Offers, func(other Offer) bool { return other.Name == o.Name }):
 			set.addMissing(o.Source, 1, "another tool has the name "+o.Name)
 		case len(set.Offers) == maxOffers:
 			set.addMissing(o.Source, 1, fmt.Sprintf("a task has at most %d extension tools", maxOffers))
@@ -99,7 +100,10 @@ func (s *Extensions) ForTask(ctx context.Context, teamID, userID string, taken [
 			set.Offers = append(set.Offers, o)
 		}
 	}
-	slices.SortFunc(set.Missing, func(a, b Missing) int { return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Why, b.Why)) })
+	slices.SortFunc(set.Missing, func(a, b Missing) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source),
+			cmp.Compare(a.Why, b.Why))
+	})
 	return set, nil
 }
 
@@ -168,7 +172,8 @@ func (s *Extensions) offerTool(ctx context.Context, teamID string, t Tool, set *
 	}
 	reads := httptool.ReadsOnly(t.Request.Method)
 	return []Offer{{
-		Name: t.Name, Source: source, Description: description, Schema: t.InputSchema, ReadOnly: reads, Repeatable: reads, Ask: !reads && !t.Trusted,
+		Name: t.Name, Source: source, Description: description, Schema: t.InputSchema, ReadOnly: reads, Repeatable: reads,
+		Ask:    !reads && !t.Trusted,
 		Action: t.Request.Method + " " + errs.Clip(request.Sample(), 150), Timeout: t.Timeout,
 		Call: func(ctx context.Context, args json.RawMessage) (string, bool, error) {
 			answer, err := request.Send(ctx, s.client, args, secrets)

@@ -51,7 +51,9 @@ const reviewTimeout = 20 * time.Second
 const CodeNoSecret = "secret_not_found"
 
 // dial connects to a server with its owner's secrets; hidden are values to remove from what it sends.
-func (s *Extensions) dial(ctx context.Context, teamID string, x Server) (session *mcp.Session, hidden []string, err error) {
+func (s *Extensions) dial(
+	ctx context.Context, teamID string, x Server,
+) (session *mcp.Session, hidden []string, err error) {
 	token, err := s.token(x)
 	if err != nil {
 		return nil, nil, err
@@ -75,7 +77,9 @@ func (s *Extensions) dial(ctx context.Context, teamID string, x Server) (session
 	return session, hidden, err
 }
 
-func (s *Extensions) fill(ctx context.Context, teamID, ownerID string, fields map[string]string) (filled map[string]string, values []string, err error) {
+func (s *Extensions) fill(
+	ctx context.Context, teamID, ownerID string, fields map[string]string,
+) (filled map[string]string, values []string, err error) {
 	compiled, err := httptool.CompileHeaders(fields)
 	if err != nil {
 		return nil, nil, err
@@ -207,7 +211,8 @@ func (s *Extensions) Accept(ctx context.Context, id string, digests []string) (S
 		if !slices.ContainsFunc(r.Tools, func(t ReviewedTool) bool {
 			return t.Digest == digest && t.State != ToolGone && t.State != ToolUnusable
 		}) {
-			return Server{}, Review{}, errs.New(errs.Conflict, "tool_changed", "No tool of the server has the digest %.64q now; look at it again.", digest).At("digests")
+			return Server{}, Review{}, errs.New(errs.Conflict, "tool_changed",
+				"No tool of the server has the digest %.64q now; look at it again.", digest).At("digests")
 		}
 	}
 	var accepted, offered []mcp.Tool

@@ -81,7 +81,8 @@ func (s *Extensions) Connect(ctx context.Context, n NewServer) (Server, Review, 
 	}
 	now := db.At(s.Now())
 	made := Server{
-		ID: ids.New(), OwnerID: c.UserID, NewServer: n, Enabled: true, CreatedAt: now.Time, UpdatedAt: now.Time, CheckedAt: now.Time,
+		ID: ids.New(), OwnerID: c.UserID, NewServer: n, Enabled: true, CreatedAt: now.Time, UpdatedAt: now.Time,
+		CheckedAt: now.Time,
 	}
 	made.BearerToken = ""
 	if err := s.check(&made); err != nil {
@@ -123,13 +124,15 @@ func (x *Server) values() []any {
 		sealed = x.sealed
 	}
 	return []any{
-		x.ID, x.OwnerID, x.Name, x.URL, db.Doc(x.Headers), sealed, x.MaskedToken, x.Enabled, x.Shared, x.ReadOnly, enabled, db.Doc(x.TrustedTools),
+		x.ID, x.OwnerID, x.Name, x.URL, db.Doc(x.Headers), sealed, x.MaskedToken, x.Enabled, x.Shared, x.ReadOnly, enabled,
+		db.Doc(x.TrustedTools),
 		db.Doc(x.Accepted), x.Status, x.FaultCode, x.Fault, db.At(x.CheckedAt), db.At(x.UpdatedAt),
 	}
 }
 
 func scanServer(r db.Row) (x Server, err error) {
-	err = r.Scan(&x.ID, &x.OwnerID, &x.Name, &x.URL, db.Into(&x.Headers), &x.sealed, &x.MaskedToken, &x.Enabled, &x.Shared, &x.ReadOnly,
+	err = r.Scan(&x.ID, &x.OwnerID, &x.Name, &x.URL, db.Into(&x.Headers), &x.sealed, &x.MaskedToken, &x.Enabled, &x.Shared,
+		&x.ReadOnly,
 		db.Into(&x.EnabledTools), db.Into(&x.TrustedTools), db.Into(&x.Accepted), &x.Status, &x.FaultCode, &x.Fault,
 		db.Into(&x.CheckedAt), db.Into(&x.UpdatedAt), db.Into(&x.CreatedAt))
 	return x, err
@@ -199,7 +202,8 @@ func (s *Extensions) UpdateServer(ctx context.Context, id string, change ServerC
 	}
 	x.UpdatedAt = db.At(s.Now()).Time
 	_, err = s.db.Exec(ctx, `UPDATE mcp_server SET name = ?, url = ?, headers = ?, sealed = ?, masked = ?, enabled = ?, shared = ?, read_only = ?, enabled_tools = ?,
-		trusted_tools = ?, updated_at = ? WHERE id = ? AND team_id = ?`, append(slices.Clone(x.values()[2:12]), db.At(x.UpdatedAt), x.ID, c.TeamID)...)
+		trusted_tools = ?, updated_at = ? WHERE id = ? AND team_id = ?`,
+		append(slices.Clone(x.values()[2:12]), db.At(x.UpdatedAt), x.ID, c.TeamID)...)
 	return x, nameTaken(err)
 }
 

@@ -23,7 +23,8 @@ func (s *Extensions) check(x *Server) error {
 		return errs.Field("name", "name must be small letters, digits and hyphens, begin with a letter, and have at most 20 characters.")
 	}
 	if i := slices.IndexFunc(s.Reserved, func(name string) bool { return strings.HasPrefix(name, x.Name+"_") }); i >= 0 {
-		return errs.Field("name", "name: the tools of a server of this name could be taken for %s, which every task has.", s.Reserved[i])
+		return errs.Field("name", "name: the tools of a server of this name could be taken for %s, which every task has.",
+			s.Reserved[i])
 	}
 	if len(x.URL) > maxURL {
 		return errs.Field("url", "url must have at most %d characters.", maxURL)
@@ -60,7 +61,8 @@ func (s *Extensions) check(x *Server) error {
 
 func headersOf(fields map[string]string) (httptool.Headers, error) {
 	for name, value := range fields {
-		if lower := strings.ToLower(name); strings.HasPrefix(lower, "mcp-") || slices.Contains([]string{"accept", "content-type", "last-event-id"}, lower) {
+		if lower := strings.ToLower(name); strings.HasPrefix(lower, "mcp-") ||
+			slices.Contains([]string{"accept", "content-type", "last-event-id"}, lower) {
 			return nil, errs.Field("headers", "headers %.100q: it belongs to the protocol and cannot be set.", name)
 		}
 		if len(value) > maxHeader {
@@ -80,7 +82,8 @@ func (s *Extensions) setToken(x *Server, token string) error {
 		x.sealed, x.MaskedToken = nil, ""
 		return nil
 	}
-	if len(token) < leastToken || len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+	if len(token) < leastToken || len(token) > maxToken ||
+		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return errs.Field("bearer_token", "bearer_token must have %d to %d visible ASCII characters.", leastToken, maxToken)
 	}
 	h, err := httptool.CompileHeaders(map[string]string{"X": token})

@@ -87,7 +87,8 @@ const toolColumns = `id, user_id, name, description, when_to_use, input_schema, 
 
 func (t *Tool) values() []any {
 	return []any{
-		t.ID, t.OwnerID, t.Name, t.Description, t.WhenToUse, string(t.InputSchema), db.Doc(t.Request), t.Timeout.Milliseconds(),
+		t.ID, t.OwnerID, t.Name, t.Description, t.WhenToUse, string(t.InputSchema), db.Doc(t.Request),
+		t.Timeout.Milliseconds(),
 		t.Enabled, t.Shared, t.Trusted, db.At(t.UpdatedAt),
 	}
 }
@@ -95,7 +96,8 @@ func (t *Tool) values() []any {
 func scanTool(r db.Row) (t Tool, err error) {
 	var schema string
 	var millis int64
-	err = r.Scan(&t.ID, &t.OwnerID, &t.Name, &t.Description, &t.WhenToUse, &schema, db.Into(&t.Request), &millis, &t.Enabled, &t.Shared,
+	err = r.Scan(&t.ID, &t.OwnerID, &t.Name, &t.Description, &t.WhenToUse, &schema, db.Into(&t.Request), &millis,
+		&t.Enabled, &t.Shared,
 		&t.Trusted, db.Into(&t.UpdatedAt), db.Into(&t.CreatedAt))
 	t.InputSchema, t.Timeout = json.RawMessage(schema), time.Duration(millis)*time.Millisecond
 	return t, err
@@ -116,13 +118,15 @@ func (s *Extensions) checkTool(t *ToolText) error {
 	}
 	t.Timeout = cmp.Or(t.Timeout, usualTimeout)
 	if t.Timeout < leastTimeout || t.Timeout > MaxTimeout {
-		return errs.Field("timeout", "timeout must be between %d and %d ms.", leastTimeout.Milliseconds(), MaxTimeout.Milliseconds())
+		return errs.Field("timeout", "timeout must be between %d and %d ms.", leastTimeout.Milliseconds(),
+			MaxTimeout.Milliseconds())
 	}
 	return s.checkRequest(t)
 }
 
 func (s *Extensions) checkRequest(t *ToolText) error {
-	for field, n := range map[string]int{"input_schema": len(t.InputSchema), "body": len(t.Request.Body), "url": len(t.Request.URL) * maxDocument / maxURL} {
+	for field, n := range map[string]int{"input_schema": len(t.InputSchema), "body": len(t.Request.Body),
+		"url": len(t.Request.URL) * maxDocument / maxURL} {
 		if n > maxDocument {
 			return errs.Field(field, "%s is too long.", field)
 		}
@@ -152,7 +156,8 @@ func (s *Extensions) checkRequest(t *ToolText) error {
 	}
 	for _, name := range compiled.Params() {
 		if !slices.Contains(properties, name) {
-			return errs.Field("input_schema", "input_schema: {{%s}} stands in the request, and is no property of the schema.", name)
+			return errs.Field("input_schema", "input_schema: {{%s}} stands in the request, and is no property of the schema.",
+				name)
 		}
 	}
 	return nil

@@ -118,7 +118,8 @@ func (fs *Files) Replace(ctx context.Context, key string, content io.Reader) (Fi
 		if err := checkTotal(ctx, tx, c, f.Size-old.Size, 0); err != nil {
 			return err
 		}
-		changed := errs.New(errs.Conflict, "file_changed", "The file was changed by another request at the same time.").At("key")
+		changed := errs.New(errs.Conflict, "file_changed",
+			"The file was changed by another request at the same time.").At("key")
 		return db.ExecOr(ctx, tx, changed, `UPDATE file SET mime = ?, size = ?, etag = ?, digest = ?, modified_at = ?
 			WHERE team_id = ? AND user_id = ? AND key = ? AND digest = ?`,
 			f.MIME, f.Size, f.ETag, f.digest, db.At(f.LastModified), c.TeamID, c.UserID, key, old.digest)

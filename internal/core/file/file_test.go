@@ -94,7 +94,8 @@ func TestFilesAreTheirOwnersAlone(t *testing.T) {
 		h := setUp(t, d)
 		first := h.create(t, h.alice, "a/b.txt", "same")
 		theirs := h.create(t, h.bob, "a/b.txt", "same")
-		if first.ETag != theirs.ETag || first.digest == theirs.digest || first.Size != 4 || !strings.HasPrefix(first.MIME, "text/plain") {
+		if first.ETag != theirs.ETag || first.digest == theirs.digest || first.Size != 4 ||
+			!strings.HasPrefix(first.MIME, "text/plain") {
 			t.Errorf("%+v and %+v", first, theirs)
 		}
 		if err := h.Delete(h.bob, "a/b.txt"); err != nil {
@@ -112,7 +113,8 @@ func TestFilesAreTheirOwnersAlone(t *testing.T) {
 				t.Errorf("another's file, %s: %v", name, err)
 			}
 		}
-		if e := errs.From(h.Check(h.bob, "file_keys", []string{"a/b.txt"})); e == nil || e.Kind != errs.Invalid || e.Param != "file_keys" {
+		if e := errs.From(h.Check(h.bob, "file_keys", []string{"a/b.txt"})); e == nil || e.Kind != errs.Invalid ||
+			e.Param != "file_keys" {
 			t.Errorf("another's key: %v", e)
 		}
 		changed, err := h.Replace(h.alice, "a/b.txt", strings.NewReader("\x89PNG\r\n\x1a\n"))
@@ -136,7 +138,8 @@ func TestFilesAreTheirOwnersAlone(t *testing.T) {
 func TestWhatIsRefusedLeavesNothing(t *testing.T) {
 	h := setUp(t, dbtest.Open(t, "sqlite"))
 	h.create(t, h.alice, "there", "x")
-	for _, key := range []string{"", "/a", "a/", "a//b", ".", "a/../b", "a\\b", "a\nb", "a\"b", " a", "a\u202eb", "\xff", strings.Repeat("a", 256), strings.Repeat("a/", 256) + "a"} {
+	for _, key := range []string{"", "/a", "a/", "a//b", ".", "a/../b", "a\\b", "a\nb", "a\"b", " a", "a\u202eb", "\xff",
+		strings.Repeat("a", 256), strings.Repeat("a/", 256) + "a"} {
 		_, err := h.Create(h.alice, NewFile{Key: key, Content: strings.NewReader("x")})
 		if e := errs.From(err); e == nil || e.Kind != errs.Invalid || e.Param != "key" {
 			t.Errorf("%.20q is taken: %v", key, err)
@@ -148,9 +151,11 @@ func TestWhatIsRefusedLeavesNothing(t *testing.T) {
 		content io.Reader
 		is      func(error) bool
 	}{
-		"twice":      {"there", strings.NewReader("y"), func(err error) bool { return errs.Is(err, errs.Conflict) }},
-		"too large":  {"large", io.LimitReader(zeroes{}, MaxSize+1), func(err error) bool { return errs.Is(err, errs.TooLarge) }},
-		"broken off": {"half", io.MultiReader(strings.NewReader("x"), failing{broken}), func(err error) bool { return errors.Is(err, broken) }},
+		"twice": {"there", strings.NewReader("y"), func(err error) bool { return errs.Is(err, errs.Conflict) }},
+		"too large": {"large", io.LimitReader(zeroes{}, MaxSize+1),
+			func(err error) bool { return errs.Is(err, errs.TooLarge) }},
+		"broken off": {"half", io.MultiReader(strings.NewReader("x"), failing{broken}),
+			func(err error) bool { return errors.Is(err, broken) }},
 	} {
 		if _, err := h.Create(h.alice, NewFile{Key: test.key, Content: test.content}); !test.is(err) {
 			t.Errorf("%s: %v", name, err)
@@ -159,7 +164,8 @@ func TestWhatIsRefusedLeavesNothing(t *testing.T) {
 	if n := h.kept(t); n != 1 {
 		t.Errorf("%d blobs are on disk, not one", n)
 	}
-	if f, err := h.Create(h.alice, NewFile{Key: "most", Content: io.LimitReader(zeroes{}, MaxSize)}); err != nil || f.Size != MaxSize {
+	if f, err := h.Create(h.alice, NewFile{Key: "most", Content: io.LimitReader(zeroes{}, MaxSize)}); err != nil ||
+		f.Size != MaxSize {
 		t.Errorf("the largest: %d, %v", f.Size, err)
 	}
 	if _, err := h.db.Exec(t.Context(), `UPDATE file SET size = ? WHERE key = 'most'`, int64(maxTotal-1)); err != nil {
@@ -187,7 +193,8 @@ func TestPagesHaveEachFileOnce(t *testing.T) {
 		}
 		h.create(t, h.bob, "theirs", "x")
 		for sort, want := range map[string]string{
-			"": "b.txt a/b.txt a/c.YAML a/d/b.txt aa/x", "key": "a/b.txt a/c.YAML a/d/b.txt aa/x b.txt", "size": "b.txt a/c.YAML aa/x a/b.txt a/d/b.txt", "base_name": "a/b.txt a/d/b.txt b.txt a/c.YAML aa/x",
+			"": "b.txt a/b.txt a/c.YAML a/d/b.txt aa/x", "key": "a/b.txt a/c.YAML a/d/b.txt aa/x b.txt",
+			"size": "b.txt a/c.YAML aa/x a/b.txt a/d/b.txt", "base_name": "a/b.txt a/d/b.txt b.txt a/c.YAML aa/x",
 		} {
 			for _, desc := range []bool{false, true} {
 				var got []string
@@ -217,7 +224,8 @@ func TestPagesHaveEachFileOnce(t *testing.T) {
 			}
 		}
 		for want, f := range map[string]Filter{
-			"a/b.txt a/c.YAML a/d/b.txt": {Directory: "/a/"}, "a/c.YAML": {Exts: []string{"yaml", "none"}}, "a/d/b.txt": {Search: "D/B"}, "b.txt": {Keys: []string{"b.txt", "theirs"}}, "": {ProjectID: "x"},
+			"a/b.txt a/c.YAML a/d/b.txt": {Directory: "/a/"}, "a/c.YAML": {Exts: []string{"yaml", "none"}},
+			"a/d/b.txt": {Search: "D/B"}, "b.txt": {Keys: []string{"b.txt", "theirs"}}, "": {ProjectID: "x"},
 		} {
 			f.SortBy, f.Limit = "key", 10
 			p, err := h.FindAll(h.alice, f)
@@ -248,7 +256,8 @@ func FuzzKey(f *testing.F) {
 		if checkKey("key", key) != nil {
 			return
 		}
-		if path := filepath.Clean("/" + key); path != "/"+key || strings.ContainsAny(key, "\x00\r\n\"\\") || len(key) > maxKey {
+		if path := filepath.Clean("/" + key); path != "/"+key || strings.ContainsAny(key, "\x00\r\n\"\\") ||
+			len(key) > maxKey {
 			t.Errorf("%q is a key", key)
 		}
 	})

@@ -164,7 +164,9 @@ func (fs *Files) Check(ctx context.Context, field string, keys []string) error {
 }
 
 // ForTask are the files of a user with these keys; missing are the keys without a file.
-func (fs *Files) ForTask(ctx context.Context, teamID, userID string, keys []string) (found []File, missing []string, err error) {
+func (fs *Files) ForTask(
+	ctx context.Context, teamID, userID string, keys []string,
+) (found []File, missing []string, err error) {
 	for _, key := range keys {
 		f, err := fs.find(ctx, fs.db, account.Caller{TeamID: teamID, UserID: userID}, key)
 		switch {
@@ -209,7 +211,8 @@ func (fs *Files) content(f File) (io.ReadSeekCloser, error) {
 }
 
 func (fs *Files) find(ctx context.Context, q db.Querier, c account.Caller, key string) (File, error) {
-	f, err := scan(q.QueryRow(ctx, query+` WHERE team_id = ? AND user_id = ? AND key = ?`, c.TeamID, c.UserID, db.Clean(key)))
+	f, err := scan(q.QueryRow(ctx, query+` WHERE team_id = ? AND user_id = ? AND key = ?`, c.TeamID, c.UserID,
+		db.Clean(key)))
 	return f, db.OrMissing(err, "file")
 }
 

@@ -140,7 +140,8 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 		docs[i] = []any{from.TeamID, r.no, r.event, r.exchange}
 		counts.add(from.ScanID, r.severity, 1)
 		entries[i] = entryOf(r.no, facets{
-			severity: r.severity, status: Open, scan: from.ScanID, host: r.host, port: r.port, template: r.templateID, name: r.name,
+			severity: r.severity, status: Open, scan: from.ScanID, host: r.host, port: r.port, template: r.templateID,
+			name:       r.name,
 			categories: r.categories, tags: r.tags, internal: r.isInternal, ticket: r.isTicket,
 		})
 	}
@@ -156,7 +157,8 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 // reserve reserves the next n numbers and m revisions of a team, and locks the team's findings until tx ends.
 func (fs *Findings) reserve(ctx context.Context, tx *db.Tx, teamID string, n, m int64) (no, rev int64, err error) {
 	err = tx.QueryRow(ctx, `INSERT INTO finding_log (team_id, last_no, last_rev) VALUES (?, ?, ?)
-		ON CONFLICT (team_id) DO UPDATE SET last_no = finding_log.last_no + excluded.last_no, last_rev = finding_log.last_rev + excluded.last_rev
+		ON CONFLICT (team_id) DO UPDATE
+		SET last_no = finding_log.last_no + excluded.last_no, last_rev = finding_log.last_rev + excluded.last_rev
 		RETURNING last_no, last_rev`, teamID, n, m).Scan(&no, &rev)
 	return no - n + 1, rev - m + 1, err
 }
@@ -192,7 +194,8 @@ func seenAgain(ctx context.Context, tx *db.Tx, from Origin, old known, r row) er
 	status := old.status
 	if back {
 		status = Open
-		c := change{no: old.no, seq: r.rev, kind: Reopened, field: "vuln_status", from: string(old.status), to: string(Open), at: r.createdAt}
+		c := change{no: old.no, seq: r.rev, kind: Reopened, field: "vuln_status", from: string(old.status), to: string(Open),
+			at: r.createdAt}
 		if err := record(ctx, tx, from.TeamID, c); err != nil {
 			return err
 		}
@@ -239,7 +242,8 @@ func insert(ctx context.Context, tx *db.Tx, from Origin, rows []row) (mayExist [
 	values := make([][]any, len(rows))
 	for i, r := range rows {
 		values[i] = []any{
-			from.TeamID, r.no, r.rev, r.id, from.ScanID, r.hash, from.Run, r.severity, Open, r.templateID, r.name, r.host, r.port,
+			from.TeamID, r.no, r.rev, r.id, from.ScanID, r.hash, from.Run, r.severity, Open, r.templateID, r.name, r.host,
+			r.port,
 			r.categories, r.tags, r.isInternal, r.isTicket, r.createdAt, r.createdAt, r.seenAt,
 		}
 	}

@@ -42,7 +42,8 @@ func BenchmarkList(b *testing.B) {
 				r.add(b, "s"+strconv.Itoa(n/100_000), 1, sightings(n, n+5000)...)
 			}
 			for name, f := range filters() {
-				for _, sorts := range [][]page.Sort{nil, {{Column: "severity", Desc: true}}, {{Column: "host"}, {Column: "severity", Desc: true}}, {{Column: "updated_at", Desc: true}}} {
+				for _, sorts := range [][]page.Sort{nil, {{Column: "severity", Desc: true}},
+					{{Column: "host"}, {Column: "severity", Desc: true}}, {{Column: "updated_at", Desc: true}}} {
 					label := name
 					for _, s := range sorts {
 						label += "-by-" + s.Column
@@ -57,22 +58,24 @@ func BenchmarkList(b *testing.B) {
 func filters() map[string]Filter {
 	yes := true
 	return map[string]Filter{
-		"all":       {},
-		"severity":  {Severities: []string{"critical", "high"}},
-		"host":      {Hosts: []string{"h5.example5.com"}},
-		"domain":    {Domains: []string{"example3.com", "com"}},
-		"port":      {Ports: []int{8001, 8002}},
-		"template":  {Templates: []string{"CVE-2024-7"}},
-		"search":    {Search: "2024-1"},
-		"tag":       {Tags: []string{"t3"}},
-		"label":     {Labels: []string{"none"}},
-		"status":    {Statuses: []Status{Open}},
-		"category":  {Categories: []string{"cves"}},
-		"time":      {Since: time.Now().Add(-time.Minute)},
-		"internal":  {Internal: &yes},
-		"scan":      {ScanIDs: []string{"s1"}},
-		"many":      {Severities: []string{"low", "info", "medium"}, Tags: []string{"t1"}, Internal: &yes, Search: "h5", Domains: []string{"com"}},
-		"nothing":   {Severities: []string{"critical"}, Hosts: []string{"h1.example1.com"}, Templates: []string{"CVE-2024-2"}},
+		"all":      {},
+		"severity": {Severities: []string{"critical", "high"}},
+		"host":     {Hosts: []string{"h5.example5.com"}},
+		"domain":   {Domains: []string{"example3.com", "com"}},
+		"port":     {Ports: []int{8001, 8002}},
+		"template": {Templates: []string{"CVE-2024-7"}},
+		"search":   {Search: "2024-1"},
+		"tag":      {Tags: []string{"t3"}},
+		"label":    {Labels: []string{"none"}},
+		"status":   {Statuses: []Status{Open}},
+		"category": {Categories: []string{"cves"}},
+		"time":     {Since: time.Now().Add(-time.Minute)},
+		"internal": {Internal: &yes},
+		"scan":     {ScanIDs: []string{"s1"}},
+		"many": {Severities: []string{"low", "info", "medium"}, Tags: []string{"t1"}, Internal: &yes, Search: "h5",
+			Domains: []string{"com"}},
+		"nothing": {Severities: []string{"critical"}, Hosts: []string{"h1.example1.com"},
+			Templates: []string{"CVE-2024-2"}},
 		"ticket":    {Ticket: &yes},
 		"regressed": {Regression: &yes},
 	}

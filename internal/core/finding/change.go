@@ -25,7 +25,8 @@ const (
 )
 
 // ChangeTypes are all kinds.
-var ChangeTypes = []ChangeType{Detected, StatusChange, Resolved, Reopened, SeverityChange, LabelsChange, TemplateUpdated}
+var ChangeTypes = []ChangeType{Detected, StatusChange, Resolved, Reopened, SeverityChange, LabelsChange,
+	TemplateUpdated}
 
 // change is a row of the change log.
 type change struct {
@@ -49,16 +50,17 @@ const MaxIDs = 10_000
 // SetStatus changes the status of the findings that a filter picks, and returns how many had another. An id in the
 // filter that the caller's team does not have is refused.
 func (fs *Findings) SetStatus(ctx context.Context, f Filter, to Status) (changed int, err error) {
-	return fs.updatePicked(ctx, "vuln_ids", f, update{"status", "vuln_status", func(old Finding) (ChangeType, string, string) {
-		kind := StatusChange
-		switch Fixed {
-		case to:
-			kind = Resolved
-		case old.Status:
-			kind = Reopened
-		}
-		return kind, string(old.Status), string(to)
-	}})
+	return fs.updatePicked(ctx, "vuln_ids", f,
+		update{"status", "vuln_status", func(old Finding) (ChangeType, string, string) {
+			kind := StatusChange
+			switch Fixed {
+			case to:
+				kind = Resolved
+			case old.Status:
+				kind = Reopened
+			}
+			return kind, string(old.Status), string(to)
+		}})
 }
 
 // LabelMode says what new labels do to the old ones.
@@ -156,7 +158,9 @@ func (fs *Findings) DeleteOfScan(ctx context.Context, tx *db.Tx, teamID, scanID 
 
 // pickWritable gives the caller, who must be allowed to write, and the ascending numbers of the findings that a filter
 // picks. A filter without a condition is refused, and so is an id that the team does not have; field names the ids.
-func (fs *Findings) pickWritable(ctx context.Context, field string, f Filter) (c account.Caller, picked []int64, err error) {
+func (fs *Findings) pickWritable(
+	ctx context.Context, field string, f Filter,
+) (c account.Caller, picked []int64, err error) {
 	if c, err = account.Writer(ctx); err != nil {
 		return c, nil, err
 	}
@@ -200,7 +204,9 @@ func (fs *Findings) updatePicked(ctx context.Context, field string, f Filter, u 
 
 // update updates the findings of these numbers, each with a revision of its own, and returns how many changed. Deleted
 // ones are left out.
-func (fs *Findings) update(ctx context.Context, tx *db.Tx, c account.Caller, picked []int64, u update) (changed int, err error) {
+func (fs *Findings) update(
+	ctx context.Context, tx *db.Tx, c account.Caller, picked []int64, u update,
+) (changed int, err error) {
 	_, rev, err := fs.reserve(ctx, tx, c.TeamID, 0, int64(len(picked)))
 	if err != nil {
 		return 0, err
@@ -214,7 +220,8 @@ func (fs *Findings) update(ctx context.Context, tx *db.Tx, c account.Caller, pic
 		for _, old := range olds {
 			if kind, from, to := u.value(old); from != to {
 				now := db.At(fs.now())
-				if _, err := tx.Exec(ctx, `UPDATE finding SET `+u.column+` = ?, rev = ?, updated_at = ? WHERE team_id = ? AND no = ?`,
+				if _, err := tx.Exec(ctx, `UPDATE finding SET `+u.column+
+					` = ?, rev = ?, updated_at = ? WHERE team_id = ? AND no = ?`,
 					to, rev, now, c.TeamID, old.no); err != nil {
 					return changed, err
 				}
@@ -253,7 +260,8 @@ func (s scanCounts) store(ctx context.Context, tx *db.Tx, teamID string) error {
 				continue
 			}
 			if _, err := tx.Exec(ctx, `INSERT INTO finding_tally (scan_id, severity, total) VALUES (?, ?, ?)
-				ON CONFLICT (scan_id, severity) DO UPDATE SET total = finding_tally.total + excluded.total`, scanID, severity, n); err != nil {
+				ON CONFLICT (scan_id, severity) DO UPDATE SET total = finding_tally.total + excluded.total`, scanID, severity,
+				n); err != nil {
 				return err
 			}
 		}
@@ -276,7 +284,9 @@ func (fs *Findings) AddScan(ctx context.Context, tx *db.Tx, teamID, scanID strin
 }
 
 // CountsByScan are the numbers of findings of scans, by scan and severity.
-func (fs *Findings) CountsByScan(ctx context.Context, q db.Querier, scanIDs []string) (map[string]map[string]int, error) {
+func (fs *Findings) CountsByScan(
+	ctx context.Context, q db.Querier, scanIDs []string,
+) (map[string]map[string]int, error) {
 	out := map[string]map[string]int{}
 	for part := range slices.Chunk(scanIDs, batch) {
 		var w db.Where

@@ -11,8 +11,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
-// Document is a finding whose event is still JSON, as it is stored: exports copy that JSON. To decode and encode it with
-// encoding/json takes 16 µs a finding; at the 50,000 findings/s of BenchmarkExport in core/export, 20 µs are there for
+// Document is a finding whose event is still JSON, as it is stored: exports copy that JSON. To decode and encode it
+// with
+// encoding/json takes 16 µs a finding; at the 50,000 findings/s of BenchmarkExport in core/export, 20 µs are there
+// for
 // everything, and reading a row takes 8.
 type Document struct {
 	no               uint32
@@ -101,7 +103,8 @@ const documentColumns = `f.no, f.id, f.scan_id, f.hash, f.severity, f.status, f.
 func (d *Document) read(r db.Row) error {
 	if d.columns == nil {
 		d.columns = []any{
-			&d.no, &d.ID, &d.ScanID, &d.Hash, &d.Severity, (*string)(&d.Status), &d.TemplateID, &d.Host, &d.Port, &d.Tags, &d.Labels,
+			&d.no, &d.ID, &d.ScanID, &d.Hash, &d.Severity, (*string)(&d.Status), &d.TemplateID, &d.Host, &d.Port, &d.Tags,
+			&d.Labels,
 			&d.IsInternal, &d.IsRegression, &d.created, &d.updated, &d.eventText, &d.exchangeText,
 		}
 	}
@@ -120,7 +123,8 @@ func (d *Document) read(r db.Row) error {
 
 // eventKeys are the members of the specification's VulnerabilityEvent that are copied; events have more.
 var eventKeys = []string{
-	"curl-command", "extracted-results", "extractor-name", "host", "ip", "matched-at", "matched-line", "matcher-name", "matcher-status", "path",
+	"curl-command", "extracted-results", "extractor-name", "host", "ip", "matched-at", "matched-line", "matcher-name",
+	"matcher-status", "path",
 	"template-id", "template-path", "type", "error", "issue_trackers", "port",
 }
 

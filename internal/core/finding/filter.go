@@ -32,7 +32,8 @@ type Filter struct {
 
 // matchesAll reports whether a filter has no condition.
 func (f Filter) matchesAll() bool {
-	return len(f.IDs)+len(f.ScanIDs)+len(f.Severities)+len(f.Statuses)+len(f.Hosts)+len(f.Domains)+len(f.Ports)+len(f.Templates)+
+	return len(f.IDs)+len(f.ScanIDs)+len(f.Severities)+len(f.Statuses)+len(f.Hosts)+len(f.Domains)+len(f.Ports)+
+		len(f.Templates)+
 		len(f.Categories)+len(f.Tags)+len(f.Labels)+len(f.Search) == 0 &&
 		f.Internal == nil && f.Regression == nil && f.Ticket == nil && f.Since.IsZero() && f.Until.IsZero() && f.Before == 0
 }

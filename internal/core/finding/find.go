@@ -21,7 +21,8 @@ func (fs *Findings) Find(ctx context.Context, id string) (Finding, error) {
 }
 
 func (fs *Findings) byID(ctx context.Context, q db.Querier, teamID, id string) (Finding, error) {
-	f, err := scanWhole(q.QueryRow(ctx, `SELECT `+columns+`, d.exchange`+tables+` WHERE f.id = ? AND f.team_id = ?`, db.Clean(id), teamID))
+	f, err := scanWhole(q.QueryRow(ctx, `SELECT `+columns+`, d.exchange`+tables+` WHERE f.id = ? AND f.team_id = ?`,
+		db.Clean(id), teamID))
 	if db.IsNoRows(err) {
 		return f, errs.Missing("vulnerability")
 	}
@@ -42,7 +43,9 @@ type Page struct {
 }
 
 // FindAll is FindPage without the cursors.
-func (fs *Findings) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (found []Finding, total int, err error) {
+func (fs *Findings) FindAll(
+	ctx context.Context, f Filter, sorts []page.Sort, w page.Window,
+) (found []Finding, total int, err error) {
 	p, err := fs.FindPage(ctx, f, sorts, w)
 	return p.Results, p.Total, err
 }

@@ -1,7 +1,8 @@
 // Package finding stores findings: the fields of the specification's "Scan vulnerability", their status, labels and
 // severity as people changed them, the history of changes, retests and tickets.
 //
-// A finding is identified by its scan and its hash (see Fingerprint), so seen twice it is one row. Findings of a team are
+// A finding is identified by its scan and its hash (see Fingerprint), so seen twice it is one row. Findings of a team
+// are
 // byNumbers in order of arrival. Package list picks them for lists, bulk changes and exports; each change of a finding
 // updates its list entry in the same transaction (entryOf, reindex).
 package finding
@@ -105,7 +106,8 @@ func scan(r db.Row, more ...any) (f Finding, err error) {
 	var categories, tags, labels string
 	var doc []byte
 	dest := []any{
-		&f.no, &f.ID, &f.ScanID, &f.Hash, &f.Severity, &f.Status, &f.TemplateID, &f.Name, &f.Host, &f.Port, &categories, &tags, &labels,
+		&f.no, &f.ID, &f.ScanID, &f.Hash, &f.Severity, &f.Status, &f.TemplateID, &f.Name, &f.Host, &f.Port, &categories,
+		&tags, &labels,
 		&f.IsInternal, &f.IsRegression, &f.IsTicket, db.Into(&f.CreatedAt), db.Into(&f.UpdatedAt), db.Into(&f.SeenAt), &doc,
 	}
 	if err := r.Scan(append(dest, more...)...); err != nil {

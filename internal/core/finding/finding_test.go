@@ -92,7 +92,8 @@ func TestSeenTwiceIsOneRow(t *testing.T) {
 			t.Errorf("the same in another scan: %+v", got)
 		}
 		after, again := r.list(t, Filter{ScanIDs: []string{"s1"}}, nil, page.Window{Limit: 1000})
-		if total != 600 || again != 700 || len(before) != 600 || after[100].ID != before[0].ID || !after[100].UpdatedAt.Equal(before[0].UpdatedAt) {
+		if total != 600 || again != 700 || len(before) != 600 || after[100].ID != before[0].ID ||
+			!after[100].UpdatedAt.Equal(before[0].UpdatedAt) {
 			t.Errorf("%d, then %d findings", total, again)
 		}
 		tallies, err := r.CountsByScan(r.alice, d, []string{"s1", "s2", "none"})
@@ -104,13 +105,15 @@ func TestSeenTwiceIsOneRow(t *testing.T) {
 			t.Errorf("tallies %v, %v", tallies, err)
 		}
 		one, err := r.Find(r.alice, after[0].ID)
-		if err != nil || one.Event.Request == "" || one.Event.Response == "" || after[0].Event.Request != "" || one.Port == 0 || one.Scheme != "https" {
+		if err != nil || one.Event.Request == "" || one.Event.Response == "" || after[0].Event.Request != "" ||
+			one.Port == 0 || one.Scheme != "https" {
 			t.Errorf("%+v, %v", one, err)
 		}
 		if _, err := r.Find(r.stranger, after[0].ID); !errs.Is(err, errs.NotFound) {
 			t.Errorf("a stranger finds it: %v", err)
 		}
-		if theirs, n, err := r.FindAll(r.stranger, Filter{}, nil, page.Window{Limit: 10}); err != nil || n != 0 || len(theirs) != 0 {
+		if theirs, n, err := r.FindAll(r.stranger, Filter{}, nil, page.Window{Limit: 10}); err != nil || n != 0 ||
+			len(theirs) != 0 {
 			t.Errorf("a stranger lists %d, %v", n, err)
 		}
 	})
@@ -137,7 +140,8 @@ func TestFixedThatComesBackIsRegression(t *testing.T) {
 		for _, c := range changes {
 			kinds = append(kinds, c.Type)
 		}
-		if err != nil || f.Status != Open || !f.IsRegression || !slices.Equal(kinds, []ChangeType{Detected, Resolved, Reopened}) {
+		if err != nil || f.Status != Open || !f.IsRegression ||
+			!slices.Equal(kinds, []ChangeType{Detected, Resolved, Reopened}) {
 			t.Errorf("%s, regression %v, %v, %v", f.Status, f.IsRegression, kinds, err)
 		}
 		yes := true
@@ -148,7 +152,8 @@ func TestFixedThatComesBackIsRegression(t *testing.T) {
 		if err != nil || len(logs) != 1 || logs[0].ID != id || logs[0].Change.From != "fixed" || logs[0].Change.To != "open" {
 			t.Errorf("%+v, %v", logs, err)
 		}
-		if _, err := r.Changes(r.stranger, ChangeFilter{FindingID: id}, page.Window{Limit: 10}); !errs.Is(err, errs.NotFound) {
+		if _, err := r.Changes(r.stranger, ChangeFilter{FindingID: id}, page.Window{Limit: 10}); !errs.Is(err,
+			errs.NotFound) {
 			t.Errorf("a stranger reads the changes: %v", err)
 		}
 		history, err := r.History(r.alice, []string{f.Hash, "none"}, 5)
@@ -177,13 +182,17 @@ func TestListsAreTheDatabase(t *testing.T) {
 					rt.Fatalf("%d of %d", len(all), total)
 				}
 				f := drawFilter(rt, all)
-				sorts := rapid.SampledFrom([][]page.Sort{nil, {{Column: "severity", Desc: true}}, {{Column: "severity"}, {Column: "host"}}, {{Column: "host"}},
-					{{Column: "updated_at", Desc: true}}, {{Column: "updated_at"}}, {{Column: "template", Desc: true}, {Column: "port"}}, {{Column: "created_at"}}, {{Column: "status"}}}).Draw(rt, "sorts")
+				sorts := rapid.SampledFrom([][]page.Sort{nil, {{Column: "severity", Desc: true}},
+					{{Column: "severity"}, {Column: "host"}}, {{Column: "host"}},
+					{{Column: "updated_at", Desc: true}}, {{Column: "updated_at"}},
+					{{Column: "template", Desc: true}, {Column: "port"}}, {{Column: "created_at"}}, {{Column: "status"}}}).Draw(rt,
+					"sorts")
 				w := page.Window{Offset: rapid.IntRange(0, 20).Draw(rt, "offset"), Limit: rapid.IntRange(1, 20).Draw(rt, "limit")}
 				want := plainly(all, f, sorts)
 				for _, fs := range []*Findings{r.Findings, other} {
 					got, total, err := fs.FindAll(r.alice, f, sorts, w)
-					if err != nil || total != len(want) || !slices.Equal(idsOf(got), idsOf(want[min(w.Offset, len(want)):min(w.Offset+w.Limit, len(want))])) {
+					if err != nil || total != len(want) ||
+						!slices.Equal(idsOf(got), idsOf(want[min(w.Offset, len(want)):min(w.Offset+w.Limit, len(want))])) {
 						rt.Fatalf("%+v %+v %+v: %d of %d, want %d; %v", f, sorts, w, len(got), total, len(want), err)
 					}
 				}
@@ -204,14 +213,17 @@ func idsOf(fs []Finding) (out []string) {
 
 func step(t *rapid.T, r room) {
 	from := rapid.IntRange(0, 200).Draw(t, "from")
-	r.add(t, rapid.SampledFrom([]string{"s1", "s2"}).Draw(t, "scan"), 1, sightings(from, from+rapid.IntRange(1, 40).Draw(t, "n"))...)
-	some := Filter{Severities: []string{rapid.SampledFrom(Severities).Draw(t, "whose")}, Ports: []int{8000 + rapid.IntRange(0, 10).Draw(t, "port")}}
+	r.add(t, rapid.SampledFrom([]string{"s1", "s2"}).Draw(t, "scan"), 1,
+		sightings(from, from+rapid.IntRange(1, 40).Draw(t, "n"))...)
+	some := Filter{Severities: []string{rapid.SampledFrom(Severities).Draw(t, "whose")},
+		Ports: []int{8000 + rapid.IntRange(0, 10).Draw(t, "port")}}
 	var err error
 	switch rapid.IntRange(0, 3).Draw(t, "change") {
 	case 0:
 		_, err = r.SetStatus(r.alice, some, rapid.SampledFrom(Statuses).Draw(t, "status"))
 	case 1:
-		_, err = r.SetLabels(r.alice, some, AppendLabels, []string{rapid.SampledFrom([]string{"Prod", "dmz"}).Draw(t, "label")})
+		_, err = r.SetLabels(r.alice, some, AppendLabels,
+			[]string{rapid.SampledFrom([]string{"Prod", "dmz"}).Draw(t, "label")})
 	case 2:
 		_, err = r.Delete(r.alice, some)
 	case 3:
@@ -266,15 +278,19 @@ func plainly(all []Finding, f Filter, sorts []page.Sort) (out []Finding) {
 	}
 	for _, x := range all {
 		text := strings.ToLower(x.Host + "\n" + x.TemplateID + "\n" + x.Name)
-		below := len(f.Domains) == 0 || slices.ContainsFunc(f.Domains, func(d string) bool { return x.Host == d || strings.HasSuffix(x.Host, "."+d) })
-		if has(f.Severities, x.Severity) && has(words(f.Statuses), string(x.Status)) && has(f.Hosts, x.Host) && below && strings.Contains(text, strings.ToLower(f.Search)) &&
-			hasWord(f.Tags, x.Tags) && hasWord(f.Labels, x.Labels) && (f.Internal == nil || *f.Internal == x.IsInternal) && has(f.IDs, x.ID) && !x.CreatedAt.Before(f.Since) {
+		below := len(f.Domains) == 0 || slices.ContainsFunc(f.Domains,
+			func(d string) bool { return x.Host == d || strings.HasSuffix(x.Host, "."+d) })
+		if has(f.Severities, x.Severity) && has(words(f.Statuses), string(x.Status)) && has(f.Hosts, x.Host) && below &&
+			strings.Contains(text, strings.ToLower(f.Search)) &&
+			hasWord(f.Tags, x.Tags) && hasWord(f.Labels, x.Labels) && (f.Internal == nil || *f.Internal == x.IsInternal) &&
+			has(f.IDs, x.ID) && !x.CreatedAt.Before(f.Since) {
 			out = append(out, x)
 		}
 	}
 	key := func(x Finding, column string) string {
 		return map[string]string{
-			"severity": fmt.Sprint(9 - slices.Index(Severities, x.Severity)), "host": x.Host, "template": x.TemplateID, "port": portText(x.Port), "status": string(x.Status),
+			"severity": fmt.Sprint(9 - slices.Index(Severities, x.Severity)), "host": x.Host, "template": x.TemplateID,
+			"port": portText(x.Port), "status": string(x.Status),
 			"created_at": fmt.Sprintf("%09d", x.no), "updated_at": fmt.Sprintf("%020d", x.UpdatedAt.UnixNano()),
 		}[column]
 	}
@@ -314,7 +330,8 @@ func TestStrangersIDChangesNothing(t *testing.T) {
 				t.Errorf("%s by a stranger: %v", name, err)
 			}
 		}
-		if after, n := r.list(t, Filter{Statuses: []Status{Open}}, nil, page.Window{Limit: 3}); n != 3 || len(after[0].Labels) != 0 {
+		if after, n := r.list(t, Filter{Statuses: []Status{Open}}, nil, page.Window{Limit: 3}); n != 3 ||
+			len(after[0].Labels) != 0 {
 			t.Errorf("%d findings are as they were", n)
 		}
 	})
@@ -328,15 +345,18 @@ func TestLargeSorts(t *testing.T) {
 		for n := 0; n < total; n += 1300 {
 			r.add(t, "s", 1, sightings(n, n+1300)...)
 		}
-		if _, err := r.SetStatus(r.alice, Filter{Ports: []int{8003}, Severities: []string{"low"}}, Triaged); err != nil { // changed later
+		// changed later
+		if _, err := r.SetStatus(r.alice, Filter{Ports: []int{8003}, Severities: []string{"low"}}, Triaged); err != nil {
 			t.Fatal(err)
 		}
 		all := r.all(t)
 		for _, f := range []Filter{{}, {Tags: []string{"all"}}} {
 			for _, sorts := range [][]page.Sort{
 				{{Column: "severity", Desc: true}}, {{Column: "severity"}, {Column: "host", Desc: true}}, {{Column: "host"}},
-				{{Column: "port", Desc: true}, {Column: "severity"}}, {{Column: "updated_at"}}, {{Column: "updated_at", Desc: true}},
-				{{Column: "template"}}, {{Column: "template", Desc: true}, {Column: "host"}}, {{Column: "severity"}, {Column: "template"}},
+				{{Column: "port", Desc: true}, {Column: "severity"}}, {{Column: "updated_at"}},
+				{{Column: "updated_at", Desc: true}},
+				{{Column: "template"}}, {{Column: "template", Desc: true}, {Column: "host"}},
+				{{Column: "severity"}, {Column: "template"}},
 				{{Column: "status"}, {Column: "created_at"}}, {{Column: "created_at"}, {Column: "host"}},
 			} {
 				want := idsOf(plainly(all, f, sorts))
@@ -375,7 +395,8 @@ func TestMigratedFindingsAreListed(t *testing.T) {
 			t.Errorf("%d findings, want %d", len(got), len(want))
 		}
 		f := Filter{Severities: []string{"critical"}, Search: "cve-2024-1"}
-		if found, n := r.list(t, f, nil, page.Window{Limit: 100}); n == 0 || !slices.Equal(idsOf(found), idsOf(plainly(want, f, nil))) {
+		if found, n := r.list(t, f, nil, page.Window{Limit: 100}); n == 0 ||
+			!slices.Equal(idsOf(found), idsOf(plainly(want, f, nil))) {
 			t.Errorf("%d findings with %+v", n, f)
 		}
 		r.add(t, "s", 1, sightings(300, 310)...)

@@ -135,8 +135,9 @@ func (fs *Findings) History(ctx context.Context, hashes []string, limit int) (ma
 		where, args := withHash(c.TeamID, db.Clean(hash))
 		args = append(args, limit)
 		read := func(r db.Row) (Revision, error) { return scanRevision(r, hash) }
-		seen, err := db.Select(ctx, fs.db, read, `SELECT f.severity, f.template_id, f.seen_at, d.event, 'matched'`+tables+where+
-			` ORDER BY f.seen_at DESC, f.no DESC LIMIT ?`, args...)
+		seen, err := db.Select(ctx, fs.db, read,
+			`SELECT f.severity, f.template_id, f.seen_at, d.event, 'matched'`+tables+where+
+				` ORDER BY f.seen_at DESC, f.no DESC LIMIT ?`, args...)
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,8 @@ import (
 )
 
 // findings is the list of findings (migration 00230).
-var findings = list.Index{Name: "finding", Table: "finding", Searched: []string{"severity", "status", "port", "host", "text"}}
+var findings = list.Index{Name: "finding", Table: "finding",
+	Searched: []string{"severity", "status", "port", "host", "text"}}
 
 // Sortable are the fields of an order, as page.Sorts wants them.
 var Sortable = map[string]string{
@@ -68,7 +69,8 @@ const maxDomains = 32
 // entryOf is a finding's entry in the list. Its domains are the host and all above it.
 func entryOf(no int64, f facets) list.Row {
 	values := []list.Value{
-		{Facet: "severity", Value: rankText(f.severity)}, {Facet: "status", Value: string(f.status)}, {Facet: "scan", Value: f.scan},
+		{Facet: "severity", Value: rankText(f.severity)}, {Facet: "status", Value: string(f.status)},
+		{Facet: "scan", Value: f.scan},
 		{Facet: "host", Value: f.host}, {Facet: "port", Value: portText(f.port)}, {Facet: "template", Value: f.template},
 		{Facet: "text", Value: strings.ToLower(f.template)}, {Facet: "text", Value: strings.ToLower(f.name)},
 	}
@@ -99,7 +101,8 @@ const facetColumns = `no, severity, status, scan_id, host, port, template_id, na
 func scanEntry(r db.Row, before ...any) (list.Row, error) {
 	var no int64
 	var f facets
-	err := r.Scan(append(before, &no, &f.severity, &f.status, &f.scan, &f.host, &f.port, &f.template, &f.name, &f.categories, &f.tags,
+	err := r.Scan(append(before, &no, &f.severity, &f.status, &f.scan, &f.host, &f.port, &f.template, &f.name,
+		&f.categories, &f.tags,
 		&f.labels, &f.internal, &f.regression, &f.ticket)...)
 	return entryOf(no, f), err
 }
@@ -123,17 +126,20 @@ func reindex(ctx context.Context, tx *db.Tx, teamID string, numbers ...int64) er
 // Backfill adds to the list the findings that an older version stored without index. The server calls it before it
 // answers requests.
 func (fs *Findings) Backfill(ctx context.Context) error {
-	return findings.Backfill(ctx, fs.db, func(ctx context.Context, tx *db.Tx, team string, no int64) ([]list.TeamRow, error) {
-		return db.Select(ctx, tx, func(r db.Row) (row list.TeamRow, err error) {
-			row.Row, err = scanEntry(r, &row.Team)
-			return row, err
-		}, `SELECT team_id, `+facetColumns+` FROM finding WHERE (team_id, no) > (?, ?)
+	return findings.Backfill(ctx, fs.db,
+		func(ctx context.Context, tx *db.Tx, team string, no int64) ([]list.TeamRow, error) {
+			return db.Select(ctx, tx, func(r db.Row) (row list.TeamRow, err error) {
+				row.Row, err = scanEntry(r, &row.Team)
+				return row, err
+			}, `SELECT team_id, `+facetColumns+` FROM finding WHERE (team_id, no) > (?, ?)
 			ORDER BY team_id, no LIMIT 2000`, team, no)
-	})
+		})
 }
 
 // query translates a filter and an order for package list.
-func (fs *Findings) query(ctx context.Context, q db.Querier, teamID string, f Filter, sorts []page.Sort, w page.Window) (list.Query, error) {
+func (fs *Findings) query(
+	ctx context.Context, q db.Querier, teamID string, f Filter, sorts []page.Sort, w page.Window,
+) (list.Query, error) {
 	out := list.Query{Filter: f.conditions(), Before: f.Before, Offset: w.Offset, Limit: w.Limit}
 	for _, s := range sorts {
 		order := orders[s.Column]
@@ -175,7 +181,8 @@ func firstAt(ctx context.Context, q db.Querier, teamID string, at time.Time) (in
 		middle := (low + high) / 2
 		var no int64
 		var created db.Time
-		err = q.QueryRow(ctx, `SELECT no, created_at FROM finding WHERE team_id = ? AND no >= ? ORDER BY no LIMIT 1`, teamID, middle).
+		err = q.QueryRow(ctx, `SELECT no, created_at FROM finding WHERE team_id = ? AND no >= ? ORDER BY no LIMIT 1`, teamID,
+			middle).
 			Scan(&no, &created)
 		switch {
 		case db.IsNoRows(err): // deleted meanwhile

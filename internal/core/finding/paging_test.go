@@ -44,7 +44,8 @@ func (w *walker) write(deletes bool) {
 	}
 	if len(w.alive) > 0 {
 		id := w.alive[w.drawn("changed", 0, len(w.alive)-1)]
-		if _, err := w.SetLabels(w.alice, Filter{IDs: []string{id}}, AppendLabels, []string{strconv.Itoa(w.made)}); err != nil {
+		if _, err := w.SetLabels(w.alice, Filter{IDs: []string{id}}, AppendLabels,
+			[]string{strconv.Itoa(w.made)}); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -78,7 +79,8 @@ func TestPagesDoNotShift(t *testing.T) {
 			limit := w.drawn("limit", 1, 15)
 
 			var seen []string
-			sorts := rapid.SampledFrom([][]page.Sort{nil, {{Column: "host"}}, {{Column: "severity", Desc: true}, {Column: "template"}}, {{Column: "created_at"}}}).Draw(t, "sorts")
+			sorts := rapid.SampledFrom([][]page.Sort{nil, {{Column: "host"}},
+				{{Column: "severity", Desc: true}, {Column: "template"}}, {{Column: "created_at"}}}).Draw(t, "sorts")
 			if sorts == nil { // behind the last of the page before
 				for next := first.End; next > 0; {
 					p := w.page(Filter{Before: next}, nil, page.Window{Limit: limit})

@@ -76,7 +76,8 @@ func (fs *Findings) FindRetest(ctx context.Context, id string) (Finding, Retest,
 	}
 	var r Retest
 	err = fs.db.QueryRow(ctx, `SELECT state, note, asked_at, ended_at FROM finding_retest
-		WHERE team_id = ? AND no = (SELECT no FROM finding WHERE id = ? AND team_id = ?) ORDER BY n DESC LIMIT 1`, c.TeamID, db.Clean(id), c.TeamID).
+		WHERE team_id = ? AND no = (SELECT no FROM finding WHERE id = ? AND team_id = ?) ORDER BY n DESC LIMIT 1`, c.TeamID,
+		db.Clean(id), c.TeamID).
 		Scan(&r.State, &r.Note, db.Into(&r.RequestedAt), db.Into(&r.EndedAt))
 	if db.IsNoRows(err) {
 		r, err = Retest{State: NoRetest}, nil

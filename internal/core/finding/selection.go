@@ -128,5 +128,6 @@ func (r *reader) query(numbers []uint32) (query string, args []any, asked int) {
 			strconv.Itoa(2*pieceRows), []any{r.teamID, from, to, from, to}, len(numbers)
 	}
 	numbers = numbers[:min(maxListed, len(numbers))]
-	return query + byNumbers(len(numbers)) + ` ORDER BY f.no DESC`, slices.Concat([]any{r.teamID}, db.Anys(numbers)), len(numbers)
+	return query + byNumbers(len(numbers)) + ` ORDER BY f.no DESC`, slices.Concat([]any{r.teamID}, db.Anys(numbers)),
+		len(numbers)
 }

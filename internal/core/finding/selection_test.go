@@ -61,7 +61,8 @@ func TestEncodeIsInOrder(t *testing.T) {
 		if _, err := r.Delete(r.alice, Filter{Ports: []int{8003}}); err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range []Filter{{}, {Ports: []int{8001, 8002}}, {Severities: []string{"critical"}}, {Severities: append([]string{"HIGH"}, Severities...)}, {Hosts: []string{"h5.example5.com"}}} {
+		for _, f := range []Filter{{}, {Ports: []int{8001, 8002}}, {Severities: []string{"critical"}},
+			{Severities: append([]string{"HIGH"}, Severities...)}, {Hosts: []string{"h5.example5.com"}}} {
 			all := plainly(r.all(t), f, nil)
 			got := r.encoded(t, f)
 			if f.Ports != nil { // plainly knows no ports
@@ -90,7 +91,8 @@ func TestEncodeIsInOrder(t *testing.T) {
 		if err := s.Encode(r.alice, appendLine, func([]byte, int) error { return stop }); !errors.Is(err, stop) {
 			t.Errorf("an error of emit: %v", err)
 		}
-		if err := s.Encode(r.alice, func([]byte, *Document) ([]byte, error) { return nil, stop }, func([]byte, int) error { return nil }); !errors.Is(err, stop) {
+		if err := s.Encode(r.alice, func([]byte, *Document) ([]byte, error) { return nil, stop },
+			func([]byte, int) error { return nil }); !errors.Is(err, stop) {
 			t.Errorf("an error of encode: %v", err)
 		}
 		ctx, cancel := context.WithCancel(r.alice)
@@ -124,7 +126,8 @@ func (r room) all(t testing.TB) (out []Finding) {
 
 func TestTextsOfAValue(t *testing.T) {
 	for json, want := range map[string][]string{
-		`["a","\\\"b\u003c"]`: {"a", `\"b<`}, `[null,"z"]`: {"", "z"}, `[]`: nil, `["x",1]`: nil, `"x"`: nil, ``: nil, `{"a":["b"]}`: nil,
+		`["a","\\\"b\u003c"]`: {"a", `\"b<`}, `[null,"z"]`: {"", "z"}, `[]`: nil, `["x",1]`: nil, `"x"`: nil, ``: nil,
+		`{"a":["b"]}`: nil,
 	} {
 		if got := (Value{JSON: json}).Texts(); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", json, got, want)

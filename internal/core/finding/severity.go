@@ -68,12 +68,14 @@ func (fs *Findings) Override(ctx context.Context, o Override) (id int64, err err
 			return nil, err
 		}
 		var last, kept int64
-		err = tx.QueryRow(ctx, `SELECT COALESCE(MAX(id), 0), COUNT(*) FROM finding_severity WHERE team_id = ?`, c.TeamID).Scan(&last, &kept)
+		err = tx.QueryRow(ctx, `SELECT COALESCE(MAX(id), 0), COUNT(*) FROM finding_severity WHERE team_id = ?`,
+			c.TeamID).Scan(&last, &kept)
 		if err != nil {
 			return nil, err
 		}
 		if kept >= maxOverrides {
-			return nil, errs.New(errs.Invalid, "too_many_severity_mappings", "A team has at most %d severity mappings.", maxOverrides)
+			return nil, errs.New(errs.Invalid, "too_many_severity_mappings", "A team has at most %d severity mappings.",
+				maxOverrides)
 		}
 		now := db.At(fs.now())
 		err = tx.QueryRow(ctx, `INSERT INTO finding_severity (id, team_id, template_id, finding_id, original, custom, created_at, updated_at)
@@ -93,7 +95,8 @@ func (fs *Findings) ChangeOverride(ctx context.Context, id int64, o Override) er
 			return nil, err
 		}
 		var before string
-		err = tx.QueryRow(ctx, `SELECT template_id FROM finding_severity WHERE team_id = ? AND id = ?`, c.TeamID, id).Scan(&before)
+		err = tx.QueryRow(ctx, `SELECT template_id FROM finding_severity WHERE team_id = ? AND id = ?`, c.TeamID,
+			id).Scan(&before)
 		if db.IsNoRows(err) {
 			return nil, noOverride()
 		}
@@ -124,7 +127,8 @@ func (fs *Findings) DeleteOverrides(ctx context.Context, ids []int64) error {
 	return fs.changeOverrides(ctx, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
 		for _, id := range ids {
 			var template string
-			err := tx.QueryRow(ctx, `DELETE FROM finding_severity WHERE team_id = ? AND id = ? RETURNING template_id`, c.TeamID, id).Scan(&template)
+			err := tx.QueryRow(ctx, `DELETE FROM finding_severity WHERE team_id = ? AND id = ? RETURNING template_id`, c.TeamID,
+				id).Scan(&template)
 			if db.IsNoRows(err) {
 				return nil, noOverride()
 			}
@@ -162,7 +166,9 @@ func severityOf(e engine.Event) string {
 
 // changeOverrides changes overrides and, in the same transaction, the severities of the findings of the templates that
 // change returns. Nothing is added in between.
-func (fs *Findings) changeOverrides(ctx context.Context, change func(tx *db.Tx, c account.Caller) (templates []string, err error)) error {
+func (fs *Findings) changeOverrides(
+	ctx context.Context, change func(tx *db.Tx, c account.Caller) (templates []string, err error),
+) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return err

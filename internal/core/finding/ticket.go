@@ -83,7 +83,9 @@ func (fs *Findings) File(
 
 // claim reserves the right to file a hash in a tracker. reported means that the known issue mentions to.SeenIn already:
 // then nothing is reserved.
-func (fs *Findings) claim(ctx context.Context, teamID, hash string, to Tracker) (claim string, known engine.IssueTracker, reported bool, err error) {
+func (fs *Findings) claim(
+	ctx context.Context, teamID, hash string, to Tracker,
+) (claim string, known engine.IssueTracker, reported bool, err error) {
 	claim = ids.New()
 	now := fs.now()
 	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
@@ -94,14 +96,16 @@ func (fs *Findings) claim(ctx context.Context, teamID, hash string, to Tracker) 
 		var seenIn string
 		err := tx.QueryRow(ctx, `UPDATE ticket SET claim = ?, claimed_until = ?
 			WHERE team_id = ? AND hash = ? AND config_id = ? AND provider = ? AND (claimed_until IS NULL OR claimed_until < ?)
-			RETURNING issue_id, issue_url, seen_in`, claim, db.At(now.Add(claimTime)), teamID, hash, to.ConfigID, to.Provider, db.At(now)).
+			RETURNING issue_id, issue_url, seen_in`, claim, db.At(now.Add(claimTime)), teamID, hash, to.ConfigID, to.Provider,
+			db.At(now)).
 			Scan(&known.ID, &known.URL, &seenIn)
 		if db.IsNoRows(err) {
 			return errs.New(errs.Conflict, "ticket_busy", "The finding is being filed. Try again in a moment.")
 		}
 		if err == nil && known.ID != "" && seenIn == to.SeenIn && to.SeenIn != "" {
 			reported = true
-			_, err = tx.Exec(ctx, `UPDATE ticket SET claim = '', claimed_until = NULL WHERE team_id = ? AND claim = ?`, teamID, claim)
+			_, err = tx.Exec(ctx, `UPDATE ticket SET claim = '', claimed_until = NULL WHERE team_id = ? AND claim = ?`, teamID,
+				claim)
 		}
 		return err
 	})
@@ -109,7 +113,9 @@ func (fs *Findings) claim(ctx context.Context, teamID, hash string, to Tracker) 
 }
 
 // setTracker records an issue for all findings of a hash, or (nil) deletes the record.
-func (fs *Findings) setTracker(ctx context.Context, tx *db.Tx, teamID, hash, provider string, issue *engine.IssueTracker) error {
+func (fs *Findings) setTracker(
+	ctx context.Context, tx *db.Tx, teamID, hash, provider string, issue *engine.IssueTracker,
+) error {
 	if err := fs.lock(ctx, tx, teamID); err != nil {
 		return err
 	}
@@ -144,7 +150,8 @@ func (fs *Findings) setTracker(ctx context.Context, tx *db.Tx, teamID, hash, pro
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `UPDATE finding_doc SET event = ? WHERE team_id = ? AND no = ?`, text, teamID, one.no); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE finding_doc SET event = ? WHERE team_id = ? AND no = ?`, text, teamID,
+			one.no); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `UPDATE finding SET is_ticket = ?, rev = ?, updated_at = ? WHERE team_id = ? AND no = ?`,
@@ -185,17 +192,22 @@ func (fs *Findings) relink(ctx context.Context, id, provider string, issue *engi
 		return f, errs.New(errs.NotFound, "ticket_not_found", "The finding has no issue there.")
 	}
 	return f, fs.db.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `DELETE FROM ticket WHERE team_id = ? AND hash = ? AND provider = ?`, c.TeamID, f.Hash, provider); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM ticket WHERE team_id = ? AND hash = ? AND provider = ?`, c.TeamID, f.Hash,
+			provider); err != nil {
 			return err
 		}
 		return fs.setTracker(ctx, tx, c.TeamID, f.Hash, provider, issue)
 	})
 }
 
-// QueueFiling inserts a job for each finding that a run of a scan saw and each tracker that wants its severity. Findings
+// QueueFiling inserts a job for each finding that a run of a scan saw and each tracker that wants its severity.
+// Findings
 // that people have set aside are left out. It may be called again: a tracker reports a run once.
-func (fs *Findings) QueueFiling(ctx context.Context, teamID, scanID string, run int64, wants func(severity string) []Tracker) error {
-	picked, err := fs.pick(ctx, fs.db, teamID, Filter{ScanIDs: []string{scanID}, Statuses: []Status{Open, FixInProgress, Triaged}})
+func (fs *Findings) QueueFiling(
+	ctx context.Context, teamID, scanID string, run int64, wants func(severity string) []Tracker,
+) error {
+	picked, err := fs.pick(ctx, fs.db, teamID,
+		Filter{ScanIDs: []string{scanID}, Statuses: []Status{Open, FixInProgress, Triaged}})
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,8 @@ func wantInterrupted(t *testing.T, h *house, id string) {
 	if err := h.Deliver(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if e := h.entry(t, id); e.State != hook.Failed || e.Error != "the delivery was interrupted" || e.Attempts != 1 || e.FinishedAt == nil {
+	if e := h.entry(t, id); e.State != hook.Failed || e.Error != "the delivery was interrupted" || e.Attempts != 1 ||
+		e.FinishedAt == nil {
 		t.Errorf("recorded %+v, want failed, interrupted", e)
 	}
 }

@@ -101,7 +101,8 @@ func TestDeliverSendsOnePost(t *testing.T) {
 			}
 		}
 		e := h.entry(t, id)
-		if e.State != hook.Delivered || e.StatusCode != 202 || e.Error != "" || e.Attempts != 1 || e.StartedAt == nil || e.FinishedAt == nil {
+		if e.State != hook.Delivered || e.StatusCode != 202 || e.Error != "" || e.Attempts != 1 || e.StartedAt == nil ||
+			e.FinishedAt == nil {
 			t.Errorf("recorded %+v", e)
 		}
 		if out := h.log.String(); strings.Contains(out, "s3cret") || !strings.Contains(out, "receiver="+receiver.URL) {
@@ -136,12 +137,14 @@ func TestDeliverRecordsTheAnswer(t *testing.T) {
 			{"204", answer(204, ""), "", hook.Delivered, 204},
 			{"500", answer(500, ""), "the receiver answered 500", hook.Failed, 500},
 			{"404", answer(404, ""), "the receiver answered 404", hook.Failed, 404},
-			{"301 to metadata", answer(301, "http://169.254.169.254/latest/"), "the receiver answered 301; redirects are not followed", hook.Failed, 301},
+			{"301 to metadata", answer(301, "http://169.254.169.254/latest/"),
+				"the receiver answered 301; redirects are not followed", hook.Failed, 301},
 			{"307 elsewhere", answer(307, other.URL), "the receiver answered 307; redirects are not followed", hook.Failed, 307},
 			{"308 malformed", answer(308, "::"), "the exchange with the receiver failed", hook.Failed, 0},
 			{"connection refused", "http://127.0.0.1:1", "the connection was refused", hook.Failed, 0},
 			{"unknown certificate", untrusted.URL, "the certificate is not trusted", hook.Failed, 0},
-			{"not HTTP", raw(t, func(c net.Conn) { asked(c); _, _ = io.WriteString(c, "SSH-2.0-x\r\n\r\n"); hang(c) }), "the exchange with the receiver failed", hook.Failed, 0},
+			{"not HTTP", raw(t, func(c net.Conn) { asked(c); _, _ = io.WriteString(c, "SSH-2.0-x\r\n\r\n"); hang(c) }),
+				"the exchange with the receiver failed", hook.Failed, 0},
 			{"hangs up", raw(t, func(c net.Conn) { asked(c) }), "the exchange with the receiver failed", hook.Failed, 0},
 			{"endless headers", raw(t, func(c net.Conn) {
 				asked(c)
@@ -227,7 +230,8 @@ func TestDeliverGivesUpAt15Seconds(t *testing.T) {
 			break
 		}
 	}
-	if e.State != hook.Failed || took < 14*time.Second || took > 16*time.Second || e.Duration < 14*time.Second || e.Duration > 16*time.Second {
+	if e.State != hook.Failed || took < 14*time.Second || took > 16*time.Second || e.Duration < 14*time.Second ||
+		e.Duration > 16*time.Second {
 		t.Errorf("%s after %s, recorded %s; want failed after 15 s ± 1", e.State, took, e.Duration)
 	}
 }
@@ -245,7 +249,8 @@ func TestDeliverIsBlocked(t *testing.T) {
 		h := open(t, d, names.Resolver())
 		for _, host := range []string{
 			"127.0.0.1", "[::ffff:127.0.0.1]", "0x7f.1", "2130706433", "0177.0.0.1", "127.1", "localhost", "[::1]", "0.0.0.0",
-			"10.0.0.1", "192.168.0.1", "169.254.169.254", "[fd00:ec2::254]", "[64:ff9b::7f00:1]", "user:s3cret@127.0.0.1", "ten.test", "loop.test", "meta.test",
+			"10.0.0.1", "192.168.0.1", "169.254.169.254", "[fd00:ec2::254]", "[64:ff9b::7f00:1]", "user:s3cret@127.0.0.1",
+			"ten.test", "loop.test", "meta.test",
 		} {
 			if e := h.deliver(t, "http://"+host+":"+port+"/"); e.State != hook.Blocked || e.StatusCode != 0 {
 				t.Errorf("%s: %s, %q, want blocked", host, e.State, e.Error)
@@ -258,7 +263,8 @@ func TestDeliverIsBlocked(t *testing.T) {
 				t.Errorf("%q: %s, %q, want blocked", url, e.State, e.Error)
 			}
 		}
-		if e := h.deliver(t, "http://missing.test:"+port+"/"); e.State != hook.Failed || e.Error != "the host name could not be looked up" {
+		if e := h.deliver(t, "http://missing.test:"+port+"/"); e.State != hook.Failed ||
+			e.Error != "the host name could not be looked up" {
 			t.Errorf("an unknown name: %s, %q", e.State, e.Error)
 		}
 		if hits.Load() != 0 {

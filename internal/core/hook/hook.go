@@ -103,7 +103,8 @@ type Hooks struct {
 
 // New makes the service. Every dial goes through guard.
 func New(d *db.DB, guard *netguard.Guard, logger *slog.Logger) *Hooks {
-	return &Hooks{db: d, client: guard.Client(timeout), logger: logger, now: time.Now, timeout: timeout, lease: timeout + grace}
+	return &Hooks{db: d, client: guard.Client(timeout), logger: logger, now: time.Now, timeout: timeout,
+		lease: timeout + grace}
 }
 
 // New stores a delivery in the caller's transaction and returns its id, for Deliver.

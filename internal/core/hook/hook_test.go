@@ -87,7 +87,8 @@ func (h *house) add(t testing.TB, url string) string {
 	t.Helper()
 	var id string
 	err := h.db.Tx(t.Context(), func(tx *db.Tx) (err error) {
-		id, err = h.New(t.Context(), tx, hook.Delivery{TeamID: h.team, Subject: "subject-1", Event: hook.TaskCompleted, URL: url, Body: []byte(body)})
+		id, err = h.New(t.Context(), tx,
+			hook.Delivery{TeamID: h.team, Subject: "subject-1", Event: hook.TaskCompleted, URL: url, Body: []byte(body)})
 		return err
 	})
 	if err != nil {
@@ -134,7 +135,8 @@ func TestNewJoinsTheTransaction(t *testing.T) {
 		h := open(t, d, nil)
 		boom := errors.New("boom")
 		err := d.Tx(t.Context(), func(tx *db.Tx) error {
-			if _, err := h.New(t.Context(), tx, hook.Delivery{TeamID: h.team, URL: "http://example.test/", Body: []byte(body)}); err != nil {
+			if _, err := h.New(t.Context(), tx,
+				hook.Delivery{TeamID: h.team, URL: "http://example.test/", Body: []byte(body)}); err != nil {
 				return err
 			}
 			return boom
@@ -142,7 +144,8 @@ func TestNewJoinsTheTransaction(t *testing.T) {
 		if !errors.Is(err, boom) {
 			t.Fatal(err)
 		}
-		if entries, total, err := h.Find(t.Context(), h.team, page.Window{Limit: 10}); err != nil || entries == nil || len(entries) != 0 || total != 0 {
+		if entries, total, err := h.Find(t.Context(), h.team, page.Window{Limit: 10}); err != nil || entries == nil ||
+			len(entries) != 0 || total != 0 {
 			t.Errorf("got %v, %d, %v, want an empty list", entries, total, err)
 		}
 	})
@@ -168,7 +171,8 @@ func TestFind(t *testing.T) {
 			}
 			for _, e := range entries {
 				got = append(got, e.ID)
-				if e.State != hook.Pending || e.Receiver != "https://hooks.test:8443" || e.Subject != "subject-1" || e.Event != "task.completed" ||
+				if e.State != hook.Pending || e.Receiver != "https://hooks.test:8443" || e.Subject != "subject-1" ||
+					e.Event != "task.completed" ||
 					!e.CreatedAt.Equal(at) || e.StartedAt != nil || e.FinishedAt != nil || e.Attempts != 0 {
 					t.Errorf("got %+v", e)
 				}
@@ -180,7 +184,8 @@ func TestFind(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got %v, want newest first: %v", got, want)
 		}
-		if entries, total, err := h.Find(t.Context(), ids.New(), page.Window{Limit: 10}); err != nil || len(entries) != 0 || total != 0 {
+		if entries, total, err := h.Find(t.Context(), ids.New(), page.Window{Limit: 10}); err != nil || len(entries) != 0 ||
+			total != 0 {
 			t.Errorf("a stranger sees %v, %d, %v", entries, total, err)
 		}
 	})

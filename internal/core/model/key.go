@@ -84,7 +84,8 @@ func (s *Models) manager(ctx context.Context) (c account.Caller, own string, err
 	if c, err = account.From(ctx); err != nil {
 		return c, "", err
 	}
-	others, err := db.Value[int](ctx, s.db, `SELECT count(*) FROM member WHERE team_id = ? AND user_id <> ?`, c.TeamID, c.UserID)
+	others, err := db.Value[int](ctx, s.db, `SELECT count(*) FROM member WHERE team_id = ? AND user_id <> ?`, c.TeamID,
+		c.UserID)
 	if err != nil {
 		return c, "", err
 	}
@@ -99,13 +100,15 @@ func (n NewKey) check(s *Models) (NewKey, error) {
 	if _, ok := llm.ServiceOf(n.Provider); !ok {
 		return n, errs.New(errs.NotFound, "provider_not_found", "There is no such provider.")
 	}
-	if n.Key == "" || len(n.Key) > maxKey || strings.ContainsFunc(n.Key, func(r rune) bool { return r <= ' ' || r >= 0x7F }) {
+	if n.Key == "" || len(n.Key) > maxKey ||
+		strings.ContainsFunc(n.Key, func(r rune) bool { return r <= ' ' || r >= 0x7F }) {
 		return n, errs.Field("api_key", "api_key must have 1 to %d visible ASCII characters.", maxKey)
 	}
 	for _, f := range []struct {
 		name, text string
 		most       int
-	}{{"display_name", n.DisplayName, maxName}, {"base_url", n.BaseURL, maxBaseURL}, {"model", n.Model, maxModel}, {"location", n.Location, maxName}} {
+	}{{"display_name", n.DisplayName, maxName}, {"base_url", n.BaseURL, maxBaseURL}, {"model", n.Model, maxModel},
+		{"location", n.Location, maxName}} {
 		if len(f.text) > f.most || strings.ContainsFunc(f.text, unicode.IsControl) || db.Clean(f.text) != f.text {
 			return n, errs.Field(f.name, "%s must be text of at most %d bytes.", f.name, f.most)
 		}
@@ -122,7 +125,8 @@ func (n NewKey) check(s *Models) (NewKey, error) {
 }
 
 func (s *Models) config(n NewKey) llm.Config {
-	return llm.Config{Provider: n.Provider, BaseURL: n.BaseURL, Location: n.Location, Key: n.Key, HTTP: s.client, Deadline: userDeadline}
+	return llm.Config{Provider: n.Provider, BaseURL: n.BaseURL, Location: n.Location, Key: n.Key, HTTP: s.client,
+		Deadline: userDeadline}
 }
 
 // Validate tries a key at no cost. A key that does not work is not an error; Invalid and NotFound say that it could
@@ -166,14 +170,16 @@ func (s *Models) SetKey(ctx context.Context, n NewKey) (Key, Validation, error) 
 	if service, _ := llm.ServiceOf(n.Provider); n.Model == "" && service.Default == "" && len(v.Models) == 0 {
 		return Key{}, v, errs.Field("model", "model is required: the provider lists none.")
 	}
-	k := Key{ID: ids.New(), Owner: ownerOf(own), Provider: n.Provider, DisplayName: n.DisplayName, BaseURL: n.BaseURL, Location: n.Location, Model: n.Model, Masked: secret.Mask(n.Key)}
+	k := Key{ID: ids.New(), Owner: ownerOf(own), Provider: n.Provider, DisplayName: n.DisplayName, BaseURL: n.BaseURL,
+		Location: n.Location, Model: n.Model, Masked: secret.Mask(n.Key)}
 	err = s.db.Tx(ctx, func(tx *db.Tx) error {
 		if err := lockMode(ctx, tx, c.TeamID, own); err != nil {
 			return err
 		}
 		now := db.At(s.Now())
 		created := now
-		err := tx.QueryRow(ctx, `SELECT id, created_at FROM model_key WHERE team_id = ? AND user_id = ? AND provider = ?`, c.TeamID, own, n.Provider).Scan(&k.ID, &created)
+		err := tx.QueryRow(ctx, `SELECT id, created_at FROM model_key WHERE team_id = ? AND user_id = ? AND provider = ?`,
+			c.TeamID, own, n.Provider).Scan(&k.ID, &created)
 		if err != nil && !db.IsNoRows(err) {
 			return err
 		}
@@ -183,8 +189,10 @@ func (s *Models) SetKey(ctx context.Context, n NewKey) (Key, Validation, error) 
 			return err
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO model_key (id, team_id, user_id, provider, created_at, `+keyFields+`)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (team_id, user_id, provider) DO UPDATE SET `+eachColumn(keyFields, "$0 = excluded.$0"),
-			k.ID, c.TeamID, own, n.Provider, created, n.DisplayName, n.BaseURL, n.Location, n.Model, db.Doc(v.Models), sealed, now)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (team_id, user_id, provider) DO UPDATE SET `+
+			eachColumn(keyFields, "$0 = excluded.$0"),
+			k.ID, c.TeamID, own, n.Provider, created, n.DisplayName, n.BaseURL, n.Location, n.Model, db.Doc(v.Models), sealed,
+			now)
 		return err
 	})
 	return k, v, err
@@ -230,7 +238,8 @@ func (s *Models) keys(ctx context.Context, q db.Querier, teamID string, owners .
 		plain, err := s.box.Open(sealed, k.ID)
 		k.secret, k.Owner, k.Masked = string(plain), ownerOf(user), secret.Mask(string(plain))
 		return k, err
-	}, `SELECT id, user_id, provider, created_at, `+keyFields+` FROM model_key`+where.String()+` ORDER BY user_id DESC, id`, where.Args...)
+	}, `SELECT id, user_id, provider, created_at, `+keyFields+` FROM model_key`+where.String()+
+		` ORDER BY user_id DESC, id`, where.Args...)
 }
 
 // FindKeys are the keys that the caller manages, their own first, and whose keys pay for their tasks.
@@ -269,7 +278,8 @@ func (s *Models) activeKeys(ctx context.Context, teamID, userID string) ([]offer
 	}
 	out := make([]offer, len(stored))
 	for i, k := range stored {
-		o := offer{byok: true, auto: k.Model, names: k.listed, config: s.config(NewKey{Provider: k.Provider, Key: k.secret, BaseURL: k.BaseURL, Location: k.Location})}
+		o := offer{byok: true, auto: k.Model, names: k.listed,
+			config: s.config(NewKey{Provider: k.Provider, Key: k.secret, BaseURL: k.BaseURL, Location: k.Location})}
 		if service, _ := llm.ServiceOf(k.Provider); k.BaseURL == "" || len(k.listed) == 0 {
 			o.auto = cmp.Or(o.auto, service.Default)
 		}
@@ -299,7 +309,8 @@ func (s *Models) DeleteKey(ctx context.Context, p Provider) (Deleted, error) {
 			if err := lockMode(ctx, tx, c.TeamID, owner); err != nil {
 				return err
 			}
-			n, err := tx.Exec(ctx, `DELETE FROM model_key WHERE team_id = ? AND user_id = ? AND provider = ?`, c.TeamID, owner, db.Clean(string(p)))
+			n, err := tx.Exec(ctx, `DELETE FROM model_key WHERE team_id = ? AND user_id = ? AND provider = ?`, c.TeamID, owner,
+				db.Clean(string(p)))
 			if err != nil {
 				return err
 			}
@@ -309,7 +320,8 @@ func (s *Models) DeleteKey(ctx context.Context, p Provider) (Deleted, error) {
 			if out.Remaining, err = countKeys(ctx, tx, c.TeamID, owner); err != nil || out.Remaining > 0 {
 				return err
 			}
-			n, err = tx.Exec(ctx, `UPDATE model_mode SET mode = ? WHERE team_id = ? AND user_id = ? AND mode = ?`, ModeServer, c.TeamID, owner, ModeBYOK)
+			n, err = tx.Exec(ctx, `UPDATE model_mode SET mode = ? WHERE team_id = ? AND user_id = ? AND mode = ?`, ModeServer,
+				c.TeamID, owner, ModeBYOK)
 			out.Switched = n > 0
 			return err
 		}
@@ -345,7 +357,8 @@ func (s *Models) SetMode(ctx context.Context, m Mode) error {
 				continue
 			}
 			switched = true
-			if _, err := tx.Exec(ctx, `UPDATE model_mode SET mode = ? WHERE team_id = ? AND user_id = ?`, m, c.TeamID, owner); err != nil {
+			if _, err := tx.Exec(ctx, `UPDATE model_mode SET mode = ? WHERE team_id = ? AND user_id = ?`, m, c.TeamID,
+				owner); err != nil {
 				return err
 			}
 		}

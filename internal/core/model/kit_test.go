@@ -51,7 +51,8 @@ func open(t *testing.T, d *db.DB, c model.Config) *room {
 // person makes a member of a team and gives their context.
 func (r *room) person(name, team string, role account.Role) (context.Context, account.Caller) {
 	r.t.Helper()
-	u, err := r.accounts.CreateUser(r.t.Context(), account.NewUser{Email: name + "@example.com", Team: team, Admin: role == account.Admin})
+	u, err := r.accounts.CreateUser(r.t.Context(),
+		account.NewUser{Email: name + "@example.com", Team: team, Admin: role == account.Admin})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -102,7 +102,8 @@ func (s *Models) Resolve(ctx context.Context, teamID, userID, want string) (Chos
 			return chosen, err
 		}
 	}
-	return Chosen{}, errs.New(errs.Invalid, "model_not_available", "No configured provider has the model %.100q.", want).At("model")
+	return Chosen{}, errs.New(errs.Invalid, "model_not_available", "No configured provider has the model %.100q.",
+		want).At("model")
 }
 
 // offer is access to a provider.
@@ -131,7 +132,8 @@ func (s *Models) offers(ctx context.Context, teamID, userID string) ([]offer, er
 	if s.Server == nil {
 		return nil, nil
 	}
-	o := offer{config: s.Server.Config, auto: s.Server.Model, price: s.Server.Price, window: s.Server.Window, script: s.Server.Script}
+	o := offer{config: s.Server.Config, auto: s.Server.Model, price: s.Server.Price, window: s.Server.Window,
+		script: s.Server.Script}
 	if service, ok := llm.ServiceOf(o.config.Provider); ok {
 		o.auto = cmp.Or(o.auto, service.Default)
 	}
@@ -216,7 +218,8 @@ func (s *Models) Find(ctx context.Context) ([]Offered, Mode, error) {
 		if name == "" || seen[name] {
 			return
 		}
-		m := Offered{ID: name, Title: name, Provider: o.config.Provider, WireName: name, Chosen: o.facts(name), Default: first}
+		m := Offered{ID: name, Title: name, Provider: o.config.Provider, WireName: name, Chosen: o.facts(name),
+			Default: first}
 		if known, ok := llm.Lookup(m.Provider, name); ok {
 			m.ID, m.Title, m.WireName = known.ID, known.Name, known.Names[m.Provider]
 		}

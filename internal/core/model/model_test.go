@@ -23,9 +23,11 @@ func TestWhoseModel(t *testing.T) {
 			t.Errorf("without a model: %v", err)
 		}
 		r.Server = operators()
-		for want, name := range map[string]string{"": "sonnet-4.6", "auto": "sonnet-4.6", "opus-4.7": "opus-4.7", "claude-opus-4-6": "opus-4.6"} {
+		for want, name := range map[string]string{"": "sonnet-4.6", "auto": "sonnet-4.6", "opus-4.7": "opus-4.7",
+			"claude-opus-4-6": "opus-4.6"} {
 			got, err := r.Resolve(ada, adas.TeamID, adas.UserID, want)
-			if err != nil || got.Name != name || got.BYOK || !got.Priced || got.Price.Input == 0 || got.Window < 100_000 || got.Model == nil {
+			if err != nil || got.Name != name || got.BYOK || !got.Priced || got.Price.Input == 0 || got.Window < 100_000 ||
+				got.Model == nil {
 				t.Errorf("%q of the server: %+v, %v", want, got, err)
 			}
 		}
@@ -53,7 +55,9 @@ func TestWhoseModel(t *testing.T) {
 		if err != nil || !got.BYOK || got.Name != "large" || got.Priced || got.Price != (llm.Price{}) {
 			t.Fatalf("one's own: %+v, %v", got, err)
 		}
-		if answer, err := got.Complete(t.Context(), llm.Request{Model: got.Name, Messages: []llm.Message{{Role: llm.User, Text: "Hello"}}}, nil); err != nil || answer.Text != "ok" {
+		if answer, err := got.Complete(t.Context(),
+			llm.Request{Model: got.Name, Messages: []llm.Message{{Role: llm.User, Text: "Hello"}}}, nil); err != nil ||
+			answer.Text != "ok" {
 			t.Errorf("a call with it: %+v, %v", answer, err)
 		}
 		if _, err := r.Resolve(ada, adas.TeamID, adas.UserID, "opus-4.7"); code(err) != "model_not_available" {
@@ -102,13 +106,14 @@ func TestKeys(t *testing.T) {
 		r := open(t, d, model.Config{})
 		ada, _ := r.person("ada", "", account.Member)
 		for want, n := range map[string]model.NewKey{
-			"provider_not_found":      {Provider: "nobody", Key: "good"},
-			"invalid_api_key":         {Provider: llm.ProviderCompatible, BaseURL: url},
-			"invalid_base_url":        {Provider: llm.ProviderCompatible, Key: "good"},
-			"invalid_url":             {Provider: llm.ProviderOpenAI, Key: "good", BaseURL: "ftp://example.com"},
-			"address_not_allowed":     {Provider: llm.ProviderOpenAI, Key: "good", BaseURL: "http://169.254.169.254/v1"},
-			"invalid_location":        {Provider: llm.ProviderBedrock, Key: "good", Location: "x.evil.example/"},
-			"invalid_display_name":    {Provider: llm.ProviderCompatible, Key: "good", BaseURL: url, DisplayName: strings.Repeat("x", 129)},
+			"provider_not_found":  {Provider: "nobody", Key: "good"},
+			"invalid_api_key":     {Provider: llm.ProviderCompatible, BaseURL: url},
+			"invalid_base_url":    {Provider: llm.ProviderCompatible, Key: "good"},
+			"invalid_url":         {Provider: llm.ProviderOpenAI, Key: "good", BaseURL: "ftp://example.com"},
+			"address_not_allowed": {Provider: llm.ProviderOpenAI, Key: "good", BaseURL: "http://169.254.169.254/v1"},
+			"invalid_location":    {Provider: llm.ProviderBedrock, Key: "good", Location: "x.evil.example/"},
+			"invalid_display_name": {Provider: llm.ProviderCompatible, Key: "good", BaseURL: url,
+				DisplayName: strings.Repeat("x", 129)},
 			llm.CodeKey:               {Provider: llm.ProviderCompatible, Key: "bad", BaseURL: url},
 			llm.CodeUnavailable:       {Provider: llm.ProviderCompatible, Key: "good", BaseURL: "http://127.0.0.1:1/v1"},
 			"invalid_api_key with it": {Provider: llm.ProviderCompatible, Key: "good\r\nX-Evil: 1", BaseURL: url},
@@ -144,11 +149,13 @@ func TestKeys(t *testing.T) {
 			t.Errorf("storing again: %+v after %+v, %v", second, first, err)
 		}
 		keys, mode, err := r.FindKeys(ada)
-		if err != nil || len(keys) != 1 || keys[0].DisplayName != "mine" || keys[0].Owner != model.OwnerUser || strings.Contains(keys[0].Masked, "good") || mode != model.ModeServer {
+		if err != nil || len(keys) != 1 || keys[0].DisplayName != "mine" || keys[0].Owner != model.OwnerUser ||
+			strings.Contains(keys[0].Masked, "good") || mode != model.ModeServer {
 			t.Errorf("the list: %+v, %s, %v", keys, mode, err)
 		}
 		var sealed []byte
-		if err := d.QueryRow(t.Context(), `SELECT sealed FROM model_key`).Scan(&sealed); err != nil || strings.Contains(string(sealed), "good") {
+		if err := d.QueryRow(t.Context(), `SELECT sealed FROM model_key`).Scan(&sealed); err != nil ||
+			strings.Contains(string(sealed), "good") {
 			t.Errorf("at rest: %q, %v", sealed, err)
 		}
 		eve, _ := r.person("eve", "", account.Member)
@@ -170,24 +177,29 @@ func TestFindModels(t *testing.T) {
 	}
 	r.Server = operators()
 	found, _, err := r.Find(ada)
-	if err != nil || len(found) != 4 || !found[0].Default || found[0].ID != "sonnet-4.6" || found[0].WireName != "claude-sonnet-4-6" || found[1].Default {
+	if err != nil || len(found) != 4 || !found[0].Default || found[0].ID != "sonnet-4.6" ||
+		found[0].WireName != "claude-sonnet-4-6" || found[1].Default {
 		t.Fatalf("the server's: %+v, %v", found, err)
 	}
 	for _, m := range found {
-		if got, err := r.Resolve(ada, adas.TeamID, adas.UserID, m.ID); err != nil || got.Name != m.ID || got.Price != m.Chosen.Price {
+		if got, err := r.Resolve(ada, adas.TeamID, adas.UserID, m.ID); err != nil || got.Name != m.ID ||
+			got.Price != m.Chosen.Price {
 			t.Errorf("%s is listed, and gives %+v, %v", m.ID, got, err)
 		}
 	}
 	// A server of the operator's own has one model, at the operator's price.
 	price := llm.Price{Input: 1, Output: 2, CacheRead: 1, CacheWrite: 1}
-	r.Server = &model.Server{Config: llm.Config{Provider: llm.ProviderOpenAI, BaseURL: "http://127.0.0.1:1/v1"}, Model: "gemma", Price: &price, Window: 4096}
-	if found, _, err := r.Find(ada); err != nil || len(found) != 1 || found[0].ID != "gemma" || found[0].Chosen.Price != price || found[0].Chosen.Window != 4096 || !found[0].Chosen.Priced {
+	r.Server = &model.Server{Config: llm.Config{Provider: llm.ProviderOpenAI, BaseURL: "http://127.0.0.1:1/v1"},
+		Model: "gemma", Price: &price, Window: 4096}
+	if found, _, err := r.Find(ada); err != nil || len(found) != 1 || found[0].ID != "gemma" ||
+		found[0].Chosen.Price != price || found[0].Chosen.Window != 4096 || !found[0].Chosen.Priced {
 		t.Errorf("the operator's own: %+v, %v", found, err)
 	}
 	if _, err := r.Resolve(ada, adas.TeamID, adas.UserID, "gpt-5.5-high"); code(err) != "model_not_available" {
 		t.Errorf("what that server does not have: %v", err)
 	}
-	r.Server = &model.Server{Config: llm.Config{Provider: "scripted"}, Model: "scripted", Script: &llm.Script{Replies: []llm.Reply{{Text: "so"}}}}
+	r.Server = &model.Server{Config: llm.Config{Provider: "scripted"}, Model: "scripted",
+		Script: &llm.Script{Replies: []llm.Reply{{Text: "so"}}}}
 	got, err := r.Resolve(ada, adas.TeamID, adas.UserID, "auto")
 	if err != nil || got.Name != "scripted" {
 		t.Fatalf("a script: %+v, %v", got, err)

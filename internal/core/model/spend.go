@@ -41,7 +41,8 @@ const maxMicros = 1e15
 // unchanged.
 func (l Reservations) Reserve(ctx context.Context, key string, micros int64) error {
 	if micros < 0 || micros > maxMicros {
-		return errs.New(errs.Internal, "reservation_out_of_range", "A reservation must be between 0 and %d.", int64(maxMicros))
+		return errs.New(errs.Internal, "reservation_out_of_range", "A reservation must be between 0 and %d.",
+			int64(maxMicros))
 	}
 	return l.locked(ctx, func(tx *db.Tx, totals *totals) error {
 		r, found, err := l.find(ctx, tx, key)
@@ -57,7 +58,8 @@ func (l Reservations) Reserve(ctx context.Context, key string, micros int64) err
 		}
 		if _, err := tx.Exec(ctx, `INSERT INTO reservation (task_id, key, team_id, user_id, byok, reserved, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (task_id, key) DO UPDATE SET reserved = excluded.reserved`,
-			l.account.TaskID, db.Clean(key), l.account.TeamID, l.account.UserID, r.byok, micros, db.At(l.models.Now())); err != nil {
+			l.account.TaskID, db.Clean(key), l.account.TeamID, l.account.UserID, r.byok, micros,
+			db.At(l.models.Now())); err != nil {
 			return err
 		}
 		return totals.change(ctx, tx, r.byok, more, 0)
@@ -92,7 +94,10 @@ func (l Reservations) Close(ctx context.Context) error {
 			key string
 			reservation
 		}
-		left, err := db.Select(ctx, tx, func(row db.Row) (o open, err error) { return o, row.Scan(&o.key, &o.byok, &o.reserved) },
+		left, err := db.Select(ctx, tx, func(row db.Row) (o open, err error) {
+			return o,
+				row.Scan(&o.key, &o.byok, &o.reserved)
+		},
 			`SELECT key, byok, reserved FROM reservation WHERE task_id = ? AND spent IS NULL`, l.account.TaskID)
 		if err != nil {
 			return err
@@ -129,7 +134,8 @@ type reservation struct {
 }
 
 func (l Reservations) find(ctx context.Context, tx *db.Tx, key string) (r reservation, found bool, err error) {
-	err = tx.QueryRow(ctx, `SELECT byok, reserved, spent IS NOT NULL FROM reservation WHERE task_id = ? AND key = ?`, l.account.TaskID, db.Clean(key)).
+	err = tx.QueryRow(ctx, `SELECT byok, reserved, spent IS NOT NULL FROM reservation WHERE task_id = ? AND key = ?`,
+		l.account.TaskID, db.Clean(key)).
 		Scan(&r.byok, &r.reserved, &r.settled)
 	if db.IsNoRows(err) {
 		return r, false, nil
@@ -148,7 +154,8 @@ type totals struct{ team, member, task total }
 // locked runs do in a transaction with the totals, which are always locked in the same order.
 func (l Reservations) locked(ctx context.Context, fn func(*db.Tx, *totals) error) error {
 	return l.models.db.Tx(ctx, func(tx *db.Tx) error {
-		t := &totals{total{kind: "team", id: l.account.TeamID}, total{kind: "member", id: l.account.UserID}, total{kind: "task", id: l.account.TaskID}}
+		t := &totals{total{kind: "team", id: l.account.TeamID}, total{kind: "member", id: l.account.UserID},
+			total{kind: "task", id: l.account.TaskID}}
 		for _, sum := range []*total{&t.team, &t.member, &t.task} {
 			if err := tx.QueryRow(ctx, `INSERT INTO spending (kind, id, reserved, spent) VALUES (?, ?, 0, 0)
 				ON CONFLICT (kind, id) DO UPDATE SET reserved = spending.reserved RETURNING reserved, spent`, sum.kind, sum.id).
@@ -183,7 +190,8 @@ func (l Reservations) check(ctx context.Context, tx *db.Tx, t *totals, byok bool
 		return err
 	}
 	if cents != nil && (*cents == 0 || t.member.reserved+more > *cents*microsPerCent) {
-		return errs.New(errs.Forbidden, CodeMemberCap, "The member's spending cap of %d.%02d USD does not allow this call.", *cents/100, *cents%100)
+		return errs.New(errs.Forbidden, CodeMemberCap, "The member's spending cap of %d.%02d USD does not allow this call.",
+			*cents/100, *cents%100)
 	}
 	if limit := l.account.TaskCap; limit > 0 && t.task.reserved+more > limit {
 		return errs.New(errs.Forbidden, CodeBudget, "The task's budget does not allow this call.")

@@ -61,7 +61,8 @@ func TestCaps(t *testing.T) {
 		}
 		expect("beyond the operator's", second.Reserve(ctx, "2", 89*cent), model.CodeBudget)
 		expect("which counts the server's models alone", of(bob, ids.New(), 0, true).Reserve(ctx, "1", 89*cent), "")
-		expect("another member has what is left of it", of(admin, ids.New(), 0, false).Reserve(ctx, "1", 88*cent), model.CodeMemberCap)
+		expect("another member has what is left of it", of(admin, ids.New(), 0, false).Reserve(ctx, "1", 88*cent),
+			model.CodeMemberCap)
 		if err := r.accounts.SetDefaultCap(ctx, nil, true); err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,8 @@ func TestCaps(t *testing.T) {
 		expect("the end of a task", second.Close(ctx), "")
 		expect("again", second.Close(ctx), "")
 		var spent int64
-		if err := d.QueryRow(ctx, `SELECT spent_cents FROM user_account WHERE id = ?`, bob.UserID).Scan(&spent); err != nil || spent != 2+8+2 {
+		if err := d.QueryRow(ctx, `SELECT spent_cents FROM user_account WHERE id = ?`, bob.UserID).Scan(&spent); err != nil ||
+			spent != 2+8+2 {
 			t.Errorf("the account says %d cents, %v", spent, err)
 		}
 	})
@@ -85,7 +87,8 @@ func TestSpentReservedCap(t *testing.T) {
 		n := 0
 		rapid.Check(t, func(t *rapid.T) {
 			n++
-			teamCap, memberCap, taskCap := rapid.Int64Range(1, 200).Draw(t, "team"), rapid.Int64Range(1, 100).Draw(t, "member"), rapid.Int64Range(1, 60).Draw(t, "task")
+			teamCap, memberCap, taskCap := rapid.Int64Range(1, 200).Draw(t, "team"), rapid.Int64Range(1, 100).Draw(t, "member"),
+				rapid.Int64Range(1, 60).Draw(t, "task")
 			r.TeamCap = teamCap * cent
 			team := fmt.Sprintf("team %d", n)
 			var members []account.Caller
@@ -111,8 +114,10 @@ func TestSpentReservedCap(t *testing.T) {
 				for range rapid.IntRange(1, 8).Draw(t, "steps") {
 					task := rapid.IntRange(0, len(tasks)-1).Draw(t, "task")
 					workers[w] = append(workers[w], step{
-						r.Reservations(model.Account{TeamID: members[0].TeamID, UserID: members[task%2].UserID, TaskID: tasks[task], TaskCap: taskCap * cent, BYOK: task == 2}),
-						fmt.Sprint(rapid.IntRange(0, 4).Draw(t, "key")), rapid.Int64Range(0, 40).Draw(t, "cents") * cent, rapid.Bool().Draw(t, "settle"),
+						r.Reservations(model.Account{TeamID: members[0].TeamID, UserID: members[task%2].UserID, TaskID: tasks[task],
+							TaskCap: taskCap * cent, BYOK: task == 2}),
+						fmt.Sprint(rapid.IntRange(0, 4).Draw(t, "key")), rapid.Int64Range(0, 40).Draw(t, "cents") * cent,
+						rapid.Bool().Draw(t, "settle"),
 					})
 				}
 			}
@@ -148,7 +153,9 @@ func TestSpentReservedCap(t *testing.T) {
 }
 
 // holds checks every total against its cap.
-func holds(ctx context.Context, d *db.DB, members []account.Caller, tasks []string, teamCap, memberCap, taskCap int64) error {
+func holds(
+	ctx context.Context, d *db.DB, members []account.Caller, tasks []string, teamCap, memberCap, taskCap int64,
+) error {
 	caps := map[string]int64{members[0].TeamID: teamCap}
 	for _, m := range members {
 		caps[m.UserID] = memberCap

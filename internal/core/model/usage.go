@@ -71,8 +71,10 @@ func (s *Models) RecordUsage(ctx context.Context, q db.Querier, r Row) error {
 		}
 	}
 	_, err := q.Exec(ctx, `INSERT INTO model_usage (stream_id, task_id, team_id, user_id, created_at, `+usageFields+`)
-		VALUES (?`+strings.Repeat(", ?", 24)+`) ON CONFLICT (stream_id) DO UPDATE SET `+eachColumn(usageFields, "$0 = excluded.$0"),
-		r.StreamID, r.TaskID, r.TeamID, r.UserID, db.At(r.CreatedAt), clip(r.Title), clip(r.Model), r.Provider, r.Status, r.BYOK, r.Priced,
+		VALUES (?`+strings.Repeat(", ?", 24)+`) ON CONFLICT (stream_id) DO UPDATE SET `+
+		eachColumn(usageFields, "$0 = excluded.$0"),
+		r.StreamID, r.TaskID, r.TeamID, r.UserID, db.At(r.CreatedAt), clip(r.Title), clip(r.Model), r.Provider, r.Status,
+		r.BYOK, r.Priced,
 		r.Usage.Input, r.Usage.Output, r.Usage.CacheRead, r.Usage.CacheWrite, r.Micros, r.Steps, r.Calls, r.Agents,
 		r.LLM.Milliseconds(), r.Tools.Milliseconds(), r.Total.Milliseconds(), db.Doc(r.Detail), clip(r.Error), db.At(s.Now()))
 	return err
@@ -149,10 +151,12 @@ func selectUsage() string {
 func scanUsage(row db.Row) (r Row, err error) {
 	var llmMS, toolMS, totalMS int64
 	var updated db.Time
-	err = row.Scan(&r.StreamID, &r.TaskID, &r.TeamID, &r.UserID, &r.Email, db.Into(&r.CreatedAt), &r.Title, &r.Model, &r.Provider, &r.Status, &r.BYOK, &r.Priced,
+	err = row.Scan(&r.StreamID, &r.TaskID, &r.TeamID, &r.UserID, &r.Email, db.Into(&r.CreatedAt), &r.Title, &r.Model,
+		&r.Provider, &r.Status, &r.BYOK, &r.Priced,
 		&r.Usage.Input, &r.Usage.Output, &r.Usage.CacheRead, &r.Usage.CacheWrite, &r.Micros, &r.Steps, &r.Calls, &r.Agents,
 		&llmMS, &toolMS, &totalMS, db.Into(&r.Detail), &r.Error, &updated)
-	r.LLM, r.Tools, r.Total = time.Duration(llmMS)*time.Millisecond, time.Duration(toolMS)*time.Millisecond, time.Duration(totalMS)*time.Millisecond
+	r.LLM, r.Tools, r.Total = time.Duration(llmMS)*time.Millisecond, time.Duration(toolMS)*time.Millisecond,
+		time.Duration(totalMS)*time.Millisecond
 	r.Streams = 1
 	if !r.BYOK {
 		r.Server = r.Micros
@@ -203,7 +207,8 @@ func (s *Models) sumTasks(ctx context.Context, teamID string, ids []string) ([]R
 	var where db.Where
 	where.And("u.team_id = ?", teamID)
 	db.In(&where, "u.task_id", ids)
-	streams, err := db.Select(ctx, s.db, scanUsage, selectUsage()+usageFrom+where.String()+` ORDER BY u.created_at, u.stream_id`, where.Args...)
+	streams, err := db.Select(ctx, s.db, scanUsage,
+		selectUsage()+usageFrom+where.String()+` ORDER BY u.created_at, u.stream_id`, where.Args...)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +239,8 @@ func (r Row) plus(later Row) Row {
 	later.LLM += r.LLM
 	later.Tools += r.Tools
 	later.Total += r.Total
-	later.Detail = Detail{Agents: sumCounts(r.Detail.Agents, later.Detail.Agents), Tools: sumCounts(r.Detail.Tools, later.Detail.Tools)}
+	later.Detail = Detail{Agents: sumCounts(r.Detail.Agents, later.Detail.Agents),
+		Tools: sumCounts(r.Detail.Tools, later.Detail.Tools)}
 	return later
 }
 

@@ -25,9 +25,13 @@ func TestUsage(t *testing.T) {
 		record := func(c account.Caller, task, status, name string, byok bool, at time.Time, micros int64) model.Row {
 			t.Helper()
 			row := model.Row{
-				StreamID: ids.New(), TaskID: task, TeamID: c.TeamID, UserID: c.UserID, Title: "check", Model: name, Provider: llm.ProviderAnthropic, Status: status, BYOK: byok, Priced: true,
-				Usage: llm.Usage{Input: 10, Output: 20, CacheRead: 30, CacheWrite: 40}, Micros: micros, Steps: 4, Calls: 3, Agents: 1, LLM: 2 * time.Second, Tools: time.Second, Total: 4 * time.Second,
-				Detail: model.Detail{Tools: map[string]int{"look": 3}, History: []model.Call{{Tool: "look", Duration: 7, At: at}}}, CreatedAt: at,
+				StreamID: ids.New(), TaskID: task, TeamID: c.TeamID, UserID: c.UserID, Title: "check", Model: name,
+				Provider: llm.ProviderAnthropic, Status: status, BYOK: byok, Priced: true,
+				Usage: llm.Usage{Input: 10, Output: 20, CacheRead: 30, CacheWrite: 40}, Micros: micros, Steps: 4, Calls: 3,
+				Agents: 1, LLM: 2 * time.Second, Tools: time.Second, Total: 4 * time.Second,
+				Detail: model.Detail{Tools: map[string]int{"look": 3},
+					History: []model.Call{{Tool: "look", Duration: 7, At: at}}},
+				CreatedAt: at,
 			}
 			for range 2 { // the second takes the first's place
 				if err := r.RecordUsage(t.Context(), nil, row); err != nil {
@@ -47,8 +51,10 @@ func TestUsage(t *testing.T) {
 			t.Fatalf("tasks: %+v, %d, %v", found, total, err)
 		}
 		sum := found[1]
-		if sum.Micros != 150 || sum.Server != 100 || sum.Streams != 2 || sum.Status != "completed" || sum.StreamID != later.StreamID || !sum.CreatedAt.Equal(noon) ||
-			sum.Usage != (llm.Usage{Input: 20, Output: 40, CacheRead: 60, CacheWrite: 80}) || sum.Detail.Tools["look"] != 6 || sum.Steps != 8 || sum.Email != "ada@example.com" || len(sum.Detail.History) != 0 {
+		if sum.Micros != 150 || sum.Server != 100 || sum.Streams != 2 || sum.Status != "completed" ||
+			sum.StreamID != later.StreamID || !sum.CreatedAt.Equal(noon) ||
+			sum.Usage != (llm.Usage{Input: 20, Output: 40, CacheRead: 60, CacheWrite: 80}) || sum.Detail.Tools["look"] != 6 ||
+			sum.Steps != 8 || sum.Email != "ada@example.com" || len(sum.Detail.History) != 0 {
 			t.Errorf("two streams together: %+v", sum)
 		}
 		yes, no := true, false
@@ -57,10 +63,15 @@ func TestUsage(t *testing.T) {
 			tasks  int // by their newest stream
 			stream int
 		}{
-			"status": {model.UsageFilter{Status: "failed"}, 0, 1}, "model": {model.UsageFilter{Model: "opus-4.7"}, 1, 2}, "email": {model.UsageFilter{Email: "bob@example.com"}, 1, 1},
-			"search by mail": {model.UsageFilter{Search: "BOB@"}, 1, 1}, "search by id": {model.UsageFilter{Search: tasks[0][3:]}, 1, 2}, "a percent sign": {model.UsageFilter{Search: "%"}, 0, 0},
-			"byok": {model.UsageFilter{BYOK: &yes}, 1, 1}, "not": {model.UsageFilter{BYOK: &no}, 1, 2}, "from": {model.UsageFilter{From: noon.AddDate(0, 0, 1)}, 2, 2},
-			"to": {model.UsageFilter{To: noon}, 0, 1}, "another team's": {model.UsageFilter{TaskID: tasks[2]}, 0, 0}, "its mail": {model.UsageFilter{Email: "eve@example.com"}, 0, 0},
+			"status": {model.UsageFilter{Status: "failed"}, 0, 1}, "model": {model.UsageFilter{Model: "opus-4.7"}, 1, 2},
+			"email":          {model.UsageFilter{Email: "bob@example.com"}, 1, 1},
+			"search by mail": {model.UsageFilter{Search: "BOB@"}, 1, 1},
+			"search by id":   {model.UsageFilter{Search: tasks[0][3:]}, 1, 2},
+			"a percent sign": {model.UsageFilter{Search: "%"}, 0, 0},
+			"byok":           {model.UsageFilter{BYOK: &yes}, 1, 1}, "not": {model.UsageFilter{BYOK: &no}, 1, 2},
+			"from": {model.UsageFilter{From: noon.AddDate(0, 0, 1)}, 2, 2},
+			"to":   {model.UsageFilter{To: noon}, 0, 1}, "another team's": {model.UsageFilter{TaskID: tasks[2]}, 0, 0},
+			"its mail": {model.UsageFilter{Email: "eve@example.com"}, 0, 0},
 		} {
 			_, n, err := r.FindTasks(ada, c.filter, all)
 			_, m, serr := r.FindStreams(ada, c.filter, all)
@@ -69,7 +80,8 @@ func TestUsage(t *testing.T) {
 			}
 		}
 		streams, _, err := r.FindStreams(ada, model.UsageFilter{ByCost: true}, page.Window{Limit: 2})
-		if err != nil || len(streams) != 2 || streams[0].Micros != 100 || streams[1].Micros != 50 || len(streams[0].Detail.History) != 1 {
+		if err != nil || len(streams) != 2 || streams[0].Micros != 100 || streams[1].Micros != 50 ||
+			len(streams[0].Detail.History) != 1 {
 			t.Errorf("the dearest: %+v, %v", streams, err)
 		}
 		if _, _, err := r.FindTasks(bob, model.UsageFilter{}, all); code(err) != "team_admin_required" {
@@ -86,17 +98,20 @@ func TestUsage(t *testing.T) {
 		}
 
 		for by, want := range map[model.Period]string{
-			model.Daily: "2026-03-04:1:100 2026-03-05:1:50 2026-03-11:1:7 ", model.Weekly: "2026-03-02:1:150 2026-03-09:1:7 ", model.Monthly: "2026-03-01:2:157 ",
+			model.Daily: "2026-03-04:1:100 2026-03-05:1:50 2026-03-11:1:7 ", model.Weekly: "2026-03-02:1:150 2026-03-09:1:7 ",
+			model.Monthly: "2026-03-01:2:157 ",
 		} {
 			s, err := r.Summarise(ada, time.Time{}, time.Time{}, by)
 			got := ""
 			for _, p := range s.ByPeriod {
 				got += fmt.Sprintf("%s:%d:%d ", p.Name, p.Tasks, p.Micros)
 			}
-			if err != nil || got != want || s.All.Tasks != 2 || s.All.Streams != 3 || s.All.Server != 107 || s.BYOK.Micros != 50 || s.BYOK.Tasks != 1 {
+			if err != nil || got != want || s.All.Tasks != 2 || s.All.Streams != 3 || s.All.Server != 107 ||
+				s.BYOK.Micros != 50 || s.BYOK.Tasks != 1 {
 				t.Errorf("%s: %s, %+v, %v", by, got, s, err)
 			}
-			if !slices.IsSortedFunc(s.ByEmail, func(a, b model.Share) int { return int(b.Micros - a.Micros) }) || s.ByEmail[0].Name != "ada@example.com" || len(s.ByModel) != 2 || len(s.ByStatus) != 3 {
+			if !slices.IsSortedFunc(s.ByEmail, func(a, b model.Share) int { return int(b.Micros - a.Micros) }) ||
+				s.ByEmail[0].Name != "ada@example.com" || len(s.ByModel) != 2 || len(s.ByStatus) != 3 {
 				t.Errorf("%s: %+v", by, s)
 			}
 		}

@@ -37,7 +37,9 @@ type Channel struct {
 
 // Channels are those of the named configurations and, if global is set, of the team's global ones. Deleted
 // configurations are left out.
-func (d *Dispatcher) Channels(ctx context.Context, teamID string, named []string, global bool) (out []Channel, err error) {
+func (d *Dispatcher) Channels(
+	ctx context.Context, teamID string, named []string, global bool,
+) (out []Channel, err error) {
 	applied, err := d.settings.Apply(ctx, nil, teamID, setting.Alerting, named, global, "")
 	for _, a := range applied {
 		config, err := alert.Parse(a.Text)

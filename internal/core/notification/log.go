@@ -20,7 +20,9 @@ type Filter struct {
 }
 
 // Find lists the notifications of the caller's team that the filter picks, the newest first, and how many there are.
-func (ns *Notifications) Find(ctx context.Context, f Filter, window page.Window) (found []Notification, total int, err error) {
+func (ns *Notifications) Find(
+	ctx context.Context, f Filter, window page.Window,
+) (found []Notification, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -43,5 +45,6 @@ func (ns *Notifications) Find(ctx context.Context, f Filter, window page.Window)
 	if !f.Until.IsZero() {
 		w.And("created_at < ?", db.At(f.Until))
 	}
-	return db.Page(ctx, ns.db, row, `SELECT `+columns+` FROM notice`, `notice`, w, ` ORDER BY created_at DESC, id DESC`, window)
+	return db.Page(ctx, ns.db, row, `SELECT `+columns+` FROM notice`, `notice`, w, ` ORDER BY created_at DESC, id DESC`,
+		window)
 }

@@ -68,13 +68,15 @@ func (s Subject) ScanFinished(end alert.End, fresh []alert.Vuln) []alert.Alert {
 	}
 	end.NewVulnsList = fresh[:min(len(fresh), MaxListed)]
 	found := a
-	found.Kind, found.Message = alert.NewVuln, fmt.Sprintf("A rescan of %q has found %d new vulnerabilities.", s.Name, end.NewVulns)
+	found.Kind, found.Message = alert.NewVuln,
+		fmt.Sprintf("A rescan of %q has found %d new vulnerabilities.", s.Name, end.NewVulns)
 	return []alert.Alert{a, found}
 }
 
 // EnumerationFinished are the alerts of an enumeration's end. drops are sources that found far less than they used to.
 func (s Subject) EnumerationFinished(end alert.End, drops []string) []alert.Alert {
-	a := s.alert(alert.Finished, fmt.Sprintf("%s has finished with %d assets, %d of them new.", s, end.TotalAssets, end.NewAssets))
+	a := s.alert(alert.Finished, fmt.Sprintf("%s has finished with %d assets, %d of them new.", s, end.TotalAssets,
+		end.NewAssets))
 	a.Finished = &end
 	alerts := []alert.Alert{a}
 	if end.NewAssets > 0 {
@@ -82,7 +84,8 @@ func (s Subject) EnumerationFinished(end alert.End, drops []string) []alert.Aler
 		alerts = append(alerts, a)
 	}
 	if len(drops) > 0 {
-		message := fmt.Sprintf("Sources of enumeration %q found far less than they used to. %s", s.Name, strings.Join(drops, " "))
+		message := fmt.Sprintf("Sources of enumeration %q found far less than they used to. %s", s.Name,
+			strings.Join(drops, " "))
 		alerts = append(alerts, s.alert(alert.SourceDrop, message))
 	}
 	return alerts

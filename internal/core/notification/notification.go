@@ -83,7 +83,8 @@ const columns = `id, team_id, kind, subject_id, policy_id, run, event, config_id
 	body, created_at, updated_at`
 
 func row(r db.Row) (n Notification, err error) {
-	err = r.Scan(&n.ID, &n.TeamID, &n.Kind, &n.Subject, &n.PolicyID, &n.Run, &n.Event, &n.ConfigID, &n.Channel, &n.Provider, &n.State,
+	err = r.Scan(&n.ID, &n.TeamID, &n.Kind, &n.Subject, &n.PolicyID, &n.Run, &n.Event, &n.ConfigID, &n.Channel,
+		&n.Provider, &n.State,
 		&n.Attempts, &n.Note, &n.MaybeTwice, db.Into(&n.Body), db.Into(&n.CreatedAt), db.Into(&n.UpdatedAt))
 	return n, err
 }
@@ -94,7 +95,8 @@ func (ns *Notifications) Add(ctx context.Context, list []Notification) error {
 		for _, n := range list {
 			id, now := ids.New(), db.At(ns.now())
 			added, err := tx.Exec(ctx, `INSERT INTO notice (id, team_id, kind, subject_id, policy_id, run, event, config_id, channel, provider,
-				state, body, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, id, n.TeamID,
+				state, body, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, id,
+				n.TeamID,
 				n.Kind, n.Subject, n.PolicyID, n.Run, n.Event, n.ConfigID, n.Channel, n.Provider, Waiting, db.Doc(n.Body), now, now)
 			if err != nil {
 				return err

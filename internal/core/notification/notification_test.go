@@ -51,7 +51,8 @@ func TestNoticeIsSentAgainOnlyAfterAKill(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ns, _, alice, _ := open(t, d)
 		of, _ := account.From(alice)
-		n := Notification{TeamID: of.TeamID, Kind: OfScan, Subject: "s", Run: 1, Event: "finished", ConfigID: "c", Provider: "slack", Body: []byte(`{"a":1}`)}
+		n := Notification{TeamID: of.TeamID, Kind: OfScan, Subject: "s", Run: 1, Event: "finished", ConfigID: "c",
+			Provider: "slack", Body: []byte(`{"a":1}`)}
 		if err := ns.Add(t.Context(), []Notification{n, n}); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +63,8 @@ func TestNoticeIsSentAgainOnlyAfterAKill(t *testing.T) {
 		start := func(want, twice bool) {
 			t.Helper()
 			got, ok, err := ns.Start(t.Context(), all[0].ID)
-			if err != nil || ok != want || ok && (got.TeamID != of.TeamID || got.Provider != "slack" || len(got.Body) == 0 || got.MaybeTwice != twice) {
+			if err != nil || ok != want || ok &&
+				(got.TeamID != of.TeamID || got.Provider != "slack" || len(got.Body) == 0 || got.MaybeTwice != twice) {
 				t.Errorf("%+v %v %v", got, ok, err)
 			}
 		}
@@ -80,7 +82,8 @@ func TestNoticeIsSentAgainOnlyAfterAKill(t *testing.T) {
 		start(true, true) // still, nobody knows
 		end(Sent, "")
 		start(false, false)
-		if got := ns.list(t, alice, Filter{})[0]; got.State != Sent || got.Attempts != 4 || !got.MaybeTwice || got.Note != "" {
+		if got := ns.list(t, alice, Filter{})[0]; got.State != Sent || got.Attempts != 4 || !got.MaybeTwice ||
+			got.Note != "" {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -129,7 +132,8 @@ func TestLogPicksAndPages(t *testing.T) {
 			}
 		}
 		found, total, err := ns.Find(alice, Filter{}, page.Window{Offset: 1, Limit: 2})
-		if err != nil || total != 4 || len(found) != 2 || found[0].Subject != "e" || !found[0].CreatedAt.Equal(began.Add(2*time.Hour)) || found[0].Note != "no" {
+		if err != nil || total != 4 || len(found) != 2 || found[0].Subject != "e" ||
+			!found[0].CreatedAt.Equal(began.Add(2*time.Hour)) || found[0].Note != "no" {
 			t.Errorf("%+v of %d: %v", found, total, err)
 		}
 		if len(ns.list(t, stranger, Filter{})) > 0 {

@@ -81,7 +81,9 @@ func (ps *Policies) EndRun(ctx context.Context, tx *db.Tx, e asset.End) error {
 	return ps.alert(ctx, tx, policies, e.EnumerationID, e.Run)
 }
 
-func (ps *Policies) apply(ctx context.Context, tx *db.Tx, p Policy, numbers []int64, enumerationID string, run int64) error {
+func (ps *Policies) apply(
+	ctx context.Context, tx *db.Tx, p Policy, numbers []int64, enumerationID string, run int64,
+) error {
 	m, err := ps.assets.Apply(ctx, tx, p.TeamID, p.rule(asset.Filter{}), numbers)
 	if err != nil {
 		return err

@@ -57,21 +57,25 @@ func (ps *Policies) Events(ctx context.Context, id string, w page.Window) (found
 	}
 	var where db.Where
 	where.And("e.policy_id = ?", p.ID)
-	return db.Page(ctx, ps.db, scanEvent, selectEvent, `asset_policy_event e`, where, ` ORDER BY e.created_at DESC, e.id DESC`, w)
+	return db.Page(ctx, ps.db, scanEvent, selectEvent, `asset_policy_event e`, where,
+		` ORDER BY e.created_at DESC, e.id DESC`, w)
 }
 
 const insertEvent = `INSERT INTO asset_policy_event (id, team_id, policy_id, type, status, enumeration_id, run, affected, sample,
 	config_id, note, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?, ?) ON CONFLICT `
 
 // record stores that a policy did something in a run; done in parts, it stays one event.
-func (ps *Policies) record(ctx context.Context, tx *db.Tx, p Policy, enumerationID string, run int64, m asset.Matches) error {
+func (ps *Policies) record(
+	ctx context.Context, tx *db.Tx, p Policy, enumerationID string, run int64, m asset.Matches,
+) error {
 	if m.Count == 0 {
 		return nil
 	}
 	now := db.At(ps.now())
 	if _, err := tx.Exec(ctx, insertEvent+`(policy_id, enumeration_id, run, type, config_id)
 		DO UPDATE SET affected = asset_policy_event.affected + excluded.affected, updated_at = excluded.updated_at`,
-		ids.New(), p.TeamID, p.ID, Applied, succeeded, enumerationID, run, m.Count, db.Doc(m.Sample), "", now, now); err != nil {
+		ids.New(), p.TeamID, p.ID, Applied, succeeded, enumerationID, run, m.Count, db.Doc(m.Sample), "", now,
+		now); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `UPDATE asset_policy SET executed_at = ? WHERE id = ?`, now, p.ID)
@@ -93,7 +97,8 @@ func (ps *Policies) alert(ctx context.Context, tx *db.Tx, policies []Policy, enu
 		if p.Type != Alert {
 			continue
 		}
-		applied, err := scanEvent(tx.QueryRow(ctx, selectEvent+` WHERE e.policy_id = ? AND e.enumeration_id = ? AND e.run = ? AND e.type = ?`,
+		applied, err := scanEvent(tx.QueryRow(ctx,
+			selectEvent+` WHERE e.policy_id = ? AND e.enumeration_id = ? AND e.run = ? AND e.type = ?`,
 			p.ID, enumerationID, run, Applied))
 		if db.IsNoRows(err) {
 			continue
@@ -104,7 +109,8 @@ func (ps *Policies) alert(ctx context.Context, tx *db.Tx, policies []Policy, enu
 		for _, config := range p.AlertConfigs {
 			id, now := ids.New(), db.At(ps.now())
 			added, err := tx.Exec(ctx, insertEvent+`DO NOTHING`,
-				id, p.TeamID, p.ID, Alerted, pending, enumerationID, run, applied.Affected, db.Doc(applied.Sample), config, now, now)
+				id, p.TeamID, p.ID, Alerted, pending, enumerationID, run, applied.Affected, db.Doc(applied.Sample), config, now,
+				now)
 			if err == nil && added > 0 && ps.queue != nil {
 				_, err = ps.queue.Insert(ctx, tx, AlertArgs{id})
 			}

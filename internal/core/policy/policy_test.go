@@ -52,7 +52,8 @@ func setUp(t testing.TB, d *db.DB) *world {
 		*ctx = account.WithCaller(t.Context(), account.Caller{UserID: u.ID, Email: email, TeamID: u.TeamID, Role: u.Role})
 		if ctx == &r.alice {
 			r.team = u.TeamID
-			r.viewer = account.WithCaller(t.Context(), account.Caller{UserID: u.ID, Email: email, TeamID: u.TeamID, Role: account.Viewer})
+			r.viewer = account.WithCaller(t.Context(),
+				account.Caller{UserID: u.ID, Email: email, TeamID: u.TeamID, Role: account.Viewer})
 		}
 	}
 	return r
@@ -69,7 +70,8 @@ func (r *world) enroll(t testing.TB, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
 		r.tx(t, func(tx *db.Tx) error {
-			return r.assets.Register(context.Background(), tx, asset.Enumeration{ID: id, TeamID: r.team, Name: "All of " + id, SourceType: "discovery"})
+			return r.assets.Register(context.Background(), tx,
+				asset.Enumeration{ID: id, TeamID: r.team, Name: "All of " + id, SourceType: "discovery"})
 		})
 	}
 }
@@ -95,14 +97,17 @@ func wantParam(t testing.TB, err error, param string) {
 // web is a web server, as the probe sees one.
 func web(host string, port int, title string, technologies ...string) discover.Asset {
 	return discover.Asset{
-		Host: host, Port: port, Service: "https", URL: "https://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/", IP: []string{"192.0.2.1"}, StatusCode: 200, ContentLength: 1234,
-		Title: title, Webserver: "nginx/1.25.1", Technologies: technologies, TLS: &discover.TLS{Serial: "01", SubjectCN: host},
+		Host: host, Port: port, Service: "https", URL: "https://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/",
+		IP: []string{"192.0.2.1"}, StatusCode: 200, ContentLength: 1234,
+		Title: title, Webserver: "nginx/1.25.1", Technologies: technologies,
+		TLS: &discover.TLS{Serial: "01", SubjectCN: host},
 	}
 }
 
 func (r *world) observe(t testing.TB, enumeration string, run int64, seen ...discover.Asset) (o asset.Observed) {
 	t.Helper()
-	ready, err := r.assets.Prepare(context.Background(), asset.Seen{TeamID: r.team, EnumerationID: enumeration, Run: run, At: r.clock, Assets: seen})
+	ready, err := r.assets.Prepare(context.Background(),
+		asset.Seen{TeamID: r.team, EnumerationID: enumeration, Run: run, At: r.clock, Assets: seen})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +121,8 @@ func (r *world) observe(t testing.TB, enumeration string, run int64, seen ...dis
 func (r *world) end(t testing.TB, enumeration string, run int64, covered bool) {
 	t.Helper()
 	r.tx(t, func(tx *db.Tx) error {
-		return r.EndRun(context.Background(), tx, asset.End{TeamID: r.team, EnumerationID: enumeration, Run: run, At: r.clock, Covered: covered})
+		return r.EndRun(context.Background(), tx,
+			asset.End{TeamID: r.team, EnumerationID: enumeration, Run: run, At: r.clock, Covered: covered})
 	})
 }
 
@@ -157,8 +163,10 @@ func TestPolicies(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := setUp(t, d)
 		r.enroll(t, "e", "f")
-		label := r.policy(t, Policy{Type: SetLabel, Filters: asset.Filters{StatusCode: "500"}, Details: Details{Labels: []string{"broken"}}})
-		remove := r.policy(t, Policy{Type: RemoveLabel, Filters: asset.Filters{Labels: "login page"}, Details: Details{Labels: []string{"login page"}, EnumerationIDs: []string{"e"}}})
+		label := r.policy(t, Policy{Type: SetLabel, Filters: asset.Filters{StatusCode: "500"},
+			Details: Details{Labels: []string{"broken"}}})
+		remove := r.policy(t, Policy{Type: RemoveLabel, Filters: asset.Filters{Labels: "login page"},
+			Details: Details{Labels: []string{"login page"}, EnumerationIDs: []string{"e"}}})
 		drop := r.policy(t, Policy{Type: Delete, Filters: asset.Filters{Host: "gone.*"}})
 		stale := r.policy(t, Policy{Type: Delete, Filters: asset.Filters{NotSeenForDays: 7}})
 
@@ -221,19 +229,22 @@ func TestPolicyOfWhatIsThere(t *testing.T) {
 		r.enroll(t, "e", "f")
 		r.observe(t, "e", 1, web("a.example.com", 443, "A"), web("b.example.com", 443, "B"))
 		r.observe(t, "f", 1, web("a.example.com", 443, "A"))
-		id := r.policy(t, Policy{Type: SetLabel, Filters: asset.Filters{Title: "a"}, Details: Details{Labels: []string{"x"}, EnumerationIDs: []string{"e"}, Existing: true}})
+		id := r.policy(t, Policy{Type: SetLabel, Filters: asset.Filters{Title: "a"},
+			Details: Details{Labels: []string{"x"}, EnumerationIDs: []string{"e"}, Existing: true}})
 		for range 2 {
 			if err := r.run(t.Context(), RunArgs{r.team, id}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if p := r.list(t, asset.Query{Filter: asset.Filter{Labels: []string{"x"}}}); p.Total != 1 || p.Assets[0].EnumerationID != "e" {
+		if p := r.list(t, asset.Query{Filter: asset.Filter{Labels: []string{"x"}}}); p.Total != 1 ||
+			p.Assets[0].EnumerationID != "e" {
 			t.Errorf("labelled: %+v", p.Assets)
 		}
 		if err := r.Update(r.alice, id, Policy{Details: Details{Labels: []string{"y"}}}, nil, false); err != nil {
 			t.Fatal(err)
 		}
-		if p, err := r.Find(r.alice, id); err != nil || !slices.Equal(p.Labels, []string{"x", "y"}) || p.Type != SetLabel || !p.Existing {
+		if p, err := r.Find(r.alice, id); err != nil || !slices.Equal(p.Labels, []string{"x", "y"}) || p.Type != SetLabel ||
+			!p.Existing {
 			t.Errorf("appended: %+v, %v", p, err)
 		}
 		wantParam(t, r.Update(r.alice, id, Policy{Type: SetLabel, Filters: asset.Filters{Title: "a"}}, nil, true), "labels")
@@ -242,19 +253,22 @@ func TestPolicyOfWhatIsThere(t *testing.T) {
 			"labels":              {Type: RemoveLabel, Filters: asset.Filters{Port: "1"}},
 			"alerting_config_ids": {Filters: asset.Filters{Port: "1"}},
 			"policy_type":         {Type: "explode", Filters: asset.Filters{Port: "1"}},
-			"enumeration_ids":     {Type: Delete, Filters: asset.Filters{Port: "1"}, Details: Details{EnumerationIDs: []string{"nobody's"}}},
-			"custom_filter":       {Type: Delete, Filters: asset.Filters{CustomFilter: "("}},
+			"enumeration_ids": {Type: Delete, Filters: asset.Filters{Port: "1"},
+				Details: Details{EnumerationIDs: []string{"nobody's"}}},
+			"custom_filter": {Type: Delete, Filters: asset.Filters{CustomFilter: "("}},
 		} {
 			_, err := r.Create(r.alice, p)
 			wantParam(t, err, param)
 		}
-		_, err := r.Create(r.alice, Policy{Filters: asset.Filters{Port: "1"}, Details: Details{AlertConfigs: []string{"nobody's"}}})
+		_, err := r.Create(r.alice, Policy{Filters: asset.Filters{Port: "1"},
+			Details: Details{AlertConfigs: []string{"nobody's"}}})
 		wantParam(t, err, "alerting_config_ids")
 		if _, err := r.Create(r.viewer, Policy{}); !errs.Is(err, errs.Forbidden) {
 			t.Errorf("a viewer: %v", err)
 		}
 		_, stranger := r.Find(r.stranger, id)
-		for name, err := range map[string]error{"get": stranger, "update": r.Update(r.stranger, id, Policy{}, nil, false), "delete": r.Delete(r.stranger, id)} {
+		for name, err := range map[string]error{"get": stranger, "update": r.Update(r.stranger, id, Policy{}, nil, false),
+			"delete": r.Delete(r.stranger, id)} {
 			if !errs.Is(err, errs.NotFound) {
 				t.Errorf("a stranger's %s: %v", name, err)
 			}
@@ -275,17 +289,20 @@ func TestSuggestions(t *testing.T) {
 		r.enroll(t, "e", "f")
 		expired := web("a.example.com", 443, "Same \"title\"")
 		expired.TLS.Expired = true
-		r.observe(t, "e", 1, expired, web("b.example.com", 443, "Same \"title\""), discover.Asset{Host: "db.example.com", Port: 5432, IP: []string{"192.0.2.7"}})
+		r.observe(t, "e", 1, expired, web("b.example.com", 443, "Same \"title\""),
+			discover.Asset{Host: "db.example.com", Port: 5432, IP: []string{"192.0.2.7"}})
 		found, total, err := r.Suggest(r.alice, "e", 30, 10)
 		var categories []string
 		for _, s := range found {
 			categories = append(categories, s.Category)
-			if f, err := s.Filters.Parse(r.clock); err != nil || r.list(t, asset.Query{Filter: f}).Total != s.Affected || len(s.Sample) == 0 {
+			if f, err := s.Filters.Parse(r.clock); err != nil || r.list(t, asset.Query{Filter: f}).Total != s.Affected ||
+				len(s.Sample) == 0 {
 				t.Errorf("%s: its policy is about other assets: %v", s.Category, err)
 			}
 		}
 		slices.Sort(categories)
-		if err != nil || total != 4 || !slices.Equal(categories, []string{"ip_concentration", "repeated_title", "sensitive_port", "tls_problem"}) {
+		if err != nil || total != 4 || !slices.Equal(categories,
+			[]string{"ip_concentration", "repeated_title", "sensitive_port", "tls_problem"}) {
 			t.Errorf("%v of %d, %v", categories, total, err)
 		}
 		if found, _, err := r.Suggest(r.alice, "", 70, 10); err != nil || len(found) != 0 {

@@ -47,10 +47,12 @@ var patterns = [...]pattern{
 		SetLabel, "server error", asset.Filters{CustomFilter: "status_code >= 500"}},
 	{"empty_content", "Empty answers", "answer with nothing", "info",
 		SetLabel, "empty", asset.Filters{CustomFilter: "status_code >= 200 && content_length = 0"}},
-	{"tls_problem", "Certificates that cannot be trusted", "have a certificate that is expired, revoked, self-signed or of another name",
+	{"tls_problem", "Certificates that cannot be trusted",
+		"have a certificate that is expired, revoked, self-signed or of another name",
 		"medium", Alert, "tls problem",
 		asset.Filters{CustomFilter: "tls = expired || tls = revoked || tls = self_signed || tls = mismatched"}},
-	{"sensitive_port", "Services that should not be public", "have a port open that databases and remote desktops listen at", "high",
+	{"sensitive_port", "Services that should not be public",
+		"have a port open that databases and remote desktops listen at", "high",
 		Alert, "sensitive port",
 		asset.Filters{Port: "21,23,445,1433,1521,2375,3306,3389,5432,5900,5984,6379,9200,11211,27017"}},
 	{"sensitive_technology", "Tools that are worth watching", "run a tool that is often a way in", "medium",
@@ -58,7 +60,8 @@ var patterns = [...]pattern{
 		asset.Filters{Technologies: "jenkins,gitlab,grafana,kibana,phpmyadmin,elasticsearch,apache tomcat,kubernetes,docker"}},
 	{"admin_panel", "Administration panels", "look like panels of administrators", "medium",
 		SetLabel, "admin panel", asset.Filters{Title: "admin,dashboard,control panel"}},
-	{"login_page", "Login pages", "ask for a password", "info", SetLabel, "login page", asset.Filters{Title: "login,log in,sign in"}},
+	{"login_page", "Login pages", "ask for a password", "info", SetLabel, "login page",
+		asset.Filters{Title: "login,log in,sign in"}},
 	{"non_production", "Names of development and staging", "have the name of a development or staging system", "low",
 		SetLabel, "staging", asset.Filters{CustomFilter: `host = "dev.*" || host = "*-dev.*" || host = "*.dev.*" || ` +
 			`host = "stag*" || host = "*.stag*" || host = "*-stag*" || host = "test.*" || host = "*.test.*" || host = "uat*"`}},
@@ -71,7 +74,9 @@ const (
 
 // Suggest looks for patterns that at least threshold percent of the assets have, of the caller's
 // team or of one of its enumerations or groups. It returns the most severe first, and their total.
-func (ps *Policies) Suggest(ctx context.Context, enumerationID string, threshold float64, limit int) (found []Suggestion, total int, err error) {
+func (ps *Policies) Suggest(
+	ctx context.Context, enumerationID string, threshold float64, limit int,
+) (found []Suggestion, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -137,12 +142,14 @@ func (ps *Policies) repeated(ctx context.Context, teamID string, base asset.Filt
 		return nil, err
 	}
 	for _, v := range titles {
-		out = append(out, pattern{"repeated_title", "The title " + v, "have the same title", "info", SetLabel, "repeated title",
+		out = append(out, pattern{"repeated_title", "The title " + v, "have the same title", "info", SetLabel,
+			"repeated title",
 			asset.Filters{CustomFilter: "title = " + strconv.Quote(v)}})
 	}
 	ips, err := ps.common(ctx, teamID, base, "ip")
 	for _, v := range ips {
-		out = append(out, pattern{"ip_concentration", "Many assets at " + strings.ReplaceAll(v, "\n", ", "), "are at the same address",
+		out = append(out, pattern{"ip_concentration", "Many assets at " + strings.ReplaceAll(v, "\n", ", "),
+			"are at the same address",
 			"info", SetLabel, "shared address", asset.Filters{IP: strings.Split(v, "\n")[0]}})
 	}
 	return out, err

@@ -6,7 +6,8 @@
 // run, fail with ErrLate. So a chunk runs at least once, and its results are written once where their rows have keys. A
 // chunk that the queue gives up has failed. The last chunk that ends, ends the run in the same transaction.
 //
-// The services of scans and enumerations add columns and tables of their own. Every transaction locks the row of the scan
+// The services of scans and enumerations add columns and tables of their own. Every transaction locks the row of the
+// scan
 // or enumeration first, then its chunks.
 package run
 
@@ -79,7 +80,8 @@ func (rs Runs) stop(ctx context.Context, tx *db.Tx, id string) error {
 	return rs.End(ctx, tx, Ref{id, AnyRun}, Outcome{Status: Stopped})
 }
 
-// Prepare plans a run: find reads what to do, and start calls Start with it in a transaction. An Invalid error of find fails the
+// Prepare plans a run: find reads what to do, and start calls Start with it in a transaction. An Invalid error of find
+// fails the
 // run. A run that has ended or has its chunks is left alone.
 func (rs Runs) Prepare(
 	ctx context.Context, r Ref, find func(teamID string) (start func(tx *db.Tx) error, err error),
@@ -105,7 +107,8 @@ func (rs Runs) Prepare(
 	}))
 }
 
-// GiveUpPlan fails a run that could not be planned, in the transaction that ends its job. One that has ended stays as it is.
+// GiveUpPlan fails a run that could not be planned, in the transaction that ends its job. One that has ended stays as
+// it is.
 func (rs Runs) GiveUpPlan(ctx context.Context, tx *db.Tx, r Ref) error {
 	why := "The " + rs.Kind + " could not be planned. The server's log says why."
 	return IgnoreLate(rs.End(ctx, tx, r, Outcome{Failed, why}))
@@ -139,7 +142,8 @@ func (rs Runs) Start(ctx context.Context, tx *db.Tx, r Ref, columns string, chun
 	return rs.Add(ctx, tx, r, columns, chunks)
 }
 
-// Add adds chunks with their jobs to a run that the transaction has locked. columns are those that the service added, and a
+// Add adds chunks with their jobs to a run that the transaction has locked. columns are those that the service added,
+// and a
 // chunk is their values.
 func (rs Runs) Add(ctx context.Context, tx *db.Tx, r Ref, columns string, chunks [][]any) error {
 	if len(chunks) == 0 {
@@ -172,7 +176,8 @@ func (rs Runs) Next(ctx context.Context, tx *db.Tx, r Ref) (n int, err error) {
 	return n, err
 }
 
-// End ends a run, or with AnyRun the current one. A stop also cancels its jobs. It fails with ErrLate when the run is not
+// End ends a run, or with AnyRun the current one. A stop also cancels its jobs. It fails with ErrLate when the run is
+// not
 // active.
 func (rs Runs) End(ctx context.Context, tx *db.Tx, r Ref, o Outcome) (err error) {
 	o.Why = db.Clean(o.Why)

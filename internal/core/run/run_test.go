@@ -75,7 +75,8 @@ type chunk struct {
 }
 
 func newMachine(ctx context.Context, t *rapid.T, rs Runs, team string) *machine {
-	m := &machine{Runs: rs, ctx: ctx, t: t, id: NewID(time.Now()), held: [2]map[int]*Lease{{}, {}}, holder: map[int]*Lease{}}
+	m := &machine{Runs: rs, ctx: ctx, t: t, id: NewID(time.Now()), held: [2]map[int]*Lease{{}, {}},
+		holder: map[int]*Lease{}}
 	now := db.At(time.Now())
 	if _, err := rs.DB.Exec(ctx, `INSERT INTO enumeration (id, team_id, user_id, name, enum_type, status, is_internal, created_at, updated_at)
 		VALUES (?, ?, '', 'x', 'discovery', ?, FALSE, ?, ?)`, m.id, team, Scheduled, now, now); err != nil {
@@ -184,7 +185,8 @@ func (m *machine) stop(*rapid.T) {
 
 func (m *machine) read() snapshot {
 	s := snapshot{Chunks: map[string]chunk{}}
-	if err := m.DB.QueryRow(m.ctx, `SELECT status, run FROM enumeration WHERE id = ?`, m.id).Scan(&s.Status, &s.Run); err != nil {
+	if err := m.DB.QueryRow(m.ctx, `SELECT status, run FROM enumeration WHERE id = ?`, m.id).Scan(&s.Status,
+		&s.Run); err != nil {
 		m.t.Fatal(err)
 	}
 	rows, err := m.DB.Query(m.ctx, `SELECT c.run, c.n, c.state, c.token, j.state FROM enumeration_chunk c

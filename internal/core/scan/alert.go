@@ -27,7 +27,8 @@ type RunState struct {
 func (ss *Scans) FindRunState(ctx context.Context, a AlertArgs) (n RunState, ok bool, err error) {
 	var created db.Time
 	var severity db.JSON[map[string]int]
-	err = n.Numbers.scan(ss.db.QueryRow(ctx, `SELECT s.id, s.team_id, s.user_id, s.name, r.failure_reason, `+numberColumns+`,
+	err = n.Numbers.scan(ss.db.QueryRow(ctx,
+		`SELECT s.id, s.team_id, s.user_id, s.name, r.failure_reason, `+numberColumns+`,
 		r.created_at, coalesce(r.severity, '{}') FROM scan s JOIN scan_run r ON r.scan_id = s.id WHERE s.id = ? AND r.run = ?`, a.ScanID, a.Run),
 		[]any{&n.ID, &n.TeamID, &n.UserID, &n.Name, &n.FailureReason}, &created, &severity)
 	if err == nil {

@@ -72,9 +72,12 @@ func (ss *Scans) FindCoverage(ctx context.Context, id string, f CoverageFilter, 
 	return out, err
 }
 
-// eachChunk calls do with the cells of every chunk of a run (0: the last), in order, until it returns false. The cells of a
+// eachChunk calls do with the cells of every chunk of a run (0: the last), in order, until it returns false. The cells
+// of a
 // chunk that has not ended are pending. It returns the number of the run.
-func (ss *Scans) eachChunk(ctx context.Context, id string, run int64, do func(l *Cells, ended time.Time) bool) (int64, error) {
+func (ss *Scans) eachChunk(
+	ctx context.Context, id string, run int64, do func(l *Cells, ended time.Time) bool,
+) (int64, error) {
 	s, err := ss.Find(ctx, id)
 	if err != nil {
 		return 0, err
@@ -88,7 +91,8 @@ func (ss *Scans) eachChunk(ctx context.Context, id string, run int64, do func(l 
 	var templates db.JSON[[]string]
 	var ended db.Time
 	err = ss.db.QueryRow(ctx, `SELECT p.templates, coalesce(r.ended_at, r.started_at, r.created_at) FROM scan_run r
-		JOIN scan_plan p ON p.scan_id = r.scan_id AND p.run = r.run WHERE r.scan_id = ? AND r.run = ?`, id, run).Scan(&templates, &ended)
+		JOIN scan_plan p ON p.scan_id = r.scan_id AND p.run = r.run WHERE r.scan_id = ? AND r.run = ?`, id,
+		run).Scan(&templates, &ended)
 	if db.IsNoRows(err) {
 		return run, nil // it was never launched, or is not planned yet
 	}

@@ -94,7 +94,8 @@ func (ss *Scans) insert(ctx context.Context, tx *db.Tx, s *Scan) error {
 	s.CreatedAt, s.UpdatedAt = now.Time, now.Time
 	if _, err := tx.Exec(ctx, `INSERT INTO scan
 		(id, team_id, user_id, name, folded_name, status, is_oss, is_automatic, is_internal, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		s.ID, s.TeamID, s.UserID, s.Name, fold(s.Name), s.Status, s.IsOSS, s.IsAutomatic, s.IsInternal, now, now); err != nil {
+		s.ID, s.TeamID, s.UserID, s.Name, fold(s.Name), s.Status, s.IsOSS, s.IsAutomatic, s.IsInternal, now,
+		now); err != nil {
 		return err
 	}
 	if err := ss.findings.AddScan(ctx, tx, s.TeamID, s.ID); err != nil {
@@ -123,7 +124,8 @@ func (ss *Scans) ended(ctx context.Context, tx *db.Tx, r run.Ref, _ string, _ ru
 		return err
 	}
 	maps.Copy(severities, tallies[r.ID])
-	_, err = tx.Exec(ctx, `UPDATE scan_run SET severity = ? WHERE scan_id = ? AND run = ?`, db.Doc(severities), r.ID, r.Run)
+	_, err = tx.Exec(ctx, `UPDATE scan_run SET severity = ? WHERE scan_id = ? AND run = ?`, db.Doc(severities), r.ID,
+		r.Run)
 	return err
 }
 

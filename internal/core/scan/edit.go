@@ -58,7 +58,8 @@ type ConfigUpdate struct {
 	AgentBehavior   *string
 }
 
-// UpdateConfig changes the configuration of the next runs of a scan of the caller's team. It adds to lists or replaces them.
+// UpdateConfig changes the configuration of the next runs of a scan of the caller's team. It adds to lists or replaces
+// them.
 func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, replace bool) error {
 	s, err := ss.own(ctx, id)
 	if err != nil {

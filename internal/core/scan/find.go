@@ -15,7 +15,8 @@ func (ss *Scans) Find(ctx context.Context, id string) (Scan, error) {
 	if err != nil {
 		return Scan{}, err
 	}
-	s, err := scanRow(ss.db.QueryRow(ctx, `SELECT `+columns+tables+` WHERE s.id = ? AND s.team_id = ?`, db.Clean(id), c.TeamID))
+	s, err := scanRow(ss.db.QueryRow(ctx, `SELECT `+columns+tables+` WHERE s.id = ? AND s.team_id = ?`, db.Clean(id),
+		c.TeamID))
 	if err != nil {
 		return s, db.OrMissing(err, "scan")
 	}
@@ -126,7 +127,8 @@ func (ss *Scans) FindHistory(ctx context.Context, f HistoryFilter, w page.Window
 	if !f.Until.IsZero() {
 		where.And("r.created_at < ?", db.At(f.Until))
 	}
-	if err := ss.db.QueryRow(ctx, `SELECT coalesce(sum(r.done_request), 0), count(DISTINCT r.scan_id) FROM scan_run r`+where.String(),
+	if err := ss.db.QueryRow(ctx, `SELECT coalesce(sum(r.done_request), 0), count(DISTINCT r.scan_id) FROM scan_run r`+
+		where.String(),
 		where.Args...).Scan(&h.Requests, &h.UniqueScans); err != nil {
 		return h, err
 	}
@@ -137,6 +139,7 @@ func (ss *Scans) FindHistory(ctx context.Context, f HistoryFilter, w page.Window
 		run.CreatedAt, run.Severities = created.Time, severity.V
 		return run, err
 	}, `SELECT r.scan_id, s.name, r.status, r.failure_reason, `+numberColumns+`, r.created_at, r.severity
-		FROM scan_run r JOIN scan s ON s.id = r.scan_id`, `scan_run r`, where, ` ORDER BY r.created_at DESC, r.scan_id, r.run DESC`, w)
+		FROM scan_run r JOIN scan s ON s.id = r.scan_id`, `scan_run r`, where,
+		` ORDER BY r.created_at DESC, r.scan_id, r.run DESC`, w)
 	return h, err
 }

@@ -50,13 +50,16 @@ func TestListsAreInTheOrderOfResults(t *testing.T) {
 		check("most first", results(true), Filter{}, most, some, few, none)
 		check("least first", results(false), Filter{}, none, few, some, most)
 		check("of a state", results(true), Filter{Status: Uploaded}, most, some, few)
-		check("behind a number of the run", append([]page.Sort{{Column: Sortable["total_target"], Desc: true}}, results(false)...), Filter{}, none, few, some, most)
+		check("behind a number of the run",
+			append([]page.Sort{{Column: Sortable["total_target"], Desc: true}}, results(false)...), Filter{}, none, few, some,
+			most)
 
 		list, _, err := y.findings.FindAll(y.alice, finding.Filter{ScanIDs: []string{most}}, nil, page.Window{Limit: 4})
 		if err != nil || len(list) != 4 {
 			t.Fatal(list, err)
 		}
-		if _, err := y.findings.Delete(y.alice, finding.Filter{IDs: []string{list[0].ID, list[1].ID, list[2].ID, list[3].ID}}); err != nil {
+		if _, err := y.findings.Delete(y.alice,
+			finding.Filter{IDs: []string{list[0].ID, list[1].ID, list[2].ID, list[3].ID}}); err != nil {
 			t.Fatal(err)
 		}
 		check("after findings were deleted", results(true), Filter{}, some, few, most, none)

@@ -66,7 +66,8 @@ func (ss *Scans) Append(ctx context.Context, id string, body io.Reader) (Importe
 	return ss.take(ctx, s, body, func(*db.Tx) error { return nil })
 }
 
-// take stores the results in a body, a batch in a transaction, while it reads the next batch. The error names the line that
+// take stores the results in a body, a batch in a transaction, while it reads the next batch. The error names the line
+// that
 // is not a result, and how many results before it are stored.
 func (ss *Scans) take(ctx context.Context, s Scan, body io.Reader, prepare func(tx *db.Tx) error) (Imported, error) {
 	done := Imported{ScanID: s.ID}
@@ -115,7 +116,8 @@ func (ss *Scans) take(ctx context.Context, s Scan, body io.Reader, prepare func(
 	err := work.Wait()
 	if e := errs.From(bad); err == nil && bad != nil {
 		if n := done.Stored + done.Known; n > 0 && e.Kind == errs.Invalid {
-			e = errs.New(errs.Invalid, e.Code, "%s The %d results before it are stored; send the rest, or all again, to scan %s.",
+			e = errs.New(errs.Invalid, e.Code,
+				"%s The %d results before it are stored; send the rest, or all again, to scan %s.",
 				e.Message, n, s.ID).At("body")
 		}
 		err = e
@@ -133,7 +135,8 @@ type result struct {
 	URL             string `json:"url"`
 }
 
-// readResults calls take with batches of results, which it reuses. Results that did not match or are errors are skipped.
+// readResults calls take with batches of results, which it reuses. Results that did not match or are errors are
+// skipped.
 func readResults(body io.Reader, take func([]finding.Sighting) error) error {
 	lines := bufio.NewReaderSize(body, 64<<10)
 	var batch []finding.Sighting
@@ -217,7 +220,8 @@ func jsonKind(t reflect.Type) string {
 
 func parseResult(line []byte, n int) (s finding.Sighting, ok bool, err error) {
 	refused := func(why string) (finding.Sighting, bool, error) {
-		return s, false, errs.New(errs.Invalid, "invalid_result", "Line %d of the body is not a result: %s.", n, why).At("body")
+		return s, false, errs.New(errs.Invalid, "invalid_result", "Line %d of the body is not a result: %s.", n,
+			why).At("body")
 	}
 	var r result
 	if err := json.Unmarshal(line, &r); err != nil {

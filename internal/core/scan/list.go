@@ -17,19 +17,25 @@ type Filter struct {
 	Internal *bool
 }
 
-// Sortable are the fields of an order, as page.Sorts wants them. A team has some thousand scans, so that no index is needed.
+// Sortable are the fields of an order, as page.Sorts wants them. A team has some thousand scans, so that no index is
+// needed.
 var Sortable = map[string]string{
 	"created_at": "s.created_at", "updated_at": "s.updated_at", "name": byName, "status": "s.status", "scan_id": "s.id",
-	"completed_at": "coalesce(r.ended_at, 0)", "progress": "coalesce(r.done_cell, 0)", "total_target": "coalesce(r.total_target, 0)",
-	"total_template": "coalesce(r.total_template, 0)", "total_scan": "coalesce(r.total_cell, 0)", "total_result": "coalesce(t.total, 0)",
+	"completed_at": "coalesce(r.ended_at, 0)", "progress": "coalesce(r.done_cell, 0)",
+	"total_target":   "coalesce(r.total_target, 0)",
+	"total_template": "coalesce(r.total_template, 0)", "total_scan": "coalesce(r.total_cell, 0)",
+	"total_result": "coalesce(t.total, 0)",
 	"rescan_count": "s.run", "scan_time_elapsed": "coalesce(r.ended_at - r.started_at, 0)",
 }
 
 const byName = "s.name"
 
-// FindAll lists scans of the caller's team, and how many the filter picks in all. Without sorts the newest come first. The
+// FindAll lists scans of the caller's team, and how many the filter picks in all. Without sorts the newest come first.
+// The
 // configurations have no targets.
-func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (found []Scan, total int, err error) {
+func (ss *Scans) FindAll(
+	ctx context.Context, f Filter, sorts []page.Sort, w page.Window,
+) (found []Scan, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -44,7 +50,8 @@ func (ss *Scans) FindAll(ctx context.Context, f Filter, sorts []page.Sort, w pag
 			order[i].Column = ss.db.Dialect().Bytewise(byName)
 		}
 	}
-	if found, total, err = db.Page(ctx, ss.db, scanRow, `SELECT `+columns+tables+` LEFT JOIN finding_total t ON t.scan_id = s.id`,
+	if found, total, err = db.Page(ctx, ss.db, scanRow,
+		`SELECT `+columns+tables+` LEFT JOIN finding_total t ON t.scan_id = s.id`,
 		`scan s`, where, db.OrderBy(order, "s.id DESC"), w); err != nil || len(found) == 0 {
 		return found, total, err
 	}

@@ -57,7 +57,8 @@ func (c *changer) node() *Scans { return c.nodes[c.IntN(len(c.nodes))] }
 // must takes refusals of what may not be done to a scan now.
 func (c *changer) must(err error) {
 	c.Helper()
-	if err != nil && !errs.Is(err, errs.Conflict) && !errs.Is(err, errs.NotFound) && err != ErrLate { //nolint:errorlint // it comes bare
+	if err != nil && !errs.Is(err, errs.Conflict) && !errs.Is(err, errs.NotFound) &&
+		err != ErrLate { //nolint:errorlint // it comes bare
 		c.Fatal(err)
 	}
 }
@@ -66,7 +67,8 @@ func (c *changer) make() {
 	c.made++
 	targets := [][]string{{"10.0.0.1"}, {"example.com", "example.net"}, {"h"}}[c.IntN(3)]
 	_, err := c.node().Create(c.alice, NewScan{
-		Name: fmt.Sprintf("Näme %c %d", 'A'+rune(c.IntN(4)), c.made%5), Config: Config{Targets: targets, Templates: []string{"git-config"}}, ScheduleOnly: c.IntN(2) == 0,
+		Name:   fmt.Sprintf("Näme %c %d", 'A'+rune(c.IntN(4)), c.made%5),
+		Config: Config{Targets: targets, Templates: []string{"git-config"}}, ScheduleOnly: c.IntN(2) == 0,
 	})
 	c.must(err)
 }
@@ -74,7 +76,8 @@ func (c *changer) make() {
 func (c *changer) upload(ss *Scans, id string) {
 	var body strings.Builder
 	for range 1 + c.IntN(4) {
-		fmt.Fprintf(&body, `{"template-id":"x","host":"h%d","info":{"severity":%q}}`+"\n", c.IntN(30), finding.Severities[c.IntN(3)])
+		fmt.Fprintf(&body, `{"template-id":"x","host":"h%d","info":{"severity":%q}}`+"\n", c.IntN(30),
+			finding.Severities[c.IntN(3)])
 	}
 	var err error
 	if id == "" {
@@ -93,7 +96,8 @@ func (c *changer) step() string {
 		return "make"
 	}
 	ss, s := c.node(), all[c.IntN(len(all))]
-	steps := []string{"make", "import", "append", "begin", "start", "progress", "found", "finish", "stop", "rescan", "rename", "config", "schedule", "drop", "sweep", "delete", "forget", "weigh"}
+	steps := []string{"make", "import", "append", "begin", "start", "progress", "found", "finish", "stop", "rescan",
+		"rename", "config", "schedule", "drop", "sweep", "delete", "forget", "weigh"}
 	what := steps[c.IntN(len(steps))]
 	switch what {
 	case "make":
@@ -110,9 +114,11 @@ func (c *changer) step() string {
 	case "rename":
 		c.must(ss.Rename(c.alice, s.ID, fmt.Sprint("renamed ", c.IntN(100))))
 	case "config":
-		c.must(ss.UpdateConfig(c.alice, s.ID, ConfigUpdate{Targets: []string{"192.168.0.1"}, AgentTags: []string{fmt.Sprint(c.IntN(9))}}, true))
+		c.must(ss.UpdateConfig(c.alice, s.ID,
+			ConfigUpdate{Targets: []string{"192.168.0.1"}, AgentTags: []string{fmt.Sprint(c.IntN(9))}}, true))
 	case "schedule":
-		_, err := ss.Schedules().Set(c.alice, schedule.Schedule{Subject: s.ID, Rule: schedule.Rule{Frequency: schedule.Daily}})
+		_, err := ss.Schedules().Set(c.alice,
+			schedule.Schedule{Subject: s.ID, Rule: schedule.Rule{Frequency: schedule.Daily}})
 		c.must(err)
 	case "drop":
 		c.must(ss.Schedules().Drop(c.alice, s.ID))
@@ -127,7 +133,8 @@ func (c *changer) step() string {
 		_, err := ss.findings.Delete(c.alice, finding.Filter{ScanIDs: []string{s.ID}, Severities: finding.Severities[:2]})
 		c.must(err)
 	case "weigh":
-		_, err := ss.findings.Override(c.alice, finding.Override{TemplateID: []string{"x", "git-config"}[c.IntN(2)], Custom: finding.Severities[c.IntN(5)]})
+		_, err := ss.findings.Override(c.alice,
+			finding.Override{TemplateID: []string{"x", "git-config"}[c.IntN(2)], Custom: finding.Severities[c.IntN(5)]})
 		c.must(err)
 	default:
 		c.work(what)
@@ -227,7 +234,8 @@ func (c *changer) compare(what string) {
 	c.Helper()
 	all := c.all()
 	yes := c.IntN(2) == 0
-	f := []Filter{{}, {}, {Search: "ME b"}, {Search: "renamed"}, {Internal: &yes}, {Status: Statuses[c.IntN(len(Statuses))]}, {Search: all[0].ID, Internal: &yes}}[c.IntN(7)]
+	f := []Filter{{}, {}, {Search: "ME b"}, {Search: "renamed"}, {Internal: &yes},
+		{Status: Statuses[c.IntN(len(Statuses))]}, {Search: all[0].ID, Internal: &yes}}[c.IntN(7)]
 	var sorts []page.Sort
 	for field := range Sortable { // in any order
 		if len(sorts) < 2 && c.IntN(4) == 0 {
@@ -271,7 +279,8 @@ func (c *changer) compare(what string) {
 	for i, ss := range c.nodes {
 		got, n, err := ss.FindAll(c.alice, f, sorts, w)
 		if err != nil || n != total || len(got) != len(want) {
-			c.Errorf("after %s process %d lists %+v %v %+v: %d of %d, want %d of %d; %v", what, i, f, sorts, w, len(got), n, len(want), total, err)
+			c.Errorf("after %s process %d lists %+v %v %+v: %d of %d, want %d of %d; %v", what, i, f, sorts, w, len(got), n,
+				len(want), total, err)
 			return
 		}
 		for j, one := range got {
@@ -283,7 +292,8 @@ func (c *changer) compare(what string) {
 			c.Errorf("after %s process %d counts %+v, want %+v; %v", what, i, counted, stats, err)
 		}
 	}
-	if found, n, err := c.nodes[0].FindAll(c.stranger, Filter{}, nil, w); err != nil || n != 0 || found == nil || len(found) != 0 {
+	if found, n, err := c.nodes[0].FindAll(c.stranger, Filter{}, nil, w); err != nil || n != 0 || found == nil ||
+		len(found) != 0 {
 		c.Errorf("a stranger sees %d: %+v, %v", n, found, err)
 	}
 }

@@ -72,7 +72,8 @@ func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
 	})
 }
 
-// plan finds the targets and templates of a run. The error is Invalid when there are none, or when a template was deleted.
+// plan finds the targets and templates of a run. The error is Invalid when there are none, or when a template was
+// deleted.
 func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []catalog.ScanTemplate, error) {
 	config, err := ss.config(ctx, ss.db, id)
 	if err != nil {
@@ -102,7 +103,9 @@ func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []catal
 }
 
 // start writes the chunks of a run with their jobs, and sets the scan running.
-func (ss *Scans) start(ctx context.Context, tx *db.Tx, r run.Ref, targets []string, templates []catalog.ScanTemplate) error {
+func (ss *Scans) start(
+	ctx context.Context, tx *db.Tx, r run.Ref, targets []string, templates []catalog.ScanTemplate,
+) error {
 	requests := 0
 	var chunks [][]any
 	for _, p := range cut(targets, templates) {

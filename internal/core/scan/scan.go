@@ -1,5 +1,7 @@
-// Package scan stores scans: their configurations, runs, chunks and coverage. A worker calls Begin to cut a run into chunks of
-// bounded cost, and RunChunk to test a chunk with the engine. Package run owns the life of a run. Findings have keys, so that
+// Package scan stores scans: their configurations, runs, chunks and coverage. A worker calls Begin to cut a run into
+// chunks of
+// bounded cost, and RunChunk to test a chunk with the engine. Package run owns the life of a run. Findings have keys,
+// so that
 // a chunk that runs twice leaves the same rows.
 package scan
 
@@ -136,7 +138,8 @@ type Scans struct {
 
 // New makes the service. logger may be nil.
 func New(
-	d *db.DB, q *queue.Queue, findings *finding.Findings, templates *catalog.Catalog, settings *setting.Settings, logger *slog.Logger,
+	d *db.DB, q *queue.Queue, findings *finding.Findings, templates *catalog.Catalog, settings *setting.Settings,
+	logger *slog.Logger,
 ) *Scans {
 	return &Scans{
 		db: d, queue: q, findings: findings, catalog: templates, settings: settings, now: time.Now,

@@ -125,7 +125,8 @@ func (y yard) now(t testing.TB, id string) Scan {
 }
 
 func seen(at string) []finding.Sighting {
-	return []finding.Sighting{{Event: engine.Event{TemplateID: "git-config", MatchedAt: at, Host: "h", MatcherStatus: true, Timestamp: time.Now().UTC()}}}
+	return []finding.Sighting{{Event: engine.Event{TemplateID: "git-config", MatchedAt: at, Host: "h", MatcherStatus: true,
+		Timestamp: time.Now().UTC()}}}
 }
 
 // ledger is a chunk's, all tested.
@@ -159,7 +160,8 @@ func TestCutCoversEachCellOnce(t *testing.T) {
 				}
 			}
 			if requests != p.requests || requests >= chunkRequests+6000 || len(p.targets) > chunkTargets || p.first >= p.last {
-				t.Fatalf("a chunk of %d requests (said %d), %d targets, templates %d to %d", requests, p.requests, len(p.targets), p.first, p.last)
+				t.Fatalf("a chunk of %d requests (said %d), %d targets, templates %d to %d", requests, p.requests, len(p.targets),
+					p.first, p.last)
 			}
 		}
 		if len(cells) != len(targets)*len(templates) {
@@ -195,7 +197,8 @@ func TestOnlyTheLastHolderOfAChunkWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := start(0) // the first worker went silent
-		for name, err := range map[string]error{"Found": late.Found(ctx, seen("http://h/2")), "Progress": late.Progress(ctx, 2, 2), "Finish": late.Finish(ctx, ledger(late), 9)} {
+		for name, err := range map[string]error{"Found": late.Found(ctx, seen("http://h/2")),
+			"Progress": late.Progress(ctx, 2, 2), "Finish": late.Finish(ctx, ledger(late), 9)} {
 			if !errors.Is(err, ErrLate) {
 				t.Errorf("%s of a late worker: %v", name, err)
 			}
@@ -207,7 +210,8 @@ func TestOnlyTheLastHolderOfAChunkWrites(t *testing.T) {
 			t.Errorf("a chunk that has ended starts again: %v", err)
 		}
 		for n := 1; y.now(t, s.ID).Status == Running; n++ {
-			if p := y.now(t, s.ID); p.Results() != 1 || p.Progress() > 99 || p.Numbers.DoneCells != n*len(now.Targets)*len(now.Templates) {
+			if p := y.now(t, s.ID); p.Results() != 1 || p.Progress() > 99 ||
+				p.Numbers.DoneCells != n*len(now.Targets)*len(now.Templates) {
 				t.Errorf("after %d chunks: %+v", n, p.Numbers)
 			}
 			c := start(n)
@@ -236,7 +240,10 @@ func TestGivenUpChunkIsFailedInTheCoverage(t *testing.T) {
 		}
 		n := 1
 		for ; y.now(t, s.ID).Status == Running; n++ {
-			if err := d.Tx(t.Context(), func(tx *db.Tx) error { return y.GiveUpChunk(t.Context(), tx, ChunkArgs{s.ID, 1, n}) }); err != nil {
+			if err := d.Tx(t.Context(), func(tx *db.Tx) error {
+				return y.GiveUpChunk(t.Context(), tx,
+					ChunkArgs{s.ID, 1, n})
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -248,7 +255,8 @@ func TestGivenUpChunkIsFailedInTheCoverage(t *testing.T) {
 			}
 			return
 		}
-		if err != nil || end.Status != Finished || end.FailureReason == "" || cover.Counts[engine.Failed] == 0 || len(cover.Cells) == 0 || cover.Cells[0].Reason == "" {
+		if err != nil || end.Status != Finished || end.FailureReason == "" || cover.Counts[engine.Failed] == 0 ||
+			len(cover.Cells) == 0 || cover.Cells[0].Reason == "" {
 			t.Errorf("%+v: %+v, %v", end, cover, err)
 		}
 	})
@@ -295,7 +303,8 @@ func TestStatesAreTheTable(t *testing.T) {
 			if !at.To(next) {
 				continue
 			}
-			if at == Uploaded || next == Uploaded || next == Scheduled || next == Running && at != Starting || next == Finished && at != Running {
+			if at == Uploaded || next == Uploaded || next == Scheduled || next == Running && at != Starting ||
+				next == Finished && at != Running {
 				t.Fatalf("%s may become %s", at, next)
 			}
 			at = next
@@ -306,11 +315,13 @@ func TestStatesAreTheTable(t *testing.T) {
 func TestDueScanIsLaunchedOnceOnAnyNumberOfNodes(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		y := setUp(t, d)
-		s, err := y.Create(y.alice, NewScan{ScheduleOnly: true, Config: Config{Targets: []string{"a.example.com"}, Templates: []string{"vcs"}}})
+		s, err := y.Create(y.alice, NewScan{ScheduleOnly: true,
+			Config: Config{Targets: []string{"a.example.com"}, Templates: []string{"vcs"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := y.Schedules().Set(y.alice, schedule.Schedule{Subject: s.ID, Rule: schedule.Rule{Frequency: schedule.Hourly, Hours: 2}})
+		set, err := y.Schedules().Set(y.alice,
+			schedule.Schedule{Subject: s.ID, Rule: schedule.Rule{Frequency: schedule.Hourly, Hours: 2}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,7 +338,8 @@ func TestDueScanIsLaunchedOnceOnAnyNumberOfNodes(t *testing.T) {
 		}
 		nodes.Wait()
 		got := y.now(t, s.ID)
-		if got.Run != 1 || got.Status != Queued || !got.Schedule.NextRun.After(later) || !got.Schedule.LastRun.Equal(db.At(later).Time) {
+		if got.Run != 1 || got.Status != Queued || !got.Schedule.NextRun.After(later) ||
+			!got.Schedule.LastRun.Equal(db.At(later).Time) {
 			t.Errorf("run %d, %s, %+v", got.Run, got.Status, got.Schedule)
 		}
 	})
@@ -337,10 +349,12 @@ func TestDueScanIsLaunchedOnceOnAnyNumberOfNodes(t *testing.T) {
 func TestExclusionsShapeThePlan(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		y, rules := setUp(t, d), exclusion.New(d)
-		if err := errors.Join(rules.Add(y.alice, exclusion.Target, []string{"192.0.2.0/30", "b.*"}, nil, nil), rules.Add(y.alice, exclusion.Template, []string{"banner"}, nil, nil)); err != nil {
+		if err := errors.Join(rules.Add(y.alice, exclusion.Target, []string{"192.0.2.0/30", "b.*"}, nil, nil),
+			rules.Add(y.alice, exclusion.Template, []string{"banner"}, nil, nil)); err != nil {
 			t.Fatal(err)
 		}
-		s := y.create(t, Config{Targets: []string{"192.0.2.0/29", "b.example.com", "a.example.com", "a.example.com"}, Templates: []string{"banner", "git-config"}})
+		s := y.create(t, Config{Targets: []string{"192.0.2.0/29", "b.example.com", "a.example.com", "a.example.com"},
+			Templates: []string{"banner", "git-config"}})
 		y.begin(t, s.ID)
 		if got := y.now(t, s.ID).Numbers; got.Targets != 5 || got.Templates != 1 {
 			t.Errorf("%+v", got)
@@ -385,7 +399,8 @@ func TestCellsComeBack(t *testing.T) {
 		var want []Cell
 		for i, target := range targets {
 			for j, template := range templates {
-				c := Cell{Target: target, Template: template, State: rapid.SampledFrom(States).Draw(t, "state"), Reason: rapid.String().Draw(t, "reason"), Matched: rapid.Bool().Draw(t, "matched")}
+				c := Cell{Target: target, Template: template, State: rapid.SampledFrom(States).Draw(t, "state"),
+					Reason: rapid.String().Draw(t, "reason"), Matched: rapid.Bool().Draw(t, "matched")}
 				l.Set(i, j, c.State, c.Reason)
 				if c.Matched {
 					l.Match(i, j)

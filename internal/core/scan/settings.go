@@ -11,7 +11,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Options are the configurations of a scan together: the team's global ones, then those that it names. An id that the team does
+// Options are the configurations of a scan together: the team's global ones, then those that it names. An id that the
+// team does
 // not have is Invalid.
 func (ss *Scans) Options(ctx context.Context, teamID string, c Config) (options.Options, error) {
 	o := options.Options{Engine: engine.Config{Retries: 1}}
@@ -29,7 +30,8 @@ func (ss *Scans) Options(ctx context.Context, teamID string, c Config) (options.
 			add = o.AddSet
 		}
 		if err := add(a.Text); err != nil {
-			return o, errs.Field("scan_config_ids", "scan_config_ids: the configuration %.80q cannot be applied: %v.", a.Name, err)
+			return o, errs.Field("scan_config_ids", "scan_config_ids: the configuration %.80q cannot be applied: %v.", a.Name,
+				err)
 		}
 	}
 	return o, nil
@@ -46,5 +48,6 @@ func (ss *Scans) checkSettings(ctx context.Context, teamID string, c Config) err
 
 // forOptions is a template in the form that package options filters.
 func forOptions(t catalog.ScanTemplate) options.Template {
-	return options.Template{ID: t.ID, WrittenID: t.WrittenID, Tags: t.Tags, Severity: t.Severity, Type: t.Type, Named: t.Named}
+	return options.Template{ID: t.ID, WrittenID: t.WrittenID, Tags: t.Tags, Severity: t.Severity, Type: t.Type,
+		Named: t.Named}
 }

@@ -20,7 +20,8 @@ import (
 // progressInterval bounds how often a chunk writes its progress.
 const progressInterval = 250 * time.Millisecond
 
-// RunChunk tests the targets of a chunk with its templates, except in denied networks, and stores findings at once. It leaves
+// RunChunk tests the targets of a chunk with its templates, except in denied networks, and stores findings at once. It
+// leaves
 // alone a chunk that has ended or that another worker has.
 func (ss *Scans) RunChunk(ctx context.Context, a ChunkArgs, deny []netip.Prefix) error {
 	storeCtx := context.WithoutCancel(ctx) // what was found is stored although ctx ends
@@ -69,7 +70,8 @@ func (c *Chunk) test(ctx, storeCtx context.Context, deny []netip.Prefix) error {
 	reported := time.Now()
 	matched := map[[3]string]bool{} // target, template's id and path
 	report, err := e.Run(ctx, engine.Scan{
-		Targets: c.Targets, Programs: programs, Vars: o.Scan.Vars, Parallel: o.Scan.Parallel, StopAtFirstMatch: o.Scan.StopAtFirstMatch,
+		Targets: c.Targets, Programs: programs, Vars: o.Scan.Vars, Parallel: o.Scan.Parallel,
+		StopAtFirstMatch: o.Scan.StopAtFirstMatch,
 		OnEvent: func(e engine.Event) {
 			target := targetOf(c.Targets, e)
 			matched[[3]string{target, e.TemplateID, e.TemplatePath}] = true
@@ -209,7 +211,8 @@ func (c *collector) close() {
 	c.done.Wait()
 }
 
-// lock waits until a key is unlocked, or for the end of ctx, and locks it. locks has a channel for each locked key, which
+// lock waits until a key is unlocked, or for the end of ctx, and locks it. locks has a channel for each locked key,
+// which
 // unlock closes.
 func lock(ctx context.Context, locks *sync.Map, key string) (unlock func(), err error) {
 	mine := make(chan struct{})

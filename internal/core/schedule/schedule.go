@@ -55,7 +55,8 @@ func (ss Schedules) Set(ctx context.Context, s Schedule) (Schedule, error) {
 		return s, err
 	}
 	return s, ss.DB.Tx(ctx, func(tx *db.Tx) error {
-		return ss.changeOr(ctx, tx, ss.Noun, s.Subject, `INSERT INTO NOUN_schedule (NOUN_id, team_id, user_id, frequency, start_time,
+		return ss.changeOr(ctx, tx, ss.Noun,
+			s.Subject, `INSERT INTO NOUN_schedule (NOUN_id, team_id, user_id, frequency, start_time,
 			hourly_frequency, weekdays, cron, time_zone, set_at, next_run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (NOUN_id) DO UPDATE SET user_id = excluded.user_id, frequency = excluded.frequency,
 			start_time = excluded.start_time, hourly_frequency = excluded.hourly_frequency, weekdays = excluded.weekdays,
@@ -209,7 +210,8 @@ func clock(text string, zone *time.Location) (start time.Time, err error) {
 			return start, nil
 		}
 	}
-	return start, errs.Field("start_time", "start_time must be HH:MM or HH:MM:SS; with a Z at its end no other time_zone may be named.")
+	return start, errs.Field("start_time",
+		"start_time must be HH:MM or HH:MM:SS; with a Z at its end no other time_zone may be named.")
 }
 
 func (r Rule) times() (cron.Schedule, error) {

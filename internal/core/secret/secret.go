@@ -74,7 +74,8 @@ func (s *Secrets) Create(ctx context.Context, n NewSecret) (Secret, error) {
 		return Secret{}, err
 	}
 	err = s.db.Tx(ctx, func(tx *db.Tx) error {
-		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM secret WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID)
+		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM secret WHERE team_id = ? AND user_id = ?`, c.TeamID,
+			c.UserID)
 		if err != nil {
 			return err
 		}
@@ -154,7 +155,9 @@ func (s *Secrets) Delete(ctx context.Context, id string) error {
 
 // ForTask are the values that a user's task may use, by name: those it names, and those that every task may
 // use. A project's own win. missing are the names without a secret.
-func (s *Secrets) ForTask(ctx context.Context, teamID, userID, projectID string, names []string) (values map[string]string, missing []string, err error) {
+func (s *Secrets) ForTask(
+	ctx context.Context, teamID, userID, projectID string, names []string,
+) (values map[string]string, missing []string, err error) {
 	type row struct {
 		id, name string
 		sealed   []byte

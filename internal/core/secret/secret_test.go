@@ -44,7 +44,8 @@ func TestSecretReachesOnlyTasksThatMayUseIt(t *testing.T) {
 		project := ids.New()
 		var always Secret
 		for _, n := range []NewSecret{
-			{Name: "NAMED", Value: "value-of-named-\xe2\x82\xac-0123"}, {Name: "ALWAYS", Value: "x", DefaultAvailable: true}, {Name: "OTHER", Value: "y"},
+			{Name: "NAMED", Value: "value-of-named-\xe2\x82\xac-0123"}, {Name: "ALWAYS", Value: "x", DefaultAvailable: true},
+			{Name: "OTHER", Value: "y"},
 			{Name: "NAMED", Value: "of the project", ProjectID: project},
 		} {
 			made, err := s.Create(alice, n)
@@ -62,7 +63,8 @@ func TestSecretReachesOnlyTasksThatMayUseIt(t *testing.T) {
 			t.Errorf("a second one: %v", err)
 		}
 		var sealed []byte
-		if err := d.QueryRow(t.Context(), `SELECT sealed FROM secret WHERE name = 'OTHER'`).Scan(&sealed); err != nil || len(sealed) < 16 {
+		if err := d.QueryRow(t.Context(), `SELECT sealed FROM secret WHERE name = 'OTHER'`).Scan(&sealed); err != nil ||
+			len(sealed) < 16 {
 			t.Errorf("at rest it is %q, %v", sealed, err)
 		}
 		c, err := account.From(alice)
@@ -70,10 +72,12 @@ func TestSecretReachesOnlyTasksThatMayUseIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		values, missing, err := s.ForTask(t.Context(), c.TeamID, c.UserID, "", []string{"NAMED", "NONE", "NONE"})
-		if err != nil || !maps.Equal(values, map[string]string{"NAMED": "value-of-named-€-0123", "ALWAYS": "x"}) || !slices.Equal(missing, []string{"NONE"}) {
+		if err != nil || !maps.Equal(values, map[string]string{"NAMED": "value-of-named-€-0123", "ALWAYS": "x"}) ||
+			!slices.Equal(missing, []string{"NONE"}) {
 			t.Errorf("%v, %v, %v", values, missing, err)
 		}
-		if values, _, err = s.ForTask(t.Context(), c.TeamID, c.UserID, project, []string{"NAMED"}); err != nil || values["NAMED"] != "of the project" {
+		if values, _, err = s.ForTask(t.Context(), c.TeamID, c.UserID, project, []string{"NAMED"}); err != nil ||
+			values["NAMED"] != "of the project" {
 			t.Errorf("in the project: %v, %v", values, err)
 		}
 		if list, err := s.FindAll(bob, ""); err != nil || len(list) != 0 {
@@ -96,7 +100,8 @@ func TestSecretReachesOnlyTasksThatMayUseIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		list, err := s.FindAll(alice, "")
-		if err != nil || len(list) != 2 || list[0].MaskedValue != "val••••••••0123" || list[1].MaskedValue != "••••••••" {
+		if err != nil || len(list) != 2 || list[0].MaskedValue != "val••••••••0123" ||
+			list[1].MaskedValue != "••••••••" {
 			t.Errorf("%+v, %v", list, err)
 		}
 	})
@@ -105,14 +110,16 @@ func TestSecretReachesOnlyTasksThatMayUseIt(t *testing.T) {
 func TestNamesAndValuesHaveTheirForm(t *testing.T) {
 	s, alice, _ := setUp(t, dbtest.Open(t, "sqlite"))
 	for _, n := range []NewSecret{
-		{Name: "", Value: "x"}, {Name: "lower", Value: "x"}, {Name: "1A", Value: "x"}, {Name: "A B", Value: "x"}, {Name: "A\n", Value: "x"}, {Name: strings.Repeat("A", 129), Value: "x"},
+		{Name: "", Value: "x"}, {Name: "lower", Value: "x"}, {Name: "1A", Value: "x"}, {Name: "A B", Value: "x"},
+		{Name: "A\n", Value: "x"}, {Name: strings.Repeat("A", 129), Value: "x"},
 		{Name: "A", Value: ""}, {Name: "A", Value: strings.Repeat("€", 10_001)},
 	} {
 		if _, err := s.Create(alice, n); !errs.Is(err, errs.Invalid) {
 			t.Errorf("%.40q is taken: %v", n.Name, err)
 		}
 	}
-	if _, err := s.Create(alice, NewSecret{Name: strings.Repeat("A", 128), Value: strings.Repeat("€", 10_000)}); err != nil {
+	if _, err := s.Create(alice, NewSecret{Name: strings.Repeat("A", 128),
+		Value: strings.Repeat("€", 10_000)}); err != nil {
 		t.Error(err)
 	}
 }

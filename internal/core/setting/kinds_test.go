@@ -46,9 +46,12 @@ func TestKindsRefuse(t *testing.T) {
 		kind           Type
 		text, provider string
 	}{
-		{Scan, "rate-limit: 1", ""}, {Template, "ids: [a]\ntags: x\nseverities: high", ""}, {Subfinder, "shodan: [k]\ncensys: k", ""},
-		{Reporting, "github: {owner: o, project-name: p, token: t}", "github"}, {Alerting, "slack: {webhook_url: 'https://x/y'}", "slack"},
-		{Cloudlist, "- {provider: do, digitalocean_token: x}\n- {provider: aws, aws_access_key: a, aws_secret_key: b}", "aws,digitalocean"},
+		{Scan, "rate-limit: 1", ""}, {Template, "ids: [a]\ntags: x\nseverities: high", ""},
+		{Subfinder, "shodan: [k]\ncensys: k", ""},
+		{Reporting, "github: {owner: o, project-name: p, token: t}", "github"},
+		{Alerting, "slack: {webhook_url: 'https://x/y'}", "slack"},
+		{Cloudlist, "- {provider: do, digitalocean_token: x}\n- {provider: aws, aws_access_key: a, aws_secret_key: b}",
+			"aws,digitalocean"},
 	} {
 		if provider, err := kinds[c.kind].check([]byte(c.text)); err != nil || provider != c.provider {
 			t.Errorf("%s %q: %q, %v", c.kind, c.text, provider, err)

@@ -68,11 +68,13 @@ func TestSecretsAreSealedAndMasked(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		h := open(t, d)
 		c := h.create(t, setting.Reporting, github)
-		if strings.Contains(c.Text, "very_secret") || !strings.Contains(c.Text, setting.Mask) || !strings.Contains(c.Text, "owner: me") {
+		if strings.Contains(c.Text, "very_secret") || !strings.Contains(c.Text, setting.Mask) ||
+			!strings.Contains(c.Text, "owner: me") {
 			t.Errorf("shown: %s", c.Text)
 		}
 		var sealed []byte
-		if err := d.QueryRow(t.Context(), `SELECT sealed FROM setting`).Scan(&sealed); err != nil || strings.Contains(string(sealed), "very_secret") {
+		if err := d.QueryRow(t.Context(), `SELECT sealed FROM setting`).Scan(&sealed); err != nil ||
+			strings.Contains(string(sealed), "very_secret") {
 			t.Errorf("at rest: %q %v", sealed, err)
 		}
 		// What a client got and sends back changes nothing.
@@ -85,7 +87,8 @@ func TestSecretsAreSealedAndMasked(t *testing.T) {
 		}
 		// All values of subfinder are keys.
 		keys := h.create(t, setting.Subfinder, "shodan: [very_secret]\n")
-		if found, err := h.ByID(h.ctx, keys.ID); err != nil || found.Text != keys.Text || strings.Contains(keys.Text, "very_secret") || !strings.Contains(keys.Text, "shodan") {
+		if found, err := h.ByID(h.ctx, keys.ID); err != nil || found.Text != keys.Text ||
+			strings.Contains(keys.Text, "very_secret") || !strings.Contains(keys.Text, "shodan") {
 			t.Errorf("shown: %s, and then %s %v", keys.Text, found.Text, err)
 		}
 		if _, err := h.Update(h.ctx, keys.ID, setting.Update{Text: &keys.Text}); err != nil {
@@ -93,7 +96,8 @@ func TestSecretsAreSealedAndMasked(t *testing.T) {
 		}
 		// A secret does not follow its address to another place.
 		moved := strings.Replace(c.Text, "git.example.com", "evil.example.com", 1)
-		if _, err := h.Update(h.ctx, c.ID, setting.Update{Text: &moved}); !errs.Is(err, errs.Invalid) || errs.From(err).Param != "config" {
+		if _, err := h.Update(h.ctx, c.ID, setting.Update{Text: &moved}); !errs.Is(err, errs.Invalid) ||
+			errs.From(err).Param != "config" {
 			t.Errorf("moved: %v", err)
 		}
 	})
@@ -116,29 +120,35 @@ func TestLifeOfAConfig(t *testing.T) {
 			}
 			return len(all)
 		}
-		if list(h.ctx, setting.Filter{}) != 2 || list(h.ctx, setting.Filter{Type: "scan"}) != 1 || list(h.ctx, setting.Filter{Type: "vuln_score"}) != 0 ||
-			list(h.ctx, setting.Filter{Search: "N"}) != 2 || list(h.ctx, setting.Filter{Search: "%"}) != 0 || list(h.foreign, setting.Filter{}) != 0 {
+		if list(h.ctx, setting.Filter{}) != 2 || list(h.ctx, setting.Filter{Type: "scan"}) != 1 ||
+			list(h.ctx, setting.Filter{Type: "vuln_score"}) != 0 ||
+			list(h.ctx, setting.Filter{Search: "N"}) != 2 || list(h.ctx, setting.Filter{Search: "%"}) != 0 ||
+			list(h.foreign, setting.Filter{}) != 0 {
 			t.Error("a filter finds too much or too little")
 		}
 		name, global := "new", true
-		if got, err := h.Update(h.ctx, c.ID, setting.Update{Name: &name, Global: &global}); err != nil || got.Name != name || !got.Global || got.Text != encoded {
+		if got, err := h.Update(h.ctx, c.ID, setting.Update{Name: &name, Global: &global}); err != nil || got.Name != name ||
+			!got.Global || got.Text != encoded {
 			t.Errorf("%+v %v", got, err)
 		}
-		if applied, err := h.Apply(t.Context(), d, h.team, setting.Scan, nil, true, ""); err != nil || len(applied) != 1 || string(applied[0].Text) != "rate-limit: 10\n" {
+		if applied, err := h.Apply(t.Context(), d, h.team, setting.Scan, nil, true, ""); err != nil || len(applied) != 1 ||
+			string(applied[0].Text) != "rate-limit: 10\n" {
 			t.Errorf("global: %+v %v", applied, err)
 		}
 		if applied, err := h.Apply(t.Context(), d, h.team, setting.Scan, nil, false, ""); err != nil || len(applied) != 0 {
 			t.Errorf("opted out: %+v %v", applied, err)
 		}
 		for name, err := range map[string]error{
-			"read": second(h.ByID(h.foreign, c.ID)), "update": second(h.Update(h.foreign, c.ID, setting.Update{})), "delete": h.Delete(h.foreign, c.ID),
+			"read": second(h.ByID(h.foreign, c.ID)), "update": second(h.Update(h.foreign, c.ID, setting.Update{})),
+			"delete":  h.Delete(h.foreign, c.ID),
 			"missing": h.Delete(h.ctx, "x"), "zero byte": second(h.ByID(h.ctx, "\x00")),
 		} {
 			if !errs.Is(err, errs.NotFound) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, err := h.Apply(t.Context(), d, h.team, setting.Alerting, []string{c.ID}, false, "alerting_config_ids"); errs.From(err).Param != "alerting_config_ids" {
+		if _, err := h.Apply(t.Context(), d, h.team, setting.Alerting, []string{c.ID}, false,
+			"alerting_config_ids"); errs.From(err).Param != "alerting_config_ids" {
 			t.Errorf("another type: %v", err)
 		}
 		if err := h.Delete(h.ctx, c.ID); err != nil || list(h.ctx, setting.Filter{}) != 1 {
@@ -153,14 +163,15 @@ func TestRefusals(t *testing.T) {
 	h := open(t, dbtest.Open(t, "sqlite"))
 	long := strings.Repeat("x", 201)
 	for want, c := range map[string]setting.NewConfig{
-		"config_type must be":   {Type: "vuln_score", Name: "n", Text: "a: b"},
-		"name is required":      {Type: setting.Scan, Name: " ", Text: "a: b"},
-		"name must be text":     {Type: setting.Scan, Name: long, Text: "a: b"},
-		"config is required":    {Type: setting.Scan, Name: "n"},
-		"config is not YAML":    {Type: setting.Scan, Name: "n", Text: "a: [b"},
-		"neither a mapping":     {Type: setting.Scan, Name: "n", Text: "hello there"},
-		"aliases":               {Type: setting.Scan, Name: "n", Text: "a: &x [1]\nb: *x"},
-		"nests too deep":        {Type: setting.Scan, Name: "n", Text: "a: " + strings.Repeat("[", 40) + strings.Repeat("]", 40)},
+		"config_type must be": {Type: "vuln_score", Name: "n", Text: "a: b"},
+		"name is required":    {Type: setting.Scan, Name: " ", Text: "a: b"},
+		"name must be text":   {Type: setting.Scan, Name: long, Text: "a: b"},
+		"config is required":  {Type: setting.Scan, Name: "n"},
+		"config is not YAML":  {Type: setting.Scan, Name: "n", Text: "a: [b"},
+		"neither a mapping":   {Type: setting.Scan, Name: "n", Text: "hello there"},
+		"aliases":             {Type: setting.Scan, Name: "n", Text: "a: &x [1]\nb: *x"},
+		"nests too deep": {Type: setting.Scan, Name: "n",
+			Text: "a: " + strings.Repeat("[", 40) + strings.Repeat("]", 40)},
 		"where a secret should": {Type: setting.Scan, Name: "n", Text: "token: '" + setting.Mask + "'"},
 		"it is not text":        {Type: setting.Scan, Name: "n", Text: "a: \x00"},
 		"is longer than":        {Type: setting.Scan, Name: "n", Text: strings.Repeat("a", 2<<20)},
@@ -172,7 +183,8 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	viewer := account.WithCaller(t.Context(), account.Caller{TeamID: h.team, Role: account.Viewer})
-	if _, err := h.Create(viewer, setting.NewConfig{Type: setting.Scan, Name: "n", Text: "a: b"}); !errs.Is(err, errs.Forbidden) {
+	if _, err := h.Create(viewer, setting.NewConfig{Type: setting.Scan, Name: "n", Text: "a: b"}); !errs.Is(err,
+		errs.Forbidden) {
 		t.Errorf("a viewer: %v", err)
 	}
 }

@@ -53,7 +53,8 @@ func TestKeeping(t *testing.T) {
 
 // What is shown of a text has none of its secrets, parses, and sent back restores them.
 func FuzzMask(f *testing.F) {
-	for _, s := range []string{"token: a", "a: [{password: {x: [y, 1]}}]", "- key: |\n    many\n    lines\n", "url: 'https://u:p@h/'", "? [a]\n: token", "header: ['Cookie: a=b']", "token: !!binary aGVsbG8="} {
+	for _, s := range []string{"token: a", "a: [{password: {x: [y, 1]}}]", "- key: |\n    many\n    lines\n",
+		"url: 'https://u:p@h/'", "? [a]\n: token", "header: ['Cookie: a=b']", "token: !!binary aGVsbG8="} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -59,7 +59,8 @@ func (ts *Tasks) Approve(ctx context.Context, id string, d Decision) (Task, erro
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `UPDATE task_stream SET job_id = ?, pending = NULL WHERE id = ?`, job, t.StreamID); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE task_stream SET job_id = ?, pending = NULL WHERE id = ?`, job,
+			t.StreamID); err != nil {
 			return err
 		}
 		return ts.emit(ctx, tx, t.StreamID, EventStatus, StatusData{Status: Resuming})

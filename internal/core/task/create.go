@@ -200,7 +200,8 @@ func (s Scope) check(now time.Time) error {
 		}
 	}
 	for _, method := range s.Methods {
-		if method == "" || len(method) > maxScopeMethod || strings.ContainsFunc(method, func(r rune) bool { return r < 'A' || r > 'Z' }) {
+		if method == "" || len(method) > maxScopeMethod ||
+			strings.ContainsFunc(method, func(r rune) bool { return r < 'A' || r > 'Z' }) {
 			return errs.Field("scope.methods", "scope.methods must be methods in capitals, such as GET.")
 		}
 	}

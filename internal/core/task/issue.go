@@ -262,7 +262,8 @@ func (ts *Tasks) FindIssues(ctx context.Context, f IssueFilter) (issues []Issue,
 		if f.After != "" {
 			w.And("id < ?", f.After)
 		}
-		issues, err = db.Select(ctx, q, scanIssue, issueQuery+w.String()+` ORDER BY id DESC LIMIT ?`, append(w.Args, f.Limit)...)
+		issues, err = db.Select(ctx, q, scanIssue, issueQuery+w.String()+` ORDER BY id DESC LIMIT ?`,
+			append(w.Args, f.Limit)...)
 		return err
 	})
 	return issues, total, err

@@ -271,7 +271,8 @@ func targetOf(args json.RawMessage) string {
 		Targets                 []string
 	}
 	_ = json.Unmarshal(args, &named) // a model's arguments may be anything
-	return clip(cmp.Or(append([]string{named.URL, named.Target, named.Host, named.Name}, named.Targets...)...), summaryLength)
+	return clip(cmp.Or(append([]string{named.URL, named.Target, named.Host, named.Name}, named.Targets...)...),
+		summaryLength)
 }
 
 func read[T any](e loop.Entry) (body T) {

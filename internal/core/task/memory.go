@@ -113,7 +113,9 @@ func (ts *Tasks) FindMemory(ctx context.Context, taskID string) (Memory, time.Ti
 type memoryKey struct{ team, user, task string }
 
 // memoryKey is the key of a memory and, for a task's, the task's owner.
-func (ts *Tasks) memoryKey(ctx context.Context, c account.Caller, taskID string) (k memoryKey, owner string, err error) {
+func (ts *Tasks) memoryKey(
+	ctx context.Context, c account.Caller, taskID string,
+) (k memoryKey, owner string, err error) {
 	if taskID == "" {
 		return memoryKey{team: c.TeamID, user: c.UserID}, "", nil
 	}
@@ -182,7 +184,8 @@ func (ts *Tasks) DeleteMemory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = ts.db.Exec(ctx, `DELETE FROM task_memory WHERE team_id = ? AND user_id = ? AND task_id = ''`, c.TeamID, c.UserID)
+	_, err = ts.db.Exec(ctx, `DELETE FROM task_memory WHERE team_id = ? AND user_id = ? AND task_id = ''`, c.TeamID,
+		c.UserID)
 	return err
 }
 

@@ -160,7 +160,8 @@ func (ts *Tasks) deliver(ctx context.Context, tx *db.Tx, t Task) error {
 		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO task_artifact (task_id, body, created_at) VALUES (?, ?, ?)
-		ON CONFLICT (task_id) DO UPDATE SET body = excluded.body, created_at = excluded.created_at`, t.ID, body, db.At(ts.now()))
+		ON CONFLICT (task_id) DO UPDATE SET body = excluded.body, created_at = excluded.created_at`, t.ID, body,
+		db.At(ts.now()))
 	if err != nil || t.Delivery != Webhook {
 		return err
 	}
@@ -192,7 +193,9 @@ const (
 
 // Stop makes a running task end a tool call or a sub-agent within about a second. found is false when the id
 // is wrong or its work has ended.
-func (ts *Tasks) Stop(ctx context.Context, id string, target StopTarget, callID string) (t Task, found bool, err error) {
+func (ts *Tasks) Stop(
+	ctx context.Context, id string, target StopTarget, callID string,
+) (t Task, found bool, err error) {
 	if t, err = ts.findToWrite(ctx, id); err != nil || t.Status != Running {
 		return t, false, err
 	}
@@ -206,7 +209,9 @@ func (ts *Tasks) Stop(ctx context.Context, id string, target StopTarget, callID 
 }
 
 // findRunning finds a call or a sub-agent without an end in the journal, and returns its id for loop.Control.
-func (ts *Tasks) findRunning(ctx context.Context, t Task, target StopTarget, callID string) (controlID string, err error) {
+func (ts *Tasks) findRunning(
+	ctx context.Context, t Task, target StopTarget, callID string,
+) (controlID string, err error) {
 	begins, ends := loop.ToolCall, loop.ToolResult
 	if target == StopSubagent {
 		begins, ends = loop.BranchStart, loop.BranchEnd

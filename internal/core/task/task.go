@@ -264,14 +264,16 @@ func (ts *Tasks) FindAll(ctx context.Context, f Filter) (tasks []Task, total int
 	w.And("t.user_id = ?", c.UserID)
 	db.Equal(&w, "s.status", f.Status)
 	err = ts.db.Snapshot(ctx, func(q db.Querier) error {
-		total, err = db.Value[int](ctx, q, `SELECT count(*) FROM task t JOIN task_stream s ON s.id = t.stream_id`+w.String(), w.Args...)
+		total, err = db.Value[int](ctx, q, `SELECT count(*) FROM task t JOIN task_stream s ON s.id = t.stream_id`+w.String(),
+			w.Args...)
 		if err != nil {
 			return err
 		}
 		if f.After != "" {
 			w.And("t.id < ?", f.After)
 		}
-		tasks, err = db.Select(ctx, q, scanTask, taskQuery+w.String()+` ORDER BY t.id DESC LIMIT ?`, append(w.Args, f.Limit)...)
+		tasks, err = db.Select(ctx, q, scanTask, taskQuery+w.String()+` ORDER BY t.id DESC LIMIT ?`,
+			append(w.Args, f.Limit)...)
 		return err
 	})
 	return tasks, total, err

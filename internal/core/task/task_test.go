@@ -53,7 +53,8 @@ func setUp(t *testing.T, d *db.DB) bench {
 		if err != nil {
 			t.Fatal(err)
 		}
-		*u.ctx = account.WithCaller(t.Context(), account.Caller{UserID: user.ID, Email: user.Email, TeamID: user.TeamID, Role: user.Role})
+		*u.ctx = account.WithCaller(t.Context(),
+			account.Caller{UserID: user.ID, Email: user.Email, TeamID: user.TeamID, Role: user.Role})
 	}
 	return b
 }
@@ -183,7 +184,8 @@ func TestFindingSeenTwiceIsOneIssue(t *testing.T) {
 		if err != nil || total != 2 || len(issues) != 2 {
 			t.Errorf("%d of %d issues, %v", len(issues), total, err)
 		}
-		if hidden, total, err := b.FindIssues(b.stranger, IssueFilter{TaskID: made.ID, Unverified: true, Limit: 10}); err != nil || total != 0 || len(hidden) != 0 {
+		if hidden, total, err := b.FindIssues(b.stranger,
+			IssueFilter{TaskID: made.ID, Unverified: true, Limit: 10}); err != nil || total != 0 || len(hidden) != 0 {
 			t.Errorf("a stranger sees %d issues, %v", total, err)
 		}
 	})
@@ -262,7 +264,10 @@ func TestGivenUpTaskHasFailed(t *testing.T) {
 		made := b.mustCreate(t, NewTask{})
 		b.mustStart(t, made.ID)
 		for range 2 { // the second changes nothing
-			if err := d.Tx(t.Context(), func(tx *db.Tx) error { return b.GiveUp(t.Context(), tx, RunArgs{TaskID: made.ID}, "it could not") }); err != nil {
+			if err := d.Tx(t.Context(), func(tx *db.Tx) error {
+				return b.GiveUp(t.Context(), tx, RunArgs{TaskID: made.ID},
+					"it could not")
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -402,7 +407,8 @@ func TestPagesOfTasksHoldEachOnce(t *testing.T) {
 		if others, _, err := b.FindAll(b.bob, Filter{Limit: 3}); err != nil || len(others) != 0 {
 			t.Errorf("bob's own tasks: %v, %v", others, err)
 		}
-		if queued, total, err := b.FindAll(b.alice, Filter{Status: Completed, Limit: 3}); err != nil || total != 0 || len(queued) != 0 {
+		if queued, total, err := b.FindAll(b.alice, Filter{Status: Completed, Limit: 3}); err != nil || total != 0 ||
+			len(queued) != 0 {
 			t.Errorf("completed tasks: %d, %v", total, err)
 		}
 	})

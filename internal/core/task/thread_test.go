@@ -19,7 +19,9 @@ import (
 // journal writes an entry with a body.
 func journal(t *testing.T, run *Run, kind loop.EntryKind, branch, key string, body any) {
 	t.Helper()
-	if _, err := run.Append(t.Context(), loop.Entry{Stream: run.Task.Index, Branch: branch, Kind: kind, Key: key, Body: json.RawMessage(mustJSON(t, body))}); err != nil {
+	if _, err := run.Append(t.Context(),
+		loop.Entry{Stream: run.Task.Index, Branch: branch, Kind: kind, Key: key,
+			Body: json.RawMessage(mustJSON(t, body))}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -47,7 +49,8 @@ func TestTaskIsContinuedAsANewStream(t *testing.T) {
 			}
 		}
 		second, err := b.Create(b.alice, again)
-		if err != nil || second.StreamID == made.StreamID || second.Index != 1 || second.Status != Queued || second.Delivery != Artifact || second.Visibility != Unlisted {
+		if err != nil || second.StreamID == made.StreamID || second.Index != 1 || second.Status != Queued ||
+			second.Delivery != Artifact || second.Visibility != Unlisted {
 			t.Fatalf("%+v, %v", second, err)
 		}
 		if _, err := b.Start(t.Context(), RunArgs{made.ID, made.StreamID}); !errors.Is(err, ErrLate) {
@@ -115,7 +118,8 @@ func TestJournalIsKeptLetterByLetter(t *testing.T) {
 		b := setUp(t, d)
 		run := b.mustStart(t, b.mustCreate(t, NewTask{}).ID)
 		body := `{"longer":[1,{"b":1.50,"a":2}],"b":"\u00e9 <&>","b":1e3}`
-		if _, err := run.Append(t.Context(), loop.Entry{Branch: "main", Kind: loop.ToolResult, Key: "0/main/1", Body: json.RawMessage(body)}); err != nil {
+		if _, err := run.Append(t.Context(),
+			loop.Entry{Branch: "main", Kind: loop.ToolResult, Key: "0/main/1", Body: json.RawMessage(body)}); err != nil {
 			t.Fatal(err)
 		}
 		entries, err := run.Entries(t.Context())
@@ -148,7 +152,8 @@ func TestOneOfManyApprovalsCounts(t *testing.T) {
 		results := make(chan error, 8)
 		for range cap(results) {
 			wg.Go(func() {
-				_, err := b.Approve(b.bob, made.ID, Decision{Text: "the second", Branch: "main.1", Metadata: json.RawMessage(`{"a":1}`)})
+				_, err := b.Approve(b.bob, made.ID,
+					Decision{Text: "the second", Branch: "main.1", Metadata: json.RawMessage(`{"a":1}`)})
 				results <- err
 			})
 		}
@@ -170,7 +175,8 @@ func TestOneOfManyApprovalsCounts(t *testing.T) {
 		if err != nil || len(entries) != 3 {
 			t.Fatalf("%+v, %v", entries, err)
 		}
-		if e := entries[2]; e.Kind != loop.Answer || e.Key != "main.1/2" || e.Branch != "main.1" || !strings.Contains(string(e.Body), "the second") || e.Seq != 3 {
+		if e := entries[2]; e.Kind != loop.Answer || e.Key != "main.1/2" || e.Branch != "main.1" ||
+			!strings.Contains(string(e.Body), "the second") || e.Seq != 3 {
 			t.Errorf("the answer is %+v %s", e, e.Body)
 		}
 	})
@@ -232,10 +238,13 @@ func TestLogJoinsWhatBelongsTogether(t *testing.T) {
 		made := b.mustCreate(t, NewTask{})
 		run := b.mustStart(t, made.ID)
 		journal(t, run, loop.ModelCall, "main", "main/1", loop.Asked{Model: "m"})
-		journal(t, run, loop.ModelAnswer, "main", "main/1", loop.Answered{Fault: &loop.Fault{Code: "c", Message: "it is down"}})
-		journal(t, run, loop.ToolCall, "main", "main/2", loop.Called{Tool: "http_request", Args: json.RawMessage(`{"url":"http://h/x"}`), CallID: "call_1"})
+		journal(t, run, loop.ModelAnswer, "main", "main/1",
+			loop.Answered{Fault: &loop.Fault{Code: "c", Message: "it is down"}})
+		journal(t, run, loop.ToolCall, "main", "main/2",
+			loop.Called{Tool: "http_request", Args: json.RawMessage(`{"url":"http://h/x"}`), CallID: "call_1"})
 		journal(t, run, loop.ToolCall, "main.1", "main.1/2", loop.Called{Tool: "crawl"})
-		journal(t, run, loop.ToolResult, "main", "main/2", loop.Returned{Tool: "http_request", Status: loop.CallTimeout, Error: "too long"})
+		journal(t, run, loop.ToolResult, "main", "main/2",
+			loop.Returned{Tool: "http_request", Status: loop.CallTimeout, Error: "too long"})
 		journal(t, run, loop.Question, "main", "main/3", loop.Ask{Kind: loop.AskUser, Text: "Which?"})
 		events, more, err := b.FindLog(b.bob, made.ID, LogFilter{Limit: 10})
 		if err != nil || more || len(events) != 4 {
@@ -248,7 +257,8 @@ func TestLogJoinsWhatBelongsTogether(t *testing.T) {
 		if want := []LogStatus{LogFailed, LogTimeout, LogStarted, LogBlocked}; !slices.Equal(got, want) {
 			t.Errorf("statuses %v, want %v", got, want)
 		}
-		if d := events[1]; d.ToolName != "http_request" || d.Target != "http://h/x" || d.ErrorMessage != "too long" || d.StreamID != made.StreamID || d.CompletedAt == nil || events[2].AgentType != "subagent" {
+		if d := events[1]; d.ToolName != "http_request" || d.Target != "http://h/x" || d.ErrorMessage != "too long" ||
+			d.StreamID != made.StreamID || d.CompletedAt == nil || events[2].AgentType != "subagent" {
 			t.Errorf("%+v", d)
 		}
 		page, more, err := b.FindLog(b.alice, made.ID, LogFilter{After: events[0].Sequence, Limit: 1, EventType: "tool_call"})
@@ -295,12 +305,14 @@ func TestMemoryHoldsWhatIsWrittenAtOnce(t *testing.T) {
 		if m, _, err := b.FindMemory(b.bob, ""); err != nil || len(m.Facts) != 0 {
 			t.Errorf("bob has alice's memory: %+v, %v", m, err)
 		}
-		for _, bad := range []Memory{{Facts: []string{strings.Repeat("b", 1001)}}, {Facts: make([]string, 101)}, {TrackedFiles: make([]TrackedFile, 501)}} {
+		for _, bad := range []Memory{{Facts: []string{strings.Repeat("b", 1001)}}, {Facts: make([]string, 101)},
+			{TrackedFiles: make([]TrackedFile, 501)}} {
 			if _, _, err := b.ChangeMemory(b.alice, made.ID, func(Memory) Memory { return bad }); !errs.Is(err, errs.Invalid) {
 				t.Errorf("too much is taken: %v", err)
 			}
 		}
-		if text, err := run.MemoryText(t.Context()); err != nil || !strings.Contains(text, "The user said") || !strings.Contains(text, `- "iii"`) {
+		if text, err := run.MemoryText(t.Context()); err != nil || !strings.Contains(text, "The user said") ||
+			!strings.Contains(text, `- "iii"`) {
 			t.Errorf("%s, %v", text, err)
 		}
 		if err := b.DeleteMemory(b.alice); err != nil {
@@ -334,7 +346,8 @@ func TestScopeThatCannotBeHeldToIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	caller.Role = account.Guest
-	if _, _, err := b.ChangeMemory(account.WithCaller(t.Context(), caller), "", func(m Memory) Memory { return m }); !errs.Is(err, errs.Forbidden) {
+	if _, _, err := b.ChangeMemory(account.WithCaller(t.Context(), caller), "",
+		func(m Memory) Memory { return m }); !errs.Is(err, errs.Forbidden) {
 		t.Errorf("a guest writes: %v", err)
 	}
 }

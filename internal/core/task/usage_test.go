@@ -17,10 +17,12 @@ func TestUsageOfAStream(t *testing.T) {
 		return loop.Entry{Kind: kind, Stream: turn, Branch: "main", Body: text}
 	}
 	r := usage(Task{Stream: Stream{Index: 1}}, model.Chosen{}, loop.Outcome{Status: loop.Stopped, Micros: 5}, []loop.Entry{
-		entry(loop.ModelAnswer, 0, loop.Answered{Took: 1}), entry(loop.BranchStart, 1, loop.Started{}), entry(loop.ModelAnswer, 1, loop.Answered{Took: 2}),
+		entry(loop.ModelAnswer, 0, loop.Answered{Took: 1}), entry(loop.BranchStart, 1, loop.Started{}),
+		entry(loop.ModelAnswer, 1, loop.Answered{Took: 2}),
 		entry(loop.ToolResult, 1, loop.Returned{Tool: "crawl", Took: 3}),
 	})
-	if r.Steps != 1 || r.Calls != 1 || r.Agents != 1 || r.LLM != 2 || r.Tools != 3 || r.Micros != 5 || r.Status != "completed" || r.Detail.Tools["crawl"] != 1 {
+	if r.Steps != 1 || r.Calls != 1 || r.Agents != 1 || r.LLM != 2 || r.Tools != 3 || r.Micros != 5 ||
+		r.Status != "completed" || r.Detail.Tools["crawl"] != 1 {
 		t.Errorf("%+v", r)
 	}
 }

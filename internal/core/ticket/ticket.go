@@ -44,13 +44,15 @@ func (ts *Tickets) File(ctx context.Context, findingID, configID string) (findin
 	if _, err := ts.findings.Find(ctx, findingID); err != nil {
 		return finding.Ticket{}, err
 	}
-	applied, err := ts.settings.Apply(ctx, nil, c.TeamID, setting.Reporting, []string{configID}, false, "reporting_config_id")
+	applied, err := ts.settings.Apply(ctx, nil, c.TeamID, setting.Reporting, []string{configID}, false,
+		"reporting_config_id")
 	if err != nil {
 		return finding.Ticket{}, err
 	}
 	config, err := tracker.Parse(applied[0].Text)
 	if err != nil {
-		return finding.Ticket{}, errs.Field("reporting_config_id", "reporting_config_id: the configuration cannot be applied: %v.", err)
+		return finding.Ticket{}, errs.Field("reporting_config_id",
+			"reporting_config_id: the configuration cannot be applied: %v.", err)
 	}
 	t := config.Trackers[0]
 	issue, err := ts.file(ctx, c.TeamID, findingID, finding.Tracker{ConfigID: configID, Provider: t.Provider}, t)
@@ -60,7 +62,9 @@ func (ts *Tickets) File(ctx context.Context, findingID, configID string) (findin
 	return finding.Ticket{ConfigID: configID, ConfigName: applied[0].Name, Provider: t.Provider, Issue: issue}, err
 }
 
-func (ts *Tickets) file(ctx context.Context, teamID, findingID string, to finding.Tracker, t tracker.Tracker) (engine.IssueTracker, error) {
+func (ts *Tickets) file(
+	ctx context.Context, teamID, findingID string, to finding.Tracker, t tracker.Tracker,
+) (engine.IssueTracker, error) {
 	return ts.findings.File(ctx, teamID, findingID, to,
 		func(ctx context.Context, f finding.Finding, known *engine.IssueTracker) (engine.IssueTracker, error) {
 			var on *tracker.Issue
@@ -101,7 +105,8 @@ func (ts *Tickets) QueueRun(ctx context.Context, r Run) error {
 		}
 		for _, t := range config.Trackers {
 			trackers = append(trackers, t)
-			targets = append(targets, finding.Tracker{ConfigID: a.ID, Provider: t.Provider, SeenIn: fmt.Sprintf("%s/%d", r.ScanID, r.Run)})
+			targets = append(targets, finding.Tracker{ConfigID: a.ID, Provider: t.Provider,
+				SeenIn: fmt.Sprintf("%s/%d", r.ScanID, r.Run)})
 		}
 	}
 	return ts.findings.QueueFiling(ctx, r.TeamID, r.ScanID, r.Run, func(severity string) (out []finding.Tracker) {

@@ -9,7 +9,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// TestRetryLater checks which errors end a job without another attempt: those of a finding that was deleted end it well.
+// TestRetryLater checks which errors end a job without another attempt: those of a finding that was deleted end it
+// well.
 func TestRetryLater(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error

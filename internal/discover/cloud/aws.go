@@ -24,7 +24,8 @@ const awsRegion = "us-east-1"
 
 // openAWS logs in: with the keys, or with those of the role to assume.
 func (c *Client) openAWS(ctx context.Context, a Account) (aws, error) {
-	s := aws{c, sigv4.Keys{ID: a["aws_access_key"], Secret: a["aws_secret_key"], Token: a["aws_session_token"]}, a.base("")}
+	s := aws{c, sigv4.Keys{ID: a["aws_access_key"], Secret: a["aws_secret_key"], Token: a["aws_session_token"]},
+		a.base("")}
 	role := a["assume_role_arn"]
 	if role == "" {
 		return s, nil
@@ -60,11 +61,13 @@ func (s aws) call(ctx context.Context, service, region, path string, query url.V
 	keys.Region, keys.Service = region, service
 	header := http.Header{"Accept": {"application/xml"}} // else some services answer JSON
 	path = base.EscapedPath() + path
-	for _, h := range keys.Sign(sigv4.Request{Method: http.MethodGet, Host: base.Host, Path: path, Query: text}, time.Now()) {
+	for _, h := range keys.Sign(sigv4.Request{Method: http.MethodGet, Host: base.Host, Path: path, Query: text},
+		time.Now()) {
 		header.Set(h[0], h[1])
 	}
 	return s.do(ctx, s.client, apiclient.Request{
-		Service: "AWS " + service, Method: http.MethodGet, URL: base.Scheme + "://" + base.Host + path + "?" + text, Header: header,
+		Service: "AWS " + service, Method: http.MethodGet, URL: base.Scheme + "://" + base.Host + path + "?" + text,
+		Header:  header,
 		Secrets: []string{keys.Secret, keys.Token}, Decode: xml.Unmarshal,
 	}, out)
 }
@@ -78,7 +81,8 @@ func (c *Client) verifyAWS(ctx context.Context, a Account) (string, error) {
 	var answer struct {
 		Arn string `xml:"GetCallerIdentityResult>Arn"`
 	}
-	err = s.call(ctx, "sts", awsRegion, "/", url.Values{"Action": {"GetCallerIdentity"}, "Version": {"2011-06-15"}}, &answer)
+	err = s.call(ctx, "sts", awsRegion, "/", url.Values{"Action": {"GetCallerIdentity"}, "Version": {"2011-06-15"}},
+		&answer)
 	return "we are " + answer.Arn, err
 }
 

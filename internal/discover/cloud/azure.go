@@ -94,7 +94,8 @@ func (c *Client) listAzure(ctx context.Context, a Account, into *inventory) erro
 func (z azure) zones(ctx context.Context, network string, into *inventory) error {
 	var zones []string
 	if err := azureList(ctx, z, network+"/dnszones", "2018-05-01", func(zone struct{ ID string }) {
-		if strings.HasPrefix(zone.ID, "/subscriptions/") && path.Clean(zone.ID) == zone.ID && !strings.ContainsAny(zone.ID, "?#%") {
+		if strings.HasPrefix(zone.ID, "/subscriptions/") && path.Clean(zone.ID) == zone.ID &&
+			!strings.ContainsAny(zone.ID, "?#%") {
 			zones = append(zones, zone.ID)
 		}
 	}); err != nil {

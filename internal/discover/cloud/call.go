@@ -48,7 +48,9 @@ func (c *Client) get(ctx context.Context, service, at string, header http.Header
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 
-func (c *Client) grant(ctx context.Context, service, at string, form url.Values, secrets ...string) (token string, err error) {
+func (c *Client) grant(
+	ctx context.Context, service, at string, form url.Values, secrets ...string,
+) (token string, err error) {
 	var answer struct {
 		Token string `json:"access_token"`
 	}
@@ -93,12 +95,15 @@ func stateOf(err error) discover.SourceState {
 			return discover.SourceBlocked // we may not dial the address
 		}
 	case e.Status == http.StatusTooManyRequests, e.Status == http.StatusServiceUnavailable,
-		code("Throttling", "ThrottlingException", "RequestLimitExceeded", "RESOURCE_EXHAUSTED", "TooManyRequests", "rateLimitExceeded"):
+		code("Throttling", "ThrottlingException", "RequestLimitExceeded", "RESOURCE_EXHAUSTED", "TooManyRequests",
+			"rateLimitExceeded"):
 		return discover.SourceLimited
-	case code("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "OptInRequired", "PERMISSION_DENIED", "AuthorizationFailed"):
+	case code("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "OptInRequired", "PERMISSION_DENIED",
+		"AuthorizationFailed"):
 		return discover.SourceBlocked // the key is valid, and may not do this
 	case e.Status == http.StatusUnauthorized, e.Status == http.StatusForbidden,
-		code("invalid_client", "invalid_grant", "unauthorized_client", "AuthFailure", "InvalidClientTokenId", "SignatureDoesNotMatch",
+		code("invalid_client", "invalid_grant", "unauthorized_client", "AuthFailure", "InvalidClientTokenId",
+			"SignatureDoesNotMatch",
 			"ExpiredToken", "UnrecognizedClientException"):
 		return discover.SourceKey
 	}

@@ -44,8 +44,9 @@ var providers = map[string]provider{
 	"gcp":          {[][]string{{"gcp_service_account_key"}}, (*Client).verifyGoogle, (*Client).listGoogle},
 	"azure":        {[][]string{{"tenant_id", "client_id", "client_secret"}}, (*Client).verifyAzure, (*Client).listAzure},
 	"digitalocean": {[][]string{{"digitalocean_token"}}, (*Client).verifyDigitalOcean, (*Client).listDigitalOcean},
-	"cloudflare":   {[][]string{{"api_token"}, {"email", "api_key"}}, (*Client).verifyCloudflare, (*Client).listCloudflare},
-	"kubernetes":   {[][]string{{"kubeconfig_encoded"}}, (*Client).verifyKubernetes, (*Client).listKubernetes},
+	"cloudflare": {[][]string{{"api_token"}, {"email", "api_key"}}, (*Client).verifyCloudflare,
+		(*Client).listCloudflare},
+	"kubernetes": {[][]string{{"kubeconfig_encoded"}}, (*Client).verifyKubernetes, (*Client).listKubernetes},
 }
 
 var aliases = map[string]string{"do": "digitalocean", "k8s": "kubernetes", "google": "gcp"}
@@ -91,7 +92,8 @@ func parseAccount(item any) (Account, error) {
 	a["provider"] = cmp.Or(aliases[a["provider"]], a["provider"])
 	p, ok := providers[a["provider"]]
 	if !ok {
-		return nil, fmt.Errorf("%.40q is no provider: aws, gcp, azure, digitalocean, cloudflare, kubernetes are", a["provider"])
+		return nil, fmt.Errorf("%.40q is no provider: aws, gcp, azure, digitalocean, cloudflare, kubernetes are",
+			a["provider"])
 	}
 	if at := a["base_url"]; at != "" && !netguard.IsWebURL(at) {
 		return nil, errors.New("base_url must be an http or https URL")
@@ -148,7 +150,9 @@ func (c *Client) Verify(ctx context.Context, text []byte) (ok bool, message stri
 }
 
 // Inventory lists what the accounts of a configuration expose, with one report for each account.
-func (c *Client) Inventory(ctx context.Context, configID string, text []byte) (names []discover.Name, reports []discover.SourceReport) {
+func (c *Client) Inventory(
+	ctx context.Context, configID string, text []byte,
+) (names []discover.Name, reports []discover.SourceReport) {
 	accounts, err := Parse(text)
 	if err != nil {
 		failed := discover.SourceReport{Source: Source, About: configID, State: discover.SourceFailed, Detail: err.Error()}

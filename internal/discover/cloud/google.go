@@ -74,7 +74,9 @@ func (g google) call(ctx context.Context, service, path string, query url.Values
 }
 
 // googleList reads all pages of a list; each returns the token of the next page.
-func googleList[T any](ctx context.Context, g google, service, path string, query url.Values, each func(T) (next string)) error {
+func googleList[T any](
+	ctx context.Context, g google, service, path string, query url.Values, each func(T) (next string),
+) error {
 	return eachPage(func(int) (bool, error) {
 		var answer T
 		err := g.call(ctx, service, path, query, &answer)
@@ -172,19 +174,20 @@ func (g google) machines(ctx context.Context, project string, into *inventory) e
 
 func (g google) balancers(ctx context.Context, project string, into *inventory) error {
 	query := url.Values{"maxResults": {"500"}, "fields": {"nextPageToken,items/*/forwardingRules/IPAddress"}}
-	return googleList(ctx, g, "compute", "/compute/v1/projects/"+project+"/aggregated/forwardingRules", query, func(page struct {
-		Items map[string]struct {
-			Rules []struct{ IPAddress string } `json:"forwardingRules"`
-		}
-		Next string `json:"nextPageToken"`
-	}) string {
-		for _, region := range page.Items {
-			for _, rule := range region.Rules {
-				into.public(rule.IPAddress)
+	return googleList(ctx, g, "compute", "/compute/v1/projects/"+project+"/aggregated/forwardingRules", query,
+		func(page struct {
+			Items map[string]struct {
+				Rules []struct{ IPAddress string } `json:"forwardingRules"`
 			}
-		}
-		return page.Next
-	})
+			Next string `json:"nextPageToken"`
+		}) string {
+			for _, region := range page.Items {
+				for _, rule := range region.Rules {
+					into.public(rule.IPAddress)
+				}
+			}
+			return page.Next
+		})
 }
 
 func (g google) zones(ctx context.Context, project string, into *inventory) error {

@@ -33,7 +33,8 @@ func openFakeClouds(t *testing.T) *fakeClouds {
 		}
 		status, text := answer(r)
 		if s.busy.Add(-1) >= 0 {
-			status, text = http.StatusServiceUnavailable, `<Response><Errors><Error><Code>RequestLimitExceeded</Code><Message>slow down</Message></Error></Errors></Response>`
+			status, text = http.StatusServiceUnavailable,
+				`<Response><Errors><Error><Code>RequestLimitExceeded</Code><Message>slow down</Message></Error></Errors></Response>`
 		}
 		w.WriteHeader(status)
 		_, _ = fmt.Fprint(w, text)
@@ -44,29 +45,39 @@ func openFakeClouds(t *testing.T) *fakeClouds {
 
 // amazon answers to who signs as AKIA with the secret s3cret, or with the keys of a role.
 func (s *fakeClouds) amazon(r *http.Request) (int, string) {
-	scope := strings.Split(strings.TrimPrefix(strings.Split(r.Header.Get("Authorization"), ",")[0], "AWS4-HMAC-SHA256 Credential="), "/")
-	keys := sigv4.Keys{ID: scope[0], Secret: map[string]string{"AKIA": "s3cret", "ROLE": "r0le"}[scope[0]], Token: map[string]string{"ROLE": "t0ken"}[scope[0]], Region: scope[2], Service: scope[3]}
+	scope := strings.Split(strings.TrimPrefix(strings.Split(r.Header.Get("Authorization"), ",")[0],
+		"AWS4-HMAC-SHA256 Credential="), "/")
+	keys := sigv4.Keys{ID: scope[0], Secret: map[string]string{"AKIA": "s3cret", "ROLE": "r0le"}[scope[0]],
+		Token: map[string]string{"ROLE": "t0ken"}[scope[0]], Region: scope[2], Service: scope[3]}
 	at, _ := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	again := keys.Sign(sigv4.Request{Method: r.Method, Host: r.Host, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery}, at)
-	if !slices.ContainsFunc(again, func(h [2]string) bool { return h[1] == r.Header.Get("Authorization") }) || keys.Secret == "" {
+	if !slices.ContainsFunc(again, func(h [2]string) bool { return h[1] == r.Header.Get("Authorization") }) ||
+		keys.Secret == "" {
 		return http.StatusForbidden, `<ErrorResponse><Error><Type>Sender</Type><Code>SignatureDoesNotMatch</Code><Message>not by wr0ng</Message></Error></ErrorResponse>`
 	}
 	q := r.URL.Query()
-	action := keys.Service + " " + keys.Region + " " + r.URL.Path + q.Get("Action") + q.Get("NextToken") + q.Get("Marker") + q.Get("name")
+	action := keys.Service + " " + keys.Region + " " + r.URL.Path + q.Get("Action") + q.Get("NextToken") +
+		q.Get("Marker") + q.Get("name")
 	if denied := s.denied.Load().(string); denied != "" && strings.Contains(action, denied) {
 		return http.StatusForbidden, `<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>You may not.</Message></Error></Errors></Response>`
 	}
 	machine := func(address, name string) string {
-		return "<item><instancesSet><item><ipAddress>" + address + "</ipAddress><dnsName>" + name + "</dnsName><networkInterfaceSet><item><ipv6AddressesSet><item><ipv6Address>2001:db9::7</ipv6Address></item></ipv6AddressesSet></item></networkInterfaceSet></item></instancesSet></item>"
+		return "<item><instancesSet><item><ipAddress>" + address + "</ipAddress><dnsName>" + name +
+			"</dnsName><networkInterfaceSet><item><ipv6AddressesSet><item><ipv6Address>2001:db9::7</ipv6Address></item></ipv6AddressesSet></item></networkInterfaceSet></item></instancesSet></item>"
 	}
 	text, ok := map[string]string{
-		"sts us-east-1 /GetCallerIdentity": "<R><GetCallerIdentityResult><Arn>arn:aws:iam::1:user/" + scope[0] + "</Arn></GetCallerIdentityResult></R>",
-		"sts us-east-1 /AssumeRole":        "<R><AssumeRoleResult><Credentials><AccessKeyId>ROLE</AccessKeyId><SecretAccessKey>r0le</SecretAccessKey><SessionToken>t0ken</SessionToken></Credentials></AssumeRoleResult></R>",
+		"sts us-east-1 /GetCallerIdentity": "<R><GetCallerIdentityResult><Arn>arn:aws:iam::1:user/" + scope[0] +
+			"</Arn></GetCallerIdentityResult></R>",
+		"sts us-east-1 /AssumeRole": "<R><AssumeRoleResult><Credentials><AccessKeyId>ROLE</AccessKeyId><SecretAccessKey>r0le</SecretAccessKey><SessionToken>t0ken</SessionToken></Credentials></AssumeRoleResult></R>",
 		"ec2 us-east-1 /DescribeRegions": `<DescribeRegionsResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><regionInfo><item><regionName>us-east-1</regionName></item><item><regionName>eu-west-1</regionName></item>
 			<item><regionName>evil.example.com/</regionName></item></regionInfo></DescribeRegionsResponse>`,
-		"ec2 us-east-1 /DescribeInstances":                                   "<R><reservationSet>" + machine("3.3.3.1", "ec2-3-3-3-1.compute-1.amazonaws.com") + machine("", "") + "</reservationSet><nextToken>more</nextToken></R>",
-		"ec2 us-east-1 /DescribeInstancesmore":                               "<R><reservationSet>" + machine("3.3.3.2", "") + "</reservationSet></R>",
-		"ec2 eu-west-1 /DescribeInstances":                                   "<R><reservationSet>" + machine("10.0.0.9", "ip-10-0-0-9.internal.") + "</reservationSet></R>",
+		"ec2 us-east-1 /DescribeInstances": "<R><reservationSet>" +
+			machine("3.3.3.1", "ec2-3-3-3-1.compute-1.amazonaws.com") + machine("", "") +
+			"</reservationSet><nextToken>more</nextToken></R>",
+		"ec2 us-east-1 /DescribeInstancesmore": "<R><reservationSet>" + machine("3.3.3.2", "") +
+			"</reservationSet></R>",
+		"ec2 eu-west-1 /DescribeInstances": "<R><reservationSet>" +
+			machine("10.0.0.9", "ip-10-0-0-9.internal.") + "</reservationSet></R>",
 		"ec2 us-east-1 /DescribeAddresses":                                   "<R><addressesSet><item><publicIp>3.3.3.3</publicIp></item></addressesSet></R>",
 		"ec2 eu-west-1 /DescribeAddresses":                                   "<R/>",
 		"elasticloadbalancing us-east-1 /DescribeLoadBalancers":              "<R><DescribeLoadBalancersResult><LoadBalancers><member><DNSName>LB-1.elb.amazonaws.com</DNSName><Scheme>internet-facing</Scheme></member></LoadBalancers><NextMarker>n</NextMarker></DescribeLoadBalancersResult></R>",
@@ -98,7 +109,8 @@ func (s *fakeClouds) elsewhere(r *http.Request) (int, string) {
 	if denied := s.denied.Load().(string); denied != "" && strings.Contains(at+"!", denied) {
 		return http.StatusForbidden, `{"error": {"code": 403, "status": "PERMISSION_DENIED", "message": "not this"}}`
 	}
-	const compute, dns, network = "/compute/v1/projects/own/aggregated/", "/dns/v1/projects/own/managedZones", "/subscriptions/s1/providers/Microsoft.Network/"
+	const compute, dns, network = "/compute/v1/projects/own/aggregated/", "/dns/v1/projects/own/managedZones",
+		"/subscriptions/s1/providers/Microsoft.Network/"
 	const zone = "/subscriptions/s1/resourceGroups/g/providers/Microsoft.Network/dnszones/example.net"
 	text, ok := map[string]string{
 		"/v1/projects":                 `{"projects": [{"projectId": "own"}]}`,
@@ -120,7 +132,8 @@ func (s *fakeClouds) elsewhere(r *http.Request) (int, string) {
 }
 
 var (
-	amazonHosts = []string{"2001:db9::7", "3.3.3.1", "3.3.3.2", "3.3.3.3", "ec2-3-3-3-1.compute-1.amazonaws.com", "ip-10-0-0-9.internal", "lb-1.elb.amazonaws.com", "shop.example.com", "www.example.com"}
+	amazonHosts = []string{"2001:db9::7", "3.3.3.1", "3.3.3.2", "3.3.3.3", "ec2-3-3-3-1.compute-1.amazonaws.com",
+		"ip-10-0-0-9.internal", "lb-1.elb.amazonaws.com", "shop.example.com", "www.example.com"}
 	googleHosts = []string{"2600:1900::1", "34.1.1.1", "34.1.1.2", "35.1.1.1", "api.example.org"}
 	azureHosts  = []string{"20.1.1.1", "20.1.1.2", "vm.westeurope.cloudapp.azure.com", "www.example.net"}
 )
@@ -129,7 +142,8 @@ var (
 // too much sent again, and with an honest state where something cannot be read.
 func TestInventoriesOfClouds(t *testing.T) {
 	s := openFakeClouds(t)
-	google := Account{"provider": "gcp", "gcp_service_account_key": strings.Replace(serviceKey(t), "{", `{"project_id": "own",`, 1)}
+	google := Account{"provider": "gcp",
+		"gcp_service_account_key": strings.Replace(serviceKey(t), "{", `{"project_id": "own",`, 1)}
 	aws := func(id, secret string) Account {
 		return Account{"provider": "aws", "aws_access_key": id, "aws_secret_key": secret}
 	}
@@ -154,7 +168,8 @@ func TestInventoriesOfClouds(t *testing.T) {
 		{"aws, busy at first", aws("AKIA", "s3cret"), 3, "", amazonHosts, discover.SourceOK},
 		{"aws, too busy", aws("AKIA", "s3cret"), 1000, "", nil, discover.SourceLimited},
 		{"aws, a wrong key", aws("AKIA", "wr0ng"), 0, "", nil, discover.SourceKey},
-		{"aws, no load balancers for us", aws("AKIA", "s3cret"), 0, "DescribeLoadBalancers", without(amazonHosts, "lb-1.elb.amazonaws.com"), discover.SourceBlocked},
+		{"aws, no load balancers for us", aws("AKIA", "s3cret"), 0, "DescribeLoadBalancers",
+			without(amazonHosts, "lb-1.elb.amazonaws.com"), discover.SourceBlocked},
 		{"gcp", google, 2, "", googleHosts, discover.SourceOK},
 		{"gcp, no list of projects", google, 0, "/v1/projects!", googleHosts, discover.SourceOK},
 		{"gcp, no zones for us", google, 0, "managedZones", without(googleHosts, "api.example.org"), discover.SourceBlocked},
@@ -190,7 +205,8 @@ func TestInventoriesOfClouds(t *testing.T) {
 	}
 	far := azure("s3cret")
 	far["base_url"] = s.URL
-	if err := New(&netguard.Guard{}).listAzure(t.Context(), far, &inventory{}); err == nil || stateOf(err) != discover.SourceBlocked {
+	if err := New(&netguard.Guard{}).listAzure(t.Context(), far, &inventory{}); err == nil ||
+		stateOf(err) != discover.SourceBlocked {
 		t.Errorf("dials refused: %v", err)
 	}
 }

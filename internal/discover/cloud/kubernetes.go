@@ -87,7 +87,8 @@ func entry(m map[string]any, list, name, key string) map[string]any {
 
 func (k cluster) get(ctx context.Context, path string, out any) error {
 	return k.do(ctx, k.http, apiclient.Request{
-		Service: "The cluster", Method: http.MethodGet, URL: k.server + path, Header: bearer(k.token), Secrets: []string{k.token},
+		Service: "The cluster", Method: http.MethodGet, URL: k.server + path, Header: bearer(k.token),
+		Secrets: []string{k.token},
 	}, out)
 }
 

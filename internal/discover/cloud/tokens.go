@@ -51,7 +51,8 @@ func (c *Client) cloudflareGet(ctx context.Context, a Account, path string, out 
 	if a["api_token"] == "" {
 		header = http.Header{"X-Auth-Email": {a["email"]}, "X-Auth-Key": {a["api_key"]}}
 	}
-	return c.get(ctx, "Cloudflare", a.base("https://api.cloudflare.com")+"/client/v4"+path, header, out, a["api_token"], a["api_key"])
+	return c.get(ctx, "Cloudflare", a.base("https://api.cloudflare.com")+"/client/v4"+path, header, out, a["api_token"],
+		a["api_key"])
 }
 
 // verifyCloudflare verifies the token or, for a key, asks for its user.

@@ -28,7 +28,8 @@ func serviceKey(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := json.Marshal(map[string]string{"client_email": "bot@p.example", "private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))})
+	doc, err := json.Marshal(map[string]string{"client_email": "bot@p.example",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,12 +49,14 @@ func answerAll(w http.ResponseWriter, r *http.Request) {
 		good = r.Header.Get("X-Auth-Key") == "s3cret" && r.Header.Get("X-Auth-Email") != ""
 	case "GET /":
 		auth := r.Header.Get("Authorization")
-		good = r.URL.Query().Get("Action") == "GetCallerIdentity" && strings.HasPrefix(auth, "AWS4-HMAC-SHA256 Credential=good/") && r.Header.Get("X-Amz-Date") != ""
+		good = r.URL.Query().Get("Action") == "GetCallerIdentity" &&
+			strings.HasPrefix(auth, "AWS4-HMAC-SHA256 Credential=good/") && r.Header.Get("X-Amz-Date") != ""
 		answer = "<R><GetCallerIdentityResult><Arn>arn:aws:iam::1:user/u</Arn></GetCallerIdentityResult></R>"
 	case "GET /subscriptions", "GET /v1/projects":
 		good = r.Header.Get("Authorization") == "Bearer x"
 	case "POST /tenant/oauth2/v2.0/token":
-		good = strings.Contains(string(body), "client_secret=s3cret") && strings.Contains(string(body), "grant_type=client_credentials")
+		good = strings.Contains(string(body), "client_secret=s3cret") &&
+			strings.Contains(string(body), "grant_type=client_credentials")
 	case "POST /token":
 		good = strings.Contains(string(body), "jwt-bearer") && strings.Count(string(body), ".") == 2
 	}
@@ -69,10 +72,12 @@ func TestVerify(t *testing.T) {
 	t.Cleanup(server.Close)
 	secure := httptest.NewTLSServer(http.HandlerFunc(answerAll))
 	t.Cleanup(secure.Close)
-	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}))
+	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+		Bytes: secure.Certificate().Raw}))
 	kubeconfig := func(token string) string {
-		return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"+
-			"clusters: [{name: k, cluster: {server: %q, certificate-authority-data: %s}}]\nusers: [{name: u, user: {token: %s}}]\n", secure.URL, ca, token))
+		return base64.StdEncoding.EncodeToString(fmt.Appendf(nil,
+			"current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"+
+				"clusters: [{name: k, cluster: {server: %q, certificate-authority-data: %s}}]\nusers: [{name: u, user: {token: %s}}]\n", secure.URL, ca, token))
 	}
 	quoted, err := json.Marshal(serviceKey(t))
 	if err != nil {
@@ -108,7 +113,9 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%.60s: %v %q", c.block, ok, said)
 		}
 	}
-	if ok, said := New(&netguard.Guard{}).Verify(t.Context(), []byte("- {provider: do, digitalocean_token: x, base_url: "+server.URL+"}")); ok || !strings.Contains(said, "cannot be reached") {
+	if ok, said := New(&netguard.Guard{}).Verify(t.Context(),
+		[]byte("- {provider: do, digitalocean_token: x, base_url: "+server.URL+"}")); ok ||
+		!strings.Contains(said, "cannot be reached") {
 		t.Errorf("without leave to dial here: %v %q", ok, said)
 	}
 }
@@ -130,8 +137,9 @@ func TestInventory(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	names, reports := New(loopback()).Inventory(t.Context(), "c1", fmt.Appendf(nil, "- {provider: do, digitalocean_token: s3cret, base_url: %[1]q}\n"+
-		"- {provider: cloudflare, api_token: s3cret, base_url: %[1]q}\n- {provider: do, digitalocean_token: wrong, base_url: %[1]q}\n", server.URL))
+	names, reports := New(loopback()).Inventory(t.Context(), "c1",
+		fmt.Appendf(nil, "- {provider: do, digitalocean_token: s3cret, base_url: %[1]q}\n"+
+			"- {provider: cloudflare, api_token: s3cret, base_url: %[1]q}\n- {provider: do, digitalocean_token: wrong, base_url: %[1]q}\n", server.URL))
 	got := ""
 	for _, n := range names {
 		got += fmt.Sprint(n.Host, n.Sources, " ")
@@ -144,7 +152,8 @@ func TestInventory(t *testing.T) {
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if _, reports := New(loopback()).Inventory(t.Context(), "c1", []byte("[]")); len(reports) != 1 || reports[0].State != "failed" {
+	if _, reports := New(loopback()).Inventory(t.Context(), "c1", []byte("[]")); len(reports) != 1 ||
+		reports[0].State != "failed" {
 		t.Errorf("%+v", reports)
 	}
 }

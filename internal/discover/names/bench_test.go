@@ -24,7 +24,8 @@ import (
 // wildcard's, the others are missing.
 func benchNames(z *dnslab.Zone) (list []string) {
 	for _, name := range z.Questions() {
-		if t, is := z.Names[name]; !is || t.RCode == "NOERROR" && !strings.HasPrefix(name, "slow") && !strings.HasPrefix(name, "large") {
+		if t, is := z.Names[name]; !is || t.RCode == "NOERROR" && !strings.HasPrefix(name, "slow") &&
+			!strings.HasPrefix(name, "large") {
 			list = append(list, name)
 		}
 	}
@@ -86,7 +87,8 @@ func benchDNSPerf(b *testing.B, server string, list []string, ours float64) {
 	var rate, questions float64
 	var busy time.Duration
 	for b.Loop() {
-		cmd := exec.CommandContext(b.Context(), program, "-s", host, "-p", port, "-d", file, "-l", "3", "-c", "4", "-q", "200")
+		cmd := exec.CommandContext(b.Context(), program, "-s", host, "-p", port, "-d", file, "-l", "3", "-c", "4", "-q",
+			"200")
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			b.Fatalf("dnsperf: %v\n%s", err, out)
@@ -139,7 +141,9 @@ func startNSD(b *testing.B, z *dnslab.Zone) (addr string) {
 		_ = cmd.Wait() // it was killed
 	})
 	up := func() bool {
-		report, err := names.Resolve(b.Context(), names.Config{Resolvers: []string{addr}, Retries: -1, Timeout: 50 * time.Millisecond}, slices.Values([]string{"www." + z.Domain}), func(discover.Name) {})
+		report, err := names.Resolve(b.Context(),
+			names.Config{Resolvers: []string{addr}, Retries: -1, Timeout: 50 * time.Millisecond},
+			slices.Values([]string{"www." + z.Domain}), func(discover.Name) {})
 		return err == nil && report.Found == 1
 	}
 	for deadline := time.Now().Add(10 * time.Second); !up(); {

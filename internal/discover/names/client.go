@@ -97,7 +97,8 @@ func (c *client) close() {
 // question was asked again, counts. The error is errTimeout or errMalformed when nothing could be read, or the
 // context's, which is that of newClient or one that lives longer.
 func (c *client) query(ctx context.Context, host string, kind uint16) (answer, error) {
-	q := &question{client: c, host: host, kind: kind, failure: errTimeout, edns: true, replies: make(chan delivery, 2*(1+c.cfg.Retries))}
+	q := &question{client: c, host: host, kind: kind, failure: errTimeout, edns: true,
+		replies: make(chan delivery, 2*(1+c.cfg.Retries))}
 	defer q.forget()
 	for q.next = range 1 + c.cfg.Retries {
 		if err := c.cfg.Pace.Wait(ctx); err != nil {

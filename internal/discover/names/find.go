@@ -34,7 +34,9 @@ const (
 // come, not looked up and without RCode; guessed names are emitted when DNS knows them and they are no wildcard's. Each
 // is emitted once, with Sources naming the first; it is below the domain, allowed, and a host name. emit is called by
 // lookUpType goroutine at a time. The error is the context's or an *errs.Error; a source that fails is only reported.
-func Find(ctx context.Context, cfg Config, domain string, steps []discover.Step, emit func(discover.Name)) (Report, error) {
+func Find(
+	ctx context.Context, cfg Config, domain string, steps []discover.Step, emit func(discover.Name),
+) (Report, error) {
 	root, ok := normalizeHost(domain)
 	if !ok {
 		return Report{}, errs.Field("domain", "%.100q is no domain.", domain)

@@ -35,12 +35,15 @@ func (w world) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, r.Context().Err()
 	}
 	return &http.Response{
-		StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r, ProtoMajor: 1, ProtoMinor: 1,
+		StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r, ProtoMajor: 1,
+		ProtoMinor: 1,
 	}, nil
 }
 
 // find collects what Find says.
-func find(t testing.TB, cfg names.Config, domain string, steps ...discover.Step) (map[string]discover.Name, names.Report) {
+func find(
+	t testing.TB, cfg names.Config, domain string, steps ...discover.Step,
+) (map[string]discover.Name, names.Report) {
 	t.Helper()
 	got := map[string]discover.Name{}
 	report, err := names.Find(t.Context(), cfg, domain, steps, func(n discover.Name) {
@@ -81,12 +84,15 @@ func TestFindGuessesAndInventsNothing(t *testing.T) {
 		n, found := got[host]
 		if want.By != dnslab.BySource && !found {
 			t.Errorf("%s can be found by %s, and was not", host, want.By)
-		} else if source := map[string]string{dnslab.ByWords: names.SourceBruteforce, dnslab.ByPermute: names.SourcePermute}[want.By]; found && source == names.SourceBruteforce && n.Sources[0].Source != source {
+		} else if source := map[string]string{dnslab.ByWords: names.SourceBruteforce,
+			dnslab.ByPermute: names.SourcePermute}[want.By]; found && source == names.SourceBruteforce &&
+			n.Sources[0].Source != source {
 			t.Errorf("%s was found by %v, want %s", host, n.Sources, source)
 		}
 	}
 	for _, how := range []string{names.SourceBruteforce, names.SourcePermute} {
-		if s := sourceOf(t, report, how); s.State != discover.SourceOK || s.Count < 15 || s.About != "lab.test" || s.Detail == "" {
+		if s := sourceOf(t, report, how); s.State != discover.SourceOK || s.Count < 15 || s.About != "lab.test" ||
+			s.Detail == "" {
 			t.Errorf("%s reports %+v", how, s)
 		}
 	}
@@ -305,11 +311,14 @@ func TestRoutesOfARegistry(t *testing.T) {
 		}()
 		cfg := names.Config{RangesURL: "whois://" + l.Addr().String(), RangesDial: (&net.Dialer{}).DialContext}
 		found, report := names.Ranges(t.Context(), cfg, "AS64500")
-		if fmt.Sprint(found) != c.want || report.State != c.state || report.Count != len(found) || strings.Contains(report.Detail, "\x1b") {
+		if fmt.Sprint(found) != c.want || report.State != c.state || report.Count != len(found) ||
+			strings.Contains(report.Detail, "\x1b") {
 			t.Errorf("%s: %v %+v", name, found, report)
 		}
 	}
-	if _, report := names.Ranges(t.Context(), names.Config{RangesURL: "whois://127.0.0.1", RangesDial: (&netguard.Guard{}).Dial}, "AS64500"); report.State != discover.SourceBlocked {
+	if _, report := names.Ranges(t.Context(),
+		names.Config{RangesURL: "whois://127.0.0.1", RangesDial: (&netguard.Guard{}).Dial},
+		"AS64500"); report.State != discover.SourceBlocked {
 		t.Errorf("a private registry: %+v", report)
 	}
 }
@@ -329,7 +338,8 @@ func TestOrigin(t *testing.T) {
 			t.Errorf("%s: %v %v, want %s", addr, got, err, want)
 		}
 	}
-	if got, err := names.Origin(t.Context(), resolver, "origin.asn.lab.test", netip.MustParseAddr("192.0.2.1")); err == nil {
+	if got, err := names.Origin(t.Context(), resolver, "origin.asn.lab.test",
+		netip.MustParseAddr("192.0.2.1")); err == nil {
 		t.Errorf("nobody's address: %v", got)
 	}
 }

@@ -69,22 +69,30 @@ func TestHostileAnswers(t *testing.T) {
 		answer func(q []byte) []byte
 		rcode  string
 	}{
-		"nothing":               {func([]byte) []byte { return nil }, "timeout"},
-		"a short packet":        {func(q []byte) []byte { return q[:7] }, "timeout"},
-		"the query itself":      {func(q []byte) []byte { return q }, "timeout"},
-		"another id":            {func(q []byte) []byte { r := response(q, 1, lie...); r[0]++; return r }, "timeout"},
-		"another name":          {func(q []byte) []byte { r := response(q, 1, lie...); r[13]++; return r }, "timeout"},
-		"another kind":          {func(q []byte) []byte { r := response(q, 1, lie...); r[len(r)-len(lie)-3]++; return r }, "timeout"},
-		"no question":           {func(q []byte) []byte { r := response(q, 1, lie...)[:12]; r[5] = 0; return r }, "timeout"},
-		"an update's opcode":    {func(q []byte) []byte { r := response(q, 1, lie...); r[2] |= 5 << 3; return r }, "timeout"},
-		"a pointer to itself":   {func(q []byte) []byte { r := response(q, 1); return append(r, 0xc0, byte(len(r)), 0, 1, 0, 1) }, "malformed"},
-		"10,000 records, one":   {func(q []byte) []byte { return response(q, 10_000, lie...) }, "malformed"},
-		"a record that is cut":  {func(q []byte) []byte { return response(q, 1, lie[:9]...) }, "malformed"},
-		"data beyond the end":   {func(q []byte) []byte { r := response(q, 1, lie...); r[len(r)-5] = 200; return r }, "malformed"},
-		"three bytes of data":   {func(q []byte) []byte { return response(q, 1, record(127, 66, 6)...) }, "malformed"},
-		"a refusal":             {func(q []byte) []byte { r := response(q, 0); r[3] |= 5; return r }, "REFUSED"},
-		"a refusal, head alone": {func(q []byte) []byte { r := response(q, 0)[:12]; r[5], r[3] = 0, 2; return r }, "SERVFAIL"},
-		"somebody else's name":  {func(q []byte) []byte { l := slices.Clone(lie); l[1] = 14; return response(q, 1, l...) }, "NOERROR"},
+		"nothing":          {func([]byte) []byte { return nil }, "timeout"},
+		"a short packet":   {func(q []byte) []byte { return q[:7] }, "timeout"},
+		"the query itself": {func(q []byte) []byte { return q }, "timeout"},
+		"another id":       {func(q []byte) []byte { r := response(q, 1, lie...); r[0]++; return r }, "timeout"},
+		"another name":     {func(q []byte) []byte { r := response(q, 1, lie...); r[13]++; return r }, "timeout"},
+		"another kind": {func(q []byte) []byte { r := response(q, 1, lie...); r[len(r)-len(lie)-3]++; return r },
+			"timeout"},
+		"no question":        {func(q []byte) []byte { r := response(q, 1, lie...)[:12]; r[5] = 0; return r }, "timeout"},
+		"an update's opcode": {func(q []byte) []byte { r := response(q, 1, lie...); r[2] |= 5 << 3; return r }, "timeout"},
+		"a pointer to itself": {func(q []byte) []byte {
+			r := response(q, 1)
+			return append(r, 0xc0, byte(len(r)), 0, 1, 0,
+				1)
+		}, "malformed"},
+		"10,000 records, one":  {func(q []byte) []byte { return response(q, 10_000, lie...) }, "malformed"},
+		"a record that is cut": {func(q []byte) []byte { return response(q, 1, lie[:9]...) }, "malformed"},
+		"data beyond the end": {func(q []byte) []byte { r := response(q, 1, lie...); r[len(r)-5] = 200; return r },
+			"malformed"},
+		"three bytes of data": {func(q []byte) []byte { return response(q, 1, record(127, 66, 6)...) }, "malformed"},
+		"a refusal":           {func(q []byte) []byte { r := response(q, 0); r[3] |= 5; return r }, "REFUSED"},
+		"a refusal, head alone": {func(q []byte) []byte { r := response(q, 0)[:12]; r[5], r[3] = 0, 2; return r },
+			"SERVFAIL"},
+		"somebody else's name": {func(q []byte) []byte { l := slices.Clone(lie); l[1] = 14; return response(q, 1, l...) },
+			"NOERROR"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -220,7 +228,8 @@ func TestConfigsThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := names.Find(t.Context(), names.Config{}, "no domain", nil, func(discover.Name) {}); !errs.Is(err, errs.Invalid) {
+	if _, err := names.Find(t.Context(), names.Config{}, "no domain", nil, func(discover.Name) {}); !errs.Is(err,
+		errs.Invalid) {
 		t.Errorf("no domain: %v", err)
 	}
 }
@@ -234,13 +243,15 @@ func TestAllowHolds(t *testing.T) {
 		if name != "in.test." {
 			strangers.Add(1)
 		} else {
-			m.Answer = []dns.RR{&dns.CNAME{Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeCNAME, Class: dns.ClassINET}, Target: "Out.Example."}}
+			m.Answer = []dns.RR{&dns.CNAME{Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeCNAME, Class: dns.ClassINET},
+				Target: "Out.Example."}}
 		}
 		_ = w.WriteMsg(m)
 	})
 	cfg := names.Config{Resolvers: []string{addr}, Allow: func(host string) bool { return host == "in.test" }}
 	got, _ := resolve(t, cfg, "in.test", "out.test", "192.0.2.1")
-	if n := got["in.test"]; len(got) != 1 || !slices.Equal(n.CNAME, []string{"out.example"}) || n.RCode != "NOERROR" || n.IP != nil {
+	if n := got["in.test"]; len(got) != 1 || !slices.Equal(n.CNAME, []string{"out.example"}) || n.RCode != "NOERROR" ||
+		n.IP != nil {
 		t.Errorf("%+v", got)
 	}
 	if n := strangers.Load(); n != 0 {
@@ -252,7 +263,8 @@ func TestAddresses(t *testing.T) {
 	_, _, cfg := lab(t)
 	got, _ := resolve(t, cfg, "127.1.0.0", "192.0.2.7")
 	n := got["127.1.0.0"]
-	if n.RCode != "NOERROR" || !slices.Equal(n.IP, []netip.Addr{netip.MustParseAddr("127.1.0.0")}) || fmt.Sprint(n.Records) != "map[PTR:[www.lab.test]]" {
+	if n.RCode != "NOERROR" || !slices.Equal(n.IP, []netip.Addr{netip.MustParseAddr("127.1.0.0")}) ||
+		fmt.Sprint(n.Records) != "map[PTR:[www.lab.test]]" {
 		t.Errorf("an address: %+v", n)
 	}
 	if n := got["192.0.2.7"]; n.RCode != "NXDOMAIN" || n.Records != nil {
@@ -262,10 +274,12 @@ func TestAddresses(t *testing.T) {
 
 func TestUnclaimed(t *testing.T) {
 	page := "<p>There isn't a GitHub Pages site here.</p>"
-	if s := names.Unclaimed([]string{"a.test", "team.github.io"}, page); !strings.Contains(s, "GitHub Pages") || !strings.Contains(s, "team.github.io") {
+	if s := names.Unclaimed([]string{"a.test", "team.github.io"}, page); !strings.Contains(s, "GitHub Pages") ||
+		!strings.Contains(s, "team.github.io") {
 		t.Errorf("%q", s)
 	}
-	if s := names.Unclaimed([]string{"team.github.io"}, "hello") + names.Unclaimed([]string{"github.example"}, page); s != "" {
+	if s := names.Unclaimed([]string{"team.github.io"}, "hello") +
+		names.Unclaimed([]string{"github.example"}, page); s != "" {
 		t.Errorf("said of a page that is held: %q", s)
 	}
 }

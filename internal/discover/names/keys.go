@@ -43,5 +43,6 @@ func VerifyKeys(_ context.Context, text []byte) (ok bool, message string) {
 	if len(with) == 0 {
 		return false, "No source has a key."
 	}
-	return true, "The configuration is well formed; it has keys for " + strings.Join(with, ", ") + ". They were not tried: sources count each question."
+	return true, "The configuration is well formed; it has keys for " + strings.Join(with, ", ") +
+		". They were not tried: sources count each question."
 }

@@ -82,7 +82,8 @@ func (c Config) withDefaults() (Config, error) {
 	if len(c.Resolvers) == 0 {
 		system, err := dns.ClientConfigFromFile("/etc/resolv.conf")
 		if err != nil {
-			return c, errs.New(errs.Unavailable, "no_resolvers", "No resolvers are configured, and the system names none.").Because(err)
+			return c, errs.New(errs.Unavailable, "no_resolvers",
+				"No resolvers are configured, and the system names none.").Because(err)
 		}
 		for _, host := range system.Servers {
 			c.Resolvers = append(c.Resolvers, net.JoinHostPort(host, system.Port))

@@ -68,7 +68,8 @@ func TestResolveFindsTheTruthOf5000Names(t *testing.T) {
 		}
 	}
 	if report.Found != real || report.TimedOut != 5 || report.Malformed != 5 {
-		t.Errorf("counted: %d found of %d, %d without answer, %d malformed", report.Found, real, report.TimedOut, report.Malformed)
+		t.Errorf("counted: %d found of %d, %d without answer, %d malformed", report.Found, real, report.TimedOut,
+			report.Malformed)
 	}
 	for _, w := range z.Wildcards {
 		if !slices.Contains(report.Wildcards, "*."+w) {

@@ -56,17 +56,26 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// subfinderSources are subfinder's sources that dial through the session they are given. crt.sh, Chaos and certspotter are ours
+// subfinderSources are subfinder's sources that dial through the session they are given. crt.sh, Chaos and certspotter
+// are ours
 // (connectors): the library's dial by themselves, or want a key where none is needed.
 var subfinderSources = []func() subscraping.Source{
-	newSource[alienvault.Source], newSource[anubis.Source], newSource[bevigil.Source], newSource[bufferover.Source], newSource[builtwith.Source],
-	newSource[c99.Source], newSource[censys.Source], newSource[chinaz.Source], newSource[commoncrawl.Source], newSource[digitalyama.Source],
-	newSource[digitorus.Source], newSource[dnsdb.Source], newSource[dnsdumpster.Source], newSource[dnsrepo.Source], newSource[driftnet.Source],
-	newSource[fofa.Source], newSource[fullhunt.Source], newSource[github.Source], newSource[hackertarget.Source], newSource[hudsonrock.Source],
-	newSource[hunter.Source], newSource[intelx.Source], newSource[leakix.Source], newSource[netlas.Source], newSource[pugrecon.Source],
-	newSource[quake.Source], newSource[rapiddns.Source], newSource[redhuntlabs.Source], newSource[robtex.Source], newSource[rsecloud.Source],
-	newSource[securitytrails.Source], newSource[shodan.Source], newSource[sitedossier.Source], newSource[threatbook.Source],
-	newSource[threatcrowd.Source], newSource[virustotal.Source], newSource[waybackarchive.Source], newSource[whoisxmlapi.Source],
+	newSource[alienvault.Source], newSource[anubis.Source], newSource[bevigil.Source], newSource[bufferover.Source],
+	newSource[builtwith.Source],
+	newSource[c99.Source], newSource[censys.Source], newSource[chinaz.Source], newSource[commoncrawl.Source],
+	newSource[digitalyama.Source],
+	newSource[digitorus.Source], newSource[dnsdb.Source], newSource[dnsdumpster.Source], newSource[dnsrepo.Source],
+	newSource[driftnet.Source],
+	newSource[fofa.Source], newSource[fullhunt.Source], newSource[github.Source], newSource[hackertarget.Source],
+	newSource[hudsonrock.Source],
+	newSource[hunter.Source], newSource[intelx.Source], newSource[leakix.Source], newSource[netlas.Source],
+	newSource[pugrecon.Source],
+	newSource[quake.Source], newSource[rapiddns.Source], newSource[redhuntlabs.Source], newSource[robtex.Source],
+	newSource[rsecloud.Source],
+	newSource[securitytrails.Source], newSource[shodan.Source], newSource[sitedossier.Source],
+	newSource[threatbook.Source],
+	newSource[threatcrowd.Source], newSource[virustotal.Source], newSource[waybackarchive.Source],
+	newSource[whoisxmlapi.Source],
 	newSource[zoomeyeapi.Source],
 }
 

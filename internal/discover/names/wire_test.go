@@ -10,7 +10,9 @@ import (
 )
 
 // message packs an answer of records in zone-file form to a question about a host.
-func message(t interface{ Fatal(...any) }, host string, kind uint16, compress bool, records ...string) (msg []byte, question int) {
+func message(
+	t interface{ Fatal(...any) }, host string, kind uint16, compress bool, records ...string,
+) (msg []byte, question int) {
 	m := new(dns.Msg)
 	m.SetQuestion(host+".", kind)
 	m.Response, m.Compress = true, compress
@@ -70,7 +72,8 @@ func TestPackIsAQuery(t *testing.T) {
 		if err := m.Unpack(msg); err != nil {
 			t.Fatal(err)
 		}
-		if q := m.Question[0]; q.Name != host+"." || q.Qtype != dns.TypeAAAA || !m.RecursionDesired || (m.IsEdns0() != nil) != edns {
+		if q := m.Question[0]; q.Name != host+"." || q.Qtype != dns.TypeAAAA || !m.RecursionDesired ||
+			(m.IsEdns0() != nil) != edns {
 			t.Fatalf("%+v", m)
 		}
 		m.Response = true
@@ -83,7 +86,8 @@ func TestPackIsAQuery(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	for _, kind := range []uint16{dns.TypeA, dns.TypeAAAA, dns.TypePTR} {
-		msg, question := message(f, "a.test", kind, true, "a.test. CNAME b.test.", "b.test. A 127.0.0.1", "b.test. TXT x", "b.test. PTR c.test.", "b.test. AAAA ::1")
+		msg, question := message(f, "a.test", kind, true, "a.test. CNAME b.test.", "b.test. A 127.0.0.1", "b.test. TXT x",
+			"b.test. PTR c.test.", "b.test. AAAA ::1")
 		f.Add(msg[headerSize+question:], kind, uint16(8))
 	}
 	head, question := message(f, "a.test", dns.TypeA, true)

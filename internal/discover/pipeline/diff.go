@@ -34,7 +34,8 @@ func comparedFields(a discover.Asset) [][2]string {
 		status = strconv.Itoa(a.StatusCode)
 	}
 	if a.TLS != nil {
-		certificate = fmt.Sprintf("%s of %s until %s", a.TLS.Serial, a.TLS.SubjectCN, a.TLS.NotAfter.UTC().Format("2006-01-02"))
+		certificate = fmt.Sprintf("%s of %s until %s", a.TLS.Serial, a.TLS.SubjectCN,
+			a.TLS.NotAfter.UTC().Format("2006-01-02"))
 	}
 	return [][2]string{
 		{"ip", list(a.IP)}, {"cname", strings.Join(a.CNAME, ", ")}, {"service", a.Service}, {"version", a.Version},

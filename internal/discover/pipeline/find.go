@@ -78,7 +78,8 @@ func causeOf(ctx context.Context, err error) error {
 
 // resolves reports whether a step needs the addresses of names.
 func (p *Pipeline) resolves() bool {
-	return p.hasStep(discover.DNSResolve, discover.PortScan, discover.TLSScan, discover.HTTPProbe, discover.EndpointCrawling,
+	return p.hasStep(discover.DNSResolve, discover.PortScan, discover.TLSScan, discover.HTTPProbe,
+		discover.EndpointCrawling,
 		discover.HTTPScreenshot)
 }
 

@@ -31,7 +31,8 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 	c.Steps = []discover.Step{discover.PortScan, discover.HTTPProbe}
 	wrong := map[string]string{}
 	_, err = open(t, c).Probe(t.Context(), []pipeline.Target{
-		{Name: discover.Name{Host: "gone.lab.example", CNAME: []string{"gone.azurewebsites.net"}, Dangling: "Microsoft Azure: gone.azurewebsites.net does not exist and can be claimed"}},
+		{Name: discover.Name{Host: "gone.lab.example", CNAME: []string{"gone.azurewebsites.net"},
+			Dangling: "Microsoft Azure: gone.azurewebsites.net does not exist and can be claimed"}},
 		{Name: discover.Name{Host: "pages.lab.example", CNAME: []string{"team.github.io"}, IP: []netip.Addr{a.Addr()}}},
 		{Name: discover.Name{Host: "good.lab.example", CNAME: []string{"elsewhere.example"}, IP: []netip.Addr{a.Addr()}}},
 	}, func(a discover.Asset) error {
@@ -40,7 +41,9 @@ func TestWhatIsWrongIsTold(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || len(wrong) != 2 || !strings.Contains(wrong["gone.lab.example false dangling_dns"], "Microsoft Azure") || !strings.Contains(wrong["pages.lab.example true dangling_dns"], "GitHub Pages: team.github.io") {
+	if err != nil || len(wrong) != 2 ||
+		!strings.Contains(wrong["gone.lab.example false dangling_dns"], "Microsoft Azure") ||
+		!strings.Contains(wrong["pages.lab.example true dangling_dns"], "GitHub Pages: team.github.io") {
 		t.Errorf("%v %v", wrong, err)
 	}
 }

@@ -191,7 +191,9 @@ func (s unconfirmed) confirm(a discover.Asset) []discover.Asset {
 
 // Probe probes hosts and emits an asset for each host and one for each open port. emit is called by one goroutine at a
 // time; its error ends the run and is returned. notes say what could not be done.
-func (p *Pipeline) Probe(ctx context.Context, targets []Target, emit func(discover.Asset) error) (notes []string, err error) {
+func (p *Pipeline) Probe(
+	ctx context.Context, targets []Target, emit func(discover.Asset) error,
+) (notes []string, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	p.originsOf(ctx, targets)

@@ -23,7 +23,8 @@ func lab(t testing.TB) (*dnslab.Zone, pipeline.Config) {
 	z := dnslab.Generate("lab.example", 1000)
 	server := dnslab.Start(t, z)
 	return z, pipeline.Config{
-		Covers:  []netguard.Target{{Host: z.Domain}, {Host: z.Domain, Subdomains: true}, {Prefix: netip.MustParsePrefix("127.0.0.0/8")}, {Prefix: netip.MustParsePrefix("fd00::/8")}},
+		Covers: []netguard.Target{{Host: z.Domain}, {Host: z.Domain, Subdomains: true},
+			{Prefix: netip.MustParsePrefix("127.0.0.0/8")}, {Prefix: netip.MustParsePrefix("fd00::/8")}},
 		Domains: []string{z.Domain}, Resolvers: []string{server.Addr}, Timeout: 2 * time.Second,
 	}
 }
@@ -76,7 +77,8 @@ func TestDomainFindsWhatCanBeGuessedAndNothingElse(t *testing.T) {
 	if _, ok := found[z.Domain]; !ok {
 		t.Error("the domain itself is not among its names")
 	}
-	if !slices.ContainsFunc(reports, func(r discover.SourceReport) bool { return r.Source == "dns_resolve" && r.Count > 0 }) {
+	if !slices.ContainsFunc(reports,
+		func(r discover.SourceReport) bool { return r.Source == "dns_resolve" && r.Count > 0 }) {
 		t.Errorf("%+v", reports)
 	}
 }
@@ -93,14 +95,16 @@ func isInner(z *dnslab.Zone, name string) bool {
 			return true
 		}
 	}
-	return strings.HasSuffix(name, ".asn."+z.Domain) || strings.HasSuffix(name, ".asn6."+z.Domain) || strings.Contains(name, "_tcp") || strings.Contains(name, "origin")
+	return strings.HasSuffix(name, ".asn."+z.Domain) || strings.HasSuffix(name, ".asn6."+z.Domain) ||
+		strings.Contains(name, "_tcp") || strings.Contains(name, "origin")
 }
 
 // TestKnownKeepsWhatIsThere: of hosts that were named, those that DNS knows are emitted,
 // with who named them; addresses are there by themselves.
 func TestKnownKeepsWhatIsThere(t *testing.T) {
 	_, c := lab(t)
-	named := []string{"www.lab.example", "missing1.lab.example", "made1.wild.lab.example", "gone1.lab.example", "127.9.9.9", "www.elsewhere.example", "silent0.lab.example"}
+	named := []string{"www.lab.example", "missing1.lab.example", "made1.wild.lab.example", "gone1.lab.example",
+		"127.9.9.9", "www.elsewhere.example", "silent0.lab.example"}
 	c.Steps = []discover.Step{discover.DNSResolve}
 	var got []string
 	report, err := open(t, c).LookUp(t.Context(), "named", func(yield func(discover.Name) bool) {
@@ -140,7 +144,8 @@ func TestRangesLeadToNames(t *testing.T) {
 				t.Errorf("%+v", n)
 			} else if s := n.Sources[0]; s.Source == "dns_reverse" {
 				led++
-				if a, err := netip.ParseAddr(s.Metadata["address"]); err != nil || !slices.Contains(n.IP, a) || !strings.HasPrefix(n.Host, "node-000") {
+				if a, err := netip.ParseAddr(s.Metadata["address"]); err != nil || !slices.Contains(n.IP, a) ||
+					!strings.HasPrefix(n.Host, "node-000") {
 					t.Errorf("%+v", n)
 				}
 			}
@@ -180,17 +185,19 @@ func TestRunStaysInItsScope(t *testing.T) {
 	c.Deny = []netip.Prefix{netip.MustParsePrefix("127.0.77.2/32")}
 	p := open(t, c)
 	places := map[string]bool{}
-	report, err := p.Run(t.Context(), pipeline.Input{Ranges: []netip.Prefix{netip.MustParsePrefix("127.0.77.0/29")}}, func(a discover.Asset) error {
-		places[fmt.Sprintf("%s:%d", a.Host, a.Port)] = true
-		return nil
-	}, nil)
+	report, err := p.Run(t.Context(), pipeline.Input{Ranges: []netip.Prefix{netip.MustParsePrefix("127.0.77.0/29")}},
+		func(a discover.Asset) error {
+			places[fmt.Sprintf("%s:%d", a.Host, a.Port)] = true
+			return nil
+		}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !places[fmt.Sprintf("127.0.77.1:%d", in)] || places[fmt.Sprintf("127.0.77.2:%d", out)] {
 		t.Errorf("%v", places)
 	}
-	if report.Denials == 0 || !slices.ContainsFunc(report.Denied, func(d pipeline.Denial) bool { return strings.HasPrefix(d.Addr, "127.0.77.2") && d.Times > 0 }) {
+	if report.Denials == 0 || !slices.ContainsFunc(report.Denied,
+		func(d pipeline.Denial) bool { return strings.HasPrefix(d.Addr, "127.0.77.2") && d.Times > 0 }) {
 		t.Errorf("%+v", report)
 	}
 	if len(places) != 2 { // the address and its door: those on which nothing answers are no assets
@@ -207,23 +214,27 @@ func TestRunEndsWithItsSink(t *testing.T) {
 	_, c := lab(t)
 	c.Steps = []discover.Step{discover.DNSBruteforce, discover.DNSResolve}
 	full := errors.New("the disk is full")
-	_, err := open(t, c).Run(t.Context(), pipeline.Input{Domains: []string{"lab.example"}}, func(discover.Asset) error { return full }, nil)
+	_, err := open(t, c).Run(t.Context(), pipeline.Input{Domains: []string{"lab.example"}},
+		func(discover.Asset) error { return full }, nil)
 	if !errors.Is(err, full) {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := open(t, c).Run(ctx, pipeline.Input{Domains: []string{"lab.example"}}, func(discover.Asset) error { return nil }, nil); !errors.Is(err, context.Canceled) {
+	if _, err := open(t, c).Run(ctx, pipeline.Input{Domains: []string{"lab.example"}},
+		func(discover.Asset) error { return nil }, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestDiff(t *testing.T) {
 	before, after := pipeline.Observations{}, pipeline.Observations{}
-	for _, a := range []discover.Asset{{Host: "a.test", Port: 80, Title: "Old", Technologies: []string{"nginx", "PHP"}}, {Host: "b.test"}, {Host: "same.test", IP: []string{"::1", "::2"}}} {
+	for _, a := range []discover.Asset{{Host: "a.test", Port: 80, Title: "Old", Technologies: []string{"nginx", "PHP"}},
+		{Host: "b.test"}, {Host: "same.test", IP: []string{"::1", "::2"}}} {
 		before.Add(a)
 	}
-	for _, a := range []discover.Asset{{Host: "a.test", Port: 80, Title: "New", Technologies: []string{"PHP", "nginx"}}, {Host: "c.test", Port: 443, TLS: &discover.TLS{Serial: "1"}}, {Host: "same.test", IP: []string{"::2", "::1"}}} {
+	for _, a := range []discover.Asset{{Host: "a.test", Port: 80, Title: "New", Technologies: []string{"PHP", "nginx"}},
+		{Host: "c.test", Port: 443, TLS: &discover.TLS{Serial: "1"}}, {Host: "same.test", IP: []string{"::2", "::1"}}} {
 		after.Add(a)
 	}
 	got := fmt.Sprint(pipeline.Diff(before, after))

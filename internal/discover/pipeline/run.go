@@ -39,7 +39,9 @@ const batchSize = 200
 // Run finds names and probes the hosts behind them while more are found. emit is called by one goroutine at a time; its
 // error ends the run and is returned. progress may be nil. The report is complete as far as the run went, also after
 // an error.
-func (p *Pipeline) Run(ctx context.Context, in Input, emit func(discover.Asset) error, progress func(Progress)) (Report, error) {
+func (p *Pipeline) Run(
+	ctx context.Context, in Input, emit func(discover.Asset) error, progress func(Progress),
+) (Report, error) {
 	var r Report
 	if progress == nil {
 		progress = func(Progress) {}
@@ -78,7 +80,9 @@ func (p *Pipeline) Run(ctx context.Context, in Input, emit func(discover.Asset) 
 }
 
 // findHosts finds the different hosts of an input.
-func (p *Pipeline) findHosts(ctx context.Context, in Input, found chan<- Target) (sources []discover.SourceReport, err error) {
+func (p *Pipeline) findHosts(
+	ctx context.Context, in Input, found chan<- Target,
+) (sources []discover.SourceReport, err error) {
 	seen := discover.NewNameSet()
 	ports := map[string][]uint16{}
 	send := func(n discover.Name) error {

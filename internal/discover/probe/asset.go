@@ -77,7 +77,8 @@ func (r *run) remarks(h *host) (notes []string) {
 			}
 		}
 		if len(skipped) > 0 {
-			notes = append(notes, "Cloudflare stands before it; ports that are open there for everybody were not tried: "+strings.Join(skipped, ", "))
+			notes = append(notes, "Cloudflare stands before it; ports that are open there for everybody were not tried: "+
+				strings.Join(skipped, ", "))
 		}
 	}
 	for _, a := range h.IP {

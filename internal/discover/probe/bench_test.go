@@ -19,7 +19,8 @@ import (
 )
 
 // benchPage is a page with a title.
-var benchPage = "<html><head><title>%s</title><link rel=icon href=/i.png></head><body>" + strings.Repeat("<p>some text of a small page</p>", 50) + "</body></html>"
+var benchPage = "<html><head><title>%s</title><link rel=icon href=/i.png></head><body>" +
+	strings.Repeat("<p>some text of a small page</p>", 50) + "</body></html>"
 
 // BenchmarkHTTPProbe probes hosts on loopback. They are one Go server in this process, of
 // which "alike" shows every host the same page and "distinct" each a page of its own, or
@@ -41,7 +42,8 @@ func BenchmarkHTTPProbe(b *testing.B) {
 			}
 			cfg := probe.Config{
 				Steps: []discover.Step{discover.PortScan, discover.HTTPProbe}, Ports: strconv.Itoa(port),
-				Fingerprints: &probe.Fingerprints{}, Dial: (&net.Dialer{}).DialContext, Admit: func(string, netip.AddrPort) error { return nil },
+				Fingerprints: &probe.Fingerprints{}, Dial: (&net.Dialer{}).DialContext,
+				Admit: func(string, netip.AddrPort) error { return nil },
 			}
 			probeAll := func(names []discover.Name) {
 				n := 0
@@ -70,14 +72,15 @@ func BenchmarkHTTPProbe(b *testing.B) {
 // serveWeb shows pages with a title from this process, and returns their port.
 func serveWeb(b *testing.B, title func(*http.Request) string) int {
 	l := listenWeb(b)
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Server", "nginx/1.22.1")
-		if r.URL.Path != "/" {
-			_, _ = w.Write([]byte("icon"))
-			return
-		}
-		_, _ = fmt.Fprintf(w, benchPage, title(r))
-	})}
+	server := &http.Server{ReadHeaderTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Server", "nginx/1.22.1")
+			if r.URL.Path != "/" {
+				_, _ = w.Write([]byte("icon"))
+				return
+			}
+			_, _ = fmt.Fprintf(w, benchPage, title(r))
+		})}
 	go func() { _ = server.Serve(l) }()
 	b.Cleanup(func() { server.Close() })
 	return l.Addr().(*net.TCPAddr).Port
@@ -95,7 +98,8 @@ http { access_log off; default_type text/html; server { listen 0.0.0.0:%[2]d bac
 	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(config), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	start(b, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), exec.Command(binary, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e", "stderr"))
+	start(b, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		exec.Command(binary, "-p", dir, "-c", filepath.Join(dir, "nginx.conf"), "-e", "stderr"))
 	return port
 }
 

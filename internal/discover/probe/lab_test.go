@@ -109,9 +109,11 @@ func (a *authority) issue(t testing.TB, change func(*x509.Certificate)) (certFil
 	t.Helper()
 	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(0x0a1b2c), Subject: pkix.Name{CommonName: "www.lab.test", Organization: []string{"Lab Works"}},
-		DNSNames:  []string{"www.lab.test", "lab.test"},
-		NotBefore: time.Now().Add(-time.Hour).Truncate(time.Second), NotAfter: time.Now().Add(time.Hour).Truncate(time.Second),
+		SerialNumber: big.NewInt(0x0a1b2c),
+		Subject:      pkix.Name{CommonName: "www.lab.test", Organization: []string{"Lab Works"}},
+		DNSNames:     []string{"www.lab.test", "lab.test"},
+		NotBefore:    time.Now().Add(-time.Hour).Truncate(time.Second),
+		NotAfter:     time.Now().Add(time.Hour).Truncate(time.Second),
 	}
 	if change != nil {
 		change(template)
@@ -123,8 +125,10 @@ func (a *authority) issue(t testing.TB, change func(*x509.Certificate)) (certFil
 	private, _ := x509.MarshalECPrivateKey(key)
 	dir := t.TempDir()
 	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	chain := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})...)
-	for file, content := range map[string][]byte{certFile: chain, keyFile: pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})} {
+	chain := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})...)
+	for file, content := range map[string][]byte{certFile: chain,
+		keyFile: pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})} {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -198,12 +202,14 @@ http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; f
 types { text/html html; text/xml xml; text/plain txt; image/png png; }
 server { listen %[2]s:%[3]d; listen %[2]s:%[4]d ssl; root %[1]s; ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate %[5]s; ssl_certificate_key %[6]s;
   add_header X-Powered-By "PHP/8.2.1";
-  location /logout { return 500; } } }`, dir, ip, plain, secure, cert, key, map[bool]string{true: "user root; "}[os.Getuid() == 0]),
+  location /logout { return 500; } } }`, dir, ip, plain, secure, cert, key,
+			map[bool]string{true: "user root; "}[os.Getuid() == 0]),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	start(t, net.JoinHostPort(ip, strconv.Itoa(plain)), exec.Command(binary, "-p", dir, "-c", filepath.Join(dir, "nginx.conf")))
+	start(t, net.JoinHostPort(ip, strconv.Itoa(plain)),
+		exec.Command(binary, "-p", dir, "-c", filepath.Join(dir, "nginx.conf")))
 	return plain, secure
 }

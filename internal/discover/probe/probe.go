@@ -76,7 +76,9 @@ func Edge(cnames []string, addrs []netip.Addr) string { return web.CDN(nil, cnam
 // notes say what could not be done for the whole batch.
 //
 // The error is an *errs.Error of the field ports, or ctx's; assets emitted before it are complete.
-func Hosts(ctx context.Context, cfg Config, names []discover.Name, emit func(discover.Asset)) (notes []string, err error) {
+func Hosts(
+	ctx context.Context, cfg Config, names []discover.Name, emit func(discover.Asset),
+) (notes []string, err error) {
 	r, err := newRun(cfg, emit)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,8 @@ func TestNamesOfOneAddressShareItsPorts(t *testing.T) {
 		Dial:  (&net.Dialer{}).DialContext,
 		Admit: func(string, netip.AddrPort) error { return nil },
 		Ports: strconv.Itoa(open),
-	}, []discover.Name{{Host: "a.test", IP: ip}, {Host: "b.test", IP: ip}}, func(a discover.Asset) { got = append(got, a) })
+	}, []discover.Name{{Host: "a.test", IP: ip}, {Host: "b.test", IP: ip}},
+		func(a discover.Asset) { got = append(got, a) })
 	if err != nil || len(got) != 4 {
 		t.Errorf("%+v %v: %+v", notes, err, got)
 	}

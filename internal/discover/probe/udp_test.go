@@ -75,7 +75,8 @@ func TestDatagramsAreNamed(t *testing.T) {
 	})
 	var denied []string
 	got := look(t, probe.Config{
-		Steps: []discover.Step{discover.PortScan}, UDP: true, Ports: "1", OnDenied: func(addr, _ string, _ int) { denied = append(denied, addr) },
+		Steps: []discover.Step{discover.PortScan}, UDP: true, Ports: "1",
+		OnDenied: func(addr, _ string, _ int) { denied = append(denied, addr) },
 		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			_, service, _ := net.SplitHostPort(addr)
 			port, _ := strconv.Atoi(service)
@@ -89,7 +90,8 @@ func TestDatagramsAreNamed(t *testing.T) {
 		},
 	}, "127.0.0.1", discover.Name{Host: "udp.test", IP: []netip.Addr{netip.MustParseAddr("127.0.0.1")}})
 	want := map[string]string{
-		"53": "dns 9.18.1", "111": "rpcbind ", "123": "ntp ", "137": "netbios-ns ", "161": "snmp Linux6.18", "1900": "upnp Lab/1.0 UPnP/1.0",
+		"53": "dns 9.18.1", "111": "rpcbind ", "123": "ntp ", "137": "netbios-ns ", "161": "snmp Linux6.18",
+		"1900": "upnp Lab/1.0 UPnP/1.0",
 		"3478": "stun ", "5060": "sip ", "5353": "mdns ", "5683": "coap ", "11211": "memcached 1.6.18",
 	}
 	seen := map[string]string{}
@@ -137,8 +139,10 @@ func TestEdgePortsOfCloudflareAreNotTried(t *testing.T) {
 			tried[to.String()] = true
 			return &netguard.Denied{Addr: to.String(), Why: "a test"}
 		},
-	}, "127.0.0.1", discover.Name{Host: "fronted.test", IP: []netip.Addr{netip.MustParseAddr("104.16.0.1")}}, discover.Name{Host: "own.test", IP: []netip.Addr{netip.MustParseAddr("127.20.0.9")}})
-	if want := []string{"104.16.0.1:80", "127.20.0.9:2053", "127.20.0.9:80", "127.20.0.9:8080", "127.20.0.9:8443"}; !slices.Equal(slices.Sorted(maps.Keys(tried)), want) {
+	}, "127.0.0.1", discover.Name{Host: "fronted.test", IP: []netip.Addr{netip.MustParseAddr("104.16.0.1")}},
+		discover.Name{Host: "own.test", IP: []netip.Addr{netip.MustParseAddr("127.20.0.9")}})
+	if want := []string{"104.16.0.1:80", "127.20.0.9:2053", "127.20.0.9:80", "127.20.0.9:8080",
+		"127.20.0.9:8443"}; !slices.Equal(slices.Sorted(maps.Keys(tried)), want) {
 		t.Errorf("tried %v, want %v", slices.Sorted(maps.Keys(tried)), want)
 	}
 	fronted, own := got["fronted.test:0/"], got["own.test:0/"]

@@ -71,7 +71,8 @@ func (c certificate) relates(named map[string]int, domain string) bool {
 func (c certificate) evidence(search string, subdomains int) discover.Evidence {
 	return discover.Evidence{
 		CertCommonName: c.commonName, CertIssuer: c.issuer, CertOrgName: c.org, CertSerial: c.serial, OrgName: c.org,
-		CertIssuedDate: day(c.notBefore), CertExpiryDate: day(c.notAfter), SearchIdentifier: search, SubdomainCount: subdomains,
+		CertIssuedDate: day(c.notBefore), CertExpiryDate: day(c.notAfter), SearchIdentifier: search,
+		SubdomainCount: subdomains,
 	}
 }
 

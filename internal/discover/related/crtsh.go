@@ -31,7 +31,8 @@ const crtshTime = "2006-01-02T15:04:05"
 func readCRTSh(r io.Reader) (certs []certificate, err error) {
 	seen := map[string]int{} // serial → index: a precertificate is listed beside its certificate
 	err = eachOf(r, func(e crtshEntry) {
-		c := certificate{id: e.ID, serial: oneLine(e.Serial), commonName: oneLine(e.CommonName), issuer: issuerName(e.IssuerName)}
+		c := certificate{id: e.ID, serial: oneLine(e.Serial), commonName: oneLine(e.CommonName),
+			issuer: issuerName(e.IssuerName)}
 		c.notBefore, _ = time.Parse(crtshTime, e.NotBefore)
 		c.notAfter, _ = time.Parse(crtshTime, e.NotAfter)
 		for name := range strings.SplitSeq(e.NameValue, "\n") {

@@ -60,12 +60,14 @@ func TestPlacesThatMisbehave(t *testing.T) {
 		"cut off":            {text("[" + one + `,{"id":1,"common_n`), discover.SourceLimited, "b.com"},
 		"cut off behind one": {text("[" + one), discover.SourceLimited, "b.com"},
 		"odd elements":       {text(`[1,"x",null,[],{"id":"x"},` + one + `]`), discover.SourceOK, "b.com"},
-		"forbidden":          {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, discover.SourceBlocked, ""},
+		"forbidden": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+			discover.SourceBlocked, ""},
 		"too often": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(http.StatusTooManyRequests)
 		}, discover.SourceLimited, ""},
-		"down": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, discover.SourceFailed, ""},
+		"down": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, discover.SourceFailed,
+			""},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
 		}, discover.SourceFailed, ""},
@@ -161,11 +163,13 @@ func TestKeysAndRules(t *testing.T) {
 	if state, _ := discover.StateOf(err, false); state != discover.SourceFailed && state != discover.SourceBlocked {
 		t.Errorf("loopback on the world's word: %v", err)
 	}
-	if _, err := (endpoint{base: "whois.example:43", dialPublic: guard.Dial, dial: guard.Dial}).whois(t.Context(), "127.0.0.1:43", "acme.com"); !errors.As(err, new(*netguard.Denied)) {
+	if _, err := (endpoint{base: "whois.example:43", dialPublic: guard.Dial, dial: guard.Dial}).whois(t.Context(),
+		"127.0.0.1:43", "acme.com"); !errors.As(err, new(*netguard.Denied)) {
 		t.Errorf("WHOIS at loopback on the world's word: %v", err)
 	}
 	for entry, ok := range map[string]bool{
-		"crtsh=https://crt.example/": true, "crtsh=off": true, "crtsh=ftp://x": false, "crtsh=x": false, "whois=a:43": true, "whois=a": false, "zzz=off": false, "rdap=https://u:p@x/": false,
+		"crtsh=https://crt.example/": true, "crtsh=off": true, "crtsh=ftp://x": false, "crtsh=x": false, "whois=a:43": true,
+		"whois=a": false, "zzz=off": false, "rdap=https://u:p@x/": false,
 	} {
 		name, value, _ := strings.Cut(entry, "=")
 		if err := CheckURL(name, value); (err == nil) != ok {
@@ -182,8 +186,10 @@ func issue(t *testing.T, org string, names ...string) []byte {
 		t.Fatal(err)
 	}
 	c := &x509.Certificate{
-		SerialNumber: big.NewInt(0xabc), Subject: pkix.Name{CommonName: names[0], Organization: []string{org}}, Issuer: pkix.Name{Organization: []string{"CA"}},
-		DNSNames: names, NotBefore: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2027, 1, 2, 0, 0, 0, 0, time.UTC),
+		SerialNumber: big.NewInt(0xabc), Subject: pkix.Name{CommonName: names[0], Organization: []string{org}},
+		Issuer:   pkix.Name{Organization: []string{"CA"}},
+		DNSNames: names, NotBefore: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
+		NotAfter: time.Date(2027, 1, 2, 0, 0, 0, 0, time.UTC),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 	if err != nil {
@@ -211,11 +217,14 @@ func TestOrganizationOfCertificates(t *testing.T) {
 	if domains(got.Found) != "acme-other.at acme-works.de" {
 		t.Fatalf("%+v", got)
 	}
-	want := discover.Evidence{CertCommonName: "acme.com", CertIssuer: "Acme Works GmbH", CertOrgName: "Acme Works GmbH", OrgName: "Acme Works GmbH", CertSerial: "abc", CertIssuedDate: "2026-01-02", CertExpiryDate: "2027-01-02", SearchIdentifier: "acme.com"}
+	want := discover.Evidence{CertCommonName: "acme.com", CertIssuer: "Acme Works GmbH", CertOrgName: "Acme Works GmbH",
+		OrgName: "Acme Works GmbH", CertSerial: "abc", CertIssuedDate: "2026-01-02", CertExpiryDate: "2027-01-02",
+		SearchIdentifier: "acme.com"}
 	if e := evidenceOf(t, got, "acme-works.de"); e != want {
 		t.Errorf("%+v", e)
 	}
-	page := fmt.Sprintf(`[{"id":"1","dns_names":["acme.com","acme-works.de"],"cert":{"data":%q}}]`, base64.StdEncoding.EncodeToString(der))
+	page := fmt.Sprintf(`[{"id":"1","dns_names":["acme.com","acme-works.de"],"cert":{"data":%q}}]`,
+		base64.StdEncoding.EncodeToString(der))
 	var certs []certificate
 	err := eachOf(strings.NewReader(page), func(i issuance) { certs = append(certs, i.certificate()) })
 	if err != nil || len(certs) != 1 || certs[0].org != "Acme Works GmbH" || certs[0].serial != "abc" {
@@ -245,7 +254,8 @@ func TestSharedCertificates(t *testing.T) {
 		"a content network":           {certificate{commonName: "sni12345.cloudflaressl.com", names: many(2)}, 0},
 		"a site builder":              {certificate{commonName: "acme.myshopify.com", names: many(1)}, 0},
 		"not about the domain":        {certificate{names: []string{"a.com", "b.com"}}, 0},
-		"no names at all":             {certificate{names: []string{"", "*", "Acme Corporation", "admin@b.com", "https://b.com/", "192.0.2.1", "com", "co.uk", "a b.com", "-.com", "acme.com"}}, 0},
+		"no names at all": {certificate{names: []string{"", "*", "Acme Corporation", "admin@b.com",
+			"https://b.com/", "192.0.2.1", "com", "co.uk", "a b.com", "-.com", "acme.com"}}, 0},
 	} {
 		got := 0
 		for _, a := range relatedBy([]certificate{c.cert}, "acme.com", "") {
@@ -267,11 +277,17 @@ func TestOwners(t *testing.T) {
 		a, b string
 		same bool
 	}{
-		{"Acme Corporation", "ACME Corp.", true}, {"Acme, Inc.", "acme inc", true}, {"Société Générale S.A.", "société générale", true}, {"The Acme Company", "Acme Co., Ltd.", true},
-		{"Acme", "Acme Labs", false}, {"", "", false}, {"N/A", "n/a", false}, {"Domains By Proxy, LLC", "Domains By Proxy, LLC", false}, {"REDACTED FOR PRIVACY", "REDACTED FOR PRIVACY", false},
-		{"Privacy service provided by Withheld for Privacy ehf", "Privacy service provided by Withheld for Privacy ehf", false}, {"Whois Privacy Corp.", "Whois Privacy Corp.", false},
-		{"Contact Privacy Inc. Customer 0123", "Contact Privacy Inc. Customer 0123", false}, {"Data Protected", "Data Protected", false}, {"Private Person", "Private Person", false},
-		{"Cloudflare, Inc.", "Cloudflare, Inc.", false}, {"Proximus NV", "PROXIMUS", true}, {"Perfect Privacy, LLC", "Perfect Privacy, LLC", false}, {"Пример", "ООО Пример", false}, {"Пример", "ПРИМЕР", true},
+		{"Acme Corporation", "ACME Corp.", true}, {"Acme, Inc.", "acme inc", true},
+		{"Société Générale S.A.", "société générale", true}, {"The Acme Company", "Acme Co., Ltd.", true},
+		{"Acme", "Acme Labs", false}, {"", "", false}, {"N/A", "n/a", false},
+		{"Domains By Proxy, LLC", "Domains By Proxy, LLC", false}, {"REDACTED FOR PRIVACY", "REDACTED FOR PRIVACY", false},
+		{"Privacy service provided by Withheld for Privacy ehf", "Privacy service provided by Withheld for Privacy ehf",
+			false}, {"Whois Privacy Corp.", "Whois Privacy Corp.", false},
+		{"Contact Privacy Inc. Customer 0123", "Contact Privacy Inc. Customer 0123", false},
+		{"Data Protected", "Data Protected", false}, {"Private Person", "Private Person", false},
+		{"Cloudflare, Inc.", "Cloudflare, Inc.", false}, {"Proximus NV", "PROXIMUS", true},
+		{"Perfect Privacy, LLC", "Perfect Privacy, LLC", false}, {"Пример", "ООО Пример", false},
+		{"Пример", "ПРИМЕР", true},
 	} {
 		if got := sameOrg(c.a, c.b); got != c.same {
 			t.Errorf("%q and %q: %v", c.a, c.b, got)
@@ -280,22 +296,35 @@ func TestOwners(t *testing.T) {
 }
 
 func TestRegistrationsCompared(t *testing.T) {
-	own := registration{domain: "acme.com", org: "Acme", registrar: "R", nameServers: []string{"ns1.acme.com", "ns2.acme.com"}}
-	veiled := registration{domain: "acme.com", org: "Redacted for Privacy", registrar: "R", nameServers: []string{"a.ns.cloudflare.com", "b.ns.cloudflare.com"}}
+	own := registration{domain: "acme.com", org: "Acme", registrar: "R",
+		nameServers: []string{"ns1.acme.com", "ns2.acme.com"}}
+	veiled := registration{domain: "acme.com", org: "Redacted for Privacy", registrar: "R",
+		nameServers: []string{"a.ns.cloudflare.com", "b.ns.cloudflare.com"}}
 	for name, c := range map[string]struct {
 		a, b registration
 		want bool
 	}{
-		"one owner":                        {own, registration{domain: "b.com", org: "ACME Inc"}, true},
-		"two owners":                       {own, registration{domain: "acme.net", org: "Other", registrar: "R", nameServers: []string{"x.org"}}, false},
-		"served by the domain":             {own, registration{domain: "b.com", nameServers: []string{"ns1.acme.com"}}, true},
-		"serves the domain":                {registration{domain: "acme.com", nameServers: []string{"ns1.b.com"}}, registration{domain: "b.com", registrar: "Q"}, true},
-		"a DNS service":                    {veiled, registration{domain: "cloudflare.com", registrar: "R", org: "Cloudflare, Inc."}, false},
-		"veiled, other name":               {veiled, registration{domain: "b.com", org: "Redacted for Privacy", registrar: "R", nameServers: []string{"a.ns.cloudflare.com", "b.ns.cloudflare.com"}}, false},
-		"veiled, same name and all":        {veiled, registration{domain: "acme.net", org: "REDACTED", registrar: "r", nameServers: []string{"b.ns.cloudflare.com", "a.ns.cloudflare.com"}}, true},
-		"veiled, same name, other servers": {veiled, registration{domain: "acme.net", registrar: "R", nameServers: []string{"c.ns.cloudflare.com", "d.ns.cloudflare.com"}}, false},
-		"veiled, other registrar":          {veiled, registration{domain: "acme.net", registrar: "Q", nameServers: []string{"a.ns.cloudflare.com", "b.ns.cloudflare.com"}}, false},
-		"not registered":                   {own, registration{domain: "b.com"}, false},
+		"one owner": {own, registration{domain: "b.com", org: "ACME Inc"}, true},
+		"two owners": {own,
+			registration{domain: "acme.net", org: "Other", registrar: "R", nameServers: []string{"x.org"}}, false},
+		"served by the domain": {own, registration{domain: "b.com", nameServers: []string{"ns1.acme.com"}}, true},
+		"serves the domain": {registration{domain: "acme.com", nameServers: []string{"ns1.b.com"}},
+			registration{domain: "b.com", registrar: "Q"}, true},
+		"a DNS service": {veiled,
+			registration{domain: "cloudflare.com", registrar: "R", org: "Cloudflare, Inc."}, false},
+		"veiled, other name": {veiled,
+			registration{domain: "b.com", org: "Redacted for Privacy", registrar: "R",
+				nameServers: []string{"a.ns.cloudflare.com", "b.ns.cloudflare.com"}}, false},
+		"veiled, same name and all": {veiled,
+			registration{domain: "acme.net", org: "REDACTED", registrar: "r",
+				nameServers: []string{"b.ns.cloudflare.com", "a.ns.cloudflare.com"}}, true},
+		"veiled, same name, other servers": {veiled,
+			registration{domain: "acme.net", registrar: "R",
+				nameServers: []string{"c.ns.cloudflare.com", "d.ns.cloudflare.com"}}, false},
+		"veiled, other registrar": {veiled,
+			registration{domain: "acme.net", registrar: "Q",
+				nameServers: []string{"a.ns.cloudflare.com", "b.ns.cloudflare.com"}}, false},
+		"not registered": {own, registration{domain: "b.com"}, false},
 	} {
 		if got := c.a.relates(&c.b) != ""; got != c.want {
 			t.Errorf("%s: %v", name, got)
@@ -313,7 +342,8 @@ func TestWhoisReferrals(t *testing.T) {
 	near = serveWhois(t, func(string) string {
 		asked["near"]++
 		// It sends back to itself and to the first: neither is asked twice.
-		return "Domain Name: ACME.COM\r\nRegistrar WHOIS Server: " + near + "\r\nRegistrar: Big Registrar\r\nRegistrant Organization: Acme\r\nName Server: NS1.ACME.COM\r\n"
+		return "Domain Name: ACME.COM\r\nRegistrar WHOIS Server: " + near +
+			"\r\nRegistrar: Big Registrar\r\nRegistrant Organization: Acme\r\nName Server: NS1.ACME.COM\r\n"
 	})
 	w.urls[Whois] = serveWhois(t, func(string) string {
 		asked["root"]++
@@ -321,7 +351,8 @@ func TestWhoisReferrals(t *testing.T) {
 	})
 	f := w.finder(t)
 	r, err := f.endpoints[Whois].registration(t.Context(), "acme.com")
-	if err != nil || r == nil || r.org != "Acme" || r.registrar != "Big Registrar" || asked["root"] != 1 || asked["near"] != 1 {
+	if err != nil || r == nil || r.org != "Acme" || r.registrar != "Big Registrar" || asked["root"] != 1 ||
+		asked["near"] != 1 {
 		t.Errorf("%+v, %v, asked %v", r, err, asked)
 	}
 	// A chain that never ends, ends.
@@ -332,7 +363,8 @@ func TestWhoisReferrals(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	// The world names no port but 43.
-	for to, want := range map[string]string{"": "", "whois.a.com": "whois.a.com:43", "whois.a.com:43": "whois.a.com:43", "whois.a.com:6379": "", "127.0.0.1:43": "127.0.0.1:43"} {
+	for to, want := range map[string]string{"": "", "whois.a.com": "whois.a.com:43", "whois.a.com:43": "whois.a.com:43",
+		"whois.a.com:6379": "", "127.0.0.1:43": "127.0.0.1:43"} {
 		if got := (endpoint{base: "whois.iana.org:43"}).referral(to); got != want {
 			t.Errorf("%q leads to %q", to, got)
 		}
@@ -354,7 +386,8 @@ func TestWhoisThatMisbehaves(t *testing.T) {
 				}
 			}
 		}, discover.SourceEmpty},
-		"limited": {func(c net.Conn) { _, _ = io.WriteString(c, "Query rate limit exceeded.\n"); c.Close() }, discover.SourceLimited},
+		"limited": {func(c net.Conn) { _, _ = io.WriteString(c, "Query rate limit exceeded.\n"); c.Close() },
+			discover.SourceLimited},
 		"blocked": {func(c net.Conn) { _, _ = io.WriteString(c, "Access denied\n"); c.Close() }, discover.SourceBlocked},
 	} {
 		t.Run(name, func(t *testing.T) {

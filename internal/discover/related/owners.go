@@ -46,7 +46,8 @@ var dnsHosts = strings.Fields(`
 // isShared reports whether a domain's name servers or mailboxes serve everybody; so do the numbered ones, such as
 // awsdns-12.com.
 func isShared(domain string) bool {
-	return isProvider(domain) || slices.Contains(dnsHosts, domain) || strings.HasPrefix(domain, "awsdns-") || strings.HasPrefix(domain, "nsone")
+	return isProvider(domain) || slices.Contains(dnsHosts, domain) || strings.HasPrefix(domain, "awsdns-") ||
+		strings.HasPrefix(domain, "nsone")
 }
 
 // privacyWords are words in place of an owner's name that say that it is hidden.
@@ -55,8 +56,10 @@ var privacyWords = strings.Fields(`
 	whoisprivacy privacyguardian identity-protect`)
 
 var privacyPhrases = []string{
-	"not disclosed", "not available", "domains by", "data protected", "private person", "private registration", "registration private", "identity protect",
-	"whois agent", "whois protection", "domain protection", "domain id shield", "contact not", "statutory masking", "on behalf of", "customer of", "njalla", "1337 services",
+	"not disclosed", "not available", "domains by", "data protected", "private person", "private registration",
+	"registration private", "identity protect",
+	"whois agent", "whois protection", "domain protection", "domain id shield", "contact not", "statutory masking",
+	"on behalf of", "customer of", "njalla", "1337 services",
 	"non-public", "see privacyguardian", "super privacy", "the data in this", "information not",
 }
 
@@ -67,7 +70,8 @@ var placeholderNames = strings.Fields("n/a na none null unknown - -- private per
 // and no placeholder.
 func isOwner(org string) bool {
 	lower := strings.ToLower(oneLine(org))
-	words := strings.FieldsFunc(lower, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '/' })
+	words := strings.FieldsFunc(lower,
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '/' })
 	if len(normalizeOrg(org)) < 3 || slices.Contains(placeholderNames, lower) {
 		return false
 	}
@@ -79,9 +83,12 @@ func isOwner(org string) bool {
 
 // serviceOrgs are organizations in other people's certificates and registrations, as normalizeOrg gives them.
 var serviceOrgs = []string{
-	"cloudflare", "fastly", "incapsula", "imperva", "akamai technologies", "sucuri", "godaddycom", "godaddy", "namecheap", "tucows domains", "tucows", "enom", "network solutions",
-	"dynadot", "epik", "squarespace", "squarespace domains", "wix com", "wixcom", "shopify", "automattic", "let s encrypt", "lets encrypt", "digicert", "sectigo", "comodo ca",
-	"globalsign", "globalsign nv-sa", "entrust", "google trust services", "amazon registrar", "zerossl", "markmonitor", "csc corporate domains", "domain control validated",
+	"cloudflare", "fastly", "incapsula", "imperva", "akamai technologies", "sucuri", "godaddycom", "godaddy", "namecheap",
+	"tucows domains", "tucows", "enom", "network solutions",
+	"dynadot", "epik", "squarespace", "squarespace domains", "wix com", "wixcom", "shopify", "automattic", "let s encrypt",
+	"lets encrypt", "digicert", "sectigo", "comodo ca",
+	"globalsign", "globalsign nv-sa", "entrust", "google trust services", "amazon registrar", "zerossl", "markmonitor",
+	"csc corporate domains", "domain control validated",
 }
 
 // legalForms are legal forms of companies, which one register writes and another does not.
@@ -92,7 +99,8 @@ func normalizeOrg(org string) string {
 	words := strings.FieldsFunc(strings.ToLower(strings.NewReplacer(".", "", "'", "").Replace(org)), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-'
 	})
-	core := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return slices.Contains(legalForms, w) || w == "-" })
+	core := slices.DeleteFunc(slices.Clone(words),
+		func(w string) bool { return slices.Contains(legalForms, w) || w == "-" })
 	if len(core) == 0 { // "The Company" is a name too
 		core = words
 	}

@@ -82,10 +82,12 @@ func TestProbe(t *testing.T) {
 		Origin: "origin.asn.test",
 	}
 	got := map[string]discover.Evidence{}
-	p.Probe(t.Context(), []string{"up.com", "moved.com", "big.com", "error.com", "gone.com"}, func(domain string, e discover.Evidence) { got[domain] = e })
+	p.Probe(t.Context(), []string{"up.com", "moved.com", "big.com", "error.com", "gone.com"},
+		func(domain string, e discover.Evidence) { got[domain] = e })
 	yes, no := true, false
 	for domain, want := range map[string]discover.Evidence{
-		"up.com":    {Active: &yes, StatusCode: 200, Title: "Acme & Co [31m", Probe: "http://up.com/", ASNumber: 64500, ASName: "ACME-NET Acme, ZZ"},
+		"up.com": {Active: &yes, StatusCode: 200, Title: "Acme & Co [31m", Probe: "http://up.com/", ASNumber: 64500,
+			ASName: "ACME-NET Acme, ZZ"},
 		"moved.com": {Active: &yes, StatusCode: 301, Probe: "http://moved.com/", Location: "https://elsewhere.com/x"},
 		"error.com": {Active: &yes, StatusCode: 404, Probe: "http://error.com/"},
 		"gone.com":  {Active: &no, Probe: "http://gone.com/"},
@@ -110,7 +112,8 @@ func TestProbe(t *testing.T) {
 func TestVerify(t *testing.T) {
 	const token = "0123456789abcdefghijABCDEFGHIJ01"
 	meta := func(name, content string) string {
-		return fmt.Sprintf(`<!doctype html><html><head><meta charset=utf-8><META content=%q NAME=%q/></head><body>x`, content, name)
+		return fmt.Sprintf(`<!doctype html><html><head><meta charset=utf-8><META content=%q NAME=%q/></head><body>x`, content,
+			name)
 	}
 	file := func(path, body string) http.Handler {
 		mux := http.NewServeMux()
@@ -138,7 +141,8 @@ func TestVerify(t *testing.T) {
 		}),
 		Resolver: nameServer(t, map[string][]string{
 			"TXT txt.com.":   {`"v=spf1 -all"`, `"vedette-verification=` + token[:10] + `" "` + token[10:] + `"`},
-			"TXT wrong.com.": {`"vedette-verification=` + strings.ToLower(token) + `"`}, "TXT other.com.": {`"x"`}, "TXT down.com.": {"SERVFAIL"},
+			"TXT wrong.com.": {`"vedette-verification=` + strings.ToLower(token) + `"`}, "TXT other.com.": {`"x"`},
+			"TXT down.com.": {"SERVFAIL"},
 		}),
 	}
 	const txt, tag, upload = discover.ProofTXT, discover.ProofMeta, discover.ProofFile
@@ -148,10 +152,17 @@ func TestVerify(t *testing.T) {
 		ok     bool
 		says   string
 	}{
-		{"txt.com", txt, true, "is there"}, {"wrong.com", txt, false, "another token"}, {"other.com", txt, false, "None of the 1"}, {"gone.com", txt, false, "no TXT"}, {"down.com", txt, false, "could not be read"},
-		{"meta.com", tag, true, "is there"}, {"othermeta.com", tag, false, "without"}, {"body.com", tag, false, "without"}, {"comment.com", tag, false, "without"}, {"nohead.com", tag, false, "without"},
-		{"apex.com", tag, true, "is there"}, {"sent.com", tag, false, "did not show"}, {"sub.com", tag, false, "did not show"}, {"loop.com", tag, false, "did not show"}, {"gone.com", tag, false, "does not answer"},
-		{"file.com", upload, true, "is there"}, {"root.com", upload, true, "is there"}, {"within.com", upload, false, "without"}, {"empty.com", upload, false, "without"}, {"error.com", upload, false, "did not show"},
+		{"txt.com", txt, true, "is there"}, {"wrong.com", txt, false, "another token"},
+		{"other.com", txt, false, "None of the 1"}, {"gone.com", txt, false, "no TXT"},
+		{"down.com", txt, false, "could not be read"},
+		{"meta.com", tag, true, "is there"}, {"othermeta.com", tag, false, "without"}, {"body.com", tag, false, "without"},
+		{"comment.com", tag, false, "without"}, {"nohead.com", tag, false, "without"},
+		{"apex.com", tag, true, "is there"}, {"sent.com", tag, false, "did not show"},
+		{"sub.com", tag, false, "did not show"}, {"loop.com", tag, false, "did not show"},
+		{"gone.com", tag, false, "does not answer"},
+		{"file.com", upload, true, "is there"}, {"root.com", upload, true, "is there"},
+		{"within.com", upload, false, "without"}, {"empty.com", upload, false, "without"},
+		{"error.com", upload, false, "did not show"},
 		{"txt.com", tag, false, ""}, {"meta.com", txt, false, ""}, {"txt.com", "other", false, "no such way"},
 	} {
 		ok, says := v.Verify(t.Context(), c.domain, c.by, token)

@@ -35,14 +35,17 @@ type Verifier struct {
 
 // Verify reports whether a domain shows a token in the chosen way, and what was found. Only the domain itself is
 // believed: a redirect is followed to the same host or its www, and nowhere else.
-func (v *Verifier) Verify(ctx context.Context, domain string, by discover.ProofType, token string) (ok bool, found string) {
+func (v *Verifier) Verify(
+	ctx context.Context, domain string, by discover.ProofType, token string,
+) (ok bool, found string) {
 	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
 	defer cancel()
 	switch by {
 	case discover.ProofTXT:
 		return v.txt(ctx, domain, token)
 	case discover.ProofMeta:
-		return v.web(ctx, domain, []string{"/"}, "meta tag "+ProofName, func(page []byte) bool { return hasMeta(page, token) })
+		return v.web(ctx, domain, []string{"/"}, "meta tag "+ProofName,
+			func(page []byte) bool { return hasMeta(page, token) })
 	case discover.ProofFile:
 		return v.web(ctx, domain, proofFiles, "file with the token", func(page []byte) bool {
 			text := strings.TrimSpace(strings.TrimPrefix(string(page), "\ufeff"))
@@ -81,7 +84,9 @@ func (v *Verifier) txt(ctx context.Context, domain, token string) (ok bool, foun
 }
 
 // web reads pages of the domain, over TLS first.
-func (v *Verifier) web(ctx context.Context, domain string, paths []string, what string, holds func(page []byte) bool) (ok bool, found string) {
+func (v *Verifier) web(
+	ctx context.Context, domain string, paths []string, what string, holds func(page []byte) bool,
+) (ok bool, found string) {
 	answered := false
 	for _, scheme := range []string{"https://", "http://"} {
 		for _, path := range paths {

@@ -65,12 +65,15 @@ func (s *search) askRegistration(ctx context.Context) {
 
 // register asks for one registration, by WHOIS too unless RDAP's answer is enough, and reports both. A known
 // registration is an answer, also where nothing follows from it.
-func (s *search) register(ctx context.Context, domain string, enough func(*registration) bool) (*registration, []discover.AssociatedAnswer) {
+func (s *search) register(
+	ctx context.Context, domain string, enough func(*registration) bool,
+) (*registration, []discover.AssociatedAnswer) {
 	var byRDAP, byWhois *registration
-	rdap := s.ask(ctx, RDAP, discover.WhoisHistory, func(ctx context.Context, e endpoint) (_ []discover.Associated, err error) {
-		byRDAP, err = s.askRDAP(ctx, e, domain)
-		return nil, err
-	})
+	rdap := s.ask(ctx, RDAP, discover.WhoisHistory,
+		func(ctx context.Context, e endpoint) (_ []discover.Associated, err error) {
+			byRDAP, err = s.askRDAP(ctx, e, domain)
+			return nil, err
+		})
 	if byRDAP.known() {
 		rdap.Report.State = discover.SourceOK
 	}
@@ -78,10 +81,11 @@ func (s *search) register(ctx context.Context, domain string, enough func(*regis
 		skipped := failed(discover.SourceSkipped, "RDAP has answered.")
 		return byRDAP, []discover.AssociatedAnswer{rdap, s.answer(Whois, discover.WhoisHistory, nil, 0, skipped)}
 	}
-	whois := s.ask(ctx, Whois, discover.WhoisHistory, func(ctx context.Context, e endpoint) (_ []discover.Associated, err error) {
-		byWhois, err = e.registration(ctx, domain)
-		return nil, err
-	})
+	whois := s.ask(ctx, Whois, discover.WhoisHistory,
+		func(ctx context.Context, e endpoint) (_ []discover.Associated, err error) {
+			byWhois, err = e.registration(ctx, domain)
+			return nil, err
+		})
 	answers := []discover.AssociatedAnswer{rdap, whois}
 	if !byWhois.known() {
 		return byRDAP, answers

@@ -210,7 +210,8 @@ func (s *search) answer(
 	found = discover.MergeAssociated(found)
 	if len(found) > maxFound {
 		found = found[:maxFound]
-		err = errors.Join(err, failed(discover.SourceLimited, "It named more than %d domains; the rest is left out.", maxFound))
+		err = errors.Join(err, failed(discover.SourceLimited, "It named more than %d domains; the rest is left out.",
+			maxFound))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,7 +34,8 @@ func newWorld(t *testing.T) *world {
 	w.base = server.URL
 	w.urls = map[string]string{
 		CRTSh: w.base + "/crtsh", CertSpotter: w.base + "/certspotter", RDAP: w.base + "/rdap/", Bootstrap: Off,
-		Wikidata: w.base + "/wikidata", Crunchbase: w.base + "/crunchbase/", Whois: serveWhois(t, func(q string) string { return w.whois[q] }),
+		Wikidata: w.base + "/wikidata", Crunchbase: w.base + "/crunchbase/",
+		Whois: serveWhois(t, func(q string) string { return w.whois[q] }),
 	}
 	return w
 }
@@ -67,7 +68,8 @@ func (w *world) finder(t *testing.T) *Finder {
 	t.Helper()
 	open := &http.Client{Transport: &http.Transport{}}
 	dial := (&net.Dialer{}).DialContext
-	f, err := New(Config{HTTP: refuser(), Dial: refuse, OwnHTTP: open, OwnDial: dial, URLs: w.urls, Keys: w.keys, Timeout: time.Minute, Backoff: time.Millisecond})
+	f, err := New(Config{HTTP: refuser(), Dial: refuse, OwnHTTP: open, OwnDial: dial, URLs: w.urls, Keys: w.keys,
+		Timeout: time.Minute, Backoff: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +134,8 @@ func rdapDocument(domain, org, registrar string, ns ...string) string {
 {"objectClassName":"entity","roles":["registrar"],"vcardArray":["vcard",[["version",{},"text","4.0"],["fn",{},"text",%q]]],
  "entities":[{"objectClassName":"entity","roles":["abuse"],"vcardArray":["vcard",[["version",{},"text","4.0"],["email",{},"text","abuse@registrar-mail.com"]]]}]},
 {"objectClassName":"entity","roles":["registrant"],"vcardArray":["vcard",[["version",{},"text","4.0"],["fn",{},"text",""],["kind",{},"text","org"],["org",{"type":"work"},"text",[%q,"IT"]],["email",{},"text","hostmaster@acme-mail.net"]]]}],
-"redacted":[{"name":{"description":"Registrant Name"},"method":"emptyValue"}]}`, domain, strings.Join(servers, ","), registrar, org)
+"redacted":[{"name":{"description":"Registrant Name"},"method":"emptyValue"}]}`, domain, strings.Join(servers, ","),
+		registrar, org)
 }
 
 func TestFindOverEverySource(t *testing.T) {
@@ -158,7 +161,8 @@ func TestFindOverEverySource(t *testing.T) {
 		_, _ = io.WriteString(rw, pages[r.URL.Query().Get("after")])
 	})
 	registrations := map[string]string{
-		"acme.com":       rdapDocument("acme.com", "Acme Corporation", "Big Registrar", "ns1.acme-dns.net", "ns2.acme-dns.net"),
+		"acme.com": rdapDocument("acme.com", "Acme Corporation", "Big Registrar", "ns1.acme-dns.net",
+			"ns2.acme-dns.net"),
 		"acme.net":       rdapDocument("acme.net", "ACME Corp.", "Other Registrar", "ns1.else.org"),
 		"acme.io":        rdapDocument("acme.io", "Stranger Ltd", "Other Registrar", "ns1.else.org"),
 		"acme-dns.net":   rdapDocument("acme-dns.net", "", "Big Registrar", "ns1.acme-dns.net"),
@@ -184,11 +188,13 @@ func TestFindOverEverySource(t *testing.T) {
 			_, _ = io.WriteString(rw, `{"entities":[{"uuid":"u2","properties":{"identifier":{"permalink":"rocket","value":"Rocket"},"website_url":{"value":"http://www.rocket-works.com/"}}},{"uuid":"u3","properties":{"website_url":"https://facebook.com/rocket"}}]}`)
 		}
 	})
-	w.mux.HandleFunc("/crunchbase/entities/organizations/acme", text(`{"cards":{"acquirer_acquisitions":[{"announced_on":{"value":"2019-05-06","precision":"day"},"acquiree_identifier":{"permalink":"rocket","value":"Rocket","uuid":"u2"}},{"acquiree_identifier":{"uuid":"u3"}}]}}`))
+	w.mux.HandleFunc("/crunchbase/entities/organizations/acme",
+		text(`{"cards":{"acquirer_acquisitions":[{"announced_on":{"value":"2019-05-06","precision":"day"},"acquiree_identifier":{"permalink":"rocket","value":"Rocket","uuid":"u2"}},{"acquiree_identifier":{"uuid":"u3"}}]}}`))
 
 	got := w.find(t, "acme.com")
 	want := map[string]string{
-		CRTSh: "acme-labs.io acme-store.com", CertSpotter: "acme-pay.com acme-three.org", RDAP: "acme-dns.net acme-store.com acme.net", Whois: "",
+		CRTSh: "acme-labs.io acme-store.com", CertSpotter: "acme-pay.com acme-three.org",
+		RDAP: "acme-dns.net acme-store.com acme.net", Whois: "",
 		Wikidata: "acme-parent.com acme-robots.de", Crunchbase: "rocket-works.com",
 	}
 	for name, domainsWanted := range want {
@@ -203,20 +209,35 @@ func TestFindOverEverySource(t *testing.T) {
 			t.Errorf("%+v", a.Report)
 		}
 	}
-	if ok := discover.SourceOK; !maps.Equal(states, map[string]discover.SourceState{CRTSh: ok, CertSpotter: ok, RDAP: ok, Whois: discover.SourceSkipped, Wikidata: ok, Crunchbase: ok}) {
+	if ok := discover.SourceOK; !maps.Equal(states,
+		map[string]discover.SourceState{CRTSh: ok, CertSpotter: ok, RDAP: ok, Whois: discover.SourceSkipped, Wikidata: ok,
+			Crunchbase: ok}) {
 		t.Errorf("states: %v", states)
 	}
 	for _, c := range []struct {
 		place, domain string
 		want          discover.Evidence
 	}{
-		{CRTSh, "acme-store.com", discover.Evidence{CertCommonName: "www.acme.com", CertIssuer: "Example CA, Inc.", CertSerial: "0a1b", CertIssuedDate: "2026-01-01", CertExpiryDate: "2026-04-01", SearchIdentifier: "acme.com", SubdomainCount: 2}},
-		{CRTSh, "acme-labs.io", discover.Evidence{CertCommonName: "acme-labs.io", CertIssuer: "Example CA", CertSerial: "0c", CertOrgName: "Acme Corporation", OrgName: "Acme Corporation", CertIssuedDate: "2025-01-01", CertExpiryDate: "2026-04-01", SearchIdentifier: "Acme Corporation"}},
-		{RDAP, "acme.net", discover.Evidence{RegistrantOrg: "ACME Corp.", OrgName: "ACME Corp.", Registrar: "Other Registrar", WhoisServer: "whois.registry.example", RegistrationDate: "1999-04-01", UpdateDate: "2026-02-03", ExpiryDate: "2030-04-01", SearchIdentifier: "Acme Corporation"}},
-		{RDAP, "acme-dns.net", discover.Evidence{Registrar: "Big Registrar", WhoisServer: "whois.registry.example", RegistrationDate: "1999-04-01", UpdateDate: "2026-02-03", ExpiryDate: "2030-04-01", SearchIdentifier: "ns1.acme-dns.net"}},
-		{Wikidata, "acme-robots.de", discover.Evidence{AcquiredCompany: "Acme Robots", AcquirerName: "Acme", AcquiredDate: "2015-03-01", OrgName: "Acme Robots", SearchIdentifier: "Q1", CrunchbaseURL: "https://www.crunchbase.com/organization/acme-robots"}},
-		{Wikidata, "acme-parent.com", discover.Evidence{AcquiredCompany: "Acme", AcquirerName: "Acme Parent", OrgName: "Acme Parent", SearchIdentifier: "Q1"}},
-		{Crunchbase, "rocket-works.com", discover.Evidence{AcquiredCompany: "Rocket", AcquirerName: "Acme", AcquiredDate: "2019-05-06", OrgName: "Rocket", SearchIdentifier: "acme", CrunchbaseURL: "https://www.crunchbase.com/organization/rocket"}},
+		{CRTSh, "acme-store.com", discover.Evidence{CertCommonName: "www.acme.com", CertIssuer: "Example CA, Inc.",
+			CertSerial: "0a1b", CertIssuedDate: "2026-01-01", CertExpiryDate: "2026-04-01", SearchIdentifier: "acme.com",
+			SubdomainCount: 2}},
+		{CRTSh, "acme-labs.io", discover.Evidence{CertCommonName: "acme-labs.io", CertIssuer: "Example CA", CertSerial: "0c",
+			CertOrgName: "Acme Corporation", OrgName: "Acme Corporation", CertIssuedDate: "2025-01-01",
+			CertExpiryDate: "2026-04-01", SearchIdentifier: "Acme Corporation"}},
+		{RDAP, "acme.net", discover.Evidence{RegistrantOrg: "ACME Corp.", OrgName: "ACME Corp.", Registrar: "Other Registrar",
+			WhoisServer: "whois.registry.example", RegistrationDate: "1999-04-01", UpdateDate: "2026-02-03",
+			ExpiryDate: "2030-04-01", SearchIdentifier: "Acme Corporation"}},
+		{RDAP, "acme-dns.net", discover.Evidence{Registrar: "Big Registrar", WhoisServer: "whois.registry.example",
+			RegistrationDate: "1999-04-01", UpdateDate: "2026-02-03", ExpiryDate: "2030-04-01",
+			SearchIdentifier: "ns1.acme-dns.net"}},
+		{Wikidata, "acme-robots.de", discover.Evidence{AcquiredCompany: "Acme Robots", AcquirerName: "Acme",
+			AcquiredDate: "2015-03-01", OrgName: "Acme Robots", SearchIdentifier: "Q1",
+			CrunchbaseURL: "https://www.crunchbase.com/organization/acme-robots"}},
+		{Wikidata, "acme-parent.com", discover.Evidence{AcquiredCompany: "Acme", AcquirerName: "Acme Parent",
+			OrgName: "Acme Parent", SearchIdentifier: "Q1"}},
+		{Crunchbase, "rocket-works.com",
+			discover.Evidence{AcquiredCompany: "Rocket", AcquirerName: "Acme", AcquiredDate: "2019-05-06", OrgName: "Rocket",
+				SearchIdentifier: "acme", CrunchbaseURL: "https://www.crunchbase.com/organization/rocket"}},
 	} {
 		if have := evidenceOf(t, got[c.place], c.domain); have != c.want {
 			t.Errorf("%s of %s:\n%+v, want\n%+v", c.place, c.domain, have, c.want)

@@ -33,8 +33,10 @@ func TestWhoisFormats(t *testing.T) {
 			record := readWhois(strings.ReplaceAll(string(a.Files[0].Data), "\n", "\r\n"))
 			r := record.registration("acme.example")
 			for _, c := range []struct{ what, got, want string }{
-				{"org", r.org, want.Org}, {"registrar", r.registrar, want.Registrar}, {"created", day(r.created), want.Created}, {"updated", day(r.updated), want.Updated},
-				{"expires", day(r.expires), want.Expires}, {"servers", strings.Join(r.nameServers, " "), want.Servers}, {"referral", record.referral(), want.Referral},
+				{"org", r.org, want.Org}, {"registrar", r.registrar, want.Registrar}, {"created", day(r.created), want.Created},
+				{"updated", day(r.updated), want.Updated},
+				{"expires", day(r.expires), want.Expires}, {"servers", strings.Join(r.nameServers, " "), want.Servers},
+				{"referral", record.referral(), want.Referral},
 				{"mail", strings.Join(r.mail, " "), want.Mail},
 			} {
 				if c.got != c.want {
@@ -56,14 +58,17 @@ func TestWhoisFormats(t *testing.T) {
 
 func TestDates(t *testing.T) {
 	for _, s := range []string{
-		"2021-03-04", "2021-03-04T05:06:07Z", "2021-03-04T05:06:07.891Z", "2021-03-04T05:06:07+0000", "2021-03-04 05:06:07", "2021-03-04 05:06:07 UTC", "2021-03-04 05:06:07+00", "04-Mar-2021", "2021.03.04",
-		"2021/03/04", "04.03.2021", "4.3.2021 05:06:07", "2021. 03. 04.", "20210304", "20210304 #123", "March 4 2021", "March 4, 2021", "Thu Mar 4 05:06:07 UTC 2021", "Thu Mar  4 2021", "2021/03/04 05:06:07 (JST)", "4 March 2021",
+		"2021-03-04", "2021-03-04T05:06:07Z", "2021-03-04T05:06:07.891Z", "2021-03-04T05:06:07+0000", "2021-03-04 05:06:07",
+		"2021-03-04 05:06:07 UTC", "2021-03-04 05:06:07+00", "04-Mar-2021", "2021.03.04",
+		"2021/03/04", "04.03.2021", "4.3.2021 05:06:07", "2021. 03. 04.", "20210304", "20210304 #123", "March 4 2021",
+		"March 4, 2021", "Thu Mar 4 05:06:07 UTC 2021", "Thu Mar  4 2021", "2021/03/04 05:06:07 (JST)", "4 March 2021",
 	} {
 		if got := day(date(s)); got != "2021-03-04" {
 			t.Errorf("%q is %q", s, got)
 		}
 	}
-	for _, s := range []string{"", " ", "before Aug-1996", "0000-00-00", "9999-99-99", "99999999", strings.Repeat("2", 100), "not 2021", "-"} {
+	for _, s := range []string{"", " ", "before Aug-1996", "0000-00-00", "9999-99-99", "99999999",
+		strings.Repeat("2", 100), "not 2021", "-"} {
 		if got := date(s); !got.IsZero() {
 			t.Errorf("%q is %s", s, got)
 		}
@@ -99,7 +104,8 @@ func FuzzCRTSh(f *testing.F) {
 	f.Add(``)
 	f.Fuzz(func(t *testing.T, text string) {
 		certs, err := readCRTSh(strings.NewReader(text))
-		if len(certs) == 0 && err == nil && strings.Contains(text, "common_name") && json.Valid([]byte(text)) && strings.HasPrefix(text, `[{"common_name":"a`) {
+		if len(certs) == 0 && err == nil && strings.Contains(text, "common_name") && json.Valid([]byte(text)) &&
+			strings.HasPrefix(text, `[{"common_name":"a`) {
 			t.Error("an entry is lost")
 		}
 		for _, a := range relatedBy(certs, "acme.com", "") {

@@ -101,7 +101,8 @@ func (w *whoisReader) pair(key, value string, depth int) {
 const maxHeading = 40 // bytes; what is longer is prose
 
 // headings open a part whose lines need not be indented.
-var headings = map[string]bool{"registrant": true, "registrar": true, "holder": true, "nameservers": true, "dates": true}
+var headings = map[string]bool{"registrant": true, "registrar": true, "holder": true, "nameservers": true,
+	"dates": true}
 
 func (w whoisRecord) add(key, value string) {
 	if key != "" && len(w.values[key]) < maxWhoisValues {
@@ -127,7 +128,8 @@ func whoisPair(l string) (key, value string, ok bool) {
 
 // whoisKey is the form in which keys are compared: lower case, single spaces, without leading dots.
 func whoisKey(s string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return r == ' ' || r == '\t' || r == '.' || r == '_' }), " ")
+	return strings.Join(strings.FieldsFunc(strings.ToLower(s),
+		func(r rune) bool { return r == ' ' || r == '\t' || r == '.' || r == '_' }), " ")
 }
 
 // first is the first value of the first of some keys that has one.
@@ -145,40 +147,55 @@ func (w whoisRecord) first(keys ...string) string {
 // The keys that are read, the surest first. "heading/key" is a key below a heading.
 var (
 	orgKeys = []string{
-		"registrant organization", "registrant organisation", "registrant/organization", "registrant/organisation", "registrant/org", "registrant/company",
-		"registrant contact organisation", "registrant contact organization", "registrant organization name", "domain holder organization", "holder/organization",
-		"owner organization", "owner orgname", "owner/organization", "registrant company", "registrant type organization", "organization using domain name",
-		"org", "owner", "registrant/name", "holder/name", "registrant", "registrant name organisation", "holder", "domain holder", "owner-name", "organization",
+		"registrant organization", "registrant organisation", "registrant/organization", "registrant/organisation",
+		"registrant/org", "registrant/company",
+		"registrant contact organisation", "registrant contact organization", "registrant organization name",
+		"domain holder organization", "holder/organization",
+		"owner organization", "owner orgname", "owner/organization", "registrant company", "registrant type organization",
+		"organization using domain name",
+		"org", "owner", "registrant/name", "holder/name", "registrant", "registrant name organisation", "holder",
+		"domain holder", "owner-name", "organization",
 		"organisation", "organization name", "org-name", "person/org",
 	}
 	registrarKeys = []string{
-		"registrar", "registrar name", "sponsoring registrar", "registrar/name", "registrar/organization", "registrar/organisation", "registrar organization",
+		"registrar", "registrar name", "sponsoring registrar", "registrar/name", "registrar/organization",
+		"registrar/organisation", "registrar organization",
 		"registered by", "authorized agency", "provider", "registration service provider", "current registar",
 	}
 	createdKeys = []string{
-		"creation date", "created", "created on", "registered on", "registered", "registration date", "domain registration date", "registration time", "domain create date",
-		"created date", "record created", "registered date", "domain created", "registration", "relevant dates/registered on", "activated", "domain record activated",
+		"creation date", "created", "created on", "registered on", "registered", "registration date",
+		"domain registration date", "registration time", "domain create date",
+		"created date", "record created", "registered date", "domain created", "registration", "relevant dates/registered on",
+		"activated", "domain record activated",
 	}
 	updatedKeys = []string{
-		"updated date", "last updated", "last update", "last-update", "last updated on", "last modified", "modified", "changed", "updated", "domain last updated date",
-		"domain updated", "record last updated", "domain datelastmodified", "relevant dates/last updated", "domain record last updated", "last updated date", "update date",
+		"updated date", "last updated", "last update", "last-update", "last updated on", "last modified", "modified",
+		"changed", "updated", "domain last updated date",
+		"domain updated", "record last updated", "domain datelastmodified", "relevant dates/last updated",
+		"domain record last updated", "last updated date", "update date",
 	}
 	expiryKeys = []string{
-		"registry expiry date", "registrar registration expiration date", "expiry date", "expiration date", "expires", "expires on", "expire date", "expiration time",
-		"paid-till", "renewal date", "validity", "valid until", "exp date", "domain expiration date", "relevant dates/expiry date", "domain expires", "expire",
+		"registry expiry date", "registrar registration expiration date", "expiry date", "expiration date", "expires",
+		"expires on", "expire date", "expiration time",
+		"paid-till", "renewal date", "validity", "valid until", "exp date", "domain expiration date",
+		"relevant dates/expiry date", "domain expires", "expire",
 		"free-date", "record expires on",
 	}
 	serverKeys = []string{
-		"name server", "name servers", "nserver", "nameserver", "nameservers", "domain nameservers", "domain servers in listed order", "name servers/nserver", "ns 1", "ns 2", "dns",
-		"name server information", "nameservers/nameserver", "domain name servers", "nameserver information", "primary name server/host name", "secondary name server/host name",
+		"name server", "name servers", "nserver", "nameserver", "nameservers", "domain nameservers",
+		"domain servers in listed order", "name servers/nserver", "ns 1", "ns 2", "dns",
+		"name server information", "nameservers/nameserver", "domain name servers", "nameserver information",
+		"primary name server/host name", "secondary name server/host name",
 	}
-	referralKeys = []string{"registrar whois server", "whois server", "refer", "referralserver", "whois", "registrar whois"}
+	referralKeys = []string{"registrar whois server", "whois server", "refer", "referralserver", "whois",
+		"registrar whois"}
 )
 
 // registration is what a record says of a domain.
 func (w whoisRecord) registration(domain string) *registration {
 	r := &registration{domain: domain, org: w.holder(), registrar: w.first(registrarKeys...)}
-	r.created, r.updated, r.expires = date(w.first(createdKeys...)), date(w.first(updatedKeys...)), date(w.first(expiryKeys...))
+	r.created, r.updated, r.expires = date(w.first(createdKeys...)), date(w.first(updatedKeys...)),
+		date(w.first(expiryKeys...))
 	for _, key := range serverKeys {
 		for _, value := range w.values[key] {
 			host := hostName(value)
@@ -190,7 +207,8 @@ func (w whoisRecord) registration(domain string) *registration {
 			break
 		}
 	}
-	for _, key := range []string{"registrant email", "registrant contact email", "admin email", "tech email", "e-mail", "email", "registrant/email"} {
+	for _, key := range []string{"registrant email", "registrant contact email", "admin email", "tech email", "e-mail",
+		"email", "registrant/email"} {
 		for _, value := range w.values[key] {
 			if domain := mailDomain(value); domain != "" && len(r.mail) < maxNameServers {
 				r.mail = append(r.mail, domain)
@@ -204,7 +222,8 @@ func (w whoisRecord) registration(domain string) *registration {
 func (w whoisRecord) holder() string {
 	handle := w.first("holder-c", "registrant-c", "registrant handle", "owner-c", "org-handle")
 	for _, block := range w.blocks {
-		if handle == "" || block["nic-hdl"] != handle && block["nic-hdl-br"] != handle && block["handle"] != handle && block["person"] != handle {
+		if handle == "" || block["nic-hdl"] != handle && block["nic-hdl-br"] != handle && block["handle"] != handle &&
+			block["person"] != handle {
 			continue
 		}
 		for _, key := range []string{"org", "organization", "contact", "name", "person"} {
@@ -240,7 +259,8 @@ func (w whoisRecord) refusal() error {
 	if len(words) > maxRefusal || w.first(registrarKeys...) != "" {
 		return nil
 	}
-	for _, phrase := range []string{"quota exceeded", "limit exceeded", "exceeded the maximum", "too many requests", "query rate", "try again later", "rate limited", "exceeded your", "excessive querying"} {
+	for _, phrase := range []string{"quota exceeded", "limit exceeded", "exceeded the maximum", "too many requests",
+		"query rate", "try again later", "rate limited", "exceeded your", "excessive querying"} {
 		if strings.Contains(words, phrase) {
 			return failed(discover.SourceLimited, "It wants fewer requests.")
 		}

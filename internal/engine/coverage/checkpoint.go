@@ -76,7 +76,8 @@ func (c *Checkpoint) Len() int {
 // text is no checkpoint.
 func ReadCheckpoint(from io.Reader) (*Checkpoint, error) {
 	c := &Checkpoint{
-		numbers: map[string]uint32{}, targets: map[string][]endedSet{}, events: map[string]int{}, severities: map[string]bool{},
+		numbers: map[string]uint32{}, targets: map[string][]endedSet{}, events: map[string]int{},
+		severities: map[string]bool{},
 	}
 	var templates []uint32 // by their number in the current part of the file
 	lines := bufio.NewScanner(from)

@@ -30,7 +30,8 @@ func TestSealKeepsEverything(t *testing.T) {
 		}
 		total := 0
 		for state, n := range c.Counts() {
-			if in := slices.Collect(c.In(state)); len(in) != n || counts[state] != n || !slices.IsSorted(in) || want[in[0]].State != state {
+			if in := slices.Collect(c.In(state)); len(in) != n || counts[state] != n || !slices.IsSorted(in) ||
+				want[in[0]].State != state {
 				t.Fatalf("%s: %d, and %v", state, n, in)
 			}
 			total += n
@@ -48,7 +49,8 @@ func TestSetKeepsTheWorst(t *testing.T) {
 		state State
 		why   string
 		want  string
-	}{{Tested, "", "tested "}, {Skipped, "first", "skipped first"}, {Skipped, "second", "skipped first"}, {Tested, "", "skipped first"}, {Failed, "", "failed "}, {Failed, "late", "failed late"}} {
+	}{{Tested, "", "tested "}, {Skipped, "first", "skipped first"}, {Skipped, "second", "skipped first"},
+		{Tested, "", "skipped first"}, {Failed, "", "failed "}, {Failed, "late", "failed late"}} {
 		c.Set(0, step.state, step.why)
 		if end := c.Cell(0); string(end.State)+" "+end.Reason != step.want {
 			t.Errorf("%+v, want %s", end, step.want)

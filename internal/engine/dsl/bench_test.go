@@ -8,7 +8,8 @@ import (
 )
 
 // page is a body of 24 KB that has none of what the benchmarks look for.
-var page = "<html><head><title>Welcome</title></head><body>" + strings.Repeat("<p>Nothing to see here, move along.</p>\n", 600) + "</body></html>"
+var page = "<html><head><title>Welcome</title></head><body>" +
+	strings.Repeat("<p>Nothing to see here, move along.</p>\n", 600) + "</body></html>"
 
 // One expression, evaluated for one response. On one core of an EPYC:
 //

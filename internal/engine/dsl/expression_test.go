@@ -63,8 +63,9 @@ func TestOperators(t *testing.T) {
 		"status_code == 200": true, "status_code == '200'": false, "status_code > '200'": fails, "'b' > 'a'": true,
 		"bytes == 'ab'": false, "list == ('a', 'b')": true, "status_code >= 200 && status_code < 300": true,
 		"body =~ 'W.rld$'": true, "body !~ 'x'": true, "1 =~ 'x'": fails, "body =~ n": false, "body =~ ('(')": fails,
-		"status_code in (200, 302)": true, "status_code in (404)": false, "'a' in list": true, "'a' in ('a')": true, "1 in 1": fails,
-		"!t": false, "!1": fails, "-body": fails, "t && 1": fails, "1 || t": fails, "!(t && false)": true,
+		"status_code in (200, 302)": true, "status_code in (404)": false, "'a' in list": true, "'a' in ('a')": true,
+		"1 in 1": fails,
+		"!t":     false, "!1": fails, "-body": fails, "t && 1": fails, "1 || t": fails, "!(t && false)": true,
 		"t ? 1 : 2": 1.0, "!t ? 1 : 2": 2.0, "!t ? 1": nil, "none ?? 'x'": "x", "n ?? 'x'": "42", "1 ? 2 : 3": fails,
 		"t ? 1 : t ? 2 : 3": fails, // read from the left, like every other operator
 		"(1, 'a')":          []any{1.0, "a"}, "list, 1": []any{"a", "b", 1.0}, "(1, list)": []any{1.0, []any{"a", "b"}},
@@ -82,7 +83,8 @@ func TestShortCircuit(t *testing.T) {
 	if !errors.As(err, &missing) || missing.Name != "missing" {
 		t.Errorf("%v", err)
 	}
-	if _, err := eval(t, "contains(to_lower(gone), 'x')"); err == nil || !strings.Contains(err.Error(), "No parameter 'gone' found.") {
+	if _, err := eval(t, "contains(to_lower(gone), 'x')"); err == nil ||
+		!strings.Contains(err.Error(), "No parameter 'gone' found.") {
 		t.Errorf("%v", err)
 	}
 }
@@ -99,7 +101,8 @@ func TestLiterals(t *testing.T) {
 func TestArguments(t *testing.T) {
 	check(t, map[string]any{
 		"contains(list)": false, "contains(one, 'x')": true, "concat(list, 1)": "ab1", "concat(1, list)": "1[a b]",
-		"len(words)": 2.0, "len(list)": fails, "concat(words)": "[a b]", "concat()": "", "concat(none)": "", "len(body)": 11.0,
+		"len(words)": 2.0, "len(list)": fails, "concat(words)": "[a b]", "concat()": "", "concat(none)": "",
+		"len(body)":      11.0,
 		"contains(body)": fails, "contains(body, 'a', 'b')": fails, "contains_any(list, 'a')": true, "tolower('A')": "a",
 		"contains_all(body)": true, "contains_any(body)": false,
 	})
@@ -107,8 +110,10 @@ func TestArguments(t *testing.T) {
 
 func TestSyntaxErrors(t *testing.T) {
 	for _, source := range []string{
-		"", " ", "1e3", "a b", "1 2", "'a", `"a'`, "a&&!b", "1 +", "(1", "1)", "`x`", "md5", "md5 'x'", "nofunc(1)", "a.b", "a.",
-		"!!a", "a in", "f(,1)", "concat(1,)", "=~ 'a'", "a =~ '('", "{a}", "a ]", "[a", "0x", "1.2.3", "'a' + '2024-01-02'", "_a",
+		"", " ", "1e3", "a b", "1 2", "'a", `"a'`, "a&&!b", "1 +", "(1", "1)", "`x`", "md5", "md5 'x'", "nofunc(1)", "a.b",
+		"a.",
+		"!!a", "a in", "f(,1)", "concat(1,)", "=~ 'a'", "a =~ '('", "{a}", "a ]", "[a", "0x", "1.2.3", "'a' + '2024-01-02'",
+		"_a",
 		strings.Repeat("(", 300) + "1" + strings.Repeat(")", 300),
 		strings.Repeat("a.B(", 300) + "1" + strings.Repeat(")", 300),
 		"'" + strings.Repeat("x", 1<<20) + "'",
@@ -121,7 +126,8 @@ func TestSyntaxErrors(t *testing.T) {
 			t.Errorf("%.60q: at %d: %v", source, wrong.At, wrong)
 		}
 	}
-	for _, source := range []string{"generate_java_gadget('dns', 'x', 'raw')", "1 + generatedotnetgadget('a', 'b', 'c', 'd')"} {
+	for _, source := range []string{"generate_java_gadget('dns', 'x', 'raw')",
+		"1 + generatedotnetgadget('a', 'b', 'c', 'd')"} {
 		var refused *dsl.Unsupported
 		if _, err := dsl.Compile(source); !errors.As(err, &refused) {
 			t.Errorf("%s: %v", source, err)
@@ -174,7 +180,8 @@ func TestWhatAnExpressionTells(t *testing.T) {
 		}
 		before = e.Cost()
 	}
-	for source, pure := range map[string]bool{"rand_int()": false, "concat('{{rand_int()}}')": false, "unix_time()": false, "md5('a')": true} {
+	for source, pure := range map[string]bool{"rand_int()": false, "concat('{{rand_int()}}')": false, "unix_time()": false,
+		"md5('a')": true} {
 		if e, err := dsl.Compile(source); err != nil || e.Pure() != pure {
 			t.Errorf("%s: pure is not %v (%v)", source, pure, err)
 		}

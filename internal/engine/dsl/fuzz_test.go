@@ -16,10 +16,14 @@ const patience = 20 * time.Second
 // No text is too odd to be read, and what compiles can be evaluated.
 func FuzzExpression(f *testing.F) {
 	for _, s := range []string{
-		"contains(body, 'x') && status_code == 200", "a ? b : c ?? d", "-1 ** ~2 << 3", "(1, 2), 3", "x in ('a')", "[a b].C", `"\'`, "'{{a}}§b§'",
-		"repeat('a', 1e9)", "substr(body, len(body))", "split(body, 0)", "unpack('>I', body)", "0x", "a =~ '('", "padding(1, 2, 3, 'prefix')", "ip_format('::1', 3)",
-		"date_time('%Y', -1e18)", "rand_ip('::/0')", "rand_int(-9, 9223372036854775807)", "json_prettify(body)", "html_escape(body, true)", "compare_versions('1', '~> 1')",
-		"index(sort(body, n), 0) + uniq(body)", "zip(body, n)", "replace_regex(body, '(a)*', '$1$2')", "generate_jwt('{}', 'HS256')", "to_title('ß', 'tr')", "xor('a', body)",
+		"contains(body, 'x') && status_code == 200", "a ? b : c ?? d", "-1 ** ~2 << 3", "(1, 2), 3", "x in ('a')", "[a b].C",
+		`"\'`, "'{{a}}§b§'",
+		"repeat('a', 1e9)", "substr(body, len(body))", "split(body, 0)", "unpack('>I', body)", "0x", "a =~ '('",
+		"padding(1, 2, 3, 'prefix')", "ip_format('::1', 3)",
+		"date_time('%Y', -1e18)", "rand_ip('::/0')", "rand_int(-9, 9223372036854775807)", "json_prettify(body)",
+		"html_escape(body, true)", "compare_versions('1', '~> 1')",
+		"index(sort(body, n), 0) + uniq(body)", "zip(body, n)", "replace_regex(body, '(a)*', '$1$2')",
+		"generate_jwt('{}', 'HS256')", "to_title('ß', 'tr')", "xor('a', body)",
 	} {
 		f.Add(s, "a body")
 	}
@@ -37,7 +41,8 @@ func FuzzExpression(f *testing.F) {
 			}
 			return
 		}
-		vars := dsl.Map(map[string]any{"body": body, "n": 7, "list": []any{body, 1}, "words": []string{body}, "bytes": []byte(body), "none": nil, "flag": true})
+		vars := dsl.Map(map[string]any{"body": body, "n": 7, "list": []any{body, 1}, "words": []string{body},
+			"bytes": []byte(body), "none": nil, "flag": true})
 		v, err := e.Eval(&dsl.Env{Vars: vars, Host: &functions.Host{}})
 		if err == nil {
 			_ = functions.String(v)
@@ -55,7 +60,8 @@ func FuzzExpression(f *testing.F) {
 // placeholder stays what it is.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{
-		"{{a}}", "§a§", "{{{{a}}}}", "{{", "}}", "{{}}§", "\xff{{a}}", "{{md5(a)}}", "{{base64('{{a}}:{{b}}')}}", "{{'}}'}}", "%7B%7Binteractsh-url%7D%7D", "{{interactsh-url_1}}",
+		"{{a}}", "§a§", "{{{{a}}}}", "{{", "}}", "{{}}§", "\xff{{a}}", "{{md5(a)}}", "{{base64('{{a}}:{{b}}')}}",
+		"{{'}}'}}", "%7B%7Binteractsh-url%7D%7D", "{{interactsh-url_1}}",
 		"{{rand_int()}}{{a + b}}", "{{a-b}}", "{{7*7}}", strings.Repeat("{{\"", 50), strings.Repeat("{{'}}", 50),
 	} {
 		f.Add(s, "{{b}}")

@@ -14,7 +14,8 @@ func TestHostileInput(t *testing.T) {
 	of := func(s string) string { return strings.Repeat(s, size/len(s)) }
 	env := &dsl.Env{Vars: dsl.Map(map[string]any{"a": "A", "z": "Z"})}
 	for _, unit := range []string{
-		"{{", "}}", "{{a", "{{\"", "{{'}}", "{{'", "{{a}}", "{{b}}", "{{bc.D}}", "{{a+", "{{md5(", "{{md5(a)}}", "{", "§", "§a", "§a§", "%7B%7B", "{{[", "{{(", "{{'{{'}}", "{{x\\", "{{'\\'",
+		"{{", "}}", "{{a", "{{\"", "{{'}}", "{{'", "{{a}}", "{{b}}", "{{bc.D}}", "{{a+", "{{md5(", "{{md5(a)}}", "{", "§",
+		"§a", "§a§", "%7B%7B", "{{[", "{{(", "{{'{{'}}", "{{x\\", "{{'\\'",
 		"{{ab cd}}", "{{ a", "%7B%7Bx%7D%7D",
 	} {
 		for _, source := range []string{of(unit), of(unit) + "'}}"} {
@@ -25,7 +26,8 @@ func TestHostileInput(t *testing.T) {
 			})
 		}
 	}
-	for _, unit := range []string{"(", "a(", "a.B(", "!", "- ", "a,", "a ? ", "'", "\\", "[", "1", "0x", "a ", "a + ", "md5(", ".", "a.", "'a' in (", "a =~ 'b' || ", "contains(a, 'b') && "} {
+	for _, unit := range []string{"(", "a(", "a.B(", "!", "- ", "a,", "a ? ", "'", "\\", "[", "1", "0x", "a ", "a + ",
+		"md5(", ".", "a.", "'a' in (", "a =~ 'b' || ", "contains(a, 'b') && "} {
 		source := of(unit) + "1"
 		quick(t, unit, func() {
 			if e, err := dsl.Compile(source); err == nil {

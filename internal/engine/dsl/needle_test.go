@@ -13,18 +13,20 @@ import (
 
 func TestNeedles(t *testing.T) {
 	for source, want := range map[string][]dsl.Needle{
-		"contains(body, 'A') && status_code == 200":             {{Var: "body", Text: "A"}},
-		"contains_any(to_lower(header), 'a', 'b')":              {{Var: "header", Text: "a", Fold: true}, {Var: "header", Text: "b", Fold: true}},
-		"!contains_all(body, 'a', 7) || regex('x\\\\.y', body)": {{Var: "body", Text: "a"}, {Var: "body", Text: "7"}, {Var: "body", Text: "x.y"}},
-		"regex('(?i)abc', body)":                                {{Var: "body", Text: "abc", Fold: true}},
-		"contains(tolower(body), 'Upper')":                      nil,
-		"contains(tolower(body), 'é')":                          nil,
-		"contains(body, host)":                                  nil,
-		"contains(body, '')":                                    nil,
-		"contains(replace(body, 'a', 'b'), 'x')":                nil,
-		"regex('a+', body)":                                     nil,
-		"regex(body, 'x')":                                      nil,
-		"contains(body, '{{host}}')":                            nil,
+		"contains(body, 'A') && status_code == 200": {{Var: "body", Text: "A"}},
+		"contains_any(to_lower(header), 'a', 'b')": {{Var: "header", Text: "a", Fold: true},
+			{Var: "header", Text: "b", Fold: true}},
+		"!contains_all(body, 'a', 7) || regex('x\\\\.y', body)": {{Var: "body", Text: "a"}, {Var: "body", Text: "7"},
+			{Var: "body", Text: "x.y"}},
+		"regex('(?i)abc', body)":                 {{Var: "body", Text: "abc", Fold: true}},
+		"contains(tolower(body), 'Upper')":       nil,
+		"contains(tolower(body), 'é')":           nil,
+		"contains(body, host)":                   nil,
+		"contains(body, '')":                     nil,
+		"contains(replace(body, 'a', 'b'), 'x')": nil,
+		"regex('a+', body)":                      nil,
+		"regex(body, 'x')":                       nil,
+		"contains(body, '{{host}}')":             nil,
 	} {
 		e, err := dsl.Compile(source)
 		if err != nil {
@@ -53,7 +55,8 @@ func TestNeedlesAgree(t *testing.T) {
 		}).Draw(t, "form")()
 	})
 	rapid.Check(t, func(t *rapid.T) {
-		source := strings.Join(rapid.SliceOfN(term, 1, 5).Draw(t, "terms"), rapid.SampledFrom([]string{" && ", " || "}).Draw(t, "operator"))
+		source := strings.Join(rapid.SliceOfN(term, 1, 5).Draw(t, "terms"),
+			rapid.SampledFrom([]string{" && ", " || "}).Draw(t, "operator"))
 		body := rapid.StringMatching(`[abABé ]{0,10}`).Draw(t, "body")
 		e, err := dsl.Compile(source)
 		if err != nil {

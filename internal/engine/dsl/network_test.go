@@ -48,11 +48,13 @@ func TestJARM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{SerialNumber: big.NewInt(1)}, &key.PublicKey, key)
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)},
+		&x509.Certificate{SerialNumber: big.NewInt(1)}, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
+	server, err := tls.Listen("tcp", "127.0.0.1:0",
+		&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +116,8 @@ func TestOtherHostFunctions(t *testing.T) {
 			t.Errorf("%s: %v, %v", source, got, err)
 		}
 	}
-	for _, source := range []string{"public_ip()", "resolve('a')", "jarm('a:1')", "wappalyzer('', '')", "llm_prompt('x')"} {
+	for _, source := range []string{"public_ip()", "resolve('a')", "jarm('a:1')", "wappalyzer('', '')",
+		"llm_prompt('x')"} {
 		if got, err := run(t, nil, source); err == nil {
 			t.Errorf("%s without a host: %v", source, got)
 		}

@@ -176,7 +176,8 @@ func (p *scanner) braces(rest string) (*placeholder, int) {
 }
 
 // common are the placeholders with which most texts begin; sharing them saves memory.
-var common = map[string]*placeholder{"BaseURL": {name: "BaseURL"}, "RootURL": {name: "RootURL"}, "Hostname": {name: "Hostname"}}
+var common = map[string]*placeholder{"BaseURL": {name: "BaseURL"}, "RootURL": {name: "RootURL"},
+	"Hostname": {name: "Hostname"}}
 
 // closing is the offset of the first }} behind the {{ that begins here, or -1.
 func (p *scanner) closing() int {
@@ -272,7 +273,8 @@ func containsFold(s, lower string) bool {
 	return strings.Contains(s, lower) || strings.Contains(s, strings.ToUpper(lower))
 }
 
-// firstUnresolved is the first unresolved placeholder in a rendered text (template language 6.5). Braces in values do not
+// firstUnresolved is the first unresolved placeholder in a rendered text (template language 6.5). Braces in values do
+// not
 // count.
 func firstUnresolved(s string, values []span) (name string, found bool) {
 	masked := s

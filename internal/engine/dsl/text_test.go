@@ -14,23 +14,35 @@ import (
 func TestRender(t *testing.T) {
 	const unresolved, failed = "unresolved", "failed"
 	values := map[string]any{
-		"a": "1", "b": "{{a}}", "x-y": "2", "user": "bob", "n": 42.0, "list": []string{"p", "q"}, "odd key": "odd", "none": nil, "bytes": []byte("raw"),
+		"a": "1", "b": "{{a}}", "x-y": "2", "user": "bob", "n": 42.0, "list": []string{"p", "q"}, "odd key": "odd",
+		"none": nil, "bytes": []byte("raw"),
 		"interactsh-url": "oast.test", "interactsh-url_1": "one.oast.test",
 	}
 	for _, c := range []struct{ text, want, verdict string }{
-		{"", "", ""}, {"plain", "plain", ""}, {"{{a}}", "1", ""}, {"<{{a}}{{ b }}>", "<1{{a}}>", ""}, {"{{n}}{{bytes}}{{none}}{{list}}", "42raw[p q]", ""},
-		{"§a§ § §b§x", "1 § {{a}}x", ""}, {"§zzz§", "§zzz§", ""}, {"{{odd key}}", "odd", ""}, {"{{", "{{", ""}, {"{{a", "{{a", ""}, {"a}}", "a}}", ""},
-		{`{"a":{"b":"{{a}}"}}`, `{"a":{"b":"1"}}`, ""}, {"${{a}}", "$1", ""}, {"{{{{a}}*{{n}}}}", "{{1*42}}", ""}, {"{{{{a}}*{{user}}}}", "{{1*bob}}", unresolved},
+		{"", "", ""}, {"plain", "plain", ""}, {"{{a}}", "1", ""}, {"<{{a}}{{ b }}>", "<1{{a}}>", ""},
+		{"{{n}}{{bytes}}{{none}}{{list}}", "42raw[p q]", ""},
+		{"§a§ § §b§x", "1 § {{a}}x", ""}, {"§zzz§", "§zzz§", ""}, {"{{odd key}}", "odd", ""}, {"{{", "{{", ""},
+		{"{{a", "{{a", ""}, {"a}}", "a}}", ""},
+		{`{"a":{"b":"{{a}}"}}`, `{"a":{"b":"1"}}`, ""}, {"${{a}}", "$1", ""}, {"{{{{a}}*{{n}}}}", "{{1*42}}", ""},
+		{"{{{{a}}*{{user}}}}", "{{1*bob}}", unresolved},
 		// Expressions, and what only looks like one.
-		{"{{md5(user)}}", "9f9d51bc70ef21ca5c14f307980a29d8", ""}, {"{{x-y}}", "2", ""}, {"{{user + n}}", "bob42", ""}, {"{{n == 42}}", "true", ""}, {"{{7*7}}", "{{7*7}}", ""}, {"{{'z'}}", "{{'z'}}", ""},
-		{"{{base64(\"{{user}}:{{n}}\")}}", "Ym9iOjQy", ""}, {"{{base64('§user§')}}", "Ym9i", ""}, {"{{md5(concat(user, \"{{n}}\"))}}", "3ed2aabd63bc85bad10acb2f73d35072", ""},
-		{"{{replace('}}', '}', 'x')}}", "xx", ""}, {"{{concat('{{', user)}}", "{{bob", ""}, {"{{url_encode('{{7*7}}')}}", "%7B%7B7*7%7D%7D", ""}, {"{{to_upper('{{zzz}}')}}", "{{ZZZ}}", unresolved},
-		{"me@{{ user }}", "me@bob", ""}, {"{{''.__class__}}", "{{''.__class__}}", unresolved}, {"{{config.items()}}", "{{config.items()}}", unresolved}, {"{%7B%7Bx%7D%7D", "{%7B%7Bx%7D%7D", unresolved},
+		{"{{md5(user)}}", "9f9d51bc70ef21ca5c14f307980a29d8", ""}, {"{{x-y}}", "2", ""}, {"{{user + n}}", "bob42", ""},
+		{"{{n == 42}}", "true", ""}, {"{{7*7}}", "{{7*7}}", ""}, {"{{'z'}}", "{{'z'}}", ""},
+		{"{{base64(\"{{user}}:{{n}}\")}}", "Ym9iOjQy", ""}, {"{{base64('§user§')}}", "Ym9i", ""},
+		{"{{md5(concat(user, \"{{n}}\"))}}", "3ed2aabd63bc85bad10acb2f73d35072", ""},
+		{"{{replace('}}', '}', 'x')}}", "xx", ""}, {"{{concat('{{', user)}}", "{{bob", ""},
+		{"{{url_encode('{{7*7}}')}}", "%7B%7B7*7%7D%7D", ""}, {"{{to_upper('{{zzz}}')}}", "{{ZZZ}}", unresolved},
+		{"me@{{ user }}", "me@bob", ""}, {"{{''.__class__}}", "{{''.__class__}}", unresolved},
+		{"{{config.items()}}", "{{config.items()}}", unresolved}, {"{%7B%7Bx%7D%7D", "{%7B%7Bx%7D%7D", unresolved},
 		// No value.
-		{"{{zzz}}", "{{zzz}}", unresolved}, {"{{x-y}}{{zzz}}", "2{{zzz}}", unresolved}, {"{{}} {{ }} {{{}}}", "{{}} {{ }} {{{}}}", ""}, {"{{md5(zzz)}}", "{{md5(zzz)}}", failed}, {"{{username}}", "{{username}}", failed},
-		{"{{md5}}", "{{md5}}", failed}, {"{{md5}} {{a}}", "{{md5}} 1", failed}, {"{{user.Name}}", "{{user.Name}}", failed}, {"{{zz.Kk}}", "{{zz.Kk}}", ""},
+		{"{{zzz}}", "{{zzz}}", unresolved}, {"{{x-y}}{{zzz}}", "2{{zzz}}", unresolved},
+		{"{{}} {{ }} {{{}}}", "{{}} {{ }} {{{}}}", ""}, {"{{md5(zzz)}}", "{{md5(zzz)}}", failed},
+		{"{{username}}", "{{username}}", failed},
+		{"{{md5}}", "{{md5}}", failed}, {"{{md5}} {{a}}", "{{md5}} 1", failed}, {"{{user.Name}}", "{{user.Name}}", failed},
+		{"{{zz.Kk}}", "{{zz.Kk}}", ""},
 		// Out-of-band markers.
-		{"{{interactsh-url}}", "oast.test", ""}, {"%7B%7Binteractsh-url%7D%7D", "oast.test", ""}, {"{{interactsh-url_1}}", "one.oast.test", ""}, {"{{interactsh-url_9}}", "{{interactsh-url_9}}", unresolved},
+		{"{{interactsh-url}}", "oast.test", ""}, {"%7B%7Binteractsh-url%7D%7D", "oast.test", ""},
+		{"{{interactsh-url_1}}", "one.oast.test", ""}, {"{{interactsh-url_9}}", "{{interactsh-url_9}}", unresolved},
 		{"{{base64('{{interactsh-url}}')}}", "b2FzdC50ZXN0", ""},
 	} {
 		text := dsl.Parse(c.text)
@@ -53,9 +65,12 @@ func TestRender(t *testing.T) {
 // Whatever a value is, it goes in as it is, and nothing is made of it.
 func TestValuesAreData(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		value := rapid.SampledFrom([]string{"{{b}}", "{{md5('x')}}", "§b§", "}}", "{{", "%7B%7Bq%7D%7D", "{{interactsh-url}}", "{{q}}", "'", "\\", "\""}).Draw(t, "one") + rapid.StringMatching(`[a{}§'"]{0,4}`).Draw(t, "two")
+		value := rapid.SampledFrom([]string{"{{b}}", "{{md5('x')}}", "§b§", "}}", "{{", "%7B%7Bq%7D%7D",
+			"{{interactsh-url}}", "{{q}}", "'", "\\", "\""}).Draw(t, "one") +
+			rapid.StringMatching(`[a{}§'"]{0,4}`).Draw(t, "two")
 		vars := dsl.Map(map[string]string{"v": value, "b": "B", "interactsh-url": "oast"})
-		for _, text := range []dsl.Text{dsl.Parse("<{{v}}|§v§>"), dsl.Parse("<{{concat(v)}}|{{concat('{{v}}')}}>"), dsl.Parse("<{{v}}|{{v}}>").Bind(vars)} {
+		for _, text := range []dsl.Text{dsl.Parse("<{{v}}|§v§>"), dsl.Parse("<{{concat(v)}}|{{concat('{{v}}')}}>"),
+			dsl.Parse("<{{v}}|{{v}}>").Bind(vars)} {
 			got, err := text.Render(&dsl.Env{Vars: vars})
 			if want := "<" + value + "|" + value + ">"; got != want || err != nil {
 				t.Fatalf("%s: %q, %v; want %q", text, got, err, want)
@@ -70,7 +85,8 @@ func TestValuesAreData(t *testing.T) {
 // A variable whose own rendering failed keeps what uses it from being sent.
 func TestRaw(t *testing.T) {
 	vars := dsl.Map(map[string]any{"v": dsl.Raw("{{zzz}}"), "plain": dsl.Raw("no marker")})
-	for text, want := range map[string]string{"{{v}}": "{{zzz}}", "{{md5(v)}}": "{{md5(v)}}", "{{v + 'x'}}": "{{zzz}}x", "{{plain}}": "no marker"} {
+	for text, want := range map[string]string{"{{v}}": "{{zzz}}", "{{md5(v)}}": "{{md5(v)}}", "{{v + 'x'}}": "{{zzz}}x",
+		"{{plain}}": "no marker"} {
 		for _, parsed := range []dsl.Text{dsl.Parse(text), dsl.Parse(text).Bind(vars)} {
 			got, err := parsed.Render(&dsl.Env{Vars: vars})
 			_, stays := errors.AsType[*dsl.Unresolved](err)
@@ -110,7 +126,8 @@ func TestBindStepByStep(t *testing.T) {
 		t.Error("binding changed the text it began with")
 	}
 	whole := bound.Bind(dsl.Map(map[string]string{"host": "h"}))
-	if s, ok := dsl.Parse("{{md5('a')}}-{{a}}").Bind(dsl.Map(map[string]string{"a": "A"})).Const(); !ok || s != "0cc175b9c0f1b6a831c399e269772661-A" {
+	if s, ok := dsl.Parse("{{md5('a')}}-{{a}}").Bind(dsl.Map(map[string]string{"a": "A"})).Const(); !ok ||
+		s != "0cc175b9c0f1b6a831c399e269772661-A" {
 		t.Errorf("%q, %v", s, ok)
 	}
 	if again, err := whole.Render(nil); again != got || err != nil {
@@ -133,7 +150,8 @@ func TestBindKeepsChance(t *testing.T) {
 
 // A variable that stands for itself is an error, not the end.
 func TestVariableOfItself(t *testing.T) {
-	vars := dsl.Map(map[string]dsl.Text{"a": dsl.Parse("{{b}}"), "b": dsl.Parse("{{concat(a)}}"), "c": dsl.Parse("{{d}}"), "d": literal("D")})
+	vars := dsl.Map(map[string]dsl.Text{"a": dsl.Parse("{{b}}"), "b": dsl.Parse("{{concat(a)}}"), "c": dsl.Parse("{{d}}"),
+		"d": literal("D")})
 	if s, err := dsl.Parse("{{a}}").Render(&dsl.Env{Vars: vars}); err == nil {
 		t.Errorf("%.60q", s)
 	}
@@ -163,7 +181,8 @@ func TestKey(t *testing.T) {
 	if literal("abc").Key() != dsl.Parse("a{{x}}c").Bind(dsl.Map(map[string]string{"x": "b"})).Key() {
 		t.Error("how a text came to be is in its key")
 	}
-	if dsl.Parse("{{md5(x)}}").Key() == dsl.Parse("{{md5(x + y)}}").Key() || dsl.Parse("{{x + y}}").Bind(dsl.Map(map[string]string{"x": "b"})).Key() == dsl.Parse("{{x + y}}").Key() {
+	if dsl.Parse("{{md5(x)}}").Key() == dsl.Parse("{{md5(x + y)}}").Key() ||
+		dsl.Parse("{{x + y}}").Bind(dsl.Map(map[string]string{"x": "b"})).Key() == dsl.Parse("{{x + y}}").Key() {
 		t.Error("two expressions have one key")
 	}
 	for _, other := range []dsl.Text{literal("a{{x}}"), literal("a"), {}} {

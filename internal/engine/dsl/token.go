@@ -143,7 +143,8 @@ func (l *lexer) misplaced(t token) error {
 	case l.before.kind == variable && t.kind == open:
 		err.At, err.Reason = l.before.at, "there is no function "+l.before.text
 	case l.before.kind == function:
-		err.At, err.Reason, err.bareName = l.before.at, fmt.Sprintf("the function %s needs its arguments in parentheses", l.before.text), true
+		err.At, err.Reason, err.bareName = l.before.at,
+			fmt.Sprintf("the function %s needs its arguments in parentheses", l.before.text), true
 	}
 	return err
 }

@@ -82,7 +82,8 @@ func FuzzFlow(f *testing.F) {
 	for _, source := range corpus(f) {
 		f.Add(source)
 	}
-	for _, source := range []string{"http(1)\n(http(2))", "!!!!http('a)", "/* http(1)", "http(1) // Export\n", "`${template}`", "(?=)", "http(1)<!--", "{\"a\":[", "\u2028http()"} {
+	for _, source := range []string{"http(1)\n(http(2))", "!!!!http('a)", "/* http(1)", "http(1) // Export\n",
+		"`${template}`", "(?=)", "http(1)<!--", "{\"a\":[", "\u2028http()"} {
 		f.Add(source)
 	}
 	f.Fuzz(func(t *testing.T, source string) {

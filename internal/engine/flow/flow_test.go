@@ -83,15 +83,18 @@ func TestRun(t *testing.T) {
 		{"dns() && http()", "dns()", true, "dns() http()"},
 
 		{"if(http(1))\n{\nset('name',template.names[0])\nhttp(2)\n}", "http(1)", false, "http(1) name=x http(2)"},
-		{"for (let v of iterate(template.names, null, template.none, 'z')) { set('n', v); http(2) }", "", false, "n=x http(2) n=y http(2) n=z http(2)"},
+		{"for (let v of iterate(template.names, null, template.none, 'z')) { set('n', v); http(2) }", "", false,
+			"n=x http(2) n=y http(2) n=z http(2)"},
 		{"let ok = function() { return http(1) && http(2) }; ok() || http(3)", "http(1)", false, "http(1) http(2) http(3)"},
-		{"set('a', 1); set('b', 1.5); set('c', [1,'x']); set('d', null); set('e', {k: true}); set('f', () => 1)", "", false, "a=1 b=1.5 c=[1 x] d=<nil> e=map[k:true] f=<nil>"},
+		{"set('a', 1); set('b', 1.5); set('c', [1,'x']); set('d', null); set('e', {k: true}); set('f', () => 1)", "", false,
+			"a=1 b=1.5 c=[1 x] d=<nil> e=map[k:true] f=<nil>"},
 		{"const d = new Dedupe(); d.Add('b', ['a', 'b'], null); d.Add('a'); set('v', d.Values())", "", false, "v=[b a]"},
 		{"set('n', template.names.length + ':' + template.names.join('/') + template.hasOwnProperty('none') + Array.isArray(template.names))", "", false, "n=2:x/yfalsetrue"},
 		{"let a = template.http_1_body; http(1); set('b', a + template.http_1_body + template['http_1_body'].length + template.http_2_body)", "", false, "http(1) b=undefinedhttp(1)7undefined"},
 		{"http(1); delete template.http_1_body; template.own = ['o']; template.own.push('p'); set('b', template.own.length + '' + ('http_1_body' in template) + Object.keys(template))", "", false, "http(1) b=2falsebytes,names,own,status"},
 		{"set('text', template.bytes + template.status)", "", false, "text=raw200"},
-		{"set('x', 1); set('before', template.x + ''); http(9); set('after', template.x)", "", false, "x=1 before=undefined http(9) after=1"},
+		{"set('x', 1); set('before', template.x + ''); http(9); set('after', template.x)", "", false,
+			"x=1 before=undefined http(9) after=1"},
 		{"http(1) ? http(2) : http(3)", "", false, "http(1) http(3)"},
 		{"http('a\\u0062')", "", false, "http(ab)"},
 		{"http(1); return; // Export\nhttp(2)", "", false, "http(1)"},
@@ -206,7 +209,8 @@ func TestEndlessScriptsAreStopped(t *testing.T) {
 		w := newWorld()
 		w.Compute = 30 * time.Millisecond
 		var typed *flow.Error
-		if err := p.Run(t.Context(), &w.Host); !errors.As(err, &typed) || typed.Message != "stopped after computing for 30ms" {
+		if err := p.Run(t.Context(), &w.Host); !errors.As(err, &typed) ||
+			typed.Message != "stopped after computing for 30ms" {
 			t.Errorf("%s: %v", source, err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -243,7 +247,8 @@ func TestTimeInsideCallsDoesNotCount(t *testing.T) {
 
 func TestHostErrorsEndTheFlow(t *testing.T) {
 	broken := errors.New("the budget is spent")
-	for _, source := range []string{"http(1) || http(2)", "try { http(1) } catch (e) { http(2) } finally { http(3) }; http(4)"} {
+	for _, source := range []string{"http(1) || http(2)",
+		"try { http(1) } catch (e) { http(2) } finally { http(3) }; http(4)"} {
 		w := newWorld()
 		call := w.Call
 		w.Call = func(ctx context.Context, c flow.Call) (bool, error) { _, _ = call(ctx, c); return false, broken }

@@ -31,7 +31,8 @@ const (
 )
 
 func newAnalyzer(file string, s *syntax.Analyzer) (*Analyzer, error) {
-	a := &Analyzer{timing: s.Name == "time_delay", logic: s.Name == "true_false", sleep: 5, requests: 4, correlation: 0.15, slope: 0.30}
+	a := &Analyzer{timing: s.Name == "time_delay", logic: s.Name == "true_false", sleep: 5, requests: 4, correlation: 0.15,
+		slope: 0.30}
 	for _, p := range s.Parameters {
 		n, err := strconv.ParseFloat(p.Value, 64)
 		ok := err == nil && n >= 0
@@ -134,5 +135,6 @@ func (a *Analyzer) delays(ask func(seconds int) (time.Duration, error)) (confirm
 		return false, "", nil
 	}
 	slope, correlation := line.fit()
-	return true, fmt.Sprintf("[time_delay] %d requests, slope %.2f, correlation %.2f%s", a.requests, slope, correlation, report.String()), nil
+	return true, fmt.Sprintf("[time_delay] %d requests, slope %.2f, correlation %.2f%s", a.requests, slope, correlation,
+		report.String()), nil
 }

@@ -22,7 +22,8 @@ func mutation(t testing.TB, analyzer, payload string, parameters ...syntax.Varia
 	t.Helper()
 	plan, err := fuzz.Compile("t.yaml", &syntax.HTTP{
 		Analyzer: &syntax.Analyzer{Name: analyzer, Parameters: parameters},
-		Fuzzing:  []syntax.FuzzRule{{Part: "query", Mode: "single", Type: "postfix", Fuzz: syntax.Fuzz{Values: []string{payload}}}},
+		Fuzzing: []syntax.FuzzRule{{Part: "query", Mode: "single", Type: "postfix",
+			Fuzz: syntax.Fuzz{Values: []string{payload}}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +37,8 @@ func mutation(t testing.TB, analyzer, payload string, parameters ...syntax.Varia
 }
 
 func TestTokens(t *testing.T) {
-	_, m := mutation(t, "time_delay", "-[SLEEPTIME]-[RANDNUM]-[RANDSTR]-[INFERENCE]", syntax.Variable{Name: "sleep_duration", Value: "7"})
+	_, m := mutation(t, "time_delay", "-[SLEEPTIME]-[RANDNUM]-[RANDSTR]-[INFERENCE]",
+		syntax.Variable{Name: "sleep_duration", Value: "7"})
 	parts := regexp.MustCompile(`^q=1-7-([1-9]\d{3})-[a-zA-Z]{4}-([1-9]\d{3})=([1-9]\d{3})$`).FindStringSubmatch(m.Request.Address.Query)
 	if parts == nil || parts[2] != parts[3] {
 		t.Error(m.Request.Address.Query)
@@ -51,8 +53,9 @@ func TestTimeDelay(t *testing.T) {
 		sent  string
 		want  bool
 	}{
-		"obeys":                 {5.1, func(_, asked int) float64 { return float64(asked) + 0.1 }, "5 3 5 3", true},
-		"obeys, slow":           {9, func(n, asked int) float64 { return float64(asked) + 2 + 0.1*float64(n) }, "5 3 5 3", true},
+		"obeys": {5.1, func(_, asked int) float64 { return float64(asked) + 0.1 }, "5 3 5 3", true},
+		"obeys, slow": {9, func(n, asked int) float64 { return float64(asked) + 2 + 0.1*float64(n) }, "5 3 5 3",
+			true},
 		"was never slow":        {0.2, func(_, asked int) float64 { return float64(asked) }, "", false},
 		"was slow once":         {6, func(int, int) float64 { return 0.1 }, "5", false},
 		"is always slow":        {6, func(int, int) float64 { return 6 }, "5 3", false},
@@ -70,7 +73,8 @@ func TestTimeDelay(t *testing.T) {
 				sent = append(sent, fmt.Sprint(asked))
 				return fuzz.Answer{Took: seconds(c.took(len(sent)-1, asked))}, nil
 			})
-		if err != nil || confirmed != c.want || strings.Join(sent, " ") != c.sent || confirmed != strings.HasPrefix(details, "[time_delay] 4 requests") {
+		if err != nil || confirmed != c.want || strings.Join(sent, " ") != c.sent ||
+			confirmed != strings.HasPrefix(details, "[time_delay] 4 requests") {
 			t.Errorf("%s: %v %q %v, sent %v", name, confirmed, details, err, sent)
 		}
 	}
@@ -124,7 +128,8 @@ func TestXSSContext(t *testing.T) {
 func TestXSSContextMissesNothing(t *testing.T) {
 	plan, m := mutation(t, "xss_context", `'"><i>`)
 	rapid.Check(t, func(t *rapid.T) {
-		pieces := rapid.SliceOf(rapid.SampledFrom([]string{`'"><i>`, "<a b='", "'>", "<script>", "</script>", "<!--", "-->", "x", "<", ">", "<style>", "&", "\x00"})).Draw(t, "pieces")
+		pieces := rapid.SliceOf(rapid.SampledFrom([]string{`'"><i>`, "<a b='", "'>", "<script>", "</script>", "<!--", "-->",
+			"x", "<", ">", "<style>", "&", "\x00"})).Draw(t, "pieces")
 		page := strings.Join(pieces, "")
 		confirmed, _, err := plan.Analyzer().Analyze(context.Background(), m, fuzz.Answer{Body: []byte(page)}, nil)
 		if err != nil || confirmed != strings.Contains(page, `'"><i>`) {
@@ -142,7 +147,8 @@ func TestFrequency(t *testing.T) {
 		}
 		f.Count(w, false)
 	}
-	if !f.Exhausted(w) || f.Exhausted(fuzz.ParameterKey{Template: "t", Host: "other", Position: "header", Parameter: "X"}) {
+	if !f.Exhausted(w) || f.Exhausted(fuzz.ParameterKey{Template: "t", Host: "other", Position: "header",
+		Parameter: "X"}) {
 		t.Error("ten times in vain is enough, there and nowhere else")
 	}
 	f.Count(w, true)
@@ -206,7 +212,8 @@ func TestTrueFalse(t *testing.T) {
 			}
 			return q
 		}
-		confirmed, details, err := plan.Analyzer().Analyze(t.Context(), m, c.page(plain(&m.Request)), func(_ context.Context, r *web.Request) (fuzz.Answer, error) { return c.page(plain(r)), nil })
+		confirmed, details, err := plan.Analyzer().Analyze(t.Context(), m, c.page(plain(&m.Request)),
+			func(_ context.Context, r *web.Request) (fuzz.Answer, error) { return c.page(plain(r)), nil })
 		if err != nil || confirmed != c.want || confirmed != (details != "") {
 			t.Errorf("%s: %v %q %v", name, confirmed, details, err)
 		}

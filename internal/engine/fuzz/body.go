@@ -58,7 +58,8 @@ var formShape = regexp.MustCompile(`^[^\s=&<>{}\[\]"]+=[^\s&]*(?:&[^\s=&]+(?:=[^
 func withBody(base *web.Request, text string) web.Request {
 	r := *base
 	r.Body = []byte(text)
-	if i := slices.IndexFunc(r.Headers, func(h web.Header) bool { return strings.EqualFold(h.Name, "Content-Length") }); i >= 0 {
+	if i := slices.IndexFunc(r.Headers,
+		func(h web.Header) bool { return strings.EqualFold(h.Name, "Content-Length") }); i >= 0 {
 		r.Headers = slices.Clone(r.Headers)
 		r.Headers[i].Value = strconv.Itoa(len(text))
 	}

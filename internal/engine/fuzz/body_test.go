@@ -62,7 +62,8 @@ func FuzzBody(f *testing.F) {
 		f.Add(seed[0], []byte(seed[1]))
 	}
 	plan := func(kind string) *fuzz.Plan {
-		p, err := fuzz.CompileRules("t.yaml", []syntax.FuzzRule{{Part: "body", Type: kind, Fuzz: syntax.Fuzz{Values: []string{"x"}}}})
+		p, err := fuzz.CompileRules("t.yaml",
+			[]syntax.FuzzRule{{Part: "body", Type: kind, Fuzz: syntax.Fuzz{Values: []string{"x"}}}})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -82,7 +83,8 @@ func FuzzBody(f *testing.F) {
 				if before, after := decode(t, body), decode(t, m.Request.Body); !reflect.DeepEqual(before, after) {
 					t.Fatalf("%q\nbecame %q", body, m.Request.Body)
 				}
-			} else if got := string(m.Request.Body); strings.ReplaceAll(got, "=", "") != strings.ReplaceAll(string(body), "=", "") {
+			} else if got := string(m.Request.Body); strings.ReplaceAll(got, "=", "") != strings.ReplaceAll(string(body), "=",
+				"") {
 				t.Fatalf("%q\nbecame %q", body, got)
 			}
 		}

@@ -169,7 +169,8 @@ func path(base *web.Request) component {
 	return c
 }
 
-// reservedHeaders are headers that a request needs unchanged or that have a component of their own; rules without keys leave
+// reservedHeaders are headers that a request needs unchanged or that have a component of their own; rules without keys
+// leave
 // them alone.
 var reservedHeaders = []string{
 	"accept", "accept-charset", "accept-encoding", "accept-language", "access-control-request-headers",
@@ -177,7 +178,8 @@ var reservedHeaders = []string{
 	"content-type", "cookie", "date", "dnt", "expect", "forwarded", "from", "host", "if-match", "if-modified-since",
 	"if-none-match", "if-range", "if-unmodified-since", "keep-alive", "max-forwards", "origin-agent-cluster", "pragma",
 	"priority", "proxy-authorization", "proxy-connection", "range", "sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform",
-	"sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "te", "trailer", "transfer-encoding", "upgrade",
+	"sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "te", "trailer", "transfer-encoding",
+	"upgrade",
 	"upgrade-insecure-requests", "via", "warning", "x-access-token", "x-csrf-token", "x-refresh-token", "x-requested-with",
 }
 
@@ -186,7 +188,8 @@ func header(base *web.Request) component {
 	c := component{position: "header", apply: func(edits []edit) web.Request { return editHeaders(base, edits) }}
 	for i, h := range base.Headers {
 		if !slices.Contains(reservedHeaders, strings.ToLower(h.Name)) {
-			c.parameters = append(c.parameters, parameter{name: h.Name, value: h.Value, line: i, to: len(h.Value), write: oneLine})
+			c.parameters = append(c.parameters,
+				parameter{name: h.Name, value: h.Value, line: i, to: len(h.Value), write: oneLine})
 		}
 	}
 	c.create = func(name, value string) edit {
@@ -229,7 +232,8 @@ func editHeaders(base *web.Request, edits []edit) web.Request {
 
 // tracking are prefixes of cookies that measure, balance load or hold a session: no parameters of the application.
 var tracking = []string{
-	"__utm", "_ga", "_gid", "_gat", "_gcl_au", "_fbp", "_pk_", "_hj", "__hs", "hubspotutk", "AWSALB", "awsELB", "__cf", "cf_",
+	"__utm", "_ga", "_gid", "_gat", "_gcl_au", "_fbp", "_pk_", "_hj", "__hs", "hubspotutk", "AWSALB", "awsELB", "__cf",
+	"cf_",
 	"JSESSIONID", "NREUM", "optimizely",
 }
 

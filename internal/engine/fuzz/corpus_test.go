@@ -79,7 +79,8 @@ func BenchmarkAll(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	source := fuzz.Source{Base: request(b, "POST http://h/a/b?q=1&r=2\nUser-Agent: me\n\n{\"a\":1,\"b\":[\"c\",\"d\"]}"), Payloads: renders()}
+	source := fuzz.Source{Base: request(b, "POST http://h/a/b?q=1&r=2\nUser-Agent: me\n\n{\"a\":1,\"b\":[\"c\",\"d\"]}"),
+		Payloads: renders()}
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {

@@ -64,7 +64,8 @@ func (p *Plan) Fits(input dsl.Lookup, env *dsl.Env) bool {
 // Input is what pre-conditions and payloads know of a base request: path, query, method, body, header (its lines),
 // cookie, user_agent, content_type, and the variables of its URL in lower case.
 func Input(base *web.Request) dsl.Lookup {
-	values := map[string]string{"method": base.Method, "body": string(base.Body), "header": "", "cookie": "", "user_agent": "", "content_type": ""}
+	values := map[string]string{"method": base.Method, "body": string(base.Body), "header": "", "cookie": "",
+		"user_agent": "", "content_type": ""}
 	for name, value := range base.Address.Variables(false) {
 		values[strings.ToLower(name)] = value
 	}

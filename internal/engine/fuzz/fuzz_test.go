@@ -101,14 +101,19 @@ func TestAll(t *testing.T) {
 				"query c: GET http://h/p?a=1&b=%32&&c=<'>&a=x", "query a: GET http://h/p?a=1&b=%32&&c&a=<'>",
 			},
 		},
-		{"all at once is the default", "GET http://h/?a=1&b=2", rule("query", "", "", "x"), []string{"query a,b: GET http://h/?a=x&b=x"}},
-		{"prefix", "GET http://h/?a=12", rule("query", "single", "prefix", "x", "y"), []string{"query a: GET http://h/?a=x12", "query a: GET http://h/?a=y12"}},
+		{"all at once is the default", "GET http://h/?a=1&b=2", rule("query", "", "", "x"),
+			[]string{"query a,b: GET http://h/?a=x&b=x"}},
+		{"prefix", "GET http://h/?a=12", rule("query", "single", "prefix", "x", "y"),
+			[]string{"query a: GET http://h/?a=x12", "query a: GET http://h/?a=y12"}},
 		{"postfix", "GET http://h/?a=12", rule("query", "single", "postfix", "x"), []string{"query a: GET http://h/?a=12x"}},
-		{"infix", "GET http://h/?a=123&b=1&c=", rule("query", "", "infix", "x"), []string{"query a,b,c: GET http://h/?a=1x23&b=1x&c=x"}},
-		{"value", "GET http://h/?a=12", rule("query", "single", "", "{{value}}{{to_upper('x')}}"), []string{"query a: GET http://h/?a=12X"}},
+		{"infix", "GET http://h/?a=123&b=1&c=", rule("query", "", "infix", "x"),
+			[]string{"query a,b,c: GET http://h/?a=1x23&b=1x&c=x"}},
+		{"value", "GET http://h/?a=12", rule("query", "single", "", "{{value}}{{to_upper('x')}}"),
+			[]string{"query a: GET http://h/?a=12X"}},
 		{
 			"replace-regex", "GET http://h/?a=x12y3&b=z",
-			syntax.FuzzRule{Part: "query", Mode: "single", Type: "replace-regex", ReplaceRegex: "([0-9]+)", Fuzz: syntax.Fuzz{Values: []string{"<$1>"}}},
+			syntax.FuzzRule{Part: "query", Mode: "single", Type: "replace-regex", ReplaceRegex: "([0-9]+)",
+				Fuzz: syntax.Fuzz{Values: []string{"<$1>"}}},
 			[]string{"query a: GET http://h/?a=x<12>y<3>&b=z", "query b: GET http://h/?a=x12y3&b=z"},
 		},
 		{
@@ -118,14 +123,16 @@ func TestAll(t *testing.T) {
 		},
 		{
 			"any filter will do", "GET http://h/?a=1&xmlns=2&c=http%3A%2F%2Fy&d=4",
-			syntax.FuzzRule{Part: "query", Mode: "single", Keys: []string{"d"}, KeysRegex: []string{"xml"}, Values: []string{"^https?://"}, Fuzz: syntax.Fuzz{Values: []string{"x"}}},
+			syntax.FuzzRule{Part: "query", Mode: "single", Keys: []string{"d"}, KeysRegex: []string{"xml"},
+				Values: []string{"^https?://"}, Fuzz: syntax.Fuzz{Values: []string{"x"}}},
 			[]string{
 				"query xmlns: GET http://h/?a=1&xmlns=x&c=http%3A%2F%2Fy&d=4", "query c: GET http://h/?a=1&xmlns=2&c=x&d=4",
 				"query d: GET http://h/?a=1&xmlns=2&c=http%3A%2F%2Fy&d=x",
 			},
 		},
 		{"no parameter", "GET http://h/p", rule("query", "", "", "x"), nil},
-		{"no parameter qualifies", "GET http://h/?a=1", syntax.FuzzRule{Part: "query", Keys: []string{"b"}, Fuzz: syntax.Fuzz{Values: []string{"x"}}}, nil},
+		{"no parameter qualifies", "GET http://h/?a=1",
+			syntax.FuzzRule{Part: "query", Keys: []string{"b"}, Fuzz: syntax.Fuzz{Values: []string{"x"}}}, nil},
 		{
 			"path", "GET http://h/user//55/?q", rule("path", "single", "postfix", " OR 1?#"),
 			[]string{"path user: GET http://h/user OR 1%3F%23//55/?q", "path 55: GET http://h/user//55 OR 1%3F%23/?q"},
@@ -141,21 +148,26 @@ func TestAll(t *testing.T) {
 		{
 			"cookie", "GET http://h/\nCookie: a=1;  b=2; _ga=3; flag", rule("cookie", "single", "postfix", ";x"),
 			[]string{
-				"cookie a: GET http://h/\nCookie: a=1%3Bx;  b=2; _ga=3; flag", "cookie b: GET http://h/\nCookie: a=1;  b=2%3Bx; _ga=3; flag",
+				"cookie a: GET http://h/\nCookie: a=1%3Bx;  b=2; _ga=3; flag",
+				"cookie b: GET http://h/\nCookie: a=1;  b=2%3Bx; _ga=3; flag",
 				"cookie flag: GET http://h/\nCookie: a=1;  b=2; _ga=3; flag=%3Bx",
 			},
 		},
 		{
-			"form", "POST http://h/\nContent-Type: application/x-www-form-urlencoded\nContent-Length: 7\n\na=1&b=2", rule("body", "single", "postfix", "'"),
+			"form", "POST http://h/\nContent-Type: application/x-www-form-urlencoded\nContent-Length: 7\n\na=1&b=2",
+			rule("body", "single", "postfix", "'"),
 			[]string{
 				"body a: POST http://h/\nContent-Type: application/x-www-form-urlencoded\nContent-Length: 8\n\na=1'&b=2",
 				"body b: POST http://h/\nContent-Type: application/x-www-form-urlencoded\nContent-Length: 8\n\na=1&b=2'",
 			},
 		},
-		{"form by its looks", "POST http://h/\n\na=1&b", rule("body", "", "", "x"), []string{"body a,b: POST http://h/\n\na=x&b=x"}},
-		{"raw", "POST http://h/\nContent-Type: text/plain\n\nhello you", rule("body", "", "postfix", "'"), []string{"body value: POST http://h/\nContent-Type: text/plain\n\nhello you'"}},
+		{"form by its looks", "POST http://h/\n\na=1&b", rule("body", "", "", "x"),
+			[]string{"body a,b: POST http://h/\n\na=x&b=x"}},
+		{"raw", "POST http://h/\nContent-Type: text/plain\n\nhello you", rule("body", "", "postfix", "'"),
+			[]string{"body value: POST http://h/\nContent-Type: text/plain\n\nhello you'"}},
 		{
-			"json", "POST http://h/\n\n{ \"a\" : \"\\u0041\", \"n\":1,\"l\":[true,{\"k\":null}] }", rule("body", "single", "postfix", "\"1"),
+			"json", "POST http://h/\n\n{ \"a\" : \"\\u0041\", \"n\":1,\"l\":[true,{\"k\":null}] }",
+			rule("body", "single", "postfix", "\"1"),
 			[]string{
 				"body a: POST http://h/\n\n{ \"a\" : \"A\\\"1\", \"n\":1,\"l\":[true,{\"k\":null}] }",
 				"body n: POST http://h/\n\n{ \"a\" : \"\\u0041\", \"n\":\"1\\\"1\",\"l\":[true,{\"k\":null}] }",
@@ -163,9 +175,12 @@ func TestAll(t *testing.T) {
 				"body l~1~k: POST http://h/\n\n{ \"a\" : \"\\u0041\", \"n\":1,\"l\":[true,{\"k\":\"\\\"1\"}] }",
 			},
 		},
-		{"json numbers and booleans stay such", "POST http://h/\n\n{\"a\":1,\"b\":false,\"c\":\"1\"}", rule("body", "", "", "7"), []string{"body a,b,c: POST http://h/\n\n{\"a\":7,\"b\":\"7\",\"c\":\"7\"}"}},
-		{"json list", "POST http://h/\n\n[1, 2]", rule("body", "", "", "x"), []string{"body 0,1: POST http://h/\n\n[\"x\", \"x\"]"}},
-		{"broken json is raw", "POST http://h/\n\n{\"a\":1", rule("body", "", "", "x"), []string{"body value: POST http://h/\n\nx"}},
+		{"json numbers and booleans stay such", "POST http://h/\n\n{\"a\":1,\"b\":false,\"c\":\"1\"}",
+			rule("body", "", "", "7"), []string{"body a,b,c: POST http://h/\n\n{\"a\":7,\"b\":\"7\",\"c\":\"7\"}"}},
+		{"json list", "POST http://h/\n\n[1, 2]", rule("body", "", "", "x"),
+			[]string{"body 0,1: POST http://h/\n\n[\"x\", \"x\"]"}},
+		{"broken json is raw", "POST http://h/\n\n{\"a\":1", rule("body", "", "", "x"),
+			[]string{"body value: POST http://h/\n\nx"}},
 		{
 			"xml", "POST http://h/\n\n<?xml version=\"1.0\"?><r xmlns:x='u'><a k='v' l = \"w\"> t </a><b></b><c/><!-- n --><d><![CDATA[<e>]]></d></r>", rule("body", "", "", "&x;"),
 			[]string{"body r~a~-k,r~a~-l,r~a,r~b,r~d: POST http://h/\n\n<?xml version=\"1.0\"?><r xmlns:x='u'><a k='&x;' l = \"&x;\"> &x; </a><b>&x;</b><c/><!-- n --><d><![CDATA[&x;]]></d></r>"},
@@ -182,13 +197,16 @@ func TestAll(t *testing.T) {
 		{
 			"request is all parts", "POST http://h/p?q=1\nUser-Agent: me\nCookie: c=1\n\na=1", rule("request", "", "", "x"),
 			[]string{
-				"body a: POST http://h/p?q=1\nUser-Agent: me\nCookie: c=1\n\na=x", "query q: POST http://h/p?q=x\nUser-Agent: me\nCookie: c=1\n\na=1",
-				"path p: POST http://h/x?q=1\nUser-Agent: me\nCookie: c=1\n\na=1", "header User-Agent: POST http://h/p?q=1\nUser-Agent: x\nCookie: c=1\n\na=1",
+				"body a: POST http://h/p?q=1\nUser-Agent: me\nCookie: c=1\n\na=x",
+				"query q: POST http://h/p?q=x\nUser-Agent: me\nCookie: c=1\n\na=1",
+				"path p: POST http://h/x?q=1\nUser-Agent: me\nCookie: c=1\n\na=1",
+				"header User-Agent: POST http://h/p?q=1\nUser-Agent: x\nCookie: c=1\n\na=1",
 				"cookie c: POST http://h/p?q=1\nUser-Agent: me\nCookie: c=x\n\na=1",
 			},
 		},
 		{
-			"several parts", "POST http://h/p?q=1\n\na=1", syntax.FuzzRule{Parts: []string{"query", "body"}, Fuzz: syntax.Fuzz{Values: []string{"x"}}},
+			"several parts", "POST http://h/p?q=1\n\na=1",
+			syntax.FuzzRule{Parts: []string{"query", "body"}, Fuzz: syntax.Fuzz{Values: []string{"x"}}},
 			[]string{"body a: POST http://h/p?q=1\n\na=x", "query q: POST http://h/p?q=x\n\na=1"},
 		},
 	} {
@@ -211,8 +229,10 @@ func TestKeys(t *testing.T) {
 		rule syntax.FuzzRule
 		want []string
 	}{
-		{"GET http://h/?a=1&b=2", keys("query", "single", "b", "n"), []string{"query b: GET http://h/?a=1&b=x", "query n: GET http://h/?a=1&b=2&n=x"}},
-		{"GET http://h/?a=1", keys("query", "", "n", "a"), []string{"query n: GET http://h/?a=1&n=x", "query a: GET http://h/?a=x", "query n,a: GET http://h/?a=x&n=x"}},
+		{"GET http://h/?a=1&b=2", keys("query", "single", "b", "n"),
+			[]string{"query b: GET http://h/?a=1&b=x", "query n: GET http://h/?a=1&b=2&n=x"}},
+		{"GET http://h/?a=1", keys("query", "", "n", "a"),
+			[]string{"query n: GET http://h/?a=1&n=x", "query a: GET http://h/?a=x", "query n,a: GET http://h/?a=x&n=x"}},
 		{"GET http://h/?a=1", keys("query", "multiple", "n"), []string{"query n: GET http://h/?a=1&n=x"}},
 		{"GET http://h/?a=1&a=2", keys("query", "", "a"), []string{"query a: GET http://h/?a=x&a=x"}},
 		{"GET http://h/\nX-A: 1\nHost: h", keys("header", "", "x-a", "HOST", "N"), []string{
@@ -221,7 +241,8 @@ func TestKeys(t *testing.T) {
 		}},
 		{"GET http://h/\nCookie: a=1", keys("cookie", "", "n"), []string{"cookie n: GET http://h/\nCookie: a=1; n=x"}},
 		{"POST http://h/\n\n{\"a\":1}", keys("body", "", "n", "a"), []string{
-			"body n: POST http://h/\n\n{\"n\":\"x\",\"a\":1}", "body a: POST http://h/\n\n{\"a\":\"x\"}", "body n,a: POST http://h/\n\n{\"n\":\"x\",\"a\":\"x\"}",
+			"body n: POST http://h/\n\n{\"n\":\"x\",\"a\":1}", "body a: POST http://h/\n\n{\"a\":\"x\"}",
+			"body n,a: POST http://h/\n\n{\"n\":\"x\",\"a\":\"x\"}",
 		}},
 		{"POST http://h/\n\na=1", keys("body", "", "n"), []string{"body n: POST http://h/\n\na=1&n=x"}},
 		{"POST http://h/\n\n<a>1</a>", keys("body", "", "n"), nil},
@@ -239,12 +260,17 @@ func TestKeys(t *testing.T) {
 
 func TestPayloadsComeOneByOneForEachRuleAndComponent(t *testing.T) {
 	sets := []map[string]string{{"p": "1"}, {"p": "2"}}
-	got := mutations(t, "GET http://h/d?a=x&b=y", sets, syntax.FuzzRule{Parts: []string{"path", "query"}, Mode: "single", Fuzz: syntax.Fuzz{Values: []string{"{{p}}", "-{{p}}"}}},
+	got := mutations(t, "GET http://h/d?a=x&b=y", sets,
+		syntax.FuzzRule{Parts: []string{"path", "query"}, Mode: "single",
+			Fuzz: syntax.Fuzz{Values: []string{"{{p}}", "-{{p}}"}}},
 		rule("path", "", "", "{{p}}+"))
 	want := []string{
-		"query a: GET http://h/d?a=1&b=y", "query b: GET http://h/d?a=x&b=1", "query a: GET http://h/d?a=-1&b=y", "query b: GET http://h/d?a=x&b=-1",
-		"query a: GET http://h/d?a=2&b=y", "query b: GET http://h/d?a=x&b=2", "query a: GET http://h/d?a=-2&b=y", "query b: GET http://h/d?a=x&b=-2",
-		"path d: GET http://h/1?a=x&b=y", "path d: GET http://h/-1?a=x&b=y", "path d: GET http://h/2?a=x&b=y", "path d: GET http://h/-2?a=x&b=y",
+		"query a: GET http://h/d?a=1&b=y", "query b: GET http://h/d?a=x&b=1", "query a: GET http://h/d?a=-1&b=y",
+		"query b: GET http://h/d?a=x&b=-1",
+		"query a: GET http://h/d?a=2&b=y", "query b: GET http://h/d?a=x&b=2", "query a: GET http://h/d?a=-2&b=y",
+		"query b: GET http://h/d?a=x&b=-2",
+		"path d: GET http://h/1?a=x&b=y", "path d: GET http://h/-1?a=x&b=y", "path d: GET http://h/2?a=x&b=y",
+		"path d: GET http://h/-2?a=x&b=y",
 		"path d: GET http://h/1+?a=x&b=y", "path d: GET http://h/2+?a=x&b=y",
 	}
 	if !slices.Equal(got, want) {
@@ -253,7 +279,8 @@ func TestPayloadsComeOneByOneForEachRuleAndComponent(t *testing.T) {
 }
 
 func TestIterationEndsWithTheReaderAndWithAnError(t *testing.T) {
-	plan, err := fuzz.CompileRules("t.yaml", []syntax.FuzzRule{rule("query", "single", "", "x", "{{nothing}}", "y"), rule("path", "", "", "z")})
+	plan, err := fuzz.CompileRules("t.yaml",
+		[]syntax.FuzzRule{rule("query", "single", "", "x", "{{nothing}}", "y"), rule("path", "", "", "z")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,12 +311,14 @@ func TestIterationEndsWithTheReaderAndWithAnError(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for key, block := range map[string]syntax.HTTP{
-		"keys-regex":     {Fuzzing: []syntax.FuzzRule{{Part: "query", KeysRegex: []string{"("}}}},
-		"values":         {Fuzzing: []syntax.FuzzRule{{Part: "query", Values: []string{"(?=x)"}}}},
-		"replace-regex":  {Fuzzing: []syntax.FuzzRule{{Part: "query", Type: "replace-regex", ReplaceRegex: "["}}},
-		"sleep_duration": {Analyzer: &syntax.Analyzer{Name: "time_delay", Parameters: []syntax.Variable{{Name: "sleep_duration", Value: "3600"}}}},
-		"requests_limit": {Analyzer: &syntax.Analyzer{Name: "time_delay", Parameters: []syntax.Variable{{Name: "requests_limit", Value: "x"}}}},
-		"regex":          {PreCondition: []syntax.Matcher{{Type: "regex", Regex: []string{"("}}}},
+		"keys-regex":    {Fuzzing: []syntax.FuzzRule{{Part: "query", KeysRegex: []string{"("}}}},
+		"values":        {Fuzzing: []syntax.FuzzRule{{Part: "query", Values: []string{"(?=x)"}}}},
+		"replace-regex": {Fuzzing: []syntax.FuzzRule{{Part: "query", Type: "replace-regex", ReplaceRegex: "["}}},
+		"sleep_duration": {Analyzer: &syntax.Analyzer{Name: "time_delay",
+			Parameters: []syntax.Variable{{Name: "sleep_duration", Value: "3600"}}}},
+		"requests_limit": {Analyzer: &syntax.Analyzer{Name: "time_delay",
+			Parameters: []syntax.Variable{{Name: "requests_limit", Value: "x"}}}},
+		"regex": {PreCondition: []syntax.Matcher{{Type: "regex", Regex: []string{"("}}}},
 	} {
 		if _, err := fuzz.Compile("t.yaml", &block); err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v", key, err)
@@ -307,7 +336,8 @@ func TestFits(t *testing.T) {
 		`method == "GET"`:                                                                           false,
 		`len(query_params) > 0`:                                                                     false,
 	} {
-		plan, err := fuzz.Compile("t.yaml", &syntax.HTTP{PreCondition: []syntax.Matcher{{Type: "dsl", DSL: []string{expression}}}})
+		plan, err := fuzz.Compile("t.yaml",
+			&syntax.HTTP{PreCondition: []syntax.Matcher{{Type: "dsl", DSL: []string{expression}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -76,7 +76,8 @@ var (
 		"longdesc", "xlink:href",
 	}
 	executedURLs = map[string][]string{
-		"href": {"a", "area"}, "src": {"iframe", "frame", "embed"}, "action": {"form"}, "formaction": {"button", "input"}, "data": {"object"},
+		"href": {"a", "area"}, "src": {"iframe", "frame", "embed"}, "action": {"form"}, "formaction": {"button", "input"},
+		"data": {"object"},
 	}
 )
 
@@ -91,7 +92,8 @@ func attributeKind(element string, a html.Attribute) string {
 	case !slices.Contains(urlAttributes, a.Key):
 		return "HTMLAttribute"
 	}
-	for _, scheme := range []string{"javascript:", "vbscript:", "data:text/html", "data:application/xhtml+xml", "data:image/svg+xml"} {
+	for _, scheme := range []string{"javascript:", "vbscript:", "data:text/html", "data:application/xhtml+xml",
+		"data:image/svg+xml"} {
 		if strings.HasPrefix(strings.TrimSpace(a.Val), scheme) && slices.Contains(executedURLs[a.Key], element) {
 			return "Script"
 		}
@@ -107,7 +109,8 @@ func contentOf(token html.Token) string {
 	case "script":
 		for _, a := range token.Attr {
 			kind, _, _ := strings.Cut(strings.TrimSpace(a.Val), ";")
-			if a.Key == "type" && kind != "" && kind != "module" && !strings.Contains(kind, "javascript") && !strings.Contains(kind, "ecmascript") {
+			if a.Key == "type" && kind != "" && kind != "module" && !strings.Contains(kind, "javascript") &&
+				!strings.Contains(kind, "ecmascript") {
 				return "ScriptData"
 			}
 		}

@@ -65,7 +65,8 @@ func (c *component) attributes(tag string, at int, element string) {
 			from, to = m[6], m[7]
 		}
 		if !strings.HasPrefix(name, "xmlns") {
-			c.parameters = append(c.parameters, parameter{name: element + separator + "-" + name, value: tag[from:to], from: at + from, to: at + to})
+			c.parameters = append(c.parameters,
+				parameter{name: element + separator + "-" + name, value: tag[from:to], from: at + from, to: at + to})
 		}
 	}
 }

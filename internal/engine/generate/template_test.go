@@ -32,11 +32,14 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			text := Template{
-				ID:       "finding-1",
-				Info:     syntax.Info{Name: `A "name": of {{a}}`, Severity: "high", Description: "It leaks.\nMuch.", Tags: []string{"finding", "xss"}, Reference: []string{"https://a.example/"}, Classification: &syntax.Classification{CWEID: []string{"cwe-79"}}},
+				ID: "finding-1",
+				Info: syntax.Info{Name: `A "name": of {{a}}`, Severity: "high", Description: "It leaks.\nMuch.",
+					Tags: []string{"finding", "xss"}, Reference: []string{"https://a.example/"},
+					Classification: &syntax.Classification{CWEID: []string{"cwe-79"}}},
 				Requests: []Request{r},
 				Operators: syntax.Operators{MatchersCondition: "and", Matchers: []syntax.Matcher{
-					{Type: "status", Status: []int{200}}, {Type: "word", Part: "body", Condition: "and", Words: []string{Literal("a {{b}} § \u0085\\", nil)}},
+					{Type: "status", Status: []int{200}},
+					{Type: "word", Part: "body", Condition: "and", Words: []string{Literal("a {{b}} § \u0085\\", nil)}},
 					{Type: "word", Part: "all", Negative: true, CaseInsensitive: true, Words: []string{"x"}},
 				}},
 			}.Text()
@@ -67,9 +70,12 @@ func TestTextsComeBack(t *testing.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[ \n\r\t:#'"\\{}|>-]{1,20}`))
 		one := text.Filter(func(s string) bool { return strings.TrimSpace(s) != "" && !strings.ContainsRune(s, 0) })
 		tmpl := Template{
-			ID: "finding-1", Info: syntax.Info{Name: one.Draw(t, "name"), Severity: "low", Description: one.Draw(t, "description"), Tags: []string{"finding"}},
-			Requests:  []Request{{Method: "POST", Target: "/x?a=1", Headers: []syntax.Pair{{Name: "X-A", Value: "b"}}, Body: one.Draw(t, "body")}},
-			Operators: syntax.Operators{MatchersCondition: "and", Matchers: []syntax.Matcher{{Type: "word", Part: "body", Words: []string{one.Draw(t, "word")}}}},
+			ID: "finding-1", Info: syntax.Info{Name: one.Draw(t, "name"), Severity: "low",
+				Description: one.Draw(t, "description"), Tags: []string{"finding"}},
+			Requests: []Request{{Method: "POST", Target: "/x?a=1", Headers: []syntax.Pair{{Name: "X-A", Value: "b"}},
+				Body: one.Draw(t, "body")}},
+			Operators: syntax.Operators{MatchersCondition: "and",
+				Matchers: []syntax.Matcher{{Type: "word", Part: "body", Words: []string{one.Draw(t, "word")}}}},
 		}
 		parsed, err := syntax.Parse("t.yaml", []byte(tmpl.Text()))
 		if err != nil {
@@ -110,7 +116,9 @@ func FuzzRead(f *testing.F) {
 	f.Add("\r\n\r\n: :")
 	f.Fuzz(func(t *testing.T, wire string) {
 		r, err := Read(wire, "a")
-		if err == nil && (!strings.HasPrefix(r.Target, "/") || strings.Contains(strings.ReplaceAll(strings.ReplaceAll(r.Target+r.Body, `{{concat("{","{")}}`, ""), `{{hex_decode("c2a7")}}`, ""), "{{")) {
+		if err == nil && (!strings.HasPrefix(r.Target, "/") ||
+			strings.Contains(strings.ReplaceAll(strings.ReplaceAll(r.Target+r.Body, `{{concat("{","{")}}`, ""),
+				`{{hex_decode("c2a7")}}`, ""), "{{")) {
 			t.Errorf("%q became %+v", wire, r)
 		}
 	})

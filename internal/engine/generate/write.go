@@ -90,7 +90,8 @@ func quoted(s string) string {
 		panic("generate: " + err.Error()) // a string always can be
 	}
 	// YAML takes these for the ends of lines, and the first for nothing at all.
-	return strings.NewReplacer("\ufeff", `\ufeff`, "\u0085", `\u0085`, "\x7f", `\u007f`).Replace(strings.TrimSuffix(b.String(), "\n"))
+	return strings.NewReplacer("\ufeff", `\ufeff`, "\u0085", `\u0085`, "\x7f",
+		`\u007f`).Replace(strings.TrimSuffix(b.String(), "\n"))
 }
 
 func (w *writer) matcher(m syntax.Matcher) {

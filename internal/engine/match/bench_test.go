@@ -18,7 +18,8 @@ func benchPage(n int) []byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
 	for b.Len() < n {
-		fmt.Fprintf(&b, "<div class=\"row col-md-%d\"><a href=\"/blog/%s/?id=%d\">", random.IntN(12), words[random.IntN(len(words))], random.IntN(10000))
+		fmt.Fprintf(&b, "<div class=\"row col-md-%d\"><a href=\"/blog/%s/?id=%d\">", random.IntN(12),
+			words[random.IntN(len(words))], random.IntN(10000))
 		for range 12 {
 			b.WriteString(words[random.IntN(len(words))] + " ")
 		}
@@ -108,16 +109,21 @@ func benchOperators(b *testing.B, n int) []*Operators {
 		case 0, 1, 2: // a word of the page and the status
 			list[i] = compile(b, "and", ms{{Type: "word", Words: []string{"<title>" + name(), name() + "-login"}}, status})
 		case 3: // two words in any case
-			list[i] = compile(b, "and", ms{{Type: "word", CaseInsensitive: true, Condition: "and", Words: []string{"content=\"" + name(), name()}}, status})
+			list[i] = compile(b, "and", ms{{Type: "word", CaseInsensitive: true, Condition: "and",
+				Words: []string{"content=\"" + name(), name()}}, status})
 		case 4: // an expression
-			list[i] = compile(b, "", ms{{Type: "dsl", Condition: "and", DSL: []string{`status_code == 200`, fmt.Sprintf(`contains(body, "/%s/") && !contains(body, "%s")`, name(), name())}}})
+			list[i] = compile(b, "", ms{{Type: "dsl", Condition: "and",
+				DSL: []string{`status_code == 200`,
+					fmt.Sprintf(`contains(body, "/%s/") && !contains(body, "%s")`, name(), name())}}})
 		case 5: // an expression in any case
-			list[i] = compile(b, "", ms{{Type: "dsl", DSL: []string{fmt.Sprintf(`status_code == 200 && contains_any(to_lower(body), "%s app", "%s")`, name(), name())}}})
+			list[i] = compile(b, "", ms{{Type: "dsl",
+				DSL: []string{fmt.Sprintf(`status_code == 200 && contains_any(to_lower(body), "%s app", "%s")`, name(), name())}}})
 		case 6: // a regex, with a version to take out
 			list[i] = compile(b, "and", ms{{Type: "regex", Regex: []string{`(?i)` + name() + `[ /]v?([0-9.]+)`}}, status},
 				syntax.Extractor{Type: "regex", Group: 1, Regex: []string{name() + ` ([0-9.]+)`}})
 		default: // a redirect or a header
-			list[i] = compile(b, "and", ms{{Type: "status", Status: []int{302}}, {Type: "word", Part: "header", Words: []string{name()}}})
+			list[i] = compile(b, "and", ms{{Type: "status", Status: []int{302}},
+				{Type: "word", Part: "header", Words: []string{name()}}})
 		}
 	}
 	return list
@@ -151,7 +157,8 @@ func BenchmarkGroup(b *testing.B) {
 	})
 	var names ms
 	for i := range 7521 {
-		names = append(names, syntax.Matcher{Type: "dsl", Name: fmt.Sprint(i), DSL: []string{fmt.Sprintf(`status_code == 200 && regex("/themes/theme-%d-%d/", body)`, i*7919%10007, i)}})
+		names = append(names, syntax.Matcher{Type: "dsl", Name: fmt.Sprint(i),
+			DSL: []string{fmt.Sprintf(`status_code == 200 && regex("/themes/theme-%d-%d/", body)`, i*7919%10007, i)}})
 	}
 	themes := []*Operators{compile(b, "", names)}
 	b.Run("7521expressions", func(b *testing.B) {

@@ -70,7 +70,8 @@ func TestCorpus(t *testing.T) {
 		}
 	}
 	group := NewGroup(operators)
-	for name, body := range map[string]string{"ordinary": string(benchPage(5000)), "bait": bait.String() + strings.ToUpper(bait.String()), "odd": "\u212aſİ" + bait.String(), "empty": ""} {
+	for name, body := range map[string]string{"ordinary": string(benchPage(5000)),
+		"bait": bait.String() + strings.ToUpper(bait.String()), "odd": "\u212aſİ" + bait.String(), "empty": ""} {
 		start := time.Now()
 		got := make([]string, len(operators))
 		group.Eval(benchResponse([]byte(body)), nil, func(i int, o Outcome) { got[i] = tell(o) })

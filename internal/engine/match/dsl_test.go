@@ -78,13 +78,16 @@ func TestExtractedByExpressions(t *testing.T) {
 		ms   ms
 		want string
 	}{
-		{"as text", xs{of("", false, `status_code`, `12345678 + 0`, `to_upper(server)`, `tags`)}, nil, `no gate { ["200" "1.2345678e+07" "NGINX" "[a b]"]}`},
+		{"as text", xs{of("", false, `status_code`, `12345678 + 0`, `to_upper(server)`, `tags`)}, nil,
+			`no gate { ["200" "1.2345678e+07" "NGINX" "[a b]"]}`},
 		{"nothing and missing are passed over", xs{of("", false, `""`, `none`, `"x"`)}, nil, `no gate { ["x"]}`},
 		{"another error ends it", xs{of("", false, `"x"`, `status_code > "a"`, `"y"`)}, nil, `no gate { ["x"]}`},
-		{"of what was extracted before", xs{version, of("w", false, `concat("v", v)`)}, nil, `no gate {/w ["v4.2.1"]} v=["4.2.1"]`},
+		{"of what was extracted before", xs{version, of("w", false, `concat("v", v)`)}, nil,
+			`no gate {/w ["v4.2.1"]} v=["4.2.1"]`},
 		{"a matcher of what was extracted", xs{version}, ms{exprs(`v == "4.2.1"`)}, `yes {} v=["4.2.1"]`},
 		{"a matcher of versions", xs{version}, ms{exprs(`compare_versions(v, ">= 4.0", "< 5.0")`)}, `yes {} v=["4.2.1"]`},
-		{"a matcher of several", xs{digits}, ms{all(`len(n) == 5`, `n0 == "4"`, `n4 == "0"`)}, `yes {} n=["4" "2" "1" "7" "0"]`},
+		{"a matcher of several", xs{digits}, ms{all(`len(n) == 5`, `n0 == "4"`, `n4 == "0"`)},
+			`yes {} n=["4" "2" "1" "7" "0"]`},
 		{"a taken name", xs{taken}, ms{exprs(`body == "Panel"`, `contains(body, "Admin")`)}, `yes {} body=["Panel"]`},
 		{"a taken name is not the body", xs{taken}, ms{exprs(`contains(body, "Admin")`)}, `no body=["Panel"]`},
 	} {
@@ -112,7 +115,8 @@ func TestNeedlesOfOthers(t *testing.T) {
 	var operators []*Operators
 	for i := range 40 {
 		operators = append(operators,
-			compile(t, "", ms{exprs(fmt.Sprintf(`contains(body, "Panel") && "false" == "{{contains(body, 'nothing-%d')}}"`, i))}),
+			compile(t, "", ms{exprs(fmt.Sprintf(`contains(body, "Panel") && "false" == "{{contains(body, 'nothing-%d')}}"`,
+				i))}),
 			compile(t, "", ms{exprs(`contains(to_lower(body), "kelvin")`)}),
 			compile(t, "", ms{{Type: "word", CaseInsensitive: true, Words: []string{"kelvin"}}}))
 	}
@@ -131,7 +135,8 @@ func TestGroupsAndVariables(t *testing.T) {
 	for g := range 2 {
 		var operators []*Operators
 		for i := range 60 {
-			operators = append(operators, compile(t, "and", ms{words([]string{"Nobody", "Panel"}[g], fmt.Sprintf("%d-%d", g, i), "Panel"), words("{{which}} 4.2")}))
+			operators = append(operators, compile(t, "and",
+				ms{words([]string{"Nobody", "Panel"}[g], fmt.Sprintf("%d-%d", g, i), "Panel"), words("{{which}} 4.2")}))
 		}
 		var said []int
 		NewGroup(operators).Eval(r, func(i int) dsl.Lookup {
@@ -170,7 +175,8 @@ func TestGroupIsShared(t *testing.T) {
 // Operators say the same alone and in a group of any size.
 func TestGroupAgrees(t *testing.T) {
 	parts := rapid.SampledFrom([]string{"", "body", "header", "all", "response", "server", "none", "found"})
-	text := rapid.SampledFrom([]string{"Admin", "admin", "Panel", "nginx", "<html>", "zzz-%d", "4.2", "A", "", "Àb", "{{word}}", "k", "\u212a", "Version: 4", "text/html"})
+	text := rapid.SampledFrom([]string{"Admin", "admin", "Panel", "nginx", "<html>", "zzz-%d", "4.2", "A", "", "Àb",
+		"{{word}}", "k", "\u212a", "Version: 4", "text/html"})
 	rapid.Check(t, func(t *rapid.T) {
 		n := 0
 		texts := func() []string {
@@ -183,20 +189,26 @@ func TestGroupAgrees(t *testing.T) {
 		}
 		matcher := func() syntax.Matcher {
 			m := syntax.Matcher{
-				Type: rapid.SampledFrom([]string{"word", "word", "regex", "dsl", "status"}).Draw(t, "type"), Part: parts.Draw(t, "part"),
-				Condition: rapid.SampledFrom([]string{"and", "or"}).Draw(t, "condition"), Negative: rapid.IntRange(0, 4).Draw(t, "negative") == 0,
-				Name: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "name"),
+				Type:      rapid.SampledFrom([]string{"word", "word", "regex", "dsl", "status"}).Draw(t, "type"),
+				Part:      parts.Draw(t, "part"),
+				Condition: rapid.SampledFrom([]string{"and", "or"}).Draw(t, "condition"),
+				Negative:  rapid.IntRange(0, 4).Draw(t, "negative") == 0,
+				Name:      rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "name"),
 			}
 			switch m.Type {
 			case "word":
 				m.Words, m.CaseInsensitive = texts(), rapid.Bool().Draw(t, "fold")
 			case "regex":
 				for _, s := range texts() {
-					m.Regex = append(m.Regex, rapid.SampledFrom([]string{"", "(?i)", "^.*"}).Draw(t, "flag")+strings.NewReplacer("{", "", "}", "").Replace(s)+rapid.SampledFrom([]string{"", "[0-9.]*", "|Panel"}).Draw(t, "tail"))
+					m.Regex = append(m.Regex, rapid.SampledFrom([]string{"", "(?i)", "^.*"}).Draw(t, "flag")+
+						strings.NewReplacer("{", "", "}", "").Replace(s)+
+						rapid.SampledFrom([]string{"", "[0-9.]*", "|Panel"}).Draw(t, "tail"))
 				}
 			case "dsl":
 				for _, s := range texts() {
-					m.DSL = append(m.DSL, fmt.Sprintf(rapid.SampledFrom([]string{`contains(body, "%s")`, `contains(to_lower(header), "%s") || status_code == 200`, `!contains(response, "%s")`, `contains(none, "%s")`}).Draw(t, "form"), s))
+					m.DSL = append(m.DSL, fmt.Sprintf(rapid.SampledFrom([]string{`contains(body, "%s")`,
+						`contains(to_lower(header), "%s") || status_code == 200`, `!contains(response, "%s")`,
+						`contains(none, "%s")`}).Draw(t, "form"), s))
 				}
 			default:
 				m.Status = []int{rapid.SampledFrom([]int{200, 404}).Draw(t, "status")}
@@ -210,7 +222,8 @@ func TestGroupAgrees(t *testing.T) {
 				s.Matchers = append(s.Matchers, matcher())
 			}
 			if rapid.Bool().Draw(t, "extract") {
-				s.Extractors = xs{{Type: "regex", Name: rapid.SampledFrom([]string{"", "found", "body"}).Draw(t, "name"), Internal: rapid.Bool().Draw(t, "internal"), Regex: []string{`[A-Z]\w+`}}}
+				s.Extractors = xs{{Type: "regex", Name: rapid.SampledFrom([]string{"", "found", "body"}).Draw(t, "name"),
+					Internal: rapid.Bool().Draw(t, "internal"), Regex: []string{`[A-Z]\w+`}}}
 			}
 			o, err := Compile("t.yaml", s)
 			if err != nil {
@@ -258,20 +271,22 @@ func TestHostileDocuments(t *testing.T) {
 		"tables":        many("<table><tr><td>", 9_000),
 		"unclosed tag":  "<a " + many("b=c ", 1_000_000),
 		"deep XML":      `<?xml version="1.0"?>` + many("<a>", 29_000),
-		"XML entities":  `<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "` + many("x", 1000) + `"><!ENTITY b "&a;&a;&a;">]><r>` + many("&b;", 1000) + `</r>`,
-		"deep JSON":     many("[", 3_000_000),
-		"wide JSON":     "[" + many("[],", 1_000_000) + "1]",
-		"long JSON":     "[" + many("1,", 200_000) + "1]",
-		"nested JSON":   many(`{"a":`, 9_000) + "1" + many("}", 9_000),
-		"not a text":    many("\x00\xff<", 10_000),
-		"comment":       "<!--" + many("-", 3_000_000),
-		"long":          many("a", 2<<20),
+		"XML entities": `<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "` + many("x", 1000) +
+			`"><!ENTITY b "&a;&a;&a;">]><r>` + many("&b;", 1000) + `</r>`,
+		"deep JSON":   many("[", 3_000_000),
+		"wide JSON":   "[" + many("[],", 1_000_000) + "1]",
+		"long JSON":   "[" + many("1,", 200_000) + "1]",
+		"nested JSON": many(`{"a":`, 9_000) + "1" + many("}", 9_000),
+		"not a text":  many("\x00\xff<", 10_000),
+		"comment":     "<!--" + many("-", 3_000_000),
+		"long":        many("a", 2<<20),
 	} {
 		s := Spec{
 			Matchers: ms{{Type: "xpath", XPath: []string{"//none", "count(//a) > 1", "//a[substring('x', 1, 'y')]"}}},
 			Extractors: xs{
 				{Type: "xpath", Name: "x", Internal: true, XPath: []string{"//*", "//a//b", "//div/ancestor::*"}},
-				{Type: "json", Name: "j", Internal: true, JSON: []string{"..", "[.. | numbers] | add", "[range(1e12)]", "def f: f; f"}},
+				{Type: "json", Name: "j", Internal: true,
+					JSON: []string{"..", "[.. | numbers] | add", "[range(1e12)]", "def f: f; f"}},
 				{Type: "regex", Name: "r", Internal: true, Regex: []string{`(a|aa)+$`, `(?s).*`, `x*`}},
 			},
 		}
@@ -282,7 +297,8 @@ func TestHostileDocuments(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		r := &Response{Status: 200, Body: []byte(body), Head: func() []byte { return nil }, Ctx: ctx}
 		out := o.Eval(r, nil) // one that does not end is ended by the test's own deadline
-		if v, _ := r.part(partRef{index: viewBody}); strings.Contains(refused, name) && (v.doc.valid || v.doc.html != nil && !strings.Contains(name, "JSON")) {
+		if v, _ := r.part(partRef{index: viewBody}); strings.Contains(refused, name) &&
+			(v.doc.valid || v.doc.html != nil && !strings.Contains(name, "JSON")) {
 			t.Errorf("%s was read", name)
 		}
 		for _, v := range out.Internal {
@@ -305,7 +321,8 @@ func FuzzDocument(f *testing.F) {
 			return
 		}
 		o, err := Compile("t.yaml", Spec{Extractors: xs{
-			{Type: "xpath", Name: "x", Internal: true, Attribute: "href", XPath: []string{path}}, {Type: "json", Name: "j", Internal: true, JSON: []string{filter}},
+			{Type: "xpath", Name: "x", Internal: true, Attribute: "href", XPath: []string{path}},
+			{Type: "json", Name: "j", Internal: true, JSON: []string{filter}},
 		}})
 		if err != nil {
 			return

@@ -62,7 +62,8 @@ func TestSharedResponse(t *testing.T) {
 	first := compile(t, "", []syntax.Matcher{{Type: "word", Part: "token", Words: []string{"abc"}}},
 		syntax.Extractor{Type: "regex", Name: "token", Internal: true, Group: 1, Regex: []string{"Token: (.*)"}})
 	second := compile(t, "", []syntax.Matcher{{Type: "word", Part: "token", Words: []string{"abc"}}})
-	third := compile(t, "and", []syntax.Matcher{{Type: "word", Part: "response", Words: []string{"Token"}}, {Type: "word", Part: "all", Words: []string{"nginx"}}})
+	third := compile(t, "and", []syntax.Matcher{{Type: "word", Part: "response", Words: []string{"Token"}},
+		{Type: "word", Part: "all", Words: []string{"nginx"}}})
 	for i, c := range []struct {
 		o    *Operators
 		want bool
@@ -126,7 +127,8 @@ func FuzzWords(f *testing.F) {
 		got := o.Eval(r, nil).Matched
 		want := strings.Contains(body, word)
 		if fold {
-			want = strings.Contains(strings.ToLower(body), strings.ToLower(word)) || strings.Contains(asciiLower(body), asciiLower(word)) && asciiLower(word) == strings.ToLower(word)
+			want = strings.Contains(strings.ToLower(body), strings.ToLower(word)) ||
+				strings.Contains(asciiLower(body), asciiLower(word)) && asciiLower(word) == strings.ToLower(word)
 		}
 		if got != want {
 			t.Errorf("%q in %q (fold %v): %v", word, body, fold, got)

@@ -52,7 +52,8 @@ var kinds = map[string]kind{
 }
 
 // costs are in the unit of dsl.Expr.Cost.
-var costs = [...]int{kindStatus: 0, kindSize: 1, kindWord: 10, kindBinary: 10, kindRegex: 15, kindDSL: 0, kindXPath: 200}
+var costs = [...]int{kindStatus: 0, kindSize: 1, kindWord: 10, kindBinary: 10, kindRegex: 15, kindDSL: 0,
+	kindXPath: 200}
 
 // estimate orders matchers: status and size, header words, body words, regexes, expressions by their own estimate.
 func (m *matcher) estimate() int {

@@ -198,7 +198,8 @@ func (o Options) HasSets() bool { return len(o.sets) > 0 }
 
 // InSet reports whether a template set contains a template.
 func (o Options) InSet(t Template) bool {
-	return slices.ContainsFunc(o.sets, func(f filter) bool { return f.keeps(t) && (!t.Named || t.named(f["template-id"])) })
+	return slices.ContainsFunc(o.sets,
+		func(f filter) bool { return f.keeps(t) && (!t.Named || t.named(f["template-id"])) })
 }
 
 var setters = map[string]func(o *Options, value any) error{

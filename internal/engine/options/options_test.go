@@ -19,11 +19,13 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	c := o.Config()
-	if c.RateLimit != 0 || c.HostRate != 5 || c.RateWindow != 2*time.Second || c.Timeout != 7*time.Second || c.Retries != 0 || c.PerHost != 3 ||
+	if c.RateLimit != 0 || c.HostRate != 5 || c.RateWindow != 2*time.Second || c.Timeout != 7*time.Second ||
+		c.Retries != 0 || c.PerHost != 3 ||
 		!slices.Equal(c.Headers, []engine.Header{{Name: "X-A", Value: "1"}, {Name: "X-B", Value: "2"}}) {
 		t.Errorf("%+v", c)
 	}
-	if o.Scan.Vars["a"] != "z" || o.Scan.Vars["c"] != "d=e" || o.Scan.Parallel != 4 || !o.Scan.StopAtFirstMatch || !slices.Equal(o.ignored, []string{"proxy"}) {
+	if o.Scan.Vars["a"] != "z" || o.Scan.Vars["c"] != "d=e" || o.Scan.Parallel != 4 || !o.Scan.StopAtFirstMatch ||
+		!slices.Equal(o.ignored, []string{"proxy"}) {
 		t.Errorf("%+v", o.Scan)
 	}
 	for _, c := range []struct {

@@ -38,7 +38,8 @@ func (p *Program) Bind(vars Vars) *Bound {
 	bound := false
 	for i := range b.Blocks {
 		block := &b.Blocks[i]
-		if !slices.ContainsFunc(block.Entries, func(e Entry) bool { return slices.ContainsFunc(e.names, b.hasFixed(block)) }) {
+		if !slices.ContainsFunc(block.Entries,
+			func(e Entry) bool { return slices.ContainsFunc(e.names, b.hasFixed(block)) }) {
 			continue
 		}
 		if !bound {
@@ -79,7 +80,8 @@ func (b *Bound) Values(in Input) map[string]any {
 	return all
 }
 
-// MayComeFromResponse reports whether a name in a placeholder may get its value from an earlier response: by extraction, by a
+// MayComeFromResponse reports whether a name in a placeholder may get its value from an earlier response: by
+// extraction, by a
 // flow, as a field of the response, or through one of the template's variables.
 func (b *Bound) MayComeFromResponse(placeholder string) bool {
 	if b.Flow != nil && !b.Flow.Native() {
@@ -200,7 +202,8 @@ func (b *Bound) plannable() bool {
 
 // simple reports whether a block sends its requests unsigned and unchanged, each once and alone.
 func (b *Block) simple() bool {
-	return !b.HasPayloads() && b.digest == nil && !b.signed && b.Fuzz == nil && b.Race == 0 && !b.AllAtOnce && b.Pipeline == nil
+	return !b.HasPayloads() && b.digest == nil && !b.signed && b.Fuzz == nil && b.Race == 0 && !b.AllAtOnce &&
+		b.Pipeline == nil
 }
 
 // Static reports whether the request of an entry depends on the target alone; such an entry has a key.
@@ -309,7 +312,8 @@ func (f Follow) rank() int {
 
 // Covers reports whether f follows every redirect that less follows.
 func (f Follow) Covers(less Follow) bool {
-	return less.Mode == web.NoRedirects || f.Max >= less.Max && (f.Mode == less.Mode || f.Mode == web.AllRedirects) && (!f.SameScheme || less.SameScheme)
+	return less.Mode == web.NoRedirects || f.Max >= less.Max && (f.Mode == less.Mode || f.Mode == web.AllRedirects) &&
+		(!f.SameScheme || less.SameScheme)
 }
 
 // PrefixLen is how many responses of a chain f reaches.
@@ -317,7 +321,8 @@ func (f Follow) PrefixLen(chain []*web.Exchange) int {
 	n := 1
 	for n < len(chain) && f.Mode != web.NoRedirects && n <= f.Max {
 		from, to := chain[n-1].Request.Address, chain[n].Request.Address
-		if f.SameScheme && from.Scheme != to.Scheme || f.Mode == web.HostRedirects && !sameHost(to, chain[0].Request.Address) {
+		if f.SameScheme && from.Scheme != to.Scheme || f.Mode == web.HostRedirects &&
+			!sameHost(to, chain[0].Request.Address) {
 			break
 		}
 		n++

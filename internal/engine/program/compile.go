@@ -171,7 +171,8 @@ func mentions(s *syntax.HTTP, name string) bool {
 		return true
 	}
 	for _, f := range s.Fuzzing {
-		if in(f.Fuzz.Values...) || slices.ContainsFunc(f.Fuzz.Pairs, func(p syntax.Pair) bool { return in(p.Name, p.Value) }) {
+		if in(f.Fuzz.Values...) || slices.ContainsFunc(f.Fuzz.Pairs,
+			func(p syntax.Pair) bool { return in(p.Name, p.Value) }) {
 			return true
 		}
 	}

@@ -42,9 +42,11 @@ func (r *Request) URL() string {
 
 // Request makes the request of an entry. The error says which variable has no value, or why the text is no request.
 func (b *Bound) Request(block, entry int, in Input) (Request, error) {
-	m := requestBuilder{block: &b.Blocks[block], entry: &b.Blocks[block].Entries[entry], vars: b.Variables(block, entry, in)}
+	m := requestBuilder{block: &b.Blocks[block], entry: &b.Blocks[block].Entries[entry],
+		vars: b.Variables(block, entry, in)}
 	var err error
-	if m.vars.payload, err = m.block.payloads.render(in.Tuple, m.vars.envForVariable(len(b.variables)), m.block.tolerates); err != nil {
+	if m.vars.payload, err = m.block.payloads.render(in.Tuple, m.vars.envForVariable(len(b.variables)),
+		m.block.tolerates); err != nil {
 		return Request{Variables: m.vars}, &PayloadError{err}
 	}
 	req := Request{Payload: m.vars.payload, Variables: m.vars}
@@ -134,7 +136,8 @@ func (m *requestBuilder) fromPath(req *Request) error {
 // withScheme makes an https URL of a text that begins with a host.
 func withScheme(text string) string {
 	host, _, _ := strings.Cut(text, "/")
-	if strings.Contains(text, "://") || !strings.ContainsAny(host, ".:") && host != "localhost" || host == "." || host == ".." {
+	if strings.Contains(text, "://") || !strings.ContainsAny(host, ".:") && host != "localhost" || host == "." ||
+		host == ".." {
 		return text
 	}
 	return "https://" + text
@@ -171,7 +174,8 @@ func (m *requestBuilder) fromRaw(req *Request) error {
 		}
 		req.Raw = []byte(got.text[:got.start] + rawTarget + got.text[got.end:])
 		req.Address = got.annotations.addressFor(req.Address)
-		req.SNI, req.Timeout = got.annotations.serverName(headerValue(got.headers, "Host", base.Host)), got.annotations.timeout
+		req.SNI, req.Timeout = got.annotations.serverName(headerValue(got.headers, "Host", base.Host)),
+			got.annotations.timeout
 		return nil
 	}
 	req.Method, req.NoAccept = got.method, true

@@ -79,7 +79,8 @@ func (h *History) Rounds() int {
 	return n
 }
 
-// Lookup finds the variables of the requests that follow in one round: extracted values, and response fields named after
+// Lookup finds the variables of the requests that follow in one round: extracted values, and response fields named
+// after
 // their block's id.
 func (h *History) Lookup(round int) dsl.Lookup {
 	return func(name string) (any, bool) {

@@ -129,7 +129,8 @@ func (e *Entry) plainGet() (target string, ok bool) {
 		return "", false
 	}
 	m, err := readMessage(e.raw.String(), false)
-	if err != nil || m.method != "GET" || m.body != "" || m.annotations != (annotations{}) || !strings.HasPrefix(m.target, "/") || strings.ContainsAny(m.target, "#") {
+	if err != nil || m.method != "GET" || m.body != "" || m.annotations != (annotations{}) ||
+		!strings.HasPrefix(m.target, "/") || strings.ContainsAny(m.target, "#") {
 		return "", false
 	}
 	other := slices.ContainsFunc(m.headers, func(h web.Header) bool { return !ordinaryHeader(h) })

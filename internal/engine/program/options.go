@@ -48,8 +48,9 @@ func (o *Options) rules(rules []syntax.FuzzRule) []syntax.FuzzRule {
 
 func (o *Options) sending(s *syntax.HTTP) sending {
 	how := sending{
-		maxRedirects: cmp.Or(s.MaxRedirects, o.MaxRedirects), maxBody: int64(cmp.Or(o.MaxSize, s.MaxSize)), sameScheme: s.ProtocolRedirects,
-		readAll: s.ReadAll, unsafe: s.Unsafe, automerge: !s.DisablePathAutomerge, newConnection: s.Race || s.Pipeline,
+		maxRedirects: cmp.Or(s.MaxRedirects, o.MaxRedirects), maxBody: int64(cmp.Or(o.MaxSize, s.MaxSize)),
+		sameScheme: s.ProtocolRedirects,
+		readAll:    s.ReadAll, unsafe: s.Unsafe, automerge: !s.DisablePathAutomerge, newConnection: s.Race || s.Pipeline,
 	}
 	forced := o.FollowRedirects || o.FollowHostRedirects
 	if forced && o.MaxRedirects > 0 {

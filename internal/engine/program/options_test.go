@@ -41,7 +41,8 @@ func TestRedirectOptions(t *testing.T) {
 		{program.Options{MaxRedirects: 5}, program.Follow{}, with(own, 5), with(all, 3)},
 		{program.Options{NoRedirects: true, FollowRedirects: true}, program.Follow{}, program.Follow{}, program.Follow{}},
 	} {
-		for rest, want := range map[string]program.Follow{"": c.none, "host-redirects: true": c.host, "redirects: true, max-redirects: 3": c.most} {
+		for rest, want := range map[string]program.Follow{"": c.none, "host-redirects: true": c.host,
+			"redirects: true, max-redirects: 3": c.most} {
 			b := compileWith(t, c.options, "http: [{path: ['{{BaseURL}}'], "+rest+"}]")
 			if got := b.Follow(0, 0); got != want {
 				t.Errorf("%+v over %q: %+v, not %+v", c.options, rest, got, want)
@@ -81,7 +82,8 @@ func TestOtherOptions(t *testing.T) {
 		}
 	}
 	for attack, want := range map[string]int{"": 2, "clusterbomb": 6} {
-		b := compileWith(t, program.Options{Attack: attack}, "http: [{path: ['{{BaseURL}}/{{a}}{{b}}'], attack: pitchfork, payloads: {a: [1, 2], b: [3, 4, 5]}}]")
+		b := compileWith(t, program.Options{Attack: attack},
+			"http: [{path: ['{{BaseURL}}/{{a}}{{b}}'], attack: pitchfork, payloads: {a: [1, 2], b: [3, 4, 5]}}]")
 		if got := b.Blocks[0].Tuples(); got != want {
 			t.Errorf("%q: %d tuples", attack, got)
 		}

@@ -29,7 +29,8 @@ func TestTuples(t *testing.T) {
 		t.Error("batteringram takes two sets")
 	}
 	many := payloadSet{"m", make([]string, 1<<16)}
-	if p := (payloads{sets: []payloadSet{many, many, many}, attack: clusterbomb}); p.count() != math.MaxInt32 || p.problem() == "" {
+	if p := (payloads{sets: []payloadSet{many, many, many}, attack: clusterbomb}); p.count() != math.MaxInt32 ||
+		p.problem() == "" {
 		t.Errorf("%d tuples", p.count())
 	}
 	if p := (payloads{}); p.count() != 1 || len(p.tuple(0)) != 0 {
@@ -68,7 +69,8 @@ func TestPayloadsOfAScan(t *testing.T) {
 	if p := own.with("a", []string{"x", "y"}); p.count() != 2 || own.count() != 1 {
 		t.Errorf("%d and %d", p.count(), own.count())
 	}
-	if p := own.with("b", []string{"x"}); !slices.Equal([]string{p.sets[0].name, p.sets[1].name}, []string{"a", "b"}) || p.problem() == "" {
+	if p := own.with("b", []string{"x"}); !slices.Equal([]string{p.sets[0].name, p.sets[1].name}, []string{"a", "b"}) ||
+		p.problem() == "" {
 		t.Errorf("%+v", p)
 	}
 }

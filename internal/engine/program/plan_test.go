@@ -9,7 +9,8 @@ import (
 
 func bound(t *testing.T, id, block string) *program.Bound {
 	t.Helper()
-	tree, err := syntax.Parse(id+".yaml", []byte("id: "+id+"\ninfo: {name: N, author: a, severity: low}\nhttp: [{"+block+"}]"))
+	tree, err := syntax.Parse(id+".yaml",
+		[]byte("id: "+id+"\ninfo: {name: N, author: a, severity: low}\nhttp: [{"+block+"}]"))
 	if err != nil {
 		t.Fatal(err)
 	}

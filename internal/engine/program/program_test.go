@@ -34,7 +34,8 @@ func compileErr(rest string) (*program.Program, error) {
 // Keys are equal exactly for requests that are equal on the kind of target.
 func TestKey(t *testing.T) {
 	key := func(root bool, block string) string {
-		return string(compile(t, "http: [{"+block+"}]").Bind(program.Vars{Texts: map[string]string{"v": "x"}}).AppendKey(nil, 0, 0, root))
+		return string(compile(t, "http: [{"+block+"}]").Bind(program.Vars{Texts: map[string]string{"v": "x"}}).AppendKey(nil,
+			0, 0, root))
 	}
 	const base = "path: ['{{BaseURL}}/x']"
 	for _, c := range []struct {
@@ -61,7 +62,8 @@ func TestKey(t *testing.T) {
 			t.Errorf("%s below: %v", c.block, got)
 		}
 	}
-	if key(true, "path: ['{{BaseURL}}']") != key(true, "path: ['{{BaseURL}}/']") || key(false, "path: ['{{BaseURL}}']") == key(false, "path: ['{{BaseURL}}/']") {
+	if key(true, "path: ['{{BaseURL}}']") != key(true, "path: ['{{BaseURL}}/']") ||
+		key(false, "path: ['{{BaseURL}}']") == key(false, "path: ['{{BaseURL}}/']") {
 		t.Error("the root with and without slash is one request on a root target, and two below")
 	}
 }
@@ -80,11 +82,14 @@ http:
 	target, _ := rawurl.Parse("https://h:8443/app/?t=1")
 	ask := func(entry int) (program.Request, error) { return b.Request(0, entry, program.Input{Target: target}) }
 	req, err := ask(0)
-	if err != nil || req.URL() != "https://h:8443/app/2given/const?t=1&q=https" || req.Method != "PUT" || string(req.Body) != "l1\r\nl2" ||
-		!slices.Equal(req.Headers, []web.Header{{Name: "X", Value: "h:8443"}}) || b.Follow(0, 0) != (program.Follow{Mode: web.AllRedirects, Max: 2}) {
+	if err != nil || req.URL() != "https://h:8443/app/2given/const?t=1&q=https" || req.Method != "PUT" ||
+		string(req.Body) != "l1\r\nl2" ||
+		!slices.Equal(req.Headers, []web.Header{{Name: "X", Value: "h:8443"}}) ||
+		b.Follow(0, 0) != (program.Follow{Mode: web.AllRedirects, Max: 2}) {
 		t.Errorf("%+v %v", req, err)
 	}
-	for i, want := range map[int]string{1: "the variable {{missing}} has no value", 2: `"nothing" is not an http or https URL`} {
+	for i, want := range map[int]string{1: "the variable {{missing}} has no value",
+		2: `"nothing" is not an http or https URL`} {
 		if _, err := ask(i); err == nil || err.Error() != want {
 			t.Errorf("%d: %v", i, err)
 		}
@@ -134,7 +139,8 @@ func TestCorpusCompiles(t *testing.T) {
 			compiled++
 			continue
 		}
-		if e := errs.From(err); e.Code != syntax.CodeUnsupported || e.Param == "" || !strings.HasPrefix(e.Message, template.Path+":") {
+		if e := errs.From(err); e.Code != syntax.CodeUnsupported || e.Param == "" ||
+			!strings.HasPrefix(e.Message, template.Path+":") {
 			t.Error(err)
 		}
 	}

@@ -121,7 +121,8 @@ func readAnnotations(text string) (n annotations, rest string) {
 	}
 }
 
-// addressFor is the address after a @Host line: another host and possibly scheme. Without a port there the old one stays.
+// addressFor is the address after a @Host line: another host and possibly scheme. Without a port there the old one
+// stays.
 func (n annotations) addressFor(a rawurl.URL) rawurl.URL {
 	if n.host == "" {
 		return a

@@ -75,13 +75,15 @@ func TestReadMessage(t *testing.T) {
 	if m.method != "POST" || m.target != "/a" || m.body != "body\r\n" || !strings.HasPrefix(m.text, "POST  /a") {
 		t.Errorf("%+v", m)
 	}
-	want := []web.Header{{Name: "Host", Value: "h:81"}, {Name: "A", Value: "d"}, {Name: "no colon", Value: "b: c"}, {Name: "Content-Type", Value: "multipart/form-data"}}
+	want := []web.Header{{Name: "Host", Value: "h:81"}, {Name: "A", Value: "d"}, {Name: "no colon", Value: "b: c"},
+		{Name: "Content-Type", Value: "multipart/form-data"}}
 	for i, h := range m.headers {
 		if h != want[i] {
 			t.Errorf("header %d: %q, want %q", i, h, want[i])
 		}
 	}
-	if n := m.annotations; n.timeout != 5*time.Minute || !n.once || n.serverName("h:81") != "h" || n.host != "https://other:1" {
+	if n := m.annotations; n.timeout != 5*time.Minute || !n.once || n.serverName("h:81") != "h" ||
+		n.host != "https://other:1" {
 		t.Errorf("%+v", n)
 	}
 	if m, err := readMessage("GET / HTTP/1.1\r\nA: b\r\n\r\nbody\r\n\r\n", false); err != nil || m.body != "body\r\n" {

@@ -139,7 +139,8 @@ func (h *Host) waitForSlot(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// giveUpReason is why the host was given up; nil if it was not, or if it is time to check it again. The caller holds mu.
+// giveUpReason is why the host was given up; nil if it was not, or if it is time to check it again. The caller holds
+// mu.
 func (h *Host) giveUpReason() error {
 	if h.giveUpErr != nil && time.Now().After(h.until) {
 		h.giveUpErr, h.misses = nil, maxMisses-1 // the next miss puts it in doubt again

@@ -24,7 +24,8 @@ func (t *Template) check(r *reader, n *yaml.Node) error {
 	}
 	switch {
 	case !idForm.MatchString(t.ID):
-		return r.faultIn(n, "id", "the id %q must be letters and digits, with single hyphens or underscores between them", t.ID)
+		return r.faultIn(n, "id", "the id %q must be letters and digits, with single hyphens or underscores between them",
+			t.ID)
 	case t.Info.Author == nil:
 		return r.faultIn(n, "info", "a template needs an info block")
 	case len(t.Protocols) == 0 && len(t.Workflows) == 0:
@@ -115,7 +116,8 @@ func (t *Template) PayloadSets() (all []*PayloadSets) {
 	return all
 }
 
-// setDefaults sets what follows from other keys: ids of blocks without one where a protocol has several, and what a template
+// setDefaults sets what follows from other keys: ids of blocks without one where a protocol has several, and what a
+// template
 // says for its blocks.
 func (t *Template) setDefaults() {
 	for _, protocol := range t.Protocols {

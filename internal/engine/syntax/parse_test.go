@@ -97,7 +97,8 @@ func TestParse(t *testing.T) {
 	}; !reflect.DeepEqual(got.Variables, want) {
 		t.Errorf("%+v", got.Variables)
 	}
-	if want := []syntax.Variable{{Name: "fixed", Value: "true", Data: true, Line: 33}}; !reflect.DeepEqual(got.Constants, want) {
+	if want := []syntax.Variable{{Name: "fixed", Value: "true", Data: true, Line: 33}}; !reflect.DeepEqual(got.Constants,
+		want) {
 		t.Errorf("%+v", got.Constants)
 	}
 	want2 := []syntax.HTTP{{
@@ -107,9 +108,11 @@ func TestParse(t *testing.T) {
 			MatchersCondition: "and",
 			Matchers: []syntax.Matcher{
 				{Line: 43, Type: "status", Status: []int{200}},
-				{Line: 45, Type: "word", Part: "header", Words: []string{"single"}, Negative: true, Name: "n", CaseInsensitive: true, Condition: "and"},
+				{Line: 45, Type: "word", Part: "header", Words: []string{"single"}, Negative: true, Name: "n",
+					CaseInsensitive: true, Condition: "and"},
 			},
-			Extractors: []syntax.Extractor{{Line: 47, Type: "regex", Regex: []string{"a(b)"}, Group: 1, Name: "x", Internal: true, Part: "body"}},
+			Extractors: []syntax.Extractor{{Line: 47, Type: "regex", Regex: []string{"a(b)"}, Group: 1, Name: "x",
+				Internal: true, Part: "body"}},
 		},
 	}}
 	if !reflect.DeepEqual(got.HTTP, want2) {
@@ -177,7 +180,8 @@ func TestPayloads(t *testing.T) {
 		{Name: "list", Line: 29, Values: []string{"a", "1", "1.5", "true", ""}},
 		{Name: "lines", Line: 29, Values: []string{"a", "b", ""}},
 		{Name: "file", Line: 29, File: "helpers/a.txt"},
-		{Name: "levels", Line: 29, Values: []string{"a"}, Levels: &syntax.Levels{Low: []string{"a"}, Medium: []string{"b"}, High: []string{"c"}}},
+		{Name: "levels", Line: 29, Values: []string{"a"},
+			Levels: &syntax.Levels{Low: []string{"a"}, Medium: []string{"b"}, High: []string{"c"}}},
 	}
 	got := parse(t, string(data)).HTTP[0].Payloads
 	if !reflect.DeepEqual(got, want) {
@@ -197,13 +201,15 @@ func TestProtocols(t *testing.T) {
 	if !reflect.DeepEqual(got.Protocols, []string{"tcp", "dns", "http"}) || got.Type() != "dns" {
 		t.Errorf("%v %s", got.Protocols, got.Type())
 	}
-	if ids := []string{got.TCP[0].ID, got.DNS[0].ID, got.DNS[1].ID, got.HTTP[0].ID, got.HTTP[1].ID}; !reflect.DeepEqual(ids, []string{"", "dns_1", "own", "http_1", "http_2"}) {
+	if ids := []string{got.TCP[0].ID, got.DNS[0].ID, got.DNS[1].ID, got.HTTP[0].ID,
+		got.HTTP[1].ID}; !reflect.DeepEqual(ids, []string{"", "dns_1", "own", "http_1", "http_2"}) {
 		t.Error(ids)
 	}
 	if !got.HTTP[1].SelfContained || got.HTTP[0].Signature != "AWS" {
 		t.Errorf("%+v", got)
 	}
-	if want := []syntax.MissingFeature{{Key: "tcp", Line: 5}, {Key: "dns", Line: 6}}; !reflect.DeepEqual(got.Missing, want) {
+	if want := []syntax.MissingFeature{{Key: "tcp", Line: 5}, {Key: "dns", Line: 6}}; !reflect.DeepEqual(got.Missing,
+		want) {
 		t.Errorf("%+v", got.Missing)
 	}
 	flow := parse(t, minimal+"workflows: [{template: a}]\n")
@@ -266,7 +272,8 @@ func TestCorpusParses(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{full, minimal, minimal + "http: [{path: [x], matchers: [{type: regex, regex: ['(']}]}]", "a: &a [*a]", "{{", "? a\n: b", "--- !!binary x", `{"id": "a"}`, minimal + "<<: *a", "# !include:a\n{{randstr}}"} {
+	for _, s := range []string{full, minimal, minimal + "http: [{path: [x], matchers: [{type: regex, regex: ['(']}]}]",
+		"a: &a [*a]", "{{", "? a\n: b", "--- !!binary x", `{"id": "a"}`, minimal + "<<: *a", "# !include:a\n{{randstr}}"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

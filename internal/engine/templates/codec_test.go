@@ -20,9 +20,11 @@ func every(t testing.TB) (all []*syntax.Template) {
 			t.Fatal(err)
 		}
 		if len(one.HTTP) > 0 {
-			one.HTTP[0].Sealed = &syntax.Sealed{Statuses: []int{200, 0}, ReadsPage: true, Internal: []string{"", "x"}, Text: "\x00"}
+			one.HTTP[0].Sealed = &syntax.Sealed{Statuses: []int{200, 0}, ReadsPage: true, Internal: []string{"", "x"},
+				Text: "\x00"}
 		}
-		one.Constants = append(one.Constants, syntax.Variable{Name: "free", Data: []any{nil, true, false, -5, 1.5, "x", map[string]any{"k": []any{}}}})
+		one.Constants = append(one.Constants,
+			syntax.Variable{Name: "free", Data: []any{nil, true, false, -5, 1.5, "x", map[string]any{"k": []any{}}}})
 		all = append(all, one)
 	}
 	return all

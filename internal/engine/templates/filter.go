@@ -80,7 +80,8 @@ func (f Filter) compile(roots []string, ignored Filter) (*filter, error) {
 
 var typeNames = map[string]string{
 	"http": "http", "dns": "dns", "file": "file", "headless": "headless", "tcp": "tcp", "network": "tcp", "ssl": "ssl",
-	"websocket": "websocket", "whois": "whois", "code": "code", "javascript": "javascript", "workflow": "workflow", "workflows": "workflow",
+	"websocket": "websocket", "whois": "whois", "code": "code", "javascript": "javascript", "workflow": "workflow",
+	"workflows": "workflow",
 }
 
 // words splits texts at commas.

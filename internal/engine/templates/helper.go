@@ -102,7 +102,8 @@ func (h *helpers) find(template, name string) (string, error) {
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if h.all || inside(base.dir, path) || slices.ContainsFunc(h.roots, func(root string) bool { return inside(root, path) }) {
+		if h.all || inside(base.dir, path) ||
+			slices.ContainsFunc(h.roots, func(root string) bool { return inside(root, path) }) {
 			return path, nil
 		}
 	}
@@ -177,7 +178,8 @@ func hidden(name string) bool {
 // inside reports whether a path, real or not, is the folder or lies below it.
 func inside(dir, path string) bool {
 	for _, dir := range []string{dir, realPath(dir)} {
-		if rel, err := filepath.Rel(dir, path); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		if rel, err := filepath.Rel(dir, path); err == nil && rel != ".." &&
+			!strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 			return true
 		}
 	}

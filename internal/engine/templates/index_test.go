@@ -31,7 +31,8 @@ func opened(t *syntax.Template) syntax.Template {
 // same compares templates but for their random markers, which are new in every load.
 func same(t *testing.T, a, b *templates.Result) {
 	t.Helper()
-	if len(a.Templates) != len(b.Templates) || !reflect.DeepEqual(a.Refused, b.Refused) || !reflect.DeepEqual(a.Skipped, b.Skipped) {
+	if len(a.Templates) != len(b.Templates) || !reflect.DeepEqual(a.Refused, b.Refused) ||
+		!reflect.DeepEqual(a.Skipped, b.Skipped) {
 		t.Fatalf("%d and %d templates, %v and %v refused", len(a.Templates), len(b.Templates), a.Refused, b.Refused)
 	}
 	for i := range a.Templates {
@@ -46,7 +47,8 @@ func same(t *testing.T, a, b *templates.Result) {
 }
 
 func TestIndexRandomMarkers(t *testing.T) {
-	root := tree(t, map[string]string{"a.yaml": template("a", "", "http: [{path: ['/{{randstr}}', '/{{randstr_1}}'], body: '{{randstr}}'}]\n")})
+	root := tree(t, map[string]string{"a.yaml": template("a", "",
+		"http: [{path: ['/{{randstr}}', '/{{randstr_1}}'], body: '{{randstr}}'}]\n")})
 	o := templates.Options{Paths: []string{root}, Index: filepath.Join(t.TempDir(), "index")}
 	seen := map[string]bool{}
 	for i := range 3 {
@@ -56,7 +58,8 @@ func TestIndexRandomMarkers(t *testing.T) {
 		}
 		one := got.Templates[0]
 		a, b := one.Constants[0].Value, one.Constants[1].Value
-		if block := one.HTTP[0]; block.Path[0] != "/"+a || block.Path[1] != "/"+b || block.Body != a || len(a) != 27 || a != one.Constants[0].Data {
+		if block := one.HTTP[0]; block.Path[0] != "/"+a || block.Path[1] != "/"+b || block.Body != a || len(a) != 27 ||
+			a != one.Constants[0].Data {
 			t.Errorf("%+v %+v", one.Constants, block)
 		}
 		if seen[a] || seen[b] {
@@ -97,7 +100,8 @@ func TestIndexIsNeverStale(t *testing.T) {
 		t.Error("a lenient reading came from a strict one")
 	}
 	// Files that a template takes in are not of its text.
-	tree := tree(t, map[string]string{"a.yaml": template("a", "", "http:\n  # !include:b.txt\n"), "b.txt": "- path: [one]"})
+	tree := tree(t, map[string]string{"a.yaml": template("a", "", "http:\n  # !include:b.txt\n"),
+		"b.txt": "- path: [one]"})
 	o = templates.Options{Paths: []string{tree}, Index: index, Lenient: true}
 	for _, path := range []string{"one", "two"} {
 		if err := os.WriteFile(filepath.Join(tree, "b.txt"), []byte("- path: ["+path+"]"), 0o644); err != nil {
@@ -198,7 +202,8 @@ var idLine = regexp.MustCompile(`(?m)^id:.*$`)
 // them, each with an id of its own.
 func many(b *testing.B, n int) string {
 	root := b.TempDir()
-	from := loaded(b, templates.Options{Paths: []string{filepath.Join(corpus(b), "http")}, Roots: []string{corpus(b)}, IncludeIgnored: true, Allow: templates.Allow{SelfContained: true}})
+	from := loaded(b, templates.Options{Paths: []string{filepath.Join(corpus(b), "http")}, Roots: []string{corpus(b)},
+		IncludeIgnored: true, Allow: templates.Allow{SelfContained: true}})
 	for i := range n {
 		one := from.Templates[i%len(from.Templates)]
 		text, err := os.ReadFile(one.Path)
@@ -223,7 +228,8 @@ func many(b *testing.B, n int) string {
 func BenchmarkLoad(b *testing.B) {
 	root := many(b, 10_000)
 	index := filepath.Join(b.TempDir(), "index")
-	o := templates.Options{Paths: []string{root}, Roots: []string{corpus(b)}, Index: index, IncludeIgnored: true, Allow: templates.Allow{SelfContained: true}}
+	o := templates.Options{Paths: []string{root}, Roots: []string{corpus(b)}, Index: index, IncludeIgnored: true,
+		Allow: templates.Allow{SelfContained: true}}
 	loaded(b, o)
 	for name, warm := range map[string]bool{"cold": false, "index": true} {
 		b.Run(name, func(b *testing.B) {

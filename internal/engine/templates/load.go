@@ -4,7 +4,8 @@
 // with a cache.
 //
 // A template file is parsed once: an index keeps its binary form under the digest of its text (index.go, codec.go),
-// which makes the next start much faster. A file that the system reports as unchanged is not even read (filestate.go). A
+// which makes the next start much faster. A file that the system reports as unchanged is not even read (filestate.go).
+// A
 // changed template has another digest, so the index never serves an old one.
 package templates
 
@@ -139,7 +140,8 @@ type loader struct {
 }
 
 func newLoader(o Options) (*loader, error) {
-	l := &loader{Options: o, roots: o.Roots, usedEntries: map[key]bool{}, newEntries: map[key][]byte{}, known: &index{}, now: time.Now}
+	l := &loader{Options: o, roots: o.Roots, usedEntries: map[key]bool{}, newEntries: map[key][]byte{}, known: &index{},
+		now: time.Now}
 	if len(l.roots) == 0 {
 		l.roots = Roots(o.Paths)
 	}

@@ -83,10 +83,13 @@ func TestLoad(t *testing.T) {
 		"a/payload.yaml.backup": "x",
 	})
 	got := loaded(t, templates.Options{Paths: []string{root}})
-	if ids(got.Templates) != "b z c" || got.Templates[0].Path != filepath.Join(root, "a/twice.yml") || !reflect.DeepEqual(got.Skipped, []templates.Skip{{Path: filepath.Join(root, "b.yaml"), Reason: templates.SkippedDuplicate}}) {
+	if ids(got.Templates) != "b z c" || got.Templates[0].Path != filepath.Join(root, "a/twice.yml") ||
+		!reflect.DeepEqual(got.Skipped, []templates.Skip{{Path: filepath.Join(root, "b.yaml"),
+			Reason: templates.SkippedDuplicate}}) {
 		t.Errorf("%s %v", ids(got.Templates), got.Skipped)
 	}
-	if len(got.Refused) != 2 || got.Refused[0].Path != filepath.Join(root, "bad/unknown.yaml") || !strings.Contains(got.Refused[0].Err.Error(), "unknown.yaml:5:20: http[0].zzz") {
+	if len(got.Refused) != 2 || got.Refused[0].Path != filepath.Join(root, "bad/unknown.yaml") ||
+		!strings.Contains(got.Refused[0].Err.Error(), "unknown.yaml:5:20: http[0].zzz") {
 		t.Errorf("%v", got.Refused)
 	}
 	lenient := loaded(t, templates.Options{Paths: []string{root}, Lenient: true})
@@ -125,11 +128,13 @@ func TestPaths(t *testing.T) {
 
 func TestFilters(t *testing.T) {
 	root := tree(t, map[string]string{
-		"http/a.yaml": template("CVE-2024-1", "  severity: high\n  tags: cve,panel\n  metadata: {max-request: 3, vendor: acme}\n  classification: {cvss-score: 9.8, cve-id: CVE-2024-1}\n", ""),
-		"http/b.yaml": template("b-panel", "  severity: info\n  author: Bob\n  tags: [panel]\n", "http: [{raw: [\"@timeout: 5s\\nPOST / HTTP/1.1\"], body: XYZ, matchers: [{type: word, words: [a]}]}]\n"),
-		"dns/c.yaml":  template("c", "  tags: dos\n", "dns: [{name: x, extractors: [{type: regex, regex: [a]}]}]\n"),
-		"net/d.yaml":  template("d", "  severity: critical\n", "network: [{host: x}]\n"),
-		"e.yaml":      template("e", "  tags: other\n", ""),
+		"http/a.yaml": template("CVE-2024-1",
+			"  severity: high\n  tags: cve,panel\n  metadata: {max-request: 3, vendor: acme}\n  classification: {cvss-score: 9.8, cve-id: CVE-2024-1}\n", ""),
+		"http/b.yaml": template("b-panel", "  severity: info\n  author: Bob\n  tags: [panel]\n",
+			"http: [{raw: [\"@timeout: 5s\\nPOST / HTTP/1.1\"], body: XYZ, matchers: [{type: word, words: [a]}]}]\n"),
+		"dns/c.yaml": template("c", "  tags: dos\n", "dns: [{name: x, extractors: [{type: regex, regex: [a]}]}]\n"),
+		"net/d.yaml": template("d", "  severity: critical\n", "network: [{host: x}]\n"),
+		"e.yaml":     template("e", "  tags: other\n", ""),
 
 		".nuclei-ignore": "tags:\n  - dos\nfiles:\n  - e.yaml\n",
 	})
@@ -138,39 +143,48 @@ func TestFilters(t *testing.T) {
 		filter templates.Filter
 		want   string
 	}{
-		"ignored":              {templates.Filter{}, "CVE-2024-1 b-panel d"},
-		"tags":                 {templates.Filter{Tags: []string{"Panel, other"}}, "CVE-2024-1 b-panel"},
-		"exclude tags":         {templates.Filter{ExcludeTags: []string{"cve"}}, "b-panel d"},
-		"include tags":         {templates.Filter{IncludeTags: []string{"dos"}, Severity: []string{"high"}}, "c CVE-2024-1"},
-		"include path":         {templates.Filter{IncludeTemplates: []string{"e.yaml"}, ExcludeType: []string{"http"}}, "e d"},
-		"include folder":       {templates.Filter{IncludeTemplates: []string{"dns"}}, all},
-		"exclude folder":       {templates.Filter{ExcludeTemplates: []string{"http/"}}, "d"},
-		"exclude glob":         {templates.Filter{ExcludeTemplates: []string{filepath.Join(root, "http/[a].yaml")}}, "b-panel d"},
-		"authors":              {templates.Filter{Authors: []string{"BOB"}}, "b-panel"},
-		"severity":             {templates.Filter{Severity: []string{"high", "critical"}}, "CVE-2024-1 d"},
-		"no severity":          {templates.Filter{Severity: []string{"unknown"}, IncludeTags: []string{"dos"}}, "c"},
-		"exclude severity":     {templates.Filter{ExcludeSeverity: []string{"info"}}, "CVE-2024-1 d"},
-		"type":                 {templates.Filter{Type: []string{"network"}}, "d"},
-		"id":                   {templates.Filter{ID: []string{"cve-*", "?"}}, "CVE-2024-1 d"},
-		"exclude id":           {templates.Filter{ExcludeID: []string{"cve-202[0-4]-*"}}, "b-panel d"},
-		"two lists":            {templates.Filter{Tags: []string{"panel"}, Severity: []string{"info"}}, "b-panel"},
-		"condition":            {templates.Filter{Conditions: []string{"severity == 'high' && max_request > 2"}}, "CVE-2024-1"},
-		"score":                {templates.Filter{Conditions: []string{"cvss_score >= 9", "contains(cve_id, 'cve-2024')"}}, "CVE-2024-1"},
-		"condition and forced": {templates.Filter{Conditions: []string{"protocol == 'dns'"}, IncludeTags: []string{"dos", "cve"}}, "c"},
-		"method":               {templates.Filter{Conditions: []string{"contains(http_method, 'POST') && contains(body, 'xyz') && contains(matcher_type, 'word')"}}, "b-panel"},
-		"no bool":              {templates.Filter{Conditions: []string{"1 + 1"}}, ""},
-		"tags by condition":    {templates.Filter{Conditions: []string{"contains(tags, 'panel') && vendor == 'acme'"}}, "CVE-2024-1"},
+		"ignored":      {templates.Filter{}, "CVE-2024-1 b-panel d"},
+		"tags":         {templates.Filter{Tags: []string{"Panel, other"}}, "CVE-2024-1 b-panel"},
+		"exclude tags": {templates.Filter{ExcludeTags: []string{"cve"}}, "b-panel d"},
+		"include tags": {templates.Filter{IncludeTags: []string{"dos"}, Severity: []string{"high"}}, "c CVE-2024-1"},
+		"include path": {templates.Filter{IncludeTemplates: []string{"e.yaml"}, ExcludeType: []string{"http"}},
+			"e d"},
+		"include folder": {templates.Filter{IncludeTemplates: []string{"dns"}}, all},
+		"exclude folder": {templates.Filter{ExcludeTemplates: []string{"http/"}}, "d"},
+		"exclude glob": {templates.Filter{ExcludeTemplates: []string{filepath.Join(root, "http/[a].yaml")}},
+			"b-panel d"},
+		"authors":          {templates.Filter{Authors: []string{"BOB"}}, "b-panel"},
+		"severity":         {templates.Filter{Severity: []string{"high", "critical"}}, "CVE-2024-1 d"},
+		"no severity":      {templates.Filter{Severity: []string{"unknown"}, IncludeTags: []string{"dos"}}, "c"},
+		"exclude severity": {templates.Filter{ExcludeSeverity: []string{"info"}}, "CVE-2024-1 d"},
+		"type":             {templates.Filter{Type: []string{"network"}}, "d"},
+		"id":               {templates.Filter{ID: []string{"cve-*", "?"}}, "CVE-2024-1 d"},
+		"exclude id":       {templates.Filter{ExcludeID: []string{"cve-202[0-4]-*"}}, "b-panel d"},
+		"two lists":        {templates.Filter{Tags: []string{"panel"}, Severity: []string{"info"}}, "b-panel"},
+		"condition": {templates.Filter{Conditions: []string{"severity == 'high' && max_request > 2"}},
+			"CVE-2024-1"},
+		"score": {templates.Filter{Conditions: []string{"cvss_score >= 9", "contains(cve_id, 'cve-2024')"}},
+			"CVE-2024-1"},
+		"condition and forced": {templates.Filter{Conditions: []string{"protocol == 'dns'"},
+			IncludeTags: []string{"dos", "cve"}}, "c"},
+		"method":  {templates.Filter{Conditions: []string{"contains(http_method, 'POST') && contains(body, 'xyz') && contains(matcher_type, 'word')"}}, "b-panel"},
+		"no bool": {templates.Filter{Conditions: []string{"1 + 1"}}, ""},
+		"tags by condition": {templates.Filter{Conditions: []string{"contains(tags, 'panel') && vendor == 'acme'"}},
+			"CVE-2024-1"},
 	} {
 		got := loaded(t, templates.Options{Paths: []string{root}, Filter: c.filter})
 		if ids(got.Templates) != c.want || len(got.Templates)+counts(got)[templates.SkippedByFilter] != 5 {
 			t.Errorf("%s: %s %v %v", name, ids(got.Templates), got.Skipped, got.Refused)
 		}
 	}
-	if got := loaded(t, templates.Options{Paths: []string{root}, IncludeIgnored: true}); ids(got.Templates) != "c e CVE-2024-1 b-panel d" {
+	if got := loaded(t, templates.Options{Paths: []string{root},
+		IncludeIgnored: true}); ids(got.Templates) != "c e CVE-2024-1 b-panel d" {
 		t.Error(ids(got.Templates))
 	}
-	for _, f := range []templates.Filter{{Severity: []string{"bad"}}, {ExcludeType: []string{"ftp"}}, {ID: []string{"["}}, {Conditions: []string{"a +"}}} {
-		if _, err := templates.Load(context.Background(), templates.Options{Paths: []string{root}, Filter: f}); !errs.Is(err, errs.Invalid) {
+	for _, f := range []templates.Filter{{Severity: []string{"bad"}}, {ExcludeType: []string{"ftp"}}, {ID: []string{"["}},
+		{Conditions: []string{"a +"}}} {
+		if _, err := templates.Load(context.Background(), templates.Options{Paths: []string{root}, Filter: f}); !errs.Is(err,
+			errs.Invalid) {
 			t.Errorf("%+v: %v", f, err)
 		}
 	}
@@ -178,11 +192,13 @@ func TestFilters(t *testing.T) {
 
 func TestGates(t *testing.T) {
 	root := tree(t, map[string]string{
-		"code.yaml":     template("code", "", "self-contained: true\ncode: [{engine: [sh], source: 'id'}]\n"),
-		"dast.yaml":     template("dast", "", "http: [{fuzzing: [{part: query, fuzz: [a]}]}]\n"),
-		"file.yaml":     template("file", "", "file: [{extensions: [all]}]\n"),
-		"global.yaml":   template("global", "", "http: [{global-matchers: true, path: [x], matchers: [{type: status, status: [200]}]}]\n"),
-		"silent.yaml":   template("silent", "", "http: [{global-matchers: true, matchers: [{type: status, status: [200]}]}]\n"),
+		"code.yaml": template("code", "", "self-contained: true\ncode: [{engine: [sh], source: 'id'}]\n"),
+		"dast.yaml": template("dast", "", "http: [{fuzzing: [{part: query, fuzz: [a]}]}]\n"),
+		"file.yaml": template("file", "", "file: [{extensions: [all]}]\n"),
+		"global.yaml": template("global", "",
+			"http: [{global-matchers: true, path: [x], matchers: [{type: status, status: [200]}]}]\n"),
+		"silent.yaml": template("silent", "",
+			"http: [{global-matchers: true, matchers: [{type: status, status: [200]}]}]\n"),
 		"headless.yaml": template("headless", "", "headless: [{steps: [{action: debug}]}]\n"),
 		"plain.yaml":    template("plain", "", ""),
 		"self.yaml":     template("self", "", "http: [{self-contained: true, path: ['http://127.0.0.1/']}]\n"),
@@ -201,12 +217,23 @@ func TestGates(t *testing.T) {
 		want  string
 		skips map[templates.Reason]int
 	}{
-		"none": {templates.Allow{}, "global plain", skips(templates.SkippedGlobal, templates.SkippedCode, templates.SkippedFuzzing, templates.SkippedFuzzing, templates.SkippedFile, templates.SkippedHeadless, templates.SkippedSelfContained, templates.SkippedUnsigned)},
-		"most": {templates.Allow{Headless: true, Code: true, File: true, GlobalMatchers: true}, "file global headless plain self silent",
+		"none": {templates.Allow{}, "global plain",
+			skips(templates.SkippedGlobal, templates.SkippedCode, templates.SkippedFuzzing, templates.SkippedFuzzing,
+				templates.SkippedFile, templates.SkippedHeadless, templates.SkippedSelfContained, templates.SkippedUnsigned)},
+		"most": {templates.Allow{Headless: true, Code: true, File: true, GlobalMatchers: true},
+			"file global headless plain self silent",
 			skips(templates.SkippedUnsigned, templates.SkippedFuzzing, templates.SkippedFuzzing, templates.SkippedUnsigned)},
-		"self-contained": {templates.Allow{SelfContained: true}, "global plain self", skips(templates.SkippedGlobal, templates.SkippedCode, templates.SkippedFuzzing, templates.SkippedFuzzing, templates.SkippedFile, templates.SkippedHeadless, templates.SkippedUnsigned)},
-		"dast":           {templates.Allow{DAST: true, GlobalMatchers: true}, "dast global silent", skips(templates.SkippedHeadless, templates.SkippedNotFuzzing, templates.SkippedNotFuzzing, templates.SkippedNotFuzzing, templates.SkippedNotFuzzing, templates.SkippedNotFuzzing, templates.SkippedNotFuzzing)},
-		"verified":       {templates.Allow{VerifiedOnly: true}, "", skips(templates.SkippedGlobal, templates.SkippedUnsigned, templates.SkippedUnsigned, templates.SkippedUnsigned, templates.SkippedCode, templates.SkippedFuzzing, templates.SkippedFuzzing, templates.SkippedFile, templates.SkippedHeadless, templates.SkippedSelfContained)},
+		"self-contained": {templates.Allow{SelfContained: true}, "global plain self",
+			skips(templates.SkippedGlobal, templates.SkippedCode, templates.SkippedFuzzing, templates.SkippedFuzzing,
+				templates.SkippedFile, templates.SkippedHeadless, templates.SkippedUnsigned)},
+		"dast": {templates.Allow{DAST: true, GlobalMatchers: true}, "dast global silent",
+			skips(templates.SkippedHeadless, templates.SkippedNotFuzzing, templates.SkippedNotFuzzing,
+				templates.SkippedNotFuzzing, templates.SkippedNotFuzzing, templates.SkippedNotFuzzing,
+				templates.SkippedNotFuzzing)},
+		"verified": {templates.Allow{VerifiedOnly: true}, "",
+			skips(templates.SkippedGlobal, templates.SkippedUnsigned, templates.SkippedUnsigned, templates.SkippedUnsigned,
+				templates.SkippedCode, templates.SkippedFuzzing, templates.SkippedFuzzing, templates.SkippedFile,
+				templates.SkippedHeadless, templates.SkippedSelfContained)},
 	} {
 		got := loaded(t, templates.Options{Paths: []string{root}, Allow: c.allow})
 		if ids(got.Templates) != c.want || !reflect.DeepEqual(counts(got), c.skips) {
@@ -224,13 +251,15 @@ func TestGates(t *testing.T) {
 // get, however the file is named.
 func TestHelperFiles(t *testing.T) {
 	root := tree(t, map[string]string{
-		"templates/http/deep/t.yaml":  template("t", "", "http: [{body: '{{a}}{{b}}{{c}}', attack: pitchfork, path: [x], payloads: {a: helpers/list.txt, b: own.txt, c: ../near.txt}}]\n"),
+		"templates/http/deep/t.yaml": template("t", "",
+			"http: [{body: '{{a}}{{b}}{{c}}', attack: pitchfork, path: [x], payloads: {a: helpers/list.txt, b: own.txt, c: ../near.txt}}]\n"),
 		"templates/http/deep/own.txt": "one\r\n\ntwo\n",
 		"templates/http/near.txt":     "near",
 		"templates/helpers/list.txt":  "a\nb\n",
-		"templates/flow.yaml":         template("flow", "", "flow: helpers/flow.js\nhttp: [{path: [x]}]\njavascript: [{code: helpers/flow.js}, {code: none.js}]\n"),
-		"templates/helpers/flow.js":   "http(1);\nhttp(2)",
-		"secret.txt":                  "secret",
+		"templates/flow.yaml": template("flow", "",
+			"flow: helpers/flow.js\nhttp: [{path: [x]}]\njavascript: [{code: helpers/flow.js}, {code: none.js}]\n"),
+		"templates/helpers/flow.js": "http(1);\nhttp(2)",
+		"secret.txt":                "secret",
 	})
 	top := filepath.Join(root, "templates")
 	if err := os.Symlink(filepath.Join(root, "secret.txt"), filepath.Join(top, "link.txt")); err != nil {
@@ -242,7 +271,8 @@ func TestHelperFiles(t *testing.T) {
 		"above a root":   {Paths: []string{filepath.Join(top, "flow.yaml"), filepath.Join(top, "http/deep")}},
 	} {
 		got := loaded(t, o)
-		if len(got.Refused) > 0 && name == "below a root" || len(got.Refused) > 0 && name == "above a root" && !strings.Contains(got.Refused[0].Err.Error(), "../near.txt") {
+		if len(got.Refused) > 0 && name == "below a root" || len(got.Refused) > 0 && name == "above a root" &&
+			!strings.Contains(got.Refused[0].Err.Error(), "../near.txt") {
 			t.Fatalf("%s: %v", name, got.Refused)
 		}
 		flow, lists := got.Templates[0], got.Templates[len(got.Templates)-1]
@@ -254,14 +284,16 @@ func TestHelperFiles(t *testing.T) {
 		}
 	}
 	secret := filepath.Join(root, "secret.txt")
-	for _, path := range []string{secret, "../secret.txt", "../../secret.txt", "link.txt", "none.txt", "/etc/hostname", "etc/hostname", "http", "helpers/../../secret.txt", strings.Repeat("../", 20) + "etc/hostname"} {
+	for _, path := range []string{secret, "../secret.txt", "../../secret.txt", "link.txt", "none.txt", "/etc/hostname",
+		"etc/hostname", "http", "helpers/../../secret.txt", strings.Repeat("../", 20) + "etc/hostname"} {
 		text := template("bad", "", fmt.Sprintf("http: [{path: ['{{a}}'], payloads: {a: %s}}]\n", path))
 		at := filepath.Join(top, "bad.yaml")
 		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		got := loaded(t, templates.Options{Paths: []string{at}, Roots: []string{top}})
-		if len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Err.Error(), "bad.yaml:5: payloads.a: there is no file") {
+		if len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Err.Error(),
+			"bad.yaml:5: payloads.a: there is no file") {
 			t.Errorf("%s: %v", path, got.Refused)
 		}
 		if path == secret {
@@ -271,36 +303,44 @@ func TestHelperFiles(t *testing.T) {
 			}
 		}
 	}
-	if err := os.WriteFile(filepath.Join(top, "bad.yaml"), []byte(template("bad", "", "flow: none.js\nhttp: [{path: [x]}]\n")), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(top, "bad.yaml"),
+		[]byte(template("bad", "", "flow: none.js\nhttp: [{path: [x]}]\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := loaded(t, templates.Options{Paths: []string{filepath.Join(top, "bad.yaml")}}); len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Err.Error(), "flow: there is no file none.js") {
+	if got := loaded(t, templates.Options{Paths: []string{filepath.Join(top, "bad.yaml")}}); len(got.Refused) != 1 ||
+		!strings.Contains(got.Refused[0].Err.Error(), "flow: there is no file none.js") {
 		t.Error(got.Refused)
 	}
 }
 
 func TestAggression(t *testing.T) {
-	root := tree(t, map[string]string{"a.yaml": template("a", "", "http: [{path: ['{{a}}'], payloads: {a: {low: [x], high: [y]}}}]\n")})
+	root := tree(t, map[string]string{"a.yaml": template("a", "",
+		"http: [{path: ['{{a}}'], payloads: {a: {low: [x], high: [y]}}}]\n")})
 	for level, want := range map[string]string{"": "x", "low": "x", "medium": "x", "high": "x y"} {
 		got := loaded(t, templates.Options{Paths: []string{root}, Aggression: level})
 		if values := strings.Join(got.Templates[0].HTTP[0].Payloads[0].Values, " "); values != want {
 			t.Errorf("%s: %s", level, values)
 		}
 	}
-	if _, err := templates.Load(context.Background(), templates.Options{Paths: []string{root}, Aggression: "fierce"}); !errs.Is(err, errs.Invalid) {
+	if _, err := templates.Load(context.Background(),
+		templates.Options{Paths: []string{root}, Aggression: "fierce"}); !errs.Is(err, errs.Invalid) {
 		t.Error(err)
 	}
 }
 
 func TestWorkflows(t *testing.T) {
 	root := tree(t, map[string]string{
-		"workflows/w.yaml":    template("w", "", "workflows:\n  - template: http/a.yaml\n    subtemplates: [{tags: x}]\n  - template: http/\n    matchers: [{name: m, subtemplates: [{template: ./near.yaml}]}]\n"),
-		"workflows/near.yaml": template("near", "", ""), "workflows/lost.yaml": template("lost", "", "workflows: [{template: none.yaml}]\n"),
-		"http/a.yaml": template("a", "", ""), "http/b.yaml": template("b", "  tags: x\n", ""),
+		"workflows/w.yaml": template("w", "",
+			"workflows:\n  - template: http/a.yaml\n    subtemplates: [{tags: x}]\n  - template: http/\n    matchers: [{name: m, subtemplates: [{template: ./near.yaml}]}]\n"),
+		"workflows/near.yaml": template("near", "", ""),
+		"workflows/lost.yaml": template("lost", "", "workflows: [{template: none.yaml}]\n"),
+		"http/a.yaml":         template("a", "", ""), "http/b.yaml": template("b", "  tags: x\n", ""),
 		"http/c.yaml": template("c", "  tags: x\n", "file: [{extensions: [all]}]\n"),
 	})
-	got := loaded(t, templates.Options{Paths: []string{filepath.Join(root, "workflows")}, Roots: []string{root}, Filter: templates.Filter{Type: []string{"workflow"}}})
-	if ids(got.Templates) != "w" || len(got.Refused) != 1 || !strings.Contains(got.Refused[0].Err.Error(), "lost.yaml:5: workflows.template: there is no template none.yaml") {
+	got := loaded(t, templates.Options{Paths: []string{filepath.Join(root, "workflows")}, Roots: []string{root},
+		Filter: templates.Filter{Type: []string{"workflow"}}})
+	if ids(got.Templates) != "w" || len(got.Refused) != 1 ||
+		!strings.Contains(got.Refused[0].Err.Error(), "lost.yaml:5: workflows.template: there is no template none.yaml") {
 		t.Fatalf("%s %v", ids(got.Templates), got.Refused)
 	}
 	w := got.Templates[0]
@@ -362,19 +402,22 @@ func corpus(t testing.TB) string {
 // filters are for both.
 func TestFileSystem(t *testing.T) {
 	template := func(id string) string {
-		return "id: " + id + "\ninfo: {name: x, author: a, severity: low, tags: " + id + "}\nhttp:\n  - path: [\"{{BaseURL}}\"]\n"
+		return "id: " + id + "\ninfo: {name: x, author: a, severity: low, tags: " + id +
+			"}\nhttp:\n  - path: [\"{{BaseURL}}\"]\n"
 	}
 	root := tree(t, map[string]string{"one.yaml": template("one")})
 	fsys := fstest.MapFS{
 		"b/two.yaml": {Data: []byte(template("two"))}, "b/note.md": {Data: []byte("no template")},
 		"a.yaml": {Data: []byte(template("three"))}, "c.yaml": {Data: []byte("id: wrong")},
 	}
-	got := loaded(t, templates.Options{Paths: []string{root}, FS: fsys, Filter: templates.Filter{ExcludeTags: []string{"two"}}})
+	got := loaded(t, templates.Options{Paths: []string{root}, FS: fsys,
+		Filter: templates.Filter{ExcludeTags: []string{"two"}}})
 	var ids []string
 	for _, one := range got.Templates {
 		ids = append(ids, one.ID)
 	}
-	if !slices.Equal(ids, []string{"one", "three"}) || len(got.Skipped) != 1 || len(got.Refused) != 1 || got.Refused[0].Path != "c.yaml" {
+	if !slices.Equal(ids, []string{"one", "three"}) || len(got.Skipped) != 1 || len(got.Refused) != 1 ||
+		got.Refused[0].Path != "c.yaml" {
 		t.Errorf("%q, skipped %v, refused %v", ids, got.Skipped, got.Refused)
 	}
 }

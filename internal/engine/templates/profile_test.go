@@ -31,7 +31,8 @@ func TestReadSettings(t *testing.T) {
 		t.Error(names)
 	}
 	wrong := filepath.Join(tree(t, map[string]string{"p.yml": "- a"}), "p.yml")
-	if _, _, err := templates.ReadSettings(wrong, nil); !errs.Is(err, errs.Invalid) || !strings.Contains(err.Error(), "p.yml:1:1: must be a mapping") {
+	if _, _, err := templates.ReadSettings(wrong, nil); !errs.Is(err, errs.Invalid) ||
+		!strings.Contains(err.Error(), "p.yml:1:1: must be a mapping") {
 		t.Error(err)
 	}
 	for _, name := range []string{"none", "../mine", root} {

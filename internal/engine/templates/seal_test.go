@@ -32,7 +32,8 @@ func sameWhenSealed(t *testing.T, plain, kept *templates.Result) {
 		}
 		a, b := want.Bind(program.Vars{}), got.Bind(program.Vars{})
 		x, y := &a.Blocks[0], &b.Blocks[0]
-		if a.Requests() != b.Requests() || a.PathSpecific() != b.PathSpecific() || a.NeedsTLS() != b.NeedsTLS() || a.Plannable != b.Plannable ||
+		if a.Requests() != b.Requests() || a.PathSpecific() != b.PathSpecific() || a.NeedsTLS() != b.NeedsTLS() ||
+			a.Plannable != b.Plannable ||
 			x.Chained != y.Chained || x.Numbered != y.Numbered || x.Operators.UsesOAST() != y.Operators.UsesOAST() {
 			t.Errorf("%s: what is known of it before is something else", one.Path)
 		}
@@ -40,7 +41,8 @@ func sameWhenSealed(t *testing.T, plain, kept *templates.Result) {
 		for _, status := range []int{200, 302, 404, 500} {
 			left, right := x.Operators.Eval(answer(status, one), nil), y.Operators.Eval(answer(status, &whole), nil)
 			if left.Matched != right.Matched || left.FlowMatched != right.FlowMatched || left.Silent != right.Silent ||
-				len(left.Findings) != len(right.Findings) || len(left.Internal) != len(right.Internal) || len(left.Named) != len(right.Named) {
+				len(left.Findings) != len(right.Findings) || len(left.Internal) != len(right.Internal) ||
+				len(left.Named) != len(right.Named) {
 				t.Errorf("%s: status %d: %+v, from the index %+v", one.Path, status, left, right)
 			}
 			if left.Matched {
@@ -64,7 +66,8 @@ func answer(status int, t *syntax.Template) *match.Response {
 	}
 	text := strings.Join(words, "\n")
 	return &match.Response{
-		Status: status, Body: []byte(text), Head: func() []byte { return []byte("HTTP/1.1 200 OK\r\nServer: " + text + "\r\n\r\n") },
+		Status: status, Body: []byte(text),
+		Head:  func() []byte { return []byte("HTTP/1.1 200 OK\r\nServer: " + text + "\r\n\r\n") },
 		Named: func(name string) (any, bool) { return text, !web.IsTLSPart(name) },
 	}
 }

@@ -97,10 +97,12 @@ func TestSignatures(t *testing.T) {
 		"unsigned code":    {code, templates.Allow{Code: true}, 0, false},
 	} {
 		root := tree(t, map[string]string{"a.yaml": c.text, "f.js": script})
-		o := templates.Options{Paths: []string{root}, Allow: c.allow, Certificates: [][]byte{ann.certificate}, Index: filepath.Join(t.TempDir(), "index")}
+		o := templates.Options{Paths: []string{root}, Allow: c.allow, Certificates: [][]byte{ann.certificate},
+			Index: filepath.Join(t.TempDir(), "index")}
 		for _, from := range []string{"text", "index"} {
 			got := loaded(t, o)
-			if len(got.Templates) != c.count || c.count == 1 && got.Templates[0].Signature.Verified != c.wanted || len(got.Templates) == 0 && counts(got)[templates.SkippedUnsigned] != 1 {
+			if len(got.Templates) != c.count || c.count == 1 && got.Templates[0].Signature.Verified != c.wanted ||
+				len(got.Templates) == 0 && counts(got)[templates.SkippedUnsigned] != 1 {
 				t.Errorf("%s, from the %s: %+v %v %v", name, from, got.Templates, got.Refused, got.Skipped)
 			}
 		}
@@ -113,8 +115,10 @@ func TestSignatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, certificate := range [][]byte{[]byte("x"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}), certify(t, &private.PublicKey, private)} {
-		if _, err := templates.Load(context.Background(), templates.Options{Paths: []string{os.TempDir()}, Certificates: [][]byte{certificate}}); !errs.Is(err, errs.Invalid) {
+	for _, certificate := range [][]byte{[]byte("x"),
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}), certify(t, &private.PublicKey, private)} {
+		if _, err := templates.Load(context.Background(),
+			templates.Options{Paths: []string{os.TempDir()}, Certificates: [][]byte{certificate}}); !errs.Is(err, errs.Invalid) {
 			t.Error(err)
 		}
 	}

@@ -71,7 +71,8 @@ func (c *compiler) steps(list []syntax.Step, depth int) ([]step, error) {
 	steps := make([]step, 0, len(list))
 	for _, s := range list {
 		if c.count++; c.count > maxSteps || depth > maxDepth {
-			return nil, syntax.Fault(c.workflow.Path, s.Line, 0, "workflows", "more than %d steps, or more than %d inside each other", maxSteps, maxDepth)
+			return nil, syntax.Fault(c.workflow.Path, s.Line, 0, "workflows",
+				"more than %d steps, or more than %d inside each other", maxSteps, maxDepth)
 		}
 		programs, err := c.find(s)
 		if err != nil {

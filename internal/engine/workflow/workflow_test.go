@@ -41,7 +41,8 @@ func (s shelf) find(step syntax.Step) ([]*program.Program, error) {
 
 func compile(t testing.TB, text string) *workflow.Workflow {
 	t.Helper()
-	template, err := syntax.Parse("w.yaml", []byte("id: w\ninfo: {name: W, author: me, severity: info}\nworkflows:\n"+text))
+	template, err := syntax.Parse("w.yaml",
+		[]byte("id: w\ninfo: {name: W, author: me, severity: info}\nworkflows:\n"+text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,9 +101,12 @@ func TestRun(t *testing.T) {
 	}{
 		{"alone", "- template: a\n- tags: b,c\n", nil, "a! b! c!"},
 		{"nothing found", "- template: a\n  subtemplates: [{template: b}]\n- template: c\n", nil, "a c!"},
-		{"found", "- template: a\n  subtemplates: [{template: b}, {tags: c}]\n", map[string][]workflow.Outcome{"a": found()}, "a b! c!"},
-		{"one of several", "- template: a+d\n  subtemplates: [{template: b}]\n", map[string][]workflow.Outcome{"d": found()}, "a b! d"},
-		{"nested", "- template: a\n  subtemplates: [{template: b, subtemplates: [{template: c}]}]\n", map[string][]workflow.Outcome{"a": found(), "b": found("x")}, "a b c!"},
+		{"found", "- template: a\n  subtemplates: [{template: b}, {tags: c}]\n", map[string][]workflow.Outcome{"a": found()},
+			"a b! c!"},
+		{"one of several", "- template: a+d\n  subtemplates: [{template: b}]\n", map[string][]workflow.Outcome{"d": found()},
+			"a b! d"},
+		{"nested", "- template: a\n  subtemplates: [{template: b, subtemplates: [{template: c}]}]\n",
+			map[string][]workflow.Outcome{"a": found(), "b": found("x")}, "a b c!"},
 		{
 			"or", "- template: a\n  matchers:\n  - name: [Apache, iis]\n    subtemplates: [{template: b}]\n  - name: nginx\n    subtemplates: [{template: c}]\n",
 			map[string][]workflow.Outcome{"a": found("APACHE", "php")}, "a b!",
@@ -116,7 +120,8 @@ func TestRun(t *testing.T) {
 			map[string][]workflow.Outcome{"a": {{Names: []string{"x"}}, {Names: []string{"x"}}}}, "a b!",
 		},
 		{
-			"once for each response that says something new", "- template: a\n  matchers: [{name: x, subtemplates: [{template: b}]}]\n",
+			"once for each response that says something new",
+			"- template: a\n  matchers: [{name: x, subtemplates: [{template: b}]}]\n",
 			map[string][]workflow.Outcome{"a": {
 				{Names: []string{"x"}, Extracts: []match.Values{{Name: "v", Values: []string{"1"}}}},
 				{Names: []string{"y"}, Extracts: []match.Values{{Name: "v", Values: []string{"2"}}}},
@@ -130,7 +135,8 @@ func TestRun(t *testing.T) {
 		},
 		{
 			"values", "- template: a\n  subtemplates: [{template: b, subtemplates: [{template: c}]}]\n- template: d\n",
-			map[string][]workflow.Outcome{"a": extracts, "b": {{Extracts: []match.Values{{Name: "one", Values: []string{"2"}}}}}},
+			map[string][]workflow.Outcome{"a": extracts,
+				"b": {{Extracts: []match.Values{{Name: "one", Values: []string{"2"}}}}}},
 			"a, b one=1 two0=a two1=b two2=c two=[a b c], c! one=2 two0=a two1=b two2=c two=[a b c], d!",
 		},
 	} {
@@ -151,7 +157,8 @@ func TestRun(t *testing.T) {
 
 func TestStepsRunInOrder(t *testing.T) {
 	h := newTarget(nil)
-	if err := compile(t, "- template: c\n- template: a\n- template: b\n").Run(t.Context(), &h.Host, map[string]any{"v": "1"}); err != nil {
+	if err := compile(t, "- template: c\n- template: a\n- template: b\n").Run(t.Context(), &h.Host,
+		map[string]any{"v": "1"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(h.ran, ", "); got != "c! v=1, a! v=1, b! v=1" {
@@ -166,29 +173,30 @@ func TestParallel(t *testing.T) {
 	var mu sync.Mutex
 	running, most := 0, 0
 	full := make(chan struct{})
-	host := workflow.Host{Parallel: 2, Run: func(ctx context.Context, programs []*program.Program, _ map[string]any, collect bool) ([]workflow.Outcome, error) {
-		if collect {
-			return found(), nil
-		}
-		mu.Lock()
-		if running++; running > most {
-			if most = running; most == 2 {
-				close(full)
+	host := workflow.Host{Parallel: 2,
+		Run: func(ctx context.Context, programs []*program.Program, _ map[string]any, collect bool) ([]workflow.Outcome, error) {
+			if collect {
+				return found(), nil
 			}
-		}
-		mu.Unlock()
-		select {
-		case <-full:
-		case <-ctx.Done():
-		}
-		for range 1000 {
-			runtime.Gosched() // whoever else may run, runs now
-		}
-		mu.Lock()
-		running--
-		mu.Unlock()
-		return nil, nil
-	}}
+			mu.Lock()
+			if running++; running > most {
+				if most = running; most == 2 {
+					close(full)
+				}
+			}
+			mu.Unlock()
+			select {
+			case <-full:
+			case <-ctx.Done():
+			}
+			for range 1000 {
+				runtime.Gosched() // whoever else may run, runs now
+			}
+			mu.Lock()
+			running--
+			mu.Unlock()
+			return nil, nil
+		}}
 	if err := w.Run(t.Context(), &host, nil); err != nil || most != 2 {
 		t.Error(most, err)
 	}
@@ -232,7 +240,8 @@ func TestCompile(t *testing.T) {
 		"inside each other":    {deep},
 		"10000 steps":          slices.Repeat([]syntax.Step{{Template: "a"}}, 10_001),
 	} {
-		if _, err := workflow.Compile(&syntax.Template{Workflows: steps}, shelf{}.find); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := workflow.Compile(&syntax.Template{Workflows: steps}, shelf{}.find); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

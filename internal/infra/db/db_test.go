@@ -44,7 +44,8 @@ func TestValuesComeBackAlike(t *testing.T) {
 		id := int64(0)
 		rapid.Check(t, func(rt *rapid.T) {
 			id++
-			text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"\x00", "\xff\xfe", `\u0000`, `\\u0000` + "\x00", `"`})).Draw(rt, "text")
+			text := rapid.OneOf(rapid.String(),
+				rapid.SampledFrom([]string{"\x00", "\xff\xfe", `\u0000`, `\\u0000` + "\x00", `"`})).Draw(rt, "text")
 			at := time.UnixMicro(rapid.Int64Range(1, 1<<52).Draw(rt, "micros"))
 			if _, err := d.Exec(ctx, `INSERT INTO thing (id, name, at, doc) VALUES (?, ?, ?, ?)`,
 				id, db.Clean(text), db.At(at), db.Doc(doc{db.Clean(text) + "\x00", []int{1}})); err != nil {
@@ -195,7 +196,8 @@ func TestPagesNeverOverlap(t *testing.T) {
 		seen := map[int64]bool{}
 		for offset := 0; offset < 20; offset += 6 {
 			limit, args := db.Limit(page.Window{Offset: offset, Limit: 6})
-			ids, err := collectIDs(t.Context(), d, `SELECT id FROM thing`+db.OrderBy([]page.Sort{{Column: "name", Desc: true}}, "id")+limit, args...)
+			ids, err := collectIDs(t.Context(), d,
+				`SELECT id FROM thing`+db.OrderBy([]page.Sort{{Column: "name", Desc: true}}, "id")+limit, args...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,7 +238,8 @@ func TestRawBytesStayAsTheyAre(t *testing.T) {
 			t.Fatal(err)
 		}
 		var back []byte
-		if err := d.QueryRow(t.Context(), `SELECT value FROM server_secret WHERE name = 'raw?'`).Scan(&back); err != nil || !bytes.Equal(back, raw) {
+		if err := d.QueryRow(t.Context(), `SELECT value FROM server_secret WHERE name = 'raw?'`).Scan(&back); err != nil ||
+			!bytes.Equal(back, raw) {
 			t.Errorf("got %q, %v", back, err)
 		}
 	})

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// dialect is what differs between the two databases.
+// Dialect is what differs between the two databases.
 type Dialect struct {
 	Name      string // goose's name of the database
 	dollar    bool   // binds are $1, $2, …
@@ -23,7 +23,8 @@ var (
 		forUpdate: " FOR UPDATE",
 	}
 	// TEXT, because JSONB would have numeric affinity: the document 123 would come back as a number.
-	sqliteDialect = Dialect{Name: "sqlite3", jsonType: "TEXT", bytesType: "BLOB", like: "LIKE", find: "instr", prepares: true}
+	sqliteDialect = Dialect{Name: "sqlite3", jsonType: "TEXT", bytesType: "BLOB", like: "LIKE", find: "instr",
+		prepares: true}
 )
 
 // ForUpdate is the suffix that locks the rows of a SELECT until the end of the transaction; empty where a

@@ -49,7 +49,8 @@ func TestInsert(t *testing.T) {
 			t.Errorf("an end: %v", err)
 		}
 		var count, last int
-		if err := d.QueryRow(ctx, `SELECT count(*), max(n) FROM number WHERE name = ?`, "it's?").Scan(&count, &last); err != nil || count != next || last != next-1 {
+		if err := d.QueryRow(ctx, `SELECT count(*), max(n) FROM number WHERE name = ?`, "it's?").Scan(&count,
+			&last); err != nil || count != next || last != next-1 {
 			t.Errorf("%d rows up to %d, want %d: %v", count, last, next, err)
 		}
 	})
@@ -90,7 +91,8 @@ func TestInsertNew(t *testing.T) {
 			t.Errorf("%d of 1000 rows may be there", len(perhaps))
 		}
 		var all, old int
-		if err := d.QueryRow(ctx, `SELECT count(*), sum(CASE WHEN name = 'old' THEN 1 ELSE 0 END) FROM number`).Scan(&all, &old); err != nil || all != 1000 || old != 70 {
+		if err := d.QueryRow(ctx, `SELECT count(*), sum(CASE WHEN name = 'old' THEN 1 ELSE 0 END) FROM number`).Scan(&all,
+			&old); err != nil || all != 1000 || old != 70 {
 			t.Errorf("%d rows, %d as they were, want 1000 and 70: %v", all, old, err)
 		}
 	})

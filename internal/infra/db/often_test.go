@@ -31,7 +31,8 @@ func TestQueryOften(t *testing.T) {
 			for i := range 20 {
 				asking.Go(func() {
 					var n int
-					if err := d.QueryOften(ctx, `SELECT count(*) FROM number WHERE name = ? AND n <> ?`, "x", 100+i).Scan(&n); err != nil || n != round+1 {
+					if err := d.QueryOften(ctx, `SELECT count(*) FROM number WHERE name = ? AND n <> ?`, "x",
+						100+i).Scan(&n); err != nil || n != round+1 {
 						t.Errorf("%d of %d: %v", n, round+1, err)
 					}
 				})

@@ -40,7 +40,8 @@ func TestPageIsOfOneMoment(t *testing.T) {
 		where.And("no > ?", 0)
 		seen := map[int]bool{}
 		for i := 0; i < 500 || len(seen) < 2; i++ {
-			rows, total, err := db.Page(ctx, d, number, `SELECT no FROM thing`, `thing`, where, ` ORDER BY no`, page.Window{Limit: 5})
+			rows, total, err := db.Page(ctx, d, number, `SELECT no FROM thing`, `thing`, where, ` ORDER BY no`,
+				page.Window{Limit: 5})
 			if err != nil {
 				t.Fatal(err)
 			}

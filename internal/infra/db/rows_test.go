@@ -33,7 +33,8 @@ func TestRows(t *testing.T) {
 			_, err := tx.Exec(ctx, `CREATE TABLE number (n BIGINT PRIMARY KEY, port BIGINT NOT NULL, name TEXT NOT NULL, is_it BOOLEAN NOT NULL, raw `+map[bool]string{true: "BYTEA", false: "BLOB"}[d.URL != ""]+`)`)
 			for n := range 1000 {
 				if err == nil {
-					_, err = tx.Exec(ctx, `INSERT INTO number (n, port, name, is_it, raw) VALUES (?, ?, ?, ?, ?)`, n, n%7, fmt.Sprint("ü ", n), n%2 == 0, fmt.Append([]byte{0, 0xff}, n))
+					_, err = tx.Exec(ctx, `INSERT INTO number (n, port, name, is_it, raw) VALUES (?, ?, ?, ?, ?)`, n, n%7,
+						fmt.Sprint("ü ", n), n%2 == 0, fmt.Append([]byte{0, 0xff}, n))
 				}
 			}
 			return err
@@ -46,7 +47,8 @@ func TestRows(t *testing.T) {
 				t.Fatal(err)
 			}
 			x, err := read(r)
-			if err != nil || x.n != int64(n) || x.port != n%7 || x.name != fmt.Sprint("ü ", n) || x.is != (n%2 == 0) || string(x.raw) != fmt.Sprint("\x00\xff", n) || x.none != nil {
+			if err != nil || x.n != int64(n) || x.port != n%7 || x.name != fmt.Sprint("ü ", n) || x.is != (n%2 == 0) ||
+				string(x.raw) != fmt.Sprint("\x00\xff", n) || x.none != nil {
 				t.Fatalf("row %d: %+v, %v", n, x, err)
 			}
 			n++

@@ -14,7 +14,8 @@ import (
 func TestEveryKindHasItsOwnStatus(t *testing.T) {
 	seen := map[int]Kind{}
 	for _, kind := range []Kind{
-		Internal, Invalid, Unauthenticated, Forbidden, NotFound, MethodNotAllowed, Conflict, TooLarge, Unsupported, NotAcceptable, RateLimited, Unavailable, Timeout,
+		Internal, Invalid, Unauthenticated, Forbidden, NotFound, MethodNotAllowed, Conflict, TooLarge, Unsupported,
+		NotAcceptable, RateLimited, Unavailable, Timeout,
 	} {
 		status := kind.Status()
 		if other, taken := seen[status]; taken || http.StatusText(status) == "" || status < 400 {
@@ -31,7 +32,8 @@ func TestUnknownKindsAndStatuses(t *testing.T) {
 	if got := Kind("made up").Status(); got != http.StatusInternalServerError {
 		t.Errorf("an unknown kind has status %d", got)
 	}
-	for status, want := range map[int]Kind{422: Invalid, 418: Invalid, 499: Invalid, 502: Internal, 200: Internal, 0: Internal, -1: Internal} {
+	for status, want := range map[int]Kind{422: Invalid, 418: Invalid, 499: Invalid, 502: Internal, 200: Internal,
+		0: Internal, -1: Internal} {
 		if got := KindOfStatus(status); got != want {
 			t.Errorf("%d is %s, want %s", status, got, want)
 		}
@@ -48,7 +50,8 @@ func TestFromFindsTheErrorInTheChain(t *testing.T) {
 	}
 	cause := errors.New("secret")
 	got := From(cause)
-	if got.Kind != Internal || got.Code != "internal_error" || strings.Contains(got.Message, "secret") || !errors.Is(got, cause) {
+	if got.Kind != Internal || got.Code != "internal_error" || strings.Contains(got.Message, "secret") ||
+		!errors.Is(got, cause) {
 		t.Errorf("a foreign error becomes %+v", got)
 	}
 }
@@ -67,7 +70,8 @@ func TestCopiesLeaveTheOriginal(t *testing.T) {
 	if base.Param != "" || base.Extra != nil || base.Unwrap() != nil {
 		t.Errorf("the original is now %+v", base)
 	}
-	if changed.Param != "field" || changed.Extra["a"] != "3" || changed.Extra["b"] != "2" || !errors.Is(changed, cause) || changed.Code != "bad" {
+	if changed.Param != "field" || changed.Extra["a"] != "3" || changed.Extra["b"] != "2" || !errors.Is(changed, cause) ||
+		changed.Code != "bad" {
 		t.Errorf("the copy is %+v", changed)
 	}
 	one := base.With("a", "1")

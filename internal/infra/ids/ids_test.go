@@ -18,7 +18,8 @@ func TestKeysHaveTheirShape(t *testing.T) {
 		seen[key] = true
 	}
 	good := "svc_sk_" + strings.Repeat("a", 32)
-	for _, bad := range []string{"", "svc_sk_", good[:len(good)-1], good + "a", " " + good, good + "\n", strings.ToUpper(good), "svc_sk_" + strings.Repeat("-", 32), "svc_sk_" + strings.Repeat("ä", 16)} {
+	for _, bad := range []string{"", "svc_sk_", good[:len(good)-1], good + "a", " " + good, good + "\n",
+		strings.ToUpper(good), "svc_sk_" + strings.Repeat("-", 32), "svc_sk_" + strings.Repeat("ä", 16)} {
 		if IsKey(bad) {
 			t.Errorf("%q passes for a key", bad)
 		}
@@ -67,7 +68,8 @@ func TestIsUUID(t *testing.T) {
 	if !IsUUID(id) || !IsUUID("00000000-0000-4000-8000-000000000000") {
 		t.Error("a uuid is refused")
 	}
-	for _, bad := range []string{"", strings.ToUpper(id), "{" + id + "}", "urn:uuid:" + id, strings.ReplaceAll(id, "-", ""), id + " ", id[:35], id[:35] + "g"} {
+	for _, bad := range []string{"", strings.ToUpper(id), "{" + id + "}", "urn:uuid:" + id,
+		strings.ReplaceAll(id, "-", ""), id + " ", id[:35], id[:35] + "g"} {
 		if IsUUID(bad) {
 			t.Errorf("%q passes for a uuid", bad)
 		}

@@ -10,7 +10,8 @@ import (
 // arrival fills a page in order of arrival.
 func (s *search) arrival(ctx context.Context, p *Page, query Query) error {
 	skip, want := query.Offset, query.Limit
-	if s.index.exact && (!s.arrays || s.index.text == "" || skip > limits.walkMost) && skip > 0 { // the database passes over them faster
+	// the database passes over them faster
+	if s.index.exact && (!s.arrays || s.index.text == "" || skip > limits.walkMost) && skip > 0 {
 		hits, err := s.find(ctx, s.low, s.high, query.Oldest, want+1, skip)
 		p.take(hits, want, query.Oldest)
 		return err
@@ -129,7 +130,9 @@ func (s *search) pass(ctx context.Context, c *cursor, found []hit, take func([]h
 
 // Each gives the numbers of all rows that a filter picks, the newest first, some at a time,
 // until take returns an error: for exports.
-func (x *Index) Each(ctx context.Context, q db.Querier, team string, query Query, take func(numbers []int64) error) error {
+func (x *Index) Each(
+	ctx context.Context, q db.Querier, team string, query Query, take func(numbers []int64) error,
+) error {
 	s, err := x.search(ctx, q, team, query)
 	if err != nil || s.team == 0 {
 		return err

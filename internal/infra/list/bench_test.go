@@ -113,10 +113,12 @@ var kinds = []struct {
 	}},
 	{"old", func(r *rand.Rand) list.Query { return list.Query{Filter: list.Has("tag", "old"), WithoutTotal: true} }},
 	{"disjoint", func(r *rand.Rand) list.Query {
-		return list.Query{Filter: list.All(list.Has("severity", "low"), list.Not(list.Has("severity", "low", "high"))), WithoutTotal: true}
+		return list.Query{Filter: list.All(list.Has("severity", "low"), list.Not(list.Has("severity", "low", "high"))),
+			WithoutTotal: true}
 	}},
 	{"search", func(r *rand.Rand) list.Query {
-		text := some(r, "host-"+strconv.Itoa(r.IntN(50_000)), "zone"+strconv.Itoa(r.IntN(60)), "-"+strconv.Itoa(r.IntN(500))+".", "none of it")
+		text := some(r, "host-"+strconv.Itoa(r.IntN(50_000)), "zone"+strconv.Itoa(r.IntN(60)),
+			"-"+strconv.Itoa(r.IntN(500))+".", "none of it")
 		return list.Query{Filter: list.All(list.Contains(text, "host"), filterAt(r)), WithoutTotal: true}
 	}},
 	{"search-total", func(r *rand.Rand) list.Query {

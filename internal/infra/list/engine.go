@@ -172,7 +172,8 @@ func (s *search) find(ctx context.Context, low, high int64, asc bool, limit, off
 	query := "SELECT " + key + ", " + entry + from + cond
 	// MATERIALIZED keeps PostgreSQL from walking the primary key on a guess of its own.
 	if s.arrays && s.index.text != "" {
-		query = "WITH e AS MATERIALIZED (SELECT e.key, " + entry + " AS entry" + from + cond + ") SELECT e.key, e.entry FROM e"
+		query = "WITH e AS MATERIALIZED (SELECT e.key, " + entry + " AS entry" + from + cond +
+			") SELECT e.key, e.entry FROM e"
 	}
 	query += " ORDER BY " + key + direction(!asc) + " LIMIT ? OFFSET ?"
 	return s.hits(ctx, query, append(args, limit, offset)...)
@@ -193,24 +194,29 @@ func (s *search) some(ctx context.Context, low, high int64, limit int) ([]hit, e
 		entry = "e.entry"
 	}
 	args := append([]any{low, high}, s.index.args...)
-	return s.hits(ctx, "SELECT e.key, "+entry+" FROM "+s.x.Name+"_list e WHERE e.key >= ? AND e.key < ? AND ("+s.index.text+") LIMIT ?",
+	return s.hits(ctx, "SELECT e.key, "+entry+" FROM "+s.x.Name+"_list e WHERE e.key >= ? AND e.key < ? AND ("+
+		s.index.text+") LIMIT ?",
 		append(args, limit)...)
 }
 
 // walk checks a number of entries from one end of a range of keys, without the inverted
 // index, and gives those that meet the narrowing, at most limit; and the range that is left.
-func (s *search) walk(ctx context.Context, low, high int64, asc bool, width, limit int) (found []hit, l, h int64, err error) {
+func (s *search) walk(
+	ctx context.Context, low, high int64, asc bool, width, limit int,
+) (found []hit, l, h int64, err error) {
 	order := " ORDER BY key" + direction(!asc) + " LIMIT ?"
 	table := s.x.Name + "_list WHERE key >= ? AND key < ?" + order
 	args := append([]any{low, high, width}, s.index.args...)
-	found, err = s.hits(ctx, "SELECT e.key, e.entry FROM (SELECT key, entry, tokens FROM "+table+") e WHERE "+s.index.text+order,
+	found, err = s.hits(ctx, "SELECT e.key, e.entry FROM (SELECT key, entry, tokens FROM "+table+") e WHERE "+s.index.text+
+		order,
 		append(args, limit)...)
 	if err != nil || len(found) == limit {
 		return found, low, high, err
 	}
 	var n int
 	var least, most int64
-	err = s.q.QueryRow(ctx, "SELECT count(*), coalesce(min(key), 0), coalesce(max(key), 0) FROM (SELECT key FROM "+table+") e",
+	err = s.q.QueryRow(ctx, "SELECT count(*), coalesce(min(key), 0), coalesce(max(key), 0) FROM (SELECT key FROM "+table+
+		") e",
 		low, high, width).Scan(&n, &least, &most)
 	switch {
 	case n < width: // the range ends before

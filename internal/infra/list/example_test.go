@@ -22,17 +22,20 @@ var pets = list.Index{Name: "pet", Table: "pet", Searched: []string{"name", "kin
 // petRow is the entry of a row: every facet that lists filter by, in lower case where case
 // does not count.
 func petRow(no int64, name, kind string) list.Row {
-	return list.Row{No: no, Values: []list.Value{{Facet: "name", Value: strings.ToLower(name)}, {Facet: "kind", Value: kind}}}
+	return list.Row{No: no, Values: []list.Value{{Facet: "name", Value: strings.ToLower(name)},
+		{Facet: "kind", Value: kind}}}
 }
 
 func Example() {
 	ctx := context.Background()
-	d, close := exampleDatabase(ctx, `CREATE TABLE pet (team_id TEXT, no BIGINT, name TEXT, PRIMARY KEY (team_id, no))`, "pet")
+	d, close := exampleDatabase(ctx, `CREATE TABLE pet (team_id TEXT, no BIGINT, name TEXT, PRIMARY KEY (team_id, no))`,
+		"pet")
 	defer close()
 
 	// Rows are written to both in one transaction: new ones by Add, changed ones by Put.
 	err := d.Tx(ctx, func(tx *db.Tx) error {
-		if err := tx.Insert(ctx, `pet (team_id, no, name)`, [][]any{{"t", 1, "Rex"}, {"t", 2, "Tom"}, {"t", 3, "Tessa"}}); err != nil {
+		if err := tx.Insert(ctx, `pet (team_id, no, name)`,
+			[][]any{{"t", 1, "Rex"}, {"t", 2, "Tom"}, {"t", 3, "Tessa"}}); err != nil {
 			return err
 		}
 		return pets.Add(ctx, tx, "t", []list.Row{petRow(1, "Rex", "dog"), petRow(2, "Tom", "cat"), petRow(3, "Tessa", "cat")})

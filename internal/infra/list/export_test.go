@@ -3,6 +3,7 @@ package list
 // LowLimits makes the limits so low that few rows use every way to fill a page.
 func LowLimits() (restore func()) {
 	old := limits
-	limits = limitsOf{few: 6, known: 8, together: 1, values: 3, looked: 3, groups: 4, count: 20, countRows: 20, walkFirst: 4, walkMost: 16}
+	limits = limitsOf{few: 6, known: 8, together: 1, values: 3, looked: 3, groups: 4, count: 20, countRows: 20,
+		walkFirst: 4, walkMost: 16}
 	return func() { limits = old }
 }

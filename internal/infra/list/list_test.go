@@ -30,7 +30,8 @@ type thing struct {
 
 func (o thing) row() list.Row {
 	r := list.Row{No: o.no, Values: []list.Value{
-		{"severity", o.severity}, {"host", o.host}, {"port", fmt.Sprintf("%05d", o.port)}, {"internal", strconv.FormatBool(o.internal)},
+		{"severity", o.severity}, {"host", o.host}, {"port", fmt.Sprintf("%05d", o.port)},
+		{"internal", strconv.FormatBool(o.internal)},
 	}}
 	for _, tag := range o.tags {
 		r.Values = append(r.Values, list.Value{Facet: "tag", Value: tag})
@@ -97,9 +98,10 @@ type condition struct {
 
 var (
 	severities = []string{"critical", "high", "low", "ünknown"}
-	hosts      = []string{"a.example.com", "b.example.com", "xn--a.test", "käse.test", "a\"b.test", "long.name.of.a.host.example.org", "a b\nc"}
-	tags       = []string{"xss", "sqli", "a=b", "xss,sqli", "", "\"", "'; --", strings.Repeat("käse ", 300)}
-	texts      = []string{"a", "ex", "exa", "example", "example.com", "käs", "a\"b", "none of it", "%", "_", "*", "test"}
+	hosts      = []string{"a.example.com", "b.example.com", "xn--a.test", "käse.test", "a\"b.test",
+		"long.name.of.a.host.example.org", "a b\nc"}
+	tags  = []string{"xss", "sqli", "a=b", "xss,sqli", "", "\"", "'; --", strings.Repeat("käse ", 300)}
+	texts = []string{"a", "ex", "exa", "example", "example.com", "käs", "a\"b", "none of it", "%", "_", "*", "test"}
 )
 
 func leaf(t *rapid.T) condition {
@@ -110,7 +112,8 @@ func leaf(t *rapid.T) condition {
 	switch rapid.IntRange(0, 6).Draw(t, "kind") {
 	case 0:
 		s := some(severities)
-		return condition{list.Has("severity", s...), func(o thing) bool { return slices.Contains(s, o.severity) }, fmt.Sprint("severity ", s)}
+		return condition{list.Has("severity", s...), func(o thing) bool { return slices.Contains(s, o.severity) },
+			fmt.Sprint("severity ", s)}
 	case 1:
 		s := some(tags)
 		return condition{list.Has("tag", s...), func(o thing) bool {
@@ -118,7 +121,8 @@ func leaf(t *rapid.T) condition {
 		}, fmt.Sprintf("tag %q", s)}
 	case 2:
 		s := some(hosts)
-		return condition{list.Has("host", s...), func(o thing) bool { return slices.Contains(s, o.host) }, fmt.Sprintf("host %q", s)}
+		return condition{list.Has("host", s...), func(o thing) bool { return slices.Contains(s, o.host) },
+			fmt.Sprintf("host %q", s)}
 	case 3:
 		part := rapid.SampledFrom(texts).Draw(t, "text")
 		return condition{list.Contains(part, "host", "severity"), func(o thing) bool {
@@ -135,7 +139,8 @@ func leaf(t *rapid.T) condition {
 		return condition{list.Column("seen >= ?", low), func(o thing) bool { return o.seen >= low }, fmt.Sprint("seen ", low)}
 	default:
 		is := rapid.Bool().Draw(t, "internal")
-		return condition{list.Has("internal", strconv.FormatBool(is)), func(o thing) bool { return o.internal == is }, fmt.Sprint("internal ", is)}
+		return condition{list.Has("internal", strconv.FormatBool(is)), func(o thing) bool { return o.internal == is },
+			fmt.Sprint("internal ", is)}
 	}
 }
 
@@ -174,7 +179,8 @@ func draw(t *rapid.T, no int64) thing {
 }
 
 var orders = []list.Order{
-	{Column: "severity", Facet: "severity"}, {Column: "host", Facet: "host"}, {Column: "host"}, {Column: "seen"}, {Column: "port", Facet: "port"},
+	{Column: "severity", Facet: "severity"}, {Column: "host", Facet: "host"}, {Column: "host"}, {Column: "seen"},
+	{Column: "port", Facet: "port"},
 }
 
 func compare(o list.Order, a, b thing) (c int) {
@@ -256,7 +262,8 @@ func checkLists(t *testing.T, d *db.DB, bounded bool) {
 
 func checkPage(t *rapid.T, d *db.DB, team string, model map[int64]thing, bounded bool) {
 	c := tree(t, 2)
-	q := list.Query{Filter: c.Filter, Limit: rapid.IntRange(1, 12).Draw(t, "limit"), Offset: rapid.SampledFrom([]int{0, 0, 1, 5, 40}).Draw(t, "offset")}
+	q := list.Query{Filter: c.Filter, Limit: rapid.IntRange(1, 12).Draw(t, "limit"),
+		Offset: rapid.SampledFrom([]int{0, 0, 1, 5, 40}).Draw(t, "offset")}
 	if rapid.Bool().Draw(t, "bounds") {
 		q.From, q.Before = rapid.Int64Range(0, 60).Draw(t, "from"), rapid.Int64Range(0, 90).Draw(t, "before")
 	}
@@ -299,7 +306,8 @@ func checkPage(t *rapid.T, d *db.DB, team string, model map[int64]thing, bounded
 	if !slices.Equal(got.Numbers, numbers) {
 		t.Fatalf("%s %+v: %v, want %v", c.text, q, got.Numbers, numbers)
 	}
-	if got.Total != len(want) && (!bounded || !got.TotalIsEstimate || got.Total > len(want)) || got.TotalIsEstimate && !bounded {
+	if got.Total != len(want) && (!bounded || !got.TotalIsEstimate || got.Total > len(want)) || got.TotalIsEstimate &&
+		!bounded {
 		t.Fatalf("%s %+v: total %d (%v), want %d", c.text, q, got.Total, got.TotalIsEstimate, len(want))
 	}
 	more := len(want) > q.Offset+len(numbers) && len(numbers) > 0

@@ -102,7 +102,8 @@ func (w *walk) run(ctx context.Context, once bool) error {
 // stream is about n of the rows that meet a condition and that keep wants, in the order of one field, behind
 // the first passed rows of that order. With the greatest value first, an index of the column and the newest
 // first gives the rows of one value in the wrong order: each group is read to its end and reversed.
-func (s *search) stream(ctx context.Context, o Order, keep func(no int64) bool, passed *int, n int, cond string, values ...any) (
+func (s *search) stream(ctx context.Context, o Order, keep func(no int64) bool, passed *int, n int, cond string,
+	values ...any) (
 	numbers []int64, more bool, err error,
 ) {
 	where, args := s.inOrder(cond, values...)
@@ -110,7 +111,8 @@ func (s *search) stream(ctx context.Context, o Order, keep func(no int64) bool, 
 	if o.Desc {
 		columns, order = s.x.number()+", "+o.Column, " ORDER BY "+o.Column+" DESC, "+s.x.number()
 	}
-	rows, err := s.q.Query(ctx, "SELECT "+columns+where+order+" LIMIT 9223372036854775807 OFFSET ?", append(args, *passed)...)
+	rows, err := s.q.Query(ctx, "SELECT "+columns+where+order+" LIMIT 9223372036854775807 OFFSET ?",
+		append(args, *passed)...)
 	if err != nil {
 		return nil, false, err
 	}
@@ -228,7 +230,8 @@ func (s *search) window(ctx context.Context, orders []Order, offset, n int) (num
 // valueAt is the value of an order's column at a place in that order; ok: there is a row.
 func (s *search) valueAt(ctx context.Context, o Order, offset int) (value any, ok bool, err error) {
 	where, args := s.inOrder("TRUE")
-	err = s.q.QueryRow(ctx, "SELECT "+o.Column+where+" ORDER BY "+o.Column+direction(o.Desc)+" LIMIT 1 OFFSET ?", append(args, offset)...).
+	err = s.q.QueryRow(ctx, "SELECT "+o.Column+where+" ORDER BY "+o.Column+direction(o.Desc)+" LIMIT 1 OFFSET ?",
+		append(args, offset)...).
 		Scan(&value)
 	if db.IsNoRows(err) {
 		return nil, false, nil

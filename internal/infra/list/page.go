@@ -25,7 +25,8 @@ func (x *Index) page(ctx context.Context, q db.Querier, team string, query Query
 		return p, err
 	}
 	var last int64
-	err = q.QueryRow(ctx, `SELECT coalesce(max(key), 0) FROM `+x.Name+`_list WHERE key < ? AND key >= ?`, s.high, keyOf(s.team, 0)).Scan(&last)
+	err = q.QueryRow(ctx, `SELECT coalesce(max(key), 0) FROM `+x.Name+`_list WHERE key < ? AND key >= ?`, s.high,
+		keyOf(s.team, 0)).Scan(&last)
 	if err != nil {
 		return p, err
 	}

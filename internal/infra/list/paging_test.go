@@ -16,7 +16,8 @@ import (
 // numbered are plain things with numbers from one to another.
 func numbered(from, to int64) (all []thing) {
 	for no := from; no <= to; no++ {
-		all = append(all, thing{no: no, port: no % 30, seen: no * 7 % 100, severity: severities[no%3], host: "h.test", internal: no%2 == 0})
+		all = append(all, thing{no: no, port: no % 30, seen: no * 7 % 100, severity: severities[no%3], host: "h.test",
+			internal: no%2 == 0})
 	}
 	return all
 }
@@ -56,7 +57,8 @@ func TestPagesWhileRowsArrive(t *testing.T) {
 		}
 		var all []int64
 		for offset := 0; ; offset += 9 {
-			p, err := things.Page(ctx, d, "one", list.Query{Filter: even, Limit: 9, Offset: offset, Before: first.End, Orders: by})
+			p, err := things.Page(ctx, d, "one",
+				list.Query{Filter: even, Limit: 9, Offset: offset, Before: first.End, Orders: by})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +149,8 @@ func TestBackfill(t *testing.T) {
 		}
 		for _, team := range []string{"one", "two", "three"} {
 			p, err := things.Page(ctx, d, team, list.Query{Filter: list.Has("host", "h.test"), Limit: 10})
-			if want := map[bool]int{false: 25}[team == "three"]; err != nil || p.Total != want || len(p.Numbers) != min(want, 10) {
+			if want := map[bool]int{false: 25}[team == "three"]; err != nil || p.Total != want ||
+				len(p.Numbers) != min(want, 10) {
 				t.Errorf("team %s: %+v, %v", team, p, err)
 			}
 		}

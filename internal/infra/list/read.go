@@ -185,7 +185,8 @@ func (s *search) pick(ctx context.Context, hits []hit) ([]hit, error) {
 		if !s.arrays {
 			from, arg = "json_each(?) n", jsonOf(numbers)
 		}
-		rows, err := s.q.Query(ctx, "SELECT n.value FROM "+from+" WHERE EXISTS (SELECT 1 FROM "+s.x.Table+" WHERE "+s.x.team()+" = ? AND "+
+		rows, err := s.q.Query(ctx, "SELECT n.value FROM "+from+" WHERE EXISTS (SELECT 1 FROM "+s.x.Table+" WHERE "+
+			s.x.team()+" = ? AND "+
 			s.x.number()+" = n.value AND ("+c.cond+"))", append([]any{arg, s.teamID}, c.args...)...)
 		c.nos = nil
 		if _, err = db.Collect(rows, err, func(r db.Row) (no int64, err error) {
@@ -239,7 +240,8 @@ func (s *search) fetch(ctx context.Context, keys []int64) (found []hit, err erro
 
 // rows is how many rows the team has.
 func (s *search) rows(ctx context.Context) (n int, err error) {
-	return n, s.q.QueryRow(ctx, `SELECT coalesce(max(total), 0) FROM `+s.x.Name+`_list_total WHERE team = ?`, s.team).Scan(&n)
+	return n, s.q.QueryRow(ctx, `SELECT coalesce(max(total), 0) FROM `+s.x.Name+`_list_total WHERE team = ?`,
+		s.team).Scan(&n)
 }
 
 // few is all rows that the filter picks in a range of keys, the newest first, if the index
@@ -306,7 +308,8 @@ func (s *search) eachKnown(ctx context.Context, keys []int64, asc bool, take fun
 
 // values are the distinct values of a facet, sorted, at most so many.
 func (s *search) values(ctx context.Context, facet string, most int) ([]string, error) {
-	rows, err := s.q.Query(ctx, "SELECT value FROM "+s.x.Name+"_list_value WHERE team = ? AND facet = ? LIMIT ?", s.team, facet, most)
+	rows, err := s.q.Query(ctx, "SELECT value FROM "+s.x.Name+"_list_value WHERE team = ? AND facet = ? LIMIT ?", s.team,
+		facet, most)
 	values, err := db.Collect(rows, err, func(r db.Row) (v string, err error) { return v, r.Scan(&v) })
 	slices.SortFunc(values, strings.Compare)
 	return values, err

@@ -37,7 +37,8 @@ func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
 	if s.exact {
 		most = 1 << 32 // more than a team can have
 	}
-	err = s.q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM "+from+" WHERE "+cond+" LIMIT ?) c", append(args, most+1)...).Scan(&n)
+	err = s.q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM "+from+" WHERE "+cond+" LIMIT ?) c",
+		append(args, most+1)...).Scan(&n)
 	return min(n, most), n > most, err
 }
 
@@ -100,7 +101,9 @@ type Count struct {
 // Counts counts the rows that a filter picks by the values of a Searched facet, the most
 // frequent first. Each value costs a count: it is meant for facets of up to some hundreds. Of
 // more than most values, the first by their names are counted.
-func (x *Index) Counts(ctx context.Context, q db.Querier, team string, f Filter, facet string, most int) ([]Count, error) {
+func (x *Index) Counts(
+	ctx context.Context, q db.Querier, team string, f Filter, facet string, most int,
+) ([]Count, error) {
 	s, err := x.search(ctx, q, team, Query{})
 	if err != nil || s.team == 0 {
 		return []Count{}, err

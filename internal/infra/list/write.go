@@ -184,7 +184,8 @@ func (x *Index) backfillSome(ctx context.Context, tx *db.Tx,
 ) (done bool, err error) {
 	var team string
 	var no int64
-	err = tx.QueryRow(ctx, `SELECT team_id, no, is_done FROM list_backfill WHERE name = ?`+tx.Dialect().ForUpdate(), x.Name).
+	err = tx.QueryRow(ctx, `SELECT team_id, no, is_done FROM list_backfill WHERE name = ?`+tx.Dialect().ForUpdate(),
+		x.Name).
 		Scan(&team, &no, &done)
 	if err != nil || done {
 		return done, err
@@ -223,7 +224,8 @@ func makeTeam(ctx context.Context, tx *db.Tx, team string) (int64, error) {
 	if err != nil || no > 0 {
 		return no, err
 	}
-	if _, err := tx.Exec(ctx, `INSERT INTO list_team (team_id) VALUES (?) ON CONFLICT (team_id) DO NOTHING`, team); err != nil {
+	if _, err := tx.Exec(ctx, `INSERT INTO list_team (team_id) VALUES (?) ON CONFLICT (team_id) DO NOTHING`,
+		team); err != nil {
 		return 0, err
 	}
 	return teamNo(ctx, tx, team)

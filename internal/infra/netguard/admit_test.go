@@ -50,7 +50,10 @@ func TestScopeAdmits(t *testing.T) {
 }
 
 func TestScopeExcludes(t *testing.T) {
-	s := mustScope(t, netguard.Limits{Excludes: func(host string, port uint16) bool { return host == "out.test" || host == "127.0.0.3" || port == 81 }},
+	s := mustScope(t, netguard.Limits{Excludes: func(host string, port uint16) bool {
+		return host == "out.test" ||
+			host == "127.0.0.3" || port == 81
+	}},
 		"out.test", "in.test", "127.0.0.0/24")
 	for _, c := range []struct {
 		name, to string

@@ -61,7 +61,8 @@ func TestGuardLetsNoPacketOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	for network, addr := range map[string]string{"udp": "8.8.8.8:53", "unix": socket.Addr().String(), "ip4:icmp": "127.0.0.1"} {
+	for network, addr := range map[string]string{"udp": "8.8.8.8:53", "unix": socket.Addr().String(),
+		"ip4:icmp": "127.0.0.1"} {
 		_, err := g.Dial(t.Context(), network, addr)
 		wantDenied(t, err)
 	}

@@ -18,9 +18,11 @@ func TestGuardDeniesEveryRange(t *testing.T) {
 		"198.51.100.0", "198.51.100.255", "203.0.113.0", "203.0.113.255", "224.0.0.0", "239.255.255.255",
 		"240.0.0.0", "255.255.255.254", "255.255.255.255", "168.63.129.16", "100.100.100.200",
 		"::", "::1", "::2", "::7f00:1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254",
-		"::ffff:0:7f00:1", "64:ff9b::", "64:ff9b::8.8.8.8", "64:ff9b::ffff:ffff", "64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff",
+		"::ffff:0:7f00:1", "64:ff9b::", "64:ff9b::8.8.8.8", "64:ff9b::ffff:ffff", "64:ff9b:1::",
+		"64:ff9b:1:ffff:ffff:ffff:ffff:ffff",
 		"100::1", "2001::1", "2001:0:ffff:ffff:ffff:ffff:ffff:ffff", "2001:2::1", "2001:1ff:ffff::1", "2001:db8::1",
-		"2002::1", "2002:ffff::1", "3fff::1", "3fff:fff::1", "4000::1", "5f00::1", "8000::1", "fc00::1", "fdff::1", "fd00:ec2::254",
+		"2002::1", "2002:ffff::1", "3fff::1", "3fff:fff::1", "4000::1", "5f00::1", "8000::1", "fc00::1", "fdff::1",
+		"fd00:ec2::254",
 		"fe80::1", "febf::1", "fec0::1", "feff::1", "ff00::", "ff02::1", "1fff::1", "fe80::1%lo", "::1%lo",
 	}
 	var g netguard.Guard
@@ -30,9 +32,11 @@ func TestGuardDeniesEveryRange(t *testing.T) {
 	wantDenied(t, g.Check(netip.Addr{}))
 	for _, ip := range []string{
 		"1.0.0.0", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0",
-		"169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.0.3.0", "192.88.98.255", "192.88.100.0",
+		"169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.0.3.0", "192.88.98.255",
+		"192.88.100.0",
 		"192.167.255.255", "192.169.0.0", "198.17.255.255", "198.20.0.0", "198.51.99.255", "203.0.114.0", "223.255.255.255",
-		"168.63.129.15", "2000::1", "2001:200::1", "2001:db7::1", "2001:db9::1", "2003::1", "2606:4700::1111", "3ffe:ffff::1", "::ffff:8.8.8.8",
+		"168.63.129.15", "2000::1", "2001:200::1", "2001:db7::1", "2001:db9::1", "2003::1", "2606:4700::1111", "3ffe:ffff::1",
+		"::ffff:8.8.8.8",
 	} {
 		if err := g.Check(netip.MustParseAddr(ip)); err != nil {
 			t.Errorf("%s: %v, want it allowed", ip, err)
@@ -46,10 +50,13 @@ func TestGuardGivesTheReason(t *testing.T) {
 	for ip, want := range map[string]string{
 		"255.255.255.255": "broadcast", "240.0.0.1": "reserved", "::": "the unspecified address", "::1": "loopback",
 		"::7f00:1": "an IPv4 address inside IPv6", "::ffff:0:7f00:1": "an IPv4 address inside IPv6",
-		"64:ff9b::1": "an IPv4 address inside IPv6", "64:ff9b:1::1": "an IPv4 address inside IPv6", "2001::1": "an IPv4 address inside IPv6",
-		"2002::1": "an IPv4 address inside IPv6", "2001:10::1": "reserved for protocols", "2001:db8::1": "a documentation network",
-		"fc00::1": "a private network", "fe80::1": "link-local", "fec0::1": "site-local", "ff02::1": "multicast",
-		"4000::1": "outside the IPv6 addresses in public use", "10.0.0.1": "a private network", "100.64.0.1": "a carrier's shared network",
+		"64:ff9b::1": "an IPv4 address inside IPv6", "64:ff9b:1::1": "an IPv4 address inside IPv6",
+		"2001::1": "an IPv4 address inside IPv6",
+		"2002::1": "an IPv4 address inside IPv6", "2001:10::1": "reserved for protocols",
+		"2001:db8::1": "a documentation network",
+		"fc00::1":     "a private network", "fe80::1": "link-local", "fec0::1": "site-local", "ff02::1": "multicast",
+		"4000::1": "outside the IPv6 addresses in public use", "10.0.0.1": "a private network",
+		"100.64.0.1": "a carrier's shared network",
 	} {
 		if d := wantDenied(t, (&netguard.Guard{}).Check(netip.MustParseAddr(ip))); d.Why != "it is "+want {
 			t.Errorf("%s: %q, want it is %s", ip, d.Why, want)
@@ -63,8 +70,10 @@ func TestMetadataIsNeverReachedByTheWay(t *testing.T) {
 	g := &netguard.Guard{Allow: mustPrefixes(t, "0.0.0.0/0", "::/0")}
 	s := mustScope(t, netguard.Limits{}, "0.0.0.0/0", "::/0", "any.test")
 	for _, ip := range []string{
-		"169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.0.23", "169.254.42.42", "168.63.129.16", "100.100.100.200",
-		"100.96.0.96", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42", "fe80::a9fe:a9fe", "fe80::a9fe:a9fe%lo",
+		"169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.0.23", "169.254.42.42", "168.63.129.16",
+		"100.100.100.200",
+		"100.96.0.96", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42", "fe80::a9fe:a9fe",
+		"fe80::a9fe:a9fe%lo",
 	} {
 		a := netip.MustParseAddr(ip)
 		wantDenied(t, orMissing(g.Check(a), ip))

@@ -49,9 +49,11 @@ func TestScopePinsTheFirstAnswer(t *testing.T) {
 func TestScopeTriesEachAllowedAddress(t *testing.T) {
 	tr := listen(t, "127.0.0.2", "0")
 	names := dnstest.Start(t)
-	names.Set("many.test", []string{"127.0.0.3", "169.254.169.254", "127.0.0.2", "127.0.0.4"}) // three refuse: nothing listens, or they are denied
+	// three refuse: nothing listens, or they are denied
+	names.Set("many.test", []string{"127.0.0.3", "169.254.169.254", "127.0.0.2", "127.0.0.4"})
 	var seen denials
-	s := mustScope(t, netguard.Limits{Resolver: names.Resolver(), OnDenied: seen.add, Deny: mustPrefixes(t, "127.0.0.4")}, "many.test")
+	s := mustScope(t, netguard.Limits{Resolver: names.Resolver(), OnDenied: seen.add, Deny: mustPrefixes(t, "127.0.0.4")},
+		"many.test")
 	for _, network := range []string{"tcp", "tcp4"} {
 		conn, err := s.Dial(t.Context(), network, "many.test:"+tr.port)
 		if err != nil {
@@ -66,7 +68,8 @@ func TestScopeTriesEachAllowedAddress(t *testing.T) {
 	if !errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &d) {
 		t.Errorf("got %v, want only what the allowed addresses said", err)
 	}
-	if got := seen.take(); len(got) != 2 || !strings.Contains(got[0].Why+got[1].Why, "169.254.169.254: it is a cloud metadata address") {
+	if got := seen.take(); len(got) != 2 ||
+		!strings.Contains(got[0].Why+got[1].Why, "169.254.169.254: it is a cloud metadata address") {
 		t.Errorf("reported %v, want the two denied addresses", got)
 	}
 	if _, err := s.Dial(t.Context(), "tcp6", "many.test:"+tr.port); err == nil {
@@ -85,7 +88,8 @@ func TestScopeBoundsTheAddresses(t *testing.T) {
 	}
 	names.Set("many.test", many)
 	var seen denials
-	s := mustScope(t, netguard.Limits{Deny: mustPrefixes(t, "10.0.0.0/8"), Resolver: names.Resolver(), OnDenied: seen.add}, "many.test")
+	s := mustScope(t, netguard.Limits{Deny: mustPrefixes(t, "10.0.0.0/8"), Resolver: names.Resolver(), OnDenied: seen.add},
+		"many.test")
 	_, err := s.Dial(t.Context(), "tcp", "many.test:80")
 	wantDenied(t, err)
 	if n := len(seen.take()); n != 16 {

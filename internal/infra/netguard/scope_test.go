@@ -96,7 +96,8 @@ func TestScopeDecides(t *testing.T) {
 		if c.deny != "" {
 			deny = mustPrefixes(t, c.deny)
 		}
-		s := mustScope(t, netguard.Limits{Deny: deny, Resolver: names.Resolver(), OnDenied: seen.add}, strings.Fields(c.targets)...)
+		s := mustScope(t, netguard.Limits{Deny: deny, Resolver: names.Resolver(), OnDenied: seen.add},
+			strings.Fields(c.targets)...)
 		before := tr.accepts.Load()
 		conn, err := s.Dial(t.Context(), "tcp", c.dial)
 		if c.ok {
@@ -131,9 +132,11 @@ func TestScopeDecides(t *testing.T) {
 
 // What a name brings to an address it resolves to.
 func TestScopeReach(t *testing.T) {
-	s, err := netguard.NewScope(mustTargets(t, "named.test", "*.wild.test", "*.narrow.test:443", "10.1.0.0/16"), netguard.Limits{
-		Deny: []netip.Prefix{netip.MustParsePrefix("::ffff:10.1.2.0/120"), netip.MustParsePrefix("0.0.0.0/8")}, // as an operator may write it
-	})
+	s, err := netguard.NewScope(mustTargets(t, "named.test", "*.wild.test", "*.narrow.test:443", "10.1.0.0/16"),
+		netguard.Limits{
+			// as an operator may write it
+			Deny: []netip.Prefix{netip.MustParsePrefix("::ffff:10.1.2.0/120"), netip.MustParsePrefix("0.0.0.0/8")},
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +193,8 @@ func TestScopeDialsUDP(t *testing.T) {
 }
 
 func TestScopeAllowsURL(t *testing.T) {
-	s := mustScope(t, netguard.Limits{Deny: mustPrefixes(t, "10.0.0.9")}, "site.test", "https://only.test:8443/x", "10.0.0.0/24", "*.wild.test", "169.254.169.254")
+	s := mustScope(t, netguard.Limits{Deny: mustPrefixes(t, "10.0.0.9")}, "site.test", "https://only.test:8443/x",
+		"10.0.0.0/24", "*.wild.test", "169.254.169.254")
 	for raw, want := range map[string]bool{
 		"http://site.test/":              true,
 		"https://SITE.test:9999/a":       true,

@@ -96,7 +96,8 @@ func TestNewScopeRefuses(t *testing.T) {
 
 // Whatever a target's text is, the scope made from it never admits what no scope may.
 func FuzzParseTarget(f *testing.F) {
-	for _, s := range []string{"example.com:80", "*.example.com", "10.0.0.0/8", "http://[::1]:80/", "0x7f.1", "::/0", "a://b@c:1"} {
+	for _, s := range []string{"example.com:80", "*.example.com", "10.0.0.0/8", "http://[::1]:80/", "0x7f.1", "::/0",
+		"a://b@c:1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -14,25 +14,41 @@ import (
 // What CheckURL refuses, by the code of the refusal.
 var refusedURLs = map[string][]string{
 	netguard.CodeBlocked: {
-		"http://127.0.0.1/", "http://127.0.0.1:8080/hook", "https://127.0.0.1./", "http://127.1/", "http://0x7f.1/", "http://0X7F.0x1/",
-		"http://2130706433/", "http://0x7f000001/", "http://017700000001/", "http://0177.0.0.1/", "http://0177.0.0.01/", "http://127.0.0x1/",
-		"http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]:80/", "http://[0:0:0:0:0:ffff:127.0.0.1]/", "http://[::127.0.0.1]/",
-		"http://[64:ff9b::10.0.0.1]/", "http://[2002:7f00:1::]/", "http://[fe80::1]/", "http://[fd00:ec2::254]/", "http://[::]/",
-		"http://10.0.0.1/", "http://172.16.0.1/", "http://192.168.0.1/", "http://169.254.169.254/latest/meta-data/", "http://0/", "http://0x/", "http://0.0.0.0/",
-		"http://100.100.100.200/", "http://168.63.129.16/", "http://255.255.255.255/", "http://3232235777/", "http://0xc0a80101/",
-		"http://localhost/", "http://LOCALHOST:80/", "http://localhost./", "http://app.localhost/", "http://ｌｏｃａｌｈｏｓｔ/",
-		"http://１２７.０.０.１/", "http://127。0。0。1/", "http://①②⑦.0.0.1/", "http://%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1/", "http://metadata.google.internal/",
+		"http://127.0.0.1/", "http://127.0.0.1:8080/hook", "https://127.0.0.1./", "http://127.1/", "http://0x7f.1/",
+		"http://0X7F.0x1/",
+		"http://2130706433/", "http://0x7f000001/", "http://017700000001/", "http://0177.0.0.1/", "http://0177.0.0.01/",
+		"http://127.0.0x1/",
+		"http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]:80/", "http://[0:0:0:0:0:ffff:127.0.0.1]/",
+		"http://[::127.0.0.1]/",
+		"http://[64:ff9b::10.0.0.1]/", "http://[2002:7f00:1::]/", "http://[fe80::1]/", "http://[fd00:ec2::254]/",
+		"http://[::]/",
+		"http://10.0.0.1/", "http://172.16.0.1/", "http://192.168.0.1/", "http://169.254.169.254/latest/meta-data/",
+		"http://0/", "http://0x/", "http://0.0.0.0/",
+		"http://100.100.100.200/", "http://168.63.129.16/", "http://255.255.255.255/", "http://3232235777/",
+		"http://0xc0a80101/",
+		"http://localhost/", "http://LOCALHOST:80/", "http://localhost./", "http://app.localhost/",
+		"http://ｌｏｃａｌｈｏｓｔ/",
+		"http://１２７.０.０.１/", "http://127。0。0。1/", "http://①②⑦.0.0.1/",
+		"http://%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1/", "http://metadata.google.internal/",
 	},
 	"invalid_url": {
-		"", "example.com", "//example.com/", "/hook", "http:", "http://", "http:///hook", "http:example.com", "http://:80/", "http://?x",
-		"ftp://example.com/", "file:///etc/passwd", "gopher://example.com/", "javascript:alert(1)", "unix:///run/x", "HTTPX://example.com",
+		"", "example.com", "//example.com/", "/hook", "http:", "http://", "http:///hook", "http:example.com", "http://:80/",
+		"http://?x",
+		"ftp://example.com/", "file:///etc/passwd", "gopher://example.com/", "javascript:alert(1)", "unix:///run/x",
+		"HTTPX://example.com",
 		"http://user@example.com/", "http://user:pass@example.com/", "http://@example.com/", "http://127.0.0.1@example.com/",
-		"http://example.com:0/", "http://example.com:65536/", "http://example.com:/", "http://example.com:-1/", "http://example.com:http/", "http://example.com:+80/",
-		"http://example..com/", "http://.example.com/", "http://example.com../", "http://127.0.0.1../", "http://exa mple.com/", "http://example.com\n/", " http://example.com/",
-		"http://exam\x00ple.com/", "http://example.com/\xff", "http://256.0.0.1/", "http://1.2.3.4.5/", "http://1.2.3.4.0/", "http://1.2.3.4.0.0/", "http://4294967296/", "http://0x100000000/", "http://08.0.0.1/",
-		"http://example.0x/", "http://a.1/", "http://8.8.8.8./", "http://0x08080808/", "http://134744072/", "http://[2606:4700::1%25lo]/", "http://[fe80::1%25eth0]/",
-		"http://" + strings.Repeat("a", 64) + ".com/", "http://" + strings.Repeat("a.", 127) + "com/", "http://example.com/" + strings.Repeat("a", 2048),
-		"http://exa%6dple.com/", "http://example%80.com/", "http://example\uFFFD.com/", "http://xn--zn7c/", "http://[127.0.0.1/", "http://*.example.com/", "http://exam<ple.com/",
+		"http://example.com:0/", "http://example.com:65536/", "http://example.com:/", "http://example.com:-1/",
+		"http://example.com:http/", "http://example.com:+80/",
+		"http://example..com/", "http://.example.com/", "http://example.com../", "http://127.0.0.1../",
+		"http://exa mple.com/", "http://example.com\n/", " http://example.com/",
+		"http://exam\x00ple.com/", "http://example.com/\xff", "http://256.0.0.1/", "http://1.2.3.4.5/", "http://1.2.3.4.0/",
+		"http://1.2.3.4.0.0/", "http://4294967296/", "http://0x100000000/", "http://08.0.0.1/",
+		"http://example.0x/", "http://a.1/", "http://8.8.8.8./", "http://0x08080808/", "http://134744072/",
+		"http://[2606:4700::1%25lo]/", "http://[fe80::1%25eth0]/",
+		"http://" + strings.Repeat("a", 64) + ".com/", "http://" + strings.Repeat("a.", 127) + "com/",
+		"http://example.com/" + strings.Repeat("a", 2048),
+		"http://exa%6dple.com/", "http://example%80.com/", "http://example\uFFFD.com/", "http://xn--zn7c/",
+		"http://[127.0.0.1/", "http://*.example.com/", "http://exam<ple.com/",
 	},
 }
 
@@ -47,7 +63,8 @@ func TestCheckURLRefuses(t *testing.T) {
 				continue
 			}
 			if e.Kind != errs.Invalid || e.Code != code || e.Param != "" {
-				t.Errorf("%.80q: kind %s, code %s, param %q; want invalid, %s, none (%s)", raw, e.Kind, e.Code, e.Param, code, e.Message)
+				t.Errorf("%.80q: kind %s, code %s, param %q; want invalid, %s, none (%s)", raw, e.Kind, e.Code, e.Param, code,
+					e.Message)
 			}
 			if len(e.Message) > 250 || !strings.HasSuffix(e.Message, ".") {
 				t.Errorf("%.80q: message %q is not a short sentence", raw, e.Message)
@@ -90,7 +107,8 @@ func TestCheckURLFollowsTheAllowList(t *testing.T) {
 		t.Errorf("localhost with ::1 allowed: %v", err)
 	}
 	g := &netguard.Guard{Allow: mustPrefixes(t, "127.0.0.0/8", "10.0.0.7")}
-	for _, raw := range []string{"http://127.0.0.1:9000/", "http://localhost:9000/", "http://[::ffff:127.0.0.1]/", "http://10.0.0.7/"} {
+	for _, raw := range []string{"http://127.0.0.1:9000/", "http://localhost:9000/", "http://[::ffff:127.0.0.1]/",
+		"http://10.0.0.7/"} {
 		if _, err := g.CheckURL(raw); err != nil {
 			t.Errorf("%s: %v", raw, err)
 		}
@@ -142,7 +160,8 @@ func checkLiteral(t *testing.T, raw string, u *url.URL) {
 	t.Helper()
 	a, err := netip.ParseAddr(u.Hostname())
 	if err != nil {
-		if last := u.Hostname()[strings.LastIndexByte(u.Hostname(), '.')+1:]; last[0] >= '0' && last[0] <= '9' && strings.Trim(last, "0123456789") == "" {
+		if last := u.Hostname()[strings.LastIndexByte(u.Hostname(), '.')+1:]; last[0] >= '0' && last[0] <= '9' &&
+			strings.Trim(last, "0123456789") == "" {
 			t.Fatalf("%q was taken, and %q may be an address to somebody", raw, u.Host)
 		}
 		return
@@ -155,7 +174,8 @@ func checkLiteral(t *testing.T, raw string, u *url.URL) {
 // open is a second opinion on which addresses are public, by other means.
 func open(a netip.Addr) bool {
 	a = a.WithZone("").Unmap()
-	if !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast() || a.IsUnspecified() {
+	if !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast() ||
+		a.IsUnspecified() {
 		return false
 	}
 	b := a.AsSlice()
@@ -170,7 +190,8 @@ func open(a netip.Addr) bool {
 		return true
 	}
 	switch {
-	case b[0]>>5 != 1, word(0) == 0x2002, word(0) == 0x2001 && (word(2) < 0x200 || word(2) == 0xdb8), word(0) == 0x3fff && b[2]>>4 == 0:
+	case b[0]>>5 != 1, word(0) == 0x2002, word(0) == 0x2001 && (word(2) < 0x200 || word(2) == 0xdb8), word(0) == 0x3fff &&
+		b[2]>>4 == 0:
 		return false
 	}
 	return true
@@ -178,7 +199,8 @@ func open(a netip.Addr) bool {
 
 // Whatever address a dialer is about to dial, the hook lets it pass only if it is public.
 func FuzzControl(f *testing.F) {
-	for _, s := range []string{"127.0.0.1:80", "[::ffff:10.0.0.1]:80", "8.8.8.8:53", "[2001:db8::1]:1", "[fe80::1%lo]:80", "localhost:80", ":80", "", "0x7f.1:80", "[2606:4700::1]:443", "168.63.129.16:80"} {
+	for _, s := range []string{"127.0.0.1:80", "[::ffff:10.0.0.1]:80", "8.8.8.8:53", "[2001:db8::1]:1", "[fe80::1%lo]:80",
+		"localhost:80", ":80", "", "0x7f.1:80", "[2606:4700::1]:443", "168.63.129.16:80"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, address string) {
@@ -193,7 +215,8 @@ func FuzzControl(f *testing.F) {
 
 // The classification agrees with the second opinion on every address, v4 and v6.
 func FuzzCheck(f *testing.F) {
-	for _, s := range []string{"10.0.0.1", "8.8.8.8", "::1", "2001:1ff::", "2001:200::", "64:ff9b::1", "3fff:1000::", "::ffff:127.0.0.1"} {
+	for _, s := range []string{"10.0.0.1", "8.8.8.8", "::1", "2001:1ff::", "2001:200::", "64:ff9b::1", "3fff:1000::",
+		"::ffff:127.0.0.1"} {
 		f.Add(netip.MustParseAddr(s).AsSlice())
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

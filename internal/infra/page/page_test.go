@@ -54,7 +54,8 @@ func TestSorts(t *testing.T) {
 		{"NAME", "", nil, "sort_asc"},
 	} {
 		got, err := Sorts(c.asc, c.desc, allowed)
-		if e := errs.From(err); c.param == "" && (e != nil || !slices.Equal(got, c.want)) || c.param != "" && (e == nil || e.Param != c.param) {
+		if e := errs.From(err); c.param == "" && (e != nil || !slices.Equal(got, c.want)) || c.param != "" &&
+			(e == nil || e.Param != c.param) {
 			t.Errorf("%q, %q: %v, %v", c.asc, c.desc, got, err)
 		}
 	}
@@ -68,7 +69,8 @@ func FuzzSorts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, asc, desc string) {
 		got, err := Sorts(asc, desc, allowed)
 		if err != nil {
-			if e := errs.From(err); e.Kind != errs.Invalid || e.Param == "" || len(e.Message) > 1000 || !utf8.ValidString(e.Message) {
+			if e := errs.From(err); e.Kind != errs.Invalid || e.Param == "" || len(e.Message) > 1000 ||
+				!utf8.ValidString(e.Message) {
 				t.Errorf("%q, %q: %+v", asc, desc, e)
 			}
 			return

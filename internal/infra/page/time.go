@@ -7,12 +7,14 @@ import (
 )
 
 // TimeRanges are the names of time ranges (specification, TimeRangeQueryParameter).
-var TimeRanges = []string{"last_day", "last_week", "last_month", "last_3_months", "last_6_months", "last_12_months", "all_time"}
+var TimeRanges = []string{"last_day", "last_week", "last_month", "last_3_months", "last_6_months", "last_12_months",
+	"all_time"}
 
 // Since is when a time range begins that ends now; zero for all_time and for other names.
 func Since(name string, now time.Time) time.Time {
 	ago, ok := map[string][3]int{
-		"last_day": {0, 0, 1}, "last_week": {0, 0, 7}, "last_month": {0, 1, 0}, "last_3_months": {0, 3, 0}, "last_6_months": {0, 6, 0},
+		"last_day": {0, 0, 1}, "last_week": {0, 0, 7}, "last_month": {0, 1, 0}, "last_3_months": {0, 3, 0},
+		"last_6_months":  {0, 6, 0},
 		"last_12_months": {1, 0, 0},
 	}[name]
 	if !ok {

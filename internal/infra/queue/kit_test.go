@@ -40,7 +40,8 @@ func open(t testing.TB, d *db.DB, workers int) *Queue {
 // and a slow machine must not make one look so.
 func patient(t testing.TB, d *db.DB, workers int) *Queue {
 	t.Helper()
-	q, err := Open(t.Context(), d, Config{Logger: slog.New(slog.DiscardHandler), Workers: workers, Heartbeat: 100 * time.Millisecond, Poll: 100 * time.Millisecond})
+	q, err := Open(t.Context(), d, Config{Logger: slog.New(slog.DiscardHandler), Workers: workers,
+		Heartbeat: 100 * time.Millisecond, Poll: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,8 @@ func TestSilentNodeLosesItsJob(t *testing.T) {
 // A late run that never learnt of its loss ends like any other; only the token tells.
 func TestLateResultIsRefused(t *testing.T) {
 	t.Parallel()
-	for name, result := range map[string]error{"success": nil, "failure": errors.New("late"), "giving up": Abandon(errors.New("late"))} {
+	for name, result := range map[string]error{"success": nil, "failure": errors.New("late"),
+		"giving up": Abandon(errors.New("late"))} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dbtest.Each(t, func(t *testing.T, d *db.DB) {
@@ -230,7 +231,8 @@ func TestStartDoesNotWaitForTheFrozen(t *testing.T) {
 	}()
 	next(t, locked)
 	until(t, "the lease has run out", func() (out bool) {
-		err := d.QueryRow(t.Context(), `SELECT beat_at < `+b.sql.now+` - ? FROM queue_lease`, b.config.Lease.Microseconds()).Scan(&out)
+		err := d.QueryRow(t.Context(), `SELECT beat_at < `+b.sql.now+` - ? FROM queue_lease`,
+			b.config.Lease.Microseconds()).Scan(&out)
 		return err == nil && out
 	})
 	second := make(chan int, 1)
@@ -289,7 +291,8 @@ func TestStopGivesRunningJobsBack(t *testing.T) {
 
 		b := patient(t, d, 1)
 		again := make(chan Job[note], 1)
-		Handle(b, Handler[note]{MaxAttempts: 1, Work: func(_ context.Context, job Job[note]) error { again <- job; return nil }})
+		Handle(b, Handler[note]{MaxAttempts: 1,
+			Work: func(_ context.Context, job Job[note]) error { again <- job; return nil }})
 		start(t, b)
 		if job := next(t, again); job.ID != long || job.Attempt != 1 {
 			t.Errorf("after the restart %+v ran; want job %d, still in its first attempt", job, long)
@@ -328,7 +331,8 @@ func strangers() string {
 	buf := make([]byte, 1<<20)
 	var left []string
 	for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		ours := strings.Contains(g, "riverqueue") || strings.Contains(g, "pgxpool") || strings.Contains(g, "/internal/queue.(")
+		ours := strings.Contains(g, "riverqueue") || strings.Contains(g, "pgxpool") ||
+			strings.Contains(g, "/internal/queue.(")
 		if ours && !strings.Contains(g, "testing.tRunner") {
 			left = append(left, g)
 		}

@@ -32,7 +32,8 @@ func child(url string) error {
 	if err != nil {
 		return err
 	}
-	q, err := Open(ctx, d, Config{Logger: slog.New(slog.DiscardHandler), Workers: 4, Lease: 1500 * time.Millisecond, Heartbeat: 100 * time.Millisecond})
+	q, err := Open(ctx, d, Config{Logger: slog.New(slog.DiscardHandler), Workers: 4, Lease: 1500 * time.Millisecond,
+		Heartbeat: 100 * time.Millisecond})
 	if err != nil {
 		return err
 	}

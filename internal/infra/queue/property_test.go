@@ -64,7 +64,8 @@ func (l *leasing) claim(t *rapid.T) {
 	n := rapid.IntRange(0, 1).Draw(t, "node")
 	q := l.nodes[n]
 	soon := time.Now().Add(time.Hour) // what was put back for later is due
-	jobs, err := q.claim(l.ctx, &riverdriver.JobGetAvailableParams{ClientID: q.node, MaxAttemptedBy: 100, MaxToLock: 2, Now: &soon, Queue: longLane})
+	jobs, err := q.claim(l.ctx, &riverdriver.JobGetAvailableParams{ClientID: q.node, MaxAttemptedBy: 100, MaxToLock: 2,
+		Now: &soon, Queue: longLane})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -211,7 +211,9 @@ func (q *Queue) running() int {
 }
 
 // Every calls fn at once and then at each interval, until ctx ends. It logs errors, with what was being done.
-func Every(ctx context.Context, interval time.Duration, log *slog.Logger, doing string, fn func(context.Context) error) {
+func Every(
+	ctx context.Context, interval time.Duration, log *slog.Logger, doing string, fn func(context.Context) error,
+) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {

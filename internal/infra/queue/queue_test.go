@@ -232,7 +232,8 @@ func TestRetriesEndInGivingUp(t *testing.T) {
 	}{
 		{"errors", func(job Job[note]) error { return fmt.Errorf("error %d", job.Attempt) }, 3, "error 3"},
 		{"panics", func(job Job[note]) error { panic(fmt.Sprint("p", job.Attempt)) }, 3, "panic: p3"},
-		{"abandoned", func(Job[note]) error { return fmt.Errorf("so: %w", Abandon(errors.New("hopeless"))) }, 1, "so: hopeless"},
+		{"abandoned", func(Job[note]) error { return fmt.Errorf("so: %w", Abandon(errors.New("hopeless"))) }, 1,
+			"so: hopeless"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -314,7 +315,8 @@ func TestTimeoutEndsAnAttempt(t *testing.T) {
 		id := insert(t, q, note{})
 		untilState(t, q, id, "completed")
 		var attempts int
-		if err := d.QueryRow(t.Context(), `SELECT attempt FROM river_job WHERE id = ?`, id).Scan(&attempts); err != nil || attempts < 2 {
+		if err := d.QueryRow(t.Context(), `SELECT attempt FROM river_job WHERE id = ?`, id).Scan(&attempts); err != nil ||
+			attempts < 2 {
 			t.Errorf("%d attempts, %v; want the first to run into its timeout", attempts, err)
 		}
 	})

@@ -135,7 +135,9 @@ const (
 
 const fetchEvery = 10 * time.Millisecond // between claims under load
 
-func newEngine[TTx any](q *Queue, driver riverdriver.Driver[TTx], withTx func(*db.Tx, func(TTx) error) error) (err error) {
+func newEngine[TTx any](
+	q *Queue, driver riverdriver.Driver[TTx], withTx func(*db.Tx, func(TTx) error) error,
+) (err error) {
 	e := &engine[TTx]{driver: driver, withTx: withTx, pilot: &pilot{q: q}}
 	q.river = e
 	config := &river.Config{

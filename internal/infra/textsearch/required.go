@@ -35,7 +35,8 @@ func needOf(re *syntax.Regexp) need {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
 		return need{texts: []string{""}, exact: true, whole: true}
-	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary,
+		syntax.OpNoWordBoundary:
 		return need{texts: []string{""}, exact: true} // not everywhere
 	case syntax.OpLiteral:
 		return ofLiteral(re)

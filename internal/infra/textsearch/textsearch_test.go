@@ -89,8 +89,10 @@ func agrees(t interface{ Errorf(string, ...any) }, source, text string) {
 
 func TestPrefilterAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		atom := rapid.SampledFrom([]string{"a", "B", "ks", "(?i:ks)", "[ab]", ".", "ü", "(?i:Kß)", "x{0,2}", "(ab)+", "(?:s|k)", "\\x00", "^", "$", "(?i)Ab", "a?", "(?:ab){2}", "\\b", "[^a]", "(?i:[kx])"})
-		source := strings.Join(rapid.SliceOfN(atom, 1, 6).Draw(t, "atoms"), rapid.SampledFrom([]string{"", "|", "*"}).Draw(t, "glue"))
+		atom := rapid.SampledFrom([]string{"a", "B", "ks", "(?i:ks)", "[ab]", ".", "ü", "(?i:Kß)", "x{0,2}", "(ab)+",
+			"(?:s|k)", "\\x00", "^", "$", "(?i)Ab", "a?", "(?:ab){2}", "\\b", "[^a]", "(?i:[kx])"})
+		source := strings.Join(rapid.SliceOfN(atom, 1, 6).Draw(t, "atoms"),
+			rapid.SampledFrom([]string{"", "|", "*"}).Draw(t, "glue"))
 		text := rapid.StringOfN(rapid.RuneFrom([]rune("abABksKSſ\u212aİüÜx\x00\n")), 0, 12, -1).Draw(t, "text")
 		agrees(t, source, text)
 	})
@@ -163,7 +165,8 @@ func TestSetAgreesWithSearch(t *testing.T) {
 
 // A window may be found where its literal does not fit.
 func TestSetAtTheEdges(t *testing.T) {
-	literals := []Literal{{Text: "eeeeQX{}"}, {Text: "QX{}eeee"}, {Text: "eeQX{}ee", Fold: false}, {Text: "eeQX{}", Fold: false}}
+	literals := []Literal{{Text: "eeeeQX{}"}, {Text: "QX{}eeee"}, {Text: "eeQX{}ee", Fold: false},
+		{Text: "eeQX{}", Fold: false}}
 	for _, data := range []string{"QX{}", "eQX{}", "QX{}e", "eeQX{}e", "eeeeQX{}eeee", "eeeQX{}", ""} {
 		checkSet(t, literals, data)
 	}
@@ -204,7 +207,8 @@ func page(n int) []byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	var b bytes.Buffer
 	for b.Len() < n {
-		fmt.Fprintf(&b, `<div class="row col-md-%d"><a href="/blog/%s-%s/?id=%d">`, random.IntN(12), words[random.IntN(len(words))], words[random.IntN(len(words))], random.IntN(10000))
+		fmt.Fprintf(&b, `<div class="row col-md-%d"><a href="/blog/%s-%s/?id=%d">`, random.IntN(12),
+			words[random.IntN(len(words))], words[random.IntN(len(words))], random.IntN(10000))
 		for range 12 {
 			b.WriteString(words[random.IntN(len(words))] + " ")
 		}
@@ -293,7 +297,8 @@ func BenchmarkCompile(b *testing.B) {
 
 func BenchmarkPattern(b *testing.B) {
 	data := page(20_000)
-	for _, source := range []string{`phpMyAdmin ([0-9.]+)`, `(?i)phpmyadmin\s+([0-9.]+)`, `/themes/flatsome/`, `[0-9]{9}`} {
+	for _, source := range []string{`phpMyAdmin ([0-9.]+)`, `(?i)phpmyadmin\s+([0-9.]+)`, `/themes/flatsome/`,
+		`[0-9]{9}`} {
 		b.Run(source, func(b *testing.B) {
 			p, err := Compile(source)
 			if err != nil {

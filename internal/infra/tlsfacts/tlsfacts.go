@@ -73,7 +73,9 @@ func JARM(ctx context.Context, host string, port int, timeout time.Duration, pat
 }
 
 // hello sends one hello and reads the answer. ok is false without a connection, or without an answer in time.
-func hello(ctx context.Context, probe jarm.JarmProbeOptions, timeout time.Duration, dial Dial) (answer string, ok bool) {
+func hello(
+	ctx context.Context, probe jarm.JarmProbeOptions, timeout time.Duration, dial Dial,
+) (answer string, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	conn, err := dial(ctx)

@@ -28,7 +28,8 @@ func TestRefusals(t *testing.T) {
 		"- a": "not a mapping", "a": "neither a mapping", "a: \x00": "not text", "a: [b": "", "a: &x [1]\nb: *x": "aliases",
 		"a: " + strings.Repeat("[", 40) + strings.Repeat("]", 40): "too deep",
 	} {
-		if _, err := Mapping([]byte(text)); err == nil || !strings.Contains(err.Error(), want) || strings.HasPrefix(err.Error(), "yaml:") {
+		if _, err := Mapping([]byte(text)); err == nil || !strings.Contains(err.Error(), want) ||
+			strings.HasPrefix(err.Error(), "yaml:") {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}

@@ -61,7 +61,8 @@ func channel(t *testing.T, text string) Channel {
 var finished = Alert{
 	ID: "7f", Kind: Finished, Message: "Scan <!channel> ended", ScanName: "n", ScanID: "s",
 	Finished: &End{
-		FinishedAt: time.Unix(0, 0).UTC(), ScanTime: "10s", TotalMatches: 5, Severities: map[string]int{"high": 2, "info": 3}, NewVulns: 3,
+		FinishedAt: time.Unix(0, 0).UTC(), ScanTime: "10s", TotalMatches: 5, Severities: map[string]int{"high": 2, "info": 3},
+		NewVulns:     3,
 		NewVulnsList: []Vuln{{"A [b](http://evil) @everyone", "high", 2}, {"B", "info", 1}},
 	},
 }
@@ -85,11 +86,13 @@ func TestEachProviderGetsItsShape(t *testing.T) {
 		},
 		"custom: {url: " + url + "/w, token: abcd}": func(r received) bool {
 			end, ok := r.body["finished"].(map[string]any)
-			return ok && r.auth == "Bearer abcd" && r.key == "7f" && r.body["type"] == "finished" && r.body["running"] == nil && end["total_matches"] == 5.0
+			return ok && r.auth == "Bearer abcd" && r.key == "7f" && r.body["type"] == "finished" && r.body["running"] == nil &&
+				end["total_matches"] == 5.0
 		},
 		"webhook: {url: " + url + "/w, username: u, password: p, severity: [high]}": func(r received) bool {
 			end := r.body["finished"].(map[string]any)
-			return strings.HasPrefix(r.auth, "Basic ") && end["total_matches"] == 2.0 && len(end["rescan_vulns_list"].([]any)) == 1 && end["rescan_new_vulnerabilities"] == 2.0
+			return strings.HasPrefix(r.auth, "Basic ") && end["total_matches"] == 2.0 &&
+				len(end["rescan_vulns_list"].([]any)) == 1 && end["rescan_new_vulnerabilities"] == 2.0
 		},
 	} {
 		if err := local().Send(t.Context(), channel(t, config), finished); err != nil {
@@ -112,7 +115,8 @@ func TestRefusals(t *testing.T) {
 		wait   time.Duration
 		retry  bool
 	}{
-		{429, http.Header{"Retry-After": {"7"}}, `{"message": "slow down"}`, "Slack answered 429: slow down", 7 * time.Second, true},
+		{429, http.Header{"Retry-After": {"7"}}, `{"message": "slow down"}`, "Slack answered 429: slow down", 7 * time.Second,
+			true},
 		{503, nil, "busy\x1b[31m", "Slack answered 503: busy [31m", 0, true},
 		{404, nil, "no_team", "Slack answered 404: no_team", 0, false},
 		{302, http.Header{"Location": {"http://127.0.0.1:1/"}}, "", "Slack answered 302", 0, false},
@@ -125,7 +129,8 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	// A private address is not dialled, and the secret of its URL not told.
-	err := NewSender(&netguard.Guard{}).Send(t.Context(), channel(t, "slack: {webhook_url: http://127.0.0.1:9/hooks/s3cret}"), finished)
+	err := NewSender(&netguard.Guard{}).Send(t.Context(),
+		channel(t, "slack: {webhook_url: http://127.0.0.1:9/hooks/s3cret}"), finished)
 	if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "cannot be reached") {
 		t.Error(err)
 	}
@@ -177,7 +182,8 @@ func mailServer(t *testing.T) (string, chan string) {
 
 func TestMail(t *testing.T) {
 	server, got := mailServer(t)
-	config := "smtp: {server: '" + server + "', from_address: a@example.com, to: [b@example.com, c@example.com], smtp_disable_starttls: true}"
+	config := "smtp: {server: '" + server +
+		"', from_address: a@example.com, to: [b@example.com, c@example.com], smtp_disable_starttls: true}"
 	hostile := finished
 	hostile.Message = "Ended\r\nBcc: evil@example.com\r\n\r\n.\r\nMAIL FROM: x"
 	if err := local().Send(t.Context(), channel(t, config), hostile); err != nil {
@@ -185,7 +191,9 @@ func TestMail(t *testing.T) {
 	}
 	text := <-got
 	head, body, _ := strings.Cut(text[strings.Index(text, "DATA\r\n")+6:], "\r\n\r\n")
-	if strings.Count(text, "RCPT TO") != 2 || strings.Contains(head, "Bcc") || !strings.Contains(head, "Subject: Ended\r\n") || !strings.Contains(head, "Message-ID: <7f@example.com>\r\n") || !strings.Contains(body, "2 high, 3 info") {
+	if strings.Count(text, "RCPT TO") != 2 || strings.Contains(head, "Bcc") ||
+		!strings.Contains(head, "Subject: Ended\r\n") || !strings.Contains(head, "Message-ID: <7f@example.com>\r\n") ||
+		!strings.Contains(body, "2 high, 3 info") {
 		t.Errorf("%s", text)
 	}
 	secure := strings.Replace(config, "smtp_disable_starttls: true", "username: u, password: p4ssword", 1)
@@ -218,7 +226,8 @@ func TestParse(t *testing.T) {
 		}
 	}
 	c, err := Parse([]byte("events: [running]\nslack: [{webhook_url: 'https://a'}, {webhook_url: 'https://b', events: [new_vuln]}]\ndiscord: {webhook_url: 'https://c', events: []}"))
-	if err != nil || c.Provider() != "discord,slack" || !c.Channels[1].Wants(Running) || c.Channels[2].Wants(Running) || !c.Channels[2].Wants(NewVuln) || c.Channels[0].Wants(Running) {
+	if err != nil || c.Provider() != "discord,slack" || !c.Channels[1].Wants(Running) || c.Channels[2].Wants(Running) ||
+		!c.Channels[2].Wants(NewVuln) || c.Channels[0].Wants(Running) {
 		t.Errorf("%+v %v", c, err)
 	}
 }
@@ -241,20 +250,23 @@ func TestParseErrors(t *testing.T) {
 
 func TestVerify(t *testing.T) {
 	url, got := service(t, 200, nil, "ok")
-	if ok, said := local().Verify(t.Context(), []byte("slack: {webhook_url: "+url+"}")); !ok || !strings.Contains(said, "slack") {
+	if ok, said := local().Verify(t.Context(), []byte("slack: {webhook_url: "+url+"}")); !ok ||
+		!strings.Contains(said, "slack") {
 		t.Error(said)
 	}
 	if r := <-got; !strings.Contains(r.body["text"].(string), "test") {
 		t.Errorf("%+v", r)
 	}
 	bad, _ := service(t, 403, nil, "invalid_token")
-	if ok, said := local().Verify(t.Context(), []byte("slack: {webhook_url: "+bad+"}")); ok || !strings.Contains(said, "403: invalid_token") {
+	if ok, said := local().Verify(t.Context(), []byte("slack: {webhook_url: "+bad+"}")); ok ||
+		!strings.Contains(said, "403: invalid_token") {
 		t.Error(said)
 	}
 	if ok, said := local().Verify(t.Context(), []byte("nothing: {}")); ok || said == "" {
 		t.Error(said)
 	}
-	if _, ok := errors.AsType[*apiclient.Error](local().Send(t.Context(), channel(t, "slack: {webhook_url: 'http://127.0.0.1:1'}"), finished)); !ok {
+	if _, ok := errors.AsType[*apiclient.Error](local().Send(t.Context(),
+		channel(t, "slack: {webhook_url: 'http://127.0.0.1:1'}"), finished)); !ok {
 		t.Error("an unreachable service is not told as such")
 	}
 }
@@ -268,7 +280,8 @@ func FuzzParse(f *testing.F) {
 			t.Error("nothing to tell, and no error")
 		}
 		for _, channel := range c.Channels {
-			if m := message(channel, finished, finished.text()); strings.Count(m, "\r\n\r\n") < 1 || strings.Contains(strings.SplitN(m, "\r\n\r\n", 2)[0], "\nBcc") {
+			if m := message(channel, finished, finished.text()); strings.Count(m, "\r\n\r\n") < 1 ||
+				strings.Contains(strings.SplitN(m, "\r\n\r\n", 2)[0], "\nBcc") {
 				t.Errorf("%q", m)
 			}
 		}

@@ -57,7 +57,8 @@ func (c Config) Provider() string {
 }
 
 var providers = map[string][]string{
-	"github": {"owner", "project-name", "token"}, "gitlab": {"project-name", "token"}, "jira": {"url", "project-name", "token"},
+	"github": {"owner", "project-name", "token"}, "gitlab": {"project-name", "token"},
+	"jira":   {"url", "project-name", "token"},
 	"linear": {"api-key", "team-id"}, "custom": {"url"},
 }
 

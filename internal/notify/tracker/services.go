@@ -242,7 +242,8 @@ func (f *Filer) custom(t Tracker) service {
 			header.Set("Authorization", "Bearer "+t.Token)
 		}
 		secrets := []string{t.Token, t.BaseURL}
-		return f.do(ctx, apiclient.Request{Service: "The webhook", URL: t.BaseURL, Body: body, Header: header, Secrets: secrets}, out)
+		return f.do(ctx, apiclient.Request{Service: "The webhook", URL: t.BaseURL, Body: body, Header: header,
+			Secrets: secrets}, out)
 	}
 	return service{
 		find: func(ctx context.Context, mark string) (found Issue, err error) {

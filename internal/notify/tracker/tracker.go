@@ -68,7 +68,9 @@ func (f *Filer) service(t Tracker) service {
 
 // File makes an issue of a finding, or finds the one that it has, and comments on it when again is set (the finding was
 // seen once more). known is the recorded issue, if any. Errors are *apiclient.Error.
-func (f *Filer) File(ctx context.Context, t Tracker, finding Finding, known *Issue, again bool) (issue Issue, err error) {
+func (f *Filer) File(
+	ctx context.Context, t Tracker, finding Finding, known *Issue, again bool,
+) (issue Issue, err error) {
 	s := f.service(t)
 	if known != nil {
 		issue = *known

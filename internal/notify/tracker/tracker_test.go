@@ -44,7 +44,9 @@ func (d *desk) find(mark string) int {
 var markForm = regexp.MustCompile(`vedette-finding-[0-9a-z]+`)
 
 // serve runs a desk; speak answers one request of its provider.
-func serve(t *testing.T, speak func(d *desk, w http.ResponseWriter, r *http.Request, body map[string]any, text string) bool) *desk {
+func serve(
+	t *testing.T, speak func(d *desk, w http.ResponseWriter, r *http.Request, body map[string]any, text string) bool,
+) *desk {
 	t.Helper()
 	d := &desk{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -171,7 +173,8 @@ func linearDesk(d *desk, w http.ResponseWriter, r *http.Request, body map[string
 		}
 	case strings.Contains(query, "issueCreate"):
 		d.texts = append(d.texts, input["description"].(string))
-		d.answer(w, `{"data": {"issueCreate": {"success": true, "issue": {"id": "L%d", "url": "https://ln/%d"}}}}`, len(d.texts), len(d.texts))
+		d.answer(w, `{"data": {"issueCreate": {"success": true, "issue": {"id": "L%d", "url": "https://ln/%d"}}}}`,
+			len(d.texts), len(d.texts))
 		return input["stateId"] == "s"
 	case strings.Contains(query, "commentCreate"):
 		d.comments++
@@ -206,7 +209,8 @@ var desks = map[string]struct {
 	config string // @ stands for the desk's address
 	issue  string
 }{
-	"github": {githubDesk, "github: {base-url: '@', owner: o, project-name: p, token: t0ken, severity-as-label: true}", "1 https://gh/1"},
+	"github": {githubDesk, "github: {base-url: '@', owner: o, project-name: p, token: t0ken, severity-as-label: true}",
+		"1 https://gh/1"},
 	"gitlab": {gitlabDesk, "gitlab: {base-url: '@/', project-name: g/p, token: t0ken}", "1 https://gl/1"},
 	"jira":   {jiraDesk, "jira: {url: '@', email: me@example.com, token: t0ken, project-name: P, issue-type: Bug, custom-fields: {customfield_1: x}}", "P-1 @/browse/P-1"},
 	"linear": {linearDesk, "linear: {base-url: '@', api-key: t0ken, team-id: t, open-state-id: s}", "L1 https://ln/1"},
@@ -218,8 +222,9 @@ func filer() *Filer {
 }
 
 var sample = Finding{
-	Hash: "0123abc", Title: "Open ```door", Severity: "high", MatchedAt: "http://h/`x`", TemplateID: "door", Description: "Tell @everyone",
-	Request: "GET / HTTP/1.1\n", Response: "HTTP/1.1 200 OK\n\n```\n@admin <script>\x00\n```",
+	Hash: "0123abc", Title: "Open ```door", Severity: "high", MatchedAt: "http://h/`x`", TemplateID: "door",
+	Description: "Tell @everyone",
+	Request:     "GET / HTTP/1.1\n", Response: "HTTP/1.1 200 OK\n\n```\n@admin <script>\x00\n```",
 }
 
 // On every provider a finding is filed once, whatever happened to our record of it.
@@ -228,9 +233,11 @@ func TestOneIssueAFinding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := serve(t, c.speak)
 			text := []byte(strings.ReplaceAll(c.config, "@", d.url))
-			config, err := Parse([]byte(strings.ReplaceAll(strings.ReplaceAll(c.config, "me@example.com", "me\x01example.com"), "@", d.url)))
+			config, err := Parse([]byte(strings.ReplaceAll(strings.ReplaceAll(c.config, "me@example.com", "me\x01example.com"),
+				"@", d.url)))
 			if strings.Contains(c.config, "me@") {
-				text = []byte(strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(c.config, "me@example.com", "ME"), "@", d.url), "ME", "me@example.com"))
+				text = []byte(strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(c.config, "me@example.com", "ME"), "@",
+					d.url), "ME", "me@example.com"))
 				config, err = Parse(text)
 			}
 			if err != nil {
@@ -266,7 +273,8 @@ func TestOneIssueAFinding(t *testing.T) {
 				_, _ = io.WriteString(w, `{"message": "slow down, t0ken"}`)
 			}
 			_, err = filer().File(t.Context(), tracker, other, nil, false)
-			if wait, retry := apiclient.RetryAfter(err); wait != 3*time.Second || !retry || name != "custom" && strings.Contains(err.Error(), "t0ken") {
+			if wait, retry := apiclient.RetryAfter(err); wait != 3*time.Second || !retry || name != "custom" &&
+				strings.Contains(err.Error(), "t0ken") {
 				t.Errorf("refused: %v, wait %v, retry %v", err, wait, retry)
 			}
 			if ok, said := filer().Verify(t.Context(), text); ok || !strings.Contains(said, "429") {
@@ -279,7 +287,8 @@ func TestOneIssueAFinding(t *testing.T) {
 // What comes from targets stays inside its code, and calls nobody.
 func TestTextIsFenced(t *testing.T) {
 	text := Tracker{}.text(sample)
-	for _, want := range []string{"\n````\nHTTP/1.1 200 OK\n\n```\n@admin <script>\n```\n````\n", "`` http://h/`x` ``", "@\u200beveryone", "vedette-finding-0123abc\n"} {
+	for _, want := range []string{"\n````\nHTTP/1.1 200 OK\n\n```\n@admin <script>\n```\n````\n", "`` http://h/`x` ``",
+		"@\u200beveryone", "vedette-finding-0123abc\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
@@ -289,7 +298,8 @@ func TestTextIsFenced(t *testing.T) {
 	if text := (Tracker{}).text(large); len(text) > maxText+100 || !strings.HasSuffix(text, mark(large.Hash)+"\n") {
 		t.Errorf("%d bytes, and the end is %q", len(text), text[len(text)-30:])
 	}
-	if got := title(Finding{Title: "a\nb" + strings.Repeat("x", 300)}); strings.Contains(got, "\n") || len([]rune(got)) != 200 {
+	if got := title(Finding{Title: "a\nb" + strings.Repeat("x", 300)}); strings.Contains(got, "\n") ||
+		len([]rune(got)) != 200 {
 		t.Errorf("%q", got)
 	}
 }
@@ -310,7 +320,8 @@ func TestParse(t *testing.T) {
 		}
 	}
 	c, err := Parse([]byte("allow-list: {severity: [high]}\ncustom: {url: 'http://x'}\nlinear: {api-key: k, team-id: t, allow-list: {severity: [low]}, deny-list: {severity: [low]}}"))
-	if err != nil || c.Provider() != "custom,linear" || !c.Trackers[0].Wants("high") || c.Trackers[0].Wants("low") || c.Trackers[1].Wants("low") || c.Trackers[1].BaseURL != "https://api.linear.app" {
+	if err != nil || c.Provider() != "custom,linear" || !c.Trackers[0].Wants("high") || c.Trackers[0].Wants("low") ||
+		c.Trackers[1].Wants("low") || c.Trackers[1].BaseURL != "https://api.linear.app" {
 		t.Errorf("%+v %v", c, err)
 	}
 }
@@ -327,7 +338,8 @@ func FuzzBlock(f *testing.F) {
 				t.Errorf("%q ends its fence: %q", body, fenced)
 			}
 		}
-		if span := code(line); strings.Contains(span, "\n") || span != "" && strings.Contains(strings.Trim(span, "`"), strings.Repeat("`", longest(line)+1)) {
+		if span := code(line); strings.Contains(span, "\n") || span != "" &&
+			strings.Contains(strings.Trim(span, "`"), strings.Repeat("`", longest(line)+1)) {
 			t.Errorf("%q: %q", line, span)
 		}
 	})

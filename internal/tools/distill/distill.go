@@ -132,8 +132,9 @@ func SiteOf(text string) (site, rest string) {
 // describe is a template without requests, with the issue's texts.
 func describe(issue task.Issue, methods ...string) generate.Template {
 	info := syntax.Info{
-		Name: issue.Title, Severity: syntax.Severity(issue.Severity), Description: issue.Description, Remediation: issue.Remediation,
-		Reference: issue.Event.Info.Reference, Classification: issue.Event.Info.Classification, Tags: []string{"finding"},
+		Name: issue.Title, Severity: syntax.Severity(issue.Severity), Description: issue.Description,
+		Remediation: issue.Remediation,
+		Reference:   issue.Event.Info.Reference, Classification: issue.Event.Info.Classification, Tags: []string{"finding"},
 	}
 	if slices.ContainsFunc(methods, func(m string) bool { return !scope.ReadOnly(m) }) {
 		info.Tags = append(info.Tags, "intrusive")
@@ -153,7 +154,8 @@ func (d *Distiller) fromProof(issue task.Issue, last engine.Event) (generate.Tem
 		return generate.Literal(text, func(name string) bool { _, ok := d.secrets[name]; return ok })
 	}
 	_, target := SiteOf(p.URL)
-	r := generate.Request{Method: cmp.Or(p.Method, http.MethodGet), Target: literal(escapeTarget(target)), Body: literal(p.Body)}
+	r := generate.Request{Method: cmp.Or(p.Method, http.MethodGet), Target: literal(escapeTarget(target)),
+		Body: literal(p.Body)}
 	for name, value := range p.Headers {
 		if strings.ContainsAny(name+value, "\r\n") {
 			return t, errors.New("a header of its request has several lines")
@@ -208,7 +210,8 @@ func statusOf(head string) (status int) {
 // titleOf is the title tag of a page, unless it has digits, which may change.
 func titleOf(body string) string {
 	title, _, ok := strings.Cut(body[max(0, strings.Index(strings.ToLower(body), "<title>")):], "</")
-	if !ok || !strings.EqualFold(title[:min(len(title), len("<title>"))], "<title>") || len(title) > brief.MaxReason || strings.ContainsAny(title[len("<title>"):], "0123456789\r\n<") || len(title) == len("<title>") {
+	if !ok || !strings.EqualFold(title[:min(len(title), len("<title>"))], "<title>") || len(title) > brief.MaxReason ||
+		strings.ContainsAny(title[len("<title>"):], "0123456789\r\n<") || len(title) == len("<title>") {
 		return ""
 	}
 	return title
@@ -243,7 +246,8 @@ func reductions(method string) []func(*generate.Request) bool {
 // try tries a template on the target and a control, and returns its text without the parts of the request that are not
 // needed. A needed part is a control: the template does not match without it. Otherwise it must not match the plain
 // request or, without one, a path that does not exist.
-func (d *Distiller) try(ctx context.Context, issue task.Issue, t generate.Template, spare []func(*generate.Request) bool, plain *generate.Template) (string, error) {
+func (d *Distiller) try(ctx context.Context, issue task.Issue, t generate.Template,
+	spare []func(*generate.Request) bool, plain *generate.Template) (string, error) {
 	shown, err := d.shows(ctx, issue, t)
 	if err != nil || !shown {
 		return "", cmp.Or(err, errNotReproduced)
@@ -282,7 +286,8 @@ func (d *Distiller) try(ctx context.Context, issue task.Issue, t generate.Templa
 // siblingOf is a path beside another one that does not exist.
 func siblingOf(target string) string {
 	p, _, _ := strings.Cut(target, "?")
-	return strings.TrimSuffix(path.Dir("/"+strings.Trim(p, "/")), "/") + "/" + strings.ToLower(ids.Random(16)) + path.Ext(p) + target[len(p):]
+	return strings.TrimSuffix(path.Dir("/"+strings.Trim(p, "/")), "/") + "/" + strings.ToLower(ids.Random(16)) +
+		path.Ext(p) + target[len(p):]
 }
 
 // shows reports whether a template with the task's secrets matches on the site of an issue.
@@ -357,7 +362,9 @@ func matched(o syntax.Operators, name string) (out syntax.Operators) {
 
 // fromCondition makes a template of a condition in a parameter: a true one changes nothing in the answer, a false one
 // does.
-func (d *Distiller) fromCondition(ctx context.Context, issue task.Issue, t generate.Template, plain generate.Request, analyzer string) (string, error) {
+func (d *Distiller) fromCondition(
+	ctx context.Context, issue task.Issue, t generate.Template, plain generate.Request, analyzer string,
+) (string, error) {
 	holds := t.Requests[0]
 	target, ok := falsified(holds.Target)
 	if analyzer != "true_false" || !ok {

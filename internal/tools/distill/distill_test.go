@@ -25,10 +25,12 @@ func TestConditionsThatHoldAreMadeNotTo(t *testing.T) {
 
 func TestPathsBesideOthers(t *testing.T) {
 	for target, like := range map[string][2]string{
-		"/": {"/", ""}, "/admin": {"/", ""}, "/a/b/": {"/a/", ""}, "/a/b.php?x=1": {"/a/", ".php?x=1"}, "/{{$TOKEN}}/x": {"/{{$TOKEN}}/", ""},
+		"/": {"/", ""}, "/admin": {"/", ""}, "/a/b/": {"/a/", ""}, "/a/b.php?x=1": {"/a/", ".php?x=1"},
+		"/{{$TOKEN}}/x": {"/{{$TOKEN}}/", ""},
 	} {
 		got := siblingOf(target)
-		if !strings.HasPrefix(got, like[0]) || !strings.HasSuffix(got, like[1]) || len(got) != len(like[0])+16+len(like[1]) || got == siblingOf(target) {
+		if !strings.HasPrefix(got, like[0]) || !strings.HasSuffix(got, like[1]) || len(got) != len(like[0])+16+len(like[1]) ||
+			got == siblingOf(target) {
 			t.Errorf("%s: %s", target, got)
 		}
 	}
@@ -39,17 +41,21 @@ func TestPathsBesideOthers(t *testing.T) {
 func TestMatchersOfAProof(t *testing.T) {
 	const answer = "HTTP/1.1 503 Service Unavailable\r\nX-Debug: On\r\n\r\n<html><title>Broken</title>DB_PASSWORD={{x}}"
 	literal := func(text string) string { return "~" + text }
-	both := matchers(task.Proof{Contains: []string{"x-debug: on", "DB_PASSWORD"}, Absent: []string{"Denied"}}, answer, literal)
-	if len(both) != 4 || both[0].Status[0] != 503 || both[1].Part != "header" || !both[1].CaseInsensitive || both[2].Part != "body" || both[2].Words[0] != "~DB_PASSWORD" || !both[3].Negative {
+	both := matchers(task.Proof{Contains: []string{"x-debug: on", "DB_PASSWORD"}, Absent: []string{"Denied"}}, answer,
+		literal)
+	if len(both) != 4 || both[0].Status[0] != 503 || both[1].Part != "header" || !both[1].CaseInsensitive ||
+		both[2].Part != "body" || both[2].Words[0] != "~DB_PASSWORD" || !both[3].Negative {
 		t.Errorf("%+v", both)
 	}
-	if only := matchers(task.Proof{Absent: []string{"Denied"}}, answer, literal); len(only) != 3 || only[1].Words[0] != "~<title>Broken" {
+	if only := matchers(task.Proof{Absent: []string{"Denied"}}, answer, literal); len(only) != 3 ||
+		only[1].Words[0] != "~<title>Broken" {
 		t.Errorf("%+v", only)
 	}
 	if title := titleOf("<title>3 new</title>"); title != "" {
 		t.Errorf("a title that may change is kept: %s", title)
 	}
-	matched := matched(syntax.Operators{Matchers: []syntax.Matcher{{Name: "a", Type: "word"}, {Name: "b", Type: "regex"}, {Name: "b", Internal: true}}}, "b")
+	matched := matched(syntax.Operators{Matchers: []syntax.Matcher{{Name: "a", Type: "word"}, {Name: "b", Type: "regex"},
+		{Name: "b", Internal: true}}}, "b")
 	if len(matched.Matchers) != 1 || matched.Matchers[0].Type != "regex" || matched.Matchers[0].Name != "" {
 		t.Errorf("%+v", matched)
 	}

@@ -56,6 +56,7 @@ func (Templates) Compile(text string) (*program.Program, error) {
 }
 
 func (ts Templates) keep(ctx context.Context, filename, text string) (task.RetestTemplate, error) {
-	kept, err := ts.Catalog.StoreGenerated(ctx, ts.TeamID, ts.UserID, catalog.NewTemplate{Text: text, Filename: filename, Dir: findingsDir})
+	kept, err := ts.Catalog.StoreGenerated(ctx, ts.TeamID, ts.UserID,
+		catalog.NewTemplate{Text: text, Filename: filename, Dir: findingsDir})
 	return task.RetestTemplate{TemplateID: kept.ID, Compiled: true, Digest: kept.Digest}, err
 }

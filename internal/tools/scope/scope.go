@@ -108,7 +108,8 @@ func ExcludedTarget(text string) agent.Target {
 		return agent.Target{Raw: raw, Kind: agent.KindHost, Host: raw}
 	}
 	port, _ := strconv.Atoi(u.Port()) // "" is 0: any. Hosts may have encoded capitals
-	return agent.Target{Raw: raw, Kind: agent.KindHost, Host: strings.ToLower(u.Hostname()), Port: port, Path: strings.TrimSuffix(u.EscapedPath(), "/")}
+	return agent.Target{Raw: raw, Kind: agent.KindHost, Host: strings.ToLower(u.Hostname()), Port: port,
+		Path: strings.TrimSuffix(u.EscapedPath(), "/")}
 }
 
 // Dial connects to an address in scope.
@@ -300,7 +301,8 @@ func ExcludedRange(t agent.Target) (netip.Prefix, bool) {
 // TargetOf is a URL as a target, to compare with exclusions.
 func TargetOf(u *url.URL) agent.Target {
 	port, _ := strconv.Atoi(u.Port()) // 0: of the scheme
-	return agent.Target{Kind: agent.KindURL, Scheme: u.Scheme, Host: strings.ToLower(u.Hostname()), Port: port, Path: u.EscapedPath()}
+	return agent.Target{Kind: agent.KindURL, Scheme: u.Scheme, Host: strings.ToLower(u.Hostname()), Port: port,
+		Path: u.EscapedPath()}
 }
 
 // Covers reports whether a range in scope contains p.

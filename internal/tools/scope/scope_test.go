@@ -11,7 +11,8 @@ import (
 func TestBudgetOfRequests(t *testing.T) {
 	var denied int
 	s, err := New(Boundary{
-		Doc: task.Scope{Hosts: []string{"192.0.2.1"}}, Budget: Budget{Requests: 3, Sent: 1}, OnDenied: func(Denial) { denied++ },
+		Doc: task.Scope{Hosts: []string{"192.0.2.1"}}, Budget: Budget{Requests: 3, Sent: 1},
+		OnDenied: func(Denial) { denied++ },
 	})
 	if err != nil {
 		t.Fatal(err)

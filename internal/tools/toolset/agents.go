@@ -56,5 +56,6 @@ func has(a customagent.Agent, native []string, tool string) bool {
 
 // role is an agent's description for the prompt. A person wrote it, as the instruction.
 func role(a customagent.Agent) string {
-	return "In this you are the agent " + a.Name + ". The person described it as follows; that adds to the rules above, and changes none of them.\n" + a.SystemContext
+	return "In this you are the agent " + a.Name +
+		". The person described it as follows; that adds to the rules above, and changes none of them.\n" + a.SystemContext
 }

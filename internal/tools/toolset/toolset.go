@@ -55,7 +55,9 @@ func New(s Services) (Services, error) {
 }
 
 // Kit makes the tools of a task.
-func (s Services) Kit(ctx context.Context, run *task.Run, plan agent.Plan, budget scope.Budget, secrets map[string]string) (*tools.Kit, error) {
+func (s Services) Kit(
+	ctx context.Context, run *task.Run, plan agent.Plan, budget scope.Budget, secrets map[string]string,
+) (*tools.Kit, error) {
 	t := run.Task
 	boundary, err := s.Boundary(ctx, t, plan)
 	if err != nil {
@@ -64,7 +66,8 @@ func (s Services) Kit(ctx context.Context, run *task.Run, plan agent.Plan, budge
 	boundary.OnDenied, boundary.Budget = s.denials(ctx, run), budget
 	c := tools.Config{
 		Run: run, Boundary: boundary, Secrets: secrets, Logger: s.Logger,
-		Templates: distill.Templates{Catalog: s.Catalog, TeamID: t.TeamID, UserID: t.UserID, Shared: t.Visibility != task.Private},
+		Templates: distill.Templates{Catalog: s.Catalog, TeamID: t.TeamID, UserID: t.UserID,
+			Shared: t.Visibility != task.Private},
 		Inventory: tools.Inventory{
 			Assets: s.Assets, Enumerations: s.Enumerations,
 			Caller: account.Caller{UserID: t.UserID, Email: t.Owner, TeamID: t.TeamID, Role: account.Member},

@@ -27,7 +27,8 @@ func TestAgentHasItsToolsAndAllExtensions(t *testing.T) {
 }
 
 func TestMissingText(t *testing.T) {
-	got := missingText([]extension.Missing{{Source: "A", Why: "It is down"}, {Source: "B", Tools: 2, Why: "their names are taken."}})
+	got := missingText([]extension.Missing{{Source: "A", Why: "It is down"},
+		{Source: "B", Tools: 2, Why: "their names are taken."}})
 	if want := "Missing: A. It is down.\nMissing: 2 of the tools of B: their names are taken."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -219,9 +219,11 @@ func (b *benchmark) scanners(ctx context.Context) error {
 	for i := 1; i+1 < len(rows); i += 2 {
 		v, n := rows[i], rows[i+1]
 		fmt.Printf("%d host(s): requests per CPU-second %.1f ×, memory 1/%.1f, time to the first request 1/%.1f, wall time 1/%.1f, findings %d to %d\n",
-			v.hosts, v.rate()/n.rate(), float64(n.memory)/float64(v.memory), n.first.Seconds()/v.first.Seconds(), n.wall.Seconds()/v.wall.Seconds(), len(v.findings), len(n.findings))
+			v.hosts, v.rate()/n.rate(), float64(n.memory)/float64(v.memory), n.first.Seconds()/v.first.Seconds(),
+			n.wall.Seconds()/v.wall.Seconds(), len(v.findings), len(n.findings))
 	}
-	fmt.Printf("eight hosts against eight times one: vedette %d of %d, nuclei %d of %d\n\n", rows[3].lines, maxHosts*rows[1].lines, rows[4].lines, maxHosts*rows[2].lines)
+	fmt.Printf("eight hosts against eight times one: vedette %d of %d, nuclei %d of %d\n\n", rows[3].lines,
+		maxHosts*rows[1].lines, rows[4].lines, maxHosts*rows[2].lines)
 	return nil
 }
 
@@ -252,7 +254,8 @@ const manyPaths = 20000
 func (b *benchmark) paths(ctx context.Context) error {
 	var list strings.Builder
 	for i := range manyPaths - len(files) {
-		fmt.Fprintf(&list, "%s/%s%d.html\n", []string{"admin", "app", "static/js", "old"}[i%4], []string{"page", "index", "backup", "x"}[i%3], i)
+		fmt.Fprintf(&list, "%s/%s%d.html\n", []string{"admin", "app", "static/js", "old"}[i%4],
+			[]string{"page", "index", "backup", "x"}[i%3], i)
 	}
 	for name := range files {
 		list.WriteString(name + "\n")
@@ -268,7 +271,8 @@ func (b *benchmark) paths(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v, err := b.run(ctx, "vedette, the same paths", 1, b.vedette, "scan", "--jsonl", "--silent", "--rate-limit", "0", "-t", template, "-u", base)
+	v, err := b.run(ctx, "vedette, the same paths", 1, b.vedette, "scan", "--jsonl", "--silent", "--rate-limit", "0", "-t",
+		template, "-u", base)
 	if err != nil {
 		return err
 	}
@@ -294,7 +298,8 @@ func table(rows []row) {
 	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "program\thosts\trequests\tCPU s\trequests/CPU s\tMiB\tfirst request s\twall s\tfindings\tdistinct\t")
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%.2f\t%.0f\t%.0f\t%.2f\t%.2f\t%d\t%d\t\n", r.name, r.hosts, r.requests, r.cpu.Seconds(), r.rate(),
+		fmt.Fprintf(t, "%s\t%d\t%d\t%.2f\t%.0f\t%.0f\t%.2f\t%.2f\t%d\t%d\t\n", r.name, r.hosts, r.requests, r.cpu.Seconds(),
+			r.rate(),
 			float64(r.memory)/(1<<20), r.first.Seconds(), r.wall.Seconds(), r.lines, len(r.findings))
 	}
 	_ = t.Flush() // a failed write to stdout is ignored

@@ -73,7 +73,9 @@ func write(path string, text []byte) error {
 	return os.WriteFile(path, text, 0o644)
 }
 
-func oneRound(ctx context.Context, c *lab.Crowd, round int, folder, vedette, nuclei string, byID map[string]*trial) error {
+func oneRound(
+	ctx context.Context, c *lab.Crowd, round int, folder, vedette, nuclei string, byID map[string]*trial,
+) error {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -81,7 +83,8 @@ func oneRound(ctx context.Context, c *lab.Crowd, round int, folder, vedette, nuc
 	defer listener.Close()
 	go c.Serve(listener)
 	target := "http://" + listener.Addr().String() + "/"
-	theirs, err := events(ctx, nuclei, "-duc", "-ni", "-jsonl", "-silent", "-nmhe", "-rl", "100000", "-c", "4", "-bs", "2", "-pc", "1",
+	theirs, err := events(ctx, nuclei, "-duc", "-ni", "-jsonl", "-silent", "-nmhe", "-rl", "100000", "-c", "4", "-bs", "2",
+		"-pc", "1",
 		"-timeout", "10", "-retries", "1", "-t", folder, "-u", target)
 	if err != nil {
 		return err
@@ -92,7 +95,8 @@ func oneRound(ctx context.Context, c *lab.Crowd, round int, folder, vedette, nuc
 		return err
 	}
 	for id, t := range byID {
-		s := &site{Kind: lab.Kind(fmt.Sprintf("round %d", round)), Target: target, Theirs: theirs[id].Minus(nil), Ours: ours[id].Minus(nil)}
+		s := &site{Kind: lab.Kind(fmt.Sprintf("round %d", round)), Target: target, Theirs: theirs[id].Minus(nil),
+			Ours: ours[id].Minus(nil)}
 		s.Cause = cause(t.text, event.SetOf(s.Theirs), event.SetOf(s.Ours), "")
 		t.Sites = append(t.Sites, s)
 	}

@@ -31,7 +31,8 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	commands := map[string]func(context.Context, *flag.FlagSet, []string) error{"agree": agree, "bench": bench, "crowd": crowd}
+	commands := map[string]func(context.Context, *flag.FlagSet, []string) error{"agree": agree, "bench": bench,
+		"crowd": crowd}
 	command, ok := commands[os.Args[1]]
 	if !ok {
 		log.Fatalf("unknown command %q: agree, crowd or bench", os.Args[1])

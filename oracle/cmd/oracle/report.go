@@ -126,7 +126,8 @@ func printReport(w io.Writer, trials []*trial, both bool) float64 {
 	}
 	fmt.Fprintf(w, "tried:     %5d templates\n", tried)
 	for _, kind := range slices.Sorted(maps.Keys(sites)) {
-		fmt.Fprintf(w, "%-9s  %5d sites, nuclei finds something on %d (%.1f %%)", kind, sites[kind], fired[kind], percent(fired[kind], sites[kind]))
+		fmt.Fprintf(w, "%-9s  %5d sites, nuclei finds something on %d (%.1f %%)", kind, sites[kind], fired[kind],
+			percent(fired[kind], sites[kind]))
 		if both {
 			fmt.Fprintf(w, ", the two agree on %d (%.2f %%)", agreed[kind], percent(agreed[kind], sites[kind]))
 		}
@@ -169,7 +170,8 @@ func difference(t *trial, s *site) string {
 				fmt.Fprintf(&out, "    %s alone: … and %d more\n", name, len(rest)-i)
 				break
 			}
-			fmt.Fprintf(&out, "    %s alone: matcher=%q extractor=%q extracted=%.200q at=%.200q\n", name, e.Matcher, e.Extractor, e.Extracted, e.At)
+			fmt.Fprintf(&out, "    %s alone: matcher=%q extractor=%q extracted=%.200q at=%.200q\n", name, e.Matcher, e.Extractor,
+				e.Extracted, e.At)
 		}
 	}
 	return out.String()

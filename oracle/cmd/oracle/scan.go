@@ -12,7 +12,9 @@ import (
 )
 
 // execute runs a scanner. An exit code other than 0 is no error.
-func execute(ctx context.Context, binary string, args ...string) (found []event.Event, stderr string, exit int, err error) {
+func execute(
+	ctx context.Context, binary string, args ...string,
+) (found []event.Event, stderr string, exit int, err error) {
 	var stdout, messages bytes.Buffer
 	run := exec.CommandContext(ctx, binary, args...)
 	run.Stdout, run.Stderr = &stdout, &messages

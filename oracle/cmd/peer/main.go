@@ -24,6 +24,7 @@ func main() {
 	if slices.Contains(args, "-esc") {
 		args = append(args, "-scope", "127.0.0.1", "-scope", "localhost")
 	}
-	fmt.Fprintln(os.Stderr, "vedette:", syscall.Exec(path, args, os.Environ())) //nolint:gosec // the tests choose the arguments
+	fmt.Fprintln(os.Stderr, "vedette:",
+		syscall.Exec(path, args, os.Environ())) //nolint:gosec // the tests choose the arguments
 	os.Exit(1)
 }

@@ -1,5 +1,6 @@
 // Command vectors evaluates expressions and texts with placeholders with nuclei's evaluator, and writes
-// the results in the format of the corpus's dsl_vectors.jsonl, for the tests of our evaluator: VEDETTE_CORPUS=FOLDER go test ./internal/engine/dsl
+// the results in the format of the corpus's dsl_vectors.jsonl, for the tests of our evaluator: VEDETTE_CORPUS=FOLDER go
+// test ./internal/engine/dsl
 package main
 
 import (

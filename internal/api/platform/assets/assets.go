@@ -317,7 +317,8 @@ func (s area) screenshot(ctx context.Context, in *AssetPath) (*huma.StreamRespon
 		for name, value := range map[string]string{
 			"Content-Type": "image/png", "Content-Length": strconv.FormatInt(size, 10), "X-Content-Type-Options": "nosniff",
 			"Cache-Control":           "private, no-store",
-			"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": `inline; filename="screenshot.png"`, "Cross-Origin-Resource-Policy": "same-origin",
+			"Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": `inline; filename="screenshot.png"`,
+			"Cross-Origin-Resource-Policy": "same-origin",
 		} {
 			w.Header().Set(name, value)
 		}

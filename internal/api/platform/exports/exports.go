@@ -131,7 +131,9 @@ func (s area) exportResults(ctx context.Context, in *struct {
 	return s.export(ctx, in.ExportQuery, export.Request{Name: "Findings", Filter: f})
 }
 
-func (s area) exportScan(ctx context.Context, id string, q ExportQuery, r ScanExportRequest) (*huma.StreamResponse, error) {
+func (s area) exportScan(
+	ctx context.Context, id string, q ExportQuery, r ScanExportRequest,
+) (*huma.StreamResponse, error) {
 	scan, err := s.Scans.Find(ctx, id)
 	if err != nil {
 		return nil, err
@@ -186,7 +188,9 @@ func (s area) downloadExport(ctx context.Context, in *ExportPath) (*huma.StreamR
 }
 
 // file streams a file. An error breaks the connection, so that the file does not look complete.
-func (s area) file(ctx context.Context, format export.Format, name string, write func(io.Writer) error) *huma.StreamResponse {
+func (s area) file(
+	ctx context.Context, format export.Format, name string, write func(io.Writer) error,
+) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		_, w := humachi.Unwrap(hc)
 		w.Header().Set("Content-Type", format.ContentType())

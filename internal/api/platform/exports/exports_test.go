@@ -10,7 +10,8 @@ import (
 
 func TestKindsOfExports(t *testing.T) {
 	for want, e := range map[string]export.Export{
-		"results": {}, "scan": {ScanID: "s"}, "assets": {About: export.OfAssets}, "enumeration": {About: export.OfAssets, Assets: "e"},
+		"results": {}, "scan": {ScanID: "s"}, "assets": {About: export.OfAssets},
+		"enumeration": {About: export.OfAssets, Assets: "e"},
 	} {
 		if got := exportOf(e); got.ItemType != want || got.URL != "" {
 			t.Errorf("%s: %+v", want, got)
@@ -23,7 +24,8 @@ func TestKindsOfExports(t *testing.T) {
 
 func TestFilterOfAnExport(t *testing.T) {
 	now := time.Date(2026, 5, 10, 0, 0, 0, 0, time.UTC)
-	f, err := ExportRequest{Time: "last_day", EndDate: "2026-05-09", ScanExportRequest: ScanExportRequest{Status: "open, fixed", Port: []int{443}}}.filter(now)
+	f, err := ExportRequest{Time: "last_day", EndDate: "2026-05-09",
+		ScanExportRequest: ScanExportRequest{Status: "open, fixed", Port: []int{443}}}.filter(now)
 	if err != nil || len(f.Statuses) != 2 || !f.Since.Equal(now.AddDate(0, 0, -1)) || !f.Until.Equal(now) {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -32,8 +34,9 @@ func TestFilterOfAnExport(t *testing.T) {
 		t.Errorf("start_date does not win: %s, %v", f.Since, err)
 	}
 	for param, r := range map[string]ExportRequest{
-		"vuln_status": {ScanExportRequest: ScanExportRequest{Status: "lost"}}, "port": {ScanExportRequest: ScanExportRequest{Port: []int{65536}}},
-		"start_date": {StartDate: "x"},
+		"vuln_status": {ScanExportRequest: ScanExportRequest{Status: "lost"}},
+		"port":        {ScanExportRequest: ScanExportRequest{Port: []int{65536}}},
+		"start_date":  {StartDate: "x"},
 	} {
 		if _, err := r.filter(now); errs.From(err) == nil || errs.From(err).Param != param {
 			t.Errorf("%s: %v", param, err)

@@ -36,18 +36,26 @@ func TestExportedFindingIsTheDocument(t *testing.T) {
 	ctx := account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: account.Admin})
 	findings := finding.New(d, nil)
 	full := engine.Event{
-		CurlCommand: "curl 'x'", ExtractedResults: []string{"<a>", "\u2028"}, ExtractorName: "e", Host: "h", IP: "192.0.2.1", MatchedAt: "https://h/x?a=\"b\"", MatchedLine: []int{1, 2},
-		MatcherName: "m", MatcherStatus: true, Path: "/x", Request: "GET\x00", Response: "\\\"}", TemplateID: "full", TemplatePath: "http/x.yaml", Timestamp: time.Now().In(time.FixedZone("", 3600)),
-		Type: "http", Error: "err", Port: "8443", IssueTrackers: map[string]engine.IssueTracker{"jira": {ID: "1", URL: "https://j"}}, Meta: map[string]string{"a": "b"}, Global: true,
+		CurlCommand: "curl 'x'", ExtractedResults: []string{"<a>", "\u2028"}, ExtractorName: "e", Host: "h", IP: "192.0.2.1",
+		MatchedAt: "https://h/x?a=\"b\"", MatchedLine: []int{1, 2},
+		MatcherName: "m", MatcherStatus: true, Path: "/x", Request: "GET\x00", Response: "\\\"}", TemplateID: "full",
+		TemplatePath: "http/x.yaml", Timestamp: time.Now().In(time.FixedZone("", 3600)),
+		Type: "http", Error: "err", Port: "8443",
+		IssueTrackers: map[string]engine.IssueTracker{"jira": {ID: "1", URL: "https://j"}}, Meta: map[string]string{"a": "b"},
+		Global: true,
 		Fuzzed: true, FuzzingMethod: "GET", AnalyzerDetails: "x",
 		Info: syntax.Info{
-			Name: "n & m", Author: []string{"a"}, Tags: []string{"t"}, Description: "d", Impact: "i", Remediation: "r", Reference: []string{"https://r"}, Severity: "HIGH",
-			Metadata: map[string]any{"max-request": 2, "x": map[string]any{"y": nil}}, Classification: &syntax.Classification{CPE: "c", CVEID: []string{"cve-1"}, CVSSMetrics: "v", CVSSScore: 9.8, CWEID: []string{"cwe-1"}, EPSSPercentile: 0.5, EPSSScore: 0.1},
+			Name: "n & m", Author: []string{"a"}, Tags: []string{"t"}, Description: "d", Impact: "i", Remediation: "r",
+			Reference: []string{"https://r"}, Severity: "HIGH",
+			Metadata: map[string]any{"max-request": 2, "x": map[string]any{"y": nil}},
+			Classification: &syntax.Classification{CPE: "c", CVEID: []string{"cve-1"}, CVSSMetrics: "v", CVSSScore: 9.8,
+				CWEID: []string{"cwe-1"}, EPSSPercentile: 0.5, EPSSScore: 0.1},
 		},
 	}
 	seen := []finding.Sighting{
 		{Event: full, Target: "https://target", TemplateURL: "https://t", TemplateEncoded: "aWQ6"},
-		{Event: engine.Event{TemplateID: "bare", Host: "bare.example.com"}}, {Event: engine.Event{TemplateID: "hostless", MatchedAt: "nowhere"}},
+		{Event: engine.Event{TemplateID: "bare", Host: "bare.example.com"}},
+		{Event: engine.Event{TemplateID: "hostless", MatchedAt: "nowhere"}},
 	}
 	for i := range 20 {
 		seen = append(seen, finding.Sighting{Event: findingtest.Event(i)})
@@ -58,10 +66,12 @@ func TestExportedFindingIsTheDocument(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := findings.SetLabels(ctx, finding.Filter{Templates: []string{"full"}}, finding.ReplaceLabels, []string{"prod", `a"b`}); err != nil {
+	if _, err := findings.SetLabels(ctx, finding.Filter{Templates: []string{"full"}}, finding.ReplaceLabels,
+		[]string{"prod", `a"b`}); err != nil {
 		t.Fatal(err)
 	}
-	for _, got := range exported(ctx, t, export.New(d, nil, export.Sources{Findings: findings}, slog.New(slog.DiscardHandler))) {
+	for _, got := range exported(ctx, t,
+		export.New(d, nil, export.Sources{Findings: findings}, slog.New(slog.DiscardHandler))) {
 		id, _ := got["vuln_id"].(string)
 		f, err := findings.Find(ctx, id)
 		if err != nil {

@@ -1,4 +1,5 @@
-// Package scans has the operations of the platform API about scans: launch and stop, configuration, schedules, history, coverage, logs and exclusions.
+// Package scans has the operations of the platform API about scans: launch and stop, configuration, schedules, history,
+// coverage, logs and exclusions.
 package scans
 
 import (

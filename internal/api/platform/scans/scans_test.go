@@ -31,7 +31,8 @@ func TestErrorNamesTheFieldThatAskedForAssets(t *testing.T) {
 func TestLineOfALogSaysWhatFailed(t *testing.T) {
 	failed := lineOf(scan.LogLine{Cell: scan.Cell{Target: "a", State: "failed", Reason: "refused"}})
 	tested := lineOf(scan.LogLine{Cell: scan.Cell{Target: "a", State: "tested", Reason: "none", Matched: true}})
-	if failed.Severity != "error" || failed.Error != "refused" || tested.Severity != "info" || tested.Error != "" || !tested.Matched {
+	if failed.Severity != "error" || failed.Error != "refused" || tested.Severity != "info" || tested.Error != "" ||
+		!tested.Matched {
 		t.Errorf("%+v\n%+v", failed, tested)
 	}
 	if runOf(0) != 0 || runOf(1) != 2 {

@@ -1,4 +1,5 @@
-// Package team has the operations of the platform API about the caller and their team: user, API key, teams and members, audit log, alert log, configurations and domains.
+// Package team has the operations of the platform API about the caller and their team: user, API key, teams and
+// members, audit log, alert log, configurations and domains.
 package team
 
 import (

@@ -1,4 +1,5 @@
-// Package templates has the operations of the platform API about templates: lists, search, a team's own and shared ones.
+// Package templates has the operations of the platform API about templates: lists, search, a team's own and shared
+// ones.
 package templates
 
 import (

@@ -20,7 +20,8 @@ func TestFieldsOfATemplateArePicked(t *testing.T) {
 	if _, _, err := pick[TemplateData]("ttl"); errs.From(err) == nil || errs.From(err).Param != "fields" {
 		t.Errorf("a field that only shared templates have: %v", err)
 	}
-	got, err := json.Marshal(picked[FoundTemplate]{FoundTemplate{TemplateData: TemplateData{ID: "x"}}, []string{"id", "highlight", "is_new", "id"}})
+	got, err := json.Marshal(picked[FoundTemplate]{FoundTemplate{TemplateData: TemplateData{ID: "x"}},
+		[]string{"id", "highlight", "is_new", "id"}})
 	if err != nil || string(got) != `{"id":"x","is_new":false}` {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -28,7 +29,8 @@ func TestFieldsOfATemplateArePicked(t *testing.T) {
 
 func TestTextIsForThoseWhoPreferIt(t *testing.T) {
 	for accept, want := range map[string]bool{
-		"": false, "text/plain": true, "Text/Plain; q=1, application/json": true, "application/json, text/plain": false, "*/*": false,
+		"": false, "text/plain": true, "Text/Plain; q=1, application/json": true, "application/json, text/plain": false,
+		"*/*": false,
 	} {
 		if wantsText(accept) != want {
 			t.Errorf("%q: %v", accept, !want)
@@ -38,7 +40,8 @@ func TestTextIsForThoseWhoPreferIt(t *testing.T) {
 
 func TestSourcesOnGitHub(t *testing.T) {
 	for source, want := range map[string]bool{
-		"https://github.com/a/b": true, "https://raw.github.com/a": true, "https://notgithub.com/": false, "https://github.com.example.com/": false, "": false,
+		"https://github.com/a/b": true, "https://raw.github.com/a": true, "https://notgithub.com/": false,
+		"https://github.com.example.com/": false, "": false,
 	} {
 		if fromGitHub(source) != want {
 			t.Errorf("%s: %v", source, !want)

@@ -40,8 +40,8 @@ func Handler(title string, specs ...Spec) (http.Handler, error) {
 			return nil, fmt.Errorf("reading the contract %q: %w", spec.Name, err)
 		}
 		var out bytes.Buffer
-		v := view{Title: title, Style: template.CSS(style), Current: spec, Specs: specs,
-			API: newAPI(doc)} //nolint:gosec // our own file
+		css := template.CSS(style) //nolint:gosec // our own file
+		v := view{Title: title, Style: css, Current: spec, Specs: specs, API: newAPI(doc)}
 		if err := page.Execute(&out, v); err != nil {
 			return nil, fmt.Errorf("rendering the contract %q: %w", spec.Name, err)
 		}

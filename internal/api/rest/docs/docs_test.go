@@ -113,7 +113,8 @@ func TestSeveralContractsAndASwitch(t *testing.T) {
 }
 
 func TestNoContractIsAnError(t *testing.T) {
-	for _, text := range []string{"", "{}", "[]", `{"openapi":"2.0","paths":{}}`, `{"openapi":"3.1.0"}`, `{"openapi":"3.1.0","paths":[]}`} {
+	for _, text := range []string{"", "{}", "[]", `{"openapi":"2.0","paths":{}}`, `{"openapi":"3.1.0"}`,
+		`{"openapi":"3.1.0","paths":[]}`} {
 		if _, err := docs.Handler("x", docs.Spec{Name: "x", JSON: []byte(text)}); err == nil {
 			t.Errorf("%q was taken for a contract", text)
 		}
@@ -140,7 +141,8 @@ func onlyOurs(t testing.TB, page string) {
 				t.Errorf("a foreign element: %s", tok)
 			}
 			for _, a := range tok.Attr {
-				if a.Key == "href" && !strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "?api=") && a.Val != "/openapi.json" {
+				if a.Key == "href" && !strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "?api=") &&
+					a.Val != "/openapi.json" {
 					t.Errorf("a foreign link: %s", tok)
 				}
 				if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" {
@@ -183,7 +185,8 @@ func TestHostileTextStaysText(t *testing.T) {
 		components schemas securitySchemes $ref type format enum default deprecated minLength maxLength maxItems minimum
 		application/json text/event-stream Lamp Failure scheme bearerFormat`)
 	for _, text := range []string{
-		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `</style><script>`, `</title><script>`,
+		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `</style><script>`,
+		`</title><script>`,
 		`javascript:alert(1)//`, "`<b>`", "<!-- ", "\x00<svg/onload=alert(1)>", "{{.}}",
 	} {
 		var doc any

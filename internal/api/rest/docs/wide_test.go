@@ -19,9 +19,10 @@ func TestUnfoldingIsBounded(t *testing.T) {
 		}
 		schemas = append(schemas, fmt.Sprintf(`"S%d":{"properties":{%s}}`, i, strings.Join(fields, ",")))
 	}
-	page := get(t, "/docs", docs.Spec{Name: "wide", URL: "/openapi.json", JSON: []byte(`{"openapi":"3.1.0","paths":{"/":{"get":{"responses":
+	page := get(t, "/docs", docs.Spec{Name: "wide", URL: "/openapi.json",
+		JSON: []byte(`{"openapi":"3.1.0","paths":{"/":{"get":{"responses":
 		{"200":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/S0"}}}}}}}},"components":{"schemas":{` +
-		strings.Join(schemas, ",") + `}}}`)}).Body.String()
+			strings.Join(schemas, ",") + `}}}`)}).Body.String()
 	if rows := strings.Count(page, "<tr"); rows > 260 || rows < 200 || !strings.Contains(page, "more than fits here") {
 		t.Errorf("%d rows", rows)
 	}

@@ -87,10 +87,14 @@ type AssetSource struct {
 // Of converts an asset; whole adds the fields that lists leave out.
 func Of(a asset.Asset, whole bool) EnumerationContent {
 	c := EnumerationContent{
-		EnumerationID: a.EnumerationID, EnumerationName: a.Enumeration, Name: a.Host, CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt, ID: a.ID, Labels: list(a.Labels),
-		CNAME: list(a.CNAME), Host: a.Host, Port: a.Port, IP: list(a.IP), StatusCode: a.StatusCode, ContentLength: a.ContentLength, Title: a.Title,
-		Technologies: list(a.Technologies), Webserver: a.Webserver, Method: a.Method, IsNew: a.IsNew, Type: "host", AssetHash: a.Hash, Favicon: a.Favicon,
-		CDNName: a.CDN, ChainStatusCodes: a.Chain, DomainName: a.Domain, RedirectLocation: a.Redirect, SourceType: a.SourceType, IsInternal: a.IsInternal,
+		EnumerationID: a.EnumerationID, EnumerationName: a.Enumeration, Name: a.Host, CreatedAt: a.CreatedAt,
+		UpdatedAt: a.UpdatedAt, ID: a.ID, Labels: list(a.Labels),
+		CNAME: list(a.CNAME), Host: a.Host, Port: a.Port, IP: list(a.IP), StatusCode: a.StatusCode,
+		ContentLength: a.ContentLength, Title: a.Title,
+		Technologies: list(a.Technologies), Webserver: a.Webserver, Method: a.Method, IsNew: a.IsNew, Type: "host",
+		AssetHash: a.Hash, Favicon: a.Favicon,
+		CDNName: a.CDN, ChainStatusCodes: a.Chain, DomainName: a.Domain, RedirectLocation: a.Redirect,
+		SourceType: a.SourceType, IsInternal: a.IsInternal,
 		Source: make([]AssetSource, len(a.Sources)), ExtendedMetadata: metadataOf(a, whole),
 	}
 	switch {
@@ -121,8 +125,10 @@ func Of(a asset.Asset, whole bool) EnumerationContent {
 		c.ASN = &AssetASN{n.Country, n.Name, n.Number, list(n.Range)}
 	}
 	if t := a.TLS; t != nil {
-		c.TLSSerialNumber, c.TLSSubjectOrg, c.TLSIssuerOrg, c.TLSSubjectCN, c.TLSSubjectAN = t.Serial, t.SubjectOrg, t.IssuerOrg, t.SubjectCN, t.SubjectAN
-		c.TLSExpired, c.TLSSelfSigned, c.TLSMismatched, c.TLSRevoked, c.TLSUntrusted = &t.Expired, &t.SelfSigned, &t.Mismatched, &t.Revoked, &t.Untrusted
+		c.TLSSerialNumber, c.TLSSubjectOrg, c.TLSIssuerOrg, c.TLSSubjectCN, c.TLSSubjectAN = t.Serial, t.SubjectOrg,
+			t.IssuerOrg, t.SubjectCN, t.SubjectAN
+		c.TLSExpired, c.TLSSelfSigned, c.TLSMismatched, c.TLSRevoked, c.TLSUntrusted = &t.Expired, &t.SelfSigned,
+			&t.Mismatched, &t.Revoked, &t.Untrusted
 		c.TLSNotBefore, c.TLSNotAfter = &t.NotBefore, &t.NotAfter
 	}
 	if whole {
@@ -135,14 +141,16 @@ func Of(a asset.Asset, whole bool) EnumerationContent {
 func metadataOf(a asset.Asset, whole bool) map[string]any {
 	out := map[string]any{"last_seen": a.SeenAt, "is_missing": a.IsMissing}
 	for key, value := range map[string]string{
-		"protocol": a.Protocol, "service": a.Service, "version": a.Version, "url": a.URL, "waf_name": a.WAF, "body_hash": a.BodyHash, "favicon_url": a.FaviconURL,
+		"protocol": a.Protocol, "service": a.Service, "version": a.Version, "url": a.URL, "waf_name": a.WAF,
+		"body_hash": a.BodyHash, "favicon_url": a.FaviconURL,
 	} {
 		if value != "" {
 			out[key] = value
 		}
 	}
 	if t := a.TLS; t != nil {
-		for key, value := range map[string]string{"tls_version": t.Version, "tls_cipher": t.Cipher, "jarm": t.JARM, "tls_issuer_cn": t.IssuerCN} {
+		for key, value := range map[string]string{"tls_version": t.Version, "tls_cipher": t.Cipher, "jarm": t.JARM,
+			"tls_issuer_cn": t.IssuerCN} {
 			if value != "" {
 				out[key] = value
 			}

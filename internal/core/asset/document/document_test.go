@@ -24,7 +24,8 @@ func TestTypeAndName(t *testing.T) {
 	host, port, web := asset.Asset{}, asset.Asset{}, asset.Asset{}
 	host.Host, port.Host, web.Host = "a.example.com", "2001:db8::1", "a.example.com"
 	port.Port, web.Port, web.URL = 22, 443, "https://a.example.com"
-	for want, a := range map[string]asset.Asset{"host a.example.com": host, "port [2001:db8::1]:22": port, "http a.example.com:443": web} {
+	for want, a := range map[string]asset.Asset{"host a.example.com": host, "port [2001:db8::1]:22": port,
+		"http a.example.com:443": web} {
 		if c := Of(a, false); c.Type+" "+c.Name != want {
 			t.Errorf("%s %s, want %s", c.Type, c.Name, want)
 		}

@@ -17,12 +17,15 @@ func Guess(a discover.Asset) (out []string) {
 		label string
 		is    bool
 	}{
-		{"api", host.has(apiParts) || strings.Contains(title, "swagger") || strings.HasPrefix(strings.ToLower(header(a, "Content-Type")), "application/json")},
+		{"api", host.has(apiParts) || strings.Contains(title, "swagger") ||
+			strings.HasPrefix(strings.ToLower(header(a, "Content-Type")), "application/json")},
 		{"admin panel", host.has(adminParts) || titled(adminTitle)},
 		{"ci tool", hasTechnology(a, "jenkins", "gitlab", "teamcity", "drone", "gocd", "bamboo", "argo cd", "buildkite")},
 		{"default page", titled(defaultTitle)},
-		{"login page", titled(loginTitle) || strings.Contains(body, `type="password"`) || strings.Contains(body, "type='password'")},
-		{"mail server", slices.Contains([]string{"smtp", "smtps", "imap", "imaps", "pop3", "pop3s", "submission"}, a.Service)},
+		{"login page", titled(loginTitle) || strings.Contains(body, `type="password"`) ||
+			strings.Contains(body, "type='password'")},
+		{"mail server", slices.Contains([]string{"smtp", "smtps", "imap", "imaps", "pop3", "pop3s", "submission"},
+			a.Service)},
 		{"staging", host.has(stagingParts)},
 		{"vpn", host.has(vpnParts)},
 	} {
@@ -52,8 +55,9 @@ func (p hostParts) has(words []string) bool {
 var (
 	apiParts     = []string{"api", "apis", "graphql", "rest"}
 	adminParts   = []string{"admin", "administrator", "cpanel"}
-	stagingParts = []string{"dev", "develop", "development", "stage", "staging", "stg", "test", "testing", "uat", "qa", "preprod", "sandbox"}
-	vpnParts     = []string{"vpn", "sslvpn", "remote"}
+	stagingParts = []string{"dev", "develop", "development", "stage", "staging", "stg", "test", "testing", "uat", "qa",
+		"preprod", "sandbox"}
+	vpnParts = []string{"vpn", "sslvpn", "remote"}
 )
 
 var (

@@ -47,8 +47,10 @@ func Check(labels []string) ([]string, error) {
 	out := make([]string, len(labels))
 	for i, label := range labels {
 		label = strings.TrimSpace(db.Clean(label))
-		if label == "" || len([]rune(label)) > maxCharacters || strings.Contains(label, ",") || strings.ContainsFunc(label, unicode.IsControl) {
-			return nil, errs.Field("labels", "labels: %.70q is no label: one has 1 to %d characters, and no commas.", label, maxCharacters)
+		if label == "" || len([]rune(label)) > maxCharacters || strings.Contains(label, ",") ||
+			strings.ContainsFunc(label, unicode.IsControl) {
+			return nil, errs.Field("labels", "labels: %.70q is no label: one has 1 to %d characters, and no commas.", label,
+				maxCharacters)
 		}
 		out[i] = label
 	}

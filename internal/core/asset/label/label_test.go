@@ -27,7 +27,8 @@ func TestCheck(t *testing.T) {
 }
 
 func TestGuess(t *testing.T) {
-	a := discover.Asset{Host: "vpn2.dev.example.com", Title: "Sign in", Technologies: []string{"Jenkins:2.4"}, Headers: map[string]string{"content-type": "application/json"}}
+	a := discover.Asset{Host: "vpn2.dev.example.com", Title: "Sign in", Technologies: []string{"Jenkins:2.4"},
+		Headers: map[string]string{"content-type": "application/json"}}
 	if got := Guess(a); !slices.Equal(got, []string{"api", "ci tool", "login page", "staging", "vpn"}) {
 		t.Errorf("%q", got)
 	}

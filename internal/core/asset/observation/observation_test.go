@@ -12,8 +12,10 @@ func TestBound(t *testing.T) {
 	for i := range 2 * maxDetails {
 		headers[strings.Repeat("x", i+1)] = strings.Repeat("ü", maxText)
 	}
-	a := Bound(discover.Asset{Host: "WWW.example.com.", Port: 80, Body: strings.Repeat("ü", maxBody), Headers: headers, Title: "\x00", Screenshot: []byte("x")})
-	if a.Host != "www.example.com" || a.Protocol != "tcp" || len(a.Body) != maxBody || len(a.Headers) != maxDetails || len(a.Headers["x"]) != maxText ||
+	a := Bound(discover.Asset{Host: "WWW.example.com.", Port: 80, Body: strings.Repeat("ü", maxBody), Headers: headers,
+		Title: "\x00", Screenshot: []byte("x")})
+	if a.Host != "www.example.com" || a.Protocol != "tcp" || len(a.Body) != maxBody || len(a.Headers) != maxDetails ||
+		len(a.Headers["x"]) != maxText ||
 		a.Title != "\uFFFD" || a.Screenshot != nil {
 		t.Errorf("%+v", a)
 	}

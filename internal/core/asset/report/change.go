@@ -39,7 +39,9 @@ type Filter struct {
 }
 
 // Changes lists the changes of an asset of the caller's team, with their total, and the asset.
-func (rs *Reports) Changes(ctx context.Context, f Filter, w page.Window) (a asset.Asset, found []Change, total int, err error) {
+func (rs *Reports) Changes(
+	ctx context.Context, f Filter, w page.Window,
+) (a asset.Asset, found []Change, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return a, nil, 0, err

@@ -118,7 +118,8 @@ func (rs *Reports) Diff(ctx context.Context, enumerationID string, from, to time
 	var before, after *version
 	for rows.Next() {
 		var v version
-		err := rows.Scan(&v.no, &v.host, &v.port, &v.protocol, &v.since, &v.missing, &v.technologies, &v.certificate, &v.until)
+		err := rows.Scan(&v.no, &v.host, &v.port, &v.protocol, &v.since, &v.missing, &v.technologies, &v.certificate,
+			&v.until)
 		if err != nil {
 			return d, err
 		}
@@ -179,7 +180,9 @@ func words(column string) []string {
 }
 
 // hostsAtBoth are the hosts that have an asset at both moments.
-func (rs *Reports) hostsAtBoth(ctx context.Context, teamID, enumerationID string, from, to time.Time) (map[string]bool, error) {
+func (rs *Reports) hostsAtBoth(
+	ctx context.Context, teamID, enumerationID string, from, to time.Time,
+) (map[string]bool, error) {
 	kept := map[string]bool{}
 	hosts, err := db.Values[string](ctx, rs.db, hostsAt+` INTERSECT `+hostsAt, slices.Concat(
 		hostsArgs(teamID, enumerationID, from), hostsArgs(teamID, enumerationID, to))...)

@@ -58,7 +58,8 @@ func (rs *Reports) Misconfigurations(
 			if asset.NumberOf(a.ID) != no {
 				continue
 			}
-			if at := slices.IndexFunc(a.Misconfiguration, func(m discover.Misconfiguration) bool { return m.Type == kinds[i] }); at >= 0 {
+			if at := slices.IndexFunc(a.Misconfiguration,
+				func(m discover.Misconfiguration) bool { return m.Type == kinds[i] }); at >= 0 {
 				found = append(found, Misconfiguration{a, a.Misconfiguration[at]})
 			}
 		}

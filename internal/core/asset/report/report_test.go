@@ -60,7 +60,8 @@ func (r *world) enroll(t testing.TB, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
 		r.tx(t, func(tx *db.Tx) error {
-			return r.assets.Register(context.Background(), tx, asset.Enumeration{ID: id, TeamID: r.team, Name: "All of " + id, SourceType: "discovery"})
+			return r.assets.Register(context.Background(), tx,
+				asset.Enumeration{ID: id, TeamID: r.team, Name: "All of " + id, SourceType: "discovery"})
 		})
 	}
 }
@@ -86,15 +87,18 @@ func wantParam(t testing.TB, err error, param string) {
 // web is a web server, as the probe sees one.
 func web(host string, port int, title string, technologies ...string) discover.Asset {
 	return discover.Asset{
-		Host: host, Port: port, Service: "https", URL: "https://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/", IP: []string{"192.0.2.1"}, StatusCode: 200, ContentLength: 1234,
-		Title: title, Webserver: "nginx/1.25.1", Technologies: technologies, TLS: &discover.TLS{Serial: "01", SubjectCN: host},
+		Host: host, Port: port, Service: "https", URL: "https://" + net.JoinHostPort(host, strconv.Itoa(port)) + "/",
+		IP: []string{"192.0.2.1"}, StatusCode: 200, ContentLength: 1234,
+		Title: title, Webserver: "nginx/1.25.1", Technologies: technologies,
+		TLS: &discover.TLS{Serial: "01", SubjectCN: host},
 	}
 }
 
 func (r *world) observe(t testing.TB, enumeration string, run int64, seen ...discover.Asset) {
 	t.Helper()
 	r.tx(t, func(tx *db.Tx) error {
-		_, err := r.assets.Observe(context.Background(), tx, asset.Seen{TeamID: r.team, EnumerationID: enumeration, Run: run, At: r.clock, Assets: seen})
+		_, err := r.assets.Observe(context.Background(), tx,
+			asset.Seen{TeamID: r.team, EnumerationID: enumeration, Run: run, At: r.clock, Assets: seen})
 		return err
 	})
 }
@@ -102,7 +106,8 @@ func (r *world) observe(t testing.TB, enumeration string, run int64, seen ...dis
 func (r *world) end(t testing.TB, enumeration string, run int64, covered bool) {
 	t.Helper()
 	r.tx(t, func(tx *db.Tx) error {
-		_, err := r.assets.EndRun(context.Background(), tx, asset.End{TeamID: r.team, EnumerationID: enumeration, Run: run, At: r.clock, Covered: covered})
+		_, err := r.assets.EndRun(context.Background(), tx,
+			asset.End{TeamID: r.team, EnumerationID: enumeration, Run: run, At: r.clock, Covered: covered})
 		return err
 	})
 }
@@ -119,7 +124,8 @@ func TestDiff(t *testing.T) {
 		first := r.clock
 		r.clock = r.clock.Add(time.Hour)
 		stays.Technologies, stays.TLS = []string{"Nginx:2", "PHP"}, &discover.TLS{Serial: "02"}
-		r.observe(t, "e", 2, stays, discover.Asset{Host: "a.example.com", Port: 80}, discover.Asset{Host: "c.example.com", Port: 80})
+		r.observe(t, "e", 2, stays, discover.Asset{Host: "a.example.com", Port: 80},
+			discover.Asset{Host: "c.example.com", Port: 80})
 		r.end(t, "e", 2, true)
 		second := r.clock
 		r.clock = r.clock.Add(time.Hour)
@@ -140,21 +146,27 @@ func TestDiff(t *testing.T) {
 			return out
 		}
 		got := diff(first, second)
-		if !slices.Equal(places(got.Assets.Added), []string{"a.example.com", "c.example.com"}) || !slices.Equal(places(got.Assets.Removed), []string{"a.example.com", "b.example.com"}) ||
-			got.Ports.Added.Count != 1 || got.Ports.Added.First[0].Port != 80 || got.Ports.Removed.Count != 1 || got.Ports.Removed.First[0].Port != 22 {
+		if !slices.Equal(places(got.Assets.Added), []string{"a.example.com", "c.example.com"}) ||
+			!slices.Equal(places(got.Assets.Removed), []string{"a.example.com", "b.example.com"}) ||
+			got.Ports.Added.Count != 1 || got.Ports.Added.First[0].Port != 80 || got.Ports.Removed.Count != 1 ||
+			got.Ports.Removed.First[0].Port != 22 {
 			t.Errorf("places: %+v", got)
 		}
-		if n := got.Technologies; n.Added.Count != 1 || n.Added.First[0].Technology != "Nginx:2" || n.Removed.Count != 1 || n.Removed.First[0].Technology != "Nginx:1" {
+		if n := got.Technologies; n.Added.Count != 1 || n.Added.First[0].Technology != "Nginx:2" || n.Removed.Count != 1 ||
+			n.Removed.First[0].Technology != "Nginx:1" {
 			t.Errorf("technologies: %+v", n)
 		}
-		if c := got.Certificates; c.Added.Count != 1 || c.Added.First[0].Serial != "02" || c.Removed.Count != 1 || c.Removed.First[0].Serial != "01" {
+		if c := got.Certificates; c.Added.Count != 1 || c.Added.First[0].Serial != "02" || c.Removed.Count != 1 ||
+			c.Removed.First[0].Serial != "01" {
 			t.Errorf("certificates: %+v", c)
 		}
 		got = diff(first, r.clock) // what went has come back
-		if !slices.Equal(places(got.Assets.Removed), nil) || got.Assets.Added.Count != 0 || got.Technologies.Added.Count != 1 {
+		if !slices.Equal(places(got.Assets.Removed), nil) || got.Assets.Added.Count != 0 ||
+			got.Technologies.Added.Count != 1 {
 			t.Errorf("over both: %+v", got)
 		}
-		if got := diff(second.Add(time.Minute), second.Add(2*time.Minute)); got.Assets.Added.Count+got.Assets.Removed.Count+got.Technologies.Added.Count != 0 {
+		if got := diff(second.Add(time.Minute), second.Add(2*time.Minute)); got.Assets.Added.Count+got.Assets.Removed.Count+
+			got.Technologies.Added.Count != 0 {
 			t.Errorf("when nothing happened: %+v", got)
 		}
 		if _, err := r.Diff(r.stranger, "e", first, second); !errs.Is(err, errs.NotFound) {
@@ -179,7 +191,9 @@ func TestChanges(t *testing.T) {
 		}
 		r.observe(t, "e", 2, web("login.example.com", 443, "Log in again"))
 		_, changes, total, err := r.Changes(r.alice, Filter{AssetID: id, Oldest: true}, page.Window{Limit: 2, Offset: 4})
-		if err != nil || total != 6 || len(changes) != 2 || changes[0].Type != asset.LabelsChanged || changes[0].Actor != "alice@example.com" || changes[1].Type != asset.Changed || changes[1].Fields[0].Name != "title" ||
+		if err != nil || total != 6 || len(changes) != 2 || changes[0].Type != asset.LabelsChanged ||
+			changes[0].Actor != "alice@example.com" || changes[1].Type != asset.Changed ||
+			changes[1].Fields[0].Name != "title" ||
 			string(changes[1].Fields[0].From) != `"Log in"` || string(changes[1].Fields[0].To) != `"Log in again"` {
 			t.Errorf("changes: %+v of %d, %v", changes, total, err)
 		}
@@ -195,10 +209,12 @@ func TestMisconfigurations(t *testing.T) {
 		r := setUp(t, d)
 		r.enroll(t, "e")
 		bad := web("bad.example.com", 443, "Bad")
-		bad.Misconfiguration = []discover.Misconfiguration{{Type: "dangling_dns", Detail: "to nobody"}, {Type: "origin_exposure", Detail: "192.0.2.3"}}
+		bad.Misconfiguration = []discover.Misconfiguration{{Type: "dangling_dns", Detail: "to nobody"},
+			{Type: "origin_exposure", Detail: "192.0.2.3"}}
 		r.observe(t, "e", 1, bad, web("no.example.com", 443, "No"))
 		found, total, err := r.Misconfigurations(r.alice, "", "", page.Window{Offset: 1, Limit: 5})
-		if err != nil || total != 2 || len(found) != 1 || found[0].Detail != "192.0.2.3" || found[0].Asset.Host != "bad.example.com" {
+		if err != nil || total != 2 || len(found) != 1 || found[0].Detail != "192.0.2.3" ||
+			found[0].Asset.Host != "bad.example.com" {
 			t.Errorf("%+v of %d, %v", found, total, err)
 		}
 		for _, c := range []struct {
@@ -206,7 +222,8 @@ func TestMisconfigurations(t *testing.T) {
 			kind, search string
 			want         int
 		}{{r.alice, "dangling_dns", "BAD", 1}, {r.alice, "", "other", 0}, {r.stranger, "", "", 0}} {
-			if _, total, err := r.Misconfigurations(c.ctx, c.kind, c.search, page.Window{Limit: 5}); err != nil || total != c.want {
+			if _, total, err := r.Misconfigurations(c.ctx, c.kind, c.search, page.Window{Limit: 5}); err != nil ||
+				total != c.want {
 				t.Errorf("%q, %q: %d, %v", c.kind, c.search, total, err)
 			}
 		}

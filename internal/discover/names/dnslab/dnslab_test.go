@@ -34,7 +34,8 @@ func TestAnotherResolverSeesTheTruth(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
-	for name, found := range map[string]bool{"a.wild.lab.test": true, "a.deep.wild.lab.test": true, "a.lab.test": false, "lost1.lab.test": false} {
+	for name, found := range map[string]bool{"a.wild.lab.test": true, "a.deep.wild.lab.test": true, "a.lab.test": false,
+		"lost1.lab.test": false} {
 		if _, err := r.LookupHost(t.Context(), name); (err == nil) != found {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -187,7 +187,8 @@ func garbage(msg []byte) []byte {
 	return append(msg[12:end:end], 0xc0, byte(end), 0, 1, 0, 1)
 }
 
-// forgedAnswers are answers with a false address: one that is right but for its sender, others with another id and question.
+// forgedAnswers are answers with a false address: one that is right but for its sender, others with another id and
+// question.
 func forgedAnswers(question *dns.Msg) (right []byte, wrong [][]byte) {
 	lie := new(dns.Msg)
 	lie.SetReply(question)

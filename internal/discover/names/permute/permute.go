@@ -67,7 +67,8 @@ const maxWords = 40
 func Words(names []string, root string) []string {
 	often := map[string]int{}
 	for _, name := range names {
-		for _, part := range strings.FieldsFunc(strings.TrimSuffix(name, root), func(r rune) bool { return r == '.' || r == '-' }) {
+		for _, part := range strings.FieldsFunc(strings.TrimSuffix(name, root),
+			func(r rune) bool { return r == '.' || r == '-' }) {
 			if part = strings.TrimRight(part, "0123456789"); len(part) > 1 && len(part) < 16 {
 				often[part]++
 			}
@@ -97,7 +98,8 @@ func Permutations(names []string, root string, words []string) iter.Seq[string] 
 				}
 				labels := strings.Split(rest, ".")
 				for i, label := range labels[:min(len(labels), 3)] {
-					before, after := strings.Join(labels[:i], "."), strings.Join(append(labels[i+1:len(labels):len(labels)], root), ".")
+					before, after := strings.Join(labels[:i], "."),
+						strings.Join(append(labels[i+1:len(labels):len(labels)], root), ".")
 					if before != "" {
 						before += "."
 					}
@@ -189,7 +191,8 @@ func additions(label string, words []string, yield func(string) bool) bool {
 		if word == label {
 			continue
 		}
-		for _, changed := range []string{label + "-" + word, word + "-" + label, word + "." + label, label + "." + word, label + word} {
+		for _, changed := range []string{label + "-" + word, word + "-" + label, word + "." + label, label + "." + word,
+			label + word} {
 			if !yield(changed) {
 				return false
 			}

@@ -12,7 +12,8 @@ func TestNamesNearThoseThatWereFound(t *testing.T) {
 		t.Errorf("words %q", words)
 	}
 	got := slices.Collect(Permutations(found, "example.com", words))
-	for _, want := range []string{"web-02.eu.example.com", "web.01.eu.example.com", "01-web.eu.example.com", "api1.example.com", "web-api.example.com"} {
+	for _, want := range []string{"web-02.eu.example.com", "web.01.eu.example.com", "01-web.eu.example.com",
+		"api1.example.com", "web-api.example.com"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("%s is not among %d names", want, len(got))
 		}

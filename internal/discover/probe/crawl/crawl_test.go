@@ -40,7 +40,8 @@ func TestAnEndlessSite(t *testing.T) {
 	found, note := crawl.Site(t.Context(), client, v)
 	mu.Lock()
 	defer mu.Unlock()
-	if len(asked) > 34 || note == "" || len(found) > 500 || found[0] != server.URL+"/" || !slices.Contains(found, server.URL+"/logout") {
+	if len(asked) > 34 || note == "" || len(found) > 500 || found[0] != server.URL+"/" ||
+		!slices.Contains(found, server.URL+"/logout") {
 		t.Errorf("%d requests, %d endpoints, note %q", len(asked), len(found), note)
 	}
 	for _, a := range asked {

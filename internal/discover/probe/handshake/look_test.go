@@ -39,14 +39,17 @@ func newAuthority(t testing.TB) *authority {
 	a := &authority{pool: x509.NewCertPool()}
 	a.key, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	a.cert = sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Root", Organization: []string{"Authority"}}, NotBefore: now.AddDate(-2, 0, 0), NotAfter: now.AddDate(1, 0, 0),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Root", Organization: []string{"Authority"}},
+		NotBefore: now.AddDate(-2, 0, 0), NotAfter: now.AddDate(1, 0, 0),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}, nil, a.key.Public(), a.key)
 	a.pool.AddCert(a.cert)
 	return a
 }
 
-func sign(t testing.TB, template, parent *x509.Certificate, public crypto.PublicKey, key crypto.Signer) *x509.Certificate {
+func sign(
+	t testing.TB, template, parent *x509.Certificate, public crypto.PublicKey, key crypto.Signer,
+) *x509.Certificate {
 	t.Helper()
 	if parent == nil {
 		parent = template
@@ -63,7 +66,8 @@ func sign(t testing.TB, template, parent *x509.Certificate, public crypto.Public
 }
 
 func leaf() *x509.Certificate {
-	return &x509.Certificate{SerialNumber: big.NewInt(0x1234), Subject: pkix.Name{CommonName: "good.test"}, DNSNames: []string{"good.test"},
+	return &x509.Certificate{SerialNumber: big.NewInt(0x1234), Subject: pkix.Name{CommonName: "good.test"},
+		DNSNames:  []string{"good.test"},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour)}
 }
 
@@ -98,12 +102,16 @@ func TestCertificatesAreJudged(t *testing.T) {
 	revocations := httptest.NewServer(answers)
 	t.Cleanup(func() { revocations.CloseClientConnections(); revocations.Close() })
 	answers.HandleFunc("/ocsp", func(w http.ResponseWriter, r *http.Request) {
-		b, _ := ocsp.CreateResponse(ca.cert, ca.cert, ocsp.Response{Status: ocsp.Revoked, SerialNumber: big.NewInt(0x1234), ThisUpdate: now.Add(-time.Minute), NextUpdate: now.Add(time.Hour), RevokedAt: now}, ca.key)
+		b, _ := ocsp.CreateResponse(ca.cert, ca.cert,
+			ocsp.Response{Status: ocsp.Revoked, SerialNumber: big.NewInt(0x1234), ThisUpdate: now.Add(-time.Minute),
+				NextUpdate: now.Add(time.Hour), RevokedAt: now}, ca.key)
 		_, _ = w.Write(b)
 	})
 	answers.HandleFunc("/crl", func(w http.ResponseWriter, _ *http.Request) {
-		b, err := x509.CreateRevocationList(rand.Reader, &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: now, NextUpdate: now.Add(time.Hour),
-			RevokedCertificateEntries: []x509.RevocationListEntry{{SerialNumber: big.NewInt(0x1234), RevocationTime: now}}}, ca.cert, ca.key)
+		b, err := x509.CreateRevocationList(rand.Reader,
+			&x509.RevocationList{Number: big.NewInt(1), ThisUpdate: now, NextUpdate: now.Add(time.Hour),
+				RevokedCertificateEntries: []x509.RevocationListEntry{{SerialNumber: big.NewInt(0x1234), RevocationTime: now}}},
+			ca.cert, ca.key)
 		if err != nil {
 			t.Error(err)
 		}
@@ -122,20 +130,25 @@ func TestCertificatesAreJudged(t *testing.T) {
 		want   judged
 		note   string
 	}{
-		"good":           {nil, ca, false, "good.test", judged{}, ""},
-		"expired":        {func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Minute) }, ca, false, "good.test", judged{expired: true}, ""},
-		"not yet":        {func(c *x509.Certificate) { c.NotBefore = now.Add(time.Minute) }, ca, false, "good.test", judged{}, "not valid yet"},
-		"self-signed":    {nil, nil, false, "good.test", judged{self: true, untrusted: true}, ""},
-		"mismatched":     {nil, ca, false, "bad.test", judged{mismatched: true}, ""},
-		"an address":     {func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} }, ca, false, "127.0.0.1", judged{}, ""},
-		"common name":    {func(c *x509.Certificate) { c.DNSNames = nil }, ca, false, "good.test", judged{}, ""},
-		"untrusted":      {nil, other, false, "good.test", judged{untrusted: true}, ""},
-		"stapled":        {nil, ca, true, "good.test", judged{revoked: true}, ""},
-		"revoked (OCSP)": {func(c *x509.Certificate) { c.OCSPServer = []string{revocations.URL + "/ocsp"} }, ca, false, "good.test", judged{revoked: true}, ""},
+		"good": {nil, ca, false, "good.test", judged{}, ""},
+		"expired": {func(c *x509.Certificate) { c.NotAfter = now.Add(-time.Minute) }, ca, false, "good.test",
+			judged{expired: true}, ""},
+		"not yet": {func(c *x509.Certificate) { c.NotBefore = now.Add(time.Minute) }, ca, false, "good.test", judged{},
+			"not valid yet"},
+		"self-signed": {nil, nil, false, "good.test", judged{self: true, untrusted: true}, ""},
+		"mismatched":  {nil, ca, false, "bad.test", judged{mismatched: true}, ""},
+		"an address": {func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)} }, ca, false,
+			"127.0.0.1", judged{}, ""},
+		"common name": {func(c *x509.Certificate) { c.DNSNames = nil }, ca, false, "good.test", judged{}, ""},
+		"untrusted":   {nil, other, false, "good.test", judged{untrusted: true}, ""},
+		"stapled":     {nil, ca, true, "good.test", judged{revoked: true}, ""},
+		"revoked (OCSP)": {func(c *x509.Certificate) { c.OCSPServer = []string{revocations.URL + "/ocsp"} }, ca, false,
+			"good.test", judged{revoked: true}, ""},
 		"revoked (list)": {func(c *x509.Certificate) {
 			c.OCSPServer, c.CRLDistributionPoints = []string{revocations.URL + "/none"}, []string{revocations.URL + "/crl"}
 		}, ca, false, "good.test", judged{revoked: true}, ""},
-		"no answer": {func(c *x509.Certificate) { c.CRLDistributionPoints = []string{revocations.URL + "/endless"} }, ca, false, "good.test", judged{}, "not known"},
+		"no answer": {func(c *x509.Certificate) { c.CRLDistributionPoints = []string{revocations.URL + "/endless"} }, ca,
+			false, "good.test", judged{}, "not known"},
 		"5,000 names": {func(c *x509.Certificate) {
 			for i := range 5000 {
 				c.DNSNames = append(c.DNSNames, fmt.Sprintf("host-%d.good.test", i))
@@ -159,14 +172,18 @@ func TestCertificatesAreJudged(t *testing.T) {
 				chain.Certificate = append(chain.Certificate, c.signer.cert.Raw)
 			}
 			if c.staple {
-				chain.OCSPStaple, _ = ocsp.CreateResponse(ca.cert, ca.cert, ocsp.Response{Status: ocsp.Revoked, SerialNumber: cert.SerialNumber, ThisUpdate: now, NextUpdate: now.Add(time.Hour), RevokedAt: now}, ca.key)
+				chain.OCSPStaple, _ = ocsp.CreateResponse(ca.cert, ca.cert,
+					ocsp.Response{Status: ocsp.Revoked, SerialNumber: cert.SerialNumber, ThisUpdate: now,
+						NextUpdate: now.Add(time.Hour), RevokedAt: now}, ca.key)
 			}
 			looker := &handshake.Looker{Timeout: time.Minute, Roots: ca.pool, Fetch: revocations.Client()}
-			facts, notes, err := looker.Look(t.Context(), c.host, 443, serve(t, &tls.Config{Certificates: []tls.Certificate{chain}}))
+			facts, notes, err := looker.Look(t.Context(), c.host, 443,
+				serve(t, &tls.Config{Certificates: []tls.Certificate{chain}}))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := (judged{facts.Expired, facts.SelfSigned, facts.Mismatched, facts.Revoked, facts.Untrusted}); got != c.want {
+			if got := (judged{facts.Expired, facts.SelfSigned, facts.Mismatched, facts.Revoked,
+				facts.Untrusted}); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
 			all := strings.Join(notes, "\n")
@@ -186,7 +203,8 @@ func TestAServerThatWantsOurCertificate(t *testing.T) {
 	key, _ := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	cert := sign(t, leaf(), ca.cert, key.Public(), ca.key)
 	for _, version := range []uint16{tls.VersionTLS10, tls.VersionTLS12, tls.VersionTLS13} {
-		dial := serve(t, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: version, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.pool,
+		dial := serve(t, &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: version,
+			ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.pool,
 			Certificates: []tls.Certificate{{Certificate: [][]byte{cert.Raw}, PrivateKey: key}}})
 		facts, _, err := (&handshake.Looker{Timeout: time.Minute, Roots: ca.pool}).Look(t.Context(), "good.test", 443, dial)
 		if err != nil || facts.SubjectCN != "good.test" || facts.Cipher == "" {
@@ -208,11 +226,12 @@ func TestWhatIsNoTLS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var facts *discover.TLS
-			_, _, err := (&handshake.Looker{Timeout: 300 * time.Millisecond}).Look(t.Context(), "a.test", 443, func(context.Context) (net.Conn, error) {
-				here, there := net.Pipe()
-				go func() { defer there.Close(); talk(there) }()
-				return here, nil
-			})
+			_, _, err := (&handshake.Looker{Timeout: 300 * time.Millisecond}).Look(t.Context(), "a.test", 443,
+				func(context.Context) (net.Conn, error) {
+					here, there := net.Pipe()
+					go func() { defer there.Close(); talk(there) }()
+					return here, nil
+				})
 			if facts != nil || !errors.Is(err, handshake.ErrNoTLS) {
 				t.Errorf("%+v, %v", facts, err)
 			}

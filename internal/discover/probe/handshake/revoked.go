@@ -31,7 +31,8 @@ func (l *Looker) revoked(ctx context.Context, state tls.ConnectionState, now tim
 		return false, nil
 	}
 	if len(state.OCSPResponse) > 0 {
-		if r, err := ocsp.ParseResponseForCert(state.OCSPResponse, leaf, issuer); err == nil && r.Status != ocsp.Unknown && current(r, now) {
+		if r, err := ocsp.ParseResponseForCert(state.OCSPResponse, leaf, issuer); err == nil && r.Status != ocsp.Unknown &&
+			current(r, now) {
 			return r.Status == ocsp.Revoked, nil
 		}
 	}

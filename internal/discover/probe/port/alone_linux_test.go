@@ -47,7 +47,8 @@ func raiseLoopback(t *testing.T) {
 		flags uint16
 		_     [22]byte
 	}{name: [syscall.IFNAMSIZ]byte{'l', 'o'}, flags: syscall.IFF_UP}
-	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(socket), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&lo))); errno != 0 {
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(socket), syscall.SIOCSIFFLAGS,
+		uintptr(unsafe.Pointer(&lo))); errno != 0 {
 		t.Fatal(errno)
 	}
 }

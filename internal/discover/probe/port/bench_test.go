@@ -54,7 +54,8 @@ func BenchmarkFullScan(b *testing.B) {
 	var ours, theirs time.Duration
 	for b.Loop() {
 		start := time.Now()
-		results, err := port.Scan(b.Context(), port.Config{Admit: everything}, []port.Target{{Addr: netip.MustParseAddr(ip)}}, ports)
+		results, err := port.Scan(b.Context(), port.Config{Admit: everything}, []port.Target{{Addr: netip.MustParseAddr(ip)}},
+			ports)
 		ours += time.Since(start)
 		if err != nil {
 			b.Fatal(err)

@@ -37,7 +37,8 @@ type end struct {
 
 func newDialling(ctx context.Context, cfg Config) *dialling {
 	ctx, stop := context.WithCancel(ctx)
-	return &dialling{cfg: cfg, ctx: ctx, stop: stop, ends: make(chan end, 1024), cancel: map[int]func(){}, round: map[int]int{}}
+	return &dialling{cfg: cfg, ctx: ctx, stop: stop, ends: make(chan end, 1024), cancel: map[int]func(){},
+		round: map[int]int{}}
 }
 
 func (d *dialling) start(slot int, h *host, port uint16) outcome {

@@ -115,7 +115,8 @@ func TestTheGuardDecidesOnEachPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	for way, cfg := range map[string]port.Config{"direct": {Admit: scope.Admit}, "dial": {Dial: scope.Dial}} {
-		results, err := port.Scan(t.Context(), cfg, []port.Target{{Addr: netip.MustParseAddr("127.21.0.2")}, {Addr: netip.MustParseAddr("127.21.0.3")}}, ports)
+		results, err := port.Scan(t.Context(), cfg,
+			[]port.Target{{Addr: netip.MustParseAddr("127.21.0.2")}, {Addr: netip.MustParseAddr("127.21.0.3")}}, ports)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +138,8 @@ func TestDeadHostsCostLittle(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	results, err := port.Scan(t.Context(), port.Config{Dial: silent}, []port.Target{
-		{Addr: netip.MustParseAddr("192.0.2.1")}, {Addr: netip.MustParseAddr("192.0.2.2"), Thorough: true, Name: "named.test"},
+		{Addr: netip.MustParseAddr("192.0.2.1")},
+		{Addr: netip.MustParseAddr("192.0.2.2"), Thorough: true, Name: "named.test"},
 	}, span(1, 200))
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +175,8 @@ func TestLostAnswersAreAskedForAgain(t *testing.T) {
 		there.Close()
 		return here, nil
 	}
-	results, err := port.Scan(t.Context(), port.Config{Dial: dial}, []port.Target{{Addr: netip.MustParseAddr("192.0.2.1"), Thorough: true}}, span(1, 50))
+	results, err := port.Scan(t.Context(), port.Config{Dial: dial},
+		[]port.Target{{Addr: netip.MustParseAddr("192.0.2.1"), Thorough: true}}, span(1, 50))
 	if err != nil || len(results[0].Open) != 50 {
 		t.Errorf("%+v %v", results, err)
 	}
@@ -186,7 +189,8 @@ func TestWhatAcceptsEverythingIsLeft(t *testing.T) {
 		there.Close()
 		return here, nil
 	}
-	results, err := port.Scan(t.Context(), port.Config{Dial: dial}, []port.Target{{Addr: netip.MustParseAddr("192.0.2.1")}}, span(1, 65535))
+	results, err := port.Scan(t.Context(), port.Config{Dial: dial},
+		[]port.Target{{Addr: netip.MustParseAddr("192.0.2.1")}}, span(1, 65535))
 	if r := results[0]; err != nil || r.Note == "" || len(r.Open) > 2000 {
 		t.Errorf("%d open, note %q, %v", len(r.Open), r.Note, err)
 	}
@@ -201,7 +205,8 @@ func TestScanEndsWithItsContext(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	start := time.Now()
-	_, err := port.Scan(ctx, port.Config{Dial: dial}, []port.Target{{Addr: netip.MustParseAddr("192.0.2.1"), Thorough: true}}, span(1, 5000))
+	_, err := port.Scan(ctx, port.Config{Dial: dial},
+		[]port.Target{{Addr: netip.MustParseAddr("192.0.2.1"), Thorough: true}}, span(1, 5000))
 	if !errors.Is(err, context.Canceled) || time.Since(start) > 20*time.Second {
 		t.Errorf("%v after %s", err, time.Since(start))
 	}
@@ -214,7 +219,8 @@ func TestScanEndsWithItsContext(t *testing.T) {
 
 func TestRateIsHeld(t *testing.T) {
 	start := time.Now()
-	_, err := port.Scan(t.Context(), port.Config{Admit: everything, Pace: discover.NewPace(1000)}, []port.Target{{Addr: netip.MustParseAddr("127.21.0.4")}}, span(1, 301))
+	_, err := port.Scan(t.Context(), port.Config{Admit: everything, Pace: discover.NewPace(1000)},
+		[]port.Target{{Addr: netip.MustParseAddr("127.21.0.4")}}, span(1, 301))
 	if took := time.Since(start); err != nil || took < 250*time.Millisecond {
 		t.Errorf("301 connections at 1000 a second took %s: %v", took, err)
 	}

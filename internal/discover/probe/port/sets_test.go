@@ -18,7 +18,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: %d ports, want %d: %v", spec, len(got), n, err)
 		}
 	}
-	for _, spec := range []string{"", ",", "80,", "0", "65536", "80-70", "-80", "80-", "a", "top-10", "1-2-3", "+80", "80 443", "８０", "0-10"} {
+	for _, spec := range []string{"", ",", "80,", "0", "65536", "80-70", "-80", "80-", "a", "top-10", "1-2-3", "+80",
+		"80 443", "８０", "0-10"} {
 		if got, err := port.Parse(spec); err == nil || errs.From(err).Param != "ports" {
 			t.Errorf("%q: %v, %v", spec, got, err)
 		}

@@ -112,7 +112,8 @@ func (id *identifier) questions() []question {
 	}
 	// Inside TLS a web server is likeliest; a service that greets first does so before it answers.
 	list = slices.DeleteFunc(list, func(q question) bool { return q.hello })
-	if i := slices.IndexFunc(list, func(q question) bool { return q.send == "" }); i >= 0 && !slices.Contains(list[i].ports, id.port) {
+	if i := slices.IndexFunc(list, func(q question) bool { return q.send == "" }); i >= 0 &&
+		!slices.Contains(list[i].ports, id.port) {
 		listening := list[i]
 		list = append(slices.Delete(list, i, i+1), listening)
 	}

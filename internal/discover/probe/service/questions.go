@@ -26,22 +26,30 @@ var questions = []question{
 	{ports: []uint16{27017, 27018, 27019}, send: mongoQuestion},                   // MongoDB
 	{ports: []uint16{11211}, send: "version\r\n"},
 	{ports: []uint16{3389}, send: "\x03\x00\x00\x13\x0e\xe0\x00\x00\x00\x00\x00\x01\x00\x08\x00\x0b\x00\x00\x00"}, // RDP
-	{ports: []uint16{389, 3268, 636, 3269}, send: "\x30\x0c\x02\x01\x01\x60\x07\x02\x01\x03\x04\x00\x80\x00"},     // anonymous bind
-	{ports: []uint16{445}, send: smbQuestion},                                                                     // SMB
-	{ports: []uint16{53}, send: "\x00\x1e" + versionBind},                                                         // DNS
+	// anonymous bind
+	{ports: []uint16{389, 3268, 636, 3269}, send: "\x30\x0c\x02\x01\x01\x60\x07\x02\x01\x03\x04\x00\x80\x00"},
+	{ports: []uint16{445}, send: smbQuestion},             // SMB
+	{ports: []uint16{53}, send: "\x00\x1e" + versionBind}, // DNS
 	{ports: []uint16{853}, send: "\x00\x1e" + versionBind},
 	{ports: []uint16{1883, 8883}, send: "\x10\x13\x00\x04MQTT\x04\x02\x00\x0a\x00\x07vedette"}, // MQTT
 	{ports: []uint16{5672, 5671}, send: "AMQP\x00\x00\x09\x01"},
-	{ports: []uint16{1433}, send: "\x12\x01\x00\x2f\x00\x00\x01\x00\x00\x00\x1a\x00\x06\x01\x00\x20\x00\x01\x02\x00\x21\x00\x01\x03\x00\x22\x00\x04\x04\x00\x26\x00\x01\xff\x11\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"}, // MS SQL, a prelogin
+	// MS SQL, a prelogin
+	{ports: []uint16{1433}, send: "\x12\x01\x00\x2f\x00\x00\x01\x00\x00\x00\x1a\x00\x06\x01\x00\x20\x00\x01\x02\x00\x21\x00\x01\x03\x00\x22\x00\x04\x04\x00\x26\x00\x01\xff\x11\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"},
 	{ports: []uint16{9042}, send: "\x04\x00\x00\x00\x05\x00\x00\x00\x00"}, // OPTIONS
 	{ports: []uint16{2181}, send: "srvr"},
 	{ports: []uint16{554, 8554, 322}, send: "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n"},
 	{ports: []uint16{5060, 5061}, send: sipStart + "TCP nobody;branch=z9hG4bK1" + sipEnd},
-	{ports: []uint16{1080}, send: "\x05\x01\x00"},                                                                            // SOCKS 5
-	{ports: []uint16{111}, send: "\x80\x00\x00\x28" + rpcQuestion},                                                           // port mapper
-	{ports: []uint16{8009}, send: "\x12\x34\x00\x01\x0a"},                                                                    // CPing
-	{ports: []uint16{1099}, send: "JRMI\x00\x02K"},                                                                           // Java RMI
-	{ports: []uint16{21, 22, 23, 25, 110, 119, 143, 220, 587, 873, 2121, 2222, 3306, 3307, 5900, 5901, 6667}, general: true}, // those that speak first
+	// SOCKS 5
+	{ports: []uint16{1080}, send: "\x05\x01\x00"},
+	// port mapper
+	{ports: []uint16{111}, send: "\x80\x00\x00\x28" + rpcQuestion},
+	// CPing
+	{ports: []uint16{8009}, send: "\x12\x34\x00\x01\x0a"},
+	// Java RMI
+	{ports: []uint16{1099}, send: "JRMI\x00\x02K"},
+	// those that speak first
+	{ports: []uint16{21, 22, 23, 25, 110, 119, 143, 220, 587, 873, 2121, 2222, 3306, 3307, 5900, 5901, 6667},
+		general: true},
 	{general: true, hello: true},
 	{general: true, send: httpQuestion},
 	{general: true, send: "INFO server\r\n"},

@@ -194,7 +194,8 @@ func readDatabase(b []byte, _ uint16) (Result, bool) {
 	switch {
 	case len(b) == 1 && (b[0] == 'S' || b[0] == 'N'): // may it be TLS?
 		return Result{Name: "postgresql", Product: "PostgreSQL"}, true
-	case len(b) > 10 && b[3] == 0 && b[4] == 10 && int(b[0])|int(b[1])<<8|int(b[2])<<16 < 1024: // a greeting of protocol 10
+	// a greeting of protocol 10
+	case len(b) > 10 && b[3] == 0 && b[4] == 10 && int(b[0])|int(b[1])<<8|int(b[2])<<16 < 1024:
 		return readMySQL(b[5:])
 	case len(b) > 20 && string(b[12:16]) == "\xdd\x07\x00\x00": // OP_MSG
 		return Result{Name: "mongodb", Product: "MongoDB", Version: bson(b, "version")}, true

@@ -45,7 +45,8 @@ func TestIdentify(t *testing.T) {
 		{23, true, "\xff\xfd\x18\xff\xfd\x20", "telnet", "", ""},
 		{5900, true, "RFB 003.008\n", "vnc", "", "003.008"},
 		{873, true, "@RSYNCD: 31.0\n", "rsync", "", "31.0"},
-		{3306, true, "\x5b\x00\x00\x00\x0a5.5.5-10.11.6-MariaDB-0+deb12u1\x00abcdef", "mysql", "MariaDB", "10.11.6-0+deb12u1"},
+		{3306, true, "\x5b\x00\x00\x00\x0a5.5.5-10.11.6-MariaDB-0+deb12u1\x00abcdef", "mysql", "MariaDB",
+			"10.11.6-0+deb12u1"},
 		{3306, true, "\x4a\x00\x00\x00\x0a8.0.36\x00abcdefghijkl", "mysql", "MySQL", "8.0.36"},
 		{6379, false, "$30\r\n# Server\r\nredis_version:7.0.15\r\nx\r\n", "redis", "Redis", "7.0.15"},
 		{6379, false, "-NOAUTH Authentication required.\r\n", "redis", "Redis", ""},
@@ -99,7 +100,9 @@ func TestHostileServices(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, s := range []string{"SSH-2.0-x", "\x00\x00\x00\x60\xfeSMB", "\x04\x01\x00\x2b\x00\x00\x01\x00\x00\x00\x1a", "\x01\x00\x00\x00\x00\x00\x40\x00\x0a\x00\x0a\x07productS\xff\xff\xff\xff", "\x00\x34VE\x84\x00\x00\x01\x00\x01", "\x02version\x00\xff\xff\xff\xff"} {
+	for _, s := range []string{"SSH-2.0-x", "\x00\x00\x00\x60\xfeSMB", "\x04\x01\x00\x2b\x00\x00\x01\x00\x00\x00\x1a",
+		"\x01\x00\x00\x00\x00\x00\x40\x00\x0a\x00\x0a\x07productS\xff\xff\xff\xff", "\x00\x34VE\x84\x00\x00\x01\x00\x01",
+		"\x02version\x00\xff\xff\xff\xff"} {
 		f.Add([]byte(s), uint16(22))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, port uint16) {

@@ -84,7 +84,9 @@ type Datagram struct {
 
 // UDP asks the common UDP services of a host, all at once, and gives those that answered, by port. Silence and
 // closed ports look alike, and are left out. denied is the first error of dial.
-func UDP(ctx context.Context, dial func(ctx context.Context, port uint16) (net.Conn, error)) (found []Datagram, denied error) {
+func UDP(
+	ctx context.Context, dial func(ctx context.Context, port uint16) (net.Conn, error),
+) (found []Datagram, denied error) {
 	answers := make([]*Datagram, len(datagrams))
 	errs := make([]error, len(datagrams))
 	var group sync.WaitGroup

@@ -40,7 +40,9 @@ var names = []string{"chromium", "chromium-browser", "google-chrome", "google-ch
 
 // Start starts the browser at path, or one of PATH when it is "". dial makes its
 // connections. The error is ErrNone where there is none.
-func Start(ctx context.Context, path string, dial func(ctx context.Context, addr string) (net.Conn, error)) (*Browser, error) {
+func Start(
+	ctx context.Context, path string, dial func(ctx context.Context, addr string) (net.Conn, error),
+) (*Browser, error) {
 	if path == "" {
 		for _, name := range names {
 			if found, err := exec.LookPath(name); err == nil {

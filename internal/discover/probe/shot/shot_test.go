@@ -35,9 +35,10 @@ func TestTheBrowserStaysInScope(t *testing.T) {
 			fetch("%[1]s/y", {method: "POST", mode: "no-cors"}); new WebSocket("ws" + "%[1]s".slice(4));
 			fetch("/own", {method: "POST"}); document.title = "shot"</script></body></html>`, stranger.URL)
 	}
-	plain, secure := httptest.NewServer(http.HandlerFunc(page)), httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = w.Write([]byte("<body style='background:#00f'>"))
-	}))
+	plain, secure := httptest.NewServer(http.HandlerFunc(page)),
+		httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write([]byte("<body style='background:#00f'>"))
+		}))
 	defer plain.Close()
 	defer secure.Close()
 	asked := map[string]bool{}
@@ -45,7 +46,8 @@ func TestTheBrowserStaysInScope(t *testing.T) {
 		mu.Lock()
 		asked[addr] = true
 		mu.Unlock()
-		to := map[string]string{"inside.test:80": plain.Listener.Addr().String(), "inside.test:443": secure.Listener.Addr().String()}[addr]
+		to := map[string]string{"inside.test:80": plain.Listener.Addr().String(),
+			"inside.test:443": secure.Listener.Addr().String()}[addr]
 		if to == "" {
 			return nil, &netguard.Denied{Addr: addr, Why: "it is not in scope"}
 		}
@@ -59,7 +61,8 @@ func TestTheBrowserStaysInScope(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	for url, colour := range map[string][3]uint32{"http://inside.test/": {0xffff, 0, 0}, "https://inside.test/": {0, 0, 0xffff}} {
+	for url, colour := range map[string][3]uint32{"http://inside.test/": {0xffff, 0, 0},
+		"https://inside.test/": {0, 0, 0xffff}} {
 		picture, err := b.Take(t.Context(), url)
 		if err != nil {
 			t.Fatalf("%s: %v", url, err)

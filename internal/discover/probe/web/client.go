@@ -146,8 +146,9 @@ func HostPort(u *url.URL) string {
 // Lenient is a TLS configuration that reaches old and broken servers; certificates are verified elsewhere. name
 // is sent unless it is an address.
 func Lenient(name string) *tls.Config {
-	c := &tls.Config{ //nolint:gosec // see above
-		InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, CipherSuites: tlsfacts.AllCiphers(),
+	c := &tls.Config{
+		InsecureSkipVerify: true, //nolint:gosec // see above
+		MinVersion:         tls.VersionTLS10, CipherSuites: tlsfacts.AllCiphers(),
 	}
 	if _, err := netip.ParseAddr(name); err != nil {
 		c.ServerName = name

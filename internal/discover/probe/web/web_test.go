@@ -128,46 +128,70 @@ func TestBrokenAndHostileServers(t *testing.T) {
 		title  string
 		note   string
 	}{
-		"plain":                 {raw(ok + "Content-Type: text/html\r\nContent-Length: 19\r\n\r\n<title>Hi</title>xx"), 200, "Hi", ""},
-		"bare line feeds":       {raw("HTTP/1.0 404\nContent-Type: text/html\n\n<title>Hi</title>"), 404, "Hi", ""},
-		"no reason, no header":  {raw("HTTP/1.1 200\r\n\r\n<title>Hi"), 200, "Hi", ""},
-		"no version":            {raw("HTTP 200 fine\r\n\r\n<title>Hi"), 200, "Hi", ""},
-		"no header at all":      {raw("<!DOCTYPE html><title>Old</title>"), 200, "Old", "without a header"},
-		"broken field lines":    {raw(ok + "nonsense\r\n: empty\r\nA : b\r\n folded\r\n\r\n<title>Hi</title>"), 200, "Hi", ""},
-		"interim answers":       {raw("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + ok + "\r\n<title>Hi"), 200, "Hi", ""},
-		"endless interim":       {forever("", "HTTP/1.1 100 Continue\r\n\r\n"), 0, "", ""},
-		"not HTTP":              {raw("220 mail ESMTP\r\n"), 0, "", ""},
-		"nothing":               {raw(""), 0, "", ""},
-		"short body":            {raw(ok + "Content-Length: 1000\r\n\r\n<title>Hi</title>"), 200, "Hi", "shorter than announced"},
-		"negative length":       {raw(ok + "Content-Length: -5\r\n\r\n<title>Hi</title>"), 200, "Hi", ""},
-		"chunks":                {raw(ok + "Transfer-Encoding: chunked\r\n\r\n7;x=y\r\n<title>\r\na\r\nHi</title>\r\n0\r\n\r\n"), 200, "Hi", ""},
-		"not really chunks":     {raw(ok + "Transfer-Encoding: chunked\r\n\r\n<title>Hi</title>"), 200, "Hi", ""},
-		"a huge chunk":          {raw(ok + "Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n<title>Hi</title>"), 200, "Hi", "broke off"},
-		"a chunk line no end":   {forever(ok+"Transfer-Encoding: chunked\r\n\r\n7\r\n<title>\r\n", "1"), 200, "", "broke off"},
-		"10 MB title":           {raw(ok + "\r\n<title>" + strings.Repeat("T", 10<<20) + "</title>"), 200, strings.Repeat("T", 512), "longer than a mebibyte"},
-		"terminal escapes":      {raw(ok + "\r\n<title>a\x1b]0;owned\x07b\x00\u202ec\u009b31m&#27;[2J&lt;script&gt;</title>"), 200, "a]0;ownedbc31m[2J<script>", ""},
-		"script in the title":   {raw(ok + "\r\n<title><script>alert(1)</script></title>"), 200, "<script>alert(1)</script>", ""},
-		"title of a drawing":    {raw(ok + "Content-Type: text/html\r\n\r\n<svg><title>no</title></svg><title>yes</title>"), 200, "yes", ""},
-		"windows-1251":          {raw(ok + "Content-Type: text/html; charset=windows-1251\r\n\r\n<title>\xcf\xf0\xe8\xe2\xe5\xf2</title>"), 200, "Привет", ""},
-		"Shift_JIS by meta":     {raw(ok + "Content-Type: text/html\r\n\r\n<meta charset=Shift_JIS><title>\x93\xfa\x96{</title>"), 200, "\u65e5\u672c", ""},
-		"UTF-16":                {raw(ok + "Content-Type: text/html\r\n\r\n\xff\xfe<\x00t\x00i\x00t\x00l\x00e\x00>\x00H\x00i\x00"), 200, "Hi", ""},
-		"Latin-1 undeclared":    {raw(ok + "Content-Type: text/html\r\n\r\n<title>caf\xe9 cr\xe8me</title><p>abc"), 200, "café crème", ""},
-		"unknown character set": {raw(ok + "Content-Type: text/html; charset=klingon\r\n\r\n<title>Hi</title>"), 200, "Hi", ""},
-		"gzip bomb":             {raw(ok + "Content-Encoding: gzip\r\nContent-Type: text/html\r\n\r\n" + bomb), 200, "", "unpacks to more"},
-		"brotli":                {raw(ok + "Content-Encoding: br\r\n\r\n" + brotlied("<title>Hi</title>")), 200, "Hi", ""},
-		"brotli bomb":           {raw(ok + "Content-Encoding: br\r\n\r\n" + brotlied(strings.Repeat("a", 10<<20))), 200, "", "unpacks to more"},
-		"broken brotli":         {raw(ok + "Content-Encoding: br\r\n\r\n<title>Hi</title>"), 200, "", "cannot be unpacked whole"},
-		"broken gzip":           {raw(ok + "Content-Encoding: gzip\r\nContent-Type: text/html\r\n\r\n<title>Hi</title>"), 200, "Hi", ""},
-		"100,000 fields":        {raw(ok + strings.Repeat("X-A: b\r\n", 100_000) + "\r\n<title>Hi</title>"), 0, "", ""},
-		"2,500 fields":          {raw(ok + strings.Repeat("X-A: b\r\n", 2500) + "\r\n<title>Hi</title>"), 200, "Hi", ""},
-		"an endless field":      {forever(ok+"X-A: ", strings.Repeat("a", 4096)), 0, "", ""},
-		"an endless body":       {forever(ok+"\r\n<title>Hi</title>", strings.Repeat("a", 4096)), 200, "Hi", "longer than a mebibyte"},
-		"a slow body":           {slowly(ok + "Content-Type: text/html\r\n\r\n<title>Hi</title>"), 200, "Hi", "broke off"},
-		"a slow header":         {slowly(ok + "X: "), 200, "", "broke off"},
-		"a tarpit":              {func(c net.Conn, _ string) { _, _ = c.Read(make([]byte, 1)) }, 0, "", ""},
-		"a circle":              {raw("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n"), 302, "", "circle"},
-		"out of scope":          {raw("HTTP/1.1 301 Moved\r\nLocation: http://outside.test/x\r\n\r\n"), 301, "", "out of scope"},
-		"no web address":        {raw("HTTP/1.1 301 Moved\r\nLocation: javascript:alert(1)\r\n\r\n"), 301, "", "does not lead to a web address"},
+		"plain": {raw(ok + "Content-Type: text/html\r\nContent-Length: 19\r\n\r\n<title>Hi</title>xx"), 200,
+			"Hi", ""},
+		"bare line feeds":      {raw("HTTP/1.0 404\nContent-Type: text/html\n\n<title>Hi</title>"), 404, "Hi", ""},
+		"no reason, no header": {raw("HTTP/1.1 200\r\n\r\n<title>Hi"), 200, "Hi", ""},
+		"no version":           {raw("HTTP 200 fine\r\n\r\n<title>Hi"), 200, "Hi", ""},
+		"no header at all":     {raw("<!DOCTYPE html><title>Old</title>"), 200, "Old", "without a header"},
+		"broken field lines": {raw(ok + "nonsense\r\n: empty\r\nA : b\r\n folded\r\n\r\n<title>Hi</title>"), 200, "Hi",
+			""},
+		"interim answers": {raw("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + ok +
+			"\r\n<title>Hi"), 200, "Hi", ""},
+		"endless interim": {forever("", "HTTP/1.1 100 Continue\r\n\r\n"), 0, "", ""},
+		"not HTTP":        {raw("220 mail ESMTP\r\n"), 0, "", ""},
+		"nothing":         {raw(""), 0, "", ""},
+		"short body": {raw(ok + "Content-Length: 1000\r\n\r\n<title>Hi</title>"), 200, "Hi",
+			"shorter than announced"},
+		"negative length": {raw(ok + "Content-Length: -5\r\n\r\n<title>Hi</title>"), 200, "Hi", ""},
+		"chunks": {raw(ok +
+			"Transfer-Encoding: chunked\r\n\r\n7;x=y\r\n<title>\r\na\r\nHi</title>\r\n0\r\n\r\n"), 200, "Hi", ""},
+		"not really chunks": {raw(ok + "Transfer-Encoding: chunked\r\n\r\n<title>Hi</title>"), 200, "Hi", ""},
+		"a huge chunk": {raw(ok + "Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n<title>Hi</title>"), 200,
+			"Hi", "broke off"},
+		"a chunk line no end": {forever(ok+"Transfer-Encoding: chunked\r\n\r\n7\r\n<title>\r\n", "1"), 200, "",
+			"broke off"},
+		"10 MB title": {raw(ok + "\r\n<title>" + strings.Repeat("T", 10<<20) + "</title>"), 200,
+			strings.Repeat("T", 512), "longer than a mebibyte"},
+		"terminal escapes": {raw(ok + "\r\n<title>a\x1b]0;owned\x07b\x00\u202ec\u009b31m&#27;[2J&lt;script&gt;</title>"),
+			200, "a]0;ownedbc31m[2J<script>", ""},
+		"script in the title": {raw(ok + "\r\n<title><script>alert(1)</script></title>"), 200, "<script>alert(1)</script>",
+			""},
+		"title of a drawing": {raw(ok + "Content-Type: text/html\r\n\r\n<svg><title>no</title></svg><title>yes</title>"),
+			200, "yes", ""},
+		"windows-1251": {raw(ok +
+			"Content-Type: text/html; charset=windows-1251\r\n\r\n<title>\xcf\xf0\xe8\xe2\xe5\xf2</title>"), 200, "Привет",
+			""},
+		"Shift_JIS by meta": {raw(ok +
+			"Content-Type: text/html\r\n\r\n<meta charset=Shift_JIS><title>\x93\xfa\x96{</title>"), 200, "\u65e5\u672c", ""},
+		"UTF-16": {raw(ok +
+			"Content-Type: text/html\r\n\r\n\xff\xfe<\x00t\x00i\x00t\x00l\x00e\x00>\x00H\x00i\x00"), 200, "Hi", ""},
+		"Latin-1 undeclared": {raw(ok + "Content-Type: text/html\r\n\r\n<title>caf\xe9 cr\xe8me</title><p>abc"), 200,
+			"café crème", ""},
+		"unknown character set": {raw(ok + "Content-Type: text/html; charset=klingon\r\n\r\n<title>Hi</title>"), 200, "Hi",
+			""},
+		"gzip bomb": {raw(ok + "Content-Encoding: gzip\r\nContent-Type: text/html\r\n\r\n" + bomb), 200, "",
+			"unpacks to more"},
+		"brotli": {raw(ok + "Content-Encoding: br\r\n\r\n" + brotlied("<title>Hi</title>")), 200, "Hi", ""},
+		"brotli bomb": {raw(ok + "Content-Encoding: br\r\n\r\n" + brotlied(strings.Repeat("a", 10<<20))), 200, "",
+			"unpacks to more"},
+		"broken brotli": {raw(ok + "Content-Encoding: br\r\n\r\n<title>Hi</title>"), 200, "",
+			"cannot be unpacked whole"},
+		"broken gzip": {raw(ok + "Content-Encoding: gzip\r\nContent-Type: text/html\r\n\r\n<title>Hi</title>"), 200,
+			"Hi", ""},
+		"100,000 fields":   {raw(ok + strings.Repeat("X-A: b\r\n", 100_000) + "\r\n<title>Hi</title>"), 0, "", ""},
+		"2,500 fields":     {raw(ok + strings.Repeat("X-A: b\r\n", 2500) + "\r\n<title>Hi</title>"), 200, "Hi", ""},
+		"an endless field": {forever(ok+"X-A: ", strings.Repeat("a", 4096)), 0, "", ""},
+		"an endless body": {forever(ok+"\r\n<title>Hi</title>", strings.Repeat("a", 4096)), 200, "Hi",
+			"longer than a mebibyte"},
+		"a slow body":   {slowly(ok + "Content-Type: text/html\r\n\r\n<title>Hi</title>"), 200, "Hi", "broke off"},
+		"a slow header": {slowly(ok + "X: "), 200, "", "broke off"},
+		"a tarpit":      {func(c net.Conn, _ string) { _, _ = c.Read(make([]byte, 1)) }, 0, "", ""},
+		"a circle":      {raw("HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n"), 302, "", "circle"},
+		"out of scope": {raw("HTTP/1.1 301 Moved\r\nLocation: http://outside.test/x\r\n\r\n"), 301, "",
+			"out of scope"},
+		"no web address": {raw("HTTP/1.1 301 Moved\r\nLocation: javascript:alert(1)\r\n\r\n"), 301, "",
+			"does not lead to a web address"},
 		"a spiral": {func(c net.Conn, path string) {
 			_, _ = fmt.Fprintf(c, "HTTP/1.1 302 Found\r\nLocation: %sx\r\n\r\n", path)
 		}, 302, "", "more than 10 redirects"},
@@ -220,7 +244,8 @@ func TestRedirectsAreFollowedAndCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := v.Asset
-	if !slices.Equal(a.Chain, []string{"301", "302"}) || a.Webserver != "last" || a.URL != u.String() || a.Redirect != u.String()+"b" {
+	if !slices.Equal(a.Chain, []string{"301", "302"}) || a.Webserver != "last" || a.URL != u.String() ||
+		a.Redirect != u.String()+"b" {
 		t.Errorf("%+v", a)
 	}
 	if len(v.Denied) != 1 || v.Denied[0].URL != "http://outside.test:81/" || v.Denied[0].Why == "" {
@@ -228,7 +253,8 @@ func TestRedirectsAreFollowedAndCounted(t *testing.T) {
 	}
 	stays := client()
 	stays.Stay = true
-	if v, err = stays.Visit(t.Context(), u); err != nil || !slices.Equal(v.Asset.Chain, []string{"301"}) || v.Asset.StatusCode != 301 || v.Asset.Redirect != u.String()+"b" || len(v.Denied) != 0 {
+	if v, err = stays.Visit(t.Context(), u); err != nil || !slices.Equal(v.Asset.Chain, []string{"301"}) ||
+		v.Asset.StatusCode != 301 || v.Asset.Redirect != u.String()+"b" || len(v.Denied) != 0 {
 		t.Errorf("%+v %v", v, err)
 	}
 }
@@ -321,7 +347,8 @@ func TestCDN(t *testing.T) {
 }
 
 func FuzzReadPage(f *testing.F) {
-	for _, s := range []string{"<title>Hi</title>", "<link rel=icon href=data:,x>", "<base href=//x/><a href=y>", "<svg><title>x", "\xff\xfe<\x00", "<title>&#x1b;[2J\u202e"} {
+	for _, s := range []string{"<title>Hi</title>", "<link rel=icon href=data:,x>", "<base href=//x/><a href=y>",
+		"<svg><title>x", "\xff\xfe<\x00", "<title>&#x1b;[2J\u202e"} {
 		f.Add([]byte(s), "text/html; charset=utf-8")
 		f.Add([]byte(s), "text/html; charset=gb18030")
 	}
@@ -345,7 +372,8 @@ func FuzzReadPage(f *testing.F) {
 }
 
 func FuzzAnswer(f *testing.F) {
-	for _, s := range []string{"HTTP/1.1 200 OK\r\nA: b\r\n\r\nx", "HTTP/1.1 200\nTransfer-Encoding: chunked\n\n3\nabc\n0\n\n", "ICY 200", "<html>", "HTTP/1.1 100 x\r\n\r\n"} {
+	for _, s := range []string{"HTTP/1.1 200 OK\r\nA: b\r\n\r\nx",
+		"HTTP/1.1 200\nTransfer-Encoding: chunked\n\n3\nabc\n0\n\n", "ICY 200", "<html>", "HTTP/1.1 100 x\r\n\r\n"} {
 		f.Add([]byte(s))
 	}
 	u := &url.URL{Scheme: "http", Host: "a.test"}

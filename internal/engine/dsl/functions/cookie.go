@@ -53,7 +53,9 @@ func cookieUnsign(env *Env, args []any) (any, error) {
 }
 
 func signedForms(s string) (forms []signedCookie) {
-	add := func(separator string, parts int, decode func(string) ([]byte, error), derive func(func() hash.Hash, string) string) {
+	add := func(
+		separator string, parts int, decode func(string) ([]byte, error), derive func(func() hash.Hash, string) string,
+	) {
 		if strings.Count(strings.TrimPrefix(s, "."), separator) != parts-1 {
 			return
 		}

@@ -14,7 +14,8 @@ import (
 const maxItems = 1 << 20
 
 func text1(name string, f func(string) string) Function {
-	return Function{Name: name, Min: 1, Max: 1, Run: func(_ *Env, args []any) (any, error) { return f(String(args[0])), nil }}
+	return Function{Name: name, Min: 1, Max: 1,
+		Run: func(_ *Env, args []any) (any, error) { return f(String(args[0])), nil }}
 }
 
 func text2(name string, f func(a, b string) string) Function {

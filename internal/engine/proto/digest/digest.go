@@ -54,9 +54,11 @@ func (c *Credentials) Learn(origin string, headers []string, answered bool) bool
 	if !ok || answered && !strings.EqualFold(params["stale"], "true") {
 		return false
 	}
-	ch := &challenge{realm: params["realm"], nonce: params["nonce"], opaque: params["opaque"], algorithm: params["algorithm"]}
+	ch := &challenge{realm: params["realm"], nonce: params["nonce"], opaque: params["opaque"],
+		algorithm: params["algorithm"]}
 	if qop, offered := params["qop"]; offered {
-		if !slices.ContainsFunc(strings.Split(qop, ","), func(q string) bool { return strings.EqualFold(strings.TrimSpace(q), "auth") }) {
+		if !slices.ContainsFunc(strings.Split(qop, ","),
+			func(q string) bool { return strings.EqualFold(strings.TrimSpace(q), "auth") }) {
 			return false
 		}
 		ch.qop = "auth"

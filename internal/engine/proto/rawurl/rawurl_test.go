@@ -9,10 +9,14 @@ import (
 
 func TestVariables(t *testing.T) {
 	for in, want := range map[string]map[string]string{
-		"http://localhost:9001/test/123":  {"BaseURL": "http://localhost:9001/test/123", "RootURL": "http://localhost:9001", "Hostname": "localhost:9001", "Host": "localhost", "Port": "9001", "Path": "/test", "File": "123", "Scheme": "http"},
-		"https://example.com":             {"BaseURL": "https://example.com", "RootURL": "https://example.com", "Hostname": "example.com", "Port": "443", "Path": "", "File": "", "Scheme": "https"},
-		"http://a.b.co.uk:81/x/y.php?q=1": {"BaseURL": "http://a.b.co.uk:81/x/y.php", "Hostname": "a.b.co.uk:81", "Port": "81", "Path": "/x", "File": "y.php", "Query": "?q=1"},
-		"http://[::1]:8080/":              {"Hostname": "[::1]:8080", "Host": "::1", "Port": "8080", "Path": "/", "File": "/"},
+		"http://localhost:9001/test/123": {"BaseURL": "http://localhost:9001/test/123", "RootURL": "http://localhost:9001",
+			"Hostname": "localhost:9001", "Host": "localhost", "Port": "9001", "Path": "/test", "File": "123", "Scheme": "http"},
+		"https://example.com": {"BaseURL": "https://example.com", "RootURL": "https://example.com",
+			"Hostname": "example.com", "Port": "443", "Path": "", "File": "", "Scheme": "https"},
+		"http://a.b.co.uk:81/x/y.php?q=1": {"BaseURL": "http://a.b.co.uk:81/x/y.php", "Hostname": "a.b.co.uk:81",
+			"Port": "81", "Path": "/x", "File": "y.php", "Query": "?q=1"},
+		"http://[::1]:8080/": {"Hostname": "[::1]:8080", "Host": "::1", "Port": "8080", "Path": "/",
+			"File": "/"},
 	} {
 		a, err := rawurl.Parse(in)
 		if err != nil {
@@ -32,7 +36,8 @@ func TestVariables(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	for _, in := range []string{"", "h", "/x", "ftp://h/", "http://", "http:///x", "http://u:p@h/", "http://h:x/", "http://[::1/", "http://h h/"} {
+	for _, in := range []string{"", "h", "/x", "ftp://h/", "http://", "http:///x", "http://u:p@h/", "http://h:x/",
+		"http://[::1/", "http://h h/"} {
 		if a, err := rawurl.Parse(in); err == nil {
 			t.Errorf("%q was taken for %+v", in, a)
 		}
@@ -79,7 +84,8 @@ func TestResolve(t *testing.T) {
 // FuzzParse: an address that is read can be read again, is the same then, and asks
 // for something that fits into a request line.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"http://h", "https://[::1]:8/%zz?a=b#c", "http://ü.example/ü?ü", "HTTP://A.b.co.uk.:81/x/../y;z?", "http://h:99999/", "http://u@h"} {
+	for _, s := range []string{"http://h", "https://[::1]:8/%zz?a=b#c", "http://ü.example/ü?ü",
+		"HTTP://A.b.co.uk.:81/x/../y;z?", "http://h:99999/", "http://u@h"} {
 		f.Add(s, "/x")
 	}
 	f.Fuzz(func(t *testing.T, s, location string) {

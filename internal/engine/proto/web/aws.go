@@ -9,7 +9,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/sigv4"
 )
 
-// SignAWS signs a request with AWS Signature Version 4: it adds the X-Amz-Date and Authorization lines, and X-Amz-Security-Token if there is a token. It signs the Host,
+// SignAWS signs a request with AWS Signature Version 4: it adds the X-Amz-Date and Authorization lines, and
+// X-Amz-Security-Token if there is a token. It signs the Host,
 // X-Amz-… and Content-Type lines and the body: the request must not be changed afterwards.
 func SignAWS(req *Request, keys sigv4.Keys, at time.Time) {
 	req.Headers = without(req.Headers, "Authorization", "X-Amz-Date", "X-Amz-Security-Token")

@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 var page = func() []byte {
 	body := strings.Repeat("<p>Some ordinary text of a page.</p>\n", 111)[:4096]
 	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nServer: nginx\r\nDate: Sat, 21 Nov 2026 08:00:00 GMT\r\nContent-Type: text/html; charset=utf-8\r\n"+
-		"Content-Length: %d\r\nConnection: keep-alive\r\nX-Frame-Options: DENY\r\nSet-Cookie: session=abc; Path=/\r\n\r\n%s", len(body), body)
+		"Content-Length: %d\r\nConnection: keep-alive\r\nX-Frame-Options: DENY\r\nSet-Cookie: session=abc; Path=/\r\n\r\n%s",
+		len(body), body)
 }()
 
 // servePage answers every request with page, prints its address first, and ends with

@@ -21,12 +21,13 @@ import (
 
 // Config configures a Client. Zero fields get the defaults below.
 type Config struct {
-	Dial      func(ctx context.Context, network, addr string) (net.Conn, error)
-	Timeout   time.Duration // of dial and TLS handshake each; an exchange gets three times as long, once if it is raw and its head has no end
-	MaxBody   int64         // of a body that are kept, before and after decompression
-	MaxHead   int           // of status line and header; longer is an error
-	PerHost   int           // idle connections for a host, scheme and SNI
-	MaxIdle   int           // idle connections; the oldest is closed first
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// of dial and TLS handshake each; an exchange gets three times as long, once if it is raw and its head has no end
+	Timeout   time.Duration
+	MaxBody   int64 // of a body that are kept, before and after decompression
+	MaxHead   int   // of status line and header; longer is an error
+	PerHost   int   // idle connections for a host, scheme and SNI
+	MaxIdle   int   // idle connections; the oldest is closed first
 	UserAgent string
 	Headers   []Header // of every request; they replace the request's own
 

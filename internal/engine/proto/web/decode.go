@@ -74,7 +74,8 @@ func (c *Client) decoder(name string, data []byte) (r io.Reader, done func()) {
 	case "br":
 		return brotli.NewReader(src), func() {}
 	case "zstd":
-		if z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow)); err == nil {
+		if z, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(maxWindow)); err == nil {
 			return z, z.Close
 		}
 	}

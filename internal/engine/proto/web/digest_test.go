@@ -40,16 +40,20 @@ func guarded(t *testing.T, challenges []string, want string) (rawurl.URL, <-chan
 func TestDigestVectors(t *testing.T) {
 	const params = `Digest realm="http-auth@example.org", qop="auth, auth-int", nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"`
 	for name, c := range map[string]struct{ challenge, want string }{
-		"MD5":     {params + ", algorithm=MD5", `response="8ca523f5e9506fed4657c9700eebdbec", algorithm=MD5, opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", cnonce="f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", qop=auth, nc=00000001`},
-		"SHA-256": {params + ", algorithm=SHA-256", `response="753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1", algorithm=SHA-256, opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", cnonce="f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", qop=auth, nc=00000001`},
+		"MD5": {params + ", algorithm=MD5",
+			`response="8ca523f5e9506fed4657c9700eebdbec", algorithm=MD5, opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", cnonce="f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", qop=auth, nc=00000001`},
+		"SHA-256": {params + ", algorithm=SHA-256",
+			`response="753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1", algorithm=SHA-256, opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", cnonce="f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", qop=auth, nc=00000001`},
 	} {
 		address, lines := guarded(t, []string{c.challenge}, c.want)
 		address.Path = "/dir/index.html"
 		x, err := get(t, web.Config{}, web.Request{Address: address, Digest: &digest.Credentials{
-			Username: "Mufasa", Password: "Circle of Life", Nonce: func() string { return "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ" },
+			Username: "Mufasa", Password: "Circle of Life",
+			Nonce: func() string { return "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ" },
 		}})
 		<-lines
-		if got := <-lines; err != nil || x.Status != 200 || !strings.HasPrefix(got, `Digest username="Mufasa", realm="http-auth@example.org", nonce="7ypf/`) {
+		if got := <-lines; err != nil || x.Status != 200 ||
+			!strings.HasPrefix(got, `Digest username="Mufasa", realm="http-auth@example.org", nonce="7ypf/`) {
 			t.Errorf("%s: %v %+v\n%s", name, err, x, got)
 		}
 	}
@@ -69,7 +73,8 @@ func TestDigestIsRemembered(t *testing.T) {
 		t.Errorf("%d requests for three answers", len(lines))
 	}
 	for _, want := range []string{"", "nc=00000001", "nc=00000002", "nc=00000003"} {
-		if got := <-lines; want != "" && !strings.HasSuffix(got, want) || !strings.Contains(got, `username="us\"er"`) && want != "" {
+		if got := <-lines; want != "" && !strings.HasSuffix(got, want) || !strings.Contains(got, `username="us\"er"`) &&
+			want != "" {
 			t.Errorf("%q, want %s", got, want)
 		}
 	}
@@ -78,7 +83,8 @@ func TestDigestIsRemembered(t *testing.T) {
 		requests   int
 		status     int
 	}{
-		"stale":             {[]string{`Digest realm="r", nonce="old"`, `Digest realm="r", nonce="old"`, `Digest realm="r", nonce="new", stale=TRUE`}, 4, 200},
+		"stale": {[]string{`Digest realm="r", nonce="old"`, `Digest realm="r", nonce="old"`,
+			`Digest realm="r", nonce="new", stale=TRUE`}, 4, 200},
 		"wrong":             {[]string{`Digest realm="r", nonce="old"`}, 3, 401},
 		"unknown algorithm": {[]string{`Digest realm="r", nonce="old", algorithm=SHA-512`}, 2, 401},
 		"only auth-int":     {[]string{`Digest realm="r", nonce="old", qop="auth-int"`}, 2, 401},

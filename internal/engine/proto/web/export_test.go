@@ -7,7 +7,8 @@ type Stats struct{ Requests, Connections, Handshakes, Resumed, Stale, BytesIn, O
 func (c *Client) Stats() Stats {
 	s := &c.stats
 	return Stats{
-		Requests: s.requests.Load(), Connections: s.connections.Load(), Handshakes: s.handshakes.Load(), Resumed: s.resumed.Load(),
-		Stale: s.stale.Load(), BytesIn: s.in.Load(), Open: s.open.Load(),
+		Requests: s.requests.Load(), Connections: s.connections.Load(), Handshakes: s.handshakes.Load(),
+		Resumed: s.resumed.Load(),
+		Stale:   s.stale.Load(), BytesIn: s.in.Load(), Open: s.open.Load(),
 	}
 }

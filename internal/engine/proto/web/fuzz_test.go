@@ -44,9 +44,10 @@ func (c *scripted) SetWriteDeadline(time.Time) error { return nil }
 
 // scriptedClient makes a client whose every connection answers these bytes.
 func scriptedClient(raw []byte, cut int) *web.Client {
-	return web.New(web.Config{MaxBody: 1 << 10, MaxHead: 1 << 16, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return &scripted{bytes.Clone(raw), cut}, nil
-	}})
+	return web.New(web.Config{MaxBody: 1 << 10, MaxHead: 1 << 16,
+		Dial: func(context.Context, string, string) (net.Conn, error) {
+			return &scripted{bytes.Clone(raw), cut}, nil
+		}})
 }
 
 // outline is what was read, as text.
@@ -70,7 +71,8 @@ func FuzzResponse(f *testing.F) {
 		var first string
 		for i, size := range []int{0, int(cut) + 1, 1} {
 			c := scriptedClient(raw, size)
-			req := web.Request{Address: rawurl.URL{Scheme: "http", Host: "h.example"}, Method: method, Digest: &digest.Credentials{Nonce: func() string { return "n" }}, Jar: web.NewJar()}
+			req := web.Request{Address: rawurl.URL{Scheme: "http", Host: "h.example"}, Method: method,
+				Digest: &digest.Credentials{Nonce: func() string { return "n" }}, Jar: web.NewJar()}
 			x, err := c.Do(t.Context(), req)
 			if got := outline(x, err); i == 0 {
 				first = got
@@ -86,10 +88,12 @@ func FuzzResponse(f *testing.F) {
 			if len(x.Body) > 1<<10 || len(x.Head()) > 1<<18 {
 				t.Errorf("%d bytes of body, %d of head", len(x.Body), len(x.Head()))
 			}
-			for _, part := range []string{"status_code", "content_length", "content_type", "a", "tls_version", "location", "response", "request", "curl-command"} {
+			for _, part := range []string{"status_code", "content_length", "content_type", "a", "tls_version", "location",
+				"response", "request", "curl-command"} {
 				x.Named(part)
 			}
-			if _, err := c.Follow(t.Context(), x, web.Policy{Mode: web.AllRedirects, Max: 2}); (&web.Request{Method: "POST"}).RetrySafe(err) {
+			if _, err := c.Follow(t.Context(), x,
+				web.Policy{Mode: web.AllRedirects, Max: 2}); (&web.Request{Method: "POST"}).RetrySafe(err) {
 				t.Error("a POST would be tried again")
 			}
 			c.Close()
@@ -110,7 +114,8 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, target, host, name, value string, body []byte, raw bool) {
 		c := scriptedClient([]byte("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), 0)
 		defer c.Close()
-		req := web.Request{Address: rawurl.URL{Scheme: "http", Host: "h.example"}, Method: method, Target: target, Host: host, Headers: []web.Header{{name, value}}, Body: body, NoDefaults: true}
+		req := web.Request{Address: rawurl.URL{Scheme: "http", Host: "h.example"}, Method: method, Target: target, Host: host,
+			Headers: []web.Header{{name, value}}, Body: body, NoDefaults: true}
 		if raw {
 			req.Raw = append([]byte{}, body...)
 		}
@@ -125,7 +130,8 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		head, _, _ := strings.Cut(string(x.Sent()), "\r\n\r\n")
-		if lines := strings.Count(head, "\r\n"); lines > 3 || strings.Count(head, "\n") != lines || strings.Count(head, "\r") != lines {
+		if lines := strings.Count(head, "\r\n"); lines > 3 || strings.Count(head, "\n") != lines ||
+			strings.Count(head, "\r") != lines {
 			t.Errorf("%q", head)
 		}
 		x.Curl()

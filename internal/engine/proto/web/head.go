@@ -97,7 +97,8 @@ func (x *Exchange) statusLine(line string) bool {
 	for digits < len(rest) && rest[digits] >= '0' && rest[digits] <= '9' {
 		digits++
 	}
-	if digits == 0 || digits > 6 || len(proto) < len("HTTP/") || digits < len(rest) && rest[digits] != ' ' && rest[digits] != '\t' {
+	if digits == 0 || digits > 6 || len(proto) < len("HTTP/") || digits < len(rest) && rest[digits] != ' ' &&
+		rest[digits] != '\t' {
 		return false
 	}
 	x.Status, _ = strconv.Atoi(rest[:digits]) // six digits

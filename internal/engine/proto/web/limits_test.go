@@ -74,7 +74,8 @@ func TestMaxBodyOfARequest(t *testing.T) {
 // Bombs are cut while they are unpacked.
 func TestBombs(t *testing.T) {
 	zeros := strings.Repeat("\x00", 64<<20)
-	for name, data := range map[string]string{"gzip": string(zipped([]byte(zeros))), "br": brotlied(zeros), "zstd": zstded(zeros), "deflate": deflated(zeros)} {
+	for name, data := range map[string]string{"gzip": string(zipped([]byte(zeros))), "br": brotlied(zeros),
+		"zstd": zstded(zeros), "deflate": deflated(zeros)} {
 		address := answering(t, "HTTP/1.1 200 OK\r\nContent-Encoding: "+name+"\r\n\r\n"+data, true)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -113,12 +114,13 @@ func TestDeadlines(t *testing.T) {
 		body        string
 		err         bool
 	}{
-		"nothing":                 {"", "", "", true},
-		"half a head":             {"HTTP/1.1 200 OK\r\nA: ", "", "", true},
-		"a head that drips":       {"HTTP/1.1 200 OK\r\n", "A: b\r\n", "", true},
-		"half a body":             {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "", "abc", false},
-		"a body that drips":       {"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc", "d", "abc", false},
-		"chunks that drip":        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", "1\r\nd\r\n", "abc", false},
+		"nothing":           {"", "", "", true},
+		"half a head":       {"HTTP/1.1 200 OK\r\nA: ", "", "", true},
+		"a head that drips": {"HTTP/1.1 200 OK\r\n", "A: b\r\n", "", true},
+		"half a body":       {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "", "abc", false},
+		"a body that drips": {"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc", "d", "abc", false},
+		"chunks that drip": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", "1\r\nd\r\n", "abc",
+			false},
 		"an unbounded body":       {"HTTP/1.1 200 OK\r\n\r\nabc", "d", "abc", false},
 		"interim answers, slowly": {"", "HTTP/1.1 100 Continue\r\n\r\n", "", true},
 	} {
@@ -163,7 +165,8 @@ func TestDialAndHandshakeDeadlines(t *testing.T) {
 	address := rawurl.URL{Scheme: "http", Host: "h"}
 	_, err := get(t, web.Config{Dial: hanging, Timeout: timeout}, web.Request{Address: address})
 	var e *web.Error
-	if web.Reason(err) != "timed out" || !errors.As(err, &e) || e.Kind != web.KindDial || !(&web.Request{Method: "POST"}).RetrySafe(err) {
+	if web.Reason(err) != "timed out" || !errors.As(err, &e) || e.Kind != web.KindDial ||
+		!(&web.Request{Method: "POST"}).RetrySafe(err) {
 		t.Errorf("dial: %v", err)
 	}
 	silent := listen(t, func(_ int, c net.Conn) { io.Copy(io.Discard, c) })
@@ -216,7 +219,8 @@ func TestCancel(t *testing.T) {
 		}
 	}
 	eventually(t, "the end of all connections", func() bool { return c.Stats().Open == 0 })
-	eventually(t, "the end of all goroutines", func() bool { return runtime.NumGoroutine() <= before+4 }) // two servers, two of each
+	// two servers, two of each
+	eventually(t, "the end of all goroutines", func() bool { return runtime.NumGoroutine() <= before+4 })
 }
 
 // The end of a context does not reach a connection that has gone over to another one.

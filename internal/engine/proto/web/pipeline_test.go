@@ -71,7 +71,8 @@ func TestPipelineGoesOn(t *testing.T) {
 		c := newClient(t, web.Config{})
 		results := c.Pipeline(t.Context(), numbered(address, 5))
 		for i, r := range results {
-			if each > 0 && (r.Err != nil || string(r.Exchange.Body) != fmt.Sprintf("/%d", i)) || each == 0 && (r.Err == nil || r.Exchange != nil) {
+			if each > 0 && (r.Err != nil || string(r.Exchange.Body) != fmt.Sprintf("/%d", i)) || each == 0 &&
+				(r.Err == nil || r.Exchange != nil) {
 				t.Errorf("%d a connection, %d: %v %+v", each, i, r.Err, r.Exchange)
 			}
 		}
@@ -138,7 +139,8 @@ func TestTogetherIsCancelled(t *testing.T) {
 		io.Copy(io.Discard, c)
 	})
 	c := newClient(t, web.Config{Timeout: time.Minute})
-	for name, send := range map[string]func(context.Context, []web.Request) []web.Result{"pipeline": c.Pipeline, "race": c.Race} {
+	for name, send := range map[string]func(context.Context, []web.Request) []web.Result{"pipeline": c.Pipeline,
+		"race": c.Race} {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-reached; cancel() }()
 		for _, r := range send(ctx, numbered(address, 3)) {

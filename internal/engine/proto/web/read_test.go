@@ -49,52 +49,80 @@ var odd = map[string]struct {
 	truncated bool
 	reused    bool // the connection carries the next exchange
 }{
-	"length":              {raw: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", status: 200, body: "abc", reused: true},
-	"bytes left over":     {raw: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef", status: 200, body: "abc"},
-	"to the end":          {raw: "HTTP/1.1 200 OK\r\n\r\nabcdef", status: 200, body: "abcdef"},
-	"chunked":             {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;ext=1\r\nde\r\n0\r\nT: x\r\nU: y\r\n\r\n", status: 200, body: "abcde", reused: true},
-	"chunked, upper case": {raw: "HTTP/1.1 200 OK\r\nTRANSFER-ENCODING: Chunked\r\n\r\nA\r\n0123456789\r\n0\r\n\r\n", status: 200, body: "0123456789", reused: true},
-	"chunked, LF only":    {raw: "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n3\nabc\n0\n\n", status: 200, body: "abc", reused: true},
-	"chunked and length":  {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n3\r\nabc\r\n0\r\n\r\n", status: 200, body: "abc"},
-	"bad chunk":           {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n", status: 200, body: "abc", truncated: true},
-	"bad chunk end":       {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcdef\r\n0\r\n\r\n", status: 200, body: "abc", truncated: true},
-	"huge chunk":          {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nabc", status: 200, truncated: true},
-	"negative chunk":      {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-3\r\nabc", status: 200, truncated: true},
-	"no last chunk":       {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", status: 200, body: "abc", truncated: true},
-	"breaks off":          {raw: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", status: 200, body: "abc", truncated: true},
-	"LF only":             {raw: "HTTP/1.1 200 OK\nContent-Length: 3\n\nabc", status: 200, body: "abc", reused: true},
-	"no reason":           {raw: "HTTP/1.1 404\r\nContent-Length: 3\r\n\r\nabc", status: 404, body: "abc", reused: true},
-	"odd status":          {raw: "HTTP/1.1 1999 Far out\r\nContent-Length: 3\r\n\r\nabc", status: 1999, body: "abc", reused: true},
-	"blank lines first":   {raw: "\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", status: 200, body: "abc", reused: true},
-	"lower case":          {raw: "http/1.1 200 ok\r\ncontent-length: 3\r\n\r\nabc", status: 200, body: "abc", reused: true},
-	"two status lines":    {raw: "HTTP/1.1 200 OK\r\nHTTP/1.1 403 Forbidden\r\nContent-Length: 3\r\n\r\nabc", status: 403, body: "abc", reused: true},
-	"HTTP/1.0":            {raw: "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc", status: 200, body: "abc"},
-	"HTTP/1.0 kept":       {raw: "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 3\r\n\r\nabc", status: 200, body: "abc", reused: true},
-	"close":               {raw: "HTTP/1.1 200 OK\r\nConnection: foo, Close\r\nContent-Length: 3\r\n\r\nabc", status: 200, body: "abc"},
-	"HEAD":                {raw: "HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n", method: "HEAD", status: 200, reused: true},
-	"204":                 {raw: "HTTP/1.1 204 No Content\r\n\r\n", status: 204, reused: true},
-	"204 with bytes":      {raw: "HTTP/1.1 204 No Content\r\n\r\nabc", status: 204},
-	"304":                 {raw: "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", status: 304, reused: true},
-	"interim":             {raw: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", status: 200, body: "abc", reused: true},
-	"switching":           {raw: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nframes", status: 101},
-	"bad length":          {raw: "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nabc", status: 200, body: "abc"},
-	"negative length":     {raw: "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nabc", status: 200, body: "abc"},
-	"two lengths":         {raw: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc", status: 200, body: "abc", reused: true},
-	"two other lengths":   {raw: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc", status: 200, body: "abc"},
-	"no colon":            {raw: "HTTP/1.1 200 OK\r\ngarbage\r\n: empty\r\nContent-Length : 3\r\n\r\nabc", status: 200, body: "abc", reused: true},
-	"gzip":                {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + string(zipped([]byte("inside"))), status: 200, body: "inside"},
-	"deflate":             {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: Deflate\r\n\r\n" + deflated("inside"), status: 200, body: "inside"},
-	"brotli":              {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n" + brotlied("inside"), status: 200, body: "inside"},
-	"zstd":                {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\n\r\n" + zstded("inside"), status: 200, body: "inside"},
-	"no gzip at all":      {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nplain", status: 200, body: "plain"},
-	"no brotli at all":    {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\nplain", status: 200, body: "plain"},
-	"no zstd at all":      {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\n\r\nplain", status: 200, body: "plain"},
-	"unknown encoding":    {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: rot13\r\n\r\ncynva", status: 200, body: "cynva"},
-	"half a gzip":         {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + half(zipped([]byte(strings.Repeat("inside", 2000)))), status: 200, body: "inside", truncated: true},
-	"GBK":                 {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=GBK\r\n\r\n\xc4\xe3\xba\xc3", status: 200, body: "\u4f60\u597d"},
-	"GB2312":              {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html;charset=\"gb2312\"; x=y\r\n\r\n\xc4\xe3", status: 200, body: "\u4f60"},
-	"windows-1251":        {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=windows-1251\r\n\r\n\xcf\xf0\xe8", status: 200, body: "При"},
-	"latin 1 stays":       {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=iso-8859-1\r\n\r\n\xe4", status: 200, body: "\xe4"},
+	"length": {raw: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", status: 200, body: "abc",
+		reused: true},
+	"bytes left over": {raw: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef", status: 200, body: "abc"},
+	"to the end":      {raw: "HTTP/1.1 200 OK\r\n\r\nabcdef", status: 200, body: "abcdef"},
+	"chunked":         {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;ext=1\r\nde\r\n0\r\nT: x\r\nU: y\r\n\r\n", status: 200, body: "abcde", reused: true},
+	"chunked, upper case": {raw: "HTTP/1.1 200 OK\r\nTRANSFER-ENCODING: Chunked\r\n\r\nA\r\n0123456789\r\n0\r\n\r\n",
+		status: 200, body: "0123456789", reused: true},
+	"chunked, LF only": {raw: "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n3\nabc\n0\n\n", status: 200, body: "abc",
+		reused: true},
+	"chunked and length": {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n3\r\nabc\r\n0\r\n\r\n", status: 200, body: "abc"},
+	"bad chunk": {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nzz\r\n", status: 200,
+		body: "abc", truncated: true},
+	"bad chunk end": {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcdef\r\n0\r\n\r\n",
+		status: 200, body: "abc", truncated: true},
+	"huge chunk": {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nabc",
+		status: 200, truncated: true},
+	"negative chunk": {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-3\r\nabc", status: 200,
+		truncated: true},
+	"no last chunk": {raw: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", status: 200,
+		body: "abc", truncated: true},
+	"breaks off": {raw: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", status: 200, body: "abc",
+		truncated: true},
+	"LF only":   {raw: "HTTP/1.1 200 OK\nContent-Length: 3\n\nabc", status: 200, body: "abc", reused: true},
+	"no reason": {raw: "HTTP/1.1 404\r\nContent-Length: 3\r\n\r\nabc", status: 404, body: "abc", reused: true},
+	"odd status": {raw: "HTTP/1.1 1999 Far out\r\nContent-Length: 3\r\n\r\nabc", status: 1999, body: "abc",
+		reused: true},
+	"blank lines first": {raw: "\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", status: 200, body: "abc",
+		reused: true},
+	"lower case": {raw: "http/1.1 200 ok\r\ncontent-length: 3\r\n\r\nabc", status: 200, body: "abc",
+		reused: true},
+	"two status lines": {raw: "HTTP/1.1 200 OK\r\nHTTP/1.1 403 Forbidden\r\nContent-Length: 3\r\n\r\nabc", status: 403,
+		body: "abc", reused: true},
+	"HTTP/1.0": {raw: "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nabc", status: 200, body: "abc"},
+	"HTTP/1.0 kept": {raw: "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 3\r\n\r\nabc", status: 200,
+		body: "abc", reused: true},
+	"close": {raw: "HTTP/1.1 200 OK\r\nConnection: foo, Close\r\nContent-Length: 3\r\n\r\nabc", status: 200,
+		body: "abc"},
+	"HEAD": {raw: "HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n", method: "HEAD", status: 200,
+		reused: true},
+	"204":             {raw: "HTTP/1.1 204 No Content\r\n\r\n", status: 204, reused: true},
+	"204 with bytes":  {raw: "HTTP/1.1 204 No Content\r\n\r\nabc", status: 204},
+	"304":             {raw: "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", status: 304, reused: true},
+	"interim":         {raw: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", status: 200, body: "abc", reused: true},
+	"switching":       {raw: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nframes", status: 101},
+	"bad length":      {raw: "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nabc", status: 200, body: "abc"},
+	"negative length": {raw: "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\nabc", status: 200, body: "abc"},
+	"two lengths": {raw: "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc", status: 200,
+		body: "abc", reused: true},
+	"two other lengths": {raw: "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc", status: 200,
+		body: "abc"},
+	"no colon": {raw: "HTTP/1.1 200 OK\r\ngarbage\r\n: empty\r\nContent-Length : 3\r\n\r\nabc", status: 200,
+		body: "abc", reused: true},
+	"gzip": {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + string(zipped([]byte("inside"))),
+		status: 200, body: "inside"},
+	"deflate": {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: Deflate\r\n\r\n" + deflated("inside"), status: 200,
+		body: "inside"},
+	"brotli": {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n" + brotlied("inside"), status: 200,
+		body: "inside"},
+	"zstd": {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\n\r\n" + zstded("inside"), status: 200,
+		body: "inside"},
+	"no gzip at all":   {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nplain", status: 200, body: "plain"},
+	"no brotli at all": {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\nplain", status: 200, body: "plain"},
+	"no zstd at all":   {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\n\r\nplain", status: 200, body: "plain"},
+	"unknown encoding": {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: rot13\r\n\r\ncynva", status: 200, body: "cynva"},
+	"half a gzip": {raw: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" +
+		half(zipped([]byte(strings.Repeat("inside", 2000)))), status: 200, body: "inside", truncated: true},
+	"GBK": {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=GBK\r\n\r\n\xc4\xe3\xba\xc3",
+		status: 200, body: "\u4f60\u597d"},
+	"GB2312": {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html;charset=\"gb2312\"; x=y\r\n\r\n\xc4\xe3",
+		status: 200, body: "\u4f60"},
+	"windows-1251": {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=windows-1251\r\n\r\n\xcf\xf0\xe8",
+		status: 200, body: "При"},
+	"latin 1 stays": {raw: "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=iso-8859-1\r\n\r\n\xe4", status: 200,
+		body: "\xe4"},
 }
 
 func half(b []byte) string { return string(b[:len(b)*2/3]) }
@@ -158,7 +186,8 @@ func TestNoAnswer(t *testing.T) {
 		if !errors.As(err, &e) || e.Kind != c.kind {
 			t.Errorf("%s: %v %v", name, x, err)
 		}
-		if web.Reason(err) == "" || !(&web.Request{Method: "GET"}).RetrySafe(err) || (&web.Request{Method: "POST"}).RetrySafe(err) {
+		if web.Reason(err) == "" || !(&web.Request{Method: "GET"}).RetrySafe(err) ||
+			(&web.Request{Method: "POST"}).RetrySafe(err) {
 			t.Errorf("%s: %q", name, web.Reason(err))
 		}
 		if (&web.Request{Raw: []byte("GET / HTTP/1.1\r\n\r\n")}).RetrySafe(err) {
@@ -205,7 +234,8 @@ func TestHeadIsAsNetHTTPPrintsIt(t *testing.T) {
 // A body that came as gzip because the client asked for it looks as if it had not, as
 // in net/http; one that the request itself asked for does not.
 func TestGzipIsInvisible(t *testing.T) {
-	address := answering(t, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nServer: s\r\n\r\n"+string(zipped([]byte("inside"))), true)
+	address := answering(t, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nServer: s\r\n\r\n"+
+		string(zipped([]byte("inside"))), true)
 	for _, own := range []bool{false, true} {
 		req := web.Request{Address: address}
 		want := "HTTP/1.1 200 OK\r\nServer: s\r\n\r\n"
@@ -230,8 +260,10 @@ func TestNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]any{
-		"status_code": 302, "content_length": 3, "location": "/x", "x_two": "a b", "set_cookie": "SID=abc; Path=/ other=1", "sid": "abc", "other": "1",
-		"type": "http", "matched": "http://" + address.Host + "/", "ip": "127.0.0.1", "body": "abc", "header": string(x.Head()), "all_headers": string(x.Head()),
+		"status_code": 302, "content_length": 3, "location": "/x", "x_two": "a b", "set_cookie": "SID=abc; Path=/ other=1",
+		"sid": "abc", "other": "1",
+		"type": "http", "matched": "http://" + address.Host + "/", "ip": "127.0.0.1", "body": "abc",
+		"header": string(x.Head()), "all_headers": string(x.Head()),
 		"response": string(x.Head()) + "abc", "request": string(x.Sent()), "curl-command": x.Curl(),
 		"transfer_encoding": nil, "X-Two": nil, "Location": nil, "SID": nil, "tls_version": nil, "nothing": nil, "": nil,
 	} {

@@ -52,7 +52,9 @@ func statuses(chain []*web.Exchange) (text string) {
 
 func TestPolicies(t *testing.T) {
 	other, _ := site(t, nil)
-	pages := map[string]string{"/a": "302 x\r\nLocation: /b\r\n", "/b": "301 x\r\nLocation: http://" + other.Host + "/c\r\n", "/loop": "303 x\r\nLocation: /loop\r\n", "/304": "304 x\r\nLocation: /a\r\n", "/tls": "302 x\r\nLocation: https://127.0.0.1:1/\r\n"}
+	pages := map[string]string{"/a": "302 x\r\nLocation: /b\r\n",
+		"/b": "301 x\r\nLocation: http://" + other.Host + "/c\r\n", "/loop": "303 x\r\nLocation: /loop\r\n",
+		"/304": "304 x\r\nLocation: /a\r\n", "/tls": "302 x\r\nLocation: https://127.0.0.1:1/\r\n"}
 	address, _ := site(t, pages)
 	c := newClient(t, web.Config{})
 	refuse := func(to rawurl.URL) bool { return to.Host != other.Host }
@@ -77,7 +79,8 @@ func TestPolicies(t *testing.T) {
 		}
 	}
 	address.Path = "/tls"
-	if chain, err := chainOf(t, c, web.Request{Address: address}, web.Policy{Mode: web.AllRedirects}); err == nil || len(chain) != 1 {
+	if chain, err := chainOf(t, c, web.Request{Address: address}, web.Policy{Mode: web.AllRedirects}); err == nil ||
+		len(chain) != 1 {
 		t.Errorf("a place that does not answer: %v %v", chain, err)
 	}
 	address.Path = "/a"
@@ -89,7 +92,8 @@ func TestPolicies(t *testing.T) {
 		}
 		return nil
 	}
-	if chain, err := chainOf(t, c, web.Request{Address: address}, web.Policy{Mode: web.AllRedirects, Before: gate}); !errors.Is(err, stop) || len(chain) != 2 {
+	if chain, err := chainOf(t, c, web.Request{Address: address},
+		web.Policy{Mode: web.AllRedirects, Before: gate}); !errors.Is(err, stop) || len(chain) != 2 {
 		t.Errorf("gate: %v %v", chain, err)
 	}
 }
@@ -126,7 +130,8 @@ func TestRedirectMethods(t *testing.T) {
 	} {
 		address, seen := site(t, map[string]string{"/a": fmt.Sprintf("%d x\r\nLocation: b?c\r\n", test.status)})
 		address.Path = "/a"
-		req := web.Request{Address: address, Method: test.method, NoDefaults: true, Headers: []web.Header{{"Content-Type", "x/y"}, {"A", "1"}}, Body: []byte("body")}
+		req := web.Request{Address: address, Method: test.method, NoDefaults: true,
+			Headers: []web.Header{{"Content-Type", "x/y"}, {"A", "1"}}, Body: []byte("body")}
 		if _, err := chainOf(t, newClient(t, web.Config{}), req, all); err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +180,8 @@ func TestJar(t *testing.T) {
 	jar := web.NewJar()
 	c := newClient(t, web.Config{})
 	for _, step := range []struct{ path, own, want string }{
-		{"/set", "", ""}, {"/in", "", "a=1; b=2"}, {"/out", "", "b=2"}, {"/out", "b=9; d=4", "b=9; d=4; b=2"}, {"/drop", "", "b=2"}, {"/in", "", "a=1"},
+		{"/set", "", ""}, {"/in", "", "a=1; b=2"}, {"/out", "", "b=2"}, {"/out", "b=9; d=4", "b=9; d=4; b=2"},
+		{"/drop", "", "b=2"}, {"/in", "", "a=1"},
 	} {
 		address.Path = step.path
 		req := web.Request{Address: address, Jar: jar}
@@ -205,13 +211,17 @@ func TestRaw(t *testing.T) {
 		status      int
 		body        string
 	}{
-		"plain":         {head, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef", false, 200, "abc"},
-		"read all":      {head, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 404 N\r\n\r\n", true, 200, "abcHTTP/1.1 404 N\r\n\r\n"},
-		"many statuses": {head, strings.Repeat("HTTP/1.1 302 x\r\n", 8) + "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc", false, 200, "abc"},
-		"gzip":          {head, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + string(zipped([]byte("in"))), false, 200, "in"},
-		"HEAD":          {"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", false, 200, ""},
-		"reset":         {head, "", false, 400, ""},
-		"reset, later":  {head, "HTT", false, 400, ""},
+		"plain": {head, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcdef", false, 200, "abc"},
+		"read all": {head, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 404 N\r\n\r\n", true, 200,
+			"abcHTTP/1.1 404 N\r\n\r\n"},
+		"many statuses": {head, strings.Repeat("HTTP/1.1 302 x\r\n", 8) + "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc",
+			false, 200, "abc"},
+		"gzip": {head, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + string(zipped([]byte("in"))), false,
+			200, "in"},
+		"HEAD": {"HEAD / HTTP/1.1\r\nHost: h\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n", false, 200,
+			""},
+		"reset":        {head, "", false, 400, ""},
+		"reset, later": {head, "HTT", false, 400, ""},
 	} {
 		address := listen(t, func(_ int, conn net.Conn) {
 			request(bufio.NewReader(conn))
@@ -269,7 +279,8 @@ func TestRawRedirect(t *testing.T) {
 	if got := <-seen; got != raw {
 		t.Errorf("%q", got)
 	}
-	if got, want := <-seen, "GET /b HTTP/1.1\r\nhost: "+address.Host+"\r\nx-Odd: 1\r\nReferer: "+address.String()+"\r\n\r\n"; got != want {
+	if got, want := <-seen, "GET /b HTTP/1.1\r\nhost: "+address.Host+"\r\nx-Odd: 1\r\nReferer: "+address.String()+
+		"\r\n\r\n"; got != want {
 		t.Errorf("\n got %q\nwant %q", got, want)
 	}
 }

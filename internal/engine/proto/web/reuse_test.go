@@ -223,7 +223,10 @@ func TestBigEcho(t *testing.T) {
 
 // The memory of what a server wants: plain http at a TLS port is not tried again.
 func TestPlainHTTPToTLSPort(t *testing.T) {
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.Proto) }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w,
+			r.Proto)
+	}))
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	var certificate = s.TLS.Certificates
@@ -292,7 +295,8 @@ default_type text/plain; location / { return 200 "hello from nginx, hello again 
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(binary, "-p", dir, "-e", filepath.Join(dir, "error.log"), "-c", file, "-g", "daemon off; master_process off;")
+	cmd := exec.Command(binary, "-p", dir, "-e", filepath.Join(dir, "error.log"), "-c", file, "-g",
+		"daemon off; master_process off;")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -394,5 +398,6 @@ func TestNothingLeaks(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}()
-	eventually(t, "the end of all goroutines", func() bool { return runtime.NumGoroutine() <= before+1 }) // the server's own
+	// the server's own
+	eventually(t, "the end of all goroutines", func() bool { return runtime.NumGoroutine() <= before+1 })
 }

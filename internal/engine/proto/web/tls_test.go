@@ -41,7 +41,8 @@ func certify(t *testing.T, at time.Time) (cert, key []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER})
 }
 
 func writeCertificate(t *testing.T, dir string) {
@@ -62,7 +63,8 @@ func TestTLSFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA}}
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS10,
+		CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA}}
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	address, _ := rawurl.Parse(s.URL)
@@ -71,8 +73,10 @@ func TestTLSFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]any{
-		"tls_version": "tls10", "tls_cipher": "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", "tls_self_signed": "true", "tls_expired": "true",
-		"tls_not_after": "2020-01-02T03:04:05Z", "tls_mismatched": "true", "tls_subject_cn": "a.example", "tls_issuer_cn": "a.example", "tls_other": nil,
+		"tls_version": "tls10", "tls_cipher": "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA", "tls_self_signed": "true",
+		"tls_expired":   "true",
+		"tls_not_after": "2020-01-02T03:04:05Z", "tls_mismatched": "true", "tls_subject_cn": "a.example",
+		"tls_issuer_cn": "a.example", "tls_other": nil,
 	} {
 		if got, _ := x.Named(name); got != want {
 			t.Errorf("%s: %v, want %v", name, got, want)
@@ -127,12 +131,14 @@ func TestHTTP2Only(t *testing.T) {
 		})
 		address.Scheme, address.Path, address.Query = scheme, "/a/../b", "c=d"
 		c := newClient(t, web.Config{})
-		x, err := c.Do(t.Context(), web.Request{Address: address, Method: "POST", Body: []byte("x"), Headers: []web.Header{{"X-Custom", "1"}}})
+		x, err := c.Do(t.Context(), web.Request{Address: address, Method: "POST", Body: []byte("x"),
+			Headers: []web.Header{{"X-Custom", "1"}}})
 		if err != nil {
 			t.Errorf("%s: %v", scheme, err)
 			continue
 		}
-		if x.Proto != "HTTP/2.0" || string(x.Body) != "in two" || x.Header("x-answer") != "yes" || x.IP != "127.0.0.1" || (x.TLS != nil) != (scheme == "https") {
+		if x.Proto != "HTTP/2.0" || string(x.Body) != "in two" || x.Header("x-answer") != "yes" || x.IP != "127.0.0.1" ||
+			(x.TLS != nil) != (scheme == "https") {
 			t.Errorf("%s: %+v", scheme, x)
 		}
 		if method != "POST" || path != "/a/../b?c=d" || custom != "1" {

@@ -57,7 +57,9 @@ func compile(t *testing.T, all ...*syntax.Template) []*program.Program {
 }
 
 // scan runs programs against one target, and refuses a scan that left something out.
-func scan(t *testing.T, e *engine.Engine, target string, programs ...*program.Program) (*engine.Report, []engine.Event) {
+func scan(
+	t *testing.T, e *engine.Engine, target string, programs ...*program.Program,
+) (*engine.Report, []engine.Event) {
 	t.Helper()
 	var events []engine.Event
 	report, err := e.Run(t.Context(), engine.Scan{

@@ -37,12 +37,14 @@ func TestLookAlikes(t *testing.T) {
 	page := func(body string) string {
 		return "<!DOCTYPE html>\n<html lang=\"en\"><head><title>Page not found</title></head><body>" + body + "</body></html>"
 	}
-	login := answer(200, "text/html", page(`<div id="root"><form><input type="password"></form></div><script src="/app.js"></script>`))
+	login := answer(200, "text/html",
+		page(`<div id="root"><form><input type="password"></form></div><script src="/app.js"></script>`))
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
 		page    bool // the headers of the answer are open to complaint
 	}{
-		"soft 404":                 {answer(200, "text/html; charset=utf-8", page("<h1>Sorry, that page is gone</h1>")), true},
+		"soft 404": {answer(200, "text/html; charset=utf-8", page("<h1>Sorry, that page is gone</h1>")),
+			true},
 		"article quoting all":      {answer(200, "text/html", page("<pre>"+html.EscapeString(quoted)+"</pre>")), true},
 		"login page of one script": {login, true},
 		"all paths lead to login": {func(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +57,8 @@ func TestLookAlikes(t *testing.T) {
 		"404 with good headers": {func(w http.ResponseWriter, r *http.Request) {
 			for name, value := range map[string]string{
 				"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "X-Frame-Options": "DENY",
-				"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Strict-Transport-Security": "max-age=63072000",
+				"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+				"Strict-Transport-Security": "max-age=63072000",
 			} {
 				w.Header().Set(name, value)
 			}

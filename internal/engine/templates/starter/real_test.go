@@ -27,7 +27,8 @@ func TestRealServers(t *testing.T) {
 		found = append(found, ev.TemplateID)
 	}
 	slices.Sort(found)
-	if want := []string{"vedette-debug-go-expvar", "vedette-debug-go-pprof", "vedette-listing-go"}; !slices.Equal(found, want) {
+	if want := []string{"vedette-debug-go-expvar", "vedette-debug-go-pprof", "vedette-listing-go"}; !slices.Equal(found,
+		want) {
 		t.Errorf("found %q, not %q", found, want)
 	}
 }

@@ -153,7 +153,8 @@ func writtenBytes(escape string) string {
 func (r route) answers(req *http.Request) bool {
 	folder, deep := strings.CutSuffix(r.path, "*")
 	at := req.URL.Path == r.path || deep && strings.HasPrefix(req.URL.Path, folder)
-	return (r.method == "*" || r.method == req.Method) && at && (r.parameter == "" || r.fits.MatchString(req.URL.Query().Get(r.parameter)))
+	return (r.method == "*" || r.method == req.Method) && at &&
+		(r.parameter == "" || r.fits.MatchString(req.URL.Query().Get(r.parameter)))
 }
 
 var blank = regexp.MustCompile(`\{(Origin|X-Forwarded-Host|/|[?&][a-z]+)\}`)

@@ -108,7 +108,8 @@ func adminURL(t testing.TB) string {
 			return
 		}
 		var d *db.DB
-		if d, server.err = db.Open(context.Background(), db.Config{URL: withDatabase(server.url, server.template)}); server.err == nil {
+		if d, server.err = db.Open(context.Background(),
+			db.Config{URL: withDatabase(server.url, server.template)}); server.err == nil {
 			server.err = d.Close()
 		}
 	})
@@ -162,7 +163,8 @@ func Start() (adminURL string, stop func(), err error) {
 		return "", nil, err
 	}
 	data := filepath.Join(dir, "data")
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "vedette", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "vedette", "-A", "trust", "-E", "UTF8",
+		"--locale=C", "--no-sync")
 	initdb.SysProcAttr = as
 	initdb.Dir = dir
 	if out, err := initdb.CombinedOutput(); err != nil {
