@@ -44,6 +44,7 @@ type cursor struct {
 	width     int // rows to read at once
 	step      int // entries that the next walk looks at
 	looked    int // rows that were read so far
+	picked    int // of these, those that met the filter
 }
 
 // each gives rows that the filter picks in the order of keys or against it, part by part,
@@ -109,7 +110,7 @@ func (s *search) next(ctx context.Context, c *cursor) (found []hit, err error) {
 }
 
 // pass gives those of the found rows that the filter picks. done: take wants no more, or has
-// all. Where column conditions made it look at many rows, it reads all that meet them at once.
+// all. Where column conditions made it look at many rows in vain, it reads all that meet them at once.
 func (s *search) pass(ctx context.Context, c *cursor, found []hit, take func([]hit) bool) (done bool, err error) {
 	if len(found) == 0 {
 		return false, nil
@@ -118,7 +119,8 @@ func (s *search) pass(ctx context.Context, c *cursor, found []hit, take func([]h
 	if found, err = s.pick(ctx, found); err != nil || !take(found) {
 		return true, err
 	}
-	if c.looked <= limits.few || len(s.cols) == 0 {
+	c.picked += len(found)
+	if c.looked <= limits.few || c.picked > c.looked/4 || len(s.cols) == 0 {
 		return false, nil
 	}
 	if loaded, err := s.load(ctx); err != nil || !loaded {

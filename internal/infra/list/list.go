@@ -116,7 +116,7 @@ type limitsOf struct {
 
 // Tests make them so low that few rows use every way.
 var limits = limitsOf{few: 5000, known: 20_000, together: 20, values: 2000, looked: 50_000, groups: 100,
-	count: 1_000_000, countRows: 100_000,
+	count: 500_000, countRows: 100_000,
 	walkFirst: 4000, walkMost: 8000}
 
 func (x *Index) team() string {

@@ -162,8 +162,8 @@ func (s *search) isAll(ctx context.Context) (bool, error) {
 
 // enumerate adds the rows that the index finds to a set, at most limit, and counts them.
 func (s *search) enumerate(ctx context.Context, into *bits, limit int) (n int, err error) {
-	from, cond, args := s.matches()
-	rows, err := s.q.Query(ctx, "SELECT "+s.key()+" FROM "+from+" WHERE "+cond+" LIMIT ?", append(args, limit)...)
+	where, args := s.matches()
+	rows, err := s.q.Query(ctx, "SELECT "+s.key()+where+" LIMIT ?", append(args, limit)...)
 	if err != nil {
 		return 0, err
 	}

@@ -14,7 +14,7 @@ func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
 		n, err = s.rows(ctx)
 		return n, false, err
 	}
-	from, cond, args := s.matches()
+	where, args := s.matches()
 	most := limits.count
 	if s.arrays || !s.index.exact {
 		most = limits.countRows
@@ -28,16 +28,15 @@ func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
 			}
 		}
 		c, alone := parts.only()
-		if !alone || !s.whole {
+		if !alone {
 			return s.estimate(ctx)
 		}
-		from, cond = s.x.Table, s.x.team()+" = ? AND "+s.x.number()+" >= ? AND "+s.x.number()+" < ? AND ("+c.cond+")"
-		args = append([]any{s.teamID, noOf(s.low), noOf(s.high-1) + 1}, c.args...)
+		where, args = s.inOrder("("+c.cond+")", c.args...)
 	}
 	if s.exact {
 		most = 1 << 32 // more than a team can have
 	}
-	err = s.q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1 FROM "+from+" WHERE "+cond+" LIMIT ?) c",
+	err = s.q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1"+where+" LIMIT ?) c",
 		append(args, most+1)...).Scan(&n)
 	return min(n, most), n > most, err
 }
@@ -51,21 +50,21 @@ func (f allOf) only() (c *column, alone bool) {
 }
 
 // matches is FROM and WHERE of the rows that the index finds.
-func (s *search) matches() (from, cond string, args []any) {
+func (s *search) matches() (where string, args []any) {
 	bounds := s.key() + " >= ? AND " + s.key() + " < ?"
 	if s.arrays {
-		cond, args = bounds, []any{s.low, s.high}
+		where, args = " FROM "+s.x.Name+"_list e WHERE "+bounds, []any{s.low, s.high}
 		if s.index.text != "" {
-			cond, args = cond+" AND ("+s.index.text+")", append(args, s.index.args...)
+			where, args = where+" AND ("+s.index.text+")", append(args, s.index.args...)
 		}
-		return s.x.Name + "_list e", cond, args
+		return where, args
 	}
 	text := s.index.text
 	if text == "" { // tokens are smaller than entries
 		text = s.anyToken([]int64{token(s.team, everything, "")}).text
 	}
-	from = s.x.Name + "_list_token"
-	return from, from + " MATCH ? AND " + bounds, []any{text, s.low, s.high}
+	table := s.x.Name + "_list_token"
+	return " FROM " + table + " WHERE " + table + " MATCH ? AND " + bounds, []any{text, s.low, s.high}
 }
 
 // key is the column of keys in matches.
