@@ -26,8 +26,7 @@ import (
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script/*.txtar", nil) }
 
 // TestServerScripts runs the stories of testdata/server, each with its own server: $VEDETTE_SERVER, whose data is in
-// $VEDETTE_DATA_DIR, and whose only user,
-// ada@example.com, has the key $VEDETTE_API_KEY and the bearer token $TOKEN.
+// $VEDETTE_DATA_DIR, and whose only user, ada@example.com, has the key $VEDETTE_API_KEY and the bearer token $TOKEN.
 func TestServerScripts(t *testing.T) {
 	runScripts(t, "testdata/server/*.txtar", func(t *testing.T) []string {
 		dep := newDeployment(t, "sqlite")

@@ -14,9 +14,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// scanNewAssets makes the scan of a run's new assets that the enumeration wants: for the user who made the enumeration,
-// with its
-// exclusions, alerts and agents, and the recommended templates. Each run has one scan, however often its job runs.
+// scanNewAssets makes the scan of a run's new assets that the enumeration wants: for the user who made the
+// enumeration, with its exclusions, alerts and agents, and the recommended templates. Each run has one scan, however
+// often its job runs.
 func (w worker) scanNewAssets(ctx context.Context, a enumeration.ScanArgs) error {
 	e, ok, err := w.Enumerations.FindUnscanned(ctx, a)
 	if err != nil || !ok {

@@ -1,6 +1,5 @@
-// Package jobs takes jobs from the queue and does each with one service or engine; register.go lists their kinds. A job
-// that fails
-// is tried again or given up; its results until then are stored.
+// Package jobs takes jobs from the queue and does each with one service or engine; register.go lists their kinds. A
+// job that fails is tried again or given up; its results until then are stored.
 package jobs
 
 import (

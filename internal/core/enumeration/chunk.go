@@ -90,8 +90,7 @@ func (es *Enumerations) excluded(ctx context.Context, c *Chunk) (exclusion.Patte
 const insertRows = 25
 
 // AddHosts adds chunks of at most ChunkHosts hosts. Hosts that the run has already are left out, so that a chunk that
-// runs
-// again adds none twice.
+// runs again adds none twice.
 func (c *Chunk) AddHosts(ctx context.Context, found []Found) error {
 	for part := range slices.Chunk(found, ChunkHosts) {
 		if err := c.Write(ctx, func(tx *db.Tx) error { return c.addHosts(ctx, tx, part) }); err != nil {

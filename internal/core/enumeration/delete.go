@@ -19,8 +19,7 @@ type PurgeArgs struct {
 func (PurgeArgs) Kind() string { return "enumeration.purge" }
 
 // Delete stops enumerations of the caller's team and deletes them with their assets, all or none; param is the field
-// that names
-// them. No list shows them any more, and a job deletes their rows.
+// that names them. No list shows them any more, and a job deletes their rows.
 func (es *Enumerations) Delete(ctx context.Context, ids []string, param string) error {
 	return es.runs().Delete(ctx, ids, param, func(tx *db.Tx, teamID string, ids []string) error {
 		for _, id := range ids {

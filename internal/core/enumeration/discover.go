@@ -43,8 +43,7 @@ func NewEngine(c pipeline.Config, guard *netguard.Guard) Engine {
 }
 
 // RunChunk carries out a chunk and stores the results while it works. It leaves alone a chunk that has ended or that
-// another
-// worker has.
+// another worker has.
 func (es *Enumerations) RunChunk(ctx context.Context, a ChunkArgs, e Engine) error {
 	storeCtx := context.WithoutCancel(ctx) // what was found is stored although ctx ends
 	chunk, err := es.StartChunk(storeCtx, a)

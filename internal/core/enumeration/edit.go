@@ -46,8 +46,7 @@ type ConfigUpdate struct {
 }
 
 // UpdateConfig changes the configuration of the next runs of an enumeration of the caller's team. It adds to lists or
-// replaces
-// them.
+// replaces them.
 func (es *Enumerations) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, replace bool) error {
 	e, err := es.own(ctx, id)
 	if err != nil {

@@ -1,12 +1,9 @@
-// Package enumeration stores enumerations: their configurations, runs and chunks, and how each source of names behaved.
-// Package
-// run owns the life of a run.
+// Package enumeration stores enumerations: their configurations, runs and chunks, and how each source of names
+// behaved. Package run owns the life of a run.
 //
 // A run has two stages. A chunk of names searches below a domain, in a block of addresses, among given hosts or in a
-// cloud
-// account, and stores the hosts that it finds while it works, each once in a run. Some of them together make a chunk of
-// hosts,
-// which probes them. Rows have keys, so that a chunk that runs twice leaves the same rows.
+// cloud account, and stores the hosts that it finds while it works, each once in a run. Some of them together make a
+// chunk of hosts, which probes them. Rows have keys, so that a chunk that runs twice leaves the same rows.
 package enumeration
 
 import (

@@ -136,8 +136,7 @@ func (es *Enumerations) complete(ctx context.Context, list []Enumeration) error 
 }
 
 // FindAll lists enumerations and groups of assets of the caller's team, and how many the filter picks in all. Without
-// sorts
-// the newest come first. The configurations have no inputs.
+// sorts the newest come first. The configurations have no inputs.
 func (es *Enumerations) FindAll(
 	ctx context.Context, f Filter, sorts []page.Sort, w page.Window,
 ) (list []Enumeration, total int, err error) {
@@ -207,9 +206,8 @@ type History struct {
 	Unique   int // enumerations that those are of
 }
 
-// FindHistory lists the runs of an enumeration of the caller's team that were launched from since on and before until;
-// zero
-// is open.
+// FindHistory lists the runs of an enumeration of the caller's team that were launched from since on and before
+// until; zero is open.
 func (es *Enumerations) FindHistory(
 	ctx context.Context, id string, since, until time.Time, w page.Window,
 ) (h History, err error) {

@@ -225,8 +225,7 @@ func (c Config) check() (Coverage, error) {
 const sourceNetwork = "asn"
 
 // covered reports whether a cloud account or an autonomous system led to the host, so that the enumeration covers it
-// although
-// it may be outside the domains and ranges of the input.
+// although it may be outside the domains and ranges of the input.
 func (f Found) covered() bool {
 	return slices.ContainsFunc(f.Sources, func(s discover.SourceRef) bool {
 		return s.Source == cloud.Source || s.Source == sourceNetwork

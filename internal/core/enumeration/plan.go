@@ -86,10 +86,9 @@ func ranges(prefixes []netip.Prefix, network string) (out []Work) {
 // maxAnnounced is how many addresses of one autonomous system a run probes.
 const maxAnnounced = 1 << 16
 
-// Announced are chunks for the ranges that an autonomous system announces, the smaller ones first, and a sentence about
-// those
-// that are left out: too large ones, and those with an address that is not allowed, since the source of the ranges may
-// lie.
+// Announced are chunks for the ranges that an autonomous system announces, the smaller ones first, and a sentence
+// about those that are left out: too large ones, and those with an address that is not allowed, since the source of
+// the ranges may lie.
 func Announced(as string, prefixes []netip.Prefix, allowed func(netip.Addr) bool) (works []Work, leftOut string) {
 	announced := apart(prefixes)
 	size := func(p netip.Prefix) int { return p.Addr().BitLen() - p.Bits() }

@@ -38,8 +38,7 @@ func (es *Enumerations) FindUnscanned(ctx context.Context, a ScanArgs) (e Enumer
 }
 
 // NoteScan records the scan of a run's new assets, in the transaction that makes the scan. It fails with ErrLate when
-// there is
-// one already, or the enumeration was deleted.
+// there is one already, or the enumeration was deleted.
 func (es *Enumerations) NoteScan(ctx context.Context, tx *db.Tx, a ScanArgs, scanID, detail string) error {
 	noted, err := tx.Exec(ctx, `UPDATE enumeration_run SET scan_id = ? WHERE enumeration_id = ? AND run = ? AND scan_id = ''`,
 		scanID, a.EnumerationID, a.Run)

@@ -18,8 +18,7 @@ import (
 )
 
 // State is the state of an export: queued → running → finished or failed. A run that dies is followed by another,
-// which
-// begins anew.
+// which begins anew.
 type State string
 
 // The states.

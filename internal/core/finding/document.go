@@ -12,10 +12,8 @@ import (
 )
 
 // Document is a finding whose event is still JSON, as it is stored: exports copy that JSON. To decode and encode it
-// with
-// encoding/json takes 16 µs a finding; at the 50,000 findings/s of BenchmarkExport in core/export, 20 µs are there
-// for
-// everything, and reading a row takes 8.
+// with encoding/json takes 16 µs a finding; at the 50,000 findings/s of BenchmarkExport in core/export, 20 µs are
+// there for everything, and reading a row takes 8.
 type Document struct {
 	no               uint32
 	ID, ScanID, Hash string

@@ -201,8 +201,7 @@ func (fs *Findings) relink(ctx context.Context, id, provider string, issue *engi
 }
 
 // QueueFiling inserts a job for each finding that a run of a scan saw and each tracker that wants its severity.
-// Findings
-// that people have set aside are left out. It may be called again: a tracker reports a run once.
+// Findings that people have set aside are left out. It may be called again: a tracker reports a run once.
 func (fs *Findings) QueueFiling(
 	ctx context.Context, teamID, scanID string, run int64, wants func(severity string) []Tracker,
 ) error {

@@ -78,9 +78,8 @@ func (l *Lease) Finish(ctx context.Context, tx *db.Tx) error {
 	return l.count(ctx, tx, 0)
 }
 
-// GiveUp ends a chunk that the queue will not run again, in the transaction that ends its job; the last chunk ends the
-// run.
-// done, unless nil, is called in between. It fails with ErrLate when the chunk or its run has ended.
+// GiveUp ends a chunk that the queue will not run again, in the transaction that ends its job; the last chunk ends
+// the run. done, unless nil, is called in between. It fails with ErrLate when the chunk or its run has ended.
 func (rs Runs) GiveUp(ctx context.Context, tx *db.Tx, r Ref, chunk int, done func(*Lease) error) error {
 	l := &Lease{Ref: r, Chunk: chunk, runs: rs}
 	if err := l.hold(ctx, tx); err != nil {

@@ -63,8 +63,7 @@ func Update[T comparable](list *[]T, by []T, replace bool) {
 const MaxDelete = 1000
 
 // Delete stops scans or enumerations of the caller's team and calls fn to delete them, in one transaction. It fails
-// when the
-// team does not have one of them; param is the field that names them.
+// when the team does not have one of them; param is the field that names them.
 func (rs Runs) Delete(
 	ctx context.Context, ids []string, param string, fn func(tx *db.Tx, teamID string, ids []string) error,
 ) error {

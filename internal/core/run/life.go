@@ -33,8 +33,7 @@ type Life[S ~string] struct {
 }
 
 // Move changes the state of a row, or fails with ErrLate when the row is in another run or Moves forbids the change.
-// set are
-// more assignments, each after a comma. It returns the number of the run.
+// set are more assignments, each after a comma. It returns the number of the run.
 func (l Life[S]) Move(
 	ctx context.Context, tx *db.Tx, id string, run int64, to S, set string, args ...any,
 ) (int64, error) {

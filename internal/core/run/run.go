@@ -7,8 +7,7 @@
 // chunk that the queue gives up has failed. The last chunk that ends, ends the run in the same transaction.
 //
 // The services of scans and enumerations add columns and tables of their own. Every transaction locks the row of the
-// scan
-// or enumeration first, then its chunks.
+// scan or enumeration first, then its chunks.
 package run
 
 import (
@@ -80,9 +79,8 @@ func (rs Runs) stop(ctx context.Context, tx *db.Tx, id string) error {
 	return rs.End(ctx, tx, Ref{id, AnyRun}, Outcome{Status: Stopped})
 }
 
-// Prepare plans a run: find reads what to do, and start calls Start with it in a transaction. An Invalid error of find
-// fails the
-// run. A run that has ended or has its chunks is left alone.
+// Prepare plans a run: find reads what to do, and start calls Start with it in a transaction. An Invalid error of
+// find fails the run. A run that has ended or has its chunks is left alone.
 func (rs Runs) Prepare(
 	ctx context.Context, r Ref, find func(teamID string) (start func(tx *db.Tx) error, err error),
 ) error {
@@ -143,8 +141,7 @@ func (rs Runs) Start(ctx context.Context, tx *db.Tx, r Ref, columns string, chun
 }
 
 // Add adds chunks with their jobs to a run that the transaction has locked. columns are those that the service added,
-// and a
-// chunk is their values.
+// and a chunk is their values.
 func (rs Runs) Add(ctx context.Context, tx *db.Tx, r Ref, columns string, chunks [][]any) error {
 	if len(chunks) == 0 {
 		return nil
@@ -177,8 +174,7 @@ func (rs Runs) Next(ctx context.Context, tx *db.Tx, r Ref) (n int, err error) {
 }
 
 // End ends a run, or with AnyRun the current one. A stop also cancels its jobs. It fails with ErrLate when the run is
-// not
-// active.
+// not active.
 func (rs Runs) End(ctx context.Context, tx *db.Tx, r Ref, o Outcome) (err error) {
 	o.Why = db.Clean(o.Why)
 	if r.Run, err = rs.life().Move(ctx, tx, r.ID, r.Run, o.Status, ", failure_reason = ?", o.Why); err != nil {

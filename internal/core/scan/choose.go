@@ -21,10 +21,8 @@ func recommended(t catalog.ScanTemplate) bool {
 }
 
 // choose finds the templates that a scan names by id, path, folder or tag, by the last part of a URL, or as template
-// sets,
-// those that came with it, and the sets recommended (the default) and all, without those that its configurations leave
-// out.
-// The error names the first unknown template or configuration.
+// sets, those that came with it, and the sets recommended (the default) and all, without those that its
+// configurations leave out. The error names the first unknown template or configuration.
 func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog.ScanTemplate, error) {
 	known, err := ss.catalog.ForScan(ctx, teamID)
 	if err != nil {

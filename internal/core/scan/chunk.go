@@ -112,9 +112,8 @@ func (c *Chunk) save(ctx context.Context, tx *db.Tx, l *Cells, requests int) err
 	return err
 }
 
-// GiveUpChunk fails the cells of a chunk that the queue has given up, in the transaction that ends its job, unless the
-// scan has
-// ended.
+// GiveUpChunk fails the cells of a chunk that the queue has given up, in the transaction that ends its job, unless
+// the scan has ended.
 func (ss *Scans) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error {
 	r := run.Ref{ID: a.ScanID, Run: a.Run}
 	return run.IgnoreLate(ss.runs().GiveUp(ctx, tx, r, a.N, func(lease *run.Lease) error {

@@ -72,9 +72,8 @@ func (ss *Scans) FindCoverage(ctx context.Context, id string, f CoverageFilter, 
 	return out, err
 }
 
-// eachChunk calls do with the cells of every chunk of a run (0: the last), in order, until it returns false. The cells
-// of a
-// chunk that has not ended are pending. It returns the number of the run.
+// eachChunk calls do with the cells of every chunk of a run (0: the last), in order, until it returns false. The
+// cells of a chunk that has not ended are pending. It returns the number of the run.
 func (ss *Scans) eachChunk(
 	ctx context.Context, id string, run int64, do func(l *Cells, ended time.Time) bool,
 ) (int64, error) {

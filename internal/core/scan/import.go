@@ -66,9 +66,8 @@ func (ss *Scans) Append(ctx context.Context, id string, body io.Reader) (Importe
 	return ss.take(ctx, s, body, func(*db.Tx) error { return nil })
 }
 
-// take stores the results in a body, a batch in a transaction, while it reads the next batch. The error names the line
-// that
-// is not a result, and how many results before it are stored.
+// take stores the results in a body, a batch in a transaction, while it reads the next batch. The error names the
+// line that is not a result, and how many results before it are stored.
 func (ss *Scans) take(ctx context.Context, s Scan, body io.Reader, prepare func(tx *db.Tx) error) (Imported, error) {
 	done := Imported{ScanID: s.ID}
 	batches := make(chan finding.Prepared, 1)

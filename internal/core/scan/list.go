@@ -30,9 +30,8 @@ var Sortable = map[string]string{
 
 const byName = "s.name"
 
-// FindAll lists scans of the caller's team, and how many the filter picks in all. Without sorts the newest come first.
-// The
-// configurations have no targets.
+// FindAll lists scans of the caller's team, and how many the filter picks in all. Without sorts the newest come
+// first. The configurations have no targets.
 func (ss *Scans) FindAll(
 	ctx context.Context, f Filter, sorts []page.Sort, w page.Window,
 ) (found []Scan, total int, err error) {

@@ -1,8 +1,6 @@
 // Package scan stores scans: their configurations, runs, chunks and coverage. A worker calls Begin to cut a run into
-// chunks of
-// bounded cost, and RunChunk to test a chunk with the engine. Package run owns the life of a run. Findings have keys,
-// so that
-// a chunk that runs twice leaves the same rows.
+// chunks of bounded cost, and RunChunk to test a chunk with the engine. Package run owns the life of a run. Findings
+// have keys, so that a chunk that runs twice leaves the same rows.
 package scan
 
 import (

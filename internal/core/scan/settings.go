@@ -12,8 +12,7 @@ import (
 )
 
 // Options are the configurations of a scan together: the team's global ones, then those that it names. An id that the
-// team does
-// not have is Invalid.
+// team does not have is Invalid.
 func (ss *Scans) Options(ctx context.Context, teamID string, c Config) (options.Options, error) {
 	o := options.Options{Engine: engine.Config{Retries: 1}}
 	types := []setting.Type{setting.Scan, setting.Template}

@@ -20,9 +20,8 @@ import (
 // progressInterval bounds how often a chunk writes its progress.
 const progressInterval = 250 * time.Millisecond
 
-// RunChunk tests the targets of a chunk with its templates, except in denied networks, and stores findings at once. It
-// leaves
-// alone a chunk that has ended or that another worker has.
+// RunChunk tests the targets of a chunk with its templates, except in denied networks, and stores findings at once.
+// It leaves alone a chunk that has ended or that another worker has.
 func (ss *Scans) RunChunk(ctx context.Context, a ChunkArgs, deny []netip.Prefix) error {
 	storeCtx := context.WithoutCancel(ctx) // what was found is stored although ctx ends
 	chunk, err := ss.StartChunk(storeCtx, a)
@@ -212,8 +211,7 @@ func (c *collector) close() {
 }
 
 // lock waits until a key is unlocked, or for the end of ctx, and locks it. locks has a channel for each locked key,
-// which
-// unlock closes.
+// which unlock closes.
 func lock(ctx context.Context, locks *sync.Map, key string) (unlock func(), err error) {
 	mine := make(chan struct{})
 	for {

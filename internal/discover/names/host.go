@@ -9,8 +9,7 @@ import (
 const maxHost = 253 // bytes of a name, without the final dot
 
 // normalizeHost is the form in which a name is asked about and compared: lower-case ASCII without a final dot and a
-// leading
-// "*.". ok is false for what is no host name.
+// leading "*.". ok is false for what is no host name.
 func normalizeHost(host string) (name string, ok bool) {
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "*."), ".")
 	upper := false

@@ -56,9 +56,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 )
 
-// subfinderSources are subfinder's sources that dial through the session they are given. crt.sh, Chaos and certspotter
-// are ours
-// (connectors): the library's dial by themselves, or want a key where none is needed.
+// subfinderSources are subfinder's sources that dial through the session they are given. crt.sh, Chaos and
+// certspotter are ours (connectors): the library's dial by themselves, or want a key where none is needed.
 var subfinderSources = []func() subscraping.Source{
 	newSource[alienvault.Source], newSource[anubis.Source], newSource[bevigil.Source], newSource[bufferover.Source],
 	newSource[builtwith.Source],

@@ -22,9 +22,8 @@ var (
 	ErrTruncated = errors.New("its answer is too long")
 )
 
-// Query sends one question to the server at host:port, over a connection of dial. Of an answer of more than most bytes
-// it
-// gives those, with ErrTruncated.
+// Query sends one question to the server at host:port, over a connection of dial. Of an answer of more than most
+// bytes it gives those, with ErrTruncated.
 func Query(
 	ctx context.Context, dial func(ctx context.Context, network, addr string) (net.Conn, error),
 	server, question string, most int64,

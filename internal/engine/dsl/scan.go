@@ -274,8 +274,7 @@ func containsFold(s, lower string) bool {
 }
 
 // firstUnresolved is the first unresolved placeholder in a rendered text (template language 6.5). Braces in values do
-// not
-// count.
+// not count.
 func firstUnresolved(s string, values []span) (name string, found bool) {
 	masked := s
 	if len(values) > 0 {

@@ -169,9 +169,8 @@ func path(base *web.Request) component {
 	return c
 }
 
-// reservedHeaders are headers that a request needs unchanged or that have a component of their own; rules without keys
-// leave
-// them alone.
+// reservedHeaders are headers that a request needs unchanged or that have a component of their own; rules without
+// keys leave them alone.
 var reservedHeaders = []string{
 	"accept", "accept-charset", "accept-encoding", "accept-language", "access-control-request-headers",
 	"access-control-request-method", "authorization", "cache-control", "connection", "content-encoding", "content-length",

@@ -14,10 +14,9 @@ import (
 // rounds is how often conditions sends a true and a false condition.
 const rounds = 2
 
-// compareConditions confirms a payload that adds a condition to a statement: with a true one ([INFERENCE]) the response
-// is
-// that of the base request, with a false one (a number equal to 0) it differs. Each round has its own numbers, and
-// the base request is sent at both ends: a page that changes by itself confirms nothing.
+// compareConditions confirms a payload that adds a condition to a statement: with a true one ([INFERENCE]) the
+// response is that of the base request, with a false one (a number equal to 0) it differs. Each round has its own
+// numbers, and the base request is sent at both ends: a page that changes by itself confirms nothing.
 func (a *Analyzer) compareConditions(ctx context.Context, m *Mutation, first Answer,
 	send func(context.Context, *web.Request) (Answer, error),
 ) (confirmed bool, details string, err error) {
@@ -64,9 +63,8 @@ func (a *Analyzer) falseCondition() func(payload string) string {
 
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// normalizeAnswer is equal for responses that mean the same: the status, and the body without numbers and without what
-// was
-// sent.
+// normalizeAnswer is equal for responses that mean the same: the status, and the body without numbers and without
+// what was sent.
 func normalizeAnswer(a Answer, sent string) string {
 	body := string(a.Body)
 	if sent != "" {

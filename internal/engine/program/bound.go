@@ -81,8 +81,7 @@ func (b *Bound) Values(in Input) map[string]any {
 }
 
 // MayComeFromResponse reports whether a name in a placeholder may get its value from an earlier response: by
-// extraction, by a
-// flow, as a field of the response, or through one of the template's variables.
+// extraction, by a flow, as a field of the response, or through one of the template's variables.
 func (b *Bound) MayComeFromResponse(placeholder string) bool {
 	if b.Flow != nil && !b.Flow.Native() {
 		return true // the flow may set any name

@@ -80,8 +80,7 @@ func (h *History) Rounds() int {
 }
 
 // Lookup finds the variables of the requests that follow in one round: extracted values, and response fields named
-// after
-// their block's id.
+// after their block's id.
 func (h *History) Lookup(round int) dsl.Lookup {
 	return func(name string) (any, bool) {
 		h.mu.Lock()

@@ -112,9 +112,8 @@ func (s *Variables) Lookup(name string) (any, bool) {
 	return s.withoutPayload(name, len(s.bound.variables))
 }
 
-// withoutPayload is Lookup without payload values and with the first n variables only, as payload values and variables
-// see
-// it.
+// withoutPayload is Lookup without payload values and with the first n variables only, as payload values and
+// variables see it.
 func (s *Variables) withoutPayload(name string, n int) (any, bool) {
 	if s.bound.SelfContained && s.earlier != nil {
 		if v, ok := s.earlier(name); ok {

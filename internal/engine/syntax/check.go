@@ -117,8 +117,7 @@ func (t *Template) PayloadSets() (all []*PayloadSets) {
 }
 
 // setDefaults sets what follows from other keys: ids of blocks without one where a protocol has several, and what a
-// template
-// says for its blocks.
+// template says for its blocks.
 func (t *Template) setDefaults() {
 	for _, protocol := range t.Protocols {
 		ids := fields[string](t, protocol, "ID")

@@ -4,9 +4,8 @@
 // with a cache.
 //
 // A template file is parsed once: an index keeps its binary form under the digest of its text (index.go, codec.go),
-// which makes the next start much faster. A file that the system reports as unchanged is not even read (filestate.go).
-// A
-// changed template has another digest, so the index never serves an old one.
+// which makes the next start much faster. A file that the system reports as unchanged is not even read
+// (filestate.go). A changed template has another digest, so the index never serves an old one.
 package templates
 
 import (

@@ -10,8 +10,8 @@ import (
 )
 
 // SignAWS signs a request with AWS Signature Version 4: it adds the X-Amz-Date and Authorization lines, and
-// X-Amz-Security-Token if there is a token. It signs the Host,
-// X-Amz-… and Content-Type lines and the body: the request must not be changed afterwards.
+// X-Amz-Security-Token if there is a token. It signs the Host, X-Amz-… and Content-Type lines and the body: the
+// request must not be changed afterwards.
 func SignAWS(req *Request, keys sigv4.Keys, at time.Time) {
 	req.Headers = without(req.Headers, "Authorization", "X-Amz-Date", "X-Amz-Security-Token")
 	r := sigv4.Request{Method: req.method(), Host: req.host(), Body: req.Body}
