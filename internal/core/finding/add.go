@@ -92,7 +92,9 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 			rows = append(rows, r)
 		}
 	}
-	no, rev, err := fs.reserve(ctx, tx, from.TeamID, int64(len(rows)), int64(len(rows)))
+	// All change at one moment: their revisions grow as their numbers do, first those of findings that are known.
+	n := int64(len(rows))
+	no, rev, err := fs.reserve(ctx, tx, from.TeamID, n, 2*n)
 	if err != nil {
 		return Added{}, err
 	}
@@ -100,7 +102,7 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 	templates := make([]string, len(rows))
 	for i := range rows {
 		r := &rows[i]
-		r.no, r.rev, r.createdAt, templates[i] = no+int64(i), rev+int64(i), now, r.templateID
+		r.no, r.rev, r.createdAt, templates[i] = no+int64(i), rev+n+int64(i), now, r.templateID
 		if r.seenAt.IsZero() {
 			r.seenAt = now
 		}
@@ -121,13 +123,15 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 	if err != nil {
 		return Added{}, err
 	}
+	slices.SortFunc(olds, func(a, b known) int { return cmp.Compare(a.no, b.no) })
 	var added Added
-	for _, old := range olds {
+	for i, old := range olds {
 		r := &rows[byID[old.id]]
 		if old.no == r.no { // it was inserted just now
 			continue
 		}
 		added.Again++
+		r.rev = rev + int64(i)
 		if err := seenAgain(ctx, tx, from, old, *r); err != nil {
 			return added, err
 		}
