@@ -286,6 +286,12 @@ func IsDuplicate(err error) bool {
 	return ok && (lite.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || lite.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
+// IsTimeout reports whether PostgreSQL ended a statement that took longer than its statement_timeout.
+func IsTimeout(err error) bool {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pg.Code == "57014"
+}
+
 // IsNoRows reports whether err means that QueryRow found no row.
 func IsNoRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 

@@ -43,6 +43,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"strings"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
@@ -112,12 +113,14 @@ type limitsOf struct {
 	countRows int // and where PostgreSQL must look at each row
 	walkFirst int // entries that are walked before PostgreSQL's index is asked
 	walkMost  int // entries that a walk in another order looks at before it enumerates
+	// countFor is how long a total may take: whose rows must be looked at, or of a frequent value on PostgreSQL.
+	countFor time.Duration
 }
 
 // Tests make them so low that few rows use every way.
 var limits = limitsOf{few: 5000, known: 20_000, together: 20, values: 2000, looked: 50_000, groups: 100,
 	count: 500_000, countRows: 100_000,
-	walkFirst: 4000, walkMost: 8000}
+	walkFirst: 4000, walkMost: 8000, countFor: 100 * time.Millisecond}
 
 func (x *Index) team() string {
 	if x.Team == "" {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
@@ -220,4 +221,29 @@ func TestPageIsOfOneMoment(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTotalsThatTakeLongAreBounded counts 20,000 rows on PostgreSQL, in a time that is too short for that.
+func TestTotalsThatTakeLongAreBounded(t *testing.T) {
+	d := dbtest.Open(t, "postgres")
+	setUp(t, d)
+	ctx := t.Context()
+	for no := int64(1); no < 20_000; no += 2000 {
+		if err := write(ctx, d, "one", true, numbered(no, no+1999)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q := list.Query{Filter: list.Has("host", "h.test"), Limit: 10}
+	exact, err := things.Page(ctx, d, "one", q)
+	if err != nil || exact.Total != 20_000 || exact.TotalIsEstimate {
+		t.Fatalf("%d, estimated %v, %v", exact.Total, exact.TotalIsEstimate, err)
+	}
+	t.Cleanup(list.CountFor(time.Millisecond))
+	for _, orders := range [][]list.Order{nil, {{Column: "seen"}}} {
+		q.Orders = orders
+		p, err := things.Page(ctx, d, "one", q)
+		if err != nil || len(p.Numbers) != 10 || !p.TotalIsEstimate || p.Total < 10 || p.Total >= 20_000 {
+			t.Errorf("%v: page %v, total %d, estimated %v, %v", orders, p.Numbers, p.Total, p.TotalIsEstimate, err)
+		}
+	}
 }

@@ -2,6 +2,8 @@ package list
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -36,9 +38,48 @@ func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
 	if s.exact {
 		most = 1 << 32 // more than a team can have
 	}
-	err = s.q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1"+where+" LIMIT ?) c",
-		append(args, most+1)...).Scan(&n)
+	count := func() error {
+		return s.q.QueryRow(ctx, "SELECT count(*) FROM (SELECT 1"+where+" LIMIT ?) c", append(args, most+1)...).Scan(&n)
+	}
+	rows := 0
+	if s.arrays && s.index.exact && !s.exact {
+		if rows, err = s.rows(ctx); err != nil {
+			return 0, false, err
+		}
+	}
+	if rows > limits.countRows {
+		if late, err := s.inTime(ctx, count); err != nil || late {
+			n, failed := s.countNewest(ctx)
+			return n, true, errors.Join(err, failed)
+		}
+		return min(n, most), n > most, nil
+	}
+	err = count()
 	return min(n, most), n > most, err
+}
+
+// inTime runs a count on PostgreSQL for as long as a total may take: GIN finds all matches of a frequent value before
+// the first can be counted, however few are asked for. late: it was ended.
+func (s *search) inTime(ctx context.Context, count func() error) (late bool, err error) {
+	for _, text := range []string{
+		"SAVEPOINT total", fmt.Sprintf("SET LOCAL statement_timeout = %d", limits.countFor.Milliseconds()),
+	} {
+		if _, err := s.q.Exec(ctx, text); err != nil {
+			return false, err
+		}
+	}
+	err = count()
+	if late = db.IsTimeout(err); err != nil && !late {
+		return false, err
+	}
+	_, err = s.q.Exec(ctx, "ROLLBACK TO SAVEPOINT total") // and with it the timeout
+	return late, err
+}
+
+// countNewest counts what the index finds among the newest entries.
+func (s *search) countNewest(ctx context.Context) (n int, err error) {
+	return n, s.q.QueryRow(ctx, "SELECT count(*) FROM (SELECT tokens FROM "+s.x.Name+`_list WHERE key >= ? AND key < ?
+		ORDER BY key DESC LIMIT ?) e WHERE `+s.index.text, append([]any{s.low, s.high, 10 * limits.few}, s.index.args...)...).Scan(&n)
 }
 
 // only is the column condition that a filter consists of.
@@ -82,14 +123,11 @@ func (s *search) estimate(ctx context.Context) (n int, estimate bool, err error)
 	err = s.each(ctx, s.low, s.high, false, limits.few/5, func(hits []hit) bool {
 		n += len(hits)
 		parts++
-		estimate = !s.exact && parts > 1 && time.Since(began) > countFor
+		estimate = !s.exact && parts > 1 && time.Since(began) > limits.countFor
 		return !estimate
 	})
 	return n, estimate, err
 }
-
-// countFor is how long a total may take whose rows must be looked at one by one.
-const countFor = 100 * time.Millisecond
 
 // Count is what a value of a facet is on.
 type Count struct {
@@ -113,7 +151,7 @@ func (x *Index) Counts(
 	}
 	out := []Count{}
 	for _, value := range values {
-		one, err := x.search(ctx, q, team, Query{Filter: All(Has(facet, value), f)})
+		one, err := x.search(ctx, q, team, Query{Filter: All(Has(facet, value), f), ExactTotal: true})
 		if err != nil {
 			return nil, err
 		}
