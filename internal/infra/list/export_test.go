@@ -10,9 +10,9 @@ func LowLimits() (restore func()) {
 	return func() { limits = old }
 }
 
-// CountFor limits how long a total may take.
+// CountFor limits how long a total may take, and how many of the newest rows are counted then.
 func CountFor(time time.Duration) (restore func()) {
 	old := limits
-	limits.countFor, limits.countRows = time, 100
+	limits.countFor, limits.countRows, limits.few = time, 100, 50
 	return func() { limits = old }
 }

@@ -1,30 +1,23 @@
-// Package list answers lists of rows from an inverted index in the database: filters, text
-// search, orders, pages, totals and facets with counts. It knows no noun of the product.
+// Package list answers lists of rows from an inverted index in the database: filters, text search, orders, pages,
+// totals and facets with counts. It knows no noun of the product.
 //
 // # How it works
 //
-// A service keeps rows in a table of its own, numbered by team in the order of arrival. For
-// each row it gives this package an entry: the values of its facets, such as severity=high
-// and tag=xss, folded to lower case where lists shall not regard case. An entry is stored
-// under the key team<<32|number, so that the order of arrival is the order of keys. Each
-// value becomes a token, a 64-bit hash of team, facet and value. SQLite keeps tokens in an
-// FTS5 table without content or positions, PostgreSQL in a BIGINT[] with a GIN index.
+// A service keeps rows in a table of its own, numbered by team in the order of arrival. For each row it gives this
+// package an entry: the values of its facets, such as severity=high and tag=xss, folded to lower case where lists
+// shall not regard case. An entry is stored under the key team<<32|number, so that the order of arrival is the order
+// of keys. Each value becomes a token, a 64-bit hash of team, facet and value. SQLite keeps tokens in an FTS5 table
+// without content or positions, PostgreSQL in a BIGINT[] with a GIN index.
 //
-// Substrings, wildcards and ranges are conditions on values, not on rows: the distinct values
-// of Searched facets are kept in a table with an index over their trigrams; those that match
-// become tokens. Where more than limits.values match, and for conditions in SQL on the service's
-// table, the index narrows as far as it can, and the entries of candidates are checked in Go:
-// an answer never depends on a guess.
+// Substrings, wildcards and ranges are conditions on values: those of Searched facets have a table with an index over
+// their trigrams, and those that match become tokens. Where they are too many, and for conditions in SQL on the
+// service's table, the index narrows as far as it can, and the entries of candidates are checked in Go.
 //
-// A page in order of arrival walks the postings from the newest key on SQLite. PostgreSQL
-// cannot do that: GIN gives all matches at once. So first the newest limits.walkFirst entries are
-// checked by primary key; if they do not fill the page, up to limits.few+1 matches are asked of GIN:
-// if there are no more, all are known, and otherwise ever larger parts are walked.
-// In another order, few matches are sorted by the database. Of many, a page is filled group
-// by group where the order is that of a facet with few values; otherwise the service's index
-// of that order is walked, and the entries of the first limits.walkMost rows are checked. If they do not
-// fill the page, all matches are enumerated into a bit set, and the walk goes on with it; where the inverted
-// index does not know all matches, it goes on with entries.
+// A page in order of arrival walks the postings from the newest key on SQLite. On PostgreSQL, where GIN gives all
+// matches at once, the newest entries are checked first; then GIN is asked for a few thousand matches, and where there
+// are more, ever larger parts are walked. In another order, few matches are sorted by the database. Of many, a page is
+// filled group by group where the order is that of a facet with few values; otherwise the service's index of that
+// order is walked: its first rows by their entries, the others by a bit set of what the inverted index finds.
 //
 // # How a service uses it
 //
@@ -113,7 +106,7 @@ type limitsOf struct {
 	countRows int // and where PostgreSQL must look at each row
 	walkFirst int // entries that are walked before PostgreSQL's index is asked
 	walkMost  int // entries that a walk in another order looks at before it enumerates
-	// countFor is how long a total may take: whose rows must be looked at, or of a frequent value on PostgreSQL.
+	// countFor is how long it may take to look at the rows of a total.
 	countFor time.Duration
 }
 

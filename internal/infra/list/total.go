@@ -23,14 +23,16 @@ func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
 	}
 	if !s.index.exact {
 		parts, _ := s.filter.(allOf)
-		if len(parts) == 1 {
-			if known, ok := parts[0].(numbered); ok && known.there {
-				keys, _ := s.known(s.low, s.high)
-				return len(keys), false, nil
-			}
+		if len(parts) != 1 {
+			return s.estimate(ctx)
 		}
-		c, alone := parts.only()
-		if !alone {
+		known, ok := parts[0].(numbered)
+		if ok && known.there {
+			keys, _ := s.known(s.low, s.high)
+			return len(keys), false, nil
+		}
+		c, ok := parts[0].(*column)
+		if !ok {
 			return s.estimate(ctx)
 		}
 		where, args = s.inOrder("("+c.cond+")", c.args...)
@@ -59,7 +61,7 @@ func (s *search) total(ctx context.Context) (n int, estimate bool, err error) {
 }
 
 // inTime runs a count on PostgreSQL for as long as a total may take: GIN finds all matches of a frequent value before
-// the first can be counted, however few are asked for. late: it was ended.
+// the first can be counted. late: it was ended.
 func (s *search) inTime(ctx context.Context, count func() error) (late bool, err error) {
 	for _, text := range []string{
 		"SAVEPOINT total", fmt.Sprintf("SET LOCAL statement_timeout = %d", limits.countFor.Milliseconds()),
@@ -80,14 +82,6 @@ func (s *search) inTime(ctx context.Context, count func() error) (late bool, err
 func (s *search) countNewest(ctx context.Context) (n int, err error) {
 	return n, s.q.QueryRow(ctx, "SELECT count(*) FROM (SELECT tokens FROM "+s.x.Name+`_list WHERE key >= ? AND key < ?
 		ORDER BY key DESC LIMIT ?) e WHERE `+s.index.text, append([]any{s.low, s.high, 10 * limits.few}, s.index.args...)...).Scan(&n)
-}
-
-// only is the column condition that a filter consists of.
-func (f allOf) only() (c *column, alone bool) {
-	if len(f) == 1 {
-		c, alone = f[0].(*column)
-	}
-	return c, alone
 }
 
 // matches is FROM and WHERE of the rows that the index finds.
