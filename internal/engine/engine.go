@@ -2,7 +2,7 @@
 // tested.
 //
 // An Engine holds connections and limits; any number of scans may run in it at once. For each target a scan finds out
-// parameterKey it answers, sends the planned requests (equal requests of different templates once) and evaluates each
+// where it answers, sends the planned requests (equal requests of different templates once) and evaluates each
 // response for all templates that need it. Templates whose requests depend on earlier responses run as sessions.
 // Requests without a response are retried at the end if their host has recovered. Every target × template ends in a
 // state (package coverage).
@@ -43,7 +43,7 @@ type Config struct {
 	Headers     []Header      // sent with every request; they replace a template's own
 
 	// RecheckPauses are the pauses before each attempt to reach a host that stopped answering during a scan; after the
-	// finalPass, it is given up. Default 200 ms, 1 s and 3 s.
+	// last, it is given up. Default 200 ms, 1 s and 3 s.
 	RecheckPauses []time.Duration
 
 	// Allow is called before every request and every redirect that is followed; nil allows all. A refused request

@@ -40,7 +40,7 @@ type Report struct {
 // TargetReport is what a scan found out about one target.
 type TargetReport struct {
 	Target  string `json:"target"`           // as given; "" without a target
-	URL     string `json:"url"`              // parameterKey it answered; "" without an answer
+	URL     string `json:"url"`              // where it answered; "" without an answer
 	Alive   bool   `json:"alive"`            // something answered
 	Reason  string `json:"reason,omitempty"` // why not, when not
 	Canary  Canary `json:"-"`

@@ -21,7 +21,7 @@ type sendFunc func(ctx context.Context, req web.Request) (*web.Exchange, error)
 type requester struct {
 	engine     *Engine
 	target     Target
-	address    rawurl.URL // parameterKey the target answers
+	address    rawurl.URL // where the target answers
 	send       sendFunc
 	beforeSend sender.Before // for the requests that follow redirects
 	tupleSlots chan struct{} // one for each payload tuple in progress

@@ -166,7 +166,7 @@ func (t *targetScan) sendAll(ctx context.Context) {
 	}
 	t.endGlobals(ctx)
 	for i, left := range t.pending {
-		if left > 0 { // onlyOrigin an interruption leaves entries without a result
+		if left > 0 { // only an interruption leaves entries without a result
 			t.report.cells.Set(i, Skipped, Interrupted)
 		}
 	}

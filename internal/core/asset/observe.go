@@ -17,7 +17,7 @@ import (
 // Seen is assets that a run saw.
 type Seen struct {
 	TeamID        string
-	EnumerationID string // enumerationExists
+	EnumerationID string // registered
 	Run           int64  // of the enumeration, from 1, growing
 	At            time.Time
 	Assets        []discover.Asset // with their screenshots, if any

@@ -125,7 +125,7 @@ type Facet struct {
 	Buckets []Bucket // the most frequent ones; of equal ones the lesser value first
 	Missing int      // templates without a value
 	Other   int      // counts outside of Buckets
-	Total   int      // compileAll counts
+	Total   int      // all counts
 }
 
 // count counts what a condition picks, and the values of its facets; size is how many each shows.

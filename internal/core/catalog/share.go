@@ -21,7 +21,7 @@ type ShareType string
 
 // The types.
 const (
-	Unlisted     ShareType = "unlisted"     // compileAll who have the link
+	Unlisted     ShareType = "unlisted"     // all who have the link
 	Organization ShareType = "organization" // the organizations that are named: a team by its id, or an e-mail domain
 	Users        ShareType = "users"        // the users whose e-mail addresses are named
 )

@@ -22,7 +22,7 @@ type Event struct {
 	Run           int64
 	Affected      int
 	Sample        []asset.Brief
-	ConfigID      string // forEnumeration an alert: the alerting configuration
+	ConfigID      string // of an alert: the alerting configuration
 	Note          string // why it failed
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
@@ -91,7 +91,7 @@ type AlertArgs struct {
 func (AlertArgs) Kind() string { return "asset.alert" }
 
 // alert queues the alerts of a run: one for each alerting policy that matched something and each
-// forEnumeration its configurations.
+// of its configurations.
 func (ps *Policies) alert(ctx context.Context, tx *db.Tx, policies []Policy, enumerationID string, run int64) error {
 	for _, p := range policies {
 		if p.Type != Alert {

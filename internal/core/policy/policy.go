@@ -69,8 +69,8 @@ func New(d *db.DB, q *queue.Queue, assets *asset.Assets, settings *setting.Setti
 }
 
 const (
-	maxPolicies     = 1000 // forEnumeration a team
-	maxEnumerations = 1000 // forEnumeration a policy
+	maxPolicies     = 1000 // of a team
+	maxEnumerations = 1000 // of a policy
 )
 
 // check refuses a policy that cannot work.

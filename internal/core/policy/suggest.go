@@ -20,7 +20,7 @@ import (
 
 // Suggestion is a policy that a team could make of a pattern in its inventory.
 type Suggestion struct {
-	ID         string // forEnumeration the pattern: stays the same
+	ID         string // of the pattern: stays the same
 	Category   string
 	Title      string // also the policy's name
 	Reason     string
@@ -29,7 +29,7 @@ type Suggestion struct {
 	Filters    asset.Filters
 	Labels     []string
 	Affected   int
-	Percentage float64 // forEnumeration the assets that were examined
+	Percentage float64 // of the assets that were examined
 	Sample     []asset.Asset
 }
 

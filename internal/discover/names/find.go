@@ -33,7 +33,7 @@ const (
 // dns_bruteforce tries words, dns_permute permutes the names that were found. Names of sources are emitted as they
 // come, not looked up and without RCode; guessed names are emitted when DNS knows them and they are no wildcard's. Each
 // is emitted once, with Sources naming the first; it is below the domain, allowed, and a host name. emit is called by
-// lookUpType goroutine at a time. The error is the context's or an *errs.Error; a source that fails is only reported.
+// one goroutine at a time. The error is the context's or an *errs.Error; a source that fails is only reported.
 func Find(
 	ctx context.Context, cfg Config, domain string, steps []discover.Step, emit func(discover.Name),
 ) (Report, error) {

@@ -54,7 +54,7 @@ func (s *server) retryAfter() time.Duration {
 // are lost. A question counts as lost when asking again brought an answer; a name that no server answers for is the
 // name's fault. A resolver that only fails rests for a while, unless all do.
 type pool struct {
-	maxWindow int // maxInFlight of a resolver
+	maxWindow int // questions in flight to a resolver
 
 	mu      sync.Mutex
 	servers []*server

@@ -29,7 +29,7 @@ var errMalformed = errors.New("the answer cannot be read")
 func pack(host string, kind uint16, edns bool) (msg []byte, question int) {
 	msg = make([]byte, headerSize, headerSize+len(host)+2+4+11)
 	msg[2] = 1 // recursion desired
-	msg[5] = 1 // lookUpType question
+	msg[5] = 1 // one question
 	for label := range strings.SplitSeq(host, ".") {
 		msg = append(append(msg, byte(len(label))), label...)
 	}
@@ -38,7 +38,7 @@ func pack(host string, kind uint16, edns bool) (msg []byte, question int) {
 	msg = binary.BigEndian.AppendUint16(msg, dns.ClassINET)
 	question = len(msg)
 	if edns {
-		msg[11] = 1                 // lookUpType additional record:
+		msg[11] = 1                 // one additional record:
 		msg = append(msg, 0, 0, 41) // of the root, OPT
 		msg = binary.BigEndian.AppendUint16(msg, udpSize)
 		msg = append(msg, 0, 0, 0, 0, 0, 0)

@@ -48,7 +48,7 @@ const (
 	firstPause       = 500 * time.Millisecond // after a complaint without Retry-After; doubled each time
 	longestPause     = 10 * time.Second
 	allPauses        = time.Minute // together, for one host
-	maxComplaints    = 3           // complainedURLs one request, before its last response counts
+	maxComplaints    = 3           // about one request, before its last response counts
 )
 
 // ErrSilent is why a host was given up in the middle of a scan.

@@ -22,7 +22,7 @@ var hostNames = idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna
 type host struct {
 	addr      netip.Addr // valid for a literal; as written, with its zone
 	name      string     // of anything else: lower case ASCII, no trailing dot
-	canonical bool       // covers was written in the usual form, which every resolver reads alike
+	canonical bool       // addr was written in the usual form, which every resolver reads alike
 }
 
 // parseHost reads a host without brackets. It knows every spelling of an IPv4 address that a C library knows

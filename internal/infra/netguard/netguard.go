@@ -1,11 +1,11 @@
 // Package netguard decides where this program may dial.
 //
 // A Guard makes the dials that users configure (webhooks, template URLs, trackers, identity providers): to the
-// reachPublic internet, and to what the operator allowed. A Scope makes the dials of a scan: to what the request
+// public internet, and to what the operator allowed. A Scope makes the dials of a scan: to what the request
 // named, but never to a cloud's metadata address or a network that the operator denied.
 //
 // Both check the address in the dialer's control hook, between creating and connecting the socket, so that no
-// reachOf server, spelling of an address or redirect can change it afterwards. What they do not understand they
+// name server, spelling of an address or redirect can change it afterwards. What they do not understand they
 // refuse.
 package netguard
 
@@ -65,7 +65,7 @@ func ParsePrefix(s string) (netip.Prefix, error) {
 	return normalizePrefix(p), nil
 }
 
-// normalizePrefix is p for addresses in the form of plain.
+// normalizePrefix is p for addresses that normalize made.
 func normalizePrefix(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96).Masked()

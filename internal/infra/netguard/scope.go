@@ -19,7 +19,7 @@ import (
 type Limits struct {
 	Deny []netip.Prefix // networks that are refused even when a target names them (--deny-targets)
 	// Excludes, when set, reports which hosts (a name or an address, as dialled) are refused even when a target
-	// hostNames them. It does not see what a name resolves to: that is for Deny.
+	// names them. It does not see what a name resolves to: that is for Deny.
 	Excludes func(host string, port uint16) bool
 	Resolver *net.Resolver // nil is the system's
 	// OnDenied, when set, is called for each refused dial before Dial returns, by several goroutines at a time.
@@ -44,7 +44,7 @@ type Scope struct {
 }
 
 // NewScope is the scope of these targets; without any, everything is refused. An error is an *errs.Error that
-// hostNames the malformed target or range.
+// names the malformed target or range.
 func NewScope(targets []Target, limits Limits) (*Scope, error) {
 	s := &Scope{limits: limits}
 	if s.limits.Timeout <= 0 {
@@ -187,7 +187,7 @@ func (s *Scope) checkHostPort(addr string) (h host, port uint16, reach addressRe
 	return h, port, reach, ""
 }
 
-// denialReason is the reason why a:port may not be dialled, or "". may is the reach of the name that led here; a
+// denialReason is the reason why a:port may not be dialled, or "". reach is that of the name that led here; a
 // literal address has none.
 func (s *Scope) denialReason(a netip.Addr, port uint16, reach addressReach) string {
 	a = normalize(a)
@@ -241,7 +241,7 @@ func (s *Scope) report(addr, why string) *Denied {
 
 // The bounds of what a name server can make us keep.
 const (
-	maxPins  = 1 << 16 // hostNames; further ones are looked up at each dial
+	maxPins  = 1 << 16 // names; further ones are looked up at each dial
 	maxAddrs = 16      // addresses of one name
 )
 

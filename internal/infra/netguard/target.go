@@ -153,7 +153,7 @@ func (x *index) reachOf(name string, port uint16) addressReach {
 	}
 }
 
-// covers reports whether a target names a, in the form of plain, or a range it is in.
+// covers reports whether a target names a, as normalize makes it, or a range it is in.
 func (x *index) covers(a netip.Addr, port uint16) bool {
 	for _, bits := range x.bits[family(a)] {
 		p, err := a.Prefix(bits)
