@@ -18,8 +18,8 @@ type globalBlock struct {
 	operators      *match.Operators
 }
 
-// globalHit identifies a finding that is reported once per target.
-type globalHit struct {
+// globalMatch identifies a finding that is reported once per target.
+type globalMatch struct {
 	program, block    int
 	matcher, at, what string
 }
@@ -62,10 +62,10 @@ func (t *targetScan) evaluateGlobals(ctx context.Context, x *web.Exchange) {
 		}
 		t.mu.Lock()
 		events = slices.DeleteFunc(events, func(ev Event) bool {
-			hit := globalHit{g.program, g.block, ev.MatcherName, ev.MatchedAt, ev.fingerprint()}
+			hit := globalMatch{g.program, g.block, ev.MatcherName, ev.MatchedAt, ev.fingerprint()}
 			known := t.global[hit]
 			if t.global == nil {
-				t.global = map[globalHit]bool{}
+				t.global = map[globalMatch]bool{}
 			}
 			t.global[hit] = true
 			return known

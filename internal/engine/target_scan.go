@@ -29,7 +29,7 @@ type targetScan struct {
 	retries []task       // what to do at the end about requests without a response
 	matched map[int]bool // programs
 	severe  int          // of them, those with a severity above info
-	global  map[globalHit]bool
+	global  map[globalMatch]bool
 }
 
 // stopping is the progress of a block that stops at its first match: its entries are evaluated in order, however

@@ -28,7 +28,7 @@ type runArgs struct {
 
 const (
 	// Templates of one call.
-	maxRun = 500
+	maxTemplates = 500
 	// The most requests of a template to one target that a budget expects.
 	runCost = 20
 )
@@ -51,7 +51,7 @@ func (k *Kit) runTemplates() action[runArgs] {
 			if len(a.IDs) > 0 {
 				return runCost * len(a.IDs) * len(a.Targets)
 			}
-			return runCost * maxRun * len(a.Targets)
+			return runCost * maxTemplates * len(a.Targets)
 		},
 		approval: k.approveRun,
 		call: func(ctx context.Context, a runArgs, progress func(string)) (loop.Result, error) {
@@ -70,13 +70,13 @@ func (k *Kit) approveRun(a runArgs) *loop.Approval {
 	if k.scope.Doc.Intrusiveness == task.Intrusive {
 		return nil
 	}
-	named := isHarmful(a.Tags)
-	if len(a.IDs) > 0 && !named {
+	harmful := isHarmful(a.Tags)
+	if len(a.IDs) > 0 && !harmful {
 		known, err := k.Templates.Known(context.Background())
-		named = err != nil || slices.ContainsFunc(known,
+		harmful = err != nil || slices.ContainsFunc(known,
 			func(t catalog.ScanTemplate) bool { return isHarmful(t.Tags) && slices.Contains(a.IDs, t.WrittenID) })
 	}
-	if !named {
+	if !harmful {
 		return nil
 	}
 	return &loop.Approval{
@@ -87,7 +87,7 @@ func (k *Kit) approveRun(a runArgs) *loop.Approval {
 	}
 }
 
-// choose finds the wanted templates. Harmful ones must be named.
+// choose finds the wanted templates. Harmful ones must be asked for by name.
 func (k *Kit) choose(ctx context.Context, a runArgs) (chosen []*program.Program, note string, err error) {
 	if len(a.IDs)+len(a.Tags)+len(a.Severity) == 0 {
 		return nil, "", errors.New("say which templates: by ids, tags or severity")
@@ -103,7 +103,7 @@ func (k *Kit) choose(ctx context.Context, a runArgs) (chosen []*program.Program,
 		bySearch := len(a.IDs) == 0 && search.picks(t)
 		switch {
 		case !byName && !bySearch:
-		case bySearch && isHarmful(t.Tags) && !isHarmful(a.Tags), len(ids) == maxRun:
+		case bySearch && isHarmful(t.Tags) && !isHarmful(a.Tags), len(ids) == maxTemplates:
 			left++
 		default:
 			ids = append(ids, t.ID)
@@ -125,7 +125,7 @@ func (k *Kit) choose(ctx context.Context, a runArgs) (chosen []*program.Program,
 		chosen = append(chosen, found[id])
 	}
 	if left > 0 {
-		note = fmt.Sprintf("%d templates were left out: they may do harm and were not asked for by name, use methods that are not in scope, or are more than %d.", left, maxRun)
+		note = fmt.Sprintf("%d templates were left out: they may do harm and were not asked for by name, use methods that are not in scope, or are more than %d.", left, maxTemplates)
 	}
 	return chosen, note, nil
 }

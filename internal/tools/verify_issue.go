@@ -86,9 +86,9 @@ func (k *Kit) verify(ctx context.Context, issue task.Issue) (loop.Verification, 
 	if err != nil {
 		return j, err
 	}
-	var confirmation *task.RetestTemplate
+	var retest *task.RetestTemplate
 	if j.Result == loop.Confirmed {
-		if confirmation = k.distiller().Write(ctx, issue, last); ctx.Err() != nil {
+		if retest = k.distiller().Write(ctx, issue, last); ctx.Err() != nil {
 			return j, context.Cause(ctx)
 		}
 	}
@@ -96,14 +96,14 @@ func (k *Kit) verify(ctx context.Context, issue task.Issue) (loop.Verification, 
 	issue.VerificationResult = j
 	if j.Result == loop.Confirmed {
 		return j, k.Run.Confirm(ctx, issue,
-			task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, RetestTemplate: confirmation})
+			task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, RetestTemplate: retest})
 	}
 	return j, k.Run.MarkUnverified(ctx, issue, strings.TrimRight(j.Reason, "."))
 }
 
 // reproduce tests for an issue several times; last is the last event. The error is that of ctx.
 func (k *Kit) reproduce(ctx context.Context, issue task.Issue) (j loop.Verification, last engine.Event, err error) {
-	again, control, err := k.confirmation(ctx, issue)
+	again, control, err := k.checks(ctx, issue)
 	if err != nil {
 		return loop.Verification{Result: loop.Inconclusive, Reason: "it could not be tested again: " + brief.Reason(err)},
 			last, context.Cause(ctx)
@@ -144,8 +144,8 @@ func (k *Kit) reproduce(ctx context.Context, issue task.Issue) (j loop.Verificat
 	return j, last, nil
 }
 
-// confirmation returns a function that tests for an issue, and one that tests a control.
-func (k *Kit) confirmation(
+// checks returns a function that tests for an issue again, and one that makes its control request, which must not match.
+func (k *Kit) checks(
 	ctx context.Context, issue task.Issue,
 ) (again func(context.Context) (engine.Event, bool, error), control func(context.Context) (bool, error), err error) {
 	if p := issue.Proof; p != nil && p.Template == "" {

@@ -29,7 +29,7 @@ func (p Plan) MaxMembers() int {
 }
 
 var (
-	errLastAdmin = errs.New(errs.Forbidden, "last_admin", "A team needs an admin: make somebody else one first.")
+	errLastAdmin = errs.New(errs.Forbidden, "last_admin", "A team needs an admin: make another member an admin first.")
 	errOwner     = errs.New(errs.Forbidden, "owner_is_fixed",
 		"The owner of the team cannot be changed or removed.").At("email")
 )

@@ -63,7 +63,7 @@ func (a *Accounts) CreateTeam(ctx context.Context, name string) (id string, err 
 			return err
 		}
 		if owned >= maxOwned {
-			return errs.New(errs.Invalid, "too_many_teams", "You own %d teams; nobody may own more.", maxOwned)
+			return errs.New(errs.Invalid, "too_many_teams", "You own %d teams, the most a person may own.", maxOwned)
 		}
 		if err := createTeam(ctx, tx, Team{ID: id, Name: name, Plan: c.Plan, CreatedAt: a.Now()}, c.UserID,
 			Admin); err != nil {

@@ -211,7 +211,7 @@ func (r *Run) Confirm(ctx context.Context, i Issue, c Confirmation) error {
 	proof.Verdict, proof.Confirmed, proof.Tried, proof.RetestTemplate = "confirmed", c.Confirmed, c.Tried, c.RetestTemplate
 	i.Evidence = append(i.Evidence, proof)
 	return r.write(ctx, func(tx *db.Tx) error {
-		n, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, evidence = ?, judged = ?, updated_at = ?
+		n, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, evidence = ?, result = ?, updated_at = ?
 			WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), db.Doc(i.VerificationResult), now, i.ID, Pending)
 		if err != nil || n == 0 {
 			return err
@@ -223,7 +223,7 @@ func (r *Run) Confirm(ctx context.Context, i Issue, c Confirmation) error {
 
 // MarkUnverified stores why an issue is not reported.
 func (r *Run) MarkUnverified(ctx context.Context, i Issue, why string) error {
-	return r.exec(ctx, `UPDATE issue SET verification = ?, note = ?, judged = ?, updated_at = ?
+	return r.exec(ctx, `UPDATE issue SET verification = ?, note = ?, result = ?, updated_at = ?
 		WHERE id = ? AND verification = ?`,
 		Unverified, db.Clean(why), db.Doc(i.VerificationResult), db.At(r.tasks.now()), i.ID, Pending)
 }
@@ -317,7 +317,7 @@ func (ts *Tasks) reported(ctx context.Context, q db.Querier, taskID string) ([]I
 const issueVisible = `EXISTS (SELECT 1 FROM task t WHERE t.id = issue.task_id AND (t.user_id = ? OR t.visibility <> ?))`
 
 const issueQuery = `SELECT id, task_id, status, verification, severity, title, description, remediation, template_id,
-	target, matched_at, evidence, event, proof, judged, retest, note, created_at, updated_at FROM issue`
+	target, matched_at, evidence, event, proof, result, retest, note, created_at, updated_at FROM issue`
 
 func (ts *Tasks) issues(ctx context.Context, q db.Querier, cond string, args ...any) ([]Issue, error) {
 	return db.Select(ctx, q, scanIssue, issueQuery+` WHERE `+cond+` ORDER BY id`, args...)

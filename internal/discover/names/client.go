@@ -45,7 +45,7 @@ func newClient(ctx context.Context, cfg Config) (*client, error) {
 				failed = fmt.Errorf("resolver %s: %w", address, err)
 				break
 			}
-			s.sockets = append(s.sockets, &socket{conn: conn, pending: map[uint16]*pendingTry{}})
+			s.sockets = append(s.sockets, &socket{conn: conn, pending: map[uint16]*pendingAttempt{}})
 		}
 		if len(s.sockets) == 0 {
 			continue
@@ -118,31 +118,31 @@ func (c *client) query(ctx context.Context, host string, kind uint16) (answer, e
 type question struct {
 	*client
 
-	host    string
-	kind    uint16
-	edns    bool
-	replies chan delivery
-	next    int // number of the try
-	tries   []try
-	best    answer // when failure is nil
-	failure error
+	host     string
+	kind     uint16
+	edns     bool
+	replies  chan delivery
+	next     int // number of the attempt
+	attempts []attempt
+	best     answer // when failure is nil
+	failure  error
 }
 
-// try is one sending of a question.
-type try struct {
+// attempt is one sending of a question.
+type attempt struct {
 	server   *server
 	socket   *socket
-	call     *pendingTry
+	call     *pendingAttempt
 	id       uint16
 	begun    time.Time
 	query    []byte
-	question int
+	end      int
 	answered bool
 }
 
 // forget removes the question from all sockets.
 func (q *question) forget() {
-	for _, t := range q.tries {
+	for _, t := range q.attempts {
 		if t.socket != nil {
 			t.socket.unregister(t.id, t.call)
 		}
@@ -152,7 +152,7 @@ func (q *question) forget() {
 // try asks one resolver and waits. It reports whether there is a good answer.
 func (q *question) try(ctx context.Context) (done bool) {
 	var tried []*server
-	for _, t := range q.tries {
+	for _, t := range q.attempts {
 		tried = append(tried, t.server)
 	}
 	s := q.pool.acquire(tried)
@@ -164,34 +164,34 @@ func (q *question) try(ctx context.Context) (done bool) {
 	if q.next < q.cfg.Retries {
 		wait = min(wait, s.retryAfter())
 	}
-	t := try{server: s, begun: time.Now()}
-	t.query, t.question = pack(q.host, q.kind, q.edns)
-	t.call = &pendingTry{question: t.query[headerSize:t.question], try: q.next, until: t.begun.Add(wait), reply: q.replies}
+	t := attempt{server: s, begun: time.Now()}
+	t.query, t.end = pack(q.host, q.kind, q.edns)
+	t.call = &pendingAttempt{question: t.query[headerSize:t.end], attempt: q.next, until: t.begun.Add(wait), reply: q.replies}
 	socket := s.sockets[int(s.nextSocket.Add(1))%len(s.sockets)]
 	q.sent.Add(1)
 	var err error
 	if t.id, err = socket.send(t.query, t.call); err == nil {
 		t.socket = socket
 	} else {
-		q.replies <- delivery{try: q.next}
+		q.replies <- delivery{attempt: q.next}
 	}
-	q.tries = append(q.tries, t)
+	q.attempts = append(q.attempts, t)
 	done, good := q.wait(ctx)
 	q.pool.release(s, good || ctx.Err() != nil)
 	return done
 }
 
-// wait waits for an answer to any of the tries. done says that it is a good one; good, that the resolver that
+// wait waits for an answer to any of the attempts. done says that it is a good one; good, that the resolver that
 // was asked last works.
 func (q *question) wait(ctx context.Context) (done, good bool) {
 	for d := range q.replies {
 		if d.msg != nil {
-			done = q.handle(ctx, &q.tries[d.try], d.msg)
+			done = q.handle(ctx, &q.attempts[d.attempt], d.msg)
 			good = done || q.failure == nil && q.best.rcode != dns.RcodeRefused
 		} else {
 			good = false
 		}
-		if done || d.try == q.next {
+		if done || d.attempt == q.next {
 			break
 		}
 	}
@@ -199,16 +199,16 @@ func (q *question) wait(ctx context.Context) (done, good bool) {
 }
 
 // handle reads an answer and reports whether it is a good one.
-func (q *question) handle(ctx context.Context, t *try, msg []byte) (done bool) {
+func (q *question) handle(ctx context.Context, t *attempt, msg []byte) (done bool) {
 	t.answered = true
 	t.server.measure(time.Since(t.begun))
 	truncated := msg[2]&2 != 0
 	if truncated {
-		if whole, err := q.overTCP(ctx, t.server, t.query, t.question); err == nil {
+		if whole, err := q.overTCP(ctx, t.server, t.query, t.end); err == nil {
 			msg, truncated = whole, false
 		}
 	}
-	a, err := read(msg, q.host, t.question-headerSize, q.kind)
+	a, err := read(msg, q.host, t.end-headerSize, q.kind)
 	switch {
 	case err != nil:
 		if q.failure != nil {
@@ -217,8 +217,8 @@ func (q *question) handle(ctx context.Context, t *try, msg []byte) (done bool) {
 	case truncated:
 		q.best, q.failure = a, nil
 	case a.rcode == dns.RcodeSuccess || a.rcode == dns.RcodeNameError:
-		for i := range q.tries {
-			if earlier := &q.tries[i]; !earlier.answered && earlier.begun.Before(t.begun) {
+		for i := range q.attempts {
+			if earlier := &q.attempts[i]; !earlier.answered && earlier.begun.Before(t.begun) {
 				q.pool.countLost(earlier.server)
 			}
 		}
@@ -232,7 +232,7 @@ func (q *question) handle(ctx context.Context, t *try, msg []byte) (done bool) {
 }
 
 // overTCP asks what did not fit a packet.
-func (c *client) overTCP(ctx context.Context, s *server, query []byte, question int) ([]byte, error) {
+func (c *client) overTCP(ctx context.Context, s *server, query []byte, end int) ([]byte, error) {
 	select {
 	case c.tcp <- struct{}{}:
 		defer func() { <-c.tcp }()
@@ -248,5 +248,5 @@ func (c *client) overTCP(ctx context.Context, s *server, query []byte, question 
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	deadline, _ := ctx.Deadline()
-	return askTCP(conn, query, question, deadline)
+	return askTCP(conn, query, end, deadline)
 }

@@ -28,23 +28,23 @@ type socket struct {
 	conn net.Conn
 
 	mu      sync.Mutex
-	pending map[uint16]*pendingTry
+	pending map[uint16]*pendingAttempt
 	closed  bool
 }
 
-// pendingTry is one try of a question that waits.
-type pendingTry struct {
+// pendingAttempt is one attempt at a question that waits.
+type pendingAttempt struct {
 	question []byte
-	try      int
+	attempt  int
 	until    time.Time
 	expired  bool            // a delivery without a message was sent
-	reply    chan<- delivery // of all tries, with room for two of each
+	reply    chan<- delivery // of all attempts, with room for two of each
 }
 
 // delivery is an answer, or without a message a timeout.
 type delivery struct {
-	try int
-	msg []byte
+	attempt int
+	msg     []byte
 }
 
 // listen delivers answers until the socket is closed.
@@ -84,7 +84,7 @@ func (s *socket) deliver(msg []byte) {
 	if len(msg) == maxUDP {
 		kept[2] |= 2 // truncated, perhaps
 	}
-	c.reply <- delivery{c.try, kept}
+	c.reply <- delivery{c.attempt, kept}
 }
 
 // fail ends all calls; for ever, when the socket will not be read any more.
@@ -109,15 +109,15 @@ func (s *socket) expire(now time.Time) {
 }
 
 // expire delivers once that there is no answer.
-func (c *pendingTry) expire() {
+func (c *pendingAttempt) expire() {
 	if !c.expired {
 		c.expired = true
-		c.reply <- delivery{try: c.try}
+		c.reply <- delivery{attempt: c.attempt}
 	}
 }
 
 // send sends a copy of a query with an id. Answers go to the call's reply until leave is called with the id.
-func (s *socket) send(query []byte, c *pendingTry) (id uint16, err error) {
+func (s *socket) send(query []byte, c *pendingAttempt) (id uint16, err error) {
 	id, ok := s.register(c)
 	if !ok {
 		return 0, errClosed
@@ -132,7 +132,7 @@ func (s *socket) send(query []byte, c *pendingTry) (id uint16, err error) {
 }
 
 // register gives a call a random id that no other call of the socket has.
-func (s *socket) register(c *pendingTry) (id uint16, ok bool) {
+func (s *socket) register(c *pendingAttempt) (id uint16, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || len(s.pending) > 1<<15 {
@@ -147,7 +147,7 @@ func (s *socket) register(c *pendingTry) (id uint16, ok bool) {
 	}
 }
 
-func (s *socket) unregister(id uint16, c *pendingTry) {
+func (s *socket) unregister(id uint16, c *pendingAttempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pending[id] == c {
@@ -156,7 +156,7 @@ func (s *socket) unregister(id uint16, c *pendingTry) {
 }
 
 // askTCP asks over a connection of its own (RFC 7766): a length precedes each message.
-func askTCP(conn net.Conn, query []byte, question int, deadline time.Time) ([]byte, error) {
+func askTCP(conn net.Conn, query []byte, end int, deadline time.Time) ([]byte, error) {
 	if err := conn.SetDeadline(deadline); err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func askTCP(conn net.Conn, query []byte, question int, deadline time.Time) ([]by
 	if _, err := io.ReadFull(conn, msg); err != nil {
 		return nil, err
 	}
-	if len(msg) < headerSize || binary.BigEndian.Uint16(msg) != id || !answers(msg, query[headerSize:question]) {
+	if len(msg) < headerSize || binary.BigEndian.Uint16(msg) != id || !answers(msg, query[headerSize:end]) {
 		return nil, errMalformed
 	}
 	return msg, nil

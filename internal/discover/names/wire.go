@@ -26,7 +26,7 @@ var errMalformed = errors.New("the answer cannot be read")
 
 // pack writes a query for a name (lower-case ASCII, without a final dot) with id 0, and says where its question ends.
 // edns adds the record that allows larger answers.
-func pack(host string, kind uint16, edns bool) (msg []byte, question int) {
+func pack(host string, kind uint16, edns bool) (msg []byte, end int) {
 	msg = make([]byte, headerSize, headerSize+len(host)+2+4+11)
 	msg[2] = 1 // recursion desired
 	msg[5] = 1 // one question
@@ -36,14 +36,14 @@ func pack(host string, kind uint16, edns bool) (msg []byte, question int) {
 	msg = append(msg, 0)
 	msg = binary.BigEndian.AppendUint16(msg, kind)
 	msg = binary.BigEndian.AppendUint16(msg, dns.ClassINET)
-	question = len(msg)
+	end = len(msg)
 	if edns {
 		msg[11] = 1                 // one additional record:
 		msg = append(msg, 0, 0, 41) // of the root, OPT
 		msg = binary.BigEndian.AppendUint16(msg, udpSize)
 		msg = append(msg, 0, 0, 0, 0, 0, 0)
 	}
-	return msg, question
+	return msg, end
 }
 
 // answers reports whether msg is a response that repeats the question, in any case (RFC 4343).
@@ -81,19 +81,19 @@ type rr struct {
 	data, end int // where its data begins and ends
 }
 
-// read reads the answer to the question that ends at headerSize+question. Records that are not of the name asked
+// read reads the answer to the question of so many bytes. Records that are not of the name asked
 // about or of its CNAME chain are ignored.
-func read(msg []byte, host string, question int, kind uint16) (answer, error) {
+func read(msg []byte, host string, length int, kind uint16) (answer, error) {
 	if len(msg) < headerSize {
 		return answer{}, errMalformed
 	}
 	a := answer{rcode: int(msg[3] & 15)}
-	if len(msg) < headerSize+question { // a refusal without the question
+	if len(msg) < headerSize+length { // a refusal without the question
 		return a, nil
 	}
 	end := host // of the chain
 	var list []rr
-	off := headerSize + question
+	off := headerSize + length
 	for range binary.BigEndian.Uint16(msg[6:]) {
 		r, ok := next(msg, off, host)
 		if !ok {

@@ -245,7 +245,7 @@ const (
 	maxAddrs = 16      // addresses of one name
 )
 
-// pins keeps the first answer for each name.
+// pins keeps the first answer for each name (DNS pinning): a later dial cannot be led elsewhere.
 type pins struct {
 	resolver *net.Resolver
 	timeout  time.Duration
