@@ -72,7 +72,7 @@ bench: ## run the benchmarks; BENCH=regexp selects some
 	@scripts/need --wish nmap dnsperf nsd
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 0 ./...
 
-lab: ## run a task on each of ten weak applications and a clean one: recall, precision, cost (docs/lab.md)
+lab: ## run a task on each of ten weak applications and a clean one: recall, precision, cost (docs/contribute/lab.md)
 	@scripts/need go
 	@mkdir -p bin
 	@cd e2e && LAB=$(CURDIR)/bin/lab.json go test -count=1 -timeout 0 -run '^TestLabReport$$'

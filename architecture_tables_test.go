@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// tables are the tables of ARCHITECTURE.md and docs/libraries.md.
+// tables are the tables of ARCHITECTURE.md and docs/contribute/libraries.md.
 type tables struct {
 	layers    []layer
 	callbacks []string // "function or field that takes a callback"
@@ -160,7 +160,7 @@ func readTables(t *testing.T) (table tables) {
 	for _, row := range rows(t, "ARCHITECTURE.md", "callback", "why it is one") {
 		table.callbacks = append(table.callbacks, quoted(row[0])...)
 	}
-	for _, row := range rows(t, "docs/libraries.md", "library", "only in", "for") {
+	for _, row := range rows(t, "docs/contribute/libraries.md", "library", "only in", "for") {
 		path, only := quoted(row[0]), quoted(row[1])
 		if len(path) != 1 || len(only) == 0 && row[1] != "tests" {
 			t.Fatalf("library table: cannot read row %q", row)

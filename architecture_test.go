@@ -1,5 +1,5 @@
 // Package vedette_test checks the source tree against the tables of ARCHITECTURE.md and
-// docs/libraries.md: which package may import which, which library is used where, and how
+// docs/contribute/libraries.md: which package may import which, which library is used where, and how
 // large files and packages may be.
 package vedette_test
 
@@ -164,7 +164,7 @@ func (table tables) checkLibraries(p pkg) (problems []string) {
 				return &table.libraries[i]
 			}
 		}
-		problems = append(problems, fmt.Sprintf("%s imports %s, which is not in docs/libraries.md", name, path))
+		problems = append(problems, fmt.Sprintf("%s imports %s, which is not in docs/contribute/libraries.md", name, path))
 		return nil
 	}
 	foreign := func(path string) bool {

@@ -171,7 +171,7 @@ func TestLab(t *testing.T) {
 }
 
 // TestLabReport is `make lab`: it prints a table and writes it as JSON to the file $LAB. The other
-// variables are described in docs/lab.md.
+// variables are described in docs/contribute/lab.md.
 func TestLabReport(t *testing.T) {
 	file := os.Getenv("LAB")
 	if file == "" {

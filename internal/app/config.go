@@ -120,7 +120,7 @@ func Options() []Option {
 		{Key: "turnstile_secret", Default: "", Help: "Turnstile secret", Secret: true},
 		{Key: "turnstile_verify_url", Default: "", Help: "URL that checks challenge tokens; empty: Cloudflare's"},
 		{Key: "llm_provider", Default: "",
-			Help: "provider of the server's language model: openai (any compatible server), anthropic or another in docs/models.md; empty: no model, only the built-in planner"},
+			Help: "provider of the server's language model: openai (any compatible server), anthropic or another in docs/operate/models.md; empty: no model, only the built-in planner"},
 		{Key: "llm_base_url", Default: "",
 			Help: "URL of the model's API, such as http://127.0.0.1:8000/v1; empty: the provider's own"},
 		{Key: "llm_api_key", Default: "", Help: "API key for the model", Secret: true},

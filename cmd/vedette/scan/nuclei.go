@@ -51,7 +51,7 @@ var unsupportedFlags = []nucleiFlags{
 	{"--stats prints the figures", "metrics-port,mp http-stats,hps enable-pprof,ep profile-mem"},
 	{"see 'vedette version'", "version update,up reset"},
 	{"see 'vedette doctor'", "health-check,hc"},
-	{"see docs/template-language.md", "list-dsl-function,ldf"},
+	{"see docs/reference/template-language.md", "list-dsl-function,ldf"},
 }
 
 // ignoredFlags are accepted with a note.

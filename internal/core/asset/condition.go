@@ -12,7 +12,7 @@ import (
 
 // Condition is a parsed custom_filter: comparisons with && (and), || (or), ! (not) and parentheses. A
 // comparison is FIELD OPERATOR VALUE; a value with spaces or signs is in double quotes.
-// docs/assets.md lists the fields.
+// docs/use/assets.md lists the fields.
 type Condition struct {
 	text  string // of the whole
 	join  string // "&&", "||", "!", or empty: a comparison

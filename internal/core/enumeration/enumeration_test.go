@@ -370,7 +370,7 @@ func TestAnnounced(t *testing.T) {
 	}
 }
 
-// TestMoves: only the moves of the drawing in docs/states.md are allowed.
+// TestMoves: only the moves of the drawing in docs/reference/states.md are allowed.
 func TestMoves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.SampledFrom(Statuses).Draw(t, "from"), rapid.SampledFrom(Statuses).Draw(t, "to")

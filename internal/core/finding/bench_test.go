@@ -29,7 +29,7 @@ func BenchmarkAdd(b *testing.B) {
 }
 
 // BenchmarkList lists 100 of 1,000,000 findings (VEDETTE_BENCH_FINDINGS) with each kind of
-// filter and order. The bars are in docs/performance.md.
+// filter and order. The bars are in docs/contribute/performance.md.
 func BenchmarkList(b *testing.B) {
 	total := 1_000_000
 	if text := os.Getenv("VEDETTE_BENCH_FINDINGS"); text != "" {

@@ -22,7 +22,7 @@ import (
 // Status is the state of a scan.
 type Status = run.Status
 
-// The states; docs/states.md has the drawing.
+// The states; docs/reference/states.md has the drawing.
 const (
 	Scheduled = run.Scheduled
 	Queued    = run.Queued

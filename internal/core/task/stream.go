@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// The types of event in a task's stream. docs/task-stream.md describes them for clients.
+// The types of event in a task's stream. docs/reference/task-stream.md describes them for clients.
 const (
 	EventStatus       = "status"
 	EventPlan         = "plan"

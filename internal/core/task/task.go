@@ -16,7 +16,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// Status is the state of a task; docs/states.md has the drawing.
+// Status is the state of a task; docs/reference/states.md has the drawing.
 type Status string
 
 // The states of a stream; a task has that of its newest one. The last three are final.

@@ -8,7 +8,7 @@ import (
 // A file that was not changed since it was read is not read again: the index keeps the digest of its text under its
 // path, device, inode, size, and the times of its last write and of its last change of any kind, which the system
 // alone sets. Without this, a scan of one host with 3,000 templates takes a tenth more processor time
-// (docs/performance.md). Linux only: elsewhere every file is read.
+// (docs/contribute/performance.md). Linux only: elsewhere every file is read.
 
 // minAge is how long ago a file must have been changed for its state to count: clocks of file systems are coarse.
 const minAge = 2 * time.Second

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write docs/starter-catalogue.md anew")
+var update = flag.Bool("update", false, "write docs/reference/starter-catalogue.md anew")
 
 // TestTable holds the table in the documentation against the templates; -update
 // writes it.
 func TestTable(t *testing.T) {
-	const file = "../../../../docs/starter-catalogue.md"
+	const file = "../../../../docs/reference/starter-catalogue.md"
 	var want bytes.Buffer
 	all := templates(t)
 	fmt.Fprintf(&want, `# The starter catalogue

@@ -1,0 +1,110 @@
+package vedette_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// longestPage is the limit of a page of docs/, in lines. Tables that tests write, and ADRs, are as long as they get.
+const longestPage = 250
+
+var (
+	fencedBlock = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	codeSpan    = regexp.MustCompile("`[^`\n]*`")
+	markdownRef = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading     = regexp.MustCompile(`(?m)^#{1,6} (.+)$`)
+)
+
+// pages are the Markdown pages of the repository, by path.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "api/stories/*.md", "oracle/*.md"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[name] = string(text)
+		}
+	}
+	if len(found) < 30 {
+		t.Fatalf("only %d pages were found", len(found))
+	}
+	return found
+}
+
+// anchors are the fragments that a page offers: its headings as GitHub and GitLab spell them.
+func anchors(text string) []string {
+	var all []string
+	for _, m := range heading.FindAllStringSubmatch(fencedBlock.ReplaceAllString(text, ""), -1) {
+		var b strings.Builder
+		for _, r := range strings.ToLower(m[1]) {
+			switch {
+			case r == ' ':
+				b.WriteByte('-')
+			case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+				b.WriteRune(r)
+			}
+		}
+		all = append(all, b.String())
+	}
+	return all
+}
+
+// TestLinks: each relative link of a page leads to a file, and its fragment to a heading there.
+func TestLinks(t *testing.T) {
+	all := pages(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		prose := codeSpan.ReplaceAllString(fencedBlock.ReplaceAllString(all[name], ""), "")
+		for _, m := range markdownRef.FindAllStringSubmatch(prose, -1) {
+			path, fragment, _ := strings.Cut(m[1], "#")
+			if strings.Contains(path, ":") {
+				continue // of another site
+			}
+			target := name
+			if path != "" {
+				target = filepath.Join(filepath.Dir(name), path)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the link %s leads nowhere", name, m[1])
+				continue
+			}
+			if fragment != "" && !slices.Contains(anchors(all[target]), fragment) {
+				t.Errorf("%s: %s has no heading for the link %s", name, target, m[1])
+			}
+		}
+	}
+}
+
+// TestIndex: docs/README.md links to every page of docs/, decisions as a folder.
+func TestIndex(t *testing.T) {
+	all := pages(t)
+	var linked []string
+	for _, m := range markdownRef.FindAllStringSubmatch(all["docs/README.md"], -1) {
+		path, _, _ := strings.Cut(m[1], "#")
+		linked = append(linked, filepath.Join("docs", path))
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if !strings.HasPrefix(name, "docs/") || name == "docs/README.md" || strings.HasPrefix(name, "docs/adr/") {
+			continue
+		}
+		if !slices.Contains(linked, name) {
+			t.Errorf("docs/README.md does not list %s", name)
+		}
+		written := strings.Contains(all[name], "is written by a test")
+		if n := strings.Count(all[name], "\n"); n > longestPage && !written {
+			t.Errorf("%s has %d lines, more than %d", name, n, longestPage)
+		}
+	}
+}
