@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // helpOf is the output of a command's --help.
@@ -36,36 +37,51 @@ func commandsBelow(t *testing.T, command []string) (all [][]string) {
 	all = append(all, command)
 	for _, line := range section(helpOf(t, command...), "Available Commands") {
 		name, _, _ := strings.Cut(line, " ")
-		if name != "help" && name != "completion" { // they are cobra's
-			all = append(all, commandsBelow(t, append(slices.Clone(command), name))...)
-		}
+		all = append(all, commandsBelow(t, append(slices.Clone(command), name))...)
 	}
 	return all
 }
 
-// TestHelp checks the help of every command: it says what the command does, and its examples are
-// valid.
+// TestHelp checks the help of every command: it says what the command does, begins with an example of the usual case,
+// and fits a screen; its examples are valid.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	all := commandsBelow(t, nil)
-	if len(all) < 15 {
+	if len(all) < 20 {
 		t.Errorf("the help lists only %d commands: %q", len(all), all)
 	}
 	for _, command := range all {
-		help := helpOf(t, command...)
+		name := "vedette " + strings.Join(command, " ")
+		help, full := helpOf(t, command...), helpOf(t, append(slices.Clone(command), "--help-all")...)
+		checkSize(t, name, help)
 		if first, _, _ := strings.Cut(help, "\n"); len(first) < 10 {
-			t.Errorf("vedette %s --help does not say what it is for", strings.Join(command, " "))
+			t.Errorf("%s --help does not say what it is for", name)
 		}
-		if len(section(help, "Available Commands")) > 0 {
+		if !strings.Contains(help, "--help-all") && help != full {
+			t.Errorf("%s --help leaves something out without saying so", name)
+		}
+		examples := section(full, "Examples")
+		if len(section(help, "Available Commands")) > 0 && len(examples) == 0 {
 			continue // it groups others
 		}
-		examples := section(help, "Examples")
-		if len(examples) == 0 {
-			t.Errorf("vedette %s has no example", strings.Join(command, " "))
+		if _, rest, _ := strings.Cut(help, "\n\n"); !strings.HasPrefix(rest, "Examples:\n  ") {
+			t.Errorf("%s --help does not begin with an example", name)
 		}
 		for _, example := range examples {
-			checkExample(t, command, help, example)
+			checkExample(t, command, full, example)
 		}
+	}
+}
+
+// checkSize fails when a help text does not fit a screen of 40 rows and 80 columns.
+func checkSize(t *testing.T, name, help string) {
+	t.Helper()
+	rows := 0
+	for line := range strings.Lines(help) {
+		rows += 1 + max(0, utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))-1)/80
+	}
+	if rows > 40 {
+		t.Errorf("%s --help takes %d rows:\n%s", name, rows, help)
 	}
 }
 
@@ -84,14 +100,17 @@ func checkExample(t *testing.T, command []string, help, example string) {
 		return
 	}
 	args := shellWords(m[1])
-	if len(args) < len(command) || !slices.Equal(args[:len(command)], command) {
+	if len(command) > 0 && (len(args) < len(command) || !slices.Equal(args[:len(command)], command)) {
 		t.Errorf("an example of %s shows another command: %s", strings.Join(command, " "), example)
 		return
 	}
 	for _, arg := range args[len(command):] {
+		if len(command) == 0 {
+			break // the flags are those of another command
+		}
 		flag, _, _ := strings.Cut(arg, "=")
 		if strings.HasPrefix(flag, "-") &&
-			!regexp.MustCompile(`(?m)^ +(-\w, )?`+regexp.QuoteMeta(flag)+`[, ]`).MatchString(help) {
+			!regexp.MustCompile(`(?m)^ +(-\w+, )?`+regexp.QuoteMeta(flag)+`[, ]`).MatchString(help) {
 			t.Errorf("the flag %s of an example is not in the help of %s", flag, strings.Join(command, " "))
 		}
 	}

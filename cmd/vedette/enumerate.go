@@ -23,8 +23,8 @@ import (
 )
 
 const enumerateLong = `Finds the hosts of domains, addresses and networks and looks at them: names and
-addresses, open ports, what answers there, web pages and certificates. One JSON object
-an asset, a line each, goes to standard output; progress and messages to standard error.
+addresses, open ports, what answers there, web pages and certificates. Prints one
+JSON object an asset, a line each; progress and messages go to standard error.
 
 A domain stands for itself and all names below it, and these are looked for; with
 --exact it stands for itself alone, as an address, a network (CIDR) or a URL does. Only
@@ -85,6 +85,17 @@ func (f *enumerateFlags) define(cmd *cobra.Command) {
 	fs.StringVar(&f.screenshots, "screenshots", "", "folder to write screenshots of web pages to")
 	fs.StringVarP(&f.output, "output", "o", "jsonl", "jsonl, json (one list) or text (a table)")
 	fs.BoolVar(&f.silent, "silent", false, "say nothing on standard error")
+	fs.SortFlags = false
+	steps := make([]string, len(discover.Steps))
+	for i, step := range discover.Steps {
+		steps[i] = string(step)
+	}
+	cli.Values(cmd, "steps", steps...)
+	cli.Values(cmd, "ports", "top-100", "top-1000", "full")
+	cli.Values(cmd, "output", "jsonl", "json", "text")
+	cli.Folders(cmd, "screenshots")
+	cli.MainFlags(cmd, "list", "exact", "steps", "ports", "exclude", "resolvers", "no-sources", "source-keys",
+		"screenshots", "output")
 }
 
 func (f *enumerateFlags) run(cmd *cobra.Command, args []string) error {

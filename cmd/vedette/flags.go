@@ -47,6 +47,14 @@ func configFlags(cmd *cobra.Command, sharedOnly bool) func() (app.Config, []app.
 			cmd.Flags().StringSlice(o.Flag(), d, help)
 		}
 	}
+	cli.Folders(cmd, "data-dir")
+	if !sharedOnly {
+		cli.Values(cmd, "role", "all", "server", "worker")
+		cli.Values(cmd, "log-level", "debug", "info", "warn", "error")
+		cli.Values(cmd, "log-format", "text", "json")
+		cli.MainFlags(cmd, "config", "listen", "data-dir", "database", "role", "workers", "public-url", "webhook-allow",
+			"deny-targets", "llm-provider", "output", "origin")
+	}
 	return func() (app.Config, []app.Setting, error) {
 		given := map[string]any{}
 		for _, o := range mine {

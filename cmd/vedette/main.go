@@ -8,9 +8,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/cmd/vedette/scan"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -57,7 +59,7 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 	code := exitCode(ctx, err)
 	if err != nil && !errors.As(err, new(cli.Silent)) {
 		fmt.Fprintf(stderr, "vedette: %s\n", cli.Plain(err))
-		if code == cli.ExitUsage {
+		if code == cli.ExitUsage && !errors.As(err, new(cli.Mistyped)) {
 			fmt.Fprintln(stderr, "See 'vedette --help', or 'vedette COMMAND --help'.")
 		}
 	}
@@ -67,25 +69,85 @@ func run(ctx context.Context, args []string, in io.Reader, out, stderr io.Writer
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use: "vedette", Short: "Security tasks in, verified findings out", Long: rootLong,
-		SilenceErrors: true, SilenceUsage: true,
+		Example: `  vedette demo
+  vedette scan -u https://example.com
+  vedette serve --data-dir /var/lib/vedette`,
+		SilenceErrors: true, SilenceUsage: true, DisableSuggestions: true,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage(err) })
+	root.SetFlagErrorFunc(cli.FlagError)
+	all := helpAll{asked: new(bool)}
+	flag := root.PersistentFlags().VarPF(all, "help-all", "", "help with every flag")
+	flag.NoOptDefVal = "true"
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		_ = cli.WriteHelp(cmd.OutOrStdout(), cmd, *all.asked) // an output that is gone needs no help
+	})
+	root.SetHelpCommand(newHelp(root))
 	root.AddCommand(newServe(), newWorker(), newDemo(), scan.New(), newEnumerate(), newTask(), newTemplates(), newUser(),
-		newToken(), newConfig(), newDoctor(), newOpenAPI(), newVersion())
+		newToken(), newConfig(), newDoctor(), newOpenAPI(), newCompletion(), newMan(), newVersion())
 	wrapArgs(root)
 	return root
+}
+
+// helpAll is the flag --help-all, which ends the parsing of flags as --help does.
+type helpAll struct{ asked *bool }
+
+// Set implements pflag.Value.
+func (h helpAll) Set(string) error {
+	*h.asked = true
+	return pflag.ErrHelp
+}
+
+// Type implements pflag.Value.
+func (helpAll) Type() string { return "bool" }
+
+// String implements pflag.Value.
+func (helpAll) String() string { return "" }
+
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND…]", Short: "Print the help of a command",
+		Example: `  vedette help scan
+  vedette help templates update --help-all`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, typed string) (
+			found []string, _ cobra.ShellCompDirective,
+		) {
+			if cmd, rest, err := root.Find(args); err == nil && len(rest) == 0 {
+				for _, sub := range cmd.Commands() {
+					if sub.IsAvailableCommand() && strings.HasPrefix(sub.Name(), typed) {
+						found = append(found, sub.Name()+"\t"+sub.Short)
+					}
+				}
+			}
+			return found, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err == nil && len(rest) > 0 && cmd.HasAvailableSubCommands() {
+				err = cli.UnknownCommand(cmd, rest[0])
+			}
+			if err != nil {
+				return cli.Usage(err)
+			}
+			return cmd.Help()
+		},
+	}
 }
 
 // wrapArgs makes a wrong number of arguments wrong usage, for c and every command below it. A command that only
 // groups others shows its help and takes no arguments.
 func wrapArgs(c *cobra.Command) {
-	if !c.Runnable() {
-		c.Args = cobra.NoArgs
-		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	}
 	check := c.Args
 	if check == nil {
 		check = cobra.ArbitraryArgs
+	}
+	if !c.Runnable() {
+		check = func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.UnknownCommand(cmd, args[0])
+			}
+			return nil
+		}
+		c.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

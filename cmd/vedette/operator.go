@@ -115,7 +115,7 @@ func writable(dir string) error {
 func newOpenAPI() *cobra.Command {
 	surfaces := []string{"agent", "platform"}
 	cmd := &cobra.Command{
-		Use: "openapi SURFACE", Short: "Print a surface's OpenAPI document", ValidArgs: surfaces,
+		Use: "openapi SURFACE", Short: "Print the OpenAPI document of a surface, agent or platform", ValidArgs: surfaces,
 		Args:    cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		Example: `  vedette openapi agent > agent.openapi.yaml`,
 	}

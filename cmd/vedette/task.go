@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,8 @@ func newTask() *cobra.Command {
 	delivery := cmd.Flags().String("completion-delivery", "", "webhook or artifact")
 	failOn := cmd.Flags().String("fail-on", "", "exit with 6 when there is a finding of this severity or worse")
 	output := cli.OutputFlag(cmd)
+	cli.Values(cmd, "completion-delivery", "webhook", "artifact")
+	cli.Values(cmd, "fail-on", cli.Severities...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkSeverity(*failOn); err != nil {
 			return err
@@ -164,7 +167,11 @@ func printDetail(w io.Writer, output string, d detail) error {
 		_, err := fmt.Fprintf(w, "%s\n", d.raw)
 		return err
 	}
-	for _, i := range d.Issues {
+	worst := slices.Clone(d.Issues) // the worst first; among equals, as they were found
+	slices.SortStableFunc(worst, func(a, b issue) int {
+		return cli.SeverityRank(a.Severity) - cli.SeverityRank(b.Severity)
+	})
+	for _, i := range worst {
 		fmt.Fprintf(w, "%-8s  %s\n          %s\n", i.Severity, cli.Printable(i.Title), cli.Printable(i.MatchedAt))
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", cli.Printable(d.Task.Summary))

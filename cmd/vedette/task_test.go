@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"strings"
 	"testing"
+
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 )
 
 // A task of which the scope refused all targets, or some, does not end like one that
@@ -46,5 +48,26 @@ func TestVerdictOfRefusedTargets(t *testing.T) {
 		if code != c.want {
 			t.Errorf("%s: exit code %d, want %d", name, code, c.want)
 		}
+	}
+}
+
+// The findings are printed with the worst first, and those of one severity as they were found.
+func TestFindingsWorstFirst(t *testing.T) {
+	d := detail{Issues: []issue{
+		{Title: "one", Severity: "info"}, {Title: "two", Severity: "high"}, {Title: "three", Severity: "novel"},
+		{Title: "four", Severity: "critical"}, {Title: "five", Severity: "high"},
+	}}
+	var out strings.Builder
+	if err := printDetail(&out, "text", d); err != nil {
+		t.Fatal(err)
+	}
+	var titles []string
+	for line := range strings.Lines(out.String()) {
+		if words := strings.Fields(line); len(words) == 2 {
+			titles = append(titles, words[1])
+		}
+	}
+	if got := strings.Join(titles, " "); got != "four two five one three" || d.Issues[0].Title != "one" {
+		t.Errorf("%s, from %+v", got, d.Issues)
 	}
 }

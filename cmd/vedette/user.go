@@ -92,6 +92,7 @@ func newUserRole() *cobra.Command {
 	email := set.Flags().String("email", "", "the user's address (required)")
 	role := set.Flags().String("role", "",
 		"owner (an admin whom the team belongs to), admin, member, viewer or guest (required)")
+	cli.Values(set, "role", "owner", "admin", "member", "viewer", "guest")
 	team := set.Flags().String("team", "", "the team's name or id (default: the only one they are in)")
 	return accountCommand(set, func(ctx context.Context, accounts *account.Accounts) (account.User, error) {
 		return accounts.AssignRole(ctx, *email, *team, *role)

@@ -104,6 +104,7 @@ func IsTerminal(w io.Writer) bool {
 func OutputFlag(cmd *cobra.Command) *string {
 	f := format("text")
 	cmd.Flags().VarP(&f, "output", "o", "text or json")
+	Values(cmd, "output", "text", "json")
 	return (*string)(&f)
 }
 

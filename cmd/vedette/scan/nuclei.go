@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 )
 
@@ -79,12 +79,12 @@ func (a unsupported) Error() string {
 }
 
 // addNucleiFlags defines the flags of nuclei that have no effect, hidden.
-func (f *scanFlags) addNucleiFlags(fs *pflag.FlagSet) {
+func (f *scanFlags) addNucleiFlags(cmd *cobra.Command) {
 	for _, group := range unsupportedFlags {
 		for names := range strings.FieldsSeq(group.names) {
 			long, _, _ := strings.Cut(names, ",")
 			v := value{get: func() string { return "" }, set: func(string) error { return unsupported{long, group.why} }}
-			define(fs, []option{{names, group.why, v}}, true)
+			define(cmd, "", []option{{names, group.why, v}}, true)
 		}
 	}
 	for _, group := range ignoredFlags {
@@ -98,15 +98,15 @@ func (f *scanFlags) addNucleiFlags(fs *pflag.FlagSet) {
 			if hasValue {
 				v.kind = "value"
 			}
-			define(fs, []option{{names, group.why, v}}, true)
+			define(cmd, "", []option{{names, group.why, v}}, true)
 		}
 	}
 }
 
 // flagError is a usage error with a plain message.
-func flagError(err error) error {
+func flagError(cmd *cobra.Command, err error) error {
 	if a, ok := errors.AsType[unsupported](err); ok {
 		err = a
 	}
-	return cli.Usage(err)
+	return cli.FlagError(cmd, err)
 }

@@ -1,15 +1,12 @@
 package scan
 
 import (
-	"bufio"
-	"fmt"
-	"io"
-
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 )
 
 // option is a flag of vedette scan. names is the long name and, after a comma, the short one of one or more letters.
@@ -24,24 +21,22 @@ type optionGroup struct {
 	options []option
 }
 
-// shortName is the annotation with the short name of a flag.
-const shortName = "short"
-
-func define(fs *pflag.FlagSet, options []option, hidden bool) {
+func define(cmd *cobra.Command, group string, options []option, hidden bool) {
 	for _, o := range options {
 		long, short, _ := strings.Cut(o.names, ",")
 		letter := ""
 		if len(short) == 1 {
 			letter = short
 		}
-		flag := fs.VarPF(o.value, long, letter, o.help)
-		if short != "" {
-			flag.Annotations = map[string][]string{shortName: {short}}
-		}
+		flag := cmd.Flags().VarPF(o.value, long, letter, o.help)
+		cli.Annotate(flag, group, short)
 		if o.value.kind == "" {
 			flag.NoOptDefVal = "true"
 		}
 		flag.Hidden = hidden
+		if len(o.value.among) > 0 {
+			cli.Values(cmd, long, o.value.among...)
+		}
 	}
 }
 
@@ -55,7 +50,7 @@ func Args(root *cobra.Command, args []string) []string {
 	known := map[string]*pflag.Flag{}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		known[f.Name] = f
-		for _, short := range f.Annotations[shortName] {
+		if short := cli.ShortName(f); short != "" {
 			known[short] = f
 		}
 	})
@@ -79,40 +74,4 @@ func Args(root *cobra.Command, args []string) []string {
 		}
 	}
 	return out
-}
-
-func printUsage(w io.Writer, cmd *cobra.Command, groups []optionGroup) error {
-	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
-	heads, width := map[string]string{}, 0
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
-		head := "--" + f.Name
-		if short := f.Annotations[shortName]; len(short) > 0 {
-			head = "-" + short[0] + ", " + head
-		}
-		if f.NoOptDefVal == "" {
-			head += " " + f.Value.Type()
-		}
-		heads[f.Name], width = head, max(width, len(head))
-	})
-	for _, g := range groups {
-		fmt.Fprintf(out, "\n%s:\n", g.title)
-		for _, o := range g.options {
-			long, _, _ := strings.Cut(o.names, ",")
-			f := cmd.Flags().Lookup(long)
-			fmt.Fprintf(out, "  %-*s  %s%s\n", width, heads[long], f.Usage, defaultOf(f))
-		}
-	}
-	return out.Flush()
-}
-
-// defaultOf is the note on a default, unless it is obvious.
-func defaultOf(f *pflag.Flag) string {
-	if slices.Contains([]string{"", "0", "false"}, f.DefValue) {
-		return ""
-	}
-	return " (default " + f.DefValue + ")"
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 )
 
 // Every flag of nuclei is known by both of its names: it works, or it says why not.
@@ -25,11 +27,7 @@ func TestNucleiFlags(t *testing.T) {
 			t.Errorf("--%s is unknown", long)
 			continue
 		}
-		got := ""
-		if list := flag.Annotations[shortName]; len(list) > 0 {
-			got = list[0]
-		}
-		if got != short {
+		if got := cli.ShortName(flag); got != short {
 			t.Errorf("--%s is -%s for short, not -%s", long, got, short)
 		}
 	}

@@ -25,12 +25,13 @@ func New() *cobra.Command {
 	f := newScanFlags()
 	cmd := &cobra.Command{
 		Use: "scan", Short: "Run templates on targets, without a server", Args: cobra.NoArgs,
-		Long: `Runs templates on targets and prints one line for each finding on standard output;
-with --jsonl, one JSON event a line. Progress and messages go to standard error.
+		Long: `Runs templates on targets and prints one line for each finding on standard
+output; with --jsonl, one JSON event a line. Progress and messages go to
+standard error. Without --templates the starter templates in the binary run.
 
-Only hosts that the targets and --scope name are contacted. Without --templates the
-starter templates in the binary are used. Flags may be written with one dash or two.
-The exit code is 3 when something was left untested; --coverage lists what and why.`,
+Only hosts that the targets and --scope name are contacted. Flags may be written
+with one dash or two. The exit code is 3 when something was left untested;
+--coverage lists what and why.`,
 		Example: `  vedette scan -u http://127.0.0.1:8000
   vedette scan -u https://example.com -t ./templates --tags exposure,panel -s high,critical
   vedette scan -l hosts.txt -t ./templates -etags dos --jsonl --coverage coverage.json > findings.jsonl
@@ -38,13 +39,14 @@ The exit code is 3 when something was left untested; --coverage lists what and w
   vedette scan -u https://example.com/?q=1 -t ./templates --dast -fa medium
   vedette scan -u https://example.com -t ./templates -tp recommended --resume scan.state`,
 	}
-	groups := f.groups()
-	for _, g := range groups {
-		define(cmd.Flags(), g.options, false)
+	cmd.Flags().SortFlags = false
+	for _, g := range f.groups() {
+		define(cmd, g.title, g.options, false)
 	}
-	f.addNucleiFlags(cmd.Flags())
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
-	cmd.SetUsageFunc(func(cmd *cobra.Command) error { return printUsage(cmd.OutOrStdout(), cmd, groups) })
+	f.addNucleiFlags(cmd)
+	cli.MainFlags(cmd, "target", "list", "exclude-hosts", "coverage", "templates", "tags", "severity", "header",
+		"rate-limit", "concurrency", "jsonl", "fail-on")
+	cmd.SetFlagErrorFunc(flagError)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := f.readSettings(cmd.Flags()); err != nil {
 			return err

@@ -13,9 +13,10 @@ import (
 
 // value is the value of a flag. kind is its name in the help; "" is a switch.
 type value struct {
-	kind string
-	set  func(text string) error
-	get  func() string
+	kind  string
+	set   func(text string) error
+	get   func() string
+	among []string // the only values there are, if not nil
 }
 
 // Set implements pflag.Value.
@@ -36,7 +37,7 @@ func toggle(into *bool) value {
 	return value{"", func(text string) (err error) {
 		*into, err = strconv.ParseBool(text)
 		return err
-	}, func() string { return strconv.FormatBool(*into) }}
+	}, func() string { return strconv.FormatBool(*into) }, nil}
 }
 
 func number(into *int, lowest int) value {
@@ -50,7 +51,7 @@ func number(into *int, lowest int) value {
 		}
 		*into = n
 		return nil
-	}, func() string { return strconv.Itoa(*into) }}
+	}, func() string { return strconv.Itoa(*into) }, nil}
 }
 
 // span is a duration above zero, such as 500ms or 1m; a number is seconds.
@@ -65,14 +66,14 @@ func span(into *time.Duration) value {
 		}
 		*into = d
 		return nil
-	}, func() string { return into.String() }}
+	}, func() string { return into.String() }, nil}
 }
 
 func text(into *string, kind string) value {
 	return value{kind, func(text string) error {
 		*into = text
 		return nil
-	}, func() string { return *into }}
+	}, func() string { return *into }, nil}
 }
 
 func oneOf(into *string, among ...string) value {
@@ -82,7 +83,7 @@ func oneOf(into *string, among ...string) value {
 		}
 		*into = text
 		return nil
-	}, func() string { return *into }}
+	}, func() string { return *into }, among}
 }
 
 // texts is a list; each use of the flag adds one text.
@@ -90,7 +91,7 @@ func texts(into *[]string, kind string) value {
 	return value{kind, func(text string) error {
 		*into = append(*into, text)
 		return nil
-	}, func() string { return strings.Join(*into, " ") }}
+	}, func() string { return strings.Join(*into, " ") }, nil}
 }
 
 // words is a list; each use of the flag adds words separated by commas.
@@ -98,7 +99,7 @@ func words(into *[]string, kind string) value {
 	return value{kind, func(text string) error {
 		*into = append(*into, commas(text)...)
 		return nil
-	}, func() string { return strings.Join(*into, ",") }}
+	}, func() string { return strings.Join(*into, ",") }, nil}
 }
 
 // wordsOf is words, or the name of a file with one word a line.
@@ -115,6 +116,7 @@ func wordsOf(into *[]string) value {
 // chosen is words out of a few, separated by commas.
 func chosen(into *[]string, among ...string) value {
 	v := words(into, "words")
+	v.among = among
 	v.set = func(text string) error {
 		for _, word := range commas(strings.ToLower(text)) {
 			if !slices.Contains(among, word) {
