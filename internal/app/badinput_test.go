@@ -100,6 +100,12 @@ func (a *attacker) send(t rapid.TB, b bad) {
 		t.Errorf("%s\nanswers %d: %v\n%s", about, got.status, err, got.body)
 		return
 	}
+	for _, c := range "9kwx" { // of which long bad values are made
+		if bytes.Contains(got.body, bytes.Repeat([]byte{byte(c)}, 201)) {
+			t.Errorf("%s\nrepeats more than 200 bytes of what was sent: %.400s", about, got.body)
+			return
+		}
+	}
 	if !strings.Contains(message, b.names) {
 		t.Errorf("%s\ndoes not name %q: %s", about, b.names, got.body)
 		return

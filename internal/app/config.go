@@ -52,6 +52,7 @@ type Config struct {
 	MaxBody        int64         `koanf:"max_body"`
 	SourceURLs     []string      `koanf:"source_urls"`
 	SourceKeys     []string      `koanf:"source_keys"`
+	MetricsToken   string        `koanf:"metrics_token"`
 	LogLevel       string        `koanf:"log_level"`
 	LogFormat      string        `koanf:"log_format"`
 }
@@ -143,6 +144,8 @@ func Options() []Option {
 			Help: "another address for a source of associated domains, as NAME=URL: crtsh, certspotter, rdap, rdap-bootstrap, wikidata, crunchbase, whois=HOST:PORT, dns=HOST:PORT, asn=ZONE; NAME=off disables a source; repeatable"},
 		{Key: "source_keys", Default: []string{},
 			Help: "a source's API key as NAME=KEY: crunchbase, certspotter; repeatable", Secret: true},
+		{Key: "metrics_token", Default: "",
+			Help: "bearer token for /metrics; empty: only clients on this machine, not through a proxy, may read them", Secret: true},
 		{Key: "log_level", Default: "info", Help: "debug, info, warn or error"},
 		{Key: "log_format", Default: "text", Help: "text or json"},
 	}

@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"crypto/subtle"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"path"
 	"strings"
 	"time"
@@ -82,9 +84,51 @@ func (a *App) routes(
 	mux.Handle("GET /docs", page)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { state(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", a.ready)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", metrics(a.config.MetricsToken, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
 	mux.Handle("/", console.New(a.Accounts, a.logger))
-	return asWritten(mux, surfaces), nil
+	return hardened(asWritten(mux, surfaces)), nil
+}
+
+// hardened sets the headers that keep a browser from running, framing or guessing the type of any answer. Pages with
+// scripts of their own replace the policy by theirs.
+func hardened(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// metrics shows metrics to who sends the token as a bearer token. Without a configured token it shows them to clients on
+// this machine, and not to those of a proxy on it: they tell how much the teams of this server work.
+func metrics(token string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent := []byte(r.Header.Get("Authorization"))
+		switch {
+		case token != "" && subtle.ConstantTimeCompare(sent, []byte("Bearer "+token)) != 1:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "Send the server's metrics_token as a bearer token.", http.StatusUnauthorized)
+		case token == "" && !isLocal(r):
+			http.Error(w, "Metrics are shown on this machine only; set metrics_token to read them from elsewhere.",
+				http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// isLocal reports whether a request comes from this machine and not through a proxy.
+func isLocal(r *http.Request) bool {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"} {
+		if r.Header.Get(name) != "" {
+			return false
+		}
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && peer.Addr().Unmap().IsLoopback()
 }
 
 // asWritten passes paths with empty or dot segments to their API, which answers errors in its own

@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"net/url"
 	"time"
 	"unicode/utf8"
 
@@ -39,13 +40,20 @@ func checkTeamName(name string, optional bool) error {
 	return nil
 }
 
-// FindTeam is the caller's team.
+// FindTeam is the caller's team. A guest sees only the host of its webhook, because the rest of the URL may be a secret.
 func (a *Accounts) FindTeam(ctx context.Context) (Team, error) {
 	c, err := From(ctx)
 	if err != nil {
 		return Team{}, err
 	}
-	return a.teamByID(ctx, a.db, c.TeamID)
+	t, err := a.teamByID(ctx, a.db, c.TeamID)
+	if u, bad := url.Parse(t.WebhookURL); c.Role == Guest && t.WebhookURL != "" {
+		t.WebhookURL = "…"
+		if bad == nil {
+			t.WebhookURL = u.Scheme + "://" + u.Host + "/…"
+		}
+	}
+	return t, err
 }
 
 func (a *Accounts) teamByID(ctx context.Context, q db.Querier, id string) (t Team, err error) {

@@ -131,15 +131,21 @@ func plainCell(text string) bool {
 	return true
 }
 
-// formula reports whether a spreadsheet may take a text for a formula: after blanks it begins like one, in either
-// width, or with a character that some spreadsheets skip.
+// formula reports whether a spreadsheet may take a text for a formula: after characters that show nothing it begins
+// like one, in either width, or with a character that some spreadsheets skip.
 func formula(text string) bool {
 	if text != "" && (text[0] == '\t' || text[0] == '\r' || text[0] == '\n') {
 		return true
 	}
-	text = strings.TrimLeftFunc(text, unicode.IsSpace)
+	text = strings.TrimLeftFunc(text, showsNothing)
 	first, _ := utf8.DecodeRuneInString(text)
 	return strings.ContainsRune("=+-@＝＋－＠|%", first) && text != ""
+}
+
+// showsNothing reports whether a character is a blank or has no shape of its own (Unicode: Default_Ignorable_Code_Point).
+func showsNothing(r rune) bool {
+	return unicode.IsSpace(r) || r == utf8.RuneError || r == '\u2800' || // the empty braille pattern
+		unicode.In(r, unicode.Cf, unicode.Mn, unicode.Me, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // visible replaces an invisible character: controls except tab and line feed, and marks of the writing direction.

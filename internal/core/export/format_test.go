@@ -26,7 +26,8 @@ import (
 var hostile = []string{
 	"=1+1", "+1", "-1+2", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", "＝1+1", "=cmd|' /C calc'!A0", "a,b", `say "x"`,
 	"two\nlines", "two\r\nlines", "a\rb",
-	"nul\x00byte", "esc\x1b[31m", "\u202egnp.exe", "\ufeff=1", "\u2028=1", "'quoted'", "a;=1", `\`, `"`, `]}],"runs":[]`, "</script>", "ünï 目录 😀", "\xff\xfe", "%3cjs", strings.Repeat("long ", 20_000), //nolint:gosmopolitan // scripts are tested
+	"nul\x00byte", "esc\x1b[31m", "\u202egnp.exe", "\ufeff=1", "\u2028=1",
+	"\u200b=1", "\u00ad\u2060+1", "\u3164@x", "\U000e0041=1", "\ufe0f-1", "'quoted'", "a;=1", `\`, `"`, `]}],"runs":[]`, "</script>", "ünï 目录 😀", "\xff\xfe", "%3cjs", strings.Repeat("long ", 20_000), //nolint:gosmopolitan // scripts are tested
 }
 
 func hostileEvents() (out []engine.Event) {
@@ -81,7 +82,7 @@ func TestCSVIsForSpreadsheets(t *testing.T) {
 		}
 		for _, record := range records[1:] {
 			for i, text := range record {
-				first := strings.TrimLeftFunc(text, unicode.IsSpace)
+				first := strings.TrimLeft(text, " \u00a0\u3000\u200b\u2060\u00ad\u034f\ufe0f\u3164\u2800\U000e0041\ufffd")
 				if text != "" && strings.ContainsAny(text[:1], "=+-@\t\r\n") || first != "" &&
 					strings.ContainsRune("=+-@＝＋－＠", []rune(first)[0]) {
 					t.Errorf("%s is a formula: %.50q", records[0][i], text)

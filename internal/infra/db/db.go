@@ -11,6 +11,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -116,6 +117,9 @@ func openSQLite(path string) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
+	if err := keepPrivate(path); err != nil {
+		return nil, err
+	}
 	pragmas := []string{
 		"busy_timeout(10000)", // first: every later pragma may have to wait for another process
 		"journal_mode(WAL)",
@@ -140,6 +144,26 @@ func openSQLite(path string) (*DB, error) {
 	read.SetMaxOpenConns(sqliteReaders)
 	read.SetMaxIdleConns(sqliteReaders)
 	return newDB(&DB{write: write, read: read, file: path}, sqliteDialect), nil
+}
+
+// keepPrivate creates the database file for its owner alone, or takes others' rights to it away. SQLite creates the files
+// beside it (-wal, -shm) with the same mode.
+func keepPrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	defer f.Close()
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		info, err := os.Stat(name)
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			err = os.Chmod(name, info.Mode().Perm()&0o700)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("database: %w", err)
+		}
+	}
+	return nil
 }
 
 func newDB(d *DB, dialect Dialect) *DB {
