@@ -34,7 +34,6 @@ var raw = map[string]string{
 	"an object of NUL": `{"\u0000": "\u0000"}`,
 	"many items":       `[` + strings.Repeat(`"x",`, 999) + `"x"]`,
 	"a long item":      `["` + strings.Repeat("w", 3000) + `"]`,
-	"a long key":       `{"` + strings.Repeat("k", 3000) + `": "` + strings.Repeat("w", 3000) + `"}`,
 }
 
 // kindOf is the JSON type that a text of raw has.
