@@ -148,13 +148,14 @@ func TestRedirectMethods(t *testing.T) {
 	}
 }
 
-// What is secret for one host is not told to the next; cookies go where they belong.
+// What is for one host is not sent to the next: no header of the configuration but such as User-Agent, and none of the
+// request that may be a secret. Cookies go where they belong.
 func TestRedirectHeaders(t *testing.T) {
-	secret := web.Config{Headers: []web.Header{{"X-Key", "k"}, {"Proxy-Authorization", "p"}}}
+	secret := web.Config{Headers: []web.Header{{"X-Key", "k"}, {"X-Team", "t"}, {"Accept", "a/b"}}}
 	for name, c := range map[string]struct{ location, want string }{
-		"relative": {"/end", "Host: front.example\r\nAuthorization: a\r\nCookie: keep=1; new=1\r\nX: y\r\nReferer: URL\r\nX-Key: k\r\nProxy-Authorization: p\r\n"},
-		"absolute": {"http://HOST/end", "Host: HOST\r\nAuthorization: a\r\nCookie: keep=1; new=1\r\nX: y\r\nReferer: URL\r\nX-Key: k\r\nProxy-Authorization: p\r\n"},
-		"away":     {"http://localhost:PORT/end", "Host: localhost:PORT\r\nX: y\r\nReferer: URL\r\nX-Key: k\r\n"},
+		"relative": {"/end", "Host: front.example\r\nAuthorization: a\r\nX-Api-Key: s\r\nGitlab-Token: g\r\nCookie: keep=1; new=1\r\nX: y\r\nReferer: URL\r\nX-Key: k\r\nX-Team: t\r\nAccept: a/b\r\n"},
+		"absolute": {"http://HOST/end", "Host: HOST\r\nAuthorization: a\r\nX-Api-Key: s\r\nGitlab-Token: g\r\nCookie: keep=1; new=1\r\nX: y\r\nReferer: URL\r\nX-Key: k\r\nX-Team: t\r\nAccept: a/b\r\n"},
+		"away":     {"http://localhost:PORT/end", "Host: localhost:PORT\r\nX: y\r\nReferer: URL\r\nAccept: a/b\r\n"},
 	} {
 		pages := map[string]string{}
 		address, seen := site(t, pages)
@@ -163,7 +164,7 @@ func TestRedirectHeaders(t *testing.T) {
 		pages["/a"] = "302 x\r\nSet-Cookie: new=1; Path=/\r\nLocation: " + fill(c.location) + "\r\n"
 		if _, err := chainOf(t, newClient(t, secret), web.Request{
 			Address: address, Host: "front.example", NoDefaults: true,
-			Headers: []web.Header{{"Authorization", "a"}, {"Cookie", "keep=1; new=0"}, {"X", "y"}},
+			Headers: []web.Header{{"Authorization", "a"}, {"X-Api-Key", "s"}, {"Gitlab-Token", "g"}, {"Cookie", "keep=1; new=0"}, {"X", "y"}},
 		}, all); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -171,6 +172,24 @@ func TestRedirectHeaders(t *testing.T) {
 		if got, want := <-seen, "GET /end HTTP/1.1\r\n"+fill(c.want)+"\r\n"; got != want {
 			t.Errorf("%s\n got %q\nwant %q", name, got, want)
 		}
+	}
+}
+
+// Not even the name of the site that a configuration asks for is sent to another host.
+func TestRedirectWithAConfiguredHost(t *testing.T) {
+	pages := map[string]string{}
+	address, seen := site(t, pages)
+	address.Path = "/a"
+	pages["/a"] = "302 x\r\nLocation: http://localhost:" + address.Port() + "/end\r\n"
+	c := newClient(t, web.Config{Headers: []web.Header{{"Host", "inside.example"}}})
+	if _, err := chainOf(t, c, web.Request{Address: address}, all); err != nil {
+		t.Fatal(err)
+	}
+	if first := <-seen; !strings.Contains(first, "\r\nHost: inside.example\r\n") {
+		t.Errorf("the target is asked %q", first)
+	}
+	if second := <-seen; !strings.Contains(second, "\r\nHost: localhost:"+address.Port()+"\r\n") {
+		t.Errorf("the other host is asked %q", second)
 	}
 }
 

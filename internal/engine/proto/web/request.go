@@ -46,7 +46,7 @@ type Request struct {
 	Jar     *Jar                // cookies to send and to keep; nil for none
 	Digest  *digest.Credentials // for HTTP digest authentication; nil for none
 
-	elsewhere bool // a redirect led to another host: it gets no secrets of the configuration
+	elsewhere bool // a redirect led to another host: it gets no headers of the configuration that are for the target
 }
 
 func (r *Request) method() string {
@@ -180,9 +180,17 @@ var (
 	acceptGzip     = Header{"Accept-Encoding", "gzip"}
 )
 
-// secret reports whether a header is for one host only.
+// secret reports whether a header of a request may be for one host only, by what its name says.
 func secret(name string) bool {
-	return containsName([]string{"Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "Www-Authenticate"}, name)
+	name = strings.ToLower(name)
+	return slices.ContainsFunc([]string{"auth", "cookie", "credential", "key", "password", "secret", "session", "token"},
+		func(word string) bool { return strings.Contains(name, word) })
+}
+
+// forAnyHost reports whether a header of the configuration says nothing but which client asks, so that every host may
+// see it. All others are meant for the targets.
+func forAnyHost(name string) bool {
+	return containsName([]string{"User-Agent", "Accept", "Accept-Encoding", "Accept-Language"}, name)
 }
 
 func (c *Client) lines(r *Request, add extra) []Header {
@@ -192,7 +200,7 @@ func (c *Client) lines(r *Request, add extra) []Header {
 // appendLines appends the request's header lines, those of the configuration instead of them, and missing defaults.
 func (c *Client) appendLines(lines []Header, r *Request, add extra) []Header {
 	host, own := Header{"Host", r.host()}, c.cfg.Headers
-	if i := indexHeader(own, "Host"); i >= 0 {
+	if i := indexHeader(own, "Host"); i >= 0 && !r.elsewhere {
 		host.Value = own[i].Value
 	}
 	if indexHeader(r.Headers, "Host") < 0 {
@@ -218,7 +226,7 @@ func (c *Client) appendLines(lines []Header, r *Request, add extra) []Header {
 		lines = append(lines, h)
 	}
 	for _, h := range own {
-		if !strings.EqualFold(h.Name, "Host") && (!r.elsewhere || !secret(h.Name)) {
+		if !strings.EqualFold(h.Name, "Host") && (!r.elsewhere || forAnyHost(h.Name)) {
 			lines = append(lines, h)
 		}
 	}
