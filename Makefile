@@ -104,10 +104,11 @@ vet:
 architecture: ## check imports and sizes against the tables of ARCHITECTURE.md
 	go test -count=1 -run '^TestArchitecture' .
 
-gen: build ## write api/*.openapi.yaml from the code
+gen: build ## write api/*.openapi.yaml and the pages that are made from the code
 	mkdir -p api
 	$(BIN) openapi agent > api/agent.openapi.yaml
 	$(BIN) openapi platform > api/platform.openapi.yaml
+	go test ./internal/app -run TestConfigurationPage -update
 
 drift: build
 	@for surface in agent platform; do \
