@@ -147,7 +147,7 @@ func (a *App) join(ctx context.Context) error {
 	a.policies = policy.New(a.db, a.queue, a.assets, a.settings)
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.policies, a.settings, a.logger)
 	a.Findings = finding.New(a.db, a.queue)
-	a.Scans = scan.New(a.db, a.queue, a.Findings, a.catalog, a.settings, a.logger)
+	a.Scans = scan.New(a.db, a.queue, a.Findings, a.assets, a.catalog, a.settings, a.logger)
 	if err := a.fillLists(ctx); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/scan"
@@ -42,7 +43,7 @@ func open(ctx context.Context, d *db.DB) (*seeder, error) {
 	if err := findings.Backfill(ctx); err != nil { // while there are none: the server need not look at each at its start
 		return nil, err
 	}
-	return &seeder{scan.New(d, q, findings, templates, setting.New(d, nil, nil), nil), findings, time.Now().UTC()}, nil
+	return &seeder{scan.New(d, q, findings, asset.New(d, q, nil), templates, setting.New(d, nil, nil), nil), findings, time.Now().UTC()}, nil
 }
 
 // importTemplates fills the public set with 40 templates of one to three requests.

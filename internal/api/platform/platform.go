@@ -83,7 +83,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	})
 	findings.Register(api, findings.Services{Findings: d.Findings, Assets: d.Assets, Catalog: d.Catalog, Ticket: d.Ticket})
 	scans.Register(api, scans.Services{
-		Scans: d.Scans, Assets: d.Assets, Enumerations: d.Enumerations, Exclusions: d.Exclusions,
+		Scans: d.Scans, Enumerations: d.Enumerations, Exclusions: d.Exclusions, Settings: d.Settings,
 	})
 	exports.Register(api, exports.Services{
 		Exports: d.Exports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations,

@@ -115,7 +115,12 @@ func (as *Assets) NarrowTo(ctx context.Context, id string) (narrow func(Filter) 
 	if err != nil {
 		return nil, err
 	}
-	known, err := as.HasEnumeration(ctx, c.TeamID, id)
+	return as.Narrow(ctx, c.TeamID, id)
+}
+
+// Narrow is NarrowTo for a team, where nobody calls.
+func (as *Assets) Narrow(ctx context.Context, teamID, id string) (narrow func(Filter) Filter, err error) {
+	known, err := as.HasEnumeration(ctx, teamID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +129,7 @@ func (as *Assets) NarrowTo(ctx context.Context, id string) (narrow func(Filter) 
 	}
 	var filters db.JSON[Filters]
 	err = as.db.QueryRow(ctx, `SELECT filters FROM asset_group WHERE id = ? AND team_id = ?`, db.Clean(id),
-		c.TeamID).Scan(&filters)
+		teamID).Scan(&filters)
 	if db.IsNoRows(err) {
 		return nil, errs.Missing("enumeration")
 	}

@@ -161,8 +161,12 @@ func (c *Chunk) findHosts(
 	ctx, storeCtx context.Context, p *pipeline.Pipeline,
 ) (reports []discover.SourceReport, err error) {
 	work := c.Work
-	ports := map[string][]uint16{}
-	for _, h := range work.Hosts {
+	covers, err := c.Config.Coverage()
+	if err != nil {
+		return nil, err
+	}
+	ports := map[string][]uint16{} // that inputs name: of several chunks that find a host, the first one stores it
+	for _, h := range slices.Concat(covers.Hosts, work.Hosts) {
 		ports[h.Host] = h.Ports
 	}
 	var found []Found

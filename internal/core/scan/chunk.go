@@ -15,7 +15,7 @@ type Chunk struct {
 
 	Targets   []string
 	Templates []string // ids
-	Config    Config   // of the scan
+	Config    Config   // of the scan when the run began
 
 	scans    *Scans
 	cells    int
@@ -29,27 +29,32 @@ func (ss *Scans) StartChunk(ctx context.Context, a ChunkArgs) (*Chunk, error) {
 		if c.Lease, err = ss.runs().Take(ctx, tx, run.Ref{ID: a.ScanID, Run: a.Run}, a.N); err != nil {
 			return err
 		}
-		if err := c.read(ctx, tx); err != nil {
+		if c.Config, err = ss.config(ctx, tx, a.ScanID); err != nil {
 			return err
 		}
-		if c.Config, err = ss.config(ctx, tx, a.ScanID); err != nil {
+		if err := c.read(ctx, tx); err != nil {
 			return err
 		}
 		return c.report(ctx, tx, 0) // this worker starts from the beginning
 	})
 }
 
-// read reads the targets and templates of a chunk.
+// read reads the targets and templates of a chunk, and the configuration with which the run began.
 func (c *Chunk) read(ctx context.Context, tx *db.Tx) error {
 	var targets, templates db.JSON[[]string]
+	var config db.JSON[*Config]
 	var first, last int
-	if err := tx.QueryRow(ctx, `SELECT c.targets, p.templates, c.first_template, c.last_template, c.cells, c.done
+	if err := tx.QueryRow(ctx, `SELECT c.targets, p.templates, p.config, c.first_template, c.last_template, c.cells, c.done
 		FROM scan_chunk c JOIN scan_plan p ON p.scan_id = c.scan_id AND p.run = c.run
 		WHERE c.scan_id = ? AND c.run = ? AND c.n = ?`, c.ID, c.Run, c.Chunk).
-		Scan(&targets, &templates, &first, &last, &c.cells, &c.reported); err != nil {
+		Scan(&targets, &templates, &config, &first, &last, &c.cells, &c.reported); err != nil {
 		return err
 	}
 	c.Targets, c.Templates = targets.V, templates.V[first:last]
+	if config.V != nil {
+		config.V.Inline = c.Config.Inline
+		c.Config = *config.V
+	}
 	return nil
 }
 

@@ -40,19 +40,30 @@ func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 	if err != nil {
 		return Scan{}, err
 	}
-	if len(n.Config.Targets) == 0 {
+	if len(n.Config.Targets) == 0 && n.Config.field() == "" {
 		return Scan{}, errs.Field("targets", "targets is required: say what to test.")
 	}
 	if err := ss.check(ctx, c.TeamID, n.Config); err != nil {
 		return Scan{}, err
 	}
-	name, err := run.CheckName(cmp.Or(strings.TrimSpace(n.Name), errs.Clip(n.Config.Targets[0], run.MaxName/2)))
+	targets, err := ss.targets(ctx, c.TeamID, n.Config)
+	if n.ScheduleOnly && n.Config.field() != "" && errs.Is(err, errs.Invalid) { // its assets may be found later
+		targets, err = n.Config.Targets, nil
+	}
+	if err != nil {
+		return Scan{}, err
+	}
+	title := "inventory"
+	if len(targets) > 0 {
+		title = errs.Clip(targets[0], run.MaxName/2)
+	}
+	name, err := run.CheckName(cmp.Or(strings.TrimSpace(n.Name), title))
 	if err != nil {
 		return Scan{}, err
 	}
 	s := Scan{
 		ID: run.NewID(ss.now()), TeamID: c.TeamID, UserID: c.UserID, Name: name, Status: Scheduled, Config: n.Config,
-		IsAutomatic: n.Automatic, IsInternal: allInternal(n.Config.Targets),
+		IsAutomatic: n.Automatic, IsInternal: allInternal(targets),
 	}
 	err = ss.db.Tx(ctx, func(tx *db.Tx) error {
 		if err := ss.insert(ctx, tx, &s); err != nil {
@@ -77,6 +88,9 @@ func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 // check refuses a configuration that could not be run.
 func (ss *Scans) check(ctx context.Context, teamID string, c Config) error {
 	if err := checkTargets(c.Targets); err != nil {
+		return err
+	}
+	if _, err := ss.picks(ctx, teamID, c.Inventory); err != nil {
 		return err
 	}
 	if _, err := exclusion.ParsePatterns(c.Exclusions); err != nil {

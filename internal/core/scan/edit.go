@@ -2,8 +2,10 @@ package scan
 
 import (
 	"context"
+	"reflect"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -47,7 +49,12 @@ func (ss *Scans) Delete(ctx context.Context, ids []string) error {
 // ConfigUpdate is a change of a configuration; nil fields stay as they are.
 type ConfigUpdate struct {
 	Targets         []string
+	AssetLists      []string
+	EnumerationIDs  []string
+	ScanAllAssets   *bool
+	AssetFilters    *asset.Filters // empty: none any more
 	Templates       []string
+	TemplateURLs    []string
 	EarlyTemplates  []string
 	ScanConfigIDs   []string
 	ReportConfigIDs []string
@@ -67,7 +74,8 @@ func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, r
 	}
 	c := s.Config
 	for to, from := range map[*[]string][]string{
-		&c.Targets: up.Targets, &c.Templates: up.Templates, &c.EarlyTemplates: up.EarlyTemplates,
+		&c.Targets: up.Targets, &c.AssetLists: up.AssetLists, &c.EnumerationIDs: up.EnumerationIDs,
+		&c.Templates: up.Templates, &c.TemplateURLs: up.TemplateURLs, &c.EarlyTemplates: up.EarlyTemplates,
 		&c.ScanConfigIDs: up.ScanConfigIDs, &c.ReportConfigIDs: up.ReportConfigIDs, &c.AlertConfigIDs: up.AlertConfigIDs,
 		&c.AgentTags: up.AgentTags, &c.AgentNetworks: up.AgentNetworks,
 	} {
@@ -79,22 +87,48 @@ func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, r
 	if up.AgentBehavior != nil {
 		c.AgentBehavior = *up.AgentBehavior
 	}
-	if len(c.Targets) == 0 && !s.IsOSS {
-		return errs.Field("targets", "targets: a scan needs one.")
+	if up.ScanAllAssets != nil {
+		c.AllAssets = *up.ScanAllAssets
+	}
+	if up.AssetFilters != nil {
+		c.AssetFilters = up.AssetFilters
+		if reflect.ValueOf(*c.AssetFilters).IsZero() {
+			c.AssetFilters = nil
+		}
+	}
+	if len(c.Targets) == 0 && c.field() == "" && !s.IsOSS {
+		return errs.Field("targets", "targets: a scan needs one, or assets.")
 	}
 	if err := ss.check(ctx, s.TeamID, c); err != nil {
-		if e := errs.From(err); e.Param == "reporting_config_ids" { // this request has another name for it
-			err = errs.Field("report_config_ids", "%s", strings.Replace(e.Message, e.Param, "report_config_ids", 1))
-		}
+		return renamed(err)
+	}
+	targets, err := ss.targets(ctx, s.TeamID, c)
+	if errs.Is(err, errs.Invalid) { // its assets may be found later
+		targets, err = c.Targets, nil
+	}
+	if err != nil {
 		return err
 	}
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(ctx, `UPDATE scan SET is_internal = ?, updated_at = ? WHERE id = ?`,
-			allInternal(c.Targets), db.At(ss.now()), id); err != nil {
+			allInternal(targets), db.At(ss.now()), id); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `UPDATE scan_config SET config = ?, targets = ? WHERE scan_id = ?`,
-			db.Doc(c), db.Doc(c.Targets), id)
+			db.Doc(c), db.Doc(append([]string{}, c.Targets...)), id)
 		return err
 	})
+}
+
+// updateNames are the fields of a change whose name is another when a scan is made.
+var updateNames = map[string]string{"reporting_config_ids": "report_config_ids", "assets": "assets_lists"}
+
+// renamed is err, naming the field as the change of a configuration does.
+func renamed(err error) error {
+	e := errs.From(err)
+	name := updateNames[e.Param]
+	if name == "" {
+		return err
+	}
+	return errs.Field(name, "%s", strings.Replace(e.Message, e.Param, name, 1))
 }

@@ -67,63 +67,75 @@ func cut(targets []string, templates []catalog.ScanTemplate) (out []piece) {
 func (ss *Scans) Begin(ctx context.Context, a BeginArgs) error {
 	r := run.Ref{ID: a.ScanID, Run: a.Run}
 	return ss.runs().Prepare(ctx, r, func(teamID string) (func(tx *db.Tx) error, error) {
-		targets, templates, err := ss.plan(ctx, teamID, a.ScanID)
-		return func(tx *db.Tx) error { return ss.start(ctx, tx, r, targets, templates) }, err
+		p, err := ss.plan(ctx, teamID, a.ScanID)
+		return func(tx *db.Tx) error { return ss.start(ctx, tx, r, p) }, err
 	})
 }
 
-// plan finds the targets and templates of a run. The error is Invalid when there are none, or when a template was
-// deleted.
-func (ss *Scans) plan(ctx context.Context, teamID, id string) ([]string, []catalog.ScanTemplate, error) {
-	config, err := ss.config(ctx, ss.db, id)
-	if err != nil {
-		return nil, nil, err
+// plan is what a run does. It is fixed when the run begins.
+type plan struct {
+	config    Config
+	targets   []string // those of the configuration and of the inventory, less what is excluded
+	templates []catalog.ScanTemplate
+}
+
+// plan finds the targets and templates of a run. The error is Invalid when there are none, or when a template or a
+// source of targets was deleted.
+func (ss *Scans) plan(ctx context.Context, teamID, id string) (p plan, err error) {
+	if p.config, err = ss.config(ctx, ss.db, id); err != nil {
+		return p, err
 	}
 	excluded, err := ss.excluded(ctx, teamID, id)
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
-	patterns, err := exclusion.ParsePatterns(slices.Concat(config.Exclusions, excluded.targets))
+	patterns, err := exclusion.ParsePatterns(slices.Concat(p.config.Exclusions, excluded.targets))
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
-	targets := expand(config.Targets, patterns)
-	templates, err := ss.choose(ctx, teamID, config)
-	templates = slices.DeleteFunc(templates, func(t catalog.ScanTemplate) bool {
+	if p.targets, err = ss.targets(ctx, teamID, p.config); err != nil {
+		return p, err
+	}
+	p.targets = expand(p.targets, patterns)
+	templates, err := ss.choose(ctx, teamID, p.config)
+	p.templates = slices.DeleteFunc(templates, func(t catalog.ScanTemplate) bool {
 		return excluded.templates[t.ID] || excluded.templates[t.WrittenID]
 	})
 	switch {
 	case err != nil:
-	case len(targets) == 0:
+	case len(p.targets) == 0:
 		err = errs.Field("targets", "Every target is excluded.")
-	case len(templates) == 0:
+	case len(p.templates) == 0:
 		err = errs.Field("templates", "Every template is excluded.")
 	}
-	return targets, templates, err
+	return p, err
 }
 
 // start writes the chunks of a run with their jobs, and sets the scan running.
-func (ss *Scans) start(
-	ctx context.Context, tx *db.Tx, r run.Ref, targets []string, templates []catalog.ScanTemplate,
-) error {
+func (ss *Scans) start(ctx context.Context, tx *db.Tx, r run.Ref, p plan) error {
 	requests := 0
 	var chunks [][]any
-	for _, p := range cut(targets, templates) {
-		requests += p.requests
-		chunks = append(chunks, []any{db.Doc(p.targets), p.first, p.last, len(p.targets) * (p.last - p.first)})
+	for _, part := range cut(p.targets, p.templates) {
+		requests += part.requests
+		chunks = append(chunks, []any{db.Doc(part.targets), part.first, part.last,
+			len(part.targets) * (part.last - part.first)})
 	}
-	ids := make([]string, len(templates))
-	for i, t := range templates {
+	ids := make([]string, len(p.templates))
+	for i, t := range p.templates {
 		ids[i] = t.ID
 	}
 	if err := ss.runs().Start(ctx, tx, r, "targets, first_template, last_template, cells", chunks); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `INSERT INTO scan_plan (scan_id, run, templates) VALUES (?, ?, ?)`,
-		r.ID, r.Run, db.Doc(ids)); err != nil {
+	p.config.Inline = nil // cannot be changed, and may be large
+	if _, err := tx.Exec(ctx, `INSERT INTO scan_plan (scan_id, run, templates, config) VALUES (?, ?, ?, ?)`,
+		r.ID, r.Run, db.Doc(ids), db.Doc(p.config)); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `UPDATE scan SET is_internal = ? WHERE id = ?`, allInternal(p.targets), r.ID); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `UPDATE scan_run SET total_target = ?, total_template = ?, total_cell = ?, total_request = ?
-		WHERE scan_id = ? AND run = ?`, len(targets), len(ids), len(targets)*len(ids), requests, r.ID, r.Run)
+		WHERE scan_id = ? AND run = ?`, len(p.targets), len(ids), len(p.targets)*len(ids), requests, r.ID, r.Run)
 	return err
 }

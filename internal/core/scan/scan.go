@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/run"
@@ -40,6 +41,8 @@ var Statuses = []Status{Failed, Finished, Queued, Running, Starting, Uploaded, S
 
 // Config is what a scan does in each run.
 type Config struct {
+	Inventory // further targets
+
 	Targets          []string `json:"-"` // as they were given, in a column of their own
 	Templates        []string `json:"templates,omitempty"`
 	EarlyTemplates   []string `json:"early_templates,omitempty"`
@@ -127,6 +130,7 @@ type Scans struct {
 	db       *db.DB
 	queue    *queue.Queue
 	findings *finding.Findings
+	assets   *asset.Assets
 	catalog  *catalog.Catalog
 	settings *setting.Settings
 	logger   *slog.Logger
@@ -136,11 +140,11 @@ type Scans struct {
 
 // New makes the service. logger may be nil.
 func New(
-	d *db.DB, q *queue.Queue, findings *finding.Findings, templates *catalog.Catalog, settings *setting.Settings,
-	logger *slog.Logger,
+	d *db.DB, q *queue.Queue, findings *finding.Findings, assets *asset.Assets, templates *catalog.Catalog,
+	settings *setting.Settings, logger *slog.Logger,
 ) *Scans {
 	return &Scans{
-		db: d, queue: q, findings: findings, catalog: templates, settings: settings, now: time.Now,
+		db: d, queue: q, findings: findings, assets: assets, catalog: templates, settings: settings, now: time.Now,
 		logger: cmp.Or(logger, slog.New(slog.DiscardHandler)),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/finding"
@@ -92,7 +93,7 @@ func node(t testing.TB, d *db.DB) *Scans {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(d, q, finding.New(d, q), catalog.New(d, catalog.Config{}), setting.New(d, nil, nil), nil)
+	return New(d, q, finding.New(d, q), asset.New(d, q, nil), catalog.New(d, catalog.Config{}), setting.New(d, nil, nil), nil)
 }
 
 func (y yard) create(t testing.TB, c Config) Scan {

@@ -2,11 +2,15 @@ package scans
 
 import (
 	"context"
+	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/api/platform/assets"
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // byURL separates URLs from other names of templates.
@@ -23,43 +27,90 @@ func byURL(names []string) (plain, urls []string) {
 
 // ScanConfig is the configuration of a scan.
 type ScanConfig struct {
-	Targets         []string        `json:"targets" doc:"Targets of the request."`
-	AssetLists      []string        `json:"assets_lists" doc:"Always empty."`
-	PublicTemplates []string        `json:"public_templates"`
-	EarlyTemplates  []string        `json:"early_templates"`
-	TemplateURLs    []string        `json:"template_urls"`
-	TemplateIDs     []string        `json:"template_ids"`
-	ScanConfigs     []ScanConfigRef `json:"scan_config_ids"`
-	ReportConfigs   []ScanConfigRef `json:"report_config_ids"`
-	AlertConfigs    []ScanConfigRef `json:"alerting_config_ids"`
-	Exclusions      []string        `json:"exclusions"`
-	Recommended     bool            `json:"recommended" doc:"Whether it uses the recommended set."`
-	All             bool            `json:"all" doc:"Whether it uses all templates."`
+	Targets         []string             `json:"targets" doc:"Targets of the request."`
+	AssetLists      []string             `json:"assets_lists" doc:"Enumerations and groups whose assets are targets."`
+	PublicTemplates []string             `json:"public_templates"`
+	EarlyTemplates  []string             `json:"early_templates"`
+	TemplateURLs    []string             `json:"template_urls"`
+	TemplateIDs     []string             `json:"template_ids"`
+	ScanConfigs     []ScanConfigRef      `json:"scan_config_ids"`
+	ReportConfigs   []ScanConfigRef      `json:"report_config_ids"`
+	AlertConfigs    []ScanConfigRef      `json:"alerting_config_ids"`
+	Enumerations    []InventorySource    `json:"enumeration_ids" doc:"Enumerations whose assets are targets."`
+	ScanAllAssets   bool                 `json:"scan_all_assets" doc:"Whether every asset is a target."`
+	AssetFilters    *assets.AssetFilters `json:"asset_filters,omitempty" doc:"Only matching assets are targets; absent: no filter."`
+	Exclusions      []string             `json:"exclusions"`
+	Recommended     bool                 `json:"recommended" doc:"Whether it uses the recommended set."`
+	All             bool                 `json:"all" doc:"Whether it uses all templates."`
 	wire.Agent
 }
 
 // ScanConfigRef names a configuration.
 type ScanConfigRef struct {
 	ID   string `json:"id"`
+	Name string `json:"name" doc:"Empty when the configuration was deleted."`
 	Type string `json:"config_type"`
 }
 
-func refs(ids []string, kind string) []ScanConfigRef {
-	return rest.Each(ids, func(id string) ScanConfigRef { return ScanConfigRef{id, kind} })
+// InventorySource is an enumeration whose assets are targets.
+type InventorySource struct {
+	ID     string   `json:"id"`
+	Name   string   `json:"name" doc:"Empty when the enumeration was deleted; the next run then fails."`
+	Assets int      `json:"total_assets" doc:"How many assets it has now."`
+	Type   string   `json:"enumeration_type" doc:"discovery, cloud, group; empty when it was deleted."`
+	Types  []string `json:"types" doc:"The kinds of assets that are targets: all."`
+}
+
+// configOf is the configuration of a scan with the names of what it refers to.
+func (s area) configOf(ctx context.Context, found scan.Scan) (out ScanConfig, err error) {
+	c := found.Config
+	names, err := s.Settings.Names(ctx, slices.Concat(c.ScanConfigIDs, c.ReportConfigIDs, c.AlertConfigIDs))
+	if err != nil {
+		return out, err
+	}
+	refs := func(ids []string, kind string) []ScanConfigRef {
+		return rest.Each(ids, func(id string) ScanConfigRef { return ScanConfigRef{id, names[id], kind} })
+	}
+	out = ScanConfig{
+		Targets: rest.OrEmpty(c.Targets), AssetLists: rest.OrEmpty(c.AssetLists), PublicTemplates: rest.OrEmpty(c.Templates),
+		EarlyTemplates: rest.OrEmpty(c.EarlyTemplates), TemplateURLs: rest.OrEmpty(c.TemplateURLs),
+		TemplateIDs: []string{}, ScanConfigs: refs(c.ScanConfigIDs, "scan"),
+		ReportConfigs: refs(c.ReportConfigIDs, "reporting"), AlertConfigs: refs(c.AlertConfigIDs, "alerting"),
+		Enumerations: []InventorySource{}, ScanAllAssets: c.AllAssets,
+		AssetFilters: (*assets.AssetFilters)(c.AssetFilters),
+		Exclusions:   rest.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All,
+		Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
+	}
+	for _, in := range c.Inline {
+		out.TemplateIDs = append(out.TemplateIDs, in.Name)
+	}
+	for _, id := range c.EnumerationIDs {
+		e, err := s.Enumerations.FindListed(ctx, id)
+		if err != nil && !errs.Is(err, errs.NotFound) {
+			return out, err
+		}
+		out.Enumerations = append(out.Enumerations, InventorySource{id, e.Name, e.Totals.Assets, string(e.Type),
+			[]string{"hosts", "ports", "http", "endpoints"}})
+	}
+	return out, nil
 }
 
 // ScanConfigPatch is what may be changed of a scan's configuration.
 type ScanConfigPatch struct {
-	Targets         []string `json:"targets,omitempty" maxItems:"100000" doc:"Hosts, addresses, ranges and URLs."`
-	Templates       []string `json:"templates,omitempty" maxItems:"10000" doc:"Templates by id, folder or tag."`
-	EarlyTemplates  []string `json:"early_templates,omitempty" maxItems:"10000"`
-	ScanConfigIDs   []string `json:"scan_config_ids,omitempty" maxItems:"100"`
-	ReportConfigIDs []string `json:"report_config_ids,omitempty" maxItems:"100"`
-	AlertConfigIDs  []string `json:"alerting_config_ids,omitempty" maxItems:"100"`
-	AgentID         *string  `json:"agent_id,omitempty" maxLength:"200"`
-	AgentTags       []string `json:"agent_tags,omitempty" maxItems:"100"`
-	AgentNetworks   []string `json:"agent_networks,omitempty" maxItems:"100"`
-	AgentBehavior   *string  `json:"agent_behavior,omitempty" enum:"distribute,mirror"`
+	Targets         []string             `json:"targets,omitempty" maxItems:"100000" doc:"Hosts, addresses, ranges and URLs."`
+	AssetLists      []string             `json:"assets_lists,omitempty" maxItems:"1000" doc:"Enumerations and groups whose assets are targets, in each run those that are known then."`
+	EnumerationIDs  []EnumerationRef     `json:"enumeration_ids,omitempty" maxItems:"1000" doc:"Enumerations whose assets are targets, in each run those that are known then."`
+	ScanAllAssets   *bool                `json:"scan_all_assets,omitempty" doc:"Every asset is a target, in each run those that are known then."`
+	AssetFilters    *assets.AssetFilters `json:"asset_filters,omitempty" doc:"Only matching assets; alone: of all of the team's. They replace earlier filters; {} removes them."`
+	Templates       []string             `json:"templates,omitempty" maxItems:"10000" doc:"Templates by id, folder, tag or URL."`
+	EarlyTemplates  []string             `json:"early_templates,omitempty" maxItems:"10000"`
+	ScanConfigIDs   []string             `json:"scan_config_ids,omitempty" maxItems:"100"`
+	ReportConfigIDs []string             `json:"report_config_ids,omitempty" maxItems:"100"`
+	AlertConfigIDs  []string             `json:"alerting_config_ids,omitempty" maxItems:"100"`
+	AgentID         *string              `json:"agent_id,omitempty" maxLength:"200"`
+	AgentTags       []string             `json:"agent_tags,omitempty" maxItems:"100"`
+	AgentNetworks   []string             `json:"agent_networks,omitempty" maxItems:"100"`
+	AgentBehavior   *string              `json:"agent_behavior,omitempty" enum:"distribute,mirror"`
 }
 
 func (s area) scanConfigs() {
@@ -67,18 +118,10 @@ func (s area) scanConfigs() {
 	rest.Handle(s.API, wire.Op("get-scan-config", "GET "+path, scanTag, "The configuration of a scan", 404),
 		func(ctx context.Context, in *wire.ScanPath) (*ScanConfig, error) {
 			found, err := s.Scans.Find(ctx, in.ID)
-			c := found.Config
-			out := ScanConfig{
-				Targets: rest.OrEmpty(c.Targets), AssetLists: []string{}, PublicTemplates: rest.OrEmpty(c.Templates),
-				EarlyTemplates: rest.OrEmpty(c.EarlyTemplates), TemplateURLs: rest.OrEmpty(c.TemplateURLs),
-				TemplateIDs: []string{}, ScanConfigs: refs(c.ScanConfigIDs, "scan"),
-				ReportConfigs: refs(c.ReportConfigIDs, "reporting"), AlertConfigs: refs(c.AlertConfigIDs, "alerting"),
-				Exclusions: rest.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All,
-				Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
+			if err != nil {
+				return nil, err
 			}
-			for _, in := range c.Inline {
-				out.TemplateIDs = append(out.TemplateIDs, in.Name)
-			}
+			out, err := s.configOf(ctx, found)
 			return &out, err
 		})
 	rest.Handle(s.API, wire.Op("update-scan-config", "PATCH "+path, scanTag,
@@ -89,8 +132,18 @@ func (s area) scanConfigs() {
 			Body ScanConfigPatch
 		}) (*wire.OK, error) {
 			b := in.Body
+			plain, urls := byURL(b.Templates)
+			if b.Templates != nil { // both parts of the list are replaced
+				plain, urls = rest.OrEmpty(plain), rest.OrEmpty(urls)
+			}
+			var enumerations []string
+			if b.EnumerationIDs != nil {
+				enumerations = rest.Each(b.EnumerationIDs, EnumerationRef.id)
+			}
 			err := s.Scans.UpdateConfig(ctx, in.ID, scan.ConfigUpdate{
-				Targets: b.Targets, Templates: b.Templates, EarlyTemplates: b.EarlyTemplates, ScanConfigIDs: b.ScanConfigIDs,
+				Targets: b.Targets, AssetLists: b.AssetLists, EnumerationIDs: enumerations, ScanAllAssets: b.ScanAllAssets,
+				AssetFilters: (*asset.Filters)(b.AssetFilters), Templates: plain, TemplateURLs: urls,
+				EarlyTemplates: b.EarlyTemplates, ScanConfigIDs: b.ScanConfigIDs,
 				ReportConfigIDs: b.ReportConfigIDs,
 				AlertConfigIDs:  b.AlertConfigIDs, AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks,
 				AgentBehavior: b.AgentBehavior,

@@ -5,7 +5,6 @@ package scans
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -14,6 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
@@ -21,9 +21,9 @@ import (
 // Services are what the operations call.
 type Services struct {
 	Scans        *scan.Scans
-	Assets       *asset.Assets
 	Enumerations *enumeration.Enumerations
 	Exclusions   *exclusion.Exclusions
+	Settings     *setting.Settings
 }
 
 type area struct {
@@ -127,12 +127,12 @@ func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*
 	if b.Socks5Proxy != "" {
 		return nil, errs.Field("socks5_proxy", "socks5_proxy is not supported.")
 	}
-	targets, err := s.inventoryTargets(ctx, b)
-	if err != nil {
-		return nil, err
-	}
 	c := scan.Config{
-		Targets: slices.Concat(b.Targets, targets), EarlyTemplates: b.EarlyTemplates, Recommended: b.Recommended, All: b.All,
+		Inventory: scan.Inventory{
+			AssetLists: b.Assets, EnumerationIDs: rest.Each(b.EnumerationIDs, EnumerationRef.id), AllAssets: b.ScanAllAssets,
+			AssetFilters: (*asset.Filters)(b.AssetFilters),
+		},
+		Targets: b.Targets, EarlyTemplates: b.EarlyTemplates, Recommended: b.Recommended, All: b.All,
 		ScanConfigIDs: b.ScanConfigIDs, ReportConfigIDs: b.ReportConfigIDs,
 		AlertConfigIDs: b.AlertConfigIDs, Exclusions: slices.Concat(b.ExcludeTargets, b.Exclusions),
 		NoGlobalAlerts: b.NoGlobalAlerts, NoGlobalReports: b.NoGlobalReports,
@@ -188,70 +188,4 @@ func (s area) scanStats(ctx context.Context, _ *struct{}) (*ScanStats, error) {
 		out.Statuses[string(status)] = found.Statuses[status]
 	}
 	return &out, err
-}
-
-// inventoryTargets are the targets from the current inventory: of the requested enumerations and groups, or all.
-func (s area) inventoryTargets(ctx context.Context, b ScanRequest) (targets []string, err error) {
-	c, err := account.From(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var f asset.Filter
-	if b.AssetFilters != nil {
-		if f, err = asset.Filters(*b.AssetFilters).Parse(time.Now()); err != nil {
-			return nil, err
-		}
-	}
-	var picks []asset.Filter
-	param := "assets"
-	enumerations := rest.Each(b.EnumerationIDs, func(r EnumerationRef) string { return r.ID })
-	for i, id := range slices.Concat(b.Assets, enumerations) {
-		if i == len(b.Assets) {
-			param = "enumeration_ids"
-		}
-		narrow, err := s.Assets.NarrowTo(ctx, id)
-		if errs.Is(err, errs.NotFound) {
-			return nil, errs.Field(param, "%s: there is no enumeration and no group %.60q.", param, id)
-		}
-		if err != nil {
-			return nil, err
-		}
-		picks = append(picks, narrow(f))
-	}
-	if b.ScanAllAssets || len(picks) == 0 && b.AssetFilters != nil {
-		picks = []asset.Filter{f}
-	}
-	seen := map[string]bool{}
-	for _, pick := range picks {
-		for target, err := range s.Assets.Targets(ctx, c.TeamID, asset.Selection{Filter: pick}) {
-			if err != nil {
-				return nil, err
-			}
-			if seen[target] {
-				continue
-			}
-			seen[target] = true
-			if targets = append(targets, target); len(targets) > scan.MaxTargets {
-				return nil, errs.Field("asset_filters", "The inventory has more than %d targets: narrow it with asset_filters.",
-					scan.MaxTargets)
-			}
-		}
-	}
-	if len(picks) > 0 && len(targets)+len(b.Targets) == 0 {
-		return nil, errs.Field(sourceField(b), "%s: there are no assets.", sourceField(b))
-	}
-	return targets, nil
-}
-
-// sourceField is the field of a request that selects assets.
-func sourceField(b ScanRequest) string {
-	switch {
-	case len(b.Assets) > 0:
-		return "assets"
-	case len(b.EnumerationIDs) > 0:
-		return "enumeration_ids"
-	case b.ScanAllAssets:
-		return "scan_all_assets"
-	}
-	return "asset_filters"
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/api/platform/assets"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 )
 
@@ -12,19 +11,6 @@ func TestTemplatesByURL(t *testing.T) {
 	plain, urls := byURL([]string{"cve", "https://example.com/x.yaml", "http/cves/"})
 	if !slices.Equal(plain, []string{"cve", "http/cves/"}) || !slices.Equal(urls, []string{"https://example.com/x.yaml"}) {
 		t.Errorf("%q, %q", plain, urls)
-	}
-}
-
-func TestErrorNamesTheFieldThatAskedForAssets(t *testing.T) {
-	for want, request := range map[string]ScanRequest{
-		"assets":          {Assets: []string{"1"}, ScanAllAssets: true},
-		"enumeration_ids": {EnumerationIDs: []EnumerationRef{{"1"}}, ScanAllAssets: true},
-		"scan_all_assets": {ScanAllAssets: true, AssetFilters: &assets.AssetFilters{}},
-		"asset_filters":   {AssetFilters: &assets.AssetFilters{}},
-	} {
-		if got := sourceField(request); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
 	}
 }
 

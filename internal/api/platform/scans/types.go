@@ -86,9 +86,9 @@ type ScanRequest struct {
 	PrivateTemplates []InlineTemplate     `json:"private_templates,omitempty" maxItems:"100" doc:"Templates that come with the request."`
 	Recommended      bool                 `json:"recommended,omitempty" doc:"Add the recommended set: all severities but info, nothing intrusive."`
 	All              bool                 `json:"all,omitempty" doc:"All templates."`
-	Assets           []string             `json:"assets,omitempty" doc:"Enumerations and groups to take targets from, as they are now."`
-	EnumerationIDs   []EnumerationRef     `json:"enumeration_ids,omitempty" doc:"Enumerations to take targets from."`
-	ScanAllAssets    bool                 `json:"scan_all_assets,omitempty" doc:"Take every asset as a target."`
+	Assets           []string             `json:"assets,omitempty" doc:"Enumerations and groups whose assets are targets, in each run those that are known then."`
+	EnumerationIDs   []EnumerationRef     `json:"enumeration_ids,omitempty" doc:"Enumerations whose assets are targets, in each run those that are known then."`
+	ScanAllAssets    bool                 `json:"scan_all_assets,omitempty" doc:"Every asset is a target, in each run those that are known then."`
 	AssetFilters     *assets.AssetFilters `json:"asset_filters,omitempty" doc:"Only matching assets; alone: of all of the team's."`
 	ScanConfigIDs    []string             `json:"scan_config_ids,omitempty"`
 	ReportConfigIDs  []string             `json:"reporting_config_ids,omitempty"`
@@ -114,6 +114,8 @@ type InlineTemplate struct {
 type EnumerationRef struct {
 	ID string `json:"id"`
 }
+
+func (r EnumerationRef) id() string { return r.ID }
 
 // ScanMade says that a scan was made or launched.
 type ScanMade struct {
