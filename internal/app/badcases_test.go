@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"pgregory.net/rapid"
@@ -22,6 +23,8 @@ var raw = map[string]string{
 	"a huge integer":   `99999999999999999999999999`,
 	"a huge exponent":  `1e400`,
 	"a tiny exponent":  `1e-400`,
+	"2^63":             `9223372036854775808`,
+	"below -2^63":      `-9223372036854775809`,
 	"a string":         `"zzz"`,
 	"an empty string":  `""`,
 	"a long string":    `"` + strings.Repeat("x", 70_000) + `"`,
@@ -62,6 +65,23 @@ func wrongType(s *schema, text string) bool {
 	return !s.is(kind) && !(kind == "number" && (s.is("integer") && !strings.ContainsAny(text, ".e")))
 }
 
+// isNumber reports whether a schema allows numbers.
+func (a *attacker) isNumber(s *schema) bool {
+	s = a.doc.deref(s)
+	return s.is("integer") || s.is("number")
+}
+
+// outOfRange reports whether a text is a number that a field of this schema cannot have. No field takes one
+// that no float64 holds.
+func outOfRange(s *schema, text string) bool {
+	if kindOf(text) != "number" || s.Type == nil {
+		return false
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	return err != nil || s.is("integer") && (number >= 1<<63 || number < -1<<63 || strings.HasPrefix(text, "-922")) ||
+		s.Minimum != nil && number < *s.Minimum || s.Maximum != nil && number > *s.Maximum
+}
+
 // fieldCases are the bad values of each field of the body, and of the fields within.
 func (a *attacker) fieldCases(t rapid.TB, op *operation) (out []bad) {
 	root := bodySchema(op)
@@ -100,10 +120,20 @@ func (a *attacker) fieldCases(t rapid.TB, op *operation) (out []bad) {
 				clear = clear || strings.Contains(text, `\u0000`) || strings.Contains(text, "\xff")
 				b := bad{name: field + " is " + what, op: op, path: a.path(op), refuse: clear}
 				b.body = bytes.ReplaceAll(encode(t, with("@@")), []byte(`"@@"`), []byte(text))
-				if clear && !strings.Contains(text, "\xff") && !strings.Contains(text, `"\u0000": `) && text != "1e400" {
+				b.refuse = b.refuse || outOfRange(property, text)
+				if b.refuse && !strings.Contains(text, "\xff") && !strings.Contains(text, `"\u0000": `) {
 					b.names = field
 				}
 				out = append(out, b)
+			}
+			if property.Items != nil && a.isNumber(property.Items) {
+				for what, text := range raw {
+					if items := a.doc.deref(property.Items); outOfRange(items, text) {
+						b := bad{name: field + " holds " + what, op: op, path: a.path(op), refuse: true, names: field}
+						b.body = bytes.ReplaceAll(encode(t, with([]any{"@@"})), []byte(`"@@"`), []byte(text))
+						out = append(out, b)
+					}
+				}
 			}
 			if slices.Contains(s.Required, field) {
 				doc := a.example(s, "").(map[string]any)
@@ -180,7 +210,7 @@ func (a *attacker) bodyCases(t rapid.TB, op *operation) (out []bad) {
 // parameterCases are bad values in the path, the query and the headers.
 func (a *attacker) parameterCases(t rapid.TB, op *operation) (out []bad) {
 	body := func() []byte { return encode(t, a.body(op)) }
-	texts := []string{"", "zzz", "-1", "1e999", "0.5", "99999999999999999999", "true", "null", "[]", "a\x00b", "\x00",
+	texts := []string{"", "zzz", "-1", "1e999", "0.5", "NaN", "Infinity", "9223372036854775808", "-9223372036854775809", "99999999999999999999", "true", "null", "[]", "a\x00b", "\x00",
 		"\xff\xfe", "%", "'", `"`, "{}", "a,b", "\u202e", strings.Repeat("9", 5000), "../..", "urn:uuid:" + a.taskID,
 		"{" + a.taskID + "}"}
 	for _, p := range op.Parameters {
@@ -194,7 +224,7 @@ func (a *attacker) parameterCases(t rapid.TB, op *operation) (out []bad) {
 				b.refuse = untextual || text == "zzz" &&
 					(len(p.Schema.Enum) > 0 || !p.Schema.is("string") && !p.Schema.is("array") || p.Schema.Format == "uuid") ||
 					text != "" && (p.Schema.is("integer") || p.Schema.is("boolean")) && !strings.Contains("-1 true", text) ||
-					text == "-1" && p.Schema.Minimum != nil
+					text != "" && a.isNumber(p.Schema) && (text == "NaN" || text == "Infinity" || outOfRange(p.Schema, text))
 				if b.refuse {
 					b.names = p.Name
 				}
@@ -213,6 +243,11 @@ func (a *attacker) parameterCases(t rapid.TB, op *operation) (out []bad) {
 			}
 			out = append(out, b)
 		}
+	}
+	for _, query := range []string{"limit=1;offset=2", "limit=%zz", "page=%"} {
+		name, _, _ := strings.Cut(query, "=")
+		out = append(out, bad{name: "query " + query, op: op, path: strings.SplitN(a.path(op), "?", 2)[0] + "?" + query,
+			body: body(), refuse: true, names: name})
 	}
 	for _, query := range []string{"%", "a=%zz", "=", "&&&", ";", "%00=1", "\xff", "%ff=%ff",
 		strings.Repeat("a=1&", 5000)} {

@@ -2,6 +2,8 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -78,7 +81,7 @@ func (a *API) readBody(ctx huma.Context, next func(huma.Context)) {
 	}
 	body, err := a.readAll(w, r)
 	if err == nil && len(body) > 0 {
-		err = checkJSON(r.Header.Get("Content-Type"), body)
+		err = checkJSON(r.Context(), r.Header.Get("Content-Type"), body)
 	}
 	if err != nil {
 		a.refuse(ctx, err)
@@ -110,11 +113,11 @@ func checkURL(u *url.URL) error {
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return errs.New(errs.Invalid, "invalid_query", "The query is not well-formed.")
+		return badQuery(u.RawQuery)
 	}
 	for name, values := range query {
 		if !isText(name) {
-			return errs.New(errs.Invalid, "invalid_query", "The query is not UTF-8 text without NUL.")
+			return errs.New(errs.Invalid, "invalid_query", "The query is not UTF-8 text without NUL.").At("query")
 		}
 		for _, value := range values {
 			if !isText(value) {
@@ -125,10 +128,34 @@ func checkURL(u *url.URL) error {
 	return nil
 }
 
+// badQuery is the error about a query that url.ParseQuery refuses; it names the parameter.
+func badQuery(query string) error {
+	for pair := range strings.SplitSeq(query, "&") {
+		_, err := url.ParseQuery(pair)
+		if err == nil {
+			continue
+		}
+		name := pair
+		if i := strings.IndexAny(pair, "=;"); i >= 0 {
+			name = pair[:i]
+		}
+		if text, err := url.QueryUnescape(name); err == nil && text != "" && isText(text) {
+			why := "has a % that no two hexadecimal digits follow"
+			if strings.Contains(pair, ";") {
+				why = "has a semicolon; write it as %3B, and & between parameters"
+			}
+			return errs.New(errs.Invalid, "invalid_query", "%s %s.", clip(text), why).At(clip(text))
+		}
+		return errs.New(errs.Invalid, "invalid_query", "The name of a parameter of the query is not well-formed.").At("query")
+	}
+	return errs.New(errs.Invalid, "invalid_query", "The query has too many parameters.").At("query")
+}
+
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// checkJSON refuses a body that is not JSON, nests too deep, or has NUL in a string; the error names the field.
-func checkJSON(contentType string, body []byte) error {
+// checkJSON refuses a body that is not JSON, nests too deep, has NUL in a string or a number that no float64
+// holds; the error names the field. Its work grows with the length of the body, and ends when ctx does.
+func checkJSON(ctx context.Context, contentType string, body []byte) error {
 	if contentType != "" {
 		media, _, err := mime.ParseMediaType(contentType)
 		if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
@@ -138,9 +165,9 @@ func checkJSON(contentType string, body []byte) error {
 	if !utf8.Valid(body) {
 		return invalidJSON("the body is not UTF-8")
 	}
-	w := jsonWalk{dec: json.NewDecoder(bytes.NewReader(body))}
+	w := jsonWalk{ctx: ctx, dec: json.NewDecoder(bytes.NewReader(body))}
 	w.dec.UseNumber()
-	if err := w.value("", 0); err != nil {
+	if err := w.value(nil, 0); err != nil {
 		return err
 	}
 	if _, err := w.dec.Token(); err != io.EOF {
@@ -153,52 +180,124 @@ func invalidJSON(why string) error {
 	return errs.New(errs.Invalid, "invalid_json", "The body is not valid JSON: %s.", why).At("body")
 }
 
-// jsonWalk visits every string of a document.
-type jsonWalk struct{ dec *json.Decoder }
+// place is where a value is within an array or object. Its path is written only for an error.
+type place struct {
+	within *place // nil: the document
+	key    string // of an object's value
+	index  int    // of an array's value; -1 in an object
+}
 
-func (w jsonWalk) value(path string, depth int) error {
-	if depth > maxDepth {
-		return errs.New(errs.Invalid, "json_too_deep", "The body nests deeper than %d levels.", maxDepth).At(clip(path))
+// String is the path of the value, such as a.b[1], shortened as clip does; "body" for the document.
+func (p *place) String() string {
+	if p == nil {
+		return "body"
+	}
+	var up []*place
+	for ; p != nil; p = p.within {
+		up = append(up, p)
+	}
+	var path strings.Builder
+	for _, p := range slices.Backward(up) {
+		if p.index >= 0 {
+			fmt.Fprintf(&path, "[%d]", p.index)
+			continue
+		}
+		if path.Len() > 0 {
+			path.WriteByte('.')
+		}
+		path.WriteString(clip(p.key))
+	}
+	return cmp.Or(clip(path.String()), "body")
+}
+
+// jsonWalk visits every value of a document.
+type jsonWalk struct {
+	ctx    context.Context //nolint:containedctx // it lives as long as one call of checkJSON
+	dec    *json.Decoder
+	tokens int
+}
+
+// tokensPerLook is after how many tokens the walk looks whether the client has gone.
+const tokensPerLook = 4096
+
+func (w *jsonWalk) token() (json.Token, error) {
+	if w.tokens++; w.tokens%tokensPerLook == 0 && w.ctx.Err() != nil {
+		return nil, errs.New(errs.Invalid, "unreadable_body", "The client has gone.").At("body").Because(w.ctx.Err())
 	}
 	token, err := w.dec.Token()
 	if err != nil {
-		return invalidJSON(jsonProblem(err))
+		err = invalidJSON(jsonProblem(err))
+	}
+	return token, err
+}
+
+func (w *jsonWalk) value(at *place, depth int) error {
+	if depth > maxDepth {
+		return errs.New(errs.Invalid, "json_too_deep", "The body nests deeper than %d levels.", maxDepth).At(at.String())
+	}
+	token, err := w.token()
+	if err != nil {
+		return err
 	}
 	switch v := token.(type) {
 	case string:
-		return checkString(path, v)
+		return checkString(at, v)
+	case json.Number:
+		if _, err := v.Float64(); err != nil {
+			return errs.Field(at.String(), "%s is a number out of range.", at)
+		}
 	case json.Delim:
-		for i := 0; w.dec.More(); i++ {
-			at := fmt.Sprintf("%s[%d]", path, i)
+		inner := place{within: at, index: -1}
+		for w.dec.More() {
 			if v == '{' {
-				key, err := w.dec.Token()
+				key, err := w.token()
 				if err != nil {
-					return invalidJSON(jsonProblem(err))
+					return err
 				}
 				name, _ := key.(string) // the decoder lets nothing else be a key
-				if at = strings.TrimPrefix(path+"."+name, "."); !isText(name) {
-					return checkString(clip(path), name)
+				if !isText(name) {
+					return checkString(at, name)
 				}
+				inner.key = name
+			} else {
+				inner.index++
 			}
-			if err := w.value(at, depth+1); err != nil {
+			if err := w.value(&inner, depth+1); err != nil {
 				return err
 			}
 		}
-		if _, err := w.dec.Token(); err != nil { // the closing bracket
-			return invalidJSON(jsonProblem(err))
-		}
+		_, err := w.token() // the closing bracket
+		return err
 	}
 	return nil
 }
 
-func checkString(path, s string) error {
+func checkString(at *place, s string) error {
 	if strings.ContainsRune(s, 0) {
-		if path == "" {
-			path = "body"
-		}
-		return errs.Field(clip(path), "%s must not contain NUL.", clip(path))
+		return errs.Field(at.String(), "%s must not contain NUL.", at)
 	}
 	return nil
+}
+
+// fieldMark stands between the field and the problem in an error of decodeJSON. The library keeps only the
+// text of an error; problemOf takes it apart again.
+const fieldMark = "\x1f"
+
+// decodeJSON is json.Unmarshal with an error that names the field whose value does not fit.
+func decodeJSON(text []byte, v any) error {
+	err := json.Unmarshal(text, v)
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok || wrong.Field == "" {
+		return err
+	}
+	problem := "expected another type than " + wrong.Value
+	if number, isNumber := strings.CutPrefix(wrong.Value, "number "); isNumber {
+		problem = "the number is out of range"
+		if strings.ContainsAny(number, ".eE") {
+			problem = "expected a whole number, written without a fraction or an exponent"
+		}
+	}
+	return errors.New(clip(wrong.Field) + fieldMark + problem)
 }
 
 func jsonProblem(err error) string {

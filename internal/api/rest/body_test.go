@@ -2,14 +2,19 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"pgregory.net/rapid"
 )
 
 func TestBadJSONIsRefusedByName(t *testing.T) {
@@ -32,9 +37,12 @@ func TestBadJSONIsRefusedByName(t *testing.T) {
 		`{a: 1}`:                        "body",
 		`{"a": 01}`:                     "body",
 		"\xff":                          "body",
+		`{"a": [1, {"b c": 1e999}]}`:    "a[1].b c",
+		`-1e400`:                        "body",
+		`{"a": 1e-400}`:                 "",
 		strings.Repeat(`{"a":`, maxDepth+1) + `1`: clip(strings.Repeat("a.", maxDepth) + "a"),
 	} {
-		e := errs.From(checkJSON("application/json", []byte(body)))
+		e := errs.From(checkJSON(t.Context(), "application/json", []byte(body)))
 		switch {
 		case want == "" && e != nil:
 			t.Errorf("%.60s is refused: %v", body, e)
@@ -51,7 +59,7 @@ func TestContentTypes(t *testing.T) {
 		"text/json":                    false, "text/plain": false, "application/jsonx": false, "application/json;": true,
 		"application/json; a": false, "json": false,
 	} {
-		if err := checkJSON(media, []byte("{}")); (err == nil) != good || err != nil && !errs.Is(err, errs.Unsupported) {
+		if err := checkJSON(t.Context(), media, []byte("{}")); (err == nil) != good || err != nil && !errs.Is(err, errs.Unsupported) {
 			t.Errorf("%q: %v", media, err)
 		}
 	}
@@ -59,7 +67,8 @@ func TestContentTypes(t *testing.T) {
 
 func TestBadURLs(t *testing.T) {
 	for raw, param := range map[string]string{"/a?b=%00": "b", "/a?b=%ff": "b", "/%ff": "path", "/a%00": "path",
-		"/a?%00=1": "", "/a?b=%zz": ""} {
+		"/a?%00=1": "query", "/a?b=%zz": "b", "/a?c=1&b=%2": "b", "/a?b=1;c=2": "b", "/a?b;c": "b", "/a?;": "query",
+		"/a?%zz=1": "query", "/a?" + strings.Repeat("a=1&", 20_000): "query"} {
 		path, query, _ := strings.Cut(raw, "?")
 		path, err := url.PathUnescape(path)
 		if err != nil {
@@ -81,7 +90,7 @@ func FuzzCheckJSON(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		err := checkJSON("application/json", body)
+		err := checkJSON(t.Context(), "application/json", body)
 		if err != nil {
 			if e := errs.From(err); e.Kind != errs.Invalid || e.Param == "" || len(e.Param) > 130 ||
 				!utf8.ValidString(e.Error()) {
@@ -91,6 +100,8 @@ func FuzzCheckJSON(f *testing.F) {
 		// NUL can only stand as an escape: in the text itself JSON does not allow it.
 		sound := json.Valid(body) && utf8.Valid(body) && !bytes.Contains(bytes.ToLower(body), []byte(`\u0000`)) &&
 			bytes.Count(body, []byte("["))+bytes.Count(body, []byte("{")) <= maxDepth
+		var plain any
+		sound = sound && json.Unmarshal(body, &plain) == nil // fails for numbers out of range
 		switch {
 		case err == nil && !json.Valid(body):
 			t.Errorf("%q passes", body)
@@ -110,6 +121,90 @@ func FuzzCheckJSON(f *testing.F) {
 			t.Errorf("%q passes with NUL", body)
 		}
 	})
+}
+
+// shapes are documents of about n bytes on which a careless reader does more work than they have bytes.
+func shapes(n int) map[string]string {
+	half, long := n/2, strings.Repeat("k", n/2)
+	return map[string]string{
+		"a long key over many numbers":  `{"` + long + `":[` + strings.Repeat("0,", half/2) + `0]}`,
+		"a long key over many objects":  `{"` + long + `":[` + strings.Repeat(`{"a":0},`, half/8) + `0]}`,
+		"a long key over many mistakes": `{"` + long + `":[` + strings.Repeat("0,", half/2) + `"\u0000"]}`,
+		"long keys, one in the other":   strings.Repeat(`{"`+strings.Repeat("k", n/maxDepth)+`":[0,0,`, 30) + "0" + strings.Repeat("]}", 30),
+		"many keys":                     `{` + strings.Repeat(`"a":0,`, n/6) + `"b":0}`,
+		"many long keys":                `{` + strings.Repeat(`"`+strings.Repeat("k", 1000)+`":0,`, n/1005) + `"b":0}`,
+		"many deep values":              `[` + strings.Repeat(strings.Repeat("[", 60)+strings.Repeat("]", 60)+",", n/121) + `0]`,
+		"a long number":                 `{"a":` + strings.Repeat("9", n) + `}`,
+		"many long numbers":             `[` + strings.Repeat(strings.Repeat("9", 300)+",", n/301) + `0]`,
+		"a long escape":                 `{"a":"` + strings.Repeat(`\u00e9`, n/6) + `"}`,
+		"a key of escapes":              `{"` + strings.Repeat(`\u00e9`, half/6) + `":[` + strings.Repeat("0,", half/2) + `0]}`,
+		"blanks":                        `{"a":` + strings.Repeat(" ", n) + `0}`,
+		"never closed":                  `{"` + long + `":[` + strings.Repeat("0,", half/2),
+	}
+}
+
+// TestWorkGrowsWithTheBody: what the reader of bodies allocates is bounded by the length of the body, whatever its shape.
+func TestWorkGrowsWithTheBody(t *testing.T) {
+	check := func(t testing.TB, name, body string) {
+		t.Helper()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := checkJSON(t.Context(), "application/json", []byte(body))
+		if err == nil {
+			var parsed any
+			err = decodeJSON([]byte(body), &parsed)
+		}
+		runtime.ReadMemStats(&after)
+		const perByte, fixed = 150, 1 << 20
+		if work := after.TotalAlloc - before.TotalAlloc; work > uint64(perByte*len(body)+fixed) {
+			t.Errorf("%s: %d bytes of body cost %d bytes (%v)", name, len(body), work, err)
+		}
+		if err != nil && len(err.Error()) > 1000 {
+			t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
+		}
+	}
+	for name, body := range shapes(500_000) {
+		check(t, name, body)
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		var text strings.Builder
+		for range rapid.IntRange(1, 5).Draw(rt, "levels") {
+			key := strings.Repeat("k", rapid.IntRange(0, 20_000).Draw(rt, "key"))
+			item := rapid.SampledFrom([]string{"0,", `"x",`, "{},", "[],", `{"a":1e9},`, "1e999,", `"\u0000",`}).Draw(rt, "item")
+			fmt.Fprintf(&text, `{"%s":[%s`, key, strings.Repeat(item, rapid.IntRange(0, 3000).Draw(rt, "items")))
+		}
+		check(t, "generated", text.String()+"0")
+	})
+}
+
+func TestWorkEndsWhenTheClientIsGone(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := checkJSON(ctx, "application/json", []byte(`[`+strings.Repeat("0,", 100_000)+`"\u0000"]`))
+	if e := errs.From(err); e == nil || e.Code != "unreadable_body" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNumberThatDoesNotFitIsNamed(t *testing.T) {
+	var doc struct {
+		Budget struct{ Tokens int64 } `json:"budget"`
+		Ports  []int                  `json:"ports"`
+	}
+	for body, want := range map[string]string{
+		`{"budget":{"Tokens":9223372036854775808}}`: "budget.Tokens", `{"ports":[1,-9223372036854775809]}`: "ports",
+		`{"ports":[1.5]}`: "ports", `{"ports":[1e2]}`: "ports",
+	} {
+		err := decodeJSON([]byte(body), &doc)
+		if err == nil {
+			t.Errorf("%s is taken", body)
+			continue
+		}
+		field, problem := problemOf(&huma.ErrorDetail{Location: "body", Message: err.Error()})
+		if field != want || problem == "" || strings.Contains(problem, "Go") {
+			t.Errorf("%s: %s: %s", body, field, problem)
+		}
+	}
 }
 
 func hasNUL(doc any) bool {

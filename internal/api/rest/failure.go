@@ -53,6 +53,9 @@ func problemOf(d *huma.ErrorDetail) (field, text string) {
 	if name, ok := strings.CutPrefix(d.Message, before); ok && strings.HasSuffix(name, after) {
 		return fieldOf(d.Location + "." + strings.TrimSuffix(name, after)), "it is required"
 	}
+	if name, problem, ok := strings.Cut(d.Message, fieldMark); ok && d.Location == "body" {
+		return name, problem
+	}
 	return fieldOf(d.Location), d.Message
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,10 +132,21 @@ func (a *API) refuse(ctx huma.Context, err error) {
 }
 
 // joinRepeated joins the values of a query parameter that is repeated, as many clients send lists, by commas.
-// So a repeated parameter that is no list is refused, not silently cut.
+// So a repeated parameter that is no list is refused, not silently cut. Words that are no JSON number, such as NaN, are
+// refused where a number is expected.
 func (a *API) joinRepeated(ctx huma.Context, next func(huma.Context)) {
 	address := ctx.URL()
 	query := address.Query()
+	for _, p := range ctx.Operation().Parameters {
+		if p.In != "query" || p.Schema == nil || p.Schema.Type != huma.TypeNumber {
+			continue
+		}
+		notJSON := func(c rune) bool { return !strings.ContainsRune("+-.0123456789eE", c) }
+		if slices.ContainsFunc(query[p.Name], func(text string) bool { return strings.ContainsFunc(text, notJSON) }) {
+			a.refuse(ctx, errs.Field(p.Name, "%s must be a number.", p.Name)) // strconv knows NaN, Inf and 0x1p4 too
+			return
+		}
+	}
 	for _, values := range query {
 		if len(values) > 1 {
 			ctx = repeatedQuery{ctx, query}

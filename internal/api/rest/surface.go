@@ -10,6 +10,7 @@ package rest
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"reflect"
 	"strings"
@@ -97,6 +98,13 @@ func New(s Surface, c Config) *API {
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	config.CreateHooks = nil // no $schema in bodies
 	config.AllowAdditionalPropertiesByDefault = true
+	config.Formats = maps.Clone(config.Formats) // the library's own
+	for name, format := range config.Formats {
+		if strings.HasSuffix(name, "json") {
+			format.Unmarshal = decodeJSON
+			config.Formats[name] = format
+		}
+	}
 	config.Components.Schemas = huma.NewMapRegistry(schemaPrefix, s.schemaName)
 	config.Components.SecuritySchemes = securitySchemes()
 	for _, tag := range s.Tags {

@@ -9,10 +9,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"go.yaml.in/yaml/v4"
 )
 
-const maxDepth = 32 // of nesting
+const (
+	maxDepth    = 32 // of nesting
+	maxShownKey = 80 // bytes of a key in an error
+)
 
 // Check refuses a text that is neither a mapping nor a list, or is not safe to read. The error is for people.
 func Check(text []byte) error {
@@ -24,7 +28,8 @@ func Check(text []byte) error {
 func Value(text []byte) (value any, err error) {
 	node, err := root(text)
 	if err == nil {
-		err = plainError(node.Load(&value))
+		// check has seen that keys are unique; the library compares each with all others.
+		err = plainError(node.Load(&value, yaml.WithUniqueKeys(false)))
 	}
 	return value, err
 }
@@ -92,7 +97,15 @@ func check(n *yaml.Node, depth int) error {
 	if depth > maxDepth {
 		return errors.New("it nests too deep")
 	}
-	for _, child := range n.Content {
+	keys := map[string]bool{}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && child.Kind == yaml.ScalarNode {
+			key := child.ShortTag() + " " + child.Value
+			if keys[key] {
+				return fmt.Errorf("line %d: the key %q is there twice", child.Line, errs.Clip(child.Value, maxShownKey))
+			}
+			keys[key] = true
+		}
 		if err := check(child, depth+1); err != nil {
 			return err
 		}

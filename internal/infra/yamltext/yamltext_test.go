@@ -1,8 +1,10 @@
 package yamltext
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestMapping(t *testing.T) {
@@ -26,11 +28,45 @@ func TestMapping(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for text, want := range map[string]string{
 		"- a": "not a mapping", "a": "neither a mapping", "a: \x00": "not text", "a: [b": "", "a: &x [1]\nb: *x": "aliases",
+		"a: 1\nb: 2\na: 3": "line 3: the key \"a\" is there twice", "a: {b: 1, \"b\": 2}": "\"b\" is there twice",
 		"a: " + strings.Repeat("[", 40) + strings.Repeat("]", 40): "too deep",
 	} {
 		if _, err := Mapping([]byte(text)); err == nil || !strings.Contains(err.Error(), want) ||
 			strings.HasPrefix(err.Error(), "yaml:") {
 			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestWorkGrowsWithTheText reads texts of 60,000 keys or items, which a reader that compares each with all others does in
+// 25 seconds.
+func TestWorkGrowsWithTheText(t *testing.T) {
+	const n, most = 60_000, 5 * time.Second
+	var wide, flow, nested, lists strings.Builder
+	flow.WriteString("a: {")
+	for i := range n {
+		fmt.Fprintf(&wide, "key%d: %d\n", i, i)
+		fmt.Fprintf(&flow, "key%d: x, ", i)
+		fmt.Fprintf(&lists, "- {key%d: [%d]}\n", i, i)
+		if i%1000 == 0 {
+			fmt.Fprintf(&nested, "k%d:\n", i)
+		}
+		fmt.Fprintf(&nested, "  key%d: %d\n", i, i)
+	}
+	flow.WriteString("}")
+	for name, text := range map[string]string{
+		"wide": wide.String(), "flow": flow.String(), "nested": nested.String(), "lists": lists.String(),
+		"a long key": "? " + strings.Repeat("k", 500_000) + "\n: [" + strings.Repeat("0, ", n) + "0]",
+		"numbers":    "a: [" + strings.Repeat(strings.Repeat("9", 100)+", ", n/10) + "0]",
+		"escapes":    "a: \"" + strings.Repeat(`\u00e9`, n) + "\"", "twice": wide.String() + "key0: 1",
+	} {
+		began := time.Now()
+		_, err := Value([]byte(text))
+		if took := time.Since(began); took > most {
+			t.Errorf("%s: %d bytes take %s", name, len(text), took)
+		}
+		if (err != nil) != (name == "twice") {
+			t.Errorf("%s: %.200v", name, err)
 		}
 	}
 }
