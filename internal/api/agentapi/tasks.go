@@ -1,10 +1,13 @@
 package agentapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"mime"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -86,12 +89,20 @@ func (r TaskRequest) newTask() (task.NewTask, error) {
 	return n, nil
 }
 
-// wantsJSON reports whether to answer 202 with JSON rather than with the stream.
-func (r TaskRequest) wantsJSON(accept string) bool {
+// wantsStream reports whether to answer with the stream rather than 202 with JSON (ADR 23).
+func (r TaskRequest) wantsStream(accept string) bool {
 	if r.ResponseFormat != "" {
-		return r.ResponseFormat == "json"
+		return r.ResponseFormat == "sse"
 	}
-	return strings.Contains(accept, "application/json") && !strings.Contains(accept, eventStream)
+	for part := range strings.SplitSeq(accept, ",") {
+		media, params, err := mime.ParseMediaType(part)
+		if err != nil || media != eventStream {
+			continue
+		}
+		weight, err := strconv.ParseFloat(cmp.Or(params["q"], "1"), 64)
+		return err != nil || weight != 0
+	}
+	return false
 }
 
 // TaskAccepted is the 202 answer.
@@ -123,7 +134,7 @@ func (s surface) tasks() {
 		}},
 	}
 	rest.Register(s.API, create, func(ctx context.Context, in *struct {
-		Accept string `header:"Accept" doc:"application/json asks for the 202 document; otherwise the answer is the stream."`
+		Accept string `header:"Accept" doc:"text/event-stream asks for the task's stream; otherwise the answer is the 202 document."`
 		Body   TaskRequest
 	}) (*huma.StreamResponse, error) {
 		n, err := in.Body.newTask()
@@ -138,7 +149,7 @@ func (s surface) tasks() {
 			return nil, err
 		}
 		rest.About(ctx, t.ID)
-		if in.Body.wantsJSON(in.Accept) {
+		if !in.Body.wantsStream(in.Accept) {
 			return &huma.StreamResponse{Body: func(out huma.Context) {
 				out.SetHeader("Content-Type", "application/json")
 				out.SetStatus(http.StatusAccepted)
