@@ -185,8 +185,8 @@ type ArtifactWrapper struct {
 
 func (s surface) getArtifact(ctx context.Context, in *struct {
 	TaskPath
-	Refresh bool `query:"refresh" doc:"Build the artifact anew from the task's current issues."`
+	Refresh bool `query:"refresh" doc:"Build the artifact anew from the task's current issues, its summary too, and store it."`
 }) (*ArtifactWrapper, error) {
-	delivery, artifact, err := s.Tasks.FindArtifact(ctx, in.ID, in.Refresh)
-	return &ArtifactWrapper{artifact.TaskID, delivery, artifact}, err
+	artifact, err := s.Tasks.FindArtifact(ctx, in.ID, in.Refresh)
+	return &ArtifactWrapper{artifact.TaskID, artifact.CompletionDelivery, artifact}, err
 }

@@ -125,13 +125,46 @@ type DefaultCap struct {
 	Cap *float64 `json:"default_spending_cap_usd" doc:"As in the request."`
 }
 
+// MemberAnswer is a member whose cap was changed.
+type MemberAnswer struct {
+	Member MemberDoc `json:"member" doc:"The member as they are now."`
+}
+
+// MemberDoc is a member of a team.
+type MemberDoc struct {
+	ID         string       `json:"id"`
+	Email      string       `json:"email"`
+	Role       account.Role `json:"role"`
+	Status     string       `json:"status" enum:"active" doc:"Always active: who was invited and has no account has no cap."`
+	InvitedAt  time.Time    `json:"invited_at" doc:"When they joined, if nobody invited them."`
+	AcceptedAt time.Time    `json:"accepted_at" doc:"When they joined."`
+	CreatedAt  time.Time    `json:"created_at" doc:"When they joined."`
+	Cap        *CapDoc      `json:"cap" doc:"Their own spending cap, or else the team's default; null: none."`
+}
+
+// CapDoc is a spending cap in US dollars.
+type CapDoc struct {
+	Limit     float64 `json:"limit" doc:"In US dollars."`
+	Used      float64 `json:"used" doc:"In US dollars."`
+	Remaining float64 `json:"remaining" doc:"In US dollars, never below 0."`
+}
+
+func memberAnswer(m account.CappedMember, err error) (*MemberAnswer, error) {
+	doc := MemberDoc{ID: m.ID, Email: m.Email, Role: m.Role, Status: "active", InvitedAt: m.InvitedAt,
+		AcceptedAt: m.JoinedAt, CreatedAt: m.JoinedAt}
+	if m.Cap != nil {
+		doc.Cap = &CapDoc{float64(*m.Cap) / 100, float64(m.Spent) / 100, float64(max(0, *m.Cap-m.Spent)) / 100}
+	}
+	return &MemberAnswer{doc}, err
+}
+
 // caps are the operations on spending caps. A member with a cap of 0 may have no API key.
 func (s surface) caps(path, tag string) {
 	rest.Handle(s.API, op("set-member-cap", "PATCH "+path, tag,
 		"Set a member's spending cap in US dollars; 0 blocks (team admins only)", 404),
-		func(ctx context.Context, in *struct{ Body CapRequest }) (*message, error) {
+		func(ctx context.Context, in *struct{ Body CapRequest }) (*MemberAnswer, error) {
 			cents := int64(math.Round(in.Body.Cap * 100))
-			return &message{"The spending cap is set."}, s.Accounts.SetCap(ctx, in.Body.Email, &cents)
+			return memberAnswer(s.Accounts.SetCap(ctx, in.Body.Email, &cents))
 		})
 	rest.Handle(s.API, op("set-default-cap", "PATCH /api/v1/teams/default-spending-cap", tag,
 		"Set the spending cap of members that have none of their own (team admins only)"),
@@ -146,7 +179,7 @@ func (s surface) caps(path, tag string) {
 		404),
 		func(ctx context.Context, in *struct {
 			Email string `query:"email" required:"true" doc:"The member's email address."`
-		}) (*message, error) {
-			return &message{"The spending cap is removed."}, s.Accounts.SetCap(ctx, in.Email, nil)
+		}) (*MemberAnswer, error) {
+			return memberAnswer(s.Accounts.SetCap(ctx, in.Email, nil))
 		})
 }

@@ -355,7 +355,7 @@ func TestNoCallerNoAccess(t *testing.T) {
 		"RotateKey": second(a.RotateKey(t.Context())),
 		"DeleteKey": a.DeleteKey(t.Context()), "FindTeam": second(a.FindTeam(t.Context())),
 		"UpdateTeam": second(a.UpdateTeam(t.Context(), TeamUpdate{})),
-		"SetCap":     a.SetCap(t.Context(), "a@example.com", nil),
+		"SetCap":     second(a.SetCap(t.Context(), "a@example.com", nil)),
 	} {
 		if !errs.Is(err, errs.Unauthenticated) {
 			t.Errorf("%s without a caller: %v", name, err)

@@ -96,17 +96,37 @@ func (a *Accounts) WebhookURL(ctx context.Context, q db.Querier, teamID string) 
 	return db.Value[string](ctx, q, `SELECT webhook_url FROM team WHERE id = ?`, teamID)
 }
 
+// CappedMember is a member with their spending cap.
+type CappedMember struct {
+	ID        string
+	Email     string
+	Role      Role
+	InvitedAt time.Time // when they joined, if nobody invited them
+	JoinedAt  time.Time
+	Cap       *int64 // US cents: their own, or else the team's default; nil: none
+	Spent     int64  // US cents
+}
+
 // SetCap sets a member's spending cap in US cents, or removes it with nil. Only admins may. A cap of 0 blocks.
-func (a *Accounts) SetCap(ctx context.Context, email string, cents *int64) error {
+func (a *Accounts) SetCap(ctx context.Context, email string, cents *int64) (m CappedMember, err error) {
 	c, err := TeamAdmin(ctx)
 	if err != nil {
-		return err
+		return m, err
 	}
 	if email, err = ParseEmail(email); err != nil {
-		return err
+		return m, err
 	}
-	return db.ExecOr(ctx, a.db, errs.Missing("member"), `UPDATE user_account SET spending_cap_cents = ?
-		WHERE email = ? AND id IN (SELECT user_id FROM member WHERE team_id = ?)`, cents, email, c.TeamID)
+	return m, a.db.Tx(ctx, func(tx *db.Tx) error {
+		if err := db.ExecOr(ctx, tx, errs.Missing("member"), `UPDATE user_account SET spending_cap_cents = ?
+			WHERE email = ? AND id IN (SELECT user_id FROM member WHERE team_id = ?)`, cents, email, c.TeamID); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `SELECT u.id, u.email, m.role, coalesce(m.invited_at, m.created_at), m.created_at,
+			coalesce(u.spending_cap_cents, t.default_spending_cap_cents), u.spent_cents
+			FROM user_account u JOIN member m ON m.user_id = u.id JOIN team t ON t.id = m.team_id
+			WHERE u.email = ? AND t.id = ?`, email, c.TeamID).
+			Scan(&m.ID, &m.Email, &m.Role, db.Into(&m.InvitedAt), db.Into(&m.JoinedAt), &m.Cap, &m.Spent)
+	})
 }
 
 // SpendingCap is a member's cap in US cents: their own, or else the team's default; nil: none.

@@ -52,11 +52,11 @@ func TestCaps(t *testing.T) {
 		second := of(bob, ids.New(), 0, false)
 		expect("beyond the team's default", second.Reserve(ctx, "1", 2*cent+1), model.CodeMemberCap)
 		expect("up to it", second.Reserve(ctx, "1", 2*cent), "")
-		if err := r.accounts.SetCap(ctx, bob.Email, new(int64(0))); err != nil {
+		if _, err := r.accounts.SetCap(ctx, bob.Email, new(int64(0))); err != nil {
 			t.Fatal(err)
 		}
 		expect("a cap of 0 blocks what is free", second.Reserve(ctx, "2", 0), model.CodeMemberCap)
-		if err := r.accounts.SetCap(ctx, bob.Email, new(int64(1000))); err != nil {
+		if _, err := r.accounts.SetCap(ctx, bob.Email, new(int64(1000))); err != nil {
 			t.Fatal(err)
 		}
 		expect("beyond the operator's", second.Reserve(ctx, "2", 89*cent), model.CodeBudget)

@@ -113,17 +113,27 @@ type pairKey struct {
 	end    loop.EntryKind
 }
 
+// actionKey is the key that both entries of an action have. Those of a branch are named 0/main/start and 0/main/end;
+// a branch begins and ends once, and pairKey has its name.
+func actionKey(e loop.Entry) string {
+	if e.Kind == loop.BranchStart || e.Kind == loop.BranchEnd {
+		return ""
+	}
+	return e.Key
+}
+
 func logOf(t Task, streams []Stream, entries []loop.Entry) []LogEvent {
 	open := map[pairKey]int{}
 	var out []LogEvent
 	for _, e := range entries {
-		if i, ok := open[pairKey{e.Stream, e.Branch, e.Key, loop.ToolResult}]; ok && e.Kind == loop.Verified { // of verifying
+		key := actionKey(e)
+		if i, ok := open[pairKey{e.Stream, e.Branch, key, loop.ToolResult}]; ok && e.Kind == loop.Verified { // of verifying
 			out[i].verified(e)
 			continue
 		}
 		end, begins := endOf[e.Kind]
 		if !begins {
-			if i, ok := open[pairKey{e.Stream, e.Branch, e.Key, e.Kind}]; ok {
+			if i, ok := open[pairKey{e.Stream, e.Branch, key, e.Kind}]; ok {
 				out[i].ended(out[i].end(e), e)
 			}
 			continue
@@ -143,7 +153,7 @@ func logOf(t Task, streams []Stream, entries []loop.Entry) []LogEvent {
 		if end == "" {
 			d.ended(LogCompleted, e)
 		} else {
-			open[pairKey{e.Stream, e.Branch, e.Key, end}] = len(out)
+			open[pairKey{e.Stream, e.Branch, key, end}] = len(out)
 		}
 		out = append(out, d)
 	}
@@ -214,11 +224,13 @@ func (d *LogEvent) end(e loop.Entry) LogStatus {
 		ended := read[loop.Ended](e)
 		d.output(ended.Summary, ended.Summary)
 		d.Metadata["code"], d.Metadata["status"] = ended.Code, ended.Status
-		switch ended.Status {
-		case loop.Failed:
+		switch {
+		case ended.Status == loop.Failed:
 			return LogFailed
-		case loop.Aborted:
+		case ended.Status == loop.Aborted:
 			return LogAborted
+		case ended.Code == loop.CodeTime:
+			return LogTimeout
 		}
 	}
 	return LogCompleted

@@ -202,9 +202,10 @@ func usage(t Task, chosen model.Chosen, o loop.Outcome, entries []loop.Entry) mo
 	case loop.Stopped:
 		r.Status = string(loop.Completed)
 	}
+	asked := map[string]bool{} // calls of a model without an answer so far
 	for _, e := range entries {
 		if e.Stream == t.Index {
-			count(&r, e)
+			count(&r, e, asked)
 		}
 	}
 	if !t.StartedAt.IsZero() && len(entries) > 0 {
@@ -220,13 +221,22 @@ func countName(names map[string]int, name string) {
 	}
 }
 
-func count(r *model.Row, e loop.Entry) {
+// count adds an entry. A call of a model that a restart interrupted is made again under the same key, so it counts
+// twice.
+func count(r *model.Row, e loop.Entry, asked map[string]bool) {
 	switch e.Kind {
 	case loop.BranchStart:
 		r.Agents++
+	case loop.ModelCall:
+		r.Steps++
+		asked[e.Key] = true
+	case loop.Note:
+		if read[loop.Remark](e).Code == loop.CodeResumed {
+			r.Steps += len(asked)
+		}
 	case loop.ModelAnswer:
 		body := read[loop.Answered](e)
-		r.Steps++
+		delete(asked, e.Key)
 		r.LLM += body.Took
 		countName(r.Detail.Agents, e.Branch)
 	case loop.ToolResult:

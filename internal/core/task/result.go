@@ -8,39 +8,51 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Ending is how a stream ends.
+// Ending is how a stream ends. It is stored without Status, so that a refreshed artifact has a summary of the
+// current issues.
 type Ending struct {
-	Status   Status
-	Opening  string     // what the summary begins with
-	Plan     agent.Plan // of the built-in planner
-	Requests int        // that the language model's run sent to targets
+	Status   Status     `json:"-"`
+	Opening  string     `json:"opening,omitempty"`  // what the summary begins with
+	Plan     agent.Plan `json:"plan"`               // of the built-in planner
+	Requests int        `json:"requests,omitempty"` // that the language model's run sent to targets
+	Denied   int        `json:"denied,omitempty"`   // attempts to leave the scope; Conclude counts them
 }
 
 // Conclude ends the stream with a summary of what was done and found.
-func (r *Run) Conclude(ctx context.Context, e Ending) error {
-	found, err := r.Issues(ctx)
-	if err != nil {
-		return err
-	}
-	steps, err := r.finished(ctx)
-	if err != nil {
-		return err
-	}
-	denied, err := db.Value[int](ctx, r.tasks.db, `SELECT count(*) FROM stream_event WHERE stream_id = ? AND type = ?`,
+func (r *Run) Conclude(ctx context.Context, e Ending) (err error) {
+	e.Denied, err = db.Value[int](ctx, r.tasks.db, `SELECT count(*) FROM stream_event WHERE stream_id = ? AND type = ?`,
 		r.Task.StreamID, EventDenied)
 	if err != nil {
 		return err
 	}
+	text, err := r.summary(ctx, e)
+	if err != nil {
+		return err
+	}
+	return r.Finish(ctx, Outcome{Status: e.Status, Summary: text, ending: &e})
+}
+
+// summary is the summary of the stream, from its ending, its steps and the task's issues as they are now.
+func (r *Run) summary(ctx context.Context, e Ending) (string, error) {
+	found, err := r.Issues(ctx)
+	if err != nil {
+		return "", err
+	}
+	steps, err := r.finished(ctx)
+	if err != nil {
+		return "", err
+	}
 	text := summary(e.Opening, e.Plan, steps, found) +
 		fmt.Sprintf("\nRequests sent to targets: %d, all of them in scope", e.Requests+int(sent(steps)))
-	if denied > 0 {
-		text += fmt.Sprintf("; attempts to leave it that were refused: %d", denied)
+	if e.Denied > 0 {
+		text += fmt.Sprintf("; attempts to leave it that were refused: %d", e.Denied)
 	}
-	return r.Finish(ctx, Outcome{Status: e.Status, Summary: text + "."})
+	return text + ".", nil
 }
 
 // RequestsSent is how many requests the built-in planner's steps of the stream sent to targets.
@@ -70,14 +82,19 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []Issue)
 	unreported := map[string]int{} // by reason
 	var reasons []string
 	for _, i := range found {
-		if i.Verification == Verified {
+		reason := i.Note
+		switch {
+		case i.Verification == Pending:
+			reason = "it was not checked a second time"
+		case i.Verification != Verified:
+		case i.Status == FalsePositive:
+			reason = "a person marked it as a false positive"
+		case i.Status == Duplicate:
+			reason = "a person marked it as a duplicate"
+		default:
 			verified++
 			bySeverity[i.Severity]++
 			continue
-		}
-		reason := i.Note
-		if i.Verification == Pending {
-			reason = "it was not checked a second time"
 		}
 		if unreported[reason]++; unreported[reason] == 1 {
 			reasons = append(reasons, reason)
@@ -156,26 +173,62 @@ type Finding struct {
 	TemplateID  string     `json:"template_id"`
 }
 
-// FindArtifact is the artifact of an ended task; with refresh it is built from the current issues.
-func (ts *Tasks) FindArtifact(ctx context.Context, id string, refresh bool) (Delivery, CompletionArtifact, error) {
-	var doc CompletionArtifact
+// FindArtifact is the artifact of the last stream that has ended, also while a later one runs. With refresh it is
+// built from the current issues, and stored if the caller may change things. NotFound: none was requested, or no
+// stream has ended since.
+func (ts *Tasks) FindArtifact(ctx context.Context, id string, refresh bool) (doc CompletionArtifact, err error) {
 	t, err := ts.Find(ctx, id)
 	if err != nil {
-		return "", doc, err
+		return doc, err
 	}
+	var stored int64
+	err = ts.db.QueryRow(ctx, `SELECT body, created_at FROM task_artifact WHERE task_id = ?`, t.ID).
+		Scan(db.Into(&doc), &stored)
 	switch {
-	case t.Delivery == NoDelivery:
+	case db.IsNoRows(err) && t.Delivery == NoDelivery:
 		err = errs.New(errs.NotFound, "artifact_not_requested",
 			"The task was created without completion_delivery, so it has no artifact.")
-	case !t.Status.Final():
+	case db.IsNoRows(err):
 		err = errs.New(errs.NotFound, "artifact_not_ready",
 			"The task is %s; its artifact is made when it ends.", t.Status)
-	case refresh:
-		doc, err = ts.buildArtifact(ctx, ts.db, t)
-	default:
-		err = ts.db.QueryRow(ctx, `SELECT body FROM task_artifact WHERE task_id = ?`, t.ID).Scan(db.Into(&doc))
+	case err == nil && refresh:
+		doc, err = ts.refresh(ctx, t, doc, stored)
 	}
-	return t.Delivery, doc, err
+	return doc, err
+}
+
+// refresh builds the artifact of a task anew. stored is when the present one was; of one that a stream has made since
+// nothing is overwritten.
+func (ts *Tasks) refresh(ctx context.Context, t Task, doc CompletionArtifact, stored int64) (CompletionArtifact, error) {
+	var ending *Ending
+	var err error
+	if t.Stream, err = scanStream(ts.db.QueryRow(ctx, `SELECT `+streamColumns+` FROM task_stream s WHERE s.id = ?`,
+		doc.StreamID)); err != nil {
+		return doc, err
+	}
+	err = ts.db.QueryRow(ctx, `SELECT ending FROM task_stream WHERE id = ?`, t.StreamID).Scan(db.Into(&ending))
+	if err != nil {
+		return doc, err
+	}
+	if ending != nil {
+		if t.Summary, err = (&Run{Task: t, tasks: ts}).summary(ctx, *ending); err != nil {
+			return doc, err
+		}
+	}
+	t.Delivery = doc.CompletionDelivery
+	if doc, err = ts.buildArtifact(ctx, ts.db, t); err != nil {
+		return doc, err
+	}
+	if _, err := account.Writer(ctx); err != nil {
+		return doc, nil //nolint:nilerr // who only reads gets it and stores nothing
+	}
+	body, err := json.Marshal(doc)
+	if err != nil {
+		return doc, err
+	}
+	_, err = ts.db.Exec(ctx, `UPDATE task_artifact SET body = ?, created_at = ? WHERE task_id = ? AND created_at = ?`,
+		body, db.At(ts.now()), t.ID, stored)
+	return doc, err
 }
 
 // buildArtifact makes every artifact: for the store, for the webhook and for a refresh.

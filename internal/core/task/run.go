@@ -111,6 +111,7 @@ func (r *Run) Suspend(ctx context.Context, pending json.RawMessage) error {
 type Outcome struct {
 	Status  Status
 	Summary string // for people
+	ending  *Ending
 }
 
 // Finish ends the task: one transaction stores its state, its artifact and the delivery to the webhook.
@@ -132,7 +133,7 @@ func (ts *Tasks) GiveUp(ctx context.Context, tx *db.Tx, job RunArgs, why string)
 
 func (ts *Tasks) finish(ctx context.Context, tx *db.Tx, stream string, number int64, o Outcome) error {
 	_, err := ts.life().Move(ctx, tx, stream, number, o.Status,
-		", summary = ?, completed_at = ?", db.Clean(o.Summary), db.At(ts.now()))
+		", summary = ?, ending = ?, completed_at = ?", db.Clean(o.Summary), db.Doc(o.ending), db.At(ts.now()))
 	if err != nil {
 		return err
 	}
@@ -212,13 +213,13 @@ func (ts *Tasks) Stop(
 func (ts *Tasks) findRunning(
 	ctx context.Context, t Task, target StopTarget, callID string,
 ) (controlID string, err error) {
-	begins, ends := loop.ToolCall, loop.ToolResult
-	if target == StopSubagent {
-		begins, ends = loop.BranchStart, loop.BranchEnd
+	begins, ends, same := loop.ToolCall, loop.ToolResult, `AND e.key = task_entry.key`
+	if target == StopSubagent { // a branch begins and ends once, under two keys
+		begins, ends, same = loop.BranchStart, loop.BranchEnd, ``
 	}
 	open, err := ts.entries(ctx, `task_id = ? AND stream_id = ? AND kind = ? AND NOT EXISTS
 		(SELECT 1 FROM task_entry e WHERE e.task_id = task_entry.task_id AND e.turn = task_entry.turn
-		AND e.key = task_entry.key AND e.branch = task_entry.branch AND e.kind = ?)`, t.ID, t.StreamID, begins, ends)
+		AND e.branch = task_entry.branch AND e.kind = ? `+same+`)`, t.ID, t.StreamID, begins, ends)
 	if err != nil {
 		return "", err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -164,7 +165,7 @@ func TestLateRunWritesNothing(t *testing.T) {
 		if _, err := b.Start(ctx, RunArgs{TaskID: made.ID}); !errors.Is(err, ErrLate) {
 			t.Errorf("a start after the end: %v", err)
 		}
-		_, doc, err := b.FindArtifact(b.alice, made.ID, false)
+		doc, err := b.FindArtifact(b.alice, made.ID, false)
 		if err != nil || doc.IssueCount != 1 || len(doc.Findings) != 1 || len(doc.Findings[0].Evidence) != 2 {
 			t.Errorf("artifact %+v, %v", doc, err)
 		}
@@ -199,10 +200,10 @@ func TestRefreshShowsWhatPeopleDecided(t *testing.T) {
 		for _, at := range []string{"http://h/a", "http://h/b", "http://h/c"} {
 			verified(t, run, at)
 		}
-		if _, _, err := b.FindArtifact(b.alice, made.ID, true); !errs.Is(err, errs.NotFound) {
+		if _, err := b.FindArtifact(b.alice, made.ID, true); !errs.Is(err, errs.NotFound) {
 			t.Errorf("the artifact of a running task: %v", err)
 		}
-		if err := run.Finish(t.Context(), Outcome{Status: Completed}); err != nil {
+		if err := run.Conclude(t.Context(), Ending{Status: Completed, Opening: "I looked.", Requests: 7}); err != nil {
 			t.Fatal(err)
 		}
 		issues, _, err := b.FindIssues(b.alice, IssueFilter{Limit: 10})
@@ -219,8 +220,12 @@ func TestRefreshShowsWhatPeopleDecided(t *testing.T) {
 		if _, err := b.UpdateIssue(b.stranger, issues[2].ID, IssueUpdate{Severity: &low}); !errs.Is(err, errs.NotFound) {
 			t.Errorf("a stranger's update: %v", err)
 		}
-		for refresh, want := range map[bool]string{false: "[high high high]", true: "[high low]"} {
-			_, doc, err := b.FindArtifact(b.alice, made.ID, refresh)
+		before := "I looked.\n3 verified findings: 3 high.\nRequests sent to targets: 7, all of them in scope."
+		after := "I looked.\n2 verified findings: 1 high, 1 low.\nNot reported, because a person marked it as a false " +
+			"positive: 1.\nRequests sent to targets: 7, all of them in scope."
+		check := func(who context.Context, refresh bool, want, summary string) {
+			t.Helper()
+			doc, err := b.FindArtifact(who, made.ID, refresh)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -228,9 +233,32 @@ func TestRefreshShowsWhatPeopleDecided(t *testing.T) {
 			for _, f := range doc.Findings {
 				got = append(got, f.Severity)
 			}
-			if fmt.Sprint(got) != want || doc.IssueCount != len(got) {
-				t.Errorf("refresh %v: %v, want %s", refresh, got, want)
+			if fmt.Sprint(got) != want || doc.IssueCount != len(got) || doc.Summary != summary || doc.Status != Completed ||
+				doc.StreamID != made.StreamID || doc.CompletionDelivery != Artifact || doc.CompletedAt.IsZero() {
+				t.Errorf("refresh %v: %v, want %s\n%+v", refresh, got, want, doc)
 			}
+		}
+		viewer, _ := account.From(b.bob)
+		viewer.Role = account.Viewer
+		check(b.alice, false, "[high high high]", before)
+		check(account.WithCaller(t.Context(), viewer), true, "[high low]", after)
+		check(b.alice, false, "[high high high]", before) // a viewer stores nothing
+		check(b.alice, true, "[high low]", after)
+		check(b.alice, false, "[high low]", after)
+
+		b.mustCreate(t, NewTask{ID: made.ID, Instruction: "look again"})
+		check(b.alice, false, "[high low]", after) // a later turn waits
+		again := b.mustStart(t, made.ID)
+		if _, err := b.UpdateIssue(b.bob, issues[2].ID, IssueUpdate{Severity: &low}); err != nil {
+			t.Fatal(err)
+		}
+		check(b.alice, true, "[low low]", strings.Replace(after, "1 high, 1 low", "2 low", 1)) // and runs
+		if err := again.Conclude(t.Context(), Ending{Status: Failed, Opening: "Again."}); err != nil {
+			t.Fatal(err)
+		}
+		if doc, err := b.FindArtifact(b.alice, made.ID, false); err != nil || doc.Status != Failed ||
+			doc.StreamID == made.StreamID || !strings.HasPrefix(doc.Summary, "Again.\n2 verified findings: 2 low.") {
+			t.Errorf("%+v, %v", doc, err)
 		}
 	})
 }
@@ -251,7 +279,7 @@ func TestAbortOfAWaitingTaskEndsItAtOnce(t *testing.T) {
 		if _, err := b.Start(t.Context(), RunArgs{TaskID: made.ID}); !errors.Is(err, ErrLate) {
 			t.Errorf("a start after the abort: %v", err)
 		}
-		_, doc, err := b.FindArtifact(b.alice, made.ID, false)
+		doc, err := b.FindArtifact(b.alice, made.ID, false)
 		if err != nil || doc.Status != Aborted {
 			t.Errorf("artifact %+v, %v", doc, err)
 		}
@@ -304,7 +332,7 @@ func TestWebhookGetsTheStoredArtifactWithItsEvent(t *testing.T) {
 			if err := json.Unmarshal(bodies[0], &pushed); err != nil {
 				t.Fatal(err)
 			}
-			_, stored, err := b.FindArtifact(b.alice, made.ID, false)
+			stored, err := b.FindArtifact(b.alice, made.ID, false)
 			if err != nil {
 				t.Fatal(err)
 			}

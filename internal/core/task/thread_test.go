@@ -64,7 +64,7 @@ func TestTaskIsContinuedAsANewStream(t *testing.T) {
 		if err := run.Finish(t.Context(), Outcome{Status: Completed, Summary: "two"}); err != nil {
 			t.Fatal(err)
 		}
-		_, doc, err := b.FindArtifact(b.alice, made.ID, false)
+		doc, err := b.FindArtifact(b.alice, made.ID, false)
 		if err != nil || doc.IssueCount != 2 || doc.StreamID != second.StreamID || doc.Summary != "two" {
 			t.Errorf("artifact %+v, %v", doc, err)
 		}
@@ -273,6 +273,49 @@ func TestLogJoinsWhatBelongsTogether(t *testing.T) {
 		}
 		if stops, err := run.StopRequests(t.Context()); err != nil || !slices.Equal(stops, []string{"main.1/2"}) {
 			t.Errorf("stops %v, %v", stops, err)
+		}
+	})
+}
+
+func TestLogSaysHowBranchesEnded(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		b := setUp(t, d)
+		made := b.mustCreate(t, NewTask{})
+		run := b.mustStart(t, made.ID)
+		ends := map[string]struct {
+			outcome loop.Outcome
+			want    LogStatus
+		}{
+			"main":   {loop.Outcome{Status: loop.Completed}, LogCompleted},
+			"main.1": {loop.Outcome{Status: loop.Failed}, LogFailed}, "main.2": {loop.Outcome{Status: loop.Aborted}, LogAborted},
+			"main.3": {loop.Outcome{Status: loop.Stopped, Code: loop.CodeTime}, LogTimeout},
+			"main.4": {loop.Outcome{Status: loop.Stopped, Code: loop.CodeMaxSteps}, LogCompleted},
+			"main.5": {loop.Outcome{}, LogAborted}, // never ended
+		}
+		for branch := range ends {
+			journal(t, run, loop.BranchStart, branch, "0/"+branch+"/start", loop.Started{ID: "0/" + branch + "/agent"})
+		}
+		for branch, end := range ends {
+			if end.outcome.Status != "" {
+				journal(t, run, loop.BranchEnd, branch, "0/"+branch+"/end", loop.Ended{Outcome: end.outcome})
+			}
+		}
+		for id, want := range map[string]bool{"0/main.1/agent": false, "0/main.5/agent": true} {
+			if _, found, err := b.Stop(b.bob, made.ID, StopSubagent, id); err != nil || found != want {
+				t.Errorf("stopping %s: %v, %v", id, found, err)
+			}
+		}
+		if err := run.Finish(t.Context(), Outcome{Status: Completed}); err != nil {
+			t.Fatal(err)
+		}
+		events, _, err := b.FindLog(b.alice, made.ID, LogFilter{Limit: 100})
+		if err != nil || len(events) != len(ends) {
+			t.Fatalf("%+v, %v", events, err)
+		}
+		for _, e := range events {
+			if e.Status != ends[e.AgentID].want || (e.CompletedAt == nil) != (e.AgentID == "main.5") {
+				t.Errorf("%s: %s, %v", e.AgentID, e.Status, e.CompletedAt)
+			}
 		}
 	})
 }
