@@ -14,19 +14,23 @@ import (
 func TestHowTheAnswerIsChosen(t *testing.T) {
 	for _, c := range []struct {
 		format, accept string
-		json           bool
+		stream         bool
 	}{
 		{"", "", false},
 		{"", "*/*", false},
-		{"", "text/event-stream", false},
-		{"", "application/json", true},
-		{"", "application/json, text/plain;q=0.5", true},
-		{"", "text/event-stream, application/json", false},
-		{"json", "text/event-stream", true},
-		{"sse", "application/json", false},
+		{"", "text/*", false},
+		{"", "text/event-stream", true},
+		{"", "Text/Event-Stream; charset=utf-8", true},
+		{"", "application/json", false},
+		{"", "application/json, text/plain;q=0.5", false},
+		{"", "application/json, text/event-stream;q=0.5", true},
+		{"", "text/event-stream;q=0.000, */*", false},
+		{"", "x-text/event-stream", false},
+		{"json", "text/event-stream", false},
+		{"sse", "application/json", true},
 	} {
-		if got := (TaskRequest{ResponseFormat: c.format}).wantsJSON(c.accept); got != c.json {
-			t.Errorf("response_format %q with Accept %q: JSON %v", c.format, c.accept, got)
+		if got := (TaskRequest{ResponseFormat: c.format}).wantsStream(c.accept); got != c.stream {
+			t.Errorf("response_format %q with Accept %q: a stream is wanted: %v", c.format, c.accept, got)
 		}
 	}
 }
