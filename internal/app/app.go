@@ -180,7 +180,12 @@ func (a *App) serveRoutes(hooks *hook.Hooks, webhooks *netguard.Guard) (err erro
 		Accounts: a.Accounts, Logger: a.logger, Metrics: rest.NewMetrics(registry), MaxBody: a.config.MaxBody,
 		Rate: a.config.APIRate, Burst: a.config.APIBurst, Audit: a.audit,
 	}
-	a.handler, err = a.routes(kit, registry, hooks, webhooks)
+	trusted, err := prefixes(a.config.TrustedProxies)
+	if err != nil {
+		return err
+	}
+	handler, err := a.routes(kit, registry, hooks, webhooks)
+	a.handler = rest.BehindProxies(trusted, handler)
 	return err
 }
 

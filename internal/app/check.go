@@ -54,7 +54,7 @@ func (c Config) check() error {
 			return fmt.Errorf("%s %q: must be a URL, such as https://vedette.example.com", key, text)
 		}
 	}
-	for _, list := range [][]string{c.WebhookAllow, c.DenyTargets} {
+	for _, list := range [][]string{c.WebhookAllow, c.DenyTargets, c.TrustedProxies} {
 		if _, err := prefixes(list); err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ type Config struct {
 	Region         string        `koanf:"region"`
 	Role           string        `koanf:"role"`
 	Workers        int           `koanf:"workers"`
+	TrustedProxies []string      `koanf:"trusted_proxies"`
 	WebhookAllow   []string      `koanf:"webhook_allow"`
 	DenyTargets    []string      `koanf:"deny_targets"`
 	Resolvers      []string      `koanf:"resolvers"`
@@ -69,6 +70,9 @@ type Option struct {
 // Flag is the option's command-line name; one that may be repeated is in the singular.
 func (o Option) Flag() string {
 	name := strings.ReplaceAll(o.Key, "_", "-")
+	if name == "trusted-proxies" {
+		return "trusted-proxy"
+	}
 	if strings.HasPrefix(name, "region-service") || strings.HasPrefix(name, "source-") {
 		name = strings.TrimSuffix(name, "s")
 	}
@@ -92,6 +96,8 @@ func Options() []Option {
 		{Key: "region", Default: "us", Help: "region of this deployment; only us answers the master lookup"},
 		{Key: "role", Default: "all", Help: "all, server (API only) or worker (jobs only)"},
 		{Key: "workers", Default: 8, Help: "jobs that this process runs at once"},
+		{Key: "trusted_proxies", Default: []string{},
+			Help: "network (CIDR) of reverse proxies whose X-Forwarded-For names the client; repeatable"},
 		{Key: "webhook_allow", Default: []string{},
 			Help: "network (CIDR) that webhooks may reach although it is private; repeatable"},
 		{Key: "deny_targets", Default: []string{}, Help: "network (CIDR) that is never scanned; repeatable"},

@@ -128,7 +128,7 @@ func (s surface) login() {
 		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
 			return nil, err
 		}
-		return body(s.Accounts.Login(ctx, in.Body.Email, in.Body.Password))
+		return body(s.Accounts.Login(ctx, in.Body.Email, in.Body.Password, in.ip))
 	})
 }
 

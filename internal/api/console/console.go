@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -34,6 +35,10 @@ func New(accounts *account.Accounts, logger *slog.Logger) http.Handler {
 	mux.HandleFunc("GET /{$}",
 		func(w http.ResponseWriter, _ *http.Request) { show(w, http.StatusOK, "home.html", view{}) })
 	mux.HandleFunc("GET /setup", func(w http.ResponseWriter, r *http.Request) {
+		if closed, err := accounts.SetupClosed(r.Context()); err == nil && closed {
+			show(w, http.StatusForbidden, "missing.html", view{Problem: "This server has been set up"})
+			return
+		}
 		show(w, http.StatusOK, "setup.html", view{Token: r.URL.Query().Get("token")})
 	})
 	mux.HandleFunc("POST /setup", func(w http.ResponseWriter, r *http.Request) {
@@ -43,6 +48,9 @@ func New(accounts *account.Accounts, logger *slog.Logger) http.Handler {
 				logger.ErrorContext(r.Context(), "setting up the first user", "error", err)
 			}
 			v.Problem = e.Message
+			if after := e.Extra["retry_after"]; after != "" {
+				w.Header().Set("Retry-After", after)
+			}
 			show(w, e.Kind.Status(), "setup.html", v)
 			return
 		}
@@ -69,7 +77,7 @@ func setUp(accounts *account.Accounts, w http.ResponseWriter, r *http.Request) (
 		return view{}, errs.New(errs.Invalid, "invalid_form", "The form could not be read.").Because(err)
 	}
 	v := view{Base: base(r), Token: r.PostForm.Get("token"), Email: r.PostForm.Get("email")}
-	_, err := accounts.Setup(r.Context(), v.Token, v.Email, r.PostForm.Get("password"))
+	_, err := accounts.Setup(r.Context(), v.Token, v.Email, r.PostForm.Get("password"), rest.Address(r.RemoteAddr))
 	return v, err
 }
 

@@ -97,12 +97,16 @@ func TestSetupMakesTheFirstUserOnce(t *testing.T) {
 		if strings.Contains(text, "correct-horse") {
 			t.Error("the page shows the password")
 		}
-		if _, err := accounts.Login(t.Context(), "ada@example.com", "correct-horse"); err != nil {
+		if _, err := accounts.Login(t.Context(), "ada@example.com", "correct-horse", "192.0.2.1"); err != nil {
 			t.Errorf("the first user's login: %v", err)
 		}
 		if resp, _ := do(t, "POST", server.URL+"/setup", formType,
 			form(token, "eve@example.com", "correct-horse")); resp.StatusCode != 403 {
 			t.Errorf("the link works a second time: %d", resp.StatusCode)
+		}
+		if resp, text := do(t, "GET", server.URL+"/setup?token="+token, "", ""); resp.StatusCode != 403 ||
+			!strings.Contains(text, "has been set up") || strings.Contains(text, "<form") {
+			t.Errorf("the form after setup: %d %s", resp.StatusCode, text)
 		}
 	})
 }
@@ -132,7 +136,7 @@ func TestEveryPageIsGuarded(t *testing.T) {
 		method, path string
 		status       int
 	}{
-		{"GET", "/", 200}, {"HEAD", "/", 200}, {"GET", "/setup", 200}, {"HEAD", "/setup", 200}, {"POST", "/setup", 400},
+		{"GET", "/", 200}, {"HEAD", "/", 200}, {"GET", "/setup", 200}, {"HEAD", "/setup", 200}, {"POST", "/setup", 403},
 		{"PUT", "/setup", 405}, {"DELETE", "/setup", 405}, {"OPTIONS", "/setup", 405},
 		{"GET", "/nowhere", 404}, {"POST", "/", 404}, {"GET", "/setup/", 404}, {"GET", "/pages/setup.html", 404},
 		{"GET", "/head.html", 404},

@@ -30,7 +30,7 @@ func (a *API) addEntry(r *http.Request, rec *record, status int) error {
 	e := audit.Entry{
 		ID: rec.id, TeamID: rec.caller.TeamID, UserID: rec.caller.UserID, Email: rec.caller.Email,
 		Action: rec.operation, Object: rec.object, Method: r.Method, Path: r.URL.Path, Status: status,
-		IP: address(r.RemoteAddr), Source: audit.Platform,
+		IP: Address(r.RemoteAddr), Source: audit.Platform,
 	}
 	if rec.byKey {
 		e.Source = audit.API

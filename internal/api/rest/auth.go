@@ -98,10 +98,10 @@ func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// refuseLogin refuses a caller without valid credentials. Such failures have a rate per address: guessing is
+// refuseLogin refuses a caller without valid credentials. Such failures have a rate per network: guessing is
 // limited, and other callers behind the same address are not.
 func (a *API) refuseLogin(ctx huma.Context, err error) {
-	if limited := a.spend("failed login " + ClientIP(ctx)); limited != nil {
+	if limited := a.spend("failed login " + account.Peer(ClientIP(ctx))); limited != nil {
 		err = limited
 	}
 	a.refuse(ctx, err)
@@ -123,11 +123,11 @@ func (a *API) caller(ctx huma.Context, auth Auth) (account.Caller, error) {
 		"Send your API key in the X-Api-Key header.")
 }
 
-// ClientIP is the address the request came from.
-func ClientIP(ctx huma.Context) string { return address(ctx.RemoteAddr()) }
+// ClientIP is the address the request came from; see BehindProxies.
+func ClientIP(ctx huma.Context) string { return Address(ctx.RemoteAddr()) }
 
-// address is the host of host:port.
-func address(remote string) string {
+// Address is the host of host:port.
+func Address(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
 		return remote

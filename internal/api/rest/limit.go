@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"golang.org/x/time/rate"
 )
 
 const retryAfter = "retry_after"
 
-// limit applies the rate limit of the caller, or of an anonymous caller's address.
+// limit applies the rate limit of the caller, or of an anonymous caller's network.
 func (a *API) limit(ctx huma.Context, next func(huma.Context)) {
 	key := recordOf(ctx.Context()).caller.UserID
 	if key == "" {
-		key = ClientIP(ctx)
+		key = account.Peer(ClientIP(ctx))
 	}
 	if err := a.spend(key); err != nil {
 		a.refuse(ctx, err)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/mail"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -123,8 +124,12 @@ type Accounts struct {
 	db      *db.DB
 	pepper  []byte // keys the hashes of API keys
 	signing []byte // signs bearer tokens
-	hashing chan struct{}
 	issuer  *oidcIssuer
+
+	logins       slots
+	newPasswords slots // of their own: a flood of logins does not delay who sets a password
+	guesses      guesses
+	setUp        atomic.Bool // there is a user: setup is closed until the next start
 }
 
 // Open loads the server's secrets, and creates them at the first start.
@@ -144,7 +149,10 @@ func Open(ctx context.Context, d *db.DB, c Config) (*Accounts, error) {
 	c.RegionTimeout = cmp.Or(c.RegionTimeout, 3*time.Second)
 	c.TokenTTL = cmp.Or(c.TokenTTL, 12*time.Hour)
 	c.TurnstileVerifyURL = cmp.Or(c.TurnstileVerifyURL, "https://challenges.cloudflare.com/turnstile/v0/siteverify")
-	a := &Accounts{Config: c, db: d, hashing: make(chan struct{}, hashesAtOnce)}
+	a := &Accounts{
+		Config: c, db: d, logins: newSlots(loginsAtOnce), newPasswords: newSlots(1),
+		guesses: guesses{seen: map[guesser]guessed{}},
+	}
 	if c.OIDCIssuer != "" {
 		a.issuer = &oidcIssuer{
 			url: c.OIDCIssuer, audience: c.OIDCAudience, http: c.HTTP, now: c.Now, algorithms: []string{oidc.RS256, oidc.ES256},

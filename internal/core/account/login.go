@@ -37,27 +37,48 @@ type Token struct {
 	ExpiresIn   int    `json:"expires_in"` // seconds
 }
 
-// Login checks a password and issues a bearer token. Every failure is the same Unauthenticated, in about the
-// same time.
-func (a *Accounts) Login(ctx context.Context, email, password string) (Token, error) {
-	var hash, id string
-	err := a.db.QueryRow(ctx, `SELECT id, password_hash FROM user_account WHERE email = ?`,
-		strings.ToLower(db.Clean(email))).Scan(&id, &hash)
-	if err != nil && !db.IsNoRows(err) {
-		return Token{}, err
-	}
-	ok, err := a.passwordMatches(ctx, password, hash)
+// Login checks a password and issues a bearer token. from is the client's address. Every wrong login is the same
+// Unauthenticated, in about the same time; after several, more from the same network are RateLimited for a while.
+func (a *Accounts) Login(ctx context.Context, email, password, from string) (Token, error) {
+	id, err := a.checkPassword(ctx, strings.ToLower(db.Clean(email)), password, Peer(from))
 	if err != nil {
 		return Token{}, err
-	}
-	if !ok || id == "" {
-		return Token{}, errs.New(errs.Unauthenticated, "invalid_credentials", "The email or the password is wrong.")
 	}
 	_, err = a.db.Exec(ctx, `UPDATE user_account SET last_sign_in_at = ? WHERE id = ?`, db.At(a.Now()), id)
 	if err != nil {
 		return Token{}, err
 	}
 	return a.sign(id)
+}
+
+// checkPassword returns the id of the user whose password it is. Cheap refusals come first, and again when it is
+// the caller's turn: of logins that waited together each knows the failures before it.
+func (a *Accounts) checkPassword(ctx context.Context, email, password, peer string) (id string, err error) {
+	if len(email) > maxEmail {
+		email = "" // nobody's; not kept in memory
+	}
+	if err := a.guesses.check(peer, email, a.Now()); err != nil {
+		return "", err
+	}
+	release, err := a.logins.take(ctx, peer, email)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	if err := a.guesses.check(peer, email, a.Now()); err != nil {
+		return "", err
+	}
+	var hash string
+	err = a.db.QueryRow(ctx, `SELECT id, password_hash FROM user_account WHERE email = ?`, email).Scan(&id, &hash)
+	if err != nil && !db.IsNoRows(err) {
+		return "", err
+	}
+	if ok := passwordMatches(password, hash); !ok || id == "" {
+		a.guesses.wrong(peer, email, a.Now())
+		return "", errs.New(errs.Unauthenticated, "invalid_credentials", "The email or the password is wrong.")
+	}
+	a.guesses.right(peer, email)
+	return id, nil
 }
 
 // IssueToken issues a bearer token without a password, for the operator's command line.
@@ -194,20 +215,31 @@ const (
 	argonThreads = 1
 	argonKey     = 32
 	argonSalt    = 16
-	hashesAtOnce = 2 // limits the memory and processors that logins use
+	loginsAtOnce = 2 // limits the memory and processors that logins use
 	minPassword  = 10
 	maxPassword  = 1024
 )
 
-func (a *Accounts) hashPassword(ctx context.Context, password string) (string, error) {
+func checkPasswordLength(password string) error {
 	if len(password) < minPassword || len(password) > maxPassword {
-		return "", errs.Field("password", "password must have %d to %d bytes.", minPassword, maxPassword)
+		return errs.Field("password", "password must have %d to %d bytes.", minPassword, maxPassword)
 	}
-	salt := ids.Secret(argonSalt)
-	key, err := a.argon(ctx, password, salt, argonTime, argonMemory, argonThreads)
+	return nil
+}
+
+// hashPassword hashes a new password. Nobody waits for it who is not known: the setup link, an operator or the
+// user themselves have asked.
+func (a *Accounts) hashPassword(ctx context.Context, password string) (string, error) {
+	if err := checkPasswordLength(password); err != nil {
+		return "", err
+	}
+	release, err := a.newPasswords.take(ctx, "", "")
 	if err != nil {
 		return "", err
 	}
+	defer release()
+	salt := ids.Secret(argonSalt)
+	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, argonKey)
 	b64 := base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
 		b64.EncodeToString(salt), b64.EncodeToString(key)), nil
@@ -215,7 +247,7 @@ func (a *Accounts) hashPassword(ctx context.Context, password string) (string, e
 
 // passwordMatches compares a password with a PHC string. An empty or unknown hash takes the same time, so that
 // the time reveals nothing.
-func (a *Accounts) passwordMatches(ctx context.Context, password, phc string) (bool, error) {
+func passwordMatches(password, phc string) bool {
 	if len(password) > maxPassword {
 		password = ""
 	}
@@ -234,20 +266,8 @@ func (a *Accounts) passwordMatches(ctx context.Context, password, phc string) (b
 	if want == nil {
 		memory, passes, threads = argonMemory, argonTime, argonThreads
 	}
-	got, err := a.argon(ctx, password, salt, passes, memory, threads)
-	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
-}
-
-func (a *Accounts) argon(
-	ctx context.Context, password string, salt []byte, passes, memory, threads int,
-) ([]byte, error) {
-	select {
-	case a.hashing <- struct{}{}:
-		defer func() { <-a.hashing }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	return argon2.IDKey([]byte(password), salt, uint32(passes), uint32(memory), uint8(threads), argonKey), nil
+	got := argon2.IDKey([]byte(password), salt, uint32(passes), uint32(memory), uint8(threads), argonKey)
+	return subtle.ConstantTimeCompare(got, want) == 1
 }
 
 // Challenge checks the Turnstile token of a login or a key creation, if configured. It fails closed, with

@@ -145,7 +145,7 @@ func (a *Accounts) SetupToken(ctx context.Context) (string, error) {
 	if err != nil || has {
 		return "", err
 	}
-	token := ids.Random(40)
+	token := ids.Random(setupTokenLength)
 	_, err = a.db.Exec(ctx, `INSERT INTO server_secret (name, value) VALUES (?, ?)
 		ON CONFLICT (name) DO UPDATE SET value = excluded.value`, setupSecret, []byte(ids.Hash(a.pepper, token)))
 	return token, err
@@ -153,15 +153,59 @@ func (a *Accounts) SetupToken(ctx context.Context) (string, error) {
 
 const setupSecret = "setup_token_hash"
 
+var errSetupLink = errs.New(errs.Forbidden, "setup_link_invalid",
+	"The setup link is not valid, or was used.").At("token")
+
+const setupTokenLength = 40
+
+// SetupClosed reports whether there is a user, so that no setup link works. It asks the database until the first
+// user was seen, and never after.
+func (a *Accounts) SetupClosed(ctx context.Context) (bool, error) {
+	if a.setUp.Load() {
+		return true, nil
+	}
+	has, err := a.HasUsers(ctx)
+	if has {
+		a.setUp.Store(true)
+	}
+	return has, err
+}
+
+// checkSetup refuses a wrong setup token before anything costly is done for it.
+func (a *Accounts) checkSetup(ctx context.Context, token, peer string) error {
+	if closed, err := a.SetupClosed(ctx); closed || err != nil {
+		return cmp.Or(err, error(errSetupLink))
+	}
+	if err := a.guesses.check(peer, "", a.Now()); err != nil {
+		return err
+	}
+	n := 0
+	if len(token) == setupTokenLength {
+		var err error
+		n, err = count(ctx, a.db, `server_secret WHERE name = ? AND value = ?`, setupSecret,
+			[]byte(ids.Hash(a.pepper, token)))
+		if err != nil {
+			return err
+		}
+	}
+	if n == 0 {
+		a.guesses.wrong(peer, "", a.Now())
+		return errSetupLink
+	}
+	return nil
+}
+
 // Setup creates the first user, an admin, with the token of the setup link, which is used up in the same
-// transaction.
-func (a *Accounts) Setup(ctx context.Context, token, email, password string) (User, error) {
+// transaction. from is the client's address. Wrong tokens from the same network are RateLimited for a while.
+func (a *Accounts) Setup(ctx context.Context, token, email, password, from string) (User, error) {
+	if err := a.checkSetup(ctx, token, Peer(from)); err != nil {
+		return User{}, err
+	}
 	if password == "" {
 		return User{}, errs.Field("password", "password is required.")
 	}
 	return a.createUser(ctx, NewUser{Email: email, Password: password, Admin: true}, func(tx *db.Tx) error {
-		invalid := errs.New(errs.Forbidden, "setup_link_invalid", "The setup link is not valid, or was used.").At("token")
-		return db.ExecOr(ctx, tx, invalid, `DELETE FROM server_secret WHERE name = ? AND value = ?
+		return db.ExecOr(ctx, tx, errSetupLink, `DELETE FROM server_secret WHERE name = ? AND value = ?
 			AND NOT EXISTS (SELECT 1 FROM user_account)`, setupSecret, []byte(ids.Hash(a.pepper, token)))
 	})
 }
