@@ -30,7 +30,7 @@ ASSETS    ?= 0
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo test race fuzz kill bench lab seed lint fmt fmt-check vet architecture gen drift oracle bench-oracle check clean
+.PHONY: help build run demo picture test race fuzz kill bench lab seed lint fmt fmt-check vet architecture gen drift oracle bench-oracle check clean
 
 help: ## list the targets
 	@echo "Vedette: make TARGET"
@@ -43,12 +43,15 @@ build: ## build bin/vedette
 run: build ## build and serve on 127.0.0.1:8080, data in ./data
 	$(BIN) serve --listen 127.0.0.1:8080 --data-dir data
 
+picture: build ## draw docs/demo.svg, the README's picture, from a real run of the demo
+	go run ./scripts/picture -out docs/demo.svg $(BIN) demo --once
+
 demo: build ## one task against a deliberately weak local site, under a minute
 	$(BIN) demo --once
 
 test: ## run every test (as root on Debian, first installs what is missing)
 	@scripts/need go postgres nginx
-	@scripts/need --wish poppler libreoffice redis openssh apache2 chromium postfix
+	@scripts/need --wish poppler libreoffice redis openssh apache2 chromium postfix curl jq openssl
 	@scripts/test $(TESTFLAGS) ./...
 
 # SQLite (in Go) is excluded: it shares no memory between threads, and the detector makes it five times slower.

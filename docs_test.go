@@ -108,3 +108,60 @@ func TestIndex(t *testing.T) {
 		}
 	}
 }
+
+// TestWalks: each function that docs/contribute/walks.md names is in its file.
+func TestWalks(t *testing.T) {
+	steps := regexp.MustCompile("(?m)^\\| `(internal/[^`]+)` \\| `([^`]+)` \\|").
+		FindAllStringSubmatch(pages(t)["docs/contribute/walks.md"], -1)
+	if len(steps) < 20 {
+		t.Fatalf("only %d steps were read", len(steps))
+	}
+	for _, step := range steps {
+		file, name := step[1], step[2]
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Errorf("the walk names %s: %v", file, err)
+			continue
+		}
+		if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + name + `[(\[]`).Match(text) {
+			t.Errorf("the walk names %s, which is not in %s", name, file)
+		}
+	}
+}
+
+// operation is a method and a path in a sentence, such as `GET /v1/scans/{id}`.
+var operation = regexp.MustCompile("`(GET|POST|PUT|PATCH|DELETE) (/[^`? ]*)")
+
+// besideTheAPIs are paths that the OpenAPI documents do not have.
+var besideTheAPIs = []string{"/mcp", "/healthz", "/readyz", "/metrics", "/setup", "/docs"}
+
+// TestOperations: each operation that a page names is in the OpenAPI documents.
+func TestOperations(t *testing.T) {
+	known := map[string]bool{}
+	parameter := regexp.MustCompile(`\{[^}]*\}`)
+	for _, name := range []string{"api/agent.openapi.yaml", "api/platform.openapi.yaml"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := ""
+		for _, m := range regexp.MustCompile(`(?m)^  (/\S+):$|^    (get|post|put|patch|delete):$`).FindAllStringSubmatch(string(text), -1) {
+			if m[1] != "" {
+				path = parameter.ReplaceAllString(m[1], "{}")
+			} else {
+				known[strings.ToUpper(m[2])+" "+path] = true
+			}
+		}
+	}
+	if len(known) < 100 {
+		t.Fatalf("only %d operations were read", len(known))
+	}
+	for name, text := range pages(t) {
+		for _, m := range operation.FindAllStringSubmatch(text, -1) {
+			path := parameter.ReplaceAllString(m[2], "{}")
+			if !known[m[1]+" "+path] && !slices.Contains(besideTheAPIs, path) {
+				t.Errorf("%s: there is no operation %s %s", name, m[1], m[2])
+			}
+		}
+	}
+}
