@@ -288,6 +288,9 @@ func (s *session) evaluate(ctx context.Context, j, k, t int, req *program.Reques
 		}
 		s.history.AddResponse(b.ID, k+1, fields)
 		out := b.Operators.Eval(views[i], vars)
+		if out.Limited != nil {
+			got.End = limited(out.Limited)
+		}
 		got.flowMatched, got.matched = got.flowMatched || out.FlowMatched, got.matched || out.Matched
 		got.extracted = append(got.extracted, out.Internal...)
 		if s.onOutcome != nil && !out.Silent && len(out.Findings) > 0 {

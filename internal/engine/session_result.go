@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
@@ -44,8 +45,18 @@ func notMade(err error) coverage.End {
 	if program.NamesDomain(placeholder(err)) {
 		return coverage.End{State: NotApplicable}
 	}
+	if functions.Limited(err) {
+		return limited(err)
+	}
 	return coverage.End{State: Skipped, Reason: err.Error()}
 }
+
+// limited is the end of a cell whose template reached a limit of its evaluation.
+func limited(err error) coverage.End {
+	return coverage.End{State: Failed, Reason: "the template was stopped: " + errs.Clip(err.Error(), maxLimited)}
+}
+
+const maxLimited = 300 // bytes of the reason
 
 // placeholder is the name of the variable without a value.
 func placeholder(err error) string {

@@ -202,6 +202,10 @@ func (ev *evaluation) group(
 			if got.matched && ev.block(e).StopAtFirstMatch || !ev.wanted(e) {
 				return
 			}
+			if out.Limited != nil {
+				got.End = limited(out.Limited)
+				return
+			}
 			got.matched = got.matched || out.Matched
 			got.events = append(got.events, ev.events(ev.ctx, e, chain, i, out)...)
 		})

@@ -44,12 +44,29 @@ type Env struct {
 	depth     int           // of texts inside values of texts
 	raw       string        // the name of a Raw that was read
 	unfilled  bool          // a placeholder in a string of the expression has no value
+	active    int           // evaluations inside each other
 	functions functions.Env // for calls
 }
+
+// begin starts a budget, unless an evaluation is under way.
+func (e *Env) begin() {
+	if e.active++; e.active == 1 {
+		e.functions.Budget = functions.Budget{}
+	}
+}
+
+func (e *Env) end() { e.active-- }
 
 func (e *Env) call(f *functions.Function, args []any) (any, error) {
 	e.functions.Ctx, e.functions.Host = e.Ctx, e.Host
 	return f.Call(&e.functions, args)
+}
+
+func (e *Env) context() context.Context {
+	if e == nil || e.Ctx == nil {
+		return context.Background()
+	}
+	return e.Ctx
 }
 
 func (e *Env) value(name string) (any, bool) {
@@ -65,9 +82,13 @@ const maxNesting = 32
 var errNesting = errors.New("a variable stands for itself")
 
 func (e *Env) nested(t Text) (string, error) {
-	if e.depth++; e.depth > maxNesting {
+	if e.depth >= maxNesting {
 		return "", errNesting
 	}
+	if err := e.functions.Budget.Spend(e.Ctx, 0); err != nil {
+		return "", err
+	}
+	e.depth++
 	defer func() { e.depth-- }()
 	return t.Render(e)
 }

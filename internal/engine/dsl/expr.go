@@ -2,6 +2,7 @@ package dsl
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
@@ -45,7 +46,10 @@ func (e *Expr) Eval(env *Env) (any, error) {
 	if env == nil {
 		env = &Env{}
 	}
-	return e.root.eval(env)
+	env.begin()
+	v, err := e.root.eval(env)
+	env.end()
+	return v, err
 }
 
 // Names are the variables that the expression may use, in order of use, without repetition.
@@ -113,14 +117,16 @@ type call struct {
 }
 
 func (n call) eval(env *Env) (any, error) {
-	args, err := values(env, n.args)
+	args, held, err := values(env, n.args)
 	if err != nil {
 		return nil, err
 	}
 	if len(args) == 1 && args[0] == nil {
 		args = nil
 	}
-	return env.call(n.function, args)
+	v, err := env.call(n.function, args)
+	env.functions.Budget.Release(held)
+	return v, err
 }
 
 // Limits for calls that are evaluated when an expression is compiled, in bytes.
@@ -128,6 +134,17 @@ const (
 	maxFoldedArguments = 1 << 10
 	maxFoldedResult    = 4 << 10
 )
+
+// mayGrow reports whether a constant argument is the size of a large result.
+func (n call) mayGrow() bool {
+	at := map[string]int{"repeat": 1, "padding": 2}[n.function.Name]
+	if at == 0 || len(n.args) <= at {
+		return false
+	}
+	c, _ := n.args[at].(constant)
+	size, err := strconv.ParseFloat(functions.String(c.value), 64)
+	return err != nil || size > maxFoldedResult
+}
 
 // fold is the value of a call with constant arguments, if it is small. Errors are left to the evaluation.
 func (n call) fold() (node, bool) {
@@ -144,7 +161,7 @@ func (n call) fold() (node, bool) {
 			size += len(s)
 		}
 	}
-	if size > maxFoldedArguments {
+	if size > maxFoldedArguments || n.mayGrow() {
 		return nil, false
 	}
 	v, err := n.eval(&Env{})

@@ -180,7 +180,7 @@ func (c chain) eval(env *Env) (any, error) {
 			return nil, err
 		}
 		if r.op == opMatch || r.op == opNoMatch {
-			v, err = r.match(v, x)
+			v, err = r.match(env, v, x)
 		} else {
 			v, err = applyBinary(r.op, v, x)
 		}
@@ -216,7 +216,7 @@ func appendAll(env *Env, s string, rest []link) (any, error) {
 	return b.String(), nil
 }
 
-func (r *link) match(v, x any) (any, error) {
+func (r *link) match(env *Env, v, x any) (any, error) {
 	s, ok := v.(string)
 	if !ok {
 		return nil, errOperand(r.op, v)
@@ -232,7 +232,8 @@ func (r *link) match(v, x any) (any, error) {
 			return nil, err
 		}
 	}
-	return p.MatchString(s) == (r.op == opMatch), nil
+	hit, err := p.MatchStringContext(env.context(), s)
+	return hit == (r.op == opMatch), err
 }
 
 // logic is && or || between any number of values. It stops at the first value that decides.
@@ -294,20 +295,34 @@ func (n choice) eval(env *Env) (any, error) {
 type list struct{ items []node }
 
 func (n list) eval(env *Env) (any, error) {
-	all, err := values(env, n.items)
+	all, held, err := values(env, n.items)
 	if err != nil {
 		return nil, err
+	}
+	env.functions.Budget.Release(held)
+	if held > functions.MaxResult {
+		return nil, functions.ErrTooLarge
 	}
 	return all, nil
 }
 
-// values evaluates items; a first one that is a list is spread.
-func values(env *Env, items []node) ([]any, error) {
-	all := make([]any, 0, len(items))
+// values evaluates items; a first one that is a list is spread. What they hold is to be released after their use.
+func values(env *Env, items []node) (all []any, held int, err error) {
+	all = make([]any, 0, len(items))
+	defer func() {
+		if err != nil {
+			env.functions.Budget.Release(held)
+		}
+	}()
 	for i, item := range items {
 		v, err := item.eval(env)
 		if err != nil {
-			return nil, err
+			return nil, held, err
+		}
+		size := functions.Size(v)
+		held += size
+		if err := env.functions.Budget.Hold(size); err != nil {
+			return nil, held, err
 		}
 		if spread, ok := v.([]any); ok && i == 0 {
 			all = append(all, spread...)
@@ -315,5 +330,5 @@ func values(env *Env, items []node) ([]any, error) {
 		}
 		all = append(all, v)
 	}
-	return all, nil
+	return all, held, nil
 }

@@ -65,7 +65,9 @@ func (h *placeholder) eval(env *Env) (v any, done bool, err error) {
 	if h.bound != nil {
 		inner := *env
 		inner.Vars, inner.Needle = First(Map(h.bound), env.Vars), nil
+		outer := env
 		env = &inner
+		defer func() { outer.functions.Budget = inner.functions.Budget }()
 	}
 	if !h.always && !functions.Mentioned(h.name) && !h.usesVariable(env) {
 		return nil, false, nil

@@ -17,6 +17,8 @@ func (t Text) Render(env *Env) (string, error) {
 	if env == nil {
 		env = &Env{}
 	}
+	env.begin()
+	defer env.end()
 	r := renderer{env: env, spans: t.unresolved}
 	s, err := r.run(t.parts)
 	switch {
@@ -73,8 +75,11 @@ func (r *renderer) run(parts []part) (string, error) {
 		if r.text.Len() > functions.MaxResult {
 			return r.text.String()[:functions.MaxResult], functions.ErrTooLarge
 		}
+		if r.failed != nil && (functions.Limited(r.failed) || r.env.context().Err() != nil) {
+			break // the caller reports r.failed
+		}
 	}
-	return r.text.String(), nil
+	return r.text.String(), nil //nolint:nilerr // see above
 }
 
 func (r *renderer) literal(s string, data bool) {

@@ -288,7 +288,7 @@ func firstUnresolved(s string, values []span) (name string, found bool) {
 		}
 		masked = string(b)
 	}
-	for _, m := range unresolvedForm.FindAllStringSubmatchIndex(masked, -1) {
+	for _, m := range unresolvedForm.FindAllStringSubmatchIndex(masked, maxPlaceholders) {
 		inner := s[m[2]:m[3]]
 		if numericForm.MatchString(inner) {
 			continue

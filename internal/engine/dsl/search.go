@@ -120,12 +120,17 @@ func (n regexTest) eval(env *Env) (any, error) {
 			return hit, nil
 		}
 	}
-	all, err := values(env, n.args) // each must have a value, whichever decides
+	all, held, err := values(env, n.args) // each must have a value, whichever decides
 	if err != nil {
 		return nil, err
 	}
+	env.functions.Budget.Release(held)
 	for _, v := range all[1:] {
-		if hit := n.pattern.MatchString(functions.String(v)); hit == n.any {
+		hit, err := n.pattern.MatchStringContext(env.context(), functions.String(v))
+		if err != nil {
+			return nil, err
+		}
+		if hit == n.any {
 			return hit, nil
 		}
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/antchfx/htmlquery"
 	"github.com/antchfx/xmlquery"
-	"github.com/antchfx/xpath"
 	"github.com/itchyny/gojq"
 	"golang.org/x/net/html"
 
@@ -96,63 +95,6 @@ func explodes(data []byte) bool {
 			}
 		}
 	}
-}
-
-type query struct{ expr *xpath.Expr }
-
-func compileQuery(source string) (query, error) {
-	e, err := xpath.Compile(source)
-	if err != nil {
-		err = fmt.Errorf("%q: %w", source, err)
-	}
-	return query{e}, err
-}
-
-// each calls found with the nodes that a query finds until it returns false.
-func (q *query) each(r *Response, v *view, found func(xpath.NodeNavigator) bool) {
-	// Functions of the library panic for unexpected arguments.
-	defer func() { _ = recover() }()
-	var root xpath.NodeNavigator
-	switch d := v.tree(); {
-	case d.html != nil:
-		root = htmlquery.CreateXPathNavigator(d.html)
-	case d.xml != nil:
-		root = xmlquery.CreateXPathNavigator(d.xml)
-	default:
-		return
-	}
-	ctx := r.context()
-	for nodes := q.expr.Select(root); nodes.MoveNext() && ctx.Err() == nil; {
-		if !found(nodes.Current()) {
-			return
-		}
-	}
-}
-
-// holds reports whether a query finds a node.
-func (q *query) holds(r *Response, v *view) (yes bool) {
-	q.each(r, v, func(xpath.NodeNavigator) bool { yes = true; return false })
-	return yes
-}
-
-// texts adds the text of each node that a query finds, or one attribute of it, which is empty if the node lacks it.
-func (q *query) texts(r *Response, v *view, attribute string, add func(string) bool) {
-	q.each(r, v, func(node xpath.NodeNavigator) bool {
-		switch {
-		case attribute == "" || node.NodeType() == xpath.AttributeNode && node.LocalName() == attribute:
-			return add(node.Value())
-		case node.NodeType() == xpath.AttributeNode:
-			return add("")
-		}
-		value := ""
-		for of := node.Copy(); of.MoveToNextAttribute(); {
-			if name := of.LocalName(); name == attribute || of.Prefix()+":"+name == attribute {
-				value = of.Value()
-				break
-			}
-		}
-		return add(value)
-	})
 }
 
 // filter is a jq program, compiled when it first runs.

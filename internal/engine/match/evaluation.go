@@ -22,6 +22,7 @@ type evaluation struct {
 	results [][]string
 	limit   int
 	views   map[string]*view
+	limited error // the first evaluation that reached a limit
 
 	group *Group // nil for operators on their own
 }
@@ -30,7 +31,7 @@ type evaluation struct {
 func (r *Response) begin(o *rules, vars dsl.Lookup) {
 	w := &r.evaluation
 	n := len(o.extractors)
-	w.operators, w.vars, w.limit = o, vars, n
+	w.operators, w.vars, w.limit, w.limited = o, vars, n, nil
 	if len(w.views) > 0 {
 		clear(w.views)
 	}
@@ -127,6 +128,13 @@ func (w *evaluation) view(name string, value any) *view {
 		w.views[name] = v
 	}
 	return v
+}
+
+// note keeps an error that says that the current operators reached a limit.
+func (r *Response) note(err error) {
+	if r.evaluation.limited == nil && functions.Limited(err) {
+		r.evaluation.limited = err
+	}
 }
 
 func (r *Response) context() context.Context {

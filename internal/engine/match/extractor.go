@@ -86,7 +86,9 @@ func (x *extractor) values(r *Response) []string {
 			continue
 		}
 		data := v.text.Bytes()
-		for _, at := range p.Regexp().FindAllSubmatchIndex(data, maxMatches) {
+		all, err := p.FindAll(r.context(), data, maxMatches)
+		r.note(err)
+		for _, at := range all {
 			// A group that is not part of the match has no value.
 			if from, to := at[2*x.group], at[2*x.group+1]; from >= 0 && !found.add(string(data[from:to])) {
 				break
@@ -97,7 +99,7 @@ func (x *extractor) values(r *Response) []string {
 		x.filters[i].run(r, v, found.add)
 	}
 	for i := range x.queries {
-		x.queries[i].texts(r, v, x.attribute, found.add)
+		x.queries[i].textsOf(r, v, x.attribute, found.add)
 	}
 	return found.list
 }
@@ -128,6 +130,7 @@ func (x *extractor) named(r *Response, found *valueSet) {
 func (x *extractor) evaluated(r *Response, found *valueSet) {
 	for _, e := range x.exprs {
 		value, err := e.Eval(&r.environments().expr)
+		r.note(err)
 		if _, missing := errors.AsType[*dsl.Missing](err); err != nil && !missing {
 			return
 		}

@@ -31,7 +31,7 @@ const (
 func NewGroup(operators []*Operators) *Group { return &Group{operators: operators} }
 
 // Eval evaluates all operators on one response, in order, and calls each with the outcomes of those that match or have
-// extracted something. vars, which may be nil, returns the variables of the i-th operators.
+// extracted something, or reached a limit. vars, which may be nil, returns the variables of the i-th operators.
 func (g *Group) Eval(r *Response, vars func(i int) dsl.Lookup, each func(i int, out Outcome)) {
 	var own dsl.Lookup
 	current := -1 // the operators that own is for
@@ -54,7 +54,7 @@ func (g *Group) Eval(r *Response, vars func(i int) dsl.Lookup, each func(i int, 
 		}
 		at = i
 		r.evaluation.group = g
-		if out := o.rules().eval(r, lookup); out.FlowMatched || len(out.Internal) > 0 {
+		if out := o.rules().eval(r, lookup); out.FlowMatched || len(out.Internal) > 0 || out.Limited != nil {
 			each(i, out)
 		}
 	}

@@ -194,6 +194,7 @@ func (w *word) match(r *Response, v *view, and bool) bool {
 		// The case of the placeholders' names is ignored as well (4.3).
 		text, err = dsl.Parse(strings.ToLower(w.literal.Text)).Render(&r.environments().text)
 	}
+	r.note(err)
 	if err != nil && !errors.As(err, &open) {
 		// What cannot be rendered is searched for as written, or does not match with and.
 		if and {
@@ -219,7 +220,18 @@ func (r *Response) mayMatch(v *view, p *textsearch.Pattern) bool {
 }
 
 func (r *Response) matches(v *view, p *textsearch.Pattern) bool {
-	return r.mayMatch(v, p) && (p.Sure(v.text) || r.context().Err() == nil && p.Regexp().Match(v.text.Bytes()))
+	if !r.mayMatch(v, p) {
+		return false
+	}
+	if p.Sure(v.text) {
+		return true
+	}
+	if r.context().Err() != nil {
+		return false
+	}
+	hit, err := p.Search(r.context(), v.text.Bytes())
+	r.note(err)
+	return hit
 }
 
 // holds evaluates the expressions. Values other than true and false are skipped, so that with and the last one must be
@@ -227,6 +239,7 @@ func (r *Response) matches(v *view, p *textsearch.Pattern) bool {
 func (m *matcher) holds(r *Response) bool {
 	for i := range m.exprs {
 		value, err := m.exprs[i].Eval(&r.environments().expr)
+		r.note(err)
 		yes, ok := value.(bool)
 		switch {
 		case err == nil && !ok:

@@ -140,6 +140,9 @@ type Outcome struct {
 
 	// Internal has the values for later requests, in the order of the template, even without a match.
 	Internal []Values
+
+	// Limited is the error of an evaluation that reached a limit: nothing is known then. nil for none.
+	Limited error
 }
 
 // Eval evaluates one response; vars are further variables for words, parts and expressions.
@@ -153,6 +156,14 @@ func (o *Operators) Eval(r *Response, vars dsl.Lookup) Outcome {
 
 func (o *rules) eval(r *Response, vars dsl.Lookup) Outcome {
 	r.begin(o, vars)
+	out := o.outcome(r)
+	if err := r.evaluation.limited; err != nil {
+		return Outcome{Limited: err}
+	}
+	return out
+}
+
+func (o *rules) outcome(r *Response) Outcome {
 	var names []string
 	out := Outcome{Internal: o.internal(r)}
 	out.Matched, names = o.evaluate(r)

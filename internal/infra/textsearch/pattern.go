@@ -13,23 +13,33 @@ type Pattern struct {
 	groups int
 	needs  []Literal // every match contains one of them; none when nothing is known
 	whole  bool      // each of them is a match by itself
+	size   int       // of the program, about
 	regexp func() *regexp.Regexp
+	later  func() *regexp.Regexp // see laterOf
 }
 
-// Compile reads an expression in the syntax of package regexp. The error is that of regexp.Compile.
+// Compile reads an expression in the syntax of package regexp. The error is that of regexp.Compile, or
+// that of an expression that is too large.
 func Compile(source string) (*Pattern, error) {
 	tree, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
 		return nil, err
 	}
-	p := &Pattern{groups: tree.MaxCap()}
+	p := &Pattern{groups: tree.MaxCap(), size: program(tree)}
+	if p.size > maxProgram {
+		return nil, tooLarge(source)
+	}
 	p.regexp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(source) })
+	p.later = sync.OnceValue(func() *regexp.Regexp { return laterOf(source) })
 	p.needs, p.whole = required(tree)
 	return p, nil
 }
 
 // Groups is the number of parenthesised groups.
 func (p *Pattern) Groups() int { return p.groups }
+
+// Size is about the number of steps that a character of a text takes at most.
+func (p *Pattern) Size() int { return p.size }
 
 // Needs are literals of which every match contains at least one; empty when nothing is known.
 func (p *Pattern) Needs() []Literal { return p.needs }

@@ -30,18 +30,25 @@ func binaryFunctions() []Function {
 		unpacker("zlib_decode", func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) }),
 		unpacker("inflate", func(r io.Reader) (io.Reader, error) { return flate.NewReader(r), nil }),
 		{Name: "gzip_mtime", Min: 1, Max: 1, Expensive: true, Run: gzipTime},
-		{Name: "zip", Min: 2, Max: -1, Expensive: true, Run: zipFiles},
+		slow(Function{Name: "zip", Min: 2, Max: -1, Expensive: true, Run: zipFiles}),
 		function("unpack", 2, 2, unpack),
 		function("xor", 2, -1, xor),
 	}
 }
 
 func packer(name string, open func(io.Writer) io.WriteCloser) Function {
-	return Function{Name: name, Min: 1, Max: 1, Expensive: true, Run: func(_ *Env, args []any) (any, error) {
+	return Function{Name: name, Min: 1, Max: 1, Expensive: true, Run: func(env *Env, args []any) (any, error) {
 		var b strings.Builder
 		w := open(&b)
-		if _, err := io.WriteString(w, String(args[0])); err != nil {
-			return nil, err
+		for s := String(args[0]); s != ""; {
+			n := min(len(s), checkEvery)
+			if err := env.Budget.Spend(env.Ctx, n); err != nil {
+				return nil, err
+			}
+			if _, err := io.WriteString(w, s[:n]); err != nil {
+				return nil, err
+			}
+			s = s[n:]
 		}
 		if err := w.Close(); err != nil {
 			return nil, err

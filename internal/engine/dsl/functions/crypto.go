@@ -17,8 +17,8 @@ func cryptoFunctions() []Function {
 		function("aes_cbc", 3, 3, aesCBC),
 		{Name: "aes_gcm", Min: 2, Max: 2, Impure: true, Run: aesGCM},
 		{Name: "rsa_encrypt", Min: 2, Max: 2, Impure: true, Expensive: true, Run: rsaEncrypt},
-		{Name: "generate_jwt", Min: 2, Max: 4, Impure: true, Expensive: true, Run: generateJWT},
-		{Name: "cookie_unsign", Min: 1, Max: -1, Expensive: true, Run: cookieUnsign},
+		slow(Function{Name: "generate_jwt", Min: 2, Max: 4, Impure: true, Expensive: true, Run: generateJWT}),
+		atMost(maxShort, Function{Name: "cookie_unsign", Min: 1, Max: -1, Expensive: true, Run: cookieUnsign}),
 	}
 }
 
@@ -55,6 +55,9 @@ func aesGCM(env *Env, args []any) (any, error) {
 }
 
 func rsaEncrypt(_ *Env, args []any) (any, error) {
+	if Size(args[1]) > maxShort {
+		return nil, ErrTooLarge
+	}
 	block, _ := pem.Decode([]byte(String(args[1])))
 	if block == nil {
 		return nil, errors.New("the key is not in PEM form")

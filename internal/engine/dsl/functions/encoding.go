@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"html"
 	"slices"
 	"strconv"
@@ -18,14 +17,14 @@ func encodingFunctions() []Function {
 		text1("base64", func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
 		text1("base64_py", base64Lines),
 		decoder("base64_decode", base64.StdEncoding.DecodeString),
-		function("url_encode", 1, -1, urlEncode),
+		slow(function("url_encode", 1, -1, urlEncode)),
 		text1("url_decode", urlDecode),
 		function("hex_encode", 1, 2, hexEncode),
 		decoder("hex_decode", hex.DecodeString),
-		function("html_escape", 1, -1, htmlEscape),
+		slow(function("html_escape", 1, -1, htmlEscape)),
 		text1("html_unescape", html.UnescapeString),
-		decoder("json_minify", jsonMinify),
-		decoder("json_prettify", jsonPrettify),
+		slow(decoder("json_minify", jsonMinify)),
+		slow(decoder("json_prettify", jsonPrettify)),
 	}
 }
 
@@ -62,11 +61,16 @@ func urlEncode(_ *Env, args []any) (any, error) {
 			continue
 		}
 		for _, x := range []byte(string(c)) {
-			fmt.Fprintf(&b, "%%%02X", x)
+			b.Write([]byte{'%', upperHex[x>>4], upperHex[x&15]})
 		}
 	}
 	return b.String(), nil
 }
+
+const (
+	upperHex = "0123456789ABCDEF"
+	lowerHex = "0123456789abcdef"
+)
 
 // urlDecode decodes percent escapes only; + stays.
 func urlDecode(s string) string {
@@ -91,8 +95,12 @@ func hexEncode(_ *Env, args []any) (any, error) {
 		return hex.EncodeToString(data), nil
 	}
 	var b strings.Builder
+	if 4*len(data) > MaxResult {
+		return nil, ErrTooLarge
+	}
+	b.Grow(4 * len(data))
 	for _, x := range data {
-		b.WriteString(`\x` + hex.EncodeToString([]byte{x}))
+		b.Write([]byte{'\\', 'x', lowerHex[x>>4], lowerHex[x&15]})
 	}
 	return b.String(), nil
 }

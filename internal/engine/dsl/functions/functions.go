@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
@@ -37,6 +38,8 @@ type Env struct {
 	Ctx  context.Context // bounds functions that wait; nil is context.Background
 	Host *Host           // nil: functions that need the network fail
 
+	Budget Budget // of the current evaluation
+
 	text, lowered string // the last long text in lower case
 }
 
@@ -59,25 +62,38 @@ func (e *Env) lower(s string) string {
 	return e.lowered
 }
 
-// MaxResult bounds the result of a function or a rendered text, in bytes.
-const MaxResult = 16 << 20
-
-// ErrTooLarge is the error for a value above MaxResult.
-var ErrTooLarge = errors.New("the value is too large")
-
 // Call checks the number of arguments, runs the function and bounds its result.
 func (f *Function) Call(env *Env, args []any) (any, error) {
 	if len(args) < f.Min || f.Max >= 0 && len(args) > f.Max {
 		return nil, fmt.Errorf("%s does not take %d arguments", f.Name, len(args))
 	}
-	v, err := f.Run(env, args)
+	size := 0
+	for _, a := range args {
+		size += Size(a)
+	}
+	err := env.Budget.Spend(env.Ctx, size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
-	if s, ok := v.(string); ok && len(s) > MaxResult {
+	var v any
+	if f.Waits {
+		begin := time.Now()
+		v, err = f.Run(env, args)
+		env.Budget.waited += time.Since(begin)
+	} else {
+		v, err = f.Run(env, args)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	size, limit := Size(v), MaxResult
+	if _, list := v.([]string); list {
+		limit += 16 * maxItems
+	}
+	if size > limit {
 		return nil, fmt.Errorf("%s: %w", f.Name, ErrTooLarge)
 	}
-	return v, nil
+	return v, env.Budget.Spend(env.Ctx, size)
 }
 
 // All are the functions by their documented name, with and without underscores (template language 6.6).

@@ -100,6 +100,9 @@ func signJWT(method jwt.SigningMethod, key, token string) ([]byte, error) {
 
 // privateKey parses a key in PEM form.
 func privateKey(text string) (key any, err error) {
+	if len(text) > maxShort {
+		return nil, ErrTooLarge
+	}
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
 		return nil, errors.New("the key is not in PEM form")

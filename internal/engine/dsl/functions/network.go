@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/tlsfacts"
 )
 
@@ -62,6 +63,9 @@ func networkPort(_ *Env, args []any) (any, error) {
 	}
 }
 
+// maxFingerprinted is how much of a body is looked at, in bytes: thousands of expressions read it.
+const maxFingerprinted = 512 << 10
+
 // technologies are the sorted names of what headers and body reveal.
 func technologies(env *Env, args []any) (any, error) {
 	if env.Host == nil {
@@ -75,7 +79,7 @@ func technologies(env *Env, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.Sorted(maps.Keys(apps.Fingerprint(headers, []byte(String(args[1]))))), nil
+	return slices.Sorted(maps.Keys(apps.Fingerprint(headers, []byte(errs.Clip(String(args[1]), maxFingerprinted))))), nil
 }
 
 // readHeaders parses header lines, without a status line before them.

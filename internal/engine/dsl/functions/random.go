@@ -61,6 +61,9 @@ func randomText(env *Env, chars string, length any) (any, error) {
 	case chars == "":
 		return nil, errors.New("no character is left")
 	}
+	if len(chars) > maxShort {
+		return nil, ErrTooLarge
+	}
 	from := []rune(chars)
 	var b strings.Builder
 	for range n {

@@ -11,7 +11,10 @@ import (
 	"golang.org/x/text/language"
 )
 
-const maxItems = 1 << 20
+const (
+	maxItems    = 1 << 20 // of a list
+	maxReplaced = 1 << 18 // matches that replace_regex replaces
+)
 
 func text1(name string, f func(string) string) Function {
 	return Function{Name: name, Min: 1, Max: 1,
@@ -28,32 +31,34 @@ func stringFunctions() []Function {
 	return []Function{
 		text1("to_upper", strings.ToUpper),
 		function("to_lower", 1, 1, func(env *Env, args []any) (any, error) { return env.lower(String(args[0])), nil }),
-		function("to_title", 1, -1, toTitle),
-		text2("trim", strings.Trim),
-		text2("trim_left", strings.TrimLeft),
-		text2("trim_right", strings.TrimRight),
+		slow(function("to_title", 1, -1, toTitle)),
+		text2("trim", func(s, chars string) string { return strings.TrimFunc(s, runeSet(chars)) }),
+		text2("trim_left", func(s, chars string) string { return strings.TrimLeftFunc(s, runeSet(chars)) }),
+		text2("trim_right", func(s, chars string) string { return strings.TrimRightFunc(s, runeSet(chars)) }),
 		text1("trim_space", strings.TrimSpace),
 		text2("trim_prefix", strings.TrimPrefix),
 		text2("trim_suffix", strings.TrimSuffix),
 		text1("reverse", func(s string) string { r := []rune(s); slices.Reverse(r); return string(r) }),
 		function("repeat", 2, 2, repeat),
 		function("replace", 3, 3, replace),
-		function("replace_regex", 3, 3, replaceRegex),
+		slow(function("replace_regex", 3, 3, replaceRegex)),
 		text2("remove_bad_chars", removeChars),
 		function("concat", 0, -1, concat),
 		function("split", 2, 3, split),
 		function("join", 2, -1, join),
 		function("substr", 2, -1, substr),
 		function("index", 2, 2, index),
-		function("sort", 1, -1, sortValues),
-		function("uniq", 1, -1, uniq),
+		slow(function("sort", 1, -1, sortValues)),
+		slow(function("uniq", 1, -1, uniq)),
 		function("padding", 4, 4, padding),
 	}
 }
 
+const maxLanguage = 64 // bytes of the name of a language
+
 func toTitle(_ *Env, args []any) (any, error) {
 	lang := language.Und
-	if len(args) > 1 {
+	if len(args) > 1 && Size(args[1]) <= maxLanguage {
 		if l, err := language.Parse(String(args[1])); err == nil {
 			lang = l
 		}
@@ -91,7 +96,7 @@ func replace(_ *Env, args []any) (any, error) {
 	return strings.ReplaceAll(s, from, to), nil
 }
 
-func replaceRegex(_ *Env, args []any) (any, error) {
+func replaceRegex(env *Env, args []any) (any, error) {
 	s, to := String(args[0]), String(args[2])
 	p, err := CompileRegexp(String(args[1]))
 	if err != nil {
@@ -100,8 +105,11 @@ func replaceRegex(_ *Env, args []any) (any, error) {
 	re := p.Regexp()
 	var out []byte
 	last := 0
-	all := re.FindAllStringSubmatchIndex(s, maxItems)
-	if len(all) == maxItems {
+	all, err := p.FindAll(env.context(), []byte(s), maxReplaced)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == maxReplaced {
 		return nil, ErrTooLarge
 	}
 	for _, m := range all {
@@ -117,8 +125,9 @@ func replaceRegex(_ *Env, args []any) (any, error) {
 }
 
 func removeChars(s, chars string) string {
+	in := runeSet(chars)
 	return strings.Map(func(c rune) rune {
-		if strings.ContainsRune(chars, c) {
+		if in(c) {
 			return -1
 		}
 		return c
@@ -184,7 +193,7 @@ func join(_ *Env, args []any) (any, error) {
 		if !ok {
 			return nil, errors.New("one argument to join must be a list")
 		}
-		return strings.Join(items, String(args[0])), nil
+		return joined(items, String(args[0]))
 	}
 	var items []string
 	for _, a := range args[1:] {
@@ -193,7 +202,17 @@ func join(_ *Env, args []any) (any, error) {
 		}
 		items = append(items, String(a))
 	}
-	return strings.Join(items, String(args[0])), nil
+	return joined(items, String(args[0]))
+}
+
+func joined(items []string, separator string) (any, error) {
+	size := 0
+	for _, item := range items {
+		if size += len(item) + len(separator); size > MaxResult+len(separator) {
+			return nil, ErrTooLarge
+		}
+	}
+	return strings.Join(items, separator), nil
 }
 
 func substr(_ *Env, args []any) (any, error) {

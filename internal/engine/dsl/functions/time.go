@@ -24,8 +24,8 @@ var fieldForm = regexp.MustCompile(`%[A-Za-z]`)
 func timeFunctions() []Function {
 	return []Function{
 		{Name: "unix_time", Min: 0, Max: 1, Impure: true, Run: unixTime},
-		function("to_unix_time", 1, -1, toUnixTime),
-		{Name: "date_time", Min: 1, Max: -1, Impure: true, Run: dateTime},
+		atMost(maxShort, function("to_unix_time", 1, -1, toUnixTime)),
+		atMost(maxShort, Function{Name: "date_time", Min: 1, Max: -1, Impure: true, Run: dateTime}),
 		{Name: "wait_for", Min: 1, Max: 1, Impure: true, Waits: true, Run: waitFor},
 	}
 }
