@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,12 +23,12 @@ func withConfig(cmd *cobra.Command, sharedOnly bool, run func(cmd *cobra.Command
 }
 
 // configFlags defines the options of the configuration as flags: all, or those of commands that only open the
-// database. The returned function loads the configuration after the flags are parsed.
-func configFlags(cmd *cobra.Command, sharedOnly bool) func() (app.Config, []app.Setting, error) {
+// database, with more by their keys. The returned function loads the configuration after the flags are parsed.
+func configFlags(cmd *cobra.Command, sharedOnly bool, more ...string) func() (app.Config, []app.Setting, error) {
 	file := cmd.Flags().String("config", "", "configuration file (YAML), also VEDETTE_CONFIG")
 	var mine []app.Option
 	for _, o := range app.Options() {
-		if sharedOnly && !o.Shared {
+		if sharedOnly && !o.Shared && !slices.Contains(more, o.Key) {
 			continue
 		}
 		mine = append(mine, o)

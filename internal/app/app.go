@@ -79,7 +79,7 @@ type App struct {
 
 // Open opens the database and connects the services; nothing runs yet. Logs go to logger.
 func Open(ctx context.Context, c Config, logger *slog.Logger) (*App, error) {
-	database, err := db.Open(ctx, db.Config{URL: c.Database, Dir: c.DataDir})
+	database, err := c.openDB(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -203,13 +203,10 @@ func (a *App) fillLists(ctx context.Context) error {
 
 // openBox opens the key that encrypts secrets.
 func (c Config) openBox() (*seal.Box, error) {
-	if c.SecretKeyFile != "" {
-		return seal.Open(c.SecretKeyFile)
-	}
-	if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(c.keyFile()), 0o700); err != nil {
 		return nil, err
 	}
-	return seal.Open(filepath.Join(c.DataDir, "secret.key"))
+	return seal.Open(c.keyFile())
 }
 
 // OpenAccounts opens the only service that the operator's user commands need.
@@ -227,7 +224,7 @@ func OpenAccounts(ctx context.Context, c Config, d *db.DB, logger *slog.Logger) 
 
 // WithAccounts runs fn with only the account service of the configured database open.
 func WithAccounts(ctx context.Context, c Config, fn func(*account.Accounts) error) error {
-	d, err := db.Open(ctx, db.Config{URL: c.Database, Dir: c.DataDir})
+	d, err := c.openDB(ctx)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func withCatalog(ctx context.Context, c Config, fn func(*catalog.Catalog) error)
 	if err != nil {
 		return err
 	}
-	d, err := db.Open(ctx, db.Config{URL: c.Database, Dir: c.DataDir})
+	d, err := c.openDB(ctx)
 	if err != nil {
 		return err
 	}

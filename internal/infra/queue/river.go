@@ -16,7 +16,6 @@ import (
 	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/riverdriver/riversqlite"
-	"github.com/riverqueue/river/rivermigrate"
 	"github.com/riverqueue/river/rivershared/baseservice"
 	"github.com/riverqueue/river/rivershared/riverpilot"
 	"github.com/riverqueue/river/rivertype"
@@ -42,17 +41,7 @@ type sqlTexts struct {
 func openSQLite(ctx context.Context, q *Queue) error {
 	driver := riversqlite.New(q.db.Writer())
 	withTx := func(tx *db.Tx, fn func(*sql.Tx) error) error { return fn(tx.SQL) }
-	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: warningsOnly(q.log)})
-	if err != nil {
-		return err
-	}
-	err = q.db.Tx(ctx, func(tx *db.Tx) error {
-		// In one transaction, so that a second process waits. MigrateTx is deprecated because of enum values
-		// that are used where they are added; SQLite has none.
-		_, err := migrator.MigrateTx(ctx, tx.SQL, rivermigrate.DirectionUp, nil) //nolint:staticcheck // see above
-		return err
-	})
-	if err != nil {
+	if err := migrateSQLite(ctx, q.log, q.db, driver); err != nil {
 		return fmt.Errorf("migrating: %w", err)
 	}
 	q.sql = sqlTexts{
@@ -89,7 +78,7 @@ func openPostgres(ctx context.Context, q *Queue) (err error) {
 		}
 	}()
 	driver := riverpgxv5.New(pool)
-	if err := migratePostgres(ctx, q.log, pool, driver); err != nil {
+	if err := migratePostgres(ctx, q.log, pool, driver, nil); err != nil {
 		return fmt.Errorf("migrating: %w", err)
 	}
 	q.close, q.sql = pool.Close, sqlTexts{
@@ -97,26 +86,6 @@ func openPostgres(ctx context.Context, q *Queue) (err error) {
 		late: "extract(epoch FROM clock_timestamp() - min(scheduled_at))",
 	}
 	return newEngine(q, riverdriver.Driver[pgx.Tx](driver), withPgxTx)
-}
-
-// migrationLock is the key of the advisory lock under which River's tables are migrated.
-const migrationLock = 0x7665646574746551
-
-func migratePostgres(
-	ctx context.Context, log *slog.Logger, pool *pgxpool.Pool, driver riverdriver.Driver[pgx.Tx],
-) error {
-	migrator, err := rivermigrate.New(driver, &rivermigrate.Config{Logger: warningsOnly(log)})
-	if err != nil {
-		return err
-	}
-	return pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
-			return err
-		}
-		_, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
-		_, unlockErr := conn.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, int64(migrationLock))
-		return errors.Join(err, unlockErr)
-	})
 }
 
 type engine[TTx any] struct {

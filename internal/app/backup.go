@@ -1,0 +1,38 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+
+	"github.com/vedette-sec/vedette/internal/infra/backup"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+)
+
+// place is where the data of this configuration are.
+func (c Config) place() backup.Place {
+	return backup.Place{Database: db.Config{URL: c.Database, Dir: c.DataDir}, Dir: c.DataDir, KeyFile: c.keyFile()}
+}
+
+// keyFile is the path of the key that encrypts secrets.
+func (c Config) keyFile() string {
+	return cmp.Or(c.SecretKeyFile, filepath.Join(c.DataDir, "secret.key"))
+}
+
+// openDB opens the database, unless a restoration into the data folder was interrupted.
+func (c Config) openDB(ctx context.Context) (*db.DB, error) {
+	if err := backup.Unfinished(c.DataDir); err != nil {
+		return nil, err
+	}
+	return db.Open(ctx, c.place().Database)
+}
+
+// Backup writes all data of this configuration into a file, while servers run.
+func Backup(ctx context.Context, c Config, file string, o backup.Options) (backup.Report, error) {
+	return backup.Write(ctx, c.place(), file, o)
+}
+
+// Restore puts a backup in the place of this configuration's data.
+func Restore(ctx context.Context, c Config, file string, o backup.Options) (backup.Report, error) {
+	return backup.Restore(ctx, c.place(), file, o)
+}
