@@ -196,7 +196,9 @@ type helpPages struct {
 func (h helpPages) of(words []string) string {
 	key := strings.Join(words, " ")
 	if _, known := h.pages[key]; !known {
-		out, err := exec.Command(binary(h.t), append(slices.Clone(words), "--help-all")...).CombinedOutput()
+		cmd := exec.Command(binary(h.t), append(slices.Clone(words), "--help-all")...)
+		cmd.Dir = h.t.TempDir() // for the data of a command that is none
+		out, err := cmd.CombinedOutput()
 		if err != nil {
 			h.t.Fatalf("vedette %s --help-all: %v\n%s", key, err, out)
 		}
