@@ -36,6 +36,8 @@ var raw = map[string]string{
 	"nested arrays":    `[[[]]]`,
 	"an object of NUL": `{"\u0000": "\u0000"}`,
 	"many items":       `[` + strings.Repeat(`"x",`, 999) + `"x"]`,
+	"a long key":       `{"` + strings.Repeat("k", 3000) + `": "` + strings.Repeat("w", 3000) + `"}`,
+	"a long number":    strings.Repeat("9", 3000),
 	"a long item":      `["` + strings.Repeat("w", 3000) + `"]`,
 }
 

@@ -34,6 +34,7 @@ func fromHuma(status int, message string, details []error) *errs.Error {
 			continue
 		}
 		field, text := problemOf(d.ErrorDetail())
+		field = clip(field) // a key of the body, as long as a body may be
 		if e.Param == "" {
 			e.Param = field
 		}
