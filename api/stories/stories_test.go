@@ -187,7 +187,7 @@ func (s *story) serve(env []string) {
 // unless they are to have none.
 func (s *story) user(name string, options []string) {
 	n := account.NewUser{Email: name + "@example.com"}
-	withKey := true
+	withKey, capped := true, false
 	for _, option := range options {
 		key, value, _ := strings.Cut(option, "=")
 		switch key {
@@ -198,7 +198,7 @@ func (s *story) user(name string, options []string) {
 		case "password":
 			n.Password = value
 		case "cap":
-			n.CapCents = new(int64)
+			capped = true
 		case "keyless":
 			withKey = false
 		default:
@@ -209,6 +209,12 @@ func (s *story) user(name string, options []string) {
 	u, err := s.accounts.CreateUser(ctx, n)
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	if capped {
+		admin := account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: account.Admin}
+		if _, err := s.accounts.SetCap(account.WithCaller(ctx, admin), u.Email, new(int64)); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 	token, err := s.accounts.IssueToken(ctx, u.Email)
 	if err != nil {

@@ -49,7 +49,7 @@ func newUser() *cobra.Command {
 	fs.BoolVar(&n.Admin, "admin", false, "admin of their team, and of the server")
 	fs.StringVar(&n.Team, "team", "", "team to join; made when there is none of this name (default: a team of their own)")
 	fromStdin := fs.Bool("password-stdin", false, "read the password from standard input")
-	spendingCap := fs.Float64("spending-cap", -1, "spending cap in US dollars; 0 blocks, below 0 is none")
+	spendingCap := fs.Float64("spending-cap", -1, "what they may spend in all teams, in US dollars; 0 blocks, below 0 is no cap")
 	accountCommand(create, func(ctx context.Context, accounts *account.Accounts) (_ account.User, err error) {
 		if *spendingCap >= 0 {
 			n.CapCents = new(int64(math.Round(*spendingCap * 100)))
@@ -61,7 +61,7 @@ func newUser() *cobra.Command {
 		}
 		return accounts.CreateUser(ctx, n)
 	}, printUser)
-	cmd.AddCommand(create, newUserList(), newUserRole())
+	cmd.AddCommand(create, newUserList(), newUserRole(), newUserCap())
 	return cmd
 }
 
@@ -98,6 +98,40 @@ func newUserRole() *cobra.Command {
 		return accounts.AssignRole(ctx, *email, *team, *role)
 	}, printUser)
 }
+
+func newUserCap() *cobra.Command {
+	set := &cobra.Command{
+		Use: "cap", Short: "Set what a user may spend in all teams together", Args: cobra.NoArgs,
+		Example: `  vedette user cap --email bob@example.com --usd 20
+  vedette user cap --email bob@example.com --usd -1`,
+	}
+	type result struct {
+		Email string   `json:"email"`
+		Cap   *float64 `json:"spending_cap_usd"`
+	}
+	email := set.Flags().String("email", "", "the user's address (required)")
+	usd := set.Flags().Float64("usd", -1, "the cap in US dollars; 0 blocks, below 0 is no cap (required)")
+	_ = set.MarkFlagRequired("usd") // it exists
+	return accountCommand(set, func(ctx context.Context, accounts *account.Accounts) (result, error) {
+		if *usd < 0 {
+			return result{Email: *email}, accounts.SetOperatorCap(ctx, *email, nil)
+		}
+		if !(*usd <= maxCap) { // written this way, NaN is refused too
+			return result{}, cli.Usagef("--usd: must be at most %d", int64(maxCap))
+		}
+		return result{*email, usd}, accounts.SetOperatorCap(ctx, *email, new(int64(math.Round(*usd*100))))
+	}, func(w io.Writer, r result) (err error) {
+		if r.Cap == nil {
+			_, err = fmt.Fprintf(w, "%s has no spending cap of yours; those of their teams stay.\n", r.Email)
+		} else {
+			_, err = fmt.Fprintf(w, "%s may spend %.2f USD in all teams together.\n", r.Email, *r.Cap)
+		}
+		return err
+	})
+}
+
+// maxCap is the highest spending cap in US dollars, as over the API.
+const maxCap = 1e9
 
 func printUser(w io.Writer, u account.User) error {
 	_, err := fmt.Fprintf(w, "%s is %s of team %s.\n", u.Email, u.Role, u.Team)

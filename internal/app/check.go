@@ -36,6 +36,8 @@ func (c Config) check() error {
 		{c.APIBurst < 1, fmt.Sprintf("api_burst %d: must be at least 1", c.APIBurst)},
 		{c.RegionTimeout <= 0, fmt.Sprintf("region_timeout %s: must be more than 0", c.RegionTimeout)},
 		{c.AuditRetention < 0, fmt.Sprintf("audit_retention %s: must be 0 or more", c.AuditRetention)},
+		{!slices.Contains([]string{"everybody", "operators"}, c.Teams),
+			fmt.Sprintf("teams %q: must be everybody or operators", c.Teams)},
 		{c.TokenTTL <= 0, fmt.Sprintf("token_ttl %s: must be more than 0", c.TokenTTL)},
 		{!slices.Contains([]string{"text", "json"}, c.LogFormat),
 			fmt.Sprintf("log_format %q: must be text or json", c.LogFormat)},

@@ -46,6 +46,7 @@ type Config struct {
 	TurnstileSec   string        `koanf:"turnstile_secret"`
 	TurnstileURL   string        `koanf:"turnstile_verify_url"`
 	LLM            `koanf:",squash"`
+	Teams          string        `koanf:"teams"`
 	TokenTTL       time.Duration `koanf:"token_ttl"`
 	AuditRetention time.Duration `koanf:"audit_retention"`
 	APIRate        float64       `koanf:"api_rate"`
@@ -140,6 +141,7 @@ func Options() []Option {
 			Help: "US dollars that each team may spend on the server's model in total; 0: no limit"},
 		{Key: "llm_script", Default: "",
 			Help: "with the provider scripted: a file of answers instead of a model, for trials"},
+		{Key: "teams", Default: "everybody", Help: "who makes teams over the API: everybody or operators (admins of the server)"},
 		{Key: "token_ttl", Default: 12 * time.Hour, Help: "lifetime of a bearer token"},
 		{Key: "audit_retention", Default: time.Duration(0),
 			Help: "how long audit log entries are kept, such as 8760h; 0: forever"},

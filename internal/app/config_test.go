@@ -86,6 +86,7 @@ func TestInvalidOptionsAreNamed(t *testing.T) {
 		"public_url=vedette.example.com":  "public_url",
 		"development_url=ftp://x":         "development_url",
 		"webhook_allow=10.0.0.0/33":       "10.0.0.0/33",
+		"teams=nobody":                    "nobody",
 		"trusted_proxies=proxy":           "proxy",
 		"deny_targets=localhost":          "localhost",
 		"turnstile_site_key=only":         "turnstile",
@@ -179,7 +180,7 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 	}
 	values := map[string]string{ // where not any text will do
 		"role": "worker", "log_level": "warn", "log_format": "json", "webhook_allow": "10.0.0.0/8",
-		"deny_targets": "10.0.0.0/8", "trusted_proxies": "10.0.0.0/8",
+		"deny_targets": "10.0.0.0/8", "trusted_proxies": "10.0.0.0/8", "teams": "operators",
 		"region_services": "eu=https://eu.example", "region_service_keys": "eu=key", "public_url": "https://a.example",
 		"development_url":      "https://b.example",
 		"turnstile_verify_url": "https://c.example", "source_urls": "crtsh=https://c.example", "source_keys": "crunchbase=x",

@@ -161,7 +161,7 @@ func memberAnswer(m account.CappedMember, err error) (*MemberAnswer, error) {
 // caps are the operations on spending caps. A member with a cap of 0 may have no API key.
 func (s surface) caps(path, tag string) {
 	rest.Handle(s.API, op("set-member-cap", "PATCH "+path, tag,
-		"Set a member's spending cap in US dollars; 0 blocks (team admins only)", 404),
+		"Set what a member may spend in your team, in US dollars; 0 blocks (team admins only)", 404),
 		func(ctx context.Context, in *struct{ Body CapRequest }) (*MemberAnswer, error) {
 			cents := int64(math.Round(in.Body.Cap * 100))
 			return memberAnswer(s.Accounts.SetCap(ctx, in.Body.Email, &cents))

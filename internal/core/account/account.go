@@ -112,6 +112,8 @@ type Config struct {
 	TurnstileSecret    string
 	TurnstileVerifyURL string // Cloudflare's when empty
 
+	TeamsByOperators bool // only admins of the server create teams
+
 	TokenTTL time.Duration // of a bearer token; 12 h when 0
 	HTTP     *http.Client  // for the addresses above
 	Logger   *slog.Logger

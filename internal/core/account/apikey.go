@@ -119,13 +119,15 @@ func (a *Accounts) freshKey() NewKey {
 	return NewKey{ID: ids.New(), Key: ids.NewKey(), CreatedAt: db.At(a.Now()).Time}
 }
 
-// checkCap fails when a user has used up their spending cap; a cap of 0 always is.
+// checkCap fails when a user has used up the operator's cap, or their own one in the team that they act in by default:
+// neither a team of their own nor a stranger's changes the answer. A cap of 0 is always used up.
 func checkCap(ctx context.Context, q db.Querier, userID string) error {
-	var limit *int64
-	var spent int64
-	err := q.QueryRow(ctx, `SELECT spending_cap_cents, spent_cents FROM user_account WHERE id = ?`, userID).
-		Scan(&limit, &spent)
-	if err == nil && limit != nil && spent >= *limit {
+	var reached bool
+	err := q.QueryRow(ctx, `SELECT coalesce(u.spent_cents >= u.spending_cap_cents, FALSE)
+		OR coalesce(m.spent_cents >= m.spending_cap_cents, FALSE)
+		FROM user_account u JOIN member m ON m.user_id = u.id WHERE u.id = ? ORDER BY m.created_at, m.team_id LIMIT 1`,
+		userID).Scan(&reached)
+	if err == nil && reached {
 		return errs.New(errs.Forbidden, "user_spending_cap_reached", "Your spending cap is used up.")
 	}
 	return err

@@ -17,7 +17,7 @@ type TeamMember struct {
 	Pending    bool // invited: joins as soon as they have an account
 	InvitedAt  *time.Time
 	AcceptedAt *time.Time
-	LastSignIn *time.Time
+	LastSignIn *time.Time // only of those who sign in to this team, as callerQuery picks it
 }
 
 // MaxMembers is how many members and invitations a team of this plan may have. Lists of members have no pages.
@@ -45,7 +45,9 @@ func (a *Accounts) FindMembers(ctx context.Context) ([]TeamMember, error) {
 		return m, r.Scan(&m.Email, &m.Role, &m.Owner, db.Into(&m.InvitedAt), db.Into(&m.AcceptedAt), db.Into(&m.LastSignIn))
 	}
 	members, err := db.Select(ctx, a.db, scan, `SELECT u.email, m.role, t.owner_id = m.user_id AND m.role = ?,
-		m.invited_at, m.created_at, u.last_sign_in_at
+		m.invited_at, m.created_at, CASE WHEN NOT EXISTS (SELECT 1 FROM member o WHERE o.user_id = m.user_id
+			AND (o.created_at < m.created_at OR o.created_at = m.created_at AND o.team_id < m.team_id))
+			THEN u.last_sign_in_at END
 		FROM member m JOIN user_account u ON u.id = m.user_id JOIN team t ON t.id = m.team_id
 		WHERE m.team_id = ? ORDER BY m.created_at, u.email`, Admin, c.TeamID)
 	if err != nil {

@@ -333,3 +333,29 @@ func TestNoCallerNoTeam(t *testing.T) {
 		}
 	}
 }
+
+// TestLastSignInIsOfTheOwnTeam: a team that adds somebody does not learn when they sign in elsewhere.
+func TestLastSignInIsOfTheOwnTeam(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		a := open(t, d, Config{})
+		_, ada := mustUser(t, a, NewUser{Email: "ada@example.com", Team: "blue", Password: "correct-horse", Admin: true})
+		_, eve := mustUser(t, a, NewUser{Email: "eve@example.com", Team: "red", Admin: true})
+		if _, err := a.AddMember(eve, "ada@example.com", Member); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Login(t.Context(), "ada@example.com", "correct-horse", "192.0.2.1"); err != nil {
+			t.Fatal(err)
+		}
+		for team, ctx := range map[string]context.Context{"blue": ada, "red": eve} {
+			members, err := a.FindMembers(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range members {
+				if seen := m.LastSignIn != nil; m.Email == "ada@example.com" && seen != (team == "blue") {
+					t.Errorf("%s sees ada's last sign-in: %t", team, seen)
+				}
+			}
+		}
+	})
+}

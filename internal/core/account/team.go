@@ -107,7 +107,8 @@ type CappedMember struct {
 	Spent     int64  // US cents
 }
 
-// SetCap sets a member's spending cap in US cents, or removes it with nil. Only admins may. A cap of 0 blocks.
+// SetCap sets what a member may spend in the caller's team, in US cents, or removes it with nil. Only admins may. A cap
+// of 0 blocks. What the member spends in other teams, and the operator's cap, are not changed.
 func (a *Accounts) SetCap(ctx context.Context, email string, cents *int64) (m CappedMember, err error) {
 	c, err := TeamAdmin(ctx)
 	if err != nil {
@@ -117,28 +118,51 @@ func (a *Accounts) SetCap(ctx context.Context, email string, cents *int64) (m Ca
 		return m, err
 	}
 	return m, a.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := db.ExecOr(ctx, tx, errs.Missing("member"), `UPDATE user_account SET spending_cap_cents = ?
-			WHERE email = ? AND id IN (SELECT user_id FROM member WHERE team_id = ?)`, cents, email, c.TeamID); err != nil {
+		if err := db.ExecOr(ctx, tx, errs.Missing("member"), `UPDATE member SET spending_cap_cents = ?
+			WHERE team_id = ? AND user_id = (SELECT id FROM user_account WHERE email = ?)`, cents, c.TeamID, email); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, `SELECT u.id, u.email, m.role, coalesce(m.invited_at, m.created_at), m.created_at,
-			coalesce(u.spending_cap_cents, t.default_spending_cap_cents), u.spent_cents
+			coalesce(m.spending_cap_cents, t.default_spending_cap_cents), m.spent_cents
 			FROM user_account u JOIN member m ON m.user_id = u.id JOIN team t ON t.id = m.team_id
 			WHERE u.email = ? AND t.id = ?`, email, c.TeamID).
 			Scan(&m.ID, &m.Email, &m.Role, db.Into(&m.InvitedAt), db.Into(&m.JoinedAt), &m.Cap, &m.Spent)
 	})
 }
 
-// SpendingCap is a member's cap in US cents: their own, or else the team's default; nil: none.
-func (a *Accounts) SpendingCap(ctx context.Context, q db.Querier, teamID, userID string) (cents *int64, err error) {
-	return db.Value[*int64](ctx, q, `SELECT coalesce(u.spending_cap_cents, t.default_spending_cap_cents)
-		FROM user_account u, team t WHERE u.id = ? AND t.id = ?`, userID, teamID)
+// Caps are what a user may spend, in US cents; nil: no cap.
+type Caps struct {
+	Team     *int64 // in one team: their own cap, or else the team's default
+	Operator *int64 // in all teams together
 }
 
-// Spent stores what a user has spent in all, in US cents.
-func (a *Accounts) Spent(ctx context.Context, tx *db.Tx, userID string, cents int64) error {
-	_, err := tx.Exec(ctx, `UPDATE user_account SET spent_cents = ? WHERE id = ?`, cents, userID)
+// SpendingCaps are the caps of a user who spends in a team. A former member has the team's default.
+func (a *Accounts) SpendingCaps(ctx context.Context, q db.Querier, teamID, userID string) (c Caps, err error) {
+	err = q.QueryRow(ctx, `SELECT coalesce(m.spending_cap_cents, t.default_spending_cap_cents), u.spending_cap_cents
+		FROM user_account u JOIN team t ON t.id = ? LEFT JOIN member m ON m.team_id = t.id AND m.user_id = u.id
+		WHERE u.id = ?`, teamID, userID).Scan(&c.Team, &c.Operator)
+	return c, err
+}
+
+// Spent stores what a user has spent in a team and in all teams, in US cents.
+func (a *Accounts) Spent(ctx context.Context, tx *db.Tx, teamID, userID string, inTeam, inAll int64) error {
+	_, err := tx.Exec(ctx, `UPDATE member SET spent_cents = ? WHERE team_id = ? AND user_id = ?`, inTeam, teamID, userID)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `UPDATE user_account SET spent_cents = ? WHERE id = ?`, inAll, userID)
 	return err
+}
+
+// SetOperatorCap sets what a user may spend in all teams together, in US cents, or removes it with nil. Only the
+// operator's command line may call it: it checks no Caller. A cap of 0 blocks.
+func (a *Accounts) SetOperatorCap(ctx context.Context, email string, cents *int64) error {
+	email, err := ParseEmail(email)
+	if err != nil {
+		return err
+	}
+	return db.ExecOr(ctx, a.db, errs.Missing("user"),
+		`UPDATE user_account SET spending_cap_cents = ? WHERE email = ?`, cents, email)
 }
 
 // SetDefaultCap sets the spending cap, in US cents, of members without their own, or removes it with nil. Only
@@ -150,8 +174,7 @@ func (a *Accounts) SetDefaultCap(ctx context.Context, cents *int64, all bool) er
 		if err != nil || !all {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE user_account SET spending_cap_cents = NULL
-			WHERE id IN (SELECT user_id FROM member WHERE team_id = ?)`, c.TeamID)
+		_, err = tx.Exec(ctx, `UPDATE member SET spending_cap_cents = NULL WHERE team_id = ?`, c.TeamID)
 		return err
 	})
 }

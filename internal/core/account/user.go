@@ -27,7 +27,7 @@ type NewUser struct {
 	Password string // empty: no login by password
 	Team     string // joins the team of this name, which is created if missing; empty: a team of their own
 	Admin    bool   // admin of the team, and of the server
-	CapCents *int64 // spending cap in US cents; nil: none
+	CapCents *int64 // the operator's spending cap, for all teams, in US cents; nil: none
 }
 
 // CreateUser creates a user and their membership. It fails with Conflict when the address has an account.

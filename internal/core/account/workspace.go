@@ -47,11 +47,15 @@ func (a *Accounts) FindWorkspaces(ctx context.Context) ([]Workspace, error) {
 	return found, err
 }
 
-// CreateTeam creates a team that the caller owns, with the plan and the default members of their present one.
+// CreateTeam creates a team that the caller owns, with the plan and the default members of their present one. It fails
+// with Forbidden where only operators create teams.
 func (a *Accounts) CreateTeam(ctx context.Context, name string) (id string, err error) {
 	c, err := From(ctx)
 	if err != nil {
 		return "", err
+	}
+	if a.TeamsByOperators && !c.SystemAdmin {
+		return "", errs.New(errs.Forbidden, "teams_by_operators", "On this server only operators make teams.")
 	}
 	if err := checkTeamName(name, false); err != nil {
 		return "", err

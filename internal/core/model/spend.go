@@ -121,7 +121,8 @@ func (l Reservations) settle(
 	if err := totals.change(ctx, tx, r.byok, spent-r.reserved, spent); err != nil {
 		return err
 	}
-	return l.models.accounts.Spent(ctx, tx, l.account.UserID, (totals.member.spent+microsPerCent-1)/microsPerCent)
+	return l.models.accounts.Spent(ctx, tx, l.account.TeamID, l.account.UserID, totals.member.cents(),
+		totals.user.cents())
 }
 
 const microsPerCent = 10_000
@@ -149,14 +150,20 @@ type total struct {
 	reserved, spent int64
 }
 
-type totals struct{ team, member, task total }
+// cents is what was spent, in US cents, rounded up.
+func (t total) cents() int64 { return (t.spent + microsPerCent - 1) / microsPerCent }
+
+// totals are what one call counts for: member is the member in this team, user the same in all teams.
+type totals struct{ team, user, member, task total }
+
+func (t *totals) all() []*total { return []*total{&t.team, &t.user, &t.member, &t.task} }
 
 // locked runs do in a transaction with the totals, which are always locked in the same order.
 func (l Reservations) locked(ctx context.Context, fn func(*db.Tx, *totals) error) error {
 	return l.models.db.Tx(ctx, func(tx *db.Tx) error {
 		t := &totals{total{kind: "team", id: l.account.TeamID}, total{kind: "member", id: l.account.UserID},
-			total{kind: "task", id: l.account.TaskID}}
-		for _, sum := range []*total{&t.team, &t.member, &t.task} {
+			total{kind: "team_member", id: l.account.TeamID + "/" + l.account.UserID}, total{kind: "task", id: l.account.TaskID}}
+		for _, sum := range t.all() {
 			if err := tx.QueryRow(ctx, `INSERT INTO spending (kind, id, reserved, spent) VALUES (?, ?, 0, 0)
 				ON CONFLICT (kind, id) DO UPDATE SET reserved = spending.reserved RETURNING reserved, spent`, sum.kind, sum.id).
 				Scan(&sum.reserved, &sum.spent); err != nil {
@@ -169,7 +176,7 @@ func (l Reservations) locked(ctx context.Context, fn func(*db.Tx, *totals) error
 
 // change adds to reserved (which includes spent) and to spent. The team's total is only for the server's models.
 func (t *totals) change(ctx context.Context, tx *db.Tx, byok bool, reserved, spent int64) error {
-	for _, sum := range []*total{&t.team, &t.member, &t.task} {
+	for _, sum := range t.all() {
 		if byok && sum == &t.team {
 			continue
 		}
@@ -185,13 +192,19 @@ func (t *totals) change(ctx context.Context, tx *db.Tx, byok bool, reserved, spe
 
 // check refuses what would cross a cap.
 func (l Reservations) check(ctx context.Context, tx *db.Tx, t *totals, byok bool, more int64) error {
-	cents, err := l.models.accounts.SpendingCap(ctx, tx, l.account.TeamID, l.account.UserID)
+	caps, err := l.models.accounts.SpendingCaps(ctx, tx, l.account.TeamID, l.account.UserID)
 	if err != nil {
 		return err
 	}
-	if cents != nil && (*cents == 0 || t.member.reserved+more > *cents*microsPerCent) {
-		return errs.New(errs.Forbidden, CodeMemberCap, "The member's spending cap of %d.%02d USD does not allow this call.",
-			*cents/100, *cents%100)
+	for _, c := range []struct {
+		whose string
+		cents *int64
+		of    total
+	}{{"member's", caps.Team, t.member}, {"operator's", caps.Operator, t.user}} {
+		if c.cents != nil && (*c.cents == 0 || c.of.reserved+more > *c.cents*microsPerCent) {
+			return errs.New(errs.Forbidden, CodeMemberCap, "The %s spending cap of %d.%02d USD does not allow this call.",
+				c.whose, *c.cents/100, *c.cents%100)
+		}
 	}
 	if limit := l.account.TaskCap; limit > 0 && t.task.reserved+more > limit {
 		return errs.New(errs.Forbidden, CodeBudget, "The task's budget does not allow this call.")

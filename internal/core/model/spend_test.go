@@ -197,3 +197,94 @@ func sums(ctx context.Context, d *db.DB, tasks []string) error {
 	}
 	return nil
 }
+
+// TestCapsStayInTheirTeam: a team's cap bounds what is spent in it, whatever is capped or spent elsewhere; the
+// operator's bounds all teams together.
+func TestCapsStayInTheirTeam(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := open(t, d, model.Config{})
+		blue, _ := r.person("ada", "blue", account.Admin)
+		bobCtx, bob := r.person("bob", "blue", account.Member)
+		id, err := r.accounts.CreateTeam(bobCtx, "mine")
+		if err != nil {
+			t.Fatal(err)
+		}
+		mine := account.WithCaller(t.Context(),
+			account.Caller{UserID: bob.UserID, Email: bob.Email, TeamID: id, Role: account.Admin})
+		set := func(ctx context.Context, cents int64) {
+			t.Helper()
+			if _, err := r.accounts.SetCap(ctx, bob.Email, &cents); err != nil {
+				t.Fatal(err)
+			}
+		}
+		reserve := func(teamID, task string, cents int64) string {
+			return code(r.Reservations(model.Account{TeamID: teamID, UserID: bob.UserID, TaskID: task}).
+				Reserve(t.Context(), "1", cents*cent))
+		}
+		set(blue, 10)
+		set(mine, 1000)
+		const inBlue, inMine = "task in blue", "task in mine"
+		if got := reserve(bob.TeamID, inBlue, 11); got != model.CodeMemberCap {
+			t.Errorf("a cap in a team of one's own lifts the one in blue: %q", got)
+		}
+		set(mine, 0)
+		if got := reserve(bob.TeamID, inBlue, 8); got != "" {
+			t.Errorf("a cap of another team blocks: %q", got)
+		}
+		set(mine, 50)
+		if got := reserve(id, inMine, 50); got != "" {
+			t.Errorf("what was spent in blue counts in another team: %q", got)
+		}
+		if err := r.accounts.SetOperatorCap(t.Context(), bob.Email, new(int64(59))); err != nil {
+			t.Fatal(err)
+		}
+		if got := reserve(bob.TeamID, inBlue, 10); got != model.CodeMemberCap {
+			t.Errorf("beyond the operator's cap: %q", got)
+		}
+		if got := reserve(bob.TeamID, inBlue, 9); got != "" {
+			t.Errorf("up to the operator's cap: %q", got)
+		}
+		ledger := r.Reservations(model.Account{TeamID: bob.TeamID, UserID: bob.UserID, TaskID: inBlue})
+		if err := ledger.Settle(t.Context(), "1", 4*cent); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := r.accounts.SetCap(blue, bob.Email, nil); err != nil || m.Spent != 4 || m.Cap != nil {
+			t.Errorf("blue sees %+v, %v", m, err)
+		}
+		if m, err := r.accounts.SetCap(mine, bob.Email, nil); err != nil || m.Spent != 0 {
+			t.Errorf("the other team sees %+v, %v", m, err)
+		}
+		if err := r.accounts.SetOperatorCap(t.Context(), "nobody@example.com", nil); !errs.Is(err, errs.NotFound) {
+			t.Errorf("the cap of nobody: %v", err)
+		}
+	})
+}
+
+// TestCapsOfBeforeAreTheirTeams: a cap of before belongs to each team of the user, with what was spent there.
+func TestCapsOfBeforeAreTheirTeams(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := open(t, d, model.Config{})
+		blue, ada := r.person("ada", "blue", account.Admin)
+		ledger := r.Reservations(model.Account{TeamID: ada.TeamID, UserID: ada.UserID, TaskID: ids.New()})
+		if err := errors.Join(ledger.Reserve(blue, "1", 3*cent+1), ledger.Settle(blue, "1", 3*cent+1),
+			ledger.Reserve(blue, "2", 5*cent), d.Migrate(blue, 280, false)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Exec(blue, `UPDATE user_account SET spending_cap_cents = 9`); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Migrate(blue, 280, true); err != nil {
+			t.Fatal(err)
+		}
+		caps, err := r.accounts.SpendingCaps(blue, d, ada.TeamID, ada.UserID)
+		if err != nil || caps.Operator != nil || caps.Team == nil || *caps.Team != 9 {
+			t.Errorf("%+v, %v", caps, err)
+		}
+		if got := code(ledger.Reserve(blue, "3", cent)); got != model.CodeMemberCap {
+			t.Errorf("what was reserved before does not count: %q", got)
+		}
+		if m, err := r.accounts.SetCap(blue, ada.Email, new(int64(100))); err != nil || m.Spent != 4 {
+			t.Errorf("%+v, %v", m, err)
+		}
+	})
+}

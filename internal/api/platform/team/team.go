@@ -130,7 +130,7 @@ type TeamMember struct {
 	Role       string     `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST" doc:"What they may do: an owner or admin manages, a member works, a viewer reads, a guest does not see who is in the team."`
 	InvitedAt  *time.Time `json:"invited_at,omitempty" doc:"When they were invited; absent if they were not."`
 	AcceptedAt *time.Time `json:"accepted_at,omitempty" doc:"When they joined."`
-	LastSignIn *time.Time `json:"last_sign_in,omitempty" doc:"When they last signed in with their password."`
+	LastSignIn *time.Time `json:"last_sign_in,omitempty" doc:"When they last signed in with their password; absent unless they sign in to this team."`
 }
 
 // MemberList is the members of a team.
