@@ -24,6 +24,7 @@ const usualLines, maxLines, packageLines = 400, 500, 3000
 var untested = map[string]string{
 	"infra/db/dbtest":          "other tests use it; the tests of infra/db run it",
 	"core/finding/findingtest": "other tests use it; the tests of core/finding run it",
+	"infra/netguard/sockstest": "other tests use it; the tests of infra/netguard run it",
 	"infra/netguard/dnstest":   "other tests use it; the tests of infra/netguard run it",
 }
 

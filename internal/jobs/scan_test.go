@@ -181,7 +181,7 @@ func TestRetestTellsFixedFromOpen(t *testing.T) {
 		o.scanEnds(t, made.ID)
 		f := o.found(t, finding.Filter{Severities: []string{"critical", "high"}})[0]
 		look := func() (finding.Finding, finding.Retest) {
-			if _, err := o.findings.QueueRetest(o.ctx, f.ID); err != nil {
+			if _, err := o.findings.QueueRetest(o.ctx, f.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 			var now finding.Finding

@@ -81,7 +81,9 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	assets.Register(api, assets.Services{
 		Assets: d.Assets, Reports: d.AssetReports, Policies: d.Policies, Enumerations: d.Enumerations, Findings: d.Findings,
 	})
-	findings.Register(api, findings.Services{Findings: d.Findings, Assets: d.Assets, Catalog: d.Catalog, Ticket: d.Ticket})
+	findings.Register(api, findings.Services{
+		Findings: d.Findings, Assets: d.Assets, Catalog: d.Catalog, Settings: d.Settings, Ticket: d.Ticket,
+	})
 	scans.Register(api, scans.Services{
 		Scans: d.Scans, Enumerations: d.Enumerations, Exclusions: d.Exclusions, Settings: d.Settings,
 	})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -39,8 +40,9 @@ type RetestArgs struct {
 // Kind implements queue.Args.
 func (RetestArgs) Kind() string { return "finding.retest" }
 
-// QueueRetest queues a retest of a finding of the caller's team, unless one is queued already.
-func (fs *Findings) QueueRetest(ctx context.Context, id string) (Finding, error) {
+// QueueRetest queues a retest of a finding of the caller's team through a proxy; nil: as its scan does. One that is
+// queued already stays as it is, which is a Conflict for a retest through a proxy.
+func (fs *Findings) QueueRetest(ctx context.Context, id string, proxy *setting.Proxy) (Finding, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return Finding{}, err
@@ -55,11 +57,17 @@ func (fs *Findings) QueueRetest(ctx context.Context, id string) (Finding, error)
 		}
 		var n, waiting int64
 		if err := tx.QueryRow(ctx, `SELECT coalesce(max(n), 0) + 1, count(CASE WHEN state = 'queued' THEN 1 END) FROM finding_retest
-			WHERE team_id = ? AND no = ?`, c.TeamID, f.no).Scan(&n, &waiting); err != nil || waiting > 0 {
+			WHERE team_id = ? AND no = ?`, c.TeamID, f.no).Scan(&n, &waiting); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO finding_retest (team_id, no, n, state, asked_at) VALUES (?, ?, ?, ?, ?)`,
-			c.TeamID, f.no, n, RetestQueued, db.At(fs.now())); err != nil {
+		if waiting > 0 {
+			if proxy != nil {
+				return errs.New(errs.Conflict, "retest_queued", "A retest of the finding is queued already.")
+			}
+			return nil
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO finding_retest (team_id, no, n, state, asked_at, proxy) VALUES (?, ?, ?, ?, ?, ?)`,
+			c.TeamID, f.no, n, RetestQueued, db.At(fs.now()), db.Doc(proxy)); err != nil {
 			return err
 		}
 		_, err := fs.queue.Insert(ctx, tx, RetestArgs{c.TeamID, f.ID, n})
@@ -89,9 +97,16 @@ func (fs *Findings) FindRetest(ctx context.Context, id string) (Finding, Retest,
 	return f, r, err
 }
 
-// ForRetest is the finding of a job, for a worker.
-func (fs *Findings) ForRetest(ctx context.Context, a RetestArgs) (Finding, error) {
-	return fs.byID(ctx, fs.db, a.TeamID, a.FindingID)
+// ForRetest is the finding of a job, for a worker, and the proxy of the retest (nil: none of its own).
+func (fs *Findings) ForRetest(ctx context.Context, a RetestArgs) (Finding, *setting.Proxy, error) {
+	f, err := fs.byID(ctx, fs.db, a.TeamID, a.FindingID)
+	if err != nil {
+		return f, nil, err
+	}
+	var proxy db.JSON[*setting.Proxy]
+	err = fs.db.QueryRow(ctx, `SELECT proxy FROM finding_retest WHERE team_id = ? AND no = ? AND n = ?`,
+		a.TeamID, f.no, a.N).Scan(&proxy)
+	return f, proxy.V, db.OrMissing(err, "retest")
 }
 
 // RetestResult is the result of a retest.

@@ -21,6 +21,7 @@ type NewScan struct {
 	Config       Config
 	ScheduleOnly bool // it is not launched
 	Automatic    bool
+	Proxy        string // URL of a SOCKS5 proxy, through which targets are dialled; empty: none
 	// With, unless nil, runs in the transaction that makes the scan with this id. Its error undoes that.
 	With func(ctx context.Context, tx *db.Tx, id string) error
 }
@@ -42,6 +43,9 @@ func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 	}
 	if len(n.Config.Targets) == 0 && n.Config.field() == "" {
 		return Scan{}, errs.Field("targets", "targets is required: say what to test.")
+	}
+	if n.Config.Proxy, err = ss.settings.SealProxy(c.TeamID, n.Proxy, nil); err != nil {
+		return Scan{}, err
 	}
 	if err := ss.check(ctx, c.TeamID, n.Config); err != nil {
 		return Scan{}, err

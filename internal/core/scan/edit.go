@@ -59,6 +59,7 @@ type ConfigUpdate struct {
 	ScanConfigIDs   []string
 	ReportConfigIDs []string
 	AlertConfigIDs  []string
+	Proxy           *string // URL of a SOCKS5 proxy; the one that was shown, with its mask, keeps it; empty: none
 	AgentID         *string
 	AgentTags       []string
 	AgentNetworks   []string
@@ -80,6 +81,11 @@ func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, r
 		&c.AgentTags: up.AgentTags, &c.AgentNetworks: up.AgentNetworks,
 	} {
 		run.Update(to, from, replace)
+	}
+	if up.Proxy != nil {
+		if c.Proxy, err = ss.settings.SealProxy(s.TeamID, *up.Proxy, c.Proxy); err != nil {
+			return err
+		}
 	}
 	if up.AgentID != nil {
 		c.AgentID = *up.AgentID

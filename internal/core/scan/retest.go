@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -15,14 +16,14 @@ import (
 
 // Retest runs the template of a finding on its target, except in denied networks, and stores the result.
 func (ss *Scans) Retest(ctx context.Context, a finding.RetestArgs, deny []netip.Prefix) error {
-	f, err := ss.findings.ForRetest(ctx, a)
+	f, proxy, err := ss.findings.ForRetest(ctx, a)
 	if errs.Is(err, errs.NotFound) {
 		return nil // it was deleted meanwhile
 	}
 	if err != nil {
 		return err
 	}
-	result, err := ss.retest(ctx, a.TeamID, f, deny)
+	result, err := ss.retest(ctx, a.TeamID, f, proxy, deny)
 	if err != nil {
 		return err
 	}
@@ -30,7 +31,7 @@ func (ss *Scans) Retest(ctx context.Context, a finding.RetestArgs, deny []netip.
 }
 
 func (ss *Scans) retest(
-	ctx context.Context, teamID string, f finding.Finding, deny []netip.Prefix,
+	ctx context.Context, teamID string, f finding.Finding, proxy *setting.Proxy, deny []netip.Prefix,
 ) (r finding.RetestResult, err error) {
 	failed := func(why string) (finding.RetestResult, error) {
 		return finding.RetestResult{State: finding.RetestFailed, Note: why}, nil
@@ -61,11 +62,14 @@ func (ss *Scans) retest(
 	if err != nil && !db.IsNoRows(err) { // the scan may have been deleted
 		return r, err
 	}
+	if proxy != nil {
+		config.Proxy = proxy
+	}
 	o, err := ss.Options(ctx, teamID, config)
 	if err != nil {
 		return failed(errs.From(err).Message)
 	}
-	e, err := o.Open([]string{f.Target}, deny)
+	e, err := o.Open([]string{f.Target}, deny, ss.settings.Guard())
 	if err != nil {
 		return failed(errs.From(err).Message)
 	}

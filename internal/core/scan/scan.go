@@ -43,24 +43,25 @@ var Statuses = []Status{Failed, Finished, Queued, Running, Starting, Uploaded, S
 type Config struct {
 	Inventory // further targets
 
-	Targets          []string `json:"-"` // as they were given, in a column of their own
-	Templates        []string `json:"templates,omitempty"`
-	EarlyTemplates   []string `json:"early_templates,omitempty"`
-	TemplateURLs     []string `json:"template_urls,omitempty"`
-	Inline           []Inline `json:"private_templates,omitempty"`
-	Recommended      bool     `json:"recommended,omitempty"`
-	All              bool     `json:"all,omitempty"`
-	ScanConfigIDs    []string `json:"scan_config_ids,omitempty"`
-	ReportConfigIDs  []string `json:"report_config_ids,omitempty"`
-	AlertConfigIDs   []string `json:"alerting_config_ids,omitempty"`
-	Exclusions       []string `json:"exclusions,omitempty"` // patterns; one that begins with + allows
-	NoGlobalAlerts   bool     `json:"disable_global_alert_config,omitempty"`
-	NoGlobalReports  bool     `json:"disable_global_report_config,omitempty"`
-	NoGlobalSettings bool     `json:"disable_global_scan_config,omitempty"`
-	AgentID          string   `json:"agent_id,omitempty"`
-	AgentTags        []string `json:"agent_tags,omitempty"`
-	AgentNetworks    []string `json:"agent_networks,omitempty"`
-	AgentBehavior    string   `json:"agent_behavior,omitempty"`
+	Targets          []string       `json:"-"` // as they were given, in a column of their own
+	Templates        []string       `json:"templates,omitempty"`
+	EarlyTemplates   []string       `json:"early_templates,omitempty"`
+	TemplateURLs     []string       `json:"template_urls,omitempty"`
+	Inline           []Inline       `json:"private_templates,omitempty"`
+	Recommended      bool           `json:"recommended,omitempty"`
+	All              bool           `json:"all,omitempty"`
+	ScanConfigIDs    []string       `json:"scan_config_ids,omitempty"`
+	ReportConfigIDs  []string       `json:"report_config_ids,omitempty"`
+	AlertConfigIDs   []string       `json:"alerting_config_ids,omitempty"`
+	Exclusions       []string       `json:"exclusions,omitempty"` // patterns; one that begins with + allows
+	NoGlobalAlerts   bool           `json:"disable_global_alert_config,omitempty"`
+	NoGlobalReports  bool           `json:"disable_global_report_config,omitempty"`
+	NoGlobalSettings bool           `json:"disable_global_scan_config,omitempty"`
+	Proxy            *setting.Proxy `json:"socks5_proxy,omitempty"` // nil: that of a configuration, or none
+	AgentID          string         `json:"agent_id,omitempty"`
+	AgentTags        []string       `json:"agent_tags,omitempty"`
+	AgentNetworks    []string       `json:"agent_networks,omitempty"`
+	AgentBehavior    string         `json:"agent_behavior,omitempty"`
 }
 
 // Inline is a template that came with the request.

@@ -33,7 +33,11 @@ func (ss *Scans) Options(ctx context.Context, teamID string, c Config) (options.
 				err)
 		}
 	}
-	return o, nil
+	own, err := ss.settings.OpenProxy(teamID, c.Proxy)
+	if own != nil {
+		o.Proxy = own
+	}
+	return o, err
 }
 
 // checkSettings refuses ids of configurations that are not the team's.

@@ -54,7 +54,7 @@ func (c *Chunk) test(ctx, storeCtx context.Context, deny []netip.Prefix) error {
 		}
 		defer unlock()
 	}
-	e, err := o.Open(c.Targets, deny)
+	e, err := o.Open(c.Targets, deny, c.scans.settings.Guard())
 	if err != nil {
 		return queue.Abandon(err)
 	}

@@ -88,13 +88,18 @@ type Applied struct {
 type Settings struct {
 	db    *db.DB
 	box   *seal.Box
+	guard *netguard.Guard
 	kinds map[Type]kind
 	now   func() time.Time
 }
 
-// New makes the service. Every dial of a verification goes through the guard.
+// New makes the service. Every dial of a verification, and to a proxy, goes through the guard; nil: that of the public
+// internet.
 func New(d *db.DB, box *seal.Box, guard *netguard.Guard) *Settings {
-	return &Settings{db: d, box: box, kinds: kindsOf(guard), now: time.Now}
+	if guard == nil {
+		guard = &netguard.Guard{}
+	}
+	return &Settings{db: d, box: box, guard: guard, kinds: kindsOf(guard), now: time.Now}
 }
 
 var errNotFound = errs.New(errs.NotFound, "config_not_found", "There is no such configuration.")

@@ -19,6 +19,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 )
@@ -26,7 +27,8 @@ import (
 // Options are the configurations of a scan together.
 type Options struct {
 	Engine engine.Config
-	Scan   engine.Scan // Vars, Parallel, StopAtFirstMatch
+	Scan   engine.Scan     // Vars, Parallel, StopAtFirstMatch
+	Proxy  *netguard.Proxy // nil: targets are dialled directly
 
 	ignored []string // names of options that have no effect here
 	filters []filter
@@ -170,8 +172,9 @@ func (o Options) Config() engine.Config {
 	return c
 }
 
-// Open makes an engine that reaches these targets, except denied networks, and nothing else.
-func (o Options) Open(targets []string, deny []netip.Prefix) (*engine.Engine, error) {
+// Open makes an engine that reaches these targets, except denied networks, and nothing else. The guard dials the proxy,
+// if there is one.
+func (o Options) Open(targets []string, deny []netip.Prefix, guard *netguard.Guard) (*engine.Engine, error) {
 	reach := make([]netguard.Target, len(targets))
 	for i, text := range targets {
 		var err error
@@ -179,7 +182,11 @@ func (o Options) Open(targets []string, deny []netip.Prefix) (*engine.Engine, er
 			return nil, err
 		}
 	}
-	scope, err := netguard.NewScope(reach, netguard.Limits{Deny: deny})
+	limits := netguard.Limits{Deny: deny}
+	if o.Proxy != nil {
+		limits.Through = guard.Through(o.Proxy)
+	}
+	scope, err := netguard.NewScope(reach, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -215,6 +222,23 @@ var setters = map[string]func(o *Options, value any) error{
 	"var":                 (*Options).vars,
 	"response-size-read":  func(o *Options, v any) error { return number(v, 0, 100<<20, &o.Engine.MaxBody) },
 	"timeout":             (*Options).timeout,
+	"socks5-proxy":        (*Options).proxy,
+}
+
+// proxy reads the URL of a SOCKS5 proxy, alone or as a list with one item.
+func (o *Options) proxy(v any) error {
+	urls, err := yamltext.Words(v)
+	if err != nil {
+		return err
+	}
+	if len(urls) != 1 {
+		return errors.New("it must be one proxy")
+	}
+	o.Proxy, err = netguard.ParseProxy(urls[0])
+	if err != nil {
+		return errors.New(errs.From(err).Message)
+	}
+	return nil
 }
 
 func (o *Options) perMinute(v any) error {

@@ -25,6 +25,9 @@ type Limits struct {
 	// OnDenied, when set, is called for each refused dial before Dial returns, by several goroutines at a time.
 	OnDenied func(Denied)
 	Timeout  time.Duration // of a dial, lookup included; 0 is ten seconds
+	// Through, when set, makes each connection, to an address that the scope allows: Guard.Through of a proxy. UDP is
+	// refused then.
+	Through Dialer
 }
 
 // Scope is what one scan or task may dial: its targets, less what is never a target. It is safe for concurrent
@@ -78,6 +81,9 @@ func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error
 		return nil, s.report(addr, "only TCP and UDP are dialled")
 	}
 	h, port, reach, why := s.checkHostPort(addr)
+	if why == "" && s.limits.Through != nil && strings.HasPrefix(network, "udp") {
+		why = "UDP does not go through the proxy"
+	}
 	if why != "" {
 		return nil, s.report(addr, why)
 	}
@@ -116,6 +122,14 @@ func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error
 func (s *Scope) dialOne(
 	ctx context.Context, network, addr string, to netip.AddrPort, reach addressReach, timeout time.Duration,
 ) (net.Conn, error) {
+	if s.limits.Through != nil {
+		if why := s.denialReason(to.Addr(), to.Port(), reach); why != "" {
+			return nil, s.report(addr, fmt.Sprintf("it resolves to %s: %s", to.Addr(), why))
+		}
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		return s.limits.Through(ctx, network, netip.AddrPortFrom(normalize(to.Addr()), to.Port()).String())
+	}
 	d := net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
 		got, ok := dialled(address)
 		if !ok {

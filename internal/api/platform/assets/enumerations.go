@@ -122,6 +122,9 @@ func (s area) createEnumeration(ctx context.Context, in *struct{ Body EnumerateR
 		return nil, err
 	}
 	b := in.Body
+	if err := noProxy(b.Socks5Proxy); err != nil {
+		return nil, err
+	}
 	c := enumeration.Config{
 		RootDomains: b.RootDomains, Inputs: b.Inputs, CloudConfigIDs: b.CloudConfigIDs, Steps: enumeration.Steps(b.Steps),
 		Ports: b.Ports, FollowRedirect: b.Config.FollowRedirect,
@@ -201,6 +204,9 @@ func (s area) enumerationConfigs() {
 			Body EnumerationConfig
 		}) (*wire.Message, error) {
 			b := in.Body
+			if err := noProxy(b.Socks5Proxy); err != nil {
+				return nil, err
+			}
 			ports, portsIn := b.Ports, "enum_ports"
 			if ports == nil {
 				ports, portsIn = b.Launch.Ports, "enumeration_config.ports"

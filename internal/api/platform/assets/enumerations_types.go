@@ -7,6 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // EnumerateData is an enumeration.
@@ -108,6 +109,7 @@ type EnumerateRequest struct {
 	ExcludeTargets []string              `json:"exclude_targets,omitempty" maxItems:"10000"`
 	Exclusions     []string              `json:"exclusions,omitempty" maxItems:"10000"`
 	AutomaticScans bool                  `json:"automatic_vuln_scans,omitempty"`
+	Socks5Proxy    string                `json:"socks5_proxy,omitempty" doc:"Not supported: refused."`
 	PerDomain      bool                  `json:"per_domain_enumeration,omitempty" doc:"Make an enumeration for each of root_domains."`
 	wire.AgentRequest
 	AgentDiscover bool `json:"agent_auto_discover,omitempty"`
@@ -140,6 +142,15 @@ type EnumerationConfig struct {
 	SubfinderConfigIDs []string              `json:"subfinder_config_ids,omitempty" maxItems:"100" doc:"Configurations with keys for sources, besides the global ones."`
 	Exclusions         []string              `json:"exclusions,omitempty" maxItems:"10000"`
 	AutomaticScans     *bool                 `json:"automatic_vuln_scans,omitempty"`
+	Socks5Proxy        string                `json:"socks5_proxy,omitempty" doc:"Not supported: refused."`
+}
+
+// noProxy refuses a proxy: much of an enumeration is DNS over UDP, which would go around it.
+func noProxy(url string) error {
+	if url == "" {
+		return nil
+	}
+	return errs.Field("socks5_proxy", "socks5_proxy is not supported for enumerations.")
 }
 
 // EnumerationDeletion names enumerations to delete; clients send them as asset_ids.

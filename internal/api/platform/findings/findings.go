@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/asset/document"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
@@ -24,6 +25,7 @@ type Services struct {
 	Findings *finding.Findings
 	Assets   *asset.Assets
 	Catalog  *catalog.Catalog
+	Settings *setting.Settings
 	// Ticket files a finding in the tracker of a configuration.
 	Ticket func(ctx context.Context, findingID, configID string) (finding.Ticket, error)
 }
@@ -96,9 +98,22 @@ func (s area) findings() {
 	rest.Handle(s.API, wire.Op("get-vulnerability-history", "GET /v1/scans/vulns/history", vulnTag,
 		"The observations of findings by their hashes, newest first"), s.vulnHistory)
 	rest.Handle(s.API, wire.Op("retest-vulnerability", "POST /v1/scans/{vuln_id}/retest", vulnTag, "Retest a finding",
-		404),
-		func(ctx context.Context, in *wire.VulnPath) (*RetestAnswer, error) {
-			f, err := s.Findings.QueueRetest(ctx, in.ID)
+		404, 409),
+		func(ctx context.Context, in *struct {
+			wire.VulnPath
+			Body *RetestRequest
+		}) (*RetestAnswer, error) {
+			c, err := account.Writer(ctx)
+			if err != nil {
+				return nil, err
+			}
+			var proxy *setting.Proxy
+			if in.Body != nil {
+				if proxy, err = s.Settings.SealProxy(c.TeamID, in.Body.Socks5Proxy, nil); err != nil {
+					return nil, err
+				}
+			}
+			f, err := s.Findings.QueueRetest(ctx, in.ID, proxy)
 			return &RetestAnswer{"The finding will be looked at again.",
 				ScanVulnerability{vulnerabilityOf(f), eventOf(f), nil}}, err
 		})
@@ -108,6 +123,11 @@ func (s area) findings() {
 			f, r, err := s.Findings.FindRetest(ctx, in.ID)
 			return &RetestResult{retestWords(r), string(r.State), resultOf(f)}, err
 		})
+}
+
+// RetestRequest says how to retest.
+type RetestRequest struct {
+	Socks5Proxy string `json:"socks5_proxy,omitempty" maxLength:"2048" doc:"SOCKS5 proxy for all connections to the target, such as socks5://user:password@proxy.example.com:1080; default: that of the scan."`
 }
 
 // RetestAnswer says that a finding will be retested.

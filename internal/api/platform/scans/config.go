@@ -42,6 +42,7 @@ type ScanConfig struct {
 	Exclusions      []string             `json:"exclusions"`
 	Recommended     bool                 `json:"recommended" doc:"Whether it uses the recommended set."`
 	All             bool                 `json:"all" doc:"Whether it uses all templates."`
+	Socks5Proxy     string               `json:"socks5_proxy" doc:"With the password masked; empty: none."`
 	wire.Agent
 }
 
@@ -77,8 +78,8 @@ func (s area) configOf(ctx context.Context, found scan.Scan) (out ScanConfig, er
 		TemplateIDs: []string{}, ScanConfigs: refs(c.ScanConfigIDs, "scan"),
 		ReportConfigs: refs(c.ReportConfigIDs, "reporting"), AlertConfigs: refs(c.AlertConfigIDs, "alerting"),
 		Enumerations: []InventorySource{}, ScanAllAssets: c.AllAssets,
-		AssetFilters: (*assets.AssetFilters)(c.AssetFilters),
-		Exclusions:   rest.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All,
+		AssetFilters: (*assets.AssetFilters)(c.AssetFilters), Socks5Proxy: c.Proxy.String(),
+		Exclusions: rest.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All,
 		Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
 	}
 	for _, in := range c.Inline {
@@ -107,6 +108,7 @@ type ScanConfigPatch struct {
 	ScanConfigIDs   []string             `json:"scan_config_ids,omitempty" maxItems:"100"`
 	ReportConfigIDs []string             `json:"report_config_ids,omitempty" maxItems:"100"`
 	AlertConfigIDs  []string             `json:"alerting_config_ids,omitempty" maxItems:"100"`
+	Socks5Proxy     *string              `json:"socks5_proxy,omitempty" maxLength:"2048" doc:"SOCKS5 proxy for all connections to targets, such as socks5://user:password@proxy.example.com:1080. The masked form that was shown keeps it; empty: none."`
 	AgentID         *string              `json:"agent_id,omitempty" maxLength:"200"`
 	AgentTags       []string             `json:"agent_tags,omitempty" maxItems:"100"`
 	AgentNetworks   []string             `json:"agent_networks,omitempty" maxItems:"100"`
@@ -145,7 +147,8 @@ func (s area) scanConfigs() {
 				AssetFilters: (*asset.Filters)(b.AssetFilters), Templates: plain, TemplateURLs: urls,
 				EarlyTemplates: b.EarlyTemplates, ScanConfigIDs: b.ScanConfigIDs,
 				ReportConfigIDs: b.ReportConfigIDs,
-				AlertConfigIDs:  b.AlertConfigIDs, AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks,
+				AlertConfigIDs:  b.AlertConfigIDs, Proxy: b.Socks5Proxy, AgentID: b.AgentID,
+				AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks,
 				AgentBehavior: b.AgentBehavior,
 			}, in.Type == "replace")
 			return wire.Done(), err

@@ -14,7 +14,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
@@ -124,9 +123,6 @@ func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*
 		return nil, err
 	}
 	b := in.Body
-	if b.Socks5Proxy != "" {
-		return nil, errs.Field("socks5_proxy", "socks5_proxy is not supported.")
-	}
 	c := scan.Config{
 		Inventory: scan.Inventory{
 			AssetLists: b.Assets, EnumerationIDs: rest.Each(b.EnumerationIDs, EnumerationRef.id), AllAssets: b.ScanAllAssets,
@@ -144,7 +140,8 @@ func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*
 		c.Inline = append(c.Inline, scan.Inline(in))
 	}
 	made, err := s.Scans.Create(ctx,
-		scan.NewScan{Name: b.Name, Config: c, ScheduleOnly: b.ScheduleOnly, Automatic: b.AutomaticScan})
+		scan.NewScan{Name: b.Name, Config: c, ScheduleOnly: b.ScheduleOnly, Automatic: b.AutomaticScan,
+			Proxy: b.Socks5Proxy})
 	message := "The scan is launched."
 	if b.ScheduleOnly {
 		message = "The scan is kept."

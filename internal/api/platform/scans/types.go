@@ -100,7 +100,7 @@ type ScanRequest struct {
 	NoGlobalScans    bool                 `json:"disable_global_scan_config,omitempty" doc:"Ignore global scan configurations."`
 	ScheduleOnly     bool                 `json:"schedule_only,omitempty" doc:"Only store it, for a schedule."`
 	AutomaticScan    bool                 `json:"automatic_scan,omitempty" doc:"Whether a program made it."`
-	Socks5Proxy      string               `json:"socks5_proxy,omitempty" doc:"Not supported: refused."`
+	Socks5Proxy      string               `json:"socks5_proxy,omitempty" maxLength:"2048" doc:"SOCKS5 proxy for all connections to targets, such as socks5://user:password@proxy.example.com:1080; its password is never shown."`
 	wire.AgentRequest
 }
 
