@@ -24,7 +24,7 @@ const (
 	maxStack   = 512       // JavaScript frames
 	maxValue   = 4 << 20   // bytes of one value that a run sets
 	maxSet     = 32 << 20  // bytes of all values that a run sets
-	maxHeap    = 512 << 20 // bytes of heap growth while a script computes
+	maxHeap    = 192 << 20 // bytes of heap growth while a script computes
 )
 
 // DefaultCompute is how long a script may compute by default.
@@ -73,7 +73,7 @@ type Program struct {
 	native    []*expression // the statements, when all of them are native
 	script    *goja.Program // otherwise
 	snapshots bool          // the script mentions template
-	json      bool          // the script mentions JSON
+	plain     bool          // the script needs no bounds of single steps, see plainNode
 }
 
 // Compile compiles a flow's text. Only the template's protocols can be called. The error is an *Error.

@@ -3,9 +3,7 @@ package flow
 import (
 	"context"
 	"fmt"
-	"math/big"
 	"slices"
-	"time"
 
 	"github.com/dop251/goja"
 )
@@ -23,18 +21,18 @@ type run struct {
 
 // globals defines the names that a flow can use (template language 7.4).
 func (r *run) globals() {
+	if !r.program.plain {
+		r.bound()
+	}
 	// What makes code of text: no template needs it, and the parser knows no bounds.
 	r.define("eval", goja.Undefined())
 	r.define("Function", goja.Undefined())
-	if r.program.json {
-		r.boundJSON()
-	}
 	for _, protocol := range r.program.protocols {
 		r.define(protocol, func(f goja.FunctionCall) goja.Value { return r.call(protocol, f.Arguments) })
 	}
 	r.define("set", r.setValue)
 	r.define("log", func(f goja.FunctionCall) goja.Value { return f.Argument(0) })
-	r.define("iterate", func(f goja.FunctionCall) goja.Value { return r.vm.NewArray(flatten(f.Arguments)...) })
+	r.define("iterate", func(f goja.FunctionCall) goja.Value { return r.vm.NewArray(r.flatten(f.Arguments)...) })
 	r.define("Dedupe", r.dedupe)
 	r.refresh()
 }
@@ -46,23 +44,6 @@ func (r *run) must(err error) {
 	if err != nil {
 		panic(r.vm.NewGoError(err))
 	}
-}
-
-// boundJSON makes JSON.parse refuse texts whose nesting would exhaust the stack.
-func (r *run) boundJSON() {
-	json := r.vm.Get("JSON").ToObject(r.vm)
-	parse, _ := goja.AssertFunction(json.Get("parse"))
-	r.must(json.Set("parse", func(f goja.FunctionCall) goja.Value {
-		text := f.Argument(0).String()
-		if nesting(text) > maxJSON {
-			panic(r.vm.NewTypeError("JSON.parse: brackets nested too deep"))
-		}
-		v, err := parse(f.This, f.Arguments...)
-		if err != nil {
-			panic(err)
-		}
-		return v
-	}))
 }
 
 // refresh renews the template object from the host's values, if the script uses it.
@@ -118,9 +99,10 @@ func (r *run) call(protocol string, arguments []goja.Value) goja.Value {
 
 // setValue is set(name, value).
 func (r *run) setValue(f goja.FunctionCall) goja.Value {
-	value, size, err := plain(f.Argument(1).Export(), 0)
-	if r.set += size; err != nil || size > maxValue || r.set > maxSet {
-		panic(r.vm.NewTypeError("set: the value is too large or too deep"))
+	e := exporter{run: r, function: "set"}
+	value := e.value(f.Argument(1), 0)
+	if r.set += e.bytes; r.set > maxSet {
+		panic(r.tooLarge("set"))
 	}
 	r.host.Set(f.Argument(0).String(), value)
 	return goja.Null()
@@ -132,7 +114,7 @@ func (r *run) dedupe(c goja.ConstructorCall) *goja.Object {
 	var values []any
 	seen := map[string]bool{}
 	add := func(f goja.FunctionCall) goja.Value {
-		for _, v := range flatten(f.Arguments) {
+		for _, v := range r.flatten(f.Arguments) {
 			if text := fmt.Sprint(v); !seen[text] {
 				seen[text] = true
 				values = append(values, v)
@@ -148,62 +130,19 @@ func (r *run) dedupe(c goja.ConstructorCall) *goja.Object {
 }
 
 // flatten returns the values, those of lists one by one, without null and undefined.
-func flatten(arguments []goja.Value) []any {
+func (r *run) flatten(arguments []goja.Value) []any {
 	var all []any
 	for _, a := range arguments {
-		switch v := a.Export().(type) {
+		switch v := r.export(a).(type) {
 		case nil:
 		case []any:
 			all = append(all, v...)
 		default:
 			all = append(all, v)
 		}
+		if len(all) > maxValues {
+			panic(r.tooLarge("iterate"))
+		}
 	}
 	return all
-}
-
-// plain converts an exported value for Host.Set, and returns its size.
-func plain(v any, depth int) (value any, size int, err error) {
-	if depth > 16 {
-		return nil, 0, fmt.Errorf("nested more than %d deep", 16)
-	}
-	switch v := v.(type) {
-	case nil, bool, int64, float64:
-		return v, 8, nil
-	case string:
-		return v, len(v), nil
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			var n int
-			if list[i], n, err = plain(v[i], depth+1); err != nil {
-				return nil, 0, err
-			}
-			if size += 16 + n; size > maxValue {
-				break
-			}
-		}
-		return list, size, nil
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for key, value := range v {
-			var n int
-			if m[key], n, err = plain(value, depth+1); err != nil {
-				return nil, 0, err
-			}
-			if size += 32 + len(key) + n; size > maxValue {
-				break
-			}
-		}
-		return m, size, nil
-	case []byte:
-		return string(v), len(v), nil
-	case goja.ArrayBuffer:
-		return string(v.Bytes()), len(v.Bytes()), nil
-	case *big.Int:
-		return v.String(), v.BitLen() / 3, nil
-	case time.Time:
-		return v.UTC().Format(time.RFC3339Nano), 35, nil
-	}
-	return nil, 8, nil // functions, symbols and the like
 }

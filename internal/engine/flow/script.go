@@ -24,7 +24,7 @@ func (p *Program) compile(source string) (err error) {
 	if nesting(source) > maxNesting {
 		return &Error{Message: fmt.Sprintf("brackets nested more than %d deep", maxNesting)}
 	}
-	p.snapshots, p.json = strings.Contains(source, "template"), strings.Contains(source, "JSON")
+	p.snapshots = strings.Contains(source, "template")
 	wrapped := strings.Contains(source, "Export")
 	if wrapped {
 		source = "(function() {" + source + "\n})()"
@@ -43,6 +43,9 @@ func (p *Program) compile(source string) (err error) {
 	}
 	if p.native != nil {
 		return nil
+	}
+	if p.plain, err = checkTree(tree); err != nil {
+		return err
 	}
 	if p.script, err = goja.CompileAST(tree, false); err != nil {
 		return compileError(err)
@@ -135,7 +138,7 @@ func runError(err error) error {
 // at sets the position of the script's innermost frame.
 func (e *Error) at(stack []goja.StackFrame) {
 	for _, frame := range stack {
-		if p := frame.Position(); p.Line > 0 {
+		if p := frame.Position(); p.Line > 0 && frame.SrcName() != boundsName {
 			e.Line, e.Column = p.Line, p.Column
 			return
 		}

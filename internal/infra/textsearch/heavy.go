@@ -35,8 +35,13 @@ func program(tree *syntax.Regexp) int {
 	return size
 }
 
+var errTooLarge = errors.New("the expression is too large")
+
+// TooLarge reports whether Compile refused an expression for its size.
+func TooLarge(err error) bool { return errors.Is(err, errTooLarge) }
+
 func tooLarge(source string) error {
-	return fmt.Errorf("%.40q: the expression is too large", source)
+	return fmt.Errorf("%.40q: %w", source, errTooLarge)
 }
 
 // MatchContext is Match that ends with the context, or with ErrSlow.
