@@ -5,6 +5,7 @@ package sockstest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"io"
 	"net"
@@ -28,7 +29,7 @@ type Server struct {
 // Start serves until the test ends.
 func Start(t testing.TB, user, password string) *Server {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,6 @@ func (s *Server) serve(conn net.Conn) error {
 	s.mu.Lock()
 	s.asked = append(s.asked, target)
 	s.mu.Unlock()
-	// The address is recorded before the connection exists: the target may look for it at once.
 	out, err := s.connect(target)
 	if err != nil {
 		_, err = conn.Write([]byte{5, 5, 0, 1, 0, 0, 0, 0, 0, 0})
@@ -95,10 +95,11 @@ func (s *Server) serve(conn net.Conn) error {
 	return err
 }
 
+// connect holds the lock until the address is recorded: the target may ask Made at once.
 func (s *Server) connect(target string) (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out, err := net.Dial("tcp", target)
+	out, err := new(net.Dialer).DialContext(context.Background(), "tcp", target)
 	if err == nil {
 		s.used = append(s.used, out.LocalAddr().String())
 	}
