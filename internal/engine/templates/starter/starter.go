@@ -3,8 +3,8 @@
 // at most 300 requests to a host, redirects included; the category inject only tests addresses with a query, one
 // parameter at a time.
 //
-// Each category is a folder and a tag. docs/reference/starter-catalogue.md lists all templates; testdata has, for each, at least
-// one server that must be found and one look-alike that must not.
+// Each category is a folder and a tag. docs/reference/starter-catalogue.md lists all templates; testdata has, for each,
+// at least one server that must be found and one look-alike that must not.
 package starter
 
 import (
