@@ -62,12 +62,12 @@ func TestMetricsOfAnotherMachine(t *testing.T) {
 func TestDatabaseFilesArePrivate(t *testing.T) {
 	for name, before := range map[string]func(file string) error{
 		"new":    func(string) error { return nil },
-		"shared": func(file string) error { return os.WriteFile(file, nil, 0o664) }, //nolint:gosec // what it shall mend
+		"shared": func(file string) error { return os.WriteFile(file, nil, 0o664) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(dir, "vedette.db")
-			if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // a folder that others may read
+			if err := os.Chmod(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
 			if err := before(file); err != nil {

@@ -102,8 +102,8 @@ func hardened(next http.Handler) http.Handler {
 	})
 }
 
-// metrics shows metrics to who sends the token as a bearer token. Without a configured token it shows them to clients on
-// this machine, and not to those of a proxy on it: they tell how much the teams of this server work.
+// metrics shows metrics to clients that send the token as a bearer token. Without a configured token it shows them to
+// clients on this machine, and not to those of a proxy on it: they say how much the teams of this server work.
 func metrics(token string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent := []byte(r.Header.Get("Authorization"))
@@ -122,7 +122,8 @@ func metrics(token string, next http.Handler) http.Handler {
 
 // isLocal reports whether a request comes from this machine and not through a proxy.
 func isLocal(r *http.Request) bool {
-	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"} {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip",
+		"Via"} {
 		if r.Header.Get(name) != "" {
 			return false
 		}

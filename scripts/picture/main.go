@@ -32,7 +32,8 @@ func run(out string, command []string) error {
 	if out == "" || len(command) == 0 {
 		return errors.New("it needs -out FILE and a command")
 	}
-	cmd := exec.CommandContext(context.Background(), command[0], command[1:]...) //nolint:gosec // the Makefile and a test name the command
+	//nolint:gosec // the Makefile and a test name the command
+	cmd := exec.CommandContext(context.Background(), command[0], command[1:]...)
 	cmd.Stderr = os.Stderr
 	printed, err := cmd.Output()
 	if err != nil {

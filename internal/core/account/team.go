@@ -40,7 +40,7 @@ func checkTeamName(name string, optional bool) error {
 	return nil
 }
 
-// FindTeam is the caller's team. A guest sees only the host of its webhook, because the rest of the URL may be a secret.
+// FindTeam is the caller's team. A guest sees only the host of its webhook: the rest of the URL may be a secret.
 func (a *Accounts) FindTeam(ctx context.Context) (Team, error) {
 	c, err := From(ctx)
 	if err != nil {

@@ -142,7 +142,7 @@ func formula(text string) bool {
 	return strings.ContainsRune("=+-@＝＋－＠|%", first) && text != ""
 }
 
-// showsNothing reports whether a character is a blank or has no shape of its own (Unicode: Default_Ignorable_Code_Point).
+// showsNothing reports whether a character is a blank or has no shape of its own (Default_Ignorable_Code_Point).
 func showsNothing(r rune) bool {
 	return unicode.IsSpace(r) || r == utf8.RuneError || r == '\u2800' || // the empty braille pattern
 		unicode.In(r, unicode.Cf, unicode.Mn, unicode.Me, unicode.Other_Default_Ignorable_Code_Point)

@@ -146,8 +146,8 @@ func openSQLite(path string) (*DB, error) {
 	return newDB(&DB{write: write, read: read, file: path}, sqliteDialect), nil
 }
 
-// keepPrivate creates the database file for its owner alone, or takes others' rights to it away. SQLite creates the files
-// beside it (-wal, -shm) with the same mode.
+// keepPrivate creates the database file for its owner alone, or takes others' rights to it away. SQLite creates the
+// files beside it (-wal, -shm) with the same mode.
 func keepPrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
