@@ -83,8 +83,8 @@ func newRoot() *cobra.Command {
 	})
 	root.SetHelpCommand(newHelp(root))
 	root.AddCommand(newServe(), newWorker(), newDemo(), scan.New(), newEnumerate(), newTask(), newTemplates(), newUser(),
-		newToken(), newConfig(), newDoctor(), newBackup(), newRestore(), newOpenAPI(), newCompletion(), newMan(),
-		newVersion())
+		newTeam(), newToken(), newConfig(), newDoctor(), newBackup(), newRestore(), newOpenAPI(), newCompletion(),
+		newMan(), newVersion())
 	wrapArgs(root)
 	return root
 }

@@ -39,14 +39,14 @@ func accountCommand[T any](
 func newUser() *cobra.Command {
 	cmd := &cobra.Command{Use: "user", Short: "Manage users, in the database itself"}
 	create := &cobra.Command{
-		Use: "create", Short: "Make a user", Args: cobra.NoArgs,
+		Use: "create", Short: "Make a user; the first one of a team is its admin", Args: cobra.NoArgs,
 		Example: `  vedette user create --email ada@example.com --admin
   echo "$PASSWORD" | vedette user create --email bob@example.com --team blue --password-stdin`,
 	}
 	var n account.NewUser
 	fs := create.Flags()
 	fs.StringVar(&n.Email, "email", "", "the user's address (required)")
-	fs.BoolVar(&n.Admin, "admin", false, "admin of their team, and of the server")
+	fs.BoolVar(&n.Admin, "admin", false, "an operator: may change every team of this server, and is an admin of their own")
 	fs.StringVar(&n.Team, "team", "", "team to join; made when there is none of this name (default: a team of their own)")
 	fromStdin := fs.Bool("password-stdin", false, "read the password from standard input")
 	spendingCap := fs.Float64("spending-cap", -1, "what they may spend in all teams, in US dollars; 0 blocks, below 0 is no cap")
@@ -62,6 +62,21 @@ func newUser() *cobra.Command {
 		return accounts.CreateUser(ctx, n)
 	}, printUser)
 	cmd.AddCommand(create, newUserList(), newUserRole(), newUserCap())
+	return cmd
+}
+
+func newTeam() *cobra.Command {
+	cmd := &cobra.Command{Use: "team", Short: "Manage teams, in the database itself"}
+	set := &cobra.Command{
+		Use: "set-plan TEAM PLAN", Short: "Give a team, by name or id, another plan: FREE, PRO or ENT",
+		Args: cobra.ExactArgs(2), Example: `  vedette team set-plan blue PRO`,
+	}
+	cmd.AddCommand(accountCommand(set, func(ctx context.Context, accounts *account.Accounts) (account.Team, error) {
+		return accounts.SetPlan(ctx, set.Flags().Arg(0), account.Plan(strings.ToUpper(set.Flags().Arg(1))))
+	}, func(w io.Writer, t account.Team) error {
+		_, err := fmt.Fprintf(w, "%s is on the plan %s.\n", t.Name, t.Plan)
+		return err
+	}))
 	return cmd
 }
 

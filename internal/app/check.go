@@ -28,6 +28,8 @@ func (c Config) check() error {
 	}{
 		{!slices.Contains([]string{RoleAll, RoleServer, RoleWorker}, c.Role),
 			fmt.Sprintf("role %q: must be all, server or worker", c.Role)},
+		{!slices.Contains(account.Plans(), account.Plan(c.DefaultPlan)),
+			fmt.Sprintf("default_plan %q: must be FREE, PRO or ENT", c.DefaultPlan)},
 		{c.Region == "" || strings.ToLower(c.Region) != c.Region,
 			fmt.Sprintf("region %q: must be a name in lower case, such as us", c.Region)},
 		{c.Workers < 1 || c.Workers > 1000, fmt.Sprintf("workers %d: must be between 1 and 1000", c.Workers)},

@@ -14,6 +14,7 @@ import (
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/rawbytes"
 	"github.com/knadh/koanf/v2"
+	"github.com/vedette-sec/vedette/internal/core/account"
 )
 
 // Config is the operator's configuration. Each field is an option: see Options.
@@ -55,6 +56,7 @@ type Config struct {
 	SourceURLs     []string      `koanf:"source_urls"`
 	SourceKeys     []string      `koanf:"source_keys"`
 	MetricsToken   string        `koanf:"metrics_token"`
+	DefaultPlan    string        `koanf:"default_plan"`
 	LogLevel       string        `koanf:"log_level"`
 	LogFormat      string        `koanf:"log_format"`
 }
@@ -154,6 +156,8 @@ func Options() []Option {
 			Help: "a source's API key as NAME=KEY: crunchbase, certspotter; repeatable", Secret: true},
 		{Key: "metrics_token", Default: "",
 			Help: "bearer token for /metrics; empty: only clients on this machine, not through a proxy, may read them", Secret: true},
+		{Key: "default_plan", Default: string(account.Enterprise),
+			Help: "plan of new teams: FREE, PRO or ENT; 'vedette team set-plan' changes that of a team", Shared: true},
 		{Key: "log_level", Default: "info", Help: "debug, info, warn or error"},
 		{Key: "log_format", Default: "text", Help: "text or json"},
 	}

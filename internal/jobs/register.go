@@ -98,7 +98,7 @@ func (w worker) register(q *queue.Queue) {
 	})
 	queue.Handle(q, queue.Handler[hook.DeliverArgs]{
 		Quick: true,
-		Work:  args(func(ctx context.Context, a hook.DeliverArgs) error { return w.Hooks.Deliver(ctx, a.DeliveryID) }),
+		Work:  args(w.deliver),
 	})
 }
 

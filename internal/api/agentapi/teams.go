@@ -23,6 +23,13 @@ type TeamAnswer struct {
 type TeamPatch struct {
 	Name       *string `json:"name,omitempty" minLength:"1" maxLength:"128"`
 	WebhookURL *string `json:"webhook_url,omitempty" maxLength:"2048" doc:"Where completion artifacts are pushed, http or https; an empty string clears it."`
+	SecretName *string `json:"webhook_secret_name,omitempty" maxLength:"128" doc:"The name of a secret of the team's owner, of no project, that deliveries carry: Authorization: Bearer VALUE; an empty string clears it."`
+}
+
+// OperatorTeam changes a team as an operator of the server.
+type OperatorTeam struct {
+	Team string       `json:"team" minLength:"1" maxLength:"128" doc:"The team's id, or its name where no other team has it."`
+	Plan account.Plan `json:"plan" enum:"FREE,PRO,ENT" doc:"The features that the team may use from now on."`
 }
 
 func (s surface) teams() {
@@ -35,13 +42,18 @@ func (s surface) teams() {
 
 	patch := op("update-team", "PATCH "+path, tag, "Change your team's settings (team admins only)")
 	patch.Description = "webhook_url receives the completion artifacts of tasks with completion_delivery webhook; an empty " +
-		"string clears it. Deliveries to private, local and cloud metadata addresses are blocked."
+		"string clears it. Deliveries to private, local and cloud metadata addresses are blocked. " +
+		"webhook_secret_name is the secret that they carry as a bearer token; when it is deleted, deliveries fail until another " +
+		"is named, and the log of deliveries says why."
 	rest.Handle(s.API, patch, func(ctx context.Context, in *struct{ Body TeamPatch }) (*TeamAnswer, error) {
 		if _, err := account.TeamAdmin(ctx); err != nil {
 			return nil, err
 		}
 		warning, err := s.checkWebhook(in.Body.WebhookURL)
 		if err != nil {
+			return nil, err
+		}
+		if err := s.checkWebhookSecret(ctx, in.Body.SecretName); err != nil {
 			return nil, err
 		}
 		team, err := s.Accounts.UpdateTeam(ctx, account.TeamUpdate(in.Body))
@@ -51,6 +63,36 @@ func (s surface) teams() {
 	rest.Handle(s.API, op("list-webhook-deliveries", "GET "+path+"/webhook/deliveries", tag,
 		"List your team's webhook deliveries, newest first"), s.listDeliveries)
 	s.caps(path+"/members/cap", tag)
+
+	rest.Handle(s.API, op("operate-team", "PATCH /api/v1/operator/teams", tag,
+		"Change the plan of any team (operators of the server only)", 404),
+		func(ctx context.Context, in *struct{ Body OperatorTeam }) (*TeamAnswer, error) {
+			if _, err := account.Operator(ctx); err != nil {
+				return nil, err
+			}
+			team, err := s.Accounts.SetPlan(ctx, in.Body.Team, in.Body.Plan)
+			return &TeamAnswer{Team: team}, err
+		})
+}
+
+// checkWebhookSecret refuses the name of a secret that the team's owner does not have, or that no header can carry.
+func (s surface) checkWebhookSecret(ctx context.Context, name *string) error {
+	if name == nil || *name == "" {
+		return nil
+	}
+	c, err := account.From(ctx)
+	if err != nil {
+		return err
+	}
+	value, err := s.Secrets.OfOwner(ctx, c.TeamID, *name)
+	switch {
+	case errs.Is(err, errs.NotFound):
+		return errs.Field("webhook_secret_name", "webhook_secret_name: %s", errs.From(err).Message)
+	case err == nil && !hook.IsToken(value):
+		return errs.Field("webhook_secret_name", "webhook_secret_name: the value of %s has characters that no header can carry.",
+			*name)
+	}
+	return err
 }
 
 // checkWebhook refuses an invalid URL. A blocked address only causes a warning: the operator may allow it

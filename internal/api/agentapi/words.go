@@ -43,7 +43,7 @@ func vocabulary() rest.Vocabulary {
 			kind[task.IssueStatus]():       words(task.IssueStatuses),
 			kind[task.VerificationState](): words([]task.VerificationState{task.Pending, task.Verified, task.Unverified}),
 			kind[task.Delivery]():          words([]task.Delivery{task.Webhook, task.Artifact}),
-			kind[account.Plan]():           words([]account.Plan{account.Free, account.Pro, account.Enterprise}),
+			kind[account.Plan]():           words(account.Plans()),
 		},
 		Words: fieldWords(),
 	}

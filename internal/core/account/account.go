@@ -39,12 +39,15 @@ func (r Role) ReadsOnly() bool { return r != Admin && r != Member }
 // Plan is the set of features that a team may use.
 type Plan string
 
-// The plans. A self-hosted team has Enterprise unless its operator changes it.
+// The plans. A team gets the plan that the server's configuration names; its operator may change it.
 const (
 	Free       Plan = "FREE"
 	Pro        Plan = "PRO"
 	Enterprise Plan = "ENT"
 )
+
+// Plans are all plans, from the least to the most features.
+func Plans() []Plan { return []Plan{Free, Pro, Enterprise} }
 
 // Caller is the user of a request, and the team that they act in.
 type Caller struct {
@@ -53,7 +56,7 @@ type Caller struct {
 	TeamID      string
 	Role        Role
 	Plan        Plan
-	SystemAdmin bool
+	SystemAdmin bool // an operator of the server
 }
 
 type callerKey struct{}
@@ -98,6 +101,15 @@ func TeamAdmin(ctx context.Context) (Caller, error) {
 		"Only an admin of the team can do this.")
 }
 
+// Operator is From for changes to any team, which only operators of the server may make.
+func Operator(ctx context.Context) (Caller, error) {
+	c, err := From(ctx)
+	if err == nil && !c.SystemAdmin {
+		err = errs.New(errs.Forbidden, "operator_required", "Only an operator of the server can do this.")
+	}
+	return c, err
+}
+
 // Config is the operator's configuration of accounts.
 type Config struct {
 	Region         string // of this deployment, such as us
@@ -113,6 +125,7 @@ type Config struct {
 	TurnstileVerifyURL string // Cloudflare's when empty
 
 	TeamsByOperators bool // only admins of the server create teams
+	DefaultPlan      Plan // of new teams; Enterprise when empty
 
 	TokenTTL time.Duration // of a bearer token; 12 h when 0
 	HTTP     *http.Client  // for the addresses above
@@ -150,6 +163,7 @@ func Open(ctx context.Context, d *db.DB, c Config) (*Accounts, error) {
 	}
 	c.RegionTimeout = cmp.Or(c.RegionTimeout, 3*time.Second)
 	c.TokenTTL = cmp.Or(c.TokenTTL, 12*time.Hour)
+	c.DefaultPlan = cmp.Or(c.DefaultPlan, Enterprise)
 	c.TurnstileVerifyURL = cmp.Or(c.TurnstileVerifyURL, "https://challenges.cloudflare.com/turnstile/v0/siteverify")
 	a := &Accounts{
 		Config: c, db: d, logins: newSlots(loginsAtOnce), newPasswords: newSlots(1),

@@ -117,12 +117,16 @@ func TestPlanBoundsATeam(t *testing.T) {
 	})
 }
 
-// TestTeamOfAPlainMember: a team that the operator made for somebody who is no admin has
-// no owner in effect until an admin is in it.
+// TestTeamOfAPlainMember: a team that an earlier release made for somebody who is no admin has no owner in effect until
+// an admin is in it.
 func TestTeamOfAPlainMember(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := open(t, d, Config{})
 		bob, bobs := mustUser(t, a, NewUser{Email: "bob@example.com", Team: "blue"})
+		wantMembers(t, a, bobs, "bob:admin:owner") // as they are made now
+		if _, err := d.Exec(t.Context(), `UPDATE member SET role = ? WHERE user_id = ?`, Member, bob.ID); err != nil {
+			t.Fatal(err)
+		}
 		wantMembers(t, a, bobs, "bob:member")
 		ada, adas := mustUser(t, a, NewUser{Email: "ada@example.com", Team: "blue", Admin: true})
 		wantMembers(t, a, adas, "bob:member", "ada:admin")

@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"net/url"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -18,6 +19,7 @@ type Team struct {
 	OwnerEmail  string    `json:"owner_email"`
 	MemberCount int       `json:"member_count"`
 	WebhookURL  string    `json:"webhook_url"`
+	SecretName  string    `json:"webhook_secret_name" doc:"The owner's secret that deliveries carry as a bearer token; empty: none."`
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`
 
@@ -29,6 +31,7 @@ type Team struct {
 type TeamUpdate struct {
 	Name       *string
 	WebhookURL *string // empty clears; the API has checked it
+	SecretName *string // of the owner's secret for the webhook; empty clears; the API has checked it
 }
 
 // checkTeamName checks a name of 1 to 128 characters, or none where that is allowed.
@@ -58,10 +61,10 @@ func (a *Accounts) FindTeam(ctx context.Context) (Team, error) {
 
 func (a *Accounts) teamByID(ctx context.Context, q db.Querier, id string) (t Team, err error) {
 	var cents *int64
-	err = q.QueryRow(ctx, `SELECT t.id, t.name, t.plan, t.webhook_url, t.created_at, t.updated_at, u.email,
+	err = q.QueryRow(ctx, `SELECT t.id, t.name, t.plan, t.webhook_url, t.webhook_secret_name, t.created_at, t.updated_at, u.email,
 		t.default_spending_cap_cents, (SELECT count(*) FROM member m WHERE m.team_id = t.id)
 		FROM team t JOIN user_account u ON u.id = t.owner_id WHERE t.id = ?`, id).Scan(&t.ID, &t.Name, &t.Plan,
-		&t.WebhookURL, db.Into(&t.CreatedAt), db.Into(&t.UpdatedAt), &t.OwnerEmail, &cents, &t.MemberCount)
+		&t.WebhookURL, &t.SecretName, db.Into(&t.CreatedAt), db.Into(&t.UpdatedAt), &t.OwnerEmail, &cents, &t.MemberCount)
 	if cents != nil {
 		t.DefaultCap = new(float64(*cents) / 100)
 	}
@@ -82,7 +85,8 @@ func (a *Accounts) UpdateTeam(ctx context.Context, up TeamUpdate) (Team, error) 
 	var t Team
 	err = a.db.Tx(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(ctx, `UPDATE team SET name = coalesce(?, name), webhook_url = coalesce(?, webhook_url),
-			updated_at = ? WHERE id = ?`, up.Name, up.WebhookURL, db.At(a.Now()), c.TeamID); err != nil {
+			webhook_secret_name = coalesce(?, webhook_secret_name), updated_at = ? WHERE id = ?`, up.Name, up.WebhookURL,
+			up.SecretName, db.At(a.Now()), c.TeamID); err != nil {
 			return err
 		}
 		t, err = a.teamByID(ctx, tx, c.TeamID)
@@ -91,9 +95,35 @@ func (a *Accounts) UpdateTeam(ctx context.Context, up TeamUpdate) (Team, error) 
 	return t, err
 }
 
-// WebhookURL is where a team's completion artifacts are sent; empty: nowhere.
-func (a *Accounts) WebhookURL(ctx context.Context, q db.Querier, teamID string) (string, error) {
-	return db.Value[string](ctx, q, `SELECT webhook_url FROM team WHERE id = ?`, teamID)
+// Webhook is where a team's completion artifacts are sent (empty: nowhere), and the name of the owner's secret that
+// goes with them (empty: none).
+func (a *Accounts) Webhook(ctx context.Context, q db.Querier, teamID string) (url, secretName string, err error) {
+	err = q.QueryRow(ctx, `SELECT webhook_url, webhook_secret_name FROM team WHERE id = ?`, teamID).Scan(&url, &secretName)
+	return url, secretName, err
+}
+
+// SetPlan changes the plan of a team given by name or id. It checks no Caller: the operator's command line uses it.
+func (a *Accounts) SetPlan(ctx context.Context, team string, plan Plan) (t Team, err error) {
+	if !slices.Contains(Plans(), plan) {
+		return t, errs.Field("plan", "plan must be FREE, PRO or ENT.")
+	}
+	return t, a.db.Tx(ctx, func(tx *db.Tx) error {
+		found, err := db.Values[string](ctx, tx, `SELECT id FROM team WHERE name = ? OR id = ? ORDER BY id LIMIT 2`, team, team)
+		switch {
+		case err != nil:
+			return err
+		case len(found) == 0:
+			return errs.Missing("team").At("team")
+		case len(found) > 1:
+			return errs.Field("team", "There is more than one team of this name: give the team's id.")
+		}
+		_, err = tx.Exec(ctx, `UPDATE team SET plan = ?, updated_at = ? WHERE id = ?`, plan, db.At(a.Now()), found[0])
+		if err != nil {
+			return err
+		}
+		t, err = a.teamByID(ctx, tx, found[0])
+		return err
+	})
 }
 
 // CappedMember is a member with their spending cap.

@@ -26,7 +26,7 @@ type NewUser struct {
 	Email    string
 	Password string // empty: no login by password
 	Team     string // joins the team of this name, which is created if missing; empty: a team of their own
-	Admin    bool   // admin of the team, and of the server
+	Admin    bool   // an operator of the server, and admin of the team; who makes a new team is its admin anyway
 	CapCents *int64 // the operator's spending cap, for all teams, in US cents; nil: none
 }
 
@@ -63,7 +63,7 @@ func (a *Accounts) createUser(ctx context.Context, n NewUser, first func(*db.Tx)
 		if err != nil {
 			return err
 		}
-		if err := joinTeam(ctx, tx, &u); err != nil {
+		if err := a.joinTeam(ctx, tx, &u); err != nil {
 			return err
 		}
 		return acceptInvitations(ctx, tx, u)
@@ -74,8 +74,8 @@ func (a *Accounts) createUser(ctx context.Context, n NewUser, first func(*db.Tx)
 	return u, err
 }
 
-// joinTeam makes the user a member of the team they named, or of a new one that they own.
-func joinTeam(ctx context.Context, tx *db.Tx, u *User) (err error) {
+// joinTeam makes the user a member of the team they named, or the admin of a new one that they own.
+func (a *Accounts) joinTeam(ctx context.Context, tx *db.Tx, u *User) (err error) {
 	if u.Team != "" {
 		u.TeamID, err = db.Value[string](ctx, tx, `SELECT id FROM team WHERE name = ? ORDER BY created_at LIMIT 1`, u.Team)
 		if err != nil && !db.IsNoRows(err) {
@@ -84,8 +84,8 @@ func joinTeam(ctx context.Context, tx *db.Tx, u *User) (err error) {
 	}
 	if u.TeamID == "" {
 		first, _, _ := strings.Cut(u.Email, "@")
-		u.TeamID, u.Team = ids.New(), cmp.Or(u.Team, first)
-		return createTeam(ctx, tx, Team{ID: u.TeamID, Name: u.Team, Plan: Enterprise, CreatedAt: u.CreatedAt}, u.ID, u.Role)
+		u.TeamID, u.Team, u.Role = ids.New(), cmp.Or(u.Team, first), Admin
+		return createTeam(ctx, tx, Team{ID: u.TeamID, Name: u.Team, Plan: a.DefaultPlan, CreatedAt: u.CreatedAt}, u.ID, u.Role)
 	}
 	return insertMember(ctx, tx, u.TeamID, u.ID, u.Role, u.CreatedAt)
 }

@@ -30,7 +30,7 @@ func child(url string) int {
 	d, err := db.Open(context.Background(), db.Config{URL: url})
 	if err == nil {
 		guard := &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
-		err = hook.New(d, guard, slog.New(slog.DiscardHandler)).Deliver(context.Background(), os.Getenv(childDelivery))
+		err = hook.New(d, guard, slog.New(slog.DiscardHandler)).Deliver(context.Background(), os.Getenv(childDelivery), "")
 	}
 	fmt.Fprintln(os.Stderr, "the child should have been killed:", err)
 	return 1
@@ -104,7 +104,7 @@ func TestCrashBetweenMarkAndSend(t *testing.T) {
 func wantInterrupted(t *testing.T, h *house, id string) {
 	t.Helper()
 	h.SetNow(func() time.Time { return time.Now().Add(time.Minute) })
-	if err := h.Deliver(t.Context(), id); err != nil {
+	if err := h.Deliver(t.Context(), id, ""); err != nil {
 		t.Fatal(err)
 	}
 	if e := h.entry(t, id); e.State != hook.Failed || e.Error != "the delivery was interrupted" || e.Attempts != 1 ||

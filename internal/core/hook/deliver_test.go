@@ -81,7 +81,7 @@ func TestDeliverSendsOnePost(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		for range 3 { // a job that runs again sends nothing again, and waits for nothing
-			if err := h.Deliver(ctx, id); err != nil {
+			if err := h.Deliver(ctx, id, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -315,7 +315,7 @@ func TestDeliverOnceByManyWorkers(t *testing.T) {
 		var workers sync.WaitGroup
 		for range 8 {
 			workers.Go(func() {
-				switch err := h.Deliver(ctx, id); {
+				switch err := h.Deliver(ctx, id, ""); {
 				case err == nil: // the one who sent is done; the others need not wait for its time to be up
 					over()
 				case !errors.Is(err, context.Canceled):
@@ -341,7 +341,7 @@ func TestDeliverDuringShutdown(t *testing.T) {
 			shutdown()
 			hang(c)
 		}))
-		if err := h.Deliver(ctx, id); err != nil {
+		if err := h.Deliver(ctx, id, ""); err != nil {
 			t.Fatal(err)
 		}
 		if e := h.entry(t, id); e.State != hook.Failed || e.Error != "the delivery was interrupted" {
@@ -352,7 +352,7 @@ func TestDeliverDuringShutdown(t *testing.T) {
 
 func TestDeliverWithoutADelivery(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
-		if err := open(t, d, nil).Deliver(t.Context(), ids.New()); !errs.Is(err, errs.NotFound) {
+		if err := open(t, d, nil).Deliver(t.Context(), ids.New(), ""); !errs.Is(err, errs.NotFound) {
 			t.Errorf("got %v, want NotFound", err)
 		}
 	})

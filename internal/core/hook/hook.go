@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -65,6 +66,8 @@ type Delivery struct {
 	Event   string // such as TaskCompleted
 	URL     string // may contain the receiver's secret
 	Body    []byte // JSON, sent as it is
+	// SecretName is the secret of the team's owner whose value goes with it as a bearer token; empty: none.
+	SecretName string
 }
 
 // Entry is an entry of the delivery log.
@@ -110,9 +113,9 @@ func New(d *db.DB, guard *netguard.Guard, logger *slog.Logger) *Hooks {
 // New stores a delivery in the caller's transaction and returns its id, for Deliver.
 func (h *Hooks) New(ctx context.Context, tx *db.Tx, d Delivery) (id string, err error) {
 	id = ids.New()
-	_, err = tx.Exec(ctx, `INSERT INTO hook_delivery (id, team_id, subject, event, url, body, state, created_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		id, d.TeamID, d.Subject, d.Event, db.Clean(d.URL), d.Body, Pending, db.At(h.now()))
+	_, err = tx.Exec(ctx, `INSERT INTO hook_delivery (id, team_id, subject, event, url, body, secret_name, state,
+		created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		id, d.TeamID, d.Subject, d.Event, db.Clean(d.URL), d.Body, d.SecretName, Pending, db.At(h.now()))
 	return id, err
 }
 
@@ -164,10 +167,32 @@ type outcome struct {
 	took    time.Duration
 }
 
-// Deliver sends a delivery with at most one POST, however often it is called, waits at most 15 seconds for the
+// SecretOf is the team of a delivery, and the name of the secret that goes with it; empty: none.
+func (h *Hooks) SecretOf(ctx context.Context, id string) (teamID, name string, err error) {
+	err = h.db.QueryRow(ctx, `SELECT team_id, secret_name FROM hook_delivery WHERE id = ?`, id).Scan(&teamID, &name)
+	return teamID, name, db.OrMissing(err, "delivery")
+}
+
+// Fail stores that a delivery cannot be sent, and why, for people. One that is being sent ends as Deliver says.
+func (h *Hooks) Fail(ctx context.Context, id, why string) error {
+	d, err := h.load(ctx, id)
+	if err != nil {
+		return err
+	}
+	mine, err := h.move(ctx, id, Pending, Sending, `started_at = ?`, db.At(h.now()))
+	if err != nil {
+		return err
+	}
+	if !mine {
+		return h.Deliver(ctx, id, "")
+	}
+	return h.record(ctx, id, d.Delivery, outcome{state: Failed, message: why})
+}
+
+// Deliver sends a delivery, with a bearer token unless it is empty, with at most one POST, however often it is called, waits at most 15 seconds for the
 // receiver, and stores the result. A delivery whose worker died is stored as failed, 20 seconds after its start.
 // NotFound when there is no such delivery.
-func (h *Hooks) Deliver(ctx context.Context, id string) error {
+func (h *Hooks) Deliver(ctx context.Context, id, bearer string) error {
 	d, err := h.load(ctx, id)
 	if err != nil {
 		return err
@@ -178,7 +203,7 @@ func (h *Hooks) Deliver(ctx context.Context, id string) error {
 			return err
 		}
 		if mine {
-			return h.record(ctx, id, d.Delivery, h.post(ctx, d.Delivery))
+			return h.record(ctx, id, d.Delivery, h.post(ctx, d.Delivery, bearer))
 		}
 		if d, err = h.load(ctx, id); err != nil { // another worker was faster
 			return err
@@ -225,11 +250,11 @@ func (h *Hooks) record(ctx context.Context, id string, d Delivery, o outcome) er
 	return err
 }
 
-func (h *Hooks) post(ctx context.Context, d Delivery) outcome {
+func (h *Hooks) post(ctx context.Context, d Delivery, bearer string) outcome {
 	start := time.Now()
 	limited, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
-	o := h.exchange(limited, d)
+	o := h.exchange(limited, d, bearer)
 	o.took = time.Since(start)
 	if ctx.Err() != nil && o.state == Failed && o.status == 0 {
 		o.message = interrupted
@@ -237,7 +262,7 @@ func (h *Hooks) post(ctx context.Context, d Delivery) outcome {
 	return o
 }
 
-func (h *Hooks) exchange(ctx context.Context, d Delivery) outcome {
+func (h *Hooks) exchange(ctx context.Context, d Delivery, bearer string) outcome {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
 	if err != nil {
 		return outcome{state: Blocked, message: "the URL is malformed"}
@@ -246,6 +271,12 @@ func (h *Hooks) exchange(ctx context.Context, d Delivery) outcome {
 	req.Header.Set("User-Agent", "vedette-webhook")
 	req.Header.Set("X-Service-Event", d.Event)
 	req.Header.Set("X-Service-Completion-Delivery", "webhook")
+	if bearer != "" {
+		if !IsToken(bearer) {
+			return outcome{state: Failed, message: "the secret cannot be sent in a header: it has spaces or control characters"}
+		}
+		req.Header.Set("Authorization", "Bearer "+bearer)
+	}
 	req.Close = true // on a connection of its own nothing is sent twice
 	res, err := h.client.Do(req)
 	if err != nil {
@@ -264,6 +295,11 @@ func (h *Hooks) exchange(ctx context.Context, d Delivery) outcome {
 		o.message = fmt.Sprintf("the receiver answered %d", res.StatusCode)
 	}
 	return o
+}
+
+// IsToken reports whether a secret can be sent as a bearer token: visible ASCII characters only.
+func IsToken(secret string) bool {
+	return secret != "" && !strings.ContainsFunc(secret, func(c rune) bool { return c <= ' ' || c > '~' })
 }
 
 // failure describes an error of the exchange, without the URL and the addresses of a name.

@@ -117,7 +117,7 @@ func (h *house) entry(t testing.TB, id string) hook.Entry {
 func (h *house) deliver(t testing.TB, url string) hook.Entry {
 	t.Helper()
 	id := h.add(t, url)
-	if err := h.Deliver(t.Context(), id); err != nil {
+	if err := h.Deliver(t.Context(), id, ""); err != nil {
 		t.Fatalf("%s: %v; an outcome is never an error", url, err)
 	}
 	e := h.entry(t, id)
@@ -237,7 +237,7 @@ func TestDeliverHonoursTheContext(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		waiting := make(chan error, 1)
-		go func() { waiting <- h.Deliver(ctx, id) }()
+		go func() { waiting <- h.Deliver(ctx, id, "") }()
 		cancel() // before or while it waits for the worker that may be alive
 		if err := <-waiting; !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v, want context.Canceled", err)

@@ -188,6 +188,24 @@ func (s *Secrets) ForTask(
 	return values, missing, nil
 }
 
+// OfOwner is the value of a secret of the owner of a team, of no project. NotFound when there is none of this name; the
+// error is safe to show.
+func (s *Secrets) OfOwner(ctx context.Context, teamID, name string) (string, error) {
+	var id string
+	var sealed []byte
+	err := s.db.QueryRow(ctx, `SELECT s.id, s.sealed FROM secret s JOIN team t ON t.id = s.team_id AND t.owner_id = s.user_id
+		WHERE s.team_id = ? AND s.name = ? AND s.project_id = ''`, teamID, db.Clean(name)).Scan(&id, &sealed)
+	if db.IsNoRows(err) {
+		return "", errs.New(errs.NotFound, "secret_not_found", "The owner of the team has no secret named %s.",
+			db.Clean(errs.Clip(name, maxName)))
+	}
+	if err != nil {
+		return "", err
+	}
+	plain, err := s.box.Open(sealed, sealContext(id))
+	return string(plain), err
+}
+
 const query = `SELECT id, name, masked, default_available, created_by_agent, project_id, created_at, updated_at FROM secret`
 
 func scan(r db.Row) (x Secret, err error) {

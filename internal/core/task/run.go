@@ -166,7 +166,7 @@ func (ts *Tasks) deliver(ctx context.Context, tx *db.Tx, t Task) error {
 	if err != nil || t.Delivery != Webhook {
 		return err
 	}
-	url, err := ts.accounts.WebhookURL(ctx, tx, t.TeamID)
+	url, secret, err := ts.accounts.Webhook(ctx, tx, t.TeamID)
 	if err != nil || url == "" {
 		return err
 	}
@@ -174,8 +174,8 @@ func (ts *Tasks) deliver(ctx context.Context, tx *db.Tx, t Task) error {
 	if body, err = json.Marshal(doc); err != nil {
 		return err
 	}
-	delivery, err := ts.hooks.New(ctx, tx,
-		hook.Delivery{TeamID: t.TeamID, Subject: t.ID, Event: doc.Event, URL: url, Body: body})
+	delivery, err := ts.hooks.New(ctx, tx, hook.Delivery{TeamID: t.TeamID, Subject: t.ID, Event: doc.Event, URL: url,
+		Body: body, SecretName: secret})
 	if err != nil {
 		return err
 	}
