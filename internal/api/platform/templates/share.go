@@ -31,11 +31,11 @@ type ShareUpdateRequest struct {
 
 // ShareResult is how a template is shared (specification, Shared template update result).
 type ShareResult struct {
-	ExpiresAt     time.Time `json:"expires_at" doc:"When the link ends; in the year 9999 when it does not."`
-	Organizations []string  `json:"organizations"`
-	ShareType     string    `json:"share_type" enum:"unlisted,organization,users"`
-	TemplateID    string    `json:"template_id" doc:"The id under which it is shared."`
-	UsersEmail    []string  `json:"users_email"`
+	ExpiresAt     *time.Time `json:"expires_at,omitempty" doc:"When the link ends; absent when it does not."`
+	Organizations []string   `json:"organizations"`
+	ShareType     string     `json:"share_type" enum:"unlisted,organization,users"`
+	TemplateID    string     `json:"template_id" doc:"The id under which it is shared."`
+	UsersEmail    []string   `json:"users_email"`
 }
 
 // ShareAnswer says how a template is shared now.
@@ -59,9 +59,9 @@ type SharedTemplateList struct {
 }
 
 func shareResult(s catalog.Share, id string) ShareResult {
-	out := ShareResult{s.ExpiresAt, rest.OrEmpty(s.Organizations), string(s.Type), id, rest.OrEmpty(s.Emails)}
-	if out.ExpiresAt.IsZero() {
-		out.ExpiresAt = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC) // the field is always a time
+	out := ShareResult{nil, rest.OrEmpty(s.Organizations), string(s.Type), id, rest.OrEmpty(s.Emails)}
+	if !s.ExpiresAt.IsZero() {
+		out.ExpiresAt = &s.ExpiresAt
 	}
 	return out
 }

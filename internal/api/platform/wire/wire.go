@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -156,12 +157,12 @@ type Agent struct {
 	AgentID       string   `json:"agent_id,omitempty"`
 	AgentTags     []string `json:"agent_tags"`
 	AgentNetworks []string `json:"agent_networks"`
-	AgentBehavior string   `json:"agent_behavior,omitempty"`
+	AgentBehavior string   `json:"agent_behavior"`
 }
 
-// AgentOf never has null for a list.
+// AgentOf never has null for a list; the behaviour is distribute when none was asked for.
 func AgentOf(id string, tags, networks []string, behavior string) Agent {
-	return Agent{id, rest.OrEmpty(tags), rest.OrEmpty(networks), behavior}
+	return Agent{id, rest.OrEmpty(tags), rest.OrEmpty(networks), cmp.Or(behavior, "distribute")}
 }
 
 // AgentRequest asks for agents.
