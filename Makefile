@@ -30,7 +30,7 @@ ASSETS    ?= 0
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build run demo picture test race fuzz kill bench lab seed lint fmt fmt-check vet architecture gen drift oracle bench-oracle check clean
+.PHONY: help build dist dist-check run demo picture test race fuzz kill bench lab seed lint fmt fmt-check vet architecture gen drift oracle bench-oracle check clean
 
 help: ## list the targets
 	@echo "Vedette: make TARGET"
@@ -39,6 +39,18 @@ help: ## list the targets
 build: ## build bin/vedette
 	@scripts/need go
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/vedette
+
+# Seconds of the commit, the time of all files of a release.
+EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+
+dist: ## build the release into dist: static binaries, packages, SBOMs and checksums
+	@scripts/need go
+	scripts/dist '$(VERSION)' '$(LDFLAGS)' '$(EPOCH)' dist $(ARCHS)
+
+dist-check: dist ## build the release again from a copy elsewhere; its bytes must be the same
+	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && git ls-files -z | tar --null -T - -cf - | tar -C "$$copy" -xf - && \
+	cd "$$copy" && scripts/dist '$(VERSION)' '$(LDFLAGS)' '$(EPOCH)' dist $(ARCHS) && \
+	diff dist/SHA256SUMS '$(CURDIR)/dist/SHA256SUMS' && echo "the release is reproducible"
 
 run: build ## build and serve on 127.0.0.1:8080, data in ./data
 	$(BIN) serve --listen 127.0.0.1:8080 --data-dir data
