@@ -7,8 +7,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// deliver sends a webhook, with the secret that the team chose for it. One whose secret was deleted is stored as failed:
-// the receiver would refuse it, and must not get it without.
+// deliver sends a webhook, with the secret that the team chose for it. One whose secret was deleted is stored as
+// failed: the receiver would refuse it, and must not get it without.
 func (w worker) deliver(ctx context.Context, a hook.DeliverArgs) error {
 	team, name, err := w.Hooks.SecretOf(ctx, a.DeliveryID)
 	if err != nil {

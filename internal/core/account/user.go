@@ -85,7 +85,8 @@ func (a *Accounts) joinTeam(ctx context.Context, tx *db.Tx, u *User) (err error)
 	if u.TeamID == "" {
 		first, _, _ := strings.Cut(u.Email, "@")
 		u.TeamID, u.Team, u.Role = ids.New(), cmp.Or(u.Team, first), Admin
-		return createTeam(ctx, tx, Team{ID: u.TeamID, Name: u.Team, Plan: a.DefaultPlan, CreatedAt: u.CreatedAt}, u.ID, u.Role)
+		return createTeam(ctx, tx, Team{ID: u.TeamID, Name: u.Team, Plan: a.DefaultPlan, CreatedAt: u.CreatedAt}, u.ID,
+			u.Role)
 	}
 	return insertMember(ctx, tx, u.TeamID, u.ID, u.Role, u.CreatedAt)
 }

@@ -189,8 +189,9 @@ func (h *Hooks) Fail(ctx context.Context, id, why string) error {
 	return h.record(ctx, id, d.Delivery, outcome{state: Failed, message: why})
 }
 
-// Deliver sends a delivery, with a bearer token unless it is empty, with at most one POST, however often it is called, waits at most 15 seconds for the
-// receiver, and stores the result. A delivery whose worker died is stored as failed, 20 seconds after its start.
+// Deliver sends a delivery, with a bearer token unless it is empty, with at most one POST, however often it is called,
+// waits at most 15 seconds for the receiver, and stores the result. A delivery whose worker died is stored as failed,
+// 20 seconds after its start.
 // NotFound when there is no such delivery.
 func (h *Hooks) Deliver(ctx context.Context, id, bearer string) error {
 	d, err := h.load(ctx, id)

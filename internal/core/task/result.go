@@ -199,7 +199,9 @@ func (ts *Tasks) FindArtifact(ctx context.Context, id string, refresh bool) (doc
 
 // refresh builds the artifact of a task anew. stored is when the present one was; of one that a stream has made since
 // nothing is overwritten.
-func (ts *Tasks) refresh(ctx context.Context, t Task, doc CompletionArtifact, stored int64) (CompletionArtifact, error) {
+func (ts *Tasks) refresh(
+	ctx context.Context, t Task, doc CompletionArtifact, stored int64,
+) (CompletionArtifact, error) {
 	var ending *Ending
 	var err error
 	if t.Stream, err = scanStream(ts.db.QueryRow(ctx, `SELECT `+streamColumns+` FROM task_stream s WHERE s.id = ?`,
