@@ -118,7 +118,7 @@ func newUserCap() *cobra.Command {
 	set := &cobra.Command{
 		Use: "cap", Short: "Set what a user may spend in all teams together", Args: cobra.NoArgs,
 		Example: `  vedette user cap --email bob@example.com --usd 20
-  vedette user cap --email bob@example.com --usd -1`,
+  vedette user cap --email bob@example.com --usd=-1`,
 	}
 	type result struct {
 		Email string   `json:"email"`
