@@ -180,7 +180,7 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 	}
 	values := map[string]string{ // where not any text will do
 		"role": "worker", "log_level": "warn", "log_format": "json", "webhook_allow": "10.0.0.0/8",
-		"deny_targets": "10.0.0.0/8", "trusted_proxies": "10.0.0.0/8", "teams": "operators",
+		"deny_targets": "10.0.0.0/8", "trusted_proxies": "10.0.0.0/8", "teams": "operators", "default_plan": "PRO",
 		"region_services": "eu=https://eu.example", "region_service_keys": "eu=key", "public_url": "https://a.example",
 		"development_url":      "https://b.example",
 		"turnstile_verify_url": "https://c.example", "source_urls": "crtsh=https://c.example", "source_keys": "crunchbase=x",

@@ -176,7 +176,7 @@ type MemberAnswer struct {
 type MemberDoc struct {
 	ID         string       `json:"id"`
 	Email      string       `json:"email"`
-	Role       account.Role `json:"role"`
+	Role       account.Role `json:"role" doc:"Their role in the team."`
 	Status     string       `json:"status" enum:"active" doc:"Always active: who was invited and has no account has no cap."`
 	InvitedAt  time.Time    `json:"invited_at" doc:"When they joined, if nobody invited them."`
 	AcceptedAt time.Time    `json:"accepted_at" doc:"When they joined."`
