@@ -108,11 +108,7 @@ func TestHostileAnswers(t *testing.T) {
 // served answers over UDP and TCP by a handler.
 func served(t testing.TB, handler dns.HandlerFunc) (addr string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := net.ListenPacket("udp", listener.Addr().String())
+	listener, conn, err := dnslab.ListenBoth("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

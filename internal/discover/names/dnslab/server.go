@@ -1,7 +1,6 @@
 package dnslab
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -53,20 +52,14 @@ func Start(t testing.TB, z *Zone) *Server {
 
 // Listen serves a zone at an address until Close.
 func Listen(address string, z *Zone) (*Server, error) {
-	tcp, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
-	if err != nil {
+	s := &Server{zone: z, cache: map[string][]byte{}, late: map[*time.Timer]bool{}}
+	var err error
+	if s.tcp, s.udp, err = ListenBoth(address); err != nil {
 		return nil, err
 	}
-	s := &Server{Addr: tcp.Addr().String(), zone: z, tcp: tcp, cache: map[string][]byte{}, late: map[*time.Timer]bool{}}
-	at, err := net.ResolveUDPAddr("udp", s.Addr)
-	if err == nil {
-		s.udp, err = net.ListenUDP("udp", at)
-	}
-	if err == nil {
-		s.other, err = net.ListenUDP("udp", &net.UDPAddr{IP: at.IP})
-	}
-	if err != nil {
-		return nil, errors.Join(err, tcp.Close())
+	s.Addr = s.tcp.Addr().String()
+	if s.other, err = net.ListenUDP("udp", &net.UDPAddr{IP: s.udp.LocalAddr().(*net.UDPAddr).IP}); err != nil {
+		return nil, errors.Join(err, s.tcp.Close(), s.udp.Close())
 	}
 	_ = s.udp.SetReadBuffer(4 << 20) // as the system allows
 	for range 2 {
@@ -74,6 +67,30 @@ func Listen(address string, z *Zone) (*Server, error) {
 	}
 	s.ended.Go(s.connections)
 	return s, nil
+}
+
+// ListenBoth listens on one port for TCP and UDP. Port 0 is any port that is free for both: the system gives a
+// port that is free for TCP, which something else may hold for UDP, so a few are tried.
+func ListenBoth(address string) (*net.TCPListener, *net.UDPConn, error) {
+	at, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return nil, nil, err
+	}
+	for tries := 20; ; tries-- {
+		tcp, err := net.ListenTCP("tcp", at)
+		if err != nil {
+			return nil, nil, err
+		}
+		got := tcp.Addr().(*net.TCPAddr)
+		udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: got.IP, Port: got.Port, Zone: got.Zone})
+		if err == nil {
+			return tcp, udp, nil
+		}
+		err = errors.Join(err, tcp.Close())
+		if at.Port != 0 || tries == 0 {
+			return nil, nil, err
+		}
+	}
 }
 
 // Close ends the server.
