@@ -17,6 +17,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/names"
+	"github.com/vedette-sec/vedette/internal/discover/names/dnslab"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
