@@ -144,7 +144,8 @@ func (k *Kit) reproduce(ctx context.Context, issue task.Issue) (j loop.Verificat
 	return j, last, nil
 }
 
-// checks returns a function that tests for an issue again, and one that makes its control request, which must not match.
+// checks returns a function that tests for an issue again, and one that makes its control request, which must not
+// match.
 func (k *Kit) checks(
 	ctx context.Context, issue task.Issue,
 ) (again func(context.Context) (engine.Event, bool, error), control func(context.Context) (bool, error), err error) {

@@ -43,7 +43,8 @@ func open(ctx context.Context, d *db.DB) (*seeder, error) {
 	if err := findings.Backfill(ctx); err != nil { // while there are none: the server need not look at each at its start
 		return nil, err
 	}
-	return &seeder{scan.New(d, q, findings, asset.New(d, q, nil), templates, setting.New(d, nil, nil), nil), findings, time.Now().UTC()}, nil
+	scans := scan.New(d, q, findings, asset.New(d, q, nil), templates, setting.New(d, nil, nil), nil)
+	return &seeder{scans, findings, time.Now().UTC()}, nil
 }
 
 // importTemplates fills the public set with 40 templates of one to three requests.

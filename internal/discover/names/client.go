@@ -166,7 +166,9 @@ func (q *question) try(ctx context.Context) (done bool) {
 	}
 	t := attempt{server: s, begun: time.Now()}
 	t.query, t.end = pack(q.host, q.kind, q.edns)
-	t.call = &pendingAttempt{question: t.query[headerSize:t.end], attempt: q.next, until: t.begun.Add(wait), reply: q.replies}
+	t.call = &pendingAttempt{
+		question: t.query[headerSize:t.end], attempt: q.next, until: t.begun.Add(wait), reply: q.replies,
+	}
 	socket := s.sockets[int(s.nextSocket.Add(1))%len(s.sockets)]
 	q.sent.Add(1)
 	var err error

@@ -95,7 +95,8 @@ func (r *restoring) free(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if interrupted := Unfinished(r.Dir) != nil; r.Replace || interrupted {
+	interrupted := Unfinished(r.Dir) != nil
+	if r.Replace || interrupted {
 		return nil
 	}
 	if used {

@@ -58,7 +58,11 @@ func Listen(address string, z *Zone) (*Server, error) {
 		return nil, err
 	}
 	s.Addr = s.tcp.Addr().String()
-	if s.other, err = net.ListenUDP("udp", &net.UDPAddr{IP: s.udp.LocalAddr().(*net.UDPAddr).IP}); err != nil {
+	at, err := net.ResolveUDPAddr("udp", s.Addr)
+	if err == nil {
+		s.other, err = net.ListenUDP("udp", &net.UDPAddr{IP: at.IP})
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.tcp.Close(), s.udp.Close())
 	}
 	_ = s.udp.SetReadBuffer(4 << 20) // as the system allows
@@ -81,8 +85,11 @@ func ListenBoth(address string) (*net.TCPListener, *net.UDPConn, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		got := tcp.Addr().(*net.TCPAddr)
-		udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: got.IP, Port: got.Port, Zone: got.Zone})
+		both, err := net.ResolveUDPAddr("udp", tcp.Addr().String())
+		if err != nil {
+			return nil, nil, errors.Join(err, tcp.Close())
+		}
+		udp, err := net.ListenUDP("udp", both)
 		if err == nil {
 			return tcp, udp, nil
 		}
