@@ -19,14 +19,19 @@ const unfinishedName = "restore.unfinished"
 
 // Unfinished returns an error if a restoration into the data folder was interrupted: what is there is not whole.
 func Unfinished(dir string) error {
-	_, err := os.Stat(filepath.Join(dir, unfinishedName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = fmt.Errorf("a restoration into %s was interrupted: run 'vedette restore' again", dir)
+	yes, err := interrupted(dir)
+	if yes {
+		return fmt.Errorf("a restoration into %s was interrupted: run 'vedette restore' again", dir)
 	}
 	return err
+}
+
+func interrupted(dir string) (bool, error) {
+	_, err := os.Stat(filepath.Join(dir, unfinishedName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Restore puts a backup in the place p. The whole file is read and checked before anything is replaced. What is at p
@@ -95,9 +100,8 @@ func (r *restoring) free(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	interrupted := Unfinished(r.Dir) != nil
-	if r.Replace || interrupted {
-		return nil
+	if again, err := interrupted(r.Dir); r.Replace || again || err != nil {
+		return err
 	}
 	if used {
 		return errors.New("there is a database already: --force replaces it and all files beside it")
