@@ -151,7 +151,7 @@ func (a *App) join(ctx context.Context) error {
 	if err := a.fillLists(ctx); err != nil {
 		return err
 	}
-	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets}, a.logger)
+	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets, Scans: a.Scans}, a.logger)
 	a.tickets = ticket.New(a.Findings, a.settings, webhooks, a.logger)
 	if a.related, err = a.openDomains(allow); err != nil {
 		return err

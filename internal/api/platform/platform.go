@@ -72,8 +72,10 @@ type Deps struct {
 func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	api := rest.New(rest.Surface{
 		Name: "platform", Title: "Vedette platform API", Version: version, Servers: servers,
-		Shape: shape, ErrorType: Error{}, Vocabulary: rest.Vocabulary{Words: rest.ParseWords(words)},
-		About: "Templates, scans, assets and findings, for programs. The values of a repeated query parameter are joined by commas.",
+		Shape: shape, ErrorType: Error{},
+		Vocabulary: rest.Vocabulary{Words: rest.ParseWords(words), WithoutEffect: withoutEffect},
+		About: "Templates, scans, assets and findings, for programs. The values of a repeated query parameter are joined by commas. " +
+			"What you send that has no effect is named in warnings, a list of texts in the answer, and in the header X-Warning.",
 	}, c)
 	team.Register(api, team.Services{
 		Accounts: d.Accounts, Settings: d.Settings, Domains: d.Domains, Audit: d.Audit, Notifications: d.Notifications,
@@ -82,10 +84,10 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		Assets: d.Assets, Reports: d.AssetReports, Policies: d.Policies, Enumerations: d.Enumerations, Findings: d.Findings,
 	})
 	findings.Register(api, findings.Services{
-		Findings: d.Findings, Assets: d.Assets, Catalog: d.Catalog, Settings: d.Settings, Ticket: d.Ticket,
+		Findings: d.Findings, Reports: d.AssetReports, Catalog: d.Catalog, Settings: d.Settings, Ticket: d.Ticket,
 	})
 	scans.Register(api, scans.Services{
-		Scans: d.Scans, Enumerations: d.Enumerations, Exclusions: d.Exclusions, Settings: d.Settings,
+		Scans: d.Scans, Enumerations: d.Enumerations, Exclusions: d.Exclusions, Settings: d.Settings, Exports: d.Exports,
 	})
 	exports.Register(api, exports.Services{
 		Exports: d.Exports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations,

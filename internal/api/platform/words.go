@@ -1,5 +1,14 @@
 package platform
 
+// withoutEffect are the fields that are taken for the sake of other servers' clients.
+var withoutEffect = map[string]string{
+	"agent_id": ownWorkers, "agent_tags": ownWorkers, "agent_networks": ownWorkers, "agent_behavior": ownWorkers,
+	"agent_auto_discover": ownWorkers,
+	"users":               "users have no numbers here; name them in emails.",
+}
+
+const ownWorkers = "this server's own workers do everything."
+
 // words describe the fields that mean the same in every schema.
 const words = `message: Summary.
 name: The name.

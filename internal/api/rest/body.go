@@ -81,7 +81,8 @@ func (a *API) readBody(ctx huma.Context, next func(huma.Context)) {
 	}
 	body, err := a.readAll(w, r)
 	if err == nil && len(body) > 0 {
-		err = checkJSON(r.Context(), r.Header.Get("Content-Type"), body)
+		schema, known := a.fieldsOf(ctx)
+		err = checkJSON(r.Context(), r.Header.Get("Content-Type"), body, schema, known)
 	}
 	if err != nil {
 		a.refuse(ctx, err)
@@ -154,8 +155,11 @@ func badQuery(query string) error {
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // checkJSON refuses a body that is not JSON, nests too deep, has NUL in a string or a number that no float64
-// holds; the error names the field. Its work grows with the length of the body, and ends when ctx does.
-func checkJSON(ctx context.Context, contentType string, body []byte) error {
+// holds; the error names the field. It warns of fields that the schema does not have.
+// Its work grows with the length of the body, and ends when ctx does.
+func checkJSON(
+	ctx context.Context, contentType string, body []byte, schema *huma.Schema, known fields,
+) error {
 	if contentType != "" {
 		media, _, err := mime.ParseMediaType(contentType)
 		if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
@@ -165,9 +169,9 @@ func checkJSON(ctx context.Context, contentType string, body []byte) error {
 	if !utf8.Valid(body) {
 		return invalidJSON("the body is not UTF-8")
 	}
-	w := jsonWalk{ctx: ctx, dec: json.NewDecoder(bytes.NewReader(body))}
+	w := jsonWalk{ctx: ctx, dec: json.NewDecoder(bytes.NewReader(body)), known: known}
 	w.dec.UseNumber()
-	if err := w.value(nil, 0); err != nil {
+	if _, err := w.value(nil, schema, 0); err != nil {
 		return err
 	}
 	if _, err := w.dec.Token(); err != io.EOF {
@@ -214,6 +218,7 @@ func (p *place) String() string {
 type jsonWalk struct {
 	ctx    context.Context //nolint:containedctx // it lives as long as one call of checkJSON
 	dec    *json.Decoder
+	known  fields
 	tokens int
 }
 
@@ -231,43 +236,74 @@ func (w *jsonWalk) token() (json.Token, error) {
 	return token, err
 }
 
-func (w *jsonWalk) value(at *place, depth int) error {
+// value checks a value, of which s (nil: anything) is the schema; empty is whether it says nothing: null, "", [] or {}.
+func (w *jsonWalk) value(at *place, s *huma.Schema, depth int) (empty bool, err error) {
 	if depth > maxDepth {
-		return errs.New(errs.Invalid, "json_too_deep", "The body nests deeper than %d levels.", maxDepth).At(at.String())
+		return false, errs.New(errs.Invalid, "json_too_deep", "The body nests deeper than %d levels.", maxDepth).
+			At(at.String())
 	}
 	token, err := w.token()
 	if err != nil {
-		return err
+		return false, err
 	}
 	switch v := token.(type) {
+	case nil:
+		return true, nil
 	case string:
-		return checkString(at, v)
+		return v == "", checkString(at, v)
 	case json.Number:
 		if _, err := v.Float64(); err != nil {
-			return errs.Field(at.String(), "%s is a number out of range.", at)
+			return false, errs.Field(at.String(), "%s is a number out of range.", at)
 		}
 	case json.Delim:
+		empty := !w.dec.More()
 		inner := place{within: at, index: -1}
 		for w.dec.More() {
+			inside := w.item
 			if v == '{' {
-				key, err := w.token()
-				if err != nil {
-					return err
-				}
-				name, _ := key.(string) // the decoder lets nothing else be a key
-				if !isText(name) {
-					return checkString(at, name)
-				}
-				inner.key = name
-			} else {
-				inner.index++
+				inside = w.field
 			}
-			if err := w.value(&inner, depth+1); err != nil {
-				return err
+			if err := inside(&inner, s, depth+1); err != nil {
+				return false, err
 			}
 		}
 		_, err := w.token() // the closing bracket
+		return empty, err
+	}
+	return false, nil
+}
+
+// item checks the next value of an array.
+func (w *jsonWalk) item(at *place, array *huma.Schema, depth int) error {
+	at.index++
+	var s *huma.Schema
+	if array != nil {
+		s = w.known.resolved(array.Items)
+	}
+	_, err := w.value(at, s, depth)
+	return err
+}
+
+// field checks the next key and value of an object.
+func (w *jsonWalk) field(at *place, object *huma.Schema, depth int) error {
+	key, err := w.token()
+	if err != nil {
 		return err
+	}
+	name, _ := key.(string) // the decoder lets nothing else be a key
+	if !isText(name) {
+		return checkString(at.within, name)
+	}
+	at.key = name
+	s, unknown := w.known.of(object, name)
+	empty, err := w.value(at, s, depth)
+	if err != nil || empty {
+		return err
+	}
+	if unknown {
+		w.known.warn(ignored(at.String(), "field"))
+	} else if why := w.known.without[name]; why != "" && at.within == nil {
+		w.known.warn(fmt.Sprintf("%s has no effect: %s", clip(name), why))
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestBadJSONIsRefusedByName(t *testing.T) {
 		`{"a": 1e-400}`:                 "",
 		strings.Repeat(`{"a":`, maxDepth+1) + `1`: clip(strings.Repeat("a.", maxDepth) + "a"),
 	} {
-		e := errs.From(checkJSON(t.Context(), "application/json", []byte(body)))
+		e := errs.From(checkJSON(t.Context(), "application/json", []byte(body), nil, fields{}))
 		switch {
 		case want == "" && e != nil:
 			t.Errorf("%.60s is refused: %v", body, e)
@@ -59,7 +59,7 @@ func TestContentTypes(t *testing.T) {
 		"text/json":                    false, "text/plain": false, "application/jsonx": false, "application/json;": true,
 		"application/json; a": false, "json": false,
 	} {
-		if err := checkJSON(t.Context(), media, []byte("{}")); (err == nil) != good || err != nil && !errs.Is(err, errs.Unsupported) {
+		if err := checkJSON(t.Context(), media, []byte("{}"), nil, fields{}); (err == nil) != good || err != nil && !errs.Is(err, errs.Unsupported) {
 			t.Errorf("%q: %v", media, err)
 		}
 	}
@@ -90,7 +90,7 @@ func FuzzCheckJSON(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		err := checkJSON(t.Context(), "application/json", body)
+		err := checkJSON(t.Context(), "application/json", body, nil, fields{})
 		if err != nil {
 			if e := errs.From(err); e.Kind != errs.Invalid || e.Param == "" || len(e.Param) > 130 ||
 				!utf8.ValidString(e.Error()) {
@@ -149,7 +149,7 @@ func TestWorkGrowsWithTheBody(t *testing.T) {
 		t.Helper()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := checkJSON(t.Context(), "application/json", []byte(body))
+		err := checkJSON(t.Context(), "application/json", []byte(body), nil, fields{})
 		if err == nil {
 			var parsed any
 			err = decodeJSON([]byte(body), &parsed)
@@ -180,7 +180,7 @@ func TestWorkGrowsWithTheBody(t *testing.T) {
 func TestWorkEndsWhenTheClientIsGone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := checkJSON(ctx, "application/json", []byte(`[`+strings.Repeat("0,", 100_000)+`"\u0000"]`))
+	err := checkJSON(ctx, "application/json", []byte(`[`+strings.Repeat("0,", 100_000)+`"\u0000"]`), nil, fields{})
 	if e := errs.From(err); e == nil || e.Code != "unreadable_body" {
 		t.Errorf("%v", err)
 	}

@@ -19,6 +19,8 @@ type Vocabulary struct {
 	// Words describe fields that no doc tag describes: by Schema.field, or by field alone
 	// where it means the same everywhere.
 	Words map[string]string
+	// WithoutEffect are fields of bodies that are taken and have no effect, with the reason: who sends one is warned.
+	WithoutEffect map[string]string
 }
 
 // ParseWords reads Vocabulary.Words from lines such as "field, Schema.field: Description.", by key.

@@ -31,6 +31,8 @@ type record struct {
 	caller    account.Caller
 	byKey     bool // the caller used their API key
 	err       *errs.Error
+	warnings  []string    // see Warnf
+	header    http.Header // of the answer
 }
 
 type recordKey struct{}
@@ -46,7 +48,7 @@ func recordOf(ctx context.Context) *record {
 // identify gives the request its id and writes its log line.
 func (a *API) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &record{api: a, id: ids.New(), operation: "none"}
+		rec := &record{api: a, id: ids.New(), operation: "none", header: w.Header()}
 		began := time.Now()
 		w.Header().Set(RequestIDHeader, rec.id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -131,7 +133,8 @@ func (a *API) refuse(ctx huma.Context, err error) {
 	a.Fail(w, r.WithContext(ctx.Context()), err)
 }
 
-// joinRepeated joins the values of a query parameter that is repeated, as many clients send lists, by commas.
+// joinRepeated warns of unknown parameters, and joins the values of a query parameter that is repeated, as many clients
+// send lists, by commas.
 // So a repeated parameter that is no list is refused, not silently cut. Words that are no JSON number, such as NaN, are
 // refused where a number is expected.
 func (a *API) joinRepeated(ctx huma.Context, next func(huma.Context)) {
@@ -147,6 +150,7 @@ func (a *API) joinRepeated(ctx huma.Context, next func(huma.Context)) {
 			return
 		}
 	}
+	warnOfQuery(ctx, query)
 	for _, values := range query {
 		if len(values) > 1 {
 			ctx = repeatedQuery{ctx, query}

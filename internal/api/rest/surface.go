@@ -114,6 +114,7 @@ func New(s Surface, c Config) *API {
 		config.Servers = append(config.Servers, &huma.Server{URL: server.URL, Description: server.Description})
 	}
 	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[failure](), reflect.TypeOf(s.ErrorType))
+	config.Transformers = append(config.Transformers, a.addWarnings)
 	a.Huma = humachi.New(a.router, config)
 	return a
 }

@@ -77,9 +77,6 @@ func noOf(id int64) (teamNo, no int64) { return id >> noBits, id & (1<<noBits - 
 // marks are the placeholders of a statement for n values.
 func marks(n int) string { return "?" + strings.Repeat(", ?", n-1) }
 
-// enumerationExists is the condition that the enumeration of row a is not being deleted.
-const enumerationExists = ` AND EXISTS (SELECT 1 FROM asset_enumeration e WHERE e.id = a.enumeration_id)`
-
 // CheckName trims the name of a group or a policy, or refuses it.
 func CheckName(name string) (string, error) {
 	name = strings.TrimSpace(db.Clean(name))

@@ -229,13 +229,6 @@ func TestTenancy(t *testing.T) {
 		if p, err := r.List(r.stranger, Query{Window: page.Window{Limit: 10}}); err != nil || p.Total != 0 {
 			t.Errorf("a stranger's list: %+v, %v", p, err)
 		}
-		if a, ok, err := r.ByHostPort(t.Context(), r.team, "A.example.com", 443); err != nil || !ok || a.Title != "B" &&
-			a.Title != "A" {
-			t.Errorf("by host and port: %+v, %v, %v", a, ok, err)
-		}
-		if _, ok, err := r.ByHostPort(t.Context(), r.team, "a.example.com", 80); err != nil || ok {
-			t.Errorf("another port: %v, %v", ok, err)
-		}
 		theirs, err := account.From(r.stranger)
 		if err != nil {
 			t.Fatal(err)

@@ -6,11 +6,9 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
-	"github.com/vedette-sec/vedette/internal/core/asset/observation"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/list"
@@ -35,27 +33,6 @@ func (as *Assets) Get(ctx context.Context, teamID string, id int64) (Asset, erro
 		return Asset{}, err
 	}
 	return found[0], nil
-}
-
-// ByHostPort finds the asset of a team at a host and port, the last seen of several enumerations; if
-// there is none with the port, the host itself. ok is false when there is none.
-func (as *Assets) ByHostPort(ctx context.Context, teamID, host string, port int) (a Asset, ok bool, err error) {
-	var no int64
-	err = as.db.QueryRow(ctx, `SELECT a.no FROM asset a WHERE a.team_id = ? AND a.host = ? AND a.port IN (?, 0)`+
-		enumerationExists+
-		` ORDER BY a.port DESC, a.seen_at DESC, a.no DESC LIMIT 1`, teamID, strings.ToLower(observation.Clip(host)),
-		port).Scan(&no)
-	if db.IsNoRows(err) {
-		return a, false, nil
-	}
-	if err != nil {
-		return a, false, err
-	}
-	found, err := as.Load(ctx, teamID, []int64{no})
-	if err != nil || len(found) == 0 {
-		return a, false, err
-	}
-	return found[0], true, nil
 }
 
 // EnumerationsWith finds the enumerations of the caller's team that have a matching asset.

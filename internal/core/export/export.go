@@ -1,5 +1,5 @@
-// Package export writes findings as JSON, CSV, SARIF and PDF, and assets as JSON, CSV and lines of text. A file is
-// streamed to the caller, or made by a job and stored for some days.
+// Package export writes findings as JSON, CSV, SARIF and PDF, assets as JSON, CSV and lines of text, and logs of
+// scans. A file is streamed to the caller, or made by a job and stored for some days.
 //
 // The files contain text from targets. Each format escapes it in one place: JSON is copied as it was encoded, a cell of
 // CSV passes through Cell, SARIF through its library and reference, a line of PDF through the typesetter.
@@ -14,8 +14,10 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
@@ -30,7 +32,7 @@ const (
 	CSV   Format = "csv"   // RFC 4180, one finding or asset a record, with a header
 	PDF   Format = "pdf"   // a report of findings
 	SARIF Format = "sarif" // SARIF 2.1.0, of findings
-	Lines Format = "jsonl" // an EnumerationContent a line
+	Lines Format = "jsonl" // an EnumerationContent or a line of a log a line
 	Raw   Format = "raw"   // of assets, a host or host:port a line
 )
 
@@ -58,13 +60,15 @@ type Request struct {
 	Name      string // the title of a report; empty: "Findings"
 	ScanID    string // of the scan that is exported; empty: across scans
 	Filter    finding.Filter
-	Inventory *Inventory // assets, and no findings
+	Inventory *Inventory      // assets, and no findings
+	Log       *scan.LogFilter // the log of the scan ScanID, and no findings
 }
 
 // Sources are the services that exports read.
 type Sources struct {
 	Findings *finding.Findings
 	Assets   *asset.Assets
+	Scans    *scan.Scans
 }
 
 // Exports makes files of findings and assets.
@@ -85,11 +89,12 @@ func New(d *db.DB, q *queue.Queue, from Sources, logger *slog.Logger) *Exports {
 type File struct {
 	Request
 	FileName string // such as findings-20261121-0930.csv
-	Total    int    // findings or assets that will be in it
+	Total    int    // findings, assets or lines that will be in it
 
 	es       *Exports
 	selected *finding.Selection
 	assets   iter.Seq2[[]asset.Asset, error] // of an inventory
+	caller   account.Caller                  // of a log: Write reads in their name
 	at       time.Time
 }
 
@@ -97,6 +102,9 @@ type File struct {
 func (es *Exports) Open(ctx context.Context, r Request) (*File, error) {
 	if r.Inventory != nil {
 		return es.openInventory(ctx, r)
+	}
+	if r.Log != nil {
+		return es.openLog(ctx, r)
 	}
 	r.Name = cmp.Or(r.Name, "Findings")
 	switch r.Format {
@@ -120,6 +128,8 @@ func fileName(r Request, at time.Time) string {
 		name = "enumeration-" + r.Inventory.EnumerationID
 	case r.Inventory != nil:
 		name = "assets"
+	case r.Log != nil:
+		name = "scan-log-" + r.ScanID
 	case r.ScanID != "":
 		name = "scan-" + r.ScanID
 	}
@@ -135,6 +145,9 @@ func (f *File) Write(ctx context.Context, w io.Writer, progress func(done int)) 
 	out := &output{w: w, progress: progress}
 	if f.Inventory != nil {
 		return f.writeInventory(out)
+	}
+	if f.Log != nil {
+		return f.writeLog(ctx, out)
 	}
 	switch f.Format {
 	case CSV:

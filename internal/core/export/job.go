@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -37,7 +38,7 @@ type Export struct {
 	ID        string // a UUID
 	Name      string
 	Format    Format
-	ScanID    string // of findings; empty: across scans
+	ScanID    string // of findings, empty: across scans; of a log
 	About     About
 	Assets    string // of assets: the enumeration or group; empty: all
 	State     State
@@ -63,8 +64,12 @@ func (e Export) Progress() int {
 // FileName is the name of the file.
 func (e Export) FileName() string {
 	r := Request{Format: e.Format, ScanID: e.ScanID}
-	if e.About == OfAssets {
+	switch e.About {
+	case OfAssets:
 		r.Inventory = &Inventory{EnumerationID: e.Assets}
+	case OfLog:
+		r.Log = &scan.LogFilter{}
+	case OfFindings:
 	}
 	return fileName(r, e.CreatedAt)
 }
@@ -76,6 +81,7 @@ type About string
 const (
 	OfFindings About = "findings"
 	OfAssets   About = "assets"
+	OfLog      About = "log" // of a scan
 )
 
 const (
@@ -109,6 +115,13 @@ func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 			return Export{}, err
 		}
 		e.About, e.Assets, filter = OfAssets, r.Inventory.EnumerationID, db.Doc(any(*r.Inventory))
+	}
+	if r.Log != nil {
+		file, err := es.openLog(ctx, r)
+		if err != nil {
+			return Export{}, err
+		}
+		e.About, e.Name, filter = OfLog, db.Clean(file.Name), db.Doc(any(*file.Log))
 	}
 	err = es.db.Tx(ctx, func(tx *db.Tx) error {
 		// The team's row is locked, so that two requests cannot both add the last export that is allowed.
@@ -204,10 +217,14 @@ func (es *Exports) Run(ctx context.Context, job queue.Job[RunArgs]) error {
 	if err != nil {
 		return err
 	}
-	if about == OfAssets {
+	switch about {
+	case OfAssets:
 		r.Inventory = new(Inventory)
 		err = json.Unmarshal(filter.V, r.Inventory)
-	} else {
+	case OfLog:
+		r.Log = new(scan.LogFilter)
+		err = json.Unmarshal(filter.V, r.Log)
+	case OfFindings:
 		err = json.Unmarshal(filter.V, &r.Filter)
 	}
 	if err != nil {

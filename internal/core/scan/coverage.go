@@ -98,33 +98,51 @@ func (ss *Scans) eachChunk(
 	if err != nil {
 		return run, err
 	}
-	rows, err := ss.db.Query(ctx, `SELECT targets, first_template, last_template, ledger FROM scan_chunk
-		WHERE scan_id = ? AND run = ? ORDER BY n`, id, run)
-	if err != nil {
-		return run, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var targets db.JSON[[]string]
-		var first, last int
-		var doc []byte
-		if err := rows.Scan(&targets, &first, &last, &doc); err != nil {
+	for after, more := int64(-1), true; more; {
+		// Some chunks at a time, so that no connection is held while do waits for a slow client.
+		found, err := db.Select(ctx, ss.db, chunkRow, `SELECT n, targets, first_template, last_template, ledger FROM scan_chunk
+			WHERE scan_id = ? AND run = ? AND n > ? ORDER BY n LIMIT ?`, id, run, after, chunksRead)
+		if err != nil {
 			return run, err
 		}
-		l := NewCells(targets.V, templates.V[first:last])
-		if doc != nil {
-			if l, err = decodeCells(doc, l.targets, l.templates); err != nil {
+		for _, one := range found {
+			l, err := one.cells(templates.V)
+			if err != nil {
 				return run, err
 			}
-		} else {
-			l.states[Pending] = roaring.New()
-			l.states[Pending].AddRange(0, uint64(len(l.targets)*len(l.templates)))
+			if !do(l, ended.Time) {
+				return run, nil
+			}
+			after = one.n
 		}
-		if !do(l, ended.Time) {
-			break
-		}
+		more = len(found) == chunksRead
 	}
-	return run, rows.Err()
+	return run, nil
+}
+
+// chunksRead is how many chunks one statement reads.
+const chunksRead = 8
+
+// storedChunk is a chunk as it is stored.
+type storedChunk struct {
+	n           int64
+	targets     db.JSON[[]string]
+	first, last int // the range of templates
+	ledger      []byte
+}
+
+func chunkRow(r db.Row) (c storedChunk, err error) {
+	return c, r.Scan(&c.n, &c.targets, &c.first, &c.last, &c.ledger)
+}
+
+func (c storedChunk) cells(templates []string) (*Cells, error) {
+	l := NewCells(c.targets.V, templates[c.first:c.last])
+	if c.ledger != nil {
+		return decodeCells(c.ledger, l.targets, l.templates)
+	}
+	l.states[Pending] = roaring.New()
+	l.states[Pending].AddRange(0, uint64(len(l.targets)*len(l.templates)))
+	return l, nil
 }
 
 // LogLine is a cell in the log of a scan.
@@ -139,6 +157,8 @@ type LogFilter struct {
 	Host     string
 	Template string
 	Search   string
+	Error    string    // a part of what went wrong, in any case
+	Since    time.Time // lines of this time or later; zero: all
 	Matched  *bool
 	Errors   *bool // only cells that failed, or only others
 }
@@ -147,6 +167,7 @@ func (f LogFilter) picks(c Cell) bool {
 	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
 	return (f.Host == "" || has(c.Target, f.Host)) && (f.Template == "" || c.Template == f.Template) &&
 		(f.Search == "" || has(c.Target+"\n"+c.Template+"\n"+c.Reason, f.Search)) &&
+		(f.Error == "" || c.Failed() && has(c.Reason, f.Error)) &&
 		(f.Matched == nil || *f.Matched == c.Matched) && (f.Errors == nil || *f.Errors == c.Failed())
 }
 
@@ -159,7 +180,7 @@ func (c Cell) Failed() bool {
 func (ss *Scans) EachLogLine(ctx context.Context, id string, f LogFilter, do func(LogLine) bool) error {
 	_, err := ss.eachChunk(ctx, id, f.Run, func(l *Cells, ended time.Time) bool {
 		return l.each(func(c Cell) bool {
-			if c.State == Pending || !f.picks(c) {
+			if c.State == Pending || ended.Before(f.Since) || !f.picks(c) {
 				return true
 			}
 			return do(LogLine{c, ended})

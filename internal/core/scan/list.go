@@ -24,11 +24,17 @@ var Sortable = map[string]string{
 	"completed_at": "coalesce(r.ended_at, 0)", "progress": "coalesce(r.done_cell, 0)",
 	"total_target":   "coalesce(r.total_target, 0)",
 	"total_template": "coalesce(r.total_template, 0)", "total_scan": "coalesce(r.total_cell, 0)",
-	"total_result": "coalesce(t.total, 0)",
+	"total_result": "coalesce(t.total, 0)", "severity": bySeverity,
 	"rescan_count": "s.run", "scan_time_elapsed": "coalesce(r.ended_at - r.started_at, 0)",
 }
 
 const byName = "s.name"
+
+// bySeverity orders scans by their worst finding, and those alike by how many findings are as bad. Scans
+// without findings are the least.
+const bySeverity = `coalesce((SELECT max(y.total + CASE y.severity WHEN 'critical' THEN 50000000000
+	WHEN 'high' THEN 40000000000 WHEN 'medium' THEN 30000000000 WHEN 'low' THEN 20000000000 WHEN 'info' THEN 10000000000
+	ELSE 0 END) FROM finding_tally y WHERE y.scan_id = s.id AND y.total > 0), 0)`
 
 // FindAll lists scans of the caller's team, and how many the filter picks in all. Without sorts the newest come
 // first. The configurations have no targets.

@@ -207,6 +207,12 @@ func value(s Scan, field string) (n int64, text string) {
 		n = int64(s.Numbers.Cells)
 	case "total_result":
 		n = int64(s.Results())
+	case "severity":
+		for rank, severity := range []string{"unknown", "info", "low", "medium", "high", "critical"} {
+			if many := s.Severities[severity]; many > 0 {
+				n = int64(rank)*10_000_000_000 + int64(many)
+			}
+		}
 	case "rescan_count":
 		n = s.Run
 	case "scan_time_elapsed":

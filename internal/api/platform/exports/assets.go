@@ -53,7 +53,7 @@ func (s area) assetExports() {
 	names := []export.Format{export.JSON, export.CSV, export.Raw}
 	domains := wire.Op("export-enumeration-domains", "GET "+one+"/domains/export", exportTag,
 		"The root domains of an enumeration as a file", 404)
-	domains.Responses = map[string]*huma.Response{"200": fileResponse(names...)}
+	domains.Responses = map[string]*huma.Response{"200": FileResponse(names...)}
 	rest.Register(s.API, domains, func(ctx context.Context, in *struct {
 		wire.EnumerationPath
 		NamesQuery
@@ -66,7 +66,7 @@ func (s area) assetExports() {
 	})
 	targets := wire.Op("export-scan-assets", "GET /v1/scans/{scan_id}/asset/export", exportTag,
 		"The targets of a scan as a file", 404)
-	targets.Responses = map[string]*huma.Response{"200": fileResponse(names...)}
+	targets.Responses = map[string]*huma.Response{"200": FileResponse(names...)}
 	rest.Register(s.API, targets, func(ctx context.Context, in *struct {
 		wire.ScanPath
 		NamesQuery

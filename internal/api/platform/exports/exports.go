@@ -75,7 +75,7 @@ func (s area) exports() {
 		})
 	single := wire.Op("export-vulnerability", "GET /v1/scans/vuln/{vuln_id}/export", exportTag, "One finding as a file",
 		404)
-	single.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV)}
+	single.Responses = map[string]*huma.Response{"200": FileResponse(export.JSON, export.CSV)}
 	rest.Register(s.API, single, s.exportVuln)
 
 	rest.Handle(s.API, wire.Op("list-exports", "GET /v1/export/list", exportTag, "Background exports, newest first"),
@@ -89,7 +89,7 @@ func (s area) exports() {
 		"The export is deleted.",
 		func(ctx context.Context, in *ExportPath) error { return s.Exports.Delete(ctx, in.ID) })
 	down := wire.Op("download-export", "GET "+one+"/download", exportTag, "The file of a finished export", 404, 409)
-	down.Responses = map[string]*huma.Response{"200": fileResponse(export.JSON, export.CSV, export.PDF, export.SARIF,
+	down.Responses = map[string]*huma.Response{"200": FileResponse(export.JSON, export.CSV, export.PDF, export.SARIF,
 		export.Lines, export.Raw)}
 	rest.Register(s.API, down, s.downloadExport)
 	s.assetExports()
@@ -100,18 +100,24 @@ func (s area) fileOp(id, route, summary string, statuses ...int) rest.Op {
 	return s.fileOpOf([]export.Format{export.JSON, export.CSV, export.PDF, export.SARIF}, id, route, summary, statuses...)
 }
 
+// StartedResponse describes the answer about an export that was started.
+func StartedResponse(api *rest.API) *huma.Response {
+	started := api.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[ExportStarted](), true, "ExportStarted")
+	return &huma.Response{Description: "The file is being made in the background.",
+		Content: map[string]*huma.MediaType{"application/json": {Schema: started}}}
+}
+
 func (s area) fileOpOf(formats []export.Format, id, route, summary string, statuses ...int) rest.Op {
 	o := wire.Op(id, route, exportTag, summary, statuses...)
-	started := s.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[ExportStarted](), true, "ExportStarted")
 	o.Responses = map[string]*huma.Response{
-		"200": fileResponse(formats...),
-		"201": {Description: "The file is being made in the background.",
-			Content: map[string]*huma.MediaType{"application/json": {Schema: started}}},
+		"200": FileResponse(formats...),
+		"201": StartedResponse(s.API),
 	}
 	return o
 }
 
-func fileResponse(formats ...export.Format) *huma.Response {
+// FileResponse describes an answer that is a file.
+func FileResponse(formats ...export.Format) *huma.Response {
 	r := &huma.Response{Description: "The file. If the connection breaks, it is incomplete.",
 		Content: map[string]*huma.MediaType{}}
 	for _, f := range formats {
@@ -158,22 +164,30 @@ func (s area) exportVuln(ctx context.Context, in *struct {
 		export.Request{Name: f.Name, Filter: finding.Filter{IDs: []string{f.ID}}})
 }
 
-// export answers with the file, or with the id of a background export.
 func (s area) export(ctx context.Context, q ExportQuery, r export.Request) (*huma.StreamResponse, error) {
 	r.Format = export.Format(q.Format)
-	if q.Async {
-		e, err := s.Exports.Start(ctx, r)
+	return Answer(ctx, s.API, s.Exports, q.Async, r)
+}
+
+// Answer answers with the file of a request, or with the id of the export that makes it in the background.
+func Answer(
+	ctx context.Context, api *rest.API, exports *export.Exports, async bool, r export.Request,
+) (*huma.StreamResponse, error) {
+	if async {
+		e, err := exports.Start(ctx, r)
 		return &huma.StreamResponse{Body: func(hc huma.Context) {
 			hc.SetHeader("Content-Type", "application/json")
 			hc.SetStatus(http.StatusCreated)
-			_ = json.NewEncoder(hc.BodyWriter()).Encode(ExportStarted{e.ID}) // the client may have disconnected
+			started := rest.Warned(ctx, ExportStarted{e.ID})
+			_ = json.NewEncoder(hc.BodyWriter()).Encode(started) // the client may have disconnected
 		}}, err
 	}
-	file, err := s.Exports.Open(ctx, r)
+	file, err := exports.Open(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return s.file(ctx, r.Format, file.FileName, func(w io.Writer) error { return file.Write(ctx, w, nil) }), nil
+	write := func(w io.Writer) error { return file.Write(ctx, w, nil) }
+	return area{API: api}.file(ctx, r.Format, file.FileName, write), nil
 }
 
 func (s area) downloadExport(ctx context.Context, in *ExportPath) (*huma.StreamResponse, error) {

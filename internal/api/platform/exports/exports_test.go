@@ -10,7 +10,7 @@ import (
 
 func TestKindsOfExports(t *testing.T) {
 	for want, e := range map[string]export.Export{
-		"results": {}, "scan": {ScanID: "s"}, "assets": {About: export.OfAssets},
+		"results": {}, "scan": {ScanID: "s"}, "assets": {About: export.OfAssets}, "scan_log": {About: export.OfLog, ScanID: "s"},
 		"enumeration": {About: export.OfAssets, Assets: "e"},
 	} {
 		if got := exportOf(e); got.ItemType != want || got.URL != "" {

@@ -73,12 +73,12 @@ type ExportItem struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name" doc:"Content, in words."`
 	Status    string    `json:"export_status" enum:"queued,running,finished,failed" doc:"State."`
-	ItemType  string    `json:"item_type" enum:"results,scan,enumeration,assets" doc:"scan: the findings of one scan; results: findings across scans; enumeration: the assets of an enumeration or a group; assets: assets of all."`
+	ItemType  string    `json:"item_type" enum:"results,scan,scan_log,enumeration,assets" doc:"scan: the findings of one scan; scan_log: its log; results: findings across scans; enumeration: the assets of an enumeration or a group; assets: assets of all."`
 	ScanID    string    `json:"scan_id,omitempty" doc:"The scan, where it is of one."`
 	Enumerate string    `json:"enumerate_id,omitempty" doc:"The enumeration or group, where it is of one."`
 	Format    string    `json:"type" enum:"json,csv,pdf,sarif,jsonl,raw" doc:"The kind of file."`
 	Progress  int       `json:"progress"`
-	Total     int       `json:"total" doc:"How many findings or assets the filter picked; 0 while it is queued."`
+	Total     int       `json:"total" doc:"How many findings, assets or lines the filter picked; 0 while it is queued."`
 	Done      int       `json:"done" doc:"How many of them are written."`
 	Size      int64     `json:"size" doc:"Bytes that are written."`
 	URL       string    `json:"download_signed_url,omitempty" doc:"Where to download it, from the server's root and with your key; absent while it is not finished."`
@@ -98,6 +98,8 @@ func exportOf(e export.Export) ExportItem {
 		out.ItemType = "enumeration"
 	case e.About == export.OfAssets:
 		out.ItemType = "assets"
+	case e.About == export.OfLog:
+		out.ItemType = "scan_log"
 	case e.ScanID != "":
 		out.ItemType = "scan"
 	}

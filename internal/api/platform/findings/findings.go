@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/asset/document"
+	"github.com/vedette-sec/vedette/internal/core/asset/report"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/setting"
@@ -23,7 +24,7 @@ import (
 // Services are what the operations call.
 type Services struct {
 	Findings *finding.Findings
-	Assets   *asset.Assets
+	Reports  *report.Reports
 	Catalog  *catalog.Catalog
 	Settings *setting.Settings
 	// Ticket files a finding in the tracker of a configuration.
@@ -127,7 +128,10 @@ func (s area) findings() {
 
 // RetestRequest says how to retest.
 type RetestRequest struct {
-	Socks5Proxy string `json:"socks5_proxy,omitempty" maxLength:"2048" doc:"SOCKS5 proxy for all connections to the target, such as socks5://user:password@proxy.example.com:1080; default: that of the scan."`
+	Socks5Proxy   string   `json:"socks5_proxy,omitempty" maxLength:"2048" doc:"SOCKS5 proxy for all connections to the target, such as socks5://user:password@proxy.example.com:1080; default: that of the scan."`
+	AgentID       string   `json:"agent_id,omitempty" maxLength:"200" doc:"Has no effect."`
+	AgentTags     []string `json:"agent_tags,omitempty" maxItems:"100" doc:"Has no effect."`
+	AgentNetworks []string `json:"agent_networks,omitempty" maxItems:"100" doc:"Has no effect."`
 }
 
 // RetestAnswer says that a finding will be retested.
@@ -174,6 +178,7 @@ type ResultQuery struct {
 	ScanIDs    string     `query:"scan_ids" doc:"Scans, separated by commas."`
 	Ticket     wire.Maybe `query:"is_ticket" doc:"Whether an issue tracker knows it."`
 	Regression wire.Maybe `query:"is_regression" doc:"Whether it was fixed and came back."`
+	AssetData  bool       `query:"asset_metadata" doc:"Add to each finding the asset at its host and port."`
 	Internal   wire.Maybe `query:"is_internal" doc:"Whether its address is internal."`
 	SortAsc    string     `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, severity, vuln_status, host, port, template_id."`
 	SortDesc   string     `query:"sort_desc" doc:"Descending sort fields, after those of sort_asc."`
@@ -237,8 +242,14 @@ func (s area) listResults(ctx context.Context, in *ResultQuery) (*ResultList, er
 	if err != nil {
 		return nil, err
 	}
+	data := rest.Each(p.Results, resultOf)
+	if in.AssetData {
+		if err := s.addAssets(ctx, data); err != nil {
+			return nil, err
+		}
+	}
 	list := ResultList{
-		Listing: wire.ListOf(in.Window, len(p.Results), p.Total, "Findings."), Data: rest.Each(p.Results, resultOf),
+		Listing: wire.ListOf(in.Window, len(p.Results), p.Total, "Findings."), Data: data,
 		Stats: ResultStats{p.Total}, Filters: in.applied(), Before: p.End, Next: p.Next, TotalIsEstimate: p.TotalIsEstimate,
 	}
 	return &list, nil
@@ -272,12 +283,16 @@ type VulnFilter struct {
 	Host     []string `json:"host,omitempty" doc:"Hosts."`
 	Template []string `json:"template,omitempty" doc:"Template ids."`
 	Search   string   `json:"search,omitempty" maxLength:"200"`
+	Type     string   `json:"type,omitempty" enum:"http,dns,network,tcp,ssl,file,headless,code,javascript,websocket,whois,workflow" doc:"The protocol of the template."`
 }
 
 func (v VulnFilter) filter(ids []string) finding.Filter {
 	f := finding.Filter{IDs: ids, Severities: v.Severity, Hosts: v.Host, Templates: v.Template, Search: v.Search}
 	if v.ScanID != "" {
 		f.ScanIDs = []string{v.ScanID}
+	}
+	if v.Type != "" {
+		f.Categories = []string{v.Type}
 	}
 	return f
 }
@@ -310,14 +325,26 @@ func (s area) patchVulns(ctx context.Context, in *struct{ Body VulnPatch }) (*wi
 
 // assetAt is what the inventory of the caller's team knows of a host and port; nil: nothing.
 func (s area) assetAt(ctx context.Context, host string, port int) (*document.EnumerationContent, error) {
-	c, err := account.From(ctx)
-	if err != nil {
-		return nil, err
+	at := report.Place{Host: host, Port: port}
+	known, err := s.Reports.At(ctx, []report.Place{at})
+	return contentAt(known, at), err
+}
+
+// addAssets adds what the inventory knows of their hosts and ports to findings.
+func (s area) addAssets(ctx context.Context, results []VulnerabilityResult) error {
+	at := func(r VulnerabilityResult) report.Place { return report.Place{Host: r.host, Port: r.Port} }
+	known, err := s.Reports.At(ctx, rest.Each(results, at))
+	for i, r := range results {
+		results[i].AssetMetadata = contentAt(known, at(r))
 	}
-	a, ok, err := s.Assets.ByHostPort(ctx, c.TeamID, host, port)
-	if err != nil || !ok {
-		return nil, err
+	return err
+}
+
+func contentAt(known map[report.Place]asset.Asset, at report.Place) *document.EnumerationContent {
+	a, ok := known[at]
+	if !ok {
+		return nil
 	}
 	content := document.Of(a, false)
-	return &content, nil
+	return &content
 }

@@ -93,14 +93,16 @@ type Vulnerability struct {
 type ScanVulnerability struct {
 	Vulnerability
 	Event         VulnerabilityEvent           `json:"event" doc:"What was seen."`
-	AssetMetadata *document.EnumerationContent `json:"asset_metadata,omitempty" doc:"The asset at the host and port; not in lists."`
+	AssetMetadata *document.EnumerationContent `json:"asset_metadata,omitempty" doc:"The asset at the host and port."`
 }
 
 // VulnerabilityResult is a finding in a list.
 type VulnerabilityResult struct {
 	Vulnerability
-	Event      []VulnerabilityEvent `json:"event"`
-	ResultType string               `json:"result_type"`
+	Event         []VulnerabilityEvent         `json:"event"`
+	ResultType    string                       `json:"result_type"`
+	AssetMetadata *document.EnumerationContent `json:"asset_metadata,omitempty" doc:"The asset at the host and port; only with asset_metadata=true."`
+	host          string
 }
 
 func vulnerabilityOf(f finding.Finding) Vulnerability {
@@ -147,5 +149,5 @@ func eventOf(f finding.Finding) VulnerabilityEvent {
 }
 
 func resultOf(f finding.Finding) VulnerabilityResult {
-	return VulnerabilityResult{vulnerabilityOf(f), []VulnerabilityEvent{eventOf(f)}, "matched"}
+	return VulnerabilityResult{vulnerabilityOf(f), []VulnerabilityEvent{eventOf(f)}, "matched", nil, f.Host}
 }

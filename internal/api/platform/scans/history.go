@@ -2,20 +2,15 @@ package scans
 
 import (
 	"context"
-	"encoding/csv"
-	"encoding/json"
-	"fmt"
-	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // ScanHistory is a page of runs.
@@ -68,14 +63,7 @@ func (s area) scanHistory() {
 		404), s.scanLog)
 	rest.Handle(s.API, wire.Op("get-scan-log-stats", "GET "+one+"/scan_log/stats", scanTag,
 		"Number of lines in the log of a scan", 404), s.scanLogStats)
-	rest.Handle(s.API, wire.Op("export-scan-log", "GET "+one+"/scan_log/export", scanTag,
-		"The download path of a scan's log", 404), s.exportLog)
-	down := wire.Op("download-scan-log", "GET "+one+"/scan_log/download", scanTag, "The log of a scan as a file", 404)
-	text := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
-	down.Responses = map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{
-		"application/x-ndjson": text, "application/json": text, "text/csv": text,
-	}}}
-	rest.Register(s.API, down, s.downloadLog)
+	s.logFiles()
 }
 
 func (s area) history(ctx context.Context, id string, r wire.HistoryRange, w wire.Window) (*ScanHistory, error) {
@@ -165,45 +153,30 @@ type LogQuery struct {
 	Template string     `query:"template" maxLength:"200" doc:"The template's id."`
 	Matched  wire.Maybe `query:"matched" doc:"Whether something was found."`
 	Search   string     `query:"search" maxLength:"200" doc:"Part of the target, template id or error."`
+	Error    string     `query:"error" maxLength:"200" doc:"Part of what went wrong."`
+	Time     string     `query:"time" doc:"Lines of this day (2006-01-02) or time (RFC 3339), or later; a line has the time of its run."`
 	Severity string     `query:"severity" enum:"error,info,all_logs" default:"all_logs" doc:"error: only what went wrong; info: only what did not."`
 }
 
-func (q LogQuery) filter() scan.LogFilter {
-	f := scan.LogFilter{Run: runOf(q.Rescans), Host: q.Host, Template: q.Template, Search: q.Search,
+func (q LogQuery) filter() (f scan.LogFilter, err error) {
+	f = scan.LogFilter{Run: runOf(q.Rescans), Host: q.Host, Template: q.Template, Search: q.Search, Error: q.Error,
 		Matched: q.Matched.Ptr()}
+	if f.Since, err = page.Moment("time", q.Time, false); err != nil {
+		return f, err
+	}
 	switch q.Severity {
 	case "error":
 		f.Errors = new(true)
 	case "info":
 		f.Errors = new(false)
 	}
-	return f
+	return f, nil
 }
 
 // ScanLog is a page of a log.
 type ScanLog struct {
-	Logs []LogLine `json:"logs" doc:"The page."`
-	Next string    `json:"next_page_token" doc:"The token of the next page; empty on the last."`
-}
-
-// LogLine is the result of one check.
-type LogLine struct {
-	Target     string    `json:"target"`
-	TemplateID string    `json:"template_id"`
-	Matched    bool      `json:"matched" doc:"Whether something was found."`
-	Error      string    `json:"error" doc:"What went wrong; empty when nothing did."`
-	Timestamp  time.Time `json:"timestamp" doc:"When the run ended, or began while it has not."`
-	Severity   string    `json:"severity" enum:"error,info" doc:"error where something went wrong."`
-	Event      string    `json:"event" doc:"How the check ended, as in the coverage."`
-}
-
-func lineOf(l scan.LogLine) LogLine {
-	out := LogLine{Target: l.Target, TemplateID: l.Template, Matched: l.Matched, Timestamp: l.At, Severity: "info",
-		Event: string(l.State)}
-	if l.Failed() {
-		out.Severity, out.Error = "error", l.Reason
-	}
-	return out
+	Logs []export.LogLine `json:"logs" doc:"The page."`
+	Next string           `json:"next_page_token" doc:"The token of the next page; empty on the last."`
 }
 
 func (s area) scanLog(ctx context.Context, in *struct {
@@ -218,9 +191,13 @@ func (s area) scanLog(ctx context.Context, in *struct {
 			return nil, errs.Field("next_page_token", "next_page_token is not one of this list's.")
 		}
 	}
-	out := ScanLog{Logs: []LogLine{}}
+	out := ScanLog{Logs: []export.LogLine{}}
 	n := 0
-	err := s.Scans.EachLogLine(ctx, in.ID, in.filter(), func(l scan.LogLine) bool {
+	f, err := in.filter()
+	if err != nil {
+		return nil, err
+	}
+	err = s.Scans.EachLogLine(ctx, in.ID, f, func(l scan.LogLine) bool {
 		if n++; n <= skip {
 			return true
 		}
@@ -228,7 +205,7 @@ func (s area) scanLog(ctx context.Context, in *struct {
 			out.Next = strconv.Itoa(skip + in.Limit)
 			return false
 		}
-		out.Logs = append(out.Logs, lineOf(l))
+		out.Logs = append(out.Logs, export.LineOf(l))
 		return true
 	})
 	return &out, err
@@ -257,96 +234,4 @@ func (s area) scanLogStats(ctx context.Context, in *wire.ScanPath) (*LogStats, e
 	})
 	out.Info, out.Unmatched = out.Total-out.Errors, out.Total-out.Matched
 	return &out, err
-}
-
-// LogExport says where a log can be downloaded.
-type LogExport struct {
-	URL string `json:"url" doc:"Where to download it, from the server's root."`
-}
-
-func (s area) exportLog(ctx context.Context, in *struct {
-	LogQuery
-	Format string `query:"format" enum:"raw,json,csv" default:"raw" doc:"raw is one JSON object a line."`
-}) (*LogExport, error) {
-	if _, err := s.Scans.Find(ctx, in.ID); err != nil {
-		return nil, err
-	}
-	query := url.Values{"format": {in.Format}, "severity": {in.Severity}}
-	for name, value := range map[string]string{"host": in.Host, "template": in.Template, "search": in.Search} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if m := in.Matched.Ptr(); m != nil {
-		query.Set("matched", strconv.FormatBool(*m))
-	}
-	if in.Rescans > 0 {
-		query.Set("rescan_count", strconv.FormatInt(in.Rescans, 10))
-	}
-	return &LogExport{"/v1/scans/" + url.PathEscape(in.ID) + "/scan_log/download?" + query.Encode()}, nil
-}
-
-func (s area) downloadLog(ctx context.Context, in *struct {
-	LogQuery
-	Format string `query:"format" enum:"raw,json,csv" default:"raw" doc:"raw is one JSON object a line."`
-}) (*huma.StreamResponse, error) {
-	found, err := s.Scans.Find(ctx, in.ID)
-	if run := runOf(in.Rescans); err == nil && (run < 0 || run > found.Run) {
-		err = errs.Missing("run")
-	}
-	if err != nil {
-		return nil, err
-	}
-	kind, ending := "application/x-ndjson", "jsonl"
-	switch in.Format {
-	case "json":
-		kind, ending = "application/json", "json"
-	case "csv":
-		kind, ending = "text/csv", "csv"
-	}
-	return &huma.StreamResponse{Body: func(hc huma.Context) {
-		hc.SetHeader("Content-Type", kind)
-		hc.SetHeader("Content-Disposition", fmt.Sprintf("attachment; filename=%q", "scan-"+in.ID+"."+ending))
-		s.writeLog(ctx, hc, in.LogQuery, in.Format)
-	}}, nil
-}
-
-// writeLog writes a log. An error breaks the connection, so that the file does not look complete.
-func (s area) writeLog(ctx context.Context, hc huma.Context, q LogQuery, format string) {
-	w := hc.BodyWriter()
-	table := csv.NewWriter(w)
-	lines := json.NewEncoder(w)
-	var failed error
-	open, between := "", ""
-	if format == "json" {
-		open, between = "[", ","
-	}
-	_, _ = w.Write([]byte(open))
-	if format == "csv" {
-		failed = table.Write([]string{"timestamp", "target", "template_id", "matched", "severity", "event", "error"})
-	}
-	first := true
-	err := s.Scans.EachLogLine(ctx, q.ID, q.filter(), func(l scan.LogLine) bool {
-		line := lineOf(l)
-		if format == "csv" {
-			failed = table.Write([]string{
-				line.Timestamp.Format(time.RFC3339), export.Cell(line.Target), export.Cell(line.TemplateID),
-				strconv.FormatBool(line.Matched), line.Severity, line.Event, export.Cell(line.Error),
-			})
-			return failed == nil
-		}
-		if !first {
-			_, _ = w.Write([]byte(between))
-		}
-		first = false
-		failed = lines.Encode(line)
-		return failed == nil
-	})
-	table.Flush()
-	if err != nil || failed != nil || table.Error() != nil {
-		panic(http.ErrAbortHandler)
-	}
-	if format == "json" {
-		_, _ = w.Write([]byte("]\n"))
-	}
 }

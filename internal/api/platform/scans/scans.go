@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -23,6 +24,7 @@ type Services struct {
 	Enumerations *enumeration.Enumerations
 	Exclusions   *exclusion.Exclusions
 	Settings     *setting.Settings
+	Exports      *export.Exports
 }
 
 type area struct {
@@ -102,7 +104,7 @@ func (s area) listScans(ctx context.Context, in *struct {
 	Search   string     `query:"search" maxLength:"200" doc:"Part of the name, or an id."`
 	Status   string     `query:"status" enum:"failed,finished,queued,running,starting,uploaded,scheduled,stopped" doc:"Only those in this state."`
 	Internal wire.Maybe `query:"is_internal" doc:"Whether all targets are internal addresses."`
-	SortAsc  string     `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, completed_at, name, status, progress, total_target, total_template, total_scan, total_result, rescan_count, scan_time_elapsed, scan_id."`
+	SortAsc  string     `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, completed_at, name, status, severity, progress, total_target, total_template, total_scan, total_result, rescan_count, scan_time_elapsed, scan_id."`
 	SortDesc string     `query:"sort_desc" doc:"Descending sort fields, after those of sort_asc."`
 	wire.Window
 }) (*ScanList, error) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 )
 
@@ -15,8 +16,8 @@ func TestTemplatesByURL(t *testing.T) {
 }
 
 func TestLineOfALogSaysWhatFailed(t *testing.T) {
-	failed := lineOf(scan.LogLine{Cell: scan.Cell{Target: "a", State: "failed", Reason: "refused"}})
-	tested := lineOf(scan.LogLine{Cell: scan.Cell{Target: "a", State: "tested", Reason: "none", Matched: true}})
+	failed := export.LineOf(scan.LogLine{Cell: scan.Cell{Target: "a", State: "failed", Reason: "refused"}})
+	tested := export.LineOf(scan.LogLine{Cell: scan.Cell{Target: "a", State: "tested", Reason: "none", Matched: true}})
 	if failed.Severity != "error" || failed.Error != "refused" || tested.Severity != "info" || tested.Error != "" ||
 		!tested.Matched {
 		t.Errorf("%+v\n%+v", failed, tested)

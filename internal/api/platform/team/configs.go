@@ -7,6 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // ScanConfiguration is a configuration (specification, Scan configuration).
@@ -36,6 +37,7 @@ type ConfigRequest struct {
 	Type   string `json:"config_type" enum:"scan,reporting,template,alerting,cloudlist,subfinder"`
 	Name   string `json:"name" maxLength:"200"`
 	Global bool   `json:"global,omitempty"`
+	OAuth  string `json:"oauth_config_id,omitempty" doc:"Not supported: refused. Put the credentials into config."`
 }
 
 // ConfigPatch is what may be changed of a configuration.
@@ -55,6 +57,21 @@ type ConfigAnswer struct {
 type VerifyRequest struct {
 	Config string `json:"config"`
 	Type   string `json:"config_type,omitempty" enum:"scan,reporting,template,alerting,cloudlist,subfinder" doc:"Default: detected from the text."`
+	OAuth  string `json:"oauth_config_id,omitempty" doc:"Not supported: refused. Put the credentials into config."`
+}
+
+// noOAuth refuses a connection by OAuth: without it the configuration would have no credentials.
+func noOAuth(id string) error {
+	if id == "" {
+		return nil
+	}
+	return errs.Field("oauth_config_id",
+		"oauth_config_id is not supported: this server has no OAuth connections. Put the credentials into config.")
+}
+
+// InJSON says in which language the text of a configuration is.
+type InJSON struct {
+	JSON bool `query:"config_json" doc:"The text in config is JSON instead of YAML."`
 }
 
 // VerifyAnswer is the result of a verification. Older clients read is_verified instead of ok.
@@ -77,21 +94,37 @@ func (s area) configs() {
 		s.listConfigs)
 	rest.Handle(s.API, wire.Op("create-config", "POST "+path, tag, "Create a configuration", 403),
 		func(ctx context.Context, in *struct{ Body ConfigRequest }) (*ConfigAnswer, error) {
+			if err := noOAuth(in.Body.OAuth); err != nil {
+				return nil, err
+			}
 			c, err := s.Settings.Create(ctx,
 				setting.NewConfig{Type: setting.Type(in.Body.Type), Name: in.Body.Name, Text: in.Body.Config,
 					Global: in.Body.Global})
 			return &ConfigAnswer{c.ID, "The configuration is made."}, err
 		})
 	rest.Handle(s.API, wire.Op("get-config", "GET "+one, tag, "One configuration", 404),
-		func(ctx context.Context, in *ConfigPath) (*ScanConfiguration, error) {
+		func(ctx context.Context, in *struct {
+			ConfigPath
+			InJSON
+		}) (*ScanConfiguration, error) {
 			c, err := s.Settings.ByID(ctx, in.ID)
+			if err == nil && in.JSON {
+				c.Text, err = setting.ToJSON(c.Text)
+			}
 			return new(configOf(c)), err
 		})
 	rest.Handle(s.API, wire.Op("update-config", "PATCH "+one, tag, "Change a configuration", 403, 404),
 		func(ctx context.Context, in *struct {
 			ConfigPath
+			InJSON
 			Body ConfigPatch
 		}) (*ConfigAnswer, error) {
+			if text := in.Body.Config; text != nil && in.JSON {
+				var err error
+				if *text, err = setting.FromJSON(*text); err != nil {
+					return nil, err
+				}
+			}
 			c, err := s.Settings.Update(ctx, in.ID,
 				setting.Update{Name: in.Body.Name, Text: in.Body.Config, Global: in.Body.Global})
 			return &ConfigAnswer{c.ID, "The configuration is changed."}, err
@@ -102,6 +135,9 @@ func (s area) configs() {
 	rest.Handle(s.API, wire.Op("verify-config", "POST "+path+"/verify", tag,
 		"Verify a configuration's credentials with one call that changes nothing", 403),
 		func(ctx context.Context, in *struct{ Body VerifyRequest }) (*VerifyAnswer, error) {
+			if err := noOAuth(in.Body.OAuth); err != nil {
+				return nil, err
+			}
 			ok, message, err := s.Settings.Verify(ctx, setting.Type(in.Body.Type), in.Body.Config)
 			return &VerifyAnswer{ok, ok, message}, err
 		})

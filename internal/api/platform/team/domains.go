@@ -95,7 +95,7 @@ func (s area) associated(ctx context.Context, in *AssociatedQuery) (*huma.Stream
 		}
 		return written("text/plain; charset=utf-8", text.String()), nil
 	}
-	text, err := json.Marshal(associatedOf(found, in.Limit, in.Page))
+	text, err := json.Marshal(rest.Warned(ctx, associatedOf(found, in.Limit, in.Page)))
 	return written("application/json", string(text)), err
 }
 

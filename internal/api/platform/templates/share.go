@@ -2,7 +2,6 @@ package templates
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -100,11 +99,7 @@ func (s area) shares() {
 			made, err := s.Catalog.UpdateShare(ctx, in.ID, catalog.ShareUpdate{
 				Type: (*catalog.ShareType)(b.ShareType), TTL: b.TTL, Emails: b.Emails, Organizations: b.Organizations,
 			})
-			message := "The sharing is changed."
-			if len(b.Users) > 0 {
-				message += fmt.Sprintf(" %d users are ignored: users have no numbers, send their e-mail addresses.", len(b.Users))
-			}
-			return &ShareAnswer{message, shareResult(made, in.ID)}, err
+			return &ShareAnswer{"The sharing is changed.", shareResult(made, in.ID)}, err
 		})
 	handle(s, wire.Op("unshare-template", "DELETE "+one, tag, "Stop sharing a template; its link stops working for good",
 		404),

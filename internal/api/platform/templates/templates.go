@@ -154,7 +154,7 @@ func (s area) templates() {
 			Accept string `header:"Accept" doc:"text/plain for the text alone."`
 		}) (*huma.StreamResponse, error) {
 			t, err := s.Catalog.OwnByID(ctx, in.ID)
-			return textOr(in.Accept, t.Raw, OneTemplate{"Your team's template.", templateOf(t)}), err
+			return textOr(in.Accept, t.Raw, rest.Warned(ctx, OneTemplate{"Your team's template.", templateOf(t)})), err
 		})
 	handle(s, wire.Op("create-template", "POST "+path, tag, "Create a template; the engine checks it", 403),
 		s.createTemplate)
@@ -191,7 +191,7 @@ func (s area) earlyTemplate(ctx context.Context, in *struct {
 	Accept string `header:"Accept" doc:"text/plain for the text alone."`
 }) (*huma.StreamResponse, error) {
 	t, err := s.Catalog.EarlyByID(ctx, in.ID)
-	return textOr(in.Accept, t.Raw, OneTemplate{"An early template.", templateOf(t)}), err
+	return textOr(in.Accept, t.Raw, rest.Warned(ctx, OneTemplate{"An early template.", templateOf(t)})), err
 }
 
 func (s area) createTemplate(ctx context.Context, in *struct {
@@ -225,7 +225,7 @@ func (s area) withText(o rest.Op) rest.Op {
 }
 
 // textOr answers with a template's text for callers that accept text/plain, else with a document.
-func textOr(accept string, raw []byte, doc OneTemplate) *huma.StreamResponse {
+func textOr(accept string, raw []byte, doc any) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		if wantsText(accept) {
 			writeText(ctx, raw)
