@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,11 +21,20 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == engineCommand {
+		os.Exit(child.Main(os.Args[2:], os.Stdin, os.Stdout))
+	}
+	dbtest.Main(m)
+}
+
+// engineCommand makes the test binary a child that tests a part of a scan.
+const engineCommand = "engine-of-stories"
 
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("*.txtar")
@@ -164,6 +174,7 @@ func (s *story) serve(env []string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	c.Engine.Args = []string{engineCommand, strconv.Itoa(c.EngineMemory << 20)}
 	house, err := app.Open(s.t.Context(), c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		s.t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/cmd/vedette/scan"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
@@ -42,6 +43,9 @@ Exit codes:
   130  interrupted`
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == child.Command {
+		os.Exit(child.Main(os.Args[2:], os.Stdin, os.Stdout))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

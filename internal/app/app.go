@@ -36,6 +36,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -71,6 +72,7 @@ type App struct {
 	catalog      *catalog.Catalog
 	db           *db.DB
 	queue        *queue.Queue
+	engines      *child.Pool
 	handler      http.Handler
 	closing      context.Context
 	close        context.CancelFunc
@@ -156,8 +158,12 @@ func (a *App) join(ctx context.Context) error {
 	if a.related, err = a.openDomains(allow); err != nil {
 		return err
 	}
+	engines := a.config.Engine
+	engines.Memory, engines.Logger = int64(a.config.EngineMemory)<<20, a.logger
+	a.engines = child.New(engines)
 	if err := jobs.Register(a.queue, jobs.Deps{
-		Tasks: a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Agents: a.agents, Extensions: a.extensions,
+		Engines: a.engines,
+		Tasks:   a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Agents: a.agents, Extensions: a.extensions,
 		Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports,
 		Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog, Settings: a.settings,
 		Notifications: notification.New(a.db, a.queue),
@@ -276,6 +282,9 @@ const (
 // finishes running requests, returns running jobs to the queue, and closes everything.
 func (a *App) Run(ctx context.Context) error {
 	if a.config.Role != RoleServer {
+		if err := a.engines.Warm(); err != nil {
+			return errors.Join(err, a.Close())
+		}
 		if err := a.queue.Start(ctx); err != nil {
 			return errors.Join(fmt.Errorf("starting the queue: %w", err), a.Close())
 		}
@@ -322,6 +331,9 @@ func (a *App) Close() (err error) {
 		if err = within(context.Background(), jobsTimeout, a.queue.Stop); err != nil {
 			err = fmt.Errorf("stopping the queue: %w", err)
 		}
+	}
+	if a.engines != nil {
+		a.engines.Close()
 	}
 	return errors.Join(err, a.db.Close())
 }

@@ -33,6 +33,8 @@ func (c Config) check() error {
 		{c.Region == "" || strings.ToLower(c.Region) != c.Region,
 			fmt.Sprintf("region %q: must be a name in lower case, such as us", c.Region)},
 		{c.Workers < 1 || c.Workers > 1000, fmt.Sprintf("workers %d: must be between 1 and 1000", c.Workers)},
+		{c.EngineMemory < 256 || c.EngineMemory > 1<<20,
+			fmt.Sprintf("engine_memory %d: must be between 256 and 1048576 megabytes", c.EngineMemory)},
 		{c.MaxBody < 1024, fmt.Sprintf("max_body %d: must be at least 1024", c.MaxBody)},
 		{!(c.APIRate >= 0), fmt.Sprintf("api_rate %v: must be 0 or more", c.APIRate)}, // written this way, NaN is refused too
 		{c.APIBurst < 1, fmt.Sprintf("api_burst %d: must be at least 1", c.APIBurst)},

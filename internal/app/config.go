@@ -15,6 +15,7 @@ import (
 	"github.com/knadh/koanf/providers/rawbytes"
 	"github.com/knadh/koanf/v2"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 )
 
 // Config is the operator's configuration. Each field is an option: see Options.
@@ -27,6 +28,7 @@ type Config struct {
 	Role           string        `koanf:"role"`
 	Workers        int           `koanf:"workers"`
 	TrustedProxies []string      `koanf:"trusted_proxies"`
+	EngineMemory   int           `koanf:"engine_memory"`
 	WebhookAllow   []string      `koanf:"webhook_allow"`
 	DenyTargets    []string      `koanf:"deny_targets"`
 	Resolvers      []string      `koanf:"resolvers"`
@@ -59,6 +61,8 @@ type Config struct {
 	DefaultPlan    string        `koanf:"default_plan"`
 	LogLevel       string        `koanf:"log_level"`
 	LogFormat      string        `koanf:"log_format"`
+
+	Engine child.Config `koanf:"-"` // for tests: how the engine is started
 }
 
 // Option is a setting: the flag --name, VEDETTE_NAME in the environment, or name in the file.
@@ -101,6 +105,8 @@ func Options() []Option {
 		{Key: "workers", Default: 8, Help: "jobs that this process runs at once"},
 		{Key: "trusted_proxies", Default: []string{},
 			Help: "network (CIDR) of reverse proxies whose X-Forwarded-For names the client; repeatable"},
+		{Key: "engine_memory", Default: 1024,
+			Help: "megabytes of memory that an engine may hold, a child process that tests a part of a scan; one runs for each job at work"},
 		{Key: "webhook_allow", Default: []string{},
 			Help: "network (CIDR) that webhooks may reach although it is private; repeatable"},
 		{Key: "deny_targets", Default: []string{}, Help: "network (CIDR) that is never scanned; repeatable"},

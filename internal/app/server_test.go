@@ -56,6 +56,7 @@ func serve(t testing.TB, engine string, options ...string) *testServer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Engine.InProcess = true
 	h := &testServer{t: t, logs: &logBuffer{}}
 	if h.App, err = Open(context.Background(), c,
 		slog.New(slog.NewJSONHandler(h.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))); err != nil {

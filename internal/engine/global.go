@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/match"
@@ -43,11 +44,17 @@ func (r *run) makesRequests(i int) bool {
 
 // evaluateGlobals evaluates the global blocks on a response.
 func (t *targetScan) evaluateGlobals(ctx context.Context, x *web.Exchange) {
+	if len(t.run.globals) == 0 {
+		return
+	}
+	on := board.Of(ctx)
+	defer on.Idle()
 	for _, g := range t.run.globals {
 		if t.pending[g.program] < 0 {
 			continue
 		}
 		b := t.run.programs[g.program]
+		on.At(g.program)
 		out := g.operators.Eval(t.view(ctx, x, x.Body), dsl.First(templateNames(b), b.TargetVariables(t.input(ctx)).Lookup))
 		if out.Silent {
 			continue

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/program"
@@ -46,6 +47,9 @@ type Scan struct {
 	// Checkpoint receives what coverage.ReadCheckpoint reads while the scan runs, a batch of lines per Write; nil for
 	// none.
 	Checkpoint io.Writer
+
+	// Board shows which template is worked for; nil for none.
+	Board *board.Board
 
 	OnEvent    func(Event)    // one call at a time; may be nil
 	OnProgress func(Progress) // one call at a time, also at the end; may be nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/flow"
@@ -18,6 +19,7 @@ import (
 type session struct {
 	*requester
 	bound   *program.Bound
+	index   int // of the program in the scan
 	jar     *web.Jar
 	history program.History
 	first   *firstResponse // when it is there already
@@ -57,7 +59,7 @@ func (t *targetScan) runSession(ctx context.Context, i int, with *firstResponse,
 		return
 	}
 	s := &session{
-		requester: &t.requester, bound: t.run.programs[i], jar: web.NewJar(), first: with,
+		requester: &t.requester, bound: t.run.programs[i], index: i, jar: web.NewJar(), first: with,
 		end: coverage.End{State: NotApplicable}, workflow: t.run.workflows[i],
 	}
 	emitted := false
@@ -67,7 +69,9 @@ func (t *targetScan) runSession(ctx context.Context, i int, with *firstResponse,
 		t.matchedBy(i, len(events))
 		t.markEvents(events)
 		t.mu.Unlock()
+		board.Of(ctx).Waits(i)
 		t.run.emit(events)
+		board.Of(ctx).At(i)
 	}
 	var expected atomic.Int64
 	expected.Store(int64(requests))
@@ -77,8 +81,11 @@ func (t *targetScan) runSession(ctx context.Context, i int, with *firstResponse,
 			t.run.counts.done.Add(1)
 		}
 		t.evaluateGlobals(ctx, x)
+		board.Of(ctx).At(i)
 	}
+	board.Of(ctx).At(i)
 	s.run(ctx)
+	board.Of(ctx).Idle()
 	if ctx.Err() != nil {
 		return
 	}
@@ -253,12 +260,16 @@ func (s *session) exchange(ctx context.Context, j, k int, req *program.Request) 
 			s.change(&req.Request)
 		}
 		req.Fresh = req.Fresh || s.newConnection
-		if first, err = s.send(ctx, req.Request); err != nil {
+		board.Of(ctx).Waits(s.index)
+		first, err = s.send(ctx, req.Request)
+		if board.Of(ctx).At(s.index); err != nil {
 			return nil, err
 		}
 	}
 	s.requests.Add(1)
+	board.Of(ctx).Waits(s.index)
 	chain, err := s.follow(ctx, first, s.bound.Follow(j, k), req.Jar)
+	board.Of(ctx).At(s.index)
 	if s.onReceive != nil {
 		for _, x := range chain {
 			s.onReceive(x)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/program"
@@ -147,7 +148,9 @@ func (f *fuzzing) analyze(ctx context.Context, m *fuzz.Mutation, first *web.Exch
 		if f.change != nil {
 			f.change(r)
 		}
+		board.Of(ctx).Waits(f.index)
 		x, err := f.requester.send(ctx, *r)
+		board.Of(ctx).At(f.index)
 		if err != nil {
 			return fuzz.Answer{}, err
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
@@ -24,7 +25,9 @@ func (s *session) raceOrPipeline(ctx context.Context, j int) (matched bool, err 
 			return false, ctx.Err()
 		}
 	}
+	board.Of(ctx).Waits(s.index)
 	results, err := s.sendRaceOrPipeline(ctx, b, reqs)
+	board.Of(ctx).At(s.index)
 	if err != nil {
 		return false, err
 	}
@@ -154,14 +157,18 @@ func (s *session) parallel(ctx context.Context, j int) (matched bool, err error)
 				return
 			}
 			workers.Go(func() {
-				one <- s.tuple(ctx, j, t)
+				on := board.Of(ctx).Beside(s.index)
+				defer on.Release()
+				one <- s.tuple(board.With(ctx, on), j, t)
 				release()
 				<-s.tupleSlots
 			})
 		}
 	})
 	for one := range results {
+		board.Of(ctx).Waits(s.index)
 		got := <-one
+		board.Of(ctx).At(s.index)
 		s.apply(got)
 		matched = matched || got.flowMatched
 		switch {

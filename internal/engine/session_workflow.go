@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/program"
@@ -34,7 +35,8 @@ func (r *run) addWorkflow(w *workflow.Workflow, vars program.Vars) {
 
 // steps runs the session's workflow. Each program is a session of its own; all share cookies.
 func (s *session) steps(ctx context.Context) {
-	var mu sync.Mutex // guards s.end
+	var mu sync.Mutex          // guards s.end
+	ctx = board.With(ctx, nil) // several steps run at a time
 	run := func(
 		ctx context.Context, programs []*program.Program, values map[string]any, collect bool,
 	) ([]workflow.Outcome, error) {
@@ -62,7 +64,7 @@ func (s *session) steps(ctx context.Context) {
 // step is the session of one program of the workflow; values are what earlier steps extracted.
 func (s *session) step(bound *program.Bound, values map[string]any) *session {
 	step := &session{
-		requester: s.requester, bound: bound, jar: s.jar, end: coverage.End{State: NotApplicable}, emit: s.emit,
+		requester: s.requester, bound: bound, index: s.index, jar: s.jar, end: coverage.End{State: NotApplicable}, emit: s.emit,
 		onReceive: s.onReceive,
 	}
 	for name, value := range values {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/match"
@@ -18,7 +19,10 @@ func (t *targetScan) request(ctx context.Context, n int) {
 	}
 	p := &t.plan.Requests[n]
 	e := p.First()
+	on := board.Of(ctx)
+	on.At(e.Program)
 	req, err := t.run.programs[e.Program].Request(e.Block, e.Entry, t.input(ctx))
+	on.Idle()
 	if err != nil {
 		t.startSessions(p, nil)
 		t.deliver(p, result{End: notMade(err)})
@@ -97,7 +101,7 @@ func (t *targetScan) deliver(p *program.PlannedRequest, results ...result) {
 func (t *targetScan) startSessions(p *program.PlannedRequest, with *firstResponse) {
 	for _, e := range p.SessionStarts {
 		if t.pending[e.Program] > 0 {
-			t.tasks.addUrgent(func(ctx context.Context) { t.session(ctx, e.Program, with) })
+			t.tasks.AddUrgent(func(ctx context.Context) { t.session(ctx, e.Program, with) })
 		}
 	}
 }
@@ -189,13 +193,18 @@ func (ev *evaluation) all(chain []*web.Exchange, views []*match.Response, entrie
 func (ev *evaluation) group(
 	chain []*web.Exchange, views []*match.Response, entries []int, group *match.Group,
 ) (cause any) {
-	defer func() { cause = recover() }()
+	on := board.Of(ev.ctx)
+	defer func() { cause = recover(); on.Idle() }()
+	before := func(k int) { on.At(ev.request.Entries[entries[k]].Program) }
 	vars := func(i int) dsl.Lookup {
 		e := ev.request.Entries[entries[i]]
 		b := ev.run.programs[e.Program]
 		return dsl.First(templateNames(b), b.Variables(e.Block, e.Entry, ev.input(ev.ctx)).Lookup)
 	}
 	for i, view := range slices.Backward(views) {
+		if view.Before = nil; on != nil {
+			view.Before = before
+		}
 		group.Eval(view, vars, func(k int, out match.Outcome) {
 			n := entries[k]
 			e, got := ev.request.Entries[n], &ev.results[n]

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/tasks"
 )
 
 // targetScan tests one target in one scan.
@@ -19,14 +21,14 @@ type targetScan struct {
 	targetErr error // why the target could not be read or reached
 	plan      *program.Plan
 	report    *TargetReport
-	tasks     taskQueue
+	tasks     tasks.Queue
 	finalPass bool // requests without a response are not retried any more
 
 	mu      sync.Mutex // guards what follows, and report
 	queued  []bool     // by request of the plan
 	pending []int      // entries without a result, by program; -1 for a program that is not run
 	stops   map[[2]int]*stopping
-	retries []task       // what to do at the end about requests without a response
+	retries []tasks.Task // what to do at the end about requests without a response
 	matched map[int]bool // programs
 	severe  int          // of them, those with a severity above info
 	global  map[globalMatch]bool
@@ -153,7 +155,7 @@ func (t *targetScan) sendAll(ctx context.Context) {
 	t.finalPass = true
 	t.work(ctx, func() {
 		for _, retry := range t.retries {
-			t.tasks.add(retry)
+			t.tasks.Add(retry)
 		}
 	})
 	for i, queued := range t.queued {
@@ -174,27 +176,30 @@ func (t *targetScan) sendAll(ctx context.Context) {
 
 // work runs the tasks that start adds, and those that they add, several at a time.
 func (t *targetScan) work(ctx context.Context, start func()) {
-	t.tasks.open = 1 // until start is over
+	t.tasks.Open() // until start is over
 	start()
 	var workers sync.WaitGroup
 	for range min(t.engine.cfg.PerHost, len(t.plan.Requests)+len(t.plan.Sessions)) {
 		workers.Go(func() {
+			on := t.run.scan.Board.Take()
+			defer on.Release()
+			ctx := board.With(ctx, on)
 			for {
-				next, ok := t.tasks.next()
+				next, ok := t.tasks.Next()
 				if !ok {
 					return
 				}
 				next(ctx)
-				t.tasks.done()
+				t.tasks.Done()
 			}
 		})
 	}
-	t.tasks.done()
+	t.tasks.Done()
 	workers.Wait()
 }
 
 // retryLater schedules a retry for the end; false when the error is no reason for one or the end has come.
-func (t *targetScan) retryLater(err error, retry task) bool {
+func (t *targetScan) retryLater(err error, retry tasks.Task) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.finalPass || !sender.Unanswered(err) && !errors.Is(err, sender.ErrSilent) {
@@ -235,7 +240,7 @@ func (t *targetScan) start() {
 	}
 	for _, i := range t.plan.Sessions {
 		if t.pending[i] > 0 {
-			t.tasks.add(func(ctx context.Context) { t.session(ctx, i, nil) })
+			t.tasks.Add(func(ctx context.Context) { t.session(ctx, i, nil) })
 		}
 	}
 }
@@ -277,7 +282,7 @@ func (t *targetScan) wantsNow(r *program.PlannedRequest) bool {
 func (t *targetScan) queue(n int) {
 	if !t.queued[n] {
 		t.queued[n] = true
-		t.tasks.add(func(ctx context.Context) { t.request(ctx, n) })
+		t.tasks.Add(func(ctx context.Context) { t.request(ctx, n) })
 	}
 }
 

@@ -34,12 +34,14 @@ func (w worker) register(q *queue.Queue) {
 		Quick: true, Work: args(w.Scans.Begin), GiveUp: giveUp(w, w.Scans.GiveUpBegin),
 	})
 	queue.Handle(q, queue.Handler[scan.ChunkArgs]{
-		Work:   args(func(ctx context.Context, a scan.ChunkArgs) error { return w.Scans.RunChunk(ctx, a, w.Deny) }),
+		Work:   args(func(ctx context.Context, a scan.ChunkArgs) error { return w.Scans.RunChunk(ctx, a, w.Engines, w.Deny) }),
 		GiveUp: giveUp(w, w.Scans.GiveUpChunk),
 	})
 	queue.Handle(q, queue.Handler[scan.AlertArgs]{Quick: true, Work: args(w.alertOfScan)})
 	queue.Handle(q, queue.Handler[finding.RetestArgs]{
-		Work: args(func(ctx context.Context, a finding.RetestArgs) error { return w.Scans.Retest(ctx, a, w.Deny) }),
+		Work: args(func(ctx context.Context, a finding.RetestArgs) error {
+			return w.Scans.Retest(ctx, a, w.Engines, w.Deny)
+		}),
 		GiveUp: giveUp(w, func(ctx context.Context, tx *db.Tx, a finding.RetestArgs) error {
 			return w.Findings.EndRetest(ctx, tx, a, finding.RetestResult{State: finding.RetestFailed, Note: noRetest})
 		}),

@@ -26,6 +26,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
@@ -43,6 +44,7 @@ type Deps struct {
 	Exclusions    *exclusion.Exclusions
 	Hooks         *hook.Hooks
 	Scans         *scan.Scans
+	Engines       *child.Pool // of scans
 	Findings      *finding.Findings
 	Exports       *export.Exports
 	Assets        *asset.Assets

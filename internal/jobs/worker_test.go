@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
@@ -43,7 +45,15 @@ import (
 	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == engineCommand {
+		os.Exit(child.Main(os.Args[2:], os.Stdin, os.Stdout))
+	}
+	dbtest.Main(m)
+}
+
+// engineCommand makes the test binary a child that tests a part of a scan.
+const engineCommand = "engine-of-tests"
 
 // office is a worker at work on a database.
 type office struct {
@@ -70,6 +80,14 @@ func open(t *testing.T, d *db.DB, deny ...netip.Prefix) office {
 // openWith is open with a language model.
 func openWith(t *testing.T, d *db.DB, models model.Config, deny ...netip.Prefix) office {
 	t.Helper()
+	return openEngine(t, d, models, child.Config{InProcess: true}, deny...)
+}
+
+// openEngine is openWith with an engine.
+func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config, deny ...netip.Prefix) office {
+	t.Helper()
+	engines := child.New(engine)
+	t.Cleanup(engines.Close)
 	logger := slog.New(slog.DiscardHandler)
 	accounts, err := account.Open(t.Context(), d, account.Config{})
 	if err != nil {
@@ -106,7 +124,7 @@ func openWith(t *testing.T, d *db.DB, models model.Config, deny ...netip.Prefix)
 	if err := Register(q, Deps{Assets: assets, Policies: policies, Enumerations: enumerations,
 		Discovery: pipeline.Config{Resolvers: []string{"127.0.0.1:1"}}, Guard: loopback(), Tasks: tasks,
 		Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Agents: members, Extensions: extensions,
-		Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Findings: findings,
+		Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Engines: engines, Findings: findings,
 		Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Catalog: templatesKept,
 		Settings: settings, Deny: deny, Notifications: notification.New(d, q), Alerts: alert.NewSender(loopback()),
 		Tickets: ticket.New(findings, settings, loopback(), logger), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {

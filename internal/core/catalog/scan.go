@@ -123,6 +123,9 @@ func (t Text) File(name string) ([]byte, error) {
 	return text, nil
 }
 
+// Files are the texts of the files that the template names.
+func (t Text) Files() map[string][]byte { return t.files }
+
 // Program is what a scan runs of a template, or why there is none.
 type Program struct {
 	*program.Program

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -9,13 +10,15 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Retest runs the template of a finding on its target, except in denied networks, and stores the result.
-func (ss *Scans) Retest(ctx context.Context, a finding.RetestArgs, deny []netip.Prefix) error {
+func (ss *Scans) Retest(
+	ctx context.Context, a finding.RetestArgs, engines *child.Pool, deny []netip.Prefix,
+) error {
 	f, proxy, err := ss.findings.ForRetest(ctx, a)
 	if errs.Is(err, errs.NotFound) {
 		return nil // it was deleted meanwhile
@@ -23,7 +26,7 @@ func (ss *Scans) Retest(ctx context.Context, a finding.RetestArgs, deny []netip.
 	if err != nil {
 		return err
 	}
-	result, err := ss.retest(ctx, a.TeamID, f, proxy, deny)
+	result, err := ss.retest(ctx, a.TeamID, f, proxy, engines, deny)
 	if err != nil {
 		return err
 	}
@@ -31,17 +34,17 @@ func (ss *Scans) Retest(ctx context.Context, a finding.RetestArgs, deny []netip.
 }
 
 func (ss *Scans) retest(
-	ctx context.Context, teamID string, f finding.Finding, proxy *setting.Proxy, deny []netip.Prefix,
+	ctx context.Context, teamID string, f finding.Finding, proxy *setting.Proxy, engines *child.Pool, deny []netip.Prefix,
 ) (r finding.RetestResult, err error) {
 	failed := func(why string) (finding.RetestResult, error) {
 		return finding.RetestResult{State: finding.RetestFailed, Note: why}, nil
 	}
-	known, err := ss.catalog.Programs(ctx, teamID, []string{f.TemplateID})
+	known, err := ss.catalog.Texts(ctx, teamID, []string{f.TemplateID})
 	if err != nil {
 		return r, err
 	}
-	p := known[f.TemplateID].Program
-	if p == nil {
+	text, found := known[f.TemplateID]
+	if !found {
 		return failed("The template is not in the catalogue, or cannot be run.")
 	}
 	if _, err := engine.ParseTarget(f.Target); err != nil {
@@ -69,27 +72,32 @@ func (ss *Scans) retest(
 	if err != nil {
 		return failed(errs.From(err).Message)
 	}
-	e, err := o.Open([]string{f.Target}, deny, ss.settings.Guard())
+	aside, err := ss.aside(ctx, teamID)
 	if err != nil {
-		return failed(errs.From(err).Message)
+		return r, err
 	}
-	defer e.Close()
+	if why, is := aside[text.Digest]; is {
+		return failed("It could not be tested: " + why + ".")
+	}
 	r.State = finding.NotMatched
-	report, err := e.Run(ctx, engine.Scan{
-		Targets: []string{f.Target}, Programs: []*program.Program{p}, Vars: o.Scan.Vars,
-		OnEvent: func(e engine.Event) {
-			if finding.Fingerprint(e, "") == f.Hash {
-				r.State = finding.Matched
-			}
-		},
-	})
-	if err == nil {
-		err = context.Cause(ctx)
+	job := ss.jobOf(o, []string{f.Target}, []child.Template{textOf(text)}, deny)
+	job.Parallel, job.StopAtFirstMatch = 0, false
+	job.OnEvent = func(_ int, e engine.Event) {
+		if finding.Fingerprint(e, "") == f.Hash {
+			r.State = finding.Matched
+		}
+	}
+	report, err := engines.Run(ctx, job)
+	if refused, is := errors.AsType[*errs.Error](err); is {
+		return failed(refused.Message)
+	}
+	if err == nil && len(report.Ended) > 0 {
+		err = ss.setAside(context.WithoutCancel(ctx), teamID, job.Templates[0], report.Ended[0].Why)
 	}
 	if err != nil || r.State == finding.Matched {
 		return r, err
 	}
-	if state, reason := report.Targets[0].Cell(0); state != engine.Tested {
+	if state, reason := report.Cell(0, 0); state != engine.Tested {
 		return failed(fmt.Sprintf("It could not be tested (%s): %s.", state, reason))
 	}
 	return r, nil

@@ -2,18 +2,20 @@ package scan
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"sync"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/engine/program"
-	"github.com/vedette-sec/vedette/internal/engine/templates"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/engine/child"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
@@ -22,25 +24,25 @@ const progressInterval = 250 * time.Millisecond
 
 // RunChunk tests the targets of a chunk with its templates, except in denied networks, and stores findings at once.
 // It leaves alone a chunk that has ended or that another worker has.
-func (ss *Scans) RunChunk(ctx context.Context, a ChunkArgs, deny []netip.Prefix) error {
+func (ss *Scans) RunChunk(ctx context.Context, a ChunkArgs, engines *child.Pool, deny []netip.Prefix) error {
 	storeCtx := context.WithoutCancel(ctx) // what was found is stored although ctx ends
 	chunk, err := ss.StartChunk(storeCtx, a)
 	if err == nil {
-		err = chunk.test(ctx, storeCtx, deny)
+		err = chunk.test(ctx, storeCtx, engines, deny)
 	}
 	return run.IgnoreLate(err)
 }
 
-func (c *Chunk) test(ctx, storeCtx context.Context, deny []netip.Prefix) error {
+func (c *Chunk) test(ctx, storeCtx context.Context, engines *child.Pool, deny []netip.Prefix) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	cells := NewCells(c.Targets, c.Templates)
-	programs, indices, err := c.programs(ctx, cells)
+	texts, indices, err := c.texts(ctx, cells)
 	if err != nil {
 		return err
 	}
-	if len(programs) == 0 {
+	if len(texts) == 0 {
 		return c.Finish(storeCtx, cells, 0)
 	}
 	o, err := c.scans.Options(ctx, c.TeamID, c.Config)
@@ -54,11 +56,6 @@ func (c *Chunk) test(ctx, storeCtx context.Context, deny []netip.Prefix) error {
 		}
 		defer unlock()
 	}
-	e, err := o.Open(c.Targets, deny, c.scans.settings.Guard())
-	if err != nil {
-		return queue.Abandon(err)
-	}
-	defer e.Close()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	found := collect(func(seen []finding.Sighting) {
@@ -67,44 +64,44 @@ func (c *Chunk) test(ctx, storeCtx context.Context, deny []netip.Prefix) error {
 		}
 	})
 	reported := time.Now()
-	matched := map[[3]string]bool{} // target, template's id and path
-	report, err := e.Run(ctx, engine.Scan{
-		Targets: c.Targets, Programs: programs, Vars: o.Scan.Vars, Parallel: o.Scan.Parallel,
-		StopAtFirstMatch: o.Scan.StopAtFirstMatch,
-		OnEvent: func(e engine.Event) {
-			target := targetOf(c.Targets, e)
-			matched[[3]string{target, e.TemplateID, e.TemplatePath}] = true
-			found.put(finding.Sighting{Event: e, Target: target})
-		},
-		OnProgress: func(p engine.Progress) {
-			if p.Final || time.Since(reported) < progressInterval {
-				return
-			}
-			reported = time.Now()
-			if err := c.Progress(ctx, p.Done, p.Total); err != nil {
-				stop(err)
-			}
-		},
-	})
+	type hit struct {
+		target   string
+		template int
+	}
+	matched := map[hit]bool{}
+	job := c.scans.jobOf(o, c.Targets, texts, deny)
+	job.OnEvent = func(template int, e engine.Event) {
+		target := targetOf(c.Targets, e)
+		matched[hit{target, template}] = true
+		found.put(finding.Sighting{Event: e, Target: target})
+	}
+	job.OnProgress = func(p engine.Progress) {
+		if p.Final || time.Since(reported) < progressInterval {
+			return
+		}
+		reported = time.Now()
+		if err := c.Progress(ctx, p.Done, p.Total); err != nil {
+			stop(err)
+		}
+	}
+	report, err := engines.Run(ctx, job)
 	found.close() // before the chunk ends
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	if err != nil {
-		return err
+		return ofEngine(err)
 	}
-	byTarget := map[string]*engine.TargetReport{}
-	for _, t := range report.Targets {
-		byTarget[t.Target] = t
+	for _, e := range report.Ended {
+		if err := c.scans.setAside(storeCtx, c.TeamID, texts[e.Template], e.Why); err != nil {
+			return err
+		}
 	}
 	for i, target := range c.Targets {
-		for n, p := range programs {
-			state, reason := engine.Failed, "the target was not visited"
-			if t := byTarget[target]; t != nil {
-				state, reason = t.Cell(n)
-			}
+		for n := range texts {
+			state, reason := report.Cell(i, n)
 			cells.Set(i, indices[n], state, reason)
-			if matched[[3]string{target, p.ID, p.Path}] {
+			if matched[hit{target, n}] {
 				cells.Match(i, indices[n])
 			}
 		}
@@ -112,37 +109,45 @@ func (c *Chunk) test(ctx, storeCtx context.Context, deny []netip.Prefix) error {
 	return c.Finish(storeCtx, cells, report.Requests)
 }
 
-// programs are the programs of a chunk's templates, with the index of each template. A template that was deleted is
-// failed, one that this build cannot run is skipped.
-func (c *Chunk) programs(ctx context.Context, cells *Cells) (programs []*program.Program, indices []int, err error) {
-	inline := map[string]*program.Program{}
+// texts are the texts of a chunk's templates, with the index of each template. One that was deleted is failed, one that
+// was set aside is skipped.
+func (c *Chunk) texts(ctx context.Context, cells *Cells) (texts []child.Template, indices []int, err error) {
+	inline := map[string]child.Template{}
 	for _, in := range c.Config.Inline {
-		if _, p, err := templates.Compile(in.Name, []byte(in.Contents), nil); err == nil {
-			inline[p.ID] = p
+		if t, err := syntax.Parse(in.Name, []byte(in.Contents)); err == nil {
+			digest := sha256.Sum256([]byte(in.Contents))
+			inline[t.ID] = child.Template{Path: in.Name, Digest: hex.EncodeToString(digest[:]), Data: []byte(in.Contents)}
 		}
 	}
-	known, err := c.scans.catalog.Programs(ctx, c.TeamID, c.Templates)
+	known, err := c.scans.catalog.Texts(ctx, c.TeamID, c.Templates)
+	if err != nil {
+		return nil, nil, err
+	}
+	aside, err := c.scans.aside(ctx, c.TeamID)
 	if err != nil {
 		return nil, nil, err
 	}
 	for j, id := range c.Templates {
-		p := inline[id]
-		if p == nil {
-			p = known[id].Program
-		}
-		if p != nil {
-			programs, indices = append(programs, p), append(indices, j)
-			continue
+		t, found := inline[id]
+		if !found {
+			var text catalog.Text
+			if text, found = known[id]; found {
+				t = textOf(text)
+			}
 		}
 		state, why := engine.Failed, "the template is not in the catalogue any more"
-		if err := known[id].Err; err != nil {
-			state, why = engine.Skipped, errs.From(err).Message
+		if reason, is := aside[t.Digest]; found && is {
+			found, state, why = false, engine.Skipped, reason
+		}
+		if found {
+			texts, indices = append(texts, t), append(indices, j)
+			continue
 		}
 		for i := range c.Targets {
 			cells.Set(i, j, state, why)
 		}
 	}
-	return programs, indices, nil
+	return texts, indices, nil
 }
 
 // targetOf is the target, as it was given, of an event.
@@ -164,17 +169,23 @@ func targetOf(targets []string, e engine.Event) string {
 	return best
 }
 
+// maxWaiting bounds the bytes of requests and responses that wait to be stored; more makes the engine wait.
+const maxWaiting = 32 << 20
+
 // collector stores sightings in the background: those that arrive during one transaction go into the next together.
 type collector struct {
 	store   func([]finding.Sighting)
 	mu      sync.Mutex
 	waiting []finding.Sighting
+	size    int           // of waiting, as maxWaiting counts
+	room    *sync.Cond    // of mu: waiting was taken
 	wake    chan struct{} // something may be waiting; closed at the end
 	done    sync.WaitGroup
 }
 
 func collect(store func([]finding.Sighting)) *collector {
 	c := &collector{store: store, wake: make(chan struct{}, 1)}
+	c.room = sync.NewCond(&c.mu)
 	c.done.Go(func() {
 		for range c.wake {
 			c.flush()
@@ -186,7 +197,11 @@ func collect(store func([]finding.Sighting)) *collector {
 
 func (c *collector) put(s finding.Sighting) {
 	c.mu.Lock()
+	for c.size > maxWaiting {
+		c.room.Wait()
+	}
 	c.waiting = append(c.waiting, s)
+	c.size += len(s.Event.Request) + len(s.Event.Response)
 	c.mu.Unlock()
 	select {
 	case c.wake <- struct{}{}:
@@ -197,7 +212,8 @@ func (c *collector) put(s finding.Sighting) {
 func (c *collector) flush() {
 	c.mu.Lock()
 	seen := c.waiting
-	c.waiting = nil
+	c.waiting, c.size = nil, 0
+	c.room.Broadcast()
 	c.mu.Unlock()
 	if len(seen) > 0 {
 		c.store(seen)

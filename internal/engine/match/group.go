@@ -53,6 +53,9 @@ func (g *Group) Eval(r *Response, vars func(i int) dsl.Lookup, each func(i int, 
 			continue
 		}
 		at = i
+		if r.Before != nil {
+			r.Before(i)
+		}
 		r.evaluation.group = g
 		if out := o.rules().eval(r, lookup); out.FlowMatched || len(out.Internal) > 0 || out.Limited != nil {
 			each(i, out)

@@ -31,6 +31,8 @@ type Response struct {
 	Ctx  context.Context // after its end nothing more is found; nil is context.Background
 	Host *functions.Host // for functions of expressions, as in dsl.Env
 
+	Before func(i int) // called before a group evaluates its i-th operators; may be nil
+
 	views      [numViews]*view  // made when needed, like all below
 	status     any              // Status as a number of expressions
 	named      map[string]*view // values of Named

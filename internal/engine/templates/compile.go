@@ -129,6 +129,14 @@ type Cache struct {
 	programs map[string]compiled // by path and digest
 }
 
+// Known reports whether Compile has seen a text, which it does not need again then.
+func (c *Cache) Known(digest, path string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, known := c.programs[path+"\x00"+digest]
+	return known
+}
+
 // Compile is Compile for a text; digest covers it and all files that it names.
 func (c *Cache) Compile(digest, path string, text []byte, files Files) (*program.Program, error) {
 	key := path + "\x00" + digest

@@ -1,0 +1,100 @@
+package sandbox_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	switch append(os.Args, "")[1] {
+	case "echo":
+		board, err := sandbox.Enter(64<<20, 8)
+		if err != nil {
+			panic(err)
+		}
+		board[0]++
+		io.Copy(os.Stdout, os.Stdin)
+		board[0]++
+		os.Exit(0)
+	case "greedy":
+		if _, err := sandbox.Enter(64<<20, 0); err != nil {
+			panic(err)
+		}
+		panic(len(make([]byte, 1<<45)))
+	}
+	os.Exit(m.Run())
+}
+
+func start(t *testing.T, command string, board int) *sandbox.Process {
+	t.Helper()
+	p, err := sandbox.Start(sandbox.Config{Args: []string{command}, Board: board})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill(sandbox.Stopped)
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func TestAProcessTalksAndEnds(t *testing.T) {
+	p := start(t, "echo", 8)
+	for _, text := range []string{"one", "", strings.Repeat("x", 1<<20)} {
+		go sandbox.WriteFrame(p, 'k', []byte(text))
+		kind, got, err := sandbox.ReadFrame(p)
+		if err != nil || kind != 'k' || string(got) != text {
+			t.Fatalf("%c %d bytes %v", kind, len(got), err)
+		}
+	}
+	if p.Board[0] != 1 {
+		t.Errorf("the board has %d, want 1", p.Board[0])
+	}
+	if u, err := p.Usage(); err != nil || u.Resident < 1<<20 || u.Resident > 1<<30 || u.CPU > time.Minute {
+		t.Errorf("uses %+v, %v", u, err)
+	}
+	if !p.Alive() {
+		t.Error("it is not alive")
+	}
+	p.Kill(sandbox.OverTime)
+	p.Kill(sandbox.Stopped)
+	if why, _ := p.Wait(); why != sandbox.OverTime || p.Alive() || p.Board[0] != 1 {
+		t.Errorf("ended %q, alive %v, board %d", why, p.Alive(), p.Board[0])
+	}
+	if _, _, err := sandbox.ReadFrame(p); !errors.Is(err, io.EOF) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestAllocationBeyondTheLimitEndsTheProcess(t *testing.T) {
+	if why, stderr := start(t, "greedy", 0).Wait(); why != sandbox.OverMemory {
+		t.Errorf("%q, %q", why, stderr)
+	}
+}
+
+func TestFramesAreBounded(t *testing.T) {
+	if err := sandbox.WriteFrame(io.Discard, 'k', make([]byte, sandbox.MaxFrame+1)); !errors.Is(err, sandbox.ErrFrame) {
+		t.Errorf("written: %v", err)
+	}
+	for text, want := range map[string]error{
+		"":                       io.EOF,
+		"\x00\x00":               io.ErrUnexpectedEOF,
+		"\x00\x00\x00\x02kx":     io.ErrUnexpectedEOF,
+		"\xff\xff\xff\xffk":      sandbox.ErrFrame,
+		"\x00\x00\x00\x01kx":     nil,
+		"\x00\x00\x00\x00kextra": nil,
+	} {
+		if _, _, err := sandbox.ReadFrame(bytes.NewReader([]byte(text))); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", text, err, want)
+		}
+	}
+}
