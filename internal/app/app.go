@@ -158,9 +158,7 @@ func (a *App) join(ctx context.Context) error {
 	if a.related, err = a.openDomains(allow); err != nil {
 		return err
 	}
-	engines := a.config.Engine
-	engines.Memory, engines.Logger = int64(a.config.EngineMemory)<<20, a.logger
-	a.engines = child.New(engines)
+	a.engines = a.openEngines()
 	if err := jobs.Register(a.queue, jobs.Deps{
 		Engines: a.engines,
 		Tasks:   a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Agents: a.agents, Extensions: a.extensions,
@@ -168,16 +166,26 @@ func (a *App) join(ctx context.Context) error {
 		Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog, Settings: a.settings,
 		Notifications: notification.New(a.db, a.queue),
 		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,
-		Guard: webhooks,
-		Discovery: pipeline.Config{
-			Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone,
-			RangesURL: a.config.RangesURL,
-			Pace:      discover.NewPace(a.config.PortRate), QueryPace: discover.NewPace(a.config.QueryRate),
-		},
+		Guard:     webhooks,
+		Discovery: a.discovery(),
 	}); err != nil {
 		return err
 	}
 	return a.serveRoutes(hooks, webhooks)
+}
+
+func (a *App) discovery() pipeline.Config {
+	return pipeline.Config{
+		Resolvers: a.config.Resolvers, Sources: a.config.NameSources, OriginZone: a.config.OriginZone,
+		RangesURL: a.config.RangesURL,
+		Pace:      discover.NewPace(a.config.PortRate), QueryPace: discover.NewPace(a.config.QueryRate),
+	}
+}
+
+func (a *App) openEngines() *child.Pool {
+	c := a.config.Engine
+	c.Memory, c.Logger = int64(a.config.EngineMemory)<<20, a.logger
+	return child.New(c)
 }
 
 func (a *App) serveRoutes(hooks *hook.Hooks, webhooks *netguard.Guard) (err error) {

@@ -64,8 +64,8 @@ func (s *session) steps(ctx context.Context) {
 // step is the session of one program of the workflow; values are what earlier steps extracted.
 func (s *session) step(bound *program.Bound, values map[string]any) *session {
 	step := &session{
-		requester: s.requester, bound: bound, index: s.index, jar: s.jar, end: coverage.End{State: NotApplicable}, emit: s.emit,
-		onReceive: s.onReceive,
+		requester: s.requester, bound: bound, index: s.index, jar: s.jar, end: coverage.End{State: NotApplicable},
+		emit: s.emit, onReceive: s.onReceive,
 	}
 	for name, value := range values {
 		step.history.Set(name, value)

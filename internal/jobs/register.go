@@ -34,7 +34,9 @@ func (w worker) register(q *queue.Queue) {
 		Quick: true, Work: args(w.Scans.Begin), GiveUp: giveUp(w, w.Scans.GiveUpBegin),
 	})
 	queue.Handle(q, queue.Handler[scan.ChunkArgs]{
-		Work:   args(func(ctx context.Context, a scan.ChunkArgs) error { return w.Scans.RunChunk(ctx, a, w.Engines, w.Deny) }),
+		Work: args(func(ctx context.Context, a scan.ChunkArgs) error {
+			return w.Scans.RunChunk(ctx, a, w.Engines, w.Deny)
+		}),
 		GiveUp: giveUp(w, w.Scans.GiveUpChunk),
 	})
 	queue.Handle(q, queue.Handler[scan.AlertArgs]{Quick: true, Work: args(w.alertOfScan)})

@@ -25,6 +25,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/netguard/sockstest"
 )
 
 func TestMain(m *testing.M) {
@@ -33,11 +34,18 @@ func TestMain(m *testing.M) {
 		os.Exit(child.MainWith(os.Args[2:], os.Stdin, os.Stdout, hostile))
 	case parentCommand:
 		parent()
+	case siteCommand:
+		s := httptest.NewServer(http.HandlerFunc(needles))
+		fmt.Println(s.URL)
+		select {}
 	}
 	os.Exit(m.Run())
 }
 
-const parentCommand = "parent-of-tests"
+const (
+	parentCommand = "parent-of-tests"
+	siteCommand   = "site-of-tests" // serves needles until it is killed
+)
 
 // hostile does what the path of a template says.
 func hostile(path string) error {
@@ -281,8 +289,7 @@ func TestAKilledChildBlamesNobody(t *testing.T) {
 		job.Templates = append(job.Templates, flowing(fmt.Sprintf("f%d.yaml", n), "1"))
 	}
 	r, err := p.Run(t.Context(), job)
-	var died *child.Died
-	if errors.As(err, &died) { // nobody was at work at that moment: the job fails, and may be tried again
+	if _, died := errors.AsType[*child.Died](err); died { // nobody was at work at that moment: the job fails, and may be tried again
 		r, err = p.Run(t.Context(), job)
 	}
 	if err != nil {
@@ -370,6 +377,32 @@ func TestAChildKeepsToTheScope(t *testing.T) {
 	}
 }
 
+// The child itself asks the proxy, which must be where the operator allows one.
+func TestAChildAsksTheProxy(t *testing.T) {
+	proxy := sockstest.Start(t, "ada", "secret")
+	base := site(t, needles)
+	job := child.Job{
+		Targets: []string{base}, Templates: []child.Template{plain("a.yaml")},
+		Proxy: "socks5://ada:secret@" + proxy.Addr, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+	}
+	p := newPool(t, child.Config{})
+	r, err := p.Run(t.Context(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := proxy.Asked()
+	if state, why := r.Cell(0, 0); state != engine.Tested || !slices.Equal(asked, []string{strings.TrimPrefix(base, "http://")}) {
+		t.Errorf("%s %s; the proxy was asked for %v", state, why, asked)
+	}
+	job.Allow = nil
+	if r, err = p.Run(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	if state, _ := r.Cell(0, 0); state == engine.Tested || len(proxy.Asked()) != len(asked) {
+		t.Errorf("a proxy that is not allowed: %s", state)
+	}
+}
+
 // A child has no environment, an empty folder, and (where the kernel and the build allow) no files.
 func TestAChildSeesNothing(t *testing.T) {
 	t.Setenv("VEDETTE_SECRET", "x")
@@ -429,7 +462,7 @@ func TestChildrenEndWithTheirParent(t *testing.T) {
 		t.Fatal(killErr, err)
 	}
 	cmd.Wait()
-	for _, word := range strings.Fields(line) {
+	for word := range strings.FieldsSeq(line) {
 		pid, err := strconv.Atoi(word)
 		if err != nil {
 			t.Fatal(err)
@@ -494,20 +527,61 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// BenchmarkJob is the cost of a child: a job of one request, beside one in this process.
+// distantSite is a site in a process of its own.
+func distantSite(t testing.TB) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, siteCommand)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// BenchmarkJob is the cost of a child: jobs of one and of 500 requests, beside the same in this process, with the
+// time of the processor that both processes spend on a request.
 func BenchmarkJob(b *testing.B) {
-	base := site(b, needles)
+	base := distantSite(b)
+	var many []child.Template
+	for i := range 500 {
+		many = append(many, template(fmt.Sprintf("t%d.yaml", i), `http:
+  - path: ["{{BaseURL}}/`+strconv.Itoa(i)+`"]
+    matchers: [{type: word, words: [straw]}]
+`))
+	}
 	for name, p := range map[string]*child.Pool{
 		"child": newPool(b, child.Config{Jobs: 1 << 30}), "in-process": child.New(child.Config{InProcess: true}),
 	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				if _, err := p.Run(b.Context(), child.Job{Targets: []string{base},
-					Templates: []child.Template{plain("a.yaml")}}); err != nil {
+		for _, templates := range [][]child.Template{many[:1], many} {
+			b.Run(fmt.Sprintf("%s/%d", name, len(templates)), func(b *testing.B) {
+				job := child.Job{Targets: []string{base}, Templates: templates}
+				if _, err := p.Run(b.Context(), job); err != nil { // compiles
 					b.Fatal(err)
 				}
-			}
-		})
+				before := p.CPU()
+				for b.Loop() {
+					if _, err := p.Run(b.Context(), job); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64((p.CPU()-before).Microseconds())/float64(b.N*len(templates)), "cpu-us/request")
+			})
+		}
 	}
 	b.Run("start", func(b *testing.B) {
 		for b.Loop() {

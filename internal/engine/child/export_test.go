@@ -3,6 +3,8 @@ package child
 import (
 	"io"
 	"strconv"
+	"syscall"
+	"time"
 )
 
 // MainWith is Main with a hook that is called before each template is compiled; an error is that of the template.
@@ -27,3 +29,20 @@ func CommandOfTests(memory int64) []string {
 
 // Split is split.
 var Split = split
+
+// CPU is the time of the processor that this process and the children of a pool have used.
+func (p *Pool) CPU() (used time.Duration) {
+	var own syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+		panic(err)
+	}
+	used = time.Duration(own.Utime.Nano() + own.Stime.Nano())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.all {
+		if u, err := c.Usage(); err == nil {
+			used += u.CPU
+		}
+	}
+	return used
+}

@@ -235,7 +235,7 @@ func (p *Pool) Run(ctx context.Context, job Job) (*Result, error) {
 		deaths++
 		p.config.Logger.WarnContext(ctx, "an engine has ended in the middle of a job", "why", died.why,
 			"templates", len(part), "suspects", len(died.suspects), "stderr", died.stderr)
-		if len(part) == 1 && died.why != sandbox.Crashed {
+		if len(part) == 1 && !died.early && died.why != sandbox.Crashed {
 			died.suspects = part
 		}
 		for _, n := range died.suspects {
@@ -245,6 +245,8 @@ func (p *Pool) Run(ctx context.Context, job Job) (*Result, error) {
 		case len(part) == 1 && blame[part[0]] > 1:
 			result.blame(part[0], died.why)
 			result.Ended = append(result.Ended, Ended{part[0], died.why})
+		case died.early && deaths < maxDeaths:
+			parts = append(parts, part)
 		case len(died.suspects) == 0 && died.why != sandbox.OverMemory:
 			return nil, &Died{died.why}
 		case deaths >= maxDeaths:

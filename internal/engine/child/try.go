@@ -17,6 +17,7 @@ import (
 // death is the end of a child in the middle of a job.
 type death struct {
 	why      string
+	early    bool  // it had not answered to this job: an earlier one, or something outside, has ended it
 	suspects []int // indexes in the job of the templates it was working for
 	stderr   string
 }
@@ -41,17 +42,15 @@ func (p *Pool) try(ctx context.Context, job *Job, part []int) (*Result, *death, 
 		p.put(c)
 		return got, nil, nil
 	}
-	var fault *protocolError
-	if errors.As(err, &fault) { // the child is there and talks nonsense: nothing of it counts
+	if _, is := errors.AsType[*protocolError](err); is { // the child is there and talks nonsense: nothing of it counts
 		p.end(c, sandbox.Crashed)
 		return nil, nil, fmt.Errorf("the engine: %w", err)
 	}
-	var refused *refusal
-	if errors.As(err, &refused) && ctx.Err() == nil {
+	if refused, is := errors.AsType[*refusal](err); is && ctx.Err() == nil {
 		p.put(c)
 		return nil, nil, refused.cause
 	}
-	d := &death{}
+	d := &death{early: !t.answered}
 	c.Kill("") // it has gone by itself, or was killed for a reason
 	reason, _ := c.Wait()
 	d.suspects = t.suspects(reason)
@@ -72,7 +71,8 @@ type attempt struct {
 	job   *Job
 	part  []int
 
-	reading atomic.Int64 // since when we wait for the child, in ns of the Unix time; 0 while we work ourselves
+	answered bool         // the child has said something about the job
+	reading  atomic.Int64 // since when we wait for the child, in ns of the Unix time; 0 while we work ourselves
 }
 
 // protocolError is an answer that a child in order does not give.
@@ -106,6 +106,7 @@ func (t *attempt) talk() (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
+		t.answered = true
 		switch kind {
 		case frameNeed:
 			if err := t.sendTemplates(payload); err != nil {

@@ -1,6 +1,7 @@
 // Package sandbox starts child processes of this binary and bounds what they may use. A child has no environment, an
-// empty working folder that is deleted at once, and only pipes to its parent; where the kernel allows, it cannot gain privileges and opens no
-// file but those that name hosts (Enter). It ends with its parent, on every way that the parent can end.
+// empty working folder that is deleted at once, and only pipes to its parent; where the kernel allows, it cannot gain
+// privileges and opens no file but those that it needs to resolve names and verify certificates (Enter). It ends with
+// its parent, on every way that the parent can end.
 //
 // The bounds are complete on Linux. Elsewhere a child has the soft limit of Go's heap only.
 package sandbox
@@ -58,7 +59,7 @@ func Start(c Config) (*Process, error) {
 			return nil, err
 		}
 	}
-	//nolint:noctx // the child lives as long as the process, and is ended by Kill
+	//nolint:noctx,gosec // the child lives until Kill; path is this program, or a test's
 	p := &Process{cmd: exec.Command(path, c.Args...), ended: make(chan struct{}), stderr: &head{}}
 	p.cmd.Env, p.cmd.Stderr, p.cmd.SysProcAttr = c.Env, p.stderr, attributes()
 	if p.cmd.Env == nil {

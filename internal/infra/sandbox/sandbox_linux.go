@@ -130,6 +130,7 @@ func lock() {
 	}
 	// The rights of Landlock's first version: to run a file, to read and write files, to read, change and fill folders.
 	rules := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1}
+	//nolint:gosec // x/sys has no function for it
 	fd, _, e := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), 8, 0)
 	if e != 0 {
 		return
@@ -153,6 +154,7 @@ func allow(rules int, path string) {
 	if unix.Fstat(file, &at) == nil && at.Mode&unix.S_IFMT == unix.S_IFDIR {
 		rule.Allowed_access |= unix.LANDLOCK_ACCESS_FS_READ_DIR
 	}
+	//nolint:gosec // x/sys has no function for it
 	_, _, _ = unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH,
 		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 }
