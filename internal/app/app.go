@@ -301,6 +301,7 @@ func (a *App) Run(ctx context.Context) error {
 		go a.exports.RunSweeps(a.closing)
 		go a.assets.SweepScreenshotsRegularly(a.closing, a.logger)
 		go a.audit.SweepRegularly(a.closing)
+		go a.Accounts.SweepRegularly(a.closing)
 		go a.related.Domains.Keep(a.closing)
 	}
 	failed := make(chan error, 1)

@@ -41,7 +41,7 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	for _, surface := range []string{"agent", "platform"} {
 		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil,
 			map[string]string{"id": taskID, "task_id": taskID, "issue": issueID, "provider": "openai-compatible"}}
-		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "mapping_id": (*attacker).mapping,
+		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "session_id": (*attacker).session, "mapping_id": (*attacker).mapping,
 			"scan_id": (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln,
 			"export_id": (*attacker).export, "domain_id": (*attacker).domain, "asset_id": (*attacker).asset,
 			"group_id": (*attacker).group, "policy_id": (*attacker).policy,
@@ -147,6 +147,20 @@ func (a *attacker) existingID(op *operation) string {
 		a.t.Fatalf("%s: nothing is known to have a %s", op.path, name)
 	}
 	return a.made[name]
+}
+
+// session signs the admin in once more.
+func (a *attacker) session() string {
+	a.t.Helper()
+	ctx := account.WithCaller(context.Background(), a.admin.Caller)
+	if _, err := a.Accounts.IssueToken(ctx, a.admin.Email); err != nil {
+		a.t.Fatal(err)
+	}
+	found, err := a.Accounts.FindSessions(ctx)
+	if err != nil || len(found) == 0 {
+		a.t.Fatalf("the admin's sessions: %v, %v", found, err)
+	}
+	return found[0].ID
 }
 
 // config creates a configuration.

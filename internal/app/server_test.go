@@ -146,6 +146,9 @@ func (h *testServer) do(r *http.Request) answer {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 	defer cancel()
+	if r.Method == http.MethodDelete && strings.Contains(r.URL.Path+r.URL.Opaque, "/v1/user/sessions") {
+		defer h.keepSessions()()
+	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	resp, err := client.Do(r.WithContext(ctx))
 	if err != nil {
@@ -160,6 +163,34 @@ func (h *testServer) do(r *http.Request) answer {
 		h.t.Fatalf("%s %s: reading the answer: %v", r.Method, r.URL, err)
 	}
 	return a
+}
+
+// keepSessions lets the people of a test stay signed in, whatever requests have ended their sessions before the result
+// is called.
+func (h *testServer) keepSessions() func() {
+	h.t.Helper()
+	scan := func(r db.Row) (values []any, err error) {
+		values = make([]any, 8)
+		into := make([]any, len(values))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		return values, r.Scan(into...)
+	}
+	const columns = "id, user_id, hash, user_agent, address, created_at, expires_at, last_used_at"
+	ctx := context.Background()
+	rows, err := db.Select(ctx, h.db, scan, "SELECT "+columns+" FROM user_session")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return func() {
+		for _, row := range rows {
+			if _, err := h.db.Exec(ctx, `INSERT INTO user_session (`+columns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+				ON CONFLICT (id) DO NOTHING`, row...); err != nil {
+				h.t.Fatal(err)
+			}
+		}
+	}
 }
 
 // request is a request with a person's bearer token, or anonymous without a person.

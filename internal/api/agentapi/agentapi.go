@@ -128,7 +128,8 @@ func (s surface) login() {
 		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
 			return nil, err
 		}
-		return body(s.Accounts.Login(ctx, in.Body.Email, in.Body.Password, in.ip))
+		from := account.Client{Address: in.ip, UserAgent: in.agent}
+		return body(s.Accounts.Login(ctx, in.Body.Email, in.Body.Password, from))
 	})
 }
 
@@ -136,11 +137,12 @@ func (s surface) login() {
 type Challenge struct {
 	Token string `header:"CF-Turnstile-Response" doc:"The answer to the challenge, where the deployment asks for one."`
 	ip    string
+	agent string // the client's User-Agent
 }
 
 // Resolve implements huma.Resolver.
 func (c *Challenge) Resolve(ctx huma.Context) []error {
-	c.ip = rest.ClientIP(ctx)
+	c.ip, c.agent = rest.ClientIP(ctx), ctx.Header("User-Agent")
 	return nil
 }
 

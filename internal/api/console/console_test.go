@@ -97,7 +97,7 @@ func TestSetupMakesTheFirstUserOnce(t *testing.T) {
 		if strings.Contains(text, "correct-horse") {
 			t.Error("the page shows the password")
 		}
-		if _, err := accounts.Login(t.Context(), "ada@example.com", "correct-horse", "192.0.2.1"); err != nil {
+		if _, err := accounts.Login(t.Context(), "ada@example.com", "correct-horse", account.Client{Address: "192.0.2.1"}); err != nil {
 			t.Errorf("the first user's login: %v", err)
 		}
 		if resp, _ := do(t, "POST", server.URL+"/setup", formType,

@@ -56,7 +56,8 @@ type Caller struct {
 	TeamID      string
 	Role        Role
 	Plan        Plan
-	SystemAdmin bool // an operator of the server
+	SystemAdmin bool   // an operator of the server
+	SessionID   string // empty: the caller has no session of ours, but an API key or a token of the OpenID issuer
 }
 
 type callerKey struct{}

@@ -47,7 +47,15 @@ func TestOwnTokensAreCheckedInEveryClaim(t *testing.T) {
 	a := open(t, dbtest.Open(t, "sqlite"), Config{})
 	u, _ := mustUser(t, a, NewUser{Email: "ada@example.com"})
 	now := time.Now()
-	good := jwt.MapClaims{"iss": "vedette", "aud": "vedette-api", "sub": u.ID, "iat": now.Unix(), "nbf": now.Unix(),
+	issued, err := a.IssueToken(t.Context(), u.Email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := a.verify(issued.AccessToken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := jwt.MapClaims{"iss": "vedette", "sid": own.SID, "aud": "vedette-api", "sub": u.ID, "iat": now.Unix(), "nbf": now.Unix(),
 		"exp": now.Add(time.Hour).Unix()}
 	other := func(key string, value any) jwt.MapClaims {
 		c := jwt.MapClaims{}
@@ -85,6 +93,9 @@ func TestOwnTokensAreCheckedInEveryClaim(t *testing.T) {
 		"other issuer":       {jwt.SigningMethodHS256, "at+jwt", other("iss", "other"), a.signing, false},
 		"other type":         {jwt.SigningMethodHS256, "JWT", good, a.signing, false},
 		"no such user":       {jwt.SigningMethodHS256, "at+jwt", other("sub", ids.New()), a.signing, false},
+		"no sid":             {jwt.SigningMethodHS256, "at+jwt", other("sid", nil), a.signing, false},
+		"other sid":          {jwt.SigningMethodHS256, "at+jwt", other("sid", "AAAAAAAAAAAAAAAAAAAAAA"), a.signing, false},
+		"the stored sid":     {jwt.SigningMethodHS256, "at+jwt", other("sid", sessionHash(own.SID)), a.signing, false},
 		"other key":          {jwt.SigningMethodHS256, "at+jwt", good, []byte("wrong"), false},
 		"other algorithm":    {jwt.SigningMethodHS512, "at+jwt", good, a.signing, false},
 		"no algorithm":       {jwt.SigningMethodNone, "at+jwt", good, jwt.UnsafeAllowNoneSignatureType, false},
@@ -295,7 +306,7 @@ func TestSetupLinkWorksOnce(t *testing.T) {
 			errs.Forbidden) {
 			t.Errorf("the link a second time: %v", err)
 		}
-		if _, err := a.Login(t.Context(), "ada@example.com", "long-enough-1", "192.0.2.1"); err != nil {
+		if _, err := a.Login(t.Context(), "ada@example.com", "long-enough-1", Client{Address: "192.0.2.1"}); err != nil {
 			t.Errorf("login after setup: %v", err)
 		}
 		if token, err := a.SetupToken(t.Context()); token != "" || err != nil {

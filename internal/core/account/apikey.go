@@ -100,7 +100,10 @@ func (a *Accounts) ByKey(ctx context.Context, key string) (Caller, error) {
 		return Caller{}, bad
 	}
 	hash := ids.Hash(a.pepper, key)
-	c, used, err := a.caller(ctx, "", "k.hash = ?", hash)
+	var c Caller
+	var used db.Time
+	err := a.db.QueryOften(ctx, `SELECT `+callerColumns+`, k.last_used_at FROM api_key k JOIN user_account u ON u.id = k.user_id `+
+		callerTeams+` WHERE k.hash = ? `+callerOrder, hash).Scan(append(c.columns(), &used)...)
 	if db.IsNoRows(err) {
 		return Caller{}, bad
 	}

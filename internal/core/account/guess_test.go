@@ -38,7 +38,7 @@ func TestWrongPasswordsBackOff(t *testing.T) {
 	}
 	const guesser, home = "2001:db8:1:2::1", "192.0.2.1"
 	login := func(name, password, from string) error {
-		_, err := a.Login(t.Context(), name+"@example.com", password, from)
+		_, err := a.Login(t.Context(), name+"@example.com", password, Client{Address: from})
 		return err
 	}
 	for i := range pairBackoff.free {
@@ -91,18 +91,18 @@ func TestManyAccountsFromOneNetworkBackOff(t *testing.T) {
 		if i%3 == 0 {
 			email = strings.Repeat("x", 300+i) // not stored
 		}
-		if _, err := a.Login(t.Context(), email, "wrong", "192.0.2.9"); !errs.Is(err, errs.Unauthenticated) {
+		if _, err := a.Login(t.Context(), email, "wrong", Client{Address: "192.0.2.9"}); !errs.Is(err, errs.Unauthenticated) {
 			t.Fatalf("account %d: %v", i, err)
 		}
 	}
-	if _, err := a.Login(t.Context(), "other@example.com", "wrong", "192.0.2.9"); !errs.Is(err, errs.RateLimited) {
+	if _, err := a.Login(t.Context(), "other@example.com", "wrong", Client{Address: "192.0.2.9"}); !errs.Is(err, errs.RateLimited) {
 		t.Errorf("an account too many: %v", err)
 	}
-	if _, err := a.Login(t.Context(), "other@example.com", "wrong", "192.0.2.8"); !errs.Is(err, errs.Unauthenticated) {
+	if _, err := a.Login(t.Context(), "other@example.com", "wrong", Client{Address: "192.0.2.8"}); !errs.Is(err, errs.Unauthenticated) {
 		t.Errorf("another network: %v", err)
 	}
 	c.now = c.now.Add(guessesKept)
-	if _, err := a.Login(t.Context(), "other@example.com", "wrong", "192.0.2.9"); !errs.Is(err, errs.Unauthenticated) {
+	if _, err := a.Login(t.Context(), "other@example.com", "wrong", Client{Address: "192.0.2.9"}); !errs.Is(err, errs.Unauthenticated) {
 		t.Errorf("after %v: %v", guessesKept, err)
 	}
 }

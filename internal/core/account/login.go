@@ -37,51 +37,70 @@ type Token struct {
 	ExpiresIn   int    `json:"expires_in"` // seconds
 }
 
-// Login checks a password and issues a bearer token. from is the client's address. Every wrong login is the same
+// Login checks a password and issues the bearer token of a new session. Every wrong login is the same
 // Unauthenticated, in about the same time; after several, more from the same network are RateLimited for a while.
-func (a *Accounts) Login(ctx context.Context, email, password, from string) (Token, error) {
-	id, err := a.checkPassword(ctx, strings.ToLower(db.Clean(email)), password, Peer(from))
+func (a *Accounts) Login(ctx context.Context, email, password string, from Client) (Token, error) {
+	id, hash, err := a.checkPassword(ctx, strings.ToLower(db.Clean(email)), password, Peer(from.Address))
 	if err != nil {
 		return Token{}, err
 	}
-	_, err = a.db.Exec(ctx, `UPDATE user_account SET last_sign_in_at = ? WHERE id = ?`, db.At(a.Now()), id)
-	if err != nil {
-		return Token{}, err
-	}
-	return a.sign(id)
+	return a.signIn(ctx, id, from, func(tx *db.Tx) error {
+		// A password that was changed since it was checked opens no session: this row is locked until the commit.
+		return db.ExecOr(ctx, tx, errWrongLogin, `UPDATE user_account SET last_sign_in_at = ? WHERE id = ? AND password_hash = ?`,
+			db.At(a.Now()), id, hash)
+	})
 }
 
-// checkPassword returns the id of the user whose password it is. Cheap refusals come first, and again when it is
-// the caller's turn: of logins that waited together each knows the failures before it.
-func (a *Accounts) checkPassword(ctx context.Context, email, password, peer string) (id string, err error) {
+// signIn makes a session of a user and its token. lock locks the user's row in the transaction.
+func (a *Accounts) signIn(
+	ctx context.Context, userID string, from Client, lock func(*db.Tx) error,
+) (t Token, err error) {
+	var sid string
+	err = a.db.Tx(ctx, func(tx *db.Tx) error {
+		if err := lock(tx); err != nil {
+			return err
+		}
+		sid, err = a.insertSession(ctx, tx, userID, from)
+		return err
+	})
+	if err != nil {
+		return Token{}, err
+	}
+	return a.sign(userID, sid)
+}
+
+var errWrongLogin = errs.New(errs.Unauthenticated, "invalid_credentials", "The email or the password is wrong.")
+
+// checkPassword returns the id of the user whose password it is, and its hash. Cheap refusals come first, and again
+// when it is the caller's turn: of logins that waited together each knows the failures before it.
+func (a *Accounts) checkPassword(ctx context.Context, email, password, peer string) (id, hash string, err error) {
 	if len(email) > maxEmail {
 		email = "" // nobody's; not kept in memory
 	}
 	if err := a.guesses.check(peer, email, a.Now()); err != nil {
-		return "", err
+		return "", "", err
 	}
 	release, err := a.logins.take(ctx, peer, email)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer release()
 	if err := a.guesses.check(peer, email, a.Now()); err != nil {
-		return "", err
+		return "", "", err
 	}
-	var hash string
 	err = a.db.QueryRow(ctx, `SELECT id, password_hash FROM user_account WHERE email = ?`, email).Scan(&id, &hash)
 	if err != nil && !db.IsNoRows(err) {
-		return "", err
+		return "", "", err
 	}
 	if ok := passwordMatches(password, hash); !ok || id == "" {
 		a.guesses.wrong(peer, email, a.Now())
-		return "", errs.New(errs.Unauthenticated, "invalid_credentials", "The email or the password is wrong.")
+		return "", "", errWrongLogin
 	}
 	a.guesses.right(peer, email)
-	return id, nil
+	return id, hash, nil
 }
 
-// IssueToken issues a bearer token without a password, for the operator's command line.
+// IssueToken issues the bearer token of a new session without a password, for the operator's command line.
 func (a *Accounts) IssueToken(ctx context.Context, email string) (Token, error) {
 	email, err := ParseEmail(email)
 	if err != nil {
@@ -91,16 +110,25 @@ func (a *Accounts) IssueToken(ctx context.Context, email string) (Token, error) 
 	if err != nil {
 		return Token{}, db.OrMissing(err, "user")
 	}
-	return a.sign(id)
+	return a.signIn(ctx, id, Client{UserAgent: "vedette token create"}, func(tx *db.Tx) error {
+		_, err := db.Value[string](ctx, tx, `SELECT id FROM user_account WHERE id = ?`+tx.Dialect().ForUpdate(), id)
+		return db.OrMissing(err, "user")
+	})
 }
 
-func (a *Accounts) sign(userID string) (Token, error) {
+// claims are those of our own bearer tokens.
+type claims struct {
+	jwt.RegisteredClaims
+	SID string `json:"sid"` // the secret of the session; the database has only its hash
+}
+
+func (a *Accounts) sign(userID, sid string) (Token, error) {
 	now := a.Now()
-	t := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{
+	t := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{jwt.RegisteredClaims{
 		Issuer: tokenIssuer, Audience: jwt.ClaimStrings{tokenAudience}, Subject: userID, ID: ids.New(),
 		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now),
 		ExpiresAt: jwt.NewNumericDate(now.Add(a.TokenTTL)),
-	})
+	}, sid})
 	t.Header["typ"] = tokenType
 	signed, err := t.SignedString(a.signing)
 	return Token{AccessToken: signed, TokenType: "Bearer", ExpiresIn: int(a.TokenTTL.Seconds())}, err
@@ -114,35 +142,38 @@ func (a *Accounts) ByBearer(ctx context.Context, token string) (Caller, error) {
 	if len(token) > 16<<10 {
 		return Caller{}, errToken
 	}
-	cond, verify := "u.id = ?", a.subject
-	if a.issuer != nil && unverifiedIssuer(token) == a.issuer.url {
-		cond, verify = "u.email = ?", a.issuer.email
+	if a.issuer == nil || unverifiedIssuer(token) != a.issuer.url {
+		own, err := a.verify(token)
+		if err != nil {
+			return Caller{}, errToken.Because(err)
+		}
+		return a.bySession(ctx, own.Subject, own.SID)
 	}
-	arg, err := verify(ctx, token)
+	email, err := a.issuer.email(ctx, token)
 	if err != nil {
 		return Caller{}, errToken.Because(err)
 	}
-	c, _, err := a.caller(ctx, "", cond, arg)
+	c, err := a.caller(ctx, "u.email = ?", email)
 	if db.IsNoRows(err) {
 		return Caller{}, errToken
 	}
 	return c, err
 }
 
-func (a *Accounts) subject(_ context.Context, token string) (string, error) {
-	var claims jwt.RegisteredClaims
-	parsed, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return a.signing, nil },
+// verify checks a token of ours, except that its session exists.
+func (a *Accounts) verify(token string) (c claims, err error) {
+	parsed, err := jwt.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return a.signing, nil },
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(tokenIssuer),
 		jwt.WithAudience(tokenAudience),
 		jwt.WithExpirationRequired(), jwt.WithNotBeforeRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(tokenSkew),
 		jwt.WithTimeFunc(a.Now))
 	if err != nil {
-		return "", err
+		return c, err
 	}
 	if typ, _ := parsed.Header["typ"].(string); !strings.EqualFold(typ, tokenType) {
-		return "", errors.New("wrong typ")
+		return c, errors.New("wrong typ")
 	}
-	return claims.Subject, nil
+	return c, nil
 }
 
 // unverifiedIssuer reads which issuer a token claims, only to pick who verifies it.

@@ -150,7 +150,7 @@ func (a *Accounts) LocalLookup(ctx context.Context, email string) (LookupResult,
 	if err != nil {
 		return LookupResult{}, err
 	}
-	c, _, err := a.caller(ctx, "", "u.email = ?", email)
+	c, err := a.caller(ctx, "u.email = ?", email)
 	if db.IsNoRows(err) {
 		return LookupResult{}, nil
 	}

@@ -17,7 +17,7 @@ type TeamMember struct {
 	Pending    bool // invited: joins as soon as they have an account
 	InvitedAt  *time.Time
 	AcceptedAt *time.Time
-	LastSignIn *time.Time // only of those who sign in to this team, as callerQuery picks it
+	LastSignIn *time.Time // only of those who sign in to this team, as callerOrder picks it
 }
 
 // MaxMembers is how many members and invitations a team of this plan may have. Lists of members have no pages.

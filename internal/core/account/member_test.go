@@ -75,7 +75,7 @@ func TestInvitedAreMembersOnceTheyHaveAnAccount(t *testing.T) {
 		fresh, _ := mustUser(t, a, NewUser{Email: "new@example.com"})
 		wantMembers(t, a, ctx, "ada:admin:owner", "new:guest")
 		wantMembers(t, a, red, "eve:admin:owner", "new:viewer")
-		c, _, err := a.caller(t.Context(), "", "u.id = ?", fresh.ID)
+		c, err := a.caller(t.Context(), "u.id = ?", fresh.ID)
 		if err != nil || c.TeamID != fresh.TeamID || c.TeamID == ada.TeamID {
 			t.Errorf("they act in %+v, %v; not in the team they came with", c, err)
 		}
@@ -347,7 +347,7 @@ func TestLastSignInIsOfTheOwnTeam(t *testing.T) {
 		if _, err := a.AddMember(eve, "ada@example.com", Member); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := a.Login(t.Context(), "ada@example.com", "correct-horse", "192.0.2.1"); err != nil {
+		if _, err := a.Login(t.Context(), "ada@example.com", "correct-horse", Client{Address: "192.0.2.1"}); err != nil {
 			t.Fatal(err)
 		}
 		for team, ctx := range map[string]context.Context{"blue": ada, "red": eve} {

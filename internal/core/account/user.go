@@ -113,17 +113,23 @@ func (a *Accounts) HasUsers(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// callerQuery reads a Caller and when their API key was last used. A condition for the user follows. The team
-// is the requested one, or the one joined first.
-const callerQuery = `SELECT u.id, u.email, u.system_admin, m.team_id, m.role, t.plan, k.last_used_at
-	FROM user_account u JOIN member m ON m.user_id = u.id JOIN team t ON t.id = m.team_id
-	LEFT JOIN api_key k ON k.user_id = u.id
-	WHERE (? = '' OR m.team_id = ?) AND `
+// The parts of the queries that read a Caller. The team is the one joined first.
+const (
+	callerColumns = `u.id, u.email, u.system_admin, m.team_id, m.role, t.plan`
+	callerTeams   = `JOIN member m ON m.user_id = u.id JOIN team t ON t.id = m.team_id`
+	callerOrder   = `ORDER BY m.created_at, m.team_id LIMIT 1`
+)
 
-func (a *Accounts) caller(ctx context.Context, teamID, cond string, arg any) (c Caller, keyUsed db.Time, err error) {
-	err = a.db.QueryOften(ctx, callerQuery+cond+` ORDER BY m.created_at, m.team_id LIMIT 1`, teamID, teamID, arg).
-		Scan(&c.UserID, &c.Email, &c.SystemAdmin, &c.TeamID, &c.Role, &c.Plan, &keyUsed)
-	return c, keyUsed, err
+// columns are where callerColumns are scanned into.
+func (c *Caller) columns() []any {
+	return []any{&c.UserID, &c.Email, &c.SystemAdmin, &c.TeamID, &c.Role, &c.Plan}
+}
+
+// caller is the one user for whom cond holds.
+func (a *Accounts) caller(ctx context.Context, cond string, args ...any) (c Caller, err error) {
+	err = a.db.QueryOften(ctx, `SELECT `+callerColumns+` FROM user_account u `+callerTeams+` WHERE `+cond+` `+callerOrder,
+		args...).Scan(c.columns()...)
+	return c, err
 }
 
 // InTeam is the caller in the team that X-Team-Id names. A team that they are not in is Forbidden, whether it
@@ -132,10 +138,11 @@ func (a *Accounts) InTeam(ctx context.Context, c Caller, teamID string) (Caller,
 	if teamID == c.TeamID {
 		return c, nil
 	}
-	other, _, err := a.caller(ctx, teamID, "u.id = ?", c.UserID)
+	other, err := a.caller(ctx, "u.id = ? AND m.team_id = ?", c.UserID, teamID)
 	if teamID == "" || db.IsNoRows(err) {
 		return c, errs.New(errs.Forbidden, "not_in_team", "X-Team-Id does not name a team of yours.").At("X-Team-Id")
 	}
+	other.SessionID = c.SessionID
 	return other, err
 }
 

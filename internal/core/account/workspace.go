@@ -36,7 +36,7 @@ func (a *Accounts) FindWorkspaces(ctx context.Context) ([]Workspace, error) {
 		w.Active = w.ID == c.TeamID
 		return w, err
 	}
-	// The order is the one in which callerQuery picks a team.
+	// The order is the one in which callerOrder picks a team.
 	found, err := db.Select(ctx, a.db, scan, `SELECT t.id, t.name, t.plan, m.role, t.owner_id = m.user_id AND m.role = ?,
 		o.email, t.created_at, (SELECT count(*) FROM member n WHERE n.team_id = t.id)
 		FROM member m JOIN team t ON t.id = m.team_id JOIN user_account o ON o.id = t.owner_id

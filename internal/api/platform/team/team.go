@@ -35,6 +35,7 @@ func Register(api *rest.API, services Services) {
 	s := area{api, services}
 	s.keys()
 	s.user()
+	s.sessions()
 	s.teams()
 	s.members()
 	s.auditLog()
