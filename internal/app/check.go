@@ -65,6 +65,9 @@ func (c Config) check() error {
 			return err
 		}
 	}
+	if _, err := c.egressIPs(); err != nil {
+		return err
+	}
 	if _, err := c.regionServices(); err != nil {
 		return err
 	}
@@ -99,6 +102,21 @@ func prefixes(list []string) ([]netip.Prefix, error) {
 			return nil, fmt.Errorf("network %q: %w", text, err)
 		}
 		out = append(out, p)
+	}
+	return out, nil
+}
+
+// egressIPs parses the addresses from which scans reach their targets.
+func (c Config) egressIPs() ([]netip.Addr, error) {
+	var out []netip.Addr
+	for _, text := range c.EgressIPs {
+		a, err := netip.ParseAddr(text)
+		if err != nil || a.Zone() != "" || a.IsUnspecified() || a.IsMulticast() || a.IsLoopback() {
+			return nil, fmt.Errorf("egress_ips %q: must be an IP address that targets can see, such as 192.0.2.10", text)
+		}
+		if a = a.Unmap(); !slices.Contains(out, a) {
+			out = append(out, a)
+		}
 	}
 	return out, nil
 }

@@ -31,6 +31,7 @@ type Config struct {
 	EngineMemory   int           `koanf:"engine_memory"`
 	WebhookAllow   []string      `koanf:"webhook_allow"`
 	DenyTargets    []string      `koanf:"deny_targets"`
+	EgressIPs      []string      `koanf:"egress_ips"`
 	Resolvers      []string      `koanf:"resolvers"`
 	NameSources    []string      `koanf:"name_sources"`
 	OriginZone     string        `koanf:"origin_zone"`
@@ -77,8 +78,11 @@ type Option struct {
 // Flag is the option's command-line name; one that may be repeated is in the singular.
 func (o Option) Flag() string {
 	name := strings.ReplaceAll(o.Key, "_", "-")
-	if name == "trusted-proxies" {
+	switch name {
+	case "trusted-proxies":
 		return "trusted-proxy"
+	case "egress-ips":
+		return "egress-ip"
 	}
 	if strings.HasPrefix(name, "region-service") || strings.HasPrefix(name, "source-") {
 		name = strings.TrimSuffix(name, "s")
@@ -110,6 +114,8 @@ func Options() []Option {
 		{Key: "webhook_allow", Default: []string{},
 			Help: "network (CIDR) that webhooks may reach although it is private; repeatable"},
 		{Key: "deny_targets", Default: []string{}, Help: "network (CIDR) that is never scanned; repeatable"},
+		{Key: "egress_ips", Default: []string{},
+			Help: "address from which scans reach their targets, as users are told to allow it; repeatable; default: the public addresses of this machine"},
 		{Key: "resolvers", Default: []string{},
 			Help: "name server (host:port or an address) for enumerations; repeatable; default: the system's"},
 		{Key: "name_sources", Default: []string{},

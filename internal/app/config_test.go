@@ -89,6 +89,9 @@ func TestInvalidOptionsAreNamed(t *testing.T) {
 		"teams=nobody":                    "nobody",
 		"trusted_proxies=proxy":           "proxy",
 		"deny_targets=localhost":          "localhost",
+		"egress_ips=gateway":              "egress_ips",
+		"egress_ips=192.0.2.0/24":         "egress_ips",
+		"egress_ips=127.0.0.1":            "egress_ips",
 		"turnstile_site_key=only":         "turnstile",
 		"turnstile_secret=only":           "turnstile",
 		"oidc_issuer=https://only":        "oidc",
@@ -185,7 +188,7 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 		"development_url":      "https://b.example",
 		"turnstile_verify_url": "https://c.example", "source_urls": "crtsh=https://c.example", "source_keys": "crunchbase=x",
 		"llm_provider": "anthropic", "llm_base_url": "https://c.example", "llm_price": "1,2", "llm_location": "eu-west-1",
-		"llm_script": "x",
+		"llm_script": "x", "egress_ips": "192.0.2.10",
 	}
 	needs := []string{"VEDETTE_LLM_PROVIDER=openai", "VEDETTE_LLM_MODEL=m"} // of the options about a model
 	withNeeds, _, err := Load(nil, needs, "")

@@ -32,6 +32,10 @@ func (a *App) routes(
 	kit rest.Config, registry *prometheus.Registry, hooks *hook.Hooks, webhooks *netguard.Guard,
 ) (http.Handler, error) {
 	servers := Servers(a.config)
+	egress, err := a.config.egressIPs()
+	if err != nil {
+		return nil, err
+	}
 	agent := agentapi.New(kit, servers, agentapi.Deps{
 		Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Files: a.files, CustomAgents: a.agents,
 		Extensions: a.extensions,
@@ -43,6 +47,7 @@ func (a *App) routes(
 		Assets:       a.assets, AssetReports: report.New(a.db, a.assets), Policies: a.policies, Findings: a.Findings,
 		Ticket: a.tickets.File, Exports: a.exports,
 		Catalog: a.catalog, Domains: a.related.Domains, Audit: a.audit, Notifications: notification.New(a.db, a.queue),
+		EgressIPs: egress,
 	})
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		queueMetrics{a.queue})

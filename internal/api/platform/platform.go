@@ -3,6 +3,7 @@ package platform
 
 import (
 	"context"
+	"net/netip"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/assets"
 	"github.com/vedette-sec/vedette/internal/api/platform/exports"
@@ -66,6 +67,7 @@ type Deps struct {
 	Domains       *domain.Domains
 	Audit         *audit.Log
 	Notifications *notification.Notifications
+	EgressIPs     []netip.Addr // from which scans reach their targets; none: those of the network interfaces
 }
 
 // New makes the surface with all its operations.
@@ -88,6 +90,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	})
 	scans.Register(api, scans.Services{
 		Scans: d.Scans, Enumerations: d.Enumerations, Exclusions: d.Exclusions, Settings: d.Settings, Exports: d.Exports,
+		EgressIPs: d.EgressIPs,
 	})
 	exports.Register(api, exports.Services{
 		Exports: d.Exports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations,

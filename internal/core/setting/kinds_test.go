@@ -1,10 +1,12 @@
 package setting
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/netguard/sockstest"
 )
 
 func TestKindsRefuse(t *testing.T) {
@@ -60,15 +62,21 @@ func TestKindsRefuse(t *testing.T) {
 }
 
 func TestVerifySaysWhatIsNotTried(t *testing.T) {
-	kinds := kindsOf(&netguard.Guard{})
+	kinds := kindsOf(&netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	proxy := sockstest.Start(t, "me", "good").Addr
 	for _, c := range []struct {
 		kind       Type
 		text, says string
 		ok         bool
 	}{
 		{Scan, "rate-limit: 1", "all of it is applied", true},
-		{Scan, "rate-limit: 1\ninteractsh-server: x", "not applied: interactsh-server", true},
-		{Subfinder, "shodan: [k]\ncensys: []", "keys for shodan. They were not tried", true},
+		{Scan, "rate-limit: 1\ninteractsh-server: x", "not applied: interactsh-server", false},
+		{Scan, "socks5-proxy: socks5://me:good@" + proxy, "me:xxxxx@" + proxy + " takes", true},
+		{Scan, "socks5-proxy: socks5://me:bad@" + proxy, "refuses the user or the password", false},
+		{Scan, "socks5-proxy: socks5://" + proxy, "wants another login", false},
+		{Scan, "socks5-proxy: socks5://10.0.0.1", "private network", false},
+		{Subfinder, "shodan: [k]\ncensys: []", "Not tried: the configuration is well formed and has keys for shodan,", false},
+		{Subfinder, "shodan: [k]\nmoon: [k]", "no source moon", false},
 		{Subfinder, "shodan: []", "No source has a key", false},
 	} {
 		if ok, said := kinds[c.kind].verify(t.Context(), []byte(c.text)); ok != c.ok || !strings.Contains(said, c.says) {

@@ -198,6 +198,10 @@ func TestVerify(t *testing.T) {
 		_, _ = w.Write([]byte(`{"login": "ada", "account": {"email": "a@b.c", "status": "active"}}`))
 	}))
 	t.Cleanup(server.Close)
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("{}"))
+	}))
+	t.Cleanup(silent.Close)
 	h := open(t, dbtest.Open(t, "sqlite"))
 	tracker := func(token string) string {
 		return "github: {owner: o, project-name: p, token: " + token + ", base-url: " + server.URL + "}"
@@ -209,9 +213,19 @@ func TestVerify(t *testing.T) {
 	}{
 		{setting.Reporting, tracker("good"), "github knows us as ada", true},
 		{setting.Reporting, tracker("bad"), "GitHub answered 401", false},
-		{setting.Scan, "a: b", "not applied: a", true},
+		{setting.Reporting, "github: {owner: o, project-name: p, token: good, base-url: " + silent.URL + "}",
+			"does not say who we are", false},
+		{setting.Reporting, "a: b", "no tracker", false},
+		{setting.Scan, "a: b", "not applied: a", false},
+		{setting.Scan, "::::", "not applied: :::.", false},
+		{setting.Scan, "a: [", "not YAML", false},
+		{setting.Scan, "token: '********'", "where a secret should be", false},
 		{setting.Template, "tags: x", "no credentials", true},
-		{"", "a: b", "not applied: a", true},
+		{"", "a: b", "not applied: a", false},
+		{"", "rate-limit: 1", "all of it is applied", true},
+		{"", "# nothing", "config is no", false},
+		{"", tracker("good"), "github knows us as ada", true},
+		{"", "shodan: [k]", "Not tried", false},
 		{"", "- {provider: do, digitalocean_token: good, base_url: " + server.URL + "}", "a@b.c is active", true},
 	} {
 		ok, said, err := h.Verify(h.ctx, c.typ, c.text)
@@ -219,8 +233,10 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%+v: %v %q %v", c, ok, said, err)
 		}
 	}
-	if _, _, err := h.Verify(h.ctx, setting.Reporting, "a: b"); errs.From(err).Param != "config" {
-		t.Error(err)
+	for _, text := range []string{"", " \n", strings.Repeat("a", 2<<20)} {
+		if _, _, err := h.Verify(h.ctx, setting.Reporting, text); errs.From(err).Param != "config" {
+			t.Error(err)
+		}
 	}
 }
 

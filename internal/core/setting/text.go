@@ -25,19 +25,30 @@ type document struct {
 
 // read parses a text as it was sent: YAML, plain or in base64.
 func read(sent string) (document, error) {
-	switch {
-	case strings.TrimSpace(sent) == "":
-		return document{}, errs.Field("config", "config is required.")
-	case len(sent) > maxText*4/3:
-		return document{}, errs.Field("config", "config is longer than %d bytes.", maxText)
+	if err := checkSize(sent); err != nil {
+		return document{}, err
 	}
 	text, encoded := decode(sent)
 	if err := yamltext.Check(text); err != nil {
 		return document{}, errs.Field("config", "config is not YAML: %v.", err).Because(err)
 	}
 	doc, err := parse(text)
+	if err != nil {
+		return document{}, errs.Field("config", "config is no configuration: %v.", err).Because(err)
+	}
 	doc.encoded = encoded
-	return doc, err
+	return doc, nil
+}
+
+// checkSize refuses a text that is missing or too long.
+func checkSize(sent string) error {
+	switch {
+	case strings.TrimSpace(sent) == "":
+		return errs.Field("config", "config is required.")
+	case len(sent) > maxText*4/3:
+		return errs.Field("config", "config is longer than %d bytes.", maxText)
+	}
+	return nil
 }
 
 // readUnmasked is read for a text that must have no masks.

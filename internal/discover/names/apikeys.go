@@ -33,7 +33,20 @@ func ParseKeys(text []byte) (map[string][]string, error) {
 	return out, nil
 }
 
-// VerifyKeys says which sources a text has keys for. The keys are not tried: sources count each request.
+// HasSource reports whether a text names a source that can be asked.
+func HasSource(text []byte) bool {
+	written, err := ParseKeys(text)
+	known := SourceNames()
+	for name := range written {
+		if _, ok := known[strings.ToLower(name)]; ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// VerifyKeys says which sources a text has keys for. It is never ok: the keys are not tried, because sources count each
+// question, and most have no other way to tell whether a key is good.
 func VerifyKeys(_ context.Context, text []byte) (ok bool, message string) {
 	sources, err := ParseKeys(text)
 	if err != nil {
@@ -43,6 +56,14 @@ func VerifyKeys(_ context.Context, text []byte) (ok bool, message string) {
 	if len(with) == 0 {
 		return false, "No source has a key."
 	}
-	return true, "The configuration is well formed; it has keys for " + strings.Join(with, ", ") +
-		". They were not tried: sources count each question."
+	known := SourceNames()
+	unknown := slices.DeleteFunc(slices.Clone(with), func(name string) bool {
+		_, ok := known[strings.ToLower(name)]
+		return ok
+	})
+	if len(unknown) > 0 {
+		return false, "There is no source " + strings.Join(unknown, ", ") + "."
+	}
+	return false, "Not tried: the configuration is well formed and has keys for " + strings.Join(with, ", ") +
+		", but sources count each question, so that the keys were only read."
 }

@@ -151,17 +151,31 @@ func (o *Options) Add(text []byte) error {
 	return err
 }
 
-// Verify reports which options of a text have an effect.
-func Verify(_ context.Context, text []byte) (ok bool, message string) {
-	var o Options
-	if err := o.Add(text); err != nil {
-		return false, err.Error()
+// Verifier makes a function that tries a configuration of a scan: its proxy, if it has one, is greeted through the
+// guard, and nothing else can be tried. Options that have no effect make it false.
+func Verifier(guard *netguard.Guard) func(ctx context.Context, text []byte) (ok bool, message string) {
+	return func(ctx context.Context, text []byte) (ok bool, message string) {
+		var o Options
+		if err := o.Add(text); err != nil {
+			return false, err.Error()
+		}
+		if len(o.ignored) > 0 {
+			return false, "The configuration is well formed. These options are not applied: " +
+				errs.Clip(strings.Join(o.ignored, ", "), maxIgnored) + "."
+		}
+		applied := "The configuration is well formed, and all of it is applied. "
+		if o.Proxy == nil {
+			return true, applied + "It has no credentials to try."
+		}
+		if err := guard.Greet(ctx, o.Proxy); err != nil {
+			return false, "The proxy " + o.Proxy.Masked() + " does not work: " + err.Error()
+		}
+		return true, applied + "The proxy " + o.Proxy.Masked() + " takes connections from us."
 	}
-	if len(o.ignored) == 0 {
-		return true, "The configuration is well formed, and all of it is applied. It has no credentials to try."
-	}
-	return true, "The configuration is well formed. These options are not applied: " + strings.Join(o.ignored, ", ") + "."
 }
+
+// maxIgnored is how many bytes of the names of ignored options are shown.
+const maxIgnored = 2000
 
 // Config is the configuration of the engine.
 func (o Options) Config() engine.Config {

@@ -3,11 +3,14 @@ package netguard
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"golang.org/x/net/proxy"
@@ -110,6 +113,52 @@ func (g *Guard) Through(p *Proxy) Dialer {
 		}
 		return &proxied{conn, net.TCPAddrFromAddrPort(to)}, nil
 	}
+}
+
+// greetTimeout is how long a proxy may take to greet.
+const greetTimeout = 10 * time.Second
+
+// Greet dials a proxy and logs in (RFC 1928, RFC 1929), and asks it for no connection.
+func (g *Guard) Greet(ctx context.Context, p *Proxy) error {
+	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	conn, err := g.Dial(ctx, "tcp", p.addr)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	ask := func(question ...byte) (answer [2]byte, err error) {
+		if _, err = conn.Write(question); err == nil {
+			_, err = io.ReadFull(conn, answer[:])
+		}
+		return answer, err
+	}
+	const version, none, login = 5, 0, 2 // of SOCKS; the methods
+	question := []byte{version, 1, none}
+	if p.user != nil {
+		question = []byte{version, 2, none, login}
+	}
+	answer, err := ask(question...)
+	switch {
+	case err != nil:
+		return err
+	case answer == [2]byte{version, none}:
+		return nil
+	case answer != [2]byte{version, login} || p.user == nil:
+		return errors.New("it is no SOCKS5 proxy, or wants another login")
+	}
+	name := p.user.Username()
+	password, _ := p.user.Password()
+	question = append([]byte{1, byte(len(name))}, name...) // lengths: checked by ParseProxy
+	question = append(append(question, byte(len(password))), password...)
+	if answer, err = ask(question...); err == nil && answer[1] != 0 {
+		err = errors.New("it refuses the user or the password")
+	}
+	return err
 }
 
 // guarded is a guard in the form that package proxy takes.

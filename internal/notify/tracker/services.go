@@ -44,7 +44,15 @@ func (r rest) who(ctx context.Context) (string, error) {
 		return "", err
 	}
 	name, _ := user[r.name].(string)
+	if name == "" {
+		return "", noName(r.service)
+	}
 	return name, r.call(ctx, http.MethodGet, r.project, nil, nil)
+}
+
+// noName is the error about an answer that is well formed and does not say who we are: another service answered.
+func noName(service string) error {
+	return &apiclient.Error{Service: service, Status: http.StatusOK, Message: "the answer does not say who we are"}
 }
 
 func (r rest) comment(ctx context.Context, i Issue, text string) error {
@@ -225,6 +233,9 @@ func (f *Filer) linear(t Tracker) service {
 		who: func(ctx context.Context) (string, error) {
 			var user struct{ Viewer struct{ Name string } }
 			err := call(ctx, linearWho, map[string]any{"team": t.TeamID}, &user)
+			if err == nil && user.Viewer.Name == "" {
+				err = noName("Linear")
+			}
 			return user.Viewer.Name, err
 		},
 	}

@@ -4,6 +4,7 @@ package scans
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -15,6 +16,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
@@ -25,6 +27,7 @@ type Services struct {
 	Exclusions   *exclusion.Exclusions
 	Settings     *setting.Settings
 	Exports      *export.Exports
+	EgressIPs    []netip.Addr // none: the public addresses of this machine
 }
 
 type area struct {
@@ -90,7 +93,7 @@ func (s area) scans() {
 			return &ScanMade{ID: again.ID, Message: "The scan is launched."}, err
 		})
 	rest.Handle(s.API, wire.Op("get-scan-ips", "GET "+path+"/scan_ips", scanTag, "The known source addresses of scans"),
-		scanIPs)
+		s.scanIPs)
 	rest.Handle(s.API, wire.Op("get-scan-stats", "GET "+path+"/stats", scanTag, "Number of your team's scans, by state"),
 		s.scanStats)
 	s.imports()
@@ -153,7 +156,7 @@ func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*
 
 // ScanIPs are source addresses of scans.
 type ScanIPs struct {
-	IPs []ScanIP `json:"ips" doc:"The addresses; always empty on your own server."`
+	IPs []ScanIP `json:"ips" doc:"What the operator has configured, else the public addresses of the server's network interfaces."`
 }
 
 // ScanIP is a source address of scans.
@@ -161,9 +164,22 @@ type ScanIP struct {
 	IP string `json:"ip"`
 }
 
-func scanIPs(ctx context.Context, _ *struct{}) (*ScanIPs, error) {
-	_, err := account.From(ctx)
-	return &ScanIPs{[]ScanIP{}}, err
+func (s area) scanIPs(ctx context.Context, _ *struct{}) (*ScanIPs, error) {
+	if _, err := account.From(ctx); err != nil {
+		return nil, err
+	}
+	known := s.EgressIPs
+	if len(known) == 0 {
+		var err error
+		if known, err = netguard.PublicAddresses(); err != nil {
+			return nil, err
+		}
+	}
+	if len(known) == 0 {
+		rest.Warnf(ctx, "ips is empty: this server has no public address of its own, and its operator has not configured"+
+			" egress_ips.")
+	}
+	return &ScanIPs{rest.Each(known, func(a netip.Addr) ScanIP { return ScanIP{a.String()} })}, nil
 }
 
 // ScanStats counts scans.

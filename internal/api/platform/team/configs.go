@@ -74,11 +74,11 @@ type InJSON struct {
 	JSON bool `query:"config_json" doc:"The text in config is JSON instead of YAML."`
 }
 
-// VerifyAnswer is the result of a verification. Older clients read is_verified instead of ok.
+// VerifyAnswer is the result of a verification (docs/adr/0022). Older clients read is_verified instead of ok.
 type VerifyAnswer struct {
-	OK         bool   `json:"ok"`
-	IsVerified bool   `json:"is_verified" doc:"Always true."`
-	Response   string `json:"response" doc:"Result, in words."`
+	OK         bool   `json:"ok" doc:"The configuration is well formed, all of it has an effect, and its credentials were tried and work."`
+	IsVerified bool   `json:"is_verified" doc:"The same as ok."`
+	Response   string `json:"response" doc:"Result, in words: what was tried, or what is wrong."`
 }
 
 // ConfigPath names a configuration.
@@ -133,7 +133,7 @@ func (s area) configs() {
 		"The configuration is deleted.",
 		func(ctx context.Context, in *ConfigPath) error { return s.Settings.Delete(ctx, in.ID) })
 	rest.Handle(s.API, wire.Op("verify-config", "POST "+path+"/verify", tag,
-		"Verify a configuration's credentials with one call that changes nothing", 403),
+		"Verify a configuration: read it, and try its credentials with calls that change nothing", 403),
 		func(ctx context.Context, in *struct{ Body VerifyRequest }) (*VerifyAnswer, error) {
 			if err := noOAuth(in.Body.OAuth); err != nil {
 				return nil, err
