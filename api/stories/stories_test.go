@@ -59,6 +59,7 @@ func TestStories(t *testing.T) {
 type story struct {
 	t        *testing.T
 	base     string
+	database string // its URL
 	accounts *account.Accounts
 	values   map[string]string // what {name} stands for
 	received chan *http.Request
@@ -69,9 +70,11 @@ type story struct {
 // patience is how long a story waits for what happens in the background.
 const patience = 90 * time.Second
 
-func tell(t *testing.T, engine string, a *txtar.Archive) {
+// tell runs a story, and returns it as it is at its end.
+func tell(t *testing.T, engine string, a *txtar.Archive) *story {
 	s := &story{t: t, values: map[string]string{}, received: make(chan *http.Request, 10), bodies: make(chan []byte, 10)}
-	env := []string{"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(),
+	s.database = dbtest.URL(t, engine)
+	env := []string{"VEDETTE_DATABASE=" + s.database, "VEDETTE_DATA_DIR=" + t.TempDir(),
 		"VEDETTE_LISTEN=127.0.0.1:0"}
 	setup := strings.Split(string(a.Comment), "\n")
 	for _, line := range setup {
@@ -113,6 +116,7 @@ func tell(t *testing.T, engine string, a *txtar.Archive) {
 			t.Fatalf("section %q: unknown verb", section.Name)
 		}
 	}
+	return s
 }
 
 // prepare starts what a story needs around the server.

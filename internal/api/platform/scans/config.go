@@ -42,6 +42,9 @@ type ScanConfig struct {
 	Exclusions      []string             `json:"exclusions"`
 	Recommended     bool                 `json:"recommended" doc:"Whether it uses the recommended set."`
 	All             bool                 `json:"all" doc:"Whether it uses all templates."`
+	NoGlobalAlerts  bool                 `json:"disable_global_alert_config"`
+	NoGlobalReports bool                 `json:"disable_global_report_config" doc:"Whether it ignores global reporting configurations."`
+	NoGlobalScans   bool                 `json:"disable_global_scan_config" doc:"Whether it ignores global scan configurations."`
 	Socks5Proxy     string               `json:"socks5_proxy" doc:"With the password masked; empty: none."`
 	wire.Agent
 }
@@ -80,6 +83,7 @@ func (s area) configOf(ctx context.Context, found scan.Scan) (out ScanConfig, er
 		Enumerations: []InventorySource{}, ScanAllAssets: c.AllAssets,
 		AssetFilters: (*assets.AssetFilters)(c.AssetFilters), Socks5Proxy: c.Proxy.String(),
 		Exclusions: rest.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All,
+		NoGlobalAlerts: c.NoGlobalAlerts, NoGlobalReports: c.NoGlobalReports, NoGlobalScans: c.NoGlobalSettings,
 		Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
 	}
 	for _, in := range c.Inline {

@@ -1,0 +1,145 @@
+package stories
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// reference describes the public platform. It is not part of the repository.
+const reference = "../../../shared/reference/platform-api.md"
+
+// TestCoverageIsComplete: each documented operation, parameter and field has a row.
+func TestCoverageIsComplete(t *testing.T) {
+	text, err := os.ReadFile(reference)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("%s is not here: whether rows are missing is not checked", reference)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string]bool{}
+	for _, r := range readTable(t) {
+		have[r.key()] = true
+	}
+	documented := documentedRows(string(text))
+	if len(documented) < 800 {
+		t.Errorf("only %d rows are read from %s", len(documented), reference)
+	}
+	for _, r := range documented {
+		if !have[r.key()] {
+			t.Errorf("%s has no row for %q", table, r.key())
+		}
+	}
+}
+
+var (
+	operationCell = regexp.MustCompile("^`([A-Z]+ \\S+)`")
+	schemaLine    = regexp.MustCompile("(?m)^- `(\\w+)`[^:\n]*: (.*)$")
+	leadingName   = regexp.MustCompile(`^[\w-]+`)
+	typed         = regexp.MustCompile(`^[\w-]+\*? \[?(s|i|i64|n|f|f64|b|dt|date|time|[A-Z]\w+)\b`)
+	schemaName    = regexp.MustCompile(`^[A-Z]\w+`)
+)
+
+// documentedRows reads the tables of operations (section 1) and the schemas (section 2) of the reference.
+func documentedRows(text string) (rows []row) {
+	_, text, _ = strings.Cut(text, "## 1. Operations")
+	operations, rest, _ := strings.Cut(text, "## 2. Component")
+	components, _, _ := strings.Cut(rest, "## 3. ")
+	schemas := schemasOf{}
+	for _, m := range schemaLine.FindAllStringSubmatch(components, -1) {
+		schemas[m[1]] = m[2]
+	}
+	for line := range strings.SplitSeq(strings.ReplaceAll(operations, `\|`, "¦"), "\n") {
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		op := operationCell.FindStringSubmatch(cells[0])[1]
+		rows = append(rows, row{op: op, in: "operation"})
+		for part := range strings.SplitSeq(cells[3], "; ") {
+			kind, names, _ := strings.Cut(strings.TrimSpace(part), ":")
+			if kind != "query" && kind != "path" {
+				continue
+			}
+			for _, p := range splitList(names) {
+				if typed.MatchString(p) { // other words are values of a default
+					rows = append(rows, row{op: op, in: kind, name: leadingName.FindString(p)})
+				}
+			}
+		}
+		for _, name := range schemas.fields(cells[4], "") {
+			rows = append(rows, row{op: op, in: "body", name: name})
+		}
+	}
+	return rows
+}
+
+// splitList splits at commas that no bracket surrounds.
+func splitList(text string) (out []string) {
+	depth, from := 0, 0
+	for i, c := range text {
+		switch {
+		case strings.ContainsRune("{[(<", c):
+			depth++
+		case strings.ContainsRune("}])>", c):
+			depth--
+		case c == ',' && depth == 0:
+			out = append(out, strings.TrimSpace(text[from:i]))
+			from = i + 1
+		}
+	}
+	if last := strings.TrimSpace(text[from:]); last != "" {
+		out = append(out, last)
+	}
+	return out
+}
+
+// schemasOf are the descriptions of schemas by name.
+type schemasOf map[string]string
+
+// fields are the paths of the fields that a description of a body has.
+func (s schemasOf) fields(body, within string) (out []string) {
+	body = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(body), "(req)"))
+	switch {
+	case strings.HasPrefix(body, "{"):
+	case s[leadingName.FindString(body)] != "":
+		return s.fields(s[leadingName.FindString(body)], within)
+	case body == "–" || body == "" || body == "(empty)":
+		return nil
+	default:
+		return []string{"(raw)"}
+	}
+	end, depth := 0, 0
+	for i, c := range body {
+		switch c {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		}
+		if depth == 0 {
+			end = i
+			break
+		}
+	}
+	for _, field := range splitList(body[1:end]) {
+		name := leadingName.FindString(field)
+		out = append(out, within+name)
+		inner, isList := strings.CutPrefix(strings.TrimSpace(strings.TrimLeft(field[len(name):], "*")), "[")
+		at := within + name + "."
+		if isList {
+			at = within + name + "[]."
+		}
+		if schema := s[schemaName.FindString(inner)]; strings.HasPrefix(schema, "{") {
+			inner = schema
+		}
+		if strings.HasPrefix(inner, "{") {
+			out = append(out, s.fields(inner, at)...)
+		}
+	}
+	return out
+}
