@@ -55,13 +55,14 @@ func newUser() *cobra.Command {
 			n.CapCents = new(int64(math.Round(*spendingCap * 100)))
 		}
 		if *fromStdin {
-			if n.Password, err = readPassword(create.InOrStdin()); err != nil {
+			if n.Password, err = readPassword(create.InOrStdin(), "--password-stdin"); err != nil {
 				return account.User{}, err
 			}
 		}
 		return accounts.CreateUser(ctx, n)
 	}, printUser)
 	cmd.AddCommand(create, newUserList(), newUserRole(), newUserCap())
+	cmd.AddCommand(newUserPassword(), newUserDisable(true), newUserDisable(false), newUserDelete())
 	return cmd
 }
 
@@ -153,14 +154,14 @@ func printUser(w io.Writer, u account.User) error {
 	return err
 }
 
-func readPassword(in io.Reader) (string, error) {
+func readPassword(in io.Reader, what string) (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(in, 4096)).ReadString('\n')
 	if err != nil && err != io.EOF {
 		return "", err
 	}
 	password := strings.TrimRight(line, "\r\n")
 	if password == "" {
-		return "", cli.Usagef("--password-stdin: there is no password on standard input")
+		return "", cli.Usagef("%s: there is no password on standard input", what)
 	}
 	return password, nil
 }

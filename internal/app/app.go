@@ -303,6 +303,7 @@ func (a *App) Run(ctx context.Context) error {
 		go a.audit.SweepRegularly(a.closing)
 		go a.Accounts.SweepRegularly(a.closing)
 		go a.related.Domains.Keep(a.closing)
+		go a.Tasks.StopOfDisabledRegularly(a.closing)
 	}
 	failed := make(chan error, 1)
 	server := &http.Server{

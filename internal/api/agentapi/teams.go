@@ -63,6 +63,7 @@ func (s surface) teams() {
 	rest.Handle(s.API, op("list-webhook-deliveries", "GET "+path+"/webhook/deliveries", tag,
 		"List your team's webhook deliveries, newest first"), s.listDeliveries)
 	s.caps(path+"/members/cap", tag)
+	s.operateUsers(tag)
 
 	rest.Handle(s.API, op("operate-team", "PATCH /api/v1/operator/teams", tag,
 		"Change the plan of any team (operators of the server only)", 404),

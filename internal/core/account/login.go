@@ -46,8 +46,8 @@ func (a *Accounts) Login(ctx context.Context, email, password string, from Clien
 	}
 	return a.signIn(ctx, id, from, func(tx *db.Tx) error {
 		// A password that was changed since it was checked opens no session: this row is locked until the commit.
-		return db.ExecOr(ctx, tx, errWrongLogin, `UPDATE user_account SET last_sign_in_at = ? WHERE id = ? AND password_hash = ?`,
-			db.At(a.Now()), id, hash)
+		return db.ExecOr(ctx, tx, errWrongLogin, `UPDATE user_account SET last_sign_in_at = ?
+			WHERE id = ? AND password_hash = ? AND disabled_at IS NULL`, db.At(a.Now()), id, hash)
 	})
 }
 
@@ -88,7 +88,8 @@ func (a *Accounts) checkPassword(ctx context.Context, email, password, peer stri
 	if err := a.guesses.check(peer, email, a.Now()); err != nil {
 		return "", "", err
 	}
-	err = a.db.QueryRow(ctx, `SELECT id, password_hash FROM user_account WHERE email = ?`, email).Scan(&id, &hash)
+	err = a.db.QueryRow(ctx, `SELECT id, password_hash FROM user_account WHERE email = ? AND disabled_at IS NULL`,
+		email).Scan(&id, &hash)
 	if err != nil && !db.IsNoRows(err) {
 		return "", "", err
 	}
@@ -111,7 +112,11 @@ func (a *Accounts) IssueToken(ctx context.Context, email string) (Token, error) 
 		return Token{}, db.OrMissing(err, "user")
 	}
 	return a.signIn(ctx, id, Client{UserAgent: "vedette token create"}, func(tx *db.Tx) error {
-		_, err := db.Value[string](ctx, tx, `SELECT id FROM user_account WHERE id = ?`+tx.Dialect().ForUpdate(), id)
+		disabled, err := db.Value[bool](ctx, tx, `SELECT disabled_at IS NOT NULL FROM user_account WHERE id = ?`+
+			tx.Dialect().ForUpdate(), id)
+		if err == nil && disabled {
+			err = errs.New(errs.Conflict, "user_disabled", "This user is disabled.").At("email")
+		}
 		return db.OrMissing(err, "user")
 	})
 }
@@ -251,9 +256,9 @@ const (
 	maxPassword  = 1024
 )
 
-func checkPasswordLength(password string) error {
+func checkPasswordLength(field, password string) error {
 	if len(password) < minPassword || len(password) > maxPassword {
-		return errs.Field("password", "password must have %d to %d bytes.", minPassword, maxPassword)
+		return errs.Field(field, "%s must have %d to %d bytes.", field, minPassword, maxPassword)
 	}
 	return nil
 }
@@ -261,7 +266,7 @@ func checkPasswordLength(password string) error {
 // hashPassword hashes a new password. Nobody waits for it who is not known: the setup link, an operator or the
 // user themselves have asked.
 func (a *Accounts) hashPassword(ctx context.Context, password string) (string, error) {
-	if err := checkPasswordLength(password); err != nil {
+	if err := checkPasswordLength("password", password); err != nil {
 		return "", err
 	}
 	release, err := a.newPasswords.take(ctx, "", "")

@@ -113,10 +113,10 @@ func (a *Accounts) HasUsers(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// The parts of the queries that read a Caller. The team is the one joined first.
+// The parts of the queries that read a Caller, who is no disabled user. The team is the one joined first.
 const (
 	callerColumns = `u.id, u.email, u.system_admin, m.team_id, m.role, t.plan`
-	callerTeams   = `JOIN member m ON m.user_id = u.id JOIN team t ON t.id = m.team_id`
+	callerTeams   = `JOIN member m ON m.user_id = u.id AND u.disabled_at IS NULL JOIN team t ON t.id = m.team_id`
 	callerOrder   = `ORDER BY m.created_at, m.team_id LIMIT 1`
 )
 

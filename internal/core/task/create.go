@@ -127,10 +127,18 @@ func (ts *Tasks) Abort(ctx context.Context, id string) (Task, error) {
 	if err != nil || t.Status.Final() {
 		return t, err
 	}
-	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
+	if err := ts.abort(ctx, t.StreamID); err != nil {
+		return Task{}, err
+	}
+	return ts.Find(ctx, id)
+}
+
+// abort stops a stream; see Abort.
+func (ts *Tasks) abort(ctx context.Context, stream string) error {
+	return ts.db.Tx(ctx, func(tx *db.Tx) error {
 		var status Status
 		var job int64
-		err := tx.QueryRow(ctx, `SELECT status, job_id FROM task_stream WHERE id = ?`+tx.Dialect().ForUpdate(), t.StreamID).
+		err := tx.QueryRow(ctx, `SELECT status, job_id FROM task_stream WHERE id = ?`+tx.Dialect().ForUpdate(), stream).
 			Scan(&status, &job)
 		if err != nil || status.Final() {
 			return err
@@ -142,12 +150,8 @@ func (ts *Tasks) Abort(ctx context.Context, id string) (Task, error) {
 		if status != Queued {
 			summary = "The task was stopped while it waited for an answer."
 		}
-		return ts.finish(ctx, tx, t.StreamID, run.AnyRun, Outcome{Status: Aborted, Summary: summary})
+		return ts.finish(ctx, tx, stream, run.AnyRun, Outcome{Status: Aborted, Summary: summary})
 	})
-	if err != nil {
-		return Task{}, err
-	}
-	return ts.Find(ctx, id)
 }
 
 // Intrusiveness is how far the tools of a task may go without asking.

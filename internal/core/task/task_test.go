@@ -286,6 +286,55 @@ func TestAbortOfAWaitingTaskEndsItAtOnce(t *testing.T) {
 	})
 }
 
+// TestTasksOfADisabledUserStop: also one that runs, as their own Abort would; those of others go on.
+func TestTasksOfADisabledUserStop(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		b := setUp(t, d)
+		queued, running := b.mustCreate(t, NewTask{}), b.mustCreate(t, NewTask{})
+		b.mustStart(t, running.ID)
+		others, err := b.Create(b.bob, NewTask{Instruction: "check http://192.0.2.1/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		statuses := func() string {
+			var all []Status
+			for _, id := range []string{queued.ID, running.ID, others.ID} {
+				got, err := b.Find(b.bob, id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, got.Status)
+			}
+			return fmt.Sprint(all)
+		}
+		stop := func(want string) {
+			t.Helper()
+			for range 2 {
+				if err := b.StopOfDisabled(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := statuses(); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		stop("[queued running queued]")
+		alice, err := account.From(b.alice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Exec(t.Context(), `UPDATE user_account SET disabled_at = 1 WHERE id = ?`, alice.UserID); err != nil {
+			t.Fatal(err)
+		}
+		stop("[aborted running queued]")
+		cancelled, err := db.Value[bool](t.Context(), d, `SELECT CAST(metadata AS TEXT) LIKE '%cancel%' OR state = 'cancelled' FROM river_job
+			WHERE id = (SELECT job_id FROM task_stream WHERE task_id = ?)`, running.ID)
+		if err != nil || !cancelled {
+			t.Errorf("the running one is not told to stop: %v", err)
+		}
+	})
+}
+
 func TestGivenUpTaskHasFailed(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := setUp(t, d)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -27,6 +28,23 @@ type UserProfile struct {
 	LeaksEnabled bool            `json:"is_leaks_enabled" doc:"Always false."`
 	Workspaces   []UserWorkspace `json:"workspaces"`
 	Features     UserFeatures    `json:"feature_flag" doc:"Features of the server."`
+}
+
+type passwordChange struct {
+	Body PasswordChange
+	from string
+}
+
+// Resolve implements huma.Resolver.
+func (c *passwordChange) Resolve(ctx huma.Context) []error {
+	c.from = rest.ClientIP(ctx)
+	return nil
+}
+
+// PasswordChange is a new password.
+type PasswordChange struct {
+	Current string `json:"current_password" doc:"Your present one."`
+	New     string `json:"new_password" doc:"10 to 1024 bytes."`
 }
 
 // UserFeatures are optional features of the server.
@@ -57,6 +75,13 @@ func roleOf(word string) account.Role { return account.Role(strings.ToLower(word
 
 func (s area) user() {
 	rest.Handle(s.API, wire.Op("get-user", "GET /v1/user", "User", "Your profile and your teams"), s.getUser)
+	password := wire.Op("change-password", "POST /v1/user/password", "User",
+		"Change your password; your other sessions end")
+	password.Description = "A new password has 10 to 1024 bytes. Wrong current passwords are slowed down as logins are (429)."
+	wire.Act(s.API, password, "The password is changed. Your other sessions have ended.",
+		func(ctx context.Context, in *passwordChange) error {
+			return s.Accounts.ChangePassword(ctx, in.Body.Current, in.Body.New, in.from)
+		})
 }
 
 func (s area) getUser(ctx context.Context, _ *struct{}) (*UserProfile, error) {
