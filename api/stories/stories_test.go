@@ -88,6 +88,15 @@ func tell(t *testing.T, engine string, a *txtar.Archive) *story {
 			s.prepare(words)
 		}
 	}
+	for _, section := range a.Files {
+		if section.Name == "model" { // answers of a scripted model
+			file := filepath.Join(t.TempDir(), "script.json")
+			if err := os.WriteFile(file, section.Data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			env = append(env, "VEDETTE_LLM_PROVIDER=scripted", "VEDETTE_LLM_SCRIPT="+file)
+		}
+	}
 	s.serve(env)
 	for _, line := range setup {
 		if words := strings.Fields(line); len(words) > 1 && words[0] == "user" {
@@ -108,6 +117,7 @@ func tell(t *testing.T, engine string, a *txtar.Archive) *story {
 			s.check(section.Name, answer, rest, string(section.Data))
 		case "wait":
 			s.waitFor(s.fill(rest))
+		case "model":
 		case "record":
 			s.records.set(rest, s.fill(string(section.Data)))
 		case "received":

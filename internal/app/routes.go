@@ -47,7 +47,7 @@ func (a *App) routes(
 		Assets:       a.assets, AssetReports: report.New(a.db, a.assets), Policies: a.policies, Findings: a.Findings,
 		Ticket: a.tickets.File, Exports: a.exports,
 		Catalog: a.catalog, Domains: a.related.Domains, Audit: a.audit, Notifications: notification.New(a.db, a.queue),
-		EgressIPs: egress,
+		EgressIPs: egress, Models: a.Models,
 	})
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		queueMetrics{a.queue})

@@ -22,6 +22,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/scan"
@@ -68,6 +69,7 @@ type Deps struct {
 	Audit         *audit.Log
 	Notifications *notification.Notifications
 	EgressIPs     []netip.Addr // from which scans reach their targets; none: those of the network interfaces
+	Models        *model.Models
 }
 
 // New makes the surface with all its operations.
@@ -95,6 +97,6 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	exports.Register(api, exports.Services{
 		Exports: d.Exports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations,
 	})
-	templates.Register(api, templates.Services{Catalog: d.Catalog})
+	templates.Register(api, templates.Services{Catalog: d.Catalog, Models: d.Models})
 	return api
 }

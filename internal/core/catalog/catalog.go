@@ -45,6 +45,7 @@ type Template struct {
 	Raw        []byte // nil when it was not requested
 	Digest     string // sha256 of Raw, lower-case hex
 	Prompt     string // the request of a person that it was written for; usually empty
+	Model      string // that wrote it; empty: a person did
 	ReleaseTag string // the release that brought it first
 	Ref        string // the release that it is in now
 	Source     string // where its set came from
@@ -96,16 +97,15 @@ func (c *Catalog) lock(ctx context.Context, tx *db.Tx, scope string) error {
 }
 
 const (
-	columns = `t.scope, t.id, t.written_id, t.path, t.type, t.info, t.digest, t.prompt, t.release_tag, s.release_tag, s.source, t.is_new, t.created_at, t.updated_at`
+	columns = `t.scope, t.id, t.written_id, t.path, t.type, t.info, t.digest, t.prompt, t.model, t.release_tag, s.release_tag, s.source, t.is_new, t.created_at, t.updated_at`
 	tables  = ` FROM template t JOIN template_scope s ON s.scope = t.scope`
 )
 
 // scanTemplate reads a row of columns, with raw after them when it is selected.
 func scanTemplate(r db.Row, raw bool) (t Template, err error) {
 	into := []any{
-		&t.Scope, &t.ID, &t.WrittenID, &t.Path, &t.Type, db.Into(&t.Info), &t.Digest, &t.Prompt, &t.ReleaseTag, &t.Ref,
-		&t.Source,
-		&t.IsNew, db.Into(&t.CreatedAt), db.Into(&t.UpdatedAt),
+		&t.Scope, &t.ID, &t.WrittenID, &t.Path, &t.Type, db.Into(&t.Info), &t.Digest, &t.Prompt, &t.Model,
+		&t.ReleaseTag, &t.Ref, &t.Source, &t.IsNew, db.Into(&t.CreatedAt), db.Into(&t.UpdatedAt),
 	}
 	if raw {
 		into = append(into, &t.Raw)
@@ -121,6 +121,9 @@ func selectTemplate(raw bool) string {
 	}
 	return `SELECT ` + columns + text + tables
 }
+
+// IsDraft reports whether a model wrote the template and no person has changed it since.
+func (t Template) IsDraft() bool { return t.Model != "" && !t.UpdatedAt.After(t.CreatedAt) }
 
 // missing also hides what the caller may not see.
 func missing() error { return errs.Missing("template") }

@@ -293,12 +293,12 @@ func insert(ctx context.Context, tx *db.Tx, rows []row) error {
 	for i, r := range rows {
 		values[i] = []any{
 			r.Scope, r.ID, r.WrittenID, r.userID, db.Clean(r.Path), db.Clean(r.Info.Name), r.Type, db.Doc(r.Info), r.Prompt,
-			r.Digest, r.ReleaseTag, r.IsNew,
+			r.Model, r.Digest, r.ReleaseTag, r.IsNew,
 			r.requests, db.Doc(r.files), db.At(r.CreatedAt), db.At(r.UpdatedAt), r.Raw,
 		}
 		searches[i] = searchRow(r)
 	}
-	err := tx.Insert(ctx, `template (scope, id, written_id, user_id, path, name, type, info, prompt, digest, release_tag,
+	err := tx.Insert(ctx, `template (scope, id, written_id, user_id, path, name, type, info, prompt, model, digest, release_tag,
 		is_new, requests, files, created_at, updated_at, raw)`, values)
 	if err != nil {
 		return err

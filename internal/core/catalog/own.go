@@ -28,6 +28,7 @@ type NewTemplate struct {
 	Prompt   string // what a person asked for; may be empty
 	Filename string // empty: the written id and .yaml
 	Dir      string // empty: the top
+	Model    string // that wrote it; empty: a person did
 }
 
 // Create checks a template as the engine does and stores it for the caller's team. Invalid names the
@@ -123,7 +124,7 @@ func checkOwn(n NewTemplate) (Template, int, error) {
 	return Template{
 		WrittenID: parsed.ID, Path: path.Join(dir, cmp.Or(n.Filename, parsed.ID+".yaml")), Type: parsed.Type(),
 		Info: parsed.Info,
-		Raw:  []byte(n.Text), Digest: parsed.Digest, Prompt: db.Clean(n.Prompt),
+		Raw:  []byte(n.Text), Digest: parsed.Digest, Prompt: db.Clean(n.Prompt), Model: n.Model,
 	}, program.Requests(), nil
 }
 
@@ -169,7 +170,7 @@ func (c *Catalog) Update(ctx context.Context, id string, n NewTemplate) (Templat
 		return Template{}, err
 	}
 	now := db.At(c.Now())
-	t.Scope, t.ID, t.CreatedAt, t.UpdatedAt = old.Scope, old.ID, old.CreatedAt, now.Time
+	t.Scope, t.ID, t.CreatedAt, t.UpdatedAt, t.Model = old.Scope, old.ID, old.CreatedAt, now.Time, old.Model
 	return t, c.db.Tx(ctx, func(tx *db.Tx) error {
 		if err := c.lock(ctx, tx, caller.TeamID); err != nil {
 			return err

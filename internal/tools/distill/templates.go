@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
@@ -57,6 +58,6 @@ func (Templates) Compile(text string) (*program.Program, error) {
 
 func (ts Templates) keep(ctx context.Context, filename, text string) (task.RetestTemplate, error) {
 	kept, err := ts.Catalog.StoreGenerated(ctx, ts.TeamID, ts.UserID,
-		catalog.NewTemplate{Text: text, Filename: filename, Dir: findingsDir})
+		catalog.NewTemplate{Text: text, Filename: filename, Dir: findingsDir, Model: model.Builtin})
 	return task.RetestTemplate{TemplateID: kept.ID, Compiled: true, Digest: kept.Digest}, err
 }

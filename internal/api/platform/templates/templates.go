@@ -12,6 +12,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/generate"
+	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
@@ -19,6 +21,7 @@ import (
 // Services are what the operations call.
 type Services struct {
 	Catalog *catalog.Catalog
+	Models  *model.Models
 }
 
 type area struct {
@@ -97,19 +100,21 @@ type TemplateDeleted struct {
 // TemplateWish is a prompt for a model.
 type TemplateWish struct {
 	Prompt          string   `json:"prompt" minLength:"5" maxLength:"3000" doc:"What the template should find, in words."`
-	Retest          bool     `json:"retest,omitempty" doc:"Run it on the targets in the prompt."`
+	Retest          bool     `json:"retest,omitempty" doc:"Not supported: refused. Send the template to POST /v1/scans."`
 	DisableAutoSave bool     `json:"disableAutoSave,omitempty" doc:"Do not keep it."`
-	Images          []string `json:"images,omitempty" maxItems:"10" doc:"Pictures, as data URLs."`
+	Images          []string `json:"images,omitempty" maxItems:"10" doc:"Not supported: refused. Models read the prompt only."`
 }
 
 // TemplateWritten is a template by a model.
 type TemplateWritten struct {
 	Message    string `json:"message"`
-	TemplateID string `json:"template_id"`
+	TemplateID string `json:"template_id" doc:"The id under which it is kept; with disableAutoSave the one in its text. Empty when it is not valid."`
 	Name       string `json:"name"`
-	Completion string `json:"completion" doc:"Its text."`
+	Completion string `json:"completion" doc:"Its text, or what the model answered instead."`
 	CanRun     bool   `json:"canRun" doc:"The engine can run it."`
 	IsValid    bool   `json:"is_valid" doc:"It is well-formed."`
+	Retries    int    `json:"retry_count" doc:"How often the model was told what is wrong with it."`
+	Feedback   string `json:"feedback" doc:"What is still wrong with it."`
 }
 
 type templateListInput struct {
@@ -166,12 +171,38 @@ func (s area) templates() {
 			return &TemplateDeleted{"The template is deleted.", true}, s.Catalog.Delete(ctx, in.ID)
 		})
 	handle(s, wire.Op("generate-template", "POST "+path+"/ai", tag, "Generate a template with a model"),
-		func(context.Context, *struct{ Body TemplateWish }) (*TemplateWritten, error) {
-			return nil, errs.New(errs.Forbidden, "no_model",
-				"No language model is configured on this server, so templates cannot be generated. Write one and send it to POST /v1/template.")
-		})
+		s.generateTemplate)
 	s.shares()
 	s.search()
+}
+
+func (s area) generateTemplate(ctx context.Context, in *struct{ Body TemplateWish }) (*TemplateWritten, error) {
+	switch b := in.Body; {
+	case b.Retest:
+		return nil, errs.Field("retest", "retest is not supported: send the template and targets to POST /v1/scans.")
+	case len(b.Images) > 0:
+		return nil, errs.Field("images", "images are not supported: describe in prompt what they show.")
+	}
+	w, err := generate.Template(ctx, s.Models, in.Body.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	out := &TemplateWritten{
+		Message: "The template is made by " + w.Model + ". Read it before you run it.", TemplateID: w.ID, Name: w.Name,
+		Completion: w.Text, CanRun: w.CanRun, IsValid: w.Valid, Retries: w.Repairs, Feedback: w.Problem,
+	}
+	if !w.Valid {
+		out.Message = "The model wrote no valid template."
+		return out, nil
+	}
+	if !in.Body.DisableAutoSave {
+		t, err := s.Catalog.Create(ctx, catalog.NewTemplate{Text: w.Text, Prompt: in.Body.Prompt, Model: w.Model})
+		if err != nil {
+			return nil, err
+		}
+		out.TemplateID = t.ID
+	}
+	return out, nil
 }
 
 func (s area) publicTemplate(ctx context.Context, in *struct {

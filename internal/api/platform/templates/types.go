@@ -33,7 +33,7 @@ type TemplateClassification struct {
 type AIMeta struct {
 	ModelUsed         string `json:"model_used" doc:"The model that wrote it; empty when none did."`
 	IsPromptByHuman   bool   `json:"is_prompt_by_human" doc:"A person asked for it in words."`
-	IsTemplateByHuman bool   `json:"is_template_by_human" doc:"A person wrote it."`
+	IsTemplateByHuman bool   `json:"is_template_by_human" doc:"A person wrote it, or has changed what a model wrote."`
 	Prompt            string `json:"prompt"`
 }
 
@@ -65,7 +65,7 @@ type TemplateData struct {
 	AIMeta         AIMeta                 `json:"ai_meta" doc:"Who wrote it."`
 	References     []string               `json:"references" doc:"Links to more about it."`
 	TemplateType   string                 `json:"template_type" enum:"public,user,shared" doc:"Who owns it: public, your team, or a team that shares it."`
-	IsDraft        bool                   `json:"is_draft" doc:"It is not finished."`
+	IsDraft        bool                   `json:"is_draft" doc:"A model wrote it, and no person has changed it since."`
 	IsGitHub       bool                   `json:"is_github" doc:"It came from GitHub."`
 	IsNew          bool                   `json:"is_new"`
 	IsSvcTeam      bool                   `json:"is_svcteam" doc:"It comes from the service operator's own team."`
@@ -103,8 +103,11 @@ func templateOf(t catalog.Template) TemplateData {
 		Metadata:       rest.OrEmptyMap(t.Info.Metadata), Digest: t.Digest, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		ReleaseTag: t.ReleaseTag, IsEarly: t.Scope == catalog.EarlySet,
 		Raw: string(t.Raw), TemplateID: t.ID, Description: t.Info.Description, Filename: path.Base(t.Path),
-		Impact:     t.Info.Impact,
-		AIMeta:     AIMeta{IsPromptByHuman: t.Prompt != "", IsTemplateByHuman: true, Prompt: t.Prompt},
+		Impact: t.Info.Impact,
+		AIMeta: AIMeta{
+			ModelUsed: t.Model, IsPromptByHuman: t.Prompt != "", IsTemplateByHuman: !t.IsDraft(), Prompt: t.Prompt,
+		},
+		IsDraft:    t.IsDraft(),
 		References: rest.OrEmpty(t.Info.Reference), TemplateType: "public", IsGitHub: fromGitHub(t.Source), IsNew: t.IsNew,
 		IsSvcTeam: t.Scope == catalog.StarterSet, Remediation: t.Info.Remediation,
 	}
