@@ -102,7 +102,7 @@ func TestCoveragePage(t *testing.T) {
 
 func coveragePage(rows []row) string {
 	var b strings.Builder
-	b.WriteString("# Coverage of the public interface\n\nEach operation that the public platform documents, with its parameters and " +
+	b.WriteString("# Coverage of the public interface\n\nEach operation that the public platform and agent services document, with its parameters and " +
 		"fields, and what this server does with it.\nThis page is written by a test from `api/coverage.tsv`: `go test ./api/stories -run TestCoveragePage -update`. " +
 		"Other tests check that\nno row is empty, and that what it names exists and sends the parameter.\n\n| word | meaning |\n|---|---|\n")
 	counts := map[string]int{}

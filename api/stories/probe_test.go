@@ -13,10 +13,13 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/vedette-sec/vedette/internal/agent/llm"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
 // probe is how TestEveryParameter tries the parameters of an operation.
@@ -25,6 +28,7 @@ type probe struct {
 	before string // a request that makes what the operation is about: METHOD PATH BODY; {id} is the id in its answer
 	path   string // with the parameters that every call has
 	body   string // with the fields that every call has; empty: none
+	after  string // a request that removes what the call made, so that the next one can make it again
 	// look are paths whose answers show what the call did, when its own answer cannot; {id} is the id in its answer.
 	look []string
 	// values are, by name, values to try, separated by |: one of them must change the answer. Fields of the body have JSON.
@@ -113,12 +117,31 @@ func (s *story) seed() {
 	}); err != nil {
 		s.t.Fatal(err)
 	}
+	s.seedUsage(d)
 	long := (400 * 24 * time.Hour).Microseconds()
 	for _, column := range []string{"finding.created_at", "finding_change.at", "asset.created_at", "asset_change.at",
 		"enumeration.created_at"} {
 		table, name, _ := strings.Cut(column, ".")
 		if _, err := d.Exec(s.t.Context(), `UPDATE `+table+` SET `+name+` = `+name+` - ?`, long); err != nil {
 			s.t.Fatalf("%s: %v", column, err)
+		}
+	}
+}
+
+// seedUsage adds two rows of usage, as of tasks with a language model.
+func (s *story) seedUsage(d *db.DB) {
+	var alice string
+	if err := d.QueryRow(s.t.Context(), `SELECT id FROM user_account WHERE email = ?`, "alice@example.com").
+		Scan(&alice); err != nil {
+		s.t.Fatal(err)
+	}
+	for i, task := range []string{"task", "task2"} {
+		if err := model.New(d, nil, nil, model.Config{}).RecordUsage(s.t.Context(), nil, model.Row{
+			StreamID: ids.New(), TaskID: s.values[task], TeamID: s.values["alice.team"], UserID: alice, Title: "check",
+			Model: "opus-4.7", Provider: llm.ProviderAnthropic, Status: "completed", BYOK: i == 0, Priced: true,
+			Micros: int64(100 + i), Steps: 4, Calls: 3, Agents: 1, CreatedAt: time.Date(2026, 3, 1+i, 0, 0, 0, 0, time.UTC),
+		}); err != nil {
+			s.t.Fatal(err)
 		}
 	}
 }
@@ -190,6 +213,9 @@ func (s *story) probe(p probe, query string, field map[string]json.RawMessage) o
 			out.text += "\n" + s.comparable(s.request("GET "+s.fill(look)+" as alice", "").body)
 		}
 	}
+	if p.after != "" {
+		s.request(s.fill(p.after)+" as alice", "")
+	}
 	return out
 }
 
@@ -232,7 +258,7 @@ func withField(t *testing.T, object, name string, value json.RawMessage) string 
 }
 
 var (
-	volatile  = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z?|"[0-9hm.]+[µm]?s"|D:\d{14}Z?|20\d{6}-\d{4}`)
+	volatile  = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z?|"[0-9hm.]+[µm]?s"|"[a-z_]+_ms":\d+|D:\d{14}Z?|20\d{6}-\d{4}`)
 	logURL    = regexp.MustCompile(`"url":"(/v1/[^"]*)"`)
 	notShared = []string{"filters", "warnings", "status", "progress", "enumeration_stats", "total_assets", "new_assets",
 		"total_targets", "total_targets_processed", "denied"}

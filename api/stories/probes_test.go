@@ -63,7 +63,7 @@ func history() map[string]string {
 
 func probes() []probe {
 	out := append(listProbes(), changeProbes()...)
-	return append(out, scanProbes()...)
+	return append(append(out, scanProbes()...), agentProbes()...)
 }
 
 // listProbes only read.

@@ -9,15 +9,19 @@ import (
 	"testing"
 )
 
-// reference describes the public platform. It is not part of the repository.
-const reference = "../../../shared/reference/platform-api.md"
+// references describe the public services. They are not part of the repository.
+const references = "../../../shared/reference/"
 
 // TestCoverageIsComplete: each documented operation, parameter and field has a row.
 func TestCoverageIsComplete(t *testing.T) {
-	text, err := os.ReadFile(reference)
+	platform, err := os.ReadFile(references + "platform-api.md")
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("%s is not here: whether rows are missing is not checked", reference)
+		t.Skipf("%s is not here: whether rows are missing is not checked", references)
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, err := os.ReadFile(references + "agent-api.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,9 +29,9 @@ func TestCoverageIsComplete(t *testing.T) {
 	for _, r := range readTable(t) {
 		have[r.key()] = true
 	}
-	documented := documentedRows(string(text))
-	if len(documented) < 800 {
-		t.Errorf("only %d rows are read from %s", len(documented), reference)
+	documented := append(documentedRows(string(platform)), agentRows(string(agent))...)
+	if len(documented) < 1100 {
+		t.Errorf("only %d rows are read from %s", len(documented), references)
 	}
 	for _, r := range documented {
 		if !have[r.key()] {
@@ -142,4 +146,73 @@ func (s schemasOf) fields(body, within string) (out []string) {
 		}
 	}
 	return out
+}
+
+var (
+	agentLine  = regexp.MustCompile("^\\| (GET|POST|PATCH|PUT|DELETE) `([^`]+)`")
+	inBrackets = regexp.MustCompile(`\([^()]*\)`)
+	quoted     = regexp.MustCompile("`([^`]*)`")
+	fieldName  = regexp.MustCompile(`^([a-z][a-z0-9_]*)(\[\])?(\{\})?[*?]?$`)
+	beforeWord = regexp.MustCompile(`^( |/| default )+$`)
+	taskField  = regexp.MustCompile("^\\| `([a-z_]+)`")
+	pathName   = regexp.MustCompile(`\{(\w+)\}`)
+)
+
+// agentRows reads the tables of operations of the agent service (section 1). They are prose: what is quoted in the column
+// about the request is a name, unless it follows another as one of its values.
+func agentRows(text string) (rows []row) {
+	_, text, _ = strings.Cut(text, "## 1. Operations per area")
+	text, _, _ = strings.Cut(text, "## 2. Task lifecycle")
+	var head []string
+	ofTask := false
+	for line := range strings.SplitSeq(text, "\n") {
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		switch m := agentLine.FindStringSubmatch(line); {
+		case strings.HasPrefix(line, "| Method"):
+			head = cells
+		case strings.HasPrefix(line, "| Field"): // the body of a new task has a table of its own
+			ofTask = true
+		case !strings.HasPrefix(line, "|"):
+			ofTask = false
+		case ofTask && taskField.MatchString(line):
+			rows = append(rows, row{op: "POST /api/v1/tasks", in: "body", name: taskField.FindStringSubmatch(line)[1]})
+		case m != nil:
+			path := m[2]
+			if !strings.HasPrefix(path, "/api/") {
+				path = "/api/v1" + path
+			}
+			rows = append(rows, agentOperation(m[1], path, head, cells)...)
+		}
+	}
+	return rows
+}
+
+func agentOperation(method, path string, head, cells []string) []row {
+	op, in := method+" "+path, "body"
+	if method == "GET" {
+		in = "query"
+	}
+	rows := []row{{op: op, in: "operation"}}
+	for _, m := range pathName.FindAllStringSubmatch(path, -1) {
+		rows = append(rows, row{op: op, in: "path", name: m[1]})
+	}
+	for i, title := range head {
+		sent, _, both := strings.Cut(cells[min(i, len(cells)-1)], "→")
+		about := strings.Contains(title, "Request") || strings.Contains(title, "Query") || strings.Contains(title, "Fields")
+		if !about || !both && in == "query" && strings.Contains(title, "response") {
+			continue
+		}
+		for shorter := ""; shorter != sent; {
+			shorter, sent = sent, inBrackets.ReplaceAllString(sent, "")
+		}
+		last := -1
+		for _, at := range quoted.FindAllStringSubmatchIndex(sent, -1) {
+			isValue := last >= 0 && beforeWord.MatchString(sent[last:at[0]])
+			last = at[1]
+			if name := fieldName.FindStringSubmatch(sent[at[2]:at[3]]); name != nil && !isValue {
+				rows = append(rows, row{op: op, in: in, name: name[1]})
+			}
+		}
+	}
+	return rows
 }
