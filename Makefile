@@ -12,7 +12,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.dat
 
 # Concurrent packages: their tests run a second time under the race detector.
 RACE ?= ./internal/infra/netguard/... ./internal/core/audit/... ./internal/infra/blob/... ./internal/infra/queue/... ./internal/infra/list/... ./internal/core/hook/... \
-        ./internal/engine ./internal/engine/flow ./internal/engine/sender ./internal/engine/templates ./internal/engine/proto/... ./internal/engine/workflow ./internal/discover/... ./internal/agent/... ./internal/core/model/... ./internal/core/run/... \
+        ./internal/engine ./internal/engine/flow ./internal/engine/board ./internal/engine/tasks ./internal/engine/sender ./internal/engine/templates ./internal/engine/proto/... ./internal/engine/workflow ./internal/discover/... ./internal/agent/... ./internal/core/model/... ./internal/core/run/... \
         ./internal/core/asset/... ./internal/core/finding/... ./internal/core/scan/... ./internal/core/enumeration/... ./internal/core/extension/... ./internal/core/task/... ./internal/jobs/...
 # Long single-threaded tests, which the race detector would only slow down, and one that measures memory, of which
 # the detector needs several times as much.
