@@ -25,12 +25,12 @@ type Event struct {
 	ExtractorName    string                  `json:"extractor-name,omitempty"`
 	Host             string                  `json:"host"` // of the target, without port
 	Info             syntax.Info             `json:"info"`
-	IP               string                  `json:"ip,omitempty"`         // the address that answered
-	MatchedAt        string                  `json:"matched-at,omitempty"` // the URL of the response that matched
-	MatchedLine      []int                   `json:"matched-line,omitempty"`
+	IP               string                  `json:"ip,omitempty"`           // the address that answered
+	MatchedAt        string                  `json:"matched-at,omitempty"`   // the URL of the response that matched
+	MatchedLine      []int                   `json:"matched-line,omitempty"` // of a file: only in imported events
 	MatcherName      string                  `json:"matcher-name,omitempty"`
 	MatcherStatus    bool                    `json:"matcher-status"`
-	Path             string                  `json:"path,omitempty"`     // of the target
+	Path             string                  `json:"path,omitempty"`     // that was asked for, without the query
 	Request          string                  `json:"request,omitempty"`  // url most 1 MiB
 	Response         string                  `json:"response,omitempty"` // url most 1 MiB
 	TemplateID       string                  `json:"template-id"`
@@ -99,7 +99,7 @@ func newEvent(o origin, target Target, address rawurl.URL, h hop, f match.Findin
 	}
 	ev.Host, ev.Port, ev.Scheme, ev.URL = strings.Trim(address.Hostname(), "[]"), address.Port(), address.Scheme,
 		Clean(address.String())
-	if ev.Path = Clean(address.Path); ev.Path == "" {
+	if ev.Path = Clean(x.Request.Address.Path); ev.Path == "" {
 		ev.Path = "/"
 	}
 	for _, v := range f.Extracted {

@@ -379,7 +379,7 @@ func TestEventDocument(t *testing.T) {
 	}
 	host, port, _ := net.SplitHostPort(strings.TrimPrefix(target, "http://"))
 	for key, want := range map[string]any{
-		"host": host, "port": port, "ip": "127.0.0.1", "path": "/", "type": "http", "matcher-name": "m",
+		"host": host, "port": port, "ip": "127.0.0.1", "path": "/it's", "type": "http", "matcher-name": "m",
 		"matcher-status": true,
 		"matched-at":     target + "/it's", "template-id": "doc", "template-path": "doc.yaml",
 	} {
@@ -455,5 +455,27 @@ func TestConfirmWhileRunning(t *testing.T) {
 		}})
 	if err != nil || !confirmed {
 		t.Error(err, confirmed)
+	}
+}
+
+// TestEventPath: the path of an event is that of the request which the response answers, also in a target below a path
+// and after a redirect.
+func TestEventPath(t *testing.T) {
+	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/app/from" {
+			http.Redirect(w, r, "/to/here?x=1", http.StatusFound)
+			return
+		}
+		fmt.Fprint(w, "page")
+	})
+	for path, want := range map[string]string{
+		"{{BaseURL}}": "/app", "{{BaseURL}}/a?b=1": "/app/a", "{{RootURL}}": "/", "{{BaseURL}}/from": "/to/here",
+	} {
+		p := template(t, "p", "  - path: ['"+path+"']\n    redirects: true\n    matchers: [{type: word, words: [page]}]\n")
+		_, events, _ := run(t, newEngine(t, engine.Config{}),
+			engine.Scan{Targets: []string{target + "/app"}, Programs: []*program.Program{p}})
+		if len(events) != 1 || events[0].Path != want || events[0].Target != target+"/app" {
+			t.Errorf("%s: %+v, want %s", path, events, want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -111,8 +112,12 @@ type Text struct {
 	Digest string // of Data and of all files that it names
 	Data   []byte
 
-	files map[string][]byte
+	files  map[string][]byte
+	public string
 }
+
+// PublicPath is where the API of this server answers a template of a public set; empty for one of a team.
+func (t Text) PublicPath() string { return t.public }
 
 // File gives the text of a file that the template names.
 func (t Text) File(name string) ([]byte, error) {
@@ -221,6 +226,12 @@ func (c *Catalog) texts(ctx context.Context, where string, args ...any) ([]store
 	var scopes, paths []string
 	found, err := db.Select(ctx, c.db, func(r db.Row) (one stored, err error) {
 		err = r.Scan(&one.scope, &one.id, &one.writtenID, &one.Path, &one.Digest, db.Into(&one.names), &one.Data)
+		switch one.scope {
+		case StarterSet, PublicSet:
+			one.public = "/v1/template/public/" + url.PathEscape(one.id)
+		case EarlySet:
+			one.public = "/v1/template/early/" + url.PathEscape(one.id)
+		}
 		for _, path := range one.names {
 			scopes, paths = append(scopes, one.scope), append(paths, path)
 		}

@@ -3,10 +3,10 @@ package scan
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"net/netip"
-	"net/url"
 	"sync"
 	"time"
 
@@ -38,7 +38,7 @@ func (c *Chunk) test(ctx, storeCtx context.Context, engines *child.Pool, deny []
 		return context.Cause(ctx)
 	}
 	cells := NewCells(c.Targets, c.Templates)
-	texts, indices, err := c.texts(ctx, cells)
+	texts, sources, indices, err := c.texts(ctx, cells)
 	if err != nil {
 		return err
 	}
@@ -71,9 +71,10 @@ func (c *Chunk) test(ctx, storeCtx context.Context, engines *child.Pool, deny []
 	matched := map[hit]bool{}
 	job := c.scans.jobOf(o, c.Targets, texts, deny)
 	job.OnEvent = func(template int, e engine.Event) {
-		target := targetOf(c.Targets, e)
-		matched[hit{target, template}] = true
-		found.put(finding.Sighting{Event: e, Target: target})
+		matched[hit{e.Target, template}] = true
+		seen := sources[template]
+		seen.Event, seen.Target = e, e.Target
+		found.put(seen)
 	}
 	job.OnProgress = func(p engine.Progress) {
 		if p.Final || time.Since(reported) < progressInterval {
@@ -109,9 +110,11 @@ func (c *Chunk) test(ctx, storeCtx context.Context, engines *child.Pool, deny []
 	return c.Finish(storeCtx, cells, report.Requests)
 }
 
-// texts are the texts of a chunk's templates, with the index of each template. One that was deleted is failed, one that
-// was set aside is skipped.
-func (c *Chunk) texts(ctx context.Context, cells *Cells) (texts []child.Template, indices []int, err error) {
+// texts are the texts of a chunk's templates, with sightings that say where each text can be read, and the index of
+// each template. One that was deleted is failed, one that was set aside is skipped.
+func (c *Chunk) texts(
+	ctx context.Context, cells *Cells,
+) (texts []child.Template, sources []finding.Sighting, indices []int, err error) {
 	inline := map[string]child.Template{}
 	for _, in := range c.Config.Inline {
 		if t, err := syntax.Parse(in.Name, []byte(in.Contents)); err == nil {
@@ -121,18 +124,19 @@ func (c *Chunk) texts(ctx context.Context, cells *Cells) (texts []child.Template
 	}
 	known, err := c.scans.catalog.Texts(ctx, c.TeamID, c.Templates)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	aside, err := c.scans.aside(ctx, c.TeamID)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	for j, id := range c.Templates {
 		t, found := inline[id]
+		public := ""
 		if !found {
 			var text catalog.Text
 			if text, found = known[id]; found {
-				t = textOf(text)
+				t, public = textOf(text), text.PublicPath()
 			}
 		}
 		state, why := engine.Failed, "the template is not in the catalogue any more"
@@ -141,32 +145,27 @@ func (c *Chunk) texts(ctx context.Context, cells *Cells) (texts []child.Template
 		}
 		if found {
 			texts, indices = append(texts, t), append(indices, j)
+			sources = append(sources, sourceOf(t, public))
 			continue
 		}
 		for i := range c.Targets {
 			cells.Set(i, j, state, why)
 		}
 	}
-	return texts, indices, nil
+	return texts, sources, indices, nil
 }
 
-// targetOf is the target, as it was given, of an event.
-func targetOf(targets []string, e engine.Event) string {
-	best := ""
-	for _, text := range targets {
-		t, err := engine.ParseTarget(text)
-		if err != nil {
-			continue
-		}
-		u, err := url.Parse(t.URL())
-		if err != nil || u.Hostname() != e.Host || u.Port() != "" && u.Port() != e.Port {
-			continue
-		}
-		if best == "" || u.Path == e.Path {
-			best = text
-		}
+// maxEncoded is how many bytes of a template come with each finding.
+const maxEncoded = 64 << 10
+
+// sourceOf says where the text of a template can be read: at its path on this server when it is public, else in the
+// finding itself, because its team may change it.
+func sourceOf(t child.Template, public string) finding.Sighting {
+	s := finding.Sighting{TemplateURL: public}
+	if public == "" && len(t.Data) <= maxEncoded {
+		s.TemplateEncoded = base64.StdEncoding.EncodeToString(t.Data)
 	}
-	return best
+	return s
 }
 
 // maxWaiting bounds the bytes of requests and responses that wait to be stored; more makes the engine wait.

@@ -18,10 +18,10 @@ type VulnerabilityEvent struct {
 	Info             VulnerabilityInfo               `json:"info" doc:"What the template says of itself."`
 	IP               string                          `json:"ip,omitempty"`
 	MatchedAt        string                          `json:"matched-at,omitempty" doc:"Location: a URL, or host and port."`
-	MatchedLine      []int                           `json:"matched-line,omitempty" doc:"The lines that matched."`
+	MatchedLine      []int                           `json:"matched-line,omitempty" doc:"The lines of a file that matched, as an uploaded result says; absent for pages."`
 	MatcherName      string                          `json:"matcher-name,omitempty" doc:"The name of the matcher that matched."`
 	MatcherStatus    bool                            `json:"matcher-status"`
-	Path             string                          `json:"path,omitempty" doc:"Request path."`
+	Path             string                          `json:"path,omitempty" doc:"The path that was asked for, without the query."`
 	Request          string                          `json:"request,omitempty" doc:"The request as it was sent; not in lists."`
 	Response         string                          `json:"response,omitempty" doc:"What came back; not in lists."`
 	TemplateID       string                          `json:"template-id"`
@@ -74,8 +74,8 @@ type Vulnerability struct {
 	Target          string    `json:"target"`
 	TemplateID      string    `json:"template_id"`
 	TemplatePath    string    `json:"template_path,omitempty"`
-	TemplateURL     string    `json:"template_url,omitempty" doc:"Where the template can be read."`
-	TemplateEncoded string    `json:"template_encoded,omitempty" doc:"The template in base64, where it came with the finding; not in lists."`
+	TemplateURL     string    `json:"template_url,omitempty" doc:"Where the template can be read: a path of this server, or the URL in an uploaded result; absent for a team's own."`
+	TemplateEncoded string    `json:"template_encoded,omitempty" doc:"The template in base64, where it is a team's own of at most 64 KiB or came with an uploaded result; not in lists."`
 	MatcherStatus   bool      `json:"matcher_status"`
 	Port            int       `json:"port,omitempty"`
 	Labels          []string  `json:"labels"`

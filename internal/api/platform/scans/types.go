@@ -1,6 +1,7 @@
 package scans
 
 import (
+	"slices"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/assets"
@@ -32,7 +33,7 @@ type ScanStatus struct {
 	IsCloud         bool           `json:"is_cloud" doc:"Whether this service ran it."`
 	IsAutomatic     bool           `json:"is_automatic" doc:"Whether the service created it."`
 	IsInternal      bool           `json:"is_internal"`
-	AssetIDs        []string       `json:"asset_ids" doc:"Always empty."`
+	AssetIDs        []string       `json:"asset_ids" doc:"The enumerations and groups whose assets are targets."`
 	PublicTemplates []string       `json:"public_templates"`
 	TemplateIDs     []string       `json:"template_ids"`
 	TemplateURLs    []string       `json:"template_urls"`
@@ -51,7 +52,8 @@ func statusOf(s scan.Scan) ScanStatus {
 		TotalScan: s.Numbers.Cells, TotalResult: s.Results(),
 		Severity: rest.OrEmptyMap(s.Severities), RescanCount: s.Rescans(), IsRescan: s.Rescans() > 0, IsOSS: s.IsOSS,
 		IsCloud: !s.IsOSS, IsAutomatic: s.IsAutomatic, IsInternal: s.IsInternal,
-		AssetIDs: []string{}, PublicTemplates: rest.OrEmpty(c.Templates), TemplateIDs: []string{},
+		AssetIDs:        rest.OrEmpty(slices.Concat(c.AssetLists, c.EnumerationIDs)),
+		PublicTemplates: rest.OrEmpty(c.Templates), TemplateIDs: []string{},
 		TemplateURLs:    rest.OrEmpty(c.TemplateURLs),
 		ReportConfigIDs: rest.OrEmpty(c.ReportConfigIDs), ScanConfigIDs: rest.OrEmpty(c.ScanConfigIDs),
 		Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),

@@ -37,7 +37,6 @@ type EnumerationContent struct {
 	TechnologyDetails map[string]AssetTechnology `json:"technology_details,omitempty" doc:"Details of its technologies, by name."`
 	ScreenshotPath    string                     `json:"screenshot_path,omitempty" doc:"Path of its screenshot on this server."`
 	Favicon           string                     `json:"favicon,omitempty" doc:"MurmurHash3 of the favicon's base64, as a number."`
-	FaviconBody       string                     `json:"favicon_body,omitempty" doc:"Always empty; extended_metadata has favicon_url."`
 	CDNName           string                     `json:"cdn_name,omitempty" doc:"Its content delivery network."`
 	ChainStatusCodes  []string                   `json:"chain_status_codes,omitempty" doc:"Statuses of the followed redirects, in order."`
 	DomainName        string                     `json:"domain_name,omitempty" doc:"Its registered domain."`
