@@ -71,7 +71,8 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 			"Teams", "User",
 		},
 		About: "Create security tasks in plain language, follow them and read their verified findings. " +
-			"The values of a repeated query parameter are joined by commas.",
+			"The values of a repeated query parameter are joined by commas. " +
+			"What you send that has no effect is named in warnings, a list of texts in the answer, and in the header X-Warning.",
 	}, c), d}
 	s.login()
 	s.keys()
