@@ -101,7 +101,7 @@ func newUserList() *cobra.Command {
 
 func newUserRole() *cobra.Command {
 	set := &cobra.Command{
-		Use: "role", Short: "Give a user another role in a team", Args: cobra.NoArgs,
+		Use: "role", Short: "Give a user another role in a team, or put them into it", Args: cobra.NoArgs,
 		Example: `  vedette user role --email bob@example.com --role viewer
   vedette user role --email ada@example.com --role owner --team blue`,
 	}
@@ -109,7 +109,7 @@ func newUserRole() *cobra.Command {
 	role := set.Flags().String("role", "",
 		"owner (an admin whom the team belongs to), admin, member, viewer or guest (required)")
 	cli.Values(set, "role", "owner", "admin", "member", "viewer", "guest")
-	team := set.Flags().String("team", "", "the team's name or id (default: the only one they are in)")
+	team := set.Flags().String("team", "", "the team's name or id; who is not in it joins (default: the only one they are in)")
 	return accountCommand(set, func(ctx context.Context, accounts *account.Accounts) (account.User, error) {
 		return accounts.AssignRole(ctx, *email, *team, *role)
 	}, printUser)

@@ -41,8 +41,9 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	for _, surface := range []string{"agent", "platform"} {
 		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil,
 			map[string]string{"id": taskID, "task_id": taskID, "issue": issueID, "provider": "openai-compatible"}}
-		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "session_id": (*attacker).session, "mapping_id": (*attacker).mapping,
-			"scan_id": (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln,
+		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "session_id": (*attacker).session, "invited_team_id": (*attacker).invitation,
+			"mapping_id": (*attacker).mapping,
+			"scan_id":    (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln,
 			"export_id": (*attacker).export, "domain_id": (*attacker).domain, "asset_id": (*attacker).asset,
 			"group_id": (*attacker).group, "policy_id": (*attacker).policy,
 			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early,
@@ -161,6 +162,18 @@ func (a *attacker) session() string {
 		a.t.Fatalf("the admin's sessions: %v, %v", found, err)
 	}
 	return found[0].ID
+}
+
+// invitation is a team of somebody else that has invited the admin.
+func (a *attacker) invitation() string {
+	a.t.Helper()
+	name := "host-" + strings.ToLower(ids.Random(6))
+	host := a.person(name, name, account.Admin)
+	if err := a.Accounts.Invite(account.WithCaller(context.Background(), host.Caller), a.admin.Email,
+		account.Member); err != nil {
+		a.t.Fatal(err)
+	}
+	return host.TeamID
 }
 
 // config creates a configuration.

@@ -9,12 +9,12 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// TeamMember is a member of a team, or a person who was invited and has no account yet.
+// TeamMember is a member of a team, or a person who was invited and has not accepted.
 type TeamMember struct {
 	Email      string
 	Role       Role
 	Owner      bool // owns the team, and cannot be changed or removed
-	Pending    bool // invited: joins as soon as they have an account
+	Pending    bool // invited: joins when they accept
 	InvitedAt  *time.Time
 	AcceptedAt *time.Time
 	LastSignIn *time.Time // only of those who sign in to this team, as callerOrder picks it
@@ -63,46 +63,34 @@ func (a *Accounts) FindMembers(ctx context.Context) ([]TeamMember, error) {
 	return append(members, invited...), err
 }
 
-// AddMember adds a person to the caller's team, or invites them (pending) when they have no account. Only
-// admins may.
-func (a *Accounts) AddMember(ctx context.Context, email string, role Role) (pending bool, err error) {
-	if email, err = checkMember(email, role); err != nil {
-		return false, err
+// Invite invites a person to the caller's team, in place of an earlier invitation. They are a member when they accept.
+// Only admins may. Nothing tells whether the address has an account. It fails with Invalid for a member of the team.
+func (a *Accounts) Invite(ctx context.Context, email string, role Role) error {
+	email, err := checkMember(email, role)
+	if err != nil {
+		return err
 	}
-	err = a.manage(ctx, func(tx *db.Tx, c Caller) error {
-		pending, err = a.addMember(ctx, tx, c.TeamID, email, role)
+	return a.manage(ctx, func(tx *db.Tx, c Caller) error {
+		members, err := count(ctx, tx, `member m JOIN user_account u ON u.id = m.user_id WHERE m.team_id = ? AND u.email = ?`,
+			c.TeamID, email)
 		if err != nil {
+			return err
+		}
+		if members > 0 {
+			return errs.New(errs.Invalid, "member_exists", "They are a member of the team already.").At("email")
+		}
+		if err := a.invite(ctx, tx, c.TeamID, email, role); err != nil {
 			return err
 		}
 		return checkSize(ctx, tx, c)
 	})
-	return pending, err
 }
 
-// addMember adds a person to a team or, when they have no account, invites them, in place of an earlier
-// invitation.
-func (a *Accounts) addMember(
-	ctx context.Context, tx *db.Tx, teamID, email string, role Role,
-) (pending bool, err error) {
-	now := db.At(a.Now())
-	userID, err := db.Value[string](ctx, tx, `SELECT id FROM user_account WHERE email = ?`, email)
-	if db.IsNoRows(err) {
-		_, err = tx.Exec(ctx, `INSERT INTO invitation (team_id, email, role, created_at) VALUES (?, ?, ?, ?)
-			ON CONFLICT (team_id, email) DO UPDATE SET role = excluded.role, created_at = excluded.created_at`,
-			teamID, email, role, now)
-		return true, err
-	}
-	if err != nil {
-		return false, err
-	}
-	exists := errs.New(errs.Invalid, "member_exists", "They are a member of the team already.").At("email")
-	err = db.ExecOr(ctx, tx, exists, `INSERT INTO member (team_id, user_id, role, invited_at, created_at)
-		VALUES (?, ?, ?, ?, ?) ON CONFLICT (team_id, user_id) DO NOTHING`, teamID, userID, role, now, now)
-	if err != nil {
-		return false, err
-	}
-	_, err = tx.Exec(ctx, `DELETE FROM invitation WHERE team_id = ? AND email = ?`, teamID, email)
-	return false, err
+func (a *Accounts) invite(ctx context.Context, tx *db.Tx, teamID, email string, role Role) error {
+	_, err := tx.Exec(ctx, `INSERT INTO invitation (team_id, email, role, created_at) VALUES (?, ?, ?, ?)
+		ON CONFLICT (team_id, email) DO UPDATE SET role = excluded.role, created_at = excluded.created_at`,
+		teamID, email, role, db.At(a.Now()))
+	return err
 }
 
 func checkSize(ctx context.Context, tx *db.Tx, c Caller) error {
@@ -112,18 +100,6 @@ func checkSize(ctx context.Context, tx *db.Tx, c Caller) error {
 		err = errs.New(errs.Invalid, "team_full", "The team's plan allows %d members, with those invited.",
 			c.Plan.MaxMembers())
 	}
-	return err
-}
-
-// acceptInvitations adds a new user to the teams that invited them. Their own team stays the first, which is
-// the default.
-func acceptInvitations(ctx context.Context, tx *db.Tx, u User) error {
-	if _, err := tx.Exec(ctx, `INSERT INTO member (team_id, user_id, role, invited_at, created_at)
-		SELECT team_id, ?, role, created_at, ? FROM invitation WHERE email = ? AND team_id <> ?`,
-		u.ID, db.At(u.CreatedAt.Add(time.Microsecond)), u.Email, u.TeamID); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, `DELETE FROM invitation WHERE email = ?`, u.Email)
 	return err
 }
 
@@ -297,8 +273,9 @@ func (a *Accounts) FindUsers(ctx context.Context, team string) ([]User, error) {
 		w.String()+` ORDER BY u.email, m.created_at, t.id`, w.Args...)
 }
 
-// AssignRole gives a user another role, or the owner's title, in a team given by name or id; empty: their only
-// team. Like FindUsers it checks no Caller. It fails with Forbidden for the last admin.
+// AssignRole gives a user another role, or the owner's title, in a team given by name or id, which they join if they
+// are not in it; empty: their only team. Like FindUsers it checks no Caller. It fails with Forbidden for the last
+// admin.
 func (a *Accounts) AssignRole(ctx context.Context, email, team, role string) (User, error) {
 	owner := role == OwnerTitle
 	if owner {
@@ -315,7 +292,14 @@ func (a *Accounts) AssignRole(ctx context.Context, email, team, role string) (Us
 	if err != nil {
 		return User{}, err
 	}
-	of := slices.DeleteFunc(all, func(u User) bool { return u.Email != email })
+	of := slices.DeleteFunc(slices.Clone(all), func(u User) bool { return u.Email != email })
+	if len(of) == 0 && len(all) > 0 && team != "" {
+		u, err := a.join(ctx, email, all, Role(role))
+		if err != nil {
+			return User{}, err
+		}
+		of = []User{u}
+	}
 	switch {
 	case len(of) == 0:
 		return User{}, errs.Missing("member")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -58,29 +59,46 @@ func code(err error) string {
 	return errs.From(err).Code
 }
 
-func TestInvitedAreMembersOnceTheyHaveAnAccount(t *testing.T) {
+func TestInvitedAreMembersOnceTheyAccept(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		a := open(t, d, Config{})
 		ada, ctx := mustUser(t, a, NewUser{Email: "ada@example.com", Team: "blue", Admin: true})
 		_, red := mustUser(t, a, NewUser{Email: "eve@example.com", Team: "red", Admin: true})
 		for _, c := range []context.Context{ctx, red} {
-			if pending, err := a.AddMember(c, "New@example.com", Viewer); err != nil || !pending {
-				t.Fatal(pending, err)
+			if err := a.Invite(c, "New@example.com", Viewer); err != nil {
+				t.Fatal(err)
 			}
 		}
-		if pending, err := a.AddMember(ctx, "new@example.com", Guest); err != nil || !pending {
-			t.Errorf("a second invitation: %v, %v", pending, err)
+		if err := a.Invite(ctx, "new@example.com", Guest); err != nil {
+			t.Errorf("a second invitation: %v", err)
 		}
 		wantMembers(t, a, ctx, "ada:admin:owner", "new:guest:pending")
-		fresh, _ := mustUser(t, a, NewUser{Email: "new@example.com"})
+		fresh, news := mustUser(t, a, NewUser{Email: "new@example.com"})
+		wantMembers(t, a, ctx, "ada:admin:owner", "new:guest:pending")
+		found, err := a.FindInvitations(news)
+		if err != nil || len(found) != 2 || found[0].TeamID != ada.TeamID || found[0].Role != Guest {
+			t.Errorf("the invitations: %+v, %v", found, err)
+		}
+		for i, want := range []string{"", "invitation_not_found"} {
+			if err := a.AcceptInvitation(news, ada.TeamID); code(err) != want {
+				t.Errorf("acceptance %d: %v", i+1, err)
+			}
+			eves, err := From(red)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := a.DeclineInvitation(news, eves.TeamID); code(err) != want {
+				t.Errorf("refusal %d: %v", i+1, err)
+			}
+		}
 		wantMembers(t, a, ctx, "ada:admin:owner", "new:guest")
-		wantMembers(t, a, red, "eve:admin:owner", "new:viewer")
+		wantMembers(t, a, red, "eve:admin:owner")
 		c, err := a.caller(t.Context(), "u.id = ?", fresh.ID)
 		if err != nil || c.TeamID != fresh.TeamID || c.TeamID == ada.TeamID {
 			t.Errorf("they act in %+v, %v; not in the team they came with", c, err)
 		}
 		// Who joins a team in which they are invited is in it once, as what they joined as.
-		if _, err := a.AddMember(ctx, "may@example.com", Viewer); err != nil {
+		if err := a.Invite(ctx, "may@example.com", Viewer); err != nil {
 			t.Fatal(err)
 		}
 		mustUser(t, a, NewUser{Email: "may@example.com", Team: "blue"})
@@ -98,7 +116,7 @@ func TestPlanBoundsATeam(t *testing.T) {
 		ctx := in(t, a, u, u.TeamID)
 		ctx = WithCaller(ctx, Caller{UserID: u.ID, Email: u.Email, TeamID: u.TeamID, Role: Admin, Plan: Free})
 		for i, want := range []string{"", "", "team_full"} {
-			if _, err := a.AddMember(ctx, fmt.Sprintf("m%d@example.com", i), Member); code(err) != want {
+			if err := a.Invite(ctx, fmt.Sprintf("m%d@example.com", i), Member); code(err) != want {
 				t.Errorf("member %d: %v, want %q", i+2, err, want)
 			}
 		}
@@ -172,7 +190,7 @@ func TestRemovedMemberIsOutOnEveryNode(t *testing.T) {
 			{func() error { return nil }, Member},
 			{func() error { return a.SetRole(adas, bob.Email, Viewer) }, Viewer},
 			{func() error { return a.RemoveMember(adas, bob.Email) }, ""},
-			{func() error { _, err := a.AddMember(adas, bob.Email, Guest); return err }, Guest},
+			{func() error { _, err := a.AssignRole(t.Context(), bob.Email, bob.TeamID, "guest"); return err }, Guest},
 		} {
 			if err := step.do(); err != nil {
 				t.Fatal(err)
@@ -246,7 +264,10 @@ func TestTeamsStayWhole(t *testing.T) {
 			ctx := WithCaller(t.Context(), c)
 			switch rapid.IntRange(0, 3).Draw(r, "what") {
 			case 0:
-				_, err = a.AddMember(ctx, object, role)
+				invited, known := users[strings.Split(object, "-")[0]]
+				if err = a.Invite(ctx, object, role); err == nil && known {
+					err = a.AcceptInvitation(WithCaller(t.Context(), Caller{UserID: invited.ID, Email: object}), team)
+				}
 			case 1:
 				err = a.SetRole(ctx, object, role)
 			case 2:
@@ -324,7 +345,7 @@ func TestNoCallerNoTeam(t *testing.T) {
 	a := open(t, dbtest.Open(t, "sqlite"), Config{})
 	ctx := t.Context()
 	for name, err := range map[string]error{
-		"FindMembers": second(a.FindMembers(ctx)), "AddMember": second(a.AddMember(ctx, "a@example.com", Member)),
+		"FindMembers": second(a.FindMembers(ctx)), "Invite": a.Invite(ctx, "a@example.com", Member),
 		"SetRole":      a.SetRole(ctx, "a@example.com", Member),
 		"RemoveMember": a.RemoveMember(ctx, "a@example.com"), "FindWorkspaces": second(a.FindWorkspaces(ctx)),
 		"CreateTeam": second(a.CreateTeam(ctx, "x")),
@@ -344,7 +365,14 @@ func TestLastSignInIsOfTheOwnTeam(t *testing.T) {
 		a := open(t, d, Config{})
 		_, ada := mustUser(t, a, NewUser{Email: "ada@example.com", Team: "blue", Password: "correct-horse", Admin: true})
 		_, eve := mustUser(t, a, NewUser{Email: "eve@example.com", Team: "red", Admin: true})
-		if _, err := a.AddMember(eve, "ada@example.com", Member); err != nil {
+		if err := a.Invite(eve, "ada@example.com", Member); err != nil {
+			t.Fatal(err)
+		}
+		eves, err := From(eve)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.AcceptInvitation(ada, eves.TeamID); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := a.Login(t.Context(), "ada@example.com", "correct-horse", Client{Address: "192.0.2.1"}); err != nil {

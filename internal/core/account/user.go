@@ -66,7 +66,8 @@ func (a *Accounts) createUser(ctx context.Context, n NewUser, first func(*db.Tx)
 		if err := a.joinTeam(ctx, tx, &u); err != nil {
 			return err
 		}
-		return acceptInvitations(ctx, tx, u)
+		_, err = tx.Exec(ctx, `DELETE FROM invitation WHERE team_id = ? AND email = ?`, u.TeamID, u.Email) // they are in it
+		return err
 	})
 	if db.IsDuplicate(err) {
 		return User{}, errs.New(errs.Conflict, "user_exists", "A user with this email exists.").At("email")

@@ -47,8 +47,8 @@ func (a *Accounts) FindWorkspaces(ctx context.Context) ([]Workspace, error) {
 	return found, err
 }
 
-// CreateTeam creates a team that the caller owns, with the plan and the default members of their present one. It fails
-// with Forbidden where only operators create teams.
+// CreateTeam creates a team that the caller owns, with the plan of their present one, and invites its default
+// members. It fails with Forbidden where only operators create teams.
 func (a *Accounts) CreateTeam(ctx context.Context, name string) (id string, err error) {
 	c, err := From(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *Accounts) CreateTeam(ctx context.Context, name string) (id string, err 
 			if m.Email == c.Email {
 				continue
 			}
-			if _, err := a.addMember(ctx, tx, id, m.Email, m.Role); err != nil {
+			if err := a.invite(ctx, tx, id, m.Email, m.Role); err != nil {
 				return err
 			}
 		}
@@ -125,7 +125,7 @@ func (a *Accounts) DeleteTeam(ctx context.Context, teamID string) error {
 	})
 }
 
-// DefaultMember is a person who joins each team that is created from the caller's.
+// DefaultMember is a person who is invited to each team that is created from the caller's.
 type DefaultMember struct {
 	Email string
 	Role  Role

@@ -101,7 +101,7 @@ func (s area) teams() {
 			return &a, err
 		})
 	create := wire.Op("create-team", "POST "+teamPath, "User", "Create a team")
-	create.Description = "You become its owner; it gets the plan and the default members of the team you act in."
+	create.Description = "You become its owner; it gets the plan of the team you act in, whose default members are invited."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body TeamName }) (*TeamMade, error) {
 		id, err := s.Accounts.CreateTeam(ctx, in.Body.Name)
 		return &TeamMade{"The team is made.", id}, err
@@ -127,7 +127,7 @@ func (s area) teams() {
 // TeamMember is a member of a team, or an invited one.
 type TeamMember struct {
 	Email      string     `json:"email"`
-	Status     string     `json:"status" enum:"active,pending" doc:"pending: invited, without an account."`
+	Status     string     `json:"status" enum:"active,pending" doc:"pending: invited, and has not accepted."`
 	Role       string     `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST" doc:"What they may do: an owner or admin manages, a member works, a viewer reads, a guest does not see who is in the team."`
 	InvitedAt  *time.Time `json:"invited_at,omitempty" doc:"When they were invited; absent if they were not."`
 	AcceptedAt *time.Time `json:"accepted_at,omitempty" doc:"When they joined."`
@@ -162,14 +162,12 @@ func (s area) members() {
 	const path = teamPath + "/member"
 	rest.Handle(s.API, wire.Op("list-members", "GET "+path, teamTag, "The members of your team (not for guests)"),
 		s.listMembers)
-	add := wire.Op("add-member", "POST "+path, teamTag, "Add a member (team admins only)")
-	add.Description = "A user with an account is added at once; others are invited, and join when they have one. No mail is sent."
+	add := wire.Op("add-member", "POST "+path, teamTag, "Invite a member (team admins only)")
+	add.Description = "They are in the team when they accept: POST /v1/user/invitations/{invited_team_id}. No mail is sent, and the answer is the " +
+		"same whether they have an account or not."
 	rest.Handle(s.API, add, func(ctx context.Context, in *struct{ Body MemberInvitation }) (*wire.Message, error) {
-		pending, err := s.Accounts.AddMember(ctx, in.Body.Email, roleOf(in.Body.Role))
-		if pending {
-			return wire.Messagef("%s is invited, and in the team as soon as they have an account.", in.Body.Email), err
-		}
-		return wire.Messagef("%s is in the team.", in.Body.Email), err
+		return wire.Messagef("%s is invited, and in the team when they accept.", in.Body.Email),
+			s.Accounts.Invite(ctx, in.Body.Email, roleOf(in.Body.Role))
 	})
 	rest.Handle(s.API, wire.Op("set-member-role", "PATCH "+path, teamTag,
 		"Change the role of a member (team admins only)", 404),
@@ -184,6 +182,7 @@ func (s area) members() {
 		return wire.Messagef("%s is not in the team any more.", in.Body.Email), s.Accounts.RemoveMember(ctx, in.Body.Email)
 	})
 	s.defaultMembers()
+	s.invitations()
 }
 
 func (s area) listMembers(ctx context.Context, _ *struct{}) (*MemberList, error) {
@@ -202,7 +201,7 @@ func (s area) listMembers(ctx context.Context, _ *struct{}) (*MemberList, error)
 	return &list, err
 }
 
-// DefaultMember joins each team that is created from this one.
+// DefaultMember is invited to each team that is created from this one.
 type DefaultMember struct {
 	Email string `json:"email" maxLength:"254"`
 	Role  string `json:"role" enum:"ADMIN,MEMBER,VIEWER,GUEST"`
@@ -227,7 +226,7 @@ type DefaultMemberRemoval struct {
 func (s area) defaultMembers() {
 	const path = teamPath + "/default-members"
 	rest.Handle(s.API, wire.Op("list-default-members", "GET "+path, teamTag,
-		"Your default members, who join each team created from yours (team admins only)"),
+		"Your default members, who are invited to each team created from yours (team admins only)"),
 		func(ctx context.Context, _ *struct{}) (*DefaultMemberList, error) {
 			found, err := s.Accounts.FindDefaultMembers(ctx)
 			return &DefaultMemberList{"Default members.", rest.Each(found, func(m account.DefaultMember) DefaultMember {
