@@ -126,6 +126,9 @@ func (s surface) login() {
 		if in.Body.TurnstileToken != "" {
 			in.Token = in.Body.TurnstileToken
 		}
+		if err := s.Accounts.MayLogin(in.Body.Email, in.ip); err != nil {
+			return nil, err
+		}
 		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
 			return nil, err
 		}
