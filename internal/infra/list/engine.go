@@ -3,6 +3,7 @@ package list
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -112,14 +113,30 @@ func (s *search) narrowAll(f allOf) narrowing {
 
 func joined(parts []narrowing, sign string, exact bool) narrowing {
 	out := narrowing{exact: exact}
+	texts := make([]string, len(parts))
 	for i, n := range parts {
-		if i > 0 {
-			out.text += sign
-		}
-		out.text += "(" + n.text + ")"
+		texts[i] = "(" + n.text + ")"
 		out.args = append(out.args, n.args...)
 	}
+	var text strings.Builder
+	balance(&text, texts, sign)
+	out.text = text.String()
 	return out
+}
+
+// balance writes texts with a sign between them, in brackets of two halves each: FTS5 reads a chain of n operators in a
+// time that grows with the square of n.
+func balance(out *strings.Builder, texts []string, sign string) {
+	if len(texts) <= 2 {
+		out.WriteString(strings.Join(texts, sign))
+		return
+	}
+	half := len(texts) / 2
+	out.WriteString("(")
+	balance(out, texts[:half], sign)
+	out.WriteString(")" + sign + "(")
+	balance(out, texts[half:], sign)
+	out.WriteString(")")
 }
 
 // anyToken is the rows that have one of some tokens.
@@ -134,7 +151,15 @@ func (s *search) anyToken(list []int64) narrowing {
 	case len(list) == 0:
 		return narrowing{text: `"matchesnothing"`, exact: true} // no token has so many letters
 	}
-	return narrowing{text: `"` + strings.Join(strings.Fields(words(list)), `" OR "`) + `"`, exact: true}
+	tokens := strings.Fields(words(list))
+	slices.Sort(tokens)
+	tokens = slices.Compact(tokens)
+	for i, t := range tokens {
+		tokens[i] = `"` + t + `"`
+	}
+	var text strings.Builder
+	balance(&text, tokens, " OR ")
+	return narrowing{text: text.String(), exact: true}
 }
 
 // hit is a row that the index found, with its entry where that must be checked.
