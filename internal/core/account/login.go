@@ -51,8 +51,8 @@ func (a *Accounts) Login(ctx context.Context, email, password string, from Clien
 	})
 }
 
-// MayLogin fails with RateLimited while the network has to wait after wrong passwords. Login checks it too; asking first
-// spares a challenge its request to another server.
+// MayLogin fails with RateLimited while the network has to wait after wrong passwords. Login checks it too; asking
+// first spares a challenge its request to another server.
 func (a *Accounts) MayLogin(email, address string) error {
 	if len(email) > maxEmail {
 		email = "" // nobody's; see checkPassword
