@@ -83,9 +83,10 @@ func Start(c Config) (*Process, error) {
 		defer board.Close()
 	}
 	if p.cmd.Dir, err = os.MkdirTemp("", "vedette-engine-*"); err != nil {
-		return nil, errors.Join(err, out.Close(), p.in.Close(), unmap(p.Board))
+		p.cmd.Dir = "/" // an image without a folder for temporary files
+	} else {
+		defer os.Remove(p.cmd.Dir) // the child stays in it: a folder without a name, in which nothing can be made
 	}
-	defer os.Remove(p.cmd.Dir) // the child stays in it: a folder without a name, in which nothing can be made
 	started := make(chan error, 1)
 	go p.live(started)
 	if err := <-started; err != nil {

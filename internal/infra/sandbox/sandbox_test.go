@@ -75,6 +75,17 @@ func TestAProcessTalksAndEnds(t *testing.T) {
 	}
 }
 
+func TestAProcessStartsWithoutATemporaryFolder(t *testing.T) {
+	t.Setenv("TMPDIR", "/nowhere")
+	p := start(t, "echo", 8)
+	if err := sandbox.WriteFrame(p, 'k', []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if kind, got, err := sandbox.ReadFrame(p); kind != 'k' || string(got) != "x" || err != nil {
+		t.Errorf("%c %q %v", kind, got, err)
+	}
+}
+
 func TestAllocationBeyondTheLimitEndsTheProcess(t *testing.T) {
 	if why, stderr := start(t, "greedy", 0).Wait(); why != sandbox.OverMemory {
 		t.Errorf("%q, %q", why, stderr)
