@@ -159,7 +159,7 @@ func (k *Kit) run(
 	defer stop(nil)
 	var matches []match
 	scan := engine.Scan{Targets: targets, Programs: chosen, OnEvent: func(e engine.Event) {
-		m, err := k.storeMatch(ctx, targetOf(targets, e), e, proof)
+		m, err := k.storeMatch(ctx, targetOf(e), e, proof)
 		if err != nil {
 			stop(fmt.Errorf("storing a finding: %w", err))
 		}

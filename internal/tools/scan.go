@@ -1,13 +1,13 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"net"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -62,7 +62,7 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 		{targets, slices.DeleteFunc(slices.Clone(chosen),
 			func(p *program.Program) bool { return slices.Contains(inject, p) }), func(e engine.Event) {
 			reported.repeats(e)
-			store(targetOf(targets, e), e)
+			store(targetOf(e), e)
 		}},
 		{explored.Pages, linked, func(e engine.Event) {
 			if !reported.repeats(e) {
@@ -152,21 +152,8 @@ func (s seen) repeats(e engine.Event) bool {
 	return known
 }
 
-// targetOf is the target, as named, of an event.
-func targetOf(targets []string, e engine.Event) string {
-	for _, target := range targets {
-		t, err := engine.ParseTarget(target)
-		if err != nil {
-			continue
-		}
-		u, err := url.Parse(t.URL())
-		samePath := err == nil && (u.Path == e.Path || u.Path == "" && e.Path == "/")
-		if samePath && u.Hostname() == e.Host && (u.Port() == "" || u.Port() == e.Port) {
-			return target
-		}
-	}
-	return net.JoinHostPort(e.Host, e.Port)
-}
+// targetOf is the target, as named, of an event. A template that names its hosts itself has none.
+func targetOf(e engine.Event) string { return cmp.Or(e.Target, net.JoinHostPort(e.Host, e.Port)) }
 
 func scanSummary(targets, templates, requests int, counts map[engine.State]int) string {
 	words := []string{fmt.Sprintf("Templates: %d, targets: %d, requests: %d.", templates, targets, requests)}

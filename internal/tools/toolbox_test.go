@@ -108,15 +108,11 @@ func TestAddressesForTheEngine(t *testing.T) {
 }
 
 func TestTargetOfAnEvent(t *testing.T) {
-	targets := []string{"http://a.example:8080", "b.example", "http://a.example:9090/app", "[2001:db8::1]:81"}
 	for want, e := range map[string]engine.Event{
-		"http://a.example:8080":     {Host: "a.example", Port: "8080", Path: "/"},
-		"http://a.example:9090/app": {Host: "a.example", Port: "9090", Path: "/app"},
-		"b.example":                 {Host: "b.example", Port: "443", Path: "/"},
+		"http://a.example:9090/app": {Target: "http://a.example:9090/app", Host: "a.example", Port: "9090", Path: "/app/x"},
 		"[2001:db8::1]:81":          {Host: "2001:db8::1", Port: "81", Path: "/"},
-		"c.example:80":              {Host: "c.example", Port: "80", Path: "/"},
 	} {
-		if got := targetOf(targets, e); got != want {
+		if got := targetOf(e); got != want {
 			t.Errorf("%+v: %s, want %s", e, got, want)
 		}
 	}
