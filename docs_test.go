@@ -1,6 +1,7 @@
 package vedette_test
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -110,6 +111,41 @@ func TestIndex(t *testing.T) {
 }
 
 // TestWalks: each function that docs/contribute/walks.md names is in its file.
+// TestThreatModel: each test and story that the threat model names exists.
+func TestThreatModel(t *testing.T) {
+	text := pages(t)["docs/security/threat-model.md"]
+	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	tests := map[string]bool{}
+	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		code, err := os.ReadFile(name)
+		for _, m := range function.FindAllSubmatch(code, -1) {
+			tests[string(m[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(text, -1)
+	for _, m := range named {
+		if !tests[m[1]] {
+			t.Errorf("there is no %s", m[1])
+		}
+	}
+	stories := regexp.MustCompile("story `([a-z-]+)`").FindAllStringSubmatch(text, -1)
+	for _, m := range stories {
+		if _, err := os.Stat("api/stories/" + m[1] + ".txtar"); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(named) < 50 || len(stories) < 5 {
+		t.Errorf("the page names %d tests and %d stories", len(named), len(stories))
+	}
+}
+
 func TestWalks(t *testing.T) {
 	steps := regexp.MustCompile("(?m)^\\| `(internal/[^`]+)` \\| `([^`]+)` \\|").
 		FindAllStringSubmatch(pages(t)["docs/contribute/walks.md"], -1)
