@@ -127,6 +127,7 @@ gen: build ## write api/*.openapi.yaml and the pages that are made from the code
 	go test ./internal/app -run TestConfigurationPage -update
 
 drift: build
+	@go mod tidy -diff
 	@for surface in agent platform; do \
 		$(BIN) openapi $$surface | diff -u api/$$surface.openapi.yaml - || \
 		{ echo "api/$$surface.openapi.yaml differs from the code (run make gen)"; exit 1; }; \
