@@ -110,7 +110,6 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestWalks: each function that docs/contribute/walks.md names is in its file.
 // TestThreatModel: each test and story that the threat model names exists.
 func TestThreatModel(t *testing.T) {
 	text := pages(t)["docs/security/threat-model.md"]
@@ -146,6 +145,7 @@ func TestThreatModel(t *testing.T) {
 	}
 }
 
+// TestWalks: each function that docs/contribute/walks.md names is in its file.
 func TestWalks(t *testing.T) {
 	steps := regexp.MustCompile("(?m)^\\| `(internal/[^`]+)` \\| `([^`]+)` \\|").
 		FindAllStringSubmatch(pages(t)["docs/contribute/walks.md"], -1)
