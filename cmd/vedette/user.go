@@ -48,6 +48,7 @@ func newUser() *cobra.Command {
 	fs.StringVar(&n.Email, "email", "", "the user's address (required)")
 	fs.BoolVar(&n.Admin, "admin", false, "an operator: may change every team of this server, and is an admin of their own")
 	fs.StringVar(&n.Team, "team", "", "team to join; made when there is none of this name (default: a team of their own)")
+	fs.BoolVar(&n.Service, "service", false, "a program: no password and no sign-in, only API keys ('vedette user keys create')")
 	fromStdin := fs.Bool("password-stdin", false, "read the password from standard input")
 	spendingCap := fs.Float64("spending-cap", -1, "what they may spend in all teams, in US dollars; 0 blocks, below 0 is no cap")
 	accountCommand(create, func(ctx context.Context, accounts *account.Accounts) (_ account.User, err error) {
@@ -62,7 +63,7 @@ func newUser() *cobra.Command {
 		return accounts.CreateUser(ctx, n)
 	}, printUser)
 	cmd.AddCommand(create, newUserList(), newUserRole(), newUserCap())
-	cmd.AddCommand(newUserPassword(), newUserDisable(true), newUserDisable(false), newUserDelete())
+	cmd.AddCommand(newUserPassword(), newUserDisable(true), newUserDisable(false), newUserDelete(), newUserKeys())
 	return cmd
 }
 
@@ -93,7 +94,11 @@ func newUserList() *cobra.Command {
 	}, func(out io.Writer, users []account.User) error {
 		w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 		for _, u := range users {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", u.Email, u.Role, u.Team, u.TeamID)
+			kind := ""
+			if u.Service {
+				kind = "service"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", u.Email, u.Role, u.Team, u.TeamID, kind)
 		}
 		return w.Flush()
 	})

@@ -233,7 +233,7 @@ func OpenAccounts(ctx context.Context, c Config, d *db.DB, logger *slog.Logger) 
 		Region: c.Region, InternalKey: c.InternalKey, RegionServices: services, RegionTimeout: c.RegionTimeout,
 		OIDCIssuer: c.OIDCIssuer, OIDCAudience: c.OIDCAudience, TokenTTL: c.TokenTTL, Logger: logger,
 		TeamsByOperators: c.Teams == "operators",
-		DefaultPlan:      account.Plan(c.DefaultPlan),
+		DefaultPlan:      account.Plan(c.DefaultPlan), KeysPerUser: c.KeysPerUser,
 		TurnstileSiteKey: c.TurnstileKey, TurnstileSecret: c.TurnstileSec, TurnstileVerifyURL: c.TurnstileURL,
 	})
 }

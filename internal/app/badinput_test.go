@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"pgregory.net/rapid"
 )
@@ -34,7 +35,7 @@ type attacker struct {
 }
 
 func attackers(t testing.TB, engine string) map[string]*attacker {
-	h := serve(t, engine, "WEBHOOK_ALLOW=127.0.0.1/32")
+	h := serve(t, engine, "WEBHOOK_ALLOW=127.0.0.1/32", "API_KEYS_PER_USER=10000")
 	admin := h.person("ada", "blue", account.Admin)
 	taskID, issueID := h.task(admin)
 	out := map[string]*attacker{}
@@ -42,6 +43,7 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil,
 			map[string]string{"id": taskID, "task_id": taskID, "issue": issueID, "provider": "openai-compatible"}}
 		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "session_id": (*attacker).session, "invited_team_id": (*attacker).invitation,
+			"key_id":     (*attacker).key,
 			"mapping_id": (*attacker).mapping,
 			"scan_id":    (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln,
 			"export_id": (*attacker).export, "domain_id": (*attacker).domain, "asset_id": (*attacker).asset,
@@ -162,6 +164,20 @@ func (a *attacker) session() string {
 		a.t.Fatalf("the admin's sessions: %v, %v", found, err)
 	}
 	return found[0].ID
+}
+
+// key makes a further API key of the admin, in place of an earlier one.
+func (a *attacker) key() string {
+	a.t.Helper()
+	err := a.Accounts.RevokeKeyOf(context.Background(), a.admin.Email, "further")
+	if err != nil && !errs.Is(err, errs.NotFound) {
+		a.t.Fatal(err)
+	}
+	_, made, err := a.Accounts.CreateKeyOf(context.Background(), a.admin.Email, account.KeyOptions{Name: "further"})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return made.ID
 }
 
 // invitation is a team of somebody else that has invited the admin.

@@ -42,6 +42,8 @@ func (c Config) check() error {
 		{c.AuditRetention < 0, fmt.Sprintf("audit_retention %s: must be 0 or more", c.AuditRetention)},
 		{!slices.Contains([]string{"everybody", "operators"}, c.Teams),
 			fmt.Sprintf("teams %q: must be everybody or operators", c.Teams)},
+		{c.KeysPerUser < 1 || c.KeysPerUser > 10_000,
+			fmt.Sprintf("api_keys_per_user %d: must be between 1 and 10000", c.KeysPerUser)},
 		{c.TokenTTL <= 0, fmt.Sprintf("token_ttl %s: must be more than 0", c.TokenTTL)},
 		{!slices.Contains([]string{"text", "json"}, c.LogFormat),
 			fmt.Sprintf("log_format %q: must be text or json", c.LogFormat)},

@@ -51,6 +51,7 @@ type Config struct {
 	TurnstileURL   string        `koanf:"turnstile_verify_url"`
 	LLM            `koanf:",squash"`
 	Teams          string        `koanf:"teams"`
+	KeysPerUser    int           `koanf:"api_keys_per_user"`
 	TokenTTL       time.Duration `koanf:"token_ttl"`
 	AuditRetention time.Duration `koanf:"audit_retention"`
 	APIRate        float64       `koanf:"api_rate"`
@@ -156,6 +157,7 @@ func Options() []Option {
 		{Key: "llm_script", Default: "",
 			Help: "with the provider scripted: a file of answers instead of a model, for trials"},
 		{Key: "teams", Default: "everybody", Help: "who makes teams over the API: everybody or operators (admins of the server)"},
+		{Key: "api_keys_per_user", Default: 1, Help: "API keys that a user may have at once", Shared: true},
 		{Key: "token_ttl", Default: 12 * time.Hour, Help: "lifetime of a bearer token"},
 		{Key: "audit_retention", Default: time.Duration(0),
 			Help: "how long audit log entries are kept, such as 8760h; 0: forever"},

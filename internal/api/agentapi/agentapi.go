@@ -4,7 +4,6 @@ package agentapi
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -148,35 +147,6 @@ type Challenge struct {
 func (c *Challenge) Resolve(ctx huma.Context) []error {
 	c.ip, c.agent = rest.ClientIP(ctx), ctx.Header("User-Agent")
 	return nil
-}
-
-func (s surface) keys() {
-	const path, tag = "/api/v1/user/apikey", "API Keys"
-
-	create := op("create-api-key", "POST "+path, tag, "Create your API key", 409)
-	create.Auth, create.DefaultStatus = rest.BearerOnly, http.StatusCreated
-	create.Description = "The value is in this answer and never again. Each user has at most one key: 409 when there is one, rotate it then."
-	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Challenge }) (*account.NewKey, error) {
-		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
-			return nil, err
-		}
-		return body(s.Accounts.CreateKey(ctx))
-	})
-
-	rest.Handle(s.API, op("rotate-api-key", "POST "+path+"/rotate", tag,
-		"Rotate your API key; the old value stops working at once", 404),
-		func(ctx context.Context, _ *struct{}) (*account.NewKey, error) {
-			return body(s.Accounts.RotateKey(ctx))
-		})
-
-	rest.Handle(s.API, op("get-api-key", "GET "+path, tag, "Get your API key without its value", 404),
-		func(ctx context.Context, _ *struct{}) (*account.Key, error) {
-			return body(s.Accounts.FindKey(ctx))
-		})
-
-	act(s, op("delete-api-key", "DELETE "+path, tag, "Delete your API key; it stops working at once", 404),
-		"The API key is deleted.",
-		func(ctx context.Context, _ *struct{}) error { return s.Accounts.DeleteKey(ctx) })
 }
 
 type message struct {

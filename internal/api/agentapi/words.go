@@ -133,7 +133,6 @@ UsageTokens.output: Tokens written.
 UsageTokens.cache_read: Tokens read from the provider's cache.
 UsageTokens.cache_write: Tokens put into the provider's cache.
 UsageList.data: The page.
-APIKey.last_used_at: When it was last used; null: never.
 CreatedAPIKey.key: The whole key, shown this once: svc_sk_ and 32 characters.
 AccessToken.expires_in: Seconds until the token expires.
 access_token: Send it in the Authorization header, after Bearer.

@@ -91,8 +91,9 @@ func New(c rest.Config, d Deps) *rest.API {
 	s.findings()
 	s.scans()
 	s.tasks()
-	// Every message is a POST: only a call of a tool that changes something gets an audit entry.
-	rest.Register(s.API, rest.Op{Unaudited: true, Operation: huma.Operation{
+	// Every message is a POST: only a call of a tool that changes something gets an audit entry, and is refused for keys
+	// of the scope read.
+	rest.Register(s.API, rest.Op{Unaudited: true, Reads: true, Operation: huma.Operation{
 		OperationID: "mcp", Method: http.MethodPost, Path: Path,
 		Summary: "One message of the Model Context Protocol", SkipValidateBody: true,
 	}}, s.serve)

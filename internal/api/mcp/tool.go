@@ -11,6 +11,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
@@ -40,7 +41,14 @@ func offer[In, Out any](s *surface, t tool, call func(context.Context, In) (Out,
 	}}, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		out, err := guarded(ctx, s, in, call)
+		out, err := guarded(ctx, s, in, func(ctx context.Context, in In) (out Out, err error) {
+			if c, err := account.From(ctx); err != nil {
+				return out, err
+			} else if t.changes && c.ReadOnly {
+				return out, account.ErrReadOnlyKey
+			}
+			return call(ctx, in)
+		})
 		if err == nil {
 			rest.Did(ctx, operation, http.StatusOK, t.changes)
 			return nil, out, nil

@@ -29,7 +29,7 @@ const (
 func securitySchemes() map[string]*huma.SecurityScheme {
 	return map[string]*huma.SecurityScheme{
 		"apiKey": {Type: "apiKey", In: "header", Name: apiKeyHeader,
-			Description: "The user's API key: svc_sk_ and 32 characters."},
+			Description: "An API key of the user: svc_sk_ and 32 characters. One of the scope read is refused (403) unless the operation is a GET."},
 		"bearer": {
 			Type: "http", Scheme: "bearer", BearerFormat: "JWT",
 			Description: "An access token from POST /api/v1/auth/login, or one of the configured OpenID issuer.",
@@ -60,8 +60,9 @@ func (a Auth) security() []map[string][]string {
 	}
 }
 
-// authenticate puts the caller into the context, or refuses.
-func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
+// authenticate puts the caller into the context, or refuses. An API key of the scope read is refused unless the
+// operation only reads.
+func (a *API) authenticate(auth Auth, reads bool) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		switch auth {
 		case None:
@@ -94,6 +95,10 @@ func (a *API) authenticate(auth Auth) func(huma.Context, func(huma.Context)) {
 		}
 		rec := recordOf(ctx.Context())
 		rec.caller, rec.byKey = caller, auth != BearerOnly && ctx.Header(apiKeyHeader) != ""
+		if caller.ReadOnly && !reads {
+			a.refuse(ctx, account.ErrReadOnlyKey)
+			return
+		}
 		next(huma.WithContext(ctx, account.WithCaller(ctx.Context(), caller)))
 	}
 }

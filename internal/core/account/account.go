@@ -58,6 +58,8 @@ type Caller struct {
 	Plan        Plan
 	SystemAdmin bool   // an operator of the server
 	SessionID   string // empty: the caller has no session of ours, but an API key or a token of the OpenID issuer
+	KeyID       string // empty: the caller used no API key
+	ReadOnly    bool   // the API key may not be used to change anything
 }
 
 type callerKey struct{}
@@ -85,15 +87,22 @@ func fromUnless(ctx context.Context, refused func(Role) bool, code, message stri
 	return c, err
 }
 
+// ErrReadOnlyKey refuses a change that was asked for with an API key of the scope read.
+var ErrReadOnlyKey = errs.New(errs.Forbidden, "read_only_key", "This API key can read and not change.")
+
 // Insider is From for information about the team itself, which guests may not see.
 func Insider(ctx context.Context) (Caller, error) {
 	return fromUnless(ctx, func(r Role) bool { return r == Guest }, "guest_sees_less",
 		"A guest does not see who is in the team, or what they did.")
 }
 
-// Writer is From for changes, which viewers and guests may not make.
+// Writer is From for changes, which viewers and guests may not make, and nobody with a key of the scope read.
 func Writer(ctx context.Context) (Caller, error) {
-	return fromUnless(ctx, Role.ReadsOnly, "viewer_is_read_only", "A viewer of the team can read and not change.")
+	c, err := fromUnless(ctx, Role.ReadsOnly, "viewer_is_read_only", "A viewer of the team can read and not change.")
+	if err == nil && c.ReadOnly {
+		err = ErrReadOnlyKey
+	}
+	return c, err
 }
 
 // TeamAdmin is From for actions that only an admin of the team may take.
@@ -125,6 +134,7 @@ type Config struct {
 	TurnstileSecret    string
 	TurnstileVerifyURL string // Cloudflare's when empty
 
+	KeysPerUser      int  // API keys that a user may have at once; 1 when 0
 	TeamsByOperators bool // only admins of the server create teams
 	DefaultPlan      Plan // of new teams; Enterprise when empty
 

@@ -121,10 +121,14 @@ func (a *Accounts) IssueToken(ctx context.Context, email string) (Token, error) 
 		return Token{}, db.OrMissing(err, "user")
 	}
 	return a.signIn(ctx, id, Client{UserAgent: "vedette token create"}, func(tx *db.Tx) error {
-		disabled, err := db.Value[bool](ctx, tx, `SELECT disabled_at IS NOT NULL FROM user_account WHERE id = ?`+
-			tx.Dialect().ForUpdate(), id)
-		if err == nil && disabled {
+		var disabled, service bool
+		err := tx.QueryRow(ctx, `SELECT disabled_at IS NOT NULL, service FROM user_account WHERE id = ?`+
+			tx.Dialect().ForUpdate(), id).Scan(&disabled, &service)
+		switch {
+		case err == nil && disabled:
 			err = errs.New(errs.Conflict, "user_disabled", "This user is disabled.").At("email")
+		case err == nil && service:
+			err = errServiceUser
 		}
 		return db.OrMissing(err, "user")
 	})
@@ -167,7 +171,7 @@ func (a *Accounts) ByBearer(ctx context.Context, token string) (Caller, error) {
 	if err != nil {
 		return Caller{}, errToken.Because(err)
 	}
-	c, err := a.caller(ctx, "u.email = ?", email)
+	c, err := a.caller(ctx, "u.email = ? AND NOT u.service", email)
 	if db.IsNoRows(err) {
 		return Caller{}, errToken
 	}

@@ -14,6 +14,7 @@ type TeamMember struct {
 	Email      string
 	Role       Role
 	Owner      bool // owns the team, and cannot be changed or removed
+	Service    bool // a program, which never signs in
 	Pending    bool // invited: joins when they accept
 	InvitedAt  *time.Time
 	AcceptedAt *time.Time
@@ -42,10 +43,11 @@ func (a *Accounts) FindMembers(ctx context.Context) ([]TeamMember, error) {
 		return nil, err
 	}
 	scan := func(r db.Row) (m TeamMember, err error) {
-		return m, r.Scan(&m.Email, &m.Role, &m.Owner, db.Into(&m.InvitedAt), db.Into(&m.AcceptedAt), db.Into(&m.LastSignIn))
+		return m, r.Scan(&m.Email, &m.Role, &m.Owner, db.Into(&m.InvitedAt), db.Into(&m.AcceptedAt), &m.Service,
+			db.Into(&m.LastSignIn))
 	}
 	members, err := db.Select(ctx, a.db, scan, `SELECT u.email, m.role, t.owner_id = m.user_id AND m.role = ?,
-		m.invited_at, m.created_at, CASE WHEN NOT EXISTS (SELECT 1 FROM member o WHERE o.user_id = m.user_id
+		m.invited_at, m.created_at, u.service, CASE WHEN NOT EXISTS (SELECT 1 FROM member o WHERE o.user_id = m.user_id
 			AND (o.created_at < m.created_at OR o.created_at = m.created_at AND o.team_id < m.team_id))
 			THEN u.last_sign_in_at END
 		FROM member m JOIN user_account u ON u.id = m.user_id JOIN team t ON t.id = m.team_id
@@ -266,9 +268,9 @@ func (a *Accounts) FindUsers(ctx context.Context, team string) ([]User, error) {
 		w.And("(t.name = ? OR t.id = ?)", team, team)
 	}
 	scan := func(r db.Row) (u User, err error) {
-		return u, r.Scan(&u.ID, &u.Email, &u.TeamID, &u.Team, &u.Role, db.Into(&u.CreatedAt))
+		return u, r.Scan(&u.ID, &u.Email, &u.TeamID, &u.Team, &u.Role, db.Into(&u.CreatedAt), &u.Service)
 	}
-	return db.Select(ctx, a.db, scan, `SELECT u.id, u.email, t.id, t.name, m.role, m.created_at
+	return db.Select(ctx, a.db, scan, `SELECT u.id, u.email, t.id, t.name, m.role, m.created_at, u.service
 		FROM member m JOIN user_account u ON u.id = m.user_id JOIN team t ON t.id = m.team_id`+
 		w.String()+` ORDER BY u.email, m.created_at, t.id`, w.Args...)
 }

@@ -61,12 +61,17 @@ func (a *Accounts) SetPassword(ctx context.Context, email, password string) erro
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `UPDATE user_account SET password_hash = ? WHERE id = ?`, hash, id); err != nil {
+		err = db.ExecOr(ctx, tx, errServiceUser, `UPDATE user_account SET password_hash = ? WHERE id = ? AND NOT service`,
+			hash, id)
+		if err != nil {
 			return err
 		}
 		return endSessions(ctx, tx, id, "")
 	})
 }
+
+var errServiceUser = errs.New(errs.Conflict, "service_user",
+	"A service user does not sign in: make it an API key with 'vedette user keys create'.").At("email")
 
 // lockUser is the id of a user, whose row the transaction locks.
 func lockUser(ctx context.Context, tx *db.Tx, email string) (id string, err error) {

@@ -19,6 +19,7 @@ type User struct {
 	Team      string    `json:"team"`
 	Role      Role      `json:"role"`
 	CreatedAt time.Time `json:"created_at"`
+	Service   bool      `json:"service"` // a program: API keys only, no sign-in
 }
 
 // NewUser describes a user to create.
@@ -27,6 +28,7 @@ type NewUser struct {
 	Password string // empty: no login by password
 	Team     string // joins the team of this name, which is created if missing; empty: a team of their own
 	Admin    bool   // an operator of the server, and admin of the team; who makes a new team is its admin anyway
+	Service  bool   // a program: it has no password and never signs in, an operator makes its API keys
 	CapCents *int64 // the operator's spending cap, for all teams, in US cents; nil: none
 }
 
@@ -44,13 +46,16 @@ func (a *Accounts) createUser(ctx context.Context, n NewUser, first func(*db.Tx)
 	if err := checkTeamName(n.Team, true); err != nil {
 		return User{}, err
 	}
+	if n.Service && n.Password != "" {
+		return User{}, errs.Field("password", "A service user has no password: it uses API keys.")
+	}
 	hash := ""
 	if n.Password != "" {
 		if hash, err = a.hashPassword(ctx, n.Password); err != nil {
 			return User{}, err
 		}
 	}
-	u := User{ID: ids.New(), Email: email, Team: n.Team, Role: Member, CreatedAt: db.At(a.Now()).Time}
+	u := User{ID: ids.New(), Email: email, Team: n.Team, Role: Member, Service: n.Service, CreatedAt: db.At(a.Now()).Time}
 	if n.Admin {
 		u.Role = Admin
 	}
@@ -59,7 +64,7 @@ func (a *Accounts) createUser(ctx context.Context, n NewUser, first func(*db.Tx)
 			return err
 		}
 		_, err := tx.Exec(ctx, `INSERT INTO user_account (id, email, password_hash, system_admin, spending_cap_cents,
-			created_at) VALUES (?, ?, ?, ?, ?, ?)`, u.ID, u.Email, hash, n.Admin, n.CapCents, db.At(u.CreatedAt))
+			created_at, service) VALUES (?, ?, ?, ?, ?, ?, ?)`, u.ID, u.Email, hash, n.Admin, n.CapCents, db.At(u.CreatedAt), n.Service)
 		if err != nil {
 			return err
 		}
@@ -143,8 +148,12 @@ func (a *Accounts) InTeam(ctx context.Context, c Caller, teamID string) (Caller,
 	if teamID == "" || db.IsNoRows(err) {
 		return c, errs.New(errs.Forbidden, "not_in_team", "X-Team-Id does not name a team of yours.").At("X-Team-Id")
 	}
-	other.SessionID = c.SessionID
-	return other, err
+	if err != nil {
+		return c, err
+	}
+	// The rest says how they authenticated: another team does not change it.
+	c.TeamID, c.Role, c.Plan = other.TeamID, other.Role, other.Plan
+	return c, nil
 }
 
 // SetupToken makes the one-time token of the setup link and revokes an earlier one. It is empty when there are

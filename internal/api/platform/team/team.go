@@ -131,6 +131,7 @@ type TeamMember struct {
 	Role       string     `json:"role" enum:"OWNER,ADMIN,MEMBER,VIEWER,GUEST" doc:"What they may do: an owner or admin manages, a member works, a viewer reads, a guest does not see who is in the team."`
 	InvitedAt  *time.Time `json:"invited_at,omitempty" doc:"When they were invited; absent if they were not."`
 	AcceptedAt *time.Time `json:"accepted_at,omitempty" doc:"When they joined."`
+	Service    bool       `json:"service,omitempty" doc:"A program: it has API keys and never signs in."`
 	LastSignIn *time.Time `json:"last_sign_in,omitempty" doc:"When they last signed in with their password; absent unless they sign in to this team."`
 }
 
@@ -193,7 +194,7 @@ func (s area) listMembers(ctx context.Context, _ *struct{}) (*MemberList, error)
 	found, err := s.Accounts.FindMembers(ctx)
 	list := MemberList{Message: "Who is in your team.", Max: c.Plan.MaxMembers(), Members: make([]TeamMember, len(found))}
 	for i, m := range found {
-		list.Members[i] = TeamMember{m.Email, "active", roleWord(m.Role, m.Owner), m.InvitedAt, m.AcceptedAt, m.LastSignIn}
+		list.Members[i] = TeamMember{m.Email, "active", roleWord(m.Role, m.Owner), m.InvitedAt, m.AcceptedAt, m.Service, m.LastSignIn}
 		if m.Pending {
 			list.Members[i].Status = "pending"
 		}

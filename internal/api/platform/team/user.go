@@ -145,7 +145,7 @@ func (s area) keys() {
 			return &keyAnswer{"The API key is made. Keep it: it is not shown again.", key.Key}, err
 		})
 	rest.Handle(s.API, wire.Op("rotate-api-key", "POST "+path+"/rotate", tag,
-		"Rotate your API key; the old value stops working at once", 404),
+		"Rotate your API key; the old value stops working at once", 404, 409),
 		func(ctx context.Context, _ *struct{}) (*keyAnswer, error) {
 			key, err := s.Accounts.RotateKey(ctx)
 			return &keyAnswer{"The API key has a new value. Keep it: it is not shown again.", key.Key}, err
