@@ -83,15 +83,19 @@ func newDoctor() *cobra.Command {
 		if c.Database == "" {
 			check("the data folder "+c.DataDir+" can be written", writable(c.DataDir))
 		}
-		check("the database answers and its schema is current",
-			app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
-				has, err := accounts.HasUsers(cmd.Context())
-				if err == nil && !has {
-					fmt.Fprintln(cmd.OutOrStdout(), "note  there are no users: 'vedette serve' prints a setup link")
-				}
-				return err
-			}))
-		_, _, err := templates.Starter()
+		err := app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
+			has, err := accounts.HasUsers(cmd.Context())
+			if err == nil && !has {
+				fmt.Fprintln(cmd.OutOrStdout(), "note  there are no users: 'vedette serve' prints a setup link")
+			}
+			return err
+		})
+		if errors.Is(err, app.ErrOlderSchema) { // as it must be before an upgrade
+			fmt.Fprintf(cmd.OutOrStdout(), "note  %s\n", err)
+		} else {
+			check("the database answers and its schema is current", err)
+		}
+		_, _, err = templates.Starter()
 		check("the starter catalogue compiles", err)
 		if failed {
 			return cli.Silent(cli.ExitError)

@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -81,7 +83,7 @@ type App struct {
 
 // Open opens the database and connects the services; nothing runs yet. Logs go to logger.
 func Open(ctx context.Context, c Config, logger *slog.Logger) (*App, error) {
-	database, err := c.openDB(ctx)
+	database, err := c.openDB(ctx, true)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +242,7 @@ func OpenAccounts(ctx context.Context, c Config, d *db.DB, logger *slog.Logger) 
 
 // WithAccounts runs fn with only the account service of the configured database open.
 func WithAccounts(ctx context.Context, c Config, fn func(*account.Accounts) error) error {
-	d, err := c.openDB(ctx)
+	d, err := c.openDB(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -273,7 +275,16 @@ func (a *App) Listen(ctx context.Context) (string, error) {
 		return "", err
 	}
 	a.listener = l
-	return "http://" + l.Addr().String(), nil
+	return "http://" + reachable(l.Addr()), nil
+}
+
+// reachable is a host and port on which this machine reaches a listener: of one that takes any address, loopback's.
+func reachable(a net.Addr) string {
+	port, err := netip.ParseAddrPort(a.String())
+	if err != nil || !port.Addr().Unmap().IsUnspecified() {
+		return a.String()
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port.Port())))
 }
 
 const (

@@ -19,12 +19,18 @@ func (c Config) keyFile() string {
 	return cmp.Or(c.SecretKeyFile, filepath.Join(c.DataDir, "secret.key"))
 }
 
-// openDB opens the database, unless a restoration into the data folder was interrupted.
-func (c Config) openDB(ctx context.Context) (*db.DB, error) {
+// ErrOlderSchema is what commands get for a database that the server of this version has not upgraded yet.
+var ErrOlderSchema = db.ErrOlderSchema
+
+// openDB opens the database, unless a restoration into the data folder was interrupted. Only servers and workers
+// upgrade the schema: a command of a new version must not do it under the servers of the old one.
+func (c Config) openDB(ctx context.Context, upgrade bool) (*db.DB, error) {
 	if err := backup.Unfinished(c.DataDir); err != nil {
 		return nil, err
 	}
-	return db.Open(ctx, c.place().Database)
+	place := c.place().Database
+	place.KeepSchema = !upgrade
+	return db.Open(ctx, place)
 }
 
 // Backup writes all data of this configuration into a file, while servers run.

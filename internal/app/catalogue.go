@@ -43,7 +43,7 @@ func withCatalog(ctx context.Context, c Config, fn func(*catalog.Catalog) error)
 	if err != nil {
 		return err
 	}
-	d, err := c.openDB(ctx)
+	d, err := c.openDB(ctx, false)
 	if err != nil {
 		return err
 	}

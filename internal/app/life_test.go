@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"testing"
@@ -200,6 +201,20 @@ func TestAddressInUse(t *testing.T) {
 	defer other.Close()
 	if _, err := other.Listen(t.Context()); err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("a second server on the same address: %v", err)
+	}
+}
+
+func TestLinksOfAServerOnAllAddressesCanBeOpened(t *testing.T) {
+	for address, host := range map[string]string{"[::]:0": "127.0.0.1", "0.0.0.0:0": "127.0.0.1", "127.0.0.2:0": "127.0.0.2", "[::1]:0": "::1"} {
+		a := &App{config: Config{Listen: address}}
+		base, err := a.Listen(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.listener.Close()
+		if u, err := url.Parse(base); err != nil || u.Hostname() != host {
+			t.Errorf("a server on %s prints links to %s", address, base)
+		}
 	}
 }
 

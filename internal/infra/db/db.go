@@ -30,6 +30,9 @@ import (
 type Config struct {
 	URL string // postgres://…, or sqlite:PATH; empty: sqlite in DataDir
 	Dir string // data directory for the default SQLite file vedette.db
+	// KeepSchema refuses a database of an older version instead of upgrading it, for commands that run beside a
+	// server. A new database gets its tables all the same.
+	KeepSchema bool
 }
 
 // DB is the open database. Its Exec runs outside any transaction. On SQLite, Query and QueryRow use a read-only
@@ -48,32 +51,29 @@ type DB struct {
 const sqliteReaders = 4 // more would only wait for a CPU
 
 // Open opens the database, creating a missing SQLite file, and migrates it. Several processes may open
-// one database at once.
+// one database at once. It fails with ErrNewerSchema and, with Config.KeepSchema, with ErrOlderSchema.
 func Open(ctx context.Context, c Config) (*DB, error) {
 	d, err := open(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.setUp(ctx); err != nil {
+	if err := d.setUp(ctx, c.KeepSchema); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-// setUp connects and migrates. Not every step of creating a SQLite database waits for SQLite's own locks, so a
-// lock file lets one process at a time do it.
-func (d *DB) setUp(ctx context.Context) error {
-	if d.file != "" {
-		unlock, err := lockFile(d.file + ".lock")
-		if err != nil {
-			return fmt.Errorf("data directory: %w", err)
-		}
-		defer unlock() //nolint:errcheck // closes a file that was not written to
+// setUp connects and migrates, one process at a time: not every step of creating a SQLite database waits for SQLite's
+// own locks.
+func (d *DB) setUp(ctx context.Context, keepSchema bool) error {
+	unlock, err := d.lockSchema(ctx)
+	if err != nil {
+		return err
 	}
 	if err := d.write.PingContext(ctx); err != nil {
-		return fmt.Errorf("the database does not answer: %w", err)
+		return errors.Join(fmt.Errorf("the database does not answer: %w", err), unlock())
 	}
-	return d.migrate(ctx)
+	return errors.Join(d.migrate(ctx, keepSchema), unlock())
 }
 
 func open(c Config) (*DB, error) {

@@ -249,3 +249,33 @@ func collectIDs(ctx context.Context, d *db.DB, query string, args ...any) ([]int
 	rows, err := d.Query(ctx, query, args...)
 	return db.Collect(rows, err, func(r db.Row) (id int64, err error) { return id, r.Scan(&id) })
 }
+
+// A program refuses a schema that it does not know, and a command leaves an older one to the server.
+func TestOtherVersionsOfTheSchema(t *testing.T) {
+	for _, url := range []string{"sqlite:" + t.TempDir() + "/new.db", dbtest.URL(t, "postgres")} {
+		first, err := db.Open(t.Context(), db.Config{URL: url, KeepSchema: true})
+		if err != nil {
+			t.Fatalf("%.8s: a command on a new database: %v", url, err)
+		}
+		defer first.Close()
+		expect := func(what, statement string, keep, upgrade error) {
+			t.Helper()
+			if _, err := first.Exec(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range []error{keep, upgrade} {
+				again, err := db.Open(t.Context(), db.Config{URL: url, KeepSchema: i == 0})
+				if !errors.Is(err, want) {
+					t.Errorf("%.8s: %s, KeepSchema %v: %v", url, what, i == 0, err)
+				}
+				if err == nil {
+					again.Close()
+				}
+			}
+		}
+		expect("one change less", `DROP TABLE user_session; DELETE FROM goose_db_version WHERE version_id = 285`, db.ErrOlderSchema, nil)
+		expect("up to date again", `SELECT 1`, nil, nil)
+		expect("one change more", `INSERT INTO goose_db_version (version_id, is_applied) VALUES (999999, true)`,
+			db.ErrNewerSchema, db.ErrNewerSchema)
+	}
+}

@@ -287,7 +287,7 @@ func (r *Restoration) finishPostgres(ctx context.Context, steps Steps) error {
 	if err != nil {
 		return err
 	}
-	return d.migrate(ctx)
+	return d.migrate(ctx, false)
 }
 
 // dropAll removes the tables, functions and types of the schema, other than those of extensions.

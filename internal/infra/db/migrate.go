@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
+	"github.com/pressly/goose/v3/database"
 )
 
 // Each service has its own block of numbers (00010 account, 00020 queue …), so that parallel changes do not
@@ -21,15 +21,63 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-func (d *DB) migrate(ctx context.Context) error {
+var (
+	// ErrNewerSchema is a database whose schema a later version of this program has changed.
+	ErrNewerSchema = errors.New("the database was upgraded by a newer version of Vedette: use that version, or restore a backup " +
+		"that was made before the upgrade")
+	// ErrOlderSchema is a database of an earlier version, opened with Config.KeepSchema.
+	ErrOlderSchema = errors.New("the database is of an older version of Vedette: the server of this version upgrades it when " +
+		"it starts")
+)
+
+// migrate brings the schema to that of this program. A schema that is newer is refused, because this program does
+// not know what its columns mean; one that is older is refused too if it shall be kept.
+func (d *DB) migrate(ctx context.Context, keep bool) error {
 	provider, err := d.migrator()
 	if err != nil {
 		return err
+	}
+	applied, err := d.applied(ctx, provider)
+	if err != nil {
+		return fmt.Errorf("reading the version of the database: %w", err)
+	}
+	isNew, isOlder := len(applied) == 0, false
+	for _, source := range provider.ListSources() {
+		isOlder = isOlder || !applied[source.Version]
+		delete(applied, source.Version)
+	}
+	switch {
+	case len(applied) > 0:
+		return ErrNewerSchema
+	case keep && isOlder && !isNew:
+		return ErrOlderSchema
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrating the database: %w", err)
 	}
 	return nil
+}
+
+// applied returns the numbers of the migrations that the database has had; none for a new database.
+func (d *DB) applied(ctx context.Context, provider *goose.Provider) (map[int64]bool, error) {
+	if _, err := provider.GetDBVersion(ctx); err != nil { // it also makes goose's table
+		return nil, err
+	}
+	store, err := database.NewStore(goose.Dialect(d.dialect.Name), goose.DefaultTablename)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := store.ListMigrations(ctx, d.write)
+	if err != nil {
+		return nil, err
+	}
+	applied := map[int64]bool{}
+	for _, row := range rows {
+		if row.Version > 0 { // 0 is goose's own row
+			applied[row.Version] = true
+		}
+	}
+	return applied, nil
 }
 
 // Migrate applies one migration, or reverts it, for tests of what it does to existing rows.
@@ -50,13 +98,6 @@ func (d *DB) migrator() (*goose.Provider, error) {
 	// Services number their migrations independently, so a later release may add a number below
 	// the newest applied one.
 	options := []goose.ProviderOption{goose.WithAllowOutofOrder(true), goose.WithDisableGlobalRegistry(true)}
-	if d.dialect.Name == postgres.Name {
-		locker, err := lock.NewPostgresSessionLocker()
-		if err != nil {
-			return nil, err
-		}
-		options = append(options, goose.WithSessionLocker(locker))
-	}
 	provider, err := goose.NewProvider(goose.Dialect(d.dialect.Name), d.write, dialectFS{scripts, d.dialect}, options...)
 	if err != nil {
 		return nil, fmt.Errorf("migrations: %w", err)
@@ -64,7 +105,31 @@ func (d *DB) migrator() (*goose.Provider, error) {
 	return provider, nil
 }
 
-// lockFile takes a lock that other processes wait for. On PostgreSQL goose uses a session lock.
+// lockSchema waits until no other process sets this database up. Goose's own lock of PostgreSQL would ask every five
+// seconds.
+func (d *DB) lockSchema(ctx context.Context) (unlock func() error, err error) {
+	if d.file != "" {
+		unlock, err := lockFile(d.file + ".lock")
+		if err != nil {
+			return nil, fmt.Errorf("data directory: %w", err)
+		}
+		return unlock, nil
+	}
+	conn, err := d.write.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the database does not answer: %w", err)
+	}
+	const schema = 0x76656465747465 // "vedette"
+	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, schema); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return func() error {
+		_, err := conn.ExecContext(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock($1)`, schema)
+		return errors.Join(err, conn.Close())
+	}, nil
+}
+
+// lockFile takes a lock that other processes wait for.
 func lockFile(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
