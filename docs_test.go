@@ -1,18 +1,21 @@
 package vedette_test
 
 import (
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
 )
 
-// longestPage is the limit of a page of docs/, in lines. Tables that tests write, and ADRs, are as long as they get.
+// longestPage is the limit of a page of docs/, in lines. Tables that tests write, the list of ASVS, and ADRs are as long as
+// they get.
 const longestPage = 250
 
 var (
@@ -103,45 +106,101 @@ func TestIndex(t *testing.T) {
 		if !slices.Contains(linked, name) {
 			t.Errorf("docs/README.md does not list %s", name)
 		}
-		written := strings.Contains(all[name], "is written by a test")
+		written := strings.Contains(all[name], "is written by a test") || name == "docs/security/asvs.md"
 		if n := strings.Count(all[name], "\n"); n > longestPage && !written {
 			t.Errorf("%s has %d lines, more than %d", name, n, longestPage)
 		}
 	}
 }
 
-// TestThreatModel: each test and story that the threat model names exists.
-func TestThreatModel(t *testing.T) {
-	text := pages(t)["docs/security/threat-model.md"]
-	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
-	tests := map[string]bool{}
+// shown finds the tests and stories that a page names, and reports those that do not exist.
+func shown(t *testing.T, text string) (tests, stories []string) {
+	t.Helper()
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	known := map[string]bool{}
 	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, "_test.go") {
 			return err
 		}
 		code, err := os.ReadFile(name)
 		for _, m := range function.FindAllSubmatch(code, -1) {
-			tests[string(m[1])] = true
+			known[string(m[1])] = true
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(text, -1)
-	for _, m := range named {
-		if !tests[m[1]] {
+	for _, m := range regexp.MustCompile("`((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(text, -1) {
+		tests = append(tests, m[1])
+		if !known[m[1]] {
 			t.Errorf("there is no %s", m[1])
 		}
 	}
-	stories := regexp.MustCompile("story `([a-z-]+)`").FindAllStringSubmatch(text, -1)
-	for _, m := range stories {
+	for _, m := range regexp.MustCompile("(?:story|stories|and) `([a-z-]+)`").FindAllStringSubmatch(text, -1) {
+		stories = append(stories, m[1])
 		if _, err := os.Stat("api/stories/" + m[1] + ".txtar"); err != nil {
 			t.Error(err)
 		}
 	}
-	if len(named) < 50 || len(stories) < 5 {
-		t.Errorf("the page names %d tests and %d stories", len(named), len(stories))
+	return tests, stories
+}
+
+// TestThreatModel: each test and story that the threat model names exists.
+func TestThreatModel(t *testing.T) {
+	tests, stories := shown(t, pages(t)["docs/security/threat-model.md"])
+	if len(tests) < 50 || len(stories) < 5 {
+		t.Errorf("the page names %d tests and %d stories", len(tests), len(stories))
+	}
+}
+
+// asvs has how many requirements of levels 1 and 2 each section of OWASP ASVS 5.0.0 has; their numbers begin with 1.
+const asvs = `1.1:2 1.2:9 1.3:11 1.4:3 1.5:2 2.1:3 2.2:3 2.3:4 2.4:1 3.2:2 3.3:4 3.4:6 3.5:5 3.7:2 4.1:3 4.2:1 4.3:2 4.4:4
+	5.1:1 5.2:3 5.3:2 5.4:3 6.1:3 6.2:12 6.3:4 6.4:4 6.5:5 6.6:3 6.8:4 7.1:3 7.2:4 7.3:2 7.4:5 7.5:2 7.6:2 8.1:2 8.2:3 8.3:1
+	8.4:1 9.1:3 9.2:4 10.1:2 10.2:2 10.3:4 10.4:11 10.5:5 10.6:2 10.7:3 11.1:2 11.2:3 11.3:3 11.4:4 11.5:1 11.6:1 12.1:3 12.2:2
+	12.3:4 13.1:1 13.2:5 13.3:2 13.4:5 14.1:2 14.2:4 14.3:3 15.1:3 15.2:3 15.3:7 16.1:1 16.2:5 16.3:4 16.4:3 16.5:3 17.1:1 17.2:4 17.3:2`
+
+// TestASVS: the list has each requirement once, in order, with an answer and its reason. A yes names a test, a story or a
+// page.
+func TestASVS(t *testing.T) {
+	text := pages(t)["docs/security/asvs.md"]
+	shown(t, text)
+	var want, got []string
+	for section := range strings.FieldsSeq(asvs) {
+		section, count, _ := strings.Cut(section, ":")
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			want = append(want, fmt.Sprintf("%s.%d", section, i+1))
+		}
+	}
+	row := regexp.MustCompile(`(?m)^\| ([\d.]+) \| (.*) \| (.*) \| (.*) \|$`)
+	for _, m := range row.FindAllStringSubmatch(text, -1) {
+		got = append(got, m[1])
+		answer, reason := m[3], m[4]
+		switch {
+		case !slices.Contains([]string{"yes", "no", "n/a"}, answer), m[2] == "", reason == "":
+			t.Errorf("%s has no answer, or no reason: %q, %q", m[1], answer, reason)
+		case answer == "yes" && !strings.Contains(reason, "`") && !strings.Contains(reason, "]("):
+			t.Errorf("%s: nothing shows the answer yes: %q", m[1], reason)
+		}
+	}
+	if len(want) != 253 || !slices.Equal(got, want) {
+		t.Errorf("%d requirements of %d, or not in order", len(got), len(want))
+	}
+}
+
+// TestAPITop10: the list has the ten risks, and the tests that it names exist.
+func TestAPITop10(t *testing.T) {
+	text := pages(t)["docs/security/api-top-10.md"]
+	for i := range 10 {
+		_, row, ok := strings.Cut(text, fmt.Sprintf("\n| API%d |", i+1))
+		row, _, _ = strings.Cut(row, "\n")
+		if tests, _ := shown(t, row); !ok || len(tests) == 0 {
+			t.Errorf("no test shows what holds against API%d", i+1)
+		}
 	}
 }
 

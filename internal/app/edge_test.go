@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -19,6 +20,25 @@ func TestEveryAnswerIsHardened(t *testing.T) {
 			if got.header.Get(name) == "" {
 				t.Errorf("GET %s answers %d without %s", path, got.status, name)
 			}
+		}
+	}
+}
+
+func TestAnswersAreNotStored(t *testing.T) {
+	h := serve(t, "sqlite")
+	for _, path := range []string{"/api/v1/tasks", "/v1/scans", "/api/v1/none", "/v1/user", "/mcp", "/setup"} {
+		if got := h.get(path).header.Get("Cache-Control"); !strings.Contains(got, "no-store") {
+			t.Errorf("GET %s may be stored: %q", path, got)
+		}
+	}
+}
+
+func TestBrowsersStayWithTLS(t *testing.T) {
+	for address, want := range map[string]bool{"https://vedette.example": true, "http://vedette.example": false, "": false} {
+		h := serve(t, "sqlite", "PUBLIC_URL="+address)
+		got := h.get("/docs").header.Get("Strict-Transport-Security")
+		if (got != "") != want {
+			t.Errorf("with the public address %q a page has Strict-Transport-Security %q", address, got)
 		}
 	}
 }

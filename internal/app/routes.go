@@ -91,18 +91,23 @@ func (a *App) routes(
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.Handle("GET /metrics", metrics(a.config.MetricsToken, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
 	mux.Handle("/", console.New(a.Accounts, a.logger))
-	return hardened(asWritten(mux, surfaces)), nil
+	return hardened(a.config.PublicURL, asWritten(mux, surfaces)), nil
 }
 
 // hardened sets the headers that keep a browser from running, framing or guessing the type of any answer. Pages with
-// scripts of their own replace the policy by theirs.
-func hardened(next http.Handler) http.Handler {
+// scripts of their own replace the policy by theirs. Once a browser has seen a server whose public address is https, it
+// uses nothing else there for a year.
+func hardened(publicURL string, next http.Handler) http.Handler {
+	isTLS := strings.HasPrefix(publicURL, "https://")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		if isTLS {
+			h.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
+		}
 		next.ServeHTTP(w, r)
 	})
 }

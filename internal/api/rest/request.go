@@ -70,7 +70,7 @@ func (a *API) log(r *http.Request, rec *record, status int, took time.Duration) 
 	attrs := []slog.Attr{
 		slog.String("request_id", rec.id), slog.String("surface", a.Name), slog.String("method", r.Method),
 		slog.String("path", r.URL.Path), slog.String("operation", rec.operation), slog.Int("status", status),
-		slog.Duration("took", took), slog.String("user_id", rec.caller.UserID),
+		slog.Duration("took", took), slog.String("client", Address(r.RemoteAddr)), slog.String("user_id", rec.caller.UserID),
 	}
 	if rec.err != nil {
 		attrs = append(attrs, slog.String("code", rec.err.Code))

@@ -187,7 +187,7 @@ func TestLogHoldsNoSecrets(t *testing.T) {
 	if strings.Contains(s.logs.String(), "secret") || id == "secret-id" {
 		t.Errorf("the log tells too much: %s", s.logs.String())
 	}
-	for _, want := range []string{id, `"/things/1"`, `"op-things-{id}"`, `"GET"`, `"status":204`, `"surface":"test"`} {
+	for _, want := range []string{id, `"/things/1"`, `"op-things-{id}"`, `"GET"`, `"status":204`, `"surface":"test"`, `"client":"127.0.0.1"`} {
 		if !strings.Contains(s.line(id), want) {
 			t.Errorf("the log's line lacks %s: %s", want, s.line(id))
 		}
