@@ -35,7 +35,10 @@ the arguments covers, is not contacted there; what was refused is listed at the 
 The steps are dns_passive, dns_scraping, dns_bruteforce, dns_permute, dns_resolve,
 uncover_assets, port_scan, tls_scan, http_probe, endpoint_crawling, http_screenshot; all
 are done without --steps. The exit code is 3 when a source or a name server did not
-answer, 7 when all that was to be contacted is out of scope.`
+answer, 7 when all that was to be contacted is out of scope.
+
+With --proxy (socks5:// or http://) ports, pages and certificates are looked at through
+the proxy alone, and not over UDP. Name servers and public sources are asked without it.`
 
 func newEnumerate() *cobra.Command {
 	f := &enumerateFlags{}
@@ -46,7 +49,8 @@ func newEnumerate() *cobra.Command {
   vedette enumerate example.com 192.0.2.0/28 --ports top-1000 --exclude '*.dev.example.com' --source-keys keys.yaml
   vedette enumerate --list hosts.txt --exact --steps dns_resolve,http_probe,tls_scan -o json
   vedette enumerate corp.example 10.20.0.0/16 --resolvers 10.0.0.53 --no-sources --wordlist words.txt --rate 2000
-  vedette enumerate example.com --screenshots shots --timeout 5s --ports 80,443,8000-8100`,
+  vedette enumerate example.com --screenshots shots --timeout 5s --ports 80,443,8000-8100
+  vedette enumerate 10.20.0.0/24 --proxy socks5://ann@proxy.example.com:1080`,
 	}
 	f.define(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
@@ -56,7 +60,7 @@ func newEnumerate() *cobra.Command {
 
 type enumerateFlags struct {
 	lists, exclude, deny, steps, sources, resolvers []string
-	words, keys, screenshots, output, ports         string
+	words, keys, screenshots, output, ports, proxy  string
 	exact, noSources, silent, udp                   bool
 	rate, queryRate                                 int
 	timeout                                         time.Duration
@@ -73,6 +77,8 @@ func (f *enumerateFlags) define(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.exclude, "exclude", nil,
 		"hosts, networks or regular expressions of hosts that are never contacted")
 	fs.StringSliceVar(&f.deny, "deny-targets", nil, "network (CIDR) that is never contacted, wherever names lead")
+	fs.StringVar(&f.proxy, "proxy", "",
+		"proxy for all connections to targets: socks5:// or http://, or a file with its URL (default: VEDETTE_PROXY)")
 	fs.StringSliceVar(&f.resolvers, "resolvers", nil, "name servers, as addresses or host:port (default: the system's)")
 	fs.StringVar(&f.words, "wordlist", "", "file with labels to try, besides those that are built in")
 	fs.StringVar(&f.keys, "source-keys", "", "file with keys of sources (YAML: a source's name and a list of keys)")
@@ -182,6 +188,9 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 	if err := f.readTargets(args, &in, &c); err != nil {
 		return in, c, err
 	}
+	if err := f.readProxy(&c); err != nil {
+		return in, c, err
+	}
 	for _, name := range f.steps {
 		step := discover.Step(strings.TrimSpace(name))
 		if !slices.Contains(discover.Steps, step) {
@@ -225,6 +234,21 @@ func (f *enumerateFlags) config(args []string) (in pipeline.Input, c pipeline.Co
 		c.Client = (&netguard.Guard{}).Client(time.Minute)
 	}
 	return in, c, nil
+}
+
+// readProxy reads --proxy.
+func (f *enumerateFlags) readProxy(c *pipeline.Config) error {
+	proxy, err := cli.ReadProxy(f.proxy)
+	switch {
+	case err != nil:
+		return err
+	case proxy != nil && proxy.LooksUp():
+		return cli.Usagef("--proxy: enumerate looks names up itself: use socks5://")
+	case proxy != nil && f.udp:
+		return cli.Usagef("--udp does not go through --proxy: leave one of them out")
+	}
+	c.Proxy, c.Guard = proxy, cli.ProxyGuard()
+	return nil
 }
 
 // readTargets sorts the targets into domains, hosts and networks; all may be contacted.

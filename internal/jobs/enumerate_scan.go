@@ -34,9 +34,9 @@ func (w worker) scanNewAssets(ctx context.Context, a enumeration.ScanArgs) error
 	ctx = account.WithCaller(ctx, account.Caller{UserID: e.UserID, TeamID: e.TeamID, Role: account.Member})
 	_, err = w.Scans.Create(ctx, scan.NewScan{
 		Name:      fmt.Sprintf("%s, new in run %d", strings.ToValidUTF8(e.Name[:min(len(e.Name), 170)], ""), a.Run),
-		Automatic: true,
+		Automatic: true, Proxy: c.Proxy.String(),
 		Config: scan.Config{
-			Targets: targets, Recommended: true, Exclusions: c.Exclusions,
+			Targets: targets, Recommended: true, Exclusions: c.Exclusions, Proxy: c.Proxy,
 			AlertConfigIDs: c.AlertConfigIDs, NoGlobalAlerts: c.NoGlobalAlerts,
 			AgentID: c.AgentID, AgentTags: c.AgentTags, AgentNetworks: c.AgentNetworks, AgentBehavior: c.AgentBehavior,
 		},

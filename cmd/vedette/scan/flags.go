@@ -25,6 +25,7 @@ type scanFlags struct {
 	profiles  bool // are to be listed
 
 	headers, vars []string
+	proxy         string
 	program       program.Options
 	stopAtFirst   bool
 
@@ -158,6 +159,7 @@ func (f *scanFlags) requestOptions() []option {
 		{"var,V",
 			"variable for templates, as name=value; when value is a file, its lines are payloads; repeatable",
 			texts(&f.vars, "name=value")},
+		{"proxy,p", cli.ProxyHelp, text(&f.proxy, "url")},
 		{"follow-redirects,fr", "follow redirects in all templates", toggle(&p.FollowRedirects)},
 		{"follow-host-redirects,fhr",
 			"follow redirects on the same host in all templates", toggle(&p.FollowHostRedirects)},

@@ -33,7 +33,7 @@ var unsupportedFlags = []nucleiFlags{
 	{"names are looked up by the system", "resolvers,r"},
 	{"give the variables with --var", "env-vars,ev"},
 	{"the system's network configuration is used",
-		"proxy,p proxy-internal,pi interface,i source-ip,sip dialer-keep-alive,dka preflight-portscan"},
+		"proxy-internal,pi interface,i source-ip,sip dialer-keep-alive,dka preflight-portscan"},
 	{"TLS and HTTP versions are chosen for each server",
 		"force-http2,fh2 client-cert,cc client-key,ck client-ca,ca sni ztls tls-impersonate,tlsi"},
 	{"requests are always sent", "passive"},

@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // New makes the command.
@@ -29,7 +30,8 @@ func New() *cobra.Command {
 output; with --jsonl, one JSON event a line. Progress and messages go to
 standard error. Without --templates the starter templates in the binary run.
 
-Only hosts that the targets and --scope name are contacted. Flags may be written
+Only hosts that the targets and --scope name are contacted, with --proxy through
+it alone. Flags may be written
 with one dash or two. The exit code is 3 when something was left untested;
 --coverage lists what and why.`,
 		Example: `  vedette scan -u http://127.0.0.1:8000
@@ -37,7 +39,8 @@ with one dash or two. The exit code is 3 when something was left untested;
   vedette scan -l hosts.txt -t ./templates -etags dos --jsonl --coverage coverage.json > findings.jsonl
   vedette scan -u 192.0.2.0/28 -eh 192.0.2.1 -t ./templates -rl 50 -c 10 --fail-on high
   vedette scan -u https://example.com/?q=1 -t ./templates --dast -fa medium
-  vedette scan -u https://example.com -t ./templates -tp recommended --resume scan.state`,
+  vedette scan -u https://example.com -t ./templates -tp recommended --resume scan.state
+  vedette scan -u https://example.com --proxy socks5://127.0.0.1:9050`,
 	}
 	cmd.Flags().SortFlags = false
 	for _, g := range f.groups() {
@@ -78,13 +81,22 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	for _, note := range f.notes {
 		fmt.Fprintf(stderr, "note: %s\n", note)
 	}
-	config, err := f.engineConfig(targets)
+	proxy, err := cli.ReadProxy(f.proxy)
+	if err != nil {
+		return err
+	}
+	config, err := f.engineConfig(targets, proxy)
 	if err != nil {
 		return err
 	}
 	chosen, err := f.choose(cmd.Context(), stderr)
 	if err != nil {
 		return err
+	}
+	if proxy != nil { // a scan through a dead proxy would only list failed requests
+		if err := cli.ProxyGuard().Greet(cmd.Context(), proxy); err != nil {
+			return err
+		}
 	}
 	var trimming sync.WaitGroup // while the scan is planned
 	trimming.Go(trimMemory)
@@ -126,7 +138,7 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	return f.exit(cmd.Context(), report, sink, chosen.Partial(), err)
 }
 
-func (f *scanFlags) engineConfig(targets *scanTargets) (engine.Config, error) {
+func (f *scanFlags) engineConfig(targets *scanTargets, proxy *netguard.Proxy) (engine.Config, error) {
 	c := engine.Config{
 		Timeout: time.Duration(f.timeout) * time.Second, Retries: f.retries, RateLimit: f.rate, RateWindow: f.rateWindow,
 		PerHost: f.concurrency, Concurrency: f.concurrency * f.targetsAtOnce, MaxBody: int64(f.program.MaxSize),
@@ -140,7 +152,7 @@ func (f *scanFlags) engineConfig(targets *scanTargets) (engine.Config, error) {
 	if len(f.exclude) > 0 {
 		c.Allow = targets.allowed
 	}
-	scope, err := f.newScope(targets.named)
+	scope, err := f.newScope(targets.named, proxy)
 	if err != nil {
 		return c, err
 	}

@@ -110,7 +110,7 @@ var localNetworks = []string{
 }
 
 // newScope is the scope of the targets and --scope, without what is denied.
-func (f *scanFlags) newScope(named []string) (*netguard.Scope, error) {
+func (f *scanFlags) newScope(named []string, proxy *netguard.Proxy) (*netguard.Scope, error) {
 	var all []netguard.Target
 	for _, text := range slices.Concat(named, f.scope) {
 		target, err := netguard.ParseTarget(text)
@@ -130,5 +130,12 @@ func (f *scanFlags) newScope(named []string) (*netguard.Scope, error) {
 	if err != nil {
 		return nil, err
 	}
-	return netguard.NewScope(all, netguard.Limits{Deny: denied})
+	limits := netguard.Limits{Deny: denied}
+	if proxy != nil {
+		if limits.Names = proxy.LooksUp(); limits.Names && len(denied) > 0 {
+			return nil, cli.Usagef("--proxy socks5h:// looks names up itself, so that networks cannot be denied: use socks5://")
+		}
+		limits.Through = cli.ProxyGuard().Through(proxy)
+	}
+	return netguard.NewScope(all, limits)
 }

@@ -20,6 +20,7 @@ import (
 type NewEnumeration struct {
 	Name   string // empty: its first domain or input
 	Config Config
+	Proxy  string // URL of a SOCKS5 proxy, through which targets are dialled; empty: none
 }
 
 // BeginArgs is the job that cuts a run into chunks.
@@ -39,6 +40,9 @@ func (es *Enumerations) Create(ctx context.Context, n NewEnumeration) (Enumerati
 	}
 	covers, err := es.checkConfig(ctx, c.TeamID, n.Config)
 	if err != nil {
+		return Enumeration{}, err
+	}
+	if n.Config.Proxy, err = es.settings.SealProxy(c.TeamID, n.Proxy, nil); err != nil {
 		return Enumeration{}, err
 	}
 	name, err := run.CheckName(cmp.Or(strings.TrimSpace(n.Name), n.Config.title()))
@@ -101,6 +105,7 @@ func (es *Enumerations) insert(ctx context.Context, tx *db.Tx, e Enumeration) er
 func (es *Enumerations) runs() run.Runs {
 	return run.Runs{
 		DB: es.db, Queue: es.queue, Now: es.now, Kind: "enumeration", Ended: es.ended,
+		Hint:  "; its events tell of a proxy that does not work",
 		Plan:  func(r run.Ref) queue.Args { return BeginArgs{r.ID, r.Run} },
 		Work:  func(r run.Ref, chunk int) queue.Args { return ChunkArgs{r.ID, r.Run, chunk} },
 		Alert: func(r run.Ref, status Status) queue.Args { return AlertArgs{r.ID, r.Run, status} },

@@ -21,6 +21,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover/names"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 	"github.com/vedette-sec/vedette/internal/discover/probe"
+	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
@@ -87,10 +88,22 @@ func (c *Chunk) discover(ctx, storeCtx context.Context, e Engine) error {
 		return cause
 	}
 	if err != nil {
-		return err
+		return errors.Join(err, c.noteProxy(storeCtx, err))
 	}
 	end.Denied, end.Denials = p.Denied()
 	return c.Finish(storeCtx, end)
+}
+
+// noteProxy adds an event to the run when err is a fault of the proxy.
+func (c *Chunk) noteProxy(ctx context.Context, err error) error {
+	fault, ok := errors.AsType[*netguard.ProxyFault](err)
+	if !ok {
+		return nil
+	}
+	return c.Write(ctx, func(tx *db.Tx) error {
+		return c.es.addEvents(ctx, tx, c.ID, c.Run,
+			[]Event{{Kind: EventProxy, Subject: fault.Proxy, Detail: "It does not work: " + fault.Err.Error(), Times: 1}})
+	})
 }
 
 // cloudHosts lists the hosts of a cloud configuration.
@@ -144,6 +157,10 @@ func (c *Chunk) pipeline(ctx context.Context, p pipeline.Config) (*pipeline.Pipe
 	p.Domains, p.Steps, p.Ports, p.NoRedirects = covers.Domains, c.Config.Steps, c.Config.Ports,
 		!c.Config.FollowsRedirects()
 	p.Deny = slices.Concat(p.Deny, c.Excluded.Denied())
+	p.Guard = c.es.settings.Guard()
+	if p.Proxy, err = c.es.settings.OpenProxy(c.TeamID, c.Config.Proxy); err != nil {
+		return nil, err
+	}
 	p.Excludes = func(host string, port uint16) bool {
 		if port != 0 {
 			return c.Excluded.Excludes(net.JoinHostPort(host, strconv.Itoa(int(port))))

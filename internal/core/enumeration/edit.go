@@ -43,6 +43,7 @@ type ConfigUpdate struct {
 	SubfinderConfigIDs []string
 	Exclusions         []string
 	AutomaticScans     *bool
+	Proxy              *string // URL of a SOCKS5 proxy; the one that was shown, with its mask, keeps it; empty: none
 }
 
 // UpdateConfig changes the configuration of the next runs of an enumeration of the caller's team. It adds to lists or
@@ -67,6 +68,11 @@ func (es *Enumerations) UpdateConfig(ctx context.Context, id string, up ConfigUp
 	}
 	if up.AutomaticScans != nil {
 		c.AutomaticScans = *up.AutomaticScans
+	}
+	if up.Proxy != nil {
+		if c.Proxy, err = es.settings.SealProxy(e.TeamID, *up.Proxy, c.Proxy); err != nil {
+			return err
+		}
 	}
 	if up.Name != nil {
 		if name, err = run.CheckName(*up.Name); err != nil {

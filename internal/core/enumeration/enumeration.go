@@ -64,6 +64,7 @@ type Config struct {
 	FollowRedirect     *bool           `json:"follow_redirects,omitempty"` // nil: as true
 	Exclusions         []string        `json:"exclusions,omitempty"`       // patterns; one that begins with + allows
 	AutomaticScans     bool            `json:"automatic_vuln_scans,omitempty"`
+	Proxy              *setting.Proxy  `json:"socks5_proxy,omitempty"` // of all connections to targets; nil: none
 	AgentID            string          `json:"agent_id,omitempty"`
 	AgentTags          []string        `json:"agent_tags,omitempty"`
 	AgentNetworks      []string        `json:"agent_networks,omitempty"`

@@ -16,13 +16,14 @@ const (
 	EventDenied = "denied" // the scope refused a dial
 	EventSource = "source" // a source found far less than it used to
 	EventScan   = "scan"   // a scan of new assets was made, or was not
+	EventProxy  = "proxy"  // the proxy did not work, and what was to be probed through it was not
 )
 
 // Event is something in a run that a user should know.
 type Event struct {
 	Run     int64
 	Kind    string
-	Subject string // the address, the source, or the scan's id
+	Subject string // the address, the source, the scan's id, or the proxy with its password masked
 	Detail  string
 	Times   int
 	At      time.Time

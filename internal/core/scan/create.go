@@ -44,7 +44,7 @@ func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 	if len(n.Config.Targets) == 0 && n.Config.field() == "" {
 		return Scan{}, errs.Field("targets", "targets is required: say what to test.")
 	}
-	if n.Config.Proxy, err = ss.settings.SealProxy(c.TeamID, n.Proxy, nil); err != nil {
+	if n.Config.Proxy, err = ss.settings.SealProxy(c.TeamID, n.Proxy, n.Config.Proxy); err != nil {
 		return Scan{}, err
 	}
 	if err := ss.check(ctx, c.TeamID, n.Config); err != nil {

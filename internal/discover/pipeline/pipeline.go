@@ -32,6 +32,8 @@ type Config struct {
 	Steps       []discover.Step                     // none: all
 	Ports       string                              // as port.Parse reads it; "" is top-100
 	UDP         bool                                // the common services over UDP, too
+	Proxy       *netguard.Proxy                     // for all connections to Covers; nil: none
+	Guard       *netguard.Guard                     // dials the Proxy
 	Pace        *discover.Pace                      // of the connections of port scans; nil: no limit
 	Timeout     time.Duration                       // of one exchange with a service; 0: the probe's default
 	NoRedirects bool                                // redirects of web servers are recorded, and not followed
@@ -77,6 +79,10 @@ type Pipeline struct {
 	denied  int
 	origins map[netip.Prefix]*discover.ASN
 	edges   map[string]string // delivery networks of names
+
+	through netguard.Dialer // nil without a proxy
+	faulty  chan struct{}   // closed at the first fault of the proxy, which is fault then
+	fault   error
 }
 
 // New makes a pipeline. The error is an *errs.Error for what is covered.
@@ -84,6 +90,10 @@ func New(c Config) (*Pipeline, error) {
 	p := &Pipeline{
 		Config: c, resolver: resolverOf(c.Resolvers),
 		denials: map[[2]string]int{}, origins: map[netip.Prefix]*discover.ASN{}, edges: map[string]string{},
+		faulty: make(chan struct{}),
+	}
+	if p.Proxy != nil {
+		p.through = p.throughProxy
 	}
 	if p.Fingerprints == nil {
 		p.Fingerprints = &probe.Fingerprints{}
@@ -91,6 +101,7 @@ func New(c Config) (*Pipeline, error) {
 	var err error
 	p.scope, err = netguard.NewScope(c.Covers, netguard.Limits{
 		Deny: c.Deny, Excludes: c.Excludes, Resolver: p.resolver, Timeout: c.Timeout,
+		Through: p.through,
 	})
 	if err != nil {
 		return nil, err
@@ -196,6 +207,17 @@ func (p *Pipeline) Probe(
 ) (notes []string, err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	if p.Proxy != nil {
+		if err := p.Guard.Greet(ctx, p.Proxy); err != nil {
+			return nil, err
+		}
+		go p.stopAtFault(ctx, stop)
+		defer func() { // of a proxy that hangs, all hosts look silent
+			if err == nil {
+				err = p.Guard.Greet(ctx, p.Proxy)
+			}
+		}()
+	}
 	p.originsOf(ctx, targets)
 	unconfirmed := unconfirmed{}
 	dangling := map[string]string{}
@@ -210,8 +232,9 @@ func (p *Pipeline) Probe(
 			steps = append(slices.Clone(steps), discover.PortScan)
 		}
 		some, err := probe.Hosts(ctx, probe.Config{
-			Steps: steps, Dial: p.scope.Dial, Admit: p.scope.Admit, OnDenied: p.deny, Ports: ports, UDP: p.UDP, Pace: p.Pace,
-			Timeout: p.Timeout, Fetch: p.Client, Fingerprints: p.Fingerprints, Cameras: p.Cameras, Stay: p.NoRedirects,
+			Steps: steps, Dial: p.scope.Dial, Admit: p.scope.Admit, Through: p.through, OnDenied: p.deny, Ports: ports,
+			UDP: p.UDP, Pace: p.Pace, Timeout: p.Timeout, Fetch: p.fetcher(), Fingerprints: p.Fingerprints,
+			Cameras: p.Cameras, Stay: p.NoRedirects,
 		}, batch, func(a discover.Asset) {
 			if ctx.Err() != nil {
 				return

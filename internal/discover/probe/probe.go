@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/probe/tech"
 	"github.com/vedette-sec/vedette/internal/discover/probe/web"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // Config is how a batch of hosts is probed. Only Dial is required.
@@ -25,6 +26,8 @@ type Config struct {
 	// Admit decides on a connection to a known address of a name before its packet, as netguard.Scope's
 	// Admit does. When nil, names are handed to Dial, which looks up the address.
 	Admit func(name string, to netip.AddrPort) error
+	// Through, when set, makes the connections that Admit allowed, to their addresses: a proxy's, of TCP only.
+	Through netguard.Dialer
 	// OnDenied, when set, gets what the guard refused: host:port or a URL, why, and how many connections.
 	// It may be called by several goroutines.
 	OnDenied     func(addr, why string, times int)

@@ -137,7 +137,7 @@ func (r *run) scan(ctx context.Context) error {
 	slices.SortFunc(targets, func(a, b port.Target) int { return a.Addr.Compare(b.Addr) })
 	cfg := port.Config{Dial: r.Dial, Pace: r.Pace}
 	if r.Admit != nil {
-		cfg.Admit = r.admit
+		cfg.Admit, cfg.Dial = r.admit, r.Through
 	}
 	results, err := port.Scan(ctx, cfg, targets, r.ports)
 	r.scanned = map[netip.Addr]port.Result{}
@@ -180,6 +180,12 @@ func (r *run) dial(ctx context.Context, network, addr string) (net.Conn, error) 
 	if err != nil {
 		return nil, err
 	}
+	connect := r.Through
+	if connect == nil {
+		connect = (&net.Dialer{Timeout: r.Timeout, KeepAlive: -1}).DialContext
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout*time.Duration(len(h.IP)))
+	defer cancel()
 	failure := error(&netguard.Denied{Addr: addr, Why: "it has no address"})
 	for _, a := range r.likely(h, uint16(number)) {
 		to := netip.AddrPortFrom(a, uint16(number))
@@ -187,7 +193,7 @@ func (r *run) dial(ctx context.Context, network, addr string) (net.Conn, error) 
 			failure = err
 			continue
 		}
-		conn, err := (&net.Dialer{Timeout: r.Timeout, KeepAlive: -1}).DialContext(ctx, network, to.String())
+		conn, err := connect(ctx, network, to.String())
 		if err == nil {
 			return conn, nil
 		}

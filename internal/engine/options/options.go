@@ -168,7 +168,8 @@ func Verifier(guard *netguard.Guard) func(ctx context.Context, text []byte) (ok 
 			return true, applied + "It has no credentials to try."
 		}
 		if err := guard.Greet(ctx, o.Proxy); err != nil {
-			return false, "The proxy " + o.Proxy.Masked() + " does not work: " + err.Error()
+			text := err.Error()
+			return false, strings.ToUpper(text[:1]) + text[1:]
 		}
 		return true, applied + "The proxy " + o.Proxy.Masked() + " takes connections from us."
 	}

@@ -1,8 +1,12 @@
 package netguard_test
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -126,5 +130,92 @@ func TestScopeThroughProxy(t *testing.T) {
 	}
 	if len(from) != 0 {
 		t.Error("the target was reached another way")
+	}
+}
+
+// What a proxy says about a target is not its own fault, and its own fault is named without its password.
+func TestFaultsOfProxies(t *testing.T) {
+	target, _ := echo(t)
+	socks := sockstest.Start(t, "ann", "secret")
+	web := sockstest.StartHTTP(t, "ann", "secret")
+	page := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(page.Close)
+	guard := &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	for _, c := range []struct {
+		proxy, addr string
+		fault       string // "": the target's
+		dialled     bool
+	}{
+		{"socks5://ann:secret@" + socks.Addr, target, "", true},
+		{"socks5h://ann:secret@" + socks.Addr, strings.Replace(target, "127.0.0.1", "localhost", 1), "", true},
+		{"http://ann:secret@" + web.Addr, target, "", true},
+		{"socks5://ann:secret@" + socks.Addr, "127.0.0.1:1", "", false},
+		{"http://ann:secret@" + web.Addr, "127.0.0.1:1", "", false},
+		{"socks5://ann:guess@" + socks.Addr, target, "authentication failed", false},
+		{"http://ann:guess@" + web.Addr, target, "407", false},
+		{"http://" + web.Addr, target, "407", false},
+		{"socks5://ann:secret@127.0.0.1:1", target, "refused", false},
+		{"http://ann:secret@127.0.0.1:1", target, "refused", false},
+		{"http://ann:secret@" + page.Listener.Addr().String(), target, "404", false},
+		{"socks5://ann:secret@" + target, target, "unexpected protocol version", false},
+		{"socks5://ann:secret@10.0.0.1", target, "10.0.0.1", false},
+	} {
+		p, err := netguard.ParseAnyProxy(c.proxy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := guard.Through(p)(t.Context(), "tcp", c.addr)
+		fault, isFault := errors.AsType[*netguard.ProxyFault](err)
+		switch {
+		case (err == nil) != c.dialled, isFault != (c.fault != ""):
+			t.Errorf("%s to %s: %v", c.proxy, c.addr, err)
+		case isFault && (!strings.Contains(fault.Error(), c.fault) || !strings.Contains(fault.Error(), p.Masked())):
+			t.Errorf("%s to %s: %v", c.proxy, c.addr, err)
+		case err != nil && (strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "guess")):
+			t.Errorf("it shows the password: %v", err)
+		case conn != nil:
+			if said, err := io.ReadAll(conn); string(said) != "hello" {
+				t.Errorf("%s: %q, %v", c.proxy, said, err)
+			}
+			conn.Close()
+		}
+	}
+}
+
+// A proxy that looks names up is asked for those in scope only.
+func TestNamesThroughProxy(t *testing.T) {
+	target, _ := echo(t)
+	s := sockstest.Start(t, "", "")
+	p, err := netguard.ParseAnyProxy("socks5h://" + s.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, err := netguard.ParseTarget("localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard := &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	resolver := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		t.Error("a name was looked up here")
+		return nil, net.ErrClosed
+	}}
+	scope, err := netguard.NewScope([]netguard.Target{named},
+		netguard.Limits{Through: guard.Through(p), Names: true, Resolver: resolver})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(target)
+	conn, err := scope.Dial(t.Context(), "tcp", "localhost:"+port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+	for _, addr := range []string{"other.example:" + port, "127.0.0.1:" + port} {
+		if _, err := scope.Dial(t.Context(), "tcp", addr); !errs.Is(err, errs.Forbidden) {
+			t.Errorf("%s: %v", addr, err)
+		}
+	}
+	if got := s.Asked(); len(got) != 1 || got[0] != "localhost:"+port {
+		t.Errorf("the proxy was asked for %q", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,6 +29,9 @@ type Limits struct {
 	// Through, when set, makes each connection, to an address that the scope allows: Guard.Through of a proxy. UDP is
 	// refused then.
 	Through Dialer
+	// Names says that Through looks names up: it gets those that a target names, and what they mean is not known here.
+	// Deny and the checks of addresses then hold for targets that are addresses only.
+	Names bool
 }
 
 // Scope is what one scan or task may dial: its targets, less what is never a target. It is safe for concurrent
@@ -86,6 +90,9 @@ func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	}
 	if why != "" {
 		return nil, s.report(addr, why)
+	}
+	if h.name != "" && s.limits.Names {
+		return s.limits.Through(ctx, network, net.JoinHostPort(h.name, strconv.Itoa(int(port))))
 	}
 	addrs := []netip.Addr{h.addr}
 	if h.name != "" {

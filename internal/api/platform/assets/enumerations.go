@@ -122,9 +122,6 @@ func (s area) createEnumeration(ctx context.Context, in *struct{ Body EnumerateR
 		return nil, err
 	}
 	b := in.Body
-	if err := noProxy(b.Socks5Proxy); err != nil {
-		return nil, err
-	}
 	c := enumeration.Config{
 		RootDomains: b.RootDomains, Inputs: b.Inputs, CloudConfigIDs: b.CloudConfigIDs, Steps: enumeration.Steps(b.Steps),
 		Ports: b.Ports, FollowRedirect: b.Config.FollowRedirect,
@@ -140,27 +137,27 @@ func (s area) createEnumeration(ctx context.Context, in *struct{ Body EnumerateR
 		c.AgentBehavior = "distribute"
 	}
 	if b.PerDomain && len(b.RootDomains) > 0 {
-		return s.createEach(ctx, b.Name, c)
+		return s.createEach(ctx, enumeration.NewEnumeration{Name: b.Name, Config: c, Proxy: b.Socks5Proxy})
 	}
-	made, err := s.Enumerations.Create(ctx, enumeration.NewEnumeration{Name: b.Name, Config: c})
+	made, err := s.Enumerations.Create(ctx, enumeration.NewEnumeration{Name: b.Name, Config: c, Proxy: b.Socks5Proxy})
 	return &EnumerateMade{ID: made.ID}, err
 }
 
 // createEach creates an enumeration for each root domain; the first also gets all other inputs. Invalid
 // domains are reported and left out.
-func (s area) createEach(ctx context.Context, name string, c enumeration.Config) (*EnumerateMade, error) {
+func (s area) createEach(ctx context.Context, n enumeration.NewEnumeration) (*EnumerateMade, error) {
 	out := EnumerateMade{BulkIDs: []string{}, FailedDomains: map[string]string{}}
 	var first error
-	for _, domain := range c.RootDomains {
-		one, title := c, domain
+	for _, domain := range n.Config.RootDomains {
+		one, title := n.Config, domain
 		one.RootDomains = []string{domain}
-		if name != "" {
-			title = name + " " + domain
+		if n.Name != "" {
+			title = n.Name + " " + domain
 		}
 		if len(out.BulkIDs) > 0 {
 			one.Inputs, one.CloudConfigIDs = nil, nil
 		}
-		made, err := s.Enumerations.Create(ctx, enumeration.NewEnumeration{Name: title, Config: one})
+		made, err := s.Enumerations.Create(ctx, enumeration.NewEnumeration{Name: title, Config: one, Proxy: n.Proxy})
 		switch e := errs.From(err); {
 		case err == nil:
 			out.BulkIDs = append(out.BulkIDs, made.ID)
@@ -192,6 +189,7 @@ func (s area) enumerationConfigs() {
 				Launch:         EnumerationLaunchOpts{new(c.FollowsRedirects()), &c.Ports},
 				AlertConfigIDs: rest.OrEmpty(c.AlertConfigIDs), SubfinderConfigIDs: rest.OrEmpty(c.SubfinderConfigIDs),
 				Exclusions: rest.OrEmpty(c.Exclusions), AutomaticScans: &c.AutomaticScans,
+				Socks5Proxy: new(c.Proxy.String()),
 			}
 			out.Steps = c.StepNames()
 			return &out, err
@@ -204,9 +202,6 @@ func (s area) enumerationConfigs() {
 			Body EnumerationConfig
 		}) (*wire.Message, error) {
 			b := in.Body
-			if err := noProxy(b.Socks5Proxy); err != nil {
-				return nil, err
-			}
 			ports, portsIn := b.Ports, "enum_ports"
 			if ports == nil {
 				ports, portsIn = b.Launch.Ports, "enumeration_config.ports"
@@ -215,6 +210,7 @@ func (s area) enumerationConfigs() {
 				Name: b.Name, RootDomains: b.RootDomains, Inputs: b.Inputs, Steps: enumeration.Steps(b.Steps), Ports: ports,
 				FollowRedirect: b.Launch.FollowRedirect, AlertConfigIDs: b.AlertConfigIDs,
 				SubfinderConfigIDs: b.SubfinderConfigIDs, Exclusions: b.Exclusions, AutomaticScans: b.AutomaticScans,
+				Proxy: b.Socks5Proxy,
 			}, in.Type == "replace")
 			return wire.Messagef("The configuration is changed."), portsNamed(err, portsIn)
 		})

@@ -7,7 +7,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // EnumerateData is an enumeration.
@@ -109,7 +108,7 @@ type EnumerateRequest struct {
 	ExcludeTargets []string              `json:"exclude_targets,omitempty" maxItems:"10000"`
 	Exclusions     []string              `json:"exclusions,omitempty" maxItems:"10000"`
 	AutomaticScans bool                  `json:"automatic_vuln_scans,omitempty"`
-	Socks5Proxy    string                `json:"socks5_proxy,omitempty" doc:"Not supported: refused."`
+	Socks5Proxy    string                `json:"socks5_proxy,omitempty" maxLength:"2048" doc:"SOCKS5 proxy for all connections to targets, such as socks5://user:password@proxy.example.com:1080; its password is never shown. Names are looked up, and public sources asked, without it."`
 	PerDomain      bool                  `json:"per_domain_enumeration,omitempty" doc:"Make an enumeration for each of root_domains."`
 	wire.AgentRequest
 	AgentDiscover bool `json:"agent_auto_discover,omitempty"`
@@ -142,15 +141,7 @@ type EnumerationConfig struct {
 	SubfinderConfigIDs []string              `json:"subfinder_config_ids,omitempty" maxItems:"100" doc:"Configurations with keys for sources, besides the global ones."`
 	Exclusions         []string              `json:"exclusions,omitempty" maxItems:"10000"`
 	AutomaticScans     *bool                 `json:"automatic_vuln_scans,omitempty"`
-	Socks5Proxy        string                `json:"socks5_proxy,omitempty" doc:"Not supported: refused."`
-}
-
-// noProxy refuses a proxy: much of an enumeration is DNS over UDP, which would go around it.
-func noProxy(url string) error {
-	if url == "" {
-		return nil
-	}
-	return errs.Field("socks5_proxy", "socks5_proxy is not supported for enumerations.")
+	Socks5Proxy        *string               `json:"socks5_proxy,omitempty" maxLength:"2048" doc:"SOCKS5 proxy for all connections to targets, shown with its password masked. The masked form that was shown keeps it; empty: none."`
 }
 
 // EnumerationDeletion names enumerations to delete; clients send them as asset_ids.
@@ -246,8 +237,8 @@ type EnumerationEvents struct {
 // EnumerationEvent is something in a run that people should know.
 type EnumerationEvent struct {
 	Run     int64     `json:"run"`
-	Kind    string    `json:"kind" enum:"denied,source,scan" doc:"denied: the scope refused a connection; source: a source returned far less than before; scan: the automatic scan of new assets, or why there is none."`
-	Subject string    `json:"subject" doc:"The refused address, the source, or the id of the scan."`
+	Kind    string    `json:"kind" enum:"denied,source,scan,proxy" doc:"denied: the scope refused a connection; source: a source returned far less than before; scan: the automatic scan of new assets, or why there is none; proxy: socks5_proxy did not work."`
+	Subject string    `json:"subject" doc:"The refused address, the source, the id of the scan, or the proxy."`
 	Detail  string    `json:"detail"`
 	Times   int       `json:"times" doc:"Frequency."`
 	At      time.Time `json:"at"`

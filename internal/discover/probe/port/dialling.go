@@ -16,7 +16,7 @@ const leastFlying = 128 // connections in flight, however low the limit of open 
 
 var (
 	errNoSockets = errors.New("the system has no more sockets for a port scan")
-	errRefused   = errors.New("the guard refused the dial")
+	errRefused   = errors.New("the guard or the proxy refused the dial")
 )
 
 // dialling connects through Dial, with a goroutine for each connection.

@@ -24,9 +24,9 @@ func descriptors() int {
 	return max((int(min(limit.Cur, 1<<20))-spared)/2, leastFlying)
 }
 
-// newConnector connects directly when the guard decides beforehand, and dials otherwise.
+// newConnector connects directly, unless there is a Dial.
 func newConnector(ctx context.Context, cfg Config, most int) (connector, error) {
-	if cfg.Admit == nil {
+	if cfg.Dial != nil {
 		return newDialling(ctx, cfg), nil
 	}
 	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)

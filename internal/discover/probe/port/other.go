@@ -10,10 +10,9 @@ import (
 // descriptors is how many connections may be in flight.
 func descriptors() int { return leastFlying }
 
-// newConnector dials; when the guard decides beforehand, it decides once more in the
-// dialer's hook.
+// newConnector dials.
 func newConnector(ctx context.Context, cfg Config, _ int) (connector, error) {
-	if cfg.Admit != nil {
+	if cfg.Dial == nil {
 		cfg.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, addr)
 		}

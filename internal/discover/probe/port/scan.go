@@ -26,10 +26,10 @@ type Target struct {
 
 // Config is how to scan. Dial or Admit must be set.
 type Config struct {
-	// Admit decides on each address and port before its packet; an error refuses it. When set, connections are made
-	// directly, which is much the fastest; when nil, each goes through Dial.
+	// Admit decides on each address and port before its packet; an error refuses it. When nil, Dial decides.
 	Admit func(name string, to netip.AddrPort) error
-	// Dial connects to host:port, where host is the target's name, or its address.
+	// Dial connects to host:port, where host is the target's name, or with Admit its address. When nil, connections are
+	// made directly, which is much the fastest.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Pace bounds the connections over all hosts; nil does not.
 	Pace *discover.Pace
@@ -115,7 +115,7 @@ type scan struct {
 func Scan(ctx context.Context, cfg Config, targets []Target, ports []uint16) ([]Result, error) {
 	s := &scan{Config: cfg, now: time.Now()}
 	most := min(descriptors(), maxFlying)
-	if cfg.Admit == nil {
+	if cfg.Dial != nil {
 		most = min(most, maxDialling)
 	}
 	var err error
@@ -148,7 +148,7 @@ func (s *scan) admit(targets []Target, ports []uint16, most int) []*host {
 		}
 		h := &host{Target: t, ports: ports, network: networks[near], budget: probeDead, patience: shortest,
 			window: window{size: firstWindow, threshold: float64(most), most: float64(most)}}
-		if s.Admit == nil {
+		if s.Dial != nil {
 			h.patience = dialled
 		}
 		if t.Thorough {

@@ -1,21 +1,23 @@
-// Package sockstest is a SOCKS5 proxy on loopback for tests. It records what it was asked for, and the addresses from
-// which it connected.
+// Package sockstest has proxies on loopback for tests: SOCKS5, and HTTP with CONNECT. They record what they were asked
+// for, and the addresses from which they connected.
 package sockstest
 
 import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
 	"testing"
 )
 
-// Server is a proxy. With a user it requires that one and the password (RFC 1929).
+// Server is a proxy. With a user it requires that one and the password.
 type Server struct {
 	Addr string // host:port
 
@@ -26,8 +28,19 @@ type Server struct {
 	used  []string // local addresses of the connections to targets
 }
 
-// Start serves until the test ends.
+// Start serves SOCKS5 until the test ends.
 func Start(t testing.TB, user, password string) *Server {
+	t.Helper()
+	return start(t, user, password, (*Server).serve)
+}
+
+// StartHTTP serves CONNECT until the test ends.
+func StartHTTP(t testing.TB, user, password string) *Server {
+	t.Helper()
+	return start(t, user, password, (*Server).serveHTTP)
+}
+
+func start(t testing.TB, user, password string, serve func(*Server, net.Conn) error) *Server {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,7 +56,7 @@ func Start(t testing.TB, user, password string) *Server {
 			}
 			go func() {
 				defer conn.Close()
-				_ = s.serve(conn)
+				_ = serve(s, conn)
 			}()
 		}
 	}()
@@ -85,13 +98,49 @@ func (s *Server) serve(conn net.Conn) error {
 	if _, err := conn.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0}); err != nil {
 		return err
 	}
+	return join(conn, in, out)
+}
+
+// serveHTTP answers one CONNECT.
+func (s *Server) serveHTTP(conn net.Conn) error {
+	in := bufio.NewReader(conn)
+	req, err := http.ReadRequest(in)
+	if err != nil {
+		return err
+	}
+	login := "Basic " + base64.StdEncoding.EncodeToString([]byte(s.user+":"+s.password))
+	if s.user != "" && req.Header.Get("Proxy-Authorization") != login {
+		_, err := io.WriteString(conn, "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+		return err
+	}
+	if req.Method != http.MethodConnect {
+		_, err := io.WriteString(conn, "HTTP/1.1 405 Method Not Allowed\r\n\r\n")
+		return err
+	}
+	s.mu.Lock()
+	s.asked = append(s.asked, req.Host)
+	s.mu.Unlock()
+	out, err := s.connect(req.Host)
+	if err != nil {
+		_, err = io.WriteString(conn, "HTTP/1.1 502 Bad Gateway\r\n\r\n")
+		return err
+	}
+	defer out.Close()
+	if _, err := io.WriteString(conn, "HTTP/1.1 200 Connected\r\n\r\n"); err != nil {
+		return err
+	}
+	return join(conn, in, out)
+}
+
+// join copies both ways until the target has ended.
+func join(conn net.Conn, in io.Reader, out net.Conn) error {
 	go func() {
 		_, _ = io.Copy(out, in)
 		if t, ok := out.(*net.TCPConn); ok {
 			_ = t.CloseWrite()
 		}
 	}()
-	_, err = io.Copy(conn, out)
+	_, err := io.Copy(conn, out)
 	return err
 }
 
