@@ -19,6 +19,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/jsontext"
 )
 
 // maxDepth is how deep a JSON document may nest.
@@ -322,18 +323,11 @@ const fieldMark = "\x1f"
 // decodeJSON is json.Unmarshal with an error that names the field whose value does not fit.
 func decodeJSON(text []byte, v any) error {
 	err := json.Unmarshal(text, v)
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	if !ok || wrong.Field == "" {
+	field, why, ok := jsontext.Mistake(text, err)
+	if !ok || field == "" {
 		return err
 	}
-	problem := "expected another type than " + wrong.Value
-	if number, isNumber := strings.CutPrefix(wrong.Value, "number "); isNumber {
-		problem = "the number is out of range"
-		if strings.ContainsAny(number, ".eE") {
-			problem = "expected a whole number, written without a fraction or an exponent"
-		}
-	}
-	return errors.New(clip(wrong.Field) + fieldMark + problem)
+	return errors.New(clip(field) + fieldMark + why)
 }
 
 func jsonProblem(err error) string {

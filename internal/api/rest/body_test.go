@@ -192,8 +192,8 @@ func TestNumberThatDoesNotFitIsNamed(t *testing.T) {
 		Ports  []int                  `json:"ports"`
 	}
 	for body, want := range map[string]string{
-		`{"budget":{"Tokens":9223372036854775808}}`: "budget.Tokens", `{"ports":[1,-9223372036854775809]}`: "ports",
-		`{"ports":[1.5]}`: "ports", `{"ports":[1e2]}`: "ports",
+		`{"budget":{"Tokens":9223372036854775808}}`: "budget.Tokens", `{"ports":[1,-9223372036854775809]}`: "ports[1]",
+		`{"ports":[1.5]}`: "ports[0]", `{"ports":[0,0,1e2]}`: "ports[2]",
 	} {
 		err := decodeJSON([]byte(body), &doc)
 		if err == nil {

@@ -12,6 +12,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
+// noBody is huma's error about a request without the body that it needs.
+const noBody = "request body is required"
+
 // fromHuma converts huma's error about a request.
 func fromHuma(status int, message string, details []error) *errs.Error {
 	for _, detail := range details {
@@ -26,6 +29,9 @@ func fromHuma(status int, message string, details []error) *errs.Error {
 	e := &errs.Error{Kind: kind, Code: string(kind) + "_request", Message: message}
 	if kind == errs.Invalid {
 		e.Code = "invalid_request"
+	}
+	if message == noBody {
+		e.Param, e.Message = "body", "body: it is required"
 	}
 	var problems []string
 	for _, detail := range details {

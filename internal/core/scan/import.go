@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"strings"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/jsontext"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -191,30 +191,17 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 }
 
 // problem says what is wrong with a line, in terms of JSON.
-func problem(err error) string {
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		field := strings.TrimPrefix(wrong.Field, "Event.")
-		return fmt.Sprintf("%s is no %s", cmp.Or(field, "it"), jsonKind(wrong.Type))
+func problem(line []byte, err error) string {
+	if field, why, ok := jsontext.Mistake(line, err); ok {
+		if field == "" {
+			return why
+		}
+		return field + ": " + why
 	}
 	if wrong, ok := errors.AsType[*time.ParseError](err); ok {
 		return fmt.Sprintf("%q is no time as RFC 3339 has it", errs.Clip(wrong.Value, 40))
 	}
 	return err.Error()
-}
-
-// jsonKind is the JSON name of a Go type.
-func jsonKind(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "string"
-	case reflect.Bool:
-		return "boolean"
-	case reflect.Slice:
-		return "array"
-	case reflect.Struct, reflect.Map, reflect.Pointer:
-		return "object"
-	}
-	return "number"
 }
 
 func parseResult(line []byte, n int) (s finding.Sighting, ok bool, err error) {
@@ -224,7 +211,7 @@ func parseResult(line []byte, n int) (s finding.Sighting, ok bool, err error) {
 	}
 	var r result
 	if err := json.Unmarshal(line, &r); err != nil {
-		return refused(errs.Clip(problem(err), 200))
+		return refused(errs.Clip(problem(line, err), 200))
 	}
 	if r.TemplateID == "" || r.Host == "" && r.MatchedAt == "" {
 		return refused("it needs template-id, and host or matched-at")
