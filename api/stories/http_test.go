@@ -130,6 +130,25 @@ func (s *story) checkReceived(name, text string) {
 	}
 }
 
+// checkMailed holds the next mail against an address and a regular expression, whose named groups become values.
+func (s *story) checkMailed(name, to, pattern string) {
+	select {
+	case m := <-s.mails:
+		re := regexp.MustCompile(`(?s)` + strings.TrimSpace(s.fill(pattern)))
+		found := re.FindStringSubmatch(m.Text)
+		if strings.Join(m.To, " ") != s.fill(to) || found == nil {
+			s.t.Fatalf("%s: the mail is %+v", name, m)
+		}
+		for i, group := range re.SubexpNames() {
+			if group != "" {
+				s.values[group] = found[i]
+			}
+		}
+	case <-time.After(patience):
+		s.t.Fatalf("%s: there is no mail", name)
+	}
+}
+
 // headersOf splits a section into its header lines and its body, at the first empty line
 // when the section starts with a header.
 func headersOf(text string) (http.Header, string) {

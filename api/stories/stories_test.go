@@ -23,6 +23,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/notify/mailer/mailtest"
 	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
@@ -65,6 +66,7 @@ type story struct {
 	received chan *http.Request
 	bodies   chan []byte
 	records  *records
+	mails    <-chan mailtest.Mail
 }
 
 // patience is how long a story waits for what happens in the background.
@@ -120,6 +122,8 @@ func tell(t *testing.T, engine string, a *txtar.Archive) *story {
 		case "model":
 		case "record":
 			s.records.set(rest, s.fill(string(section.Data)))
+		case "mailed":
+			s.checkMailed(section.Name, rest, string(section.Data))
 		case "received":
 			s.checkReceived(section.Name, string(section.Data))
 		default:
@@ -166,6 +170,10 @@ func (s *story) prepare(words []string) {
 				<-r.Context().Done()
 			})
 		},
+	}
+	if words[0] == "mail" {
+		s.values["mail"], s.mails = mailtest.Start(s.t)
+		return
 	}
 	if words[0] == "names" {
 		s.records, s.values["names"] = startRecords(s.t)

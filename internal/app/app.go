@@ -46,6 +46,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/jobs"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
+	"github.com/vedette-sec/vedette/internal/notify/mailer"
 	"github.com/vedette-sec/vedette/internal/tools"
 )
 
@@ -104,7 +105,7 @@ func (a *App) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.Accounts, err = OpenAccounts(ctx, a.config, a.db, a.logger); err != nil {
+	if err := a.openAccounts(ctx); err != nil {
 		return err
 	}
 	workers := a.config.Workers
@@ -184,6 +185,26 @@ func (a *App) discovery() pipeline.Config {
 	}
 }
 
+func (a *App) openAccounts(ctx context.Context) (err error) {
+	if a.Accounts, err = OpenAccounts(ctx, a.config, a.db, a.logger); err == nil {
+		a.Accounts.Mail = a.openMail()
+	}
+	return err
+}
+
+// openMail is the outbox of the server's own mails; nil when there is no mail server. The operator names that server,
+// so it may be in a private network.
+func (a *App) openMail() *mailer.Outbox {
+	if a.config.SMTPServer == "" {
+		return nil
+	}
+	anywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	return mailer.NewOutbox(mailer.Server{
+		Guard: &netguard.Guard{Allow: anywhere}, Address: a.config.SMTPServer, Username: a.config.SMTPUsername,
+		Password: a.config.SMTPPassword, Insecure: a.config.SMTPSecurity == "none",
+	}, a.config.SMTPFrom, a.logger)
+}
+
 func (a *App) openEngines() *child.Pool {
 	c := a.config.Engine
 	c.Memory, c.Logger = int64(a.config.EngineMemory)<<20, a.logger
@@ -235,7 +256,7 @@ func OpenAccounts(ctx context.Context, c Config, d *db.DB, logger *slog.Logger) 
 		Region: c.Region, InternalKey: c.InternalKey, RegionServices: services, RegionTimeout: c.RegionTimeout,
 		OIDCIssuer: c.OIDCIssuer, OIDCAudience: c.OIDCAudience, TokenTTL: c.TokenTTL, Logger: logger,
 		TeamsByOperators: c.Teams == "operators",
-		DefaultPlan:      account.Plan(c.DefaultPlan), KeysPerUser: c.KeysPerUser,
+		DefaultPlan:      account.Plan(c.DefaultPlan), KeysPerUser: c.KeysPerUser, PublicURL: c.PublicURL,
 		TurnstileSiteKey: c.TurnstileKey, TurnstileSecret: c.TurnstileSec, TurnstileVerifyURL: c.TurnstileURL,
 	})
 }
@@ -315,6 +336,10 @@ func (a *App) Run(ctx context.Context) error {
 		go a.Accounts.SweepRegularly(a.closing)
 		go a.related.Domains.Keep(a.closing)
 		go a.Tasks.StopOfDisabledRegularly(a.closing)
+	}
+	if a.Accounts.Mail != nil {
+		go a.Accounts.Mail.Run(a.closing)
+		go a.Accounts.SendResets(a.closing)
 	}
 	failed := make(chan error, 1)
 	server := &http.Server{

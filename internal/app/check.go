@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -44,6 +46,13 @@ func (c Config) check() error {
 			fmt.Sprintf("teams %q: must be everybody or operators", c.Teams)},
 		{c.KeysPerUser < 1 || c.KeysPerUser > 10_000,
 			fmt.Sprintf("api_keys_per_user %d: must be between 1 and 10000", c.KeysPerUser)},
+		{(c.SMTPServer == "") != (c.SMTPFrom == ""), "smtp_server and smtp_from go together"},
+		{c.SMTPServer != "" && c.PublicURL == "", "smtp_server needs public_url: the links in mails begin with it"},
+		{c.SMTPServer != "" && !isHostPort(c.SMTPServer),
+			fmt.Sprintf("smtp_server %q: must be host:port, such as mail.example.com:587", c.SMTPServer)},
+		{c.SMTPFrom != "" && !isMailbox(c.SMTPFrom), fmt.Sprintf("smtp_from %q: must be an e-mail address", c.SMTPFrom)},
+		{!slices.Contains([]string{"tls", "none"}, c.SMTPSecurity),
+			fmt.Sprintf("smtp_security %q: must be tls or none", c.SMTPSecurity)},
 		{c.TokenTTL <= 0, fmt.Sprintf("token_ttl %s: must be more than 0", c.TokenTTL)},
 		{!slices.Contains([]string{"text", "json"}, c.LogFormat),
 			fmt.Sprintf("log_format %q: must be text or json", c.LogFormat)},
@@ -86,6 +95,17 @@ func (c Config) check() error {
 func isWebURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+func isHostPort(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	n, bad := strconv.ParseUint(port, 10, 16)
+	return err == nil && bad == nil && host != "" && n > 0
+}
+
+func isMailbox(text string) bool {
+	_, err := account.ParseEmail(text)
+	return err == nil
 }
 
 func (c Config) level() (level slog.Level, err error) {

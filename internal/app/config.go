@@ -49,6 +49,11 @@ type Config struct {
 	TurnstileKey   string        `koanf:"turnstile_site_key"`
 	TurnstileSec   string        `koanf:"turnstile_secret"`
 	TurnstileURL   string        `koanf:"turnstile_verify_url"`
+	SMTPServer     string        `koanf:"smtp_server"`
+	SMTPUsername   string        `koanf:"smtp_username"`
+	SMTPPassword   string        `koanf:"smtp_password"`
+	SMTPFrom       string        `koanf:"smtp_from"`
+	SMTPSecurity   string        `koanf:"smtp_security"`
 	LLM            `koanf:",squash"`
 	Teams          string        `koanf:"teams"`
 	KeysPerUser    int           `koanf:"api_keys_per_user"`
@@ -142,6 +147,13 @@ func Options() []Option {
 			Help: "Turnstile site key; with the secret, login and key creation need a challenge"},
 		{Key: "turnstile_secret", Default: "", Help: "Turnstile secret", Secret: true},
 		{Key: "turnstile_verify_url", Default: "", Help: "URL that checks challenge tokens; empty: Cloudflare's"},
+		{Key: "smtp_server", Default: "",
+			Help: "mail server, as host:port, for mails of the server itself: links for a new password, invitations; needs smtp_from and public_url; empty: it sends none"},
+		{Key: "smtp_username", Default: "", Help: "user at the mail server; empty: no authentication"},
+		{Key: "smtp_password", Default: "", Help: "password at the mail server", Secret: true},
+		{Key: "smtp_from", Default: "", Help: "address that mails of the server come from"},
+		{Key: "smtp_security", Default: "tls",
+			Help: "tls: STARTTLS, or TLS from the start on port 465; none: plain text, for a mail server on this machine"},
 		{Key: "llm_provider", Default: "",
 			Help: "provider of the server's language model: openai (any compatible server), anthropic or another in docs/operate/models.md; empty: no model, only the built-in planner"},
 		{Key: "llm_base_url", Default: "",

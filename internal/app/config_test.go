@@ -188,7 +188,7 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 		"development_url":      "https://b.example",
 		"turnstile_verify_url": "https://c.example", "source_urls": "crtsh=https://c.example", "source_keys": "crunchbase=x",
 		"llm_provider": "anthropic", "llm_base_url": "https://c.example", "llm_price": "1,2", "llm_location": "eu-west-1",
-		"llm_script": "x", "egress_ips": "192.0.2.10",
+		"smtp_security": "none", "llm_script": "x", "egress_ips": "192.0.2.10",
 	}
 	needs := []string{"VEDETTE_LLM_PROVIDER=openai", "VEDETTE_LLM_MODEL=m"} // of the options about a model
 	withNeeds, _, err := Load(nil, needs, "")
@@ -196,7 +196,7 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	together := []string{"VEDETTE_TURNSTILE_SITE_KEY=x", "VEDETTE_TURNSTILE_SECRET=x", "VEDETTE_OIDC_ISSUER=https://x",
-		"VEDETTE_OIDC_AUDIENCE=x"}
+		"VEDETTE_OIDC_AUDIENCE=x", "VEDETTE_SMTP_SERVER=127.0.0.1:25", "VEDETTE_SMTP_FROM=vedette@example.com"}
 	for _, o := range Options() {
 		if !fields[o.Key] {
 			t.Errorf("the option %s has no field", o.Key)
@@ -234,8 +234,8 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 	for field := range fields {
 		t.Errorf("the field %s has no option", field)
 	}
-	if c, _, err := Load(nil, together, ""); err != nil || c.TurnstileKey != "x" || c.TurnstileSec != "x" ||
-		c.OIDCIssuer != "https://x" || c.OIDCAudience != "x" {
+	if c, _, err := Load(nil, append(together, "VEDETTE_PUBLIC_URL=https://a.example"), ""); err != nil || c.TurnstileKey != "x" || c.TurnstileSec != "x" ||
+		c.OIDCIssuer != "https://x" || c.OIDCAudience != "x" || c.SMTPServer != "127.0.0.1:25" || c.SMTPFrom != "vedette@example.com" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -90,7 +90,7 @@ func (a *App) routes(
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { state(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.Handle("GET /metrics", metrics(a.config.MetricsToken, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
-	mux.Handle("/", console.New(a.Accounts, a.logger))
+	mux.Handle("/", console.New(a.Accounts, a.audit, a.logger))
 	return hardened(a.config.PublicURL, asWritten(mux, surfaces)), nil
 }
 

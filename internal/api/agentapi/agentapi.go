@@ -74,6 +74,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 			"What you send that has no effect is named in warnings, a list of texts in the answer, and in the header X-Warning.",
 	}, c), d}
 	s.login()
+	s.resets()
 	s.keys()
 	s.internal()
 	s.tasks()

@@ -1,4 +1,5 @@
-// Package console serves the pages for browsers: the first-start setup, and a home page with links.
+// Package console serves the pages for browsers: the first-start setup, the form behind a link for a new password, and
+// a home page with links.
 package console
 
 import (
@@ -10,13 +11,14 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 //go:embed pages/*.html
 var files embed.FS
 
-var pages = template.Must(template.ParseFS(files, "pages/*.html"))
+var templates = template.Must(template.ParseFS(files, "pages/*.html"))
 
 // view is what a page shows.
 type view struct {
@@ -29,8 +31,16 @@ type view struct {
 // maxForm is the largest setup form, in bytes.
 const maxForm = 16 << 10
 
+// pages are what the pages need.
+type pages struct {
+	accounts *account.Accounts
+	audit    *audit.Log
+	logger   *slog.Logger
+}
+
 // New serves the pages, and logs internal errors.
-func New(accounts *account.Accounts, logger *slog.Logger) http.Handler {
+func New(accounts *account.Accounts, log *audit.Log, logger *slog.Logger) http.Handler {
+	p := pages{accounts, log, logger}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}",
 		func(w http.ResponseWriter, _ *http.Request) { show(w, http.StatusOK, "home.html", view{}) })
@@ -43,23 +53,13 @@ func New(accounts *account.Accounts, logger *slog.Logger) http.Handler {
 	})
 	mux.HandleFunc("POST /setup", func(w http.ResponseWriter, r *http.Request) {
 		v, err := setUp(accounts, w, r)
-		if e := errs.From(err); e != nil {
-			if e.Kind == errs.Internal {
-				logger.ErrorContext(r.Context(), "setting up the first user", "error", err)
-			}
-			v.Problem = e.Message
-			if after := e.Extra["retry_after"]; after != "" {
-				w.Header().Set("Retry-After", after)
-			}
-			show(w, e.Kind.Status(), "setup.html", v)
+		if p.failed(w, r, "setup.html", v, err) {
 			return
 		}
 		show(w, http.StatusCreated, "done.html", v)
 	})
-	mux.HandleFunc("/setup", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Allow", "GET, HEAD, POST")
-		show(w, http.StatusMethodNotAllowed, "missing.html", view{Problem: "This page does not take such a request"})
-	})
+	mux.HandleFunc("/setup", notAllowed)
+	p.reset(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter,
 		_ *http.Request) {
 		show(w, http.StatusNotFound, "missing.html", view{})
@@ -67,14 +67,44 @@ func New(accounts *account.Accounts, logger *slog.Logger) http.Handler {
 	return mux
 }
 
-// setUp creates the first user from the form.
-func setUp(accounts *account.Accounts, w http.ResponseWriter, r *http.Request) (view, error) {
+func notAllowed(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Allow", "GET, HEAD, POST")
+	show(w, http.StatusMethodNotAllowed, "missing.html", view{Problem: "This page does not take such a request"})
+}
+
+// failed shows a page again with what was wrong, if err is not nil.
+func (p pages) failed(w http.ResponseWriter, r *http.Request, page string, v view, err error) bool {
+	e := errs.From(err)
+	if e == nil {
+		return false
+	}
+	if e.Kind == errs.Internal {
+		p.logger.ErrorContext(r.Context(), "a form failed", "path", r.URL.Path, "error", err)
+	}
+	v.Problem = e.Message
+	if after := e.Extra["retry_after"]; after != "" {
+		w.Header().Set("Retry-After", after)
+	}
+	show(w, e.Kind.Status(), page, v)
+	return true
+}
+
+// readForm reads a form of at most maxForm bytes.
+func readForm(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		if _, over := errors.AsType[*http.MaxBytesError](err); over {
-			return view{}, errs.New(errs.TooLarge, "form_too_large", "The form is larger than %d bytes.", maxForm)
+			return errs.New(errs.TooLarge, "form_too_large", "The form is larger than %d bytes.", maxForm)
 		}
-		return view{}, errs.New(errs.Invalid, "invalid_form", "The form could not be read.").Because(err)
+		return errs.New(errs.Invalid, "invalid_form", "The form could not be read.").Because(err)
+	}
+	return nil
+}
+
+// setUp creates the first user from the form.
+func setUp(accounts *account.Accounts, w http.ResponseWriter, r *http.Request) (view, error) {
+	if err := readForm(w, r); err != nil {
+		return view{}, err
 	}
 	v := view{Base: base(r), Token: r.PostForm.Get("token"), Email: r.PostForm.Get("email")}
 	_, err := accounts.Setup(r.Context(), v.Token, v.Email, r.PostForm.Get("password"), rest.Address(r.RemoteAddr))
@@ -98,5 +128,5 @@ func show(w http.ResponseWriter, status int, name string, v view) {
 	h.Set("Referrer-Policy", "no-referrer") // the setup link holds a token
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = pages.ExecuteTemplate(w, name, v) // it fails only if the client has disconnected
+	_ = templates.ExecuteTemplate(w, name, v) // it fails only if the client has disconnected
 }

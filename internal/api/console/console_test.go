@@ -27,7 +27,7 @@ func open(t *testing.T, d *db.DB) (*account.Accounts, *httptest.Server, string) 
 	if err != nil || token == "" {
 		t.Fatal(token, err)
 	}
-	server := httptest.NewServer(New(accounts, slog.New(slog.DiscardHandler)))
+	server := httptest.NewServer(New(accounts, nil, slog.New(slog.DiscardHandler)))
 	t.Cleanup(server.Close)
 	return accounts, server, token
 }
@@ -178,7 +178,7 @@ func TestInsideProblemsAreLoggedAndNotShown(t *testing.T) {
 	d := dbtest.Open(t, "sqlite")
 	accounts, _, token := open(t, d)
 	var logs strings.Builder
-	server := httptest.NewServer(New(accounts, slog.New(slog.NewTextHandler(&logs, nil))))
+	server := httptest.NewServer(New(accounts, nil, slog.New(slog.NewTextHandler(&logs, nil))))
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}

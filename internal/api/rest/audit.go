@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/go-chi/chi/v5"
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/audit"
 )
 
@@ -43,6 +44,14 @@ func (a *API) addEntry(r *http.Request, rec *record, status int) error {
 
 // About sets the object of a request's audit entry, for operations with no id in path or answer.
 func About(ctx context.Context, id string) { recordOf(ctx).object = id }
+
+// By sets who did what a request asked for, for its audit entry, where that is known only from the request itself: a
+// login, or a link from a mail.
+func By(ctx context.Context, c account.Caller) {
+	if c.TeamID != "" {
+		recordOf(ctx).caller = c
+	}
+}
 
 // Did sets the operation and the status of a request for the log, the metrics and, if changes is true, its
 // audit entry. It is for an endpoint with many operations, such as MCP.

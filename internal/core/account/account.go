@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/vedette-sec/vedette/internal/core/account/throttle"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/notify/mailer"
 )
 
 // Role is what a member may do in a team.
@@ -134,9 +136,12 @@ type Config struct {
 	TurnstileSecret    string
 	TurnstileVerifyURL string // Cloudflare's when empty
 
-	KeysPerUser      int  // API keys that a user may have at once; 1 when 0
-	TeamsByOperators bool // only admins of the server create teams
-	DefaultPlan      Plan // of new teams; Enterprise when empty
+	KeysPerUser      int            // API keys that a user may have at once; 1 when 0
+	TeamsByOperators bool           // only admins of the server create teams
+	Mail             *mailer.Outbox // mails of the server; nil: it sends none
+	PublicURL        string         // for links in mails
+
+	DefaultPlan Plan // of new teams; Enterprise when empty
 
 	TokenTTL time.Duration // of a bearer token; 12 h when 0
 	HTTP     *http.Client  // for the addresses above
@@ -152,10 +157,16 @@ type Accounts struct {
 	signing []byte // signs bearer tokens
 	issuer  *oidcIssuer
 
-	logins       slots
-	newPasswords slots // of their own: a flood of logins does not delay who sets a password
-	guesses      guesses
-	setUp        atomic.Bool // there is a user: setup is closed until the next start
+	logins       *throttle.Slots
+	newPasswords *throttle.Slots // of their own: a flood of logins does not delay who sets a password
+	guesses      *throttle.Guesses
+
+	resets        chan string // addresses that asked for a new password
+	resetRequests *throttle.Guesses
+	mailsTo       *throttle.Quota // by address
+	mailsOf       *throttle.Quota // by team
+
+	setUp atomic.Bool // there is a user: setup is closed until the next start
 }
 
 // Open loads the server's secrets, and creates them at the first start.
@@ -177,8 +188,11 @@ func Open(ctx context.Context, d *db.DB, c Config) (*Accounts, error) {
 	c.DefaultPlan = cmp.Or(c.DefaultPlan, Enterprise)
 	c.TurnstileVerifyURL = cmp.Or(c.TurnstileVerifyURL, "https://challenges.cloudflare.com/turnstile/v0/siteverify")
 	a := &Accounts{
-		Config: c, db: d, logins: newSlots(loginsAtOnce), newPasswords: newSlots(1),
-		guesses: guesses{seen: map[guesser]guessed{}},
+		Config: c, db: d, logins: throttle.NewSlots(loginsAtOnce), newPasswords: throttle.NewSlots(1),
+		guesses:       throttle.NewGuesses("too_many_wrong_passwords", "wrong passwords"),
+		resets:        make(chan string, maxResets),
+		resetRequests: throttle.NewGuesses("too_many_resets", "requests for new passwords"),
+		mailsTo:       throttle.NewQuota(mailsPerAddress, time.Hour), mailsOf: throttle.NewQuota(mailsPerTeam, time.Hour),
 	}
 	if c.OIDCIssuer != "" {
 		a.issuer = &oidcIssuer{
@@ -207,6 +221,9 @@ func serverSecret(ctx context.Context, d *db.DB, name string) (secret []byte, er
 	})
 	return secret, err
 }
+
+// Peer is the network that a client's address stands for when it is limited; see throttle.Peer.
+func Peer(address string) string { return throttle.Peer(address) }
 
 const maxEmail = 254 // bytes (RFC 5321, 4.5.3.1.3)
 

@@ -57,7 +57,7 @@ func (a *Accounts) DeleteUser(ctx context.Context, email string, withTeams bool)
 		if err := leaveTeams(ctx, tx, id, withTeams); err != nil {
 			return err
 		}
-		for _, table := range []string{"user_session", "api_key", "secret", "model_key", "mcp_server", "http_tool"} {
+		for _, table := range tablesOfUser {
 			if _, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE user_id = ?`, id); err != nil {
 				return err
 			}
@@ -72,6 +72,11 @@ func (a *Accounts) DeleteUser(ctx context.Context, email string, withTeams bool)
 			disabled_at = coalesce(disabled_at, ?) WHERE id = ?`, "deleted-"+id, db.At(a.Now()), id)
 		return err
 	})
+}
+
+// tablesOfUser have what a deleted user takes along, by user_id.
+var tablesOfUser = []string{
+	"user_session", "password_reset", "api_key", "secret", "model_key", "mcp_server", "http_tool",
 }
 
 // ownTeam is one of a user's teams.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vedette-sec/vedette/internal/core/account/throttle"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -51,7 +52,7 @@ func TestAChangedPasswordEndsTheOtherSessions(t *testing.T) {
 			t.Errorf("nobody's password: %v", err)
 		}
 		// Guessing the present password by changing it is as slow as guessing it by logins.
-		for range pairBackoff.free {
+		for range throttle.OfPair.Free {
 			if err := a.ChangePassword(asBob, "wrong-horse", "battery-staple", from); code(err) != "wrong_password" {
 				t.Fatal(err)
 			}

@@ -57,7 +57,7 @@ func (a *Accounts) MayLogin(email, address string) error {
 	if len(email) > maxEmail {
 		email = "" // nobody's; see checkPassword
 	}
-	return a.guesses.check(Peer(address), strings.ToLower(db.Clean(email)), a.Now())
+	return a.guesses.Check(Peer(address), strings.ToLower(db.Clean(email)), a.Now())
 }
 
 // signIn makes a session of a user and its token. lock locks the user's row in the transaction.
@@ -86,15 +86,15 @@ func (a *Accounts) checkPassword(ctx context.Context, email, password, peer stri
 	if len(email) > maxEmail {
 		email = "" // nobody's; not kept in memory
 	}
-	if err := a.guesses.check(peer, email, a.Now()); err != nil {
+	if err := a.guesses.Check(peer, email, a.Now()); err != nil {
 		return "", "", err
 	}
-	release, err := a.logins.take(ctx, peer, email)
+	release, err := a.logins.Take(ctx, peer, email)
 	if err != nil {
 		return "", "", err
 	}
 	defer release()
-	if err := a.guesses.check(peer, email, a.Now()); err != nil {
+	if err := a.guesses.Check(peer, email, a.Now()); err != nil {
 		return "", "", err
 	}
 	err = a.db.QueryRow(ctx, `SELECT id, password_hash FROM user_account WHERE email = ? AND disabled_at IS NULL`,
@@ -103,10 +103,10 @@ func (a *Accounts) checkPassword(ctx context.Context, email, password, peer stri
 		return "", "", err
 	}
 	if ok := passwordMatches(password, hash); !ok || id == "" {
-		a.guesses.wrong(peer, email, a.Now())
+		a.guesses.Wrong(peer, email, a.Now())
 		return "", "", errWrongLogin
 	}
-	a.guesses.right(peer, email)
+	a.guesses.Right(peer, email)
 	return id, hash, nil
 }
 
@@ -282,7 +282,7 @@ func (a *Accounts) hashPassword(ctx context.Context, password string) (string, e
 	if err := checkPasswordLength("password", password); err != nil {
 		return "", err
 	}
-	release, err := a.newPasswords.take(ctx, "", "")
+	release, err := a.newPasswords.Take(ctx, "", "")
 	if err != nil {
 		return "", err
 	}

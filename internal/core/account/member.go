@@ -81,17 +81,19 @@ func (a *Accounts) Invite(ctx context.Context, email string, role Role) error {
 		if members > 0 {
 			return errs.New(errs.Invalid, "member_exists", "They are a member of the team already.").At("email")
 		}
-		if err := a.invite(ctx, tx, c.TeamID, email, role); err != nil {
+		if err := a.invite(ctx, tx, c, email, role); err != nil {
 			return err
 		}
 		return checkSize(ctx, tx, c)
 	})
 }
 
-func (a *Accounts) invite(ctx context.Context, tx *db.Tx, teamID, email string, role Role) error {
+// invite invites a person to the team of c, in whose name a mail tells them.
+func (a *Accounts) invite(ctx context.Context, tx *db.Tx, c Caller, email string, role Role) error {
+	a.mailInvitation(tx, c, email)
 	_, err := tx.Exec(ctx, `INSERT INTO invitation (team_id, email, role, created_at) VALUES (?, ?, ?, ?)
 		ON CONFLICT (team_id, email) DO UPDATE SET role = excluded.role, created_at = excluded.created_at`,
-		teamID, email, role, db.At(a.Now()))
+		c.TeamID, email, role, db.At(a.Now()))
 	return err
 }
 

@@ -129,20 +129,27 @@ func (a *Accounts) EndSessions(ctx context.Context, others bool) error {
 	return endSessions(ctx, a.db, c.UserID, keep)
 }
 
+// endSessions ends the sessions of a user but one, and voids their links for a new password.
 func endSessions(ctx context.Context, q db.Querier, userID, keep string) error {
+	if _, err := q.Exec(ctx, `DELETE FROM password_reset WHERE user_id = ?`, userID); err != nil {
+		return err
+	}
 	_, err := q.Exec(ctx, `DELETE FROM user_session WHERE user_id = ? AND id <> ?`, userID, keep)
 	return err
 }
 
 const sweepBatch = 1000 // rows that one statement removes, so that it delays no other
 
-// SweepRegularly removes expired sessions every hour until ctx ends. Several nodes may do it at once.
+// SweepRegularly removes expired sessions and links every hour until ctx ends. Several nodes may do it at once.
 func (a *Accounts) SweepRegularly(ctx context.Context) {
 	queue.Every(ctx, time.Hour, a.Logger, "removing expired sessions", a.Sweep)
 }
 
-// Sweep removes expired sessions.
+// Sweep removes expired sessions and links for a new password.
 func (a *Accounts) Sweep(ctx context.Context) error {
+	if _, err := a.db.Exec(ctx, `DELETE FROM password_reset WHERE expires_at < ?`, db.At(a.Now())); err != nil {
+		return err
+	}
 	before := db.At(a.Now().Add(-tokenSkew))
 	for {
 		n, err := a.db.Exec(ctx, `DELETE FROM user_session WHERE id IN

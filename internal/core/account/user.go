@@ -194,7 +194,7 @@ func (a *Accounts) checkSetup(ctx context.Context, token, peer string) error {
 	if closed, err := a.SetupClosed(ctx); closed || err != nil {
 		return cmp.Or(err, error(errSetupLink))
 	}
-	if err := a.guesses.check(peer, "", a.Now()); err != nil {
+	if err := a.guesses.Check(peer, "", a.Now()); err != nil {
 		return err
 	}
 	n := 0
@@ -207,7 +207,7 @@ func (a *Accounts) checkSetup(ctx context.Context, token, peer string) error {
 		}
 	}
 	if n == 0 {
-		a.guesses.wrong(peer, "", a.Now())
+		a.guesses.Wrong(peer, "", a.Now())
 		return errSetupLink
 	}
 	return nil

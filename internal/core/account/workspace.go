@@ -77,11 +77,12 @@ func (a *Accounts) CreateTeam(ctx context.Context, name string) (id string, err 
 		if err != nil {
 			return err
 		}
+		inviter := Caller{TeamID: id, Email: c.Email}
 		for _, m := range defaults {
 			if m.Email == c.Email {
 				continue
 			}
-			if err := a.invite(ctx, tx, id, m.Email, m.Role); err != nil {
+			if err := a.invite(ctx, tx, inviter, m.Email, m.Role); err != nil {
 				return err
 			}
 		}

@@ -280,7 +280,7 @@ func FuzzParse(f *testing.F) {
 			t.Error("nothing to tell, and no error")
 		}
 		for _, channel := range c.Channels {
-			if m := message(channel, finished, finished.text()); strings.Count(m, "\r\n\r\n") < 1 ||
+			if m := mailOf(channel, finished, finished.text()).String(); strings.Count(m, "\r\n\r\n") < 1 ||
 				strings.Contains(strings.SplitN(m, "\r\n\r\n", 2)[0], "\nBcc") {
 				t.Errorf("%q", m)
 			}

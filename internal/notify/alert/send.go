@@ -4,19 +4,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"fmt"
-	"mime"
-	"mime/quotedprintable"
-	"net"
 	"net/http"
-	"net/mail"
-	"net/smtp"
 	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/notify/mailer"
 )
 
 const (
@@ -115,103 +110,18 @@ var noMarkdown = strings.NewReplacer(
 	`\`, `\\`, "[", `\[`, "]", `\]`, "*", `\*`, "_", `\_`, "`", "\\`", "#", `\#`, "<", "&lt;",
 )
 
-// mail sends the alert as a plain text message (RFC 5322), with STARTTLS unless the channel disables it; port 465 uses
-// TLS from the start.
+// mail sends the alert as a plain text mail.
 func (s *Sender) mail(ctx context.Context, c Channel, a Alert, text string) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	if err := s.deliver(ctx, c, message(c, a, text)); err != nil {
+	server := mailer.Server{Guard: s.guard, Address: c.Server, Username: c.Username, Password: c.Password,
+		Insecure: c.Insecure, Roots: s.roots}
+	if err := server.Send(ctx, mailOf(c, a, text)); err != nil {
 		return &apiclient.Error{Service: "The mail server", Message: err.Error()}
 	}
 	return nil
 }
 
-func (s *Sender) deliver(ctx context.Context, c Channel, message string) error {
-	host, port, err := net.SplitHostPort(c.Server)
-	if err != nil {
-		return err
-	}
-	conn, err := s.guard.Dial(ctx, "tcp", c.Server)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	roots := s.roots.Clone()
-	roots.ServerName = host
-	if port == "465" {
-		conn = tls.Client(conn, roots)
-	}
-	client, err := smtp.NewClient(conn, host)
-	if err != nil {
-		return err
-	}
-	if port != "465" && !c.Insecure {
-		if err := client.StartTLS(roots); err != nil {
-			return fmt.Errorf("STARTTLS: %w", err)
-		}
-	}
-	if c.Username != "" {
-		if err := client.Auth(smtp.PlainAuth("", c.Username, c.Password, host)); err != nil {
-			return err
-		}
-	}
-	if err := client.Mail(bare(c.From)); err != nil {
-		return err
-	}
-	for _, to := range c.To {
-		if err := client.Rcpt(bare(to)); err != nil {
-			return err
-		}
-	}
-	body, err := client.Data()
-	if err != nil {
-		return err
-	}
-	if _, err := body.Write([]byte(message)); err != nil {
-		return err
-	}
-	if err := body.Close(); err != nil {
-		return err
-	}
-	return client.Quit()
-}
-
-func bare(address string) string {
-	if parsed, err := mail.ParseAddress(address); err == nil {
-		return parsed.Address
-	}
-	return address
-}
-
-// message is the mail. Nothing in it can start a header or a part of its own.
-func message(c Channel, a Alert, text string) string {
-	var b strings.Builder
-	subject, _, _ := strings.Cut(errs.ClipChars(a.Message, 120), "\n")
-	subject = strings.TrimSpace(strings.ReplaceAll(subject, "\r", " "))
-	for _, line := range [][2]string{
-		{"From", c.From}, {"To", strings.Join(c.To, ", ")}, {"Subject", mime.QEncoding.Encode("utf-8", subject)},
-		{"Message-ID", messageID(c, a)}, {"MIME-Version", "1.0"}, {"Content-Type", "text/plain; charset=utf-8"},
-		{"Content-Transfer-Encoding", "quoted-printable"},
-	} {
-		if line[1] != "" {
-			fmt.Fprintf(&b, "%s: %s\r\n", line[0], line[1])
-		}
-	}
-	b.WriteString("\r\n")
-	w := quotedprintable.NewWriter(&b)
-	_, _ = w.Write([]byte(text)) // into a strings.Builder, which does not fail
-	_ = w.Close()
-	return b.String()
-}
-
-// messageID identifies an alert that is sent again; "" lets the server make one, for a test.
-func messageID(c Channel, a Alert) string {
-	_, domain, _ := strings.Cut(bare(c.From), "@")
-	if a.ID == "" || domain == "" {
-		return ""
-	}
-	return "<" + a.ID + "@" + domain + ">"
+func mailOf(c Channel, a Alert, text string) mailer.Message {
+	return mailer.Message{From: c.From, To: c.To, Subject: a.Message, Text: text, ID: a.ID}
 }
 
 // Verify sends a test message to every channel: there is no other way to know that a webhook works.

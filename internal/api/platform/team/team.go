@@ -164,8 +164,8 @@ func (s area) members() {
 	rest.Handle(s.API, wire.Op("list-members", "GET "+path, teamTag, "The members of your team (not for guests)"),
 		s.listMembers)
 	add := wire.Op("add-member", "POST "+path, teamTag, "Invite a member (team admins only)")
-	add.Description = "They are in the team when they accept: POST /v1/user/invitations/{invited_team_id}. No mail is sent, and the answer is the " +
-		"same whether they have an account or not."
+	add.Description = "They are in the team when they accept: POST /v1/user/invitations/{invited_team_id}. Where the operator has set up a mail " +
+		"server, a mail tells them. The answer is the same whether they have an account or not."
 	rest.Handle(s.API, add, func(ctx context.Context, in *struct{ Body MemberInvitation }) (*wire.Message, error) {
 		return wire.Messagef("%s is invited, and in the team when they accept.", in.Body.Email),
 			s.Accounts.Invite(ctx, in.Body.Email, roleOf(in.Body.Role))

@@ -1,4 +1,4 @@
-package account
+package throttle
 
 import (
 	"cmp"
@@ -20,11 +20,11 @@ const (
 var errBusy = errs.New(errs.RateLimited, "login_busy", "Too many logins at once; try again in 1 s.").
 	With("retry_after", "1")
 
-// slots limit how many passwords are hashed at once, and decide who is next. Of those who wait, the one goes first
+// Slots limit how many passwords are hashed at once, and decide who is next. Of those who wait, the one goes first
 // whose network has the fewest logins before it in the line, and of these the one whose network had its turn longest
 // ago; of equals the account decides in the same way. So a flood from one network, or at one account, delays others by
 // about one hash.
-type slots struct {
+type Slots struct {
 	mu      sync.Mutex
 	most    int
 	running []*ticket
@@ -41,9 +41,9 @@ type ticket struct {
 	turn          chan error
 }
 
-// take waits for a slot. peer is the caller's network and account the address they claim. It fails with
+// Take waits for a slot. peer is the caller's network and account the address they claim. It fails with
 // RateLimited when the line is full. The caller calls release once.
-func (s *slots) take(ctx context.Context, peer, account string) (release func(), err error) {
+func (s *Slots) Take(ctx context.Context, peer, account string) (release func(), err error) {
 	t := &ticket{peer: peer, account: account, turn: make(chan error, 1)}
 	if err := s.join(t); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (s *slots) take(ctx context.Context, peer, account string) (release func(),
 }
 
 // join puts a ticket into the line. In a full line it takes the place of the one that would be last.
-func (s *slots) join(t *ticket) error {
+func (s *Slots) join(t *ticket) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ofPeer := 0
@@ -88,7 +88,7 @@ func (s *slots) join(t *ticket) error {
 	return nil
 }
 
-func (s *slots) leave(t *ticket) {
+func (s *Slots) leave(t *ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	same := func(other *ticket) bool { return other == t }
@@ -98,7 +98,7 @@ func (s *slots) leave(t *ticket) {
 }
 
 // fill gives free slots to those who are next.
-func (s *slots) fill() {
+func (s *Slots) fill() {
 	for len(s.running) < s.most && len(s.waiting) > 0 {
 		next := s.order()[0]
 		s.waiting = slices.DeleteFunc(s.waiting, func(w *ticket) bool { return w == next })
@@ -117,7 +117,7 @@ func (s *slots) fill() {
 }
 
 // order is the line as it will be served.
-func (s *slots) order() []*ticket {
+func (s *Slots) order() []*ticket {
 	type place struct{ peer, account int } // how many of the same network and account are before it
 	peers, accounts := map[string]int{}, map[string]int{}
 	places := map[*ticket]place{}
@@ -135,6 +135,7 @@ func (s *slots) order() []*ticket {
 	return line
 }
 
-func newSlots(most int) slots {
-	return slots{most: most, peerTurn: map[string]int{}, accountTurn: map[string]int{}}
+// NewSlots makes so many slots.
+func NewSlots(most int) *Slots {
+	return &Slots{most: most, peerTurn: map[string]int{}, accountTurn: map[string]int{}}
 }
