@@ -131,7 +131,8 @@ func (a *App) join(ctx context.Context) error {
 	}
 	a.audit = audit.New(a.db, a.config.AuditRetention, time.Now, a.logger)
 	a.Tasks = task.New(a.db, a.queue, a.Accounts, hooks, a.logger)
-	if a.catalog, err = openCatalog(ctx, a.db, webhooks, a.logger); err != nil {
+	a.engines = a.openEngines()
+	if a.catalog, err = openCatalog(ctx, a.db, catalog.Config{Guard: webhooks, Engines: a.engines}, a.logger); err != nil {
 		return fmt.Errorf("starter templates: %w", err)
 	}
 	blobs, err := blob.Open(filepath.Join(a.config.DataDir, "blobs"))
@@ -161,7 +162,6 @@ func (a *App) join(ctx context.Context) error {
 	if a.related, err = a.openDomains(allow); err != nil {
 		return err
 	}
-	a.engines = a.openEngines()
 	if err := jobs.Register(a.queue, jobs.Deps{
 		Engines: a.engines,
 		Tasks:   a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Agents: a.agents, Extensions: a.extensions,

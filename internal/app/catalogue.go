@@ -48,7 +48,7 @@ func withCatalog(ctx context.Context, c Config, fn func(*catalog.Catalog) error)
 		return err
 	}
 	defer d.Close()
-	all, err := openCatalog(ctx, d, &netguard.Guard{Allow: allow}, slog.New(slog.DiscardHandler))
+	all, err := openCatalog(ctx, d, catalog.Config{Guard: &netguard.Guard{Allow: allow}}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func withCatalog(ctx context.Context, c Config, fn func(*catalog.Catalog) error)
 }
 
 // openCatalog opens the catalogue and imports the starter templates.
-func openCatalog(ctx context.Context, d *db.DB, guard *netguard.Guard, logger *slog.Logger) (*catalog.Catalog, error) {
-	all := catalog.New(d, catalog.Config{Guard: guard})
+func openCatalog(ctx context.Context, d *db.DB, c catalog.Config, logger *slog.Logger) (*catalog.Catalog, error) {
+	all := catalog.New(d, c)
 	if err := all.Backfill(ctx); err != nil {
 		return nil, fmt.Errorf("filling the list of templates: %w", err)
 	}

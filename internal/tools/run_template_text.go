@@ -52,7 +52,7 @@ func (k *Kit) runTemplateText() action[textArgs] {
 			if !AllowsMethods(k.scope.Doc, t) {
 				return loop.Result{}, k.scope.Refuse("the template "+t.ID, "it uses methods that are not in scope")
 			}
-			p, err := k.Templates.Compile(a.Template)
+			p, err := k.Templates.Compile(ctx, a.Template)
 			if err != nil {
 				return loop.Result{}, err
 			}

@@ -189,7 +189,7 @@ func (k *Kit) showsAtMissingPath(ctx context.Context, p task.Proof) (bool, error
 
 func (k *Kit) program(ctx context.Context, issue task.Issue) (*program.Program, error) {
 	if issue.Proof != nil {
-		return k.Templates.Compile(issue.Proof.Template)
+		return k.Templates.Compile(ctx, issue.Proof.Template)
 	}
 	found, err := k.Templates.Find(ctx, []string{issue.TemplateID})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -30,8 +31,9 @@ var sets = []string{StarterSet, EarlySet, PublicSet}
 
 // Config is what a catalogue is made with.
 type Config struct {
-	Guard *netguard.Guard  // dials for an import from a URL
-	Now   func() time.Time // time.Now when nil
+	Guard   *netguard.Guard  // dials for an import from a URL
+	Engines *child.Pool      // compile what teams send, before this process does; nil: for imports, which need none
+	Now     func() time.Time // time.Now when nil
 }
 
 // Template is one template of the catalogue.

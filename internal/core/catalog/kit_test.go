@@ -15,12 +15,21 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == engineCommand {
+		os.Exit(child.Main(os.Args[2:], os.Stdin, os.Stdout))
+	}
+	dbtest.Main(m)
+}
+
+// engineCommand makes the test binary a child of the engine.
+const engineCommand = "engine-of-tests"
 
 // shop is a catalogue with a clock and two teams.
 type shop struct {

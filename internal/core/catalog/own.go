@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -38,7 +40,7 @@ func (c *Catalog) Create(ctx context.Context, n NewTemplate) (Template, error) {
 	if err != nil {
 		return Template{}, err
 	}
-	t, requests, err := checkOwn(n)
+	t, requests, err := c.checkOwn(ctx, n)
 	if err != nil {
 		return Template{}, err
 	}
@@ -67,7 +69,7 @@ func add(ctx context.Context, tx *db.Tx, r row) error {
 // StoreGenerated stores a generated template under its path, over an earlier one that nobody has edited.
 // Invalid for what Create would refuse.
 func (c *Catalog) StoreGenerated(ctx context.Context, teamID, userID string, n NewTemplate) (Template, error) {
-	t, requests, err := checkOwn(n)
+	t, requests, err := c.checkOwn(ctx, n)
 	if err != nil {
 		return Template{}, err
 	}
@@ -98,8 +100,17 @@ func (c *Catalog) StoreGenerated(ctx context.Context, teamID, userID string, n N
 	return t, err
 }
 
+// Check has a child of the engine compile a template that somebody wrote. It fails with Invalid when that ends the
+// child, and says nothing of other faults.
+func (c *Catalog) Check(ctx context.Context, path, text string) error {
+	if c.Engines == nil {
+		return nil
+	}
+	return c.Engines.Check(ctx, path, []byte(text))
+}
+
 // checkOwn reads what a team sent.
-func checkOwn(n NewTemplate) (Template, int, error) {
+func (c *Catalog) checkOwn(ctx context.Context, n NewTemplate) (Template, int, error) {
 	if len(n.Prompt) > maxPrompt {
 		return Template{}, 0, errs.Field("prompt", "prompt must have at most %d bytes.", maxPrompt)
 	}
@@ -114,7 +125,13 @@ func checkOwn(n NewTemplate) (Template, int, error) {
 	noFiles := func(string) ([]byte, error) {
 		return nil, errors.New("a template of one's own cannot name other files")
 	}
-	parsed, program, err := templates.Compile(cmp.Or(n.Filename, "template.yaml"), []byte(n.Text), noFiles)
+	name := cmp.Or(n.Filename, "template.yaml")
+	var parsed *syntax.Template
+	var program *program.Program
+	err := c.Check(ctx, name, n.Text)
+	if err == nil {
+		parsed, program, err = templates.Compile(name, []byte(n.Text), noFiles)
+	}
 	if e := errs.From(err); e != nil {
 		if e.Kind != errs.Invalid {
 			return Template{}, 0, err
@@ -165,7 +182,7 @@ func (c *Catalog) Update(ctx context.Context, id string, n NewTemplate) (Templat
 	}
 	n.Filename, n.Dir, n.Prompt = cmp.Or(n.Filename, path.Base(old.Path)), cmp.Or(n.Dir, old.Dir()),
 		cmp.Or(n.Prompt, old.Prompt)
-	t, requests, err := checkOwn(n)
+	t, requests, err := c.checkOwn(ctx, n)
 	if err != nil {
 		return Template{}, err
 	}

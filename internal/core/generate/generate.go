@@ -12,6 +12,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -39,7 +40,9 @@ const (
 // Template has the caller's model write a template that finds what prompt describes. It fails with Forbidden, no_model,
 // without a model, with the codes of caps (package model), and with FailedDependency and a code of package llm when the
 // model cannot be asked.
-func Template(ctx context.Context, models *model.Models, prompt string) (w Written, err error) {
+func Template(
+	ctx context.Context, models *model.Models, templates *catalog.Catalog, prompt string,
+) (w Written, err error) {
 	caller, err := account.Writer(ctx)
 	if err != nil {
 		return w, err
@@ -55,7 +58,7 @@ func Template(ctx context.Context, models *model.Models, prompt string) (w Writt
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	g := &generation{
-		models: models, chosen: chosen,
+		models: models, templates: templates, chosen: chosen,
 		usage: model.Row{
 			StreamID: ids.New(), TeamID: caller.TeamID, UserID: caller.UserID, Title: prompt, Model: chosen.Name,
 			Provider: chosen.Provider, BYOK: chosen.BYOK, Priced: chosen.Priced, CreatedAt: models.Now(),
@@ -75,9 +78,10 @@ func Template(ctx context.Context, models *model.Models, prompt string) (w Writt
 
 // generation is the conversation about one template.
 type generation struct {
-	models *model.Models
-	chosen model.Chosen
-	usage  model.Row
+	models    *model.Models
+	templates *catalog.Catalog
+	chosen    model.Chosen
+	usage     model.Row
 }
 
 func (g *generation) write(ctx context.Context, prompt string) (w Written, err error) {
@@ -91,7 +95,9 @@ func (g *generation) write(ctx context.Context, prompt string) (w Written, err e
 			return w, err
 		}
 		repairs := w.Repairs
-		w = read(answer.Text)
+		if w, err = g.check(ctx, answer.Text); err != nil {
+			return w, err
+		}
 		w.Repairs, w.Model = repairs, g.chosen.Name
 		if w.CanRun || w.Repairs == maxRepairs || answer.Stop == llm.StopRefusal {
 			return w, nil
@@ -132,16 +138,35 @@ func (g *generation) ask(ctx context.Context, request llm.Request) (llm.Response
 	return answer, err
 }
 
-// read is the template in an answer.
-func read(answer string) Written {
+const written = "template.yaml" // the name of what a model wrote
+
+// check is read for a template that does not end the engine when it is compiled.
+func (g *generation) check(ctx context.Context, answer string) (Written, error) {
+	text := inFences(answer)
+	switch err := g.templates.Check(ctx, written, text); {
+	case errs.Is(err, errs.Invalid):
+		return Written{Text: text, Problem: errs.From(err).Message}, nil
+	case err != nil:
+		return Written{}, err
+	}
+	return read(answer), nil
+}
+
+// inFences is the template in an answer as text.
+func inFences(answer string) string {
 	text := strings.TrimSpace(answer)
 	if _, fenced, ok := strings.Cut(text, "```"); ok {
 		_, fenced, _ = strings.Cut(fenced, "\n") // the name of the language
 		fenced, _, _ = strings.Cut(fenced, "```")
 		text = strings.TrimSpace(fenced)
 	}
-	w := Written{Text: text + "\n"}
-	t, p, err := templates.Compile("template.yaml", []byte(w.Text), nil)
+	return text + "\n"
+}
+
+// read is the template in an answer.
+func read(answer string) Written {
+	w := Written{Text: inFences(answer)}
+	t, p, err := templates.Compile(written, []byte(w.Text), nil)
 	if err != nil {
 		w.Problem = errs.From(err).Message
 	}

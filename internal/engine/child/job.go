@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/gob"
 	"net/netip"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/board"
@@ -43,6 +44,7 @@ type Job struct {
 	Vars             map[string]string
 	Parallel         int // targets at a time; 0: the engine's default
 	StopAtFirstMatch bool
+	Compute          time.Duration // bounds this job in place of Config.Compute; 0: that
 
 	// OnEvent gets the index of the template with each event, and OnProgress the progress, one call at a time for
 	// both; either may be nil. An event may come twice when a child has died.
@@ -186,7 +188,7 @@ func execute(
 		programs, indexes = append(programs, p), append(indexes, i)
 		numbers[[2]string{p.ID, p.Path}] = i
 	}
-	if len(programs) == 0 {
+	if len(programs) == 0 || len(w.Targets) == 0 { // without targets, templates are only compiled
 		return result, nil
 	}
 	o := options.Options{Engine: w.Config}

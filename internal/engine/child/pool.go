@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,7 @@ type Config struct {
 type Pool struct {
 	config Config
 	cache  templates.Cache // of InProcess
+	checks chan struct{}   // bounds the calls of Check that run at once
 
 	mu     sync.Mutex
 	idle   []*process
@@ -67,7 +69,7 @@ func New(c Config) *Pool {
 	if c.Args == nil {
 		c.Args = []string{Command, strconv.FormatInt(c.Memory, 10)}
 	}
-	return &Pool{config: c, all: map[*process]bool{}}
+	return &Pool{config: c, all: map[*process]bool{}, checks: make(chan struct{}, max(1, runtime.NumCPU()/2))}
 }
 
 // Warm starts a child in advance, so that the first job need not wait for one.

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -245,7 +246,7 @@ func (t *attempt) check(now time.Time, since map[int]started) string {
 			return
 		}
 		// By the processor's clock, not the wall's: an expression may also wait, and the machine may be busy.
-		if used.CPU-known.cpu > c.Compute {
+		if used.CPU-known.cpu > cmp.Or(t.job.Compute, c.Compute) {
 			why = sandbox.OverTime
 		}
 	})

@@ -296,7 +296,7 @@ func (d *Distiller) shows(ctx context.Context, issue task.Issue, t generate.Temp
 	for name, value := range d.secrets {
 		pairs = append(pairs, redact.Reference(name), generate.Literal(value, nil))
 	}
-	p, err := d.templates.Compile(t.Filled(strings.NewReplacer(pairs...)).Text())
+	p, err := d.templates.Compile(ctx, t.Filled(strings.NewReplacer(pairs...)).Text())
 	if err != nil {
 		return false, err
 	}

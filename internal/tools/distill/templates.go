@@ -50,9 +50,13 @@ func (ts Templates) Find(ctx context.Context, ids []string) (map[string]*program
 	return out, err
 }
 
-// Compile compiles a text that is in no catalogue.
-func (Templates) Compile(text string) (*program.Program, error) {
-	_, p, err := templates.Compile("task.yaml", []byte(text), nil)
+// Compile compiles a text that is in no catalogue, first in a child of the engine, since a model may have written it.
+func (ts Templates) Compile(ctx context.Context, text string) (*program.Program, error) {
+	const name = "task.yaml"
+	if err := ts.Catalog.Check(ctx, name, text); err != nil {
+		return nil, err
+	}
+	_, p, err := templates.Compile(name, []byte(text), nil)
 	return p, err
 }
 

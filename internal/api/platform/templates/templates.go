@@ -183,7 +183,7 @@ func (s area) generateTemplate(ctx context.Context, in *struct{ Body TemplateWis
 	case len(b.Images) > 0:
 		return nil, errs.Field("images", "images are not supported: describe in prompt what they show.")
 	}
-	w, err := generate.Template(ctx, s.Models, in.Body.Prompt)
+	w, err := generate.Template(ctx, s.Models, s.Catalog, in.Body.Prompt)
 	if err != nil {
 		return nil, err
 	}
