@@ -112,7 +112,9 @@ func (a *App) join(ctx context.Context) error {
 	if a.config.Role == RoleServer {
 		workers = 0
 	}
-	if a.queue, err = queue.Open(ctx, a.db, queue.Config{Logger: a.logger, Workers: workers}); err != nil {
+	if a.queue, err = queue.Open(ctx, a.db, queue.Config{
+		Logger: a.logger, Workers: workers, Spare: a.config.SpareWorkers, Team: a.config.TeamWorkers,
+	}); err != nil {
 		return err
 	}
 	webhooks := &netguard.Guard{Allow: allow}

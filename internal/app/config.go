@@ -27,6 +27,8 @@ type Config struct {
 	Region         string        `koanf:"region"`
 	Role           string        `koanf:"role"`
 	Workers        int           `koanf:"workers"`
+	SpareWorkers   int           `koanf:"spare_workers"`
+	TeamWorkers    int           `koanf:"team_workers"`
 	TrustedProxies []string      `koanf:"trusted_proxies"`
 	EngineMemory   int           `koanf:"engine_memory"`
 	WebhookAllow   []string      `koanf:"webhook_allow"`
@@ -113,6 +115,9 @@ func Options() []Option {
 		{Key: "region", Default: "us", Help: "region of this deployment; only us answers the master lookup"},
 		{Key: "role", Default: "all", Help: "all, server (API only) or worker (jobs only)"},
 		{Key: "workers", Default: 8, Help: "jobs that this process runs at once"},
+		{Key: "spare_workers", Default: 2,
+			Help: "jobs that this process runs beyond workers at once, only of teams of which it runs none"},
+		{Key: "team_workers", Default: 0, Help: "jobs of one team that this process runs at once; 0: as many as workers"},
 		{Key: "trusted_proxies", Default: []string{},
 			Help: "network (CIDR) of reverse proxies whose X-Forwarded-For names the client; repeatable"},
 		{Key: "engine_memory", Default: 1024,

@@ -72,6 +72,8 @@ func TestInvalidOptionsAreNamed(t *testing.T) {
 		"workers=0":                       "workers",
 		"workers=many":                    "workers",
 		"workers=100000":                  "workers",
+		"spare_workers=-1":                "spare_workers",
+		"team_workers=9":                  "team_workers",
 		"max_body=10":                     "max_body",
 		"api_rate=fast":                   "api_rate",
 		"api_rate=-1":                     "api_rate",
@@ -213,8 +215,11 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 				value = "4097"
 			}
 		}
-		if o.Key == "workers" {
+		switch o.Key {
+		case "workers":
 			value = "9"
+		case "spare_workers", "team_workers":
+			value = "5"
 		}
 		if slices.ContainsFunc(together, func(s string) bool { return strings.HasPrefix(s, o.Env()+"=") }) {
 			continue

@@ -48,6 +48,17 @@ const (
 	Enterprise Plan = "ENT"
 )
 
+// weight is a team's share of busy workers, relative to that of others.
+func (p Plan) weight() int {
+	switch p {
+	case Enterprise:
+		return 4
+	case Pro:
+		return 2
+	}
+	return 1
+}
+
 // Plans are all plans, from the least to the most features.
 func Plans() []Plan { return []Plan{Free, Pro, Enterprise} }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
 // Team is a group of users that owns tasks, findings and settings.
@@ -119,6 +120,9 @@ func (a *Accounts) SetPlan(ctx context.Context, team string, plan Plan) (t Team,
 		}
 		_, err = tx.Exec(ctx, `UPDATE team SET plan = ?, updated_at = ? WHERE id = ?`, plan, db.At(a.Now()), found[0])
 		if err != nil {
+			return err
+		}
+		if err := queue.SetShare(ctx, tx, found[0], plan.weight()); err != nil {
 			return err
 		}
 		t, err = a.teamByID(ctx, tx, found[0])

@@ -9,6 +9,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
 // User is a person, or a program with its own account.
@@ -108,6 +109,9 @@ func createTeam(ctx context.Context, tx *db.Tx, t Team, ownerID string, role Rol
 	_, err := tx.Exec(ctx, `INSERT INTO team (id, name, plan, owner_id, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)`,
 		t.ID, t.Name, t.Plan, ownerID, now, now)
 	if err != nil {
+		return err
+	}
+	if err := queue.SetShare(ctx, tx, t.ID, t.Plan.weight()); err != nil {
 		return err
 	}
 	return insertMember(ctx, tx, t.ID, ownerID, role, t.CreatedAt)

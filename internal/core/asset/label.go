@@ -66,7 +66,7 @@ func (as *Assets) LabelAll(
 	if len(picked) > maxLabelled && as.queue != nil {
 		job.Until = picked[0] + 1
 		return len(picked), true, as.db.Tx(ctx, func(tx *db.Tx) error {
-			_, err := as.queue.Insert(ctx, tx, job)
+			_, err := as.queue.Insert(ctx, tx, c.TeamID, job)
 			return err
 		})
 	}

@@ -83,7 +83,7 @@ func (ds *Domains) startRun(ctx context.Context, tx *db.Tx, teamID, domain strin
 		return nil
 	}
 	a := SearchArgs{teamID, domain, s.run + 1}
-	job, err := ds.queue.Insert(ctx, tx, a)
+	job, err := ds.queue.Insert(ctx, tx, teamID, a)
 	if err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func (ds *Domains) sweepChecks(ctx context.Context) error {
 			if err != nil || n == 0 {
 				return err
 			}
-			_, err = ds.queue.Insert(ctx, tx, d.VerifyArgs)
+			_, err = ds.queue.Insert(ctx, tx, d.TeamID, d.VerifyArgs)
 			return err
 		}); err != nil {
 			return err

@@ -123,11 +123,11 @@ func (es *Enumerations) ended(ctx context.Context, tx *db.Tx, r run.Ref, teamID 
 		if err := es.checkSources(ctx, tx, r.ID, r.Run); err != nil {
 			return err
 		}
-		if err := es.queueScan(ctx, tx, r); err != nil {
+		if err := es.queueScan(ctx, tx, teamID, r); err != nil {
 			return err
 		}
 	}
-	_, err := es.queue.Insert(ctx, tx, TidyArgs{r.ID, r.Run})
+	_, err := es.queue.Insert(ctx, tx, teamID, TidyArgs{r.ID, r.Run})
 	return err
 }
 

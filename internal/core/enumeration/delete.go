@@ -32,7 +32,7 @@ func (es *Enumerations) Delete(ctx context.Context, ids []string, param string) 
 			if _, err := tx.Exec(ctx, `UPDATE enumeration SET status = ? WHERE id = ?`, run.Deleted, id); err != nil {
 				return err
 			}
-			if _, err := es.queue.Insert(ctx, tx, PurgeArgs{id, teamID}); err != nil {
+			if _, err := es.queue.Insert(ctx, tx, teamID, PurgeArgs{id, teamID}); err != nil {
 				return err
 			}
 		}

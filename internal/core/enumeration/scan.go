@@ -17,12 +17,12 @@ type ScanArgs struct {
 func (ScanArgs) Kind() string { return "enumeration.scan" }
 
 // queueScan inserts the job that scans the new assets of a finished run, if the configuration asks for it.
-func (es *Enumerations) queueScan(ctx context.Context, tx *db.Tx, r run.Ref) error {
+func (es *Enumerations) queueScan(ctx context.Context, tx *db.Tx, teamID string, r run.Ref) error {
 	config, err := es.config(ctx, tx, r.ID)
 	if err != nil || !config.AutomaticScans {
 		return err
 	}
-	_, err = es.queue.Insert(ctx, tx, ScanArgs{r.ID, r.Run})
+	_, err = es.queue.Insert(ctx, tx, teamID, ScanArgs{r.ID, r.Run})
 	return err
 }
 

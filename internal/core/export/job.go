@@ -138,7 +138,7 @@ func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 				"Your team has %d exports. Delete some, or wait: each is kept for %d days.",
 				count, int(keepFor.Hours()/24))
 		}
-		job, err := es.queue.Insert(ctx, tx, RunArgs{e.ID})
+		job, err := es.queue.Insert(ctx, tx, c.TeamID, RunArgs{e.ID})
 		if err != nil {
 			return err
 		}

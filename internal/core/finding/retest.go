@@ -70,7 +70,7 @@ func (fs *Findings) QueueRetest(ctx context.Context, id string, proxy *setting.P
 			c.TeamID, f.no, n, RetestQueued, db.At(fs.now()), db.Doc(proxy)); err != nil {
 			return err
 		}
-		_, err := fs.queue.Insert(ctx, tx, RetestArgs{c.TeamID, f.ID, n})
+		_, err := fs.queue.Insert(ctx, tx, c.TeamID, RetestArgs{c.TeamID, f.ID, n})
 		return err
 	})
 }

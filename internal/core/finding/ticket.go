@@ -219,7 +219,8 @@ func (fs *Findings) QueueFiling(
 				slices.Concat([]any{teamID}, db.Anys(part), []any{run})...)
 			for _, o := range found {
 				for _, to := range wants(o.severity) {
-					if _, err := fs.queue.Insert(ctx, tx, FileArgs{teamID, o.id, to.ConfigID, to.Provider, to.SeenIn}); err != nil {
+					if _, err := fs.queue.Insert(ctx, tx, teamID,
+						FileArgs{teamID, o.id, to.ConfigID, to.Provider, to.SeenIn}); err != nil {
 						return err
 					}
 				}

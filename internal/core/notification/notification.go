@@ -104,7 +104,7 @@ func (ns *Notifications) Add(ctx context.Context, list []Notification) error {
 			if added == 0 {
 				continue
 			}
-			if _, err := ns.queue.Insert(ctx, tx, Args{id}); err != nil {
+			if _, err := ns.queue.Insert(ctx, tx, n.TeamID, Args{id}); err != nil {
 				return err
 			}
 		}

@@ -112,7 +112,7 @@ func (ps *Policies) alert(ctx context.Context, tx *db.Tx, policies []Policy, enu
 				id, p.TeamID, p.ID, Alerted, pending, enumerationID, run, applied.Affected, db.Doc(applied.Sample), config, now,
 				now)
 			if err == nil && added > 0 && ps.queue != nil {
-				_, err = ps.queue.Insert(ctx, tx, AlertArgs{id})
+				_, err = ps.queue.Insert(ctx, tx, p.TeamID, AlertArgs{id})
 			}
 			if err != nil {
 				return err

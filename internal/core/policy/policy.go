@@ -160,7 +160,7 @@ func (ps *Policies) applyExisting(ctx context.Context, tx *db.Tx, p Policy) erro
 	if !p.Existing || ps.queue == nil {
 		return nil
 	}
-	_, err := ps.queue.Insert(ctx, tx, RunArgs{p.TeamID, p.ID})
+	_, err := ps.queue.Insert(ctx, tx, p.TeamID, RunArgs{p.TeamID, p.ID})
 	return err
 }
 

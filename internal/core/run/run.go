@@ -52,7 +52,11 @@ func (rs Runs) Launch(ctx context.Context, tx *db.Tx, id string) error {
 	if err != nil {
 		return rs.conflict(err, "launchable", "is running already")
 	}
-	job, err := rs.Queue.Insert(ctx, tx, rs.Plan(Ref{id, number}))
+	teamID, err := rs.team(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	job, err := rs.Queue.Insert(ctx, tx, teamID, rs.Plan(Ref{id, number}))
 	if err != nil {
 		return err
 	}
@@ -134,7 +138,11 @@ func (rs Runs) Start(ctx context.Context, tx *db.Tx, r Ref, columns string, chun
 		Running, db.At(rs.Now()), r.ID, r.Run); err != nil {
 		return err
 	}
-	if _, err := rs.Queue.Insert(ctx, tx, rs.Alert(r, Running)); err != nil {
+	teamID, err := rs.team(ctx, tx, r.ID)
+	if err != nil {
+		return err
+	}
+	if _, err := rs.Queue.Insert(ctx, tx, teamID, rs.Alert(r, Running)); err != nil {
 		return err
 	}
 	return rs.Add(ctx, tx, r, columns, chunks)
@@ -150,9 +158,13 @@ func (rs Runs) Add(ctx context.Context, tx *db.Tx, r Ref, columns string, chunks
 	if err != nil {
 		return err
 	}
+	teamID, err := rs.team(ctx, tx, r.ID)
+	if err != nil {
+		return err
+	}
 	rows := make([][]any, len(chunks))
 	for i, values := range chunks {
-		job, err := rs.Queue.Insert(ctx, tx, rs.Work(r, first+i))
+		job, err := rs.Queue.Insert(ctx, tx, teamID, rs.Work(r, first+i))
 		if err != nil {
 			return fmt.Errorf("chunk %d: %w", first+i, err)
 		}
@@ -196,7 +208,7 @@ func (rs Runs) End(ctx context.Context, tx *db.Tx, r Ref, o Outcome) (err error)
 	if err := rs.Ended(ctx, tx, r, teamID, o); err != nil {
 		return err
 	}
-	_, err = rs.Queue.Insert(ctx, tx, rs.Alert(r, o.Status))
+	_, err = rs.Queue.Insert(ctx, tx, teamID, rs.Alert(r, o.Status))
 	return err
 }
 

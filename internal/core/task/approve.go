@@ -55,7 +55,7 @@ func (ts *Tasks) Approve(ctx context.Context, id string, d Decision) (Task, erro
 		if _, err := ts.append(ctx, tx, t, entry); err != nil {
 			return err
 		}
-		job, err := ts.queue.Insert(ctx, tx, RunArgs{t.ID, t.StreamID})
+		job, err := ts.queue.Insert(ctx, tx, t.TeamID, RunArgs{t.ID, t.StreamID})
 		if err != nil {
 			return err
 		}

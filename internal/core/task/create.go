@@ -87,7 +87,7 @@ func (ts *Tasks) insert(ctx context.Context, tx *db.Tx, c account.Caller, n NewT
 	if err != nil {
 		return err
 	}
-	return ts.insertStream(ctx, tx, n, stream, 0)
+	return ts.insertStream(ctx, tx, c.TeamID, n, stream, 0)
 }
 
 // continueTask adds a stream to a task that has ended. The delivery and visibility of n apply to the task from now on.
@@ -102,11 +102,13 @@ func (ts *Tasks) continueTask(ctx context.Context, tx *db.Tx, last Task, n NewTa
 	if err != nil {
 		return err
 	}
-	return ts.insertStream(ctx, tx, n, stream, last.Index+1)
+	return ts.insertStream(ctx, tx, last.TeamID, n, stream, last.Index+1)
 }
 
-func (ts *Tasks) insertStream(ctx context.Context, tx *db.Tx, n NewTask, stream string, index int) error {
-	job, err := ts.queue.Insert(ctx, tx, RunArgs{n.ID, stream})
+func (ts *Tasks) insertStream(
+	ctx context.Context, tx *db.Tx, teamID string, n NewTask, stream string, index int,
+) error {
+	job, err := ts.queue.Insert(ctx, tx, teamID, RunArgs{n.ID, stream})
 	if err != nil {
 		return err
 	}

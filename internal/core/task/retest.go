@@ -60,7 +60,7 @@ func (ts *Tasks) QueueRetest(ctx context.Context, id string) (Issue, error) {
 		if _, err := tx.Exec(ctx, `UPDATE issue SET retest = ? WHERE id = ?`, db.Doc(i.Retest), i.ID); err != nil {
 			return err
 		}
-		_, err := ts.queue.Insert(ctx, tx, RetestArgs{c.TeamID, i.ID})
+		_, err := ts.queue.Insert(ctx, tx, c.TeamID, RetestArgs{c.TeamID, i.ID})
 		return err
 	})
 	return i, err

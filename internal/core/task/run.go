@@ -179,7 +179,7 @@ func (ts *Tasks) deliver(ctx context.Context, tx *db.Tx, t Task) error {
 	if err != nil {
 		return err
 	}
-	_, err = ts.queue.Insert(ctx, tx, hook.DeliverArgs{DeliveryID: delivery})
+	_, err = ts.queue.Insert(ctx, tx, t.TeamID, hook.DeliverArgs{DeliveryID: delivery})
 	return err
 }
 

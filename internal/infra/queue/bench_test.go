@@ -41,7 +41,7 @@ func BenchmarkInsertBatch(b *testing.B) {
 		for left := b.N; left > 0; left -= 100 {
 			err := q.db.Tx(b.Context(), func(tx *db.Tx) error {
 				for range min(left, 100) {
-					if _, err := q.Insert(b.Context(), tx, note{}); err != nil {
+					if _, err := q.Insert(b.Context(), tx, "", note{}); err != nil {
 						return err
 					}
 				}
@@ -79,7 +79,7 @@ func BenchmarkWork(b *testing.B) {
 			n := min(left, 1000)
 			err := q.db.Tx(b.Context(), func(tx *db.Tx) error {
 				for range n {
-					if _, err := q.Insert(b.Context(), tx, note{}); err != nil {
+					if _, err := q.Insert(b.Context(), tx, "", note{}); err != nil {
 						return err
 					}
 				}

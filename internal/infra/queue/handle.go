@@ -107,6 +107,7 @@ func backoff(attempt int) time.Duration {
 }
 
 type rawArgs struct {
+	team string // only when it is inserted
 	kind string
 	doc  json.RawMessage
 }
@@ -148,6 +149,7 @@ func (w *worker) Work(riverCtx context.Context, job *river.Job[rawArgs]) error {
 	})()
 	row.MaxAttempts = w.maxAttempts // known where the job is handled, not where it is inserted
 	err := w.attempt(r, row)
+	defer w.q.handlerReturned(r)
 	if d, ok := errors.AsType[delayed](err); ok {
 		r.wait.Store(int64(d.wait))
 	}

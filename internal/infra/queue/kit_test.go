@@ -68,8 +68,13 @@ func stop(t testing.TB, q *Queue) {
 
 func insert(t testing.TB, q *Queue, args Args) (jobID int64) {
 	t.Helper()
+	return insertOf(t, q, "", args)
+}
+
+func insertOf(t testing.TB, q *Queue, teamID string, args Args) (jobID int64) {
+	t.Helper()
 	err := q.db.Tx(t.Context(), func(tx *db.Tx) (err error) {
-		jobID, err = q.Insert(t.Context(), tx, args)
+		jobID, err = q.Insert(t.Context(), tx, teamID, args)
 		return err
 	})
 	if err != nil {

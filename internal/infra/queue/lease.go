@@ -24,23 +24,33 @@ type run struct {
 	cancelled bool         // it was cancelled before this run began
 	dropped   atomic.Bool  // its lease is no longer prolonged, and its result not written
 	wait      atomic.Int64 // nanoseconds before the next attempt, at least
+	queue     string
+	returned  atomic.Bool // its handler has returned
 }
 
-// claim takes waiting jobs and their leases in one transaction, so that no job runs without a lease.
+// claim takes waiting jobs, fairly by team, and their leases in one transaction, so that no job runs without a lease.
 func (q *Queue) claim(ctx context.Context, params *riverdriver.JobGetAvailableParams) ([]*rivertype.JobRow, error) {
 	if params.MaxToLock <= 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	number, err := q.plan(ctx, q.lanes[params.Queue], params.MaxToLock)
+	if err != nil || len(number) == 0 {
+		return nil, err
+	}
 	var jobs []*rivertype.JobRow
 	var tokens map[int64]int64
-	err := q.db.Tx(ctx, func(tx *db.Tx) error {
-		err := q.river.within(tx, func(exec riverdriver.Executor) (err error) {
-			jobs, err = exec.JobGetAvailable(ctx, params)
+	err = q.db.Tx(ctx, func(tx *db.Tx) error {
+		taken, err := q.take(ctx, tx, number)
+		if err != nil || len(taken) == 0 {
+			return err
+		}
+		err = q.river.within(tx, func(exec riverdriver.Executor) (err error) {
+			jobs, err = exec.JobGetByIDMany(ctx, &riverdriver.JobGetByIDManyParams{ID: taken})
 			return err
 		})
-		if err != nil || len(jobs) == 0 {
+		if err != nil {
 			return err
 		}
 		if jobs, err = q.returnOccupied(ctx, tx, jobs); err != nil || len(jobs) == 0 {
@@ -55,7 +65,7 @@ func (q *Queue) claim(ctx context.Context, params *riverdriver.JobGetAvailablePa
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, job := range jobs {
-		r := &run{token: tokens[job.ID], cancelled: cancelAsked(job)}
+		r := &run{token: tokens[job.ID], cancelled: cancelAsked(job), queue: job.Queue}
 		r.ctx, r.cancel = context.WithCancelCause(context.Background())
 		q.runs[job.ID] = r
 	}

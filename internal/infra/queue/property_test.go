@@ -52,7 +52,7 @@ func (l *leasing) read(t *rapid.T) map[int64]row {
 func (l *leasing) insert(t *rapid.T) {
 	q := l.nodes[0]
 	if err := q.db.Tx(l.ctx, func(tx *db.Tx) error {
-		id, err := q.Insert(l.ctx, tx, note{})
+		id, err := q.Insert(l.ctx, tx, "", note{})
 		l.jobs = append(l.jobs, id)
 		return err
 	}); err != nil {
@@ -63,9 +63,12 @@ func (l *leasing) insert(t *rapid.T) {
 func (l *leasing) claim(t *rapid.T) {
 	n := rapid.IntRange(0, 1).Draw(t, "node")
 	q := l.nodes[n]
-	soon := time.Now().Add(time.Hour) // what was put back for later is due
+	// What was put back for later is due.
+	if _, err := q.db.Exec(l.ctx, `UPDATE river_job SET scheduled_at = created_at WHERE state = 'available'`); err != nil {
+		t.Fatal(err)
+	}
 	jobs, err := q.claim(l.ctx, &riverdriver.JobGetAvailableParams{ClientID: q.node, MaxAttemptedBy: 100, MaxToLock: 2,
-		Now: &soon, Queue: longLane})
+		Queue: longLane})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,8 @@ var (
 type Config struct {
 	Logger    *slog.Logger  // slog.Default() when nil
 	Workers   int           // jobs at once on this node; 0: insert only
+	Spare     int           // jobs at once beyond Workers, of teams of which nothing runs on this node
+	Team      int           // jobs at once of one team on this node; as many as Workers when 0
 	Node      string        // this process's name in the lease table; the host's when empty
 	Lease     time.Duration // silence after which a job is given to another node; 10 s when 0
 	Heartbeat time.Duration // how often leases are prolonged and cancellations seen; 1 s when 0
@@ -60,7 +62,8 @@ type Queue struct {
 	sql     sqlTexts
 	workers *river.Workers
 	quick   map[string]bool // the kinds of job with a lane of their own
-	close   func()          // closes River's own connections
+	lanes   map[string]*lane
+	close   func() // closes River's own connections
 
 	mu   sync.Mutex
 	runs map[int64]*run // by job: claimed here and not yet settled
@@ -88,6 +91,11 @@ func Open(ctx context.Context, d *db.DB, c Config) (*Queue, error) {
 		db: d, log: c.Logger, config: c, node: fmt.Sprintf("%.40s-%s", c.Node, ids.Random(12)),
 		workers: river.NewWorkers(), quick: map[string]bool{}, runs: map[int64]*run{}, close: func() {},
 	}
+	team := min(cmp.Or(c.Team, c.Workers), c.Workers)
+	q.lanes = map[string]*lane{
+		longLane:  {name: longLane, workers: c.Workers, spare: c.Spare, team: team},
+		quickLane: {name: quickLane, workers: quickWorkers, spare: quickSpare, team: quickWorkers},
+	}
 	open := openPostgres
 	if d.URL == "" {
 		open = openSQLite
@@ -98,9 +106,9 @@ func Open(ctx context.Context, d *db.DB, c Config) (*Queue, error) {
 	return q, nil
 }
 
-// Insert adds a job in the caller's transaction and returns its id for Cancel. After the commit a free worker
-// starts it at once.
-func (q *Queue) Insert(ctx context.Context, tx *db.Tx, args Args) (jobID int64, err error) {
+// Insert adds a job of a team (empty: of none) in the caller's transaction and returns its id for Cancel. After the
+// commit a free worker starts it at once.
+func (q *Queue) Insert(ctx context.Context, tx *db.Tx, teamID string, args Args) (jobID int64, err error) {
 	value, err := db.Doc(args).Value() // without NUL, which PostgreSQL refuses
 	doc, ok := value.(string)
 	if err != nil || !ok {
@@ -110,7 +118,7 @@ func (q *Queue) Insert(ctx context.Context, tx *db.Tx, args Args) (jobID int64, 
 	if q.quick[args.Kind()] {
 		lane = quickLane
 	}
-	jobID, err = q.river.insert(ctx, tx, rawArgs{kind: args.Kind(), doc: []byte(doc)}, lane)
+	jobID, err = q.river.insert(ctx, tx, rawArgs{team: teamID, kind: args.Kind(), doc: []byte(doc)}, lane)
 	if err != nil {
 		return 0, fmt.Errorf("queue: inserting %s: %w", args.Kind(), err)
 	}

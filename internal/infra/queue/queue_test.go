@@ -24,7 +24,7 @@ func TestInsertRollsBackWithItsTransaction(t *testing.T) {
 		start(t, q)
 		no := errors.New("no")
 		err := d.Tx(t.Context(), func(tx *db.Tx) error {
-			if _, err := q.Insert(t.Context(), tx, note{N: 1}); err != nil {
+			if _, err := q.Insert(t.Context(), tx, "", note{N: 1}); err != nil {
 				return err
 			}
 			return no
@@ -69,7 +69,7 @@ func TestEachJobRunsOnceOnTwoNodes(t *testing.T) {
 		}
 		err := d.Tx(t.Context(), func(tx *db.Tx) error {
 			for i := range jobs {
-				if _, err := queues[0].Insert(t.Context(), tx, note{N: i}); err != nil {
+				if _, err := queues[0].Insert(t.Context(), tx, "", note{N: i}); err != nil {
 					return err
 				}
 			}
@@ -113,7 +113,7 @@ func TestParallelInserts(t *testing.T) {
 		for i := range 200 {
 			wg.Go(func() {
 				err := d.Tx(t.Context(), func(tx *db.Tx) error {
-					_, err := q.Insert(t.Context(), tx, note{N: i})
+					_, err := q.Insert(t.Context(), tx, "", note{N: i})
 					return err
 				})
 				if err != nil {
@@ -189,7 +189,7 @@ func TestCancelledWaitingJobNeverRuns(t *testing.T) {
 		first, second := insert(t, q, note{N: 1}), insert(t, q, note{N: 2})
 		var third int64
 		err := d.Tx(t.Context(), func(tx *db.Tx) (err error) { // both in one transaction
-			if third, err = q.Insert(t.Context(), tx, note{N: 3}); err != nil {
+			if third, err = q.Insert(t.Context(), tx, "", note{N: 3}); err != nil {
 				return err
 			}
 			return errors.Join(q.Cancel(t.Context(), tx, first), q.Cancel(t.Context(), tx, third))

@@ -34,8 +34,11 @@ type backend interface {
 }
 
 type sqlTexts struct {
-	now  string // the database's clock, in microseconds
-	late string // seconds since the oldest scheduled_at of a group
+	clock      string // the database's clock, as River stores times
+	skipLocked string // the suffix of a SELECT that locks rows, and passes over those that others have locked
+	notify     string // has River's workers look at a queue; empty: Queue.wake does it
+	now        string // the database's clock, in microseconds
+	late       string // seconds since the oldest scheduled_at of a group
 }
 
 func openSQLite(ctx context.Context, q *Queue) error {
@@ -45,8 +48,9 @@ func openSQLite(ctx context.Context, q *Queue) error {
 		return fmt.Errorf("migrating: %w", err)
 	}
 	q.sql = sqlTexts{
-		now:  "CAST(unixepoch('subsec') * 1000000 AS BIGINT)",
-		late: "unixepoch('subsec') - unixepoch(min(scheduled_at), 'subsec')",
+		clock: "datetime('now', 'subsec')",
+		now:   "CAST(unixepoch('subsec') * 1000000 AS BIGINT)",
+		late:  "unixepoch('subsec') - unixepoch(min(scheduled_at), 'subsec')",
 	}
 	return newEngine(q, polling{driver}, withTx)
 }
@@ -82,8 +86,10 @@ func openPostgres(ctx context.Context, q *Queue) (err error) {
 		return fmt.Errorf("migrating: %w", err)
 	}
 	q.close, q.sql = pool.Close, sqlTexts{
-		now:  "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
-		late: "extract(epoch FROM clock_timestamp() - min(scheduled_at))",
+		clock: "now()", skipLocked: " FOR UPDATE SKIP LOCKED",
+		notify: "SELECT pg_notify(current_schema() || '.river_insert', ?)",
+		now:    "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)",
+		late:   "extract(epoch FROM clock_timestamp() - min(scheduled_at))",
 	}
 	return newEngine(q, riverdriver.Driver[pgx.Tx](driver), withPgxTx)
 }
@@ -99,7 +105,8 @@ type engine[TTx any] struct {
 const (
 	longLane     = river.QueueDefault
 	quickLane    = "quick"
-	quickWorkers = 16
+	quickWorkers = 12
+	quickSpare   = 4
 )
 
 const fetchEvery = 10 * time.Millisecond // between claims under load
@@ -120,8 +127,8 @@ func newEngine[TTx any](
 	if q.config.Workers > 0 {
 		config.Workers = q.workers
 		config.Queues = map[string]river.QueueConfig{
-			longLane:  {MaxWorkers: q.config.Workers, FetchCooldown: fetchEvery},
-			quickLane: {MaxWorkers: quickWorkers, FetchCooldown: fetchEvery},
+			longLane:  {MaxWorkers: q.config.Workers + q.config.Spare, FetchCooldown: fetchEvery},
+			quickLane: {MaxWorkers: quickWorkers + quickSpare, FetchCooldown: fetchEvery},
 		}
 	}
 	e.Client, err = river.NewClient(piloted[TTx]{driver, e.pilot}, config)
@@ -191,6 +198,23 @@ func (p *pilot) JobSetStateIfRunningMany(
 	ctx context.Context, _ riverdriver.Executor, params *manyStates,
 ) ([]*rivertype.JobRow, error) {
 	return p.q.settle(ctx, params)
+}
+
+// JobInsertMany puts jobs into the queues of their teams. River announces them under the names that the client gave,
+// those of the lanes.
+func (p *pilot) JobInsertMany(
+	ctx context.Context, exec riverdriver.Executor, params *riverdriver.JobInsertFastManyParams,
+) ([]*riverdriver.JobInsertFastResult, error) {
+	own := *params
+	own.Jobs = make([]*riverdriver.JobInsertFastParams, len(params.Jobs))
+	for i, job := range params.Jobs {
+		moved := *job
+		if args, ok := job.Args.(rawArgs); ok {
+			moved.Queue = queueOf(job.Queue, args.team)
+		}
+		own.Jobs[i] = &moved
+	}
+	return exec.JobInsertFastMany(ctx, &own)
 }
 
 // JobGetStuck finds nothing: leases decide which jobs are stuck, not how long they run.
