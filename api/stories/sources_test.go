@@ -21,7 +21,14 @@ func sources() http.Handler {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
 	}
 	mux.HandleFunc("/crtsh", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("q") != "acme.com" {
+		if q := r.URL.Query().Get("q"); q == "many.com" {
+			var certificates []string
+			for i := 1; i <= 12; i++ {
+				certificates = append(certificates, fmt.Sprintf(`{"issuer_ca_id":1,"issuer_name":"C=US, O=Example CA, CN=R1","common_name":"many.com","name_value":"many.com\nwww.d%d-many.com","id":%[1]d,"entry_timestamp":"2026-01-01T00:00:00.1","not_before":"2026-01-01T00:00:00","not_after":"2026-04-01T00:00:00","serial_number":"0b%[1]d","result_count":2}`, i))
+			}
+			_, _ = io.WriteString(w, "["+strings.Join(certificates, ",")+"]")
+			return
+		} else if q != "acme.com" {
 			_, _ = io.WriteString(w, "[]")
 			return
 		}

@@ -144,6 +144,11 @@ func (s surface) tasks() {
 		if err := s.checkNames(ctx, n.Options); err != nil {
 			return nil, err
 		}
+		if n.Delivery == task.Webhook {
+			if err := s.warnWithoutWebhook(ctx); err != nil {
+				return nil, err
+			}
+		}
 		t, err := s.Tasks.Create(ctx, n)
 		if err != nil {
 			return nil, err
@@ -153,7 +158,7 @@ func (s surface) tasks() {
 			return &huma.StreamResponse{Body: func(out huma.Context) {
 				out.SetHeader("Content-Type", "application/json")
 				out.SetStatus(http.StatusAccepted)
-				_ = json.NewEncoder(out.BodyWriter()).Encode(accepted(t)) // the client may have disconnected
+				_ = json.NewEncoder(out.BodyWriter()).Encode(rest.Warned(ctx, accepted(t))) // the client may have disconnected
 			}}, nil
 		}
 		return s.stream(ctx, t, t.StreamID, 0)
@@ -172,6 +177,16 @@ func (s surface) tasks() {
 
 	rest.Handle(s.API, op("get-task-artifact", "GET "+path+"/{id}/artifacts", tag, "Get a task's completion artifact",
 		404), s.getArtifact)
+}
+
+// warnWithoutWebhook tells the caller that nothing will be pushed as long as their team has no webhook_url.
+func (s surface) warnWithoutWebhook(ctx context.Context) error {
+	team, err := s.Accounts.FindTeam(ctx)
+	if err == nil && team.WebhookURL == "" {
+		rest.Warnf(ctx, "completion_delivery pushes nothing unless an admin sets webhook_url before the task ends: your team has "+
+			"none. The artifact is stored in any case.")
+	}
+	return err
 }
 
 // checkNames refuses a task that names files or agents that its owner does not have.

@@ -303,7 +303,7 @@ func (w *jsonWalk) field(at *place, object *huma.Schema, depth int) error {
 	}
 	if unknown {
 		w.known.warn(ignored(at.String(), "field"))
-	} else if why := w.known.without[name]; why != "" && at.within == nil {
+	} else if why := w.known.whyNot(name); why != "" && at.within == nil {
 		w.known.warn(fmt.Sprintf("%s has no effect: %s", clip(name), why))
 	}
 	return nil

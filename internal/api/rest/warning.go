@@ -144,6 +144,19 @@ func (f fields) of(s *huma.Schema, name string) (field *huma.Schema, unknown boo
 	return nil, len(s.Properties) > 0
 }
 
+// whyNot is why a field of the document has no effect; "" when it has one.
+func (f fields) whyNot(name string) string {
+	if why := f.without[name]; why != "" {
+		return why
+	}
+	for known, why := range f.without {
+		if strings.EqualFold(known, name) { // as encoding/json
+			return why
+		}
+	}
+	return ""
+}
+
 func (f fields) resolved(s *huma.Schema) *huma.Schema {
 	if s != nil && s.Ref != "" {
 		return f.registry.SchemaFromRef(s.Ref)

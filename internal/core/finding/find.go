@@ -50,6 +50,16 @@ func (fs *Findings) FindAll(
 	return p.Results, p.Total, err
 }
 
+// CountAt counts the findings of the caller's team at a host and port; port 0: at all ports of the host.
+func (fs *Findings) CountAt(ctx context.Context, host string, port int) (int64, error) {
+	f := Filter{Hosts: []string{host}}
+	if port > 0 {
+		f.Ports = []int{port}
+	}
+	_, total, err := fs.FindAll(ctx, f, nil, page.Window{Limit: 1})
+	return int64(total), err
+}
+
 // FindPage lists findings of the caller's team. Sorts come from page.Sorts with Sortable; without any, the newest come
 // first. Events in a list have no request and response: a page of them could be 100 MB.
 func (fs *Findings) FindPage(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (p Page, err error) {

@@ -102,7 +102,8 @@ func (s area) assets() {
 				return nil, err
 			}
 			content := document.Of(a, true)
-			content.Vulnerabilities, err = s.findingsAt(ctx, a)
+			n, err := s.Findings.CountAt(ctx, a.Host, a.Port)
+			content.Vulnerabilities = &n
 			return &content, err
 		})
 	rest.Handle(s.API, wire.Op("list-asset-changelogs", "GET "+one+"/changelogs", assetTag,
@@ -228,16 +229,6 @@ func (s area) contents(ctx context.Context, id string, in ContentQuery) (*Conten
 		}
 	}
 	return &list, nil
-}
-
-// findingsAt counts the findings at the host and port of an asset, or all of the host if it has no port.
-func (s area) findingsAt(ctx context.Context, a asset.Asset) (int64, error) {
-	f := finding.Filter{Hosts: []string{a.Host}}
-	if a.Port > 0 {
-		f.Ports = []int{a.Port}
-	}
-	_, total, err := s.Findings.FindAll(ctx, f, nil, page.Window{Limit: 1})
-	return int64(total), err
 }
 
 // MisconfigurationList is a page of misconfigurations.

@@ -323,11 +323,18 @@ func (s area) patchVulns(ctx context.Context, in *struct{ Body VulnPatch }) (*wi
 	return wire.Messagef("The status of %d findings is changed.", n), err
 }
 
-// assetAt is what the inventory of the caller's team knows of a host and port; nil: nothing.
+// assetAt is all that the inventory of the caller's team knows of a host and port; nil: nothing.
 func (s area) assetAt(ctx context.Context, host string, port int) (*document.EnumerationContent, error) {
 	at := report.Place{Host: host, Port: port}
 	known, err := s.Reports.At(ctx, []report.Place{at})
-	return contentAt(known, at), err
+	a, ok := known[at]
+	if err != nil || !ok {
+		return nil, err
+	}
+	n, err := s.Findings.CountAt(ctx, a.Host, a.Port)
+	content := document.Of(a, true)
+	content.Vulnerabilities = &n
+	return &content, err
 }
 
 // addAssets adds what the inventory knows of their hosts and ports to findings.

@@ -81,6 +81,9 @@ type AssociatedQuery struct {
 }
 
 func (s area) associated(ctx context.Context, in *AssociatedQuery) (*huma.StreamResponse, error) {
+	if in.Page > 0 && in.Limit == 0 {
+		rest.Warnf(ctx, "page has no effect without limit: all domains are on one page.")
+	}
 	found, err := s.Domains.Associated(ctx, domain.Query{
 		Domain: in.Domain, Sources: wire.Commas(in.Source), Active: in.Active.Ptr(), Sort: in.Sort, Limit: in.Limit,
 		Page: in.Page,

@@ -26,7 +26,7 @@ type EnumerationContent struct {
 	IP                []string                   `json:"ip" doc:"Its addresses."`
 	StatusCode        int                        `json:"status_code,omitempty" doc:"The HTTP status that it answers with."`
 	ContentLength     int64                      `json:"content_length,omitempty" doc:"Length of the response body in bytes."`
-	Vulnerabilities   int64                      `json:"vulnerabilities,omitempty" doc:"Findings at this host and port; not in lists."`
+	Vulnerabilities   *int64                     `json:"vulnerabilities,omitempty" doc:"Findings at this host and port; not in lists."`
 	Title             string                     `json:"title,omitempty" doc:"Title of its page."`
 	Technologies      []string                   `json:"technologies" doc:"Its technologies, with versions if known."`
 	Webserver         string                     `json:"webserver,omitempty" doc:"Server header."`
