@@ -187,9 +187,10 @@ func invalidJSON(why string) error {
 
 // place is where a value is within an array or object. Its path is written only for an error.
 type place struct {
-	within *place // nil: the document
-	key    string // of an object's value
-	index  int    // of an array's value; -1 in an object
+	within *place   // nil: the document
+	key    string   // of an object's value
+	index  int      // of an array's value; -1 in an object
+	seen   []string // the fields of the object's schema that were given
 }
 
 // String is the path of the value, such as a.b[1], shortened as clip does; "body" for the document.
@@ -285,7 +286,8 @@ func (w *jsonWalk) item(at *place, array *huma.Schema, depth int) error {
 	return err
 }
 
-// field checks the next key and value of an object.
+// field checks the next key and value of an object. A field that is given twice is refused: its schema would be held
+// against one of the values, and decoding would take the other, or parts of both.
 func (w *jsonWalk) field(at *place, object *huma.Schema, depth int) error {
 	key, err := w.token()
 	if err != nil {
@@ -296,7 +298,16 @@ func (w *jsonWalk) field(at *place, object *huma.Schema, depth int) error {
 		return checkString(at.within, name)
 	}
 	at.key = name
-	s, unknown := w.known.of(object, name)
+	s, known, unknown := w.known.of(object, name)
+	if known != "" {
+		if slices.Contains(at.seen, known) {
+			return errs.Field(at.String(), "%s is given more than once; capitals make no other field.", at)
+		}
+		at.seen = append(at.seen, known)
+	}
+	if unknown && object.AdditionalProperties == false {
+		return errs.Field(at.String(), "%s is no field of this operation, and others are not allowed.", at)
+	}
 	empty, err := w.value(at, s, depth)
 	if err != nil || empty {
 		return err

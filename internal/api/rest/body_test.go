@@ -222,3 +222,49 @@ func hasNUL(doc any) bool {
 	}
 	return false
 }
+
+// TestFieldsGivenTwiceAreRefused: the schema is held against one value of a field, and decoding may take another.
+func TestFieldsGivenTwiceAreRefused(t *testing.T) {
+	inner := &huma.Schema{Type: "object", AdditionalProperties: true, Properties: map[string]*huma.Schema{"b": {Type: "integer"}}}
+	schema := &huma.Schema{Type: "object", AdditionalProperties: true, Properties: map[string]*huma.Schema{
+		"a": inner, "list": {Type: "array", Items: inner}, "free": {Type: "object"},
+		"named": {Type: "object", AdditionalProperties: inner},
+	}}
+	closed := &huma.Schema{Type: "object", AdditionalProperties: false, Properties: inner.Properties}
+	for _, c := range []struct {
+		schema     *huma.Schema
+		body, want string
+	}{
+		{schema, `{"a":{"b":1},"list":[{"b":1},{"b":2}],"free":{"b":1},"x":1}`, ""},
+		{schema, `{"a":{"b":1},"a":{"b":2}}`, "a"},
+		{schema, `{"a":{"b":1},"A":{}}`, "A"},
+		{schema, `{"a":null,"a":{"b":2}}`, "a"},
+		{schema, `{"a":{"b":1,"x":0,"B":2}}`, "a.B"},
+		{schema, `{"list":[{"b":1},{"b":1,"b":1}]}`, "list[1].b"},
+		{schema, `{"named":{"x":{"b":1},"y":{"b":1,"B":1}}}`, "named.y.B"},
+		{schema, `{"free":{"b":1,"b":2}}`, ""}, // no schema to hold against it
+		{nil, `{"a":1,"a":2}`, ""},
+		{closed, `{"b":1}`, ""},
+		{closed, `{"B":1}`, "B"},
+		{closed, `{"b":1,"B":2}`, "B"},
+		{closed, `{"b":1,"c":null}`, "c"},
+	} {
+		known := fields{warn: func(string) {}}
+		e := errs.From(checkJSON(t.Context(), "application/json", []byte(c.body), c.schema, known))
+		if c.want == "" && e != nil || c.want != "" && (e == nil || e.Param != c.want || e.Kind != errs.Invalid) {
+			t.Errorf("%s: %+v, want %q at fault", c.body, e, c.want)
+		}
+	}
+}
+
+// TestFieldsWithoutEffectAreNamedWhateverTheirCapitals: decoding takes Agent_ID for agent_id.
+func TestFieldsWithoutEffectAreNamedWhateverTheirCapitals(t *testing.T) {
+	schema := &huma.Schema{Type: "object", AdditionalProperties: true, Properties: map[string]*huma.Schema{"agent_id": {Type: "string"}}}
+	for body, want := range map[string]int{`{"agent_id":"a"}`: 1, `{"Agent_ID":"a"}`: 1, `{"AGENT_ID":""}`: 0, `{"agentid":"a"}`: 1} {
+		var said []string
+		known := fields{without: map[string]string{"agent_id": "there are none."}, warn: func(text string) { said = append(said, text) }}
+		if err := checkJSON(t.Context(), "application/json", []byte(body), schema, known); err != nil || len(said) != want {
+			t.Errorf("%s: %v, %q", body, err, said)
+		}
+	}
+}

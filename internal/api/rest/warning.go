@@ -125,23 +125,26 @@ type fields struct {
 	warn     func(text string)
 }
 
-// of is the schema of an object's field, nil where any is taken; unknown when the object has no such field.
-func (f fields) of(s *huma.Schema, name string) (field *huma.Schema, unknown bool) {
+// of is the schema of an object's field, nil where any is taken, and the name that the schema has for it; unknown when
+// the object has no such field.
+func (f fields) of(s *huma.Schema, name string) (field *huma.Schema, known string, unknown bool) {
 	if s == nil {
-		return nil, false
+		return nil, "", false
 	}
 	if field = s.Properties[name]; field != nil {
-		return f.resolved(field), false
+		return f.resolved(field), name, false
 	}
-	for known, field := range s.Properties {
-		if strings.EqualFold(known, name) { // as encoding/json
-			return f.resolved(field), false
+	if closed := s.AdditionalProperties == false; !closed {
+		for known, field := range s.Properties {
+			if strings.EqualFold(known, name) { // as encoding/json
+				return f.resolved(field), known, false
+			}
 		}
 	}
 	if extra, ok := s.AdditionalProperties.(*huma.Schema); ok {
-		return f.resolved(extra), false
+		return f.resolved(extra), "", false
 	}
-	return nil, len(s.Properties) > 0
+	return nil, "", len(s.Properties) > 0
 }
 
 // whyNot is why a field of the document has no effect; "" when it has one.
