@@ -74,6 +74,7 @@ type App struct {
 	audit        *audit.Log
 	catalog      *catalog.Catalog
 	db           *db.DB
+	unlock       func() error // lets another process have the data folder
 	queue        *queue.Queue
 	engines      *child.Pool
 	handler      http.Handler
@@ -84,11 +85,15 @@ type App struct {
 
 // Open opens the database and connects the services; nothing runs yet. Logs go to logger.
 func Open(ctx context.Context, c Config, logger *slog.Logger) (*App, error) {
-	database, err := c.openDB(ctx, true)
+	unlock, err := c.lockFolder()
 	if err != nil {
 		return nil, err
 	}
-	a := &App{config: c, logger: logger, db: database}
+	database, err := c.openDB(ctx, true)
+	if err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	a := &App{config: c, logger: logger, db: database, unlock: unlock}
 	a.closing, a.close = context.WithCancel(context.Background())
 	if err := a.join(ctx); err != nil {
 		return nil, errors.Join(err, a.Close())
@@ -383,7 +388,7 @@ func (a *App) Close() (err error) {
 	if a.engines != nil {
 		a.engines.Close()
 	}
-	return errors.Join(err, a.db.Close())
+	return errors.Join(err, a.db.Close(), a.unlock())
 }
 
 // SetupLink is the one-time link to create the first user; empty when there are users.

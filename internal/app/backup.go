@@ -3,6 +3,8 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/vedette-sec/vedette/internal/infra/backup"
@@ -31,6 +33,39 @@ func (c Config) openDB(ctx context.Context, upgrade bool) (*db.DB, error) {
 	place := c.place().Database
 	place.KeepSchema = !upgrade
 	return db.Open(ctx, place)
+}
+
+// lockFolder keeps a second process off an embedded database: one serves the data folder, and one works for it, which
+// may be the same.
+func (c Config) lockFolder() (unlock func() error, err error) {
+	locks := []func() error{}
+	unlock = func() (err error) {
+		for _, release := range locks {
+			err = errors.Join(err, release())
+		}
+		locks = nil
+		return err
+	}
+	if c.Database != "" {
+		return unlock, nil
+	}
+	for _, part := range []struct{ role, other, verb string }{
+		{RoleServer, RoleWorker, "serves"}, {RoleWorker, RoleServer, "works on the jobs of"},
+	} {
+		if c.Role == part.other {
+			continue
+		}
+		release, err := db.LockFolder(c.DataDir, part.role)
+		if errors.Is(err, db.ErrLocked) {
+			err = fmt.Errorf("another vedette %s the data folder %s: stop it first, or give this one a folder of its own"+
+				" (--data-dir); several processes share a PostgreSQL database (--database)", part.verb, c.DataDir)
+		}
+		if err != nil {
+			return nil, errors.Join(err, unlock())
+		}
+		locks = append(locks, release)
+	}
+	return unlock, nil
 }
 
 // Backup writes all data of this configuration into a file, while servers run.

@@ -119,7 +119,7 @@ func Options() []Option {
 			Help: "jobs that this process runs beyond workers at once, only of teams of which it runs none"},
 		{Key: "team_workers", Default: 0, Help: "jobs of one team that this process runs at once; 0: as many as workers"},
 		{Key: "trusted_proxies", Default: []string{},
-			Help: "network (CIDR) of reverse proxies whose X-Forwarded-For names the client; repeatable"},
+			Help: "network (CIDR) of reverse proxies whose X-Forwarded-For names the client, and X-Forwarded-Proto how it called; repeatable"},
 		{Key: "engine_memory", Default: 1024,
 			Help: "megabytes of memory that an engine may hold, a child process that tests a part of a scan; one runs for each job at work"},
 		{Key: "webhook_allow", Default: []string{},

@@ -113,7 +113,7 @@ func setUp(accounts *account.Accounts, w http.ResponseWriter, r *http.Request) (
 
 // base is the server's address as the browser knows it, for the examples on the page.
 func base(r *http.Request) string {
-	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
+	if rest.IsSecure(r) {
 		return "https://" + r.Host
 	}
 	return "http://" + r.Host

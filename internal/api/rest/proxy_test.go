@@ -48,3 +48,37 @@ func TestClientsBehindTrustedProxies(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyATrustedProxySaysThatAClientUsedTLS(t *testing.T) {
+	t.Parallel()
+	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	for name, c := range map[string]struct {
+		trusted []netip.Prefix
+		peer    string
+		proto   []string
+		want    bool
+	}{
+		"a trusted proxy over TLS":            {trusted, "10.0.0.1:5", []string{"https"}, true},
+		"in capitals":                         {trusted, "10.0.0.1:5", []string{"HTTPS"}, true},
+		"a trusted proxy without TLS":         {trusted, "10.0.0.1:5", []string{"http"}, false},
+		"a trusted proxy that does not say":   {trusted, "10.0.0.1:5", nil, false},
+		"the client says https, the proxy no": {trusted, "10.0.0.1:5", []string{"https, http"}, false},
+		"the same in two headers":             {trusted, "10.0.0.1:5", []string{"https", "http"}, false},
+		"anybody":                             {trusted, "203.0.113.9:5", []string{"https"}, false},
+		"anybody, without proxies":            {nil, "10.0.0.1:5", []string{"https"}, false},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = c.peer
+		r.Header["X-Forwarded-Proto"] = c.proto
+		var got bool
+		BehindProxies(c.trusted, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			got = IsSecure(r)
+			if len(r.Header["X-Forwarded-Proto"]) != len(c.proto) {
+				t.Errorf("%s: the header is gone, by which a proxy is noticed", name)
+			}
+		})).ServeHTTP(httptest.NewRecorder(), r)
+		if got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -109,7 +109,7 @@ func (d *DB) migrator() (*goose.Provider, error) {
 // seconds.
 func (d *DB) lockSchema(ctx context.Context) (unlock func() error, err error) {
 	if d.file != "" {
-		unlock, err := lockFile(d.file + ".lock")
+		unlock, err := lockFile(d.file+".lock", 0)
 		if err != nil {
 			return nil, fmt.Errorf("data directory: %w", err)
 		}
@@ -129,13 +129,13 @@ func (d *DB) lockSchema(ctx context.Context) (unlock func() error, err error) {
 	}, nil
 }
 
-// lockFile takes a lock that other processes wait for.
-func lockFile(path string) (unlock func() error, err error) {
+// lockFile takes a lock that other processes wait for, or with syscall.LOCK_NB are refused.
+func lockFile(path string, how int) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|how); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f.Close, nil // closing the file releases the lock
