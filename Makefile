@@ -44,9 +44,10 @@ build: ## build bin/vedette
 # Seconds of the commit, the time of all files of a release.
 EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 
-dist: ## build the release into dist: static binaries, packages, SBOMs and checksums
+dist: ## build the release into dist: static binaries, packages, SBOMs and checksums, signed with the SSH key SIGN_KEY
 	@scripts/need go
 	scripts/dist '$(VERSION)' '$(LDFLAGS)' '$(EPOCH)' dist $(ARCHS)
+	$(if $(SIGN_KEY),scripts/sign '$(SIGN_KEY)' dist)
 
 dist-check: dist ## build the release again from a copy elsewhere; its bytes must be the same
 	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && git ls-files -z | tar --null -T - -cf - | tar -C "$$copy" -xf - && \
@@ -133,6 +134,10 @@ drift: build
 		{ echo "api/$$surface.openapi.yaml differs from the code (run make gen)"; exit 1; }; \
 	done
 
+vulncheck: ## look for known vulnerabilities in the libraries (needs their database; VULNDB names a copy)
+	@scripts/need go
+	@scripts/vulncheck $(VULNDB)
+
 oracle: ## compare findings with nuclei's, template by template (see oracle/README.md)
 	@scripts/need go
 	@oracle/run agree
@@ -141,7 +146,7 @@ bench-oracle: ## compare requests, CPU, memory and findings with nuclei and ffuf
 	@scripts/need go nginx ffuf
 	@oracle/run bench
 
-check: fmt-check vet architecture test race drift lint ## all that CI runs
+check: fmt-check vet architecture test race drift lint vulncheck ## all that CI runs
 
 clean: ## remove build results (not ./data)
 	rm -rf bin

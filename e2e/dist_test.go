@@ -71,6 +71,58 @@ func TestDist(t *testing.T) {
 	checkUnit(t, filepath.Join(out, name))
 }
 
+// TestSignedRelease signs checksums as a releaser does and checks them as the installation page says.
+func TestSignedRelease(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	run := func(name string, args ...string) (string, error) {
+		cmd := exec.Command(name, args...)
+		cmd.Dir = dir
+		text, err := cmd.CombinedOutput()
+		return string(text), err
+	}
+	must := func(name string, args ...string) {
+		t.Helper()
+		if text, err := run(name, args...); err != nil {
+			t.Fatalf("%s %q: %v\n%s", name, args, err, text)
+		}
+	}
+	sign, err := filepath.Abs("../scripts/sign")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("SHA256SUMS", "00 vedette\n")
+	for _, key := range []string{"releaser", "other"} {
+		must("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
+	}
+	must(sign, "releaser", ".")
+	write("vedette.signers", "vedette "+readFile(t, filepath.Join(dir, "releaser.pub")))
+
+	page := readFile(t, "../docs/operate/install.md")
+	_, after, _ := strings.Cut(page, "\nssh-keygen -Y verify")
+	line, _, ok := strings.Cut(after, "\n")
+	if !ok {
+		t.Fatal("the installation page does not say how to check the signature")
+	}
+	check := "ssh-keygen -Y verify" + line
+	must("bash", "-c", check)
+	must(sign, "other", ".")
+	if text, err := run("bash", "-c", check); err == nil {
+		t.Errorf("the signature of another key is taken: %s", text)
+	}
+	must(sign, "releaser", ".")
+	write("SHA256SUMS", "01 vedette\n")
+	if text, err := run("bash", "-c", check); err == nil {
+		t.Errorf("changed checksums are taken: %s", text)
+	}
+}
+
 // inArchive are the names in a .tar.gz.
 func inArchive(t *testing.T, path string) map[string]bool {
 	t.Helper()
