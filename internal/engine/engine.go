@@ -49,6 +49,9 @@ type Config struct {
 	// Allow is called before every request and every redirect that is followed; nil allows all. A refused request
 	// leaves its cells Denied.
 	Allow func(u *url.URL) bool
+	// AllowName is called for each other name than that of its URL that a request gives to its server (Host, SNI and
+	// the like); nil allows all. A refused request leaves its cells Denied.
+	AllowName func(name string) bool
 }
 
 const defaultConcurrency = 50
@@ -86,6 +89,7 @@ func New(cfg Config) *Engine {
 		Timeout: cfg.Timeout, Retries: cfg.Retries, RateLimit: cfg.RateLimit, HostRate: cfg.HostRate,
 		RateWindow:  cfg.RateWindow,
 		Concurrency: cfg.Concurrency, PerHost: cfg.PerHost, RecheckPauses: cfg.RecheckPauses, Allow: cfg.Allow,
+		AllowName: cfg.AllowName,
 	})
 	return e
 }

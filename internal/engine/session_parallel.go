@@ -85,8 +85,8 @@ func (s *session) sendRaceOrPipeline(
 			}
 			return nil, err
 		}
-		if !s.engine.sender.Allows(reqs[i].Address) {
-			s.addEnd(endOf(sender.ErrExcluded))
+		if err := s.engine.sender.Check(&reqs[i].Request); err != nil {
+			s.addEnd(endOf(err))
 			return nil, nil
 		}
 		all[i] = reqs[i].Request

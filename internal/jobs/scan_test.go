@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/engine"
@@ -160,6 +162,45 @@ func TestDeniedTargetIsInTheCoverage(t *testing.T) {
 	if err != nil || len(asked()) != 0 || c.Counts[engine.Denied] == 0 || len(c.Cells) == 0 || c.Cells[0].Reason == "" {
 		t.Errorf("%d requests; %+v, %v", len(asked()), c, err)
 	}
+}
+
+// What a team excludes is not asked for by its name either, on an address that a scan may reach.
+func TestExcludedNameIsNeverAskedFor(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		var asked atomic.Int64
+		base, _ := site(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if r.Host == "blog.example.se" {
+				asked.Add(1)
+			}
+		}))
+		o := open(t, d)
+		own, err := o.catalog.Create(o.ctx, catalog.NewTemplate{Text: `id: other-site
+info: {name: Other site, author: a, severity: low}
+http:
+  - raw: ["GET / HTTP/1.1\nHost: blog.example.se\n\n"]
+    matchers: [{type: status, status: [200]}]
+`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends := func(want engine.State, requests int64) {
+			t.Helper()
+			made, err := o.scans.Create(o.ctx, scan.NewScan{Config: scan.Config{Targets: []string{base}, Templates: []string{own.ID}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.scanEnds(t, made.ID)
+			c, err := o.scans.FindCoverage(o.ctx, made.ID, scan.CoverageFilter{}, page.Window{Limit: 5})
+			if err != nil || c.Counts[want] != 1 || asked.Load() != requests {
+				t.Errorf("%d requests; %+v, %v", asked.Load(), c, err)
+			}
+		}
+		ends(engine.Tested, 1)
+		if err := exclusion.New(d).Add(o.ctx, exclusion.Target, []string{"*.example.se"}, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		ends(engine.Denied, 1)
+	})
 }
 
 func TestRetestTellsFixedFromOpen(t *testing.T) {

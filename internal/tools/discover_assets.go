@@ -17,10 +17,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
-	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/probe/port"
+	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
@@ -175,7 +175,7 @@ func (k *Kit) exclusions() (out []string) {
 		if x.Port != 0 {
 			text = net.JoinHostPort(x.Host, strconv.Itoa(x.Port))
 		}
-		if _, err := exclusion.ParsePatterns([]string{text}); err == nil {
+		if _, err := hostpattern.Parse([]string{text}); err == nil {
 			out = append(out, text)
 		}
 	}

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/task"
@@ -19,16 +20,18 @@ func (k *Kit) httpRequest() action[webRequest] {
 			"headers": {"type": "object", "additionalProperties": {"type": "string"}}, "body": {"type": "string"},
 			"session": {"type": "string", "description": "a name: requests of one session share cookies"}}}`,
 		requests: func(webRequest) int { return 1 },
-		approval: func(a webRequest) *loop.Approval { return k.changes(a.Method, a.URL) },
+		approval: func(a webRequest) *loop.Approval { return k.changes(a.methods(), a.URL) },
 		call:     k.callHTTP,
 	}
 }
 
 // changes asks for approval of a request that may change something.
-func (k *Kit) changes(method, url string) *loop.Approval {
-	if k.scope.Doc.Intrusiveness == task.Intrusive || scope.ReadOnly(method) {
+func (k *Kit) changes(methods []string, url string) *loop.Approval {
+	i := slices.IndexFunc(methods, func(method string) bool { return !scope.ReadOnly(method) })
+	if k.scope.Doc.Intrusiveness == task.Intrusive || i < 0 {
 		return nil
 	}
+	method := methods[i]
 	return &loop.Approval{
 		Action: errs.Clip(method+" "+url, brief.MaxReason),
 		Reason: "A " + errs.Clip(method, 20) + " request may change something at the target.",

@@ -10,7 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
-// Methods are the HTTP methods of a template.
+// Methods are the HTTP methods of a template, with those that servers may take instead.
 func Methods(t *syntax.Template) (out []string) {
 	add := func(method string) {
 		if method = strings.ToUpper(method); !slices.Contains(out, method) {
@@ -21,6 +21,16 @@ func Methods(t *syntax.Template) (out []string) {
 		for _, raw := range block.Raw {
 			if first := strings.Fields(withoutAnnotations(raw)); len(first) > 0 {
 				add(first[0])
+			}
+		}
+		for _, text := range slices.Concat(block.Raw, block.Path, []string{block.Body}) {
+			for _, method := range textOverrides(text) {
+				add(method)
+			}
+		}
+		for _, h := range block.Headers {
+			for _, method := range headerOverrides(h.Name, h.Value) {
+				add(method)
 			}
 		}
 		switch {

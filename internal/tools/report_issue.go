@@ -47,9 +47,14 @@ func (k *Kit) reportIssue() action[reportArgs] {
 					"description": "texts that the answer's header or body must hold"},
 				"absent": {"type": "array", "items": {"type": "string"}, "description": "texts that it must not hold"}}}}}`,
 		requests: func(reportArgs) int { return 1 },
-		approval: func(a reportArgs) *loop.Approval { return k.changes(a.Proof.Method, a.Proof.URL) },
+		approval: func(a reportArgs) *loop.Approval { return k.changes(requestOf(a.Proof).methods(), a.Proof.URL) },
 		call:     k.callReport,
 	}
+}
+
+// requestOf is the request of a proof, with the names of secrets in place of their values.
+func requestOf(p task.Proof) webRequest {
+	return webRequest{Method: p.Method, URL: p.URL, Headers: p.Headers, Body: p.Body}
 }
 
 // callReport sends the proof's request once: the answer must show the finding.

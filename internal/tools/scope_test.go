@@ -15,10 +15,10 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
-	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
@@ -39,7 +39,7 @@ func site(t *testing.T) (base, hostPort string, asked *atomic.Int64) {
 func TestScopeIsHeldToOnTheWire(t *testing.T) {
 	base, hostPort, asked := site(t)
 	past := time.Now().Add(-time.Minute)
-	left, err := exclusion.ParsePatterns([]string{"127.0.0.1"})
+	left, err := hostpattern.Parse([]string{"127.0.0.1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +113,53 @@ func TestRedirectsAndNamesStayInScope(t *testing.T) {
 	}
 }
 
+// TestNamesStayInScope: a request to a host in scope asks no other site on its address.
+func TestNamesStayInScope(t *testing.T) {
+	base, hostPort, asked := site(t)
+	excluded, err := hostpattern.Parse([]string{"blog.test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := scope.New(scope.Boundary{Team: excluded,
+		Doc: task.Scope{Hosts: []string{hostPort, "shop.example.se"}, Exclude: []string{"admin.test"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWeb(s)
+	defer w.close()
+	for _, c := range []struct {
+		header, value string
+		ok            bool
+	}{
+		{"Host", "127.0.0.1", true}, {"Host", "shop.example.se", true}, {"Host", "x7f3.tld", true}, {"Host", "localhost", true},
+		{"Host", "10.0.0.1", true}, {"Host", "evil.example", true}, {"X-Forwarded-Host", "a' or 1=1", true},
+		{"Host", "www.example.se", false}, {"host", "WWW.Example.SE:443", false}, {"Host", "192.88.98.1", false},
+		{"X-Forwarded-Host", "www.example.se", false}, {"Forwarded", "host=www.example.se", false},
+		{"X-Host", "http://www.example.se/", false}, {"Host", "blog.test", false}, {"Host", "admin.test", false},
+		{"X-Original-Host", "localhost, blog.test", false},
+	} {
+		asked.Store(0)
+		_, err := w.send(t.Context(), webRequest{URL: base, Headers: map[string]string{c.header: c.value}})
+		if (err == nil) != c.ok || asked.Load() != map[bool]int64{true: 1}[c.ok] {
+			t.Errorf("%s: %s: %v, %d requests arrived", c.header, c.value, err, asked.Load())
+		}
+	}
+	for _, r := range []webRequest{
+		{URL: base, Headers: map[string]string{"X-HTTP-Method-Override": "DELETE"}}, {URL: base + "/?_method=put"},
+	} {
+		s, err := scope.New(scope.Boundary{Doc: task.Scope{Hosts: []string{hostPort}, Methods: []string{"GET", "POST"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := newWeb(s)
+		asked.Store(0)
+		if _, err := other.send(t.Context(), r); !errs.Is(err, errs.Forbidden) || asked.Load() != 0 {
+			t.Errorf("%+v: %v, %d requests arrived", r, err, asked.Load())
+		}
+		other.close()
+	}
+}
+
 func TestToolsSayWhatTheyAre(t *testing.T) {
 	k, err := New(Config{Run: &task.Run{}, Boundary: scope.Boundary{Plan: builtin.Plan("check http://127.0.0.1")}})
 	if err != nil {
@@ -161,11 +208,20 @@ func TestWhatChangesSomethingIsAskedFor(t *testing.T) {
 	asks := func(a *loop.Approval) bool { return a != nil }
 	for method, want := range map[string]bool{"": false, "GET": false, "HEAD": false, "OPTIONS": false, "POST": true,
 		"PUT": true, "get": true} {
-		if got := asks(safe.changes(method, "http://h/")); got != want {
+		if got := asks(safe.changes(webRequest{Method: method}.methods(), "http://h/")); got != want {
 			t.Errorf("%q asks: %v", method, got)
 		}
-		if asks(intrusive.changes(method, "http://h/")) {
+		if asks(intrusive.changes([]string{method}, "http://h/")) {
 			t.Errorf("%q asks although the task is intrusive", method)
+		}
+	}
+	for _, r := range []webRequest{
+		{Headers: map[string]string{"x-http-method-override": "put"}}, {Headers: map[string]string{"X-HTTP-Method": "DELETE"}},
+		{URL: "http://h/?a=b&_method=delete"}, {Method: "POST", Body: "_method=PATCH&x=y"},
+		{Method: "GET", Body: `{"_method": "DELETE"}`},
+	} {
+		if !asks(safe.changes(r.methods(), "http://h/")) {
+			t.Errorf("%+v does not ask, but servers take it for another method", r)
 		}
 	}
 	if !asks(safe.approveRun(runArgs{Tags: []string{"DoS"}})) || asks(safe.approveRun(runArgs{Tags: []string{"cve"}})) {
@@ -173,10 +229,13 @@ func TestWhatChangesSomethingIsAskedFor(t *testing.T) {
 	}
 	const head = "id: x\ninfo: {name: X, author: a}\nhttp: "
 	for text, want := range map[string]bool{
-		head + "[{path: ['{{BaseURL}}/'], matchers: [{type: status, status: [200]}]}]":                    true,
-		head + "[{method: POST, path: ['{{BaseURL}}/'], matchers: [{type: status, status: [200]}]}]":      false,
-		head + "[{raw: ['DELETE / HTTP/1.1\n\n'], matchers: [{type: status, status: [200]}]}]":            false,
-		head + "[{raw: ['@timeout: 5s\nGET / HTTP/1.1\n\n'], matchers: [{type: status, status: [200]}]}]": true,
+		head + "[{path: ['{{BaseURL}}/'], matchers: [{type: status, status: [200]}]}]":                                      true,
+		head + "[{method: POST, path: ['{{BaseURL}}/'], matchers: [{type: status, status: [200]}]}]":                        false,
+		head + "[{raw: ['DELETE / HTTP/1.1\n\n'], matchers: [{type: status, status: [200]}]}]":                              false,
+		head + `[{raw: ["GET / HTTP/1.1\nX-HTTP-Method-Override: DELETE\n\n"], matchers: [{type: status, status: [200]}]}]`: false,
+		head + "[{path: ['{{BaseURL}}/'], headers: {X-Method-Override: PUT}, matchers: [{type: status, status: [200]}]}]":   false,
+		head + "[{path: ['{{BaseURL}}/?_method=delete'], matchers: [{type: status, status: [200]}]}]":                       false,
+		head + "[{raw: ['@timeout: 5s\nGET / HTTP/1.1\n\n'], matchers: [{type: status, status: [200]}]}]":                   true,
 	} {
 		parsed, err := syntax.Parse("x.yaml", []byte(text))
 		if err != nil {

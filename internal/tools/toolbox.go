@@ -54,7 +54,9 @@ func New(c Config) (*Kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	limited := engine.New(engine.Config{Dial: s.Dial, RateLimit: s.Rate(), Retries: 1, Allow: s.Allow})
+	limited := engine.New(engine.Config{
+		Dial: s.Dial, RateLimit: s.Rate(), Retries: 1, Allow: s.Allow, AllowName: s.AllowsName,
+	})
 	return &Kit{Config: c, Plan: s.Plan, scope: s, engine: limited, web: newWeb(s)}, nil
 }
 

@@ -18,6 +18,10 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine"
+	wire "github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/tools/brief"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
@@ -69,7 +73,12 @@ func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("url must begin with http:// or https:// and name a host")
 	}
-	if err := w.scope.Allows(r.Method, u); err != nil {
+	for _, method := range r.methods() {
+		if err := w.scope.Allows(method, u); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.checkNames(u, r.Headers); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, webTimeout)
@@ -107,6 +116,21 @@ func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
 	}
 	return a, nil
 }
+
+// checkNames refuses headers that name another site than the URL's, unless it is in scope or nobody's.
+func (w *web) checkNames(u *url.URL, headers map[string]string) error {
+	for name, value := range headers {
+		for _, host := range wire.HeaderNames(u.Hostname(), name, value) {
+			if !w.scope.AllowsName(host) {
+				return errs.New(errs.Forbidden, netguard.CodeOutOfScope, "The header %s is refused: %s is not in scope.",
+					errs.Clip(name, maxHeaderName), errs.Clip(host, brief.MaxReason))
+			}
+		}
+	}
+	return nil
+}
+
+const maxHeaderName = 60 // bytes shown
 
 func (w *web) jar(session string) http.CookieJar {
 	if session == "" {

@@ -151,6 +151,7 @@ func (f *scanFlags) engineConfig(targets *scanTargets, proxy *netguard.Proxy) (e
 	}
 	if len(f.exclude) > 0 {
 		c.Allow = targets.allowed
+		c.AllowName = func(name string) bool { return !targets.excluded.Has(name, "") }
 	}
 	scope, err := f.newScope(targets.named, proxy)
 	if err != nil {

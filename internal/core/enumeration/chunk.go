@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 )
 
 // Stage is the kind of a chunk.
@@ -30,7 +31,7 @@ type Chunk struct {
 	Work     Work    // of a chunk of names
 	Hosts    []Found // of a chunk of hosts, in the order of their names
 	Config   Config  // of the enumeration
-	Excluded exclusion.Patterns
+	Excluded hostpattern.Patterns
 
 	es *Enumerations
 }
@@ -72,10 +73,10 @@ func (c *Chunk) read(ctx context.Context, tx *db.Tx) error {
 }
 
 // excluded are the patterns of the enumeration and of the team's rules.
-func (es *Enumerations) excluded(ctx context.Context, c *Chunk) (exclusion.Patterns, error) {
+func (es *Enumerations) excluded(ctx context.Context, c *Chunk) (hostpattern.Patterns, error) {
 	rules, err := exclusion.New(es.db).Of(ctx, c.TeamID)
 	if err != nil {
-		return exclusion.Patterns{}, err
+		return hostpattern.Patterns{}, err
 	}
 	patterns := slices.Clone(c.Config.Exclusions)
 	for _, r := range rules {
@@ -83,7 +84,7 @@ func (es *Enumerations) excluded(ctx context.Context, c *Chunk) (exclusion.Patte
 			patterns = append(patterns, r.Value)
 		}
 	}
-	return exclusion.ParsePatterns(patterns)
+	return hostpattern.Parse(patterns)
 }
 
 // insertRows is how many rows one statement writes.

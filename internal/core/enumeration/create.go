@@ -8,11 +8,11 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
-	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
@@ -74,7 +74,7 @@ func (es *Enumerations) checkConfig(ctx context.Context, teamID string, c Config
 	if err != nil {
 		return covers, err
 	}
-	if _, err := exclusion.ParsePatterns(c.Exclusions); err != nil {
+	if _, err := hostpattern.Parse(c.Exclusions); err != nil {
 		return covers, errs.From(err).At("exclusions")
 	}
 	return covers, es.checkSettings(ctx, teamID, c)

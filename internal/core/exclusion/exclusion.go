@@ -1,5 +1,5 @@
-// Package exclusion keeps what a team excludes from its scans and enumerations, and matches
-// targets against such patterns.
+// Package exclusion keeps what a team excludes from its scans and enumerations: patterns of targets
+// (hostpattern.Patterns), and templates.
 package exclusion
 
 import (
@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 )
 
 // Type is the kind of value that a rule excludes.
@@ -33,8 +34,10 @@ type Rule struct {
 	CreatedAt     time.Time
 }
 
-// maxExclusions is how many rules a team may have.
-const maxExclusions = 10_000
+const (
+	maxExclusions = 10_000 // rules of a team
+	maxTemplateID = 255
+)
 
 // Exclusions is the service.
 type Exclusions struct {
@@ -109,10 +112,10 @@ func checkRules(kind Type, values []string) error {
 	}
 	for _, value := range values {
 		if kind != Template {
-			if _, err := parsePattern(value); err != nil {
+			if _, err := hostpattern.Parse([]string{value}); err != nil {
 				return errs.From(err).At("values")
 			}
-		} else if strings.TrimSpace(value) == "" || len(value) > maxPattern {
+		} else if strings.TrimSpace(value) == "" || len(value) > maxTemplateID {
 			return errs.Field("values", "values must be ids of templates.")
 		}
 	}

@@ -1,55 +1,57 @@
-package exclusion
+package exclusion_test
 
 import (
-	"net/netip"
-	"strings"
+	"context"
 	"testing"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-func TestPatterns(t *testing.T) {
-	for _, c := range []struct {
-		patterns []string
-		out, in  string // targets, by spaces
-	}{
-		{[]string{"*.staging.example.com"}, "a.staging.example.com https://B.Staging.example.com:8443/x",
-			"staging.example.com example.com"},
-		{[]string{"10.0.0.0/8", "192.0.2.7"}, "10.1.2.3 http://10.0.0.1:80/ 192.0.2.7:443",
-			"11.0.0.1 192.0.2.70 [2001:db8::1]:80"},
-		{[]string{"2001:db8::/32"}, "[2001:db8::1]:80 2001:db8::2", "2001:db9::1"},
-		{[]string{"+prod-*.x", "+api.x", "*.staging.x"}, "prod-web.staging.x other.x", "prod-web.x api.x"},
-		{[]string{"a.example.com:8080"}, "http://a.example.com:8080/p", "http://a.example.com/p"},
-		{[]string{"a*b*c"}, "abc axxbyyc", "ab abcd"},
-	} {
-		p, err := ParsePatterns(c.patterns)
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func TestRulesAreTheTeams(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		accounts, err := account.Open(t.Context(), d, account.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for target := range strings.FieldsSeq(c.out) {
-			if !p.Excludes(target) {
-				t.Errorf("%v let %s in", c.patterns, target)
+		as := func(email string) context.Context {
+			u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: email, Password: "correct horse battery"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: account.Admin})
+		}
+		es, ada, bob := exclusion.New(d), as("ada@a.example"), as("bob@b.example")
+		for range 2 { // the second time nothing is added
+			if err := es.Add(ada, exclusion.Target, []string{" *.a.example", "10.0.0.0/8"}, nil, nil); err != nil {
+				t.Fatal(err)
 			}
 		}
-		for target := range strings.FieldsSeq(c.in) {
-			if p.Excludes(target) {
-				t.Errorf("%v leave %s out", c.patterns, target)
+		rules, err := es.FindAll(ada)
+		if err != nil || len(rules) != 2 || rules[0].Value != "*.a.example" {
+			t.Fatalf("%+v, %v", rules, err)
+		}
+		if foreign, err := es.FindAll(bob); err != nil || len(foreign) != 0 {
+			t.Errorf("another team sees %+v, %v", foreign, err)
+		}
+		if err := es.Delete(bob, []int64{rules[0].ID}); !errs.Is(err, errs.NotFound) {
+			t.Errorf("another team deletes a rule: %v", err)
+		}
+		for kind, wrong := range map[exclusion.Type]string{exclusion.Target: "a b", exclusion.EnumerationTarget: "http://x/y", exclusion.Template: " "} {
+			if err := es.Add(ada, kind, []string{"fine", wrong}, nil, nil); errs.From(err) == nil || errs.From(err).Param != "values" {
+				t.Errorf("%s %q: %v", kind, wrong, err)
 			}
 		}
-	}
-}
-
-func FuzzPattern(f *testing.F) {
-	f.Add("*.example.com", "http://a.example.com:80/x")
-	f.Add("+10.0.0.0/8", "10.0.0.1")
-	f.Add("a*****b", strings.Repeat("a", 300))
-	f.Fuzz(func(t *testing.T, pattern, target string) {
-		p, err := ParsePatterns([]string{pattern})
-		if err == nil {
-			p.Excludes(target)
+		if err := es.Delete(ada, []int64{rules[0].ID, 99}); !errs.Is(err, errs.NotFound) {
+			t.Errorf("a rule that is not there: %v", err)
 		}
-		if a, err := netip.ParseAddr(target); err == nil && a.Zone() == "" {
-			if all, err := ParsePatterns([]string{"0.0.0.0/0", "::/0"}); err != nil || !all.Excludes(target) {
-				t.Errorf("%s is in no range", target)
-			}
+		if rules, err := es.FindAll(ada); err != nil || len(rules) != 2 {
+			t.Errorf("what was refused changed something: %+v, %v", rules, err)
 		}
 	})
 }

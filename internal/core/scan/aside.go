@@ -67,8 +67,8 @@ func (ss *Scans) jobOf(
 	o options.Options, targets []string, texts []child.Template, deny []netip.Prefix,
 ) child.Job {
 	job := child.Job{
-		Targets: targets, Templates: texts, Deny: deny, Config: o.Config(), Vars: o.Scan.Vars, Parallel: o.Scan.Parallel,
-		StopAtFirstMatch: o.Scan.StopAtFirstMatch,
+		Targets: targets, Templates: texts, Deny: deny, Excluded: o.Excluded, Config: o.Config(), Vars: o.Scan.Vars,
+		Parallel: o.Scan.Parallel, StopAtFirstMatch: o.Scan.StopAtFirstMatch,
 	}
 	if o.Proxy != nil {
 		job.Proxy, job.Allow = o.Proxy.URL(), ss.settings.Guard().Allow

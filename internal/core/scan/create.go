@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
-	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
@@ -97,7 +97,7 @@ func (ss *Scans) check(ctx context.Context, teamID string, c Config) error {
 	if _, err := ss.picks(ctx, teamID, c.Inventory); err != nil {
 		return err
 	}
-	if _, err := exclusion.ParsePatterns(c.Exclusions); err != nil {
+	if _, err := hostpattern.Parse(c.Exclusions); err != nil {
 		return errs.From(err).At("exclusions")
 	}
 	chosen, err := ss.choose(ctx, teamID, c)

@@ -5,10 +5,10 @@ import (
 	"slices"
 
 	"github.com/vedette-sec/vedette/internal/core/catalog"
-	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 )
 
 // ErrLate refuses writes of a worker that has lost its run or chunk.
@@ -89,7 +89,7 @@ func (ss *Scans) plan(ctx context.Context, teamID, id string) (p plan, err error
 	if err != nil {
 		return p, err
 	}
-	patterns, err := exclusion.ParsePatterns(slices.Concat(p.config.Exclusions, excluded.targets))
+	patterns, err := hostpattern.Parse(slices.Concat(p.config.Exclusions, excluded.targets))
 	if err != nil {
 		return p, err
 	}

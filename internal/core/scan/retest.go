@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 )
 
 // Retest runs the template of a finding on its target, except in denied networks, and stores the result.
@@ -54,7 +54,7 @@ func (ss *Scans) retest(
 	if err != nil {
 		return r, err
 	}
-	patterns, err := exclusion.ParsePatterns(excluded.targets)
+	patterns, err := hostpattern.Parse(excluded.targets)
 	if err != nil {
 		return r, err
 	}
@@ -72,6 +72,7 @@ func (ss *Scans) retest(
 	if err != nil {
 		return failed(errs.From(err).Message)
 	}
+	o.Excluded = excluded.targets
 	aside, err := ss.aside(ctx, teamID)
 	if err != nil {
 		return r, err

@@ -4,9 +4,9 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
@@ -56,7 +56,7 @@ func rangeOf(text string) (netip.Prefix, bool) {
 }
 
 // expand replaces ranges by their addresses and leaves out excluded targets and duplicates.
-func expand(targets []string, excluded exclusion.Patterns) []string {
+func expand(targets []string, excluded hostpattern.Patterns) []string {
 	seen := map[string]bool{}
 	var out []string
 	take := func(text string) {
@@ -81,7 +81,7 @@ func expand(targets []string, excluded exclusion.Patterns) []string {
 // allInternal reports whether no target is an address of the public internet, or a name.
 func allInternal(targets []string) bool {
 	for _, text := range targets {
-		host, _ := exclusion.HostOf(text)
+		host, _ := hostpattern.HostOf(text)
 		if p, ok := rangeOf(text); ok {
 			host = p.Addr().String()
 		}

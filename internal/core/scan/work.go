@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,6 +50,11 @@ func (c *Chunk) test(ctx, storeCtx context.Context, engines *child.Pool, deny []
 	if err != nil {
 		return queue.Abandon(err)
 	}
+	excluded, err := c.scans.excluded(ctx, c.TeamID, c.ID)
+	if err != nil {
+		return err
+	}
+	o.Excluded = slices.Concat(c.Config.Exclusions, excluded.targets)
 	if o.Engine.RateLimit > 0 { // each chunk has its own engine: two at a time would send twice as fast
 		unlock, err := lock(ctx, &c.scans.limited, c.ID)
 		if err != nil {

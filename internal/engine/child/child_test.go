@@ -377,6 +377,42 @@ func TestAChildKeepsToTheScope(t *testing.T) {
 	}
 }
 
+// A template that asks for another site on the target's address is stopped where that site is excluded, whichever way it
+// names it; names that nobody excluded are what checks of host headers send.
+func TestAChildKeepsToTheNames(t *testing.T) {
+	var asked atomic.Int64
+	base := site(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" { // and not a path that the engine asks for to know the host
+			asked.Add(1)
+		}
+	})
+	p := newPool(t, child.Config{})
+	for text, state := range map[string]engine.State{
+		`  - path: ["{{BaseURL}}/"]
+    headers: {Host: blog.example.se}`: engine.Denied,
+		`  - raw: ["GET / HTTP/1.1\nHost: blog.example.se\n\n"]`: engine.Denied,
+		`  - raw: ["POST / HTTP/1.1\nHost: {{Hostname}}\nContent-Length: 0\n\nGET / HTTP/1.1\nHost: blog.example.se\n\n"]
+    unsafe: true`: engine.Denied,
+		`  - raw: ["@tls-sni: blog.example.se\nGET / HTTP/1.1\nHost: {{Hostname}}\n\n"]`: engine.Denied,
+		`  - raw: ["GET / HTTP/1.1\nHost: {{Hostname}}\nX-Forwarded-Host: {{name}}.example.se\n\n"]
+    payloads: {name: [blog]}`: engine.Denied,
+		`  - raw: ["GET / HTTP/1.1\nHost: {{randstr}}.example.org\n\n"]`: engine.Tested,
+		`  - raw: ["GET / HTTP/1.1\nHost: 10.9.8.7\n\n"]`:                engine.Denied,
+	} {
+		asked.Store(0)
+		job := child.Job{Targets: []string{base}, Excluded: []string{"*.example.se", "10.0.0.0/8"},
+			Templates: []child.Template{template("n.yaml", "http:\n"+text+"\n    matchers: [{type: word, words: [needle]}]\n")}}
+		r, err := p.Run(t.Context(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, why := r.Cell(0, 0)
+		if got != state || (asked.Load() > 0) != (state == engine.Tested) {
+			t.Errorf("%s\nended %s %s, %d requests arrived", text, got, why, asked.Load())
+		}
+	}
+}
+
 // The child itself asks the proxy, which must be where the operator allows one.
 func TestAChildAsksTheProxy(t *testing.T) {
 	proxy := sockstest.Start(t, "ada", "secret")

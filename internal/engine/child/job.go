@@ -37,6 +37,7 @@ type Job struct {
 	Targets   []string
 	Templates []Template
 	Deny      []netip.Prefix // networks that are not reached although a target names them
+	Excluded  []string       // patterns of hosts that are neither reached nor named (hostpattern.Patterns)
 	Proxy     string         // URL of a SOCKS5 proxy, as netguard.ParseProxy reads it; empty: targets are dialled directly
 	Allow     []netip.Prefix // special networks that the proxy may be in
 
@@ -111,6 +112,7 @@ type wire struct {
 	Targets          []string
 	Templates        []key
 	Deny             []netip.Prefix
+	Excluded         []string
 	Proxy            string
 	Allow            []netip.Prefix
 	Config           engine.Config
@@ -125,10 +127,10 @@ type key struct{ Path, Digest string }
 // wireOf is the job with only some of its templates, by their indexes.
 func (j *Job) wireOf(templates []int) wire {
 	w := wire{
-		Targets: j.Targets, Deny: j.Deny, Proxy: j.Proxy, Allow: j.Allow, Config: j.Config, Vars: j.Vars,
-		Parallel: j.Parallel, StopAtFirstMatch: j.StopAtFirstMatch,
+		Targets: j.Targets, Deny: j.Deny, Excluded: j.Excluded, Proxy: j.Proxy, Allow: j.Allow, Config: j.Config,
+		Vars: j.Vars, Parallel: j.Parallel, StopAtFirstMatch: j.StopAtFirstMatch,
 	}
-	w.Config.Dial, w.Config.Allow = nil, nil
+	w.Config.Dial, w.Config.Allow, w.Config.AllowName = nil, nil, nil
 	for _, n := range templates {
 		w.Templates = append(w.Templates, key{j.Templates[n].Path, j.Templates[n].Digest})
 	}
@@ -191,7 +193,7 @@ func execute(
 	if len(programs) == 0 || len(w.Targets) == 0 { // without targets, templates are only compiled
 		return result, nil
 	}
-	o := options.Options{Engine: w.Config}
+	o := options.Options{Engine: w.Config, Excluded: w.Excluded}
 	if w.Proxy != "" {
 		var err error
 		if o.Proxy, err = netguard.ParseProxy(w.Proxy); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 )
@@ -29,6 +30,8 @@ type Options struct {
 	Engine engine.Config
 	Scan   engine.Scan     // Vars, Parallel, StopAtFirstMatch
 	Proxy  *netguard.Proxy // nil: targets are dialled directly
+	// Excluded are patterns of hosts (hostpattern.Patterns) that are neither reached nor named to a server.
+	Excluded []string
 
 	ignored []string // names of options that have no effect here
 	filters []filter
@@ -197,7 +200,11 @@ func (o Options) Open(targets []string, deny []netip.Prefix, guard *netguard.Gua
 			return nil, err
 		}
 	}
-	limits := netguard.Limits{Deny: deny}
+	excluded, err := hostpattern.Parse(o.Excluded)
+	if err != nil {
+		return nil, err
+	}
+	limits := netguard.Limits{Deny: slices.Concat(deny, excluded.Denied()), Excludes: excluded.ExcludesHost}
 	if o.Proxy != nil {
 		limits.Through = guard.Through(o.Proxy)
 	}
@@ -206,7 +213,7 @@ func (o Options) Open(targets []string, deny []netip.Prefix, guard *netguard.Gua
 		return nil, err
 	}
 	c := o.Config()
-	c.Dial, c.Allow = scope.Dial, scope.AllowsURL
+	c.Dial, c.Allow, c.AllowName = scope.Dial, scope.AllowsURL, scope.AllowsName
 	return engine.New(c), nil
 }
 

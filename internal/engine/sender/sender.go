@@ -37,6 +37,8 @@ type Config struct {
 
 	// Allow reports whether a URL may be requested; nil allows all.
 	Allow func(u *url.URL) bool
+	// AllowName reports whether a request may give its server another name than that of its URL; nil allows all.
+	AllowName func(name string) bool
 }
 
 // Sender sends requests. It is safe for any number of goroutines.
@@ -84,6 +86,9 @@ func wait(ctx context.Context, l *rate.Limiter) error {
 	return nil
 }
 
+// maxName is how much of a name an error shows.
+const maxName = 100
+
 // retryPause is the pause before the first retry; each further one is longer by as much.
 const retryPause = 200 * time.Millisecond
 
@@ -93,11 +98,28 @@ var ErrExcluded = errs.New(errs.Forbidden, "excluded", "it is not in scope, or e
 // Allows asks Config.Allow.
 func (s *Sender) Allows(u rawurl.URL) bool { return s.cfg.Allow == nil || s.cfg.Allow(u.Parsed()) }
 
+// Check refuses a request whose URL or names are not allowed.
+func (s *Sender) Check(req *web.Request) error {
+	if !s.Allows(req.Address) {
+		return ErrExcluded
+	}
+	if s.cfg.AllowName == nil {
+		return nil
+	}
+	for _, name := range s.client.Names(req) {
+		if !s.cfg.AllowName(name) {
+			return errs.New(errs.Forbidden, "excluded", "it asks for %s, which is not in scope, or excluded",
+				errs.Clip(name, maxName))
+		}
+	}
+	return nil
+}
+
 // Send sends one request. Without response, it is sent again if that is safe, at most Retries times, and once more if
 // its host was in doubt and recovered. If the host wants fewer requests, it is sent again after a pause.
 func (s *Sender) Send(ctx context.Context, h *Host, req web.Request, before Before) (*web.Exchange, error) {
-	if !s.Allows(req.Address) {
-		return nil, ErrExcluded
+	if err := s.Check(&req); err != nil {
+		return nil, err
 	}
 	retries, complaints, revived := 0, 0, false
 	for {

@@ -161,6 +161,45 @@ func (s *Scope) AllowsURL(u *url.URL) bool {
 	return why == ""
 }
 
+// AllowsName reports whether a request to a target may give its server this name: in a Host line, for TLS (SNI) or in a
+// header that stands for them. A name that leads elsewhere sends no packet there, and checks of host headers need
+// names that nobody has; but on a shared address it asks another site, so what is excluded is excluded as a name too.
+func (s *Scope) AllowsName(name string) bool {
+	h, ok := parseHost(name)
+	if !ok {
+		return true // no site has it
+	}
+	if h.name == "" {
+		return !s.excludes(normalize(h.addr).String(), 0) && !within(s.limits.Deny, normalize(h.addr))
+	}
+	return !s.excludes(h.name, 0)
+}
+
+// NobodysName reports whether no public site can have this name: it is an address of no public network, has one label,
+// or ends in a domain that is set aside for tests and private networks (RFC 2606, RFC 6761, RFC 6762, RFC 9476) or that
+// does not exist.
+func NobodysName(name string) bool {
+	h, ok := parseHost(name)
+	if !ok {
+		return true
+	}
+	if h.name == "" {
+		return find(special, normalize(h.addr)) != ""
+	}
+	last := h.name[strings.LastIndexByte(h.name, '.')+1:]
+	if last == h.name || slices.Contains(reservedDomains, last) {
+		return true
+	}
+	return slices.ContainsFunc([]string{"example.com", "example.net", "example.org"}, func(domain string) bool {
+		return h.name == domain || strings.HasSuffix(h.name, "."+domain)
+	})
+}
+
+var reservedDomains = []string{
+	"alt", "corp", "example", "home", "internal", "invalid", "lan", "local", "localdomain", "localhost", "mail", "onion",
+	"test", "tld",
+}
+
 var defaultPorts = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443"}
 
 // Admit checks a connection that the caller makes itself, such as a port scan's, to an address of name (""

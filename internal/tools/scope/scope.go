@@ -18,19 +18,19 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent"
-	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
 // Boundary is what bounds the tools of a task.
 type Boundary struct {
-	Plan agent.Plan         // of the instructions
-	Doc  task.Scope         // of the request
-	Team exclusion.Patterns // exclusions of the team
-	Deny []netip.Prefix     // never dialled, by the operator
+	Plan agent.Plan           // of the instructions
+	Doc  task.Scope           // of the request
+	Team hostpattern.Patterns // exclusions of the team
+	Deny []netip.Prefix       // never dialled, by the operator
 	// OnDenied gets each attempt to leave the scope, from any goroutine; may be nil.
 	OnDenied func(Denial)
 	Now      func() time.Time // default time.Now
@@ -192,6 +192,20 @@ func (s *Scope) Allows(method string, u *url.URL) error {
 		return nil
 	}
 	return s.Refuse(u.Redacted(), why)
+}
+
+// AllowsName reports whether a request may give its server this name, in a Host line or for TLS or the like. The packet
+// goes to an address in scope, but on a shared one the name asks another site: it must be in scope too, or be one that
+// nobody's site has.
+func (s *Scope) AllowsName(name string) bool {
+	host := agent.Target{Kind: agent.KindHost, Host: name}
+	switch {
+	case s.Team.Excludes(name), s.Plan.Excludes(host):
+	case s.AllowsHost(name), netguard.NobodysName(name) && s.Net.AllowsName(name):
+		return true
+	}
+	s.OnDenied(Denial{errs.Clip(name, brief.MaxReason), "it is not in scope as the name of a site"})
+	return false
 }
 
 // underPath reports whether a URL lies under a path as a server would see it.

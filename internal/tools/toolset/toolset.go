@@ -26,6 +26,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
+	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 	"github.com/vedette-sec/vedette/internal/tools"
 	"github.com/vedette-sec/vedette/internal/tools/distill"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
@@ -97,7 +98,7 @@ func (s Services) Boundary(ctx context.Context, t task.Task, plan agent.Plan) (b
 	if t.Options.Scope != nil {
 		b.Doc = *t.Options.Scope
 	}
-	b.Team, err = exclusion.ParsePatterns(excluded)
+	b.Team, err = hostpattern.Parse(excluded)
 	return b, err
 }
 

@@ -1,9 +1,11 @@
-package exclusion
+// Package hostpattern matches hosts with patterns, such as those that a team excludes: names with *, addresses, ranges.
+package hostpattern
 
 import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -21,8 +23,8 @@ type pattern struct {
 
 const maxPattern = 255
 
-// ParsePatterns parses patterns. The error names the first invalid one.
-func ParsePatterns(texts []string) (p Patterns, err error) {
+// Parse parses patterns. The error names the first invalid one.
+func Parse(texts []string) (p Patterns, err error) {
 	for _, text := range texts {
 		rest, allows := strings.CutPrefix(strings.TrimSpace(text), "+")
 		one, err := parsePattern(rest)
@@ -71,6 +73,17 @@ func (p Patterns) Excludes(target string) bool {
 		return slices.ContainsFunc(list, func(p pattern) bool { return p.matches(host) || p.matches(withPort) })
 	}
 	return len(p.allow) > 0 && !matches(p.allow) || matches(p.deny)
+}
+
+// ExcludesHost reports whether a host is excluded, on a port or, with 0, on all. It suits Limits.Excludes.
+func (p Patterns) ExcludesHost(host string, port uint16) bool {
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port != 0 {
+		host += ":" + strconv.Itoa(int(port))
+	}
+	return p.Excludes(host)
 }
 
 func (p pattern) matches(host string) bool {
