@@ -7,17 +7,26 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pquerna/otp/totp"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-var placeholder = regexp.MustCompile(`\{[a-z][a-z0-9_.]*\}`)
+var placeholder = regexp.MustCompile(`\{(code )?[a-z][a-z0-9_.]*\}`)
 
 // fill puts values in the place of {name}.
 func (s *story) fill(text string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(name string) string {
 		if value, ok := s.values[name[1:len(name)-1]]; ok {
 			return value
+		}
+		if secret, ok := strings.CutPrefix(name, "{code "); ok {
+			code, err := totp.GenerateCode(s.value(strings.TrimSuffix(secret, "}")), time.Now())
+			if err != nil {
+				s.t.Fatalf("%s: %v", name, err)
+			}
+			return code
 		}
 		return name
 	})

@@ -63,7 +63,7 @@ func newUser() *cobra.Command {
 		return accounts.CreateUser(ctx, n)
 	}, printUser)
 	cmd.AddCommand(create, newUserList(), newUserRole(), newUserCap())
-	cmd.AddCommand(newUserPassword(), newUserDisable(true), newUserDisable(false), newUserDelete(), newUserKeys())
+	cmd.AddCommand(newUserPassword(), newUserDisable(true), newUserDisable(false), newUserDelete(), newUserKeys(), newUserRemoveFactor())
 	return cmd
 }
 

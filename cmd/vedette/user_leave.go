@@ -79,6 +79,17 @@ func newUserDisable(disable bool) *cobra.Command {
 	})
 }
 
+func newUserRemoveFactor() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "remove-second-factor EMAIL", Short: "Let a user who lost their authenticator app sign in by password alone",
+		Example: `  vedette user remove-second-factor bob@example.com`,
+	}
+	return userCommand(cmd, "the second factor is removed",
+		func(ctx context.Context, accounts *account.Accounts, email string) error {
+			return accounts.RemoveFactor(ctx, email)
+		})
+}
+
 func newUserDelete() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete EMAIL", Short: "Delete a user, who leaves all teams; what they made there stays",

@@ -128,6 +128,7 @@ func (a *App) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.Accounts.Box = box
 	a.secrets = secret.New(a.db, box)
 	if a.extensions, err = a.openExtensions(box, webhooks); err != nil {
 		return err

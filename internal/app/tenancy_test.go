@@ -209,7 +209,7 @@ func TestValidCredentialsAreAccepted(t *testing.T) {
 			case takesBearer(op):
 				r.Header.Set("Authorization", "bearer "+a.admin.token)
 			}
-			if got := a.do(r); got.status == http.StatusUnauthorized && op.OperationID != "login" || got.status >= 500 {
+			if got := a.do(r); got.status == http.StatusUnauthorized && !strings.HasPrefix(op.OperationID, "login") || got.status >= 500 {
 				t.Errorf("%s %s: %d %s", op.method, op.path, got.status, got.body)
 			}
 		}

@@ -23,6 +23,7 @@ type TeamAnswer struct {
 type TeamPatch struct {
 	Name       *string `json:"name,omitempty" minLength:"1" maxLength:"128"`
 	WebhookURL *string `json:"webhook_url,omitempty" maxLength:"2048" doc:"Where completion artifacts are pushed, http or https; an empty string clears it."`
+	Factor     *bool   `json:"require_second_factor,omitempty" doc:"true: members without a second factor may only set one up, also with API keys; 409 when you have none."`
 	SecretName *string `json:"webhook_secret_name,omitempty" maxLength:"128" doc:"The name of a secret of the team's owner, of no project, that deliveries carry: Authorization: Bearer VALUE; an empty string clears it."`
 }
 
@@ -40,7 +41,7 @@ func (s surface) teams() {
 			return &TeamAnswer{Team: team}, err
 		})
 
-	patch := op("update-team", "PATCH "+path, tag, "Change your team's settings (team admins only)")
+	patch := op("update-team", "PATCH "+path, tag, "Change your team's settings (team admins only)", 409)
 	patch.Description = "webhook_url receives the completion artifacts of tasks with completion_delivery webhook; an empty " +
 		"string clears it. Deliveries to private, local and cloud metadata addresses are blocked. " +
 		"webhook_secret_name is the secret that they carry as a bearer token; when it is deleted, deliveries fail until another " +
@@ -56,7 +57,8 @@ func (s surface) teams() {
 		if err := s.checkWebhookSecret(ctx, in.Body.SecretName); err != nil {
 			return nil, err
 		}
-		team, err := s.Accounts.UpdateTeam(ctx, account.TeamUpdate(in.Body))
+		team, err := s.Accounts.UpdateTeam(ctx, account.TeamUpdate{
+			Name: in.Body.Name, WebhookURL: in.Body.WebhookURL, SecretName: in.Body.SecretName, SecondFactor: in.Body.Factor})
 		return &TeamAnswer{team, warning}, err
 	})
 

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"net"
+	"net/http"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -60,9 +61,11 @@ func (a Auth) security() []map[string][]string {
 	}
 }
 
-// authenticate puts the caller into the context, or refuses. An API key of the scope read is refused unless the
+// authenticate puts the caller into the context, or refuses: who has not set up the second factor that their team
+// requires may only do that. An API key of the scope read is refused unless the
 // operation only reads.
-func (a *API) authenticate(auth Auth, reads bool) func(huma.Context, func(huma.Context)) {
+func (a *API) authenticate(op Op) func(huma.Context, func(huma.Context)) {
+	auth, reads := op.Auth, op.Reads || op.Method == http.MethodGet
 	return func(ctx huma.Context, next func(huma.Context)) {
 		switch auth {
 		case None:
@@ -95,6 +98,10 @@ func (a *API) authenticate(auth Auth, reads bool) func(huma.Context, func(huma.C
 		}
 		rec := recordOf(ctx.Context())
 		rec.caller, rec.byKey = caller, auth != BearerOnly && ctx.Header(apiKeyHeader) != ""
+		if err := caller.CheckFactor(); err != nil && !op.Enrols {
+			a.refuse(ctx, err)
+			return
+		}
 		if caller.ReadOnly && !reads {
 			a.refuse(ctx, account.ErrReadOnlyKey)
 			return

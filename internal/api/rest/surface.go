@@ -128,6 +128,7 @@ type Op struct {
 	Auth   Auth
 	Before func() error // refuses before authentication; nil: nothing to refuse
 	Reads  bool         // changes nothing although it is no GET, or decides by itself: keys of the scope read may call it
+	Enrols bool         // is open to those whose team requires a second factor that they have yet to set up
 	Stream bool         // the input embeds a Stream, and reads the body from it
 	// Unaudited requests get no audit entry unless the handler asks for one with Did.
 	Unaudited bool
@@ -153,7 +154,7 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 	}
 	op.Middlewares = huma.Middlewares{
 		a.observe(op.Unaudited), a.before(op.Before),
-		a.authenticate(op.Auth, op.Reads || op.Method == http.MethodGet), a.limit, read, a.joinRepeated,
+		a.authenticate(op), a.limit, read, a.joinRepeated,
 	}
 	op.Security = op.Auth.security()
 	op.Errors = append([]int{400, 429, 500}, op.Errors...)

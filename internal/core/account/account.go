@@ -12,11 +12,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/vedette-sec/vedette/internal/core/account/openid"
 	"github.com/vedette-sec/vedette/internal/core/account/throttle"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/notify/mailer"
 )
 
@@ -72,6 +73,7 @@ type Caller struct {
 	SystemAdmin bool   // an operator of the server
 	SessionID   string // empty: the caller has no session of ours, but an API key or a token of the OpenID issuer
 	KeyID       string // empty: the caller used no API key
+	MustEnrol   bool   // the team requires a second factor that they do not have; see CheckFactor
 	ReadOnly    bool   // the API key may not be used to change anything
 }
 
@@ -149,6 +151,7 @@ type Config struct {
 
 	KeysPerUser      int            // API keys that a user may have at once; 1 when 0
 	TeamsByOperators bool           // only admins of the server create teams
+	Box              *seal.Box      // seals the secrets of second factors; nil at the operator's command line
 	Mail             *mailer.Outbox // mails of the server; nil: it sends none
 	PublicURL        string         // for links in mails
 
@@ -166,13 +169,14 @@ type Accounts struct {
 	db      *db.DB
 	pepper  []byte // keys the hashes of API keys
 	signing []byte // signs bearer tokens
-	issuer  *oidcIssuer
+	issuer  *openid.Issuer
 
 	logins       *throttle.Slots
 	newPasswords *throttle.Slots // of their own: a flood of logins does not delay who sets a password
 	guesses      *throttle.Guesses
 
-	resets        chan string // addresses that asked for a new password
+	codes         *throttle.Guesses // of second factors
+	resets        chan string       // addresses that asked for a new password
 	resetRequests *throttle.Guesses
 	mailsTo       *throttle.Quota // by address
 	mailsOf       *throttle.Quota // by team
@@ -200,15 +204,14 @@ func Open(ctx context.Context, d *db.DB, c Config) (*Accounts, error) {
 	c.TurnstileVerifyURL = cmp.Or(c.TurnstileVerifyURL, "https://challenges.cloudflare.com/turnstile/v0/siteverify")
 	a := &Accounts{
 		Config: c, db: d, logins: throttle.NewSlots(loginsAtOnce), newPasswords: throttle.NewSlots(1),
+		codes:         throttle.NewGuesses("too_many_wrong_codes", "wrong codes"),
 		guesses:       throttle.NewGuesses("too_many_wrong_passwords", "wrong passwords"),
 		resets:        make(chan string, maxResets),
 		resetRequests: throttle.NewGuesses("too_many_resets", "requests for new passwords"),
 		mailsTo:       throttle.NewQuota(mailsPerAddress, time.Hour), mailsOf: throttle.NewQuota(mailsPerTeam, time.Hour),
 	}
 	if c.OIDCIssuer != "" {
-		a.issuer = &oidcIssuer{
-			url: c.OIDCIssuer, audience: c.OIDCAudience, http: c.HTTP, now: c.Now, algorithms: []string{oidc.RS256, oidc.ES256},
-		}
+		a.issuer = &openid.Issuer{URL: c.OIDCIssuer, Audience: c.OIDCAudience, Skew: tokenSkew, HTTP: c.HTTP, Now: c.Now}
 	}
 	for name, secret := range map[string]*[]byte{"api_key_pepper": &a.pepper, "jwt_hs256": &a.signing} {
 		var err error

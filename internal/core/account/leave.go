@@ -76,7 +76,8 @@ func (a *Accounts) DeleteUser(ctx context.Context, email string, withTeams bool)
 
 // tablesOfUser have what a deleted user takes along, by user_id.
 var tablesOfUser = []string{
-	"user_session", "password_reset", "api_key", "secret", "model_key", "mcp_server", "http_tool",
+	"user_session", "password_reset", "login_ticket", "second_factor", "recovery_code", "api_key",
+	"secret", "model_key", "mcp_server", "http_tool",
 }
 
 // ownTeam is one of a user's teams.

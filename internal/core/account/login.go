@@ -2,24 +2,19 @@ package account
 
 import (
 	"context"
-	"crypto/subtle"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/golang-jwt/jwt/v5"
+	"github.com/vedette-sec/vedette/internal/core/account/phc"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
-	"golang.org/x/crypto/argon2"
 )
 
 // The claims of our own bearer tokens (RFC 9068). Others are refused.
@@ -38,17 +33,37 @@ type Token struct {
 }
 
 // Login checks a password and issues the bearer token of a new session. Every wrong login is the same
-// Unauthenticated, in about the same time; after several, more from the same network are RateLimited for a while.
+// Unauthenticated, in about the same time. With a second factor the right password is Forbidden, with a ticket for
+// FinishLogin; after several, more from the same network are RateLimited for a while.
 func (a *Accounts) Login(ctx context.Context, email, password string, from Client) (Token, error) {
 	id, hash, err := a.checkPassword(ctx, strings.ToLower(db.Clean(email)), password, Peer(from.Address))
 	if err != nil {
 		return Token{}, err
 	}
-	return a.signIn(ctx, id, from, func(tx *db.Tx) error {
+	ticket, sid := "", ""
+	err = a.db.Tx(ctx, func(tx *db.Tx) error {
 		// A password that was changed since it was checked opens no session: this row is locked until the commit.
-		return db.ExecOr(ctx, tx, errWrongLogin, `UPDATE user_account SET last_sign_in_at = ?
-			WHERE id = ? AND password_hash = ? AND disabled_at IS NULL`, db.At(a.Now()), id, hash)
+		err := db.ExecOr(ctx, tx, errWrongLogin, `UPDATE user_account SET last_sign_in_at = CASE WHEN EXISTS
+			(SELECT 1 FROM second_factor f WHERE f.user_id = user_account.id AND f.confirmed_at IS NOT NULL)
+			THEN last_sign_in_at ELSE ? END WHERE id = ? AND password_hash = ? AND disabled_at IS NULL`,
+			db.At(a.Now()), id, hash)
+		if err != nil {
+			return err
+		}
+		if ticket, err = a.askForCode(ctx, tx, id); err != nil || ticket != "" {
+			return err
+		}
+		sid, err = a.insertSession(ctx, tx, id, from)
+		return err
 	})
+	if err != nil {
+		return Token{}, err
+	}
+	if ticket != "" {
+		return Token{}, errs.New(errs.Forbidden, "second_factor_required",
+			"Send the code of your authenticator app with this ticket to POST /api/v1/auth/login/second.").With("ticket", ticket)
+	}
+	return a.sign(id, sid)
 }
 
 // MayLogin fails with RateLimited while the network has to wait after wrong passwords. Login checks it too; asking
@@ -102,7 +117,7 @@ func (a *Accounts) checkPassword(ctx context.Context, email, password, peer stri
 	if err != nil && !db.IsNoRows(err) {
 		return "", "", err
 	}
-	if ok := passwordMatches(password, hash); !ok || id == "" {
+	if ok := phc.Matches(password, hash); !ok || id == "" {
 		a.guesses.Wrong(peer, email, a.Now())
 		return "", "", errWrongLogin
 	}
@@ -160,14 +175,18 @@ func (a *Accounts) ByBearer(ctx context.Context, token string) (Caller, error) {
 	if len(token) > 16<<10 {
 		return Caller{}, errToken
 	}
-	if a.issuer == nil || unverifiedIssuer(token) != a.issuer.url {
+	if a.issuer == nil || unverifiedIssuer(token) != a.issuer.URL {
 		own, err := a.verify(token)
 		if err != nil {
 			return Caller{}, errToken.Because(err)
 		}
 		return a.bySession(ctx, own.Subject, own.SID)
 	}
-	email, err := a.issuer.email(ctx, token)
+	claimed, err := a.issuer.Email(ctx, token)
+	if err != nil {
+		return Caller{}, errToken.Because(err)
+	}
+	email, err := ParseEmail(claimed)
 	if err != nil {
 		return Caller{}, errToken.Because(err)
 	}
@@ -203,67 +222,7 @@ func unverifiedIssuer(token string) string {
 	return claims.Issuer
 }
 
-type oidcIssuer struct {
-	url, audience string
-	algorithms    []string
-	http          *http.Client
-	now           func() time.Time
-
-	mu       sync.Mutex
-	verifier *oidc.IDTokenVerifier
-}
-
-// email is the verified email in a token of the issuer. The provider is looked up at the first token, so that
-// the server starts without it.
-func (o *oidcIssuer) email(ctx context.Context, token string) (string, error) {
-	verifier, err := o.discover(ctx)
-	if err != nil {
-		return "", errs.New(errs.Unavailable, "identity_provider_unavailable",
-			"The identity provider does not answer.").Because(err)
-	}
-	id, err := verifier.Verify(oidc.ClientContext(ctx, o.http), token)
-	if err != nil {
-		return "", err
-	}
-	var claims struct {
-		Email     string           `json:"email"`
-		Verified  bool             `json:"email_verified"`
-		NotBefore *jwt.NumericDate `json:"nbf"`
-	}
-	if err := id.Claims(&claims); err != nil {
-		return "", err
-	}
-	// go-oidc allows nbf five minutes of skew and exp none; ours is one minute.
-	if claims.NotBefore != nil && claims.NotBefore.After(o.now().Add(tokenSkew)) {
-		return "", errors.New("not valid yet")
-	}
-	if !claims.Verified {
-		return "", errors.New("the issuer has not verified the email")
-	}
-	return ParseEmail(claims.Email)
-}
-
-func (o *oidcIssuer) discover(ctx context.Context) (*oidc.IDTokenVerifier, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.verifier == nil {
-		// The provider keeps this context for later key fetches: it must outlive the request.
-		provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), o.http), o.url)
-		if err != nil {
-			return nil, err
-		}
-		o.verifier = provider.Verifier(&oidc.Config{ClientID: o.audience, SupportedSigningAlgs: o.algorithms, Now: o.now})
-	}
-	return o.verifier, nil
-}
-
-// The cost of a password hash: OWASP's argon2id profile of 19 MiB, two passes.
 const (
-	argonMemory  = 19 * 1024 // KiB
-	argonTime    = 2
-	argonThreads = 1
-	argonKey     = 32
-	argonSalt    = 16
 	loginsAtOnce = 2 // limits the memory and processors that logins use
 	minPassword  = 10
 	maxPassword  = 1024
@@ -287,36 +246,7 @@ func (a *Accounts) hashPassword(ctx context.Context, password string) (string, e
 		return "", err
 	}
 	defer release()
-	salt := ids.Secret(argonSalt)
-	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, argonKey)
-	b64 := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
-		b64.EncodeToString(salt), b64.EncodeToString(key)), nil
-}
-
-// passwordMatches compares a password with a PHC string. An empty or unknown hash takes the same time, so that
-// the time reveals nothing.
-func passwordMatches(password, phc string) bool {
-	if len(password) > maxPassword {
-		password = ""
-	}
-	var version, memory, passes, threads int
-	salt, want := make([]byte, argonSalt), []byte(nil)
-	parts := strings.Split(phc, "$")
-	if len(parts) == 6 && parts[1] == "argon2id" {
-		_, err1 := fmt.Sscanf(parts[2]+" "+parts[3], "v=%d m=%d,t=%d,p=%d", &version, &memory, &passes, &threads)
-		s, err2 := base64.RawStdEncoding.DecodeString(parts[4])
-		k, err3 := base64.RawStdEncoding.DecodeString(parts[5])
-		bounded := passes >= 1 && passes <= 16 && memory >= 8 && memory <= 1<<20 && threads >= 1 && threads <= 16
-		if err1 == nil && err2 == nil && err3 == nil && version == argon2.Version && len(k) == argonKey && bounded {
-			salt, want = s, k
-		}
-	}
-	if want == nil {
-		memory, passes, threads = argonMemory, argonTime, argonThreads
-	}
-	got := argon2.IDKey([]byte(password), salt, uint32(passes), uint32(memory), uint8(threads), argonKey)
-	return subtle.ConstantTimeCompare(got, want) == 1
+	return phc.Hash(password), nil
 }
 
 // Challenge checks the Turnstile token of a login or a key creation, if configured. It fails closed, with

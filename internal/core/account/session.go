@@ -129,10 +129,12 @@ func (a *Accounts) EndSessions(ctx context.Context, others bool) error {
 	return endSessions(ctx, a.db, c.UserID, keep)
 }
 
-// endSessions ends the sessions of a user but one, and voids their links for a new password.
+// endSessions ends the sessions of a user but one, and voids their links for a new password and begun sign-ins.
 func endSessions(ctx context.Context, q db.Querier, userID, keep string) error {
-	if _, err := q.Exec(ctx, `DELETE FROM password_reset WHERE user_id = ?`, userID); err != nil {
-		return err
+	for _, table := range []string{"password_reset", "login_ticket"} {
+		if _, err := q.Exec(ctx, `DELETE FROM `+table+` WHERE user_id = ?`, userID); err != nil {
+			return err
+		}
 	}
 	_, err := q.Exec(ctx, `DELETE FROM user_session WHERE user_id = ? AND id <> ?`, userID, keep)
 	return err
@@ -147,8 +149,10 @@ func (a *Accounts) SweepRegularly(ctx context.Context) {
 
 // Sweep removes expired sessions and links for a new password.
 func (a *Accounts) Sweep(ctx context.Context) error {
-	if _, err := a.db.Exec(ctx, `DELETE FROM password_reset WHERE expires_at < ?`, db.At(a.Now())); err != nil {
-		return err
+	for _, table := range []string{"password_reset", "login_ticket"} {
+		if _, err := a.db.Exec(ctx, `DELETE FROM `+table+` WHERE expires_at < ?`, db.At(a.Now())); err != nil {
+			return err
+		}
 	}
 	before := db.At(a.Now().Add(-tokenSkew))
 	for {

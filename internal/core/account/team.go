@@ -24,6 +24,8 @@ type Team struct {
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`
 
+	SecondFactor bool `json:"require_second_factor" doc:"Whether members without a second factor may only set one up."`
+
 	// DefaultCap is the spending cap of members without one of their own; nil: none.
 	DefaultCap *float64 `json:"default_spending_cap_usd" doc:"Of members without one of their own, in US dollars; null: none."`
 }
@@ -32,7 +34,9 @@ type Team struct {
 type TeamUpdate struct {
 	Name       *string
 	WebhookURL *string // empty clears; the API has checked it
-	SecretName *string // of the owner's secret for the webhook; empty clears; the API has checked it
+	// SecondFactor is whether members need a second factor; the API refuses those without one, API keys of theirs too.
+	SecondFactor *bool
+	SecretName   *string // of the owner's secret for the webhook; empty clears; the API has checked it
 }
 
 // checkTeamName checks a name of 1 to 128 characters, or none where that is allowed.
@@ -63,9 +67,10 @@ func (a *Accounts) FindTeam(ctx context.Context) (Team, error) {
 func (a *Accounts) teamByID(ctx context.Context, q db.Querier, id string) (t Team, err error) {
 	var cents *int64
 	err = q.QueryRow(ctx, `SELECT t.id, t.name, t.plan, t.webhook_url, t.webhook_secret_name, t.created_at, t.updated_at, u.email,
-		t.default_spending_cap_cents, (SELECT count(*) FROM member m WHERE m.team_id = t.id)
+		t.default_spending_cap_cents, t.require_second_factor, (SELECT count(*) FROM member m WHERE m.team_id = t.id)
 		FROM team t JOIN user_account u ON u.id = t.owner_id WHERE t.id = ?`, id).Scan(&t.ID, &t.Name, &t.Plan,
-		&t.WebhookURL, &t.SecretName, db.Into(&t.CreatedAt), db.Into(&t.UpdatedAt), &t.OwnerEmail, &cents, &t.MemberCount)
+		&t.WebhookURL, &t.SecretName, db.Into(&t.CreatedAt), db.Into(&t.UpdatedAt), &t.OwnerEmail, &cents, &t.SecondFactor,
+		&t.MemberCount)
 	if cents != nil {
 		t.DefaultCap = new(float64(*cents) / 100)
 	}
@@ -85,9 +90,13 @@ func (a *Accounts) UpdateTeam(ctx context.Context, up TeamUpdate) (Team, error) 
 	}
 	var t Team
 	err = a.db.Tx(ctx, func(tx *db.Tx) error {
+		if err := checkOwnFactor(ctx, tx, c, up.SecondFactor); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, `UPDATE team SET name = coalesce(?, name), webhook_url = coalesce(?, webhook_url),
-			webhook_secret_name = coalesce(?, webhook_secret_name), updated_at = ? WHERE id = ?`, up.Name, up.WebhookURL,
-			up.SecretName, db.At(a.Now()), c.TeamID); err != nil {
+			webhook_secret_name = coalesce(?, webhook_secret_name),
+			require_second_factor = coalesce(?, require_second_factor), updated_at = ? WHERE id = ?`, up.Name, up.WebhookURL,
+			up.SecretName, up.SecondFactor, db.At(a.Now()), c.TeamID); err != nil {
 			return err
 		}
 		t, err = a.teamByID(ctx, tx, c.TeamID)

@@ -65,7 +65,8 @@ func (a *Accounts) createUser(ctx context.Context, n NewUser, first func(*db.Tx)
 			return err
 		}
 		_, err := tx.Exec(ctx, `INSERT INTO user_account (id, email, password_hash, system_admin, spending_cap_cents,
-			created_at, service) VALUES (?, ?, ?, ?, ?, ?, ?)`, u.ID, u.Email, hash, n.Admin, n.CapCents, db.At(u.CreatedAt), n.Service)
+			created_at, service) VALUES (?, ?, ?, ?, ?, ?, ?)`, u.ID, u.Email, hash, n.Admin, n.CapCents, db.At(u.CreatedAt),
+			n.Service)
 		if err != nil {
 			return err
 		}
@@ -125,14 +126,14 @@ func (a *Accounts) HasUsers(ctx context.Context) (bool, error) {
 
 // The parts of the queries that read a Caller, who is no disabled user. The team is the one joined first.
 const (
-	callerColumns = `u.id, u.email, u.system_admin, m.team_id, m.role, t.plan`
+	callerColumns = `u.id, u.email, u.system_admin, m.team_id, m.role, t.plan, ` + mustEnrol
 	callerTeams   = `JOIN member m ON m.user_id = u.id AND u.disabled_at IS NULL JOIN team t ON t.id = m.team_id`
 	callerOrder   = `ORDER BY m.created_at, m.team_id LIMIT 1`
 )
 
 // columns are where callerColumns are scanned into.
 func (c *Caller) columns() []any {
-	return []any{&c.UserID, &c.Email, &c.SystemAdmin, &c.TeamID, &c.Role, &c.Plan}
+	return []any{&c.UserID, &c.Email, &c.SystemAdmin, &c.TeamID, &c.Role, &c.Plan, &c.MustEnrol}
 }
 
 // caller is the one user for whom cond holds.
@@ -156,7 +157,7 @@ func (a *Accounts) InTeam(ctx context.Context, c Caller, teamID string) (Caller,
 		return c, err
 	}
 	// The rest says how they authenticated: another team does not change it.
-	c.TeamID, c.Role, c.Plan = other.TeamID, other.Role, other.Plan
+	c.TeamID, c.Role, c.Plan, c.MustEnrol = other.TeamID, other.Role, other.Plan, other.MustEnrol
 	return c, nil
 }
 
