@@ -105,7 +105,7 @@ const envPrefix = "VEDETTE_"
 
 // Options are all options with their defaults.
 func Options() []Option {
-	return []Option{
+	return slices.Concat([]Option{
 		{Key: "listen", Default: "127.0.0.1:8080", Help: "address to serve on"},
 		{Key: "data_dir", Default: "./data", Help: "folder for the embedded database and files", Shared: true},
 		{Key: "database", Default: "", Help: "PostgreSQL URL; empty: embedded SQLite in the data folder", Secret: true,
@@ -159,20 +159,7 @@ func Options() []Option {
 		{Key: "smtp_from", Default: "", Help: "address that mails of the server come from"},
 		{Key: "smtp_security", Default: "tls",
 			Help: "tls: STARTTLS, or TLS from the start on port 465; none: plain text, for a mail server on this machine"},
-		{Key: "llm_provider", Default: "",
-			Help: "provider of the server's language model: openai (any compatible server), anthropic or another in docs/operate/models.md; empty: no model, only the built-in planner"},
-		{Key: "llm_base_url", Default: "",
-			Help: "URL of the model's API, such as http://127.0.0.1:8000/v1; empty: the provider's own"},
-		{Key: "llm_api_key", Default: "", Help: "API key for the model", Secret: true},
-		{Key: "llm_model", Default: "", Help: "the model; empty: the provider's default"},
-		{Key: "llm_location", Default: "", Help: "the region of the key, for amazon-bedrock"},
-		{Key: "llm_context", Default: 0, Help: "context window of the model in tokens; 0: its known size, or else 32000"},
-		{Key: "llm_price", Default: "",
-			Help: "price in US dollars per million tokens: INPUT,OUTPUT[,CACHE_READ[,CACHE_WRITE]]; empty: the list price, if known"},
-		{Key: "llm_team_cap", Default: 0.0,
-			Help: "US dollars that each team may spend on the server's model in total; 0: no limit"},
-		{Key: "llm_script", Default: "",
-			Help: "with the provider scripted: a file of answers instead of a model, for trials"},
+	}, modelOptions(), []Option{
 		{Key: "teams", Default: "everybody", Help: "who makes teams over the API: everybody or operators (admins of the server)"},
 		{Key: "api_keys_per_user", Default: 1, Help: "API keys that a user may have at once", Shared: true},
 		{Key: "token_ttl", Default: 12 * time.Hour, Help: "lifetime of a bearer token"},
@@ -191,6 +178,26 @@ func Options() []Option {
 			Help: "plan of new teams: FREE, PRO or ENT; 'vedette team set-plan' changes that of a team", Shared: true},
 		{Key: "log_level", Default: "info", Help: "debug, info, warn or error"},
 		{Key: "log_format", Default: "text", Help: "text or json"},
+	})
+}
+
+// modelOptions are those of the server's language model.
+func modelOptions() []Option {
+	return []Option{
+		{Key: "llm_provider", Default: "",
+			Help: "provider of the server's language model: openai (any compatible server), anthropic or another in docs/operate/models.md; empty: no model, only the built-in planner"},
+		{Key: "llm_base_url", Default: "",
+			Help: "URL of the model's API, such as http://127.0.0.1:8000/v1; empty: the provider's own"},
+		{Key: "llm_api_key", Default: "", Help: "API key for the model", Secret: true},
+		{Key: "llm_model", Default: "", Help: "the model; empty: the provider's default"},
+		{Key: "llm_location", Default: "", Help: "the region of the key, for amazon-bedrock"},
+		{Key: "llm_context", Default: 0, Help: "context window of the model in tokens; 0: its known size, or else 32000"},
+		{Key: "llm_price", Default: "",
+			Help: "price in US dollars per million tokens: INPUT,OUTPUT[,CACHE_READ[,CACHE_WRITE]]; empty: the list price, if known"},
+		{Key: "llm_team_cap", Default: 0.0,
+			Help: "US dollars that each team may spend on the server's model in total; 0: no limit"},
+		{Key: "llm_script", Default: "",
+			Help: "with the provider scripted: a file of answers instead of a model, for trials"},
 	}
 }
 
