@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/tools"
@@ -33,9 +34,9 @@ func (w worker) lookAgain(
 	ctx context.Context, issue task.Issue, t task.Task, turns []task.Stream,
 ) (task.RetestState, string, error) {
 	template := issue.RetestTemplate()
-	known, err := w.Catalog.Programs(ctx, t.TeamID, []string{template.TemplateID})
-	p := known[template.TemplateID]
-	if err != nil || p.Program == nil {
+	known, err := w.Catalog.Texts(ctx, t.TeamID, []string{template.TemplateID})
+	p, found := known[template.TemplateID]
+	if err != nil || !found {
 		return task.RetestFailed, "The template is not in the catalogue any more, or cannot be run.", err
 	}
 	secrets := map[string]string{}
@@ -48,12 +49,13 @@ func (w worker) lookAgain(
 	if err != nil {
 		return "", "", err
 	}
-	kit, err := tools.New(tools.Config{Boundary: boundary, Secrets: secrets, Logger: w.Logger})
+	kit, err := tools.New(tools.Config{Boundary: boundary, Secrets: secrets, Logger: w.Logger,
+		Runs: w.tools.Runs(t.TeamID)})
 	if err != nil {
 		return "", "", err
 	}
 	defer kit.Close()
-	shown, why, err := kit.Retest(ctx, issue, p.Program)
+	shown, why, err := kit.Retest(ctx, issue, scan.TextOf(p))
 	switch {
 	case err != nil:
 		return "", "", err

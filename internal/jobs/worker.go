@@ -75,7 +75,7 @@ func Register(q *queue.Queue, d Deps) error {
 	d.Discovery.Deny = d.Deny
 	kits, err := toolset.New(toolset.Services{
 		Agents: d.Agents, Assets: d.Assets, Catalog: d.Catalog, Enumerations: d.Enumerations, Exclusions: d.Exclusions,
-		Extensions: d.Extensions, Files: d.Files, Deny: d.Deny, Logger: d.Logger,
+		Extensions: d.Extensions, Files: d.Files, Scans: d.Scans, Engines: d.Engines, Deny: d.Deny, Logger: d.Logger,
 	})
 	if err != nil {
 		return err

@@ -6,19 +6,18 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/task"
-	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
+	"github.com/vedette-sec/vedette/internal/tools/distill"
+	"github.com/vedette-sec/vedette/internal/tools/runner"
 )
 
 type textArgs struct {
 	Targets  []string `json:"targets"`
 	Template string   `json:"template"`
 }
-
-// ownTemplate names a template that is in no catalogue.
-const ownTemplate = "task.yaml"
 
 const maxTemplate = 64 << 10 // bytes
 
@@ -31,7 +30,7 @@ func (k *Kit) runTemplateText() action[textArgs] {
 			if k.scope.Doc.Intrusiveness == task.Intrusive {
 				return nil
 			}
-			t, err := syntax.Parse(ownTemplate, []byte(a.Template))
+			t, err := syntax.Parse(distill.OwnTemplate, []byte(a.Template))
 			if err != nil || !isHarmful(t.Info.Tags) && readsOnly(t) {
 				return nil // Call reports an error
 			}
@@ -45,18 +44,15 @@ func (k *Kit) runTemplateText() action[textArgs] {
 			if len(a.Template) > maxTemplate {
 				return loop.Result{}, errors.New("the template is too long")
 			}
-			t, err := syntax.Parse(ownTemplate, []byte(a.Template))
+			t, err := syntax.Parse(distill.OwnTemplate, []byte(a.Template))
 			if err != nil {
 				return loop.Result{}, err
 			}
 			if !AllowsMethods(k.scope.Doc, t) {
 				return loop.Result{}, k.scope.Refuse("the template "+t.ID, "it uses methods that are not in scope")
 			}
-			p, err := k.Templates.Compile(ctx, a.Template)
-			if err != nil {
-				return loop.Result{}, err
-			}
-			return k.run(ctx, a.Targets, []*program.Program{p}, &task.Proof{Template: a.Template}, progress)
+			text := runner.Text(distill.OwnTemplate, a.Template)
+			return k.run(ctx, a.Targets, []child.Template{text}, &task.Proof{Template: a.Template}, progress)
 		},
 	}
 }

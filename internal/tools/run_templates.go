@@ -13,7 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
@@ -88,7 +88,7 @@ func (k *Kit) approveRun(a runArgs) *loop.Approval {
 }
 
 // choose finds the wanted templates. Harmful ones must be asked for by name.
-func (k *Kit) choose(ctx context.Context, a runArgs) (chosen []*program.Program, note string, err error) {
+func (k *Kit) choose(ctx context.Context, a runArgs) (chosen []child.Template, note string, err error) {
 	if len(a.IDs)+len(a.Tags)+len(a.Severity) == 0 {
 		return nil, "", errors.New("say which templates: by ids, tags or severity")
 	}
@@ -109,7 +109,7 @@ func (k *Kit) choose(ctx context.Context, a runArgs) (chosen []*program.Program,
 			ids = append(ids, t.ID)
 		}
 	}
-	found, err := k.Templates.Find(ctx, ids)
+	found, err := k.Templates.Texts(ctx, ids)
 	if err != nil {
 		return nil, "", err
 	}
@@ -143,10 +143,10 @@ func (k *Kit) mayRun(ctx context.Context, id string) (bool, error) {
 	return err == nil && AllowsMethods(k.scope.Doc, t), nil // an unreadable one is not run
 }
 
-// run runs programs and stores each match at once, not yet verified. proof shows a match of a text that is in no
+// run runs templates and stores each match at once, not yet verified. proof shows a match of a text that is in no
 // catalogue.
 func (k *Kit) run(
-	ctx context.Context, targets []string, chosen []*program.Program, proof *task.Proof, progress func(string),
+	ctx context.Context, targets []string, chosen []child.Template, proof *task.Proof, progress func(string),
 ) (loop.Result, error) {
 	if len(targets) == 0 || len(targets) > maxTargets {
 		return loop.Result{}, fmt.Errorf("targets must have 1 to %d entries", maxTargets)
@@ -158,7 +158,7 @@ func (k *Kit) run(
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var matches []match
-	scan := engine.Scan{Targets: targets, Programs: chosen, OnEvent: func(e engine.Event) {
+	job := child.Job{Targets: targets, Templates: chosen, OnEvent: func(_ int, e engine.Event) {
 		m, err := k.storeMatch(ctx, targetOf(e), e, proof)
 		if err != nil {
 			stop(fmt.Errorf("storing a finding: %w", err))
@@ -168,17 +168,26 @@ func (k *Kit) run(
 		progress(fmt.Sprintf("%d of %d checks, %d requests", p.Done, p.Total, p.Requests))
 	}}
 	if allowed := loop.Allowance(ctx); allowed < 1<<30 {
-		scan.MaxRequests = max(1, allowed)
+		job.MaxRequests = max(1, allowed)
 	}
-	report, err := k.engine.Run(ctx, scan)
+	report, notes, err := k.runner.Run(ctx, job)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
 	r := loop.Result{Requests: int(k.scope.Total() - before)}
 	if report == nil {
+		r.Text = strings.Join(notes, "\n")
 		return r, err
 	}
 	r.Text = scanSummary(len(targets), len(chosen), report.Requests, report.Counts())
+	if len(notes) > 0 {
+		r.Text += "\n" + strings.Join(notes, "\n")
+	}
+	if len(chosen) == 1 {
+		if state, reason := report.Cell(0, 0); state == engine.Skipped {
+			r.Text += "\nIt cannot be run: " + errs.Clip(reason, brief.MaxReason)
+		}
+	}
 	var ids []string
 	for _, m := range matches {
 		r.Text += "\n" + m.words

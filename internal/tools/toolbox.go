@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/tools/distill"
+	"github.com/vedette-sec/vedette/internal/tools/runner"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
@@ -34,6 +35,7 @@ type Config struct {
 	Secrets  map[string]string  // by name
 	// Templates are for language models.
 	Templates distill.Templates
+	Runs      runner.Config // of templates that are not of the binary
 	Inventory Inventory
 	Attached  Attached
 	Logger    *slog.Logger
@@ -44,7 +46,8 @@ type Kit struct {
 	Config
 	Plan   agent.Plan
 	scope  *scope.Scope
-	engine *engine.Engine
+	engine *engine.Engine // of the built-in planner
+	runner *runner.Runner
 	web    *web
 }
 
@@ -57,11 +60,11 @@ func New(c Config) (*Kit, error) {
 	limited := engine.New(engine.Config{
 		Dial: s.Dial, RateLimit: s.Rate(), Retries: 1, Allow: s.Allow, AllowName: s.AllowsName,
 	})
-	return &Kit{Config: c, Plan: s.Plan, scope: s, engine: limited, web: newWeb(s)}, nil
+	return &Kit{Config: c, Plan: s.Plan, scope: s, engine: limited, runner: runner.New(c.Runs, s), web: newWeb(s)}, nil
 }
 
 func (k *Kit) distiller() *distill.Distiller {
-	return distill.New(k.engine, k.scope, k.Secrets, k.Templates)
+	return distill.New(k.runner, k.scope, k.Secrets, k.Templates)
 }
 
 // Scope describes the scope.

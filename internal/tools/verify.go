@@ -88,6 +88,15 @@ func (v verify) verifyMatch(ctx context.Context, issue task.Issue, p *program.Pr
 	return v.Run.Confirm(ctx, issue, task.Confirmation{Last: again, Confirmed: 1, Tried: 1, RetestTemplate: template})
 }
 
+// showsWithout reports whether a match at a path also occurs at a path that does not exist, or one with a payload
+// without it.
+func (v verify) showsWithout(ctx context.Context, issue task.Issue, p *program.Program) (bool, error) {
+	if !engine.HasControl(p, issue.Event) {
+		return false, nil
+	}
+	return v.engine.Control(ctx, issue.Target, p, issue.Event)
+}
+
 // recheck sends the second request and the control, and says why they do not confirm a match.
 func (v verify) recheck(ctx context.Context, issue task.Issue, p *program.Program) (again engine.Event, why string) {
 	if p == nil {
@@ -100,7 +109,7 @@ func (v verify) recheck(ctx context.Context, issue task.Issue, p *program.Progra
 	case !shown:
 		return again, notReproduced
 	}
-	alike, err := v.showsEverywhere(ctx, issue, p)
+	alike, err := v.showsWithout(ctx, issue, p)
 	switch {
 	case err != nil:
 		why = "the control request failed: " + brief.Reason(err)

@@ -11,11 +11,12 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 	"github.com/vedette-sec/vedette/internal/tools/distill"
+	"github.com/vedette-sec/vedette/internal/tools/runner"
 )
 
 // reproductions is how often an issue must be reproduced.
@@ -156,23 +157,16 @@ func (k *Kit) checks(
 		}
 		return again, func(ctx context.Context) (bool, error) { return k.showsAtMissingPath(ctx, *p) }, nil
 	}
-	p, err := k.program(ctx, issue)
+	t, err := k.text(ctx, issue)
 	if err != nil {
 		return nil, nil, err
 	}
 	again = func(ctx context.Context) (engine.Event, bool, error) {
-		return k.engine.Confirm(ctx, issue.Target, p, issue.Event)
+		return k.runner.Confirm(ctx, issue.Target, t, issue.Event)
 	}
-	return again, func(ctx context.Context) (bool, error) { return k.showsEverywhere(ctx, issue, p) }, nil
-}
-
-// showsEverywhere reports whether a match at a path also occurs at a path that does not exist, or one with a payload
-// without it.
-func (k *Kit) showsEverywhere(ctx context.Context, issue task.Issue, p *program.Program) (bool, error) {
-	if !engine.HasControl(p, issue.Event) {
-		return false, nil
-	}
-	return k.engine.Control(ctx, issue.Target, p, issue.Event)
+	return again, func(ctx context.Context) (bool, error) {
+		return k.runner.Control(ctx, issue.Target, t, issue.Event)
+	}, nil
 }
 
 // showsAtMissingPath reports whether a proof also holds at a path that does not exist; for a root and for absent texts
@@ -187,16 +181,17 @@ func (k *Kit) showsAtMissingPath(ctx context.Context, p task.Proof) (bool, error
 	return why == "", err
 }
 
-func (k *Kit) program(ctx context.Context, issue task.Issue) (*program.Program, error) {
+// text is the template that found an issue.
+func (k *Kit) text(ctx context.Context, issue task.Issue) (child.Template, error) {
 	if issue.Proof != nil {
-		return k.Templates.Compile(ctx, issue.Proof.Template)
+		return runner.Text(distill.OwnTemplate, issue.Proof.Template), nil
 	}
-	found, err := k.Templates.Find(ctx, []string{issue.TemplateID})
+	found, err := k.Templates.Texts(ctx, []string{issue.TemplateID})
 	if err != nil {
-		return nil, err
+		return child.Template{}, err
 	}
-	if p := found[issue.TemplateID]; p != nil {
-		return p, nil
+	if t, ok := found[issue.TemplateID]; ok {
+		return t, nil
 	}
-	return nil, fmt.Errorf("its template %s is no longer there", issue.TemplateID)
+	return child.Template{}, fmt.Errorf("its template %s is no longer there", issue.TemplateID)
 }

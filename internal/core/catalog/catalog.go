@@ -14,7 +14,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
-	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -72,8 +71,7 @@ func dirOf(p string) string {
 // Catalog is the service that keeps templates.
 type Catalog struct {
 	Config
-	db       *db.DB
-	compiled templates.Cache
+	db *db.DB
 }
 
 // New makes the service.

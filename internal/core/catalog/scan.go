@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
-	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -119,39 +118,8 @@ type Text struct {
 // PublicPath is where the API of this server answers a template of a public set; empty for one of a team.
 func (t Text) PublicPath() string { return t.public }
 
-// File gives the text of a file that the template names.
-func (t Text) File(name string) ([]byte, error) {
-	text, ok := t.files[name]
-	if !ok {
-		return nil, fmt.Errorf("there is no file %.200s that the template may read", name)
-	}
-	return text, nil
-}
-
 // Files are the texts of the files that the template names.
 func (t Text) Files() map[string][]byte { return t.files }
-
-// Program is what a scan runs of a template, or why there is none.
-type Program struct {
-	*program.Program
-	Err    error
-	Digest string // of the template and all files that it names
-}
-
-// Programs compiles the templates of Texts, each text once.
-func (c *Catalog) Programs(ctx context.Context, teamID string, ids []string) (map[string]Program, error) {
-	texts, err := c.Texts(ctx, teamID, ids)
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string]Program, len(texts))
-	for id, t := range texts {
-		p := Program{Digest: t.Digest}
-		p.Program, p.Err = c.compiled.Compile(t.Digest, t.Path, t.Data, t.File)
-		out[id] = p
-	}
-	return out, nil
-}
 
 // Texts reads templates that a team may scan with, by the ids of ForScan and SharedForScan and by
 // written ids. It leaves out templates that were deleted or that the team may no longer see.

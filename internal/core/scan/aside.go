@@ -19,8 +19,8 @@ import (
 // template.
 const asideFor = 24 * time.Hour
 
-// setAside records that a template ended two children of the engine, the second time alone.
-func (ss *Scans) setAside(ctx context.Context, teamID string, t child.Template, why string) error {
+// SetAside records that a template ended two children of the engine, the second time alone.
+func (ss *Scans) SetAside(ctx context.Context, teamID string, t child.Template, why string) error {
 	ss.logger.WarnContext(ctx, "a template ended the engine and is set aside", "team", teamID, "template", t.Path,
 		"why", why)
 	now := ss.now().UTC()
@@ -36,8 +36,8 @@ func (ss *Scans) setAside(ctx context.Context, teamID string, t child.Template, 
 	})
 }
 
-// aside are the templates that are set aside for a team: what to say about each, by digest.
-func (ss *Scans) aside(ctx context.Context, teamID string) (map[string]string, error) {
+// Aside are the templates that are set aside for a team: what to say about each, by digest.
+func (ss *Scans) Aside(ctx context.Context, teamID string) (map[string]string, error) {
 	rows, err := ss.db.Query(ctx, `SELECT digest, reason, until FROM template_aside WHERE team_id = ? AND until > ?`,
 		teamID, db.At(ss.now()))
 	if err != nil {
@@ -57,8 +57,8 @@ func (ss *Scans) aside(ctx context.Context, teamID string) (map[string]string, e
 	return all, rows.Err()
 }
 
-// textOf is a template of the catalogue as the engine takes it.
-func textOf(t catalog.Text) child.Template {
+// TextOf is a template of the catalogue as the engine takes it.
+func TextOf(t catalog.Text) child.Template {
 	return child.Template{Path: t.Path, Digest: t.Digest, Data: t.Data, Files: t.Files()}
 }
 

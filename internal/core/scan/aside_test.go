@@ -28,13 +28,13 @@ func TestTemplatesAreSetAside(t *testing.T) {
 		alice, stranger := team(y.alice), team(y.stranger)
 		put := func(digest, why string) {
 			t.Helper()
-			if err := y.setAside(t.Context(), alice, child.Template{Path: digest + ".yaml", Digest: digest}, why); err != nil {
+			if err := y.SetAside(t.Context(), alice, child.Template{Path: digest + ".yaml", Digest: digest}, why); err != nil {
 				t.Fatal(err)
 			}
 		}
 		check := func(team string, want ...string) {
 			t.Helper()
-			got, err := y.aside(t.Context(), team)
+			got, err := y.Aside(t.Context(), team)
 			if err != nil || len(got) != len(want)/2 {
 				t.Fatalf("%v, %v; want %v", got, err, want)
 			}

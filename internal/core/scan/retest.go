@@ -73,7 +73,7 @@ func (ss *Scans) retest(
 		return failed(errs.From(err).Message)
 	}
 	o.Excluded = excluded.targets
-	aside, err := ss.aside(ctx, teamID)
+	aside, err := ss.Aside(ctx, teamID)
 	if err != nil {
 		return r, err
 	}
@@ -81,7 +81,7 @@ func (ss *Scans) retest(
 		return failed("It could not be tested: " + why + ".")
 	}
 	r.State = finding.NotMatched
-	job := ss.jobOf(o, []string{f.Target}, []child.Template{textOf(text)}, deny)
+	job := ss.jobOf(o, []string{f.Target}, []child.Template{TextOf(text)}, deny)
 	job.Parallel, job.StopAtFirstMatch = 0, false
 	job.OnEvent = func(_ int, e engine.Event) {
 		if finding.Fingerprint(e, "") == f.Hash {
@@ -93,7 +93,7 @@ func (ss *Scans) retest(
 		return failed(refused.Message)
 	}
 	if err == nil && len(report.Ended) > 0 {
-		err = ss.setAside(context.WithoutCancel(ctx), teamID, job.Templates[0], report.Ended[0].Why)
+		err = ss.SetAside(context.WithoutCancel(ctx), teamID, job.Templates[0], report.Ended[0].Why)
 	}
 	if err != nil || r.State == finding.Matched {
 		return r, err

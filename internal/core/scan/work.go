@@ -100,7 +100,7 @@ func (c *Chunk) test(ctx, storeCtx context.Context, engines *child.Pool, deny []
 		return ofEngine(err)
 	}
 	for _, e := range report.Ended {
-		if err := c.scans.setAside(storeCtx, c.TeamID, texts[e.Template], e.Why); err != nil {
+		if err := c.scans.SetAside(storeCtx, c.TeamID, texts[e.Template], e.Why); err != nil {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ func (c *Chunk) texts(
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	aside, err := c.scans.aside(ctx, c.TeamID)
+	aside, err := c.scans.Aside(ctx, c.TeamID)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -142,7 +142,7 @@ func (c *Chunk) texts(
 		if !found {
 			var text catalog.Text
 			if text, found = known[id]; found {
-				t, public = textOf(text), text.PublicPath()
+				t, public = TextOf(text), text.PublicPath()
 			}
 		}
 		state, why := engine.Failed, "the template is not in the catalogue any more"

@@ -11,13 +11,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/gob"
+	"encoding/json"
 	"net/netip"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
-	"github.com/vedette-sec/vedette/internal/engine/options"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -46,6 +46,13 @@ type Job struct {
 	Parallel         int // targets at a time; 0: the engine's default
 	StopAtFirstMatch bool
 	Compute          time.Duration // bounds this job in place of Config.Compute; 0: that
+	MaxRequests      int           // 0: no bound
+
+	// Ask decides on each dial and request, for what has a narrower scope than its targets: Covers is then what may be
+	// dialled, in place of Targets. It is called by one goroutine at a time. nil: the targets decide.
+	Ask    func(q Question) (why string)
+	Covers []netguard.Target
+	Repeat *Repeat // nil: the targets are tested
 
 	// OnEvent gets the index of the template with each event, and OnProgress the progress, one call at a time for
 	// both; either may be nil. An event may come twice when a child has died.
@@ -53,9 +60,34 @@ type Job struct {
 	OnProgress func(p engine.Progress)
 }
 
+// Question is what a child asks before it acts, or tells. The answer is why not; "" allows it.
+type Question struct {
+	Kind string // of AskDial, AskURL, TellDenied
+	Text string // host:port, a URL, or a name
+	Why  string // of TellDenied
+}
+
+// The kinds of questions.
+const (
+	AskDial    = "dial"
+	AskURL     = "url"
+	AskName    = "name"   // that a request may give its server as its own
+	TellDenied = "denied" // a dial was refused by Covers or Deny
+)
+
+// Repeat repeats the requests of an event of the only template on the only target, as engine.Confirm does and, for a
+// control, engine.Control.
+type Repeat struct {
+	Event       engine.Event
+	URL, Scheme string // of Event, whose own JSON leaves them out
+	Control     bool
+}
+
 // Result is how a job ended.
 type Result struct {
 	Requests int
+	Shown    bool    // by a Repeat
+	Fault    string  // why a Repeat could not be done
 	Ended    []Ended // templates that ended a child alone
 
 	ends  []coverage.End       // the different ones
@@ -73,6 +105,17 @@ type Ended struct {
 func (r *Result) Cell(target, template int) (engine.State, string) {
 	end := r.ends[r.cells[target][template]]
 	return end.State, end.Reason
+}
+
+// Counts are the numbers of cells by state.
+func (r *Result) Counts() map[engine.State]int {
+	counts := map[engine.State]int{}
+	for _, row := range r.cells {
+		for _, n := range row {
+			counts[r.ends[n].State]++
+		}
+	}
+	return counts
 }
 
 func newResult(targets, templates int) *Result {
@@ -119,6 +162,10 @@ type wire struct {
 	Vars             map[string]string
 	Parallel         int
 	StopAtFirstMatch bool
+	MaxRequests      int
+	Asks             bool
+	Covers           []netguard.Target
+	Repeat           []byte // as JSON: events have what gob cannot send
 }
 
 // key identifies a template that a child may have compiled.
@@ -128,7 +175,15 @@ type key struct{ Path, Digest string }
 func (j *Job) wireOf(templates []int) wire {
 	w := wire{
 		Targets: j.Targets, Deny: j.Deny, Excluded: j.Excluded, Proxy: j.Proxy, Allow: j.Allow, Config: j.Config,
-		Vars: j.Vars, Parallel: j.Parallel, StopAtFirstMatch: j.StopAtFirstMatch,
+		Vars: j.Vars, Parallel: j.Parallel, StopAtFirstMatch: j.StopAtFirstMatch, MaxRequests: j.MaxRequests,
+		Asks: j.Ask != nil, Covers: j.Covers,
+	}
+	if j.Repeat != nil {
+		text, err := json.Marshal(j.Repeat)
+		if err != nil {
+			text = []byte(err.Error()) // which the child refuses
+		}
+		w.Repeat = text
 	}
 	w.Config.Dial, w.Config.Allow, w.Config.AllowName = nil, nil, nil
 	for _, n := range templates {
@@ -150,6 +205,8 @@ type answer struct {
 	Requests int
 	Ends     []coverage.End
 	Cells    [][]int     // as in Result, of the templates that were sent
+	Shown    bool        `json:",omitempty"`
+	Fault    string      `json:",omitempty"`
 	Refused  *errs.Error `json:",omitempty"` // nothing was tested
 	Failed   string      `json:",omitempty"` // nothing was tested, for a reason of our own
 }
@@ -158,6 +215,7 @@ type answer struct {
 type sink struct {
 	event    func(template int, e engine.Event)
 	progress func(p engine.Progress)
+	ask      func(q Question) (why string)
 
 	compiling func(path string) error // of tests: called before a template is compiled
 }
@@ -193,21 +251,18 @@ func execute(
 	if len(programs) == 0 || len(w.Targets) == 0 { // without targets, templates are only compiled
 		return result, nil
 	}
-	o := options.Options{Engine: w.Config, Excluded: w.Excluded}
-	if w.Proxy != "" {
-		var err error
-		if o.Proxy, err = netguard.ParseProxy(w.Proxy); err != nil {
-			return nil, err
-		}
-	}
-	e, err := o.Open(w.Targets, w.Deny, &netguard.Guard{Allow: w.Allow})
+	e, err := w.open(out.ask)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
+	if len(w.Repeat) > 0 {
+		return result, w.repeat(ctx, e, programs[0], result, out)
+	}
 	report, err := e.Run(ctx, engine.Scan{
 		Targets: w.Targets, Programs: programs, Vars: w.Vars, Parallel: w.Parallel, StopAtFirstMatch: w.StopAtFirstMatch,
-		Board: page.Numbered(indexes), OnProgress: out.progress,
+		MaxRequests: w.MaxRequests,
+		Board:       page.Numbered(indexes), OnProgress: out.progress,
 		OnEvent: func(e engine.Event) { out.event(numbers[[2]string{e.TemplateID, e.TemplatePath}], e) },
 	})
 	if err != nil {

@@ -213,7 +213,7 @@ func (p *Pool) Run(ctx context.Context, job Job) (*Result, error) {
 	if p.config.InProcess {
 		w := job.wireOf(all)
 		got, err := execute(ctx, &w, func(i int) Template { return job.Templates[i] }, &p.cache, nil,
-			sink{event: job.OnEvent, progress: job.OnProgress})
+			sink{event: job.OnEvent, progress: job.OnProgress, ask: serially(job.Ask)})
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
@@ -266,6 +266,16 @@ func (p *Pool) Run(ctx context.Context, job Job) (*Result, error) {
 	return result, nil
 }
 
+// serially calls ask by one goroutine at a time, as a conversation does.
+func serially(ask func(q Question) string) func(q Question) string {
+	var mu sync.Mutex
+	return func(q Question) string {
+		mu.Lock()
+		defer mu.Unlock()
+		return ask(q)
+	}
+}
+
 // alone is how many suspects run one by one at once; of more, halves are tried first.
 const alone = 4
 
@@ -301,6 +311,7 @@ func split(part, suspects []int) (parts [][]int) {
 // add takes over the result of some templates.
 func (r *Result) add(part []int, got *Result) {
 	r.Requests += got.Requests
+	r.Shown, r.Fault = r.Shown || got.Shown, got.Fault
 	for i := range got.cells {
 		for n, template := range part {
 			r.set(i, template, got.ends[got.cells[i][n]])

@@ -22,7 +22,7 @@ import (
 
 // protocol is the version of what parent and child say to each other. Both are the same binary, unless the file was
 // replaced where the running one cannot be started again.
-const protocol = "1"
+const protocol = "2"
 
 // The kinds of frames. A child greets; then for each job the parent sends it, the child says which templates it does
 // not know, the parent sends these, and the child reports until the answer.
@@ -33,6 +33,8 @@ const (
 	frameTemplates = 't' // parent: some of them, as []Template in the order in which they are needed
 	frameEvent     = 'e' // child: event, as JSON
 	frameProgress  = 'p' // child: engine.Progress, as JSON
+	frameQuestion  = 'q' // child: asked, as JSON
+	frameReply     = 'r' // parent: replied, as JSON
 	frameAnswer    = 'a' // child: answer, as JSON
 )
 
@@ -104,6 +106,10 @@ func serve(
 		buffered := bufio.NewReaderSize(in, 1<<16)
 		for {
 			kind, payload, err := sandbox.ReadFrame(buffered)
+			if err == nil && kind == frameReply {
+				c.reply(payload)
+				continue
+			}
 			c.frames <- frame{kind, payload, err}
 			if err != nil {
 				return
@@ -138,6 +144,8 @@ type conversation struct {
 
 	compiled  int                     // templates in cache
 	compiling func(path string) error // of tests: called before a template is compiled
+
+	open questions
 
 	mu   sync.Mutex // one frame at a time
 	out  io.Writer
@@ -222,7 +230,7 @@ func (c *conversation) do(ctx context.Context, w *wire) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	got, err := execute(ctx, w, func(i int) Template { return texts[i] }, c.cache, c.board, sink{
-		compiling: c.compiling,
+		compiling: c.compiling, ask: c.ask,
 		event: func(n int, e engine.Event) {
 			err := c.writeJSON(frameEvent, event{n, e.Target, e.URL, e.Scheme, e})
 			if errors.Is(err, sandbox.ErrFrame) {
@@ -244,7 +252,7 @@ func (c *conversation) do(ctx context.Context, w *wire) error {
 	case cause != nil:
 		a.Failed = cause.Error()
 	case err == nil:
-		a.Requests, a.Ends, a.Cells = got.Requests, got.ends, got.cells
+		a.Requests, a.Ends, a.Cells, a.Shown, a.Fault = got.Requests, got.ends, got.cells, got.Shown, got.Fault
 	default:
 		if refused := errs.From(err); refused.Kind != errs.Internal {
 			a.Refused = refused

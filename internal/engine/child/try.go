@@ -126,6 +126,10 @@ func (t *attempt) talk() (*Result, error) {
 				return nil, &protocolError{"the progress cannot be read"}
 			}
 			t.job.OnProgress(progress)
+		case frameQuestion:
+			if err := t.reply(payload); err != nil {
+				return nil, err
+			}
 		case frameAnswer:
 			return t.answer(payload)
 		default:
@@ -187,7 +191,20 @@ func (t *attempt) answer(payload []byte) (*Result, error) {
 			return nil, &protocolError{"the answer is not complete"}
 		}
 	}
-	return &Result{Requests: a.Requests, ends: a.Ends, cells: a.Cells}, nil
+	return &Result{Requests: a.Requests, Shown: a.Shown, Fault: a.Fault, ends: a.Ends, cells: a.Cells}, nil
+}
+
+// reply answers a question of the child.
+func (t *attempt) reply(payload []byte) error {
+	var q asked
+	if json.Unmarshal(payload, &q) != nil || t.job.Ask == nil {
+		return &protocolError{"a question cannot be read"}
+	}
+	answer, err := json.Marshal(replied{q.ID, t.job.Ask(q.Question)})
+	if err != nil {
+		return &refusal{err}
+	}
+	return sandbox.WriteFrame(t.child, frameReply, answer)
 }
 
 const watchEvery = 50 * time.Millisecond

@@ -22,6 +22,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
+	"github.com/vedette-sec/vedette/internal/tools/runner"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
@@ -41,15 +42,15 @@ var (
 
 // Distiller writes templates for the issues of one task.
 type Distiller struct {
-	engine    *engine.Engine
+	runner    *runner.Runner
 	scope     *scope.Scope
 	secrets   map[string]string // by name
 	templates Templates
 }
 
 // New makes a Distiller.
-func New(e *engine.Engine, s *scope.Scope, secrets map[string]string, templates Templates) *Distiller {
-	return &Distiller{engine: e, scope: s, secrets: secrets, templates: templates}
+func New(r *runner.Runner, s *scope.Scope, secrets map[string]string, templates Templates) *Distiller {
+	return &Distiller{runner: r, scope: s, secrets: secrets, templates: templates}
 }
 
 // Write returns what shows a confirmed issue again without a model: a new template that was tried, or the one that
@@ -296,12 +297,9 @@ func (d *Distiller) shows(ctx context.Context, issue task.Issue, t generate.Temp
 	for name, value := range d.secrets {
 		pairs = append(pairs, redact.Reference(name), generate.Literal(value, nil))
 	}
-	p, err := d.templates.Compile(ctx, t.Filled(strings.NewReplacer(pairs...)).Text())
-	if err != nil {
-		return false, err
-	}
+	text := runner.Text(OwnTemplate, t.Filled(strings.NewReplacer(pairs...)).Text())
 	site, _ := SiteOf(issue.MatchedAt)
-	_, shown, err := d.engine.Confirm(ctx, site, p, engine.Event{})
+	_, shown, err := d.runner.Confirm(ctx, site, text, engine.Event{})
 	return shown, err
 }
 

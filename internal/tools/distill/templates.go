@@ -5,9 +5,9 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/task"
-	"github.com/vedette-sec/vedette/internal/engine/program"
-	"github.com/vedette-sec/vedette/internal/engine/templates"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -38,26 +38,17 @@ func (ts Templates) Text(ctx context.Context, id string) ([]byte, error) {
 	return text.Data, nil
 }
 
-// Find compiles templates; those that fail are left out.
-func (ts Templates) Find(ctx context.Context, ids []string) (map[string]*program.Program, error) {
-	found, err := ts.Catalog.Programs(ctx, ts.TeamID, ids)
-	out := make(map[string]*program.Program, len(found))
-	for id, m := range found {
-		if m.Err == nil {
-			out[id] = m.Program
-		}
+// OwnTemplate names a template that is in no catalogue.
+const OwnTemplate = "task.yaml"
+
+// Texts are templates as the engine takes them, by the ids that were asked for; those that are missing are left out.
+func (ts Templates) Texts(ctx context.Context, ids []string) (map[string]child.Template, error) {
+	found, err := ts.Catalog.Texts(ctx, ts.TeamID, ids)
+	out := make(map[string]child.Template, len(found))
+	for id, t := range found {
+		out[id] = scan.TextOf(t)
 	}
 	return out, err
-}
-
-// Compile compiles a text that is in no catalogue, first in a child of the engine, since a model may have written it.
-func (ts Templates) Compile(ctx context.Context, text string) (*program.Program, error) {
-	const name = "task.yaml"
-	if err := ts.Catalog.Check(ctx, name, text); err != nil {
-		return nil, err
-	}
-	_, p, err := templates.Compile(name, []byte(text), nil)
-	return p, err
 }
 
 func (ts Templates) keep(ctx context.Context, filename, text string) (task.RetestTemplate, error) {

@@ -51,6 +51,8 @@ type Scope struct {
 	Boundary
 	Net   *netguard.Scope
 	Names []string // hosts in scope, perhaps with ports
+	named []netguard.Target
+	deny  []netip.Prefix
 	sent  atomic.Int64
 	spent atomic.Bool // a request was refused by Requests
 }
@@ -86,12 +88,19 @@ func New(b Boundary) (*Scope, error) {
 			deny = append(deny, p)
 		}
 	}
+	s.named, s.deny = targets, deny
 	var err error
 	s.Net, err = netguard.NewScope(targets, netguard.Limits{Deny: deny, OnDenied: func(d netguard.Denied) {
 		s.OnDenied(Denial{d.Addr, d.Why})
 	}})
 	return s, err
 }
+
+// Targets are what is in scope, without the exclusions that are not networks.
+func (s *Scope) Targets() []netguard.Target { return s.named }
+
+// Denied are networks that are not dialled.
+func (s *Scope) Denied() []netip.Prefix { return s.deny }
 
 // ExcludedTarget reads an exclusion: a URL, or a host, perhaps with port and path.
 func ExcludedTarget(text string) agent.Target {

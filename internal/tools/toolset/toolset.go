@@ -22,13 +22,16 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/core/file"
 	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 	"github.com/vedette-sec/vedette/internal/tools"
 	"github.com/vedette-sec/vedette/internal/tools/distill"
+	"github.com/vedette-sec/vedette/internal/tools/runner"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
@@ -41,6 +44,8 @@ type Services struct {
 	Exclusions   *exclusion.Exclusions
 	Extensions   *extension.Extensions
 	Files        *file.Files
+	Scans        *scan.Scans
+	Engines      *child.Pool
 	Deny         []netip.Prefix // never tested
 	Logger       *slog.Logger
 
@@ -66,7 +71,7 @@ func (s Services) Kit(
 	}
 	boundary.OnDenied, boundary.Budget = s.denials(ctx, run), budget
 	c := tools.Config{
-		Run: run, Boundary: boundary, Secrets: secrets, Logger: s.Logger,
+		Run: run, Boundary: boundary, Secrets: secrets, Logger: s.Logger, Runs: s.Runs(t.TeamID),
 		Templates: distill.Templates{Catalog: s.Catalog, TeamID: t.TeamID, UserID: t.UserID,
 			Shared: t.Visibility != task.Private},
 		Inventory: tools.Inventory{
@@ -80,6 +85,11 @@ func (s Services) Kit(
 		}
 	}
 	return tools.New(c)
+}
+
+// Runs is what runs templates for a team.
+func (s Services) Runs(teamID string) runner.Config {
+	return runner.Config{Engines: s.Engines, Scans: s.Scans, TeamID: teamID}
 }
 
 // Boundary is the scope of a task.

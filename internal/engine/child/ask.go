@@ -1,0 +1,125 @@
+package child
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/url"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/coverage"
+	"github.com/vedette-sec/vedette/internal/engine/options"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+)
+
+// open makes the engine of a job.
+func (w *wire) open(ask func(q Question) string) (*engine.Engine, error) {
+	if !w.Asks {
+		o := options.Options{Engine: w.Config, Excluded: w.Excluded}
+		if w.Proxy != "" {
+			var err error
+			if o.Proxy, err = netguard.ParseProxy(w.Proxy); err != nil {
+				return nil, err
+			}
+		}
+		return o.Open(w.Targets, w.Deny, &netguard.Guard{Allow: w.Allow})
+	}
+	scope, err := netguard.NewScope(w.Covers, netguard.Limits{Deny: w.Deny, OnDenied: func(d netguard.Denied) {
+		ask(Question{TellDenied, d.Addr, d.Why})
+	}})
+	if err != nil {
+		return nil, err
+	}
+	c := w.Config
+	c.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if why := ask(Question{Kind: AskDial, Text: addr}); why != "" {
+			return nil, errs.New(errs.Forbidden, netguard.CodeOutOfScope, "%.300s is refused: %s.", addr, why)
+		}
+		return scope.Dial(ctx, network, addr)
+	}
+	c.Allow = func(u *url.URL) bool { return ask(Question{Kind: AskURL, Text: u.String()}) == "" }
+	c.AllowName = func(name string) bool { return ask(Question{Kind: AskName, Text: name}) == "" }
+	return engine.New(c), nil
+}
+
+// repeat does the Repeat of a job.
+func (w *wire) repeat(ctx context.Context, e *engine.Engine, p *program.Program, result *Result, out sink) error {
+	var r Repeat
+	if err := json.Unmarshal(w.Repeat, &r); err != nil {
+		return err
+	}
+	r.Event.Target, r.Event.URL, r.Event.Scheme = w.Targets[0], r.URL, r.Scheme
+	var again engine.Event
+	var err error
+	switch {
+	case !r.Control:
+		again, result.Shown, err = e.Confirm(ctx, w.Targets[0], p, r.Event)
+	case engine.HasControl(p, r.Event):
+		result.Shown, err = e.Control(ctx, w.Targets[0], p, r.Event)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		result.Fault = errs.From(err).Message
+	}
+	if result.Shown && !r.Control {
+		out.event(0, again)
+	}
+	result.set(0, 0, coverage.End{State: engine.Tested})
+	return nil
+}
+
+// questions are those of a child that have no answer yet.
+type questions struct {
+	mu      sync.Mutex
+	last    int
+	waiting map[int]chan string
+}
+
+// asked is a question on its way, and replied its answer.
+type (
+	asked struct {
+		ID int
+		Question
+	}
+	replied struct {
+		ID  int
+		Why string
+	}
+)
+
+// ask asks the parent, and waits for its answer.
+func (c *conversation) ask(q Question) string {
+	got := make(chan string, 1)
+	c.open.mu.Lock()
+	if c.open.waiting == nil {
+		c.open.waiting = map[int]chan string{}
+	}
+	c.open.last++
+	id := c.open.last
+	c.open.waiting[id] = got
+	c.open.mu.Unlock()
+	if err := c.writeJSON(frameQuestion, asked{id, q}); err != nil {
+		return "it cannot be asked about"
+	}
+	return <-got
+}
+
+// reply hands an answer of the parent to whoever asked.
+func (c *conversation) reply(payload []byte) {
+	var r replied
+	if json.Unmarshal(payload, &r) != nil {
+		return
+	}
+	c.open.mu.Lock()
+	got := c.open.waiting[r.ID]
+	delete(c.open.waiting, r.ID)
+	c.open.mu.Unlock()
+	if got != nil {
+		got <- r.Why
+	}
+}

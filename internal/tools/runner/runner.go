@@ -1,0 +1,150 @@
+// Package runner has templates of a task's tools run by children of the engine, inside the scope of the task: the child
+// asks before each dial and each request.
+package runner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/child"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
+)
+
+// Config is what a runner needs besides the scope.
+type Config struct {
+	Engines *child.Pool
+	Scans   *scan.Scans // which keep what is set aside
+	TeamID  string
+}
+
+// Runner runs the templates of one task.
+type Runner struct {
+	Config
+	scope *scope.Scope
+	turn  sync.Mutex // with a rate limit: each child has a limiter of its own
+}
+
+// New makes a runner.
+func New(c Config, s *scope.Scope) *Runner { return &Runner{Config: c, scope: s} }
+
+// Text is a template that is in no catalogue.
+func Text(path, text string) child.Template {
+	digest := sha256.Sum256([]byte(text))
+	return child.Template{Path: path, Digest: hex.EncodeToString(digest[:]), Data: []byte(text)}
+}
+
+// Run tests targets with templates. notes name those that are set aside, or that ended the engine. The result is that
+// of the templates that could run; nil when there were none.
+func (r *Runner) Run(ctx context.Context, job child.Job) (result *child.Result, notes []string, err error) {
+	aside, err := r.Scans.Aside(ctx, r.TeamID)
+	if err != nil {
+		return nil, nil, err
+	}
+	var fit []child.Template
+	for _, t := range job.Templates {
+		if why, is := aside[t.Digest]; is {
+			notes = append(notes, fmt.Sprintf("%s was not run: %s.", t.Path, why))
+			continue
+		}
+		fit = append(fit, t)
+	}
+	if len(fit) == 0 {
+		return nil, notes, nil
+	}
+	job.Templates = fit
+	job.Deny, job.Covers, job.Ask = r.scope.Denied(), r.scope.Targets(), r.answer
+	job.Config = engine.Config{RateLimit: r.scope.Rate(), Retries: 1}
+	if r.scope.Rate() > 0 {
+		r.turn.Lock()
+		defer r.turn.Unlock()
+	}
+	result, err = r.Engines.Run(ctx, job)
+	if err != nil {
+		if _, died := errors.AsType[*child.Died](err); died {
+			err = errs.New(errs.Invalid, "engine_ended", "%s in the work for %s.", err.Error(), namesOf(fit)).Because(err)
+		}
+		return nil, notes, err
+	}
+	for _, ended := range result.Ended {
+		t := fit[ended.Template]
+		notes = append(notes, fmt.Sprintf("%s: %s%s; it is set aside.", t.Path, child.Blamed, ended.Why))
+		if err := r.Scans.SetAside(context.WithoutCancel(ctx), r.TeamID, t, ended.Why); err != nil {
+			return result, notes, err
+		}
+	}
+	return result, notes, nil
+}
+
+func namesOf(all []child.Template) string {
+	if len(all) == 1 {
+		return all[0].Path
+	}
+	return fmt.Sprintf("%d templates", len(all))
+}
+
+// answer decides for a child.
+func (r *Runner) answer(q child.Question) (why string) {
+	switch q.Kind {
+	case child.AskDial:
+		if why = r.scope.DenyReason(q.Text); why != "" {
+			_ = r.scope.Refuse(q.Text, why) // the child makes the error
+		}
+		return why
+	case child.AskURL:
+		if u, err := url.Parse(q.Text); err == nil && r.scope.Allow(u) {
+			return ""
+		}
+		return "it is not in scope"
+	case child.AskName:
+		if !r.scope.AllowsName(q.Text) {
+			why = "it is not in scope as the name of a site"
+		}
+		return why
+	case child.TellDenied:
+		r.scope.OnDenied(scope.Denial{Address: q.Text, Why: q.Why})
+		return ""
+	}
+	return "it is not known what this asks"
+}
+
+// Confirm repeats the request of an event, as engine.Confirm does.
+func (r *Runner) Confirm(
+	ctx context.Context, target string, t child.Template, e engine.Event,
+) (again engine.Event, shown bool, err error) {
+	shown, err = r.repeat(ctx, target, t, e, false, func(_ int, got engine.Event) { again = got })
+	return again, shown, err
+}
+
+// Control reports whether an event also occurs where it must not, as engine.Control does; false when it has no control.
+func (r *Runner) Control(ctx context.Context, target string, t child.Template, e engine.Event) (bool, error) {
+	return r.repeat(ctx, target, t, e, true, nil)
+}
+
+func (r *Runner) repeat(
+	ctx context.Context, target string, t child.Template, e engine.Event, control bool, on func(int, engine.Event),
+) (bool, error) {
+	result, notes, err := r.Run(ctx, child.Job{
+		Targets: []string{target}, Templates: []child.Template{t}, OnEvent: on,
+		Repeat: &child.Repeat{Event: e, URL: e.URL, Scheme: e.Scheme, Control: control},
+	})
+	switch {
+	case err != nil:
+		return false, err
+	case len(notes) > 0:
+		return false, errs.New(errs.Invalid, "template_ends_engine", "%s", notes[0])
+	case result.Fault != "":
+		return false, errs.New(errs.Invalid, "not_repeated", "%s", result.Fault)
+	}
+	if state, reason := result.Cell(0, 0); state != engine.Tested {
+		return false, errs.New(errs.Invalid, "not_repeated", "its template cannot be run: %s", reason)
+	}
+	return result.Shown, nil
+}
