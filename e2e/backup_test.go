@@ -212,7 +212,10 @@ func TestBackupKilled(t *testing.T) {
 				}
 			}
 			if p.err != nil { // else it was faster
-				to.command("restore", file)
+				again := launch(t, to.env, "restore", file)
+				if code := again.wait(longWait); code != 0 && !strings.Contains(again.stderr.String(), "there is a database already") {
+					t.Errorf("a restoration after one that was killed at %s: %d %s", stage, code, again.stderr)
+				} // which was whole then: the kill came after its end
 			}
 			if users := to.command("user", "list"); !strings.Contains(users, "ada@example.com") {
 				t.Errorf("after a restoration killed at %s: %q", stage, users)

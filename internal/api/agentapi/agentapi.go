@@ -31,14 +31,13 @@ type Error struct {
 	ErrorID          string `json:"error_id" doc:"The id of this request in the server's log."`
 	Kind             string `json:"kind" doc:"The class of the error, such as invalid or not_found."`
 	Message          string `json:"message" doc:"What went wrong, in words; names the field at fault."`
-	Ticket           string `json:"ticket,omitempty" doc:"For the second step of a sign-in, when a code is asked for."`
 	TurnstileSiteKey string `json:"turnstile_site_key,omitempty" doc:"The site key of the challenge to solve, when one is required."`
 }
 
 func shape(_ int, e *errs.Error, id string) any {
 	return Error{
 		Error: e.Message, Code: e.Code, ErrorID: id, Kind: string(e.Kind), Message: e.Message,
-		TurnstileSiteKey: e.Extra["turnstile_site_key"], Ticket: e.Extra["ticket"],
+		TurnstileSiteKey: e.Extra["turnstile_site_key"],
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // SecondStep is the second step of a sign-in.
 type SecondStep struct {
-	Ticket string `json:"ticket" doc:"From the answer to the first step; valid for five minutes."`
+	Ticket string `json:"ticket" doc:"From the header X-Sign-In-Ticket of the answer to the first step; valid for five minutes."`
 	Code   string `json:"code" doc:"Of your authenticator app, or a recovery code."`
 }
 
@@ -35,8 +35,8 @@ func (s surface) secondFactor() {
 	login := op("login-second-step", "POST /api/v1/auth/login/second", tag,
 		"Get a bearer token for the ticket of a login and a code", 401, 403)
 	login.Auth = rest.None
-	login.Description = "Logins of users with a second factor answer 403, second_factor_required, with a ticket. A ticket and a code work " +
-		"once. Wrong codes are slowed down for the user (429)."
+	login.Description = "Logins of users with a second factor answer 403, second_factor_required, with a ticket in the header " +
+		"X-Sign-In-Ticket. A ticket and a code work once. Wrong codes are slowed down for the user (429)."
 	rest.Handle(s.API, login, func(ctx context.Context, in *struct {
 		Challenge
 		Body SecondStep

@@ -129,11 +129,17 @@ func shown(e *errs.Error) *errs.Error {
 	return &c
 }
 
+// ticketHeader has the ticket for the second step of a sign-in, because the body of an error has the fields of the
+// specification and no more.
+const ticketHeader = "X-Sign-In-Ticket"
+
 func errorHeaders(e *errs.Error) map[string]string {
-	switch e.Kind {
-	case errs.Unauthenticated:
+	switch {
+	case e.Extra["ticket"] != "":
+		return map[string]string{ticketHeader: e.Extra["ticket"]}
+	case e.Kind == errs.Unauthenticated:
 		return map[string]string{"WWW-Authenticate": "Bearer"}
-	case errs.RateLimited:
+	case e.Kind == errs.RateLimited:
 		return map[string]string{"Retry-After": e.Extra[retryAfter]}
 	}
 	return nil

@@ -61,7 +61,7 @@ func (a *Accounts) Login(ctx context.Context, email, password string, from Clien
 	}
 	if ticket != "" {
 		return Token{}, errs.New(errs.Forbidden, "second_factor_required",
-			"Send the code of your authenticator app with this ticket to POST /api/v1/auth/login/second.").With("ticket", ticket)
+			"Send the code of your authenticator app with the ticket of this answer to POST /api/v1/auth/login/second.").With("ticket", ticket)
 	}
 	return a.sign(id, sid)
 }
