@@ -63,10 +63,12 @@ picture: build ## draw docs/demo.svg, the README's picture, from a real run of t
 demo: build ## one task against a deliberately weak local site, under a minute
 	$(BIN) demo --once
 
-# Compiled as `make dist` compiles, so that nothing is compiled twice; `make vet` vets.
+# Compiled as `make dist` compiles, and before the tests begin: some of them build the binary or read what the compiler
+# writes, and would compile the same packages again at the same time. `make vet` vets.
 test: ## run every test (as root on Debian, first installs what is missing)
 	@scripts/need go postgres nginx
 	@scripts/need --wish poppler libreoffice redis openssh apache2 chromium postfix curl jq openssl
+	@CGO_ENABLED=0 go build -trimpath -buildvcs=false ./...
 	@CGO_ENABLED=0 GOFLAGS='-trimpath $(GOFLAGS)' scripts/test -vet=off $(TESTFLAGS) ./...
 
 # SQLite (in Go) is excluded: it shares no memory between threads, and the detector makes it five times slower.

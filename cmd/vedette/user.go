@@ -63,7 +63,8 @@ func newUser() *cobra.Command {
 		return accounts.CreateUser(ctx, n)
 	}, printUser)
 	cmd.AddCommand(create, newUserList(), newUserRole(), newUserCap())
-	cmd.AddCommand(newUserPassword(), newUserDisable(true), newUserDisable(false), newUserDelete(), newUserKeys(), newUserRemoveFactor())
+	cmd.AddCommand(newUserPassword(), newUserDisable(true), newUserDisable(false), newUserDelete(), newUserKeys(),
+		newUserRemoveFactor())
 	return cmd
 }
 

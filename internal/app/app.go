@@ -113,13 +113,7 @@ func (a *App) join(ctx context.Context) error {
 	if err := a.openAccounts(ctx); err != nil {
 		return err
 	}
-	workers := a.config.Workers
-	if a.config.Role == RoleServer {
-		workers = 0
-	}
-	if a.queue, err = queue.Open(ctx, a.db, queue.Config{
-		Logger: a.logger, Workers: workers, Spare: a.config.SpareWorkers, Team: a.config.TeamWorkers,
-	}); err != nil {
+	if err := a.openQueue(ctx); err != nil {
 		return err
 	}
 	webhooks := &netguard.Guard{Allow: allow}
@@ -183,6 +177,17 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	return a.serveRoutes(hooks, webhooks)
+}
+
+func (a *App) openQueue(ctx context.Context) (err error) {
+	workers := a.config.Workers
+	if a.config.Role == RoleServer {
+		workers = 0
+	}
+	a.queue, err = queue.Open(ctx, a.db, queue.Config{
+		Logger: a.logger, Workers: workers, Spare: a.config.SpareWorkers, Team: a.config.TeamWorkers,
+	})
+	return err
 }
 
 func (a *App) discovery() pipeline.Config {

@@ -39,7 +39,8 @@ func (s surface) resets() {
 			s.Accounts.RequestReset(in.Body.Email, in.ip)
 	})
 
-	finish := op("finish-password-reset", "POST "+path+"/finish", "User", "Set a new password with the token of a link", 403)
+	finish := op("finish-password-reset", "POST "+path+"/finish", "User", "Set a new password with the token of a link",
+		403)
 	finish.Auth = rest.None
 	finish.Description = "Your sessions end; API keys stay. Wrong tokens are slowed down as wrong passwords are (429)."
 	rest.Handle(s.API, finish, func(ctx context.Context, in *struct {
