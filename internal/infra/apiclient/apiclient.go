@@ -22,6 +22,7 @@ import (
 	"unicode"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 )
 
 const (
@@ -89,7 +90,9 @@ func Do(ctx context.Context, client *http.Client, r Request, out any) error {
 		return r.unreachable(err)
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	share := membudget.Process().Share()
+	defer share.Release()
+	text, err := share.ReadAll(ctx, resp.Body, maxAnswer)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		code, message := complaint(text)
 		message = line(r.censor(strings.TrimSpace(code + " " + message)))

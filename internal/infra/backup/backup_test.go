@@ -377,3 +377,56 @@ func TestInterrupted(t *testing.T) {
 		checkWhole(t, to, want)
 	})
 }
+
+// A data folder that servers or workers use is not replaced, also while none of them has the database open; and none
+// starts during a restoration.
+func TestFolderInUse(t *testing.T) {
+	eachEngine(t, func(t *testing.T, engine string) {
+		from, to := newPlace(t, engine), newPlace(t, engine)
+		fill(t, from, 3)
+		want := rows(t, from)
+		file := write(t, from)
+		var unlocks []func() error
+		for range 2 { // a server and a worker
+			unlock, err := backup.Use(to.Dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unlocks = append(unlocks, unlock)
+		}
+		o := options()
+		o.Replace = true
+		for _, unlock := range unlocks {
+			before := tree(t, to.Dir)
+			if _, err := backup.Restore(t.Context(), to, file, o); err == nil || !strings.Contains(err.Error(), to.Dir) ||
+				!strings.Contains(err.Error(), "uses the data folder") {
+				t.Fatalf("a folder in use: %v", err)
+			}
+			if after := tree(t, to.Dir); !slices.Equal(before, after) {
+				t.Errorf("the refused restoration changed %q to %q", before, after)
+			}
+			if err := unlock(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tried := false
+		o.Progress = func(string, int64, int64) {
+			tried = true
+			if unlock, err := backup.Use(to.Dir); err == nil {
+				t.Error("a server started during the restoration")
+				_ = unlock()
+			} else if !strings.Contains(err.Error(), "restoration") {
+				t.Errorf("a server during the restoration: %v", err)
+			}
+		}
+		if _, err := backup.Restore(t.Context(), to, file, o); err != nil || !tried {
+			t.Fatal(err, tried)
+		}
+		checkWhole(t, to, want)
+		unlock, err := backup.Use(to.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = unlock()
+	})
+}

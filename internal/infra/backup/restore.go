@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
@@ -32,6 +33,31 @@ func interrupted(dir string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// useName is the lock that servers and workers share while they use a data folder, on either database.
+const useName = "use"
+
+// Use marks the data folder as used until unlock is called or the process ends: no restoration replaces it. It fails
+// while one does.
+func Use(dir string) (unlock func() error, err error) {
+	unlock, err = db.LockFolder(dir, useName, true)
+	switch {
+	case errors.Is(err, db.ErrLocked):
+		err = fmt.Errorf("a restoration into %s is running: wait for its end", dir)
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, syscall.ENOLCK): // a shared folder may have no locks
+		return func() error { return nil }, nil
+	}
+	return unlock, err
+}
+
+// lockUnused keeps servers and workers off the data folder; it fails if one uses it.
+func lockUnused(dir string) (unlock func() error, err error) {
+	unlock, err = db.LockFolder(dir, useName, false)
+	if errors.Is(err, db.ErrLocked) {
+		err = fmt.Errorf("a server or a worker uses the data folder %s: stop it first", dir)
+	}
+	return unlock, err
 }
 
 // Restore puts a backup in the place p. The whole file is read and checked before anything is replaced. What is at p
@@ -72,6 +98,11 @@ func Restore(ctx context.Context, p Place, file string, o Options) (report Repor
 		return report, err
 	}
 	defer unlock()
+	unused, err := lockUnused(p.Dir)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, unused()) }()
 	if err := r.free(ctx); err != nil {
 		return report, err
 	}

@@ -17,11 +17,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/vedette-sec/vedette/internal/infra/outage"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -43,6 +45,8 @@ type DB struct {
 	file  string // the SQLite file; empty on PostgreSQL
 	write *sql.DB
 	read  *sql.DB
+
+	room atomic.Pointer[outage.Room]
 
 	preparing sync.Mutex
 	prepared  map[string]*sql.Stmt // statements of QueryOften by their text; guarded by preparing
@@ -182,6 +186,19 @@ func (d *DB) Close() error {
 
 // Ping reports whether the database answers.
 func (d *DB) Ping(ctx context.Context) error { return d.read.PingContext(ctx) }
+
+// KeepRoom sets the free space, in bytes, below which CheckRoom fails: on the volume of the folder, and on that of the
+// database file if there is one. See outage.Room.
+func (d *DB) KeepRoom(floor int64, folder string) {
+	r := &outage.Room{Folders: []string{folder}, Floor: floor}
+	if d.file != "" {
+		r.Folders = append(r.Folders, filepath.Dir(d.file))
+	}
+	d.room.Store(r)
+}
+
+// CheckRoom fails with NoSpace when the disk is almost full. Whoever begins new work asks first.
+func (d *DB) CheckRoom() error { return d.room.Load().Check() }
 
 // Writer is the pool for writes, for a library with its own SQL.
 func (d *DB) Writer() *sql.DB { return d.write }

@@ -109,7 +109,7 @@ func (d *DB) migrator() (*goose.Provider, error) {
 // seconds.
 func (d *DB) lockSchema(ctx context.Context) (unlock func() error, err error) {
 	if d.file != "" {
-		unlock, err := lockFile(d.file+".lock", 0)
+		unlock, err := lockFile(d.file+".lock", syscall.LOCK_EX)
 		if err != nil {
 			return nil, fmt.Errorf("data directory: %w", err)
 		}
@@ -129,13 +129,14 @@ func (d *DB) lockSchema(ctx context.Context) (unlock func() error, err error) {
 	}, nil
 }
 
-// lockFile takes a lock that other processes wait for, or with syscall.LOCK_NB are refused.
+// lockFile takes a lock alone (syscall.LOCK_EX) or with others (LOCK_SH). Who cannot have it waits, or is refused with
+// LOCK_NB.
 func lockFile(path string, how int) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|how); err != nil {
+	if err := syscall.Flock(int(f.Fd()), how); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f.Close, nil // closing the file releases the lock

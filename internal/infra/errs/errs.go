@@ -32,6 +32,7 @@ const (
 	FailedDependency Kind = "failed_dependency" // another service failed
 	RateLimited      Kind = "rate_limited"
 	Unavailable      Kind = "unavailable"
+	NoSpace          Kind = "insufficient_storage"
 	Timeout          Kind = "timeout"
 )
 
@@ -49,6 +50,7 @@ var statuses = map[Kind]int{
 	FailedDependency: http.StatusFailedDependency,
 	RateLimited:      http.StatusTooManyRequests,
 	Unavailable:      http.StatusServiceUnavailable,
+	NoSpace:          http.StatusInsufficientStorage,
 	Timeout:          http.StatusGatewayTimeout,
 }
 
@@ -84,14 +86,18 @@ type Error struct {
 	cause   error
 }
 
+// maxMessage is how many bytes of a message are kept: some repeat what was sent, which others can make large.
+const maxMessage = 4096
+
 // New returns an error of a kind with a code and a formatted message.
 func New(kind Kind, code, format string, args ...any) *Error {
-	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
+	return &Error{Kind: kind, Code: code, Message: Clip(fmt.Sprintf(format, args...), maxMessage)}
 }
 
 // Field returns an Invalid error for a field, with the code invalid_FIELD.
 func Field(param, format string, args ...any) *Error {
-	return &Error{Kind: Invalid, Code: "invalid_" + codeWord(param), Param: param, Message: fmt.Sprintf(format, args...)}
+	return &Error{Kind: Invalid, Code: "invalid_" + codeWord(param), Param: param,
+		Message: Clip(fmt.Sprintf(format, args...), maxMessage)}
 }
 
 // Missing is the error for an id that does not exist or belongs to another team: the same for both, so that

@@ -38,7 +38,11 @@ func ParseTarget(text string) (Target, error) {
 		}
 		s = "any://" + s
 	}
-	u, err := url.Parse(s)
+	scheme, rest, _ := strings.Cut(s, "://")
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		rest = rest[:end] // the rest of a URL may hold what no URL can
+	}
+	u, err := url.Parse(scheme + "://" + rest)
 	if err != nil {
 		return Target{}, bad
 	}

@@ -70,7 +70,7 @@ func TestAnIdleTeamStartsOnAFullNode(t *testing.T) {
 		if team := next(t, runs); team != "calm" {
 			t.Fatalf("a job of %s started", team)
 		}
-		if took := time.Since(asked); took > time.Second {
+		if took := time.Since(asked); took > time.Minute/2 { // it would be found by chance after a minute
 			t.Errorf("the idle team waited for %s", took)
 		}
 		// The spare worker is taken now, until any job ends.
@@ -144,7 +144,7 @@ func TestTheTeamOfASilentNodeHasNothingRunning(t *testing.T) {
 		if got := claimOf(t, q, 1); got[0] != "b" {
 			t.Errorf("a job of team %s is next, but b has less running work", got)
 		}
-		if _, err := d.Exec(t.Context(), `UPDATE queue_lease SET beat_at = 0 WHERE node = ?`, dead.node); err != nil {
+		if err := age(t.Context(), q, dead.node); err != nil {
 			t.Fatal(err)
 		}
 		if err := q.reap(t.Context()); err != nil {

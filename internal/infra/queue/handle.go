@@ -14,6 +14,7 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/rivertype"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/outage"
 )
 
 // Job is one run of a job.
@@ -157,6 +158,10 @@ func (w *worker) Work(riverCtx context.Context, job *river.Job[rawArgs]) error {
 	switch cause := context.Cause(r.ctx); {
 	case err == nil:
 		return nil
+	case cause == nil && !errors.As(err, &abandoned{}) && w.q.isOutage(err):
+		wait := outageWait(row)
+		log.Warn("a job was interrupted by an outage and will go on: the attempt does not count", "error", err, "wait", wait)
+		return river.JobSnooze(wait)
 	case errors.As(err, &abandoned{}) || row.Attempt >= w.maxAttempts && cause == nil:
 		return w.giveUpJob(row, r, err, log)
 	case errors.Is(cause, ErrCancelled):
@@ -169,6 +174,32 @@ func (w *worker) Work(riverCtx context.Context, job *river.Job[rawArgs]) error {
 		log.Warn("a job failed and will be tried again", "error", err)
 		return err
 	}
+}
+
+// isOutage reports whether a job failed because the database or the disk did: by its error, or because the database is
+// away still.
+func (q *Queue) isOutage(err error) bool {
+	if outage.Of(err) != nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
+	defer cancel()
+	return q.db.Ping(ctx) != nil
+}
+
+const (
+	pingTimeout   = 2 * time.Second
+	maxOutageWait = time.Minute
+)
+
+// outageWait is how long a job waits that outages have interrupted: longer each time, as one may be due to the job
+// itself, such as a disk that has no room for its result.
+func outageWait(row *rivertype.JobRow) time.Duration {
+	var seen struct {
+		Snoozes int `json:"snoozes"`
+	}
+	_ = json.Unmarshal(row.Metadata, &seen) // River's own
+	return min(backoff(seen.Snoozes), maxOutageWait)
 }
 
 // attempt calls the handler, unless the job has no attempts left. A job that was cancelled when its process

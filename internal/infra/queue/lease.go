@@ -33,6 +33,9 @@ func (q *Queue) claim(ctx context.Context, params *riverdriver.JobGetAvailablePa
 	if params.MaxToLock <= 0 {
 		return nil, nil
 	}
+	if params.Queue == longLane && !q.hasRoom() {
+		return nil, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	number, err := q.plan(ctx, q.lanes[params.Queue], params.MaxToLock)
@@ -70,6 +73,20 @@ func (q *Queue) claim(ctx context.Context, params *riverdriver.JobGetAvailablePa
 		q.runs[job.ID] = r
 	}
 	return jobs, nil
+}
+
+// hasRoom reports whether the disk has room for long work. While it has not, jobs stay in the queue; the next look
+// after there is room takes them.
+func (q *Queue) hasRoom() bool {
+	err := q.db.CheckRoom()
+	if was := q.full.Swap(err != nil); was != (err != nil) {
+		if err != nil {
+			q.log.Warn("jobs wait for room on the disk", "error", err)
+		} else {
+			q.log.Info("there is room on the disk again: jobs go on")
+		}
+	}
+	return err == nil
 }
 
 // returnOccupied puts back the jobs that an older run still occupies on this node: River knows a job on a node
@@ -315,7 +332,9 @@ func (q *Queue) heartbeat(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE queue_lease SET beat_at = `+q.sql.now+w.String(), w.Args...)
+		// It always changes: the database's clock may stand still, or go back.
+		_, err = tx.Exec(ctx, `UPDATE queue_lease SET beat_at = CASE WHEN `+q.sql.now+` > beat_at THEN `+q.sql.now+
+			` ELSE beat_at + 1 END`+w.String(), w.Args...)
 		return err
 	})
 	if err != nil {
@@ -350,18 +369,14 @@ func (q *Queue) activeRuns() map[int64]*run {
 func (q *Queue) reap(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	var stale db.Where
-	stale.And("node <> '' AND beat_at < "+q.sql.now+" - ?", q.config.Lease.Microseconds())
 	// Outside a transaction, so that an idle node does not take the write lock.
-	found, err := db.Value[bool](ctx, q.db, `SELECT EXISTS (SELECT 1 FROM queue_lease`+stale.String()+`)`, stale.Args...)
-	if err != nil || !found {
+	silent, err := q.silent(ctx)
+	if err != nil || len(silent) == 0 {
 		return err
 	}
 	var jobIDs []int64
 	err = q.db.Tx(ctx, func(tx *db.Tx) (err error) {
-		jobIDs, err = db.Values[int64](ctx, tx, `SELECT job_id FROM queue_lease`+stale.String()+
-			` ORDER BY job_id`+tx.Dialect().ForUpdate(), stale.Args...)
-		if err != nil || len(jobIDs) == 0 {
+		if jobIDs, err = stillSilent(ctx, tx, silent); err != nil || len(jobIDs) == 0 {
 			return err
 		}
 		var leases, jobs db.Where

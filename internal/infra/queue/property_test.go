@@ -86,8 +86,10 @@ func (l *leasing) claim(t *rapid.T) {
 // expire lets a node look silent for longer than a lease.
 func (l *leasing) expire(t *rapid.T) {
 	q := l.nodes[rapid.IntRange(0, 1).Draw(t, "node")]
-	if _, err := q.db.Exec(l.ctx, `UPDATE queue_lease SET beat_at = 0 WHERE node = ?`, q.node); err != nil {
-		t.Fatal(err)
+	for _, watcher := range l.nodes {
+		if err := age(l.ctx, watcher, q.node); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -68,6 +68,9 @@ type Queue struct {
 	mu   sync.Mutex
 	runs map[int64]*run // by job: claimed here and not yet settled
 
+	seen map[int64]sight // leases by job, as reap saw them; for its goroutine alone
+
+	full     atomic.Bool // jobs wait for room on the disk
 	awake    atomic.Bool // workers accept wake-ups
 	stopLoop context.CancelFunc
 	loopDone chan struct{}

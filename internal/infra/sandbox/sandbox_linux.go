@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 )
 
 // self is the running program itself, also after its file was replaced.
@@ -95,7 +97,7 @@ const beyond = 512 << 20
 // Enter bounds the calling process, a child, to memory bytes, and opens the board of size bytes. What the kernel does
 // not offer is left out, except the bound of memory.
 func Enter(memory int64, size int) (board []byte, err error) {
-	debug.SetMemoryLimit(memory / 4 * 3)
+	membudget.Limit(memory)
 	debug.SetMaxStack(int(min(memory/4, 256<<20)))
 	for resource, limit := range map[int]uint64{
 		unix.RLIMIT_DATA: uint64(memory + beyond), unix.RLIMIT_CORE: 0, unix.RLIMIT_FSIZE: 0,
@@ -111,8 +113,21 @@ func Enter(memory int64, size int) (board []byte, err error) {
 		}
 		_ = unix.Close(boardFile)
 	}
+	yield()
 	lock()
 	return board, nil
+}
+
+// niceness is what a child adds to its parent's: the parent answers requests and keeps the watch, and must
+// not wait for children that compute.
+const niceness = 5
+
+// yield lets other processes go first. A child is a group of its own, with all of its threads.
+func yield() {
+	now, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err == nil { // the kernel says 20 less the niceness
+		_ = unix.Setpriority(unix.PRIO_PGRP, 0, min(20-now+niceness, 19))
+	}
 }
 
 // readable are the files that a child may read: those that say how names are resolved, certificates are verified and

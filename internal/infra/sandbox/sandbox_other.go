@@ -5,8 +5,9 @@ package sandbox
 import (
 	"errors"
 	"os"
-	"runtime/debug"
 	"syscall"
+
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 )
 
 func self() (string, error) { return os.Executable() }
@@ -24,6 +25,6 @@ func (p *Process) Usage() (Usage, error) { return Usage{}, errors.ErrUnsupported
 
 // Enter sets the soft limit of Go's heap; there is no board.
 func Enter(memory int64, _ int) ([]byte, error) {
-	debug.SetMemoryLimit(memory / 4 * 3)
+	membudget.Limit(memory)
 	return nil, nil
 }

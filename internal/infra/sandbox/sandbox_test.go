@@ -3,8 +3,11 @@ package sandbox_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +76,55 @@ func TestAProcessTalksAndEnds(t *testing.T) {
 	if _, _, err := sandbox.ReadFrame(p); !errors.Is(err, io.EOF) {
 		t.Errorf("after the end: %v", err)
 	}
+}
+
+// The parent answers requests while its children compute.
+func TestAProcessLetsItsParentGoFirst(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the priority is set on Linux only")
+	}
+	p := start(t, "echo", 8)
+	if err := sandbox.WriteFrame(p, 'k', []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := sandbox.ReadFrame(p); err != nil { // it has entered by now
+		t.Fatal(err)
+	}
+	for _, thread := range threads(t, p.PID()) {
+		if own, its := niceness(t, os.Getpid()), niceness(t, thread); its != min(own+5, 19) {
+			t.Errorf("thread %d of the child has the niceness %d, its parent %d", thread, its, own)
+		}
+	}
+}
+
+func threads(t *testing.T, pid int) (out []int) {
+	t.Helper()
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("%d threads: %v", len(entries), err)
+	}
+	for _, e := range entries {
+		n, err := strconv.Atoi(e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+func niceness(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	n, err := strconv.Atoi(fields[16]) // the 19th field, the name being the 2nd
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 func TestAProcessStartsWithoutATemporaryFolder(t *testing.T) {

@@ -6,7 +6,9 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -19,6 +21,38 @@ func AllCiphers() (ids []uint16) {
 		ids = append(ids, s.ID)
 	}
 	return ids
+}
+
+// Lenient is a TLS configuration that reaches old and broken servers; certificates are verified elsewhere. name
+// is sent unless it is an address.
+func Lenient(name string) *tls.Config {
+	c := &tls.Config{
+		InsecureSkipVerify: true, //nolint:gosec // see above
+		MinVersion:         tls.VersionTLS10, CipherSuites: AllCiphers(),
+	}
+	if _, err := netip.ParseAddr(name); err != nil {
+		c.ServerName = name
+	}
+	return c
+}
+
+// Client makes a handshake on a connection, without judging the certificate. After an error the connection is closed.
+func Client(ctx context.Context, conn net.Conn, name string) (net.Conn, error) {
+	over := tls.Client(conn, Lenient(name))
+	if err := over.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return over, nil
+}
+
+// Serial is a certificate's number in hexadecimal bytes with colons; at most 64 bytes of it.
+func Serial(c *x509.Certificate) string {
+	if c.SerialNumber == nil {
+		return ""
+	}
+	b := c.SerialNumber.Bytes()
+	return strings.ReplaceAll(fmt.Sprintf("% X", b[:min(len(b), 64)]), " ", ":")
 }
 
 // Version is a version of TLS in one word: tls12 for TLS 1.2.

@@ -6,10 +6,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/turn"
 	"go.yaml.in/yaml/v4"
 )
 
@@ -28,6 +30,7 @@ func Check(text []byte) error {
 func Value(text []byte) (value any, err error) {
 	node, err := root(text)
 	if err == nil {
+		defer turn.Take(len(text))()
 		// check has seen that keys are unique; the library compares each with all others.
 		err = plainError(node.Load(&value, yaml.WithUniqueKeys(false)))
 	}
@@ -73,6 +76,7 @@ func root(text []byte) (*yaml.Node, error) {
 	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
 		return nil, errors.New("it is not text")
 	}
+	defer turn.Take(len(text))()
 	var top yaml.Node
 	if err := yaml.Unmarshal(text, &top); err != nil {
 		return nil, plainError(err)
@@ -111,4 +115,41 @@ func check(n *yaml.Node, depth int) error {
 		}
 	}
 	return nil
+}
+
+// Document is one of several in a text.
+type Document struct {
+	Line  int // where it begins
+	Value map[string]any
+}
+
+// Documents are the documents of a text, each of which must be a mapping and safe to read; empty ones are left out.
+func Documents(text []byte) (all []Document, err error) {
+	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
+		return nil, errors.New("it is not text")
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var top yaml.Node
+		if err := decoder.Decode(&top); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, plainError(err)
+		}
+		if len(top.Content) != 1 || top.Content[0].Kind == yaml.ScalarNode && top.Content[0].ShortTag() == "!!null" {
+			continue
+		}
+		node := top.Content[0]
+		if node.Kind != yaml.MappingNode {
+			return nil, fmt.Errorf("line %d: it is not a mapping of names to values", node.Line)
+		}
+		if err := check(node, 0); err != nil {
+			return nil, err
+		}
+		d := Document{Line: node.Line}
+		if err := plainError(node.Load(&d.Value, yaml.WithUniqueKeys(false))); err != nil {
+			return nil, fmt.Errorf("line %d: %w", node.Line, err)
+		}
+		all = append(all, d)
+	}
 }

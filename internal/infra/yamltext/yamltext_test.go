@@ -3,6 +3,7 @@ package yamltext
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -38,6 +39,16 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// processorTime is what this process has used: the clock also counts what the machine does besides.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 // TestWorkGrowsWithTheText reads texts of 60,000 keys or items, which a reader that compares each with all others does in
 // 25 seconds.
 func TestWorkGrowsWithTheText(t *testing.T) {
@@ -60,9 +71,9 @@ func TestWorkGrowsWithTheText(t *testing.T) {
 		"numbers":    "a: [" + strings.Repeat(strings.Repeat("9", 100)+", ", n/10) + "0]",
 		"escapes":    "a: \"" + strings.Repeat(`\u00e9`, n) + "\"", "twice": wide.String() + "key0: 1",
 	} {
-		began := time.Now()
+		began := processorTime(t)
 		_, err := Value([]byte(text))
-		if took := time.Since(began); took > most {
+		if took := processorTime(t) - began; took > most {
 			t.Errorf("%s: %d bytes take %s", name, len(text), took)
 		}
 		if (err != nil) != (name == "twice") {

@@ -18,6 +18,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -56,7 +57,7 @@ var Engines = []string{"sqlite", "postgres"}
 // Open opens a new database of the named kind until the end of the test.
 func Open(t testing.TB, engine string) *db.DB {
 	t.Helper()
-	d, err := db.Open(t.Context(), db.Config{URL: URL(t, engine)})
+	d, err := db.Open(t.Context(), db.Config{URL: MigratedURL(t, engine)})
 	if err != nil {
 		t.Fatalf("opening %s: %v", engine, err)
 	}
@@ -64,8 +65,20 @@ func Open(t testing.TB, engine string) *db.DB {
 	return d
 }
 
-// URL creates a new migrated, empty database and returns its URL, for a test that opens it itself or passes it
-// to the real binary.
+// MigratedURL creates a new migrated, empty database and returns its URL, for a test that opens it itself.
+func MigratedURL(t testing.TB, engine string) string {
+	t.Helper()
+	url := URL(t, engine)
+	if file, ok := strings.CutPrefix(url, "sqlite:"); ok {
+		if err := os.WriteFile(file, migratedFile(t), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return url
+}
+
+// URL is that of a new database, for a test that passes it to the real binary. On PostgreSQL it is migrated and empty;
+// SQLite makes the file when it is opened, and a backup is restored only where there is none.
 func URL(t testing.TB, engine string) string {
 	t.Helper()
 	if engine == "sqlite" {
@@ -83,6 +96,36 @@ func URL(t testing.TB, engine string) string {
 	})
 	return withDatabase(admin, name)
 }
+
+// migratedFile is a SQLite database that tests copy, because to migrate one takes longer than most tests.
+func migratedFile(t testing.TB) []byte {
+	t.Helper()
+	data, err := migrated()
+	if err != nil {
+		t.Fatalf("migrating a SQLite database for the tests: %v", err)
+	}
+	return data
+}
+
+var migrated = sync.OnceValues(func() (data []byte, err error) {
+	dir, err := os.MkdirTemp("", "vedette-sqlite-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "vedette.db")
+	d, err := db.Open(context.Background(), db.Config{URL: "sqlite:" + file})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.Close(); err != nil { // the last one to close it leaves nothing beside the file
+		return nil, err
+	}
+	if _, err := os.Stat(file + "-wal"); !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("something is left beside the database: %w", err)
+	}
+	return os.ReadFile(file)
+})
 
 var server struct {
 	once     sync.Once
@@ -143,15 +186,82 @@ func withDatabase(admin, name string) string {
 }
 
 // Start creates a PostgreSQL cluster in a temporary folder and runs it, without durability, on a unix socket
-// there. PostgreSQL refuses to run as root, so root starts it as the user postgres or nobody.
+// there.
 func Start() (adminURL string, stop func(), err error) {
-	bin, err := binaries()
+	s, err := newServer()
 	if err != nil {
 		return "", nil, err
 	}
+	if err := s.run(); err != nil {
+		s.remove()
+		return "", nil, err
+	}
+	return s.url, s.remove, nil
+}
+
+// Server is a PostgreSQL server of a test's own, which it may stop and start.
+type Server struct {
+	t       testing.TB
+	bin     string
+	dir     string // has the cluster and the socket
+	url     string
+	as      *syscall.SysProcAttr
+	process *exec.Cmd // nil: it does not run
+	exited  chan error
+}
+
+// NewServer runs a server until the end of the test.
+func NewServer(t testing.TB) *Server {
+	t.Helper()
+	s, err := newServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.t = t
+	t.Cleanup(s.remove)
+	s.Start()
+	return s
+}
+
+// URL is the URL of the database postgres there, which is empty at first.
+func (s *Server) URL() string { return s.url }
+
+// Start starts the server again, and waits until it answers.
+func (s *Server) Start() {
+	s.t.Helper()
+	if err := s.run(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// Stop ends the server and all connections to it: with a message to each, or as in a crash.
+func (s *Server) Stop(crash bool) {
+	if s.process == nil {
+		return
+	}
+	how := syscall.SIGINT
+	if crash {
+		how = syscall.SIGQUIT
+	}
+	s.process.Process.Signal(how)
+	<-s.exited
+	s.process = nil
+}
+
+func (s *Server) remove() {
+	s.Stop(true) // at once: nothing in it is worth a checkpoint
+	os.RemoveAll(s.dir)
+}
+
+// newServer makes a cluster. PostgreSQL refuses to run as root, so root runs it as the user postgres or nobody.
+func newServer() (s *Server, err error) {
+	bin, err := binaries()
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "vedette-pg-")
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -160,38 +270,40 @@ func Start() (adminURL string, stop func(), err error) {
 	}()
 	as, err := unprivileged(dir)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	data := filepath.Join(dir, "data")
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", "vedette", "-A", "trust", "-E", "UTF8",
-		"--locale=C", "--no-sync")
+	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", filepath.Join(dir, "data"), "-U", "vedette", "-A", "trust",
+		"-E", "UTF8", "--locale=C", "--no-sync")
 	initdb.SysProcAttr = as
 	initdb.Dir = dir
 	if out, err := initdb.CombinedOutput(); err != nil {
-		return "", nil, fmt.Errorf("initdb: %w\n%s", err, out)
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
+	return &Server{bin: bin, dir: dir, as: as, url: "postgres://vedette@/postgres?host=" + url.QueryEscape(dir)}, nil
+}
+
+func (s *Server) run() error {
 	var log bytes.Buffer
-	server := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-c", "listen_addresses=",
-		"-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "max_connections=300")
-	server.SysProcAttr = as
-	server.Dir = dir
-	server.Stderr = &log
-	if err := server.Start(); err != nil {
-		return "", nil, err
+	s.process = exec.Command(filepath.Join(s.bin, "postgres"), "-D", filepath.Join(s.dir, "data"), "-k", s.dir,
+		"-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_connections=300")
+	if s.t == nil { // nobody stops it, so nothing can be lost
+		s.process.Args = append(s.process.Args, "-c", "synchronous_commit=off")
 	}
-	exited := make(chan error, 1)
-	go func() { exited <- server.Wait() }()
-	stop = func() {
-		server.Process.Signal(syscall.SIGQUIT) // at once: nothing in it is worth a checkpoint
-		<-exited
-		os.RemoveAll(dir)
+	s.process.SysProcAttr = s.as
+	s.process.Dir = s.dir
+	s.process.Stderr = &log
+	if err := s.process.Start(); err != nil {
+		s.process = nil
+		return err
 	}
-	adminURL = "postgres://vedette@/postgres?host=" + url.QueryEscape(dir)
-	if err := waitReady(adminURL, exited); err != nil {
-		stop()
-		return "", nil, fmt.Errorf("%w\n%s", err, log.Bytes())
+	process, exited := s.process, make(chan error, 1)
+	s.exited = exited
+	go func() { exited <- process.Wait() }()
+	if err := waitReady(s.url, exited); err != nil {
+		s.Stop(true)
+		return fmt.Errorf("%w\n%s", err, log.Bytes())
 	}
-	return adminURL, stop, nil
+	return nil
 }
 
 func waitReady(adminURL string, exited chan error) error {

@@ -57,6 +57,9 @@ func (s *Server) Set(name string, sets ...[]string) {
 	s.names[dns.Fqdn(strings.ToLower(name))] = &answers{sets: sets, next: map[uint16]int{}}
 }
 
+// Addr is the server's address, host:port, over UDP.
+func (s *Server) Addr() string { return s.addr }
+
 // Asked is how often the A record of name was asked for.
 func (s *Server) Asked(name string) int {
 	s.mu.Lock()

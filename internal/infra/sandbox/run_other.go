@@ -1,0 +1,8 @@
+//go:build !linux
+
+package sandbox
+
+import "context"
+
+// Run runs a program; here there is no way to bound one.
+func Run(context.Context, Command) (*Result, error) { return nil, ErrNoSandbox }
