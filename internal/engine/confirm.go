@@ -3,12 +3,14 @@ package engine
 import (
 	"context"
 	"maps"
-	"path"
-	"strings"
 
+	"github.com/vedette-sec/vedette/internal/engine/canary"
+	"github.com/vedette-sec/vedette/internal/engine/event"
+	"github.com/vedette-sec/vedette/internal/engine/prober"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/targets"
 )
 
 // HasControl reports whether Control applies to an event: it concerns a path, or a payload in the URL.
@@ -25,7 +27,7 @@ func inAddress(ev Event) bool {
 // extension; for the root, below it), or without the payload in its URL. If the same matcher holds there, the event
 // says nothing about its path.
 func (e *Engine) Control(ctx context.Context, target string, p *program.Program, ev Event) (matched bool, err error) {
-	change := func(req *web.Request) { req.Address.Path = sibling(req.Address.Path) }
+	change := func(req *web.Request) { req.Address.Path = canary.Beside(req.Address.Path) }
 	if inAddress(ev) {
 		_, plain, err := e.address(ctx, target, p, ev)
 		if err != nil {
@@ -55,16 +57,16 @@ func (e *Engine) repeat(
 	s := session{
 		requester: &requester{
 			engine: e, target: t, address: address, send: e.sendAlone, beforeSend: e.sender.Wait, tupleSlots: e.tupleSlots(),
-			newConnection: newConnection, change: change,
+			newConnection: newConnection, change: change, begin: e.beginAlone, dials: &prober.Dials{},
 		},
 		jar: web.NewJar(), emit: func(events []Event) { found = append(found, events...) },
 	}
-	if s.bound = p.Bind(program.Vars{}); ev.origin != nil && ev.origin.bound.Program == p {
-		s.bound, s.onlyOrigin = ev.origin.bound, ev.origin
+	if s.bound = p.Bind(program.Vars{}); ev.Origin != nil && ev.Origin.Bound.Program == p {
+		s.bound, s.onlyOrigin = ev.Origin.Bound, ev.Origin
 	}
 	if s.bound.Plannable {
 		for _, o := range origins(s.bound, address, ev) {
-			got := s.entry(ctx, o.block, o.entry, o.tuple, 0, nil)
+			got := s.entry(ctx, o.Block, o.Entry, o.Tuple, 0, nil)
 			if got.fault != nil {
 				return Event{}, false, got.fault
 			}
@@ -87,40 +89,42 @@ func (e *Engine) repeat(
 }
 
 // address is where the target answered when the event was made, or answers now.
-func (e *Engine) address(ctx context.Context, target string, p *program.Program, ev Event) (Target, rawurl.URL, error) {
+func (e *Engine) address(
+	ctx context.Context, target string, p *program.Program, ev Event,
+) (targets.Target, rawurl.URL, error) {
 	if p.SelfContained {
-		return Target{}, rawurl.URL{}, nil
+		return targets.Target{}, rawurl.URL{}, nil
 	}
-	t, err := ParseTarget(target)
+	t, err := e.readTarget(target)
 	if err != nil {
 		return t, rawurl.URL{}, err
 	}
-	if len(t.Schemes) == 1 {
+	if len(t.Schemes) <= 1 || !p.UsesHTTP() {
 		return t, t.Address, nil
 	}
 	if seen, err := rawurl.Parse(ev.MatchedAt); err == nil && seen.HostPort() == t.With(seen.Scheme).HostPort() {
 		return t, t.With(seen.Scheme), nil
 	}
-	address, _, err := e.locate(ctx, t, false, e.sendAlone)
+	address, _, err := e.locate(ctx, t, false, e.probeAlone)
 	return t, address, err
 }
 
 // origins are the requests of a plain program that can have made an event: the one it remembers; for an event that
 // was stored in between, those with its URL, or else all.
-func origins(b *program.Bound, target rawurl.URL, ev Event) []origin {
-	if ev.origin != nil && ev.origin.bound == b {
-		return []origin{*ev.origin}
+func origins(b *program.Bound, target rawurl.URL, ev Event) []event.Origin {
+	if ev.Origin != nil && ev.Origin.Bound == b {
+		return []event.Origin{*ev.Origin}
 	}
-	var all, exact []origin
+	var all, exact []event.Origin
 	for j := range b.Blocks {
 		for k := range b.Blocks[j].Entries {
-			o := origin{bound: b, block: j, entry: k}
+			o := event.Origin{Bound: b, Block: j, Entry: k}
 			req, err := b.Request(j, k, program.Input{Target: target})
 			if err != nil {
 				continue
 			}
 			all = append(all, o)
-			if Clean(req.URL()) == ev.MatchedAt {
+			if Clean(req.EventURL(nil)) == ev.MatchedAt {
 				exact = append(exact, o)
 			}
 		}
@@ -129,23 +133,4 @@ func origins(b *program.Bound, target rawurl.URL, ev Event) []origin {
 		return exact
 	}
 	return all
-}
-
-// sibling is a path beside another one that cannot exist.
-func sibling(p string) string {
-	if p == "" || p == "/" {
-		return "/" + randomWord()
-	}
-	folder := strings.HasSuffix(p, "/")
-	dir, base := path.Split(strings.TrimSuffix(p, "/"))
-	word := randomWord()
-	if rest, hidden := strings.CutPrefix(base, "."); hidden {
-		base, word = rest, "."+word
-	}
-	if !folder {
-		word += path.Ext(base)
-	} else {
-		word += "/"
-	}
-	return dir + word
 }

@@ -12,11 +12,16 @@ package engine
 
 import (
 	"context"
+	"crypto/tls"
 	"net"
 	"net/url"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
+	"github.com/vedette-sec/vedette/internal/engine/event"
+	"github.com/vedette-sec/vedette/internal/engine/oob"
+	"github.com/vedette-sec/vedette/internal/engine/proto"
+	"github.com/vedette-sec/vedette/internal/engine/proto/dns"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
 )
@@ -30,6 +35,12 @@ type Config struct {
 	// Denied. Default: net.Dialer.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
+	// DialHelper connects to the servers that help a scan and are not its targets: resolvers, registries. Default: Dial.
+	DialHelper func(ctx context.Context, network, addr string) (net.Conn, error)
+	Resolvers  []string    // host:port, for templates that ask DNS without resolvers of their own; default: the system's
+	Files      bool        // templates may read files of this machine, as their targets
+	Pages      proto.Pages // for templates that drive a browser
+
 	Timeout     time.Duration // for each of dial and TLS handshake; default 10 s; three times that for an exchange
 	Retries     int           // further attempts after a request had no response; default 0
 	RateLimit   int           // requests in a RateWindow over all scans, redirects included; 0 means no limit
@@ -38,9 +49,11 @@ type Config struct {
 	Concurrency int           // requests in flight over all scans; default 50
 	PerHost     int           // requests in flight at one host and port; default 10
 	MaxBody     int64         // bytes kept of a response body; default 10 MiB
-	BodyMemory  int64         // bytes of all large bodies held at a time; default 256 MiB
 	UserAgent   string        // default web.DefaultUserAgent
 	Headers     []Header      // sent with every request; they replace a template's own
+
+	SNI          string            // server name for TLS, of HTTP requests without their own; "" means their host
+	Certificates []tls.Certificate // of the client, for HTTP servers that ask for one
 
 	// RecheckPauses are the pauses before each attempt to reach a host that stopped answering during a scan; after the
 	// last, it is given up. Default 200 ms, 1 s and 3 s.
@@ -52,7 +65,31 @@ type Config struct {
 	// AllowName is called for each other name than that of its URL that a request gives to its server (Host, SNI and
 	// the like); nil allows all. A refused request leaves its cells Denied.
 	AllowName func(name string) bool
+
+	// Names makes names of an out-of-band server, for {{interactsh-url}}. nil: requests with it are skipped.
+	Names oob.Source
 }
+
+// Event is what a scan reports.
+type Event = event.Event
+
+// Pending is a request that an out-of-band interaction may turn into an Event.
+type Pending = event.Pending
+
+// Mark is a reason to doubt an Event.
+type Mark = event.Mark
+
+// IssueTracker is an issue that was filed for an Event.
+type IssueTracker = event.IssueTracker
+
+// AnswersAlike and MatchDensity are the marks.
+const (
+	AnswersAlike = event.AnswersAlike
+	MatchDensity = event.MatchDensity
+)
+
+// Clean is event.Clean.
+func Clean(s string) string { return event.Clean(s) }
 
 const defaultConcurrency = 50
 
@@ -75,15 +112,18 @@ func New(cfg Config) *Engine {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = web.DefaultTimeout
 	}
-	if cfg.RateWindow <= 0 {
-		cfg.RateWindow = time.Second
+	if cfg.Dial == nil {
+		cfg.Dial = new(net.Dialer).DialContext
 	}
-	if len(cfg.RecheckPauses) == 0 {
-		cfg.RecheckPauses = []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second}
+	if cfg.DialHelper == nil {
+		cfg.DialHelper = cfg.Dial
+	}
+	if len(cfg.Resolvers) == 0 {
+		cfg.Resolvers = dns.SystemResolvers()
 	}
 	e := &Engine{cfg: cfg, host: &functions.Host{Dial: cfg.Dial}, client: web.New(web.Config{
-		Dial: cfg.Dial, Timeout: cfg.Timeout, MaxBody: cfg.MaxBody, BodyMemory: cfg.BodyMemory, PerHost: cfg.PerHost,
-		UserAgent: cfg.UserAgent, Headers: cfg.Headers,
+		Dial: cfg.Dial, Timeout: cfg.Timeout, MaxBody: cfg.MaxBody, PerHost: cfg.PerHost,
+		UserAgent: cfg.UserAgent, Headers: cfg.Headers, SNI: cfg.SNI, Certificates: cfg.Certificates,
 	})}
 	e.sender = sender.New(e.client, sender.Config{
 		Timeout: cfg.Timeout, Retries: cfg.Retries, RateLimit: cfg.RateLimit, HostRate: cfg.HostRate,

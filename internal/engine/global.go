@@ -7,6 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/event"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
@@ -61,15 +62,15 @@ func (t *targetScan) evaluateGlobals(ctx context.Context, x *web.Exchange) {
 		}
 		var events []Event
 		for _, f := range out.Findings {
-			o := origin{bound: b, block: g.block}
-			h := hop{exchange: x, url: program.RedirectURL(x.Request.Address), body: x.Body}
-			ev := newEvent(o, t.target, t.address, h, f, nil)
-			ev.Global, ev.origin = true, nil
+			o := event.Origin{Bound: b, Block: g.block}
+			h := event.Hop{Exchange: x, URL: program.RedirectURL(x.Request.Address), Body: x.Body}
+			ev := event.New(o, t.target, t.address, h, f, nil)
+			ev.Global, ev.Origin = true, nil
 			events = append(events, ev)
 		}
 		t.mu.Lock()
 		events = slices.DeleteFunc(events, func(ev Event) bool {
-			hit := globalMatch{g.program, g.block, ev.MatcherName, ev.MatchedAt, ev.fingerprint()}
+			hit := globalMatch{g.program, g.block, ev.MatcherName, ev.MatchedAt, ev.Fingerprint()}
 			known := t.global[hit]
 			if t.global == nil {
 				t.global = map[globalMatch]bool{}

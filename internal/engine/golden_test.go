@@ -164,23 +164,29 @@ func parseOptions(comment string) options {
 // TestGolden runs every case of testdata: templates against a scripted site, and the
 // events, cells and requests (or the refusal) that must come of it.
 func TestGolden(t *testing.T) {
-	cases, err := filepath.Glob("testdata/*.txtar")
+	eachCase(t, "testdata/*.txtar", golden)
+}
+
+// eachCase runs a test for each archive of testdata that a pattern names.
+func eachCase(t *testing.T, pattern string, run func(t *testing.T, file string, archive *txtar.Archive)) {
+	t.Helper()
+	cases, err := filepath.Glob(pattern)
 	if err != nil || len(cases) == 0 {
 		t.Fatal("no cases", err)
 	}
 	for _, file := range cases {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			t.Parallel()
-			golden(t, file)
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run(t, file, archive)
 		})
 	}
 }
 
-func golden(t *testing.T, file string) {
-	archive, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+func golden(t *testing.T, file string, archive *txtar.Archive) {
+	t.Parallel()
 	site := &script{}
 	var scan engine.Scan
 	var steps []*program.Program // that only workflows run; they come before those

@@ -3,15 +3,14 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,23 +19,28 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/workflow"
 )
 
 // hostileCase is a template of testdata/hostile that tries to take time or memory from everybody else. The name of
-// its file is NAME.KIND; its first line is "# TIME BYTES STATE": what it may take, and how it ends.
+// its file is NAME.KIND; its first line is "# TIME BYTES STATE": what it may take, and how it ends. Behind that may
+// stand late=TIME, target=SERVICE (of hostileServices; the site without it) and requests=N of the scan.
 type hostileCase struct {
 	name, kind, source string
 
-	time  time.Duration
-	late  time.Duration // after the end of its context
-	bytes int64         // of the whole process
-	state string
+	time     time.Duration
+	late     time.Duration // after the end of its context
+	bytes    int64         // of the whole process
+	state    string
+	target   string
+	requests int
 }
 
 // hostileEnd is how a case ended in its process.
 type hostileEnd struct {
 	State, Reason string
-	Took, Late    time.Duration // Late: after the end of its context
+	Took, Late    time.Duration // Late: after the end of its context; both without what the machine kept it waiting
 	Bytes         int64
 }
 
@@ -61,6 +65,8 @@ func (c *hostileCase) template() string {
 	case "dsl", "regex":
 		return head + get + "    matchers:\n      - type: " + c.kind + "\n        " + c.kind + ":\n        - |-\n          " +
 			indent(c.source) + "\n"
+	case "http", "tcp", "ssl", "dns", "websocket", "whois", "file", "workflows":
+		return head + c.kind + ":\n" + c.source
 	case "jq":
 		return head + get + "    extractors:\n      - type: json\n        json:\n        - |-\n          " + indent(c.source) + "\n"
 	default:
@@ -83,15 +89,26 @@ func hostileCases(t *testing.T) (all []hostileCase) {
 		}
 		for _, f := range archive.Files {
 			first, source, _ := strings.Cut(string(f.Data), "\n")
+			first = expand(first)
 			c := hostileCase{source: source}
 			c.name, c.kind, _ = strings.Cut(f.Name, ".")
 			var took string
 			var mib int64
 			c.late = hostileLate
-			if line, late, found := strings.Cut(first, " late="); found { // what cannot be stopped within
-				first = line
-				if c.late, err = time.ParseDuration(late); err != nil {
-					t.Fatal(err)
+			for i, field := range strings.Fields(first) {
+				key, value, found := strings.Cut(field, "=")
+				switch {
+				case !found || i < 4:
+				case key == "late": // what cannot be stopped within
+					if c.late, err = time.ParseDuration(value); err != nil {
+						t.Fatal(err)
+					}
+				case key == "target":
+					c.target = value
+				case key == "requests":
+					fmt.Sscan(value, &c.requests)
+				default:
+					t.Fatalf("%s: %s: %s", file, f.Name, field)
 				}
 			}
 			if _, err := fmt.Sscanf(first, "# %s %dMiB %s", &took, &mib, &c.state); err != nil {
@@ -102,7 +119,6 @@ func hostileCases(t *testing.T) (all []hostileCase) {
 			}
 			c.bytes = mib << 20
 			c.name = strings.TrimSuffix(filepath.Base(file), ".txtar") + "/" + c.name
-			c.source = expand(c.source)
 			all = append(all, c)
 		}
 	}
@@ -124,6 +140,10 @@ func expand(s string) string {
 	}
 }
 
+// hostileTries is how often a case may take too long: other packages are tested on the same processors. What it does
+// and the memory that it takes are the same each time.
+const hostileTries = 3
+
 // A hostile template ends in its time and its memory, and its cell says how. Each runs in a process of its own, so
 // that one which ends the process fails alone.
 func TestHostileTemplates(t *testing.T) {
@@ -134,15 +154,23 @@ func TestHostileTemplates(t *testing.T) {
 	cases := hostileCases(t)
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			end, err := hostileRun(c)
-			if err != nil {
-				t.Fatal(err)
+			t.Parallel()
+			var end hostileEnd
+			for range hostileTries {
+				var err error
+				if end, err = hostileRun(c); err != nil {
+					t.Fatalf("%s: %v", c.name, err)
+				}
+				if end.Took <= c.time && end.Late <= c.late {
+					break
+				}
 			}
+			t.Logf("%s: %s (%s) after %v, %v late, with %d MiB", c.name, end.State, end.Reason, end.Took, end.Late, end.Bytes>>20)
 			if c.state == "ended" && (end.State == "tested" || end.State == "failed") {
 				c.state = end.State // how fast the machine is decides
 			}
 			if end.State != c.state || end.Took > c.time || end.Late > c.late || end.Bytes > c.bytes {
-				t.Errorf("%s (%s) after %v, %v late, with %d MiB; want %s after %v with %d MiB", end.State, end.Reason,
+				t.Errorf("%s: %s (%s) after %v, %v late, with %d MiB; want %s after %v with %d MiB", c.name, end.State, end.Reason,
 					end.Took, end.Late, end.Bytes>>20, c.state, c.time, c.bytes>>20)
 			}
 		})
@@ -173,16 +201,22 @@ func hostileChild(t *testing.T, name string) {
 			continue
 		}
 		var end hostileEnd
-		begin := time.Now()
-		end.State, end.Reason = hostileScan(t, t.Context(), c)
-		end.Took = time.Since(begin)
+		c.source = expand(c.source)
+		services := hostileServices(t, c)
+		begin, before := time.Now(), kept(t)
+		end.State, end.Reason = hostileScan(t, t.Context(), c, services)
+		end.Took = time.Since(begin) - keptSince(t, before)
 		if end.Took > 300*time.Millisecond {
 			ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 			defer cancel()
-			stop := context.AfterFunc(ctx, func() { begin = time.Now() })
-			hostileScan(t, ctx, c)
-			if !stop() {
-				end.Late = time.Since(begin)
+			over := make(chan time.Time, 1)
+			stop := context.AfterFunc(ctx, func() {
+				before = kept(t)
+				over <- time.Now()
+			})
+			hostileScan(t, ctx, c, services)
+			if returned := time.Now(); !stop() {
+				end.Late = max(returned.Sub(<-over)-keptSince(t, before), 0)
 			}
 		}
 		end.Bytes = peak(t)
@@ -192,6 +226,32 @@ func hostileChild(t *testing.T, name string) {
 		}
 		fmt.Printf("\nEND %s\n", data)
 	}
+}
+
+// kept is how long each thread of this process has waited for a processor although it had work.
+func kept(t *testing.T) map[string]time.Duration {
+	threads, err := filepath.Glob("/proc/self/task/*/schedstat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]time.Duration{}
+	for _, file := range threads {
+		var ran, waited time.Duration
+		if data, err := os.ReadFile(file); err == nil { // a thread may end, and not every system counts
+			_, _ = fmt.Sscan(string(data), (*int64)(&ran), (*int64)(&waited))
+			out[file] = waited
+		}
+	}
+	return out
+}
+
+// keptSince is how long a busy machine has kept this process waiting since then: the most of any thread's, which is that
+// of the one that computes.
+func keptSince(t *testing.T, before map[string]time.Duration) (most time.Duration) {
+	for file, waited := range kept(t) {
+		most = max(most, waited-before[file])
+	}
+	return most
 }
 
 // peak is the most memory that this process had.
@@ -208,28 +268,38 @@ func peak(t *testing.T) int64 {
 	return kib << 10
 }
 
-// hostileBodies are what the site answers, by the kind of the case.
-var hostileBodies = sync.OnceValue(func() map[string]string {
-	return map[string]string{
-		"xpath": "<html><body>" + strings.Repeat("<div><p class='a'>words</p><b>b</b></div>", 3000) + "</body></html>",
-		"jq":    `{"list":[` + strings.Repeat(`{"a":"words","n":12345},`, 5000) + `{}],"s":"` + strings.Repeat("a", 10_000) + `"}`,
-		"regex": strings.Repeat("a", 2<<20),
-		"dsl":   strings.Repeat("abc ", 64<<10),
-		"text":  "yes",
-		"flow":  "yes",
+func hostileScan(
+	t *testing.T, ctx context.Context, c hostileCase, services map[string]string,
+) (state, reason string) {
+	scan := engine.Scan{MaxRequests: c.requests}
+	target := cmp.Or(c.target, "SITE")
+	for name, address := range services {
+		target = strings.ReplaceAll(target, name, address)
+		c.source = strings.ReplaceAll(c.source, "http://"+name+"/", "http://"+address+"/")
 	}
-})
-
-func hostileScan(t *testing.T, ctx context.Context, c hostileCase) (state, reason string) {
-	p, err := compile("hostile.yaml", []byte(c.template()))
+	scan.Vars, scan.Targets = services, []string{target}
+	template, err := syntax.Parse("hostile.yaml", []byte(c.template()))
 	if err != nil {
 		return "invalid", fmt.Sprintf("%.200s", err)
 	}
-	site := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, hostileBodies()[strings.Trim(r.URL.Path, "/")])
-	})
-	e := newEngine(t, engine.Config{})
-	report, err := e.Run(ctx, engine.Scan{Targets: []string{site}, Programs: []*program.Program{p}})
+	if c.kind == "workflows" {
+		step := found(t, "step", "/step")
+		w, err := workflow.Compile(template, func(syntax.Step) ([]*program.Program, error) {
+			return []*program.Program{step}, nil
+		})
+		if err != nil {
+			return "invalid", fmt.Sprintf("%.200s", err)
+		}
+		scan.Workflows = []*workflow.Workflow{w}
+	} else {
+		p, err := program.Compile(template)
+		if err != nil {
+			return "invalid", fmt.Sprintf("%.200s", err)
+		}
+		scan.Programs = []*program.Program{p}
+	}
+	e := newEngine(t, engine.Config{Files: c.kind == "file", Timeout: 5 * time.Second, Resolvers: []string{services["DNS"]}})
+	report, err := e.Run(ctx, scan)
 	if err != nil {
 		return "error", err.Error()
 	}

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -40,6 +41,16 @@ func TestRateWindow(t *testing.T) {
 	}
 }
 
+// raise keeps the largest value that it was given.
+func raise(most *atomic.Int32, n int32) {
+	for {
+		old := most.Load()
+		if old >= n || most.CompareAndSwap(old, n) {
+			return
+		}
+	}
+}
+
 // Scan.Parallel bounds how many targets are visited at a time, and that many are.
 func TestParallel(t *testing.T) {
 	t.Parallel()
@@ -50,7 +61,7 @@ func TestParallel(t *testing.T) {
 	var targets []string
 	for i := range first {
 		targets = append(targets, serve(t, func(_ http.ResponseWriter, r *http.Request) {
-			most.Store(max(most.Load(), now.Add(1)))
+			raise(&most, now.Add(1))
 			defer now.Add(-1)
 			if i < 2 && r.URL.Path == "/x" {
 				first[i].Do(both.Done)
@@ -70,6 +81,35 @@ func TestParallel(t *testing.T) {
 }
 
 // A race with threads sends so many at the same moment, and the rest after them.
+// A payload that cannot be sent says nothing about the others: the template was tested with them.
+func TestPayloadsThatCannotBeSent(t *testing.T) {
+	for _, c := range []struct{ block, payloads, end string }{
+		{"path: ['{{BaseURL}}/x'], headers: {X: '{{p}}'}", `[a, "b\nc", "d\ne", f]`,
+			"p tested 2 of its payloads cannot be sent: a line break in the request line or in a header"},
+		{"threads: 1, path: ['{{BaseURL}}/x'], headers: {X: '{{p}}'}", `[a, "b\nc", f]`,
+			"p tested 1 of its payloads cannot be sent: a line break in the request line or in a header"},
+		{"threads: 1, path: ['{{p}}'], redirects: true", `['http://', '{{BaseURL}}/a', '{{BaseURL}}/b']`,
+			`p tested 1 of its payloads cannot be sent: "http://" names no host`},
+		{"path: ['{{BaseURL}}/x'], headers: {X: '{{p}}'}", `["b\nc", "d\ne"]`,
+			"p failed a line break in the request line or in a header"},
+	} {
+		var answered atomic.Int32
+		target := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+			if len(r.URL.Path) == 2 {
+				answered.Add(1)
+			}
+		})
+		p := template(t, "p", "  - {"+c.block+", payloads: {p: "+c.payloads+
+			"}, matchers: [{type: status, status: [200]}]}\n")
+		report, events, _ := run(t, newEngine(t, engine.Config{}), engine.Scan{Targets: []string{target},
+			Programs: []*program.Program{p}})
+		wantCells(t, report, c.end)
+		if want := int32(len(events)); answered.Load() != want || (want == 0) != strings.Contains(c.end, "failed") {
+			t.Errorf("%s: %d requests, %d events", c.block, answered.Load(), want)
+		}
+	}
+}
+
 func TestRaceInThreads(t *testing.T) {
 	t.Parallel()
 	var now, most atomic.Int32
@@ -80,7 +120,7 @@ func TestRaceInThreads(t *testing.T) {
 		if r.URL.Path != "/race" {
 			return
 		}
-		most.Store(max(most.Load(), now.Add(1)))
+		raise(&most, now.Add(1))
 		defer now.Add(-1)
 		if count.Add(1) <= 2 {
 			pair.Done()

@@ -1,15 +1,13 @@
 package engine
 
 import (
-	"cmp"
 	"iter"
-	"slices"
+	"maps"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/engine/canary"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
-	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
 // State is how the testing of one target with one template ended; see package coverage.
@@ -28,55 +26,29 @@ const (
 
 // Report is the result of a scan.
 type Report struct {
-	Started   time.Time       `json:"started"`
-	Ended     time.Time       `json:"ended"`
-	Templates []string        `json:"-"` // ids, in the order of Scan.Programs and Scan.Workflows
-	Targets   []*TargetReport `json:"targets"`
-	Timings   []Timing        `json:"timings"`  // by template; those that waited longest come first
-	Requests  int             `json:"requests"` // sent, with redirects, retries and canaries
-	Events    int             `json:"-"`
+	Started   time.Time         `json:"started"`
+	Ended     time.Time         `json:"ended"`
+	Templates []string          `json:"-"`        // ids, in the order of Scan.Programs and Scan.Workflows
+	Targets   []*TargetReport   `json:"targets"`  // none with Scan.OnTarget
+	Timings   []coverage.Timing `json:"timings"`  // by template; those that waited longest come first
+	Requests  int               `json:"requests"` // sent, with redirects, retries and canaries
+	Events    int               `json:"-"`
+
+	TargetCount int `json:"-"` // distinct targets
+	counts      map[State]int
 }
 
 // TargetReport is what a scan found out about one target.
 type TargetReport struct {
-	Target  string `json:"target"`           // as given; "" without a target
-	URL     string `json:"url"`              // where it answered; "" without an answer
-	Alive   bool   `json:"alive"`            // something answered
-	Reason  string `json:"reason,omitempty"` // why not, when not
-	Canary  Canary `json:"-"`
-	Matched int    `json:"matched"`         // templates that matched
-	Marks   []Mark `json:"marks,omitempty"` // reasons to doubt findings
+	Target  string        `json:"target"`           // as given; "" without a target
+	URL     string        `json:"url"`              // where it answered; "" without an answer
+	Alive   bool          `json:"alive"`            // something answered
+	Reason  string        `json:"reason,omitempty"` // why not, when not
+	Canary  canary.Canary `json:"-"`
+	Matched int           `json:"matched"`         // templates that matched
+	Marks   []Mark        `json:"marks,omitempty"` // reasons to doubt findings
 
-	total int // expected requests
 	cells coverage.Cells
-}
-
-// Timing is what a template cost on all targets. A shared request counts for each of its templates.
-type Timing struct {
-	Template string  `json:"template"`
-	Requests int     `json:"requests"`
-	Waited   float64 `json:"waited_seconds"` // for responses
-	Events   int     `json:"events"`
-}
-
-// timing is a Timing while it grows.
-type timing struct{ requests, waited, events atomic.Int64 }
-
-func (t *timing) add(x *web.Exchange) {
-	t.requests.Add(1)
-	t.waited.Add(int64(x.Duration))
-}
-
-func timings(templates []string, times []timing) []Timing {
-	all := []Timing{}
-	for i := range times {
-		if n := int(times[i].requests.Load()); n > 0 {
-			waited := time.Duration(times[i].waited.Load()).Seconds()
-			all = append(all, Timing{templates[i], n, waited, int(times[i].events.Load())})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Timing) int { return cmp.Compare(b.Waited, a.Waited) })
-	return all
 }
 
 // Progress is the progress of a scan.
@@ -97,14 +69,10 @@ func (r *run) reportProgress() (stop func()) {
 	if r.scan.OnProgress == nil {
 		return func() {}
 	}
-	total := 0
-	for _, t := range r.report.Targets {
-		total += t.total
-	}
 	report := func(final bool) {
 		c := &r.counts
 		r.scan.OnProgress(Progress{
-			Targets: len(r.report.Targets), TargetsDone: int(c.targetsDone.Load()), Total: total, Done: int(c.done.Load()),
+			Targets: r.report.TargetCount, TargetsDone: int(c.targetsDone.Load()), Total: r.total, Done: int(c.done.Load()),
 			Requests: int(c.requests.Load()), Matched: int(c.matched.Load()), Errors: int(c.errors.Load()),
 			Elapsed: time.Since(r.report.Started), Final: final,
 		})
@@ -139,6 +107,9 @@ func (t *TargetReport) Cell(template int) (State, string) {
 // Counts is the number of templates in each state that occurs.
 func (t *TargetReport) Counts() map[State]int { return t.cells.Counts() }
 
+// Reasons are the reasons of the cells, each with its templates.
+func (t *TargetReport) Reasons() []coverage.Reason { return t.cells.Reasons() }
+
 // In are the templates in a state, as ascending indices in Report.Templates.
 func (t *TargetReport) In(state State) iter.Seq[int] { return t.cells.In(state) }
 
@@ -150,13 +121,24 @@ type Cell struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
+// Cells are the target × all templates, whose ids are given in the order of the scan's.
+func (t *TargetReport) Cells(templates []string) iter.Seq[Cell] {
+	return func(yield func(Cell) bool) {
+		for i, id := range templates {
+			state, reason := t.Cell(i)
+			if !yield(Cell{Target: t.Target, Template: id, State: state, Reason: reason}) {
+				return
+			}
+		}
+	}
+}
+
 // Cells are all targets × templates, in order.
 func (r *Report) Cells() iter.Seq[Cell] {
 	return func(yield func(Cell) bool) {
 		for _, t := range r.Targets {
-			for i, id := range r.Templates {
-				state, reason := t.Cell(i)
-				if !yield(Cell{Target: t.Target, Template: id, State: state, Reason: reason}) {
+			for cell := range t.Cells(r.Templates) {
+				if !yield(cell) {
 					return
 				}
 			}
@@ -165,15 +147,7 @@ func (r *Report) Cells() iter.Seq[Cell] {
 }
 
 // Counts is the number of cells in each state that occurs.
-func (r *Report) Counts() map[State]int {
-	counts := map[State]int{}
-	for _, t := range r.Targets {
-		for s, n := range t.Counts() {
-			counts[s] += n
-		}
-	}
-	return counts
-}
+func (r *Report) Counts() map[State]int { return maps.Clone(r.counts) }
 
 // Partial reports whether a cell failed, was skipped or denied, or came after the end of the budget.
 func (r *Report) Partial() bool {

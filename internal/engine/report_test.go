@@ -1,14 +1,10 @@
 package engine
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +23,7 @@ func quickRun(t *testing.T, programs []*program.Program, change func(*run)) *Rep
 	if err != nil {
 		t.Fatal(err)
 	}
-	targets := r.targetScans()
+	targets := r.distinctTargets()
 	if change != nil {
 		change(r)
 	}
@@ -71,40 +67,5 @@ func TestPanicFailsOneTemplate(t *testing.T) {
 	}
 	if report.Targets[0].Matched != 2 {
 		t.Errorf("%d templates matched", report.Targets[0].Matched)
-	}
-}
-
-// The report as JSON is one document with every cell.
-func TestWriteJSON(t *testing.T) {
-	report := quickRun(t, []*program.Program{
-		compiled(t, "a", "path: ['{{BaseURL}}/x'], matchers: [{type: status, status: [200]}]"),
-		compiled(t, "b", "path: ['{{BaseURL}}/{{unknown}}'], matchers: [{type: status, status: [200]}]"),
-	}, nil)
-	report.Targets[0].Target = "evil\x1b[2J\u202e"
-	var text bytes.Buffer
-	if err := report.WriteJSON(&text); err != nil {
-		t.Fatal(err)
-	}
-	var doc struct {
-		Partial bool
-		Counts  map[State]int
-		Targets []struct {
-			Alive  bool
-			Counts map[State]int
-		}
-		Cells []Cell
-	}
-	if err := json.Unmarshal(text.Bytes(), &doc); err != nil {
-		t.Fatalf("%v\n%s", err, text.String())
-	}
-	if !doc.Partial || fmt.Sprint(doc.Counts) != "map[skipped:1 tested:1]" || len(doc.Targets) != 1 ||
-		!doc.Targets[0].Alive || len(doc.Cells) != 2 ||
-		doc.Cells[1] != (Cell{report.Targets[0].Target, "b", Skipped, "the variable {{unknown}} has no value"}) {
-		t.Errorf("%+v", doc)
-	}
-	text.Reset()
-	if err := report.WriteTable(&text); err != nil || strings.ContainsAny(text.String(), "\x1b\u202e") ||
-		!strings.Contains(text.String(), "1 tested, 1 skipped") {
-		t.Errorf("%v %q", err, text.String())
 	}
 }

@@ -7,10 +7,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/match"
+	"github.com/vedette-sec/vedette/internal/engine/prober"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/recorded"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
+	"github.com/vedette-sec/vedette/internal/engine/targets"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -20,11 +23,15 @@ type sendFunc func(ctx context.Context, req web.Request) (*web.Exchange, error)
 // requester makes the requests to one target and shows the responses to operators.
 type requester struct {
 	engine     *Engine
-	target     Target
-	address    rawurl.URL // where the target answers
+	target     targets.Target
+	address    rawurl.URL        // where the target answers
+	recorded   *recorded.Request // that the target stands for; nil for none
 	send       sendFunc
 	beforeSend sender.Before // for the requests that follow redirects
 	tupleSlots chan struct{} // one for each payload tuple in progress
+
+	begin func(ctx context.Context, hostPort string) (end func(), err error) // for one request of a probe
+	dials *prober.Dials
 
 	budget    *sender.Budget  // of the scan; nil outside of one
 	frequency *fuzz.Frequency // of the scan; nil outside of one
@@ -38,7 +45,7 @@ func (e *Engine) tupleSlots() chan struct{} { return make(chan struct{}, e.cfg.P
 
 // input is what requests to the target are made from.
 func (r *requester) input(ctx context.Context) program.Input {
-	return program.Input{Ctx: ctx, Target: r.address, Host: r.engine.host}
+	return program.Input{Ctx: ctx, Target: r.address, Recorded: r.recorded, Host: r.engine.host, Names: r.engine.cfg.Names}
 }
 
 // follow follows redirects as a program wants, with the cookies of a jar (nil: of the chain alone), as far as the

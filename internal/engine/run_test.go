@@ -70,7 +70,7 @@ func TestTargetThatIsNotThere(t *testing.T) {
 		t.Errorf("%+v", first)
 	}
 	const refused, strange = "failed dial: connect: connection refused",
-		`failed "ftp://x" is not a target: only http and https can be tested.`
+		`failed "ftp://x" is not a target: only http, https, ws and wss can be tested.`
 	wantCells(t, report, "a "+refused, "b "+refused, "a "+strange, "b "+strange, "a tested", "b tested")
 	if last.Done != last.Total || last.TargetsDone != 3 || last.Errors == 0 {
 		t.Errorf("progress %+v", last)

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/event"
 	"github.com/vedette-sec/vedette/internal/engine/flow"
 	"github.com/vedette-sec/vedette/internal/engine/match"
+	"github.com/vedette-sec/vedette/internal/engine/oob"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
@@ -24,17 +27,24 @@ type session struct {
 	history program.History
 	first   *firstResponse // when it is there already
 
-	emit       func([]Event)       // reports events
-	onReceive  func(*web.Exchange) // called for every response; may be nil
-	onlyOrigin *origin             // what requester.change changes
+	emit       func([]Event)              // reports events
+	onReceive  func(*web.Exchange)        // called for every response; may be nil
+	onReply    func(waited time.Duration) // the same for every reply to a probe
+	onlyOrigin *event.Origin              // what requester.change changes
 
 	workflow  *boundWorkflow      // runs instead of bound; may be nil
 	onOutcome func(match.Outcome) // called for the findings of each response; may be nil
+	onPending func(awaited)       // called for requests that interactions may come for; may be nil
+
+	heard oob.Tuples
 
 	end      coverage.End // the worst so far
+	unsent   int          // payloads that cannot be sent
 	fault    error        // the first reason for no response
 	requests atomic.Int32 // that were answered
 	cookies  atomic.Bool  // a response has set a cookie
+
+	unsentEnd coverage.End // why the first of unsent cannot be sent
 }
 
 // firstResponse is the response to a planned request that a session starts with.
@@ -73,15 +83,25 @@ func (t *targetScan) runSession(ctx context.Context, i int, with *firstResponse,
 		t.run.emit(events)
 		board.Of(ctx).At(i)
 	}
+	if t.run.scan.Expect != nil {
+		s.onPending = func(p awaited) { t.await(i, p) }
+	}
 	var expected atomic.Int64
 	expected.Store(int64(requests))
 	s.onReceive = func(x *web.Exchange) {
-		t.run.times[i].add(x)
+		t.run.costs[i].Request(x.Duration)
 		if expected.Add(-1) >= 0 {
 			t.run.counts.done.Add(1)
 		}
 		t.evaluateGlobals(ctx, x)
 		board.Of(ctx).At(i)
+	}
+	s.onReply = func(waited time.Duration) {
+		t.run.costs[i].Request(waited)
+		if expected.Add(-1) >= 0 {
+			t.run.counts.done.Add(1)
+		}
+		t.answeredProbe()
 	}
 	board.Of(ctx).At(i)
 	s.run(ctx)
@@ -110,6 +130,7 @@ func (t *targetScan) runSession(ctx context.Context, i int, with *firstResponse,
 
 // run runs the program as its flow says, or block by block. A template that makes the engine panic fails alone.
 func (s *session) run(ctx context.Context) {
+	defer s.endUnsent()
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.addEnd(panicked(cause))
@@ -135,12 +156,9 @@ func (s *session) run(ctx context.Context) {
 
 // call runs a protocol call of a flow.
 func (s *session) call(ctx context.Context, c flow.Call) (matched bool, err error) {
-	if c.Protocol != "http" {
-		return false, nil
-	}
 	var blocks []int
 	for _, id := range c.IDs {
-		j, ok := s.bound.Find(id)
+		j, ok := s.bound.Find(c.Protocol, id)
 		if !ok {
 			break
 		}
@@ -148,7 +166,9 @@ func (s *session) call(ctx context.Context, c flow.Call) (matched bool, err erro
 	}
 	if len(c.IDs) == 0 {
 		for j := range s.bound.Blocks {
-			blocks = append(blocks, j)
+			if s.bound.Blocks[j].Protocol == c.Protocol {
+				blocks = append(blocks, j)
+			}
 		}
 	}
 	for _, j := range blocks {
@@ -177,6 +197,12 @@ func (s *session) addEnd(end coverage.End) {
 // apply applies the result of an entry.
 func (s *session) apply(r entryResult) {
 	s.history.Extract(r.extracted)
+	if r.unsent {
+		if s.unsent++; s.unsent == 1 {
+			s.unsentEnd = r.End
+		}
+		r.End, r.fault = coverage.End{State: NotApplicable}, nil
+	}
 	s.addEnd(r.End)
 	if s.fault == nil {
 		s.fault = r.fault
@@ -186,6 +212,9 @@ func (s *session) apply(r entryResult) {
 	}
 	for _, out := range r.outcomes {
 		s.onOutcome(out)
+	}
+	for _, p := range r.pending {
+		s.onPending(p)
 	}
 }
 
@@ -200,12 +229,15 @@ func (s *session) block(ctx context.Context, j int) (matched bool, err error) {
 	switch {
 	case b.Fuzz != nil:
 		return s.fuzz(ctx, j)
+	case b.Probe != nil:
+		return s.probe(ctx, j)
 	case b.Pipeline != nil, b.Race > 0, b.AllAtOnce:
 		return s.raceOrPipeline(ctx, j)
 	case b.HasPayloads() && !b.Chained && b.Tuples() > 1 && b.Threads != 1 && !s.cookies.Load():
 		return s.parallel(ctx, j)
 	}
 	for t := range b.Tuples() {
+	entries:
 		for k := range b.Entries {
 			if b.Entries[k].Once && t > 0 {
 				continue
@@ -219,6 +251,9 @@ func (s *session) block(ctx context.Context, j int) (matched bool, err error) {
 				s.apply(got)
 				if matched = matched || got.flowMatched; got.over || got.err != nil {
 					return matched, got.err
+				}
+				if got.unsent {
+					break entries
 				}
 			}
 		}
@@ -235,12 +270,14 @@ func (s *session) entry(ctx context.Context, j, k, t, round int, jar *web.Jar) e
 		return entryResult{err: ctx.Err()}
 	}
 	if err != nil {
-		return s.notMade(err)
+		return ofPayload(s.bound.Blocks[j].Tuples() > 1, s.notMade(err))
 	}
 	req.Jar = jar
 	chain, err := s.exchange(ctx, j, k, &req)
 	if err != nil || ctx.Err() != nil {
-		return unanswered(ctx, err)
+		got := ofPayload(s.bound.Blocks[j].Tuples() > 1, unanswered(ctx, err))
+		got.pending = s.unansweredPending(ctx, j, k, t, &req, err)
+		return got
 	}
 	return s.evaluate(ctx, j, k, t, &req, chain)
 }
@@ -256,7 +293,7 @@ func (s *session) exchange(ctx context.Context, j, k int, req *program.Request) 
 		first = with.exchange
 		req.Jar.Keep(first)
 	} else {
-		if s.change != nil && (s.onlyOrigin == nil || s.onlyOrigin.block == j && s.onlyOrigin.entry == k) {
+		if s.change != nil && (s.onlyOrigin == nil || s.onlyOrigin.Block == j && s.onlyOrigin.Entry == k) {
 			s.change(&req.Request)
 		}
 		req.Fresh = req.Fresh || s.newConnection
@@ -288,33 +325,33 @@ func (s *session) evaluate(ctx context.Context, j, k, t int, req *program.Reques
 			view.Named = dsl.First(s.history.Value, view.Named)
 		}
 	}
-	vars := dsl.First(templateNames(s.bound), s.history.Numbered, req.Variables.Lookup)
+	vars := dsl.First(templateNames(s.bound), req.Variables.Sent, s.history.Numbered, req.Variables.Lookup)
 	for i, x := range slices.Backward(chain) {
 		if x.Header("Set-Cookie") != "" {
 			s.cookies.Store(true)
 		}
-		fields := dsl.First(views[i].Named, req.Variables.Lookup)
+		fields := dsl.First(views[i].Named, req.Variables.Sent, req.Variables.Lookup)
 		if body := views[i].Body; body == nil && len(x.Body) > 0 {
 			fields = withoutBody(fields)
 		}
 		s.history.AddResponse(b.ID, k+1, fields)
 		out := b.Operators.Eval(views[i], vars)
 		if out.Limited != nil {
-			got.End = limited(out.Limited)
+			got.End = program.Limited(out.Limited)
 		}
 		got.flowMatched, got.matched = got.flowMatched || out.FlowMatched, got.matched || out.Matched
 		got.extracted = append(got.extracted, out.Internal...)
 		if s.onOutcome != nil && !out.Silent && len(out.Findings) > 0 {
 			got.outcomes = append(got.outcomes, out)
 		}
-		h := hop{exchange: x, url: program.RedirectURL(x.Request.Address), body: views[i].Body}
+		h := event.Hop{Exchange: x, URL: program.RedirectURL(x.Request.Address), Body: views[i].Body}
 		if i == 0 {
-			h.url = req.URL()
+			h.URL = req.EventURL(x)
 		}
 		if !out.Silent {
 			for _, f := range out.Findings {
-				o := origin{bound: s.bound, block: j, entry: k, tuple: t}
-				got.events = append(got.events, newEvent(o, s.target, s.address, h, f, req.Payload))
+				o := event.Origin{Bound: s.bound, Block: j, Entry: k, Tuple: t}
+				got.events = append(got.events, event.New(o, s.target, s.address, h, f, req.Payload))
 			}
 		}
 		if out.Matched && b.StopAtFirstMatch {
@@ -322,6 +359,10 @@ func (s *session) evaluate(ctx context.Context, j, k, t int, req *program.Reques
 			break
 		}
 	}
+	last := len(chain) - 1
+	final := event.Hop{Exchange: chain[last], URL: req.EventURL(chain[last]), Body: views[last].Body}
+	got.pending = s.httpPending(j, k, t, req, final, views[last], vars)
+	got.alreadyFound()
 	return got
 }
 

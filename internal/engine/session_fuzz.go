@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/board"
+	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/program"
@@ -39,7 +40,7 @@ func (s *session) fuzz(ctx context.Context, j int) (matched bool, err error) {
 		var got entryResult
 		if failed != nil {
 			got = s.notMade(failed)
-		} else if s.onlyOrigin == nil || s.onlyOrigin.fuzzed == "" || s.onlyOrigin.fuzzed == m.Key() {
+		} else if s.onlyOrigin == nil || s.onlyOrigin.Fuzzed == "" || s.onlyOrigin.Fuzzed == m.Key() {
 			got = f.send(ctx, m)
 			at := f.parameterKey(m.Position, m.Parameter)
 			f.outcomes[at] = f.outcomes[at] || got.matched || got.State != Tested
@@ -49,6 +50,7 @@ func (s *session) fuzz(ctx context.Context, j int) (matched bool, err error) {
 			return matched, got.err
 		}
 	}
+	f.applySkipped()
 	return matched, ctx.Err()
 }
 
@@ -62,6 +64,7 @@ type fuzzing struct {
 	known    dsl.Lookup                 // of base
 	facts    map[string]any             // what the analyzer confirmed, for operators
 	outcomes map[fuzz.ParameterKey]bool // whether parameters are worth another try
+	skipped  []string                   // parameters that were fuzzed in vain on too many pages
 
 	tuple int             // of payloads, the current one
 	made  program.Request // the target's request with that tuple
@@ -99,7 +102,22 @@ func (f *fuzzing) parameterKey(position, parameter string) fuzz.ParameterKey {
 }
 
 func (f *fuzzing) skip(position, parameter string) bool {
-	return f.frequency != nil && f.onlyOrigin == nil && f.frequency.Exhausted(f.parameterKey(position, parameter))
+	if f.frequency == nil || f.onlyOrigin != nil || !f.frequency.Exhausted(f.parameterKey(position, parameter)) {
+		return false
+	}
+	if name := position + " " + Clean(parameter); !slices.Contains(f.skipped, name) {
+		f.skipped = append(f.skipped, name)
+	}
+	return true
+}
+
+// applySkipped says in the cell which parameters were not fuzzed on this page.
+func (f *fuzzing) applySkipped() {
+	if len(f.skipped) > 0 {
+		slices.Sort(f.skipped)
+		f.apply(entryResult{End: coverage.End{State: Skipped,
+			Reason: "fuzzed on enough pages without a match: " + strings.Join(f.skipped, ", ")}})
+	}
 }
 
 // count counts the parameters that were fuzzed without a match.
@@ -116,26 +134,47 @@ func (f *fuzzing) count() {
 func (f *fuzzing) send(ctx context.Context, m *fuzz.Mutation) entryResult {
 	req := f.made
 	req.Request = m.Request
+	req.Address = req.Address.Sent()
 	req.Jar = f.jar
+	f.heard.Drop(f.block, f.tuple) // those of the last mutation
+	if f.program.Probe != nil {
+		got := f.probeAt(ctx, f.block, f.tuple, m.Request.Address)
+		f.describe(&got, m)
+		return got
+	}
 	chain, err := f.exchange(ctx, f.block, 0, &req)
 	if err != nil || ctx.Err() != nil {
-		return unanswered(ctx, err)
+		got := ofPayload(true, unanswered(ctx, err))
+		got.pending = f.unansweredPending(ctx, f.block, 0, f.tuple, &req, err)
+		f.describe(&got, m)
+		return got
 	}
 	clear(f.facts)
 	if err := f.analyze(ctx, m, chain[0]); err != nil {
 		return unanswered(ctx, err)
 	}
 	got := f.evaluate(ctx, f.block, 0, f.tuple, &req, chain)
+	f.describe(&got, m)
+	return got
+}
+
+// describe notes the mutation in all events of a result.
+func (f *fuzzing) describe(got *entryResult, m *fuzz.Mutation) {
+	all := make([]*Event, 0, len(got.events)+len(got.pending))
 	for i := range got.events {
-		ev := &got.events[i]
+		all = append(all, &got.events[i])
+	}
+	for _, p := range got.pending {
+		all = append(all, &p.Event)
+	}
+	for _, ev := range all {
 		ev.Fuzzed, ev.FuzzingMethod, ev.FuzzingParameter, ev.FuzzingPosition = true, m.Request.Method, Clean(m.Parameter),
 			m.Position
 		if details, ok := f.facts["analyzer_details"].(string); ok {
 			ev.AnalyzerDetails = Clean(details)
 		}
-		ev.origin.fuzzed = m.Key()
+		ev.Origin.Fuzzed = m.Key()
 	}
-	return got
 }
 
 // analyze runs the block's analyzer; operators see its result as analyzer and analyzer_details.
@@ -145,6 +184,7 @@ func (f *fuzzing) analyze(ctx context.Context, m *fuzz.Mutation, first *web.Exch
 		return nil
 	}
 	again := func(ctx context.Context, r *web.Request) (fuzz.Answer, error) {
+		r.Address = r.Address.Sent()
 		if f.change != nil {
 			f.change(r)
 		}

@@ -31,17 +31,28 @@ func fuzzed(t *testing.T, part string) (site string, sent *atomic.Int32, p *prog
 `)
 }
 
-// A parameter that was fuzzed in vain on ten requests is left alone for the rest of the
-// scan.
+// A parameter that was fuzzed in vain on ten requests, or as many as were asked for, is left alone for the rest of the
+// scan, and the coverage says so.
 func TestFuzzingInVainEnds(t *testing.T) {
-	site, sent, p := fuzzed(t, "header")
-	scan := engine.Scan{Programs: []*program.Program{p}}
-	for i := range 14 {
-		scan.Targets = append(scan.Targets, fmt.Sprintf("%s/%d", site, i))
-	}
-	_, events, _ := run(t, newEngine(t, engine.Config{Concurrency: 1}), scan)
-	if got := sent.Load(); got != 20 || len(events) != 0 {
-		t.Errorf("%d requests were fuzzed, %d events", got, len(events))
+	for frequency, want := range map[int]int{0: 10, 3: 3} {
+		site, sent, p := fuzzed(t, "header")
+		scan := engine.Scan{Programs: []*program.Program{p}, FuzzFrequency: frequency}
+		for i := range 14 {
+			scan.Targets = append(scan.Targets, fmt.Sprintf("%s/%d", site, i))
+		}
+		report, events, _ := run(t, newEngine(t, engine.Config{Concurrency: 1}), scan)
+		if got := sent.Load(); got != int32(2*want) || len(events) != 0 {
+			t.Errorf("%d requests were fuzzed, %d events", got, len(events))
+		}
+		for i, cell := range cells(report) {
+			said := "t tested"
+			if i >= want {
+				said = "t skipped fuzzed on enough pages without a match: header User-Agent"
+			}
+			if cell != said {
+				t.Errorf("target %d: %q, want %q", i, cell, said)
+			}
+		}
 	}
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/vedette-sec/vedette/internal/engine/board"
+	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
@@ -17,11 +19,17 @@ func (s *session) raceOrPipeline(ctx context.Context, j int) (matched bool, err 
 	b := &s.bound.Blocks[j]
 	all := combinations(b)
 	reqs := make([]program.Request, len(all))
+	size := 0
 	for n, at := range all {
 		in := s.input(ctx)
 		in.Tuple, in.Earlier = at.tuple, s.history.Lookup(0)
 		if reqs[n], err = s.bound.Request(j, at.entry, in); err != nil {
 			s.apply(s.notMade(err))
+			return false, ctx.Err()
+		}
+		if size += len(reqs[n].Raw) + len(reqs[n].Body); size > maxBytesAtOnce {
+			s.addEnd(coverage.End{State: Failed, Reason: "the requests that are sent at once are larger than " +
+				strconv.Itoa(maxBytesAtOnce>>20) + " MiB"})
 			return false, ctx.Err()
 		}
 	}
@@ -69,8 +77,11 @@ func combinations(b *program.Block) []combination {
 	return all[:min(len(all), maxAtOnce)]
 }
 
-// maxAtOnce bounds the requests of a race or of a pipeline.
-const maxAtOnce = 1000
+// Bounds of a race or of a pipeline: requests, and bytes of all of them.
+const (
+	maxAtOnce      = 1000
+	maxBytesAtOnce = 32 << 20
+)
 
 // sendRaceOrPipeline sends requests at the same moment, or pipelined on a few connections. The error is that of the
 // context, or sender.ErrBudget.
@@ -197,9 +208,12 @@ func (s *session) tuple(ctx context.Context, j, t int) (all entryResult) {
 		got := s.entry(ctx, j, k, t, 0, jar)
 		all.flowMatched, all.matched = all.flowMatched || got.flowMatched, all.matched || got.matched
 		all.events, all.extracted = append(all.events, got.events...), append(all.extracted, got.extracted...)
-		all.outcomes = append(all.outcomes, got.outcomes...)
-		if got.State.WorseThan(all.State) {
+		all.outcomes, all.pending = append(all.outcomes, got.outcomes...), append(all.pending, got.pending...)
+		if all.unsent = got.unsent; got.unsent || got.State.WorseThan(all.State) {
 			all.End = got.End
+		}
+		if got.unsent {
+			break
 		}
 		// A tuple that cannot be made does not affect the others, which are in progress.
 		if all.over, all.err = got.over && !got.notMade, got.err; got.over || got.err != nil {

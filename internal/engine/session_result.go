@@ -3,10 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
-	"github.com/vedette-sec/vedette/internal/engine/dsl"
-	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
@@ -21,9 +20,11 @@ type entryResult struct {
 	matched     bool
 	over        bool // the rest of the block is not sent
 	notMade     bool // because a request could not be made
+	unsent      bool // one of several payloads cannot be sent; End says why
 	events      []Event
 	extracted   []match.Values
 	outcomes    []match.Outcome // for session.onOutcome
+	pending     []awaited       // for session.onPending
 	fault       error           // why there was no response
 	err         error           // of the context, or of the budget: the session is over
 }
@@ -32,41 +33,11 @@ type entryResult struct {
 // contain, the template was tested. A payload without a value does not affect the others.
 func (s *session) notMade(err error) entryResult {
 	_, payload := errors.AsType[*program.PayloadError](err)
-	got := entryResult{End: notMade(err), over: !payload, notMade: true, fault: err}
-	if got.State == Skipped && s.requests.Load() > 0 && s.bound.MayComeFromResponse(placeholder(err)) {
+	got := entryResult{End: program.NotMade(err), over: !payload, notMade: true, fault: err}
+	if got.State == Skipped && s.requests.Load() > 0 && s.bound.MayComeFromResponse(program.Placeholder(err)) {
 		got.End = coverage.End{State: Tested}
 	}
 	return got
-}
-
-// notMade is the end of a cell whose request could not be made; one that needs a domain name does not apply to an IP
-// address.
-func notMade(err error) coverage.End {
-	if program.NamesDomain(placeholder(err)) {
-		return coverage.End{State: NotApplicable}
-	}
-	if functions.Limited(err) {
-		return limited(err)
-	}
-	return coverage.End{State: Skipped, Reason: err.Error()}
-}
-
-// limited is the end of a cell whose template reached a limit of its evaluation.
-func limited(err error) coverage.End {
-	return coverage.End{State: Failed, Reason: "the template was stopped: " + errs.Clip(err.Error(), maxLimited)}
-}
-
-const maxLimited = 300 // bytes of the reason
-
-// placeholder is the name of the variable without a value.
-func placeholder(err error) string {
-	if open, ok := errors.AsType[*dsl.Unresolved](err); ok {
-		return open.Name
-	}
-	if missing, ok := errors.AsType[*dsl.Missing](err); ok {
-		return missing.Name
-	}
-	return ""
 }
 
 // unanswered is the result of a request without a response.
@@ -79,6 +50,29 @@ func unanswered(ctx context.Context, err error) entryResult {
 		got.err = err
 	}
 	return got
+}
+
+// ofPayload is the result of a request that was not sent; with one of several payloads in it that says nothing about
+// the others.
+func ofPayload(several bool, got entryResult) entryResult {
+	invalid, ok := errors.AsType[*web.Error](got.fault)
+	if several && (ok && invalid.Kind == web.KindRequest || got.notMade && program.Placeholder(got.fault) == "") {
+		got.unsent, got.over = true, false
+	}
+	return got
+}
+
+// endUnsent counts payloads that could not be sent into the end of the session: it was tested with the others, if they
+// were answered.
+func (s *session) endUnsent() {
+	switch {
+	case s.unsent == 0:
+	case s.requests.Load() > 0:
+		s.addEnd(coverage.End{State: Tested, Reason: fmt.Sprintf("%d of its payloads cannot be sent: %s",
+			s.unsent, s.unsentEnd.Reason)})
+	default:
+		s.addEnd(s.unsentEnd)
+	}
 }
 
 // endOf is the end of a cell whose request failed with an error.

@@ -7,6 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/event"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
@@ -25,7 +26,7 @@ func (t *targetScan) request(ctx context.Context, n int) {
 	on.Idle()
 	if err != nil {
 		t.startSessions(p, nil)
-		t.deliver(p, result{End: notMade(err)})
+		t.deliver(p, result{End: program.NotMade(err)})
 		return
 	}
 	first, err := t.send(ctx, req.Request)
@@ -174,7 +175,7 @@ func (ev *evaluation) all(chain []*web.Exchange, views []*match.Response, entrie
 		}
 	}
 	for _, n := range entries {
-		ev.run.times[ev.request.Entries[n].Program].add(chain[0])
+		ev.run.costs[ev.request.Entries[n].Program].Request(chain[0].Duration)
 	}
 	if ev.group(chain, views, entries, group) == nil {
 		return
@@ -212,7 +213,7 @@ func (ev *evaluation) group(
 				return
 			}
 			if out.Limited != nil {
-				got.End = limited(out.Limited)
+				got.End = program.Limited(out.Limited)
 				return
 			}
 			got.matched = got.matched || out.Matched
@@ -230,19 +231,19 @@ func (t *targetScan) events(
 		return nil
 	}
 	b := t.run.programs[e.Program]
-	h := hop{exchange: chain[i], url: program.RedirectURL(chain[i].Request.Address)}
+	h := event.Hop{Exchange: chain[i], URL: program.RedirectURL(chain[i].Request.Address)}
 	if i == len(chain)-1 {
-		h.body = chain[i].Body
+		h.Body = chain[i].Body
 	}
 	if i == 0 {
 		// Entries that share a request may write its URL in different ways.
 		if req, err := b.Request(e.Block, e.Entry, t.input(ctx)); err == nil {
-			h.url = req.URL()
+			h.URL = req.EventURL(chain[0])
 		}
 	}
 	var all []Event
 	for _, f := range out.Findings {
-		all = append(all, newEvent(origin{bound: b, block: e.Block, entry: e.Entry}, t.target, t.address, h, f, nil))
+		all = append(all, event.New(event.Origin{Bound: b, Block: e.Block, Entry: e.Entry}, t.target, t.address, h, f, nil))
 	}
 	return all
 }

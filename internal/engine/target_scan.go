@@ -8,9 +8,11 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
+	"github.com/vedette-sec/vedette/internal/engine/prober"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/targets"
 	"github.com/vedette-sec/vedette/internal/engine/tasks"
 )
 
@@ -32,6 +34,7 @@ type targetScan struct {
 	matched map[int]bool // programs
 	severe  int          // of them, those with a severity above info
 	global  map[globalMatch]bool
+	over    map[[2]int]bool // programs and blocks that an interaction has ended at their first match
 }
 
 // stopping is the progress of a block that stops at its first match: its entries are evaluated in order, however
@@ -49,13 +52,20 @@ type result struct {
 	events  []Event
 }
 
-func (r *run) newTargetScan(target Target, targetErr error) *targetScan {
-	report := &TargetReport{Target: target.Input}
-	r.report.Targets = append(r.report.Targets, report)
-	t := &targetScan{run: r, report: report, targetErr: targetErr}
+// newTargetScan prepares the test of a target as it was given; nil stands for that of self-contained programs.
+func (r *run) newTargetScan(input *string) *targetScan {
+	var target targets.Target
+	var targetErr error
+	if input != nil {
+		if target, targetErr = r.engine.readTarget(*input); targetErr != nil {
+			target.Input = *input
+		}
+	}
+	t := &targetScan{run: r, report: &TargetReport{Target: target.Input}, targetErr: targetErr}
 	t.requester = requester{
-		engine: r.engine, target: target, send: r.send, beforeSend: r.beforeSend, tupleSlots: r.engine.tupleSlots(),
-		budget: &r.budget, frequency: &r.frequency,
+		engine: r.engine, target: target, recorded: r.scan.Requests[target.Input], send: r.send,
+		beforeSend: r.beforeSend, tupleSlots: r.engine.tupleSlots(), budget: &r.budget, frequency: &r.frequency,
+		begin: r.begin, dials: &prober.Dials{},
 	}
 	switch {
 	case targetErr != nil:
@@ -63,9 +73,6 @@ func (r *run) newTargetScan(target Target, targetErr error) *targetScan {
 		t.plan = program.SelfContainedPlan(r.programs, r.makesRequests)
 	default:
 		t.plan = r.planFor(target)
-	}
-	if t.plan != nil {
-		report.total = t.plan.Total
 	}
 	return t
 }
@@ -84,7 +91,7 @@ func (t *targetScan) testTarget(ctx context.Context) {
 	t.pending, t.report.cells = make([]int, len(r.programs)), coverage.NewCells(len(r.programs))
 	t.skipDone()
 	if t.targetErr == nil && ctx.Err() == nil && !t.targetless() {
-		t.targetErr = t.locate(ctx)
+		t.targetErr = t.find(ctx)
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -100,8 +107,9 @@ func (t *targetScan) testTarget(ctx context.Context) {
 	default:
 		t.sendAll(ctx)
 	}
-	t.report.Matched = len(t.matched)
-	t.report.Marks = t.marks(true)
+	t.mu.Lock()
+	t.report.Matched, t.report.Marks = len(t.matched), t.marks(true)
+	t.mu.Unlock()
 	t.report.cells.Seal()
 }
 
@@ -137,7 +145,7 @@ func (t *targetScan) checkpoint(i int) {
 
 // locate finds out where the target answers, and how it answers for missing paths.
 func (t *targetScan) locate(ctx context.Context) error {
-	address, canary, err := t.engine.locate(ctx, t.target, t.run.canaries, t.run.send)
+	address, canary, err := t.engine.locate(ctx, t.target, t.run.canaries, t.run.probe)
 	if err != nil {
 		return err
 	}
@@ -328,7 +336,7 @@ func (t *targetScan) record(program int, end coverage.End) {
 
 // matchedBy records that a program has matched. The caller holds mu.
 func (t *targetScan) matchedBy(i, events int) {
-	if t.run.times[i].events.Add(int64(events)); t.matched[i] {
+	if t.run.costs[i].Events(events); t.matched[i] {
 		return
 	}
 	t.matched[i] = true

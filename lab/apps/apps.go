@@ -6,6 +6,7 @@
 package apps
 
 import (
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -38,7 +39,7 @@ func (w Weakness) CWE() string { return "CWE-" + strings.Fields(w.CWEs)[0] }
 
 // Finding is a reported finding, with the fields that decide whether it is right.
 type Finding struct {
-	URL   string   // location
+	URL   string   // location: a URL, or host:port of a server as a whole
 	CWEs  []string // its classes, if any
 	Title string
 }
@@ -47,6 +48,9 @@ type Finding struct {
 // includes Param, and its class matches or, when the finding has no class, its title matches Words.
 func (w Weakness) Is(f Finding) bool {
 	u, err := url.Parse(f.URL)
+	if _, _, notHost := net.SplitHostPort(f.URL); notHost == nil && !strings.Contains(f.URL, "/") {
+		u, err = &url.URL{}, nil
+	}
 	if err != nil || !w.at(u.Path) {
 		return false
 	}

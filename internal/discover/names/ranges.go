@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover"
-	"github.com/vedette-sec/vedette/internal/discover/whois"
+	"github.com/vedette-sec/vedette/internal/infra/whois"
 )
 
 // The bounds of an answer about one autonomous system.

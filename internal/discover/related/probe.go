@@ -2,7 +2,6 @@ package related
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -16,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/names"
 	"github.com/vedette-sec/vedette/internal/discover/probe/web"
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 )
 
 const (
@@ -96,8 +96,10 @@ func fetch(ctx context.Context, c *http.Client, address string) (p page, err err
 	}
 	defer resp.Body.Close()
 	p.status, p.kind = resp.StatusCode, resp.Header.Get("Content-Type")
-	p.location, _ = resp.Location()                            // without one it stays nil
-	p.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxPage)) // it answers, though its page may break off
+	p.location, _ = resp.Location() // without one it stays nil
+	share := membudget.Process().Share()
+	defer share.Release()
+	p.body, _ = share.ReadAll(ctx, resp.Body, maxPage) // it answers, though its page may break off
 	return p, nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/discover"
-	"github.com/vedette-sec/vedette/internal/discover/whois"
+	"github.com/vedette-sec/vedette/internal/infra/whois"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
-	"github.com/vedette-sec/vedette/internal/discover/whois"
+	"github.com/vedette-sec/vedette/internal/infra/whois"
 )
 
 // TestWhoisFormats reads answers in the formats of many registries: testdata/whois.

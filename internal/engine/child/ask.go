@@ -3,12 +3,14 @@ package child
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/url"
 	"sync"
 
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
+	"github.com/vedette-sec/vedette/internal/engine/oob"
 	"github.com/vedette-sec/vedette/internal/engine/options"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -17,6 +19,9 @@ import (
 
 // open makes the engine of a job.
 func (w *wire) open(ask func(q Question) string) (*engine.Engine, error) {
+	if w.Names != nil {
+		w.Config.Names = oob.NamesOf(*w.Names)
+	}
 	if !w.Asks {
 		o := options.Options{Engine: w.Config, Excluded: w.Excluded}
 		if w.Proxy != "" {
@@ -34,6 +39,7 @@ func (w *wire) open(ask func(q Question) string) (*engine.Engine, error) {
 		return nil, err
 	}
 	c := w.Config
+	c.DialHelper = (&netguard.Guard{Allow: w.Allow}).Helper(c.Resolvers, nil)
 	c.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if why := ask(Question{Kind: AskDial, Text: addr}); why != "" {
 			return nil, errs.New(errs.Forbidden, netguard.CodeOutOfScope, "%.300s is refused: %s.", addr, why)
@@ -41,9 +47,20 @@ func (w *wire) open(ask func(q Question) string) (*engine.Engine, error) {
 		return scope.Dial(ctx, network, addr)
 	}
 	c.Allow = func(u *url.URL) bool { return ask(Question{Kind: AskURL, Text: u.String()}) == "" }
-	c.AllowName = func(name string) bool { return ask(Question{Kind: AskName, Text: name}) == "" }
+	var known sync.Map // names that are allowed, which they stay: each request gives one
+	c.AllowName = func(name string) bool {
+		_, allowed := known.Load(name)
+		if !allowed && ask(Question{Kind: AskName, Text: name}) == "" {
+			known.Store(name, nil)
+			allowed = true
+		}
+		return allowed
+	}
 	return engine.New(c), nil
 }
+
+// maxFault is how much is told of an error, in bytes.
+const maxFault = 500
 
 // repeat does the Repeat of a job.
 func (w *wire) repeat(ctx context.Context, e *engine.Engine, p *program.Program, result *Result, out sink) error {
@@ -64,12 +81,35 @@ func (w *wire) repeat(ctx context.Context, e *engine.Engine, p *program.Program,
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		result.Fault = errs.From(err).Message
+		fault := errs.From(err)
+		if result.Fault = fault.Message; fault.Kind == errs.Internal { // such as a refused connection
+			result.Fault = errs.Clip(err.Error(), maxFault)
+		}
 	}
 	if result.Shown && !r.Control {
 		out.event(0, again)
 	}
 	result.set(0, 0, coverage.End{State: engine.Tested})
+	return nil
+}
+
+// judge does the Judge of a job.
+func (w *wire) judge(ctx context.Context, p *program.Program, result *Result, out sink) error {
+	var j Judge
+	if err := json.Unmarshal(w.Judge, &j); err != nil {
+		return err
+	}
+	if j.Pending == nil {
+		return errors.New("there is no request to judge")
+	}
+	e := engine.New(engine.Config{Dial: func(_ context.Context, _, addr string) (net.Conn, error) {
+		return nil, errs.New(errs.Forbidden, netguard.CodeOutOfScope, "%.300s is refused: nothing is sent now.", addr)
+	}})
+	defer e.Close()
+	for _, ev := range e.Judge(ctx, p, j.Pending, j.Interaction) {
+		out.event(0, ev)
+	}
+	result.set(-1, 0, coverage.End{State: engine.Tested})
 	return nil
 }
 

@@ -19,16 +19,11 @@ func (p *Pool) Check(ctx context.Context, path string, text []byte) error {
 	if p.config.InProcess {
 		return nil
 	}
-	select { // a flood of templates must not become a flood of processes
-	case p.checks <- struct{}{}:
-		defer func() { <-p.checks }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 	digest := sha256.Sum256(text)
 	r, err := p.Run(ctx, Job{
 		Templates: []Template{{Path: path, Digest: hex.EncodeToString(digest[:]), Data: text}},
 		Compute:   min(checkCompute, p.config.Compute),
+		slots:     p.checks, // a flood of templates must not become a flood of processes
 	})
 	why := ""
 	if died, is := errors.AsType[*Died](err); is {

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -26,6 +27,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard/sockstest"
+	"github.com/vedette-sec/vedette/internal/oast"
 )
 
 func TestMain(m *testing.M) {
@@ -34,6 +36,8 @@ func TestMain(m *testing.M) {
 		os.Exit(child.MainWith(os.Args[2:], os.Stdin, os.Stdout, hostile))
 	case parentCommand:
 		parent()
+	case lateCommand:
+		late(os.Args[2], os.Args[3])
 	case siteCommand:
 		s := httptest.NewServer(http.HandlerFunc(needles))
 		fmt.Println(s.URL)
@@ -44,7 +48,8 @@ func TestMain(m *testing.M) {
 
 const (
 	parentCommand = "parent-of-tests"
-	siteCommand   = "site-of-tests" // serves needles until it is killed
+	lateCommand   = "engine-that-starts-late" // ends some times before it greets
+	siteCommand   = "site-of-tests"           // serves needles until it is killed
 )
 
 // hostile does what the path of a template says.
@@ -208,6 +213,61 @@ func TestAChildDoesWhatTheEngineDoes(t *testing.T) {
 	}
 }
 
+// A child makes out-of-band names, and hands over what was sent with them; another one judges an interaction.
+func TestAChildHandsRequestsOver(t *testing.T) {
+	told := make(chan string, 10)
+	base := site(t, func(_ http.ResponseWriter, r *http.Request) {
+		if to := r.FormValue("url"); to != "" {
+			told <- to
+		}
+	})
+	blind := template("blind.yaml", `http:
+  - path: ["{{BaseURL}}/?url={{interactsh-url}}"]
+    matchers:
+      - {type: word, part: interactsh_protocol, words: [dns]}
+      - {type: status, status: [418]}
+`)
+	for name, pool := range map[string]*child.Pool{
+		"in this process": child.New(child.Config{InProcess: true}), "in a child": newPool(t, child.Config{}),
+	} {
+		job := child.Job{
+			Targets: []string{base}, Templates: []child.Template{plain("a.yaml"), blind},
+			Names: &oast.Names{Correlation: "v2345678901234567890", Host: "oast.test"},
+		}
+		var got []*engine.Pending
+		job.OnPending = func(template int, p *engine.Pending) {
+			if template != 1 {
+				t.Errorf("%s: the template is %d", name, template)
+			}
+			got = append(got, p)
+		}
+		if _, err := pool.Run(t.Context(), job); err != nil {
+			t.Fatal(name, err)
+		}
+		if to := <-told; len(got) != 1 || len(got[0].IDs) != 1 || to != got[0].IDs[0]+".oast.test" ||
+			!strings.HasPrefix(to, "v2345678901234567890") || got[0].Target != base {
+			t.Fatalf("%s: %q and %+v", name, to, got)
+		}
+		for protocol, want := range map[string]int{"dns": 1, "http": 0} {
+			var events []engine.Event
+			result, err := pool.Run(t.Context(), child.Job{
+				Templates: []child.Template{blind},
+				Judge:     &child.Judge{Pending: got[0], Interaction: oast.Interaction{Protocol: protocol}},
+				OnEvent:   func(_ int, e engine.Event) { events = append(events, e) },
+			})
+			if err != nil || len(result.Ended) != 0 || len(events) != want {
+				t.Errorf("%s, %s: %v, %+v", name, protocol, err, events)
+			}
+			if want > 0 && (events[0].Target != base || events[0].URL == "" || events[0].Interaction.Protocol != protocol) {
+				t.Errorf("%s: %+v", name, events[0])
+			}
+		}
+		if len(told) != 0 {
+			t.Errorf("%s: judging has sent a request", name)
+		}
+	}
+}
+
 // A template that ends the engine costs its own cells; all other templates and jobs go on.
 func TestATemplateEndsOnlyItself(t *testing.T) {
 	base := site(t, needles)
@@ -289,9 +349,6 @@ func TestAKilledChildBlamesNobody(t *testing.T) {
 		job.Templates = append(job.Templates, flowing(fmt.Sprintf("f%d.yaml", n), "1"))
 	}
 	r, err := p.Run(t.Context(), job)
-	if _, died := errors.AsType[*child.Died](err); died { // nobody was at work at that moment: the job fails, and may be tried again
-		r, err = p.Run(t.Context(), job)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,6 +359,69 @@ func TestAKilledChildBlamesNobody(t *testing.T) {
 	}
 	if len(r.Ended) != 0 {
 		t.Errorf("blamed: %v", r.Ended)
+	}
+}
+
+// late is a child once it has been started as often as a folder has files, of which each start takes one away.
+func late(folder, memory string) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		panic(err)
+	}
+	if len(entries) == 0 {
+		os.Exit(child.MainWith([]string{memory}, os.Stdin, os.Stdout, hostile))
+	}
+	if err := os.Remove(filepath.Join(folder, entries[0].Name())); err != nil {
+		panic(err)
+	}
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+}
+
+// A child that something outside ends before it greets is replaced, some times.
+func TestAChildKilledAtItsStartCostsNothing(t *testing.T) {
+	for ends, starts := range map[int]bool{2: true, 3: false} {
+		folder := t.TempDir()
+		for n := range ends {
+			if err := os.WriteFile(filepath.Join(folder, strconv.Itoa(n)), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := child.New(child.Config{Memory: testMemory, Args: []string{lateCommand, folder, strconv.Itoa(testMemory)}})
+		_, err := p.Run(t.Context(), child.Job{Targets: []string{site(t, needles)},
+			Templates: []child.Template{plain("a.yaml")}})
+		if (err == nil) != starts || err != nil && !strings.Contains(err.Error(), "the engine does not start") {
+			t.Errorf("after %d children that were killed: %v", ends, err)
+		}
+		p.Close()
+	}
+}
+
+// A repetition, which is no template's work on the board, goes on with another child when one is killed, some times.
+func TestARepetitionSurvivesItsChild(t *testing.T) {
+	for kills, done := range map[int]bool{2: true, 3: false} {
+		p := newPool(t, child.Config{})
+		var left atomic.Int64
+		base := site(t, func(w http.ResponseWriter, r *http.Request) {
+			if left.Add(-1) >= 0 {
+				for _, pid := range p.PIDs() {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+				<-r.Context().Done()
+			}
+			needles(w, r)
+		})
+		job := child.Job{Targets: []string{base}, Templates: []child.Template{plain("a.yaml")}}
+		var first engine.Event
+		job.OnEvent = func(_ int, e engine.Event) { first = e }
+		if _, err := p.Run(t.Context(), job); err != nil || first.TemplateID == "" {
+			t.Fatal(err, first)
+		}
+		left.Store(int64(kills))
+		job.Repeat = &child.Repeat{Event: first, URL: first.URL, Scheme: first.Scheme}
+		r, err := p.Run(t.Context(), job)
+		if _, died := errors.AsType[*child.Died](err); died == done || done && (err != nil || !r.Shown) {
+			t.Errorf("after %d kills: %+v, %v", kills, r, err)
+		}
 	}
 }
 
@@ -326,7 +446,12 @@ func TestAHungChildIsKilled(t *testing.T) {
 	if err != nil && (!errors.As(err, &died) || died.Why != "over time") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := p.Run(t.Context(), job); err != nil {
+	for range 30 { // a busy machine, too, may leave a child without a sign of life for a second
+		if _, err = p.Run(t.Context(), job); !errors.As(err, &died) || died.Why != "over time" {
+			break
+		}
+	}
+	if err != nil {
 		t.Errorf("the next job: %v", err)
 	}
 }
@@ -346,17 +471,17 @@ func TestAJobIsStopped(t *testing.T) {
 	}
 }
 
-// The child itself holds its dials to the scope.
+// The child itself holds its dials to the scope: the hosts of its targets, with all their ports.
 func TestAChildKeepsToTheScope(t *testing.T) {
 	var asked atomic.Int64
 	other := site(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(other, "http://"))
 	base := site(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "http://127.0.0.1:"+port+"/", http.StatusFound)
+		http.Redirect(w, r, "http://localhost:"+port+"/", http.StatusFound)
 	})
 	p := newPool(t, child.Config{})
 	follows := template("r.yaml", `http:
-  - path: ["{{BaseURL}}/", "http://127.0.0.1:`+port+`/"]
+  - path: ["{{BaseURL}}/", "http://localhost:`+port+`/"]
     redirects: true
     matchers: [{type: word, words: [needle]}]
 `)
@@ -367,9 +492,19 @@ func TestAChildKeepsToTheScope(t *testing.T) {
 	if n := asked.Load(); n != 0 {
 		t.Errorf("%d requests out of scope", n)
 	}
-	job.Deny = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	r, err := p.Run(t.Context(), job)
+	beside := template("b.yaml", `http:
+  - path: ["{{BaseURL}}:`+port+`/"]
+    matchers: [{type: status, status: [200]}]
+`)
+	r, err := p.Run(t.Context(), child.Job{Targets: []string{base}, Templates: []child.Template{beside}})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if state, why := r.Cell(0, 0); state != engine.Tested || asked.Load() != 1 {
+		t.Errorf("another port of the target: %s %s, %d requests", state, why, asked.Load())
+	}
+	job.Deny = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	if r, err = p.Run(t.Context(), job); err != nil {
 		t.Fatal(err)
 	}
 	if state, why := r.Cell(0, 0); state != engine.Denied {
@@ -533,6 +668,45 @@ func TestChildrenAreReplaced(t *testing.T) {
 		}
 		if got, want := len(p.PIDs()), (n+1)%2; got != want {
 			t.Errorf("after %d jobs: %d children, want %d", n+1, got, want)
+		}
+	}
+}
+
+// Of more jobs than children may run at once, the others wait, or end with their context; templates that are checked
+// do not wait for jobs.
+func TestJobsWaitForAChild(t *testing.T) {
+	reached, answer := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	base := site(t, func(w http.ResponseWriter, r *http.Request) {
+		once.Do(func() { close(reached) })
+		<-answer
+		needles(w, r)
+	})
+	p := newPool(t, child.Config{AtOnce: 1, Checks: 1})
+	job := child.Job{Targets: []string{base}, Templates: []child.Template{plain("a.yaml")}}
+	ended := make(chan error, 2)
+	run := func() {
+		_, err := p.Run(t.Context(), job)
+		ended <- err
+	}
+	go run()
+	<-reached
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := p.Run(ctx, job); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a job that waits: %v", err)
+	}
+	if n := len(p.PIDs()); n != 1 {
+		t.Errorf("%d children for one job", n)
+	}
+	if err := p.Check(t.Context(), "b.yaml", plain("b.yaml").Data); err != nil {
+		t.Errorf("a check: %v", err)
+	}
+	go run()
+	close(answer)
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -19,9 +19,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/dns"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/oast"
 )
 
 // Template is a template of a job.
@@ -53,11 +55,20 @@ type Job struct {
 	Ask    func(q Question) (why string)
 	Covers []netguard.Target
 	Repeat *Repeat // nil: the targets are tested
+	Judge  *Judge  // nil: the same
+
+	// Names makes out-of-band names; nil: what needs them is skipped. OnPending gets each request that was sent with names
+	// and whose operators read interactions, with the index of its template, as OnEvent gets events: it is the caller who
+	// waits for interactions. May be nil.
+	Names     *oast.Names
+	OnPending func(template int, p *engine.Pending)
 
 	// OnEvent gets the index of the template with each event, and OnProgress the progress, one call at a time for
 	// both; either may be nil. An event may come twice when a child has died.
 	OnEvent    func(template int, e engine.Event)
 	OnProgress func(p engine.Progress)
+
+	slots chan struct{} // of the pool: those of jobs, or of Check
 }
 
 // Question is what a child asks before it acts, or tells. The answer is why not; "" allows it.
@@ -81,6 +92,13 @@ type Repeat struct {
 	Event       engine.Event
 	URL, Scheme string // of Event, whose own JSON leaves them out
 	Control     bool
+}
+
+// Judge judges an out-of-band interaction with a request of the only template: OnEvent gets what it shows. Nothing is
+// sent.
+type Judge struct {
+	Pending     *engine.Pending
+	Interaction oast.Interaction
 }
 
 // Result is how a job ended.
@@ -165,7 +183,8 @@ type wire struct {
 	MaxRequests      int
 	Asks             bool
 	Covers           []netguard.Target
-	Repeat           []byte // as JSON: events have what gob cannot send
+	Repeat, Judge    []byte // as JSON: events have what gob cannot send
+	Names            *oast.Names
 }
 
 // key identifies a template that a child may have compiled.
@@ -176,20 +195,32 @@ func (j *Job) wireOf(templates []int) wire {
 	w := wire{
 		Targets: j.Targets, Deny: j.Deny, Excluded: j.Excluded, Proxy: j.Proxy, Allow: j.Allow, Config: j.Config,
 		Vars: j.Vars, Parallel: j.Parallel, StopAtFirstMatch: j.StopAtFirstMatch, MaxRequests: j.MaxRequests,
-		Asks: j.Ask != nil, Covers: j.Covers,
+		Asks: j.Ask != nil, Covers: j.Covers, Names: j.Names,
 	}
 	if j.Repeat != nil {
-		text, err := json.Marshal(j.Repeat)
-		if err != nil {
-			text = []byte(err.Error()) // which the child refuses
-		}
-		w.Repeat = text
+		w.Repeat = textOf(j.Repeat)
 	}
-	w.Config.Dial, w.Config.Allow, w.Config.AllowName = nil, nil, nil
+	if j.Judge != nil {
+		w.Judge = textOf(j.Judge)
+	}
+	w.Config.Dial, w.Config.DialHelper, w.Config.Allow, w.Config.AllowName, w.Config.Names = nil, nil, nil, nil, nil
+	w.Config.Pages.Open = nil // children may start no programs
+	if len(w.Config.Resolvers) == 0 {
+		w.Config.Resolvers = dns.SystemResolvers() // a child may not read where they are written
+	}
 	for _, n := range templates {
 		w.Templates = append(w.Templates, key{j.Templates[n].Path, j.Templates[n].Digest})
 	}
 	return w
+}
+
+// textOf is a part of a job as JSON.
+func textOf(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return []byte(err.Error()) // which the child refuses
+	}
+	return text
 }
 
 func encode(v any) ([]byte, error) {
@@ -216,6 +247,7 @@ type sink struct {
 	event    func(template int, e engine.Event)
 	progress func(p engine.Progress)
 	ask      func(q Question) (why string)
+	pending  func(template int, p *engine.Pending)
 
 	compiling func(path string) error // of tests: called before a template is compiled
 }
@@ -248,6 +280,9 @@ func execute(
 		programs, indexes = append(programs, p), append(indexes, i)
 		numbers[[2]string{p.ID, p.Path}] = i
 	}
+	if len(w.Judge) > 0 && len(programs) > 0 {
+		return result, w.judge(ctx, programs[0], result, out)
+	}
 	if len(programs) == 0 || len(w.Targets) == 0 { // without targets, templates are only compiled
 		return result, nil
 	}
@@ -260,6 +295,9 @@ func execute(
 		return result, w.repeat(ctx, e, programs[0], result, out)
 	}
 	report, err := e.Run(ctx, engine.Scan{
+		Expect: func(p *engine.Pending) {
+			out.pending(numbers[[2]string{p.Event.TemplateID, p.Event.TemplatePath}], p)
+		},
 		Targets: w.Targets, Programs: programs, Vars: w.Vars, Parallel: w.Parallel, StopAtFirstMatch: w.StopAtFirstMatch,
 		MaxRequests: w.MaxRequests,
 		Board:       page.Numbered(indexes), OnProgress: out.progress,

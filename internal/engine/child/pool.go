@@ -27,6 +27,8 @@ type Config struct {
 	InProcess bool
 
 	Memory  int64         // bytes that a child may hold; default 1 GiB
+	AtOnce  int           // children that work on jobs at once, others wait; default 1000
+	Checks  int           // children that work for Check at once, others wait; default half of the processors
 	Compute time.Duration // of the processor, while a template computes without a break; default 30 s
 	Silence time.Duration // without a sign of life, after which a child hangs; default 1 min
 	Idle    int           // children that are kept when there is nothing to do; default 2
@@ -41,7 +43,8 @@ type Config struct {
 type Pool struct {
 	config Config
 	cache  templates.Cache // of InProcess
-	checks chan struct{}   // bounds the calls of Check that run at once
+	slots  chan struct{}   // bounds the children that work on jobs
+	checks chan struct{}   // the same for Check: templates that people wait for do not queue behind scans
 
 	mu     sync.Mutex
 	idle   []*process
@@ -65,11 +68,14 @@ func New(c Config) *Pool {
 	c.Silence = cmp.Or(c.Silence, time.Minute)
 	c.Idle = cmp.Or(c.Idle, 2)
 	c.Jobs = cmp.Or(c.Jobs, 100)
+	c.AtOnce = cmp.Or(c.AtOnce, 1000)
+	c.Checks = cmp.Or(c.Checks, max(1, runtime.NumCPU()/2))
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Args == nil {
 		c.Args = []string{Command, strconv.FormatInt(c.Memory, 10)}
 	}
-	return &Pool{config: c, all: map[*process]bool{}, checks: make(chan struct{}, max(1, runtime.NumCPU()/2))}
+	return &Pool{config: c, all: map[*process]bool{}, slots: make(chan struct{}, c.AtOnce),
+		checks: make(chan struct{}, c.Checks)}
 }
 
 // Warm starts a child in advance, so that the first job need not wait for one.
@@ -109,7 +115,26 @@ func (p *Pool) Close() {
 // helloTimeout is how long a child may take to start, on a machine that is very busy.
 const helloTimeout = 30 * time.Second
 
-func (p *Pool) start() (*process, error) {
+// starts is how many children are started for one job when something outside ends them before they greet: the system,
+// when memory is short, or a person.
+const starts = 3
+
+// start starts a child.
+func (p *Pool) start() (c *process, err error) {
+	for range starts {
+		c, err = p.startOnce()
+		if _, ended := errors.AsType[*unborn](err); !ended {
+			break
+		}
+		p.config.Logger.Warn("an engine has ended before it began", "error", err)
+	}
+	return c, err
+}
+
+// unborn is a child that ended before it greeted.
+type unborn struct{ error }
+
+func (p *Pool) startOnce() (*process, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -142,7 +167,11 @@ func (p *Pool) start() (*process, error) {
 	if err == nil {
 		err = fmt.Errorf("it greets with %.40q", payload)
 	}
-	return nil, fmt.Errorf("the engine does not start: %w (%s, %q)", err, reason, stderr)
+	err = fmt.Errorf("the engine does not start: %w (%s, %q)", err, reason, stderr)
+	if reason == sandbox.Crashed {
+		err = &unborn{err}
+	}
+	return nil, err
 }
 
 // end kills a child and forgets it.
@@ -189,13 +218,17 @@ func (p *Pool) put(c *process) {
 	}
 }
 
-// Died is a child that ended in the middle of a job although no template can be blamed for it.
+// Died is the last of some children that ended in the middle of a job although no template can be blamed for it.
 type Died struct{ Why string }
 
 func (d *Died) Error() string { return "the engine ended: " + d.Why }
 
-// maxDeaths bounds the children that one job may cost.
-const maxDeaths = 16
+const (
+	maxDeaths = 16 // bounds the children that one job may cost
+	// unexplained bounds those that end although no template was at work: by something outside, which is not charged to
+	// the job, or by the engine itself.
+	unexplained = 3
+)
 
 // Run does a job. The error is ctx's, an *errs.Error for a job that cannot be done, or a *Died. Templates that ended
 // a child are Failed in the result, with the reason.
@@ -206,6 +239,12 @@ func (p *Pool) Run(ctx context.Context, job Job) (*Result, error) {
 	if job.OnProgress == nil {
 		job.OnProgress = func(engine.Progress) {}
 	}
+	if job.OnPending == nil {
+		job.OnPending = func(int, *engine.Pending) {}
+	}
+	if job.slots == nil {
+		job.slots = p.slots
+	}
 	all := make([]int, len(job.Templates))
 	for i := range all {
 		all[i] = i
@@ -213,14 +252,14 @@ func (p *Pool) Run(ctx context.Context, job Job) (*Result, error) {
 	if p.config.InProcess {
 		w := job.wireOf(all)
 		got, err := execute(ctx, &w, func(i int) Template { return job.Templates[i] }, &p.cache, nil,
-			sink{event: job.OnEvent, progress: job.OnProgress, ask: serially(job.Ask)})
+			sink{event: job.OnEvent, progress: job.OnProgress, ask: serially(job.Ask), pending: job.OnPending})
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
 		return got, err
 	}
 	result := newResult(len(job.Targets), len(job.Templates))
-	deaths := 0
+	deaths, strange := 0, 0
 	blame := map[int]int{} // ends of children by the template they were working for
 	for parts := [][]int{all}; len(parts) > 0; {
 		part := parts[0]
@@ -250,20 +289,28 @@ func (p *Pool) Run(ctx context.Context, job Job) (*Result, error) {
 		case died.early && deaths < maxDeaths:
 			parts = append(parts, part)
 		case len(died.suspects) == 0 && died.why != sandbox.OverMemory:
-			return nil, &Died{died.why}
-		case deaths >= maxDeaths:
-			for _, rest := range append(parts, part) {
-				for _, n := range rest {
-					result.set(-1, n, coverage.End{State: engine.Failed,
-						Reason: "the engine ended too often in the work for other templates: " + died.why})
-				}
+			if strange++; strange >= unexplained {
+				return nil, &Died{died.why}
 			}
+			parts = append(parts, part)
+		case deaths >= maxDeaths:
+			result.leave(append(parts, part), died.why)
 			return result, nil
 		default:
 			parts = append(parts, split(part, died.suspects)...)
 		}
 	}
 	return result, nil
+}
+
+// leave gives up templates of a job that has cost too many children.
+func (r *Result) leave(parts [][]int, why string) {
+	for _, part := range parts {
+		for _, n := range part {
+			r.set(-1, n, coverage.End{State: engine.Failed,
+				Reason: "the engine ended too often in the work for other templates: " + why})
+		}
+	}
 }
 
 // serially calls ask by one goroutine at a time, as a conversation does.

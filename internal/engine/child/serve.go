@@ -22,7 +22,7 @@ import (
 
 // protocol is the version of what parent and child say to each other. Both are the same binary, unless the file was
 // replaced where the running one cannot be started again.
-const protocol = "2"
+const protocol = "3"
 
 // The kinds of frames. A child greets; then for each job the parent sends it, the child says which templates it does
 // not know, the parent sends these, and the child reports until the answer.
@@ -33,6 +33,7 @@ const (
 	frameTemplates = 't' // parent: some of them, as []Template in the order in which they are needed
 	frameEvent     = 'e' // child: event, as JSON
 	frameProgress  = 'p' // child: engine.Progress, as JSON
+	framePending   = 'x' // child: pending, as JSON
 	frameQuestion  = 'q' // child: asked, as JSON
 	frameReply     = 'r' // parent: replied, as JSON
 	frameAnswer    = 'a' // child: answer, as JSON
@@ -43,6 +44,12 @@ type event struct {
 	Template            int
 	Target, URL, Scheme string
 	Event               engine.Event
+}
+
+// pending is a request that an out-of-band interaction may come for.
+type pending struct {
+	Template int
+	Pending  *engine.Pending
 }
 
 // Command is the argument of this binary that makes it a child; the next is its limit of memory in bytes.
@@ -238,6 +245,12 @@ func (c *conversation) do(ctx context.Context, w *wire) error {
 				err = c.writeJSON(frameEvent, event{n, e.Target, e.URL, e.Scheme, e})
 			}
 			if err != nil {
+				stop(err)
+			}
+		},
+		pending: func(n int, p *engine.Pending) {
+			// One that is too long for a frame is not waited for.
+			if err := c.writeJSON(framePending, pending{n, p}); err != nil && !errors.Is(err, sandbox.ErrFrame) {
 				stop(err)
 			}
 		},

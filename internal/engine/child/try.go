@@ -28,6 +28,12 @@ func (p *Pool) try(ctx context.Context, job *Job, part []int) (*Result, *death, 
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
+	select {
+	case job.slots <- struct{}{}:
+		defer func() { <-job.slots }()
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
 	c, err := p.take()
 	if err != nil {
 		return nil, nil, err
@@ -126,6 +132,12 @@ func (t *attempt) talk() (*Result, error) {
 				return nil, &protocolError{"the progress cannot be read"}
 			}
 			t.job.OnProgress(progress)
+		case framePending:
+			var p pending
+			if json.Unmarshal(payload, &p) != nil || p.Pending == nil || p.Template < 0 || p.Template >= len(t.part) {
+				return nil, &protocolError{"a request that waits cannot be read"}
+			}
+			t.job.OnPending(t.part[p.Template], p.Pending)
 		case frameQuestion:
 			if err := t.reply(payload); err != nil {
 				return nil, err

@@ -17,18 +17,11 @@ import (
 
 // Bounds of one program and one run. They are far above what templates do; what meets them is a mistake or an attack.
 const (
-	maxSource  = 64 << 10  // bytes of source
-	maxNesting = 256       // open brackets in the source
-	maxJSON    = 10_000    // open brackets in a text that JSON.parse is given
-	maxCalls   = 10_000    // protocol calls of a run
-	maxStack   = 512       // JavaScript frames
-	maxValue   = 4 << 20   // bytes of one value that a run sets
-	maxSet     = 32 << 20  // bytes of all values that a run sets
-	maxHeap    = 192 << 20 // bytes of heap growth while a script computes
+	maxSource = 64 << 10 // bytes of source
+	maxIDs    = 1_000    // requests that one call names
+	maxCalls  = 10_000   // protocol calls of a run
+	maxSet    = 32 << 20 // bytes of all values that a run sets
 )
-
-// DefaultCompute is how long a script may compute by default.
-const DefaultCompute = 5 * time.Second
 
 // Call is a protocol call: http("login", 2) is {"http", ["login", "2"]}. An id is a request's id or its number from
 // 1; without IDs all requests of the protocol are meant.
@@ -49,7 +42,7 @@ type Host struct {
 	Field func(name string) (value any, ok bool)
 	// Set sets a value for the requests that follow: nil, bool, int64, float64, string, []any or map[string]any.
 	Set func(name string, value any)
-	// Compute is how long a script may compute in all; 0 means DefaultCompute.
+	// Compute is how long a script may compute in all; 0 means script.DefaultCompute.
 	Compute time.Duration
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/dop251/goja"
+
+	"github.com/vedette-sec/vedette/internal/engine/script"
 )
 
 // run is one run of a script.
@@ -14,7 +16,7 @@ type run struct {
 	host    *Host
 	program *Program
 	vm      *goja.Runtime
-	clock   *clock
+	clock   *script.Clock
 
 	calls, set int // so far; set in bytes
 }
@@ -22,7 +24,7 @@ type run struct {
 // globals defines the names that a flow can use (template language 7.4).
 func (r *run) globals() {
 	if !r.program.plain {
-		r.bound()
+		script.Bound(r.vm, false)
 	}
 	// What makes code of text: no template needs it, and the parser knows no bounds.
 	r.define("eval", goja.Undefined())
@@ -76,15 +78,18 @@ func (r *run) value(v any) goja.Value {
 // call is a protocol call. What ends the flow cannot be caught by the script.
 func (r *run) call(protocol string, arguments []goja.Value) goja.Value {
 	if r.calls++; r.calls > maxCalls {
-		r.vm.Interrupt(&Error{Message: fmt.Sprintf("more than %d protocol calls", maxCalls)})
+		r.vm.Interrupt(&script.Error{Message: fmt.Sprintf("more than %d protocol calls", maxCalls)})
 		return goja.Undefined()
+	}
+	if len(arguments) > maxIDs {
+		panic(r.vm.NewTypeError(fmt.Sprintf("%s: more than %d requests", protocol, maxIDs)))
 	}
 	call := Call{Protocol: protocol}
 	for _, a := range arguments {
 		call.IDs = append(call.IDs, a.String())
 	}
-	r.clock.pause()
-	defer r.clock.resume()
+	r.clock.Pause()
+	defer r.clock.Resume()
 	matched, err := r.host.Call(r.ctx, call)
 	if err == nil {
 		err = r.ctx.Err()
@@ -99,10 +104,10 @@ func (r *run) call(protocol string, arguments []goja.Value) goja.Value {
 
 // setValue is set(name, value).
 func (r *run) setValue(f goja.FunctionCall) goja.Value {
-	e := exporter{run: r, function: "set"}
-	value := e.value(f.Argument(1), 0)
-	if r.set += e.bytes; r.set > maxSet {
-		panic(r.tooLarge("set"))
+	e := script.Exporter{VM: r.vm, Function: "set"}
+	value := e.Value(f.Argument(1))
+	if r.set += e.Bytes; r.set > maxSet {
+		panic(e.TooLarge())
 	}
 	r.host.Set(f.Argument(0).String(), value)
 	return goja.Null()
@@ -133,15 +138,16 @@ func (r *run) dedupe(c goja.ConstructorCall) *goja.Object {
 func (r *run) flatten(arguments []goja.Value) []any {
 	var all []any
 	for _, a := range arguments {
-		switch v := r.export(a).(type) {
+		e := script.Exporter{VM: r.vm, Function: "iterate"}
+		switch v := e.Value(a).(type) {
 		case nil:
 		case []any:
 			all = append(all, v...)
 		default:
 			all = append(all, v)
 		}
-		if len(all) > maxValues {
-			panic(r.tooLarge("iterate"))
+		if len(all) > script.MaxValues {
+			panic(e.TooLarge())
 		}
 	}
 	return all

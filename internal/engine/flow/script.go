@@ -6,37 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"time"
 
-	"github.com/dlclark/regexp2"
-	"github.com/dop251/goja"
-	"github.com/dop251/goja/parser"
+	"github.com/vedette-sec/vedette/internal/engine/script"
 )
 
-// boundRegexps limits backtracking regular expressions (look-ahead, back-references), which cannot be interrupted.
-// The library has only this global setting.
-var boundRegexps = sync.OnceFunc(func() { regexp2.DefaultMatchTimeout = time.Second / 2 })
-
-// compile compiles a source. Source maps are off: they would read files.
-func (p *Program) compile(source string) (err error) {
-	boundRegexps()
-	if nesting(source) > maxNesting {
-		return &Error{Message: fmt.Sprintf("brackets nested more than %d deep", maxNesting)}
-	}
+// compile compiles a source.
+func (p *Program) compile(source string) error {
 	p.snapshots = strings.Contains(source, "template")
 	wrapped := strings.Contains(source, "Export")
 	if wrapped {
 		source = "(function() {" + source + "\n})()"
 	}
-	defer func() {
-		if x := recover(); x != nil {
-			err = &Error{Message: fmt.Sprint("cannot be compiled: ", x)}
-		}
-	}()
-	tree, err := parser.ParseFile(nil, "flow", source, 0, parser.WithDisableSourceMaps)
+	tree, err := script.Parse("flow", source)
 	if err != nil {
-		return compileError(err)
+		return flowError(err)
 	}
 	if !wrapped {
 		p.first, p.native = p.firstOf(tree.Body), p.nativeOf(tree.Body)
@@ -44,53 +27,36 @@ func (p *Program) compile(source string) (err error) {
 	if p.native != nil {
 		return nil
 	}
-	if p.plain, err = checkTree(tree); err != nil {
-		return err
-	}
-	if p.script, err = goja.CompileAST(tree, false); err != nil {
-		return compileError(err)
-	}
-	return nil
-}
-
-// nesting is the depth of brackets, including those in strings and comments.
-func nesting(source string) int {
-	depth, deepest := 0, 0
-	for _, c := range []byte(source) {
-		switch c {
-		case '(', '[', '{':
-			depth++
-			deepest = max(deepest, depth)
-		case ')', ']', '}':
-			depth--
+	p.plain = true
+	err = script.CheckTree(tree, func(node any) (skip any) {
+		p.plain = p.plain && plainNode(node)
+		if of := objectOf(node); of != nil && ofTemplate(of) {
+			return of // no other use of the name is plain
 		}
+		return nil
+	})
+	if err == nil {
+		p.script, err = script.Compile(tree)
 	}
-	return deepest
+	return flowError(err)
 }
 
-// compileError makes an *Error of a compiler's error.
-func compileError(err error) error {
-	var list parser.ErrorList
-	if errors.As(err, &list) && len(list) > 0 {
-		return &Error{Line: list[0].Position.Line, Column: list[0].Position.Column, Message: list[0].Message}
+// flowError makes an *Error of a script's.
+func flowError(err error) error {
+	if e, ok := errors.AsType[*script.Error](err); ok {
+		return &Error{Line: e.Line, Column: e.Column, Message: e.Message}
 	}
-	var one *goja.CompilerSyntaxError
-	if errors.As(err, &one) && one.File != nil {
-		at := one.File.Position(one.Offset)
-		return &Error{Line: at.Line, Column: at.Column, Message: one.Message}
-	}
-	return &Error{Message: err.Error()}
+	return err
 }
 
 // interpret runs the script on a new machine: nothing is left for the next target.
 func (p *Program) interpret(ctx context.Context, host *Host) (err error) {
-	r := &run{ctx: ctx, host: host, program: p, vm: goja.New()}
-	r.vm.SetMaxCallStackSize(maxStack)
-	r.clock = startClock(cmp.Or(host.Compute, DefaultCompute), r.vm.Interrupt)
+	r := &run{ctx: ctx, host: host, program: p, vm: script.New()}
+	r.clock = script.StartClock(cmp.Or(host.Compute, script.DefaultCompute), r.vm.Interrupt)
 	stop := context.AfterFunc(ctx, func() { r.vm.Interrupt(ctx.Err()) })
 	defer func() {
 		stop()
-		r.clock.pause()
+		r.clock.Pause()
 		if x := recover(); x != nil {
 			err = &Error{Message: fmt.Sprint("the JavaScript machine failed: ", x)}
 		}
@@ -100,47 +66,5 @@ func (p *Program) interpret(ctx context.Context, host *Host) (err error) {
 	}
 	r.globals()
 	_, err = r.vm.RunProgram(p.script)
-	return runError(err)
-}
-
-// runError makes the error of Run of what ended a script.
-func runError(err error) error {
-	if err == nil {
-		return nil
-	}
-	var (
-		interrupted *goja.InterruptedError
-		overflow    *goja.StackOverflowError
-		exception   *goja.Exception
-		bound       *Error
-	)
-	e := &Error{Message: err.Error()}
-	switch {
-	case errors.As(err, &interrupted):
-		cause := interrupted.Unwrap()
-		if !errors.As(cause, &bound) {
-			return cause // of the context or the host
-		}
-		e.Message = bound.Message
-		e.at(interrupted.Stack())
-	case errors.As(err, &overflow):
-		e.Message = fmt.Sprintf("calls nested more than %d deep", maxStack)
-		e.at(overflow.Stack())
-	case errors.As(err, &exception):
-		if exception.Value() != nil {
-			e.Message = exception.Value().String()
-		}
-		e.at(exception.Stack())
-	}
-	return e
-}
-
-// at sets the position of the script's innermost frame.
-func (e *Error) at(stack []goja.StackFrame) {
-	for _, frame := range stack {
-		if p := frame.Position(); p.Line > 0 && frame.SrcName() != boundsName {
-			e.Line, e.Column = p.Line, p.Column
-			return
-		}
-	}
+	return flowError(script.RunError(err))
 }

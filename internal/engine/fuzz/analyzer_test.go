@@ -139,6 +139,13 @@ func TestXSSContextMissesNothing(t *testing.T) {
 }
 
 func TestFrequency(t *testing.T) {
+	few := fuzz.Frequency{Limit: 2}
+	for i := range 3 {
+		if few.Exhausted(fuzz.ParameterKey{}) != (i == 2) {
+			t.Errorf("a limit of 2 after %d", i)
+		}
+		few.Count(fuzz.ParameterKey{}, false)
+	}
 	var f fuzz.Frequency
 	w := fuzz.ParameterKey{Template: "t", Host: "h:80", Position: "header", Parameter: "X"}
 	for i := range 10 {

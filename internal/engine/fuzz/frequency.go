@@ -1,16 +1,21 @@
 package fuzz
 
-import "sync"
-
-// Bounds of a Frequency.
-const (
-	frequencyLimit = 10     // requests without a match
-	frequencySize  = 10_000 // parameters remembered
+import (
+	"cmp"
+	"sync"
 )
+
+// DefaultFrequency is how often a parameter is fuzzed without a match before it is skipped, as in nuclei.
+const DefaultFrequency = 10
+
+// frequencySize is how many parameters are remembered.
+const frequencySize = 10_000
 
 // Frequency counts requests that fuzzed a parameter without a match, so that a parameter of every page is not fuzzed
 // on every page. It counts once per base request. The zero value is ready; any number of goroutines may use it.
 type Frequency struct {
+	Limit int // requests without a match; 0 means DefaultFrequency
+
 	mu     sync.Mutex
 	misses map[ParameterKey]int
 	order  []ParameterKey // in order of arrival
@@ -24,7 +29,7 @@ type ParameterKey struct{ Template, Host, Position, Parameter string }
 func (f *Frequency) Exhausted(w ParameterKey) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.misses[w] >= frequencyLimit
+	return f.misses[w] >= cmp.Or(f.Limit, DefaultFrequency)
 }
 
 // Count counts a base request; a match resets the count.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -219,6 +220,11 @@ func (w *application) skip(parameter string) bool {
 }
 
 func (w *application) mutate(settings ...setting) bool {
+	for _, s := range settings {
+		if w.rule.explodes(s.value, s.payload) {
+			return w.yield(nil, functions.ErrTooLarge) && false
+		}
+	}
 	m := &Mutation{
 		Position: w.component.position, component: w.component, rule: w.rule, settings: settings,
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
 
@@ -88,6 +89,15 @@ func (r *rule) selects(name, value string) bool {
 	}
 	plain, err := url.QueryUnescape(value)
 	return err == nil && plain != value && hits(r.textRegexes, plain)
+}
+
+// explodes reports whether the new value of a parameter is larger than any other text of a template may be.
+func (r *rule) explodes(value, payload string) bool {
+	if r.kind != "replace-regex" {
+		return false
+	}
+	size := len(r.replaced.FindAllStringIndex(value, -1))*len(payload) + strings.Count(payload, "$")*len(value)
+	return size > functions.MaxResult
 }
 
 // combine makes the new value of a parameter.

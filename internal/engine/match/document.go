@@ -2,19 +2,11 @@ package match
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
-	"sync"
-	"time"
 
 	"github.com/antchfx/htmlquery"
 	"github.com/antchfx/xmlquery"
-	"github.com/itchyny/gojq"
 	"golang.org/x/net/html"
-
-	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
 )
 
 // Limits of what is parsed: a small text can make an endless tree.
@@ -24,8 +16,6 @@ const (
 	maxReopened = 300_000 // tags times open formatting elements: the parser reopens each in each block
 	maxItems    = 300_000 // of JSON: values, keys, lists and objects
 )
-
-const jsonTime = time.Second
 
 // document is a part parsed as markup or as JSON, once for all operators.
 type document struct {
@@ -97,41 +87,6 @@ func explodes(data []byte) bool {
 	}
 }
 
-// filter is a jq program, compiled when it first runs.
-type filter struct{ code func() *gojq.Code }
-
-func compileFilter(source string) (filter, error) {
-	parsed, err := gojq.Parse(source)
-	if err != nil {
-		return filter{}, fmt.Errorf("%q: %w", source, err)
-	}
-	return filter{sync.OnceValue(func() *gojq.Code {
-		code, err := gojq.Compile(parsed)
-		if err != nil {
-			return nil // it names something that does not exist: it finds nothing
-		}
-		return code
-	})}, nil
-}
-
-// run adds the outputs of a filter as text, up to its first error.
-func (f *filter) run(r *Response, v *view, add func(string) bool) {
-	value, ok := v.decode()
-	code := f.code()
-	if !ok || code == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.context(), jsonTime)
-	defer cancel()
-	outputs := code.RunWithContext(ctx, value)
-	for {
-		out, ok := outputs.Next()
-		if _, failed := out.(error); !ok || failed || !add(jsonText(out)) {
-			return
-		}
-	}
-}
-
 // decode parses the view as JSON.
 func (v *view) decode() (any, bool) {
 	d := v.document()
@@ -148,21 +103,4 @@ func (v *view) decode() (any, bool) {
 		d.valid = json.Unmarshal(data, &d.json) == nil
 	}
 	return d.json, d.valid
-}
-
-// jsonText is the text of an output: scalars as they are, null as "", all else as JSON.
-func jsonText(value any) string {
-	switch value := value.(type) {
-	case nil:
-		return ""
-	case string:
-		return strings.Clone(value)
-	case bool, float64:
-		return functions.String(value)
-	}
-	text, err := json.Marshal(value)
-	if err != nil { // a number that JSON has not
-		text, _ = gojq.Marshal(value)
-	}
-	return string(text)
 }

@@ -2,11 +2,14 @@ package match
 
 import (
 	"context"
+	"errors"
 	"strconv"
+	"time"
 	"unsafe"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
+	"github.com/vedette-sec/vedette/internal/infra/cputime"
 	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
@@ -24,6 +27,9 @@ type evaluation struct {
 	views   map[string]*view
 	limited error // the first evaluation that reached a limit
 
+	started cputime.Moment // the first operator that may take long; zero before
+	slow    bool           // operators took too long: no more of them are evaluated
+
 	group *Group // nil for operators on their own
 }
 
@@ -32,6 +38,7 @@ func (r *Response) begin(o *rules, vars dsl.Lookup) {
 	w := &r.evaluation
 	n := len(o.extractors)
 	w.operators, w.vars, w.limit, w.limited = o, vars, n, nil
+	w.started, w.slow = cputime.Moment{}, false
 	if len(w.views) > 0 {
 		clear(w.views)
 	}
@@ -132,9 +139,31 @@ func (w *evaluation) view(name string, value any) *view {
 
 // note keeps an error that says that the current operators reached a limit.
 func (r *Response) note(err error) {
-	if r.evaluation.limited == nil && functions.Limited(err) {
-		r.evaluation.limited = err
+	if err == nil || !functions.Limited(err) {
+		return
 	}
+	w := &r.evaluation
+	if w.limited == nil {
+		w.limited = err
+	}
+	w.slow = w.slow || !errors.Is(err, functions.ErrTooLarge)
+}
+
+// maxEvaluation bounds what all operators of a template together do with one response. One that takes too long alone
+// is the last.
+const maxEvaluation = 8 * time.Second
+
+// spent reports whether operators that may take long are not evaluated any more.
+func (r *Response) spent() bool {
+	w := &r.evaluation
+	switch {
+	case w.slow:
+	case w.started.IsZero():
+		w.started = cputime.Now()
+	case w.started.Over(maxEvaluation):
+		r.note(functions.ErrTooLong)
+	}
+	return w.slow || r.context().Err() != nil
 }
 
 func (r *Response) context() context.Context {

@@ -82,7 +82,7 @@ func (x *extractor) values(r *Response) []string {
 		return found.list
 	}
 	for _, p := range x.patterns {
-		if !r.mayMatch(v, p) || r.context().Err() != nil {
+		if !r.mayMatch(v, p) || r.spent() {
 			continue
 		}
 		data := v.text.Bytes()
@@ -96,6 +96,9 @@ func (x *extractor) values(r *Response) []string {
 		}
 	}
 	for i := range x.filters {
+		if r.spent() {
+			break
+		}
 		x.filters[i].run(r, v, found.add)
 	}
 	for i := range x.queries {
@@ -129,6 +132,9 @@ func (x *extractor) named(r *Response, found *valueSet) {
 // ends the extraction.
 func (x *extractor) evaluated(r *Response, found *valueSet) {
 	for _, e := range x.exprs {
+		if r.spent() {
+			return
+		}
 		value, err := e.Eval(&r.environments().expr)
 		r.note(err)
 		if _, missing := errors.AsType[*dsl.Missing](err); err != nil && !missing {

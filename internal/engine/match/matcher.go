@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
@@ -161,6 +162,10 @@ func (m *matcher) match(r *Response) bool {
 func (m *matcher) evaluate(r *Response, v *view) bool {
 	switch m.kind {
 	case kindStatus:
+		if r.Head == nil { // the part is the number, such as the rcode of DNS
+			n, err := strconv.Atoi(strings.TrimSpace(asString(v.text.Bytes())))
+			return err == nil && slices.Contains(m.numbers, n)
+		}
 		return slices.Contains(m.numbers, r.Status)
 	case kindSize:
 		return slices.Contains(m.numbers, len(v.text.Bytes()))
@@ -226,7 +231,7 @@ func (r *Response) matches(v *view, p *textsearch.Pattern) bool {
 	if p.Sure(v.text) {
 		return true
 	}
-	if r.context().Err() != nil {
+	if r.spent() {
 		return false
 	}
 	hit, err := p.Search(r.context(), v.text.Bytes())
@@ -238,6 +243,9 @@ func (r *Response) matches(v *view, p *textsearch.Pattern) bool {
 // true; an error is a no (4.3).
 func (m *matcher) holds(r *Response) bool {
 	for i := range m.exprs {
+		if r.spent() {
+			return false
+		}
 		value, err := m.exprs[i].Eval(&r.environments().expr)
 		r.note(err)
 		yes, ok := value.(bool)

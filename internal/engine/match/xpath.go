@@ -13,6 +13,7 @@ import (
 	"github.com/antchfx/xpath"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
+	"github.com/vedette-sec/vedette/internal/infra/cputime"
 	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
@@ -94,10 +95,10 @@ func checkMatches(source, bare string, all [][]int) error {
 
 // walk is the work of one query. Its navigators panic with an error when it is too much.
 type walk struct {
-	ctx      context.Context
-	steps    int
-	texts    int // bytes that are left
-	deadline time.Time
+	ctx   context.Context
+	steps int
+	texts int // bytes that are left
+	begin cputime.Moment
 }
 
 func (w *walk) step() {
@@ -107,7 +108,7 @@ func (w *walk) step() {
 	if err := w.ctx.Err(); err != nil {
 		panic(err)
 	}
-	if time.Now().After(w.deadline) {
+	if w.begin.Over(queryTime) {
 		panic(functions.ErrTooLong)
 	}
 }
@@ -195,7 +196,10 @@ func (q *query) each(r *Response, v *view, found func(xpath.NodeNavigator) bool)
 	default:
 		return
 	}
-	w := &walk{ctx: r.context(), texts: q.texts, deadline: time.Now().Add(queryTime)}
+	if r.spent() {
+		return
+	}
+	w := &walk{ctx: r.context(), texts: q.texts, begin: cputime.Now()}
 	for nodes := q.expr.Select(&navigator{root, w}); nodes.MoveNext() && w.ctx.Err() == nil; {
 		if !found(nodes.Current()) {
 			return

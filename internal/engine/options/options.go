@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/proto/dns"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
@@ -190,8 +191,8 @@ func (o Options) Config() engine.Config {
 	return c
 }
 
-// Open makes an engine that reaches these targets, except denied networks, and nothing else. The guard dials the proxy,
-// if there is one.
+// Open makes an engine that reaches the hosts of these targets at all their ports, except denied networks, and nothing
+// else. The guard dials the proxy, if there is one.
 func (o Options) Open(targets []string, deny []netip.Prefix, guard *netguard.Guard) (*engine.Engine, error) {
 	reach := make([]netguard.Target, len(targets))
 	for i, text := range targets {
@@ -199,6 +200,7 @@ func (o Options) Open(targets []string, deny []netip.Prefix, guard *netguard.Gua
 		if reach[i], err = netguard.ParseTarget(text); err != nil {
 			return nil, err
 		}
+		reach[i].Ports = nil
 	}
 	excluded, err := hostpattern.Parse(o.Excluded)
 	if err != nil {
@@ -213,6 +215,10 @@ func (o Options) Open(targets []string, deny []netip.Prefix, guard *netguard.Gua
 		return nil, err
 	}
 	c := o.Config()
+	if len(c.Resolvers) == 0 {
+		c.Resolvers = dns.SystemResolvers()
+	}
+	c.DialHelper = guard.Helper(c.Resolvers, o.Proxy)
 	c.Dial, c.Allow, c.AllowName = scope.Dial, scope.AllowsURL, scope.AllowsName
 	return engine.New(c), nil
 }

@@ -128,7 +128,8 @@ func (b *Bound) addLists(lists map[string][]string) {
 }
 
 func (b *Block) uses(name string) bool {
-	return slices.ContainsFunc(b.Entries, func(e Entry) bool { return slices.Contains(e.names, name) })
+	return b.Probe != nil && slices.Contains(b.Probe.Names(), name) ||
+		slices.ContainsFunc(b.Entries, func(e Entry) bool { return slices.Contains(e.names, name) })
 }
 
 // sharedValue is a value that is the same for all targets and requests: a constant, or a variable of the scan.
@@ -184,7 +185,7 @@ func (b *Bound) plannable() bool {
 	changesState := false // some request may set a cookie for the next on purpose
 	for i := range b.Blocks {
 		block := &b.Blocks[i]
-		if !block.simple() || block.Numbered || block.GlobalMatchers {
+		if !block.simple() || block.Numbered || block.GlobalMatchers || block.Probe != nil {
 			return false
 		}
 		for k := range block.Entries {
@@ -264,18 +265,23 @@ func (b *Bound) firstOf(f *flow.Program) (block int, ok bool) {
 		return 0, false
 	}
 	if len(call.IDs) == 0 {
-		return 0, true
+		return b.Find("http", "1")
 	}
-	return b.Find(call.IDs[0])
+	return b.Find("http", call.IDs[0])
 }
 
-// Find is the block with an id, or with a number from 1.
-func (b *Bound) Find(id string) (block int, ok bool) {
-	if n, err := strconv.Atoi(id); err == nil {
-		return n - 1, n >= 1 && n <= len(b.Blocks)
+// Find is the block of a protocol with an id, or with a number from 1 among those of the protocol.
+func (b *Bound) Find(protocol, id string) (block int, ok bool) {
+	n, err := strconv.Atoi(id)
+	for i := range b.Blocks {
+		if b.Blocks[i].Protocol != protocol {
+			continue
+		}
+		if n--; err == nil && n == 0 || b.Blocks[i].ID == id {
+			return i, true
+		}
 	}
-	block = slices.IndexFunc(b.Blocks, func(b Block) bool { return b.ID == id })
-	return block, block >= 0
+	return 0, false
 }
 
 // Follow is how the redirects of an entry are followed.

@@ -28,9 +28,6 @@ func Compile(t *syntax.Template) (*Program, error) { return Options{}.Compile(t)
 // Compile compiles a template. The error is an *errs.Error of kind Invalid that names file and line; its code is
 // syntax.CodeUnsupported, with the missing feature as Param, or syntax.CodeInvalid.
 func (o Options) Compile(t *syntax.Template) (*Program, error) {
-	if len(t.Missing) > 0 {
-		return nil, syntax.Unsupported(t.Path, t.Missing[0].Line, t.Missing[0].Key)
-	}
 	p := &Program{
 		ID: t.ID, Path: t.Path, Digest: t.Digest, Info: t.Info, SelfContained: t.SelfContained,
 		variables: compileVariables(t.Variables),
@@ -46,27 +43,47 @@ func (o Options) Compile(t *syntax.Template) (*Program, error) {
 		return nil, err
 	}
 	for _, b := range t.HTTP {
-		for _, name := range b.Internal() {
-			if p.fromResponses == nil {
-				p.fromResponses = map[string]bool{}
-			}
-			p.fromResponses[name] = name != ""
-		}
+		c.fromResponses(b.Internal())
 		p.SelfContained = p.SelfContained || b.SelfContained
 	}
-	entries := 0
-	for i := range t.HTTP {
-		b, err := c.block(&t.HTTP[i], i)
-		if err != nil {
+	for _, protocol := range t.Protocols {
+		blocks := c.probes
+		if protocol == "http" {
+			blocks = c.blocks
+		}
+		if err := blocks(protocol); err != nil {
 			return nil, err
 		}
-		if entries += len(b.Entries); entries > maxEntries {
-			return nil, syntax.Fault(t.Path, t.HTTP[i].Line, 0, "http", "%d requests are more than %d", entries, maxEntries)
-		}
-		p.blocks = append(p.blocks, b)
 	}
 	p.linked = len(p.blocks) > 1 && c.linked()
 	return p, nil
+}
+
+// fromResponses notes names that responses may define.
+func (c *compiler) fromResponses(names []string) {
+	if c.program.fromResponses == nil && len(names) > 0 {
+		c.program.fromResponses = map[string]bool{}
+	}
+	for _, name := range names {
+		c.program.fromResponses[name] = name != ""
+	}
+}
+
+// blocks compiles the blocks of HTTP requests.
+func (c *compiler) blocks(string) error {
+	entries := 0
+	for i := range c.template.HTTP {
+		s := &c.template.HTTP[i]
+		b, err := c.block(s, i)
+		if err != nil {
+			return err
+		}
+		if entries += len(b.Entries); entries > maxEntries {
+			return syntax.Fault(c.template.Path, s.Line, 0, "http", "%d requests are more than %d", entries, maxEntries)
+		}
+		c.program.blocks = append(c.program.blocks, b)
+	}
+	return nil
 }
 
 type compiler struct {
@@ -89,7 +106,7 @@ func (c *compiler) flow() error {
 
 func (c *compiler) block(s *syntax.HTTP, index int) (Block, error) {
 	b := Block{
-		ID: c.blockID(s, index), StopAtFirstMatch: s.StopAtFirstMatch || c.template.StopAtFirstMatch,
+		ID: c.blockID(s, index), Protocol: "http", StopAtFirstMatch: s.StopAtFirstMatch || c.template.StopAtFirstMatch,
 		IterateAll: s.IterateAll, GlobalMatchers: s.GlobalMatchers, Threads: s.Threads,
 		skipsVariableCheck: s.SkipVariablesCheck, signed: s.Signature != "", selfContained: s.SelfContained,
 	}

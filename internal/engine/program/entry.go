@@ -8,9 +8,11 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
+	"github.com/vedette-sec/vedette/internal/engine/oob"
 	"github.com/vedette-sec/vedette/internal/engine/proto/digest"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/recorded"
 	"github.com/vedette-sec/vedette/internal/infra/sigv4"
 )
 
@@ -21,6 +23,9 @@ type Input struct {
 	Tuple   int             // of payloads, from 0
 	Earlier dsl.Lookup      // values of earlier responses; may be nil
 	Host    *functions.Host // for functions of expressions; may be nil
+	Names   oob.Source      // of out-of-band names; nil: they have no value
+
+	Recorded *recorded.Request // what fuzzing rules change, instead of the template's own; may be nil
 }
 
 // Request is a request that is ready to be sent.
@@ -30,14 +35,7 @@ type Request struct {
 	Variables *Variables // for its operators
 
 	fragment string // of the URL; not sent
-}
-
-// URL is the requested address as events name it: what is sent byte by byte is not escaped there either.
-func (r *Request) URL() string {
-	if r.Raw != nil {
-		return eventURL(r.Address, r.Address.Path, r.fragment)
-	}
-	return EventURL(r.Address, r.fragment)
+	tuple    int    // of payloads
 }
 
 // Request makes the request of an entry. The error says which variable has no value, or why the text is no request.
@@ -49,10 +47,16 @@ func (b *Bound) Request(block, entry int, in Input) (Request, error) {
 		m.block.tolerates); err != nil {
 		return Request{Variables: m.vars}, &PayloadError{err}
 	}
-	req := Request{Payload: m.vars.payload, Variables: m.vars}
-	if m.entry.isRaw {
+	req := Request{Payload: m.vars.payload, Variables: m.vars, tuple: in.Tuple}
+	switch {
+	case in.Recorded != nil && m.block.Fuzz != nil:
+		in.Recorded.Apply(&req.Request)
+		req.Address = in.Target.Sent()
+		req.MaxBody = m.entry.sending.maxBody
+		return req, nil
+	case m.entry.isRaw:
 		err = m.fromRaw(&req)
-	} else {
+	default:
 		err = m.fromPath(&req)
 	}
 	if err == nil {
@@ -64,7 +68,10 @@ func (b *Bound) Request(block, entry int, in Input) (Request, error) {
 // Variables is what names mean for an entry on a target, without its payload.
 func (b *Bound) Variables(block, entry int, in Input) *Variables {
 	e := &b.Blocks[block].Entries[entry]
-	s := &Variables{bound: b, earlier: in.Earlier, trimSlash: e.trimSlash, env: dsl.Env{Ctx: in.Ctx, Host: in.Host}}
+	s := &Variables{
+		bound: b, earlier: in.Earlier, trimSlash: e.trimSlash, env: dsl.Env{Ctx: in.Ctx, Host: in.Host},
+		names: oob.NewNames(in.Names),
+	}
 	switch {
 	case b.SelfContained:
 	case e.port != "":
@@ -129,7 +136,7 @@ func (m *requestBuilder) fromPath(req *Request) error {
 		// What the target was given with comes first.
 		address.Query = joinQuery(m.vars.target.Query, address.Query)
 	}
-	req.Address = address
+	req.Address = address.Sent()
 	return nil
 }
 
@@ -178,7 +185,7 @@ func (m *requestBuilder) fromRaw(req *Request) error {
 			got.annotations.timeout
 		return nil
 	}
-	req.Method, req.NoAccept = got.method, true
+	req.Address, req.Method, req.NoAccept = req.Address.Sent(), got.method, true
 	for _, h := range got.headers {
 		if h.Name == "Host" {
 			req.Host = h.Value

@@ -1,38 +1,37 @@
-package program
+package program_test
 
 import (
 	"testing"
 
+	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 )
 
-func TestSpell(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                                 "",
-		"/":                                "/",
-		"/a?b=1&c=2":                       "/a?b=1&c=2",
-		"/?srid=&action=x&url=":            "/?srid&action=x&url",
-		"/?a=1&b=2&a=3":                    "/?a=1&a=3&b=2",
-		"/?&a=1&":                          "/?a=1",
-		"/x?=":                             "/x",
-		"/?q=a b'\"<\u9326>":               "/?q=a+b'\"<%e9%8c%a6>",
-		"/.env/\\":                         "/.env/%5C",
-		`/q/"onmouseover="alert(1)"`:       "/q/%22onmouseover=%22alert%281%29%22",
-		"/%2e%2e/..;/(x)":                  "/%2e%2e/..;/(x)",
-		"/k/%zz":                           "/k/%25zz",
-		"/a b":                             "/a%20b",
-		"/?list[ordering]=&x=updatexml(0)": "/?list[ordering]&x=updatexml(0)",
+// An event names the address that was asked, with the fragment that was not sent.
+func TestEventURL(t *testing.T) {
+	for _, c := range []struct{ block, sent, want string }{
+		{"- path: ['{{BaseURL}}/x?a=&b#/login?to=%2F']", "/x?a&b", "http://h/x?a&b#/login?to=%252F"},
+		{`- path: ['{{BaseURL}}/"<x>?q="<x>']`, `/%22%3Cx%3E?q="<x>`, `http://h/%22%3Cx%3E?q="<x>`},
+		{`- raw: ["GET /\"{x}?a= HTTP/1.1\nHost: h\n\n"]`, "/%22%7Bx%7D?a", "http://h/%22%7Bx%7D?a"},
+		{`- {raw: ["GET /\"{x} HTTP/1.1\nHost: h\n\n"], unsafe: true}`, "", `http://h/"{x}`},
 	} {
-		a, err := rawurl.Parse("http://h" + in)
+		b := compile(t, "http:\n  "+c.block+"\n").Bind(program.Vars{})
+		target, _ := rawurl.Parse("http://h")
+		req, err := b.Request(0, 0, program.Input{Ctx: t.Context(), Target: target})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := EventURL(a, ""); got != "http://h"+want {
-			t.Errorf("%s: %s, want %s", in, got, want)
+		if got := req.EventURL(nil); got != c.want {
+			t.Errorf("%s: named %s, want %s", c.block, got, c.want)
 		}
-	}
-	a, _ := rawurl.Parse("http://h/x?a=&b")
-	if got := EventURL(a, "/login?to=%2F"); got != "http://h/x?a&b#/login?to=%252F" {
-		t.Error(got)
+		if req.Raw == nil && req.Address.Target() != c.sent {
+			t.Errorf("%s: asks for %s, want %s", c.block, req.Address.Target(), c.sent)
+		}
+		sent := &web.Exchange{Request: req.Request}
+		sent.Request.Address.Scheme, sent.Request.Address.Host = "https", "h:80"
+		if got, want := req.EventURL(sent), "https://h:80"+c.want[len("http://h"):]; got != want {
+			t.Errorf("%s: asked over TLS, named %s, want %s", c.block, got, want)
+		}
 	}
 }

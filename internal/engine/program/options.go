@@ -23,6 +23,8 @@ type Options struct {
 	MaxSize int    // bytes of a body to read; 0 for the template's own
 	Attack  string // how payload sets are combined; "" for the template's own
 
+	CodeNetwork bool // programs of code blocks may use the network of the machine
+
 	FuzzType, FuzzMode string // of all fuzzing rules, as in syntax.FuzzRule; "" for their own
 }
 

@@ -7,12 +7,14 @@ package program
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/flow"
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/match"
+	"github.com/vedette-sec/vedette/internal/engine/proto"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
@@ -41,7 +43,9 @@ type Block struct {
 	ID        string // as written, or "http_1" …; "http" for the only block of a template
 	Entries   []Entry
 	Operators *match.Operators
-	Fuzz      *fuzz.Plan // mutates the request of the only entry; nil for none
+	Protocol  string      // as in templates: "http", "tcp", …
+	Probe     proto.Probe // what is asked instead of Entries; nil for HTTP
+	Fuzz      *fuzz.Plan  // mutates the request of the only entry; nil for none
 
 	StopAtFirstMatch bool
 	IterateAll       bool // an entry runs once for every extracted value
@@ -118,6 +122,9 @@ func (b *Block) Requests() int {
 	if b.Race > 0 {
 		return b.Race
 	}
+	if b.Probe != nil {
+		return product(b.Probe.Requests(), b.Tuples())
+	}
 	once := 0
 	for i := range b.Entries {
 		if b.Entries[i].Once {
@@ -148,6 +155,24 @@ func (p *Program) Requests() int {
 		n += p.blocks[i].Requests()
 	}
 	return n
+}
+
+// speaksHTTP reports whether a block asks the target over HTTP, as browsers do, too.
+func (b *Block) speaksHTTP() bool { return b.Probe == nil || b.Protocol == "headless" }
+
+// UsesHTTP reports whether some block sends HTTP requests to the target.
+func (p *Program) UsesHTTP() bool {
+	return len(p.blocks) == 0 || slices.ContainsFunc(p.blocks, func(b Block) bool { return b.speaksHTTP() })
+}
+
+// UsesBrowser reports whether some block visits the target with a browser.
+func (p *Program) UsesBrowser() bool {
+	return slices.ContainsFunc(p.blocks, func(b Block) bool { return b.Protocol == "headless" })
+}
+
+// UsesProbes reports whether some block speaks another protocol than HTTP.
+func (p *Program) UsesProbes() bool {
+	return slices.ContainsFunc(p.blocks, func(b Block) bool { return !b.speaksHTTP() })
 }
 
 // NeedsTLS reports whether the program does not apply to plain http.

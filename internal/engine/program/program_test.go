@@ -82,7 +82,7 @@ http:
 	target, _ := rawurl.Parse("https://h:8443/app/?t=1")
 	ask := func(entry int) (program.Request, error) { return b.Request(0, entry, program.Input{Target: target}) }
 	req, err := ask(0)
-	if err != nil || req.URL() != "https://h:8443/app/2given/const?t=1&q=https" || req.Method != "PUT" ||
+	if err != nil || req.EventURL(nil) != "https://h:8443/app/2given/const?t=1&q=https" || req.Method != "PUT" ||
 		string(req.Body) != "l1\r\nl2" ||
 		!slices.Equal(req.Headers, []web.Header{{Name: "X", Value: "h:8443"}}) ||
 		b.Follow(0, 0) != (program.Follow{Mode: web.AllRedirects, Max: 2}) {
@@ -94,8 +94,8 @@ http:
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	if req, _ := ask(3); req.URL() != "https://h:8443?t=1" {
-		t.Errorf("%s", req.URL())
+	if req, _ := ask(3); req.EventURL(nil) != "https://h:8443?t=1" {
+		t.Errorf("%s", req.EventURL(nil))
 	}
 }
 
@@ -111,8 +111,8 @@ http: [{method: POST, path: ['{{BaseURL}}/{{file}}', '{{BaseURL}}/{{word}}', '{{
 			if err != nil {
 				t.Fatal(err)
 			}
-			if again, _ := b.Request(0, entry, program.Input{Target: target}); again.URL() != first.URL() {
-				t.Fatalf("%s, then %s", first.URL(), again.URL())
+			if again, _ := b.Request(0, entry, program.Input{Target: target}); again.EventURL(nil) != first.EventURL(nil) {
+				t.Fatalf("%s, then %s", first.EventURL(nil), again.EventURL(nil))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/dsl/functions"
+	"github.com/vedette-sec/vedette/internal/engine/oob"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
@@ -97,6 +98,7 @@ type Variables struct {
 	env       dsl.Env
 
 	rendered []any // values of the template's variables so far
+	names    *oob.Names
 }
 
 // Lookup finds the meaning of a name.
@@ -121,6 +123,9 @@ func (s *Variables) withoutPayload(name string, n int) (any, bool) {
 		}
 	}
 	if v, ok := s.bound.sharedValue(name); ok {
+		return v, true
+	}
+	if v, ok := s.names.Lookup(name); ok {
 		return v, true
 	}
 	if s.target.Host != "" {
@@ -156,6 +161,12 @@ func (s *Variables) variable(name string, n int) (any, bool) {
 	}
 	return nil, false
 }
+
+// Sent is what operators know of the request's out-of-band names, as oob.Names.Sent.
+func (s *Variables) Sent(name string) (any, bool) { return s.names.Sent(name) }
+
+// Names are the IDs of the out-of-band names that were rendered since the last call.
+func (s *Variables) Names() []string { return s.names.Take() }
 
 // envForVariable is the Env of variable i, or with i = len(variables) that of payload values.
 func (s *Variables) envForVariable(i int) *dsl.Env {

@@ -32,6 +32,8 @@ type Host struct {
 	complaints     int           // in a row
 	complainedURLs []string      // the first different URLs that it complained about
 
+	spoke     bool          // it has answered
+	ignores   int           // probes that it let wait
 	misses    int           // requests in a row without a response
 	checking  chan struct{} // open while a goroutine checks the host; else nil
 	recovered bool          // it was in doubt, and answered then
@@ -41,6 +43,7 @@ type Host struct {
 
 // Limits for one host.
 const (
+	maxIgnores       = 2                      // probes that a host may let wait before it is given up
 	maxMisses        = 8                      // requests without a response before the host is in doubt
 	giveUpTime       = 30 * time.Second       // until a host that was given up is checked again
 	responsesPerSlot = 16                     // responses after which one more request may be in flight
@@ -168,7 +171,7 @@ func (h *Host) grant() {
 func (h *Host) answered() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.misses, h.complaints = 0, 0
+	h.spoke, h.misses, h.complaints = true, 0, 0
 	if h.goodResponses++; h.goodResponses >= responsesPerSlot && h.limit < h.max {
 		h.goodResponses = 0
 		h.limit++
@@ -182,7 +185,7 @@ func (h *Host) answered() {
 func (h *Host) complained(url string, after time.Duration, n int) (d time.Duration, again bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.misses = 0
+	h.spoke, h.misses = true, 0
 	h.complaints++
 	if len(h.complainedURLs) < stallAfter && !slices.Contains(h.complainedURLs, url) {
 		h.complainedURLs = append(h.complainedURLs, url)
@@ -219,6 +222,17 @@ func (h *Host) missed(reset bool) (first bool) {
 	}
 	h.checking = make(chan struct{})
 	return true
+}
+
+// ignored records that the host let a probe wait in vain, and gives up a host that does only that: other targets on it
+// need not wait as long.
+func (h *Host) ignored(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ignores++; h.ignores >= maxIgnores && !h.spoke {
+		h.ignores = 0
+		h.giveUpErr, h.until = fmt.Errorf("%w (%s)", ErrSilent, web.Reason(err)), time.Now().Add(giveUpTime)
+	}
 }
 
 func (h *Host) inDoubt() bool {

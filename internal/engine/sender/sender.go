@@ -26,14 +26,14 @@ import (
 
 // Config are the limits. All but RateLimit, HostRate, Retries and Allow are required.
 type Config struct {
-	Timeout       time.Duration // for the request that checks whether a host is back
-	Retries       int           // further attempts after a request had no response
-	RateLimit     int           // requests in a RateWindow, redirects included; 0 means no limit
-	HostRate      int           // requests in a RateWindow to one host and port; 0 means no limit
-	RateWindow    time.Duration
+	Timeout       time.Duration   // for the request that checks whether a host is back
+	Retries       int             // further attempts after a request had no response
+	RateLimit     int             // requests in a RateWindow, redirects included; 0 means no limit
+	HostRate      int             // requests in a RateWindow to one host and port; 0 means no limit
+	RateWindow    time.Duration   // default 1 s
 	Concurrency   int             // requests in flight
 	PerHost       int             // requests in flight at one host and port
-	RecheckPauses []time.Duration // pauses before each check of a host that stopped answering
+	RecheckPauses []time.Duration // before each check of a host that stopped answering; default 200 ms, 1 s, 3 s
 
 	// Allow reports whether a URL may be requested; nil allows all.
 	Allow func(u *url.URL) bool
@@ -57,6 +57,12 @@ type Before = func(ctx context.Context) error
 
 // New makes a sender for a client.
 func New(client *web.Client, cfg Config) *Sender {
+	if cfg.RateWindow <= 0 {
+		cfg.RateWindow = time.Second
+	}
+	if len(cfg.RecheckPauses) == 0 {
+		cfg.RecheckPauses = []time.Duration{200 * time.Millisecond, time.Second, 3 * time.Second}
+	}
 	s := &Sender{cfg: cfg, client: client, slots: make(chan struct{}, cfg.Concurrency), hosts: map[string]*Host{}}
 	if cfg.RateLimit > 0 {
 		s.limiter = cfg.limiter(cfg.RateLimit)
@@ -118,6 +124,20 @@ func (s *Sender) Check(req *web.Request) error {
 // Send sends one request. Without response, it is sent again if that is safe, at most Retries times, and once more if
 // its host was in doubt and recovered. If the host wants fewer requests, it is sent again after a pause.
 func (s *Sender) Send(ctx context.Context, h *Host, req web.Request, before Before) (*web.Exchange, error) {
+	return s.send(ctx, h, req, before, false)
+}
+
+// Probe is Send for the first requests to a host, which find out whether it is there. They have Config.Timeout each,
+// and are not sent again when time runs out. A host that lets two of them wait without ever having answered is given
+// up.
+func (s *Sender) Probe(ctx context.Context, h *Host, req web.Request, before Before) (*web.Exchange, error) {
+	req.Timeout = s.cfg.Timeout
+	return s.send(ctx, h, req, before, true)
+}
+
+func (s *Sender) send(
+	ctx context.Context, h *Host, req web.Request, before Before, probe bool,
+) (*web.Exchange, error) {
 	if err := s.Check(&req); err != nil {
 		return nil, err
 	}
@@ -144,6 +164,9 @@ func (s *Sender) Send(ctx context.Context, h *Host, req web.Request, before Befo
 			continue
 		case !Unanswered(err):
 			return nil, err
+		case probe && TimedOut(err):
+			h.ignored(err)
+			return nil, err
 		}
 		if h.missed(isReset(err)) {
 			s.checkHost(ctx, h, req.Address, before)
@@ -163,26 +186,43 @@ func (s *Sender) Send(ctx context.Context, h *Host, req web.Request, before Befo
 }
 
 func (s *Sender) attempt(ctx context.Context, h *Host, req web.Request, before Before) (*web.Exchange, error) {
+	end, err := s.Begin(ctx, h, before)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return s.client.Do(ctx, req)
+}
+
+// Begin waits until one more request may be sent to a host; end must be called after it.
+func (s *Sender) Begin(ctx context.Context, h *Host, before Before) (end func(), err error) {
 	if err := h.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer h.leave()
 	select {
 	case s.slots <- struct{}{}:
 	case <-ctx.Done():
+		h.leave()
 		return nil, ctx.Err()
 	}
-	defer func() { <-s.slots }()
+	end = func() { <-s.slots; h.leave() }
 	if err := before(ctx); err != nil {
+		end()
 		return nil, err
 	}
-	return s.client.Do(ctx, req)
+	return end, nil
 }
 
 // Unanswered reports whether an error means that a host did not respond.
 func Unanswered(err error) bool {
 	sent, ok := errors.AsType[*web.Error](err)
 	return ok && sent.Kind != web.KindRequest && !errs.Is(err, errs.Forbidden)
+}
+
+// TimedOut reports whether an error means that a host let a request wait in vain.
+func TimedOut(err error) bool {
+	sent, ok := errors.AsType[*web.Error](err)
+	return ok && sent.Timeout()
 }
 
 // isReset reports whether an error means that a host broke off the connection.

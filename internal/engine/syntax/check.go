@@ -15,9 +15,6 @@ import (
 
 var idForm = regexp.MustCompile(`^([a-zA-Z0-9]+[-_])*[a-zA-Z0-9]+$`)
 
-// supported are the protocols that the engine runs.
-var supported = map[string]bool{"http": true}
-
 func (t *Template) check(r *reader, n *yaml.Node) error {
 	if err := t.readProtocols(r, n); err != nil {
 		return err
@@ -37,7 +34,7 @@ func (t *Template) check(r *reader, n *yaml.Node) error {
 	return nil
 }
 
-// readProtocols records the protocols, and which of them are not supported.
+// readProtocols records the protocols, in written order.
 func (t *Template) readProtocols(r *reader, n *yaml.Node) error {
 	keys, err := r.keys(n)
 	if err != nil {
@@ -50,9 +47,6 @@ func (t *Template) readProtocols(r *reader, n *yaml.Node) error {
 			continue
 		}
 		t.Protocols = append(t.Protocols, kind)
-		if !supported[kind] {
-			t.Missing = append(t.Missing, MissingFeature{Key: kind, Line: keys[i].Line})
-		}
 	}
 	return nil
 }
@@ -108,6 +102,41 @@ func (b *HTTP) Opened() *Operators {
 	return &opened
 }
 
+// Common is what the blocks of most protocols have; a protocol without a field has its zero value.
+type Common struct {
+	Line             int
+	ID               string
+	Threads          int
+	StopAtFirstMatch bool
+	*Operators
+	*PayloadSets // nil where the protocol has none
+}
+
+// Common is what block i of a protocol has in common with others.
+func (t *Template) Common(protocol string, i int) Common {
+	return Common{
+		Line: *at(fields[int](t, protocol, "Line"), i), ID: *at(fields[string](t, protocol, "ID"), i),
+		Threads:          *at(fields[int](t, protocol, "Threads"), i),
+		StopAtFirstMatch: *at(fields[bool](t, protocol, "StopAtFirstMatch"), i),
+		Operators:        at(fields[Operators](t, protocol, "Operators"), i), PayloadSets: sets(t, protocol, i),
+	}
+}
+
+// at is an item of a list, or the zero value of its type where the list is empty.
+func at[F any](all []*F, i int) *F {
+	if len(all) == 0 {
+		return new(F)
+	}
+	return all[i]
+}
+
+func sets(t *Template, protocol string, i int) *PayloadSets {
+	if all := fields[PayloadSets](t, protocol, "PayloadSets"); len(all) > 0 {
+		return all[i]
+	}
+	return nil
+}
+
 // PayloadSets are those of all blocks.
 func (t *Template) PayloadSets() (all []*PayloadSets) {
 	for _, protocol := range t.Protocols {
@@ -134,6 +163,8 @@ func (t *Template) setDefaults() {
 	}
 }
 
+const maxRedirects = 100 // of a template's request
+
 // unsafeRaw is the error of keys that cannot change such a request; nuclei ignores them.
 const unsafeRaw = "an unsafe raw request is sent as it is written, without %s"
 
@@ -143,6 +174,8 @@ func (b *HTTP) check(r *reader, n *yaml.Node) error {
 		return r.faultIn(n, "host-redirects", "redirects and host-redirects exclude each other")
 	case b.ProtocolRedirects && !b.Redirects && !b.HostRedirects:
 		return r.faultIn(n, "protocol-redirects", "protocol-redirects needs redirects or host-redirects beside it")
+	case b.MaxRedirects > maxRedirects:
+		return r.faultIn(n, "max-redirects", "%d redirects are more than %d", b.MaxRedirects, maxRedirects)
 	case b.Unsafe && len(b.Path) == 0 && b.DigestUsername != "":
 		return r.faultIn(n, "digest-username", unsafeRaw, "digest-username")
 	case b.Unsafe && len(b.Path) == 0 && b.Signature != "":

@@ -17,7 +17,7 @@ type HTTP struct {
 	Redirects            bool   `key:"redirects"`
 	HostRedirects        bool   `key:"host-redirects"`
 	ProtocolRedirects    bool   `key:"protocol-redirects"`
-	MaxRedirects         int    `key:"max-redirects"` // 0 means the default, 10
+	MaxRedirects         int    `key:"max-redirects"` // 0 means the default, 10; at most 100
 	MaxSize              int    `key:"max-size"`      // bytes of body to read; 0 means the engine's cap
 	ReadAll              bool   `key:"read-all"`
 	Unsafe               bool   `key:"unsafe"`

@@ -118,8 +118,8 @@ func TestParse(t *testing.T) {
 	if !reflect.DeepEqual(got.HTTP, want2) {
 		t.Errorf("\n got %+v\nwant %+v", got.HTTP, want2)
 	}
-	if len(got.Missing) != 0 || got.Signature.Present {
-		t.Errorf("%+v %+v", got.Missing, got.Signature)
+	if got.Signature.Present {
+		t.Errorf("%+v", got.Signature)
 	}
 }
 
@@ -197,8 +197,8 @@ func TestPayloads(t *testing.T) {
 // Protocols run in written order, under the names of today; blocks get ids when they are
 // several of a kind; what the template says counts for its blocks.
 func TestProtocols(t *testing.T) {
-	got := parse(t, minimal+"self-contained: true\nsignature: AWS\ntcp: [{host: a}]\ndns: [{name: a}, {id: own}]\nhttp: [{path: a}, {path: b}]\n")
-	if !reflect.DeepEqual(got.Protocols, []string{"tcp", "dns", "http"}) || got.Type() != "dns" {
+	got := parse(t, minimal+"self-contained: true\nsignature: AWS\ntcp: [{host: a}]\ndns: [{name: a}, {id: own}]\nhttp: [{path: a}, {path: b}]\ncode: [{source: a}]\n")
+	if !reflect.DeepEqual(got.Protocols, []string{"tcp", "dns", "http", "code"}) || got.Type() != "dns" {
 		t.Errorf("%v %s", got.Protocols, got.Type())
 	}
 	if ids := []string{got.TCP[0].ID, got.DNS[0].ID, got.DNS[1].ID, got.HTTP[0].ID,
@@ -208,12 +208,12 @@ func TestProtocols(t *testing.T) {
 	if !got.HTTP[1].SelfContained || got.HTTP[0].Signature != "AWS" {
 		t.Errorf("%+v", got)
 	}
-	if want := []syntax.MissingFeature{{Key: "tcp", Line: 5}, {Key: "dns", Line: 6}}; !reflect.DeepEqual(got.Missing,
-		want) {
-		t.Errorf("%+v", got.Missing)
+	got = parse(t, minimal+"headless: [{steps: [{action: waitload}]}]\n")
+	if got.Type() != "headless" || len(got.Headless) != 1 {
+		t.Errorf("%+v", got)
 	}
 	flow := parse(t, minimal+"workflows: [{template: a}]\n")
-	if flow.Type() != "workflow" || len(flow.Missing) != 0 {
+	if flow.Type() != "workflow" {
 		t.Errorf("%+v", flow)
 	}
 }

@@ -26,8 +26,8 @@ func signature(data []byte) Signature {
 	if i < 0 {
 		return Signature{}
 	}
-	line, _, _ := strings.Cut(string(data[i+len(digestMark):]), "\n")
-	digest, fragment, _ := strings.Cut(strings.TrimSpace(line), ":")
+	// All that follows: what stands below the line is not signed, and makes no digest.
+	digest, fragment, _ := strings.Cut(string(bytes.TrimSpace(data[i+len(digestMark):])), ":")
 	return Signature{Present: true, Digest: digest, Fragment: fragment}
 }
 

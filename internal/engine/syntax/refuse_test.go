@@ -45,6 +45,7 @@ func TestRefusals(t *testing.T) {
 		"map for list":   {minimal + "http: [{path: {a: b}}]", "http[0].path: must be a text"},
 		"text for map":   {minimal + "http: [x]", "http[0]: must be a mapping"},
 		"negative count": {http("max-redirects: -1"), "http[0].max-redirects: must not be negative"},
+		"many redirects": {http("max-redirects: 101"), "t.yaml:3:20: http[0].max-redirects: 101 redirects are more than 100"},
 		"quoted bool":    {http("race: 'true'"), "http[0].race: must be true or false"},
 		"number": {http("matchers: [{type: status, status: [a]}]"),
 			"t.yaml:3:55: http[0].matchers[0].status[0]: must be a whole number"},

@@ -30,8 +30,8 @@ type Template struct {
 	Variables []Variable `key:"variables"` // in written order
 	Constants []Variable `key:"constants"` // and the values of {{randstr}} markers, whose names keep their braces
 
-	// Protocols are the kinds of requests by their keys ("http", "tcp" …), in written order, which is also the
-	// supported order.
+	// Protocols are the kinds of requests by their keys ("http", "tcp" …), in written order, in which
+	// they run.
 	Protocols  []string
 	HTTP       []HTTP       `key:"http,requests"`
 	DNS        []DNS        `key:"dns"`
@@ -44,8 +44,6 @@ type Template struct {
 	Code       []Code       `key:"code"`
 	JavaScript []JavaScript `key:"javascript"`
 	Workflows  []Step       `key:"workflows"`
-
-	Missing []MissingFeature // in written order
 }
 
 // Signature is the digest line that ends a signed template.
@@ -68,12 +66,6 @@ type Variable struct {
 	Value string // as text: numbers and booleans in their plain form, "" for null, lists and mappings
 	Data  any    // as written: string, int, float64, bool, nil, []any or map[string]any
 	Line  int
-}
-
-// MissingFeature is a feature that the engine does not run yet.
-type MissingFeature struct {
-	Key  string // such as "dns"
-	Line int    // from 1
 }
 
 // Operators are the matchers and extractors of one block.

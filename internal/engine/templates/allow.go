@@ -15,6 +15,7 @@ type Allow struct {
 	SelfContained  bool // templates that do not ask the target
 	GlobalMatchers bool // templates that judge the answers to all others; else they are plain ones
 	File           bool // templates that read files of this machine
+	Passive        bool // only what HTTP templates say of the page that a target names; see makePassive
 	VerifiedOnly   bool // only templates whose signature is verified; code and request signing need that anyway
 }
 
@@ -24,7 +25,8 @@ type Reason string
 // The reasons.
 const (
 	SkippedByFilter      Reason = "filtered"
-	SkippedDuplicate     Reason = "duplicate-id" // a template earlier in the order of paths has the id
+	SkippedIgnored       Reason = "left out by " + ignoreFile // and by no filter
+	SkippedDuplicate     Reason = "duplicate-id"              // a template earlier in the order of paths has the id
 	SkippedHeadless      Reason = "headless"
 	SkippedCode          Reason = "code"
 	SkippedFuzzing       Reason = "dast"
@@ -33,6 +35,7 @@ const (
 	SkippedFile          Reason = "file"
 	SkippedGlobal        Reason = "global-matchers" // they only see the answers to other templates
 	SkippedUnsigned      Reason = "unsigned"
+	SkippedActive        Reason = "not-passive" // it asks for more than the page that a target names
 )
 
 // AllowAll allows every kind of template.

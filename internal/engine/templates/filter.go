@@ -33,13 +33,16 @@ type filter struct {
 	Filter
 	include, exclude paths
 	conditions       []*dsl.Expr
+
+	ignoredTags  []string // of ignore files, as are ignoredPaths
+	ignoredPaths paths
 }
 
 // compile compiles a filter; ignored are the exclusions of ignore files. Paths are relative to the working directory
 // and the roots.
 func (f Filter) compile(roots []string, ignored Filter) (*filter, error) {
 	c := &filter{Filter: f}
-	c.ExcludeTags = slices.Concat(f.ExcludeTags, ignored.ExcludeTags)
+	c.ignoredTags = words(ignored.ExcludeTags, true)
 	for _, list := range []*[]string{
 		&c.Tags, &c.ExcludeTags, &c.IncludeTags, &c.Authors, &c.Severity, &c.ExcludeSeverity,
 		&c.Type, &c.ExcludeType, &c.ID, &c.ExcludeID,
@@ -74,7 +77,8 @@ func (f Filter) compile(roots []string, ignored Filter) (*filter, error) {
 		c.conditions = append(c.conditions, expr)
 	}
 	c.include = newPaths(f.IncludeTemplates, roots)
-	c.exclude = newPaths(slices.Concat(f.ExcludeTemplates, ignored.ExcludeTemplates), roots)
+	c.exclude = newPaths(f.ExcludeTemplates, roots)
+	c.ignoredPaths = newPaths(ignored.ExcludeTemplates, roots)
 	return c, nil
 }
 
@@ -99,14 +103,19 @@ func words(list []string, lower bool) (out []string) {
 	return out
 }
 
-func (f *filter) wants(ctx context.Context, t *syntax.Template) bool {
-	return f.selects(t) && f.holds(ctx, t)
+// skips is why a template is left out; "" when it is wanted.
+func (f *filter) skips(ctx context.Context, t *syntax.Template) Reason {
+	included := overlap(f.IncludeTags, t.Info.Tags) || f.include.has(t.Path)
+	switch {
+	case !included && !f.selects(t), !f.holds(ctx, t):
+		return SkippedByFilter
+	case !included && (overlap(f.ignoredTags, t.Info.Tags) || f.ignoredPaths.has(t.Path)):
+		return SkippedIgnored
+	}
+	return ""
 }
 
 func (f *filter) selects(t *syntax.Template) bool {
-	if overlap(f.IncludeTags, t.Info.Tags) || f.include.has(t.Path) {
-		return true
-	}
 	id, kind, severity := strings.ToLower(t.ID), t.Type(), string(t.Info.Severity)
 	switch {
 	case overlap(f.ExcludeTags, t.Info.Tags), f.exclude.has(t.Path), glob(f.ExcludeID, id),

@@ -224,14 +224,19 @@ func (l *loader) loadOne(ctx context.Context, path string, open opener, text *by
 		result.err = err
 		return result
 	}
-	if f != nil && !f.wants(ctx, t) {
-		result.skipped = SkippedByFilter
-		return result
+	if f != nil {
+		if result.skipped = f.skips(ctx, t); result.skipped != "" {
+			return result
+		}
 	}
 	imports, err := fillScripts(t, l.helpers.open, false)
 	if err == nil {
-		t.Signature.Verified = l.signers.verified(t, text.Bytes(), imports)
+		t.Signature.Verified = l.verified(t, path, open, text, imports)
 		if result.skipped = l.Allow.excludes(t); result.skipped != "" {
+			return result
+		}
+		if l.Allow.Passive && !makePassive(t) {
+			result.skipped = SkippedActive
 			return result
 		}
 		err = fillPayloads(t, l.helpers.open, l.Aggression)
@@ -243,6 +248,26 @@ func (l *loader) loadOne(ctx context.Context, path string, open opener, text *by
 	}
 	result.template, result.err = t, err
 	return result
+}
+
+// verified reports whether a template's signature is one of the signers'. The text of one from the index is read again,
+// and must be the same.
+func (l *loader) verified(t *syntax.Template, path string, open opener, text *bytes.Buffer, imports []string) bool {
+	if len(l.signers) == 0 || !t.Signature.Present {
+		return false
+	}
+	if text.Len() == 0 {
+		if open == nil {
+			open = func(name string) (fs.File, error) { return os.Open(name) }
+		}
+		if readFile(path, open, text) != nil {
+			return false
+		}
+		if sum := sha256.Sum256(text.Bytes()); hex.EncodeToString(sum[:]) != t.Digest {
+			return false
+		}
+	}
+	return l.signers.verified(t, text.Bytes(), imports)
 }
 
 // read makes a template of a file and leaves its text in text, unless the index knows the file.

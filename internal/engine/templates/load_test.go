@@ -173,8 +173,15 @@ func TestFilters(t *testing.T) {
 			"CVE-2024-1"},
 	} {
 		got := loaded(t, templates.Options{Paths: []string{root}, Filter: c.filter})
-		if ids(got.Templates) != c.want || len(got.Templates)+counts(got)[templates.SkippedByFilter] != 5 {
+		if ids(got.Templates) != c.want || len(got.Templates)+counts(got)[templates.SkippedByFilter]+counts(got)[templates.SkippedIgnored] != 5 {
 			t.Errorf("%s: %s %v %v", name, ids(got.Templates), got.Skipped, got.Refused)
+		}
+	}
+	// A template that a filter leaves out, too, is not said to be ignored.
+	for tags, want := range map[string]int{"": 2, "dos": 1, "panel": 0} {
+		got := loaded(t, templates.Options{Paths: []string{root}, Filter: templates.Filter{Tags: []string{tags}}})
+		if n := counts(got)[templates.SkippedIgnored]; n != want {
+			t.Errorf("tags %q: %d ignored, want %d", tags, n, want)
 		}
 	}
 	if got := loaded(t, templates.Options{Paths: []string{root},

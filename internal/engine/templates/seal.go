@@ -17,7 +17,7 @@ var operators = coders{}.of(reflect.TypeFor[syntax.Operators]())
 // seal seals a template's operators if they are correct, are evaluated only on responses to the block's own requests,
 // and nothing else needs their content.
 func seal(t *syntax.Template) *syntax.Template {
-	if len(t.HTTP) != 1 || len(t.Protocols) != 1 || t.Flow != "" || len(t.Missing) > 0 {
+	if len(t.HTTP) != 1 || len(t.Protocols) != 1 || t.Flow != "" {
 		return t
 	}
 	b := t.HTTP[0]

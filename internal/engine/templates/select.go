@@ -36,6 +36,17 @@ func (s *Selection) Add(other *Selection) {
 	s.Skipped, s.IndexErr = append(s.Skipped, other.Skipped...), cmp.Or(s.IndexErr, other.IndexErr)
 }
 
+// IDs are the ids of the templates and workflows, in the order in which a scan numbers them.
+func (s *Selection) IDs() (ids []string) {
+	for _, p := range s.Programs {
+		ids = append(ids, p.ID)
+	}
+	for _, w := range s.Workflows {
+		ids = append(ids, w.ID)
+	}
+	return ids
+}
+
 // Problems are why templates cannot run, one error each.
 func (s *Selection) Problems() (problems []error) {
 	for _, r := range slices.Concat(s.Refused, s.Unsupported) {
@@ -155,6 +166,22 @@ func (c *compiler) step(templates []*syntax.Template) (programs []*program.Progr
 
 // Starter is the starter catalogue: templates and programs in the order of their paths.
 func Starter() (all []*syntax.Template, programs []*program.Program, err error) {
+	all, texts, err := StarterTexts()
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, t := range all {
+		_, p, err := Compile(t.Path, texts[i], nil)
+		if err != nil {
+			return nil, nil, fmt.Errorf("starter template: %w", err)
+		}
+		programs = append(programs, p)
+	}
+	return all, programs, nil
+}
+
+// StarterTexts is the starter catalogue with its texts, not compiled.
+func StarterTexts() (all []*syntax.Template, texts [][]byte, err error) {
 	files := starter.FS()
 	paths, err := findTemplates(files)
 	if err != nil {
@@ -165,11 +192,11 @@ func Starter() (all []*syntax.Template, programs []*program.Program, err error) 
 		if err != nil {
 			return nil, nil, err
 		}
-		t, p, err := Compile(path, text, nil)
+		t, err := syntax.Parse(path, text)
 		if err != nil {
 			return nil, nil, fmt.Errorf("starter template: %w", err)
 		}
-		all, programs = append(all, t), append(programs, p)
+		all, texts = append(all, t), append(texts, text)
 	}
-	return all, programs, nil
+	return all, texts, nil
 }

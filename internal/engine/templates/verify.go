@@ -3,13 +3,11 @@ package templates
 import (
 	"bytes"
 	"crypto/ecdsa"
-	"crypto/md5" //nolint:gosec // names a key, protects nothing
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/gob"
 	"encoding/hex"
 	"encoding/pem"
-	"slices"
 
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -34,13 +32,11 @@ func newSigners(certificates [][]byte) (signers, error) {
 		if !ok {
 			return nil, errs.Field("certificate", "the key of a certificate must be one for ECDSA")
 		}
-		point, err := public.Bytes()
+		fragment, err := fragmentOf(public)
 		if err != nil {
 			return nil, errs.Field("certificate", "%v", err)
 		}
-		x := point[1 : 1+len(point)/2]            // after the byte that says "uncompressed"
-		sum := md5.Sum(bytes.TrimLeft(x, "\x00")) //nolint:gosec // as above
-		s[hex.EncodeToString(sum[:])] = public
+		s[fragment] = public
 	}
 	return s, nil
 }
@@ -59,10 +55,6 @@ func (s signers) verified(t *syntax.Template, text []byte, imports []string) boo
 	if gob.NewDecoder(bytes.NewReader(coded)).Decode(&signature) != nil {
 		return false
 	}
-	signed := slices.Clone(syntax.Unsigned(text))
-	for _, file := range imports {
-		signed = append(append(signed, '\n'), file...)
-	}
-	sum := sha256.Sum256(signed)
+	sum := sha256.Sum256(signedText(text, imports))
 	return ecdsa.VerifyASN1(public, sum[:], signature)
 }

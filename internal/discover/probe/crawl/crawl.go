@@ -51,10 +51,12 @@ func Site(ctx context.Context, client *web.Client, start *web.Visit) (endpoints 
 	for len(c.queue) > 0 && ctx.Err() == nil && c.asked < maxPages && len(c.found) < maxEndpoints {
 		next := c.queue[0]
 		c.queue = c.queue[1:]
-		if a := c.get(ctx, next.url); a != nil && isHTML(a) {
-			page := web.ReadPage(a.Body, a.Get("content-type"))
-			c.links(&page, next.url, next.depth+1)
-		}
+		c.get(ctx, next.url, func(a *web.Answer) {
+			if isHTML(a) {
+				page := web.ReadPage(a.Body, a.Get("content-type"))
+				c.links(&page, next.url, next.depth+1)
+			}
+		})
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -65,17 +67,18 @@ func Site(ctx context.Context, client *web.Client, start *web.Visit) (endpoints 
 	return c.found, note
 }
 
-// get fetches a page, and queues where it redirects to.
-func (c *crawler) get(ctx context.Context, u *url.URL) *web.Answer {
+// get fetches a page, has it read if it comes, and queues where it redirects to.
+func (c *crawler) get(ctx context.Context, u *url.URL, read func(a *web.Answer)) {
 	c.asked++
 	a, err := c.client.Get(ctx, u)
 	if err != nil {
-		return nil
+		return
 	}
+	defer a.Release()
 	if location := a.Get("location"); a.Status/100 == 3 && location != "" {
 		c.add((&web.Page{}).Resolve(u, location), 0)
 	}
-	return a
+	read(a)
 }
 
 func (c *crawler) links(page *web.Page, from *url.URL, depth int) {
@@ -123,8 +126,12 @@ func isHTML(a *web.Answer) bool {
 func (c *crawler) robots(ctx context.Context) {
 	var sitemaps []*url.URL
 	root := &web.Page{}
-	if a := c.get(ctx, root.Resolve(c.site, "/robots.txt")); a != nil && a.Status == 200 && !isMarkup(a.Body) {
-		for line := range strings.Lines(string(a.Body)) {
+	c.get(ctx, root.Resolve(c.site, "/robots.txt"), func(a *web.Answer) {
+		if a.Status != 200 || isMarkup(a.Body) {
+			return
+		}
+		for line := range bytes.Lines(a.Body) {
+			line := string(line[:min(len(line), maxURL)])
 			line, _, _ = strings.Cut(line, "#")
 			name, value, ok := strings.Cut(line, ":")
 			value = strings.TrimSpace(value)
@@ -137,12 +144,15 @@ func (c *crawler) robots(ctx context.Context) {
 					c.add(root.Resolve(c.site, value), 1)
 				}
 			case "sitemap":
+				if len(sitemaps) == maxSitemaps {
+					continue
+				}
 				if u := root.Resolve(c.site, value); u != nil {
 					sitemaps = append(sitemaps, u)
 				}
 			}
 		}
-	}
+	})
 	if len(sitemaps) == 0 {
 		sitemaps = append(sitemaps, root.Resolve(c.site, "/sitemap.xml"))
 	}
@@ -158,11 +168,12 @@ func isMarkup(b []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(b), []byte
 var location = regexp.MustCompile(`<loc>\s*([^<\s]+)\s*</loc>`)
 
 func (c *crawler) sitemap(ctx context.Context, u *url.URL) {
-	a := c.get(ctx, u)
-	if a == nil || a.Status != 200 || !isMarkup(a.Body) {
-		return
-	}
-	for _, m := range location.FindAllSubmatch(a.Body, maxEndpoints) {
-		c.add((&web.Page{}).Resolve(c.site, strings.ReplaceAll(string(m[1]), "&amp;", "&")), 1)
-	}
+	c.get(ctx, u, func(a *web.Answer) {
+		if a.Status != 200 || !isMarkup(a.Body) {
+			return
+		}
+		for _, m := range location.FindAllSubmatch(a.Body, maxEndpoints) {
+			c.add((&web.Page{}).Resolve(c.site, strings.ReplaceAll(string(m[1]), "&amp;", "&")), 1)
+		}
+	})
 }

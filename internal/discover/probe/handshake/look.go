@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover"
-	"github.com/vedette-sec/vedette/internal/discover/probe/web"
 	"github.com/vedette-sec/vedette/internal/infra/tlsfacts"
 )
 
@@ -63,7 +62,7 @@ func (l *Looker) shake(ctx context.Context, name string, dial tlsfacts.Dial) (tl
 	}
 	defer conn.Close()
 	seen := false
-	config := web.Lenient(name)
+	config := tlsfacts.Lenient(name)
 	config.VerifyConnection = func(s tls.ConnectionState) error {
 		state, seen = s, true
 		return nil
@@ -83,7 +82,7 @@ func (l *Looker) facts(ctx context.Context, name string, state tls.ConnectionSta
 	leaf := state.PeerCertificates[0]
 	facts := &discover.TLS{
 		Version: tlsfacts.Version(state.Version), Cipher: tls.CipherSuiteName(state.CipherSuite),
-		Serial:    serial(leaf),
+		Serial:    tlsfacts.Serial(leaf),
 		SubjectCN: clean(leaf.Subject.CommonName), SubjectOrg: clean(strings.Join(leaf.Subject.Organization, ", ")),
 		IssuerCN: clean(leaf.Issuer.CommonName), IssuerOrg: clean(strings.Join(leaf.Issuer.Organization, ", ")),
 		NotBefore: leaf.NotBefore.UTC(), NotAfter: leaf.NotAfter.UTC(),
@@ -101,7 +100,9 @@ func (l *Looker) facts(ctx context.Context, name string, state tls.ConnectionSta
 	if all > len(facts.SubjectAN) {
 		notes = append(notes, fmt.Sprintf("the certificate has %d names, of which %d are kept", all, len(facts.SubjectAN)))
 	}
-	revoked, err := l.revoked(ctx, state, now)
+	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
+	defer cancel()
+	revoked, err := tlsfacts.Revoked(ctx, state.PeerCertificates, state.OCSPResponse, now, l.Fetch)
 	facts.Revoked = revoked
 	if err != nil {
 		notes = append(notes, "whether the certificate is revoked is not known: "+discover.Clean(err.Error(), 200))
@@ -110,15 +111,6 @@ func (l *Looker) facts(ctx context.Context, name string, state tls.ConnectionSta
 }
 
 func clean(s string) string { return discover.Clean(s, maxName) }
-
-// serial is a certificate's number in hexadecimal bytes with colons.
-func serial(c *x509.Certificate) string {
-	if c.SerialNumber == nil {
-		return ""
-	}
-	b := c.SerialNumber.Bytes()
-	return strings.ReplaceAll(fmt.Sprintf("% X", b[:min(len(b), 64)]), " ", ":")
-}
 
 // names are the names of a certificate, bounded, and their number.
 func names(c *x509.Certificate) (kept []string, all int) {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover"
-	"github.com/vedette-sec/vedette/internal/discover/probe/web"
+	"github.com/vedette-sec/vedette/internal/infra/tlsfacts"
 )
 
 // Result describes a service.
@@ -183,7 +183,7 @@ func (id *identifier) encrypted(ctx context.Context) (Result, bool) {
 		}
 		ctx, cancel := context.WithTimeout(ctx, 2*greeting)
 		defer cancel()
-		over := tls.Client(conn, web.Lenient(id.host))
+		over := tls.Client(conn, tlsfacts.Lenient(id.host))
 		if err := over.HandshakeContext(ctx); err != nil {
 			_ = conn.Close()
 			return nil, err

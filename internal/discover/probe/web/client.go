@@ -3,16 +3,17 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/discover/probe/tech"
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 	"github.com/vedette-sec/vedette/internal/infra/tlsfacts"
 )
 
@@ -22,11 +23,12 @@ type Client struct {
 	Timeout time.Duration                                            // of one request
 	Apps    *tech.Fingerprints                                       // nil: technologies are not named
 	Stay    bool                                                     // do not follow redirects
+	Memory  *membudget.Budget                                        // of answers; nil: that of the process
 }
 
 const agent = "Mozilla/5.0 (compatible; Vedette)"
 
-// Get fetches a page once. The answer's body is there as far as it came in time.
+// Get fetches a page once. The answer's body is there as far as it came in time; Release the answer after use.
 func (c *Client) Get(ctx context.Context, u *url.URL) (*Answer, error) {
 	k := keeper{Client: c}
 	defer k.close()
@@ -71,7 +73,7 @@ func (c *Client) connect(ctx context.Context, u *url.URL) (net.Conn, error) {
 	if err != nil || u.Scheme != "https" {
 		return conn, err
 	}
-	over := tls.Client(conn, Lenient(u.Hostname()))
+	over := tls.Client(conn, tlsfacts.Lenient(u.Hostname()))
 	if err := over.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
 		return nil, fmt.Errorf("TLS: %w", err)
@@ -86,7 +88,7 @@ func (k *keeper) ask(ctx context.Context, u *url.URL) (*Answer, error) {
 	// The answer may begin before the request is written whole: only the answer counts.
 	_, _ = conn.Write([]byte("GET " + requestPath(u) + " HTTP/1.1\r\nHost: " + hostField(u) +
 		"\r\nUser-Agent: " + agent + "\r\nAccept: text/html,*/*;q=0.8\r\n\r\n"))
-	a, err := readAnswer(conn)
+	a, err := readAnswer(ctx, conn, cmp.Or(k.Memory, membudget.Process()).Share())
 	if err != nil || !a.ended {
 		k.close()
 	}
@@ -141,17 +143,4 @@ func HostPort(u *url.URL) string {
 		p = defaultPort(u.Scheme)
 	}
 	return net.JoinHostPort(u.Hostname(), p)
-}
-
-// Lenient is a TLS configuration that reaches old and broken servers; certificates are verified elsewhere. name
-// is sent unless it is an address.
-func Lenient(name string) *tls.Config {
-	c := &tls.Config{
-		InsecureSkipVerify: true, //nolint:gosec // see above
-		MinVersion:         tls.VersionTLS10, CipherSuites: tlsfacts.AllCiphers(),
-	}
-	if _, err := netip.ParseAddr(name); err != nil {
-		c.ServerName = name
-	}
-	return c
 }

@@ -26,7 +26,11 @@ func (k *keeper) icon(ctx context.Context, v *Visit) {
 		return
 	}
 	a, err := k.get(ctx, at)
-	if err != nil || a.Status != 200 || len(a.Body) == 0 || a.Cut != "" || looksHTML(a.Body) {
+	if err != nil {
+		return
+	}
+	defer a.Release()
+	if a.Status != 200 || len(a.Body) == 0 || a.Cut != "" || looksHTML(a.Body) {
 		return
 	}
 	v.Asset.Favicon, v.Asset.FaviconURL = Hash(a.Body), shown(at)

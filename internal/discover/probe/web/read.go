@@ -6,12 +6,16 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"context"
 	"errors"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
 
 	"github.com/andybalholm/brotli"
+
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 )
 
 // The bounds of an answer.
@@ -19,7 +23,6 @@ const (
 	maxHead   = 256 << 10 // bytes of status line and header fields
 	maxFields = 2000      // header fields that are kept
 	maxBody   = 1 << 20   // bytes of a body, before and after it is unpacked
-	likely    = 32 << 10  // bytes allocated at once for a body of announced length
 	maxInform = 8         // 1xx answers before the real one
 )
 
@@ -42,7 +45,11 @@ type Answer struct {
 	Cut    string  // why the body is not whole; "" when it is
 
 	ended bool // it was read to its end, and the server keeps the connection
+	share *membudget.Share
 }
+
+// Release frees the memory that the answer counts for. Its body stays valid.
+func (a *Answer) Release() { a.share.Release() }
 
 // Get is the first field of a lower-case name, or "".
 func (a *Answer) Get(name string) string {
@@ -56,7 +63,7 @@ func (a *Answer) Get(name string) string {
 
 // readAnswer reads one response to a GET. With an error there is nothing worth keeping; a body that breaks off
 // is no error.
-func readAnswer(r io.Reader) (*Answer, error) {
+func readAnswer(ctx context.Context, r io.Reader, share *membudget.Share) (*Answer, error) {
 	limited := &io.LimitedReader{R: r, N: maxHead}
 	br := bufio.NewReader(limited)
 	a, err := readHead(br, limited)
@@ -64,8 +71,10 @@ func readAnswer(r io.Reader) (*Answer, error) {
 		return nil, err
 	}
 	limited.N = maxBody + 64<<10 // chunks and compression cost more than the body
+	a.share = share
+	runtime.AddCleanup(a, (*membudget.Share).Release, share)
 	if a.Status != 204 && a.Status != 304 {
-		a.readBody(br)
+		a.readBody(ctx, br)
 	}
 	return a, nil
 }
@@ -149,7 +158,7 @@ func readLine(br *bufio.Reader, limited *io.LimitedReader) (string, error) {
 }
 
 // readBody reads the body as its fields frame it, and decompresses it.
-func (a *Answer) readBody(br *bufio.Reader) {
+func (a *Answer) readBody(ctx context.Context, br *bufio.Reader) {
 	var body io.Reader = br
 	whole := func() bool { return false } // it ends with the connection
 	switch length, err := strconv.ParseInt(a.Get("content-length"), 10, 64); {
@@ -160,10 +169,7 @@ func (a *Answer) readBody(br *bufio.Reader) {
 		a.Length = length
 		body, whole = io.LimitReader(br, length), func() bool { return br.Buffered() == 0 }
 	}
-	var read bytes.Buffer
-	read.Grow(int(min(max(a.Length, 0), likely)) + bytes.MinRead)
-	_, err := read.ReadFrom(io.LimitReader(body, maxBody+1))
-	raw := read.Bytes()
+	raw, err := a.share.ReadAll(ctx, body, maxBody+1)
 	switch {
 	case len(raw) > maxBody:
 		raw, a.Cut = raw[:maxBody], "the body is longer than a mebibyte"
@@ -176,7 +182,7 @@ func (a *Answer) readBody(br *bufio.Reader) {
 		a.Length = int64(len(raw))
 	}
 	a.ended = a.Cut == "" && a.keeps() && whole()
-	a.Body = a.unpack(raw)
+	a.Body = a.unpack(ctx, raw)
 }
 
 // keeps reports whether the server takes another request on the connection.
@@ -185,7 +191,7 @@ func (a *Answer) keeps() bool {
 }
 
 // unpack undoes one content encoding, within the bound of a body.
-func (a *Answer) unpack(raw []byte) []byte {
+func (a *Answer) unpack(ctx context.Context, raw []byte) []byte {
 	var r io.Reader
 	var err error
 	switch strings.ToLower(a.Get("content-encoding")) {
@@ -203,7 +209,7 @@ func (a *Answer) unpack(raw []byte) []byte {
 	if err != nil {
 		return raw
 	}
-	plain, err := io.ReadAll(io.LimitReader(r, maxBody+1))
+	plain, err := a.share.ReadAll(ctx, r, maxBody+1)
 	switch {
 	case len(plain) > maxBody:
 		plain, a.Cut = plain[:maxBody], "the body unpacks to more than a mebibyte"

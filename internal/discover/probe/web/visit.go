@@ -49,6 +49,7 @@ func (c *Client) Visit(ctx context.Context, start *url.URL) (*Visit, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer a.Release()
 	v.Misdirected = len(v.Asset.Chain) == 1 && start.Scheme == "http" && Misdirected(a.Status, a.Body)
 	if v.Misdirected {
 		return v, nil
@@ -100,6 +101,9 @@ func (k *keeper) follow(ctx context.Context, at *url.URL, v *Visit) (*Answer, er
 		} else if err != nil {
 			v.notef("the redirect to %s was not answered: %s", shown(at), discover.Clean(err.Error(), 200))
 			return last, nil
+		}
+		if last != nil {
+			last.Release()
 		}
 		v.Last, last = at, a
 		v.Asset.Chain = append(v.Asset.Chain, strconv.Itoa(a.Status))

@@ -20,6 +20,7 @@ import (
 	"github.com/andybalholm/brotli"
 
 	"github.com/vedette-sec/vedette/internal/discover/probe/web"
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
@@ -392,4 +393,39 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatalf("status %d, %d bytes, %d fields", a.Status, len(a.Body), len(a.Fields))
 		}
 	})
+}
+
+// The bodies of answers are counted while they are in use: without memory a body is cut, small ones never wait, and a
+// visit gives back what it held.
+func TestBodiesWaitForMemory(t *testing.T) {
+	page := func(body string) string {
+		return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	const long = 900 << 10 // bytes; more than one read takes before memory is asked for
+	u := serve(t, func(c net.Conn, path string) {
+		_, _ = io.WriteString(c, page(strings.Repeat("x", map[string]int{"/": long, "/small": 1000}[path])))
+	})
+	small := *u
+	small.Path = "/small"
+	c := client()
+	c.Memory = membudget.New(4 << 20) // 3 of long bodies: one
+	held, err := c.Get(t.Context(), u)
+	if err != nil || held.Cut != "" {
+		t.Fatalf("%v %+v", err, held)
+	}
+	hurried := patient(200 * time.Millisecond)
+	hurried.Memory = c.Memory
+	if a, err := hurried.Get(t.Context(), u); err != nil || a.Cut == "" || len(a.Body) >= long {
+		t.Errorf("without memory: %v %d bytes, %q", err, len(a.Body), a.Cut)
+	}
+	if a, err := hurried.Get(t.Context(), &small); err != nil || a.Cut != "" {
+		t.Errorf("a small page: %v %q", err, a.Cut)
+	}
+	held.Release()
+	for range 3 {
+		if v, err := c.Visit(t.Context(), u); err != nil || v.Asset.ContentLength != long || len(v.Asset.Notes) > 0 {
+			t.Fatalf("%v %+v", err, v)
+		}
+	}
+	runtime.KeepAlive(held)
 }

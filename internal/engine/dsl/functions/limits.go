@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/vedette-sec/vedette/internal/infra/cputime"
 	"github.com/vedette-sec/vedette/internal/infra/textsearch"
 )
 
@@ -38,8 +39,8 @@ func Limited(err error) bool {
 
 // Budget is what one evaluation has used. The zero value is that of an evaluation that begins.
 type Budget struct {
-	work    int       // bytes read since the last look at the clock
-	started time.Time // at the first look
+	work    int            // bytes read since the last look at the clock
+	started cputime.Moment // at the first look
 	waited  time.Duration
 	held    int
 }
@@ -53,11 +54,10 @@ func (b *Budget) Spend(ctx context.Context, bytes int) error {
 	if ctx != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	now := time.Now()
 	if b.started.IsZero() {
-		b.started = now
+		b.started = cputime.Now()
 	}
-	if now.Sub(b.started)-b.waited > maxCompute {
+	if b.started.Without(b.waited).Over(maxCompute) {
 		return ErrTooLong
 	}
 	return nil

@@ -32,7 +32,12 @@ func TestBudgets(t *testing.T) {
 	if err := b.Spend(ctx, checkEvery); err != nil {
 		t.Error(err)
 	}
-	b.waited = -2 * maxCompute // as if it had computed for so long
+	b.started = b.started.Earlier(2 * maxCompute) // as if it had computed for so long
+	b.waited = 2 * maxCompute
+	if err := b.Spend(ctx, checkEvery); err != nil {
+		t.Errorf("a wait counts: %v", err)
+	}
+	b.waited = 0
 	if err := b.Spend(ctx, checkEvery); !errors.Is(err, ErrTooLong) || !Limited(err) {
 		t.Error(err)
 	}

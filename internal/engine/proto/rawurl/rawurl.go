@@ -18,9 +18,10 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// URL is an absolute http or https URL without fragment; path and query are as written.
+// URL is an absolute http or https URL without fragment; path and query are as written. Protocols other than HTTP also
+// use it for the address of their targets.
 type URL struct {
-	Scheme string // http or https
+	Scheme string // http or https; of targets of other protocols also ws, wss, or ""
 	Host   string // host or host:port, as written; lower case
 	Path   string // begins with a slash, or is empty
 	Query  string // without the question mark
@@ -87,24 +88,38 @@ func splitHost(s string) (host, port string) {
 // String is the URL in full.
 func (a URL) String() string {
 	if a.Query == "" {
-		return a.Scheme + "://" + a.Host + a.Path
+		return a.base() + a.Path
 	}
-	return a.Scheme + "://" + a.Host + a.Path + "?" + a.Query
+	return a.base() + a.Path + "?" + a.Query
+}
+
+// base is the URL up to the path.
+func (a URL) base() string {
+	if a.Scheme == "" {
+		return a.Host
+	}
+	return a.Scheme + "://" + a.Host
 }
 
 // Hostname is the host without port and brackets.
 func (a URL) Hostname() string { host, _ := splitHost(a.Host); return host }
 
-// Port is the port, by default that of the scheme.
+// Port is the port, by default that of the scheme; "" without either.
 func (a URL) Port() string {
 	if _, port := splitHost(a.Host); port != "" {
 		return port
 	}
-	if a.Scheme == "https" {
+	switch a.Scheme {
+	case "https", "wss":
 		return "443"
+	case "":
+		return ""
 	}
 	return "80"
 }
+
+// ExplicitPort is the port that the URL names; "" without.
+func (a URL) ExplicitPort() string { _, port := splitHost(a.Host); return port }
 
 // HostPort is host:port, for dialling.
 func (a URL) HostPort() string { return net.JoinHostPort(a.Hostname(), a.Port()) }
@@ -146,18 +161,14 @@ func CutPort(text string) (rest, port string) {
 	return text, ""
 }
 
-// Target is the request target: valid escapes stay; the percent sign of invalid ones, and what a request line cannot
-// contain, are escaped.
+// Target is the request target: the path as EscapePath writes it, and the query without what a request line cannot
+// contain.
 func (a URL) Target() string {
 	p := a.Path
 	if p == "" {
 		p = "/"
 	}
-	p = Escape(p, func(i int) bool {
-		c := p[i]
-		return c <= ' ' || c >= 0x7f || c == '%' && (i+2 >= len(p) || !isHex(p[i+1]) || !isHex(p[i+2]))
-	}, "%20")
-	if a.Query == "" {
+	if p = EscapePath(p); a.Query == "" {
 		return p
 	}
 	return p + "?" + escapeQuery(a.Query)
@@ -191,10 +202,6 @@ func Escape(s string, bad func(i int) bool, blank string) string {
 	return b.String()
 }
 
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-}
-
 // variables are the names of the variables of a target (template language 1.5).
 var variables = []string{
 	"BaseURL", "RootURL", "Hostname", "Host", "Port", "Scheme", "Path", "File", "Query", "Input", "ip",
@@ -225,9 +232,9 @@ func (a URL) Variable(name string, trim bool) (string, bool) {
 	}
 	switch name {
 	case "BaseURL", "Input":
-		return a.Scheme + "://" + a.Host + p, true
+		return a.base() + p, true
 	case "RootURL":
-		return a.Scheme + "://" + a.Host, true
+		return a.base(), true
 	case "Hostname":
 		return a.Host, true
 	case "Host", "FQDN":

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 )
 
 // maxDrain is how much of an unwanted body is read to keep its connection.
@@ -17,7 +19,10 @@ const maxDrain = 32 << 10
 // receive reads the response. again is true when the connection can carry another exchange; an error means that no
 // head came.
 func (c *Client) receive(ctx context.Context, cn *conn, x *Exchange) (again bool, err error) {
-	if err := c.receiveHead(cn, x); err != nil {
+	if err := c.receiveHead(ctx, cn, x); err != nil {
+		if cn.ended.Load() { // the server has waited, and then closed the connection
+			return false, &Error{Kind: KindTimeout, Err: os.ErrDeadlineExceeded}
+		}
 		if x.Request.Raw != nil && err.Kind == KindReset {
 			return false, x.refuse()
 		}
@@ -30,6 +35,7 @@ func (c *Client) receive(ctx context.Context, cn *conn, x *Exchange) (again bool
 	}
 	tunnel := method == "CONNECT" && x.Status/100 == 2 && f.length < 0 && !f.chunked
 	if noBody(method, x.Status) || tunnel {
+		x.settle()
 		return !f.single && !tunnel && x.Status != 101 && cn.start == cn.end, nil
 	}
 	whole := c.receiveBody(ctx, cn, x)
@@ -37,9 +43,9 @@ func (c *Client) receive(ctx context.Context, cn *conn, x *Exchange) (again bool
 }
 
 // receiveHead reads heads until one is final.
-func (c *Client) receiveHead(cn *conn, x *Exchange) *Error {
+func (c *Client) receiveHead(ctx context.Context, cn *conn, x *Exchange) *Error {
 	for range maxInterim {
-		head, err := cn.head(c.cfg.MaxHead)
+		head, err := cn.head(c.cfg.MaxHead, func(came int) error { return x.headMemory(ctx, cn, came) })
 		if err != nil {
 			return failure(err)
 		}
@@ -63,18 +69,18 @@ func (x *Exchange) refuse() (err error) {
 // receiveBody reads and decodes the body. whole is true if it ended properly.
 func (c *Client) receiveBody(ctx context.Context, cn *conn, x *Exchange) (whole bool) {
 	f := &x.framing
-	limit := c.cfg.MaxBody
-	if x.Request.MaxBody > 0 {
-		limit = min(limit, x.Request.MaxBody)
-	}
-	if f.length >= 0 && f.length <= int64(cn.end-cn.start) && f.length <= min(limit, freeBody) {
+	limit := c.bodyLimit(&x.Request)
+	if f.length >= 0 && f.length <= int64(cn.end-cn.start) && f.length <= min(limit, membudget.Free) {
 		x.Body = append(make([]byte, 0, f.length), cn.unread()[:f.length]...)
 		cn.start += int(f.length)
 		whole = true
 	} else {
-		mem := &bodyMemory{client: c, ctx: ctx, conn: cn, x: x, need: limit}
-		if f.encoding != "" {
-			mem.need = 2 * limit // as it comes, and decoded
+		mem := &bodyMemory{ctx: ctx, conn: cn, x: x, need: bodyFactor * limit}
+		switch {
+		case f.encoding != "":
+			mem.need = codeFactor * limit
+		case f.length >= 0:
+			mem.need = bodyFactor * min(f.length, limit)
 		}
 		src := &bodyReader{conn: cn, left: f.length, chunked: f.chunked}
 		if x.Request.ReadAll {
@@ -88,6 +94,14 @@ func (c *Client) receiveBody(ctx context.Context, cn *conn, x *Exchange) (whole 
 	c.decode(ctx, x, limit)
 	x.settle()
 	return whole
+}
+
+// bodyLimit is how many bytes of a body are kept.
+func (c *Client) bodyLimit(r *Request) int64 {
+	if r.MaxBody > 0 {
+		return min(c.cfg.MaxBody, r.MaxBody)
+	}
+	return c.cfg.MaxBody
 }
 
 // Why a body is incomplete.

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 )
 
 // Config configures a Client. Zero fields get the defaults below.
@@ -30,22 +32,25 @@ type Config struct {
 	MaxIdle   int   // idle connections; the oldest is closed first
 	UserAgent string
 	Headers   []Header // of every request; they replace the request's own
+	SNI       string   // server name for TLS, of requests without their own; "" means their host
+	// Certificates are shown to servers that ask for one.
+	Certificates []tls.Certificate
 
-	// BodyMemory bounds the memory of all bodies that are being read or not released (Exchange.Release), without the
-	// first 64 KiB of each. A body waits for memory as long as an exchange may last, and is then cut.
-	BodyMemory int64
+	// Memory bounds the memory of all heads and bodies that are being read or not released (Exchange.Release), without
+	// the first 64 KiB of each. A body waits for memory as long as an exchange may last, and is then cut; a head is then
+	// an error. nil: that of the process.
+	Memory *membudget.Budget
 }
 
 // The defaults.
 const (
-	DefaultTimeout    = 10 * time.Second
-	DefaultMaxBody    = 10 << 20
-	DefaultMaxHead    = 4 << 20
-	DefaultPerHost    = 10
-	DefaultMaxIdle    = 1000
-	DefaultBodyMemory = 256 << 20
-	DefaultUserAgent  = "Mozilla/5.0 (compatible; Vedette/1.0; security scanner)"
-	idleTimeout       = 30 * time.Second
+	DefaultTimeout   = 10 * time.Second
+	DefaultMaxBody   = 10 << 20
+	DefaultMaxHead   = 4 << 20
+	DefaultPerHost   = 10
+	DefaultMaxIdle   = 1000
+	DefaultUserAgent = "Mozilla/5.0 (compatible; Vedette/1.0; security scanner)"
+	idleTimeout      = 30 * time.Second
 )
 
 // Client sends requests and keeps connections. It is safe for any number of goroutines; Close it when done.
@@ -53,7 +58,7 @@ type Client struct {
 	cfg    Config
 	tls    *tls.Config
 	pool   *pool
-	budget *budget
+	memory *membudget.Budget
 	stats  counters
 	http2  *http2Client // HTTP/2, for servers that speak nothing else
 
@@ -76,9 +81,9 @@ func New(cfg Config) *Client {
 	cfg.MaxHead = cmp.Or(cfg.MaxHead, DefaultMaxHead)
 	cfg.PerHost = cmp.Or(cfg.PerHost, DefaultPerHost)
 	cfg.MaxIdle = cmp.Or(cfg.MaxIdle, DefaultMaxIdle)
-	cfg.BodyMemory = cmp.Or(cfg.BodyMemory, DefaultBodyMemory)
+	cfg.Memory = cmp.Or(cfg.Memory, membudget.Process())
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, DefaultUserAgent)
-	c := &Client{cfg: cfg, tls: tlsConfig(), pool: newPool(cfg.PerHost, cfg.MaxIdle), budget: newBudget(cfg.BodyMemory)}
+	c := &Client{cfg: cfg, tls: tlsConfig(cfg.Certificates), pool: newPool(cfg.PerHost, cfg.MaxIdle), memory: cfg.Memory}
 	c.http2 = newHTTP2(c)
 	return c
 }
@@ -156,7 +161,7 @@ func (c *Client) attempt(ctx context.Context, req *Request, add extra) (*Exchang
 		if err != nil {
 			return nil, err
 		}
-		used := cn.used
+		used := cn.served > 0
 		x, err := c.exchange(ctx, cn, req, add)
 		e, failed := errors.AsType[*Error](err)
 		switch {
@@ -164,7 +169,7 @@ func (c *Client) attempt(ctx context.Context, req *Request, add extra) (*Exchang
 			return x, err
 		case used && e.silent && e.Kind != KindTimeout:
 			c.stats.stale.Add(1)
-			if !idempotent(req.method()) {
+			if !idempotent(req.method()) && e.Kind != KindReset {
 				return nil, err
 			}
 			kept = false // once more, on a connection that cannot be stale
@@ -181,10 +186,15 @@ func (c *Client) whole(req *Request) time.Duration {
 	switch {
 	case req.Timeout > 0:
 		return req.Timeout
-	case req.Raw != nil && !bytes.Contains(req.Raw, []byte("\n\r\n")) && !bytes.Contains(req.Raw, []byte("\n\n")):
+	case req.endless():
 		return c.cfg.Timeout
 	}
 	return 3 * c.cfg.Timeout
+}
+
+// endless reports whether the request is a raw one whose head has no end.
+func (r *Request) endless() bool {
+	return r.Raw != nil && !bytes.Contains(r.Raw, []byte("\n\r\n")) && !bytes.Contains(r.Raw, []byte("\n\n"))
 }
 
 // exchange sends one request on a connection, which is then kept or closed. An error is that of ctx or an *Error.
@@ -199,6 +209,9 @@ func (c *Client) exchange(ctx context.Context, cn *conn, req *Request, add extra
 	if err == nil {
 		cn.send(*box)
 		c.stats.requests.Add(1)
+		if req.endless() {
+			defer time.AfterFunc(c.cfg.Timeout/5, cn.endRequest).Stop()
+		}
 		again, err = c.receive(ctx, cn, x)
 	}
 	if again && cn.sent() && !req.Fresh && req.Raw == nil {
@@ -214,6 +227,7 @@ func (c *Client) exchange(ctx context.Context, cn *conn, req *Request, add extra
 		x.Release()
 		return nil, ctx.Err()
 	case err != nil:
+		x.Release()
 		return nil, failure(err)
 	}
 	return x, nil

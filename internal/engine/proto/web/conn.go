@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,7 +35,7 @@ type conn struct {
 	tls    *tls.ConnectionState
 	ip     string
 	client *Client
-	used   bool      // it carried an exchange before
+	served int       // exchanges that it carried before
 	since  time.Time // idle since
 
 	prev, next *conn // in the ring of the pool, while idle
@@ -45,6 +46,8 @@ type conn struct {
 
 	sending chan struct{} // closed when a large request is written; nil for others
 	sendErr error         // of writing, once that is over
+
+	ended atomic.Bool // endRequest was called
 
 	done    <-chan struct{} // of the context that is watched
 	unwatch func() bool
@@ -177,6 +180,15 @@ func (c *conn) sent() bool {
 	return c.sendErr == nil
 }
 
+// endRequest tells a server that waits for the rest of a request that there is none, so that it need not be waited for:
+// it answers or closes the connection.
+func (c *conn) endRequest() {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		c.ended.Store(true)
+		_ = half.CloseWrite() // a connection that is gone is noticed by who reads
+	}
+}
+
 func (c *conn) finish() {
 	c.close()
 	if c.sending != nil {
@@ -228,14 +240,17 @@ func (c *conn) Read(p []byte) (int, error) {
 var errHeadTooLong = errors.New("the header does not end")
 
 // head reads a head, through the empty line. The bytes are valid until the next read. It fails as soon as the data
-// cannot be HTTP.
-func (c *conn) head(limit int) ([]byte, error) {
+// cannot be HTTP. room is called with the number of bytes before more are read.
+func (c *conn) head(limit int, room func(came int) error) ([]byte, error) {
 	begun := false        // a line that is not empty came
 	line, scanned := 0, 0 // offsets in unread: the line, and the search for its end
 	for skipped := 0; ; {
 		i := bytes.IndexByte(c.unread()[scanned:], '\n')
 		if i < 0 {
 			scanned = len(c.unread())
+			if err := room(scanned); err != nil {
+				return nil, err
+			}
 			if err := c.more(limit); err != nil {
 				return nil, err
 			}

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/transform"
 )
 
 const maxWindow = 8 << 20
@@ -27,7 +29,7 @@ func (c *Client) decode(ctx context.Context, x *Exchange, limit int64) {
 	x.unzipped = x.framing.encoding == "gzip" && c.asksGzip(&x.Request)
 	if x.framing.encoding != "" {
 		if r, done := c.decoder(x.framing.encoding, x.Body); r != nil {
-			data, err := c.collect(r, -1, limit, &bodyMemory{client: c, ctx: ctx, x: x, need: limit})
+			data, err := c.collect(r, -1, limit, &bodyMemory{ctx: ctx, x: x, need: codeFactor * limit})
 			if len(data) > 0 || err == nil {
 				x.Body, x.Truncated = data, x.Truncated || err != nil
 			}
@@ -35,8 +37,10 @@ func (c *Client) decode(ctx context.Context, x *Exchange, limit int64) {
 		}
 	}
 	if from := charset(x.framing.kind); from != nil {
-		if data, err := from.NewDecoder().Bytes(x.Body); err == nil {
-			x.Body = bytes.Clone(data[:min(int64(len(data)), limit)])
+		plain := transform.NewReader(bytes.NewReader(x.Body), from.NewDecoder())
+		data, err := c.collect(plain, -1, limit, &bodyMemory{ctx: ctx, x: x, need: codeFactor * limit})
+		if err == nil || errors.Is(err, errTooLong) {
+			x.Body = data
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -16,7 +17,7 @@ const longIdle = time.Second
 func (c *Client) connect(ctx context.Context, req *Request, kept bool) (*conn, error) {
 	o := req.origin()
 	for kept {
-		cn := c.pool.get(o)
+		cn := c.pool.get(o, !idempotent(req.method()))
 		if cn == nil {
 			break
 		}
@@ -57,9 +58,7 @@ func (c *Client) dial(ctx context.Context, hostPort string) (net.Conn, error) {
 
 func (c *Client) handshake(ctx context.Context, cn *conn, req *Request) error {
 	cfg := c.tls.Clone()
-	if cfg.ServerName = req.SNI; req.SNI == "" {
-		cfg.ServerName = req.Address.Hostname()
-	}
+	cfg.ServerName = cmp.Or(req.SNI, c.cfg.SNI, req.Address.Hostname())
 	if req.Fresh {
 		cfg.ClientSessionCache = nil
 	}
@@ -80,9 +79,10 @@ func (c *Client) handshake(ctx context.Context, cn *conn, req *Request) error {
 
 const sessions = 1024
 
-// tlsConfig accepts bad certificates, which are findings.
-func tlsConfig() *tls.Config {
+// tlsConfig accepts bad certificates, which are findings, and shows those of the client.
+func tlsConfig(own []tls.Certificate) *tls.Config {
 	return &tls.Config{
+		Certificates:       own,
 		InsecureSkipVerify: true,
 		MinVersion:         tls.VersionTLS10,
 		CipherSuites:       tlsfacts.AllCiphers(),

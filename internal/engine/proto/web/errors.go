@@ -53,14 +53,16 @@ func (e *Error) Timeout() bool {
 	return e.Kind == KindTimeout || ok && t.Timeout()
 }
 
-// RetrySafe reports whether a request may be sent again after an error: nothing reached the server, or its method
-// changes nothing. It is false for errors that would repeat, and for raw requests, whose effect is unknown.
+// RetrySafe reports whether a request may be sent again after an error: nothing reached the server, its method changes
+// nothing, or the server reset the connection without a word, as it does with what it has not read. It is false for
+// errors that would repeat, and for raw requests, whose effect is unknown.
 func (r *Request) RetrySafe(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Kind == KindRequest {
 		return false
 	}
-	return e.Kind == KindDial || e.Kind == KindTLS || r.Raw == nil && idempotent(r.Method)
+	return e.Kind == KindDial || e.Kind == KindTLS ||
+		r.Raw == nil && (idempotent(r.Method) || e.Kind == KindReset && e.silent)
 }
 
 // idempotent reports whether a method changes nothing; "" is GET.

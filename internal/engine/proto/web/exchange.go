@@ -5,9 +5,10 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 )
 
 // Exchange is a request and its response. It is safe for any number of goroutines.
@@ -28,8 +29,8 @@ type Exchange struct {
 	raw      string // the head as it came
 	lines    string // its header lines, part of raw
 	framing  framing
-	unzipped bool // the client asked for gzip by itself: templates do not see it
-	granted  *atomic.Int64
+	unzipped bool             // the client asked for gzip by itself: templates do not see it
+	share    *membudget.Share // of Config.Memory; nil for a small answer
 
 	once struct{ fields, head, cookies sync.Once }
 
@@ -41,13 +42,9 @@ type Exchange struct {
 // URL is the requested URL.
 func (x *Exchange) URL() string { return x.Request.Address.String() }
 
-// Release frees the body's share of Config.BodyMemory. Body stays valid. Without Release the share is freed when the
-// Exchange is garbage-collected.
-func (x *Exchange) Release() {
-	if x.granted != nil {
-		x.client.budget.release(x.granted)
-	}
-}
+// Release frees the share of Config.Memory. Body stays valid. Without Release the share is freed when the Exchange is
+// garbage-collected.
+func (x *Exchange) Release() { x.share.Release() }
 
 // Named are the named parts of a response (template language 2.8): properties of the exchange (status_code and
 // content_length are int, duration is float64 seconds, all others string), of TLS (tls_…), headers in lower case with

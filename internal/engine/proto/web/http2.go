@@ -22,7 +22,13 @@ type http2Client struct {
 	any   atomic.Bool
 }
 
-const frameHeader = 9
+const (
+	frameHeader = 9
+
+	// Bounds of what net/http reads ahead, which is in no share of Config.Memory.
+	maxHTTP2Head = 256 << 10 // bytes of a header
+	streamBuffer = 256 << 10 // bytes of a body that nobody has read
+)
 
 // isFrame reports whether bytes begin an HTTP/2 connection: SETTINGS, or GOAWAY for what the server does not
 // understand, both for stream 0 (RFC 9113).
@@ -43,16 +49,21 @@ func newHTTP2(c *Client) *http2Client {
 	var only http.Protocols
 	only.SetHTTP2(true)
 	only.SetUnencryptedHTTP2(true)
+	secure := c.tls.Clone() // net/http adds h2 to it
+	secure.ServerName = c.cfg.SNI
 	return &http2Client{client: c, transport: &http.Transport{
 		Protocols: &only,
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			return c.dial(ctx, addr)
 		},
-		TLSClientConfig:        c.tls.Clone(), // net/http adds h2 to it
+		TLSClientConfig:        secure,
 		TLSHandshakeTimeout:    c.cfg.Timeout,
 		DisableCompression:     true,
-		MaxResponseHeaderBytes: int64(c.cfg.MaxHead),
-		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: int64(min(c.cfg.MaxHead, maxHTTP2Head)),
+		HTTP2: &http.HTTP2Config{
+			MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: 4 * streamBuffer,
+		},
+		IdleConnTimeout: idleTimeout,
 	}}
 }
 
@@ -82,11 +93,8 @@ func (s *http2Client) exchange(ctx context.Context, req *Request, add extra) (*E
 		return nil, err
 	}
 	x.Duration = time.Since(x.At)
-	limit := c.cfg.MaxBody
-	if req.MaxBody > 0 {
-		limit = min(limit, req.MaxBody)
-	}
-	x.Body, err = c.collect(in.Body, -1, limit, &bodyMemory{client: c, ctx: ctx, x: x, need: 2 * limit})
+	limit := c.bodyLimit(req)
+	x.Body, err = c.collect(in.Body, -1, limit, &bodyMemory{ctx: ctx, x: x, need: codeFactor * limit})
 	x.Truncated = err != nil
 	c.decode(ctx, x, limit)
 	x.settle()

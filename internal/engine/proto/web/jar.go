@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/http/cookiejar"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -22,6 +23,17 @@ type Jar struct {
 func NewJar() *Jar {
 	inner, _ := cookiejar.New(&cookiejar.Options{PublicSuffixList: publicsuffix.List}) // never fails
 	return &Jar{inner: inner}
+}
+
+// Cookies implements http.CookieJar.
+func (j *Jar) Cookies(u *url.URL) []*http.Cookie { return j.inner.Cookies(u) }
+
+// SetCookies implements http.CookieJar.
+func (j *Jar) SetCookies(u *url.URL, cookies []*http.Cookie) {
+	if len(cookies) > 0 {
+		j.inner.SetCookies(u, cookies)
+		j.used.Store(true)
+	}
 }
 
 // line is the value of the Cookie line for an address, or "".

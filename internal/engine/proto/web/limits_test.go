@@ -15,6 +15,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 )
 
 // ask reads what a client sends first, so that an answer does not come before it.
@@ -51,6 +52,29 @@ func TestLongBodies(t *testing.T) {
 		case <-ended:
 		case <-time.After(time.Minute):
 			t.Errorf("%s: the server is still sending", name)
+		}
+	}
+}
+
+// A raw request whose head has no end is ended for a server that waits for the rest: it answers or closes, and either is
+// known long before the time is over.
+func TestRequestWithoutEnd(t *testing.T) {
+	for _, answer := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", ""} {
+		address := listen(t, func(_ int, c net.Conn) {
+			io.ReadAll(c)
+			io.WriteString(c, answer)
+		})
+		begun := time.Now()
+		x, err := get(t, web.Config{Timeout: 5 * time.Second},
+			web.Request{Address: address, Raw: []byte("GET / HTTP/1.1\r\nHost: h\r\n")})
+		var e *web.Error
+		switch {
+		case time.Since(begun) > 4*time.Second:
+			t.Errorf("%q took %s", answer, time.Since(begun))
+		case answer != "" && (err != nil || string(x.Body) != "hi"):
+			t.Errorf("%q: %v", answer, err)
+		case answer == "" && (!errors.As(err, &e) || e.Kind != web.KindTimeout):
+			t.Errorf("closed: %v", err)
 		}
 	}
 }
@@ -246,7 +270,7 @@ func TestCancelOfAFormerContext(t *testing.T) {
 func TestBodyMemory(t *testing.T) {
 	const size = 1 << 20
 	address := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n"+strings.Repeat("x", size), false)
-	c := newClient(t, web.Config{MaxBody: size, BodyMemory: 2 * size, Timeout: time.Minute})
+	c := newClient(t, web.Config{MaxBody: size, Memory: membudget.New(4 * size), Timeout: time.Minute})
 	do := func() *web.Exchange {
 		x, err := c.Do(t.Context(), web.Request{Address: address})
 		if err != nil {
@@ -281,9 +305,9 @@ func TestBodyMemory(t *testing.T) {
 func TestBodyMemoryIsSettled(t *testing.T) {
 	const size = 100 << 10
 	address := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 102400\r\n\r\n"+strings.Repeat("x", size), false)
-	c := newClient(t, web.Config{MaxBody: 1 << 20, BodyMemory: 2 << 20})
+	c := newClient(t, web.Config{MaxBody: 1 << 20, Memory: membudget.New(8 << 20)})
 	var held []*web.Exchange
-	for range 10 {
+	for range 15 {
 		x, err := c.Do(t.Context(), web.Request{Address: address, Timeout: 20 * time.Second})
 		if err != nil || x.Truncated {
 			t.Fatalf("%v, cut %v", err, x.Truncated)
@@ -298,7 +322,7 @@ func TestBodyMemoryTimesOut(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20
 	address := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n"+strings.Repeat("x", size), false)
-	c := newClient(t, web.Config{MaxBody: size, BodyMemory: size})
+	c := newClient(t, web.Config{MaxBody: size, Memory: membudget.New(4 * size / 3)})
 	held, err := c.Do(t.Context(), web.Request{Address: address})
 	if err != nil || held.Truncated {
 		t.Fatal(err)
@@ -314,23 +338,39 @@ func TestBodyMemoryTimesOut(t *testing.T) {
 func TestForgottenExchange(t *testing.T) {
 	const size = 1 << 20
 	address := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n"+strings.Repeat("x", size), false)
-	c := newClient(t, web.Config{MaxBody: size, BodyMemory: size})
+	c := newClient(t, web.Config{MaxBody: size, Memory: membudget.New(4 * size / 3)})
 	for range 3 {
-		stop := make(chan struct{})
-		go func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					runtime.GC()
-				}
-			}
-		}()
 		x, err := c.Do(t.Context(), web.Request{Address: address})
-		close(stop)
 		if err != nil || x.Truncated {
 			t.Fatalf("%v %v", err, x.Truncated)
 		}
 	}
+}
+
+// Heads that are long are counted as bodies are: two at once fit, a third waits, and its error is one of time.
+func TestHeadMemory(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 20
+	address := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"+strings.Repeat("A: "+strings.Repeat("x", 1<<10)+"\r\n",
+		size>>10)+"\r\n", false)
+	c := newClient(t, web.Config{MaxBody: size, MaxHead: 2 * size, Memory: membudget.New(24 * size)}) // 18 of long shares
+	do := func(timeout time.Duration) (*web.Exchange, error) {
+		return c.Do(t.Context(), web.Request{Address: address, Timeout: timeout})
+	}
+	first, err := do(time.Minute) // 11 while it is read, then some 4
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := do(time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := do(300 * time.Millisecond); web.Reason(err) != "timed out" {
+		t.Errorf("a third head: %v", err)
+	}
+	first.Release()
+	if x, err := do(time.Minute); err != nil || len(x.Fields()) != size>>10+1 {
+		t.Errorf("after a release: %v", err)
+	}
+	runtime.KeepAlive(second)
 }

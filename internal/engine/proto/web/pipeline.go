@@ -62,6 +62,7 @@ func (c *Client) pipeline(ctx context.Context, reqs []Request, results []Result)
 		}
 		again, err := c.receivePiped(ctx, cn, x)
 		if err != nil {
+			x.Release()
 			return i, orContext(ctx, err)
 		}
 		if results[i].Exchange = x; !again {
@@ -118,6 +119,7 @@ func (c *Client) race(ctx context.Context, req *Request, line func()) (*Exchange
 	cn.send(out[len(out)-1:])
 	c.stats.requests.Add(1)
 	if _, err := c.receive(ctx, cn, x); err != nil {
+		x.Release()
 		return nil, orContext(ctx, err)
 	}
 	return x, nil

@@ -23,27 +23,37 @@ type pool struct {
 	closed bool
 }
 
+// Some servers close each connection after its answer without saying so. What cannot be sent twice would be lost on
+// such a connection: it has to have carried so many exchanges, or to have been open for so long after one.
+const (
+	provenServed = 2
+	provenIdle   = 100 * time.Millisecond
+)
+
 func newPool(perHost, all int) *pool {
 	p := &pool{perHost: perHost, max: all, idle: map[origin][]*conn{}}
 	p.ring.next, p.ring.prev = &p.ring, &p.ring
 	return p
 }
 
-func (p *pool) get(o origin) *conn {
+// get takes the connection that was used last, with proven of those only that their server surely keeps; nil if there
+// is none.
+func (p *pool) get(o origin, proven bool) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	list := p.idle[o]
-	if len(list) == 0 {
-		return nil
+	for i, c := range slices.Backward(list) {
+		if !proven || c.served >= provenServed || time.Since(c.since) > provenIdle {
+			p.idle[o] = slices.Delete(list, i, i+1)
+			p.unlink(c)
+			return c
+		}
 	}
-	c := list[len(list)-1]
-	p.idle[o] = slices.Delete(list, len(list)-1, len(list))
-	p.unlink(c)
-	return c
+	return nil
 }
 
 func (p *pool) put(c *conn) {
-	c.used, c.since = true, time.Now()
+	c.served, c.since = c.served+1, time.Now()
 	c.release()
 	p.mu.Lock()
 	drop := p.add(c)

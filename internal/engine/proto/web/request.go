@@ -167,6 +167,9 @@ func (x *Exchange) Curl() string {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
+// Unanswered is an exchange without a response.
+func (c *Client) Unanswered(r Request) *Exchange { return &Exchange{Request: r, client: c} }
+
 // Sent is the request as it was sent, byte for byte.
 func (x *Exchange) Sent() []byte { return x.client.appendRequest(nil, &x.Request, x.extra) }
 

@@ -1,0 +1,158 @@
+// Package event is what a scan reports: an Event for each finding, and a Pending for each request that an out-of-band
+// interaction may turn into one.
+package event
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/vedette-sec/vedette/internal/engine/match"
+	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
+	"github.com/vedette-sec/vedette/internal/engine/proto/web"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/engine/targets"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/oast"
+)
+
+// Event is one finding in the format of the specification's VulnerabilityEvent. Texts are valid UTF-8 without NUL;
+// other bytes of a response are written \xNN.
+type Event struct {
+	CurlCommand      string                  `json:"curl-command,omitempty"`
+	ExtractedResults []string                `json:"extracted-results,omitempty"`
+	ExtractorName    string                  `json:"extractor-name,omitempty"`
+	Host             string                  `json:"host"` // of the target, without port
+	Info             syntax.Info             `json:"info"`
+	IP               string                  `json:"ip,omitempty"`           // the address that answered
+	MatchedAt        string                  `json:"matched-at,omitempty"`   // the URL of the response that matched
+	MatchedLine      []int                   `json:"matched-line,omitempty"` // of a file: only in imported events
+	MatcherName      string                  `json:"matcher-name,omitempty"`
+	MatcherStatus    bool                    `json:"matcher-status"`
+	Path             string                  `json:"path,omitempty"`     // that was asked for, without the query
+	Request          string                  `json:"request,omitempty"`  // url most 1 MiB
+	Response         string                  `json:"response,omitempty"` // url most 1 MiB
+	TemplateID       string                  `json:"template-id"`
+	TemplatePath     string                  `json:"template-path,omitempty"`
+	Timestamp        time.Time               `json:"timestamp"` // UTC
+	Type             string                  `json:"type"`      // the protocol: "http", "tcp", …
+	Error            string                  `json:"error,omitempty"`
+	IssueTrackers    map[string]IssueTracker `json:"issue_trackers,omitempty"` // filled by the integration
+	Port             string                  `json:"port,omitempty"`
+
+	// Beyond the specification; left out when empty.
+	Meta   map[string]string `json:"meta,omitempty"`            // the payload values of the request, by name
+	Global bool              `json:"global-matchers,omitempty"` // the response belongs to the request of another template
+	Marks  []Mark            `json:"marks,omitempty"`           // reasons to doubt the event
+
+	Fuzzed           bool   `json:"is_fuzzing_result,omitempty"` // the request is one of a fuzzing rule
+	FuzzingMethod    string `json:"fuzzing_method,omitempty"`
+	FuzzingParameter string `json:"fuzzing_parameter,omitempty"`
+	FuzzingPosition  string `json:"fuzzing_position,omitempty"` // query, path, header, cookie or body
+	AnalyzerDetails  string `json:"analyzer_details,omitempty"` // what confirmed it
+
+	Interaction *oast.Interaction `json:"interaction,omitempty"` // the out-of-band interaction that the request caused
+
+	// Not part of the JSON.
+	Target string `json:"-"` // as the scan was given it; "" for a self-contained template
+	URL    string `json:"-"` // the target as a URL
+	Scheme string `json:"-"` // of the target
+
+	Origin *Origin `json:"-"` // nil for an event that was stored in between, or comes from elsewhere
+}
+
+// IssueTracker is an issue that was filed for an event.
+type IssueTracker struct {
+	ID  string `json:"id"`
+	URL string `json:"url"`
+}
+
+// Origin is the request that made an event.
+type Origin struct {
+	Bound        *program.Bound
+	Block, Entry int
+	Tuple        int
+	Fuzzed       string // the key of its mutation; "" for none
+}
+
+// maxDump bounds the request and the response in an event, in bytes.
+const maxDump = 1 << 20
+
+// Hop is one response of a chain as an event shows it.
+type Hop struct {
+	Exchange *web.Exchange
+	URL      string // the requested URL as its template wrote it
+	Body     []byte // nil for a response whose redirect was followed
+}
+
+// New makes the event of a finding in one response.
+func New(
+	o Origin, target targets.Target, address rawurl.URL, h Hop, f match.Finding, payload program.Payload,
+) Event {
+	x := h.Exchange
+	ev := Base(o, target, f, payload)
+	ev.CurlCommand, ev.IP, ev.MatchedAt, ev.Type = Clean(x.Curl()), x.IP, Clean(h.URL), "http"
+	ev.Request, ev.Response = Clean(Dump(x.Sent())), Clean(Dump(slices.Concat(x.Head(), h.Body)))
+	if o.Bound.SelfContained {
+		address = x.Request.Address
+	}
+	ev.Host, ev.Port, ev.Scheme, ev.URL = strings.Trim(address.Hostname(), "[]"), address.Port(), address.Scheme,
+		Clean(address.String())
+	if ev.Path = Clean(x.Request.Address.Path); ev.Path == "" {
+		ev.Path = "/"
+	}
+	return ev
+}
+
+// Base is what events of all protocols have.
+func Base(o Origin, target targets.Target, f match.Finding, payload program.Payload) Event {
+	ev := Event{
+		Info: o.Bound.Info, TemplateID: o.Bound.ID, TemplatePath: o.Bound.Path, MatcherStatus: true,
+		MatcherName: f.Matcher, ExtractorName: f.Extractor,
+		Timestamp: time.Now().UTC(), Target: target.Input, Origin: &o,
+	}
+	for _, v := range f.Extracted {
+		ev.ExtractedResults = append(ev.ExtractedResults, Clean(errs.Clip(v, maxDump)))
+	}
+	for _, v := range payload {
+		if ev.Meta == nil {
+			ev.Meta = make(map[string]string, len(payload))
+		}
+		ev.Meta[Clean(v.Name)] = Clean(errs.Clip(v.Text, maxDump))
+	}
+	return ev
+}
+
+// Fingerprint is equal for events that report the same at the same place.
+func (ev *Event) Fingerprint() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q %q %q %q", ev.Target, ev.TemplateID, ev.MatcherName, ev.ExtractorName, ev.MatchedAt,
+		ev.ExtractedResults)
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Dump is the beginning of a message.
+func Dump(b []byte) string { return string(b[:min(len(b), maxDump)]) }
+
+// Clean writes bytes that are not UTF-8, and NUL, as \xNN.
+func Clean(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		c, size := utf8.DecodeRuneInString(s[i:])
+		if c == 0 || c == utf8.RuneError && size == 1 {
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		} else {
+			b.WriteString(s[i : i+size])
+		}
+		i += size
+	}
+	return b.String()
+}

@@ -1,0 +1,32 @@
+// Package windows has the modules of javascript blocks that ask services of Windows: smb, rdp and ldap. The
+// messages of smb and rdp are written by hand, since they are those of a first greeting alone.
+package windows
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+)
+
+var le = binary.LittleEndian
+
+const maxFrame = 128 << 10 // bytes of one message of SMB
+
+// send sends a message of SMB, and reads one.
+func send(conn net.Conn, message []byte) ([]byte, error) {
+	head := binary.BigEndian.AppendUint32(nil, uint32(len(message)))
+	if _, err := conn.Write(append(head, message...)); err != nil {
+		return nil, err
+	}
+	if _, err := io.ReadFull(conn, head); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(head)
+	if head[0] != 0 || n < 4 || n > maxFrame {
+		return nil, errors.New("the answer is not one of SMB")
+	}
+	b := make([]byte, n)
+	_, err := io.ReadFull(conn, b)
+	return b, err
+}

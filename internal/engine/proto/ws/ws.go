@@ -1,0 +1,202 @@
+// Package ws talks to WebSocket servers (template language 3.4): it connects, sends each input as a text frame and
+// reads one message after each.
+package ws
+
+import (
+	"context"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/coder/websocket"
+
+	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/proto"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/tlsfacts"
+)
+
+const (
+	maxMessage = 10 << 20 // bytes of a message, and of all
+	wholeTimes = 3        // times Env.Timeout: for a dialogue, as for an exchange of HTTP
+)
+
+// Probe is a compiled block.
+type Probe struct {
+	address dsl.Text
+	headers []header
+	inputs  []input
+}
+
+type header struct {
+	name  string
+	value dsl.Text
+}
+
+type input struct {
+	data dsl.Text
+	name string
+}
+
+// Compile compiles a block. The error is that of syntax.Fault.
+func Compile(file string, s *syntax.Websocket) (*Probe, error) {
+	if s.Address == "" {
+		return nil, syntax.Fault(file, s.Line, 0, "websocket.address", "a WebSocket needs an address, such as "+
+			"\"{{Scheme}}://{{Hostname}}\"")
+	}
+	p := &Probe{address: dsl.Parse(s.Address)}
+	for _, h := range s.Headers {
+		p.headers = append(p.headers, header{h.Name, dsl.Parse(h.Value)})
+	}
+	for _, in := range s.Inputs {
+		p.inputs = append(p.inputs, input{dsl.Parse(in.Data), in.Name})
+	}
+	return p, nil
+}
+
+// Requests implements proto.Probe.
+func (p *Probe) Requests() int { return 1 }
+
+// Names implements proto.Probe.
+func (p *Probe) Names() []string {
+	texts := []dsl.Text{p.address}
+	for _, h := range p.headers {
+		texts = append(texts, h.value)
+	}
+	for _, in := range p.inputs {
+		texts = append(texts, in.data)
+	}
+	return proto.Names(texts...)
+}
+
+// Run implements proto.Probe.
+func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply) bool) error {
+	if env.Target.Scheme != "ws" && env.Target.Scheme != "wss" {
+		return proto.Inapplicable("the target is no WebSocket")
+	}
+	vars := env.Vars(env.Target)
+	text, err := p.address.Render(vars)
+	if err != nil {
+		return err
+	}
+	address, err := url.Parse(text)
+	if err != nil || address.Host == "" || address.Scheme != "ws" && address.Scheme != "wss" {
+		return proto.Unusable("%q is no address of a WebSocket", text)
+	}
+	if address.Path == "" || address.Path == "/" {
+		address.Path = env.Target.Parsed().Path
+	}
+	d := dialogue{env: env, vars: vars, hostPort: hostPort(address), named: map[string]any{}}
+	if err := d.talk(ctx, p, address); err != nil {
+		return err
+	}
+	reply := d.reply()
+	reply.At(d.hostPort)
+	reply.MatchedAt, reply.Scheme, reply.Path = address.String(), address.Scheme, address.Path
+	reply.Fields["matched"], reply.Fields["host"] = address.String(), env.Input
+	found(reply)
+	return ctx.Err()
+}
+
+func hostPort(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"ws": "80", "wss": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// dialogue is what was said.
+type dialogue struct {
+	env      *proto.Env
+	vars     *dsl.Env
+	hostPort string
+	ip       string
+	named    map[string]any
+
+	sent, received strings.Builder
+}
+
+func (d *dialogue) talk(ctx context.Context, p *Probe, address *url.URL) error {
+	headers := http.Header{}
+	for _, h := range p.headers {
+		value, err := h.value.Render(d.vars)
+		if err != nil {
+			return err
+		}
+		headers.Set(h.name, value)
+	}
+	end, err := d.env.Begin(ctx, d.hostPort)
+	if err != nil {
+		return err
+	}
+	defer end()
+	connecting, cancel := context.WithTimeout(ctx, d.env.Timeout)
+	defer cancel()
+	transport := &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: tlsfacts.Lenient(address.Hostname()),
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := d.env.Dial(ctx, network, addr)
+			d.ip = proto.IP(conn)
+			return conn, err
+		},
+	}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	options := &websocket.DialOptions{HTTPClient: client, HTTPHeader: headers, Host: headers.Get("Host")}
+	conn, _, err := websocket.Dial(connecting, address.String(), options) //nolint:bodyclose // the connection owns it
+	if err != nil {
+		return err
+	}
+	defer conn.CloseNow() //nolint:errcheck // nothing is left to say
+	conn.SetReadLimit(maxMessage)
+	ctx, over := context.WithTimeout(ctx, wholeTimes*d.env.Timeout)
+	defer over()
+	for _, in := range p.inputs {
+		if err := d.send(ctx, conn, in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send sends an input and reads the next message.
+func (d *dialogue) send(ctx context.Context, conn *websocket.Conn, in input) error {
+	vars := *d.vars
+	vars.Vars = dsl.First(dsl.Map(d.named), d.vars.Vars)
+	data, err := in.data.Render(&vars)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.env.Timeout)
+	defer cancel()
+	d.sent.WriteString(data)
+	if err := conn.Write(ctx, websocket.MessageText, []byte(data)); err != nil {
+		return err
+	}
+	_, message, err := conn.Read(ctx)
+	if err != nil {
+		return err
+	}
+	d.received.Write(message[:min(len(message), maxMessage-d.received.Len())])
+	if in.name != "" {
+		d.named[in.name] = string(message)
+		d.env.Extract(d.reply())
+	}
+	return nil
+}
+
+// reply is a reply with what was said so far.
+func (d *dialogue) reply() *proto.Reply {
+	r := &proto.Reply{
+		Env: d.vars, IP: d.ip, Request: d.sent.String(), Response: d.received.String(), Fields: map[string]any{
+			"type": "websocket", "success": "true", "request": d.sent.String(), "response": d.received.String(), "ip": d.ip,
+		},
+	}
+	maps.Copy(r.Fields, d.named)
+	return r
+}
