@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/interaction"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/scan"
@@ -38,6 +39,9 @@ func (w worker) register(q *queue.Queue) {
 			return w.Scans.RunChunk(ctx, a, w.Engines, w.Deny)
 		}),
 		GiveUp: giveUp(w, w.Scans.GiveUpChunk),
+	})
+	queue.Handle(q, queue.Handler[interaction.JudgeArgs]{
+		Work: args(func(ctx context.Context, a interaction.JudgeArgs) error { return w.Scans.Judge(ctx, a, w.Engines) }),
 	})
 	queue.Handle(q, queue.Handler[scan.AlertArgs]{Quick: true, Work: args(w.alertOfScan)})
 	queue.Handle(q, queue.Handler[finding.RetestArgs]{

@@ -1,17 +1,33 @@
 package jobs
 
 import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine/child"
+	"github.com/vedette-sec/vedette/internal/engine/templates/starter"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/tools/runner"
 )
+
+const headFile = "vcs/vedette-git-head.yaml"
 
 const doubling = `id: doubling
 info: {name: n, author: a, severity: low}
@@ -75,4 +91,98 @@ func TestHostileTemplatesOfATaskEndOnlyThemselves(t *testing.T) {
 			t.Errorf("%d attempts, %v", attempts, err)
 		}
 	})
+}
+
+// killChildren ends the children of this process.
+func killChildren(t *testing.T) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Error(err)
+	}
+	for _, name := range all {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended
+		}
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		command, _ := os.ReadFile(filepath.Join(filepath.Dir(name), "cmdline"))
+		if err == nil && fields[1] == strconv.Itoa(os.Getpid()) && bytes.Contains(command, []byte(engineCommand)) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// The steps of the built-in planner run in children: these may be killed while a scan runs, and a match that they cannot
+// verify is no finding. A template that is set aside is named.
+func TestABuiltinTaskSurvivesItsEngines(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("children are found in /proc")
+	}
+	d := dbtest.Open(t, "sqlite")
+	var heads, first, last atomic.Int64 // requests, and between which of them the engine is ended
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/.git/HEAD":
+			if n := heads.Add(1); n >= first.Load() && n <= last.Load() {
+				killChildren(t)
+				<-r.Context().Done()
+			}
+			fmt.Fprintln(w, "ref: refs/heads/main")
+		case "/.git/config":
+			fmt.Fprint(w, "[core]\n\trepositoryformatversion = 0\n")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer site.Close()
+	o := openEngine(t, d, model.Config{}, child.Config{Args: []string{engineCommand, strconv.Itoa(256 << 20)}})
+	run := func() (task.Task, []string) {
+		made, err := o.tasks.Create(o.ctx, task.NewTask{Instruction: "Please run a full check of " + site.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made = o.end(t, made); made.Status != task.Completed {
+			t.Errorf("%s: %s", made.Status, made.Summary)
+		}
+		issues, err := db.Values[string](t.Context(), d, `SELECT template_id || ' ' || verification || ' ' || note FROM issue
+			WHERE task_id = ? AND template_id LIKE 'vedette-git%' ORDER BY 1`, made.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made, issues
+	}
+	const head, config = "vedette-git-head", "vedette-git-config verified "
+	if _, issues := run(); !slices.Equal(issues, []string{config, head + " verified "}) {
+		t.Errorf("undisturbed: %q", issues)
+	}
+	for name, c := range map[string]struct {
+		first, last int64
+		head        string
+	}{
+		"while it scans": {1, 2, " verified "},
+		"while it verifies": {2, 99,
+			" unverified the second request failed: the engine ended: crashed in the work for " + headFile},
+	} {
+		heads.Store(0)
+		first.Store(c.first)
+		last.Store(c.last)
+		if _, issues := run(); !slices.Equal(issues, []string{config, head + c.head}) {
+			t.Errorf("ended %s: %q", name, issues)
+		}
+	}
+	last.Store(0)
+	text, err := fs.ReadFile(starter.FS(), headFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, _ := run()
+	if err := o.scans.SetAside(o.ctx, made.TeamID, runner.Text(headFile, string(text)), "over memory"); err != nil {
+		t.Fatal(err)
+	}
+	made, issues := run()
+	if want := headFile + " was not run: "; !strings.Contains(made.Summary, want) || !slices.Equal(issues, []string{config}) {
+		t.Errorf("%q, and the summary does not say %q: %s", issues, want, made.Summary)
+	}
 }

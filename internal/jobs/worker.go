@@ -70,7 +70,7 @@ type worker struct {
 	discovery  enumeration.Engine
 }
 
-// Register registers all kinds of jobs. It fails when a starter template does not compile.
+// Register registers all kinds of jobs. It fails when a starter template cannot be read.
 func Register(q *queue.Queue, d Deps) error {
 	d.Discovery.Deny = d.Deny
 	kits, err := toolset.New(toolset.Services{

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent"
-	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/targets"
 	"github.com/vedette-sec/vedette/internal/infra/pause"
 )
 
@@ -87,7 +87,7 @@ type crawledSite struct {
 // reserve is the part of the budget to leave.
 func (x explore) walk(ctx context.Context, target string, reserve int64) crawledSite {
 	s := crawledSite{withParams: map[string]string{}, seen: map[string]bool{}}
-	parsed, err := engine.ParseTarget(target)
+	parsed, err := targets.Parse(target)
 	if err != nil {
 		return s
 	}

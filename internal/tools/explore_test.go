@@ -16,31 +16,27 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/tools/runner"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
 // linkedTemplate is one that looks at the pages that a site links to.
-func linkedTemplate(t *testing.T) *program.Program {
+func linkedTemplate(t *testing.T) runner.Builtin {
 	t.Helper()
 	parsed, err := syntax.Parse("t.yaml",
 		[]byte("id: t\ninfo: {name: a name, author: a, severity: info, tags: linked}\nhttp:\n  - path: ['{{BaseURL}}']\n    matchers: [{type: word, words: [x]}]\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := program.Compile(parsed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return runner.Builtin{Template: parsed}
 }
 
 // explored runs the step on a target that answers.
-func explored(t *testing.T, instruction, target string, programs ...*program.Program) exploreOutput {
+func explored(t *testing.T, instruction, target string, templates ...runner.Builtin) exploreOutput {
 	t.Helper()
 	kit, err := New(Config{Boundary: scope.Boundary{Plan: builtin.Plan(instruction), OnDenied: func(scope.Denial) {}},
-		Run: &task.Run{}, Programs: programs, Logger: slog.New(slog.DiscardHandler)})
+		Run: &task.Run{}, Builtin: templates, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

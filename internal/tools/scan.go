@@ -13,7 +13,8 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/child"
+	"github.com/vedette-sec/vedette/internal/tools/runner"
 )
 
 type scan struct{ *Kit }
@@ -28,9 +29,9 @@ type scanOutput struct {
 }
 
 type pass struct {
-	targets  []string
-	programs []*program.Program
-	event    func(engine.Event)
+	targets   []string
+	templates []runner.Builtin
+	event     func(engine.Event)
 }
 
 // Call scans the targets, then linked pages, then addresses with parameters. Repeated, it stores nothing twice.
@@ -60,7 +61,7 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 	inject, linked := withTag(chosen, injectTag), withTag(chosen, linkedTag)
 	return s.runPasses(ctx, emit, len(targets), len(chosen), []pass{
 		{targets, slices.DeleteFunc(slices.Clone(chosen),
-			func(p *program.Program) bool { return slices.Contains(inject, p) }), func(e engine.Event) {
+			func(b runner.Builtin) bool { return slices.Contains(b.Info.Tags, injectTag) }), func(e engine.Event) {
 			reported.repeats(e)
 			store(targetOf(e), e)
 		}},
@@ -79,54 +80,68 @@ func (s scan) runPasses(
 	before, left := s.scope.Total(), s.scope.Left()
 	out := scanOutput{Templates: templates, Cells: map[engine.State]int{}}
 	requests := 0
+	var notes []string
 	var err error
 	for _, p := range passes {
-		if len(p.targets) == 0 || len(p.programs) == 0 || err != nil {
+		if len(p.targets) == 0 || len(p.templates) == 0 || err != nil {
 			continue
 		}
 		most := 0
 		if left < math.MaxInt64 { // a fifth is for verification
 			most = int(max(1, left*4/5-(s.scope.Total()-before)))
 		}
-		var report *engine.Report
-		report, err = s.engine.Run(ctx, engine.Scan{
-			Targets: p.targets, Programs: p.programs, OnEvent: p.event, MaxRequests: most,
+		var last engine.Progress
+		var result *child.Result
+		var more []string
+		result, more, err = s.runner.Run(ctx, child.Job{
+			Targets: p.targets, Templates: runner.Texts(p.templates), MaxRequests: most,
+			OnEvent: func(_ int, e engine.Event) {
+				out.Matches++
+				p.event(e)
+			},
 			OnProgress: func(now engine.Progress) {
-				emit(agent.Update{Text: fmt.Sprintf("%d requests, %d matches", requests+now.Requests, out.Matches+now.Matched),
+				last = now
+				emit(agent.Update{Text: fmt.Sprintf("%d requests, %d matches", requests+now.Requests, out.Matches),
 					Done: now.Done, Total: now.Total})
 			},
 		})
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		if report == nil {
-			return agent.Result{}, err
+		notes = append(notes, more...)
+		counts := map[engine.State]int{engine.Tested: last.Done} // of one that was stopped
+		if result != nil {
+			last.Requests, counts = result.Requests, result.Counts()
 		}
-		requests += report.Requests
-		out.Matches += report.Events
-		for state, n := range report.Counts() {
+		requests += last.Requests
+		missing := len(p.targets) * len(p.templates)
+		for state, n := range counts {
 			out.Cells[state] += n
+			missing -= n
+		}
+		if missing > 0 {
+			out.Cells[engine.Failed] += missing
 		}
 	}
 	out.Requests = s.scope.Total() - before
 	output, jerr := json.Marshal(out)
-	return agent.Result{Output: output, Summary: scanSummary(targets, templates, requests, out.Cells)},
-		errors.Join(err, jerr)
+	words := strings.Join(append([]string{scanSummary(targets, templates, requests, out.Cells)}, notes...), " ")
+	return agent.Result{Output: output, Summary: words}, errors.Join(err, jerr)
 }
 
-func (k *Kit) chosen() (chosen []*program.Program) {
-	for _, p := range k.Programs {
-		if k.Plan.Selects(p.ID, p.Info.Tags, string(p.Info.Severity)) {
-			chosen = append(chosen, p)
+func (k *Kit) chosen() (chosen []runner.Builtin) {
+	for _, b := range k.Builtin {
+		if k.Plan.Selects(b.ID, b.Info.Tags, string(b.Info.Severity)) {
+			chosen = append(chosen, b)
 		}
 	}
 	return chosen
 }
 
-func withTag(list []*program.Program, tag string) (out []*program.Program) {
-	for _, p := range list {
-		if slices.Contains(p.Info.Tags, tag) {
-			out = append(out, p)
+func withTag(list []runner.Builtin, tag string) (out []runner.Builtin) {
+	for _, b := range list {
+		if slices.Contains(b.Info.Tags, tag) {
+			out = append(out, b)
 		}
 	}
 	return out

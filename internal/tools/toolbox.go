@@ -9,7 +9,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/tools/distill"
 	"github.com/vedette-sec/vedette/internal/tools/runner"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
@@ -31,11 +30,11 @@ type Budget = scope.Budget
 type Config struct {
 	Run      *task.Run
 	Boundary scope.Boundary
-	Programs []*program.Program // of the built-in planner
-	Secrets  map[string]string  // by name
+	Builtin  []runner.Builtin  // of the built-in planner
+	Secrets  map[string]string // by name
 	// Templates are for language models.
 	Templates distill.Templates
-	Runs      runner.Config // of templates that are not of the binary
+	Runs      runner.Config // of templates
 	Inventory Inventory
 	Attached  Attached
 	Logger    *slog.Logger
@@ -46,7 +45,7 @@ type Kit struct {
 	Config
 	Plan   agent.Plan
 	scope  *scope.Scope
-	engine *engine.Engine // of the built-in planner
+	engine *engine.Engine // sends requests that are no template's
 	runner *runner.Runner
 	web    *web
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/targets"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
@@ -101,7 +102,7 @@ func TestAddressesForTheEngine(t *testing.T) {
 		if got != want {
 			t.Errorf("%+v: %s, want %s", target, got, want)
 		}
-		if _, err := engine.ParseTarget(got); err != nil {
+		if _, err := targets.Parse(got); err != nil {
 			t.Errorf("the engine does not take %s: %v", got, err)
 		}
 	}

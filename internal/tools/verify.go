@@ -9,8 +9,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
+	"github.com/vedette-sec/vedette/internal/tools/runner"
 )
 
 type verify struct{ *Kit }
@@ -37,15 +38,15 @@ func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upd
 	if err != nil {
 		return agent.Result{}, err
 	}
-	programs := map[string]*program.Program{}
-	for _, p := range v.Programs {
-		programs[p.ID] = p
+	builtin := map[string]child.Template{}
+	for _, b := range v.Builtin {
+		builtin[b.ID] = b.Text
 	}
 	for i, issue := range issues {
 		if ctx.Err() != nil {
 			break
 		}
-		if err := v.verifyMatch(ctx, issue, programs[issue.TemplateID]); err != nil {
+		if err := v.verifyMatch(ctx, issue, builtin[issue.TemplateID]); err != nil {
 			return agent.Result{}, err
 		}
 		emit(agent.Update{Text: issue.MatchedAt, Done: i + 1, Total: len(issues)})
@@ -72,51 +73,47 @@ func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upd
 	return agent.Result{Output: output, Summary: words}, errors.Join(err, context.Cause(ctx))
 }
 
-// verifyMatch verifies one match. An error is about storing the result.
-func (v verify) verifyMatch(ctx context.Context, issue task.Issue, p *program.Program) error {
-	again, why := v.recheck(ctx, issue, p)
+// verifyMatch verifies one match. An error is one of our own: the match says nothing.
+func (v verify) verifyMatch(ctx context.Context, issue task.Issue, t child.Template) error {
+	again, why, err := v.recheck(ctx, issue, t)
 	var template *task.RetestTemplate
-	if why == "" {
+	if why == "" && err == nil {
 		template = v.distiller().Write(ctx, issue, again)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return nil //nolint:nilerr // the next run verifies the match
+	case err != nil:
+		return err
 	case why != "":
 		return v.Run.MarkUnverified(ctx, issue, why)
 	}
 	return v.Run.Confirm(ctx, issue, task.Confirmation{Last: again, Confirmed: 1, Tried: 1, RetestTemplate: template})
 }
 
-// showsWithout reports whether a match at a path also occurs at a path that does not exist, or one with a payload
-// without it.
-func (v verify) showsWithout(ctx context.Context, issue task.Issue, p *program.Program) (bool, error) {
-	if !engine.HasControl(p, issue.Event) {
-		return false, nil
+// recheck sends the second request and the control: whether a match at a path also occurs at a path that does not
+// exist, or one with a payload without it. why says why they do not confirm a match.
+func (v verify) recheck(
+	ctx context.Context, issue task.Issue, t child.Template,
+) (again engine.Event, why string, err error) {
+	if t.Path == "" {
+		return again, "its template is no longer there", nil
 	}
-	return v.engine.Control(ctx, issue.Target, p, issue.Event)
-}
-
-// recheck sends the second request and the control, and says why they do not confirm a match.
-func (v verify) recheck(ctx context.Context, issue task.Issue, p *program.Program) (again engine.Event, why string) {
-	if p == nil {
-		return again, "its template is no longer there"
-	}
-	again, shown, err := v.engine.Confirm(ctx, issue.Target, p, issue.Event)
+	again, shown, err := v.runner.Confirm(ctx, issue.Target, t, issue.Event)
 	switch {
 	case err != nil:
-		return again, "the second request failed: " + brief.Reason(err)
+		return again, "the second request failed: " + brief.Reason(err), runner.Own(err)
 	case !shown:
-		return again, notReproduced
+		return again, notReproduced, nil
 	}
-	alike, err := v.showsWithout(ctx, issue, p)
+	alike, err := v.runner.Control(ctx, issue.Target, t, issue.Event)
 	switch {
 	case err != nil:
-		why = "the control request failed: " + brief.Reason(err)
+		return again, "the control request failed: " + brief.Reason(err), runner.Own(err)
 	case alike && issue.Event.Fuzzed:
 		why = sameWithoutPayload
 	case alike:
 		why = sameAtMissingPath
 	}
-	return again, why
+	return again, why, nil
 }

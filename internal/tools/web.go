@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/cookiejar"
@@ -20,6 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 	wire "github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
@@ -105,7 +105,9 @@ func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	share := membudget.Process().Share()
+	defer share.Release()
+	body, err := share.ReadAll(ctx, resp.Body, maxBody+1)
 	if err != nil && len(body) == 0 {
 		return nil, fmt.Errorf("reading the answer: %w", err)
 	}

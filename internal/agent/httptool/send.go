@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -15,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 )
 
 const maxAnswer, maxPointer = 1 << 20, 50
@@ -101,7 +101,9 @@ func (r *Request) Send(
 		return Answer{}, fmt.Errorf("%s %s: %w", r.method, r.origin, err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	share := membudget.Process().Share()
+	defer share.Release()
+	body, err := share.ReadAll(ctx, resp.Body, maxAnswer+1)
 	if err != nil {
 		return Answer{}, fmt.Errorf("reading the answer: %w", err)
 	}

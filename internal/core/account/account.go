@@ -12,8 +12,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/account/factor"
 	"github.com/vedette-sec/vedette/internal/core/account/openid"
 	"github.com/vedette-sec/vedette/internal/core/account/throttle"
+	"github.com/vedette-sec/vedette/internal/core/account/token"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -142,8 +144,11 @@ type Config struct {
 	RegionServices []RegionService
 	RegionTimeout  time.Duration // for answers of other regions; 3 s when 0
 
-	OIDCIssuer   string // an OpenID issuer whose tokens are accepted too; empty: none
-	OIDCAudience string
+	OIDCIssuer       string // an OpenID issuer that people sign in at, or whose tokens are accepted; empty: none
+	OIDCAudience     string // of those tokens; empty: they are not accepted
+	OIDCClientID     string // of this server at the issuer; empty: nobody signs in there
+	OIDCClientSecret string
+	OIDCOnly         bool // people sign in at the issuer only: passwords are off
 
 	TurnstileSiteKey   string // with the secret: login and key creation need a challenge token
 	TurnstileSecret    string
@@ -153,7 +158,8 @@ type Config struct {
 	TeamsByOperators bool           // only admins of the server create teams
 	Box              *seal.Box      // seals the secrets of second factors; nil at the operator's command line
 	Mail             *mailer.Outbox // mails of the server; nil: it sends none
-	PublicURL        string         // for links in mails
+	PublicURL        string         // for links in mails, and the address that security keys are bound to
+	VerifyUser       bool           // security keys have to ask for a PIN or a fingerprint
 
 	DefaultPlan Plan // of new teams; Enterprise when empty
 
@@ -166,20 +172,22 @@ type Config struct {
 // Accounts is the service of users, their keys and tokens, teams and members.
 type Accounts struct {
 	Config
-	db      *db.DB
-	pepper  []byte // keys the hashes of API keys
-	signing []byte // signs bearer tokens
-	issuer  *openid.Issuer
+	db     *db.DB
+	pepper []byte // keys the hashes of API keys
+	tokens token.Signer
+	issuer *openid.Issuer
 
 	logins       *throttle.Slots
 	newPasswords *throttle.Slots // of their own: a flood of logins does not delay who sets a password
 	guesses      *throttle.Guesses
 
-	codes         *throttle.Guesses // of second factors
-	resets        chan string       // addresses that asked for a new password
+	signIns       *throttle.Guesses // at the OpenID issuer
+	factors       *factor.Factors
+	resets        chan string // addresses that asked for a new password
 	resetRequests *throttle.Guesses
-	mailsTo       *throttle.Quota // by address
-	mailsOf       *throttle.Quota // by team
+	resetsTo      *throttle.Quota // mails by address
+	invitesTo     *throttle.Quota // mails by address: of their own, so that who invites keeps no link back
+	invitesOf     *throttle.Quota // mails by the address of who invites
 
 	setUp atomic.Bool // there is a user: setup is closed until the next start
 }
@@ -204,21 +212,30 @@ func Open(ctx context.Context, d *db.DB, c Config) (*Accounts, error) {
 	c.TurnstileVerifyURL = cmp.Or(c.TurnstileVerifyURL, "https://challenges.cloudflare.com/turnstile/v0/siteverify")
 	a := &Accounts{
 		Config: c, db: d, logins: throttle.NewSlots(loginsAtOnce), newPasswords: throttle.NewSlots(1),
-		codes:         throttle.NewGuesses("too_many_wrong_codes", "wrong codes"),
 		guesses:       throttle.NewGuesses("too_many_wrong_passwords", "wrong passwords"),
+		signIns:       throttle.NewGuesses("too_many_sign_ins", "sign-ins that failed"),
 		resets:        make(chan string, maxResets),
 		resetRequests: throttle.NewGuesses("too_many_resets", "requests for new passwords"),
-		mailsTo:       throttle.NewQuota(mailsPerAddress, time.Hour), mailsOf: throttle.NewQuota(mailsPerTeam, time.Hour),
+		resetsTo:      throttle.NewQuota(mailsPerAddress, time.Hour),
+		invitesTo:     throttle.NewQuota(mailsPerAddress, time.Hour),
+		invitesOf:     throttle.NewQuota(mailsPerPerson, time.Hour),
 	}
+	a.tokens = token.Signer{TTL: c.TokenTTL, Now: c.Now}
 	if c.OIDCIssuer != "" {
-		a.issuer = &openid.Issuer{URL: c.OIDCIssuer, Audience: c.OIDCAudience, Skew: tokenSkew, HTTP: c.HTTP, Now: c.Now}
+		a.issuer = &openid.Issuer{
+			URL: c.OIDCIssuer, Audience: c.OIDCAudience, ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret,
+			RedirectURL: strings.TrimRight(c.PublicURL, "/") + CallbackPath, Box: c.Box, Skew: token.Skew, HTTP: c.HTTP, Now: c.Now,
+		}
 	}
-	for name, secret := range map[string]*[]byte{"api_key_pepper": &a.pepper, "jwt_hs256": &a.signing} {
+	for name, secret := range map[string]*[]byte{"api_key_pepper": &a.pepper, "jwt_hs256": &a.tokens.Key} {
 		var err error
 		if *secret, err = serverSecret(ctx, d, name); err != nil {
 			return nil, err
 		}
 	}
+	a.factors = factor.New(d, factor.Config{
+		Pepper: a.pepper, Box: c.Box, Now: c.Now, PublicURL: c.PublicURL, VerifyUser: c.VerifyUser,
+	})
 	return a, nil
 }
 

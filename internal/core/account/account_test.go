@@ -2,21 +2,16 @@ package account
 
 import (
 	"context"
-	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
-	"encoding/base64"
-	"encoding/json"
 	"maps"
-	"math/big"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+	"github.com/vedette-sec/vedette/internal/core/account/openid/openidtest"
 	"github.com/vedette-sec/vedette/internal/core/account/phc"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
@@ -52,7 +47,7 @@ func TestOwnTokensAreCheckedInEveryClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := a.verify(issued.AccessToken)
+	own, err := a.tokens.Verify(issued.AccessToken)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,28 +72,28 @@ func TestOwnTokensAreCheckedInEveryClaim(t *testing.T) {
 		key    any
 		ok     bool
 	}{
-		"good": {jwt.SigningMethodHS256, "at+jwt", good, a.signing, true},
-		"skewed nbf": {jwt.SigningMethodHS256, "at+jwt", other("nbf", now.Add(50*time.Second).Unix()), a.signing,
+		"good": {jwt.SigningMethodHS256, "at+jwt", good, a.tokens.Key, true},
+		"skewed nbf": {jwt.SigningMethodHS256, "at+jwt", other("nbf", now.Add(50*time.Second).Unix()), a.tokens.Key,
 			true},
-		"just expired": {jwt.SigningMethodHS256, "at+jwt", other("exp", now.Add(-50*time.Second).Unix()), a.signing,
+		"just expired": {jwt.SigningMethodHS256, "at+jwt", other("exp", now.Add(-50*time.Second).Unix()), a.tokens.Key,
 			true},
-		"expired": {jwt.SigningMethodHS256, "at+jwt", other("exp", now.Add(-70*time.Second).Unix()), a.signing,
+		"expired": {jwt.SigningMethodHS256, "at+jwt", other("exp", now.Add(-70*time.Second).Unix()), a.tokens.Key,
 			false},
-		"no exp": {jwt.SigningMethodHS256, "at+jwt", other("exp", nil), a.signing, false},
-		"not yet": {jwt.SigningMethodHS256, "at+jwt", other("nbf", now.Add(70*time.Second).Unix()), a.signing,
+		"no exp": {jwt.SigningMethodHS256, "at+jwt", other("exp", nil), a.tokens.Key, false},
+		"not yet": {jwt.SigningMethodHS256, "at+jwt", other("nbf", now.Add(70*time.Second).Unix()), a.tokens.Key,
 			false},
-		"no nbf":             {jwt.SigningMethodHS256, "at+jwt", other("nbf", nil), a.signing, false},
-		"from the future":    {jwt.SigningMethodHS256, "at+jwt", other("iat", now.Add(time.Hour).Unix()), a.signing, false},
-		"other audience":     {jwt.SigningMethodHS256, "at+jwt", other("aud", "other"), a.signing, false},
-		"no audience":        {jwt.SigningMethodHS256, "at+jwt", other("aud", nil), a.signing, false},
-		"other issuer":       {jwt.SigningMethodHS256, "at+jwt", other("iss", "other"), a.signing, false},
-		"other type":         {jwt.SigningMethodHS256, "JWT", good, a.signing, false},
-		"no such user":       {jwt.SigningMethodHS256, "at+jwt", other("sub", ids.New()), a.signing, false},
-		"no sid":             {jwt.SigningMethodHS256, "at+jwt", other("sid", nil), a.signing, false},
-		"other sid":          {jwt.SigningMethodHS256, "at+jwt", other("sid", "AAAAAAAAAAAAAAAAAAAAAA"), a.signing, false},
-		"the stored sid":     {jwt.SigningMethodHS256, "at+jwt", other("sid", sessionHash(own.SID)), a.signing, false},
+		"no nbf":             {jwt.SigningMethodHS256, "at+jwt", other("nbf", nil), a.tokens.Key, false},
+		"from the future":    {jwt.SigningMethodHS256, "at+jwt", other("iat", now.Add(time.Hour).Unix()), a.tokens.Key, false},
+		"other audience":     {jwt.SigningMethodHS256, "at+jwt", other("aud", "other"), a.tokens.Key, false},
+		"no audience":        {jwt.SigningMethodHS256, "at+jwt", other("aud", nil), a.tokens.Key, false},
+		"other issuer":       {jwt.SigningMethodHS256, "at+jwt", other("iss", "other"), a.tokens.Key, false},
+		"other type":         {jwt.SigningMethodHS256, "JWT", good, a.tokens.Key, false},
+		"no such user":       {jwt.SigningMethodHS256, "at+jwt", other("sub", ids.New()), a.tokens.Key, false},
+		"no sid":             {jwt.SigningMethodHS256, "at+jwt", other("sid", nil), a.tokens.Key, false},
+		"other sid":          {jwt.SigningMethodHS256, "at+jwt", other("sid", "AAAAAAAAAAAAAAAAAAAAAA"), a.tokens.Key, false},
+		"the stored sid":     {jwt.SigningMethodHS256, "at+jwt", other("sid", sessionHash(own.SID)), a.tokens.Key, false},
 		"other key":          {jwt.SigningMethodHS256, "at+jwt", good, []byte("wrong"), false},
-		"other algorithm":    {jwt.SigningMethodHS512, "at+jwt", good, a.signing, false},
+		"other algorithm":    {jwt.SigningMethodHS512, "at+jwt", good, a.tokens.Key, false},
 		"no algorithm":       {jwt.SigningMethodNone, "at+jwt", good, jwt.UnsafeAllowNoneSignatureType, false},
 		"a public algorithm": {jwt.SigningMethodRS256, "at+jwt", good, rsaKey, false},
 	} {
@@ -123,82 +118,54 @@ func TestOwnTokensAreCheckedInEveryClaim(t *testing.T) {
 	}
 }
 
-// issuer is an OpenID provider on loopback.
-func issuer(t *testing.T, key *rsa.PrivateKey) string {
-	mux := http.NewServeMux()
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	answer := func(w http.ResponseWriter, doc any) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(doc)
-	}
-	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, map[string]any{
-			"issuer": server.URL, "jwks_uri": server.URL + "/keys", "authorization_endpoint": server.URL + "/auth",
-			"token_endpoint":                        server.URL + "/token",
-			"id_token_signing_alg_values_supported": []string{"RS256"},
-		})
-	})
-	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
-		b64 := base64.RawURLEncoding.EncodeToString
-		answer(w, map[string]any{"keys": []any{map[string]string{
-			"kty": "RSA", "kid": "1", "alg": "RS256", "use": "sig", "n": b64(key.N.Bytes()),
-			"e": b64(big.NewInt(int64(key.E)).Bytes()),
-		}}})
-	})
-	return server.URL
-}
-
 func TestTokensOfTheConfiguredIssuer(t *testing.T) {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
 	foreign, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := issuer(t, key)
-	a := open(t, dbtest.Open(t, "sqlite"), Config{OIDCIssuer: url, OIDCAudience: "vedette"})
+	i := openidtest.New(t)
+	a := open(t, dbtest.Open(t, "sqlite"), Config{OIDCIssuer: i.URL, OIDCAudience: "vedette"})
 	u, _ := mustUser(t, a, NewUser{Email: "ada@example.com"})
 	now := time.Now()
-	sign := func(key crypto.PrivateKey, changes jwt.MapClaims) string {
-		claims := jwt.MapClaims{"iss": url, "aud": "vedette", "sub": "1", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
-			"email": "Ada@example.com", "email_verified": true}
-		maps.Copy(claims, changes)
-		token := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
-		token.Header["kid"] = "1"
-		signed, err := token.SignedString(key)
+	sign := func(claims jwt.MapClaims) string {
+		signed, err := i.Token("vedette", claims)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return signed
 	}
-	caller, err := a.ByBearer(t.Context(), sign(key, nil))
+	caller, err := a.ByBearer(t.Context(), sign(nil))
 	if err != nil || caller.UserID != u.ID {
 		t.Fatalf("a good token: %+v, %v", caller, err)
 	}
-	for name, token := range map[string]string{
-		"foreign key":    sign(foreign, nil),
-		"other audience": sign(key, jwt.MapClaims{"aud": "other"}),
-		"expired":        sign(key, jwt.MapClaims{"exp": now.Add(-time.Hour).Unix()}),
-		"not yet":        sign(key, jwt.MapClaims{"nbf": now.Add(2 * time.Minute).Unix()}),
-		"unverified":     sign(key, jwt.MapClaims{"email_verified": false}),
-		"unknown user":   sign(key, jwt.MapClaims{"email": "eve@example.com"}),
-	} {
+	bad := map[string]string{
+		"other audience": sign(jwt.MapClaims{"aud": "other"}),
+		"expired":        sign(jwt.MapClaims{"exp": now.Add(-time.Hour).Unix()}),
+		"not yet":        sign(jwt.MapClaims{"nbf": now.Add(2 * time.Minute).Unix()}),
+		"unverified":     sign(jwt.MapClaims{"email_verified": false}),
+		"unknown user":   sign(jwt.MapClaims{"email": "eve@example.com"}),
+		"no subject":     sign(jwt.MapClaims{"sub": nil}),
+		"long subject":   sign(jwt.MapClaims{"sub": strings.Repeat("x", 256)}),
+		"NUL in it":      sign(jwt.MapClaims{"sub": "x\x00"}),
+	}
+	i.Signer = foreign
+	bad["foreign key"] = sign(nil)
+	hs := jwt.NewWithClaims(jwt.SigningMethodHS256,
+		jwt.MapClaims{"iss": i.URL, "aud": "vedette", "sub": "ada-1", "exp": now.Add(time.Hour).Unix(), "email": u.Email,
+			"email_verified": true})
+	if bad["signed with our own key"], err = hs.SignedString(a.tokens.Key); err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range bad {
 		if _, err := a.ByBearer(t.Context(), token); !errs.Is(err, errs.Unauthenticated) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	hs := jwt.NewWithClaims(jwt.SigningMethodHS256,
-		jwt.MapClaims{"iss": url, "aud": "vedette", "exp": now.Add(time.Hour).Unix(), "email": u.Email,
-			"email_verified": true})
-	forged, err := hs.SignedString(a.signing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.ByBearer(t.Context(), forged); !errs.Is(err, errs.Unauthenticated) {
-		t.Errorf("a token of the issuer, signed with our own key: %v", err)
+	i.Signer = nil
+	without := open(t, dbtest.Open(t, "sqlite"), Config{OIDCIssuer: i.URL})
+	mustUser(t, without, NewUser{Email: "ada@example.com"})
+	if _, err := without.ByBearer(t.Context(), sign(nil)); !errs.Is(err, errs.Unauthenticated) {
+		t.Errorf("without an audience: %v", err)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/pquerna/otp/totp"
+	"github.com/vedette-sec/vedette/internal/core/account/factor"
+	"github.com/vedette-sec/vedette/internal/core/account/throttle"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -45,7 +47,7 @@ func enrolled(t *testing.T, a *Accounts, c *clock, name string) (secret string, 
 		t.Fatal(err)
 	}
 	codes, err = a.ConfirmFactor(ctx, appCode(t, made.Secret, c.now))
-	if err != nil || len(codes) != recoveryCodes {
+	if err != nil || len(codes) != 10 {
 		t.Fatalf("%q, %v", codes, err)
 	}
 	return made.Secret, codes
@@ -65,14 +67,14 @@ func TestSignInAsksForACode(t *testing.T) {
 		secret, recovery := enrolled(t, a, c, "ada")
 		first := ticket(t, a, "ada")
 		finish := func(ticket, code string) error {
-			_, err := a.FinishLogin(t.Context(), ticket, code, Client{Address: "192.0.2.1"})
+			_, _, err := a.FinishLogin(t.Context(), ticket, factor.Proof{Code: code}, Client{Address: "192.0.2.1"})
 			return err
 		}
 		wantCode(t, "the code that confirmed it", finish(first, appCode(t, secret, c.now)), "wrong_code")
-		c.now = c.now.Add(codePeriod)
+		c.now = c.now.Add(30 * time.Second)
 		right := appCode(t, secret, c.now)
 		wantCode(t, "no ticket", finish(strings.Repeat("x", ticketLength), right), "invalid_ticket")
-		wantCode(t, "a code from before", finish(first, appCode(t, secret, c.now.Add(-4*codePeriod))), "wrong_code")
+		wantCode(t, "a code from before", finish(first, appCode(t, secret, c.now.Add(-2*time.Minute))), "wrong_code")
 		var done atomic.Int32
 		var group sync.WaitGroup
 		second := ticket(t, a, "ada")
@@ -114,13 +116,14 @@ func TestSignInAsksForACode(t *testing.T) {
 func TestWrongCodesBackOff(t *testing.T) {
 	a, c := withFactors(t, dbtest.Open(t, "sqlite"))
 	secret, _ := enrolled(t, a, c, "ada")
-	c.now = c.now.Add(codePeriod)
+	c.now = c.now.Add(30 * time.Second)
 	var err error
 	for i := 0; i < 20 && !errs.Is(err, errs.RateLimited); i++ {
-		_, err = a.FinishLogin(t.Context(), ticket(t, a, "ada"), "000000", Client{Address: "192.0.2.1"})
+		_, _, err = a.FinishLogin(t.Context(), ticket(t, a, "ada"), factor.Proof{Code: "000000"}, Client{Address: "192.0.2.1"})
 	}
 	wantCode(t, "many wrong codes", err, "too_many_wrong_codes")
-	_, err = a.FinishLogin(t.Context(), ticket(t, a, "ada"), appCode(t, secret, c.now), Client{Address: "198.51.100.1"})
+	_, _, err = a.FinishLogin(t.Context(), ticket(t, a, "ada"), factor.Proof{Code: appCode(t, secret, c.now)},
+		Client{Address: "198.51.100.1"})
 	wantCode(t, "the right one from elsewhere", err, "too_many_wrong_codes")
 }
 
@@ -155,14 +158,18 @@ func TestEnrolling(t *testing.T) {
 		wantToken(t, a, "another session", other, false)
 		_, err = a.BeginFactor(ctx, "correct-horse", "192.0.2.1")
 		wantCode(t, "a second one", err, "second_factor_exists")
-		if f, err := a.FindFactor(ctx); err != nil || f != (Factor{Enabled: true, RecoveryCodes: recoveryCodes}) {
+		own, err := a.OwnFactors(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err := own.Find(ctx); err != nil || f != (factor.SecondFactor{Enabled: true, App: true, RecoveryCodes: 10}) {
 			t.Errorf("%+v, %v", f, err)
 		}
-		wantCode(t, "removed with a wrong code", a.DeleteFactor(ctx, "000000"), "wrong_code")
-		if err := a.DeleteFactor(ctx, codes[3]); err != nil {
+		wantCode(t, "removed with a wrong code", own.DeleteApp(ctx, factor.Proof{Code: "000000"}), "wrong_code")
+		if err := own.DeleteApp(ctx, factor.Proof{Code: codes[3]}); err != nil {
 			t.Error(err)
 		}
-		if f, err := a.FindFactor(ctx); err != nil || f != (Factor{}) {
+		if f, err := own.Find(ctx); err != nil || f != (factor.SecondFactor{}) {
 			t.Errorf("%+v, %v", f, err)
 		}
 	})
@@ -200,5 +207,41 @@ func TestTeamsMayRequireASecondFactor(t *testing.T) {
 		if err != nil || !bob.MustEnrol {
 			t.Errorf("%+v, %v", bob, err)
 		}
+	})
+}
+
+// TestWrongTicketsBackOff: who guesses tickets waits, as who guesses passwords does; other networks do not.
+func TestWrongTicketsBackOff(t *testing.T) {
+	a, c := withFactors(t, dbtest.Open(t, "sqlite"))
+	secret, _ := enrolled(t, a, c, "ada")
+	c.now = c.now.Add(time.Minute)
+	right := ticket(t, a, "ada")
+	finish := func(ticket, from string) error {
+		_, _, err := a.FinishLogin(t.Context(), ticket, factor.Proof{Code: appCode(t, secret, c.now)}, Client{Address: from})
+		return err
+	}
+	for i := range throttle.OfPeer.Free {
+		wantCode(t, "a wrong ticket", finish([]string{"", "short", strings.Repeat("x", ticketLength)}[i%3], "2001:db8::9"),
+			"invalid_ticket")
+	}
+	wantCode(t, "after many", finish(right, "2001:db8::8"), "too_many_wrong_passwords")
+	if err := finish(right, "192.0.2.1"); err != nil {
+		t.Errorf("from elsewhere: %v", err)
+	}
+}
+
+// TestADisabledUserFinishesNoSignIn, also when they were disabled after their ticket was looked up: here it is still there.
+func TestADisabledUserFinishesNoSignIn(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		a, c := withFactors(t, d)
+		secret, _ := enrolled(t, a, c, "ada")
+		c.now = c.now.Add(time.Minute)
+		begun := ticket(t, a, "ada")
+		if _, err := d.Exec(t.Context(), `UPDATE user_account SET disabled_at = 1`); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := a.FinishLogin(t.Context(), begun, factor.Proof{Code: appCode(t, secret, c.now)},
+			Client{Address: "192.0.2.1"})
+		wantCode(t, "disabled", err, "invalid_ticket")
 	})
 }

@@ -50,6 +50,9 @@ func (a *Accounts) AcceptInvitation(ctx context.Context, teamID string) error {
 		if err != nil {
 			return err
 		}
+		if err := comeBack(ctx, tx, teamID, c.UserID); err != nil {
+			return err
+		}
 		return deleteInvitation(ctx, tx, teamID, c.Email)
 	})
 }

@@ -76,8 +76,8 @@ func (a *Accounts) DeleteUser(ctx context.Context, email string, withTeams bool)
 
 // tablesOfUser have what a deleted user takes along, by user_id.
 var tablesOfUser = []string{
-	"user_session", "password_reset", "login_ticket", "second_factor", "recovery_code", "api_key",
-	"secret", "model_key", "mcp_server", "http_tool",
+	"user_session", "password_reset", "login_ticket", "second_factor", "security_key", "security_key_challenge",
+	"recovery_code", "user_identity", "api_key", "secret", "model_key", "mcp_server", "http_tool",
 }
 
 // ownTeam is one of a user's teams.
@@ -138,7 +138,7 @@ func leaveTeam(ctx context.Context, tx *db.Tx, t ownTeam, userID string) error {
 		_, err := tx.Exec(ctx, `DELETE FROM team WHERE id = ?`, t.id)
 		return err
 	}
-	if _, err := tx.Exec(ctx, `DELETE FROM member WHERE team_id = ? AND user_id = ?`, t.id, userID); err != nil {
+	if err := leave(ctx, tx, t.id, userID); err != nil {
 		return err
 	}
 	if t.role != Admin {

@@ -2,40 +2,29 @@ package account
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"io"
-	"net/http"
-	"net/url"
 	"strings"
-	"time"
 
-	"github.com/golang-jwt/jwt/v5"
+	"github.com/vedette-sec/vedette/internal/core/account/factor"
 	"github.com/vedette-sec/vedette/internal/core/account/phc"
+	"github.com/vedette-sec/vedette/internal/core/account/token"
+	"github.com/vedette-sec/vedette/internal/core/account/turnstile"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
-	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// The claims of our own bearer tokens (RFC 9068). Others are refused.
-const (
-	tokenIssuer   = "vedette"
-	tokenAudience = "vedette-api"
-	tokenType     = "at+jwt"
-	tokenSkew     = 60 * time.Second
-)
+// SecondFactorRequired is the code of the error with a ticket; see Login.
+const SecondFactorRequired = "second_factor_required"
 
 // Token is the answer to a login.
-type Token struct {
-	AccessToken string `json:"access_token"`
-	TokenType   string `json:"token_type"`
-	ExpiresIn   int    `json:"expires_in"` // seconds
-}
+type Token = token.Token
 
 // Login checks a password and issues the bearer token of a new session. Every wrong login is the same
 // Unauthenticated, in about the same time. With a second factor the right password is Forbidden, with a ticket for
 // FinishLogin; after several, more from the same network are RateLimited for a while.
 func (a *Accounts) Login(ctx context.Context, email, password string, from Client) (Token, error) {
+	if err := a.checkPasswordsOn(); err != nil {
+		return Token{}, err
+	}
 	id, hash, err := a.checkPassword(ctx, strings.ToLower(db.Clean(email)), password, Peer(from.Address))
 	if err != nil {
 		return Token{}, err
@@ -43,9 +32,9 @@ func (a *Accounts) Login(ctx context.Context, email, password string, from Clien
 	ticket, sid := "", ""
 	err = a.db.Tx(ctx, func(tx *db.Tx) error {
 		// A password that was changed since it was checked opens no session: this row is locked until the commit.
-		err := db.ExecOr(ctx, tx, errWrongLogin, `UPDATE user_account SET last_sign_in_at = CASE WHEN EXISTS
-			(SELECT 1 FROM second_factor f WHERE f.user_id = user_account.id AND f.confirmed_at IS NOT NULL)
-			THEN last_sign_in_at ELSE ? END WHERE id = ? AND password_hash = ? AND disabled_at IS NULL`,
+		err := db.ExecOr(ctx, tx, errWrongLogin, `UPDATE user_account SET last_sign_in_at = CASE WHEN `+
+			factor.Has("user_account.id")+` THEN last_sign_in_at ELSE ? END
+			WHERE id = ? AND password_hash = ? AND disabled_at IS NULL`,
 			db.At(a.Now()), id, hash)
 		if err != nil {
 			return err
@@ -60,10 +49,27 @@ func (a *Accounts) Login(ctx context.Context, email, password string, from Clien
 		return Token{}, err
 	}
 	if ticket != "" {
-		return Token{}, errs.New(errs.Forbidden, "second_factor_required",
-			"Send the code of your authenticator app with the ticket of this answer to POST /api/v1/auth/login/second.").With("ticket", ticket)
+		return Token{}, errs.New(errs.Forbidden, SecondFactorRequired,
+			"Send a code, or the answer of a security key, with the ticket of this answer to POST /api/v1/auth/login/second.").With("ticket", ticket)
 	}
-	return a.sign(id, sid)
+	return a.tokens.Sign(id, sid)
+}
+
+// Whose is the user of an address, for the audit log; empty when nobody who may sign in and is in a team has it.
+func (a *Accounts) Whose(ctx context.Context, email string) (Caller, error) {
+	if len(email) > maxEmail {
+		return Caller{}, nil
+	}
+	return a.known(ctx, "u.email = ?", strings.ToLower(db.Clean(email)))
+}
+
+// known is the one user for whom cond holds; empty when there is none, or they are disabled or in no team.
+func (a *Accounts) known(ctx context.Context, cond string, args ...any) (Caller, error) {
+	c, err := a.caller(ctx, cond, args...)
+	if db.IsNoRows(err) {
+		return Caller{}, nil
+	}
+	return c, err
 }
 
 // MayLogin fails with RateLimited while the network has to wait after wrong passwords. Login checks it too; asking
@@ -90,7 +96,7 @@ func (a *Accounts) signIn(
 	if err != nil {
 		return Token{}, err
 	}
-	return a.sign(userID, sid)
+	return a.tokens.Sign(userID, sid)
 }
 
 var errWrongLogin = errs.New(errs.Unauthenticated, "invalid_credentials", "The email or the password is wrong.")
@@ -149,77 +155,29 @@ func (a *Accounts) IssueToken(ctx context.Context, email string) (Token, error) 
 	})
 }
 
-// claims are those of our own bearer tokens.
-type claims struct {
-	jwt.RegisteredClaims
-	SID string `json:"sid"` // the secret of the session; the database has only its hash
-}
-
-func (a *Accounts) sign(userID, sid string) (Token, error) {
-	now := a.Now()
-	t := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{jwt.RegisteredClaims{
-		Issuer: tokenIssuer, Audience: jwt.ClaimStrings{tokenAudience}, Subject: userID, ID: ids.New(),
-		IssuedAt: jwt.NewNumericDate(now), NotBefore: jwt.NewNumericDate(now),
-		ExpiresAt: jwt.NewNumericDate(now.Add(a.TokenTTL)),
-	}, sid})
-	t.Header["typ"] = tokenType
-	signed, err := t.SignedString(a.signing)
-	return Token{AccessToken: signed, TokenType: "Bearer", ExpiresIn: int(a.TokenTTL.Seconds())}, err
-}
-
 var errToken = errs.New(errs.Unauthenticated, "invalid_token", "The bearer token is not valid, or has expired.")
 
-// ByBearer is the caller of a bearer token: one of ours, or one of the operator's OpenID issuer, whose
-// verified email identifies the user.
-func (a *Accounts) ByBearer(ctx context.Context, token string) (Caller, error) {
-	if len(token) > 16<<10 {
+// ByBearer is the caller of a bearer token: one of ours, or one of the operator's OpenID issuer; see byPerson.
+func (a *Accounts) ByBearer(ctx context.Context, bearer string) (Caller, error) {
+	if len(bearer) > 16<<10 {
 		return Caller{}, errToken
 	}
-	if a.issuer == nil || unverifiedIssuer(token) != a.issuer.URL {
-		own, err := a.verify(token)
+	if a.issuer == nil || token.ClaimedIssuer(bearer) != a.issuer.URL {
+		own, err := a.tokens.Verify(bearer)
 		if err != nil {
 			return Caller{}, errToken.Because(err)
 		}
 		return a.bySession(ctx, own.Subject, own.SID)
 	}
-	claimed, err := a.issuer.Email(ctx, token)
+	person, err := a.issuer.Bearer(ctx, bearer)
 	if err != nil {
 		return Caller{}, errToken.Because(err)
 	}
-	email, err := ParseEmail(claimed)
-	if err != nil {
-		return Caller{}, errToken.Because(err)
-	}
-	c, err := a.caller(ctx, "u.email = ? AND NOT u.service", email)
+	c, err := a.byPerson(ctx, person)
 	if db.IsNoRows(err) {
 		return Caller{}, errToken
 	}
 	return c, err
-}
-
-// verify checks a token of ours, except that its session exists.
-func (a *Accounts) verify(token string) (c claims, err error) {
-	parsed, err := jwt.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return a.signing, nil },
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(tokenIssuer),
-		jwt.WithAudience(tokenAudience),
-		jwt.WithExpirationRequired(), jwt.WithNotBeforeRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(tokenSkew),
-		jwt.WithTimeFunc(a.Now))
-	if err != nil {
-		return c, err
-	}
-	if typ, _ := parsed.Header["typ"].(string); !strings.EqualFold(typ, tokenType) {
-		return c, errors.New("wrong typ")
-	}
-	return c, nil
-}
-
-// unverifiedIssuer reads which issuer a token claims, only to pick who verifies it.
-func unverifiedIssuer(token string) string {
-	var claims jwt.RegisteredClaims
-	if _, _, err := jwt.NewParser().ParseUnverified(token, &claims); err != nil {
-		return ""
-	}
-	return claims.Issuer
 }
 
 const (
@@ -252,31 +210,8 @@ func (a *Accounts) hashPassword(ctx context.Context, password string) (string, e
 // Challenge checks the Turnstile token of a login or a key creation, if configured. It fails closed, with
 // Forbidden and the site key for the client.
 func (a *Accounts) Challenge(ctx context.Context, token, remoteIP string) error {
-	if a.TurnstileSiteKey == "" || a.TurnstileSecret == "" {
-		return nil
+	check := turnstile.Check{
+		SiteKey: a.TurnstileSiteKey, Secret: a.TurnstileSecret, URL: a.TurnstileVerifyURL, HTTP: a.HTTP,
 	}
-	refuse := func(code, message string) *errs.Error {
-		return errs.New(errs.Forbidden, code, "%s", message).With("turnstile_site_key", a.TurnstileSiteKey)
-	}
-	if token == "" {
-		return refuse("turnstile_required", "Solve the challenge and send its token.")
-	}
-	form := url.Values{"secret": {a.TurnstileSecret}, "response": {token}, "remoteip": {remoteIP}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.TurnstileVerifyURL, strings.NewReader(form.Encode()))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	resp, err := a.HTTP.Do(req)
-	if err != nil {
-		return refuse("turnstile_unavailable", "The challenge could not be checked; try again.").Because(err)
-	}
-	defer resp.Body.Close()
-	var answer struct {
-		Success bool `json:"success"`
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&answer); err != nil || !answer.Success {
-		return refuse("turnstile_failed", "The challenge token is not valid.").Because(err)
-	}
-	return nil
+	return check.Token(ctx, token, remoteIP)
 }

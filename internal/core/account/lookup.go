@@ -1,16 +1,9 @@
 package account
 
 import (
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
-	"strings"
-	"sync"
 
+	"github.com/vedette-sec/vedette/internal/core/account/region"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -19,40 +12,23 @@ import (
 // MasterRegion is the only region whose deployment answers the master lookup.
 const MasterRegion = "us"
 
-// RegionLookupPath is where a deployment answers another region about its own users.
-const RegionLookupPath = "/api/internal/user/lookup"
+// RegionLookupPath is where a deployment answers another region about its own users, and InternalKeyHeader carries the
+// service key of the internal endpoints.
+const (
+	RegionLookupPath  = region.LookupPath
+	InternalKeyHeader = region.KeyHeader
+)
 
-// InternalKeyHeader carries the service key of the internal endpoints.
-const InternalKeyHeader = "X-Internal-API-Key"
-
-// RegionService is another region's deployment.
-type RegionService struct {
-	Name string
-	URL  string // its base
-	Key  string // its service key; ours when empty
-}
-
-// LookupResult is the specification's MasterLookupResult.
-type LookupResult struct {
-	Exists     bool        `json:"exists"`
-	UserRegion *string     `json:"user_region"`
-	Team       *LookupTeam `json:"team"`
-}
-
-// LookupTeam is the specification's MasterTeam.
-type LookupTeam struct {
-	ID         string         `json:"id"`
-	Name       string         `json:"name"`
-	OwnerEmail string         `json:"owner_email"`
-	UserRole   string         `json:"user_role"`
-	Members    []LookupMember `json:"members"`
-}
-
-// LookupMember is the specification's MasterMember.
-type LookupMember struct {
-	Email string `json:"email"`
-	Role  string `json:"role"`
-}
+type (
+	// RegionService is another region's service, which this deployment asks about users.
+	RegionService = region.Service
+	// LookupResult is what a region knows about an address.
+	LookupResult = region.Result
+	// LookupTeam is one of that user's teams.
+	LookupTeam = region.Team
+	// LookupMember is the user's membership in it.
+	LookupMember = region.Member
+)
 
 // CheckInternalKey fails with Unauthenticated unless key is the configured service key.
 func (a *Accounts) CheckInternalKey(key string) error {
@@ -86,62 +62,7 @@ func (a *Accounts) MasterLookup(ctx context.Context, email string) (LookupResult
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.RegionTimeout)
 	defer cancel()
-	answers := make([]LookupResult, len(a.RegionServices))
-	failures := make([]error, len(a.RegionServices))
-	var group sync.WaitGroup
-	for i, service := range a.RegionServices {
-		group.Go(func() {
-			answers[i], failures[i] = a.askRegion(ctx, service, email)
-			if answers[i].Exists {
-				cancel() // the other answers are not needed
-			}
-		})
-	}
-	group.Wait()
-	for _, answer := range answers {
-		if answer.Exists {
-			return answer, nil
-		}
-	}
-	for i, err := range failures {
-		if err != nil {
-			return LookupResult{}, errs.New(errs.Unavailable, "region_service_unavailable",
-				"The service of region %s does not answer.", a.RegionServices[i].Name).Because(err)
-		}
-	}
-	return LookupResult{}, nil
-}
-
-const maxRegionAnswer = 1 << 20 // bytes
-
-func (a *Accounts) askRegion(ctx context.Context, s RegionService, email string) (LookupResult, error) {
-	var result LookupResult
-	body, err := json.Marshal(map[string]string{"email": email})
-	if err != nil {
-		return result, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(s.URL, "/")+RegionLookupPath,
-		bytes.NewReader(body))
-	if err != nil {
-		return result, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set(InternalKeyHeader, cmp.Or(s.Key, a.InternalKey))
-	resp, err := a.HTTP.Do(req)
-	if err != nil {
-		return result, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return result, fmt.Errorf("region %s answered %d", s.Name, resp.StatusCode)
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxRegionAnswer)).Decode(&result); err != nil {
-		return LookupResult{}, fmt.Errorf("region %s: %w", s.Name, err)
-	}
-	if result.Exists && result.UserRegion == nil {
-		result.UserRegion = &s.Name
-	}
-	return result, nil
+	return region.Ask(ctx, a.HTTP, a.RegionServices, a.InternalKey, email)
 }
 
 // LocalLookup finds a user among this deployment's own.

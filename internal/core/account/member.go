@@ -169,11 +169,35 @@ func removeMember(ctx context.Context, tx *db.Tx, c Caller, email string) error 
 			return err
 		}
 	}
-	_, err = tx.Exec(ctx, `DELETE FROM member WHERE team_id = ? AND user_id = ?`, c.TeamID, who.userID)
-	if err != nil {
+	if err := leave(ctx, tx, c.TeamID, who.userID); err != nil {
 		return err
 	}
 	return checkAdmins(ctx, tx, c.TeamID)
+}
+
+// leave ends a membership. What they may spend in the team and have spent is kept: work of theirs may still run there,
+// and they may come back.
+func leave(ctx context.Context, tx *db.Tx, teamID, userID string) error {
+	_, err := tx.Exec(ctx, `INSERT INTO former_member (team_id, user_id, spending_cap_cents, spent_cents)
+		SELECT team_id, user_id, spending_cap_cents, spent_cents FROM member WHERE team_id = ? AND user_id = ?`, teamID, userID)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM member WHERE team_id = ? AND user_id = ?`, teamID, userID)
+	return err
+}
+
+// comeBack gives a new member what they may spend and have spent as a former one.
+func comeBack(ctx context.Context, tx *db.Tx, teamID, userID string) error {
+	_, err := tx.Exec(ctx, `UPDATE member SET (spending_cap_cents, spent_cents) =
+		(SELECT f.spending_cap_cents, f.spent_cents FROM former_member f WHERE f.team_id = ? AND f.user_id = ?)
+		WHERE team_id = ? AND user_id = ? AND EXISTS (SELECT 1 FROM former_member f WHERE f.team_id = ? AND f.user_id = ?)`,
+		teamID, userID, teamID, userID, teamID, userID)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM former_member WHERE team_id = ? AND user_id = ?`, teamID, userID)
+	return err
 }
 
 // manage is inLockedTeam for an admin of the team.

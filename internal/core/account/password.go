@@ -14,6 +14,9 @@ func (a *Accounts) ChangePassword(ctx context.Context, current, password, from s
 	if err != nil {
 		return err
 	}
+	if err := a.checkPasswordsOn(); err != nil {
+		return err
+	}
 	if err := checkPasswordLength("new_password", password); err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ const (
 	resetTTL         = 30 * time.Minute
 	resetTokenLength = 40
 	maxResets        = 256 // requests that wait to be looked at; more are dropped, and logged
-	mailsPerAddress  = 5   // an hour
-	mailsPerTeam     = 100 // invitations an hour
+	mailsPerAddress  = 5   // of each kind, an hour
+	mailsPerPerson   = 100 // invitations an hour, in all their teams
 )
 
 // ResetPath is the page of the link in a mail, below PublicURL.
@@ -34,6 +34,9 @@ func (a *Accounts) RequestReset(email, from string) error {
 	if a.Mail == nil {
 		return errs.New(errs.NotFound, "mail_not_configured",
 			"This server sends no mail: ask an operator for a new password.")
+	}
+	if err := a.checkPasswordsOn(); err != nil {
+		return err
 	}
 	email, err := ParseEmail(email)
 	if err != nil {
@@ -69,7 +72,7 @@ func (a *Accounts) SendResets(ctx context.Context) {
 func (a *Accounts) sendReset(ctx context.Context, email string) error {
 	id, err := db.Value[string](ctx, a.db, `SELECT id FROM user_account WHERE email = ? AND password_hash <> ''
 		AND disabled_at IS NULL AND NOT service`, email)
-	if db.IsNoRows(err) || err == nil && !a.mailsTo.Take(email, a.Now()) {
+	if db.IsNoRows(err) || err == nil && !a.resetsTo.Take(email, a.Now()) {
 		return nil
 	}
 	if err != nil {
@@ -96,6 +99,9 @@ If it was not you, ignore this mail: your password has not changed.
 // FinishReset gives the user of a link another password, ends all their sessions and voids their other links. Wrong
 // tokens from the same network are RateLimited for a while. The result is whom it was done for.
 func (a *Accounts) FinishReset(ctx context.Context, token, password, from string) (Caller, error) {
+	if err := a.checkPasswordsOn(); err != nil {
+		return Caller{}, err
+	}
 	peer := throttle.Peer(from)
 	if err := a.guesses.Check(peer, "", a.Now()); err != nil {
 		return Caller{}, err
@@ -140,22 +146,18 @@ func (a *Accounts) FinishReset(ctx context.Context, token, password, from string
 	if err != nil {
 		return Caller{}, err
 	}
-	c, err := a.caller(ctx, "u.id = ?", id)
-	if db.IsNoRows(err) { // they are in no team: there is no audit log for it
-		return Caller{UserID: id}, nil
-	}
-	return c, err
+	return a.known(ctx, "u.id = ?", id) // empty if they are in no team: there is no audit log for it
 }
 
 // mailInvitation tells a person that they are invited, when the transaction commits. It names the person who invites
 // and nothing that they could write: a mail of this server must not carry a stranger's text. How many go to one
-// address, and from one team, is bounded.
+// address, and in the name of one person, is bounded.
 func (a *Accounts) mailInvitation(tx *db.Tx, c Caller, email string) {
 	if a.Mail == nil {
 		return
 	}
 	tx.AfterCommit(func() {
-		if !a.mailsOf.Take(c.TeamID, a.Now()) || !a.mailsTo.Take(email, a.Now()) {
+		if !a.invitesOf.Take(c.Email, a.Now()) || !a.invitesTo.Take(email, a.Now()) {
 			return
 		}
 		a.Mail.Put(email, "An invitation to a team on Vedette", fmt.Sprintf(`%s has invited you to a team on Vedette at

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/account/token"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -60,7 +61,7 @@ func (a *Accounts) insertSession(ctx context.Context, tx *db.Tx, userID string, 
 	}
 	_, err = tx.Exec(ctx, `DELETE FROM user_session WHERE user_id = ? AND (expires_at < ? OR id NOT IN
 		(SELECT id FROM user_session WHERE user_id = ? ORDER BY created_at DESC, id DESC LIMIT ?))`,
-		userID, db.At(now.Add(-tokenSkew)), userID, maxSessions)
+		userID, db.At(now.Add(-token.Skew)), userID, maxSessions)
 	return sid, err
 }
 
@@ -71,7 +72,7 @@ func (a *Accounts) bySession(ctx context.Context, userID, sid string) (Caller, e
 	var used db.Time
 	err := a.db.QueryOften(ctx, `SELECT `+callerColumns+`, s.id, s.last_used_at FROM user_session s `+
 		`JOIN user_account u ON u.id = s.user_id `+callerTeams+` WHERE s.hash = ? AND s.user_id = ? AND s.expires_at > ? `+
-		callerOrder, hash, userID, db.At(now.Add(-tokenSkew))).Scan(append(c.columns(), &c.SessionID, &used)...)
+		callerOrder, hash, userID, db.At(now.Add(-token.Skew))).Scan(append(c.columns(), &c.SessionID, &used)...)
 	if db.IsNoRows(err) {
 		return Caller{}, errToken
 	}
@@ -85,6 +86,33 @@ func (a *Accounts) bySession(ctx context.Context, userID, sid string) (Caller, e
 		}
 	}
 	return c, nil
+}
+
+// CheckPresent fails with Unauthenticated when a caller from before would be refused now: they were disabled, are not
+// in the team any more, or the session or key that they used has ended. The end of a token of the OpenID issuer is not
+// known here.
+func (a *Accounts) CheckPresent(ctx context.Context, c Caller) error {
+	query := `SELECT count(*) FROM user_account u JOIN member m ON m.user_id = u.id AND m.team_id = ?
+		WHERE u.id = ? AND u.disabled_at IS NULL`
+	args := []any{c.TeamID, c.UserID}
+	now := a.Now()
+	if c.SessionID != "" {
+		query += ` AND EXISTS (SELECT 1 FROM user_session s WHERE s.id = ? AND s.user_id = u.id AND s.expires_at > ?)`
+		args = append(args, c.SessionID, db.At(now.Add(-token.Skew)))
+	}
+	if c.KeyID != "" {
+		query += ` AND EXISTS (SELECT 1 FROM api_key k WHERE k.id = ? AND k.user_id = u.id
+			AND (k.expires_at IS NULL OR k.expires_at > ?))`
+		args = append(args, c.KeyID, db.At(now))
+	}
+	var present int
+	if err := a.db.QueryOften(ctx, query, args...).Scan(&present); err != nil {
+		return err
+	}
+	if present == 0 {
+		return errs.New(errs.Unauthenticated, "access_ended", "Your access has ended: sign in again.")
+	}
+	return nil
 }
 
 // FindSessions are the caller's sessions that have not expired, the newest first; at most 100.
@@ -131,7 +159,7 @@ func (a *Accounts) EndSessions(ctx context.Context, others bool) error {
 
 // endSessions ends the sessions of a user but one, and voids their links for a new password and begun sign-ins.
 func endSessions(ctx context.Context, q db.Querier, userID, keep string) error {
-	for _, table := range []string{"password_reset", "login_ticket"} {
+	for _, table := range []string{"password_reset", "login_ticket", "security_key_challenge"} {
 		if _, err := q.Exec(ctx, `DELETE FROM `+table+` WHERE user_id = ?`, userID); err != nil {
 			return err
 		}
@@ -149,12 +177,12 @@ func (a *Accounts) SweepRegularly(ctx context.Context) {
 
 // Sweep removes expired sessions and links for a new password.
 func (a *Accounts) Sweep(ctx context.Context) error {
-	for _, table := range []string{"password_reset", "login_ticket"} {
+	for _, table := range []string{"password_reset", "login_ticket", "security_key_challenge", "sign_in_used"} {
 		if _, err := a.db.Exec(ctx, `DELETE FROM `+table+` WHERE expires_at < ?`, db.At(a.Now())); err != nil {
 			return err
 		}
 	}
-	before := db.At(a.Now().Add(-tokenSkew))
+	before := db.At(a.Now().Add(-token.Skew))
 	for {
 		n, err := a.db.Exec(ctx, `DELETE FROM user_session WHERE id IN
 			(SELECT id FROM user_session WHERE expires_at < ? ORDER BY expires_at LIMIT ?)`, before, sweepBatch)

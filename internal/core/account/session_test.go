@@ -86,7 +86,7 @@ func TestWhoReadsTheDatabaseHasNoToken(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, sid := range map[string]string{"no sid": "", "the id": id, "the hash": hash} {
-			forged, err := thief.sign(u.ID, sid)
+			forged, err := thief.tokens.Sign(u.ID, sid)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -179,21 +179,24 @@ type Caps struct {
 	Operator *int64 // in all teams together
 }
 
-// SpendingCaps are the caps of a user who spends in a team. A former member has the team's default.
+// SpendingCaps are the caps of a user who spends in a team. A former member has the one that they had.
 func (a *Accounts) SpendingCaps(ctx context.Context, q db.Querier, teamID, userID string) (c Caps, err error) {
-	err = q.QueryRow(ctx, `SELECT coalesce(m.spending_cap_cents, t.default_spending_cap_cents), u.spending_cap_cents
-		FROM user_account u JOIN team t ON t.id = ? LEFT JOIN member m ON m.team_id = t.id AND m.user_id = u.id
-		WHERE u.id = ?`, teamID, userID).Scan(&c.Team, &c.Operator)
+	err = q.QueryRow(ctx, `SELECT coalesce(m.spending_cap_cents, f.spending_cap_cents, t.default_spending_cap_cents),
+		u.spending_cap_cents FROM user_account u JOIN team t ON t.id = ?
+		LEFT JOIN member m ON m.team_id = t.id AND m.user_id = u.id
+		LEFT JOIN former_member f ON f.team_id = t.id AND f.user_id = u.id WHERE u.id = ?`, teamID, userID).Scan(&c.Team, &c.Operator)
 	return c, err
 }
 
 // Spent stores what a user has spent in a team and in all teams, in US cents.
 func (a *Accounts) Spent(ctx context.Context, tx *db.Tx, teamID, userID string, inTeam, inAll int64) error {
-	_, err := tx.Exec(ctx, `UPDATE member SET spent_cents = ? WHERE team_id = ? AND user_id = ?`, inTeam, teamID, userID)
-	if err != nil {
-		return err
+	for _, table := range []string{"member", "former_member"} {
+		_, err := tx.Exec(ctx, `UPDATE `+table+` SET spent_cents = ? WHERE team_id = ? AND user_id = ?`, inTeam, teamID, userID)
+		if err != nil {
+			return err
+		}
 	}
-	_, err = tx.Exec(ctx, `UPDATE user_account SET spent_cents = ? WHERE id = ?`, inAll, userID)
+	_, err := tx.Exec(ctx, `UPDATE user_account SET spent_cents = ? WHERE id = ?`, inAll, userID)
 	return err
 }
 
@@ -217,7 +220,11 @@ func (a *Accounts) SetDefaultCap(ctx context.Context, cents *int64, all bool) er
 		if err != nil || !all {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE member SET spending_cap_cents = NULL WHERE team_id = ?`, c.TeamID)
-		return err
+		for _, table := range []string{"member", "former_member"} {
+			if _, err := tx.Exec(ctx, `UPDATE `+table+` SET spending_cap_cents = NULL WHERE team_id = ?`, c.TeamID); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }

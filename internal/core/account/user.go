@@ -102,7 +102,10 @@ func (a *Accounts) joinTeam(ctx context.Context, tx *db.Tx, u *User) (err error)
 func insertMember(ctx context.Context, tx *db.Tx, teamID, userID string, role Role, at time.Time) error {
 	_, err := tx.Exec(ctx, `INSERT INTO member (team_id, user_id, role, created_at) VALUES (?, ?, ?, ?)`,
 		teamID, userID, role, db.At(at))
-	return err
+	if err != nil {
+		return err
+	}
+	return comeBack(ctx, tx, teamID, userID)
 }
 
 func createTeam(ctx context.Context, tx *db.Tx, t Team, ownerID string, role Role) error {
@@ -125,10 +128,11 @@ func (a *Accounts) HasUsers(ctx context.Context) (bool, error) {
 }
 
 // The parts of the queries that read a Caller, who is no disabled user. The team is the one joined first.
+var callerColumns = `u.id, u.email, u.system_admin, m.team_id, m.role, t.plan, ` + mustEnrol
+
 const (
-	callerColumns = `u.id, u.email, u.system_admin, m.team_id, m.role, t.plan, ` + mustEnrol
-	callerTeams   = `JOIN member m ON m.user_id = u.id AND u.disabled_at IS NULL JOIN team t ON t.id = m.team_id`
-	callerOrder   = `ORDER BY m.created_at, m.team_id LIMIT 1`
+	callerTeams = `JOIN member m ON m.user_id = u.id AND u.disabled_at IS NULL JOIN team t ON t.id = m.team_id`
+	callerOrder = `ORDER BY m.created_at, m.team_id LIMIT 1`
 )
 
 // columns are where callerColumns are scanned into.
@@ -161,11 +165,11 @@ func (a *Accounts) InTeam(ctx context.Context, c Caller, teamID string) (Caller,
 	return c, nil
 }
 
-// SetupToken makes the one-time token of the setup link and revokes an earlier one. It is empty when there are
-// users.
+// SetupToken makes the one-time token of the setup link and revokes an earlier one. It is empty when setup is
+// closed.
 func (a *Accounts) SetupToken(ctx context.Context) (string, error) {
-	has, err := a.HasUsers(ctx)
-	if err != nil || has {
+	closed, err := a.SetupClosed(ctx)
+	if err != nil || closed {
 		return "", err
 	}
 	token := ids.Random(setupTokenLength)
@@ -181,10 +185,11 @@ var errSetupLink = errs.New(errs.Forbidden, "setup_link_invalid",
 
 const setupTokenLength = 40
 
-// SetupClosed reports whether there is a user, so that no setup link works. It asks the database until the first
+// SetupClosed reports whether no setup link works: there is a user, or passwords are off and the operator makes users
+// at the command line. It asks the database until the first
 // user was seen, and never after.
 func (a *Accounts) SetupClosed(ctx context.Context) (bool, error) {
-	if a.setUp.Load() {
+	if a.setUp.Load() || a.OIDCOnly {
 		return true, nil
 	}
 	has, err := a.HasUsers(ctx)

@@ -62,6 +62,11 @@ func (a *Accounts) CreateTeam(ctx context.Context, name string) (id string, err 
 	}
 	id = ids.New()
 	return id, a.db.Tx(ctx, func(tx *db.Tx) error {
+		// Of several teams at once the next waits here.
+		_, err := db.Value[string](ctx, tx, `SELECT id FROM user_account WHERE id = ?`+tx.Dialect().ForUpdate(), c.UserID)
+		if err != nil {
+			return err
+		}
 		owned, err := count(ctx, tx, `team WHERE owner_id = ?`, c.UserID)
 		if err != nil {
 			return err

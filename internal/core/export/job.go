@@ -104,6 +104,9 @@ func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 	if err != nil {
 		return Export{}, err
 	}
+	if err := es.db.CheckRoom(); err != nil {
+		return Export{}, err
+	}
 	now := es.now()
 	e := Export{
 		ID: ids.New(), Name: db.Clean(r.Name), Format: r.Format, ScanID: r.ScanID, About: OfFindings, State: Queued,

@@ -75,6 +75,9 @@ func (fs *Files) Create(ctx context.Context, n NewFile) (File, error) {
 	if err := checkKey("key", n.Key); err != nil {
 		return File{}, err
 	}
+	if err := fs.db.CheckRoom(); err != nil {
+		return File{}, err
+	}
 	f, err := fs.storeContent(ctx, n)
 	if err != nil {
 		return File{}, err

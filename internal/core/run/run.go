@@ -46,8 +46,12 @@ func (rs Runs) sql(text string) string { return strings.ReplaceAll(text, "KIND",
 
 func (rs Runs) life() Life[Status] { return Life[Status]{Table: rs.Kind, Moves: moves, Now: rs.Now} }
 
-// Launch begins a new run. It fails with a Conflict, which is also ErrLate, while one is active.
+// Launch begins a new run. It fails with a Conflict, which is also ErrLate, while one is active, and with
+// NoSpace while the disk is almost full.
 func (rs Runs) Launch(ctx context.Context, tx *db.Tx, id string) error {
+	if err := rs.DB.CheckRoom(); err != nil {
+		return err
+	}
 	number, err := rs.life().Move(ctx, tx, id, AnyRun, Queued, ", failure_reason = '', run = run + 1")
 	if err != nil {
 		return rs.conflict(err, "launchable", "is running already")

@@ -9,6 +9,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/turn"
 )
 
 // neverRecommended are tags of templates that are not in the recommended set.
@@ -89,7 +90,9 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog
 // addInline adds the templates that came with the scan.
 func addInline(chosen map[string]catalog.ScanTemplate, inline []Inline) error {
 	for _, in := range inline {
+		done := turn.Take(len(in.Contents))
 		_, p, err := templates.Compile(in.Name, []byte(in.Contents), nil)
+		done()
 		if err != nil {
 			return errs.Field("private_templates", "private_templates: %s", errs.From(err).Message)
 		}

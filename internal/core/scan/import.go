@@ -70,6 +70,9 @@ func (ss *Scans) Append(ctx context.Context, id string, body io.Reader) (Importe
 // line that is not a result, and how many results before it are stored.
 func (ss *Scans) take(ctx context.Context, s Scan, body io.Reader, prepare func(tx *db.Tx) error) (Imported, error) {
 	done := Imported{ScanID: s.ID}
+	if err := ss.db.CheckRoom(); err != nil {
+		return done, err
+	}
 	batches := make(chan finding.Prepared, 1)
 	work, ctx := errgroup.WithContext(ctx)
 	var bad error

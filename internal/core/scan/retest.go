@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/child"
+	"github.com/vedette-sec/vedette/internal/engine/targets"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
@@ -47,7 +48,7 @@ func (ss *Scans) retest(
 	if !found {
 		return failed("The template is not in the catalogue, or cannot be run.")
 	}
-	if _, err := engine.ParseTarget(f.Target); err != nil {
+	if _, err := targets.Parse(f.Target); err != nil {
 		return failed("The finding does not say where to look.")
 	}
 	excluded, err := ss.excluded(ctx, teamID, f.ScanID)

@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/interaction"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/core/setting"
@@ -137,6 +138,9 @@ type Scans struct {
 	logger   *slog.Logger
 	now      func() time.Time
 	limited  sync.Map // locks of scans whose rate is limited, by id
+
+	// Interactions are those of scans with the out-of-band server; nil: templates that need one are skipped.
+	Interactions *interaction.Interactions
 }
 
 // New makes the service. logger may be nil.

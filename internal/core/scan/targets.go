@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/targets"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -39,7 +39,7 @@ func checkTargets(targets []string) error {
 func Takes(target string) bool { return checkTargets([]string{target}) == nil }
 
 func checkTarget(text string) error {
-	if _, err := engine.ParseTarget(text); err != nil {
+	if _, err := targets.Parse(text); err != nil {
 		return err
 	}
 	_, err := netguard.ParseTarget(text)

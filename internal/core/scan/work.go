@@ -82,6 +82,7 @@ func (c *Chunk) test(ctx, storeCtx context.Context, engines *child.Pool, deny []
 		seen.Event, seen.Target = e, e.Target
 		found.put(seen)
 	}
+	c.expectInteractions(ctx, &job, stop)
 	job.OnProgress = func(p engine.Progress) {
 		if p.Final || time.Since(reported) < progressInterval {
 			return

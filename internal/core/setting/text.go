@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/turn"
 	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 	"go.yaml.in/yaml/v4"
 )
@@ -74,6 +75,7 @@ func decode(sent string) (text []byte, encoded bool) {
 
 // parse reads a text that yamltext has checked.
 func parse(text []byte) (document, error) {
+	defer turn.Take(len(text))()
 	var top yaml.Node
 	err := yaml.Unmarshal(text, &top)
 	if err == nil && len(top.Content) != 1 {
@@ -88,6 +90,7 @@ func parse(text []byte) (document, error) {
 // masked is the text with its secrets masked. Configurations of subfinder contain only names of sources and
 // their keys.
 func (d document) masked(t Type) string {
+	defer turn.Take(len(d.text))()
 	text := d.text
 	if root, changed := hide(d.root, t == Subfinder); changed {
 		text = render(root)

@@ -108,6 +108,9 @@ func (ts *Tasks) continueTask(ctx context.Context, tx *db.Tx, last Task, n NewTa
 func (ts *Tasks) insertStream(
 	ctx context.Context, tx *db.Tx, teamID string, n NewTask, stream string, index int,
 ) error {
+	if err := ts.db.CheckRoom(); err != nil {
+		return err
+	}
 	job, err := ts.queue.Insert(ctx, tx, teamID, RunArgs{n.ID, stream})
 	if err != nil {
 		return err

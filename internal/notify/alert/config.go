@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -78,8 +79,9 @@ var names = map[string]string{
 // Parse reads an alerting configuration (YAML): a mapping of a provider to its settings or to a list of them; keys may
 // begin with the provider's name (slack_webhook_url). events and severity beside the providers are defaults for all.
 func Parse(text []byte) (Config, error) {
+	// Check has seen that keys are unique; the library compares each with all others.
 	var top map[string]yaml.Node
-	if err := yaml.Unmarshal(text, &top); err != nil {
+	if yamltext.Check(text) != nil || yaml.Load(text, &top, yaml.WithUniqueKeys(false)) != nil {
 		return Config{}, errors.New("it is not a mapping of providers")
 	}
 	var common settings
@@ -92,7 +94,7 @@ func Parse(text []byte) (Config, error) {
 		if !ok {
 			continue
 		}
-		if err := node.Load(one.into); err != nil {
+		if err := node.Load(one.into, yaml.WithUniqueKeys(false)); err != nil {
 			return out, fmt.Errorf("%s is not a list of words", one.key)
 		}
 		delete(top, one.key)
@@ -144,7 +146,7 @@ func readChannel(key, provider string, n *yaml.Node) (Channel, error) {
 		name := strings.ReplaceAll(n.Content[i].Value, "-", "_")
 		n.Content[i].Value = strings.TrimPrefix(strings.TrimPrefix(name, key+"_"), provider+"_")
 	}
-	if err := n.Load(&c.settings); err != nil {
+	if err := n.Load(&c.settings, yaml.WithUniqueKeys(false)); err != nil {
 		return c, errors.New("a setting is not of its type")
 	}
 	c.To = append(c.To, c.CC...)

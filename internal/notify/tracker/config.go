@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -65,15 +66,16 @@ var providers = map[string][]string{
 // Parse reads a reporting configuration (YAML): allow-list and deny-list beside the providers are defaults for all.
 // Other keys, for exporters of files, are ignored.
 func Parse(text []byte) (Config, error) {
+	// Check has seen that keys are unique; the library compares each with all others.
 	var top map[string]yaml.Node
-	if err := yaml.Unmarshal(text, &top); err != nil {
+	if yamltext.Check(text) != nil || yaml.Load(text, &top, yaml.WithUniqueKeys(false)) != nil {
 		return Config{}, errors.New("it is not a mapping of trackers")
 	}
 	var common struct {
 		Allow Severities `yaml:"allow-list"`
 		Deny  Severities `yaml:"deny-list"`
 	}
-	if err := yaml.Unmarshal(text, &common); err != nil {
+	if err := yaml.Load(text, &common, yaml.WithUniqueKeys(false)); err != nil {
 		return Config{}, errors.New("allow-list and deny-list have a list named severity")
 	}
 	var out Config
@@ -83,7 +85,7 @@ func Parse(text []byte) (Config, error) {
 			continue
 		}
 		t := Tracker{Allow: common.Allow, Deny: common.Deny}
-		if err := node.Load(&t); err != nil {
+		if err := node.Load(&t, yaml.WithUniqueKeys(false)); err != nil {
 			return out, fmt.Errorf("%s: a setting is not of its type", name)
 		}
 		t.Provider = name

@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/child"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
@@ -39,6 +40,28 @@ func New(c Config, s *scope.Scope) *Runner { return &Runner{Config: c, scope: s}
 func Text(path, text string) child.Template {
 	digest := sha256.Sum256([]byte(text))
 	return child.Template{Path: path, Digest: hex.EncodeToString(digest[:]), Data: []byte(text)}
+}
+
+// Builtin is a template of the binary, for the built-in planner.
+type Builtin struct {
+	*syntax.Template
+	Text child.Template
+}
+
+// Texts are the templates of a list as a job takes them.
+func Texts(list []Builtin) (out []child.Template) {
+	for _, b := range list {
+		out = append(out, b.Text)
+	}
+	return out
+}
+
+// Own is an error of Confirm or Control that is neither the target's nor the template's; nil for these.
+func Own(err error) error {
+	if errs.From(err).Kind == errs.Internal {
+		return err
+	}
+	return nil
 }
 
 // Run tests targets with templates. notes name those that are set aside, or that ended the engine. The result is that
@@ -69,7 +92,7 @@ func (r *Runner) Run(ctx context.Context, job child.Job) (result *child.Result, 
 	result, err = r.Engines.Run(ctx, job)
 	if err != nil {
 		if _, died := errors.AsType[*child.Died](err); died {
-			err = errs.New(errs.Invalid, "engine_ended", "%s in the work for %s.", err.Error(), namesOf(fit)).Because(err)
+			err = errs.New(errs.Invalid, "engine_ended", "%s in the work for %s.", err.Error(), namesOf(fit))
 		}
 		return nil, notes, err
 	}

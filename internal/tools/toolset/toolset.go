@@ -25,8 +25,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine/child"
-	"github.com/vedette-sec/vedette/internal/engine/program"
-	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 	"github.com/vedette-sec/vedette/internal/tools"
@@ -49,14 +47,15 @@ type Services struct {
 	Deny         []netip.Prefix // never tested
 	Logger       *slog.Logger
 
-	starter  []*syntax.Template // of the built-in planner
-	programs []*program.Program
+	starter []runner.Builtin
 }
 
-// New compiles the starter templates.
+// New reads the starter templates.
 func New(s Services) (Services, error) {
-	var err error
-	s.starter, s.programs, err = templates.Starter()
+	all, texts, err := templates.StarterTexts()
+	for i, t := range all {
+		s.starter = append(s.starter, runner.Builtin{Template: t, Text: runner.Text(t.Path, string(texts[i]))})
+	}
 	return s, err
 }
 
@@ -79,9 +78,9 @@ func (s Services) Kit(
 			Caller: account.Caller{UserID: t.UserID, Email: t.Owner, TeamID: t.TeamID, Role: account.Member},
 		},
 	}
-	for i, template := range s.starter {
-		if tools.AllowsMethods(boundary.Doc, template) {
-			c.Programs = append(c.Programs, s.programs[i])
+	for _, b := range s.starter {
+		if tools.AllowsMethods(boundary.Doc, b.Template) {
+			c.Builtin = append(c.Builtin, b)
 		}
 	}
 	return tools.New(c)
