@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/pquerna/otp/totp"
+	"github.com/vedette-sec/vedette/internal/core/account/factor/factortest"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-var placeholder = regexp.MustCompile(`\{(code )?[a-z][a-z0-9_.]*\}`)
+var placeholder = regexp.MustCompile(`\{(code |(create|get) [a-z]+ )?[a-z][a-z0-9_.]*\}`)
 
 // fill puts values in the place of {name}.
 func (s *story) fill(text string) string {
@@ -28,8 +29,23 @@ func (s *story) fill(text string) string {
 			}
 			return code
 		}
+		if verb, rest, ok := strings.Cut(name[1:len(name)-1], " "); ok {
+			key, options, _ := strings.Cut(rest, " ")
+			return s.keyAnswer(verb, key, s.value(options))
+		}
 		return name
 	})
+}
+
+// keyAnswer is what a security key in a page of this server answers to options for navigator.credentials.
+func (s *story) keyAnswer(verb, key, options string) string {
+	if s.keys[key] == nil {
+		s.keys[key] = factortest.New(s.t, s.publicURL)
+	}
+	if verb == "create" {
+		return string(s.keys[key].Create([]byte(options)))
+	}
+	return string(s.keys[key].Get([]byte(options)))
 }
 
 func (s *story) value(name string) string {
@@ -54,9 +70,10 @@ var kinds = map[string]func(any) bool{
 		_, err := time.Parse(time.RFC3339Nano, s)
 		return ok && err == nil && strings.HasSuffix(s, "Z")
 	},
-	"int":   func(v any) bool { n, ok := v.(float64); return ok && n == float64(int64(n)) },
-	"array": func(v any) bool { _, ok := v.([]any); return ok },
-	"none":  func(v any) bool { return v == nil },
+	"int":    func(v any) bool { n, ok := v.(float64); return ok && n == float64(int64(n)) },
+	"object": func(v any) bool { _, ok := v.(map[string]any); return ok },
+	"array":  func(v any) bool { _, ok := v.([]any); return ok },
+	"none":   func(v any) bool { return v == nil },
 }
 
 func pattern(p string) func(any) bool {
@@ -81,9 +98,13 @@ func (s *story) match(path string, want, have any) string {
 				return fmt.Sprintf("%s: %s is not a %s", path, compact(have), w)
 			}
 			if m[2] != "" {
-				if _, number := have.(float64); number {
+				switch have.(type) {
+				case float64:
 					s.values[m[2]] = compact(have) // in digits, and not as 4e+09
-				} else {
+				case map[string]any:
+					text, _ := json.Marshal(have) // it was JSON
+					s.values[m[2]] = string(text)
+				default:
 					s.values[m[2]] = fmt.Sprint(have)
 				}
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/account/factor/factortest"
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/notify/mailer/mailtest"
@@ -56,17 +57,46 @@ func TestStories(t *testing.T) {
 	}
 }
 
+// TestAbuses: the stories of abuses have as many cases as they are to have.
+func TestAbuses(t *testing.T) {
+	files, err := filepath.Glob("abuse-*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]bool{}
+	for _, file := range files {
+		a, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, section := range a.Files {
+			if !strings.HasPrefix(section.Name, "case ") {
+				continue
+			}
+			if i+1 == len(a.Files) || !strings.HasPrefix(a.Files[i+1].Name, "request ") || cases[section.Name] {
+				t.Errorf("%s: %q is twice there, or tries nothing", file, section.Name)
+			}
+			cases[section.Name] = true
+		}
+	}
+	if len(cases) < 100 {
+		t.Errorf("%d cases", len(cases))
+	}
+}
+
 // story is one run of a file.
 type story struct {
-	t        *testing.T
-	base     string
-	database string // its URL
-	accounts *account.Accounts
-	values   map[string]string // what {name} stands for
-	received chan *http.Request
-	bodies   chan []byte
-	records  *records
-	mails    <-chan mailtest.Mail
+	t         *testing.T
+	base      string
+	database  string // its URL
+	accounts  *account.Accounts
+	values    map[string]string // what {name} stands for
+	keys      map[string]*factortest.Key
+	publicURL string // of the server, as the story configures it
+	received  chan *http.Request
+	bodies    chan []byte
+	records   *records
+	mails     <-chan mailtest.Mail
 }
 
 // patience is how long a story waits for what happens in the background.
@@ -74,7 +104,8 @@ const patience = 90 * time.Second
 
 // tell runs a story, and returns it as it is at its end.
 func tell(t *testing.T, engine string, a *txtar.Archive) *story {
-	s := &story{t: t, values: map[string]string{}, received: make(chan *http.Request, 10), bodies: make(chan []byte, 10)}
+	s := &story{t: t, values: map[string]string{}, keys: map[string]*factortest.Key{},
+		received: make(chan *http.Request, 10), bodies: make(chan []byte, 10)}
 	s.database = dbtest.URL(t, engine)
 	env := []string{"VEDETTE_DATABASE=" + s.database, "VEDETTE_DATA_DIR=" + t.TempDir(),
 		"VEDETTE_LISTEN=127.0.0.1:0"}
@@ -86,6 +117,9 @@ func tell(t *testing.T, engine string, a *txtar.Archive) *story {
 		case words[0] == "config":
 			name, value, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "config ")), "=")
 			env = append(env, "VEDETTE_"+strings.ToUpper(name)+"="+s.fill(value))
+			if name == "public_url" {
+				s.publicURL = value
+			}
 		default:
 			s.prepare(words)
 		}
@@ -120,6 +154,8 @@ func tell(t *testing.T, engine string, a *txtar.Archive) *story {
 		case "wait":
 			s.waitFor(s.fill(rest))
 		case "model":
+		case "case": // its name is in the log of a story that fails
+			t.Logf("case: %s", rest)
 		case "record":
 			s.records.set(rest, s.fill(string(section.Data)))
 		case "mailed":

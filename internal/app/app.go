@@ -28,6 +28,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/file"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/interaction"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
@@ -42,11 +43,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/outage"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/jobs"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 	"github.com/vedette-sec/vedette/internal/notify/mailer"
+	"github.com/vedette-sec/vedette/internal/oast"
 	"github.com/vedette-sec/vedette/internal/tools"
 )
 
@@ -72,12 +75,15 @@ type App struct {
 	related      jobs.Related
 	exports      *export.Exports
 	audit        *audit.Log
+	failures     *audit.Failures
 	catalog      *catalog.Catalog
 	db           *db.DB
 	unlock       func() error // lets another process have the data folder
 	queue        *queue.Queue
 	engines      *child.Pool
 	handler      http.Handler
+	oast         *oast.Server              // nil without oast_listen
+	interactions *interaction.Interactions // nil without an out-of-band server
 	closing      context.Context
 	close        context.CancelFunc
 	listener     net.Listener
@@ -93,6 +99,11 @@ func Open(ctx context.Context, c Config, logger *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, errors.Join(err, unlock())
 	}
+	floor := int64(c.MinFreeSpace) << 20
+	if c.MinFreeSpace < 0 {
+		floor = outage.Auto
+	}
+	database.KeepRoom(floor, c.DataDir)
 	a := &App{config: c, logger: logger, db: database, unlock: unlock}
 	a.closing, a.close = context.WithCancel(context.Background())
 	if err := a.join(ctx); err != nil {
@@ -110,7 +121,11 @@ func (a *App) join(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.openAccounts(ctx); err != nil {
+	box, err := a.config.openBox()
+	if err != nil {
+		return err
+	}
+	if err := a.openAccounts(ctx, box); err != nil {
 		return err
 	}
 	if err := a.openQueue(ctx); err != nil {
@@ -118,11 +133,6 @@ func (a *App) join(ctx context.Context) error {
 	}
 	webhooks := &netguard.Guard{Allow: allow}
 	hooks := hook.New(a.db, webhooks, a.logger)
-	box, err := a.config.openBox()
-	if err != nil {
-		return err
-	}
-	a.Accounts.Box = box
 	a.secrets = secret.New(a.db, box)
 	if a.extensions, err = a.openExtensions(box, webhooks); err != nil {
 		return err
@@ -132,6 +142,7 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	a.audit = audit.New(a.db, a.config.AuditRetention, time.Now, a.logger)
+	a.failures = audit.NewFailures(a.audit, a.Accounts)
 	a.Tasks = task.New(a.db, a.queue, a.Accounts, hooks, a.logger)
 	a.engines = a.openEngines()
 	if a.catalog, err = openCatalog(ctx, a.db, catalog.Config{Guard: webhooks, Engines: a.engines}, a.logger); err != nil {
@@ -156,6 +167,9 @@ func (a *App) join(ctx context.Context) error {
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.policies, a.settings, a.logger)
 	a.Findings = finding.New(a.db, a.queue)
 	a.Scans = scan.New(a.db, a.queue, a.Findings, a.assets, a.catalog, a.settings, a.logger)
+	if err := a.openInteractions(box); err != nil {
+		return err
+	}
 	if err := a.fillLists(ctx); err != nil {
 		return err
 	}
@@ -198,8 +212,8 @@ func (a *App) discovery() pipeline.Config {
 	}
 }
 
-func (a *App) openAccounts(ctx context.Context) (err error) {
-	if a.Accounts, err = OpenAccounts(ctx, a.config, a.db, a.logger); err == nil {
+func (a *App) openAccounts(ctx context.Context, box *seal.Box) (err error) {
+	if a.Accounts, err = openAccounts(ctx, a.config, a.db, box, a.logger); err == nil {
 		a.Accounts.Mail = a.openMail()
 	}
 	return err
@@ -219,8 +233,8 @@ func (a *App) openMail() *mailer.Outbox {
 }
 
 func (a *App) openEngines() *child.Pool {
-	c := a.config.Engine
-	c.Memory, c.Logger = int64(a.config.EngineMemory)<<20, a.logger
+	c, d := a.config.Engine, a.config.divide()
+	c.Memory, c.AtOnce, c.Checks, c.Logger = d.engine, d.jobs, d.checks, a.logger
 	return child.New(c)
 }
 
@@ -229,6 +243,7 @@ func (a *App) serveRoutes(hooks *hook.Hooks, webhooks *netguard.Guard) (err erro
 	kit := rest.Config{
 		Accounts: a.Accounts, Logger: a.logger, Metrics: rest.NewMetrics(registry), MaxBody: a.config.MaxBody,
 		Rate: a.config.APIRate, Burst: a.config.APIBurst, Audit: a.audit,
+		StreamsPerUser: a.config.UserStreams, StreamsPerTeam: a.config.TeamStreams,
 	}
 	trusted, err := prefixes(a.config.TrustedProxies)
 	if err != nil {
@@ -259,19 +274,43 @@ func (c Config) openBox() (*seal.Box, error) {
 	return seal.Open(c.keyFile())
 }
 
-// OpenAccounts opens the only service that the operator's user commands need.
-func OpenAccounts(ctx context.Context, c Config, d *db.DB, logger *slog.Logger) (*account.Accounts, error) {
+// openAccounts opens the only service that the operator's user commands need. They have no box.
+func openAccounts(
+	ctx context.Context, c Config, d *db.DB, box *seal.Box, logger *slog.Logger,
+) (*account.Accounts, error) {
 	services, err := c.regionServices()
+	if err != nil {
+		return nil, err
+	}
+	secret, err := c.oidcSecret()
 	if err != nil {
 		return nil, err
 	}
 	return account.Open(ctx, d, account.Config{
 		Region: c.Region, InternalKey: c.InternalKey, RegionServices: services, RegionTimeout: c.RegionTimeout,
-		OIDCIssuer: c.OIDCIssuer, OIDCAudience: c.OIDCAudience, TokenTTL: c.TokenTTL, Logger: logger,
-		TeamsByOperators: c.Teams == "operators",
-		DefaultPlan:      account.Plan(c.DefaultPlan), KeysPerUser: c.KeysPerUser, PublicURL: c.PublicURL,
+		OIDCIssuer: c.OIDCIssuer, OIDCAudience: c.OIDCAudience, OIDCClientID: c.OIDCClientID,
+		OIDCClientSecret: secret, OIDCOnly: c.OIDCOnly, TokenTTL: c.TokenTTL, Logger: logger,
+		TeamsByOperators: c.Teams == "operators", Box: box,
+		DefaultPlan: account.Plan(c.DefaultPlan), KeysPerUser: c.KeysPerUser, PublicURL: c.PublicURL,
+		VerifyUser:       c.KeysVerify == "required",
 		TurnstileSiteKey: c.TurnstileKey, TurnstileSecret: c.TurnstileSec, TurnstileVerifyURL: c.TurnstileURL,
 	})
+}
+
+// oidcSecret is this server's secret at the OpenID issuer. Commands of operators that know only the database have none.
+func (c Config) oidcSecret() (string, error) {
+	if c.OIDCSecretFile == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(c.OIDCSecretFile)
+	if err != nil {
+		return "", fmt.Errorf("oidc_client_secret_file: %w", err)
+	}
+	secret := strings.TrimSpace(string(text))
+	if secret == "" {
+		return "", fmt.Errorf("oidc_client_secret_file %s is empty", c.OIDCSecretFile)
+	}
+	return secret, nil
 }
 
 // WithAccounts runs fn with only the account service of the configured database open.
@@ -281,7 +320,7 @@ func WithAccounts(ctx context.Context, c Config, fn func(*account.Accounts) erro
 		return err
 	}
 	defer d.Close()
-	accounts, err := OpenAccounts(ctx, c, d, slog.New(slog.DiscardHandler))
+	accounts, err := openAccounts(ctx, c, d, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -334,6 +373,7 @@ const (
 // Run serves requests and runs jobs until ctx ends. Then it accepts no new connection, ends streams,
 // finishes running requests, returns running jobs to the queue, and closes everything.
 func (a *App) Run(ctx context.Context) error {
+	a.limitMemory(ctx)
 	if a.config.Role != RoleServer {
 		if err := a.engines.Warm(); err != nil {
 			return errors.Join(err, a.Close())
@@ -342,6 +382,9 @@ func (a *App) Run(ctx context.Context) error {
 			return errors.Join(fmt.Errorf("starting the queue: %w", err), a.Close())
 		}
 		go a.Scans.Schedules().Keep(a.closing)
+		if a.interactions != nil {
+			go a.interactions.Keep(a.closing)
+		}
 		go a.enumerations.Schedules().Keep(a.closing)
 		go a.exports.RunSweeps(a.closing)
 		go a.assets.SweepScreenshotsRegularly(a.closing, a.logger)
@@ -354,12 +397,15 @@ func (a *App) Run(ctx context.Context) error {
 		go a.Accounts.Mail.Run(a.closing)
 		go a.Accounts.SendResets(a.closing)
 	}
+	go a.failures.Run(a.closing)
 	failed := make(chan error, 1)
 	server := &http.Server{
 		Handler: rest.BoundBody(bodyTimeout, a.handler), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 64 << 10,
 		ErrorLog:       slog.NewLogLogger(a.logger.Handler(), slog.LevelDebug),
 	}
+	var fresh freshConns
+	server.ConnState = fresh.note
 	if a.listener != nil {
 		go func() { failed <- server.Serve(a.listener) }()
 	}
@@ -370,6 +416,7 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	a.logger.Info("stopping")
 	a.close()
+	server.RegisterOnShutdown(fresh.close)
 	if serr := within(ctx, answersTimeout, server.Shutdown); serr != nil {
 		err = errors.Join(err, fmt.Errorf("stopping the server: %w", serr))
 	}
@@ -393,6 +440,9 @@ func (a *App) Close() (err error) {
 	}
 	if a.engines != nil {
 		a.engines.Close()
+	}
+	if a.oast != nil {
+		a.oast.Close()
 	}
 	return errors.Join(err, a.db.Close(), a.unlock())
 }

@@ -35,8 +35,8 @@ func (c Config) openDB(ctx context.Context, upgrade bool) (*db.DB, error) {
 	return db.Open(ctx, place)
 }
 
-// lockFolder keeps a second process off an embedded database: one serves the data folder, and one works for it, which
-// may be the same.
+// lockFolder keeps restorations off the data folder, and a second process off an embedded database: one serves the
+// data folder, and one works for it, which may be the same.
 func (c Config) lockFolder() (unlock func() error, err error) {
 	locks := []func() error{}
 	unlock = func() (err error) {
@@ -46,6 +46,11 @@ func (c Config) lockFolder() (unlock func() error, err error) {
 		locks = nil
 		return err
 	}
+	used, err := backup.Use(c.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	locks = append(locks, used)
 	if c.Database != "" {
 		return unlock, nil
 	}
@@ -55,7 +60,7 @@ func (c Config) lockFolder() (unlock func() error, err error) {
 		if c.Role == part.other {
 			continue
 		}
-		release, err := db.LockFolder(c.DataDir, part.role)
+		release, err := db.LockFolder(c.DataDir, part.role, false)
 		if errors.Is(err, db.ErrLocked) {
 			err = fmt.Errorf("another vedette %s the data folder %s: stop it first, or give this one a folder of its own"+
 				" (--data-dir); several processes share a PostgreSQL database (--database)", part.verb, c.DataDir)

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/account/factor/factortest"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -35,7 +36,7 @@ type attacker struct {
 }
 
 func attackers(t testing.TB, engine string) map[string]*attacker {
-	h := serve(t, engine, "WEBHOOK_ALLOW=127.0.0.1/32", "API_KEYS_PER_USER=10000")
+	h := serve(t, engine, "WEBHOOK_ALLOW=127.0.0.1/32", "API_KEYS_PER_USER=10000", "PUBLIC_URL=https://vedette.example")
 	admin := h.person("ada", "blue", account.Admin)
 	taskID, issueID := h.task(admin)
 	out := map[string]*attacker{}
@@ -43,7 +44,7 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil,
 			map[string]string{"id": taskID, "task_id": taskID, "issue": issueID, "provider": "openai-compatible"}}
 		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "session_id": (*attacker).session, "invited_team_id": (*attacker).invitation,
-			"key_id":     (*attacker).key,
+			"key_id": (*attacker).key, "security_key_id": (*attacker).securityKey,
 			"mapping_id": (*attacker).mapping,
 			"scan_id":    (*attacker).scan, "enumerate_id": (*attacker).enumeration, "vuln_id": (*attacker).vuln,
 			"export_id": (*attacker).export, "domain_id": (*attacker).domain, "asset_id": (*attacker).asset,
@@ -174,6 +175,36 @@ func (a *attacker) key() string {
 		a.t.Fatal(err)
 	}
 	_, made, err := a.Accounts.CreateKeyOf(context.Background(), a.admin.Email, account.KeyOptions{Name: "further"})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return made.ID
+}
+
+// securityKey is the admin's security key, a second factor.
+func (a *attacker) securityKey() string {
+	a.t.Helper()
+	c, err := a.Accounts.ByBearer(context.Background(), a.admin.token)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	ctx := account.WithCaller(context.Background(), c)
+	own, err := a.Accounts.OwnFactors(ctx)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if found, err := own.Keys(ctx); err != nil || len(found) > 0 {
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		return found[0].ID
+	}
+	options, err := a.Accounts.BeginSecurityKey(ctx, "correct-horse", "192.0.2.1")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	key := factortest.New(a.t, "https://vedette.example")
+	made, _, err := a.Accounts.FinishSecurityKey(ctx, "blue", key.Create(encode(a.t, options)))
 	if err != nil {
 		a.t.Fatal(err)
 	}

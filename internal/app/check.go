@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -39,15 +41,25 @@ func (c Config) check() error {
 			fmt.Sprintf("spare_workers %d: must be between 0 and 1000", c.SpareWorkers)},
 		{c.TeamWorkers < 0 || c.TeamWorkers > c.Workers,
 			fmt.Sprintf("team_workers %d: must be between 0 and workers, which is %d", c.TeamWorkers, c.Workers)},
-		{c.EngineMemory < 256 || c.EngineMemory > 1<<20,
-			fmt.Sprintf("engine_memory %d: must be between 256 and 1048576 megabytes", c.EngineMemory)},
+		{c.MinFreeSpace < -1 || c.MinFreeSpace > 1<<24,
+			fmt.Sprintf("min_free_space %d: must be between -1 and 16777216 megabytes", c.MinFreeSpace)},
+		{c.Memory != 0 && (c.Memory < leastMemory>>20 || c.Memory > 1<<24),
+			fmt.Sprintf("memory %d: must be 0, or between 384 and 16777216 megabytes", c.Memory)},
+		{c.EngineMemory != 0 && (c.EngineMemory < leastEngine>>20 || c.EngineMemory > 1<<20),
+			fmt.Sprintf("engine_memory %d: must be 0, or between 128 and 1048576 megabytes", c.EngineMemory)},
+		{c.Memory != 0 && c.EngineMemory > c.Memory/2,
+			fmt.Sprintf("engine_memory %d: must be at most half of memory, which is %d", c.EngineMemory, c.Memory)},
 		{c.MaxBody < 1024, fmt.Sprintf("max_body %d: must be at least 1024", c.MaxBody)},
 		{!(c.APIRate >= 0), fmt.Sprintf("api_rate %v: must be 0 or more", c.APIRate)}, // written this way, NaN is refused too
 		{c.APIBurst < 1, fmt.Sprintf("api_burst %d: must be at least 1", c.APIBurst)},
+		{c.UserStreams < 0, fmt.Sprintf("user_streams %d: must be 0 or more", c.UserStreams)},
+		{c.TeamStreams < 0, fmt.Sprintf("team_streams %d: must be 0 or more", c.TeamStreams)},
 		{c.RegionTimeout <= 0, fmt.Sprintf("region_timeout %s: must be more than 0", c.RegionTimeout)},
 		{c.AuditRetention < 0, fmt.Sprintf("audit_retention %s: must be 0 or more", c.AuditRetention)},
 		{!slices.Contains([]string{"everybody", "operators"}, c.Teams),
 			fmt.Sprintf("teams %q: must be everybody or operators", c.Teams)},
+		{!slices.Contains([]string{"preferred", "required"}, c.KeysVerify),
+			fmt.Sprintf("security_key_verification %q: must be preferred or required", c.KeysVerify)},
 		{c.KeysPerUser < 1 || c.KeysPerUser > 10_000,
 			fmt.Sprintf("api_keys_per_user %d: must be between 1 and 10000", c.KeysPerUser)},
 		{(c.SMTPServer == "") != (c.SMTPFrom == ""), "smtp_server and smtp_from go together"},
@@ -61,15 +73,17 @@ func (c Config) check() error {
 		{!slices.Contains([]string{"text", "json"}, c.LogFormat),
 			fmt.Sprintf("log_format %q: must be text or json", c.LogFormat)},
 		{(c.TurnstileKey == "") != (c.TurnstileSec == ""), "turnstile_site_key and turnstile_secret go together"},
-		{(c.OIDCIssuer == "") != (c.OIDCAudience == ""), "oidc_issuer and oidc_audience go together"},
 	} {
 		if problem.wrong {
 			return errors.New(problem.message)
 		}
 	}
+	if err := cmp.Or(c.checkOIDC(), c.checkOAST()); err != nil {
+		return err
+	}
 	for key, text := range map[string]string{
 		"public_url": c.PublicURL, "development_url": c.DevelopmentURL, "oidc_issuer": c.OIDCIssuer,
-		"turnstile_verify_url": c.TurnstileURL,
+		"turnstile_verify_url": c.TurnstileURL, "oast": c.OAST,
 	} {
 		if text != "" && !isWebURL(text) {
 			return fmt.Errorf("%s %q: must be a URL, such as https://vedette.example.com", key, text)
@@ -89,11 +103,36 @@ func (c Config) check() error {
 	if _, err := c.readSources(); err != nil {
 		return err
 	}
-	if err := c.LLM.check(); err != nil {
-		return err
-	}
 	_, err := c.level()
-	return err
+	return cmp.Or(c.LLM.check(), err)
+}
+
+// checkOIDC rejects options of an OpenID issuer that do not go together.
+func (c Config) checkOIDC() error {
+	switch {
+	case (c.OIDCIssuer == "") != (c.OIDCAudience == "" && c.OIDCClientID == ""):
+		return errors.New("oidc_issuer goes together with oidc_audience or oidc_client_id")
+	case c.OIDCClientID != "" && c.PublicURL == "":
+		return errors.New("oidc_client_id needs public_url: the issuer sends browsers back to it")
+	case c.OIDCSecretFile != "" && c.OIDCClientID == "":
+		return errors.New("oidc_client_secret_file needs oidc_client_id")
+	case c.OIDCOnly && c.OIDCClientID == "":
+		return errors.New("oidc_only needs oidc_client_id: nobody could sign in")
+	}
+	return nil
+}
+
+// checkOAST rejects options of the out-of-band server that do not go together.
+func (c Config) checkOAST() error {
+	switch {
+	case c.OAST != "" && len(c.OASTListen) > 0:
+		return errors.New("oast and oast_listen exclude each other")
+	case c.OASTDomain != "" && len(c.OASTListen) == 0:
+		return errors.New("oast_domain needs oast_listen")
+	case c.OASTCooldown <= 0 || c.OASTCooldown > 7*24*time.Hour:
+		return fmt.Errorf("oast_cooldown %s: must be more than 0, and at most a week", c.OASTCooldown)
+	}
+	return nil
 }
 
 func isWebURL(text string) bool {

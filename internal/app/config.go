@@ -30,7 +30,9 @@ type Config struct {
 	SpareWorkers   int           `koanf:"spare_workers"`
 	TeamWorkers    int           `koanf:"team_workers"`
 	TrustedProxies []string      `koanf:"trusted_proxies"`
-	EngineMemory   int           `koanf:"engine_memory"`
+	MinFreeSpace   int           `koanf:"min_free_space"`
+	Memory         int           `koanf:"memory"`
+	EngineMemory   int           `koanf:"engine_memory"` // after Load never 0
 	WebhookAllow   []string      `koanf:"webhook_allow"`
 	DenyTargets    []string      `koanf:"deny_targets"`
 	EgressIPs      []string      `koanf:"egress_ips"`
@@ -48,6 +50,10 @@ type Config struct {
 	DevelopmentURL string        `koanf:"development_url"`
 	OIDCIssuer     string        `koanf:"oidc_issuer"`
 	OIDCAudience   string        `koanf:"oidc_audience"`
+	OIDCClientID   string        `koanf:"oidc_client_id"`
+	OIDCSecretFile string        `koanf:"oidc_client_secret_file"`
+	OIDCOnly       bool          `koanf:"oidc_only"`
+	KeysVerify     string        `koanf:"security_key_verification"`
 	TurnstileKey   string        `koanf:"turnstile_site_key"`
 	TurnstileSec   string        `koanf:"turnstile_secret"`
 	TurnstileURL   string        `koanf:"turnstile_verify_url"`
@@ -61,8 +67,16 @@ type Config struct {
 	KeysPerUser    int           `koanf:"api_keys_per_user"`
 	TokenTTL       time.Duration `koanf:"token_ttl"`
 	AuditRetention time.Duration `koanf:"audit_retention"`
+	OAST           string        `koanf:"oast"`
+	OASTToken      string        `koanf:"oast_token"`
+	OASTDomain     string        `koanf:"oast_domain"`
+	OASTAddresses  []string      `koanf:"oast_addresses"`
+	OASTListen     []string      `koanf:"oast_listen"`
+	OASTCooldown   time.Duration `koanf:"oast_cooldown"`
 	APIRate        float64       `koanf:"api_rate"`
 	APIBurst       int           `koanf:"api_burst"`
+	UserStreams    int           `koanf:"user_streams"`
+	TeamStreams    int           `koanf:"team_streams"`
 	MaxBody        int64         `koanf:"max_body"`
 	SourceURLs     []string      `koanf:"source_urls"`
 	SourceKeys     []string      `koanf:"source_keys"`
@@ -77,7 +91,7 @@ type Config struct {
 // Option is a setting: the flag --name, VEDETTE_NAME in the environment, or name in the file.
 type Option struct {
 	Key     string // snake case; the flag has dashes
-	Default any    // its type is the option's: string, int, int64, float64, time.Duration, []string
+	Default any    // its type is the option's: string, bool, int, int64, float64, time.Duration, []string
 	Help    string
 	Secret  bool // never shown
 	Shared  bool // also an option of commands that open the database without serving
@@ -120,8 +134,12 @@ func Options() []Option {
 		{Key: "team_workers", Default: 0, Help: "jobs of one team that this process runs at once; 0: as many as workers"},
 		{Key: "trusted_proxies", Default: []string{},
 			Help: "network (CIDR) of reverse proxies whose X-Forwarded-For names the client, and X-Forwarded-Proto how it called; repeatable"},
-		{Key: "engine_memory", Default: 1024,
-			Help: "megabytes of memory that an engine may hold, a child process that tests a part of a scan; one runs for each job at work"},
+		{Key: "min_free_space", Default: -1,
+			Help: "megabytes of free space on the volume of the data folder below which no new work is begun, and running work waits; 0: none; -1: 512, or a hundredth of the volume if that is less"},
+		{Key: "memory", Default: 0,
+			Help: "megabytes of memory for this process and its engines together; 0: half of what the machine, or the control group (cgroup) of this process, has"},
+		{Key: "engine_memory", Default: 0,
+			Help: "megabytes of memory that an engine may hold, a child process that tests a part of a scan; jobs wait for an engine when memory has no room for another; 0: between 128 and 1024, so that as many fit as there are workers"},
 		{Key: "webhook_allow", Default: []string{},
 			Help: "network (CIDR) that webhooks may reach although it is private; repeatable"},
 		{Key: "deny_targets", Default: []string{}, Help: "network (CIDR) that is never scanned; repeatable"},
@@ -144,14 +162,9 @@ func Options() []Option {
 		{Key: "region_service_keys", Default: []string{},
 			Help: "service key of another region as NAME=KEY, if it differs from ours; repeatable", Secret: true},
 		{Key: "region_timeout", Default: 3 * time.Second, Help: "how long to wait for the other regions"},
-		{Key: "public_url", Default: "", Help: "production URL of this server, for links and the OpenAPI documents"},
+		{Key: "public_url", Default: "", Help: "production URL of this server, for links, security keys and the OpenAPI documents"},
 		{Key: "development_url", Default: "", Help: "development URL, for the OpenAPI documents"},
-		{Key: "oidc_issuer", Default: "", Help: "OpenID issuer whose tokens are accepted as bearer tokens too"},
-		{Key: "oidc_audience", Default: "", Help: "required audience of those tokens"},
-		{Key: "turnstile_site_key", Default: "",
-			Help: "Turnstile site key; with the secret, login and key creation need a challenge"},
-		{Key: "turnstile_secret", Default: "", Help: "Turnstile secret", Secret: true},
-		{Key: "turnstile_verify_url", Default: "", Help: "URL that checks challenge tokens; empty: Cloudflare's"},
+	}, signInOptions(), []Option{
 		{Key: "smtp_server", Default: "",
 			Help: "mail server, as host:port, for mails of the server itself: links for a new password, invitations; needs smtp_from and public_url; empty: it sends none"},
 		{Key: "smtp_username", Default: "", Help: "user at the mail server; empty: no authentication"},
@@ -159,7 +172,7 @@ func Options() []Option {
 		{Key: "smtp_from", Default: "", Help: "address that mails of the server come from"},
 		{Key: "smtp_security", Default: "tls",
 			Help: "tls: STARTTLS, or TLS from the start on port 465; none: plain text, for a mail server on this machine"},
-	}, modelOptions(), []Option{
+	}, modelOptions(), oastOptions(), []Option{
 		{Key: "teams", Default: "everybody", Help: "who makes teams over the API: everybody or operators (admins of the server)"},
 		{Key: "api_keys_per_user", Default: 1, Help: "API keys that a user may have at once", Shared: true},
 		{Key: "token_ttl", Default: 12 * time.Hour, Help: "lifetime of a bearer token"},
@@ -167,6 +180,10 @@ func Options() []Option {
 			Help: "how long audit log entries are kept, such as 8760h; 0: forever"},
 		{Key: "api_rate", Default: 100.0, Help: "average calls per second per API key; 0: no limit"},
 		{Key: "api_burst", Default: 1000, Help: "calls an API key may make in a burst"},
+		{Key: "user_streams", Default: 20,
+			Help: "event streams that a user may have open on this server; 0: no limit"},
+		{Key: "team_streams", Default: 100,
+			Help: "event streams that all users of a team together may have open on this server; 0: no limit"},
 		{Key: "max_body", Default: int64(1 << 20), Help: "largest request body in bytes"},
 		{Key: "source_urls", Default: []string{},
 			Help: "another address for a source of associated domains, as NAME=URL: crtsh, certspotter, rdap, rdap-bootstrap, wikidata, crunchbase, whois=HOST:PORT, dns=HOST:PORT, asn=ZONE; NAME=off disables a source; repeatable"},
@@ -179,6 +196,44 @@ func Options() []Option {
 		{Key: "log_level", Default: "info", Help: "debug, info, warn or error"},
 		{Key: "log_format", Default: "text", Help: "text or json"},
 	})
+}
+
+// signInOptions are those of signing in beside passwords.
+func signInOptions() []Option {
+	return []Option{
+		{Key: "oidc_issuer", Default: "",
+			Help: "OpenID issuer that people sign in at (with oidc_client_id), or whose tokens are accepted as bearer tokens too (with oidc_audience)"},
+		{Key: "oidc_audience", Default: "", Help: "required audience of those tokens; empty: none are accepted"},
+		{Key: "oidc_client_id", Default: "",
+			Help: "client of this server at the OpenID issuer, to sign in at /sign-in/oidc; needs public_url; empty: nobody signs in there"},
+		{Key: "oidc_client_secret_file", Default: "",
+			Help: "file with the secret of that client; empty: it is a public client"},
+		{Key: "oidc_only", Default: false,
+			Help: "people sign in at the OpenID issuer only; passwords, the setup link and links for a new password are off"},
+		{Key: "security_key_verification", Default: "preferred",
+			Help: "whether security keys ask for a PIN or a fingerprint: preferred (those that can) or required (others are refused)"},
+		{Key: "turnstile_site_key", Default: "",
+			Help: "Turnstile site key; with the secret, login and key creation need a challenge"},
+		{Key: "turnstile_secret", Default: "", Help: "Turnstile secret", Secret: true},
+		{Key: "turnstile_verify_url", Default: "", Help: "URL that checks challenge tokens; empty: Cloudflare's"},
+	}
+}
+
+// oastOptions are those of the out-of-band server for scans.
+func oastOptions() []Option {
+	return []Option{
+		{Key: "oast", Default: "",
+			Help: "URL of an out-of-band server, of 'vedette oast serve' or interactsh, for templates that need one; empty: none but that of oast_listen"},
+		{Key: "oast_token", Default: "", Help: "token of that server", Secret: true},
+		{Key: "oast_domain", Default: "",
+			Help: "domain whose name server is the out-of-band server in this process, as of 'vedette oast serve'; with oast_listen"},
+		{Key: "oast_addresses", Default: []string{},
+			Help: "address that names in oast_domain have; repeatable"},
+		{Key: "oast_listen", Default: []string{},
+			Help: "run an out-of-band server in this process that listens here, as PROTOCOL://HOST:PORT; without oast_domain, targets are given HOST:PORT of the first http; repeatable"},
+		{Key: "oast_cooldown", Default: 10 * time.Minute,
+			Help: "how long after its answer a request's out-of-band names are waited for, across restarts"},
+	}
 }
 
 // modelOptions are those of the server's language model.
@@ -245,7 +300,11 @@ func Load(flags map[string]any, environ []string, file string) (Config, []Settin
 	for _, o := range Options() {
 		settings = append(settings, Setting{o, all.Get(o.Key), origins[o.Key]})
 	}
-	return c, settings, c.check()
+	if err := c.check(); err != nil {
+		return c, settings, err
+	}
+	c.EngineMemory = int(c.divide().engine >> 20)
+	return c, settings, nil
 }
 
 func readFile(file string, known map[string]Option) (map[string]any, error) {

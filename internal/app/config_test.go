@@ -74,6 +74,10 @@ func TestInvalidOptionsAreNamed(t *testing.T) {
 		"workers=100000":                  "workers",
 		"spare_workers=-1":                "spare_workers",
 		"team_workers=9":                  "team_workers",
+		"memory=383":                      "memory",
+		"memory=-1":                       "memory",
+		"engine_memory=127":               "engine_memory",
+		"engine_memory=-1":                "engine_memory",
 		"max_body=10":                     "max_body",
 		"api_rate=fast":                   "api_rate",
 		"api_rate=-1":                     "api_rate",
@@ -89,6 +93,7 @@ func TestInvalidOptionsAreNamed(t *testing.T) {
 		"development_url=ftp://x":         "development_url",
 		"webhook_allow=10.0.0.0/33":       "10.0.0.0/33",
 		"teams=nobody":                    "nobody",
+		"security_key_verification=never": "security_key_verification",
 		"trusted_proxies=proxy":           "proxy",
 		"deny_targets=localhost":          "localhost",
 		"egress_ips=gateway":              "egress_ips",
@@ -98,12 +103,20 @@ func TestInvalidOptionsAreNamed(t *testing.T) {
 		"turnstile_secret=only":           "turnstile",
 		"oidc_issuer=https://only":        "oidc",
 		"oidc_audience=only":              "oidc",
+		"oidc_client_id=only":             "oidc",
+		"oidc_client_secret_file=/only":   "oidc_client_id",
+		"oidc_only=true":                  "oidc_only",
+		"oidc_only=perhaps":               "oidc_only",
 		"region_services=eu":              "region_services",
 		"region_services=eu=eu.example":   "region_services",
 		"region_services==https://x":      "region_services",
 		"region_service_keys=eu":          "region_service_keys",
 		"region_service_keys=eu=":         "region_service_keys",
 		"turnstile_verify_url=not a url:": "turnstile_verify_url",
+		"oast=not a url:":                 "oast",
+		"oast_domain=oast.example":        "oast_listen",
+		"oast_cooldown=0s":                "oast_cooldown",
+		"oast_cooldown=169h":              "oast_cooldown",
 	} {
 		key, value, _ := strings.Cut(line, "=")
 		_, _, err := Load(nil, []string{"VEDETTE_" + strings.ToUpper(key) + "=" + value}, "")
@@ -190,7 +203,8 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 		"development_url":      "https://b.example",
 		"turnstile_verify_url": "https://c.example", "source_urls": "crtsh=https://c.example", "source_keys": "crunchbase=x",
 		"llm_provider": "anthropic", "llm_base_url": "https://c.example", "llm_price": "1,2", "llm_location": "eu-west-1",
-		"smtp_security": "none", "llm_script": "x", "egress_ips": "192.0.2.10",
+		"smtp_security": "none", "security_key_verification": "required", "llm_script": "x", "egress_ips": "192.0.2.10",
+		"oast": "https://d.example",
 	}
 	needs := []string{"VEDETTE_LLM_PROVIDER=openai", "VEDETTE_LLM_MODEL=m"} // of the options about a model
 	withNeeds, _, err := Load(nil, needs, "")
@@ -198,7 +212,9 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	together := []string{"VEDETTE_TURNSTILE_SITE_KEY=x", "VEDETTE_TURNSTILE_SECRET=x", "VEDETTE_OIDC_ISSUER=https://x",
-		"VEDETTE_OIDC_AUDIENCE=x", "VEDETTE_SMTP_SERVER=127.0.0.1:25", "VEDETTE_SMTP_FROM=vedette@example.com"}
+		"VEDETTE_OIDC_AUDIENCE=x", "VEDETTE_OIDC_CLIENT_ID=x", "VEDETTE_OIDC_CLIENT_SECRET_FILE=/x", "VEDETTE_OIDC_ONLY=true",
+		"VEDETTE_SMTP_SERVER=127.0.0.1:25", "VEDETTE_SMTP_FROM=vedette@example.com",
+		"VEDETTE_OAST_DOMAIN=oast.example", "VEDETTE_OAST_LISTEN=dns://127.0.0.1:53"}
 	for _, o := range Options() {
 		if !fields[o.Key] {
 			t.Errorf("the option %s has no field", o.Key)
@@ -211,6 +227,8 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 				value = "other"
 			case time.Duration:
 				value = "7s"
+			case bool:
+				value = "true"
 			default:
 				value = "4097"
 			}
@@ -240,7 +258,25 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 		t.Errorf("the field %s has no option", field)
 	}
 	if c, _, err := Load(nil, append(together, "VEDETTE_PUBLIC_URL=https://a.example"), ""); err != nil || c.TurnstileKey != "x" || c.TurnstileSec != "x" ||
-		c.OIDCIssuer != "https://x" || c.OIDCAudience != "x" || c.SMTPServer != "127.0.0.1:25" || c.SMTPFrom != "vedette@example.com" {
+		c.OIDCIssuer != "https://x" || c.OIDCAudience != "x" || c.OIDCClientID != "x" || c.OIDCSecretFile != "/x" || !c.OIDCOnly || c.SMTPServer != "127.0.0.1:25" || c.SMTPFrom != "vedette@example.com" ||
+		c.OASTDomain != "oast.example" || !slices.Equal(c.OASTListen, []string{"dns://127.0.0.1:53"}) {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestTheSecretOfTheClient is the file without the line's end; one that is missing or empty is an error at the start.
+func TestTheSecretOfTheClient(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
+	c := Config{OIDCSecretFile: file}
+	if _, err := c.oidcSecret(); err == nil || !strings.Contains(err.Error(), "oidc_client_secret_file") {
+		t.Errorf("a missing file: %v", err)
+	}
+	for text, want := range map[string]string{"s3cret\n": "s3cret", "\n": ""} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.oidcSecret(); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q is %q, %v", text, got, err)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"net/url"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,6 +115,18 @@ func TestStopIsGraceful(t *testing.T) {
 			stream.Body.Close()
 			noGoroutinesLeft(t, before)
 		})
+	}
+}
+
+// TestStopWaitsForNobodyWhoAskedNothing: a connection that was opened ahead of need neither delays a stop nor makes it
+// an error.
+func TestStopWaitsForNobodyWhoAskedNothing(t *testing.T) {
+	h := serve(t, "sqlite")
+	conn := h.dial(t)
+	h.get("/healthz") // connections are taken in one after the other
+	h.stop()
+	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the connection after the stop: %v", err)
 	}
 }
 

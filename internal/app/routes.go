@@ -18,7 +18,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/mcp"
 	"github.com/vedette-sec/vedette/internal/api/platform"
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/api/rest/docs"
 	"github.com/vedette-sec/vedette/internal/core/asset/report"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/hook"
@@ -37,9 +36,9 @@ func (a *App) routes(
 		return nil, err
 	}
 	agent := agentapi.New(kit, servers, agentapi.Deps{
-		Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Files: a.files, CustomAgents: a.agents,
-		Extensions: a.extensions,
-		Models:     a.Models, Hooks: hooks, Webhooks: webhooks, Closing: a.closing,
+		Accounts: a.Accounts, Failures: a.failures, Tasks: a.Tasks, Secrets: a.secrets, Files: a.files,
+		CustomAgents: a.agents, Extensions: a.extensions,
+		Models: a.Models, Hooks: hooks, Webhooks: webhooks, Closing: a.closing,
 	})
 	plat := platform.New(kit, servers, platform.Deps{
 		Accounts: a.Accounts, Settings: a.settings, Scans: a.Scans, Exclusions: exclusion.New(a.db),
@@ -64,29 +63,7 @@ func (a *App) routes(
 	mux.Handle(mcp.Path, mcp.New(kit,
 		mcp.Deps{Tasks: a.Tasks, Scans: a.Scans, Findings: a.Findings, Assets: a.assets, Enumerations: a.enumerations,
 			Catalog: a.catalog}))
-	var specs []docs.Spec
-	for _, surface := range []struct {
-		path string
-		api  *rest.API
-	}{{"/api/openapi", agent}, {"/v1/openapi", plat}} {
-		base, api := surface.path, surface.api
-		asJSON, err := api.ContractJSON()
-		if err != nil {
-			return nil, err
-		}
-		asYAML, err := api.Contract()
-		if err != nil {
-			return nil, err
-		}
-		mux.Handle("GET "+base+".json", document("application/json", asJSON))
-		mux.Handle("GET "+base+".yaml", document("application/yaml", asYAML))
-		specs = append(specs, docs.Spec{Name: api.Name, URL: base + ".json", JSON: asJSON})
-	}
-	page, err := docs.Handler("Vedette", specs...)
-	if err != nil {
-		return nil, err
-	}
-	mux.Handle("GET /docs", page)
+	a.mountContracts(mux, agent, plat)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { state(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.Handle("GET /metrics", metrics(a.config.MetricsToken, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
@@ -171,13 +148,6 @@ func Servers(c Config) []rest.Server {
 	return append(out, rest.Server{URL: "http://localhost:8080", Description: "local"})
 }
 
-func document(contentType string, body []byte) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", contentType)
-		_, _ = w.Write(body) // the client may have disconnected
-	})
-}
-
 func state(w http.ResponseWriter, status int, word string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -193,6 +163,8 @@ func (a *App) ready(w http.ResponseWriter, r *http.Request) {
 		state(w, http.StatusServiceUnavailable, "stopping")
 	case a.db.Ping(ctx) != nil:
 		state(w, http.StatusServiceUnavailable, "database unavailable")
+	case a.db.CheckRoom() != nil:
+		state(w, http.StatusServiceUnavailable, "disk full")
 	default:
 		state(w, http.StatusOK, "ready")
 	}

@@ -44,8 +44,8 @@ type testServer struct {
 func serve(t testing.TB, engine string, options ...string) *testServer {
 	t.Helper()
 	environ := []string{
-		"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(), "VEDETTE_LISTEN=127.0.0.1:0",
-		"VEDETTE_ROLE=server",
+		"VEDETTE_DATABASE=" + dbtest.MigratedURL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(),
+		"VEDETTE_LISTEN=127.0.0.1:0", "VEDETTE_ROLE=server",
 		"VEDETTE_API_RATE=0", "VEDETTE_LOG_LEVEL=debug", "VEDETTE_INTERNAL_API_KEY=" + serviceKey,
 		"VEDETTE_SOURCE_URLS=dns=127.0.0.1:9", // no name server: TXT queries fail at once
 	}

@@ -222,20 +222,11 @@ func TestRoles(t *testing.T) {
 		viewer, member := a.person("vera-"+ids.Random(6), "blue", account.Viewer),
 			a.person("max-"+ids.Random(6), "blue", account.Member)
 		for _, op := range a.doc.operations() {
-			own := strings.Contains(op.path, "/user/apikey") || strings.Contains(op.path, "/user/sessions") ||
-				strings.HasSuffix(op.path, "/user/password") || strings.Contains(op.path, "/user/invitations")
-			if !takesKey(op) || own || op.OperationID == "create-team" { // everybody's own
+			// Without a model nothing is generated for anybody.
+			if !takesKey(op) || personal(op) || operators(op) || op.OperationID == "generate-template" {
 				continue
 			}
-			if op.OperationID == "generate-template" { // is refused without a model
-				continue
-			}
-			writes := op.method != http.MethodGet || op.OperationID == "list-default-members" // is for those who change them
-			writes = writes && !strings.HasPrefix(op.OperationID, "export-")                  // a file of what they may read
-			admins := writes && op.Tags[0] == "Teams"
-			if op.Tags[0] == "BYOK" || op.Tags[0] == "Usage" { // what a team of several pays, its admins alone see
-				writes, admins = true, true
-			}
+			writes, admins := changes(op), adminsOnly(op)
 			path := a.path(op) // makes what it names
 			before := a.state()
 			got := a.as(op, &viewer, path)

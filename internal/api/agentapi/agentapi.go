@@ -5,9 +5,10 @@ package agentapi
 import (
 	"context"
 
-	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/signin"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/core/file"
@@ -44,6 +45,7 @@ func shape(_ int, e *errs.Error, id string) any {
 // Deps are the services that the handlers call.
 type Deps struct {
 	Accounts     *account.Accounts
+	Failures     *audit.Failures
 	Tasks        *task.Tasks
 	Secrets      *secret.Secrets
 	Files        *file.Files
@@ -73,9 +75,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 			"The values of a repeated query parameter are joined by commas. " +
 			"What you send that has no effect is named in warnings, a list of texts in the answer, and in the header X-Warning.",
 	}, c), d}
-	s.login()
-	s.secondFactor()
-	s.resets()
+	signin.Register(s.API, d.Accounts, d.Failures)
 	s.keys()
 	s.internal()
 	s.tasks()
@@ -100,7 +100,7 @@ var op = rest.NewOp
 
 // act adds an operation that answers with a fixed message.
 func act[I any](s surface, o rest.Op, done string, do func(context.Context, *I) error) {
-	rest.Handle(s.API, o, func(ctx context.Context, in *I) (*message, error) { return &message{done}, do(ctx, in) })
+	signin.Act(s.API, o, done, do)
 }
 
 func body[T any](v T, err error) (*T, error) { return &v, err }
@@ -110,50 +110,7 @@ func bodyOf[T, B any](convert func(T) B) func(T, error) (*B, error) {
 	return func(v T, err error) (*B, error) { return new(convert(v)), err }
 }
 
-// LoginRequest is the body of POST /api/v1/auth/login.
-type LoginRequest struct {
-	Email          string `json:"email"`
-	Password       string `json:"password" doc:"The user's password."`
-	TurnstileToken string `json:"turnstile_token,omitempty" doc:"The answer to the challenge, where the deployment asks for one."`
-}
-
-func (s surface) login() {
-	login := op("login", "POST /api/v1/auth/login", "User", "Get a bearer token for an email and a password", 401, 403)
-	login.Auth = rest.None
-	rest.Handle(s.API, login, func(ctx context.Context, in *struct {
-		Challenge
-		Body LoginRequest
-	}) (*account.Token, error) {
-		if in.Body.TurnstileToken != "" {
-			in.Token = in.Body.TurnstileToken
-		}
-		if err := s.Accounts.MayLogin(in.Body.Email, in.ip); err != nil {
-			return nil, err
-		}
-		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
-			return nil, err
-		}
-		from := account.Client{Address: in.ip, UserAgent: in.agent}
-		return body(s.Accounts.Login(ctx, in.Body.Email, in.Body.Password, from))
-	})
-}
-
-// Challenge is the part of a request that answers a Turnstile challenge.
-type Challenge struct {
-	Token string `header:"CF-Turnstile-Response" doc:"The answer to the challenge, where the deployment asks for one."`
-	ip    string
-	agent string // the client's User-Agent
-}
-
-// Resolve implements huma.Resolver.
-func (c *Challenge) Resolve(ctx huma.Context) []error {
-	c.ip, c.agent = rest.ClientIP(ctx), ctx.Header("User-Agent")
-	return nil
-}
-
-type message struct {
-	Message string `json:"message"`
-}
+type message = signin.Message
 
 // MasterEmailRequest takes no other fields.
 type MasterEmailRequest struct {

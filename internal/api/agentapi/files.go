@@ -98,7 +98,7 @@ func (s surface) files() {
 	rest.Handle(s.API, op("delete-file", "DELETE "+filesPath, tag, "Delete a file", 404),
 		func(ctx context.Context, in *FileKey) (*message, error) {
 			rest.About(ctx, in.Key)
-			return &message{"The file is deleted."}, s.Files.Delete(ctx, in.Key)
+			return &message{Message: "The file is deleted."}, s.Files.Delete(ctx, in.Key)
 		})
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/api/agentapi/signin"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 )
@@ -15,8 +16,8 @@ func (s surface) keys() {
 	create := op("create-api-key", "POST "+path, tag, "Create your API key", 409)
 	create.Auth, create.DefaultStatus = rest.BearerOnly, http.StatusCreated
 	create.Description = "The value is in this answer and never again. Each user has at most one key, unless the server allows more: 409 when there is one, rotate it then."
-	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Challenge }) (*account.NewKey, error) {
-		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
+	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ signin.Challenge }) (*account.NewKey, error) {
+		if err := in.Check(ctx, s.Accounts); err != nil {
 			return nil, err
 		}
 		return body(s.Accounts.CreateKey(ctx))
@@ -70,10 +71,10 @@ func (s surface) namedKeys(path, tag string) {
 	create.Description = "The value is in this answer and never again. 409 when you have one of this name, or as many as the server allows " +
 		"(api_keys_per_user). POST /api/v1/user/apikey makes the one named default."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct {
-		Challenge
+		signin.Challenge
 		Body APIKeyRequest
 	}) (*APIKeyMade, error) {
-		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
+		if err := in.Check(ctx, s.Accounts); err != nil {
 			return nil, err
 		}
 		k, info, err := s.Accounts.CreateNamedKey(ctx,

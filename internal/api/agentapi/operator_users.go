@@ -38,7 +38,7 @@ func (s surface) operateUsers(tag string) {
 		if in.Body.Disabled {
 			done = "The user is disabled."
 		}
-		return &message{done}, s.Accounts.SetDisabled(ctx, in.Body.Email, in.Body.Disabled)
+		return &message{Message: done}, s.Accounts.SetDisabled(ctx, in.Body.Email, in.Body.Disabled)
 	})
 	remove := op("delete-user", "DELETE "+path, tag, "Delete any user (operators of the server only)", 404, 409, 413, 415)
 	remove.Description = "They leave their teams; what they made there stays. 409 names the teams that would have no admin, or nobody. " +

@@ -21,6 +21,8 @@ const (
 	heartbeat = 15 * time.Second
 	// slowClient is how long one write to a client may take.
 	slowClient = 30 * time.Second
+	// lastWrite is how long the end of a stream may take.
+	lastWrite = 200 * time.Millisecond
 )
 
 func eventStreamResponse(description string) *huma.Response {
@@ -54,7 +56,11 @@ func (s surface) streams() {
 		if in.StreamID == "" {
 			in.StreamID = t.StreamID
 		}
-		return s.stream(ctx, t, in.StreamID, after)
+		open, end, err := s.OpenStream(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return s.stream(open, end, t, in.StreamID, after)
 	})
 }
 
@@ -68,20 +74,23 @@ type streamEvent struct {
 	Data     json.RawMessage `json:"data"`
 }
 
-// stream answers with the events of a task's stream after a number, until its end, a disconnect or the
-// server's stop. The task continues without readers.
-func (s surface) stream(ctx context.Context, t task.Task, streamID string, after int64) (*huma.StreamResponse, error) {
-	ctx, cancel := context.WithCancel(ctx)
+// stream answers with the events of a task's stream after a number, until its end, a disconnect, the server's stop, or
+// the end of ctx, when the reader may no longer read it. Then it calls end. The task continues without readers.
+func (s surface) stream(
+	ctx context.Context, end func(), t task.Task, streamID string, after int64,
+) (*huma.StreamResponse, error) {
 	events, err := s.Tasks.Follow(ctx, t.ID, streamID, after)
 	if err != nil {
-		cancel()
+		end()
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(out huma.Context) {
-		defer cancel()
-		defer context.AfterFunc(s.Closing, cancel)()
+		defer end()
+		defer context.AfterFunc(s.Closing, end)()
 		_, w := humachi.Unwrap(out)
-		sse := sseWriter{w: w, control: http.NewResponseController(w), last: time.Now()}
+		sse := sseWriter{ctx: ctx, w: w, control: http.NewResponseController(w), last: time.Now()}
+		// A write to a client that does not read ends too.
+		defer context.AfterFunc(ctx, func() { _ = sse.control.SetWriteDeadline(time.Now().Add(lastWrite)) })()
 		w.Header().Set("Content-Type", eventStream)
 		w.Header().Set("X-Accel-Buffering", "no")
 		w.Header().Set("X-Task-Id", t.ID)
@@ -92,6 +101,8 @@ func (s surface) stream(ctx context.Context, t task.Task, streamID string, after
 		}
 		for event, err := range events {
 			switch {
+			case ctx.Err() != nil:
+				return
 			case err != nil:
 				s.Logger.ErrorContext(ctx, "reading a task's stream", "task_id", t.ID, "error", err)
 				return
@@ -110,8 +121,9 @@ func (s surface) stream(ctx context.Context, t task.Task, streamID string, after
 	}}, nil
 }
 
-// sseWriter writes server-sent events without buffering.
+// sseWriter writes server-sent events without buffering, until ctx ends.
 type sseWriter struct {
+	ctx     context.Context //nolint:containedctx // the writer lives as long as one answer
 	w       http.ResponseWriter
 	control *http.ResponseController
 	last    time.Time
@@ -121,6 +133,10 @@ func (s *sseWriter) write(format string, args ...any) error {
 	s.last = time.Now()
 	// A test's recorder has no deadlines.
 	_ = s.control.SetWriteDeadline(s.last.Add(slowClient))
+	if s.ctx.Err() != nil {
+		_ = s.control.SetWriteDeadline(s.last.Add(lastWrite))
+		return s.ctx.Err()
+	}
 	if _, err := fmt.Fprintf(s.w, format, args...); err != nil {
 		return err
 	}

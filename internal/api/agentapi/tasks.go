@@ -149,19 +149,26 @@ func (s surface) tasks() {
 				return nil, err
 			}
 		}
+		open, end, streams := ctx, func() {}, in.Body.wantsStream(in.Accept)
+		if streams {
+			if open, end, err = s.OpenStream(ctx); err != nil {
+				return nil, err
+			}
+		}
 		t, err := s.Tasks.Create(ctx, n)
 		if err != nil {
+			end()
 			return nil, err
 		}
 		rest.About(ctx, t.ID)
-		if !in.Body.wantsStream(in.Accept) {
+		if !streams {
 			return &huma.StreamResponse{Body: func(out huma.Context) {
 				out.SetHeader("Content-Type", "application/json")
 				out.SetStatus(http.StatusAccepted)
 				_ = json.NewEncoder(out.BodyWriter()).Encode(rest.Warned(ctx, accepted(t))) // the client may have disconnected
 			}}, nil
 		}
-		return s.stream(ctx, t, t.StreamID, 0)
+		return s.stream(open, end, t, t.StreamID, 0)
 	})
 
 	rest.Handle(s.API, op("list-tasks", "GET "+path, tag, "List your tasks, newest first"), s.listTasks)

@@ -1,5 +1,5 @@
-// Package console serves the pages for browsers: the first-start setup, the form behind a link for a new password, and
-// a home page with links.
+// Package console serves the pages for browsers: the first-start setup, the form behind a link for a new password, the
+// sign-in at an OpenID issuer, and a home page with links.
 package console
 
 import (
@@ -26,6 +26,7 @@ type view struct {
 	Token   string // of the setup link
 	Email   string
 	Problem string
+	OIDC    bool // people sign in at an OpenID issuer
 }
 
 // maxForm is the largest setup form, in bytes.
@@ -42,14 +43,12 @@ type pages struct {
 func New(accounts *account.Accounts, log *audit.Log, logger *slog.Logger) http.Handler {
 	p := pages{accounts, log, logger}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}",
-		func(w http.ResponseWriter, _ *http.Request) { show(w, http.StatusOK, "home.html", view{}) })
 	mux.HandleFunc("GET /setup", func(w http.ResponseWriter, r *http.Request) {
 		if closed, err := accounts.SetupClosed(r.Context()); err == nil && closed {
 			show(w, http.StatusForbidden, "missing.html", view{Problem: "This server has been set up"})
 			return
 		}
-		show(w, http.StatusOK, "setup.html", view{Token: r.URL.Query().Get("token")})
+		show(w, http.StatusOK, "setup.html", view{Token: repeat(r.URL.Query().Get("token"))})
 	})
 	mux.HandleFunc("POST /setup", func(w http.ResponseWriter, r *http.Request) {
 		v, err := setUp(accounts, w, r)
@@ -60,6 +59,7 @@ func New(accounts *account.Accounts, log *audit.Log, logger *slog.Logger) http.H
 	})
 	mux.HandleFunc("/setup", notAllowed)
 	p.reset(mux)
+	p.signIn(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter,
 		_ *http.Request) {
 		show(w, http.StatusNotFound, "missing.html", view{})
@@ -106,9 +106,17 @@ func setUp(accounts *account.Accounts, w http.ResponseWriter, r *http.Request) (
 	if err := readForm(w, r); err != nil {
 		return view{}, err
 	}
-	v := view{Base: base(r), Token: r.PostForm.Get("token"), Email: r.PostForm.Get("email")}
+	v := view{Base: base(r), Token: repeat(r.PostForm.Get("token")), Email: repeat(r.PostForm.Get("email"))}
 	_, err := accounts.Setup(r.Context(), v.Token, v.Email, r.PostForm.Get("password"), rest.Address(r.RemoteAddr))
 	return v, err
+}
+
+// repeat is what a form has sent, for the page that shows it again; nothing of what is too long to be right.
+func repeat(sent string) string {
+	if len(sent) > 300 {
+		return ""
+	}
+	return sent
 }
 
 // base is the server's address as the browser knows it, for the examples on the page.

@@ -5,14 +5,12 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
-	"github.com/vedette-sec/vedette/internal/core/audit"
-	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
 // reset has the pages behind the link in a mail for a new password.
 func (p pages) reset(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+account.ResetPath, func(w http.ResponseWriter, r *http.Request) {
-		show(w, http.StatusOK, "reset.html", view{Token: r.URL.Query().Get("token")})
+		show(w, http.StatusOK, "reset.html", view{Token: repeat(r.URL.Query().Get("token"))})
 	})
 	mux.HandleFunc("POST "+account.ResetPath, func(w http.ResponseWriter, r *http.Request) {
 		v, err := p.setPassword(w, r)
@@ -29,13 +27,10 @@ func (p pages) setPassword(w http.ResponseWriter, r *http.Request) (view, error)
 	if err := readForm(w, r); err != nil {
 		return view{}, err
 	}
-	v := view{Base: base(r), Token: r.PostForm.Get("token")}
+	v := view{Base: base(r), Token: repeat(r.PostForm.Get("token"))}
 	c, err := p.accounts.FinishReset(r.Context(), v.Token, r.PostForm.Get("password"), rest.Address(r.RemoteAddr))
 	if err != nil || c.TeamID == "" {
 		return v, err
 	}
-	return v, p.audit.Add(r.Context(), audit.Entry{
-		ID: ids.New(), TeamID: c.TeamID, UserID: c.UserID, Email: c.Email, Action: "finish-password-reset",
-		Method: r.Method, Path: r.URL.Path, Status: http.StatusOK, IP: rest.Address(r.RemoteAddr), Source: audit.Platform,
-	})
+	return v, p.note(r, c, "finish-password-reset")
 }

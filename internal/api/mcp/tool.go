@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/outage"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
@@ -54,6 +55,9 @@ func offer[In, Out any](s *surface, t tool, call func(context.Context, In) (Out,
 			return nil, out, nil
 		}
 		e := errs.From(err)
+		if o := outage.OfAnswer(err); o != nil && e.Kind == errs.Internal {
+			e = o
+		}
 		rest.Did(ctx, operation, e.Kind.Status(), t.changes)
 		if e.Kind == errs.Internal {
 			s.Logger.ErrorContext(ctx, "a tool failed", "tool", t.name, "error", err)

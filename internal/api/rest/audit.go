@@ -42,6 +42,9 @@ func (a *API) addEntry(r *http.Request, rec *record, status int) error {
 	return a.Audit.Add(ctx, e)
 }
 
+// RequestID is the id of a request, for an audit entry that is written after its answer.
+func RequestID(ctx context.Context) string { return recordOf(ctx).id }
+
 // About sets the object of a request's audit entry, for operations with no id in path or answer.
 func About(ctx context.Context, id string) { recordOf(ctx).object = id }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -33,7 +34,8 @@ func securitySchemes() map[string]*huma.SecurityScheme {
 			Description: "An API key of the user: svc_sk_ and 32 characters. One of the scope read is refused (403) unless the operation is a GET."},
 		"bearer": {
 			Type: "http", Scheme: "bearer", BearerFormat: "JWT",
-			Description: "An access token from POST /api/v1/auth/login, or one of the configured OpenID issuer.",
+			Description: "An access token from POST /api/v1/auth/login, or one of the configured OpenID issuer. " +
+				"A browser that has signed in at /sign-in/oidc sends it in a cookie.",
 		},
 		"internalKey": {Type: "apiKey", In: "header", Name: account.InternalKeyHeader,
 			Description: "The deployment's service key."},
@@ -72,7 +74,7 @@ func (a *API) authenticate(op Op) func(huma.Context, func(huma.Context)) {
 			next(ctx)
 			return
 		case Optional:
-			if ctx.Header(apiKeyHeader) == "" && ctx.Header("Authorization") == "" {
+			if ctx.Header(apiKeyHeader) == "" && ctx.Header("Authorization") == "" && a.session(ctx) == "" {
 				next(ctx)
 				return
 			}
@@ -127,12 +129,28 @@ func (a *API) caller(ctx huma.Context, auth Auth) (account.Caller, error) {
 	if strings.EqualFold(scheme, "Bearer") && token != "" {
 		return a.Accounts.ByBearer(ctx.Context(), strings.TrimSpace(token))
 	}
+	if session := a.session(ctx); session != "" {
+		r, _ := humachi.Unwrap(ctx)
+		if err := a.browsers.CheckOrigin(r); err != nil {
+			return account.Caller{}, err
+		}
+		return a.Accounts.ByBearer(ctx.Context(), session)
+	}
 	if auth == BearerOnly {
 		return account.Caller{}, errs.New(errs.Unauthenticated, "bearer_token_required",
 			"Send a bearer token in the Authorization header.")
 	}
 	return account.Caller{}, errs.New(errs.Unauthenticated, "api_key_required",
 		"Send your API key in the X-Api-Key header.")
+}
+
+// session is the bearer token in the cookie of a browser. It counts only where a request says nothing else.
+func (a *API) session(ctx huma.Context) string {
+	if ctx.Header("Authorization") != "" {
+		return ""
+	}
+	r, _ := humachi.Unwrap(ctx)
+	return a.browsers.Session(r)
 }
 
 // ClientIP is the address the request came from; see BehindProxies.

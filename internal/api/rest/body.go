@@ -20,6 +20,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/jsontext"
+	"github.com/vedette-sec/vedette/internal/infra/turn"
 )
 
 // maxDepth is how deep a JSON document may nest.
@@ -167,6 +168,7 @@ func checkJSON(
 			return errs.New(errs.Unsupported, "unsupported_media_type", "Send the body as application/json.").At("Content-Type")
 		}
 	}
+	defer turn.Take(len(body))()
 	if !utf8.Valid(body) {
 		return invalidJSON("the body is not UTF-8")
 	}
@@ -333,6 +335,7 @@ const fieldMark = "\x1f"
 
 // decodeJSON is json.Unmarshal with an error that names the field whose value does not fit.
 func decodeJSON(text []byte, v any) error {
+	defer turn.Take(len(text))()
 	err := json.Unmarshal(text, v)
 	field, why, ok := jsontext.Mistake(text, err)
 	if !ok || field == "" {

@@ -36,17 +36,26 @@ func ParseWords(text string) map[string]string {
 }
 
 // Contract is the surface's OpenAPI document, as YAML.
-func (a *API) Contract() ([]byte, error) { return a.document().YAML() }
+func (a *API) Contract() ([]byte, error) {
+	a.Complete()
+	return a.Huma.OpenAPI().YAML()
+}
 
 // ContractJSON is the surface's OpenAPI document, as JSON.
-func (a *API) ContractJSON() ([]byte, error) { return json.Marshal(a.document()) }
+func (a *API) ContractJSON() ([]byte, error) {
+	a.Complete()
+	return json.Marshal(a.Huma.OpenAPI())
+}
 
-func (a *API) document() *huma.OpenAPI {
-	doc := a.Huma.OpenAPI()
-	for name, schema := range doc.Components.Schemas.Map() {
-		a.describe(name, schema, doc.Components.Schemas.TypeFromRef(schemaPrefix+name))
-	}
-	return doc
+// Complete adds the vocabulary to the schemas, once, when all operations are there and before the first request: bodies
+// are checked against the same schemas.
+func (a *API) Complete() {
+	a.complete.Do(func() {
+		schemas := a.Huma.OpenAPI().Components.Schemas
+		for name, schema := range schemas.Map() {
+			a.describe(name, schema, schemas.TypeFromRef(schemaPrefix+name))
+		}
+	})
 }
 
 const schemaPrefix = "#/components/schemas/"

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/outage"
 )
 
 // noBody is huma's error about a request without the body that it needs.
@@ -87,7 +88,19 @@ func (f *failure) Error() string                { return f.text }
 func (f *failure) GetStatus() int               { return f.status }
 func (f *failure) MarshalJSON() ([]byte, error) { return json.Marshal(f.body) }
 
+// explained is err as callers see it: an outage of what the server itself depends on says so.
+func explained(err error) *errs.Error {
+	e := errs.From(err)
+	if e != nil && e.Kind == errs.Internal {
+		if o := outage.OfAnswer(e); o != nil {
+			return o
+		}
+	}
+	return e
+}
+
 func failureFor(ctx huma.Context, e *errs.Error) huma.StatusError {
+	e = explained(e)
 	rec := recordOf(ctx.Context())
 	rec.err = e
 	for name, value := range errorHeaders(e) {
@@ -99,7 +112,7 @@ func failureFor(ctx huma.Context, e *errs.Error) huma.StatusError {
 
 // Fail answers with an error in the shape of the API.
 func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
-	e := errs.From(err)
+	e := explained(err)
 	rec := recordOf(r.Context())
 	rec.err = e
 	for name, value := range errorHeaders(e) {
@@ -139,7 +152,7 @@ func errorHeaders(e *errs.Error) map[string]string {
 		return map[string]string{ticketHeader: e.Extra["ticket"]}
 	case e.Kind == errs.Unauthenticated:
 		return map[string]string{"WWW-Authenticate": "Bearer"}
-	case e.Kind == errs.RateLimited:
+	case e.Extra[retryAfter] != "":
 		return map[string]string{"Retry-After": e.Extra[retryAfter]}
 	}
 	return nil

@@ -9,10 +9,11 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/outage"
 	"golang.org/x/time/rate"
 )
 
-const retryAfter = "retry_after"
+const retryAfter = outage.RetryAfter
 
 // limit applies the rate limit of the caller, or of an anonymous caller's network.
 func (a *API) limit(ctx huma.Context, next func(huma.Context)) {

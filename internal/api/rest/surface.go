@@ -39,6 +39,8 @@ type Config struct {
 	// Audit gets an entry for each change that a known caller requests, before the answer is sent; if that
 	// fails, the answer is the error. nil: no entries.
 	Audit *audit.Log
+	// Streams that one user, and all users of one team, may have open on this node; 0: no limit.
+	StreamsPerUser, StreamsPerTeam int
 }
 
 // Surface describes one API.
@@ -63,6 +65,10 @@ type API struct {
 	Huma    huma.API
 	router  chi.Router
 	limiter *limiter
+	streams *streams
+
+	browsers *Browsers
+	complete sync.Once // see Complete
 }
 
 const defaultMaxBody = 1 << 20
@@ -86,7 +92,12 @@ func New(s Surface, c Config) *API {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &API{Surface: s, Config: c, router: chi.NewRouter(), limiter: newLimiter(c.Rate, c.Burst)}
+	a := &API{Surface: s, Config: c, router: chi.NewRouter(), limiter: newLimiter(c.Rate, c.Burst),
+		streams: &streams{perUser: c.StreamsPerUser, perTeam: c.StreamsPerTeam}}
+	a.browsers = NewBrowsers("")
+	if c.Accounts != nil {
+		a.browsers = NewBrowsers(c.Accounts.PublicURL)
+	}
 	a.router.Use(a.identify, a.recoverPanics)
 	a.router.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		a.Fail(w, r, errs.New(errs.NotFound, "endpoint_not_found", "There is no such endpoint."))

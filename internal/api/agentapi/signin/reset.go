@@ -1,4 +1,4 @@
-package agentapi
+package signin
 
 import (
 	"context"
@@ -19,39 +19,40 @@ type ResetFinish struct {
 }
 
 // resets are the operations for those who have lost their password.
-func (s surface) resets() {
+func (s area) resets() {
 	const path = "/api/v1/auth/password/reset"
-	request := op("request-password-reset", "POST "+path, "User", "Have a link for a new password mailed to you", 403, 404)
+	request := rest.NewOp("request-password-reset", "POST "+path, tag, "Have a link for a new password mailed to you",
+		403, 404)
 	request.Auth = rest.None
 	request.Description = "The answer is the same whether the address has an account or not. The link works once, for 30 minutes. 404 when " +
 		"the server sends no mail."
 	rest.Handle(s.API, request, func(ctx context.Context, in *struct {
 		Challenge
 		Body ResetRequest
-	}) (*message, error) {
+	}) (*Message, error) {
 		if in.Body.TurnstileToken != "" {
 			in.Token = in.Body.TurnstileToken
 		}
-		if err := s.Accounts.Challenge(ctx, in.Token, in.ip); err != nil {
+		if err := in.Check(ctx, s.accounts); err != nil {
 			return nil, err
 		}
-		return &message{"If this address has an account with a password, a link is on its way."},
-			s.Accounts.RequestReset(in.Body.Email, in.ip)
+		return &Message{"If this address has an account with a password, a link is on its way."},
+			s.accounts.RequestReset(in.Body.Email, in.from.Address)
 	})
 
-	finish := op("finish-password-reset", "POST "+path+"/finish", "User", "Set a new password with the token of a link",
-		403)
+	finish := rest.NewOp("finish-password-reset", "POST "+path+"/finish", tag,
+		"Set a new password with the token of a link", 403)
 	finish.Auth = rest.None
 	finish.Description = "Your sessions end; API keys stay. Wrong tokens are slowed down as wrong passwords are (429)."
 	rest.Handle(s.API, finish, func(ctx context.Context, in *struct {
 		Challenge
 		Body ResetFinish
-	}) (*message, error) {
-		c, err := s.Accounts.FinishReset(ctx, in.Body.Token, in.Body.New, in.ip)
+	}) (*Message, error) {
+		c, err := s.accounts.FinishReset(ctx, in.Body.Token, in.Body.New, in.from.Address)
 		if err != nil {
 			return nil, err
 		}
 		rest.By(ctx, c)
-		return &message{"The password is set. Your sessions have ended: sign in."}, nil
+		return &Message{"The password is set. Your sessions have ended: sign in."}, nil
 	})
 }
