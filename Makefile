@@ -16,10 +16,13 @@ RACE ?= ./internal/infra/netguard/... ./internal/core/audit/... ./internal/infra
         ./internal/core/asset/... ./internal/core/finding/... ./internal/core/scan/... ./internal/core/enumeration/... ./internal/core/extension/... ./internal/core/task/... ./internal/jobs/...
 # Long single-threaded tests, which the race detector would only slow down, and one that measures memory, of which
 # the detector needs several times as much.
-UNWATCHED := ^(TestLongInstructions|TestTheLibraryNamesTheSame|TestHostileTemplates)$$
+UNWATCHED := ^(TestLongInstructions|TestTheLibraryNamesTheSame|TestHostileTemplates|TestHostileServers)$$
 # Flags of `make test` for go test, such as TESTFLAGS=-short or TESTFLAGS='-run Webhook'.
 TESTFLAGS ?=
 FUZZTIME  ?= 10s
+# Of `make chaos`. The test prints its seed.
+ROUNDS    ?= 100
+SEED      ?=
 BENCH     ?= .
 # What `make seed` fills, with how many rows.
 DATABASE  ?= sqlite:data/vedette.db
@@ -31,7 +34,7 @@ ASSETS    ?= 0
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build dist dist-check run demo picture test race fuzz kill bench lab seed lint fmt fmt-check vet architecture gen drift oracle bench-oracle check clean
+.PHONY: help build dist dist-check run demo picture test race fuzz kill chaos bench lab seed lint fmt fmt-check vet architecture gen drift oracle bench-oracle check clean
 
 help: ## list the targets
 	@echo "Vedette: make TARGET"
@@ -67,14 +70,14 @@ demo: build ## one task against a deliberately weak local site, under a minute
 # writes, and would compile the same packages again at the same time. `make vet` vets.
 test: ## run every test (as root on Debian, first installs what is missing)
 	@scripts/need go postgres nginx
-	@scripts/need --wish poppler libreoffice redis openssh apache2 chromium postfix curl jq openssl
+	@scripts/need --wish poppler libreoffice redis openssh apache2 chromium postfix curl jq openssl rsync mariadbd smbd slapd
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=false ./...
 	@CGO_ENABLED=0 GOFLAGS='-trimpath $(GOFLAGS)' scripts/test -vet=off $(TESTFLAGS) ./...
 
 # SQLite (in Go) is excluded: it shares no memory between threads, and the detector makes it five times slower.
 race: ## run the tests of the concurrent packages under the race detector
 	@scripts/need go postgres nginx cc
-	@CGO_ENABLED=1 scripts/test -race -gcflags='modernc.org/...=-race=false' -skip '$(UNWATCHED)' $(TESTFLAGS) $(RACE)
+	@CGO_ENABLED=1 scripts/test -race -vet=off -gcflags='modernc.org/...=-race=false' -skip '$(UNWATCHED)' $(TESTFLAGS) $(RACE)
 
 # Fuzzing is random and takes as long as it gets, so it is not part of check. Inputs that it found before
 # are in testdata/fuzz, and `make test` runs them.
@@ -86,6 +89,10 @@ kill: ## kill an agent's run between any two journal entries, and an enumeration
 	@scripts/need go postgres nginx
 	@scripts/need --wish redis openssh apache2 chromium postfix
 	VEDETTE_KILL_EVERYWHERE=1 go test -count=1 -timeout 60m -v -run 'TestKilledBetweenAnyTwoEntries|TestEnumerationFindsTheLab' ./e2e
+
+chaos: ## kill processes for ROUNDS rounds (100), with a hostile team beside an honest one; SEED repeats those of a run
+	@scripts/need go postgres
+	VEDETTE_CHAOS_ROUNDS=$(ROUNDS) VEDETTE_CHAOS_SEED=$(SEED) go test -count=1 -timeout 0 -v -run '^TestChaos$$' ./e2e
 
 bench: ## run the benchmarks; BENCH=regexp selects some
 	@scripts/need go postgres nginx
@@ -117,6 +124,10 @@ fmt-check:
 	@scripts/need go
 	@unformatted=$$(gofmt -s -l $$(git ls-files -co --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not formatted (make fmt):"; echo "$$unformatted"; exit 1; fi
+
+# Checks compile all libraries with the flags of `make test`; with others they would be compiled once more.
+vet lint architecture vulncheck: export CGO_ENABLED := 0
+vet lint architecture vulncheck: export GOFLAGS := -trimpath $(GOFLAGS)
 
 vet:
 	go vet ./...

@@ -16,7 +16,7 @@ import (
 var allowedLicences = map[string]string{
 	"MIT":       "permission is hereby granted, free of charge, to any person obtaining a copy",
 	"BSD":       "redistribution and use in source and binary forms, with or without modification",
-	"ISC":       "permission to use, copy, modify, and/or distribute this software for any purpose",
+	"ISC":       "distribute this software for any purpose with or without fee is hereby granted",
 	"Apache":    "apache license version 2.0",
 	"Mozilla":   "mozilla public license version 2.0",
 	"CC0":       "cc0 1.0 universal",

@@ -239,8 +239,8 @@ func TestBackupRefusals(t *testing.T) {
 			says string
 		}{
 			{backupPassphrase, []string{"backup", file}, 1, "exists already"},
-			{backupPassphrase, []string{"restore", file}, 1, "other processes use the database"},
-			{backupPassphrase, []string{"restore", file, "--force"}, 1, "other processes use the database"},
+			{backupPassphrase, []string{"restore", file}, 1, "uses the data folder"},
+			{backupPassphrase, []string{"restore", file, "--force"}, 1, "uses the data folder"},
 			{backupPassphrase, []string{"restore", file + "x"}, 1, "no such file"},
 			{"VEDETTE_BACKUP_PASSPHRASE=wrong", []string{"restore", file}, 1, "passphrase is wrong"},
 			{"VEDETTE_BACKUP_PASSPHRASE=short", []string{"backup", file + "2"}, 2, "at least 12"},

@@ -211,7 +211,7 @@ type event struct {
 	At   time.Time
 	Data struct {
 		Tool, Status string
-		Run          int64
+		Run, Seq     int64
 		ID           string // of an issue
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // echo is a site that says what it was asked: the request line, the headers and the
-// body, in this order. /hops/N is N redirects long, the last of which leads to /end;
+// body, in this order. /fetch fetches the parameter url; /hops/N is N redirects long, the last of which leads to /end;
 // /away redirects to another host; /big has 100,000 bytes; /slow waits for half a second;
 // /count says how many requests there were besides those for itself.
 type echo struct{ requests atomic.Int64 }
@@ -36,6 +36,14 @@ func (e *echo) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://localhost"+strings.TrimPrefix(r.Host, "127.0.0.1")+"/end", http.StatusFound)
 	case "/big":
 		_, _ = io.WriteString(w, strings.Repeat("x", 100_000)+"END")
+	case "/fetch": // any URL, and tells nothing of it
+		req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, r.FormValue("url"), nil)
+		if err != nil {
+			return
+		}
+		if resp, err := http.DefaultClient.Do(req); err == nil {
+			resp.Body.Close()
+		}
 	case "/slow":
 		select {
 		case <-time.After(500 * time.Millisecond):

@@ -230,12 +230,13 @@ func TestInterruptedScan(t *testing.T) {
 	t.Parallel()
 	g := newHeldSite(t, pathIs("/server-status"))
 	coverage := t.TempDir() + "/coverage.json"
-	p := launch(t, nil, "scan", "-u", g.URL, "--coverage", coverage, "--rate-limit", "0")
+	p := launch(t, nil, "scan", "-u", g.URL, "--coverage", coverage, "--rate-limit", "0",
+		"--timeout", "300") // seconds: the held request does not end by itself
 	g.waitHeld(t)
-	if code := p.interrupt(shortWait); code != 130 {
+	if code := p.interrupt(longWait); code != 130 {
 		t.Errorf("an interrupted scan exits with %d", code)
 	}
-	if text := readFile(t, coverage); !strings.Contains(text, `"partial": true`) {
+	if text := readFile(t, coverage); !strings.Contains(text, `"partial":true`) {
 		t.Errorf("the coverage of an interrupted scan does not say that it is partial: %.500s", text)
 	}
 }
@@ -248,7 +249,7 @@ func TestInterruptedTask(t *testing.T) {
 	p := launch(t, []string{"VEDETTE_TOKEN=" + c.token}, "task", fullCheck(g.URL), "--server", c.base)
 	g.waitHeld(t)
 	p.waitForOutput("scan…")
-	if code := p.interrupt(shortWait); code != 130 {
+	if code := p.interrupt(longWait); code != 130 {
 		t.Errorf("an interrupted task exits with %d", code)
 	}
 	id := p.waitForOutput(`task (\S+) is stopped`)[1]

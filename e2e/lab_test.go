@@ -261,6 +261,7 @@ func TestLabScore(t *testing.T) {
 		"anywhere":                {at("/x", "", "CWE-693"), []string{"a-headers"}},
 		"words where no class is": {at("/search?q=x", "Reflected XSS in q"), []string{"a-xss"}},
 		"words of something else": {at("/search?q=x", "Missing rate limit"), nil},
+		"a whole server":          {apps.Finding{URL: "a.example:443", CWEs: []string{"CWE-693"}}, []string{"a-headers"}},
 		"an address that is none": {apps.Finding{URL: "http://%zz", Title: "xss"}, nil},
 	} {
 		r := score(a, []apps.Finding{c.finding, c.finding})

@@ -55,9 +55,13 @@ func (c caller) scanEnds(id string, within time.Duration) (s scanDoc) {
 	c.t.Helper()
 	until(c.t, within, "the scan ends", func() bool {
 		s = c.scan(id)
-		return s.Status != "queued" && s.Status != "starting" && s.Status != "running"
+		return s.over()
 	})
 	return s
+}
+
+func (s scanDoc) over() bool {
+	return s.Status != "queued" && s.Status != "starting" && s.Status != "running"
 }
 
 // TestScanKilledInTheMiddle kills the process that works on a scan: another takes over the chunk, and

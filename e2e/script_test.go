@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -17,8 +18,9 @@ import (
 
 // TestScripts runs the stories of testdata/script, which need no server. In them
 //
-//	$SITE   is a weak web site, $WALL answers 200 to every path
+//	$SITE   is a weak web site, $HOST its host and port, $WALL answers 200 to every path
 //	$ECHO   answers with the request, see echo
+//	$OAST   is an out-of-band server without a domain, whose token is t0ken
 //	$CLOSED is an address with no listener
 //	$API    is the folder of the OpenAPI documents
 //
@@ -33,6 +35,14 @@ func TestServerScripts(t *testing.T) {
 		c := dep.serveWithUser()
 		return append(dep.env, "VEDETTE_SERVER="+c.base, "VEDETTE_API_KEY="+c.newKey(), "TOKEN="+c.token)
 	})
+}
+
+// condition knows [namespaces]: programs of templates can run here.
+func condition(name string) (bool, error) {
+	if name != "namespaces" {
+		return false, errors.New("there is no such condition")
+	}
+	return exec.Command("unshare", "--user", "--pid", "--net", "--fork", "true").Run() == nil, nil
 }
 
 // newKey creates the caller's API key.
@@ -64,12 +74,16 @@ func runScripts(t *testing.T, pattern string, prepare func(*testing.T) []string)
 			t.Cleanup(wall.Close)
 			mirror := httptest.NewServer(new(echo))
 			t.Cleanup(mirror.Close)
-			env = append(env, "SITE="+site.URL, "WALL="+wall.URL, "ECHO="+mirror.URL)
+			env = append(env, "HOST="+strings.TrimPrefix(site.URL, "http://"), "SITE="+site.URL, "WALL="+wall.URL, "ECHO="+mirror.URL)
+			if source, err := os.ReadFile(file); err == nil && strings.Contains(string(source), "$OAST") {
+				p := launch(t, []string{"VEDETTE_OAST_TOKEN=t0ken"}, "oast", "serve", "--listen", "http://127.0.0.1:0")
+				env = append(env, "OAST="+p.waitForOutput(`listening: (http://\S+)`)[1])
+			}
 			if prepare != nil {
 				env = append(env, prepare(t)...)
 			}
 			testscript.Run(t, testscript.Params{
-				Files: []string{file}, RequireUniqueNames: true, Cmds: scriptCommands,
+				Files: []string{file}, RequireUniqueNames: true, Cmds: scriptCommands, Condition: condition,
 				Setup: func(e *testscript.Env) error {
 					e.Vars = append(e.Vars, env...)
 					return nil
@@ -97,6 +111,12 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 		if got := strings.Count(ts.ReadFile(args[1]), "\n"); got != want {
 			ts.Fatalf("%s has %d lines, not %d", args[1], got, want)
 		}
+	},
+
+	// expand FILE: ${NAME} in the file becomes the value of the variable.
+	"expand": func(ts *testscript.TestScript, _ bool, args []string) {
+		text := os.Expand(ts.ReadFile(args[0]), ts.Getenv)
+		ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 	},
 
 	// keys FILE KEY…: each line of the file is a JSON object that has these keys.

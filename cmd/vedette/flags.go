@@ -36,6 +36,8 @@ func configFlags(cmd *cobra.Command, sharedOnly bool, more ...string) func() (ap
 		switch d := o.Default.(type) {
 		case string:
 			cmd.Flags().String(o.Flag(), d, help)
+		case bool:
+			cmd.Flags().Bool(o.Flag(), d, help)
 		case int:
 			cmd.Flags().Int(o.Flag(), d, help)
 		case int64:

@@ -86,9 +86,9 @@ func newRoot() *cobra.Command {
 		_ = cli.WriteHelp(cmd.OutOrStdout(), cmd, *all.asked) // an output that is gone needs no help
 	})
 	root.SetHelpCommand(newHelp(root))
-	root.AddCommand(newServe(), newWorker(), newDemo(), scan.New(), newEnumerate(), newTask(), newTemplates(), newUser(),
-		newTeam(), newToken(), newConfig(), newDoctor(), newBackup(), newRestore(), newOpenAPI(), newCompletion(),
-		newMan(), newVersion())
+	root.AddCommand(newServe(), newWorker(), newDemo(), scan.New(), newEnumerate(), newTask(), newTemplates(), newOAST(),
+		newUser(), newTeam(), newToken(), newConfig(), newDoctor(), newBackup(), newRestore(), newOpenAPI(),
+		newCompletion(), newMan(), newVersion())
 	wrapArgs(root)
 	return root
 }

@@ -56,7 +56,7 @@ func newTemplates() *cobra.Command {
 		}
 		return listTemplates(cmd.OutOrStdout(), rows, *output == "json")
 	}
-	cmd.AddCommand(list, newTemplatesUpdate(), scan.NewValidate())
+	cmd.AddCommand(list, newTemplatesUpdate(), scan.NewValidate(), newTemplatesSign(), newTemplatesKeys())
 	return cmd
 }
 

@@ -64,7 +64,7 @@ func newUser() *cobra.Command {
 	}, printUser)
 	cmd.AddCommand(create, newUserList(), newUserRole(), newUserCap())
 	cmd.AddCommand(newUserPassword(), newUserDisable(true), newUserDisable(false), newUserDelete(), newUserKeys(),
-		newUserRemoveFactor())
+		newUserRemoveFactor(), newUserUnlink())
 	return cmd
 }
 

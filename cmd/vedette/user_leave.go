@@ -81,12 +81,24 @@ func newUserDisable(disable bool) *cobra.Command {
 
 func newUserRemoveFactor() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "remove-second-factor EMAIL", Short: "Let a user who lost their authenticator app sign in by password alone",
+		Use: "remove-second-factor EMAIL", Short: "Let a user who lost their authenticator app and security keys sign in by password",
 		Example: `  vedette user remove-second-factor bob@example.com`,
 	}
-	return userCommand(cmd, "the second factor is removed",
+	return userCommand(cmd, "all second factors are removed",
 		func(ctx context.Context, accounts *account.Accounts, email string) error {
 			return accounts.RemoveFactor(ctx, email)
+		})
+}
+
+func newUserUnlink() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "unlink EMAIL", Short: "Forget who a user is at the OpenID issuer, and end all their sessions",
+		Long:    "Their next sign-in there is by e-mail address, as the first one was. Use it when the issuer has given a person a new account.",
+		Example: `  vedette user unlink bob@example.com`,
+	}
+	return userCommand(cmd, "unlinked, all sessions have ended",
+		func(ctx context.Context, accounts *account.Accounts, email string) error {
+			return accounts.Unlink(ctx, email)
 		})
 }
 

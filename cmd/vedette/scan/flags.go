@@ -4,30 +4,44 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/recorded"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
 // scanFlags are the flags of vedette scan, with the names of nuclei (template language, appendix A).
 type scanFlags struct {
 	targets, lists, exclude []string
-	scope, deny             []string
+	scope, scopePorts, deny []string
 	noLocal, noStdin        bool
+	inputs                  inputFlags
 	resume, coverage        string
 
 	templates []string
 	workflows []string
-	folder    string // relative paths of templates refer to it
-	load      templates.Options
-	validate  bool
-	config    string
-	profile   string
-	profiles  bool // are to be listed
+	remote    remoteFlags
+
+	certificates []string // that sign templates, as files
+
+	folder   string // relative paths of templates refer to it
+	load     templates.Options
+	validate bool
+	config   string
+	profile  string
+	profiles bool // are to be listed
 
 	headers, vars []string
 	proxy         string
+	resolvers     []string
+	sni           string
+	cert, key     string
 	program       program.Options
 	stopAtFirst   bool
+	frequency     int // of a fuzzed parameter
+
+	oast  oastFlags
+	pages pageFlags
 
 	rate, ratePerMinute         int
 	rateWindow                  time.Duration
@@ -49,8 +63,8 @@ type scanFlags struct {
 func newScanFlags() *scanFlags {
 	return &scanFlags{
 		rate: 150, rateWindow: time.Second, concurrency: 25, targetsAtOnce: 50, timeout: 10, retries: 1, raw: true,
-		statsEvery: 5,
-		load:       templates.Options{Aggression: "low"},
+		statsEvery: 5, frequency: fuzz.DefaultFrequency,
+		load: templates.Options{Aggression: "low"}, inputs: inputFlags{mode: "list"},
 	}
 }
 
@@ -60,6 +74,8 @@ func (f *scanFlags) groups() []optionGroup {
 		{"Templates", f.templateOptions()},
 		{"Filters", f.filterOptions()},
 		{"Requests", f.requestOptions()},
+		{"Out-of-band interactions", f.oastOptions()},
+		{"Browser", f.pages.options()},
 		{"Pace", f.paceOptions()},
 		{"Output", f.outputOptions()},
 		{"Settings", f.settingOptions()},
@@ -73,12 +89,23 @@ func (f *scanFlags) targetOptions() []option {
 		{"list,l",
 			"file with one target a line; - is standard input, which is also read when there is no target",
 			texts(&f.lists, "file")},
+		{"input-mode,im",
+			"what the files of --list hold: list (targets, the default), or recorded requests for fuzzing templates to change: " +
+				"burp (XML), jsonl (proxify), yaml, openapi, swagger, postman, or raw (text, with lines of ### between requests)",
+			oneOf(&f.inputs.mode, append([]string{"list"}, recorded.Formats()...)...)},
+		{"required-only,ro",
+			"leave out optional parameters of OpenAPI and Swagger descriptions", toggle(&f.inputs.requiredOnly)},
+		{"skip-format-validation,sfv",
+			"leave out recorded requests with a fault, and make up values that a description lacks", toggle(&f.inputs.lenient)},
 		{"exclude-hosts,eh",
 			"hosts, networks or regular expressions of hosts that are never contacted, or a file of them", wordsOf(&f.exclude)},
 		{"deny-targets", "network (CIDR) that is never contacted", words(&f.deny, "cidr")},
 		{"restrict-local-network-access,lna", "contact no private, local or link-local address", toggle(&f.noLocal)},
 		{"scope",
 			"another host that may be contacted, such as one that a self-contained template names", words(&f.scope, "host")},
+		{"scope-ports",
+			"ports that may be contacted besides those that targets name (default: all ports of the hosts in scope)",
+			words(&f.scopePorts, "port")},
 		{"no-stdin", "do not read targets from standard input", toggle(&f.noStdin)},
 		{"resume",
 			"file that records what is done; when it exists, the scan continues from there", text(&f.resume, "file")},
@@ -95,6 +122,13 @@ func (f *scanFlags) templateOptions() []option {
 			"template file, folder, glob, or text file that lists them (default: the starter templates)",
 			words(&f.templates, "path")},
 		{"workflows,w", "workflow file or folder", words(&f.workflows, "path")},
+		{"template-url,turl", "URL of a template, or of a list of such URLs", words(&f.remote.templates, "url")},
+		{"workflow-url,wurl", "URL of a workflow, or of a list of such URLs", words(&f.remote.workflows, "url")},
+		{"remote-template-domain",
+			"host (host:port) that --template-url and --workflow-url may name", words(&f.remote.trusted, "host")},
+		{"template-certificate",
+			"PEM file with a certificate whose signatures on templates are trusted (also " + cli.CertificateVariables + ")",
+			texts(&f.certificates, "file")},
 		{"update-template-dir,ud",
 			"folder of templates that relative paths refer to; without --templates, all of it is used",
 			text(&f.folder, "folder")},
@@ -112,15 +146,25 @@ func (f *scanFlags) templateOptions() []option {
 		{"fuzzing-mode,fm",
 			"whether fuzzing rules change one value at a time or all, overriding the templates",
 			oneOf(&f.program.FuzzMode, "single", "multiple")},
+		{"fuzz-param-frequency",
+			"how often a parameter of a host is fuzzed without a match, before it is skipped (default 10)",
+			number(&f.frequency, 1)},
 		{"enable-self-contained,esc",
 			"run templates that name their own hosts; see --scope", toggle(&allow.SelfContained)},
 		{"enable-global-matchers,egm",
 			"match every response against the templates with global matchers", toggle(&allow.GlobalMatchers)},
+		{"passive",
+			"send nothing: match the HTTP responses in the files that targets name, and in the .txt files of folders",
+			toggle(&allow.Passive)},
 		{"disable-unsigned-templates,dut", "run verified templates only", toggle(&allow.VerifiedOnly)},
-		{"code", "count templates that run programs as not supported, instead of skipping them", toggle(&allow.Code)},
-		{"headless",
-			"count templates that drive a browser as not supported, instead of skipping them", toggle(&allow.Headless)},
-		{"file", "count templates that read files as not supported, instead of skipping them", toggle(&allow.File)},
+		{"code",
+			"run templates that run programs on this machine, when their signatures are trusted; see --template-certificate",
+			toggle(&allow.Code)},
+		{"code-network",
+			"let these programs use the network of this machine, where no scope holds; else they have none",
+			toggle(&f.program.CodeNetwork)},
+		{"headless", "run templates that drive a browser, in the installed Chromium", toggle(&allow.Headless)},
+		{"file", "run templates that read files; targets may then be files and folders", toggle(&allow.File)},
 	}
 }
 
@@ -160,6 +204,12 @@ func (f *scanFlags) requestOptions() []option {
 			"variable for templates, as name=value; when value is a file, its lines are payloads; repeatable",
 			texts(&f.vars, "name=value")},
 		{"proxy,p", cli.ProxyHelp, text(&f.proxy, "url")},
+		{"resolvers,r",
+			"DNS servers that look names up, as addresses or a file of them (default: the system's)",
+			words(&f.resolvers, "address")},
+		{"sni", "server name that TLS handshakes give (default: the host's)", text(&f.sni, "name")},
+		{"client-cert,cc", "PEM file with a certificate to show to servers that ask for one", text(&f.cert, "file")},
+		{"client-key,ck", "PEM file with the key of --client-cert", text(&f.key, "file")},
 		{"follow-redirects,fr", "follow redirects in all templates", toggle(&p.FollowRedirects)},
 		{"follow-host-redirects,fhr",
 			"follow redirects on the same host in all templates", toggle(&p.FollowHostRedirects)},

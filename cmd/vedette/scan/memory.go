@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 )
@@ -26,4 +27,11 @@ func trimMemory() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	debug.SetGCPercent(max(heapGrowth, int(100*heapRoom/max(1, live[0].Value.Uint64()))))
+}
+
+// trimAside trims memory in a goroutine of its own; wait waits for its end.
+func trimAside() (wait func()) {
+	var trimming sync.WaitGroup
+	trimming.Go(trimMemory)
+	return trimming.Wait
 }

@@ -13,20 +13,24 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/targets"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
 type sink struct {
 	flags   *scanFlags
 	w       io.Writer
-	file    *os.File // also receives findings; nil without --output
-	colours bool     // on w
-	worst   int      // the best rank seen
-	matched map[cellKey]bool
+	file    *os.File                // also receives findings; nil without --output
+	colours bool                    // on w
+	stored  *passive                // whose files are named instead of sites; nil otherwise
+	worst   int                     // the best rank seen
+	matched map[cellKey]bool        // with --matcher-status: of targets that have not ended
+	known   map[string]engine.Event // what unmatched prints of a template
 	err     error
 }
 
@@ -51,6 +55,7 @@ func newSink(out io.Writer, f *scanFlags) (*sink, error) {
 
 // write prints one finding. It is not called concurrently.
 func (s *sink) write(e engine.Event) {
+	s.stored.event(&e)
 	s.worst = min(s.worst, cli.SeverityRank(string(e.Info.Severity)))
 	if s.flags.status {
 		s.matched[cellKey{e.Target, e.TemplateID}] = true
@@ -196,22 +201,28 @@ func jsonLine(e *engine.Event) ([]byte, error) {
 	return append(safe, '\n'), nil
 }
 
-// unmatched prints an event for each template that did not match a target, with the reason if it was not tested.
-func (s *sink) unmatched(r *engine.Report, chosen *templates.Selection) {
-	known := map[string]engine.Event{}
-	for _, p := range chosen.Programs {
-		known[p.ID] = engine.Event{Info: p.Info, TemplatePath: p.Path}
+// unmatched prints an event for each template that did not match a target which has ended, with the reason if it was
+// not tested.
+func (s *sink) unmatched(t *engine.TargetReport, chosen *templates.Selection, ids []string) {
+	if s.known == nil {
+		s.known = map[string]engine.Event{}
+		for _, p := range chosen.Programs {
+			s.known[p.ID] = engine.Event{Info: p.Info, TemplatePath: p.Path}
+		}
+		for _, w := range chosen.Workflows {
+			s.known[w.ID] = engine.Event{Info: w.Info, TemplatePath: w.Path}
+		}
 	}
-	for _, w := range chosen.Workflows {
-		known[w.ID] = engine.Event{Info: w.Info, TemplatePath: w.Path}
-	}
-	for cell := range r.Cells() {
-		if s.matched[cellKey{cell.Target, cell.Template}] {
+	ended := time.Now().UTC()
+	for cell := range t.Cells(ids) {
+		key := cellKey{cell.Target, cell.Template}
+		if s.matched[key] {
+			delete(s.matched, key)
 			continue
 		}
-		e := known[cell.Template]
-		e.TemplateID, e.Type, e.MatchedAt, e.Timestamp = cell.Template, "http", cell.Target, r.Ended
-		if t, err := engine.ParseTarget(cell.Target); err == nil {
+		e := s.known[cell.Template]
+		e.TemplateID, e.Type, e.MatchedAt, e.Timestamp = cell.Template, "http", cell.Target, ended
+		if t, err := targets.Parse(cell.Target); err == nil {
 			if u, err := url.Parse(t.URL()); err == nil {
 				e.Host, e.Port, e.Path = u.Hostname(), u.Port(), u.Path
 			}

@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,6 +39,8 @@ with one dash or two. The exit code is 3 when something was left untested;
   vedette scan -l hosts.txt -t ./templates -etags dos --jsonl --coverage coverage.json > findings.jsonl
   vedette scan -u 192.0.2.0/28 -eh 192.0.2.1 -t ./templates -rl 50 -c 10 --fail-on high
   vedette scan -u https://example.com/?q=1 -t ./templates --dast -fa medium
+  vedette scan -l requests.xml -im burp -t ./templates
+  vedette scan -l openapi.yaml -im openapi -V Authorization="Bearer …" -t ./templates
   vedette scan -u https://example.com -t ./templates -tp recommended --resume scan.state
   vedette scan -u https://example.com --proxy socks5://127.0.0.1:9050`,
 	}
@@ -74,13 +76,11 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	stderr := io.Discard
-	if !f.silent {
-		stderr = cmd.ErrOrStderr()
+	stored, err := f.readPassive(targets)
+	if err != nil {
+		return err
 	}
-	for _, note := range f.notes {
-		fmt.Fprintf(stderr, "note: %s\n", note)
-	}
+	stderr := f.messages(cmd.ErrOrStderr())
 	proxy, err := cli.ReadProxy(f.proxy)
 	if err != nil {
 		return err
@@ -89,26 +89,34 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	stored.configure(&config)
+	remove, err := f.fetch(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer remove()
 	chosen, err := f.choose(cmd.Context(), stderr)
 	if err != nil {
 		return err
 	}
-	if proxy != nil { // a scan through a dead proxy would only list failed requests
-		if err := cli.ProxyGuard().Greet(cmd.Context(), proxy); err != nil {
-			return err
-		}
+	if err := greet(cmd.Context(), proxy); err != nil {
+		return err
 	}
-	var trimming sync.WaitGroup // while the scan is planned
-	trimming.Go(trimMemory)
-	defer trimming.Wait()
+	defer trimAside()() // while the scan is planned
 	sink, err := newSink(cmd.OutOrStdout(), f)
 	if err != nil {
 		return err
 	}
+	sink.stored = stored
 	defer func() { err = errors.Join(err, sink.close()) }()
 	count := len(chosen.Programs) + len(chosen.Workflows)
 	fmt.Fprintf(stderr, "%s on %s\n", cli.Counted(count, "template"), cli.Counted(len(targets.targets), "target"))
 
+	watched, err := f.oast.open(cmd.Context(), proxy, stderr, &config)
+	if err != nil {
+		return err
+	}
+	defer f.pages.open(&config, chosen, stderr).Close()
 	e := engine.New(config)
 	defer e.Close()
 	progress := f.newProgress(cmd.ErrOrStderr(), stderr, count)
@@ -120,26 +128,54 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 		defer file.Close()
 		fmt.Fprintf(stderr, "%s done before\n", cli.Counted(scan.Done.Len(), "check"))
 	}
-	scan.OnProgress = progress.show
-	report, err := e.Run(cmd.Context(), scan)
-	progress.close()
-	if report == nil {
+	listed, err := createCoverage(f.coverage)
+	if err != nil {
 		return err
 	}
-	if f.status {
-		sink.unmatched(report, chosen)
-	}
-	printCoverage(stderr, report)
-	if f.coverage != "" {
-		if werr := writeCoverage(f.coverage, report); werr != nil {
-			return werr
+	tested, ids := newSummary(), chosen.IDs()
+	scan.OnTarget = func(t *engine.TargetReport) {
+		stored.rename(t)
+		tested.add(t)
+		listed.add(t, ids)
+		if f.status {
+			sink.unmatched(t, chosen, ids)
 		}
 	}
+	scan.OnProgress = progress.show
+	watched.join(&scan)
+	report, err := e.Run(cmd.Context(), scan)
+	progress.close()
+	if stored != nil && report != nil {
+		report.Requests = 0 // they reached files
+	}
+	if werr := listed.close(report); werr != nil || report == nil {
+		return errors.Join(err, werr)
+	}
+	tested.print(stderr, report, listed != nil)
 	return f.exit(cmd.Context(), report, sink, chosen.Partial(), err)
 }
 
-func (f *scanFlags) engineConfig(targets *scanTargets, proxy *netguard.Proxy) (engine.Config, error) {
-	c := engine.Config{
+// greet fails if the proxy, where there is one, does: a scan through a dead one would only list failed requests.
+func greet(ctx context.Context, proxy *netguard.Proxy) error {
+	if proxy == nil {
+		return nil
+	}
+	return cli.ProxyGuard().Greet(ctx, proxy)
+}
+
+// messages is where messages go; the notes are the first.
+func (f *scanFlags) messages(stderr io.Writer) io.Writer {
+	if f.silent {
+		return io.Discard
+	}
+	for _, note := range f.notes {
+		fmt.Fprintf(stderr, "note: %s\n", note)
+	}
+	return stderr
+}
+
+func (f *scanFlags) engineConfig(targets *scanTargets, proxy *netguard.Proxy) (c engine.Config, err error) {
+	c = engine.Config{
 		Timeout: time.Duration(f.timeout) * time.Second, Retries: f.retries, RateLimit: f.rate, RateWindow: f.rateWindow,
 		PerHost: f.concurrency, Concurrency: f.concurrency * f.targetsAtOnce, MaxBody: int64(f.program.MaxSize),
 	}
@@ -153,11 +189,23 @@ func (f *scanFlags) engineConfig(targets *scanTargets, proxy *netguard.Proxy) (e
 		c.Allow = targets.allowed
 		c.AllowName = func(name string) bool { return !targets.excluded.Has(name, "") }
 	}
-	scope, err := f.newScope(targets.named, proxy)
+	if c.Resolvers, err = f.readResolvers(); err != nil {
+		return c, err
+	}
+	var lookup *net.Resolver // nil: the system's
+	if len(f.resolvers) > 0 {
+		lookup = resolver(c.Resolvers)
+	}
+	scope, err := f.newScope(targets.named, proxy, lookup)
 	if err != nil {
 		return c, err
 	}
-	c.Dial = scope.Dial
+	c.Dial, c.Files, c.Pages.AnyFolder = scope.Dial, true, f.load.LocalFiles
+	c.SNI = f.sni
+	if c.Certificates, err = f.readCertificate(); err != nil {
+		return c, err
+	}
+	c.DialHelper = cli.ProxyGuard().Helper(c.Resolvers, proxy)
 	c.Headers, err = f.readHeaders()
 	return c, err
 }
@@ -165,9 +213,11 @@ func (f *scanFlags) engineConfig(targets *scanTargets, proxy *netguard.Proxy) (e
 // scan is the scan to run, and the open file of --resume, if there is one.
 func (f *scanFlags) scan(targets *scanTargets, chosen *templates.Selection, sink *sink) (engine.Scan, *os.File, error) {
 	scan := engine.Scan{
-		Targets: targets.targets, Programs: chosen.Programs, Workflows: chosen.Workflows, OnEvent: sink.write,
+		Targets: targets.targets, Requests: targets.requests, Programs: chosen.Programs, Workflows: chosen.Workflows,
+		OnEvent:       sink.write,
 		SelfContained: f.load.Allow.SelfContained, GlobalMatchers: f.load.Allow.GlobalMatchers,
 		StopAtFirstMatch: f.stopAtFirst, MaxRequests: f.maxRequests, Parallel: f.targetsAtOnce,
+		FuzzFrequency: f.frequency,
 	}
 	var err error
 	if scan.Vars, scan.Lists, err = f.readVars(); err != nil || f.resume == "" {

@@ -60,6 +60,40 @@ func TestExcludedTargets(t *testing.T) {
 	}
 }
 
+// A host that is named is in scope with all its ports, unless --scope-ports says which.
+func TestScopePorts(t *testing.T) {
+	named := []string{"http://127.0.0.1:8080/x", "127.0.0.2", "https://one.test", "127.0.0.3:81"}
+	for _, c := range []struct{ ports, in, out string }{
+		{"", "127.0.0.1:8080 127.0.0.1:80 127.0.0.1:1 127.0.0.2:9 one.test:80 127.0.0.3:80 127.0.0.9:5", "127.0.0.4:80 127.0.0.9:6"},
+		{"81,90", "127.0.0.1:8080 127.0.0.1:81 127.0.0.1:90 127.0.0.2:81 127.0.0.2:90 one.test:443 127.0.0.3:81 127.0.0.9:5",
+			"127.0.0.1:80 127.0.0.2:80 127.0.0.2:443 127.0.0.2:8080 one.test:80 one.test:8080 127.0.0.3:80 127.0.0.9:6"},
+	} {
+		f := scanFlags{scope: []string{"127.0.0.9:5"}, scopePorts: commas(c.ports)}
+		scope, err := f.newScope(named, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		allowed := func(at string) bool { return scope.AllowsURL(&url.URL{Scheme: "http", Host: at}) }
+		for at := range strings.FieldsSeq(c.in) {
+			if !allowed(at) {
+				t.Errorf("ports %q: %s is refused", c.ports, at)
+			}
+		}
+		for at := range strings.FieldsSeq(c.out) {
+			if allowed(at) {
+				t.Errorf("ports %q: %s is in scope", c.ports, at)
+			}
+		}
+	}
+	many := strings.Split(strings.TrimSuffix(strings.Repeat("1,", maxScopePorts+1), ","), ",")
+	for _, ports := range [][]string{{"0"}, {"65536"}, {"http"}, {"1-5"}, many} {
+		f := scanFlags{scopePorts: ports}
+		if _, err := f.newScope(named, nil, nil); err == nil {
+			t.Errorf("%d ports such as %s are taken", len(ports), ports[0])
+		}
+	}
+}
+
 func TestReadTargets(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "list")
 	if err := os.WriteFile(name, []byte("# ours\n\n one.test \n192.0.2.0/31\n"), 0o600); err != nil {

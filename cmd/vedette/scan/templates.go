@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,6 +19,10 @@ const maxProblems = 10
 
 // choose loads and compiles the selected templates and reports the others.
 func (f *scanFlags) choose(ctx context.Context, stderr io.Writer) (*templates.Selection, error) {
+	var err error
+	if f.load.Certificates, err = cli.ReadCertificates(f.certificates); err != nil {
+		return nil, err
+	}
 	s, err := f.selectTemplates(ctx)
 	if param := paramOf(err); param != "" {
 		err = cli.Usagef("--%s: %s", param, cli.Plain(err))
@@ -70,10 +75,20 @@ func printSelection(stderr io.Writer, s *templates.Selection) {
 		fmt.Fprintf(stderr, "not used: %s\n", cli.Printable(cli.Plain(r.Err)))
 	}
 	reasons := map[string]int{}
+	var ignored []string
 	for _, skip := range s.Skipped {
-		reasons[string(skip.Reason)]++
+		if reasons[string(skip.Reason)]++; skip.Reason == templates.SkippedIgnored {
+			ignored = append(ignored, strings.TrimSuffix(filepath.Base(skip.Path), filepath.Ext(skip.Path)))
+		}
 	}
 	printCounts(stderr, "skipped", reasons)
+	if len(ignored) > 0 {
+		more := ""
+		if n := len(ignored) - maxProblems; n > 0 {
+			ignored, more = ignored[:maxProblems], fmt.Sprintf(" and %d more", n)
+		}
+		fmt.Fprintf(stderr, "%s: %s%s\n", templates.SkippedIgnored, cli.Printable(strings.Join(ignored, ", ")), more)
+	}
 	lacks := map[string]int{}
 	for _, r := range s.Unsupported {
 		lacks[paramOf(r.Err)]++
@@ -115,4 +130,5 @@ var flagFor = map[templates.Reason]string{
 	templates.SkippedHeadless:      "see --headless",
 	templates.SkippedCode:          "see --code",
 	templates.SkippedFile:          "see --file",
+	templates.SkippedIgnored:       "see --include-tags and --include-templates",
 }
