@@ -112,10 +112,28 @@ func (s *Store) publish(tmp string, d Digest) error {
 	} else if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
+	locked, err := lockDir(shard)
+	if err != nil {
+		return err
+	}
+	defer locked.Close()
 	if err := os.Rename(tmp, path); err != nil {
 		return err
 	}
-	return syncDir(shard)
+	return locked.Sync()
+}
+
+// lockDir opens a folder and waits until no other goroutine or process has it locked. Closing it unlocks it. Puts
+// into a folder and sweeps of it take turns, so that no sweep deletes what was stored since it looked.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // Get opens a blob and returns its size in bytes; the caller closes it. An unknown digest is errs.NotFound.
@@ -237,31 +255,35 @@ func (s *Store) Sweep(
 	return deleted, nil
 }
 
-// sweep deletes a blob that is not named. It moves the file aside and then asks named again, so that it does
-// not delete a file that was stored meanwhile.
+// sweep deletes a blob that is not named and was not stored again meanwhile.
 func (s *Store) sweep(
 	ctx context.Context, d Digest, before time.Time, named func(ctx context.Context, d Digest) (bool, error),
 ) (bool, error) {
 	if is, err := named(ctx, d); err != nil || is {
 		return false, err
 	}
-	aside := filepath.Join(s.incoming(), d.String())
-	switch err := os.Rename(s.path(d), aside); {
-	case errors.Is(err, fs.ErrNotExist): // another sweep took it
-		return false, nil
-	case err != nil:
+	swept, err := s.deleteOlder(d, before)
+	if err != nil {
 		return false, fmt.Errorf("sweeping blob %s: %w", d, err)
 	}
-	is, err := named(ctx, d)
-	info, gone := os.Stat(aside)
-	if errors.Is(gone, fs.ErrNotExist) { // another sweep took it
+	return swept, nil
+}
+
+// deleteOlder deletes a blob if it still exists and was last stored before a time.
+func (s *Store) deleteOlder(d Digest, before time.Time) (bool, error) {
+	path := s.path(d)
+	locked, err := lockDir(filepath.Dir(path))
+	if err != nil {
 		return false, err
 	}
-	if err != nil || is || gone != nil || !info.ModTime().Before(before) {
-		return false, errors.Join(err, s.publish(aside, d))
+	defer locked.Close()
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist): // another sweep deleted it
+		return false, nil
+	case err != nil:
+		return false, err
+	case !info.ModTime().Before(before):
+		return false, nil
 	}
-	if err := remove(aside); err != nil {
-		return false, fmt.Errorf("sweeping blob %s: %w", d, err)
-	}
-	return true, nil
+	return true, os.Remove(path)
 }

@@ -50,25 +50,42 @@ func TestSweepDeletesWhatNobodyNames(t *testing.T) {
 	}
 }
 
-// TestSweepLeavesWhatIsPutAgain: while it is judged, a blob is put again, at each of the
-// two calls of named.
+// TestSweepLeavesWhatIsPutAgain: a blob is put again after the sweep asked about it.
 func TestSweepLeavesWhatIsPutAgain(t *testing.T) {
-	for _, moment := range []int{1, 2} {
+	s, dir := open(t)
+	d := put(t, s, "again")
+	age(t, dir, d)
+	n, err := s.Sweep(t.Context(), time.Now().Add(-time.Minute), func(context.Context, blob.Digest) (bool, error) {
+		put(t, s, "again")
+		return false, nil
+	})
+	if has, _ := s.Has(d); err != nil || n != 0 || !has {
+		t.Errorf("%d were deleted, %v", n, err)
+	}
+	if left := files(t, dir); len(left) != 1 {
+		t.Errorf("left: %q", left)
+	}
+}
+
+// TestSweepsThatMeet: while one sweep judges a blob, another deletes it, and it is put again.
+func TestSweepsThatMeet(t *testing.T) {
+	for _, again := range []bool{false, true} {
 		s, dir := open(t)
-		d := put(t, s, "again")
+		d := put(t, s, "one")
 		age(t, dir, d)
-		asked := 0
-		n, err := s.Sweep(t.Context(), time.Now().Add(-time.Minute), func(context.Context, blob.Digest) (bool, error) {
-			if asked++; asked == moment {
-				put(t, s, "again")
+		before := time.Now().Add(-time.Minute)
+		nobodys := func(context.Context, blob.Digest) (bool, error) { return false, nil }
+		n, err := s.Sweep(t.Context(), before, func(context.Context, blob.Digest) (bool, error) {
+			if n, err := s.Sweep(t.Context(), before, nobodys); err != nil || n != 1 {
+				t.Errorf("the other: %d were deleted, %v", n, err)
+			}
+			if again {
+				put(t, s, "one")
 			}
 			return false, nil
 		})
-		if has, _ := s.Has(d); err != nil || !has {
-			t.Errorf("at the %d. question: %d were deleted, %v", moment, n, err)
-		}
-		if left := files(t, dir); len(left) != 1 {
-			t.Errorf("left: %q", left)
+		if has, _ := s.Has(d); err != nil || n != 0 || has != again {
+			t.Errorf("put again: %v; %d were deleted, %v, exists: %v", again, n, err, has)
 		}
 	}
 }
@@ -86,7 +103,7 @@ func TestSweepsBesideWriters(t *testing.T) {
 	}
 	var writers, sweepers sync.WaitGroup
 	done := make(chan struct{})
-	for range 2 {
+	for range 4 {
 		sweepers.Go(func() {
 			for {
 				if _, err := s.Sweep(t.Context(), time.Now().Add(-time.Minute), named); err != nil {
@@ -100,11 +117,11 @@ func TestSweepsBesideWriters(t *testing.T) {
 			}
 		})
 	}
-	for w := range 2 {
+	for w := range 4 {
 		writers.Go(func() {
 			for i := range 30 {
 				d := put(t, s, fmt.Sprint(i%5))
-				if i < 25 && w == 0 {
+				if i < 25 && w%2 == 0 {
 					_ = os.Chtimes(filepath.Join(dir, d.String()[:2], d.String()), time.Time{}, time.Unix(1, 0)) // nobody names it yet
 					continue
 				}
