@@ -27,7 +27,7 @@ var defaultPorts = map[string]int{"http": 80, "https": 443, "ws": 80, "wss": 443
 
 // locationOf parses matched-at, completed by the event's host, port and scheme. Senders differ: a host may be a URL.
 func locationOf(e engine.Event, scheme string) location {
-	p := parseLocation(e.MatchedAt)
+	p := parseLocation(e.Place())
 	if at := parseLocation(e.Host); at.host != "" {
 		if p.host == "" {
 			p.rest = ""

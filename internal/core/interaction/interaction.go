@@ -26,6 +26,7 @@ type Config struct {
 	HTTP          *http.Client  // that dials it
 	Keep          time.Duration // how long a request is remembered
 	Poll          time.Duration // between two questions; default 5 s
+	Wait          time.Duration // for interactions after a job of Run; default 5 s
 }
 
 // Interactions is the service.

@@ -89,7 +89,7 @@ func (ss *Scans) retest(
 			r.State = finding.Matched
 		}
 	}
-	report, err := engines.Run(ctx, job)
+	report, err := ss.Interactions.Run(ctx, engines, job)
 	if refused, is := errors.AsType[*errs.Error](err); is {
 		return failed(refused.Message)
 	}

@@ -128,7 +128,7 @@ func excerpt(s string) string {
 
 // hash identifies a finding within its task, so that a run that happens twice stores it once.
 func hash(e engine.Event) string {
-	at := e.MatchedAt
+	at := e.Place()
 	if e.Fuzzed { // payloads may contain numbers that change each time
 		at, _, _ = strings.Cut(at, "?")
 		at += " " + e.FuzzingPosition + " " + e.FuzzingParameter

@@ -128,10 +128,18 @@ func Base(o Origin, target targets.Target, f match.Finding, payload program.Payl
 	return ev
 }
 
+// Place is MatchedAt without the out-of-band name of its interaction, which is another one each time.
+func (ev *Event) Place() string {
+	if ev.Interaction == nil || ev.Interaction.UniqueID == "" {
+		return ev.MatchedAt
+	}
+	return strings.ReplaceAll(ev.MatchedAt, ev.Interaction.UniqueID, "")
+}
+
 // Fingerprint is equal for events that report the same at the same place.
 func (ev *Event) Fingerprint() string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q %q %q %q", ev.Target, ev.TemplateID, ev.MatcherName, ev.ExtractorName, ev.MatchedAt,
+	fmt.Fprintf(h, "%q %q %q %q %q %q", ev.Target, ev.TemplateID, ev.MatcherName, ev.ExtractorName, ev.Place(),
 		ev.ExtractedResults)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

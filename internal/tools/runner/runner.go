@@ -89,7 +89,7 @@ func (r *Runner) Run(ctx context.Context, job child.Job) (result *child.Result, 
 		r.turn.Lock()
 		defer r.turn.Unlock()
 	}
-	result, err = r.Engines.Run(ctx, job)
+	result, err = r.Scans.Interactions.Run(ctx, r.Engines, job)
 	if err != nil {
 		if _, died := errors.AsType[*child.Died](err); died {
 			err = errs.New(errs.Invalid, "engine_ended", "%s in the work for %s.", err.Error(), namesOf(fit))
@@ -138,16 +138,52 @@ func (r *Runner) answer(q child.Question) (why string) {
 	return "it is not known what this asks"
 }
 
-// Confirm repeats the request of an event, as engine.Confirm does.
+// Confirm repeats the request of an event, as engine.Confirm does. One that was shown by an out-of-band interaction needs
+// another interaction: its template runs again.
 func (r *Runner) Confirm(
 	ctx context.Context, target string, t child.Template, e engine.Event,
 ) (again engine.Event, shown bool, err error) {
+	if e.Interaction != nil {
+		return r.confirmInteraction(ctx, target, t, e)
+	}
 	shown, err = r.repeat(ctx, target, t, e, false, func(_ int, got engine.Event) { again = got })
 	return again, shown, err
 }
 
-// Control reports whether an event also occurs where it must not, as engine.Control does; false when it has no control.
+func (r *Runner) confirmInteraction(
+	ctx context.Context, target string, t child.Template, e engine.Event,
+) (again engine.Event, shown bool, err error) {
+	result, notes, err := r.Run(ctx, child.Job{
+		Targets: []string{target}, Templates: []child.Template{t},
+		OnEvent: func(_ int, got engine.Event) {
+			if got.MatcherName == e.MatcherName && got.ExtractorName == e.ExtractorName {
+				again, shown = got, true
+			}
+		},
+	})
+	if err == nil && !shown {
+		err = untested(result, notes)
+	}
+	return again, shown, err
+}
+
+// untested is why a job of one target and one template was not done; nil when it was.
+func untested(result *child.Result, notes []string) error {
+	if len(notes) > 0 {
+		return errs.New(errs.Invalid, "template_ends_engine", "%s", notes[0])
+	}
+	if state, reason := result.Cell(0, 0); state != engine.Tested {
+		return errs.New(errs.Invalid, "not_repeated", "its template cannot be run: %s", reason)
+	}
+	return nil
+}
+
+// Control reports whether an event also occurs where it must not, as engine.Control does; false when it has no control,
+// as one of an out-of-band interaction.
 func (r *Runner) Control(ctx context.Context, target string, t child.Template, e engine.Event) (bool, error) {
+	if e.Interaction != nil {
+		return false, nil
+	}
 	return r.repeat(ctx, target, t, e, true, nil)
 }
 
@@ -158,16 +194,11 @@ func (r *Runner) repeat(
 		Targets: []string{target}, Templates: []child.Template{t}, OnEvent: on,
 		Repeat: &child.Repeat{Event: e, URL: e.URL, Scheme: e.Scheme, Control: control},
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return false, err
-	case len(notes) > 0:
-		return false, errs.New(errs.Invalid, "template_ends_engine", "%s", notes[0])
-	case result.Fault != "":
+	}
+	if len(notes) == 0 && result.Fault != "" {
 		return false, errs.New(errs.Invalid, "not_repeated", "%s", result.Fault)
 	}
-	if state, reason := result.Cell(0, 0); state != engine.Tested {
-		return false, errs.New(errs.Invalid, "not_repeated", "its template cannot be run: %s", reason)
-	}
-	return result.Shown, nil
+	return result.Shown, untested(result, notes)
 }
