@@ -138,8 +138,8 @@ func (r *Runner) answer(q child.Question) (why string) {
 	return "it is not known what this asks"
 }
 
-// Confirm repeats the request of an event, as engine.Confirm does. One that was shown by an out-of-band interaction needs
-// another interaction: its template runs again.
+// Confirm repeats the request of an event, as engine.Confirm does. An event that an out-of-band interaction has shown
+// needs another interaction: its template runs again.
 func (r *Runner) Confirm(
 	ctx context.Context, target string, t child.Template, e engine.Event,
 ) (again engine.Event, shown bool, err error) {
