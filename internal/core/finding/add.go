@@ -57,8 +57,9 @@ func (fs *Findings) Add(ctx context.Context, tx *db.Tx, from Origin, seen []Sigh
 	return fs.Store(ctx, tx, p)
 }
 
-// Store stores sightings in the caller's transaction. What an earlier run of the scan saw is marked as seen again, and
-// reopened as a regression when it was fixed since; what this run saw already stays as it is.
+// Store stores sightings in the caller's transaction. What an earlier run of the scan saw is marked as seen again; what
+// this run saw already stays as it is. A new finding has the status that was decided for its hash. When it was fixed
+// since it was seen last, in whichever scan, all findings with the hash are reopened as regressions.
 func (fs *Findings) Store(ctx context.Context, tx *db.Tx, p Prepared) (Added, error) {
 	var all Added
 	for part := range slices.Chunk(p.rows, batch) {
@@ -107,6 +108,9 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 			r.seenAt = now
 		}
 	}
+	if err := inherit(ctx, tx, from.TeamID, rows); err != nil {
+		return Added{}, err
+	}
 	slices.Sort(templates)
 	overrides, err := findOverrides(ctx, tx, from.TeamID, slices.Compact(templates))
 	if err != nil {
@@ -125,6 +129,7 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 	}
 	slices.SortFunc(olds, func(a, b known) int { return cmp.Compare(a.no, b.no) })
 	var added Added
+	var back []string // hashes of what was fixed, and is seen
 	for i, old := range olds {
 		r := &rows[byID[old.id]]
 		if old.no == r.no { // it was inserted just now
@@ -135,27 +140,50 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 		if err := seenAgain(ctx, tx, from, old, *r); err != nil {
 			return added, err
 		}
+		if old.status == Fixed && r.seenAt.After(old.changed.Time) {
+			back = append(back, r.hash)
+		}
 		r.id = ""
 	}
 	rows = slices.DeleteFunc(rows, func(r row) bool { return r.id == "" })
 	added.New = len(rows)
+	for _, r := range rows {
+		if r.isBack {
+			back = append(back, r.hash)
+		}
+	}
+	if _, err := fs.decide(ctx, tx, from.TeamID, back, decision{Status: Open, IsRegression: true}); err != nil {
+		return added, err
+	}
+	return added, storeDetails(ctx, tx, from, rows)
+}
+
+// storeDetails writes what belongs to new findings: their documents, the decisions that they began with, the counts of
+// the scan, and the entries of the list.
+func storeDetails(ctx context.Context, tx *db.Tx, from Origin, rows []row) error {
 	docs, entries, counts := make([][]any, len(rows)), make([]list.Row, len(rows)), scanCounts{}
 	for i, r := range rows {
 		docs[i] = []any{from.TeamID, r.no, r.event, r.exchange}
+		if r.status != Open {
+			d := decision{Status: r.status, Actor: r.decidedBy, At: r.createdAt}
+			if err := record(ctx, tx, from.TeamID, statusChange(r.no, r.rev, Open, d)); err != nil {
+				return err
+			}
+		}
 		counts.add(from.ScanID, r.severity, 1)
 		entries[i] = entryOf(r.no, facets{
-			severity: r.severity, status: Open, scan: from.ScanID, host: r.host, port: r.port, template: r.templateID,
-			name:       r.name,
-			categories: r.categories, tags: r.tags, internal: r.isInternal, ticket: r.isTicket,
+			severity: r.severity, status: r.status, scan: from.ScanID, host: r.host, port: r.port, template: r.templateID,
+			name: r.name, categories: r.categories, tags: r.tags, internal: r.isInternal, ticket: r.isTicket,
+			regression: r.isRegression,
 		})
 	}
 	if err := tx.Insert(ctx, `finding_doc (team_id, no, event, exchange)`, docs); err != nil {
-		return added, err
+		return err
 	}
 	if err := counts.store(ctx, tx, from.TeamID); err != nil {
-		return added, err
+		return err
 	}
-	return added, findings.Add(ctx, tx, from.TeamID, entries)
+	return findings.Add(ctx, tx, from.TeamID, entries)
 }
 
 // reserve reserves the next n numbers and m revisions of a team, and locks the team's findings until tx ends.
@@ -189,27 +217,39 @@ func findKnown(ctx context.Context, tx *db.Tx, rows []row, indices []int) ([]kno
 	}, `SELECT id, no, run, status, updated_at FROM finding`+w.String(), w.Args...)
 }
 
-// seenAgain notes that a finding was seen once more; the evidence of the first time stays.
-func seenAgain(ctx context.Context, tx *db.Tx, from Origin, old known, r row) error {
-	back := old.status == Fixed && r.seenAt.After(old.changed.Time)
-	if old.run == from.Run && !back {
-		return nil
+// inherit gives new sightings what was decided about their hashes. What was fixed before it was seen is back.
+func inherit(ctx context.Context, tx *db.Tx, teamID string, rows []row) error {
+	hashes := make([]string, len(rows))
+	for i, r := range rows {
+		hashes[i] = r.hash
 	}
-	status := old.status
-	if back {
-		status = Open
-		c := change{no: old.no, seq: r.rev, kind: Reopened, field: "vuln_status", from: string(old.status), to: string(Open),
-			at: r.createdAt}
-		if err := record(ctx, tx, from.TeamID, c); err != nil {
-			return err
-		}
-	}
-	_, err := tx.Exec(ctx, `UPDATE finding SET rev = ?, run = ?, seen_at = ?, status = ?, is_regression = (is_regression OR ?), updated_at = ?
-		WHERE team_id = ? AND no = ?`, r.rev, from.Run, r.seenAt, status, back, r.createdAt, from.TeamID, old.no)
-	if err != nil || !back {
+	decided, err := decisions(ctx, tx, teamID, hashes)
+	if err != nil {
 		return err
 	}
-	return reindex(ctx, tx, from.TeamID, old.no)
+	for i := range rows {
+		r := &rows[i]
+		d, is := decided[r.hash]
+		switch {
+		case !is:
+			r.status = Open
+		case d.Status == Fixed && r.seenAt.After(d.At.Time):
+			r.status, r.isRegression, r.isBack = Open, true, true
+		default:
+			r.status, r.isRegression, r.decidedBy = d.Status, d.IsRegression, d.Actor
+		}
+	}
+	return nil
+}
+
+// seenAgain notes that a later run has seen a finding; the evidence of the first time stays.
+func seenAgain(ctx context.Context, tx *db.Tx, from Origin, old known, r row) error {
+	if old.run == from.Run {
+		return nil
+	}
+	_, err := tx.Exec(ctx, `UPDATE finding SET rev = ?, run = ?, seen_at = ?, updated_at = ? WHERE team_id = ? AND no = ?`,
+		r.rev, from.Run, r.seenAt, r.createdAt, from.TeamID, old.no)
+	return err
 }
 
 // row is a sighting as it is stored. The transaction sets its numbers and the time.
@@ -220,6 +260,10 @@ type row struct {
 	host, categories, tags string
 	port                   int
 	isInternal, isTicket   bool
+	status                 Status
+	isRegression           bool
+	isBack                 bool   // it was fixed, and this sighting is the first since
+	decidedBy              string // an email; empty: the service
 	createdAt, seenAt      db.Time
 	event, exchange        []byte
 }
@@ -246,11 +290,10 @@ func insert(ctx context.Context, tx *db.Tx, from Origin, rows []row) (mayExist [
 	values := make([][]any, len(rows))
 	for i, r := range rows {
 		values[i] = []any{
-			from.TeamID, r.no, r.rev, r.id, from.ScanID, r.hash, from.Run, r.severity, Open, r.templateID, r.name, r.host,
-			r.port,
-			r.categories, r.tags, r.isInternal, r.isTicket, r.createdAt, r.createdAt, r.seenAt,
+			from.TeamID, r.no, r.rev, r.id, from.ScanID, r.hash, from.Run, r.severity, r.status, r.templateID, r.name,
+			r.host, r.port, r.categories, r.tags, r.isInternal, r.isTicket, r.isRegression, r.createdAt, r.createdAt, r.seenAt,
 		}
 	}
 	return tx.InsertNew(ctx, `finding (team_id, no, rev, id, scan_id, hash, run, severity, status, template_id, name, host, port,
-		categories, tags, is_internal, is_ticket, created_at, updated_at, seen_at)`, "id", values)
+		categories, tags, is_internal, is_ticket, is_regression, created_at, updated_at, seen_at)`, "id", values)
 }

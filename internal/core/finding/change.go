@@ -47,20 +47,33 @@ func record(ctx context.Context, tx *db.Tx, teamID string, c change) error {
 // MaxIDs is how many findings one change may name.
 const MaxIDs = 10_000
 
-// SetStatus changes the status of the findings that a filter picks, and returns how many had another. An id in the
-// filter that the caller's team does not have is refused.
+// SetStatus changes the status of the findings that a filter picks and of those with the same hashes, in other scans
+// and in scans to come, and returns how many had another. An id in the filter that the caller's team does not have is
+// refused.
 func (fs *Findings) SetStatus(ctx context.Context, f Filter, to Status) (changed int, err error) {
-	return fs.updatePicked(ctx, "vuln_ids", f,
-		update{"status", "vuln_status", func(old Finding) (ChangeType, string, string) {
-			kind := StatusChange
-			switch Fixed {
-			case to:
-				kind = Resolved
-			case old.Status:
-				kind = Reopened
+	c, picked, err := fs.pickWritable(ctx, "vuln_ids", f)
+	if err != nil {
+		return 0, err
+	}
+	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
+		changed = 0
+		if err := fs.lock(ctx, tx, c.TeamID); err != nil {
+			return err
+		}
+		for part := range slices.Chunk(picked, batch) {
+			hashes, err := hashesOf(ctx, tx, c.TeamID, part)
+			if err != nil || len(hashes) == 0 { // deleted meanwhile
+				return err
 			}
-			return kind, string(old.Status), string(to)
-		}})
+			n, err := fs.decide(ctx, tx, c.TeamID, hashes, decision{Status: to, Actor: c.Email})
+			if err != nil {
+				return err
+			}
+			changed += n
+		}
+		return nil
+	})
+	return changed, err
 }
 
 // LabelMode says what new labels do to the old ones.

@@ -1,9 +1,10 @@
 // Package finding stores findings: the fields of the specification's "Scan vulnerability", their status, labels and
 // severity as people changed them, the history of changes, retests and tickets.
 //
-// A finding is identified by its scan and its hash (see Fingerprint), so seen twice it is one row. Findings of a team
-// are byNumbers in order of arrival. Package list picks them for lists, bulk changes and exports; each change of a
-// finding updates its list entry in the same transaction (entryOf, reindex).
+// A finding is identified by its scan and its hash (see Fingerprint), so seen twice it is one row. Its status is that
+// of its hash in all scans of the team (decision.go). Findings of a team are numbered in order of arrival. Package list
+// picks them for lists, bulk changes and exports; each change of a finding updates its list entry in the same
+// transaction (entryOf, reindex).
 package finding
 
 import (

@@ -132,7 +132,7 @@ func (fs *Findings) History(ctx context.Context, hashes []string, limit int) (ma
 	}
 	out := map[string][]Revision{}
 	for _, hash := range slices.Compact(slices.Sorted(slices.Values(hashes))) {
-		where, args := withHash(c.TeamID, db.Clean(hash))
+		where, args := withHashes(c.TeamID, []string{db.Clean(hash)})
 		args = append(args, limit)
 		read := func(r db.Row) (Revision, error) { return scanRevision(r, hash) }
 		seen, err := db.Select(ctx, fs.db, read,
@@ -154,13 +154,6 @@ func (fs *Findings) History(ctx context.Context, hashes []string, limit int) (ma
 		}
 	}
 	return out, nil
-}
-
-// withHash is the condition for a team's findings with a hash, in all scans. The range of ids lets the primary index
-// find them: an id begins with a part of the hash.
-func withHash(teamID, hash string) (where string, args []any) {
-	first := hashPart(hash)
-	return ` WHERE f.id BETWEEN ? AND ? AND f.hash = ? AND f.team_id = ?`, []any{first, first + "zzzzzzzzzz", hash, teamID}
 }
 
 func scanRevision(r db.Row, hash string) (v Revision, err error) {

@@ -116,7 +116,8 @@ type RetestResult struct {
 }
 
 // EndRetest writes the result of a retest, in the caller's transaction or (tx nil) in one of its own: a finding that
-// did not match is fixed, a fixed one that matched is a regression. A retest that has ended stays as it is.
+// did not match is fixed, a fixed one that matched is a regression, and so are those with its hash in other scans. A
+// retest that has ended stays as it is.
 func (fs *Findings) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, result RetestResult) error {
 	if tx == nil {
 		return fs.db.Tx(ctx, func(tx *db.Tx) error { return fs.EndRetest(ctx, tx, a, result) })
@@ -138,23 +139,19 @@ func (fs *Findings) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, resu
 	if err != nil || n == 0 {
 		return err
 	}
-	to, kind := f.Status, ChangeType("")
-	switch {
-	case result.State == Matched && f.Status == Fixed:
-		to, kind = Open, Reopened
-	case result.State == NotMatched && f.Status != Fixed:
-		to, kind = Fixed, Resolved
-	}
 	seen := db.At(f.SeenAt)
 	if result.State == Matched {
 		seen = now
 	}
-	if _, err := tx.Exec(ctx, `UPDATE finding SET rev = ?, status = ?, is_regression = (is_regression OR ?), seen_at = ?, updated_at = ?
-		WHERE team_id = ? AND no = ?`, rev, to, kind == Reopened, seen, now, a.TeamID, f.no); err != nil || kind == "" {
+	if _, err := tx.Exec(ctx, `UPDATE finding SET rev = ?, seen_at = ?, updated_at = ? WHERE team_id = ? AND no = ?`,
+		rev, seen, now, a.TeamID, f.no); err != nil {
 		return err
 	}
-	if err := reindex(ctx, tx, a.TeamID, f.no); err != nil {
-		return err
+	switch {
+	case result.State == Matched && f.Status == Fixed:
+		_, err = fs.decide(ctx, tx, a.TeamID, []string{f.Hash}, decision{Status: Open, IsRegression: true})
+	case result.State == NotMatched && f.Status != Fixed:
+		_, err = fs.decide(ctx, tx, a.TeamID, []string{f.Hash}, decision{Status: Fixed})
 	}
-	return record(ctx, tx, a.TeamID, change{f.no, rev, kind, "vuln_status", string(f.Status), string(to), "", now})
+	return err
 }

@@ -119,7 +119,7 @@ func (fs *Findings) setTracker(
 	if err := fs.lock(ctx, tx, teamID); err != nil {
 		return err
 	}
-	where, args := withHash(teamID, hash)
+	where, args := withHashes(teamID, []string{hash})
 	type doc struct {
 		no    int64
 		event []byte
