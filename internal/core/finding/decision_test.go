@@ -210,3 +210,33 @@ func callerTeam(t *testing.T, ctx context.Context) string {
 	}
 	return c.TeamID
 }
+
+// Decisions of versions that stored them with single findings hold for what is seen after the migration.
+func TestMigratedDecisionsHold(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := setUp(t, d)
+		r.add(t, "s1", 1, sightings(0, 3)...)
+		found, _ := r.list(t, Filter{}, nil, page.Window{Limit: 10})
+		kept := map[string]Status{found[0].Hash: AcceptedRisk, found[1].Hash: FalsePositive, found[2].Hash: Open}
+		for i, to := range []Status{AcceptedRisk, FalsePositive} {
+			if _, err := r.SetStatus(r.alice, Filter{IDs: []string{found[i].ID}}, to); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, up := range []bool{false, true} {
+			if err := d.Migrate(t.Context(), 330, up); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.add(t, "s2", 1, sightings(0, 3)...)
+		found, _ = r.list(t, Filter{ScanIDs: []string{"s2"}}, nil, page.Window{Limit: 10})
+		for _, f := range found {
+			if f.Status != kept[f.Hash] {
+				t.Errorf("%s, want %s", f.Status, kept[f.Hash])
+			}
+		}
+		if len(found) != 3 {
+			t.Errorf("%d findings", len(found))
+		}
+	})
+}
