@@ -2,6 +2,9 @@ package sandbox
 
 import (
 	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"time"
 )
 
@@ -41,3 +44,41 @@ var (
 	ErrRunTime   = errors.New("the program ran for too long")
 	ErrRunOutput = errors.New("the program wrote too much")
 )
+
+// ErrUnreachable is what LookPath says of a program that is there, but not for the user as whom Run runs it.
+var ErrUnreachable = errors.New("it lies where the user nobody, as whom programs run, cannot start it")
+
+// LookPath finds a program in PATH that Run can start: when we are root, the first that everybody may start. The error
+// is exec.ErrNotFound, or ErrUnreachable.
+func LookPath(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil || os.Geteuid() != 0 || isOpen(path) {
+		return path, err
+	}
+	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
+		path := filepath.Join(folder, name)
+		if !filepath.IsAbs(path) { // exec.LookPath takes no program from the folder that we are in
+			continue
+		}
+		if _, err := exec.LookPath(path); err == nil && isOpen(path) {
+			return path, nil
+		}
+	}
+	return "", ErrUnreachable
+}
+
+// isOpen reports whether everybody may start a program, or enter a folder: it, what it links to, and all folders above.
+func isOpen(path string) bool {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false
+	}
+	for _, at := range []string{path, real} {
+		for ; at != filepath.Dir(at); at = filepath.Dir(at) {
+			if info, err := os.Stat(at); err != nil || info.Mode()&1 == 0 {
+				return false
+			}
+		}
+	}
+	return true
+}

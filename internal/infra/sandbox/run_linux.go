@@ -67,12 +67,7 @@ func reachable(root bool) string {
 		return ""
 	}
 	for _, folder := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
-		open := true
-		for at := folder; at != filepath.Dir(at); at = filepath.Dir(at) {
-			info, err := os.Stat(at)
-			open = open && err == nil && info.Mode()&1 != 0
-		}
-		if open {
+		if isOpen(folder) {
 			return folder
 		}
 	}

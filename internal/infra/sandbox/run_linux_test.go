@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -109,5 +110,51 @@ func TestRunIsBounded(t *testing.T) {
 	got, err := inSandbox(t, Command{}, "ulimit -d; ulimit -t; ulimit -n; ulimit -c")
 	if err != nil || string(got.Stdout) != "1048576\n60\n256\n0\n" {
 		t.Errorf("%+v %v", got, err)
+	}
+}
+
+// Where a program is found first that nobody can start, the next one counts; where there is none, the error says so.
+func TestLookPathFindsWhatNobodyCanStart(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("programs run as this user")
+	}
+	dir, err := os.MkdirTemp("/tmp", "vedette-path-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // everybody may enter it
+		t.Fatal(err)
+	}
+	put := func(folder string, mode, file os.FileMode, name string) {
+		t.Helper()
+		path := filepath.Join(dir, folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.Chmod(path, file), os.Chmod(filepath.Dir(path), mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("closed", 0o700, 0o755, "both")
+	put("closed", 0o700, 0o755, "hidden")
+	put("open", 0o755, 0o755, "both")
+	put("open", 0o755, 0o700, "mine")
+	if err := os.Symlink(filepath.Join(dir, "closed", "hidden"), filepath.Join(dir, "open", "link")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", filepath.Join(dir, "closed")+":"+filepath.Join(dir, "open"))
+	if path, err := LookPath("both"); err != nil || path != filepath.Join(dir, "open", "both") {
+		t.Error(path, err)
+	}
+	for name, want := range map[string]error{
+		"hidden": ErrUnreachable, "mine": ErrUnreachable, "link": ErrUnreachable, "none": exec.ErrNotFound,
+	} {
+		if path, err := LookPath(name); !errors.Is(err, want) {
+			t.Errorf("%s: %s, %v", name, path, err)
+		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"regexp"
 	"runtime"
 	"slices"
@@ -127,20 +126,32 @@ func (p *Probe) Requests() int { return 1 }
 // Names implements proto.Probe.
 func (p *Probe) Names() []string { return p.names }
 
+// program is the path of the first of the engines that can be started.
+func (p *Probe) program() (string, error) {
+	unreachable := ""
+	for _, engine := range p.engines {
+		path, err := sandbox.LookPath(engine)
+		if err == nil {
+			return path, nil
+		}
+		if errors.Is(err, sandbox.ErrUnreachable) {
+			unreachable = engine
+		}
+	}
+	if unreachable != "" {
+		return "", proto.Unusable("%s cannot be run: %s", unreachable, sandbox.ErrUnreachable.Error())
+	}
+	return "", proto.Unusable("none of the programs is installed: %s", strings.Join(p.engines, ", "))
+}
+
 // Run implements proto.Probe.
 func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply) bool) error {
 	if !env.Files {
 		return proto.Unusable("templates with programs run on the command line alone")
 	}
-	path := ""
-	for _, engine := range p.engines {
-		var err error
-		if path, err = exec.LookPath(engine); err == nil {
-			break
-		}
-	}
-	if path == "" {
-		return proto.Unusable("none of the programs is installed: %s", strings.Join(p.engines, ", "))
+	path, err := p.program()
+	if err != nil {
+		return err
 	}
 	if err := p.holds(ctx, env); err != nil {
 		return err
