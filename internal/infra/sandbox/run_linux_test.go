@@ -118,12 +118,12 @@ func TestLookPathFindsWhatNobodyCanStart(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("programs run as this user")
 	}
-	dir, err := os.MkdirTemp("/tmp", "vedette-path-")
+	dir, err := os.MkdirTemp("/tmp", "vedette-path-") //nolint:usetesting // others may not enter t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // everybody may enter it
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	put := func(folder string, mode, file os.FileMode, name string) {
