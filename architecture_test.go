@@ -27,6 +27,7 @@ var untested = map[string]string{
 	"core/account/openid/openidtest": "other tests use it; those of api/console run it",
 	"core/account/factor/factortest": "other tests use it; those of core/account/factor run it",
 	"engine/proto/js/jstest":         "other tests use it; those of engine/proto/js/** run it",
+	"importer/importertest":          "other tests use it; those of importer/** run it",
 	"infra/netguard/sockstest":       "other tests use it; the tests of infra/netguard run it",
 	"infra/netguard/dnstest":         "other tests use it; the tests of infra/netguard run it",
 }

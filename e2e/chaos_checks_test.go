@@ -92,8 +92,8 @@ func (x *chaos) checkSteps(id string) {
 			x.t.Errorf("the step %d of task %s ended %d times", seq, id, n)
 		}
 	}
-	if len(finished) != 4 {
-		x.t.Errorf("the task %s has %d steps, not 4", id, len(finished))
+	if len(finished) != 5 {
+		x.t.Errorf("the task %s has %d steps, not 5", id, len(finished))
 	}
 }
 

@@ -104,12 +104,13 @@ func (dep deployment) admin(email string) (token string) {
 
 // caller sends requests to a server as one user.
 type caller struct {
-	t     *testing.T
-	base  string
-	token string
+	client *http.Client // nil: that of all tests
+	t      *testing.T
+	base   string
+	token  string
 }
 
-func (s server) as(token string) caller { return caller{s.t, s.base, token} }
+func (s server) as(token string) caller { return caller{t: s.t, base: s.base, token: token} }
 
 // do sends a request and returns the answer.
 func (c caller) do(ctx context.Context, method, path, accept string, body any) (*http.Response, error) {
@@ -257,7 +258,9 @@ func (dep deployment) serveWithUser(args ...string) caller {
 }
 
 // withT is the caller within another test.
-func (c caller) withT(t *testing.T) caller { return caller{t, c.base, c.token} }
+func (c caller) withT(t *testing.T) caller {
+	return caller{t: t, base: c.base, token: c.token, client: c.client}
+}
 
 // runTask creates a task and waits for its end.
 func (c caller) runTask(instruction string) detail {

@@ -10,7 +10,7 @@ import (
 func TestAnIdleTeamStartsBesideAFlood(t *testing.T) {
 	eachEngine(t, func(t *testing.T, dep deployment) {
 		loud := dep.serveWithUser("--workers", "2", "--spare-workers", "1")
-		calm := caller{t, loud.base, dep.admin("calm@example.com")}
+		calm := caller{t: t, base: loud.base, token: dep.admin("calm@example.com")}
 		var tasks []string
 		for range 2 {
 			site := newHeldSite(t, pathIs("/server-status"))

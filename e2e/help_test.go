@@ -35,7 +35,7 @@ func section(help, heading string) (lines []string) {
 func commandsBelow(t *testing.T, command []string) (all [][]string) {
 	t.Helper()
 	all = append(all, command)
-	for _, line := range section(helpOf(t, command...), "Available Commands") {
+	for _, line := range section(helpOf(t, append(slices.Clone(command), "--help-all")...), "Available Commands") {
 		name, _, _ := strings.Cut(line, " ")
 		all = append(all, commandsBelow(t, append(slices.Clone(command), name))...)
 	}

@@ -305,7 +305,7 @@ func TestHostileTeamBesideHonestOnes(t *testing.T) {
 		own := holdingTemplate("holding-of-the-task")
 		mallory := dep.serveWithUser("--engine-memory", "256", "--llm-provider", "scripted", "--llm-script",
 			runTemplateScript(t, corpus, own, own))
-		honest := caller{t, mallory.base, dep.admin("honest@example.com")}
+		honest := caller{t: t, base: mallory.base, token: dep.admin("honest@example.com")}
 		site := httptest.NewServer(weaksite.New(1))
 		defer site.Close()
 		w := undisturbed(honest, site.URL)

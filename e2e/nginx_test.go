@@ -178,7 +178,7 @@ func TestNginxWithOpenFiles(t *testing.T) {
 		site{"open", "root open; autoindex on;"},
 		site{"below", "root below; location /shop/files/ { autoindex on; }"},
 	)
-	s := newDeployment(t, "sqlite").serveWithUser()
+	s := newDeployment(t, "sqlite").serveWithUser("--browsers", "0")
 	for name, c := range map[string]struct {
 		site, path string
 		words      string // %s is the URL
@@ -222,14 +222,15 @@ func TestNginxThatHasEverything(t *testing.T) {
 		{"echo", `default_type text/html; return 200 "<title>Index of $uri</title><p>You asked for $request_uri</p>";`},
 	}
 	urls := startNginx(t, sites...)
-	s := newDeployment(t, "sqlite").serveWithUser()
+	s := newDeployment(t, "sqlite").serveWithUser("--browsers", "0")
 	for _, site := range sites {
 		t.Run(site.name, func(t *testing.T) {
 			for _, words := range []string{"check %s for exposed files", "full check of %s"} {
 				d := s.withT(t).runTask(fmt.Sprintf(words, urls[site.name]))
 				for _, f := range d.Issues {
-					unescaped := site.name == "echo" && f.Template == "vedette-xss-path" // a real weakness
-					if !slices.Contains(plain, f.Template) && !unescaped {               // not true of the host as a whole
+					// A real weakness, which the template and the tester of applications see at different paths.
+					unescaped := site.name == "echo" && (f.Template == "vedette-xss-path" || f.Template == "webtest-xss-reflected")
+					if !slices.Contains(plain, f.Template) && !unescaped { // not true of the host as a whole
 						t.Errorf("%q reported %s at %s", words, f.Template, f.MatchedAt)
 					}
 				}

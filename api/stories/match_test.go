@@ -14,7 +14,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-var placeholder = regexp.MustCompile(`\{(code |(create|get) [a-z]+ )?[a-z][a-z0-9_.]*\}`)
+var placeholder = regexp.MustCompile(`\{(code |(create|get) [a-z]+ )?[a-z][a-z0-9_.]*\}|\{in -?[0-9]+[a-z]+\}`)
 
 // fill puts values in the place of {name}.
 func (s *story) fill(text string) string {
@@ -28,6 +28,13 @@ func (s *story) fill(text string) string {
 				s.t.Fatalf("%s: %v", name, err)
 			}
 			return code
+		}
+		if wait, ok := strings.CutPrefix(name, "{in "); ok {
+			d, err := time.ParseDuration(strings.TrimSuffix(wait, "}"))
+			if err != nil {
+				s.t.Fatalf("%s: %v", name, err)
+			}
+			return time.Now().Add(d).UTC().Format(time.RFC3339Nano)
 		}
 		if verb, rest, ok := strings.Cut(name[1:len(name)-1], " "); ok {
 			key, options, _ := strings.Cut(rest, " ")

@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/discover"
+	templateset "github.com/vedette-sec/vedette/internal/engine/templates/update"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
@@ -104,7 +105,7 @@ func (s *story) seed() {
 			s.t.Fatal(err)
 		}
 	}
-	if _, err := catalog.New(d, catalog.Config{}).Import(s.t.Context(), catalog.Source{From: folder, Early: true}); err != nil {
+	if _, err := catalog.New(d, catalog.Config{}).Import(s.t.Context(), catalog.Source{Source: templateset.Source{From: folder}, Early: true}); err != nil {
 		s.t.Fatal(err)
 	}
 	dangling := []discover.Misconfiguration{{Type: "dangling_dns", Detail: "to nobody"}}

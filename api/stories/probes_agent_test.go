@@ -35,7 +35,7 @@ func agentProbes() []probe {
 				"prereq_packages": `["p"]`, "install_commands": `["i"]`, "verify_commands": `["v"]`,
 				"require_env_vars": `["R"]`}},
 		{op: "PATCH /api/v1/teams", path: "/api/v1/teams", body: `{"name": "blue"}`,
-			fields: map[string]string{"auto_join_enabled": "true", "name": `"green"`,
+			fields: map[string]string{"name": `"green"`,
 				"webhook_url": `"https://hooks.example.com/x"`}},
 	}
 }

@@ -4,6 +4,7 @@
 package stories
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -22,9 +23,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/account/factor/factortest"
+	"github.com/vedette-sec/vedette/internal/core/leak"
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/notify/mailer/mailtest"
+	"github.com/vedette-sec/vedette/internal/notify/tracker/trackertest"
 	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
@@ -97,6 +100,7 @@ type story struct {
 	bodies    chan []byte
 	records   *records
 	mails     <-chan mailtest.Mail
+	config    app.Config // of the server
 }
 
 // patience is how long a story waits for what happens in the background.
@@ -158,6 +162,8 @@ func tell(t *testing.T, engine string, a *txtar.Archive) *story {
 			t.Logf("case: %s", rest)
 		case "record":
 			s.records.set(rest, s.fill(string(section.Data)))
+		case "leaks": // a breach list that the operator loads
+			s.loadLeaks(rest, section.Data)
 		case "mailed":
 			s.checkMailed(section.Name, rest, string(section.Data))
 		case "received":
@@ -189,6 +195,7 @@ func (s *story) prepare(words []string) {
 		"sources": sources,
 		"models":  models,
 		"desk":    desk,
+		"tracker": func() http.Handler { return trackertest.New(s.t, "github") },
 		"turnstile": func() http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				good := r.PostFormValue("response") == "solved" && r.PostFormValue("secret") == "the-secret"
@@ -232,6 +239,7 @@ func (s *story) serve(env []string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.config = c
 	c.Engine.Args = []string{engineCommand, strconv.Itoa(c.EngineMemory << 20)}
 	house, err := app.Open(s.t.Context(), c, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -250,6 +258,17 @@ func (s *story) serve(env []string) {
 		}
 	})
 	s.accounts = house.Accounts
+}
+
+// loadLeaks loads a breach list, as "vedette leaks load" does beside the server.
+func (s *story) loadLeaks(name string, list []byte) {
+	err := app.WithLeaks(s.t.Context(), s.config, func(leaks *leak.Leaks) error {
+		_, err := leaks.Load(s.t.Context(), name, bytes.NewReader(list), nil)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // user makes a user; {name.token} is their bearer token, and {name.key} their API key

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"github.com/vedette-sec/vedette/cmd/vedette/local"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/infra/backup"
 	"golang.org/x/term"
@@ -66,7 +67,7 @@ func backupCommand(
 	run func(ctx context.Context, c app.Config, file string, o backup.Options) (backup.Report, error),
 	text func(w io.Writer, r backup.Report),
 ) {
-	load := configFlags(cmd, true, "secret_key_file")
+	load := local.ConfigFlags(cmd, true, "secret_key_file")
 	output := cli.OutputFlag(cmd)
 	file := cmd.Flags().String("passphrase-file", "", "file with the passphrase in its first line; - is standard input")
 	force := cmd.Flags().Bool("force", false, forceHelp)

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/client"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/lab/weaksite"
 )
 
@@ -44,6 +46,7 @@ func demo(cmd *cobra.Command, once bool) (err error) {
 	if err != nil {
 		return err
 	}
+	c.Version = version
 	server, err := app.Open(cmd.Context(), c, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
@@ -59,15 +62,18 @@ func demo(cmd *cobra.Command, once bool) (err error) {
 		stopServing()
 		err = errors.Join(err, <-served)
 	}()
-	key, err := demoKey(ctx, server.Accounts)
+	password := ids.Random(20)
+	key, err := demoKey(ctx, server.Accounts, password)
 	if err != nil {
 		return err
 	}
-	return demoTask(cmd, client{base: base, key: key}, site, once)
+	return demoTask(cmd, client.Client{Base: base, Key: key}, site, password, once)
 }
 
-func demoKey(ctx context.Context, accounts *account.Accounts) (string, error) {
-	u, err := accounts.CreateUser(ctx, account.NewUser{Email: "demo@vedette.example", Admin: true})
+const demoEmail = "demo@vedette.example"
+
+func demoKey(ctx context.Context, accounts *account.Accounts, password string) (string, error) {
+	u, err := accounts.CreateUser(ctx, account.NewUser{Email: demoEmail, Password: password, Admin: true})
 	if err != nil {
 		return "", err
 	}
@@ -75,10 +81,10 @@ func demoKey(ctx context.Context, accounts *account.Accounts) (string, error) {
 	return k.Key, err
 }
 
-func demoTask(cmd *cobra.Command, c client, site *httptest.Server, once bool) error {
+func demoTask(cmd *cobra.Command, c client.Client, site *httptest.Server, password string, once bool) error {
 	ctx, stderr, out := cmd.Context(), cmd.ErrOrStderr(), cmd.OutOrStdout()
 	instruction := fmt.Sprintf(demoInstruction, site.URL)
-	fmt.Fprintf(stderr, "A weak web site waits on %s, and vedette on %s.\nThe task: %s\n\n", site.URL, c.base, instruction)
+	fmt.Fprintf(stderr, "A weak web site waits on %s, and vedette on %s.\nThe task: %s\n\n", site.URL, c.Base, instruction)
 	began := time.Now()
 	d, err := follow(ctx, c, instruction, "artifact", stderr)
 	if err != nil {
@@ -99,7 +105,9 @@ func demoTask(cmd *cobra.Command, c client, site *httptest.Server, once bool) er
 	if once {
 		return nil
 	}
-	fmt.Fprintf(out, "\nThe console is on %s/ and the API is described on %s/docs. Try:\n  curl -H 'X-Api-Key: %s' %s/api/v1/issues\nStop with Ctrl-C; nothing of the demo is kept.\n", c.base, c.base, c.key, c.base)
+	fmt.Fprintf(out, "\nOpen the task in the console: %s/tasks/%s\nSign in as %s with the password %s\n", c.Base, d.Task.ID,
+		demoEmail, password)
+	fmt.Fprintf(out, "\nThe API is described on %s/docs. Try:\n  curl -H 'X-Api-Key: %s' %s/api/v1/issues\nStop with Ctrl-C; nothing of the demo is kept.\n", c.Base, c.Key, c.Base)
 	<-ctx.Done()
 	return nil
 }

@@ -13,8 +13,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/vedette-sec/vedette/cmd/vedette/audit"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"github.com/vedette-sec/vedette/cmd/vedette/credits"
+	"github.com/vedette-sec/vedette/cmd/vedette/library"
+	"github.com/vedette-sec/vedette/cmd/vedette/local"
+	"github.com/vedette-sec/vedette/cmd/vedette/proof"
 	"github.com/vedette-sec/vedette/cmd/vedette/scan"
+	"github.com/vedette-sec/vedette/cmd/vedette/triage"
+	"github.com/vedette-sec/vedette/cmd/vedette/webtest"
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -27,8 +34,7 @@ var (
 	date    = "unknown"
 )
 
-const rootLong = `Vedette takes security tasks in plain language and concrete scans, tests what
-they name with detection templates, verifies what it finds, and hands it on.
+const rootLong = `Vedette tests what you name, verifies what it finds, and hands it on.
 
 Exit codes:
   0    fine
@@ -86,9 +92,15 @@ func newRoot() *cobra.Command {
 		_ = cli.WriteHelp(cmd.OutOrStdout(), cmd, *all.asked) // an output that is gone needs no help
 	})
 	root.SetHelpCommand(newHelp(root))
-	root.AddCommand(newServe(), newWorker(), newDemo(), scan.New(), newEnumerate(), newTask(), newTemplates(), newOAST(),
-		newUser(), newTeam(), newToken(), newConfig(), newDoctor(), newBackup(), newRestore(), newOpenAPI(),
-		newCompletion(), newMan(), newVersion())
+	root.AddCommand(newServe(), newWorker(), newDemo(), scan.New(), webtest.New(), newEnumerate(), newImport(), newTask(),
+		newExport(), proof.New(), triage.Issues(), triage.New(), audit.New(), credits.New(),
+		library.Agents(), library.Skills(), library.Prompts(), newTemplates(),
+		newOAST(), local.Leaks(), local.Feeds(), newUser(), newTeam(), newToken(), newConfig(), newDoctor(),
+		newBackup(), newRestore(),
+		newOpenAPI(), newCompletion(), newMan(), newVersion())
+	cli.MainCommands(root, "demo", "doctor", "enumerate", "evidence", "export", "import", "issues", "oast", "scan",
+		"serve",
+		"task", "templates", "token", "triage", "user", "version", "webtest", "worker")
 	wrapArgs(root)
 	return root
 }

@@ -39,7 +39,7 @@ bash-completion; zsh needs 'autoload -U compinit; compinit' in ~/.zshrc.`,
 
 func newMan() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "man [COMMAND…]", Short: "Print a command's manual page, or write all of them to a folder",
+		Use: "man [COMMAND…]", Hidden: true, Short: "Print a command's manual page, or write all of them to a folder",
 		Example: `  vedette man | man -l -
   vedette man scan | man -l -
   vedette man --dir /usr/local/share/man/man1`,

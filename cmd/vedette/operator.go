@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"github.com/vedette-sec/vedette/cmd/vedette/local"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
@@ -22,7 +23,7 @@ func newConfig() *cobra.Command {
 		Example: `  vedette config show --origin
   VEDETTE_REGION=eu vedette config show -o json`,
 	}
-	load := configFlags(show, false)
+	load := local.ConfigFlags(show, false)
 	output := cli.OutputFlag(show)
 	origin := show.Flags().Bool("origin", false, "also say where each value comes from")
 	show.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -69,7 +70,7 @@ func newDoctor() *cobra.Command {
 		Example: `  vedette doctor
   vedette doctor --database postgres://vedette@db/vedette`,
 	}
-	withConfig(cmd, false, func(cmd *cobra.Command, _ []string, c app.Config) error {
+	local.WithConfig(cmd, false, func(cmd *cobra.Command, _ []string, c app.Config) error {
 		failed := false
 		check := func(what string, err error) {
 			if err != nil {
@@ -119,11 +120,11 @@ func writable(dir string) error {
 func newOpenAPI() *cobra.Command {
 	surfaces := []string{"agent", "platform"}
 	cmd := &cobra.Command{
-		Use: "openapi SURFACE", Short: "Print the OpenAPI document of a surface, agent or platform", ValidArgs: surfaces,
+		Use: "openapi SURFACE", Hidden: true, Short: "Print the OpenAPI document of a surface, agent or platform", ValidArgs: surfaces,
 		Args:    cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		Example: `  vedette openapi agent > agent.openapi.yaml`,
 	}
-	withConfig(cmd, false, func(cmd *cobra.Command, args []string, c app.Config) error {
+	local.WithConfig(cmd, false, func(cmd *cobra.Command, args []string, c app.Config) error {
 		doc, err := app.Contract(c, args[0] == surfaces[0])
 		if err != nil {
 			return err

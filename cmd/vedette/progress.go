@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"github.com/vedette-sec/vedette/cmd/vedette/client"
 )
 
 // progress shows a person the progress of a task: a bar on a terminal, lines elsewhere.
@@ -20,7 +21,7 @@ func newProgress(w io.Writer) *progress {
 }
 
 // print shows one event of a task's stream. Unknown data of newer servers is ignored.
-func (p *progress) print(e event) {
+func (p *progress) print(e client.Event) {
 	var data struct {
 		Understood           []string
 		NotUnderstood        []string `json:"not_understood"`

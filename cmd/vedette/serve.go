@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"github.com/vedette-sec/vedette/cmd/vedette/local"
 	"github.com/vedette-sec/vedette/internal/app"
 )
 
@@ -16,7 +17,7 @@ func newServe() *cobra.Command {
   vedette serve --listen 0.0.0.0:8080 --data-dir /var/lib/vedette
   vedette serve --role server --database postgres://vedette@db/vedette`,
 	}
-	withConfig(cmd, false, serve)
+	local.WithConfig(cmd, false, serve)
 	return cmd
 }
 
@@ -25,7 +26,7 @@ func newWorker() *cobra.Command {
 		Use: "worker", Short: "Work on tasks of a shared PostgreSQL database, without serving", Args: cobra.NoArgs,
 		Example: `  vedette worker --database postgres://vedette@db/vedette`,
 	}
-	withConfig(cmd, false, func(cmd *cobra.Command, args []string, c app.Config) error {
+	local.WithConfig(cmd, false, func(cmd *cobra.Command, args []string, c app.Config) error {
 		c.Role = app.RoleWorker
 		return serve(cmd, args, c)
 	})
@@ -34,6 +35,7 @@ func newWorker() *cobra.Command {
 
 func serve(cmd *cobra.Command, _ []string, c app.Config) error {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
+	c.Version = version
 	a, err := app.Open(ctx, c, c.Logger())
 	if err != nil {
 		return err

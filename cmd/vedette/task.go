@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"github.com/vedette-sec/vedette/cmd/vedette/client"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -36,8 +37,8 @@ func newTask() *cobra.Command {
 			return err
 		}
 		// Flags would show the key to every process.
-		c := client{base: *server, key: os.Getenv("VEDETTE_API_KEY"), jwt: os.Getenv("VEDETTE_TOKEN")}
-		if c.key == "" && c.jwt == "" {
+		c := client.FromEnvironment(*server)
+		if c.Key == "" && c.JWT == "" {
 			return cli.Exit{Code: cli.ExitAuth, Err: errors.New("put your API key into VEDETTE_API_KEY")}
 		}
 		detail, err := follow(cmd.Context(), c, args[0], *delivery, cmd.ErrOrStderr())
@@ -98,7 +99,7 @@ type reach struct {
 	refused map[string]bool // by host, with its port if it has one
 }
 
-func (r *reach) observe(e event) {
+func (r *reach) observe(e client.Event) {
 	var data struct {
 		Tool, Place string
 		Total       int
@@ -120,9 +121,9 @@ func (r *reach) observe(e event) {
 }
 
 // follow runs a task on a server, shows its progress, and returns the finished task. When ctx ends, it stops the task.
-func follow(ctx context.Context, c client, instruction, delivery string, stderr io.Writer) (detail, error) {
+func follow(ctx context.Context, c client.Client, instruction, delivery string, stderr io.Writer) (detail, error) {
 	var d detail
-	events, err := c.createTask(ctx, instruction, delivery)
+	events, err := c.CreateTask(ctx, instruction, delivery)
 	if err != nil {
 		return d, err
 	}
@@ -143,7 +144,7 @@ func follow(ctx context.Context, c client, instruction, delivery string, stderr 
 		progress.print(e)
 	}
 	progress.Close()
-	err = c.call(ctx, "GET", "/api/v1/tasks/"+id, nil, &d.raw)
+	err = c.Call(ctx, "GET", "/api/v1/tasks/"+id, nil, &d.raw)
 	if err == nil {
 		err = json.Unmarshal(d.raw, &d)
 	}
@@ -151,15 +152,15 @@ func follow(ctx context.Context, c client, instruction, delivery string, stderr 
 }
 
 // outOfTime reports whether a step was skipped or ended for lack of time.
-func outOfTime(e event) bool {
+func outOfTime(e client.Event) bool {
 	var step struct{ Status string }
 	return e.Type == "step-finished" && json.Unmarshal(e.Data, &step) == nil &&
 		(step.Status == "timeout" || step.Status == "skipped")
 }
 
-func stop(c client, id string) {
+func stop(c client.Client, id string) {
 	var answer json.RawMessage
-	_ = c.call(context.Background(), "POST", "/api/v1/tasks/"+id+"/abort", nil, &answer) // the process ends in any case
+	_ = c.Call(context.Background(), "POST", "/api/v1/tasks/"+id+"/abort", nil, &answer) // the process ends in any case
 }
 
 func printDetail(w io.Writer, output string, d detail) error {

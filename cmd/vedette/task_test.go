@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"github.com/vedette-sec/vedette/cmd/vedette/client"
 )
 
 // A task of which the scope refused all targets, or some, does not end like one that
@@ -16,19 +17,19 @@ func TestVerdictOfRefusedTargets(t *testing.T) {
 		begin = `{"seq": 1, "tool": "probe"}`
 		done  = `{"seq": 1, "tool": "probe", "done": 2, "total": 2}`
 	)
-	denied := func(host int) event {
-		return event{Type: "denied", Data: fmt.Appendf(nil, `{"place": "http://192.0.2.%d/x", "why": "it is not in scope"}`,
+	denied := func(host int) client.Event {
+		return client.Event{Type: "denied", Data: fmt.Appendf(nil, `{"place": "http://192.0.2.%d/x", "why": "it is not in scope"}`,
 			host)}
 	}
-	probed := func(refused int) (all []event) {
-		all = append(all, event{Type: "step-started", Data: []byte(begin)})
+	probed := func(refused int) (all []client.Event) {
+		all = append(all, client.Event{Type: "step-started", Data: []byte(begin)})
 		for host := range refused {
 			all = append(all, denied(host), denied(host))
 		}
-		return append(all, event{Type: "progress", Data: []byte(done)}, event{Type: "step-finished", Data: []byte(begin)})
+		return append(all, client.Event{Type: "progress", Data: []byte(done)}, client.Event{Type: "step-finished", Data: []byte(begin)})
 	}
 	for name, c := range map[string]struct {
-		events []event
+		events []client.Event
 		want   int
 	}{
 		"none":           {probed(0), 0},

@@ -8,22 +8,23 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/vedette-sec/vedette/cmd/vedette/author"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
-	"github.com/vedette-sec/vedette/cmd/vedette/scan"
+	"github.com/vedette-sec/vedette/cmd/vedette/local"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
 
 func newTemplates() *cobra.Command {
-	cmd := &cobra.Command{Use: "templates", Short: "Detection templates: list, import, check"}
+	cmd := &cobra.Command{Use: "templates", Short: "Detection templates: list, update, write, check, try"}
 	list := &cobra.Command{
 		Use: "list [PATH…]", Short: "List the templates of files and folders, of the database, or the starter templates",
 		Example: `  vedette templates list
   vedette templates list --installed --data-dir /var/lib/vedette
   vedette templates list ./templates -o json`,
 	}
-	load := configFlags(list, true)
+	load := local.ConfigFlags(list, true)
 	output := cli.OutputFlag(list)
 	installed := list.Flags().Bool("installed", false, "list the public templates of the database")
 	list.RunE = func(cmd *cobra.Command, args []string) error {
@@ -56,7 +57,8 @@ func newTemplates() *cobra.Command {
 		}
 		return listTemplates(cmd.OutOrStdout(), rows, *output == "json")
 	}
-	cmd.AddCommand(list, newTemplatesUpdate(), scan.NewValidate(), newTemplatesSign(), newTemplatesKeys())
+	cmd.AddCommand(list, newTemplatesUpdate())
+	cmd.AddCommand(author.Commands()...)
 	return cmd
 }
 

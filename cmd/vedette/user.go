@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"github.com/vedette-sec/vedette/cmd/vedette/local"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/core/account"
 )
@@ -21,7 +22,7 @@ func accountCommand[T any](
 	cmd *cobra.Command, run func(context.Context, *account.Accounts) (T, error), text func(io.Writer, T) error,
 ) *cobra.Command {
 	output := cli.OutputFlag(cmd)
-	withConfig(cmd, true, func(cmd *cobra.Command, _ []string, c app.Config) error {
+	local.WithConfig(cmd, true, func(cmd *cobra.Command, _ []string, c app.Config) error {
 		return app.WithAccounts(cmd.Context(), c, func(accounts *account.Accounts) error {
 			v, err := run(cmd.Context(), accounts)
 			if err != nil {
@@ -65,21 +66,6 @@ func newUser() *cobra.Command {
 	cmd.AddCommand(create, newUserList(), newUserRole(), newUserCap())
 	cmd.AddCommand(newUserPassword(), newUserDisable(true), newUserDisable(false), newUserDelete(), newUserKeys(),
 		newUserRemoveFactor(), newUserUnlink())
-	return cmd
-}
-
-func newTeam() *cobra.Command {
-	cmd := &cobra.Command{Use: "team", Short: "Manage teams, in the database itself"}
-	set := &cobra.Command{
-		Use: "set-plan TEAM PLAN", Short: "Give a team, by name or id, another plan: FREE, PRO or ENT",
-		Args: cobra.ExactArgs(2), Example: `  vedette team set-plan blue PRO`,
-	}
-	cmd.AddCommand(accountCommand(set, func(ctx context.Context, accounts *account.Accounts) (account.Team, error) {
-		return accounts.SetPlan(ctx, set.Flags().Arg(0), account.Plan(strings.ToUpper(set.Flags().Arg(1))))
-	}, func(w io.Writer, t account.Team) error {
-		_, err := fmt.Fprintf(w, "%s is on the plan %s.\n", t.Name, t.Plan)
-		return err
-	}))
 	return cmd
 }
 

@@ -48,8 +48,13 @@ type Plan struct {
 	NotIDs     []string `json:"not_ids,omitempty"`
 	Severities []string `json:"severities,omitempty"` // most severe first; empty: all
 
+	NoWebTest bool `json:"no_web_test,omitempty"` // the agent may not use the tester of web applications
+
 	RateLimit float64 `json:"rate_limit,omitempty"`         // requests a second; 0: no limit
 	TimeLimit int     `json:"time_limit_seconds,omitempty"` // 0: no limit
+
+	// Access has secrets: it is not stored with the plan, and is read from the instruction again.
+	Access Access `json:"-"`
 
 	Understood    []string `json:"understood,omitempty"`     // sentences: what will be done
 	NotUnderstood []string `json:"not_understood,omitempty"` // quotations that were not used, or what is missing
@@ -61,6 +66,7 @@ const (
 	Probe   = "probe"   // which targets answer
 	Explore = "explore" // which pages they link to, and which take parameters
 	Scan    = "scan"    // templates × targets and explored pages
+	WebTest = "webtest" // the application's inputs and users
 	Verify  = "verify"  // a second request and a control for each finding
 )
 
@@ -68,6 +74,9 @@ const (
 func (p Plan) Steps() []string {
 	if len(p.Targets) == 0 {
 		return nil
+	}
+	if p.TestsWeb() {
+		return []string{Probe, Explore, Scan, WebTest, Verify}
 	}
 	return []string{Probe, Explore, Scan, Verify}
 }

@@ -70,7 +70,7 @@ func threeTools() (probe, scan, verify *act) {
 }
 
 func somePlan() Plan {
-	return Plan{Targets: []Target{{Raw: "a.example", Kind: KindHost, Host: "a.example"}}, FullCheck: true}
+	return Plan{Targets: []Target{{Raw: "a.example", Kind: KindHost, Host: "a.example"}}, Tags: []string{"vcs"}}
 }
 
 func statuses(steps []Done) string {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,16 +28,26 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/core/file"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding/comment"
+	"github.com/vedette-sec/vedette/internal/core/finding/news"
+	"github.com/vedette-sec/vedette/internal/core/finding/work"
 	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/inbox"
 	"github.com/vedette-sec/vedette/internal/core/interaction"
+	"github.com/vedette-sec/vedette/internal/core/issue"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
+	"github.com/vedette-sec/vedette/internal/core/project"
+	"github.com/vedette-sec/vedette/internal/core/proof"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/sshkey"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/core/taskschedule"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
+	"github.com/vedette-sec/vedette/internal/core/triage"
 	"github.com/vedette-sec/vedette/internal/discover"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 	"github.com/vedette-sec/vedette/internal/engine/child"
@@ -50,7 +61,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 	"github.com/vedette-sec/vedette/internal/notify/mailer"
 	"github.com/vedette-sec/vedette/internal/oast"
-	"github.com/vedette-sec/vedette/internal/tools"
+	"github.com/vedette-sec/vedette/internal/tools/toolset"
 )
 
 // App is a process with its services open.
@@ -68,12 +79,23 @@ type App struct {
 	files        *file.Files
 	agents       *customagent.Agents
 	extensions   *extension.Extensions
+	library      // what agents work with
+	schedules    *taskschedule.Schedules
+	projects     *project.Projects
+	sshKeys      *sshkey.Keys
 	tickets      *ticket.Tickets
+	inbox        *inbox.Inbox
+	comments     *comment.Comments
+	works        *work.Works
+	news         *news.News
 	assets       *asset.Assets
 	policies     *policy.Policies
 	enumerations *enumeration.Enumerations
 	related      jobs.Related
+	issues       *issue.Issues
+	triage       *triage.Triage
 	exports      *export.Exports
+	proofs       *proof.Proofs
 	audit        *audit.Log
 	failures     *audit.Failures
 	catalog      *catalog.Catalog
@@ -112,7 +134,10 @@ func Open(ctx context.Context, c Config, logger *slog.Logger) (*App, error) {
 	return a, nil
 }
 
-func (a *App) join(ctx context.Context) error {
+//nolint:funlen // the services in the order in which they need each other
+func (a *App) join(
+	ctx context.Context,
+) error {
 	allow, err := prefixes(a.config.WebhookAllow)
 	if err != nil {
 		return err
@@ -134,16 +159,20 @@ func (a *App) join(ctx context.Context) error {
 	webhooks := &netguard.Guard{Allow: allow}
 	hooks := hook.New(a.db, webhooks, a.logger)
 	a.secrets = secret.New(a.db, box)
-	if a.extensions, err = a.openExtensions(box, webhooks); err != nil {
+	if err := a.openExtensions(box, webhooks, deny); err != nil {
 		return err
 	}
 	a.settings = setting.New(a.db, box, webhooks)
 	if a.Models, err = a.openModels(box, webhooks); err != nil {
 		return err
 	}
-	a.audit = audit.New(a.db, a.config.AuditRetention, time.Now, a.logger)
+	a.audit = audit.New(a.db, box, a.config.AuditRetention, time.Now, a.logger)
 	a.failures = audit.NewFailures(a.audit, a.Accounts)
-	a.Tasks = task.New(a.db, a.queue, a.Accounts, hooks, a.logger)
+	a.Findings = finding.New(a.db, a.queue)
+	a.Findings.Version = cmp.Or(a.config.Version, "dev")
+	a.Tasks = task.New(a.db, a.queue, a.Accounts, hooks, a.Findings, a.logger)
+	a.projects, a.sshKeys = project.New(a.db), sshkey.New(a.db, box)
+	a.schedules = taskschedule.New(a.db, a.Tasks, a.Accounts, a.logger)
 	a.engines = a.openEngines()
 	if a.catalog, err = openCatalog(ctx, a.db, catalog.Config{Guard: webhooks, Engines: a.engines}, a.logger); err != nil {
 		return fmt.Errorf("starter templates: %w", err)
@@ -157,34 +186,47 @@ func (a *App) join(ctx context.Context) error {
 		return err
 	}
 	a.files = file.New(a.db, own)
-	tools, err := tools.ActionNames()
+	names, err := toolset.ToolNames()
 	if err != nil {
 		return err
 	}
-	a.agents = customagent.New(a.db, tools)
+	a.agents = customagent.New(a.db, names)
 	a.assets = asset.New(a.db, a.queue, blobs)
 	a.policies = policy.New(a.db, a.queue, a.assets, a.settings)
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.policies, a.settings, a.logger)
-	a.Findings = finding.New(a.db, a.queue)
 	a.Scans = scan.New(a.db, a.queue, a.Findings, a.assets, a.catalog, a.settings, a.logger)
+	a.Scans.TempDir = a.config.DataDir
 	if err := a.openInteractions(box); err != nil {
 		return err
 	}
 	if err := a.fillLists(ctx); err != nil {
 		return err
 	}
-	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets, Scans: a.Scans}, a.logger)
-	a.tickets = ticket.New(a.Findings, a.settings, webhooks, a.logger)
+	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets, Scans: a.Scans,
+		Tasks: a.Tasks, Secrets: a.secrets, Catalog: a.catalog}, a.logger)
+	a.proofs = proof.New(a.db, a.queue, proof.Sources{Findings: a.Findings, Scans: a.Scans, Exports: a.exports, Box: box,
+		Logger: a.logger})
+	a.inbox = inbox.New(a.db, a.Accounts.Mail, a.config.PublicURL)
+	a.comments = comment.New(a.db, a.Findings, a.inbox)
+	a.works = work.New(a.db, a.Findings, a.inbox)
+	a.news = news.New(a.db, a.Findings, a.inbox, a.logger)
+	a.tickets = ticket.New(a.db, a.queue, a.Findings, a.comments, a.settings, webhooks, a.logger)
+	a.triage = triage.New(a.db, a.queue, a.Findings, a.works, a.settings, a.Models, a.logger)
+	a.issues = issue.New(a.db, a.Tasks, a.Scans, a.Findings, a.assets, a.works, a.comments)
 	if a.related, err = a.openDomains(allow); err != nil {
 		return err
 	}
 	if err := jobs.Register(a.queue, jobs.Deps{
 		Engines: a.engines,
-		Tasks:   a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Agents: a.agents, Extensions: a.extensions,
-		Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Findings: a.Findings, Exports: a.exports,
-		Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog, Settings: a.settings,
+		Tasks:   a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Projects: a.projects, SSHKeys: a.sshKeys,
+		Agents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Skills: a.skills,
+		Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Fixes: a.fixes(), Findings: a.Findings,
+		Exports: a.exports,
+		Proofs:  a.proofs, Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog,
+		Settings:      a.settings,
 		Notifications: notification.New(a.db, a.queue),
-		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, Related: a.related, Deny: deny, Logger: a.logger,
+		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, News: a.news, Triage: a.triage, Related: a.related,
+		Deny: deny, Logger: a.logger,
 		Guard:     webhooks,
 		Discovery: a.discovery(),
 	}); err != nil {
@@ -235,6 +277,9 @@ func (a *App) openMail() *mailer.Outbox {
 func (a *App) openEngines() *child.Pool {
 	c, d := a.config.Engine, a.config.divide()
 	c.Memory, c.AtOnce, c.Checks, c.Logger = d.engine, d.jobs, d.checks, a.logger
+	if a.config.Role != RoleServer { // which runs no jobs
+		c.Browsers = a.config.lent(d)
+	}
 	return child.New(c)
 }
 
@@ -257,7 +302,7 @@ func (a *App) serveRoutes(hooks *hook.Hooks, webhooks *netguard.Guard) (err erro
 // fillLists brings rows into the lists that a version without their indexes has stored.
 func (a *App) fillLists(ctx context.Context) error {
 	for what, fill := range map[string]func(context.Context) error{
-		"assets": a.assets.Backfill, "findings": a.Findings.Backfill, "scans": a.Scans.FoldNames,
+		"assets": a.assets.Backfill, "findings": a.Findings.Backfill, "issues": a.Tasks.Backfill, "scans": a.Scans.FoldNames,
 	} {
 		if err := fill(ctx); err != nil {
 			return fmt.Errorf("filling the list of %s: %w", what, err)
@@ -386,9 +431,14 @@ func (a *App) Run(ctx context.Context) error {
 			go a.interactions.Keep(a.closing)
 		}
 		go a.enumerations.Schedules().Keep(a.closing)
+		go a.schedules.Keep(a.closing)
+		go a.tickets.Keep(a.closing)
+		a.keepFindings()
+		go a.triage.Keep(a.closing)
 		go a.exports.RunSweeps(a.closing)
+		go a.proofs.Keep(a.closing)
 		go a.assets.SweepScreenshotsRegularly(a.closing, a.logger)
-		go a.audit.SweepRegularly(a.closing)
+		go a.audit.Run(a.closing)
 		go a.Accounts.SweepRegularly(a.closing)
 		go a.related.Domains.Keep(a.closing)
 		go a.Tasks.StopOfDisabledRegularly(a.closing)
@@ -404,8 +454,8 @@ func (a *App) Run(ctx context.Context) error {
 		MaxHeaderBytes: 64 << 10,
 		ErrorLog:       slog.NewLogLogger(a.logger.Handler(), slog.LevelDebug),
 	}
-	var fresh freshConns
-	server.ConnState = fresh.note
+	clients := clientConns{most: clientShare}
+	server.ConnState = clients.note
 	if a.listener != nil {
 		go func() { failed <- server.Serve(a.listener) }()
 	}
@@ -416,7 +466,7 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	a.logger.Info("stopping")
 	a.close()
-	server.RegisterOnShutdown(fresh.close)
+	server.RegisterOnShutdown(clients.close)
 	if serr := within(ctx, answersTimeout, server.Shutdown); serr != nil {
 		err = errors.Join(err, fmt.Errorf("stopping the server: %w", serr))
 	}
@@ -445,25 +495,4 @@ func (a *App) Close() (err error) {
 		a.oast.Close()
 	}
 	return errors.Join(err, a.db.Close(), a.unlock())
-}
-
-// SetupLink is the one-time link to create the first user; empty when there are users.
-func (a *App) SetupLink(ctx context.Context, base string) (string, error) {
-	token, err := a.Accounts.SetupToken(ctx)
-	if err != nil || token == "" {
-		return "", err
-	}
-	if a.config.PublicURL != "" {
-		base = a.config.PublicURL
-	}
-	return strings.TrimRight(base, "/") + "/setup?token=" + token, nil
-}
-
-// openExtensions opens the service of users' own tools.
-func (a *App) openExtensions(box *seal.Box, guard *netguard.Guard) (*extension.Extensions, error) {
-	reserved, err := tools.Reserved()
-	if err != nil {
-		return nil, err
-	}
-	return extension.New(a.db, box, extension.Config{Guard: guard, Secrets: a.secrets, Reserved: reserved}), nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/account/factor/factortest"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
+	templateset "github.com/vedette-sec/vedette/internal/engine/templates/update"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -51,7 +52,11 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 			"group_id": (*attacker).group, "policy_id": (*attacker).policy,
 			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early,
 			"id": (*attacker).another, "secret_id": (*attacker).secret, "agent_id": (*attacker).agent,
-			"mcp_server_id": (*attacker).mcpServer, "tool_id": (*attacker).tool}
+			"mcp_server_id": (*attacker).mcpServer, "tool_id": (*attacker).tool, "toolkit_id": (*attacker).toolkit, "dynamic_tool_id": (*attacker).program, "schedule_id": (*attacker).schedule, "project_id": (*attacker).project,
+			"ssh_key_id": (*attacker).sshKey, "ssh_host_id": (*attacker).sshHost, "queue_id": (*attacker).triageQueue,
+			"rule_id": (*attacker).triageRule, "audit_log_id": (*attacker).auditLog, "suggestion_id": (*attacker).suggestion,
+			"skill_id": (*attacker).skill, "prompt_id": (*attacker).prompt}
+		a.made["listed_agent_id"] = "vedette-web-tester"
 		a.made["public"] = "vedette-backup-zip"
 		out[surface] = a
 	}
@@ -283,6 +288,16 @@ func (a *attacker) tool() string {
 		`{"name": "t`+strings.ToLower(ids.Random(12))+`", "description": "d", "method": "GET", "url": "`+closedServer+`"}`)
 }
 
+func (a *attacker) toolkit() string {
+	a.t.Helper()
+	return a.createdID("/api/v1/dynamic-toolkits", `{"toolkit_id": "k`+strings.ToLower(ids.Random(12))+`", "name": "n"}`)
+}
+
+func (a *attacker) program() string {
+	a.t.Helper()
+	return a.createdID("/api/v1/dynamic-tools", `{"tool_id": "t`+strings.ToLower(ids.Random(12))+`", "description": "d", "code": "export function run() {}"}`)
+}
+
 // createdID creates something through the agent API as the admin, and returns its id.
 func (a *attacker) createdID(path, body string) string {
 	a.t.Helper()
@@ -355,7 +370,7 @@ func (a *attacker) early() string {
 	if err := os.WriteFile(filepath.Join(dir, "soon.yaml"), []byte(text), 0o600); err != nil {
 		a.t.Fatal(err)
 	}
-	if _, err := a.catalog.Import(context.Background(), catalog.Source{Early: true, From: dir}); err != nil {
+	if _, err := a.catalog.Import(context.Background(), catalog.Source{Source: templateset.Source{From: dir}, Early: true}); err != nil {
 		a.t.Fatal(err)
 	}
 	return "soon"
@@ -378,6 +393,69 @@ func (a *attacker) scan() string {
 func (a *attacker) vuln() string {
 	a.t.Helper()
 	got := a.do(a.request(http.MethodGet, "/v1/scans/results?scan_ids="+a.scan(), &a.admin, ""))
+	var list struct {
+		Data []struct {
+			ID string `json:"vuln_id"`
+		}
+	}
+	if err := json.Unmarshal(got.body, &list); err != nil || len(list.Data) != 1 {
+		a.t.Fatalf("finding a finding: %d %s", got.status, got.body)
+	}
+	return list.Data[0].ID
+}
+
+// triageQueue creates a queue of triage with one finding in it.
+func (a *attacker) triageQueue() string {
+	a.t.Helper()
+	a.vulnOf("low")
+	return a.triage("/queues", `{"name": "`+ids.New()+`", "selection": {"severity": ["low"]}}`)
+}
+
+// triageRule creates a rule of triage.
+func (a *attacker) triageRule() string {
+	a.t.Helper()
+	return a.triage("/rules", `{"name": "`+ids.New()+`", "match": {"tags": ["none"]}, "set": {"labels": ["x"]}}`)
+}
+
+// suggestion creates a suggestion for a finding.
+func (a *attacker) suggestion() string {
+	a.t.Helper()
+	return a.triage("/suggestions", `{"vuln_ids": ["`+a.vulnOf("info")+`"]}`)
+}
+
+func (a *attacker) triage(path, body string) string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, "/api/v1/triage"+path, &a.admin, body))
+	if got.status == http.StatusConflict { // there are as many as there may be
+		if _, err := a.db.Exec(a.t.Context(), `DELETE FROM triage_`+strings.TrimSuffix(path[1:], "s")); err != nil {
+			a.t.Fatal(err)
+		}
+		got = a.do(a.request(http.MethodPost, "/api/v1/triage"+path, &a.admin, body))
+	}
+	var made struct {
+		ID          string
+		Suggestions []struct{ ID string }
+	}
+	err := json.Unmarshal(got.body, &made)
+	if len(made.Suggestions) > 0 {
+		made.ID = made.Suggestions[0].ID
+	}
+	if err != nil || made.ID == "" {
+		a.t.Fatalf("making a thing of triage: %d %s", got.status, got.body)
+	}
+	return made.ID
+}
+
+// vulnOf creates a finding of a severity, which has a CVSS score of another.
+func (a *attacker) vulnOf(severity string) string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, "/v1/scans/import", &a.admin, `{"template-id": "y", "host": "`+ids.New()+
+		`.example.com", "info": {"name": "n", "severity": "`+severity+`", "classification": {"cvss-score": 9.8}}, "type": "http"}`))
+	var made struct{ ID string }
+	if err := json.Unmarshal(got.body, &made); err != nil || made.ID == "" {
+		a.t.Fatalf("making a scan: %d %s", got.status, got.body)
+	}
+	got = a.do(a.request(http.MethodGet, "/v1/scans/results?severity="+severity+"&scan_ids="+made.ID, &a.admin, ""))
 	var list struct {
 		Data []struct {
 			ID string `json:"vuln_id"`
@@ -449,7 +527,11 @@ func (a *attacker) example(s *schema, name string) any {
 		}
 		return out
 	case s.is("array"):
-		return []any{a.example(s.Items, name)}
+		out := []any{a.example(s.Items, name)}
+		for len(out) < s.MinItems {
+			out = append(out, out[0])
+		}
+		return out
 	case s.is("integer"), s.is("number"):
 		if s.Minimum != nil {
 			return *s.Minimum

@@ -38,8 +38,14 @@ func Installed(ctx context.Context, c Config) (known []KnownTemplate, err error)
 	return known, err
 }
 
-func withCatalog(ctx context.Context, c Config, fn func(*catalog.Catalog) error) error {
+// SourceGuard dials for imports: public addresses, and those that webhooks may reach.
+func SourceGuard(c Config) (*netguard.Guard, error) {
 	allow, err := prefixes(c.WebhookAllow)
+	return &netguard.Guard{Allow: allow}, err
+}
+
+func withCatalog(ctx context.Context, c Config, fn func(*catalog.Catalog) error) error {
+	guard, err := SourceGuard(c)
 	if err != nil {
 		return err
 	}
@@ -48,7 +54,7 @@ func withCatalog(ctx context.Context, c Config, fn func(*catalog.Catalog) error)
 		return err
 	}
 	defer d.Close()
-	all, err := openCatalog(ctx, d, catalog.Config{Guard: &netguard.Guard{Allow: allow}}, slog.New(slog.DiscardHandler))
+	all, err := openCatalog(ctx, d, catalog.Config{Guard: guard}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ func (c Config) check() error {
 		{c.Workers < 1 || c.Workers > 1000, fmt.Sprintf("workers %d: must be between 1 and 1000", c.Workers)},
 		{c.SpareWorkers < 0 || c.SpareWorkers > 1000,
 			fmt.Sprintf("spare_workers %d: must be between 0 and 1000", c.SpareWorkers)},
+		{c.Browsers < 0 || c.Browsers > 100, fmt.Sprintf("browsers %d: must be between 0 and 100", c.Browsers)},
 		{c.TeamWorkers < 0 || c.TeamWorkers > c.Workers,
 			fmt.Sprintf("team_workers %d: must be between 0 and workers, which is %d", c.TeamWorkers, c.Workers)},
 		{c.MinFreeSpace < -1 || c.MinFreeSpace > 1<<24,
@@ -83,7 +84,7 @@ func (c Config) check() error {
 	}
 	for key, text := range map[string]string{
 		"public_url": c.PublicURL, "development_url": c.DevelopmentURL, "oidc_issuer": c.OIDCIssuer,
-		"turnstile_verify_url": c.TurnstileURL, "oast": c.OAST,
+		"turnstile_verify_url": c.TurnstileURL, "oast": c.OAST, "billing_link": c.BillingLink,
 	} {
 		if text != "" && !isWebURL(text) {
 			return fmt.Errorf("%s %q: must be a URL, such as https://vedette.example.com", key, text)

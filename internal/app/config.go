@@ -20,6 +20,7 @@ import (
 
 // Config is the operator's configuration. Each field is an option: see Options.
 type Config struct {
+	Version        string        `koanf:"-"` // of this binary; not an option
 	Listen         string        `koanf:"listen"`
 	DataDir        string        `koanf:"data_dir"`
 	Database       string        `koanf:"database"`
@@ -33,9 +34,12 @@ type Config struct {
 	MinFreeSpace   int           `koanf:"min_free_space"`
 	Memory         int           `koanf:"memory"`
 	EngineMemory   int           `koanf:"engine_memory"` // after Load never 0
+	Browsers       int           `koanf:"browsers"`
+	Browser        string        `koanf:"browser"`
 	WebhookAllow   []string      `koanf:"webhook_allow"`
 	DenyTargets    []string      `koanf:"deny_targets"`
 	EgressIPs      []string      `koanf:"egress_ips"`
+	BillingLink    string        `koanf:"billing_link"`
 	Resolvers      []string      `koanf:"resolvers"`
 	NameSources    []string      `koanf:"name_sources"`
 	OriginZone     string        `koanf:"origin_zone"`
@@ -122,10 +126,8 @@ func Options() []Option {
 	return slices.Concat([]Option{
 		{Key: "listen", Default: "127.0.0.1:8080", Help: "address to serve on"},
 		{Key: "data_dir", Default: "./data", Help: "folder for the embedded database and files", Shared: true},
-		{Key: "database", Default: "", Help: "PostgreSQL URL; empty: embedded SQLite in the data folder", Secret: true,
-			Shared: true},
-		{Key: "secret_key_file", Default: "",
-			Help: "file with the key that encrypts secrets at rest, the same on every node; empty: secret.key in the data folder, created at the first start"},
+		{Key: "database", Default: "", Help: "PostgreSQL URL; empty: embedded SQLite in the data folder", Secret: true, Shared: true},
+		{Key: "secret_key_file", Default: "", Help: "file with the key that encrypts secrets at rest, the same on every node; empty: secret.key in the data folder, created at the first start"},
 		{Key: "region", Default: "us", Help: "region of this deployment; only us answers the master lookup"},
 		{Key: "role", Default: "all", Help: "all, server (API only) or worker (jobs only)"},
 		{Key: "workers", Default: 8, Help: "jobs that this process runs at once"},
@@ -140,11 +142,16 @@ func Options() []Option {
 			Help: "megabytes of memory for this process and its engines together; 0: half of what the machine, or the control group (cgroup) of this process, has"},
 		{Key: "engine_memory", Default: 0,
 			Help: "megabytes of memory that an engine may hold, a child process that tests a part of a scan; jobs wait for an engine when memory has no room for another; 0: between 128 and 1024, so that as many fit as there are workers"},
+		{Key: "browsers", Default: 1,
+			Help: "browsers that run at once for templates that drive one; each takes a fourth of the memory of engines, between 384 and 1024 MB; 0, or where memory has no room: such templates are skipped"},
+		{Key: "browser", Default: "", Help: "path of the Chromium of these templates; empty: the one that is installed"},
 		{Key: "webhook_allow", Default: []string{},
 			Help: "network (CIDR) that webhooks may reach although it is private; repeatable"},
 		{Key: "deny_targets", Default: []string{}, Help: "network (CIDR) that is never scanned; repeatable"},
 		{Key: "egress_ips", Default: []string{},
 			Help: "address from which scans reach their targets, as users are told to allow it; repeatable; default: the public addresses of this machine"},
+		{Key: "billing_link", Default: "",
+			Help: "URL where people pay you for credits, which you then grant; empty: nothing is sold"},
 		{Key: "resolvers", Default: []string{},
 			Help: "name server (host:port or an address) for enumerations; repeatable; default: the system's"},
 		{Key: "name_sources", Default: []string{},

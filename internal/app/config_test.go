@@ -204,7 +204,7 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 		"turnstile_verify_url": "https://c.example", "source_urls": "crtsh=https://c.example", "source_keys": "crunchbase=x",
 		"llm_provider": "anthropic", "llm_base_url": "https://c.example", "llm_price": "1,2", "llm_location": "eu-west-1",
 		"smtp_security": "none", "security_key_verification": "required", "llm_script": "x", "egress_ips": "192.0.2.10",
-		"oast": "https://d.example",
+		"oast": "https://d.example", "billing_link": "https://e.example",
 	}
 	needs := []string{"VEDETTE_LLM_PROVIDER=openai", "VEDETTE_LLM_MODEL=m"} // of the options about a model
 	withNeeds, _, err := Load(nil, needs, "")
@@ -236,7 +236,7 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 		switch o.Key {
 		case "workers":
 			value = "9"
-		case "spare_workers", "team_workers":
+		case "spare_workers", "team_workers", "browsers":
 			value = "5"
 		}
 		if slices.ContainsFunc(together, func(s string) bool { return strings.HasPrefix(s, o.Env()+"=") }) {

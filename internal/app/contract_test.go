@@ -55,6 +55,7 @@ type schema struct {
 	Items                *schema
 	OneOf                []*schema
 	Enum                 []any
+	MinItems             int `json:"minItems"`
 	Minimum, Maximum     *float64
 	MaxLength            *int
 	AdditionalProperties any

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
+
+// writtenAt are answers that say when they were written, or have an id or a signature of their own.
+var writtenAt = regexp.MustCompile(`/export\b.*[?&]type=(pdf|docx|html|cyclonedx|csaf|openvex|ocsf)\b|/evidence/(export|key)\b|/results/(diff|series)\b`)
 
 // TestDatabasesAnswerAlike runs two servers with the same rows, one on SQLite and one on PostgreSQL.
 // Thousands of random requests with any filters, sort orders and pages of the OpenAPI document must
@@ -42,10 +46,13 @@ func TestDatabasesAnswerAlike(t *testing.T) {
 	good, failed := map[string]int{}, 0
 	for range requests {
 		op, path := a.request()
+		if strings.Contains(path, "mask=none") { // is noted in the audit log, with a time of its own
+			continue
+		}
 		left, right := sqlite.do(sqlite.request(http.MethodGet, path, &ada, "")),
 			postgres.do(postgres.request(http.MethodGet, path, &ada, ""))
 		kind := left.header.Get("Content-Type")
-		same := withoutID(left) == withoutID(right) || kind == "application/pdf" // which says when it was written
+		same := withoutID(left) == withoutID(right) || writtenAt.MatchString(path)
 		if left.status != right.status || kind != right.header.Get("Content-Type") || !same {
 			t.Errorf("GET %s\nSQLite:     %d %.3000s\nPostgreSQL: %d %.3000s", path, left.status, left.body, right.status,
 				right.body)
@@ -234,7 +241,7 @@ func (a requester) request() (*operation, string) {
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", a.pick(append(a.pools[p.Name], "missing")))
 		case p.Name == "async": // that would make something
 		case p.Name == "domain" && op.OperationID == "get-associated-domains": // that would begin a search
-		case p.In == "query" && (p.Required || a.rand.IntN(4) == 0):
+		case p.In == "query" && (p.Required || a.rand.IntN(max(4, len(op.Parameters)/4)) == 0): // few of many
 			query.Set(p.Name, a.value(op, p.Name, a.doc.deref(p.Schema)))
 		}
 	}

@@ -15,14 +15,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/vedette-sec/vedette/internal/api/agentapi"
 	"github.com/vedette-sec/vedette/internal/api/console"
+	"github.com/vedette-sec/vedette/internal/api/inbound"
 	"github.com/vedette-sec/vedette/internal/api/mcp"
 	"github.com/vedette-sec/vedette/internal/api/platform"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/asset/report"
+	"github.com/vedette-sec/vedette/internal/core/billing"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/feed"
+	"github.com/vedette-sec/vedette/internal/core/finding/moment"
+	"github.com/vedette-sec/vedette/internal/core/finding/undo"
 	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/membership"
 	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/outage"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
@@ -35,18 +43,25 @@ func (a *App) routes(
 	if err != nil {
 		return nil, err
 	}
+	members := membership.New(a.db, a.Accounts, a.audit, a.config.PublicURL)
 	agent := agentapi.New(kit, servers, agentapi.Deps{
-		Accounts: a.Accounts, Failures: a.failures, Tasks: a.Tasks, Secrets: a.secrets, Files: a.files,
-		CustomAgents: a.agents, Extensions: a.extensions,
+		Accounts: a.Accounts, Audit: a.audit, Failures: a.failures, Members: members, Credits: billing.New(a.db, time.Now),
+		BillingLink: a.config.BillingLink, EgressIPs: a.config.EgressIPs,
+		Tasks: a.Tasks, Issues: a.issues, Triage: a.triage, Exports: a.exports,
+		Secrets: a.secrets, Files: a.files,
+		CustomAgents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Schedules: a.schedules,
+		Projects: a.projects, SSHKeys: a.sshKeys, Skills: a.skills, Prompts: a.prompts,
 		Models: a.Models, Hooks: hooks, Webhooks: webhooks, Closing: a.closing,
 	})
 	plat := platform.New(kit, servers, platform.Deps{
 		Accounts: a.Accounts, Settings: a.settings, Scans: a.Scans, Exclusions: exclusion.New(a.db),
 		Enumerations: a.enumerations,
 		Assets:       a.assets, AssetReports: report.New(a.db, a.assets), Policies: a.policies, Findings: a.Findings,
-		Ticket: a.tickets.File, Exports: a.exports,
+		Tickets: a.tickets, Comments: a.comments, Works: a.works, Undos: undo.New(a.db, a.Findings),
+		Moments: moment.New(a.db, a.Findings),
+		Inbox:   a.inbox, Exports: a.exports, Proofs: a.proofs, Fixes: a.fixes(), Upkeep: a.upkeep(), Feeds: feed.New(a.db),
 		Catalog: a.catalog, Domains: a.related.Domains, Audit: a.audit, Notifications: notification.New(a.db, a.queue),
-		EgressIPs: egress, Models: a.Models,
+		EgressIPs: egress, Models: a.Models, Leaks: a.leaks,
 	})
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		queueMetrics{a.queue})
@@ -63,11 +78,12 @@ func (a *App) routes(
 	mux.Handle(mcp.Path, mcp.New(kit,
 		mcp.Deps{Tasks: a.Tasks, Scans: a.Scans, Findings: a.Findings, Assets: a.assets, Enumerations: a.enumerations,
 			Catalog: a.catalog}))
+	mux.Handle(inbound.Path, inbound.New(a.tickets, a.logger))
 	a.mountContracts(mux, agent, plat)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { state(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.Handle("GET /metrics", metrics(a.config.MetricsToken, promhttp.HandlerFor(registry, promhttp.HandlerOpts{})))
-	mux.Handle("/", console.New(a.Accounts, a.audit, a.logger))
+	mux.Handle("/", console.New(a.Accounts, a.audit, members, a.logger))
 	return hardened(a.config.PublicURL, asWritten(mux, surfaces)), nil
 }
 
@@ -154,20 +170,31 @@ func state(w http.ResponseWriter, status int, word string) {
 	_, _ = fmt.Fprintf(w, "{\"status\":%q}\n", word) // the client may have disconnected
 }
 
-// ready reports whether requests can be served: the database answers and the process is not stopping.
+// ready reports whether requests can be served: the database answers, the disk takes what is written and has room,
+// there are descriptors, and the process is not stopping.
 func (a *App) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
-	switch {
-	case a.closing.Err() != nil:
+	if a.closing.Err() != nil {
 		state(w, http.StatusServiceUnavailable, "stopping")
-	case a.db.Ping(ctx) != nil:
-		state(w, http.StatusServiceUnavailable, "database unavailable")
-	case a.db.CheckRoom() != nil:
-		state(w, http.StatusServiceUnavailable, "disk full")
-	default:
-		state(w, http.StatusOK, "ready")
+		return
 	}
+	err := a.db.Ping(ctx)
+	if err != nil && outage.Of(err) == nil { // it does not answer in time, or the connection broke
+		state(w, http.StatusServiceUnavailable, "database unavailable")
+		return
+	}
+	if err == nil {
+		err = a.db.CheckRoom()
+	}
+	if found := outage.Of(err); found != nil {
+		err = found
+	}
+	if err != nil {
+		state(w, http.StatusServiceUnavailable, strings.ReplaceAll(errs.From(err).Code, "_", " "))
+		return
+	}
+	state(w, http.StatusOK, "ready")
 }
 
 // queueMetrics collects queue statistics at each scrape.

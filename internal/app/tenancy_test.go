@@ -48,7 +48,9 @@ func TestForeignIDIsLikeAMissingOne(t *testing.T) {
 								theirs.body, nobodys.status, nobodys.body)
 						}
 						own := a.as(op, &a.admin, pair.theirs)
-						if own.status == http.StatusNotFound && !strings.HasSuffix(op.path, "/artifacts") { // its task has not ended
+						if own.status == http.StatusNotFound && !strings.HasSuffix(op.path, "/artifacts") && // its task has not ended
+							!strings.HasSuffix(op.path, "/ticket/resolve") && // there is no conflict
+							!strings.Contains(op.path, "/comments/") && !strings.HasSuffix(op.path, "/undo") { // there is none
 							t.Errorf("%s %s: its owner does not find it either: %s", op.method, pair.theirs, own.body)
 						}
 					}
@@ -71,13 +73,16 @@ func (a *attacker) pairs(op *operation) (out []pair) {
 		// are everybody's
 		case p.In == "path" && (strings.HasPrefix(op.path, "/v1/template/public/") ||
 			strings.HasPrefix(op.path, "/v1/template/early/") || strings.HasSuffix(op.path, "/share") ||
-			strings.HasPrefix(op.path, "/api/v1/byok/")):
+			strings.HasPrefix(op.path, "/api/v1/byok/") || listed(op)):
 		case p.In == "path":
 			nobodys := ids.New()
 			if a.doc.deref(p.Schema).is("integer") {
 				nobodys = "9007199254740991"
 			}
 			out = append(out, pair{path, a.pathTo(op, nobodys), http.StatusNotFound})
+		case p.In == "query" && p.Name == "email" && strings.HasPrefix(op.path, "/v1/leaks"): // whether there are leaks or not
+			bare, _, _ := strings.Cut(path, "?")
+			out = append(out, pair{bare + "?email=ada@example.com", bare + "?email=nobody@example.com", http.StatusForbidden})
 		case p.In == "query" && p.Name == "email" && !p.Required:
 			out = append(out, pair{path + "?email=ada@example.com", path + "?email=nobody@example.com", http.StatusOK})
 		case p.In == "query" && p.Name == "email":
@@ -223,7 +228,8 @@ func TestRoles(t *testing.T) {
 			a.person("max-"+ids.Random(6), "blue", account.Member)
 		for _, op := range a.doc.operations() {
 			// Without a model nothing is generated for anybody.
-			if !takesKey(op) || personal(op) || operators(op) || op.OperationID == "generate-template" {
+			if !takesKey(op) || personal(op) || operators(op) || op.OperationID == "generate-template" ||
+				strings.HasPrefix(op.path, "/v1/leaks/stats/") { // who has proved nothing sees none
 				continue
 			}
 			writes, admins := changes(op), adminsOnly(op)

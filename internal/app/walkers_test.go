@@ -15,7 +15,8 @@ import (
 // public are the operations that need no credentials, with what they answer without any to the path of something that
 // is not shared with everybody; 0: they have no such path. Every other operation refuses a caller without credentials.
 var public = map[string]int{
-	"login": 0, "login-second-step": 0, "login-challenge": 0, "request-password-reset": 0, "finish-password-reset": 0, // how one gets them
+	"get-sign-in-methods": http.StatusOK,
+	"login":               0, "login-second-step": 0, "login-challenge": 0, "request-password-reset": 0, "finish-password-reset": 0, // how one gets them
 	"share-task": http.StatusNotFound, "get-shared-template-text": http.StatusNotFound,
 }
 
@@ -26,12 +27,13 @@ const nobody = "no credentials"
 func personal(op *operation) bool {
 	return strings.Contains(op.path, "/user/apikey") || strings.Contains(op.path, "/user/sessions") ||
 		strings.HasSuffix(op.path, "/user/password") || strings.Contains(op.path, "/user/invitations") ||
-		strings.Contains(op.path, "/user/second-factor") || op.OperationID == "create-team"
+		strings.Contains(op.path, "/user/second-factor") || strings.Contains(op.path, "/user/notifications") || slices.Contains([]string{"create-team", "accept-team-invitation", "leave-team"}, op.OperationID)
 }
 
 // changes reports whether an operation is for those who may change the team's things.
 func changes(op *operation) bool {
-	return op.method != http.MethodGet && !strings.HasPrefix(op.OperationID, "export-") || // a file of what one may read
+	reads := strings.HasPrefix(op.OperationID, "export-") || op.OperationID == "get-leak" // what one may read, by POST
+	return op.method != http.MethodGet && !reads ||
 		op.OperationID == "list-default-members" || adminsOnly(op)
 }
 
@@ -39,11 +41,22 @@ func changes(op *operation) bool {
 func adminsOnly(op *operation) bool {
 	writes := op.method != http.MethodGet || op.OperationID == "list-default-members"
 	// What a team of several pays, its admins alone see.
-	return writes && op.Tags[0] == "Teams" || op.Tags[0] == "BYOK" || op.Tags[0] == "Usage"
+	return writes && op.Tags[0] == "Teams" || slices.Contains(owners, op.OperationID) || op.Tags[0] == "BYOK" ||
+		op.Tags[0] == "Usage" || op.Tags[0] == "Billing"
 }
 
+// owners are the operations on what an admin of the team may change, or who owns it: it is the victim's, an admin.
+var owners = []string{"update-project", "delete-project", "set-project-cap", "clear-project-cap", "set-project-member",
+	"remove-project-member", "forget-ssh-host", "publish-agent"}
+
 // insiders are the operations that tell who is in the team and what they did, which guests do not see.
-var insiders = []string{"list-members", "list-audit-log", "search-audit-log"}
+var insiders = []string{
+	"list-project-members", "list-members", "list-team-members", "list-audit-log", "search-audit-log", "list-audit-logs", "get-audit-log", "verify-audit-logs",
+	"export-audit-logs", "list-vulnerability-comments",
+	"list-issue-comments", "list-triage-queues", "get-triage-queue", "list-triage-queue-items", "list-triage-rules",
+	"get-triage-rule", "list-triage-applications", "list-triage-rule-applications", "list-triage-suggestions",
+	"export-evidence", "export-scan-evidence", "export-vulnerability-evidence", // entries of a chain say who sent what
+}
 
 func operators(op *operation) bool { return strings.Contains(op.path, "/operator/") }
 
@@ -191,7 +204,7 @@ func (w *walk) naming(eve person) []walker {
 	}
 	return append(out, walker{"a stranger", by(eve), func(op *operation) int {
 		everybodys := strings.HasPrefix(op.path, "/v1/template/public/") ||
-			strings.HasPrefix(op.path, "/v1/template/early/") || strings.HasPrefix(op.path, "/api/v1/byok/")
+			strings.HasPrefix(op.path, "/v1/template/early/") || strings.HasPrefix(op.path, "/api/v1/byok/") || listed(op)
 		switch {
 		case isInternal(op):
 			return http.StatusUnauthorized

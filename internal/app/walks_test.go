@@ -21,12 +21,17 @@ import (
 var seeds = []struct{ method, path, body string }{
 	{"POST", "/api/v1/tasks", `{"task": "check http://127.0.0.1:9/MARK", "response_format": "json"}`},
 	{"POST", "/api/v1/agents/user", `{"name": "agent MARK", "description": "MARK", "system_context": "MARK"}`},
+	{"POST", "/api/v1/skills", `{"name": "MARK", "description": "MARK", "instructions": "MARK", "files": [{"path": "MARK.md", "content": "MARK"}]}`},
+	{"POST", "/api/v1/prompts", `{"name": "MARK", "description": "MARK", "text": "check MARK {{url}}"}`},
 	{"POST", "/api/v1/secrets", `{"name": "SECRET", "value": "value-of-MARK", "description": "MARK"}`},
 	{"POST", "/api/v1/tools",
 		`{"name": "tool_MARK", "description": "MARK", "method": "GET", "url": "http://127.0.0.1:9/MARK"}`},
 	{"POST", "/api/v1/mcp/servers", `{"name": "sMARK", "url": "http://127.0.0.1:9/MARK"}`},
 	{"PUT", "/api/v1/memory", `{"facts": ["MARK"], "insights": ["MARK"]}`},
 	{"POST", "/api/v1/files?key=MARK.txt", `MARK`},
+	{"POST", "/api/v1/ssh-keys", `{"name": "MARK", "password": "MARK-secret", "default_host": "MARK.example.com"}`},
+	{"POST", "/api/v1/projects", `{"name": "MARK", "settings_md": "MARK"}`},
+	{"POST", "/api/v1/schedules", `{"task_message": "check http://127.0.0.1:9/MARK", "name": "MARK", "scan_frequency": "daily"}`},
 	{"PATCH", "/api/v1/teams", `{"webhook_url": "http://127.0.0.1:9/MARK"}`},
 	{"POST", "/v1/template", `{"template": "id: MARK\ninfo: {name: 'MARK', author: ada}\nhttp:\n` +
 		`  - path: ['{{BaseURL}}/MARK']\n    matchers: [{type: status, status: [200]}]\n"}`},
@@ -116,7 +121,7 @@ func (w *walk) owned() (out []string) {
 				is = column + " IN (SELECT id FROM " + parent + " WHERE " + where(parent) + ")"
 			}
 		}
-		if is != "" && name != "audit_entry" { // a member's refused requests are written down too
+		if is != "" && name != "audit_entry" && name != "audit_chain" { // a member's refused requests are written down too
 			out = append(out, `SELECT "`+strings.Join(columns, `", "`)+`" FROM `+name+" WHERE "+is)
 		}
 	}
@@ -295,7 +300,8 @@ func TestForeignIDsInBodies(t *testing.T) {
 				for _, make := range []func(*attacker) string{(*attacker).scan, (*attacker).vuln, (*attacker).enumeration,
 					(*attacker).asset, (*attacker).config, (*attacker).template, (*attacker).another, (*attacker).secret,
 					(*attacker).agent, (*attacker).mcpServer, (*attacker).tool, (*attacker).group, (*attacker).policy,
-					(*attacker).domain, (*attacker).mapping, (*attacker).export} {
+					(*attacker).domain, (*attacker).mapping, (*attacker).export, (*attacker).schedule, (*attacker).project,
+					(*attacker).sshKey, (*attacker).sshHost, (*attacker).skill, (*attacker).prompt} {
 					theirs = append(theirs, make(a))
 				}
 				own := *a

@@ -36,7 +36,8 @@ var (
 	ErrTimeout = errors.New("the page took too long")
 	errCrashed = errors.New("the page crashed")
 	errDialogs = errors.New("the page opens dialogs without end")
-	errEnded   = errors.New("the browser has ended")
+	// ErrEnded is the error of a page whose browser has ended, of what this or another page did.
+	ErrEnded = errors.New("the browser has ended")
 )
 
 // Dialog is what a script has shown: an alert, a question, a prompt. It is answered with yes, at once.
@@ -109,7 +110,7 @@ func open(ctx context.Context, b *process, o Options) (*Page, error) {
 	if err != nil {
 		p.Close()
 		if why := b.reason(); why != "" {
-			err = errors.New(why)
+			err = &endedError{why}
 		}
 		return nil, err
 	}
@@ -347,9 +348,9 @@ func (p *Page) why(err error) error {
 	case failed != nil:
 		return failed
 	case reason != "":
-		return errors.New(reason)
-	case p.process.ctx.Err() != nil:
-		return errEnded
+		return &endedError{reason}
+	case p.process.lost():
+		return ErrEnded
 	case p.ctx != nil && errors.Is(p.ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%w: %v are over", ErrTimeout, p.options.Timeout)
 	}

@@ -1,14 +1,13 @@
 package browser
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,97 +19,153 @@ import (
 
 const (
 	startTime     = 30 * time.Second
-	watchEvery    = 250 * time.Millisecond
 	width, height = 1920, 1080 // pixels of a page
 )
 
 var errSlow = errors.New("it did not start in time")
 
-// process is a running browser with its proxy and its folder.
+// process is a running browser with the proxy that it uses.
 type process struct {
-	proxy *proxy
-	agent string          // its user agent
-	ctx   context.Context //nolint:containedctx // of the browser: ends with it
-	home  string
+	proxy   *proxy
+	link    *Link
+	wire    *bounded
+	agent   string          // its user agent
+	ctx     context.Context //nolint:containedctx // of the browser: ends with it
+	started time.Time
 
 	cancel []func()
-	guard  *guard
-	group  sync.WaitGroup
 	once   sync.Once
-	over   chan struct{} // close was called
-
-	mu  sync.Mutex
-	why string // it was ended; "" for no reason of ours
+	ended  sync.Once
+	last   Ended
 }
 
-// start starts the browser at path.
-func start(path string, cfg Config) (*process, error) {
-	home, err := os.MkdirTemp(cfg.Temp, "vedette-browser-")
-	if err != nil {
-		return nil, err
-	}
-	b := &process{home: home, over: make(chan struct{})}
-	if b.guard, err = newGuard(home); err != nil {
-		b.close()
-		return nil, err
-	}
+// start starts a browser.
+func start(ctx context.Context, cfg Config) (*process, error) {
+	b := &process{}
+	var err error
 	if b.proxy, err = newProxy(); err != nil {
+		return nil, err
+	}
+	if b.link, err = cfg.Launch(ctx, b.proxy.addr()); err != nil {
 		b.close()
 		return nil, err
 	}
-	allocated, stop := chromedp.NewExecAllocator(context.Background(), options(path, home, b.proxy.addr())...)
-	main, end := chromedp.NewContext(allocated)
-	b.ctx, b.cancel = main, []func(){end, stop}
+	b.started = time.Now()
+	b.wire = &bounded{file: b.link.Messages, most: cfg.Message}
+	// The context of the messages outlives that of the pages, which say goodbye.
+	messages, stop := context.WithCancel(context.Background())
+	allocated, free := chromedp.NewAllocatorContext(context.Background(), &allocator{b, messages})
+	discard := func(string, ...any) {} // what is wrong with a message is of no interest to who scans
+	main, end := chromedp.NewContext(allocated, chromedp.WithLogf(discard), chromedp.WithErrorf(discard))
+	b.ctx, b.cancel = main, []func(){end, free, stop}
 	started := make(chan error, 1)
-	go func() { started <- chromedp.Do(main) }()
+	go func() { started <- b.greet() }()
+	timer := time.NewTimer(startTime)
+	defer timer.Stop()
 	select {
 	case err = <-started:
-	case <-time.After(startTime):
+	case <-timer.C:
 		err = errSlow
-	}
-	if err == nil {
-		err = b.watch(cfg.Memory)
+	case <-ctx.Done():
+		err = ctx.Err()
 	}
 	if err != nil {
 		b.close()
-		return nil, fmt.Errorf("the browser %s: %w", path, plain(err))
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("the browser: %w", b.startError(err))
 	}
 	return b, nil
 }
 
-// watch learns about the browser that has started, and looks after it.
-func (b *process) watch(memory int64) error {
+// startError is why a browser that has been closed did not start.
+func (b *process) startError(err error) error {
+	if b.last.Why != "" {
+		return errors.New(b.last.Why)
+	}
+	if b.ctx != nil && b.ctx.Err() != nil && !errors.Is(err, errSlow) {
+		err = fmt.Errorf("it has ended (%s)", b.last.How)
+	}
+	if b.last.Output != "" {
+		return fmt.Errorf("%w: %s", err, b.last.Output)
+	}
+	return err
+}
+
+// greet learns about the browser, and has it tell of windows.
+func (b *process) greet() error {
 	version, err := chromedp.CallBrowser(b.ctx, browser.GetVersion, cdp.Empty{})
 	if err != nil {
 		return err
 	}
 	b.agent = version.UserAgent
-	number := chromedp.FromContext(b.ctx).Browser.Process().Pid
-	b.guard.protect(number)
 	if err := chromedp.ListenBrowser(b.ctx, b.closeWindows); err != nil {
 		return err
 	}
-	b.group.Go(func() {
-		ticker := time.NewTicker(watchEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-b.over:
-				return
-			case <-b.ctx.Done():
-				return
-			case <-ticker.C:
-			}
-			if used := groupMemory(number); used > memory {
-				b.mu.Lock()
-				b.why = fmt.Sprintf("the browser used %d MiB of memory, more than its %d", used>>20, memory>>20)
-				b.mu.Unlock()
-				killGroup(number)
-				return
-			}
-		}
-	})
-	return nil
+	_, err = chromedp.CallBrowser(b.ctx, target.SetDiscoverTargets, target.SetDiscoverTargetsParams{Discover: true})
+	return err
+}
+
+// allocator has chromedp use a browser that was started.
+type allocator struct {
+	*process
+	messages context.Context //nolint:containedctx // of the connection
+}
+
+// Allocate implements chromedp.Allocator.
+func (a *allocator) Allocate(_ context.Context, opts ...chromedp.BrowserOption) (*chromedp.Browser, error) {
+	return chromedp.NewBrowserTransport(a.messages, chromedp.NewPipeConn(a.wire, a.link.Commands), opts...)
+}
+
+// Wait implements chromedp.Allocator.
+func (a *allocator) Wait() {}
+
+// Attaches implements chromedp.Attacher.
+func (a *allocator) Attaches() bool { return true }
+
+// bounded reads what a browser says, as long as no message is too long.
+type bounded struct {
+	file *os.File
+	most int
+	size int // of the message that is being read
+
+	mu   sync.Mutex
+	over bool // a message was too long
+	gone bool // nothing more comes
+}
+
+// Read implements io.Reader.
+func (r *bounded) Read(b []byte) (int, error) {
+	n, err := r.file.Read(b)
+	if i := bytes.LastIndexByte(b[:max(0, n)], 0); i >= 0 {
+		r.size = n - i - 1
+	} else {
+		r.size += n
+	}
+	over := r.size > r.most
+	if over {
+		n, err = 0, io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		r.mu.Lock()
+		r.over, r.gone = over, true
+		r.mu.Unlock()
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (r *bounded) Close() error { return r.file.Close() }
+
+// why is why nothing more is read; "" for no reason of ours.
+func (r *bounded) why() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over {
+		return ""
+	}
+	return fmt.Sprintf("the browser sent more than %d MiB in one message", r.most>>20)
 }
 
 // closeWindows closes each window that a page opens.
@@ -126,136 +181,51 @@ func (b *process) closeWindows(event any) {
 	}()
 }
 
-// reason is why the browser was ended; "" when it was not, or we do not know.
-func (b *process) reason() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.why
+// lost reports whether the browser has ended, or says nothing more.
+func (b *process) lost() bool {
+	b.wire.mu.Lock()
+	defer b.wire.mu.Unlock()
+	return b.wire.gone || b.ctx.Err() != nil
 }
 
-// close ends the browser and removes what it wrote.
-func (b *process) close() {
-	b.once.Do(func() {
-		close(b.over)
-		for _, stop := range b.cancel {
-			stop()
-		}
-		if b.proxy != nil {
-			b.proxy.close()
-		}
-		b.group.Wait()
-		if b.guard != nil {
-			b.guard.end()
-		}
-		_ = removeAll(b.home)
+// reason is why the browser has ended; "" while it runs, or when we do not know.
+func (b *process) reason() string {
+	if !b.lost() {
+		return ""
+	}
+	b.end()
+	return b.last.Why
+}
+
+// end ends the browser itself.
+func (b *process) end() {
+	b.ended.Do(func() {
+		b.last = b.link.End()
+		b.last.Why = cmp.Or(b.wire.why(), b.last.Why)
 	})
 }
 
-// removeAll removes a folder into which processes that are about to end may still write.
-func removeAll(path string) (err error) {
-	for range 50 {
-		if err = os.RemoveAll(path); err == nil {
-			return nil
+// close ends the browser and its proxy, and removes what it wrote.
+func (b *process) close() {
+	b.once.Do(func() {
+		if b.link != nil {
+			b.end()
 		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return err
-}
-
-// options lock the browser down: everything goes through the proxy, also loopback; it looks no names up, sends no
-// UDP and calls nobody by itself. Frames of other sites share the process of their page: each page is a context of
-// its own already, and requests in such frames are intercepted like all others.
-func options(path, home, proxy string) []chromedp.ExecAllocatorOption {
-	all := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(path),
-		chromedp.UserDataDir(filepath.Join(home, "profile")),
-		chromedp.NoInheritEnv,
-		chromedp.Env("HOME="+home, "TMPDIR="+home, "PATH="+os.Getenv("PATH"), "LANG=C.UTF-8"),
-		chromedp.ModifyCmdFunc(func(cmd *exec.Cmd) { cmd.SysProcAttr = attributes() }),
-		chromedp.Headless,
-		chromedp.ProxyServer("http://" + proxy),
-		chromedp.WindowSize(width, height),
-	}
-	for _, flag := range []string{
-		"proxy-bypass-list=<-loopback>", "host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "disable-quic",
-		"force-webrtc-ip-handling-policy=disable_non_proxied_udp", "ignore-certificate-errors",
-		"no-first-run", "no-default-browser-check", "no-pings", "no-service-autorun", "disable-background-networking",
-		"disable-breakpad", "disable-crash-reporter", "disable-client-side-phishing-detection",
-		"disable-component-update", "disable-component-extensions-with-background-pages", "disable-default-apps",
-		"disable-domain-reliability", "disable-extensions", "disable-notifications", "disable-sync",
-		"disable-print-preview", "disable-prompt-on-repost", "disable-hang-monitor", "disable-dev-shm-usage",
-		"disable-background-timer-throttling", "disable-backgrounding-occluded-windows",
-		"disable-renderer-backgrounding", "disable-ipc-flooding-protection", "disable-gpu", "hide-scrollbars",
-		"mute-audio", "metrics-recording-only", "deny-permission-prompts", "block-new-web-contents",
-		"force-color-profile=srgb", "password-store=basic", "use-mock-keychain", "safebrowsing-disable-auto-update",
-		"disable-site-isolation-trials", "js-flags=--max-old-space-size=512",
-		"disable-features=Translate,MediaRouter,OptimizationHints,InterestFeedContentSuggestions,AutofillServerCommunication," +
-			"CertificateTransparencyComponentUpdater,IsolateOrigins,site-per-process,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable",
-	} {
-		if name, value, ok := strings.Cut(flag, "="); ok {
-			all = append(all, chromedp.Flag(name, value))
-		} else {
-			all = append(all, chromedp.Flag(name, true))
+		for _, stop := range b.cancel {
+			stop()
 		}
-	}
-	if os.Getuid() == 0 {
-		all = append(all, chromedp.NoSandbox) // Chromium has no sandbox for root, and refuses to start with one
-	}
-	return all
+		if b.link != nil {
+			_, _ = b.link.Commands.Close(), b.link.Messages.Close()
+		}
+		b.proxy.close()
+	})
 }
 
-// guard is a process that outlives this one by a moment: when it ends without a word, the guard kills the browser's
-// group and removes its folder.
-type guard struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-}
+// endedError is an ErrEnded that says why.
+type endedError struct{ why string }
 
-// script reads lines: the number of the browser's group, and "over" when all is cleaned up.
-const script = `while read -r line; do
-	case "$line" in over) exit 0;; *) group=$line;; esac
-done
-[ -n "$group" ] && kill -9 -- "-$group"
-tries=0
-while [ -e "$1" ] && [ $tries -lt 50 ]; do
-	rm -rf -- "$1" 2>/dev/null || sleep 0.1
-	tries=$((tries+1))
-done`
+// Error implements error.
+func (e *endedError) Error() string { return e.why }
 
-func newGuard(home string) (*guard, error) {
-	//nolint:gosec,noctx // the script is a constant; it ends by end, or with this process
-	cmd := exec.Command("/bin/sh", "-c", script, "sh", home)
-	cmd.SysProcAttr = alone()
-	cmd.Env, cmd.Dir = []string{"PATH=" + os.Getenv("PATH")}, "/"
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("the process that cleans up: %w", err)
-	}
-	return &guard{cmd, in}, nil
-}
-
-func (g *guard) protect(group int) { _, _ = fmt.Fprintln(g.in, group) }
-
-func (g *guard) end() {
-	_, _ = io.WriteString(g.in, "over\n")
-	_ = g.in.Close()
-	_ = g.cmd.Wait()
-}
-
-// plain is an error of the browser with the beginning and the end of what it printed.
-func plain(err error) error {
-	text := strings.TrimSpace(err.Error())
-	if len(text) > maxReason {
-		const half = maxReason / 2
-		text = strings.ToValidUTF8(text[:half], "") + " … " + strings.ToValidUTF8(text[len(text)-half:], "")
-	}
-	if text == err.Error() {
-		return err
-	}
-	return errors.New(text)
-}
-
-const maxReason = 500 // bytes
+// Is implements the interface of errors.Is.
+func (e *endedError) Is(target error) bool { return target == ErrEnded }

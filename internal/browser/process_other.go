@@ -3,11 +3,14 @@
 package browser
 
 import (
+	"io"
 	"os"
 	"syscall"
 )
 
-func attributes() *syscall.SysProcAttr { return nil }
+func attributes(string, bool) (*syscall.SysProcAttr, error) { return nil, nil }
+
+func yield(int) {}
 
 func alone() *syscall.SysProcAttr { return nil }
 
@@ -19,3 +22,8 @@ func killGroup(group int) {
 
 // groupMemory is known on Linux only.
 func groupMemory(int) int64 { return 0 }
+
+func lockFolder(string) (io.Closer, error) { return io.NopCloser(nil), nil }
+
+// sweep is for Linux only.
+func sweep(string) {}

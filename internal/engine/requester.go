@@ -11,10 +11,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
-	"github.com/vedette-sec/vedette/internal/engine/recorded"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
 	"github.com/vedette-sec/vedette/internal/engine/targets"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/recorded"
 )
 
 // sendFunc sends one request within the limits that apply.

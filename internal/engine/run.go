@@ -16,14 +16,15 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
+	"github.com/vedette-sec/vedette/internal/engine/event"
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
-	"github.com/vedette-sec/vedette/internal/engine/recorded"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
 	"github.com/vedette-sec/vedette/internal/engine/targets"
 	"github.com/vedette-sec/vedette/internal/engine/workflow"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/recorded"
 )
 
 // Scan is what to test with what.
@@ -34,12 +35,10 @@ type Scan struct {
 	// Workflows run on every target, each as one more template. The findings of their steps have the ids of the
 	// steps; the cell has the worst state of them.
 	Workflows []*workflow.Workflow
-
 	// Requests are recorded ones, by the target that stands for each; fuzzing rules change them.
 	Requests map[string]*recorded.Request
-
-	Vars  map[string]string   // replace a template's own variables
-	Lists map[string][]string // payloads of the requests that name them
+	Vars     map[string]string   // replace a template's own variables
+	Lists    map[string][]string // payloads of the requests that name them
 
 	SelfContained    bool // also run templates that name their own hosts, once
 	GlobalMatchers   bool // evaluate every response for templates with global matchers
@@ -53,7 +52,6 @@ type Scan struct {
 	// Checkpoint receives what coverage.ReadCheckpoint reads while the scan runs, a batch of lines per Write; nil for
 	// none.
 	Checkpoint io.Writer
-
 	// Board shows which template is worked for; nil for none.
 	Board *board.Board
 
@@ -62,8 +60,9 @@ type Scan struct {
 	Expect func(*Pending)
 	Settle func(ctx context.Context)
 
-	OnEvent    func(Event)    // one call at a time; may be nil
-	OnProgress func(Progress) // one call at a time, also at the end; may be nil
+	OnEvent    func(Event)        // one call at a time; may be nil
+	OnProgress func(Progress)     // one call at a time, also at the end; may be nil
+	OnLog      func(event.Logged) // one call at a time, and none during OnEvent; may be nil
 
 	// OnTarget receives each target's report when the target ends, and none is kept in the Report: the memory of a scan
 	// does not grow with its targets. One call at a time, and none during OnEvent; may be nil.

@@ -33,6 +33,7 @@ type session struct {
 	onlyOrigin *event.Origin              // what requester.change changes
 
 	workflow  *boundWorkflow      // runs instead of bound; may be nil
+	onLog     *event.Logger       // of scripts; nil: nobody reads it
 	onOutcome func(match.Outcome) // called for the findings of each response; may be nil
 	onPending func(awaited)       // called for requests that interactions may come for; may be nil
 
@@ -96,6 +97,7 @@ func (t *targetScan) runSession(ctx context.Context, i int, with *firstResponse,
 		t.evaluateGlobals(ctx, x)
 		board.Of(ctx).At(i)
 	}
+	s.onLog = event.NewLogger(t.report.Target, t.run.scan.OnLog, &t.run.emitting)
 	s.onReply = func(waited time.Duration) {
 		t.run.costs[i].Request(waited)
 		if expected.Add(-1) >= 0 {
@@ -141,7 +143,8 @@ func (s *session) run(ctx context.Context) {
 		return
 	}
 	if s.bound.Flow != nil {
-		err := s.bound.Flow.Run(ctx, &flow.Host{Call: s.call, Values: s.values, Field: s.history.Field, Set: s.history.Set})
+		err := s.bound.Flow.Run(ctx, &flow.Host{Call: s.call, Values: s.values, Field: s.history.Field, Set: s.history.Set,
+			Log: s.onLog.Of(s.bound.ID)})
 		if _, stopped := errors.AsType[*flow.Error](err); stopped {
 			s.addEnd(coverage.End{State: Failed, Reason: err.Error()})
 		}

@@ -49,7 +49,7 @@ func (s *session) probeAt(ctx context.Context, j, t int, at rawurl.URL) entryRes
 		Env: proto.Env{
 			Input: s.target.Input, Target: in.Target, Timeout: cfg.Timeout, Files: cfg.Files, DNS: cfg.Resolvers,
 			Begin: s.begin, Dial: cfg.Dial, DialHelper: cfg.DialHelper,
-			Pages: cfg.Pages, Headers: cfg.Headers, Jar: s.jar, Allow: cfg.Allow,
+			Pages: cfg.Pages, Headers: cfg.Headers, Jar: s.jar, Allow: cfg.Allow, Log: s.onLog.Of(s.bound.ID),
 		},
 		OnReply: func(waited time.Duration) {
 			s.requests.Add(1)

@@ -65,7 +65,7 @@ func (s *session) steps(ctx context.Context) {
 func (s *session) step(bound *program.Bound, values map[string]any) *session {
 	step := &session{
 		requester: s.requester, bound: bound, index: s.index, jar: s.jar, end: coverage.End{State: NotApplicable},
-		emit: s.emit, onReceive: s.onReceive, onReply: s.onReply, onPending: s.onPending,
+		emit: s.emit, onReceive: s.onReceive, onReply: s.onReply, onPending: s.onPending, onLog: s.onLog,
 	}
 	for name, value := range values {
 		step.history.Set(name, value)

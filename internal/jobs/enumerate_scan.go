@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/vedette-sec/vedette/internal/core/scan/target"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -28,7 +29,7 @@ func (w worker) scanNewAssets(ctx context.Context, a enumeration.ScanArgs) error
 	}
 	detail := fmt.Sprintf("What this run saw first is scanned; targets: %d.", len(targets))
 	if left > 0 {
-		detail += fmt.Sprintf(" Left out, since a scan has at most %[2]d: %[1]d.", left, scan.MaxTargets)
+		detail += fmt.Sprintf(" Left out, since a scan has at most %[2]d: %[1]d.", left, target.Max)
 	}
 	c := e.Config
 	ctx = account.WithCaller(ctx, account.Caller{UserID: e.UserID, TeamID: e.TeamID, Role: account.Member})
@@ -59,18 +60,18 @@ func (w worker) newTargets(
 ) (targets []string, left int, err error) {
 	seen := map[string]bool{}
 	first := asset.Selection{Filter: asset.Filter{Enumerations: []string{e.ID}, FirstRun: run}}
-	for target, err := range w.Assets.Targets(ctx, e.TeamID, first) {
+	for text, err := range w.Assets.Targets(ctx, e.TeamID, first) {
 		switch {
 		case err != nil:
 			return nil, 0, err
-		case seen[target] || !scan.Takes(target):
+		case seen[text] || !target.Takes(text):
 			continue
-		case len(targets) == scan.MaxTargets:
+		case len(targets) == target.Max:
 			left++
 		default:
-			targets = append(targets, target)
+			targets = append(targets, text)
 		}
-		seen[target] = true
+		seen[text] = true
 	}
 	return targets, left, nil
 }

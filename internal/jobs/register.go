@@ -9,12 +9,16 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding/arrival"
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/interaction"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
+	"github.com/vedette-sec/vedette/internal/core/proof"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/core/ticket"
+	"github.com/vedette-sec/vedette/internal/core/triage"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
@@ -30,30 +34,44 @@ const (
 const searchTimeout = 5 * time.Minute
 
 // register registers the handlers of all kinds of jobs.
-func (w worker) register(q *queue.Queue) {
+func (w worker) register(q *queue.Queue) { //nolint:funlen // a line a kind of job
 	queue.Handle(q, queue.Handler[scan.BeginArgs]{
 		Quick: true, Work: args(w.Scans.Begin), GiveUp: giveUp(w, w.Scans.GiveUpBegin),
 	})
 	queue.Handle(q, queue.Handler[scan.ChunkArgs]{
-		Work: args(func(ctx context.Context, a scan.ChunkArgs) error {
-			return w.Scans.RunChunk(ctx, a, w.Engines, w.Deny)
-		}),
+		Work:   args(w.runChunk),
 		GiveUp: giveUp(w, w.Scans.GiveUpChunk),
 	})
 	queue.Handle(q, queue.Handler[interaction.JudgeArgs]{
 		Work: args(func(ctx context.Context, a interaction.JudgeArgs) error { return w.Scans.Judge(ctx, a, w.Engines) }),
 	})
+	queue.Handle(q, queue.Handler[scan.CoveredArgs]{Work: args(w.Fixes.Work)})
 	queue.Handle(q, queue.Handler[scan.AlertArgs]{Quick: true, Work: args(w.alertOfScan)})
 	queue.Handle(q, queue.Handler[finding.RetestArgs]{
-		Work: args(func(ctx context.Context, a finding.RetestArgs) error {
-			return w.Scans.Retest(ctx, a, w.Engines, w.Deny)
-		}),
+		Work: args(w.retestFinding),
 		GiveUp: giveUp(w, func(ctx context.Context, tx *db.Tx, a finding.RetestArgs) error {
 			return w.Findings.EndRetest(ctx, tx, a, finding.RetestResult{State: finding.RetestFailed, Note: noRetest})
 		}),
 	})
+	queue.Handle(q, queue.Handler[proof.ReplayArgs]{
+		Work: args(func(ctx context.Context, a proof.ReplayArgs) error {
+			return w.Proofs.RunReplay(ctx, a, w.Engines, w.Deny)
+		}),
+		GiveUp: giveUp(w, func(ctx context.Context, tx *db.Tx, a proof.ReplayArgs) error {
+			return w.Proofs.GiveUp(ctx, tx, a, "The replay could not be run. The server's log says why.")
+		}),
+	})
+	queue.Handle(q, queue.Handler[finding.NewsArgs]{Quick: true, Work: args(w.tellOfFindings)})
 	queue.Handle(q, queue.Handler[finding.FileArgs]{
 		Quick: true, MaxAttempts: ticketAttempts, Backoff: w.Backoff, Work: args(w.Tickets.FileOne),
+	})
+	queue.Handle(q, queue.Handler[finding.TicketArgs]{
+		Quick: true, MaxAttempts: ticketAttempts, Backoff: w.Backoff, Work: args(w.Tickets.Sync),
+	})
+	queue.Handle(q, queue.Handler[arrival.Args]{Quick: true, Work: args(w.Triage.Arrived)})
+	queue.Handle(q, queue.Handler[triage.NotifyArgs]{Quick: true, Work: args(w.alertOfRule)})
+	queue.Handle(q, queue.Handler[ticket.PollArgs]{
+		Quick: true, MaxAttempts: ticketAttempts, Backoff: w.Backoff, Work: args(w.Tickets.Poll),
 	})
 
 	queue.Handle(q, queue.Handler[enumeration.BeginArgs]{
@@ -104,10 +122,7 @@ func (w worker) register(q *queue.Queue) {
 			return w.Tasks.EndRetest(ctx, tx, a, task.RetestFailed, noRetest)
 		}),
 	})
-	queue.Handle(q, queue.Handler[hook.DeliverArgs]{
-		Quick: true,
-		Work:  args(w.deliver),
-	})
+	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Quick: true, Work: args(w.deliver)})
 }
 
 const noRetest = "The retest could not be run. The server's log says why."

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding/group"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
@@ -61,7 +62,7 @@ func (w worker) scanAlerts(ctx context.Context, state scan.RunState) ([]alert.Al
 	}
 	var fresh []alert.Vuln
 	if state.Run > 1 {
-		groups, err := w.Findings.GroupsSince(ctx, state.TeamID,
+		groups, err := group.Of(ctx, w.Findings, state.TeamID,
 			finding.Filter{ScanIDs: []string{state.ID}, Since: state.Since})
 		if err != nil {
 			return nil, err

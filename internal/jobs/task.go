@@ -67,6 +67,13 @@ func (w worker) plan(ctx, storeCtx context.Context, run *task.Run, gap string) e
 	if err != nil {
 		return err
 	}
+	about, err := w.Projects.Prompt(ctx, run.Task.ProjectID)
+	if err != nil {
+		return err
+	}
+	if about != "" {
+		gap = strings.TrimSpace(gap + " The settings and the memory of the project were not used: they are for language models.")
+	}
 	if len(plan.Steps()) == 0 {
 		return run.Finish(storeCtx, task.Outcome{
 			Status: task.Completed, Summary: strings.TrimSpace(gap + "\n" + plan.Describe()),
@@ -142,9 +149,12 @@ func refused(storeCtx context.Context, run *task.Run, err error) error {
 func (w worker) planOf(ctx context.Context, run *task.Run) (plan agent.Plan, err error) {
 	if len(run.Task.Plan) > 0 {
 		err = json.Unmarshal(run.Task.Plan, &plan)
+		plan.Access = builtin.Plan(run.Task.Instruction).Access // it has secrets, and is not stored
 		return plan, err
 	}
-	plan = builtin.Plan(run.Task.Instruction)
+	if plan, err = w.underAgents(ctx, run.Task, builtin.Plan(run.Task.Instruction)); err != nil {
+		return plan, err
+	}
 	return plan, run.SetPlan(ctx, plan)
 }
 

@@ -50,7 +50,7 @@ func (w worker) lookAgain(
 		return "", "", err
 	}
 	kit, err := tools.New(tools.Config{Boundary: boundary, Secrets: secrets, Logger: w.Logger,
-		Runs: w.tools.Runs(t.TeamID)})
+		Runs: w.tools.Runs(t.TeamID, nil)})
 	if err != nil {
 		return "", "", err
 	}

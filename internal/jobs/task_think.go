@@ -21,7 +21,7 @@ func (w worker) think(ctx, storeCtx context.Context, run *task.Run, chosen model
 		return err
 	}
 	t := run.Task
-	secrets, missing, err := w.Secrets.ForTask(ctx, t.TeamID, t.UserID, t.Options.ProjectID, t.Options.Secrets)
+	secrets, missing, err := w.Secrets.ForTask(ctx, t.TeamID, t.UserID, t.ProjectID, t.Options.Secrets)
 	if err != nil {
 		return err
 	}

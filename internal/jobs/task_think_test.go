@@ -51,7 +51,7 @@ func shop(t *testing.T) (url string, posts *atomic.Int64) {
 	return site.URL, posts
 }
 
-func proof(url string) map[string]any {
+func proofAt(url string) map[string]any {
 	return map[string]any{"title": "A leak", "severity": "high", "description": "d",
 		"proof": map[string]any{"url": url, "contains": []string{"DB_PASSWORD="}}}
 }
@@ -62,8 +62,8 @@ func TestModelFindsAndTheVerifierDecides(t *testing.T) {
 		o := openWith(t, d, scripted(
 			call(1, "crawl", map[string]any{"url": url}),
 			call(2, "http_request", map[string]any{"url": "http://192.0.2.1/"}),
-			call(3, "report_issue", proof(url+"/debug")),
-			call(4, "report_issue", proof(url+"/none")),
+			call(3, "report_issue", proofAt(url+"/debug")),
+			call(4, "report_issue", proofAt(url+"/none")),
 			call(5, "remember", map[string]any{"text": "it leaks"}),
 		))
 		var types []string

@@ -16,15 +16,23 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/core/file"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding/news"
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
+	"github.com/vedette-sec/vedette/internal/core/project"
+	"github.com/vedette-sec/vedette/internal/core/proof"
 	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/core/scan/fixed"
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/skill"
+	"github.com/vedette-sec/vedette/internal/core/sshkey"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
+	"github.com/vedette-sec/vedette/internal/core/toolkit"
+	"github.com/vedette-sec/vedette/internal/core/triage"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -39,14 +47,20 @@ type Deps struct {
 	Models        *model.Models
 	Secrets       *secret.Secrets
 	Files         *file.Files
+	Projects      *project.Projects
+	SSHKeys       *sshkey.Keys
 	Agents        *customagent.Agents
 	Extensions    *extension.Extensions
+	Toolkits      *toolkit.Toolkits
+	Skills        *skill.Skills
 	Exclusions    *exclusion.Exclusions
 	Hooks         *hook.Hooks
 	Scans         *scan.Scans
+	Fixes         *fixed.Fixes
 	Engines       *child.Pool // of scans
 	Findings      *finding.Findings
 	Exports       *export.Exports
+	Proofs        *proof.Proofs
 	Assets        *asset.Assets
 	Policies      *policy.Policies
 	Enumerations  *enumeration.Enumerations
@@ -57,6 +71,8 @@ type Deps struct {
 	Notifications *notification.Notifications
 	Alerts        *alert.Sender
 	Tickets       *ticket.Tickets
+	News          *news.News
+	Triage        *triage.Triage
 	Related       Related
 	Backoff       func(attempt int) time.Duration // before notifications are sent again; nil: the queue's own
 	Deny          []netip.Prefix                  // networks that are never scanned
@@ -75,7 +91,9 @@ func Register(q *queue.Queue, d Deps) error {
 	d.Discovery.Deny = d.Deny
 	kits, err := toolset.New(toolset.Services{
 		Agents: d.Agents, Assets: d.Assets, Catalog: d.Catalog, Enumerations: d.Enumerations, Exclusions: d.Exclusions,
-		Extensions: d.Extensions, Files: d.Files, Scans: d.Scans, Engines: d.Engines, Deny: d.Deny, Logger: d.Logger,
+		Extensions: d.Extensions, Toolkits: d.Toolkits, Skills: d.Skills, Files: d.Files, Projects: d.Projects,
+		SSHKeys: d.SSHKeys,
+		Scans:   d.Scans, Engines: d.Engines, Deny: d.Deny, Logger: d.Logger,
 	})
 	if err != nil {
 		return err

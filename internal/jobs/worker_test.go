@@ -24,15 +24,21 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/core/file"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding/comment"
+	"github.com/vedette-sec/vedette/internal/core/finding/news"
 	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/inbox"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
+	"github.com/vedette-sec/vedette/internal/core/proof"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/skill"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
+	"github.com/vedette-sec/vedette/internal/core/toolkit"
 	"github.com/vedette-sec/vedette/internal/discover/pipeline"
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/blob"
@@ -65,10 +71,13 @@ type office struct {
 	enumerations *enumeration.Enumerations
 	notices      *notification.Notifications
 	extensions   *extension.Extensions
+	toolkits     *toolkit.Toolkits
+	skills       *skill.Skills
 	secrets      *secret.Secrets
 	files        *file.Files
 	crew         *customagent.Agents
 	catalog      *catalog.Catalog
+	proofs       *proof.Proofs
 	ctx          context.Context // with a caller
 }
 
@@ -98,7 +107,8 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 		t.Fatal(err)
 	}
 	hooks := hook.New(d, &netguard.Guard{}, logger)
-	tasks := task.New(d, q, accounts, hooks, logger)
+	findings := finding.New(d, q)
+	tasks := task.New(d, q, accounts, hooks, findings, logger)
 	templatesKept := catalog.New(d, catalog.Config{})
 	if _, err := templatesKept.ImportStarter(t.Context()); err != nil {
 		t.Fatal(err)
@@ -115,19 +125,23 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 	files := file.New(d, blobs)
 	members := customagent.New(d, []string{"crawl", "http_request", "read_findings", "report_issue"})
 	extensions := extension.New(d, box, extension.Config{Guard: loopback(), Secrets: secrets})
+	toolkits := toolkit.New(d, toolkit.Config{Secrets: secrets, Exclusions: exclusion.New(d)})
+	skills := skill.New(d, loopback())
 	settings := setting.New(d, box, loopback())
-	findings := finding.New(d, q)
 	assets := asset.New(d, q, nil)
 	scans := scan.New(d, q, findings, assets, templatesKept, settings, logger)
 	policies := policy.New(d, q, assets, settings)
 	enumerations := enumeration.New(d, q, assets, policies, settings, logger)
-	if err := Register(q, Deps{Assets: assets, Policies: policies, Enumerations: enumerations,
+	exports := export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger)
+	proofs := proof.New(d, q, proof.Sources{Findings: findings, Scans: scans, Exports: exports, Box: box, Logger: logger})
+	if err := Register(q, Deps{Proofs: proofs, Assets: assets, Policies: policies, Enumerations: enumerations,
 		Discovery: pipeline.Config{Resolvers: []string{"127.0.0.1:1"}}, Guard: loopback(), Tasks: tasks,
 		Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Agents: members, Extensions: extensions,
+		Toolkits: toolkits, Skills: skills,
 		Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Engines: engines, Findings: findings,
-		Exports: export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger), Catalog: templatesKept,
+		Exports: exports, Catalog: templatesKept,
 		Settings: settings, Deny: deny, Notifications: notification.New(d, q), Alerts: alert.NewSender(loopback()),
-		Tickets: ticket.New(findings, settings, loopback(), logger), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
+		News: news.New(d, findings, inbox.New(d, nil, ""), logger), Tickets: ticket.New(d, q, findings, comment.New(d, findings, inbox.New(d, nil, "")), settings, loopback(), logger), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.Start(t.Context()); err != nil {
@@ -142,8 +156,8 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 	if err != nil {
 		t.Fatal(err)
 	}
-	return office{tasks, scans, findings, settings, assets, enumerations, notification.New(d, q), extensions, secrets,
-		files, members, templatesKept, account.WithCaller(t.Context(),
+	return office{tasks, scans, findings, settings, assets, enumerations, notification.New(d, q), extensions, toolkits, skills, secrets,
+		files, members, templatesKept, proofs, account.WithCaller(t.Context(),
 			account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
 }
 

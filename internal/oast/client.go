@@ -2,6 +2,7 @@ package oast
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -14,15 +15,19 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 )
 
 // maxAnswer is how long an answer of a server may be, in bytes.
-const maxAnswer = 64 << 20
+const maxAnswer = 16 << 20
+
+// memoryFactor is how often an answer is in memory: as it is read, as sealed interactions, and unsealed ones.
+const memoryFactor = 4
 
 // ErrSession is the answer to a poll of a session that the server no longer has.
 var ErrSession = errors.New("the server does not know this session any more: it was not polled for too long, or it was restarted")
@@ -124,7 +129,8 @@ func (n Names) URL() (id, address string) {
 	return id, id + "." + n.Host
 }
 
-// Poll returns what came in for this session since the last poll. ErrSession says that the session is over.
+// Poll returns what came in for this session since the last poll. ErrSession says that the session is over. Of an
+// answer with interactions that cannot be read it returns the others, with an error.
 func (c *Client) Poll(ctx context.Context) ([]Interaction, error) {
 	query := url.Values{"id": {c.correlation}, "secret": {c.secret}}
 	var in polled
@@ -142,17 +148,19 @@ func (c *Client) Poll(ctx context.Context) ([]Interaction, error) {
 	if err != nil {
 		return nil, fmt.Errorf("aes_key: %w", err)
 	}
+	var broken error
 	all := make([]Interaction, 0, len(in.Data))
 	for _, sealed := range in.Data {
 		one, err := unseal(key, sealed)
 		if err != nil {
-			return all, err
+			broken = cmp.Or(broken, err)
+			continue
 		}
 		if strings.HasPrefix(one.UniqueID, c.correlation) { // what a server mixes up is not this session's
 			all = append(all, one)
 		}
 	}
-	return all, nil
+	return all, broken
 }
 
 func unseal(key []byte, sealed string) (one Interaction, err error) {
@@ -205,9 +213,14 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, out a
 		return fmt.Errorf("%s: %w", c.server, err)
 	}
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	share := membudget.Process().Share()
+	defer share.Release()
+	raw, err := share.ReadAll(ctx, share.Reader(ctx, resp.Body, memoryFactor*maxAnswer), maxAnswer+1)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.server, err)
+	}
+	if len(raw) > maxAnswer {
+		return fmt.Errorf("%s answers with more than %d bytes", c.server, maxAnswer)
 	}
 	switch {
 	case resp.StatusCode == http.StatusUnauthorized:

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,21 +21,19 @@ type explore struct{ *Kit }
 
 // exploreOutput is for scan.
 type exploreOutput struct {
-	Pages      []string `json:"pages"`    // with a success status, without queries, without the targets
-	WithParams []string `json:"places"`   // with parameters, one for each path and set of names
-	Requests   int64    `json:"requests"` // to targets
+	Pages    []string `json:"pages"`    // with a success status, without queries, without the targets
+	Requests int64    `json:"requests"` // to targets
 }
 
 const (
-	exploredPages      = 30 // of one site
-	exploredWithParams = 40 // addresses with parameters of one site
-	exploredAtOnce     = 8  // sites
+	exploredPages  = 30 // of one site
+	exploredAtOnce = 8  // sites
 )
 
 // The tags of templates for more than the targets.
 const (
 	linkedTag = "linked" // for linked pages
-	injectTag = "inject" // for their parameters
+	injectTag = "inject" // for parameters: the step webtest tests those, and more thoroughly
 )
 
 func (explore) Name() string { return agent.Explore }
@@ -48,7 +44,7 @@ func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agen
 	if err != nil {
 		return agent.Result{}, err
 	}
-	if len(withTag(x.chosen(), linkedTag))+len(withTag(x.chosen(), injectTag)) == 0 {
+	if len(withTag(x.chosen(), linkedTag)) == 0 {
 		return agent.Result{}, nil
 	}
 	before, reserve := x.scope.Total(), x.scope.Left()/4*3
@@ -58,35 +54,32 @@ func (x explore) Call(ctx context.Context, input json.RawMessage, emit func(agen
 		limit = 1
 	}
 	forEach(alive, limit, emit, func(i int) { sites[i] = x.walk(ctx, alive[i], reserve) })
-	out := exploreOutput{Pages: []string{}, WithParams: []string{}, Requests: x.scope.Total() - before}
+	out := exploreOutput{Pages: []string{}, Requests: x.scope.Total() - before}
 	for _, s := range sites {
 		out.Pages = append(out.Pages, s.pages...)
-		out.WithParams = append(out.WithParams, slices.Sorted(maps.Values(s.withParams))...)
 	}
 	output, err := json.Marshal(out)
 	if err != nil {
 		return agent.Result{}, err
 	}
 	words := ""
-	if len(out.Pages)+len(out.WithParams) > 0 {
-		words = fmt.Sprintf("Pages that are linked to: %d, addresses with parameters: %d.", len(out.Pages),
-			len(out.WithParams))
+	if len(out.Pages) > 0 {
+		words = fmt.Sprintf("Pages that are linked to: %d.", len(out.Pages))
 	}
 	return agent.Result{Output: output, Summary: words}, context.Cause(ctx)
 }
 
 type crawledSite struct {
-	start      *url.URL
-	pages      []string
-	withParams map[string]string // address by path and parameter names
-	queue      []*url.URL
-	seen       map[string]bool // paths
+	start *url.URL
+	pages []string
+	queue []*url.URL
+	seen  map[string]bool // paths
 }
 
 // walk reads the pages of a target, the nearest first. Without a scheme it tries the likelier one, then the other.
 // reserve is the part of the budget to leave.
 func (x explore) walk(ctx context.Context, target string, reserve int64) crawledSite {
-	s := crawledSite{withParams: map[string]string{}, seen: map[string]bool{}}
+	s := crawledSite{seen: map[string]bool{}}
 	parsed, err := targets.Parse(target)
 	if err != nil {
 		return s
@@ -129,16 +122,13 @@ func (s *crawledSite) read(ctx context.Context, x explore, page *url.URL) bool {
 		s.pages = append(s.pages, (&url.URL{Scheme: page.Scheme, Host: page.Host, Path: page.Path}).String())
 	}
 	posted := map[string]bool{}
-	for _, f := range formsOf(page, answer.Body) {
-		if f.posts {
-			posted[f.address.Path] = true
-		} else {
-			s.note(page, f.address)
+	for _, m := range formAction.FindAllSubmatch(answer.Body, maxLinks) {
+		if u, err := page.Parse(html.UnescapeString(string(m[1]))); err == nil {
+			posted[u.Path] = true
 		}
 	}
 	for _, link := range links(page, answer) {
-		u, err := url.Parse(link)
-		if err == nil && (!posted[u.Path] || u.RawQuery != "") {
+		if u, err := url.Parse(link); err == nil && !posted[u.Path] {
 			s.note(page, u)
 		}
 	}
@@ -148,10 +138,13 @@ func (s *crawledSite) read(ctx context.Context, x explore, page *url.URL) bool {
 // unsafeLink finds words of links that end a session or change something.
 var unsafeLink = regexp.MustCompile(`(?i)(?:^|[/?&=_.-])(?:log-?_?out|log-?_?off|sign-?_?out|delete|remove|destroy|erase|unsubscribe|cancel|reset|drop|purge|revoke|disable|shutdown|restart|uninstall|install|buy|checkout|pay|confirm|approve|add)(?:$|[/?&=_.-])`)
 
+// formAction finds where forms lead: the step webtest sends them.
+var formAction = regexp.MustCompile(`(?is)<form\b[^>]*\baction\s*=\s*["']?([^"'\s>]+)`)
+
 // mediaFile is the name of a file without links.
 var mediaFile = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|svg|ico|webp|css|woff2?|ttf|eot|mp[34]|webm|avi|pdf|zip|gz|tgz|rar|7z|iso|exe|dmg|docx?|xlsx?|pptx?)$`)
 
-// note stores an address: in withParams if it has parameters, and in the queue if its path is new.
+// note queues an address if its path is new.
 func (s *crawledSite) note(page, u *url.URL) {
 	if u.Path == "" {
 		u.Path = "/"
@@ -159,11 +152,6 @@ func (s *crawledSite) note(page, u *url.URL) {
 	if u.Host != page.Host || u.Scheme != page.Scheme || unsafeLink.MatchString(u.RequestURI()) ||
 		mediaFile.MatchString(u.Path) {
 		return
-	}
-	query := u.Query()
-	key := u.Path + "?" + strings.Join(slices.Sorted(maps.Keys(query)), "&")
-	if len(query) > 0 && len(s.withParams) < exploredWithParams && s.withParams[key] == "" {
-		s.withParams[key] = u.String()
 	}
 	if !s.seen[u.Path] && len(s.seen) < maxLinks {
 		s.seen[u.Path] = true
@@ -176,51 +164,4 @@ func (x explore) pause(ctx context.Context) {
 	if x.Plan.RateLimit > 0 {
 		_ = pause.For(ctx, time.Duration(float64(time.Second)/x.Plan.RateLimit))
 	}
-}
-
-type form struct {
-	address *url.URL
-	posts   bool
-}
-
-var (
-	formShape  = regexp.MustCompile(`(?is)<form\b([^>]*)>(.*?)(?:</form>|\z)`)
-	fieldShape = regexp.MustCompile(`(?is)<(?:input|textarea|select)\b([^>]*)>(?:\s*<option\b([^>]*)>)?`)
-	attrShape  = regexp.MustCompile(`(?is)([a-z-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))`)
-)
-
-// maxFields bounds the forms of a page and the fields of a form.
-const maxFields = 50
-
-// formsOf are the forms of a page. A field without a value is sent as 1.
-func formsOf(page *url.URL, body []byte) (out []form) {
-	for _, m := range formShape.FindAllSubmatch(body, maxFields) {
-		a := attributes(m[1])
-		address, err := page.Parse(a["action"])
-		if err != nil {
-			continue
-		}
-		f := form{address: address, posts: strings.EqualFold(a["method"], http.MethodPost)}
-		query := url.Values{}
-		for _, field := range fieldShape.FindAllSubmatch(m[2], maxFields) {
-			named := attributes(field[1])
-			if named["name"] != "" && !slices.Contains([]string{"submit", "button", "file", "password"},
-				strings.ToLower(named["type"])) {
-				query.Set(named["name"], cmp.Or(named["value"], attributes(field[2])["value"], "1"))
-			}
-		}
-		if !f.posts {
-			address.RawQuery, address.Fragment = query.Encode(), ""
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
-func attributes(tag []byte) map[string]string {
-	out := map[string]string{}
-	for _, m := range attrShape.FindAllSubmatch(tag, maxFields) {
-		out[strings.ToLower(string(m[1]))] = html.UnescapeString(string(slices.Concat(m[2], m[3], m[4])))
-	}
-	return out
 }

@@ -34,7 +34,7 @@ type pass struct {
 	event     func(engine.Event)
 }
 
-// Call scans the targets, then linked pages, then addresses with parameters. Repeated, it stores nothing twice.
+// Call scans the targets, then linked pages. Repeated, it stores nothing twice.
 func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.Update)) (agent.Result, error) {
 	in, targets, err := aliveTargets(input)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 		}
 	}
 	reported := seen{}
-	inject, linked := withTag(chosen, injectTag), withTag(chosen, linkedTag)
+	linked := withTag(chosen, linkedTag)
 	return s.runPasses(ctx, emit, len(targets), len(chosen), []pass{
 		{targets, slices.DeleteFunc(slices.Clone(chosen),
 			func(b runner.Builtin) bool { return slices.Contains(b.Info.Tags, injectTag) }), func(e engine.Event) {
@@ -70,7 +70,6 @@ func (s scan) Call(ctx context.Context, input json.RawMessage, emit func(agent.U
 				store(e.Target, e)
 			}
 		}},
-		{explored.WithParams, inject, func(e engine.Event) { store(e.Target, e) }},
 	})
 }
 

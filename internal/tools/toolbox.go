@@ -7,7 +7,9 @@ import (
 	"log/slog"
 
 	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/browser"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/core/toolkit"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/tools/distill"
 	"github.com/vedette-sec/vedette/internal/tools/runner"
@@ -38,6 +40,7 @@ type Config struct {
 	Inventory Inventory
 	Attached  Attached
 	Logger    *slog.Logger
+	Browser   *browser.Pool // for tests of web applications; nil: there is none
 }
 
 // Kit is the tools of one task.
@@ -49,6 +52,9 @@ type Kit struct {
 	runner *runner.Runner
 	web    *web
 }
+
+// Dial makes connections within the task's scope, each of which counts as a request.
+func (k *Kit) Dial() toolkit.Dial { return k.scope.Connect }
 
 // New fails with Invalid when the instruction or the request names something that cannot be a target.
 func New(c Config) (*Kit, error) {
@@ -69,6 +75,9 @@ func (k *Kit) distiller() *distill.Distiller {
 // Scope describes the scope.
 func (k *Kit) Scope() string { return k.scope.Describe() }
 
+// Boundary is the scope.
+func (k *Kit) Boundary() *scope.Scope { return k.scope }
+
 // Spent reports whether the budget of requests refused one.
 func (k *Kit) Spent() bool { return k.scope.IsSpent() }
 
@@ -79,4 +88,6 @@ func (k *Kit) Close() {
 }
 
 // Tools are those of the built-in planner.
-func (k *Kit) Tools() []agent.Tool { return []agent.Tool{probe{k}, explore{k}, scan{k}, verify{k}} }
+func (k *Kit) Tools() []agent.Tool {
+	return []agent.Tool{probe{k}, explore{k}, scan{k}, webTest{k}, verify{k}}
+}

@@ -31,6 +31,8 @@ func fileTree() map[string]string {
 		"/srv/share/price-list.txt": "Rope, 10 m: 12.00\n",
 		"/srv/share/hours.txt":      "Monday to Friday\n",
 		"/etc/hostname":             "files-lab\n",
+		"/etc/passwd":               "root:x:0:0:root:/root:/bin/sh\nlab:x:1000:1000:Made-up Mia:/home/lab:/bin/sh\n",
+		"/etc/group":                "root:x:0:\nlab:x:1000:\n",
 		"/etc/os-release":           "PRETTY_NAME=\"Lab Linux 1\"\nNAME=\"Lab Linux\"\nVERSION_ID=\"1\"\nID=lab\nHOME_URL=\"https://lab.example/\"\n",
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/templates/update"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
@@ -67,7 +68,7 @@ func importTemplates(ctx context.Context, into *catalog.Catalog) error {
 			return err
 		}
 	}
-	_, err = into.Import(ctx, catalog.Source{From: folder, Tag: "seed"})
+	_, err = into.Import(ctx, catalog.Source{Source: update.Source{From: folder, Tag: "seed"}})
 	return err
 }
 

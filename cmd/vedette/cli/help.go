@@ -58,6 +58,16 @@ func MainFlags(cmd *cobra.Command, names ...string) {
 	})
 }
 
+// MainCommands names the commands below one that most people need. When its help does not fit a screen, the others
+// have their names there, and are described only by --help-all.
+func MainCommands(cmd *cobra.Command, names ...string) {
+	for _, sub := range cmd.Commands() {
+		if !slices.Contains(names, sub.Name()) {
+			sub.Annotations = map[string]string{moreAnnotation: "true"}
+		}
+	}
+}
+
 // WriteHelp prints the help of a command: what it is for, examples with the usual case first, and its flags. When that
 // does not fit a screen and all is not set, it leaves out the later examples, the later paragraphs of the description,
 // headings of flags, and flags that are not among MainFlags.
@@ -100,14 +110,39 @@ func helpLines(cmd *cobra.Command, all bool) []string {
 		lines = append(lines, strings.Split(long, "\n")...)
 	}
 	if cmd.HasAvailableSubCommands() {
-		lines = append(lines, "", "Available Commands:")
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() {
-				lines = append(lines, fmt.Sprintf("  %-*s  %s", cmd.NamePadding(), sub.Name(), sub.Short))
-			}
-		}
+		lines = append(lines, commandLines(cmd, all)...)
 	}
 	return append(lines, flagLines(cmd, all)...)
+}
+
+// commandLines lists the commands below one.
+func commandLines(cmd *cobra.Command, all bool) []string {
+	lines := []string{"", "Available Commands:"}
+	var others []string
+	for _, sub := range cmd.Commands() {
+		switch {
+		case !sub.IsAvailableCommand():
+		case !all && sub.Annotations[moreAnnotation] != "":
+			others = append(others, sub.Name())
+		default:
+			lines = append(lines, fmt.Sprintf("  %-*s  %s", cmd.NamePadding(), sub.Name(), sub.Short))
+		}
+	}
+	if len(others) == 0 {
+		return lines
+	}
+	lines = append(lines, "", "Other Commands:")
+	row := "  "
+	for i, name := range others {
+		if i+1 < len(others) {
+			name += ", "
+		}
+		if len(row)+len(name) > helpWidth {
+			lines, row = append(lines, row), "  "
+		}
+		row += name
+	}
+	return append(lines, row)
 }
 
 func usageOf(cmd *cobra.Command) string {

@@ -6,8 +6,8 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/program"
-	"github.com/vedette-sec/vedette/internal/engine/recorded"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
+	"github.com/vedette-sec/vedette/internal/infra/recorded"
 )
 
 // scanFlags are the flags of vedette scan, with the names of nuclei (template language, appendix A).
@@ -27,6 +27,7 @@ type scanFlags struct {
 	folder   string // relative paths of templates refer to it
 	load     templates.Options
 	validate bool
+	listed   bool // the templates are listed, and nothing is sent
 	config   string
 	profile  string
 	profiles bool // are to be listed
@@ -55,6 +56,7 @@ type scanFlags struct {
 	noColor, noMeta, timestamps bool
 	status                      bool
 	stats, statsJSON            bool
+	verbose                     bool
 	statsEvery                  int
 
 	notes []string // what was asked for and changes nothing here
@@ -133,6 +135,7 @@ func (f *scanFlags) templateOptions() []option {
 			"folder of templates that relative paths refer to; without --templates, all of it is used",
 			text(&f.folder, "folder")},
 		{"validate", "check the templates and send nothing, as 'vedette templates validate' does", toggle(&f.validate)},
+		{"tl", "print the paths of the templates that would run, and send nothing", toggle(&f.listed)},
 		{"no-strict-syntax,nss", "ignore unknown keys in templates", toggle(&f.load.Lenient)},
 		{"allow-local-file-access,lfa",
 			"let templates read payloads from anywhere on this machine", toggle(&f.load.LocalFiles)},
@@ -254,6 +257,7 @@ func (f *scanFlags) outputOptions() []option {
 		{"matcher-status,ms", "also print an event for each template that did not match", toggle(&f.status)},
 		{"fail-on", "exit with 6 when there is a finding of this severity or worse", oneOf(&f.fail, cli.Severities...)},
 		{"stats", "print progress", toggle(&f.stats)},
+		{"verbose,v", "print what the scripts of templates log, to standard error", toggle(&f.verbose)},
 		{"stats-json,sj", "print progress as JSON, one object a line", toggle(&f.statsJSON)},
 		{"stats-interval,si", "seconds between two progress lines", number(&f.statsEvery, 1)},
 	}

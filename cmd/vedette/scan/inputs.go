@@ -9,8 +9,9 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
-	"github.com/vedette-sec/vedette/internal/engine/recorded"
 	"github.com/vedette-sec/vedette/internal/engine/targets"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/recorded"
 )
 
 // inputFlags say what the files of --list hold.
@@ -53,7 +54,13 @@ func (f *scanFlags) readRecorded(a *scanTargets, in io.Reader) (err error) {
 		missing = append(missing, got.Missing...)
 		f.noteLeftOut(got.LeftOut)
 		for i := range got.Requests {
-			a.addRecorded(&got.Requests[i])
+			err := a.addRecorded(&got.Requests[i])
+			switch {
+			case err != nil && !f.inputs.lenient:
+				return cli.Usagef("--list: %s: %v", name, err)
+			case err != nil:
+				f.noteLeftOut([]string{name + ": " + err.Error()})
+			}
 		}
 	}
 	if slices.Sort(missing); len(missing) > 0 {
@@ -92,23 +99,25 @@ func (f *scanFlags) noteLeftOut(reasons []string) {
 	}
 }
 
-// addRecorded adds a request as a target, unless its host is excluded.
-func (a *scanTargets) addRecorded(q *recorded.Request) {
+// addRecorded adds a request as a target, unless its host is excluded. The error says why it can be none.
+func (a *scanTargets) addRecorded(q *recorded.Request) error {
 	target := q.Target()
-	if parsed, err := targets.Parse(target); err == nil {
-		at := parsed.URL()
-		if u, err := url.Parse(at); err == nil && !a.allowed(u) {
-			return
-		}
-		place := parsed.Address
-		place.Path, place.Query = "", ""
-		if name := place.String(); !a.hosts[name] {
-			a.hosts[name] = true
-			a.named = append(a.named, name)
-		}
+	parsed, err := targets.Parse(target)
+	if err != nil {
+		return fmt.Errorf("%s %s: %s", q.Method, cli.Printable(q.URL), errs.From(err).Message)
+	}
+	if u, err := url.Parse(parsed.URL()); err == nil && !a.allowed(u) {
+		return nil
+	}
+	place := parsed.Address
+	place.Path, place.Query = "", ""
+	if name := place.String(); !a.hosts[name] {
+		a.hosts[name] = true
+		a.named = append(a.named, name)
 	}
 	if a.requests[target] == nil {
 		a.requests[target] = q
 		a.targets = append(a.targets, target)
 	}
+	return nil
 }

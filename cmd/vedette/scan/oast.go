@@ -70,6 +70,8 @@ func (o *oastFlags) open(
 		token = os.Getenv("VEDETTE_OAST_TOKEN")
 	}
 	with := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
+		MaxResponseHeaderBytes: 64 << 10,
+
 		DialContext:     cli.ProxyGuard().Helper(nil, proxy),
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: o.insecure}, //nolint:gosec // the user asked for it
 	}}

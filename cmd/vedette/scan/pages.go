@@ -35,7 +35,7 @@ func (f *pageFlags) open(c *engine.Config, chosen *templates.Selection, stderr i
 			fmt.Fprintf(stderr, "templates that drive a browser are skipped: %v\n", err)
 		}
 	}
-	pool := browser.New(browser.Config{Path: f.path, Pages: f.pages})
+	pool := browser.New(browser.Config{Path: f.path, Pages: f.pages, Nobody: !c.Pages.AnyFolder})
 	c.Pages.Open, c.Pages.Timeout = pool.Open, time.Duration(f.timeout)*time.Second
 	return pool
 }

@@ -2,22 +2,19 @@ package scan
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/infra/recorded"
 )
 
 // Bounds of --passive, those of nuclei: larger files are left out, as are other names in folders.
@@ -114,7 +111,7 @@ func (p *passive) dial(_ context.Context, _, addr string) (net.Conn, error) {
 	go func() {
 		defer far.Close()
 		if _, err := http.ReadRequest(bufio.NewReader(far)); err == nil {
-			_, _ = far.Write(s.response) // the engine closes when it has read enough
+			_, _ = far.Write(s.Response) // the engine closes when it has read enough
 		}
 	}()
 	return near, nil
@@ -149,72 +146,26 @@ func (p *passive) event(e *engine.Event) {
 	e.Target, e.MatchedAt, e.Host, e.Port, e.Path, e.IP = name, name, name, "", "", ""
 	e.Request, e.CurlCommand = "", ""
 	if s, err := readStored(name); err == nil {
-		e.Request = engine.Clean(string(s.request))
+		e.Request = engine.Clean(string(s.Request))
 	}
 }
 
-// stored is an HTTP response as it was kept, with its request if that comes before it.
-type stored struct{ request, response []byte }
-
-var (
-	statusLine = regexp.MustCompile(`(?m)^HTTP/[0-9](\.[0-9])? [0-9]{3}`)
-	framing    = regexp.MustCompile(`(?im)^(content-length|transfer-encoding|connection|trailer):[^\n]*\n`)
-)
-
-// readStored reads a file that holds an HTTP message as text: a response, which a request may precede. The response is
-// framed anew, so that its body is what the file has, whatever its header says of length and chunks.
-func readStored(name string) (stored, error) {
+// readStored reads a file that holds an HTTP message as text.
+func readStored(name string) (recorded.Stored, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return stored{}, err
+		return recorded.Stored{}, err
 	}
 	if info.Size() >= maxStored {
-		return stored{}, fmt.Errorf("%s has %d bytes, at most %d are read", name, info.Size(), maxStored)
+		return recorded.Stored{}, fmt.Errorf("%s has %d bytes, at most %d are read", name, info.Size(), maxStored)
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return stored{}, err
+		return recorded.Stored{}, err
 	}
-	at := statusLine.FindIndex(text)
-	if at == nil {
-		return stored{}, fmt.Errorf("%s holds no HTTP response", name)
-	}
-	request, response := bytes.TrimSpace(text[:at[0]]), text[at[0]:]
-	head, body := response, []byte(nil)
-	if end := headEnd.FindIndex(response); end != nil {
-		head, body = response[:end[0]], response[end[1]:]
-	}
-	line, fields, _ := bytes.Cut(head, []byte("\n"))
-	_, status, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" "))
-	if decoded, err := decodeStored(response); err == nil {
-		body = decoded
-	}
-	fields = append(bytes.TrimSpace(fields), '\n')
-	fields = bytes.TrimSpace(framing.ReplaceAll(fields, nil))
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "HTTP/1.1 %s\r\n", status)
-	for field := range bytes.Lines(fields) {
-		out.Write(append(bytes.TrimRight(field, "\r\n"), "\r\n"...))
-	}
-	fmt.Fprintf(&out, "Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body)
-	return stored{request, out.Bytes()}, nil
-}
-
-// headEnd is the empty line after a head.
-var headEnd = regexp.MustCompile(`\r?\n\r?\n`)
-
-// decodeStored is the body of a response whose header frames it truly: of its length, or in chunks.
-func decodeStored(response []byte) ([]byte, error) {
-	if at := statusLine.FindSubmatchIndex(response); at[2] < 0 { // "HTTP/2 200": net/http wants a minor version
-		response = slices.Concat(response[:len("HTTP/2")], []byte(".0"), response[len("HTTP/2"):])
-	}
-	r, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(response)), nil)
+	s, err := recorded.ReadStored(text)
 	if err != nil {
-		return nil, err
+		err = fmt.Errorf("%s %w", name, err)
 	}
-	defer r.Body.Close()
-	if len(r.TransferEncoding) == 0 && r.ContentLength < 0 {
-		return nil, io.ErrUnexpectedEOF // the body is the rest of the file
-	}
-	return io.ReadAll(r.Body)
+	return s, err
 }

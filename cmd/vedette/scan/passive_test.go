@@ -35,15 +35,15 @@ func TestReadStored(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		r, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(got.response)), nil)
+		r, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(got.Response)), nil)
 		if err != nil {
-			t.Errorf("%s: %v in %q", name, err, got.response)
+			t.Errorf("%s: %v in %q", name, err, got.Response)
 			continue
 		}
 		body, err := io.ReadAll(r.Body)
 		if err != nil || string(body) != c.body || r.StatusCode != 200 || r.Header.Get("Server") != "x" ||
-			string(got.request) != c.request {
-			t.Errorf("%s: %v %q, request %q", name, err, got.response, got.request)
+			string(got.Request) != c.request {
+			t.Errorf("%s: %v %q, request %q", name, err, got.Response, got.Request)
 		}
 	}
 	for name, text := range map[string]string{"empty": "", "no response": "GET / HTTP/1.1\r\n\r\n"} {
@@ -67,12 +67,12 @@ func FuzzReadStored(f *testing.F) {
 			t.Fatal(err)
 		}
 		if got, err := readStored(file); err == nil {
-			r, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(got.response)), nil)
+			r, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(got.Response)), nil)
 			if err == nil {
 				_, err = io.ReadAll(r.Body)
 			}
-			if err != nil && bytes.Contains(got.response, []byte("\r\nContent-Length: ")) && r != nil {
-				t.Errorf("%v: %q", err, got.response)
+			if err != nil && bytes.Contains(got.Response, []byte("\r\nContent-Length: ")) && r != nil {
+				t.Errorf("%v: %q", err, got.Response)
 			}
 		}
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/event"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
@@ -63,7 +64,9 @@ with one dash or two. The exit code is 3 when something was left untested;
 		case f.validate:
 			o := f.load
 			o.Paths = slices.Concat(f.templates, f.workflows)
-			return validate(cmd.Context(), cmd.OutOrStdout(), o, f.jsonl || f.out == "json")
+			return Validate(cmd.Context(), cmd.OutOrStdout(), o, f.jsonl || f.out == "json")
+		case f.listed:
+			return f.listTemplates(cmd)
 		}
 		return f.run(cmd)
 	}
@@ -141,7 +144,7 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 			sink.unmatched(t, chosen, ids)
 		}
 	}
-	scan.OnProgress = progress.show
+	scan.OnProgress, scan.OnLog = progress.show, f.scriptLog(stderr)
 	watched.join(&scan)
 	report, err := e.Run(cmd.Context(), scan)
 	progress.close()
@@ -153,6 +156,16 @@ func (f *scanFlags) run(cmd *cobra.Command) (err error) {
 	}
 	tested.print(stderr, report, listed != nil)
 	return f.exit(cmd.Context(), report, sink, chosen.Partial(), err)
+}
+
+// scriptLog prints what scripts log, with --verbose; else it is nil.
+func (f *scanFlags) scriptLog(stderr io.Writer) func(event.Logged) {
+	if !f.verbose {
+		return nil
+	}
+	return func(l event.Logged) {
+		fmt.Fprintf(stderr, "[JS] [%s] %s: %s\n", l.TemplateID, cli.Printable(l.Target), cli.Printable(l.Text))
+	}
 }
 
 // greet fails if the proxy, where there is one, does: a scan through a dead one would only list failed requests.

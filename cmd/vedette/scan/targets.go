@@ -12,10 +12,10 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
-	"github.com/vedette-sec/vedette/internal/engine/recorded"
 	"github.com/vedette-sec/vedette/internal/engine/targets"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/recorded"
 )
 
 // scanTargets are the targets as given, as scanned, and the excluded hosts.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -115,7 +116,7 @@ func printCounts(w io.Writer, what string, counts map[string]int) {
 	parts := make([]string, 0, len(counts))
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		part := fmt.Sprintf("%d %s", counts[name], name)
-		if flag := flagFor[templates.Reason(name)]; flag != "" && what == "skipped" {
+		if flag := Advice[templates.Reason(name)]; strings.HasPrefix(flag, "see ") && what == "skipped" {
 			part += " (" + flag + ")"
 		}
 		parts = append(parts, part)
@@ -123,12 +124,43 @@ func printCounts(w io.Writer, what string, counts map[string]int) {
 	fmt.Fprintf(w, "%s: %s\n", what, strings.Join(parts, ", "))
 }
 
-var flagFor = map[templates.Reason]string{
-	templates.SkippedFuzzing:       "see --dast",
-	templates.SkippedSelfContained: "see --enable-self-contained",
-	templates.SkippedGlobal:        "see --enable-global-matchers",
+// listTemplates prints the paths of the templates that a scan would run.
+func (f *scanFlags) listTemplates(cmd *cobra.Command) error {
+	remove, err := f.fetch(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer remove()
+	s, err := f.choose(cmd.Context(), f.messages(cmd.ErrOrStderr()))
+	if err != nil {
+		return err
+	}
+	paths := make([]string, 0, len(s.Programs)+len(s.Workflows))
+	for _, p := range s.Programs {
+		paths = append(paths, p.Path)
+	}
+	for _, w := range s.Workflows {
+		paths = append(paths, w.Path)
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		fmt.Fprintln(cmd.OutOrStdout(), cli.Printable(path))
+	}
+	return nil
+}
+
+// Advice is what a user can do about templates that are skipped; every reason is here.
+var Advice = map[templates.Reason]string{
+	templates.SkippedByFilter:      "change the filters: --tags, --severity and their like",
+	templates.SkippedIgnored:       "see --include-tags and --include-templates",
+	templates.SkippedDuplicate:     "remove one of the two, or give it another id",
 	templates.SkippedHeadless:      "see --headless",
 	templates.SkippedCode:          "see --code",
+	templates.SkippedFuzzing:       "see --dast",
+	templates.SkippedNotFuzzing:    "run it without --dast",
+	templates.SkippedSelfContained: "see --enable-self-contained",
 	templates.SkippedFile:          "see --file",
-	templates.SkippedIgnored:       "see --include-tags and --include-templates",
+	templates.SkippedGlobal:        "see --enable-global-matchers",
+	templates.SkippedUnsigned:      "see --template-certificate to trust its signer, or 'vedette templates sign'",
+	templates.SkippedActive:        "run it without --passive",
 }

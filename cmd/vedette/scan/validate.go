@@ -6,30 +6,10 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 )
-
-// NewValidate makes the command that checks templates.
-func NewValidate() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "validate PATH…", Short: "Check that templates are well-formed and can run", Args: cobra.MinimumNArgs(1),
-		Long: `Reads and compiles templates and lists each fault with file, line and key. Correct
-templates that this build cannot run, or runs only with a flag, are listed as well.
-The exit code is 1 when a template is wrong.`,
-		Example: `  vedette templates validate ./templates
-  vedette templates validate ./templates -o json`,
-	}
-	output := cli.OutputFlag(cmd)
-	lenient := cmd.Flags().Bool("no-strict-syntax", false, "ignore unknown keys")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return validate(cmd.Context(), cmd.OutOrStdout(), templates.Options{Paths: args, Lenient: *lenient},
-			*output == "json")
-	}
-	return cmd
-}
 
 type result struct {
 	Path   string `json:"path"`
@@ -38,8 +18,8 @@ type result struct {
 	Param  string `json:"param,omitempty"` // the wrong key, or the missing part of the language
 }
 
-// validate checks templates, and fails silently when one of them is wrong.
-func validate(ctx context.Context, out io.Writer, o templates.Options, asJSON bool) error {
+// Validate checks templates and prints those that cannot run. It fails silently when one of them is wrong.
+func Validate(ctx context.Context, out io.Writer, o templates.Options, asJSON bool) error {
 	o.IncludeIgnored, o.Allow = true, templates.AllowAll()
 	s, err := templates.Select(ctx, o, program.Options{})
 	if err != nil {

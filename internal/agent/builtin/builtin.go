@@ -20,7 +20,25 @@ const MaxInstruction = 64 << 10
 
 // Plan reads an instruction. Any bytes give a plan, the same bytes always the same one. Every target is in the
 // instruction, and none that it excludes; in doubt a target is left out.
-func Plan(instruction string) agent.Plan {
+func Plan(instruction string) agent.Plan { return build(instruction).plan }
+
+// Rules reads what an agent is told for all its tasks. Its targets are kept only with targets: those that a person
+// wrote for themselves.
+func Rules(name, text string, targets bool) agent.Rules {
+	b := build(text)
+	r := agent.Rules{Plan: b.plan, Agent: name, Blocked: b.blocked}
+	if len(b.plan.Targets) == 0 {
+		r.NotUnderstood = slices.DeleteFunc(slices.Clone(r.NotUnderstood),
+			func(note string) bool { return !strings.HasPrefix(note, "“") }) // that there is nothing to test
+	}
+	if targets {
+		r.Targets = b.plan.Targets
+	}
+	r.Plan.Targets = nil
+	return r
+}
+
+func build(instruction string) *builder {
 	b := &builder{known: map[agent.Target]bool{}, noted: map[string]bool{}}
 	b.plan.Targets = []agent.Target{}
 	text := cutAtRune(instruction, MaxInstruction)
@@ -31,7 +49,7 @@ func Plan(instruction string) agent.Plan {
 		b.blocked = true
 	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\x00", " "), "\uFFFD")
-	text = b.limits(text)
+	text = b.limits(b.access(text))
 	r := classifier{tokens: lex(text)}
 	r.run()
 	b.tokens = r.tokens
@@ -43,7 +61,7 @@ func Plan(instruction string) agent.Plan {
 	b.leftovers()
 	b.decide()
 	b.describe()
-	return b.plan
+	return b
 }
 
 type builder struct {
@@ -245,6 +263,9 @@ func (b *builder) decide() {
 		return slices.ContainsFunc(p.Excluded, func(x agent.Target) bool { return x.Kind == agent.KindPort && x.Port == n })
 	})
 	particular := len(p.Tags) > 0 || len(p.IDs) > 0
+	if !p.Access.Empty() && len(b.unsupported) > 0 {
+		b.unsupported = slices.DeleteFunc(b.unsupported, func(key string) bool { return key == "login" })
+	}
 	p.FullCheck = b.full || !particular && !b.notAll && !b.onlyUnsupported() || b.general && b.also
 	for _, key := range refusalOrder {
 		if slices.Contains(b.unsupported, key) {
@@ -290,5 +311,5 @@ func (b *builder) missing() string {
 	case len(b.plan.Excluded) > 0:
 		return "No target is left once the exclusions are taken out: name what to test, such as https://www.example.com or 192.0.2.10."
 	}
-	return "There is no target: name what to test, such as https://www.example.com or 192.0.2.10."
+	return agent.NoTarget + ": name what to test, such as https://www.example.com or 192.0.2.10."
 }

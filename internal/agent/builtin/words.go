@@ -62,7 +62,7 @@ func (b *builder) describe() {
 	say := func(format string, args ...any) { p.Understood = append(p.Understood, fmt.Sprintf(format, args...)) }
 	switch {
 	case p.FullCheck && !b.full && !b.general:
-		say("You named no particular check, so I will run all of them%s.", on)
+		say(agent.AllChecks+", so I will run all of them%s.", on)
 	case p.FullCheck:
 		say("I will run every check%s.", on)
 	case len(p.Tags) > 0:
@@ -87,6 +87,7 @@ func (b *builder) describe() {
 	if len(p.Severities) > 0 {
 		say("I will report only what is %s.", strings.ReplaceAll(list(p.Severities), " and ", " or "))
 	}
+	p.Understood = append(p.Understood, p.Access.Sentences()...)
 	if p.RateLimit > 0 {
 		say("I will send at most %g requests a second.", p.RateLimit)
 	}
@@ -100,7 +101,12 @@ var tagWords = map[string]string{
 	"config": "configuration files and secrets", "panel": "admin and login panels", "headers": "security headers",
 	"cookies": "cookie flags", "cors": "CORS", "tls": "TLS", "version": "version disclosure",
 	"default-page": "default pages",
-	"debug":        "debug pages", "status-page": "status pages",
+	"debug":        "debug pages", "status-page": "status pages", "cmdi": "command injection", "nosqli": "NoSQL injection",
+	"access": "broken access control", "upload": "file uploads", "crlf": "header injection",
+	"deserialization": "deserialisation", "webcache": "cache poisoning and deception",
+	"hostheader": "host header injection", "ldapi": "LDAP injection", "xpathi": "XPath injection", "jwt": "JWT",
+	"csrf": "CSRF",
+	"xxe":  "XXE",
 }
 
 func called(tags []string) []string {

@@ -175,3 +175,19 @@ func schemaErrors(err error) string {
 	slices.Sort(faults)
 	return shorten(strings.Join(slices.Compact(faults), "; "), 600)
 }
+
+// Unfit says why a JSON document does not fit a schema; "": it does, or there is no schema.
+func Unfit(schema, document json.RawMessage) string {
+	compiled, err := compile(schema)
+	if err != nil || compiled == nil {
+		return ""
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(document))
+	if err != nil {
+		return "it is not JSON"
+	}
+	if err := compiled.Validate(doc); err != nil {
+		return schemaErrors(err)
+	}
+	return ""
+}

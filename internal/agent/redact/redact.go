@@ -5,19 +5,16 @@ package redact
 import (
 	"bytes"
 	"cmp"
-	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"html"
 	"maps"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/vedette-sec/vedette/internal/infra/spelling"
 )
 
 // Secrets are the secrets of one task.
@@ -29,7 +26,7 @@ type Secrets struct {
 }
 
 // shortSecret is the length from which a value is replaced anywhere; shorter ones would tear other words apart.
-const shortSecret = 4
+const shortSecret = spelling.Least
 
 var reference = regexp.MustCompile(`\{\{\$([A-Za-z_][A-Za-z0-9_]*)\}\}`)
 
@@ -44,7 +41,7 @@ func New(values map[string]string, hidden ...string) *Secrets {
 		case len(value) < shortSecret:
 			s.short[value] = Reference(name)
 		default:
-			for _, form := range encodings(value) {
+			for _, form := range spelling.Of(value) {
 				marks[form] = cmp.Or(marks[form], "[secret "+name+"]")
 			}
 			marks[value] = Reference(name)
@@ -58,7 +55,7 @@ func New(values map[string]string, hidden ...string) *Secrets {
 			s.short[value] = cmp.Or(s.short[value], hiddenMark)
 			continue
 		}
-		for _, form := range append(encodings(value), value) {
+		for _, form := range append(spelling.Of(value), value) {
 			marks[form] = cmp.Or(marks[form], hiddenMark)
 		}
 	}
@@ -78,34 +75,6 @@ const hiddenMark = "[secret]"
 // Reference stands for a value in a tool's arguments.
 func Reference(name string) string { return "{{$" + name + "}}" }
 
-// encodings are the spellings in which servers repeat a value: in JSON, HTML and URLs, in hexadecimal, and in base64
-// at any position.
-func encodings(value string) []string {
-	var ascii, percent strings.Builder
-	for _, unit := range utf16.Encode([]rune(value)) {
-		if unit < utf8.RuneSelf {
-			ascii.WriteByte(byte(unit))
-		} else {
-			fmt.Fprintf(&ascii, `\u%04x`, unit)
-		}
-	}
-	for _, b := range []byte(value) {
-		fmt.Fprintf(&percent, "%%%02X", b)
-	}
-	query, path, digits := url.QueryEscape(value), url.PathEscape(value), hex.EncodeToString([]byte(value))
-	all := []string{
-		inJSON(value, false), inJSON(value, true), ascii.String(), strings.ReplaceAll(value, "/", `\/`),
-		html.EscapeString(value),
-		query, path, url.QueryEscape(query), lowerHex(query), lowerHex(path), percent.String(),
-		strings.ToLower(percent.String()),
-		digits, strings.ToUpper(digits),
-	}
-	for shift := range 3 {
-		all = append(all, inBase64(base64.StdEncoding, value, shift), inBase64(base64.URLEncoding, value, shift))
-	}
-	return slices.DeleteFunc(all, func(form string) bool { return len(form) < shortSecret })
-}
-
 // encode writes JSON; forHTML escapes <, > and &.
 func encode(v any, forHTML bool) ([]byte, error) {
 	var out bytes.Buffer
@@ -113,32 +82,6 @@ func encode(v any, forHTML bool) ([]byte, error) {
 	enc.SetEscapeHTML(forHTML)
 	err := enc.Encode(v)
 	return bytes.TrimSpace(out.Bytes()), err
-}
-
-func inJSON(value string, forHTML bool) string {
-	text, _ := encode(value, forHTML)
-	return string(text[1 : len(text)-1])
-}
-
-func lowerHex(escaped string) string {
-	b := []byte(escaped)
-	for i := 0; i+2 < len(b); i++ {
-		if b[i] == '%' {
-			copy(b[i:], bytes.ToLower(b[i:i+3]))
-		}
-	}
-	return string(b)
-}
-
-// inBase64 is the part of a base64 text that depends only on value, after shift bytes (modulo three). Less than six
-// characters are not specific enough.
-func inBase64(enc *base64.Encoding, value string, shift int) string {
-	text := enc.WithPadding(base64.NoPadding).EncodeToString([]byte(strings.Repeat("\x00", shift) + value))
-	from, to := (shift*8+5)/6, (shift+len(value))*8/6
-	if to-from < 6 {
-		return ""
-	}
-	return text[from:to]
 }
 
 // Redact replaces the values in a text.

@@ -5,17 +5,40 @@ package agentapi
 import (
 	"context"
 
+	"github.com/vedette-sec/vedette/internal/api/agentapi/agents"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/auditlogs"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/billing"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/dynamic"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/issues"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/projects"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/prompts"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/schedules"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/signin"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/skills"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/sshkeys"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/teams"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/triage"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/audit"
+	corebilling "github.com/vedette-sec/vedette/internal/core/billing"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/core/file"
 	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/issue"
+	"github.com/vedette-sec/vedette/internal/core/membership"
 	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/project"
+	"github.com/vedette-sec/vedette/internal/core/prompt"
 	"github.com/vedette-sec/vedette/internal/core/secret"
+	"github.com/vedette-sec/vedette/internal/core/skill"
+	"github.com/vedette-sec/vedette/internal/core/sshkey"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/core/taskschedule"
+	"github.com/vedette-sec/vedette/internal/core/toolkit"
+	coretriage "github.com/vedette-sec/vedette/internal/core/triage"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
@@ -45,15 +68,29 @@ func shape(_ int, e *errs.Error, id string) any {
 // Deps are the services that the handlers call.
 type Deps struct {
 	Accounts     *account.Accounts
+	Audit        *audit.Log
 	Failures     *audit.Failures
+	Members      *membership.Members
 	Tasks        *task.Tasks
+	Schedules    *taskschedule.Schedules
+	Projects     *project.Projects
+	SSHKeys      *sshkey.Keys
+	Issues       *issue.Issues
+	Triage       *coretriage.Triage
+	Exports      *export.Exports
 	Secrets      *secret.Secrets
 	Files        *file.Files
 	CustomAgents *customagent.Agents
 	Extensions   *extension.Extensions
+	Toolkits     *toolkit.Toolkits
+	Skills       *skill.Skills
+	Prompts      *prompt.Prompts
 	Models       *model.Models
 	Hooks        *hook.Hooks
 	Webhooks     *netguard.Guard
+	Credits      *corebilling.Credits
+	BillingLink  string          // where people pay the operator; empty: nowhere
+	EgressIPs    []string        // where requests of this server come from
 	Closing      context.Context // done when the server begins to stop: streams end then
 }
 
@@ -68,31 +105,43 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{},
 		Vocabulary: vocabulary(),
 		Tags: []string{
-			"Tasks", "Issues", "Agents", "Files", "Memory", "Secrets", "MCP", "Tools", "Models", "BYOK", "Usage", "API Keys",
-			"Teams", "User",
+			"Tasks", "Issues", "Projects", "Schedules", "Triage", "Agents", "Agent Directory", "Skills", "Prompts", "Files",
+			"Memory", "Secrets", "SSH Keys", "MCP", "Tools", "Dynamic Tools", "Models", "BYOK", "Usage", "API Keys",
+			"Teams", "User", "Billing", "Audit Logs",
 		},
 		About: "Create security tasks in plain language, follow them and read their verified findings. " +
 			"The values of a repeated query parameter are joined by commas. " +
 			"What you send that has no effect is named in warnings, a list of texts in the answer, and in the header X-Warning.",
 	}, c), d}
-	signin.Register(s.API, d.Accounts, d.Failures)
+	signin.Register(s.API, d.Accounts, d.Failures, d.Members)
 	s.keys()
 	s.internal()
 	s.tasks()
+	projects.Area{API: s.API, Projects: d.Projects, Tasks: d.Tasks}.Register()
+	schedules.Area{API: s.API, Schedules: d.Schedules, Names: s.names(), Prompts: d.Prompts}.Register()
+	s.exports()
 	s.decisions()
 	s.agentLog()
 	s.memory()
 	s.secrets()
+	sshkeys.Area{API: s.API, Keys: d.SSHKeys}.Register()
 	s.files()
-	s.agents()
+	agents.Area{API: s.API, Agents: d.CustomAgents, Tasks: d.Tasks}.Register()
+	skills.Area{API: s.API, Skills: d.Skills, Tasks: d.Tasks}.Register()
+	prompts.Area{API: s.API, Prompts: d.Prompts}.Register()
 	s.mcp()
 	s.tools()
+	dynamic.Register(s.API, d.Toolkits)
 	s.streams()
-	s.issues()
+	triage.Register(s.API, d.Triage)
+	issues.Register(s.API, d.Tasks, d.Issues, d.Exports)
 	s.models()
 	s.byok()
 	s.usage()
-	s.teams()
+	teams.Area{API: s.API, Accounts: d.Accounts, Members: d.Members, Secrets: d.Secrets, Models: d.Models, Hooks: d.Hooks,
+		Webhooks: d.Webhooks, EgressIPs: d.EgressIPs}.Register()
+	billing.Area{API: s.API, Credits: d.Credits, Link: d.BillingLink}.Register()
+	auditlogs.Area{API: s.API, Log: d.Audit}.Register()
 	return s.API
 }
 

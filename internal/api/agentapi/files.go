@@ -72,7 +72,7 @@ func (s surface) files() {
 		ChatID    string `query:"chat_id" maxLength:"128" doc:"Its task; stored and shown."`
 	}) (*FileDoc, error) {
 		made, err := s.Files.Create(ctx,
-			file.NewFile{Key: in.Key, ProjectID: in.ProjectID, ChatID: in.ChatID, Content: &in.Stream})
+			file.NewFile{Key: in.Key, ProjectID: strings.ToLower(in.ProjectID), ChatID: in.ChatID, Content: &in.Stream})
 		rest.About(ctx, made.Key)
 		return new(fileDoc(made, true)), err
 	})
@@ -118,7 +118,7 @@ func (s surface) listFiles(ctx context.Context, in *struct {
 }) (*FileList, error) {
 	found, err := s.Files.FindAll(ctx, file.Filter{
 		Directory: in.Directory, Search: in.Search, Keys: parts(in.Keys, ""), Exts: parts(strings.ToLower(in.Types), "."),
-		ProjectID: in.ProjectID, ChatID: in.ChatID,
+		ProjectID: strings.ToLower(in.ProjectID), ChatID: in.ChatID,
 		SortBy: in.SortBy, Desc: in.Order == "desc", Cursor: in.Cursor, Limit: in.PageSize,
 	})
 	list := FileList{NextCursor: found.Next,

@@ -3,6 +3,7 @@ package agentapi
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/secret"
@@ -15,6 +16,11 @@ type SecretRequest struct {
 	DefaultAvailable bool   `json:"default_available,omitempty"`
 	CreatedByAgent   bool   `json:"created_by_agent,omitempty"`
 	ProjectID        string `json:"project_id,omitempty" format:"uuid"`
+}
+
+func (r SecretRequest) secret() secret.NewSecret {
+	r.ProjectID = strings.ToLower(r.ProjectID)
+	return secret.NewSecret(r)
 }
 
 // SecretPatch is the body of PATCH /api/v1/secrets/{secret_id}.
@@ -39,14 +45,14 @@ func (s surface) secrets() {
 	create.Description = "It is stored encrypted, replaces {{$NAME}} in tools of tasks that may use it, is removed from all " +
 		"results, and is never shown to a model."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body SecretRequest }) (*secret.Secret, error) {
-		return body(s.Secrets.Create(ctx, secret.NewSecret(in.Body)))
+		return body(s.Secrets.Create(ctx, in.Body.secret()))
 	})
 
 	rest.Handle(s.API, op("list-secrets", "GET "+path, tag, "List your secrets, their values masked"),
 		func(ctx context.Context, in *struct {
 			ProjectID string `query:"project_id" format:"uuid" doc:"Those of this project; those of none when absent."`
 		}) (*SecretList, error) {
-			found, err := s.Secrets.FindAll(ctx, in.ProjectID)
+			found, err := s.Secrets.FindAll(ctx, strings.ToLower(in.ProjectID))
 			return &SecretList{found, len(found)}, err
 		})
 

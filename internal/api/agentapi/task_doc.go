@@ -3,8 +3,10 @@ package agentapi
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/api/agentapi/schedules"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/task"
@@ -38,7 +40,7 @@ func taskDoc(t task.Task) TaskDoc {
 	doc := TaskDoc{
 		ID: t.ID, Title: t.Title, Task: t.Instruction, Status: t.Status, StreamID: t.StreamID, CreatedBy: t.Owner,
 		Visibility: t.Visibility, Model: t.Model,
-		Mode: t.Options.Mode, ProjectID: t.Options.ProjectID, IsIsolated: t.Options.Isolated,
+		Mode: t.Options.Mode, ProjectID: t.ProjectID, IsIsolated: t.Options.Isolated, IsScheduled: t.ScheduleID != "",
 		SecretNames: append([]string{}, t.Options.Secrets...),
 		Summary:     t.Summary, IssueCount: t.Issues, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 		StartedAt: rest.OrNull(t.StartedAt), CompletedAt: rest.OrNull(t.CompletedAt),
@@ -76,10 +78,20 @@ func pageOf[T any](items []T, limit int, id func(T) string) (page []T, more bool
 
 func (s surface) listTasks(ctx context.Context, in *struct {
 	PageQuery
-	Status string `query:"status" enum:"queued,running,suspended,resuming,completed,failed,aborted" doc:"Only those in this state."`
+	Status    string `query:"status" enum:"queued,running,suspended,resuming,completed,failed,aborted" doc:"Only those in this state."`
+	ProjectID string `query:"project_id" format:"uuid" doc:"Those of this project, whoever owns them; default: your own."`
+	Scheduled string `query:"scheduled" enum:"true,false" doc:"Only those that a schedule created, or only others."`
 }) (*TaskList, error) {
-	found, total, err := s.Tasks.FindAll(ctx,
-		task.Filter{Status: task.Status(in.Status), After: in.Cursor, Limit: in.Limit + 1})
+	f := task.Filter{
+		ProjectID: strings.ToLower(in.ProjectID),
+		Status:    task.Status(in.Status),
+		After:     in.Cursor,
+		Limit:     in.Limit + 1,
+	}
+	if in.Scheduled != "" {
+		f.Scheduled = new(in.Scheduled == "true")
+	}
+	found, total, err := s.Tasks.FindAll(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -101,6 +113,7 @@ type TaskDetail struct {
 	Stream     streamDoc       `json:"stream" doc:"Its newest output stream."`
 	StreamURLs []streamLink    `json:"streamUrls" doc:"Where to follow it."`
 	Streams    []streamRow     `json:"streams" doc:"All of its output streams, one a turn."`
+	Schedule   *schedules.Info `json:"schedule_info,omitempty" doc:"The schedule that created it; absent: a person did, or it was deleted."`
 }
 
 type chatMessage struct {
@@ -155,6 +168,9 @@ func (s surface) getTask(ctx context.Context, in *TaskPath) (*TaskDetail, error)
 		Task: taskDoc(t), Status: t.Status, Plan: t.Plan, Issues: issues, ReadOnly: caller.UserID != t.UserID,
 		Messages: messages(streams), Pending: t.Pending,
 		Stream: streamDoc{HasStream: true, StreamID: t.StreamID, Status: t.Status, LastSeq: t.LastSeq, RunConfig: t.Options},
+	}
+	if detail.Schedule, err = schedules.InfoOf(ctx, s.Schedules, t); err != nil {
+		return nil, err
 	}
 	for _, one := range streams {
 		detail.StreamURLs = append(detail.StreamURLs,

@@ -12,7 +12,10 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/prompts"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/schedules"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/prompt"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -20,7 +23,7 @@ import (
 
 // TaskRequest is the body of POST /api/v1/tasks.
 type TaskRequest struct {
-	Task               string       `json:"task,omitempty" maxLength:"65536" doc:"The instruction, in plain language. Required unless message is given."`
+	Task               string       `json:"task,omitempty" maxLength:"65536" doc:"The instruction, in plain language. Required unless message or prompt_id is given."`
 	Message            *TaskMessage `json:"message,omitempty" doc:"The instruction in structured form, instead of task."`
 	CompletionDelivery *string      `json:"completion_delivery,omitempty" nullable:"true" enum:"webhook,artifact" doc:"What to do with the completion artifact; default: nothing."`
 	ResponseFormat     string       `json:"response_format,omitempty" enum:"sse,json" doc:"sse: the answer is the task's stream. json: 202 with the task's ids. Without it, the Accept header decides."`
@@ -40,6 +43,8 @@ type TaskRequest struct {
 	Visibility         string       `json:"visibility,omitempty" enum:"private,team,unlisted,public" doc:"Who sees it: you alone, your team (default), or everybody who knows its id."`
 	Budget             *task.Budget `json:"budget,omitempty" doc:"Limits of this turn. When one is reached, the findings so far are its result."`
 	Scope              *task.Scope  `json:"scope,omitempty" doc:"What may be tested; default: what the instruction names."`
+
+	prompts.Use
 }
 
 // TaskMessage is an instruction in parts.
@@ -76,8 +81,9 @@ func (r TaskRequest) newTask() (task.NewTask, error) {
 		ID: strings.ToLower(r.ID), Instruction: instruction,
 		Options: task.Options{
 			Mode: r.Mode, AutoExecute: r.AutoExecute, AskQuestion: r.AskQuestion, AgentID: r.AgentID, AgentIDs: r.AgentIDs,
-			MaxSteps: r.MaxSteps, MaxIterations: r.MaxIterations, Isolated: r.Isolated, Model: r.Model, ProjectID: r.ProjectID,
-			FileKeys: r.FileKeys, Secrets: r.Secrets, Visibility: r.Visibility, Budget: r.Budget, Scope: r.Scope,
+			MaxSteps: r.MaxSteps, MaxIterations: r.MaxIterations, Isolated: r.Isolated, Model: r.Model,
+			ProjectID: strings.ToLower(r.ProjectID),
+			FileKeys:  r.FileKeys, Secrets: r.Secrets, Visibility: r.Visibility, Budget: r.Budget, Scope: r.Scope,
 		},
 	}
 	if n.ID != "" && !ids.IsUUID(n.ID) { // the contract's format allows other spellings
@@ -141,7 +147,11 @@ func (s surface) tasks() {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.checkNames(ctx, n.Options); err != nil {
+		var filled prompt.Filled
+		if n.Instruction, filled, err = in.Body.Fill(ctx, s.Prompts, "task", n.Instruction); err != nil {
+			return nil, err
+		}
+		if err := s.names().Check(ctx, n.Options, "agent_id"); err != nil {
 			return nil, err
 		}
 		if n.Delivery == task.Webhook {
@@ -156,6 +166,9 @@ func (s surface) tasks() {
 			}
 		}
 		t, err := s.Tasks.Create(ctx, n)
+		if err == nil {
+			err = prompts.Made(ctx, s.Prompts, filled, t.StreamID)
+		}
 		if err != nil {
 			end()
 			return nil, err
@@ -190,23 +203,18 @@ func (s surface) tasks() {
 func (s surface) warnWithoutWebhook(ctx context.Context) error {
 	team, err := s.Accounts.FindTeam(ctx)
 	if err == nil && team.WebhookURL == "" {
-		rest.Warnf(ctx, "completion_delivery pushes nothing unless an admin sets webhook_url before the task ends: your team has "+
-			"none. The artifact is stored in any case.")
+		rest.Warnf(
+			ctx,
+			"completion_delivery pushes nothing unless an admin sets webhook_url before the task ends: your team has "+
+				"none. The artifact is stored in any case.",
+		)
 	}
 	return err
 }
 
-// checkNames refuses a task that names files or agents that its owner does not have.
-func (s surface) checkNames(ctx context.Context, o task.Options) error {
-	if err := s.Files.Check(ctx, "file_keys", o.FileKeys); err != nil {
-		return err
-	}
-	if o.AgentID != "" {
-		if err := s.CustomAgents.Check(ctx, "agent_id", o.AgentID); err != nil {
-			return err
-		}
-	}
-	return s.CustomAgents.Check(ctx, "agent_ids", o.AgentIDs...)
+// names know what a task may name.
+func (s surface) names() schedules.Names {
+	return schedules.Names{Files: s.Files, Agents: s.CustomAgents}
 }
 
 // TaskPath names a task. huma reads embedded fields of exported types only.

@@ -1,49 +1,114 @@
 package agentapi
 
 import (
+	"maps"
 	"reflect"
 
+	"github.com/vedette-sec/vedette/internal/api/agentapi/auditlogs"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/billing"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/issues"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/projects"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/prompts"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/schedules"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/skills"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/sshkeys"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/teams"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/triage"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/issue"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	coretriage "github.com/vedette-sec/vedette/internal/core/triage"
 )
 
 func kind[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // vocabulary describes types of other packages in the contract.
 func vocabulary() rest.Vocabulary {
+	all := ownVocabulary()
+	for _, area := range []rest.Vocabulary{schedules.Words(), projects.Words(), sshkeys.Words(), auditlogs.Words(),
+		teams.Words(), billing.Words(), skills.Words(), prompts.Words()} {
+		maps.Copy(all.Names, area.Names)
+		maps.Copy(all.Words, area.Words)
+	}
+	return all
+}
+
+func ownVocabulary() rest.Vocabulary {
 	return rest.Vocabulary{
 		Names: map[reflect.Type]string{
-			kind[account.Key]():          "APIKey",
-			kind[account.NewKey]():       "CreatedAPIKey",
-			kind[account.Token]():        "AccessToken",
-			kind[account.LookupResult](): "MasterLookupResult",
-			kind[account.LookupTeam]():   "MasterTeam",
-			kind[account.LookupMember](): "MasterMember",
-			kind[task.Options]():         "TaskOptions",
-			kind[task.Budget]():          "TaskBudget",
-			kind[task.Scope]():           "TaskScope",
-			kind[task.Memory]():          "Memory",
-			kind[task.Todo]():            "MemoryTodo",
-			kind[task.TrackedFile]():     "MemoryFile",
-			kind[task.LogEvent]():        "AgentLogEvent",
-			kind[TaskDoc]():              "Task",
-			kind[DeliveryDoc]():          "WebhookDelivery",
-			kind[DeliveryList]():         "WebhookDeliveryList",
-			kind[streamDoc]():            "TaskStream",
-			kind[streamLink]():           "TaskStreamLink",
-			kind[streamRow]():            "TaskStreamRow",
+			kind[account.Key]():              "APIKey",
+			kind[account.NewKey]():           "CreatedAPIKey",
+			kind[account.Token]():            "AccessToken",
+			kind[account.LookupResult]():     "MasterLookupResult",
+			kind[account.LookupTeam]():       "MasterTeam",
+			kind[account.LookupMember]():     "MasterMember",
+			kind[task.Options]():             "TaskOptions",
+			kind[task.Budget]():              "TaskBudget",
+			kind[task.Scope]():               "TaskScope",
+			kind[task.Memory]():              "Memory",
+			kind[task.Todo]():                "MemoryTodo",
+			kind[task.TrackedFile]():         "MemoryFile",
+			kind[task.LogEvent]():            "AgentLogEvent",
+			kind[TaskDoc]():                  "Task",
+			kind[streamDoc]():                "TaskStream",
+			kind[streamLink]():               "TaskStreamLink",
+			kind[streamRow]():                "TaskStreamRow",
+			kind[triage.Queue]():             "TriageQueue",
+			kind[triage.Claim]():             "TriageClaim",
+			kind[triage.QueueList]():         "TriageQueueList",
+			kind[triage.QueueRequest]():      "TriageQueueRequest",
+			kind[triage.QueuePatch]():        "TriageQueuePatch",
+			kind[triage.Item]():              "TriageItem",
+			kind[triage.ItemList]():          "TriageItemList",
+			kind[triage.Suggestion]():        "TriageSuggestion",
+			kind[triage.SuggestionList]():    "TriageSuggestionList",
+			kind[triage.SuggestionRequest](): "TriageSuggestionRequest",
+			kind[triage.Rule]():              "TriageRule",
+			kind[triage.RuleList]():          "TriageRuleList",
+			kind[triage.RuleRequest]():       "TriageRuleRequest",
+			kind[triage.RulePatch]():         "TriageRulePatch",
+			kind[triage.RuleOrder]():         "TriageRuleOrder",
+			kind[triage.RunRequest]():        "TriageRunRequest",
+			kind[triage.DryRunRequest]():     "TriageDryRunRequest",
+			kind[triage.RunResult]():         "TriageRunResult",
+			kind[triage.RunDecision]():       "TriageDecision",
+			kind[triage.ApplicationList]():   "TriageApplicationList",
+			kind[triage.Done]():              "TriageDone",
+			kind[coretriage.Selection]():     "TriageSelection",
+			kind[coretriage.Set]():           "TriageSet",
+			kind[coretriage.Accept]():        "TriageAccept",
+			kind[coretriage.Effect]():        "TriageEffect",
+			kind[coretriage.Application]():   "TriageApplication",
+			kind[issues.List]():              "IssueList",
+			kind[issues.Patch]():             "IssuePatch",
+			kind[issues.Request]():           "IssueRequest",
+			kind[issues.Evidence]():          "IssueRequestEvidence",
+			kind[issues.Bulk]():              "IssuesRequest",
+			kind[issues.BulkResult]():        "IssuesCreated",
+			kind[issues.Comment]():           "IssueComment",
+			kind[issues.CommentList]():       "IssueCommentList",
+			kind[issues.CommentText]():       "IssueCommentText",
+			kind[issues.Deleted]():           "IssueCommentDeleted",
+			kind[issues.Timeline]():          "IssueTimeline",
+			kind[issues.Assets]():            "IssueAssets",
+			kind[issue.Event]():              "IssueEvent",
+			kind[issue.Asset]():              "IssueAsset",
+			kind[issue.Count]():              "IssueCount",
+			kind[issue.Statistics]():         "IssueStatistics",
 		},
 		Enums: map[reflect.Type][]string{
-			kind[task.Status]():            words(task.Statuses),
-			kind[task.LogStatus]():         words(task.LogStatuses),
-			kind[task.StopTarget]():        words([]task.StopTarget{task.StopTool, task.StopSubagent}),
-			kind[task.Visibility]():        words([]task.Visibility{task.Private, task.Team, task.Unlisted, task.Public}),
-			kind[task.Intrusiveness]():     words([]task.Intrusiveness{task.Passive, task.Safe, task.Intrusive}),
-			kind[task.IssueStatus]():       words(task.IssueStatuses),
-			kind[task.VerificationState](): words([]task.VerificationState{task.Pending, task.Verified, task.Unverified}),
-			kind[task.Delivery]():          words([]task.Delivery{task.Webhook, task.Artifact}),
-			kind[account.Plan]():           words(account.Plans()),
+			kind[task.Status]():        words(task.Statuses),
+			kind[task.LogStatus]():     words(task.LogStatuses),
+			kind[task.StopTarget]():    words([]task.StopTarget{task.StopTool, task.StopSubagent}),
+			kind[task.Visibility]():    words([]task.Visibility{task.Private, task.Team, task.Unlisted, task.Public}),
+			kind[task.Intrusiveness](): words([]task.Intrusiveness{task.Passive, task.Safe, task.Intrusive}),
+			kind[task.IssueStatus]():   words(task.IssueStatuses),
+			kind[task.VerificationState](): words(
+				[]task.VerificationState{task.Pending, task.Verified, task.Unverified, task.Reported},
+			),
+			kind[task.Delivery](): words([]task.Delivery{task.Webhook, task.Artifact}),
+			kind[account.Plan]():  words(account.Plans()),
 		},
 		Words: fieldWords(),
 	}
@@ -150,9 +215,9 @@ owner_email: The email address of the team's owner.
 member_count: Number of members.
 webhook_url: Where completion artifacts are pushed; empty: nowhere.
 Issue.status, Finding.status: Triage status.
-Issue.verification: The result of a second, independent request; only verified issues are reported.
+Issue.verification: What a second, independent request has shown; only verified ones are listed. reported: by a person.
 Issue.note: Why it could not be confirmed.
-Evidence.kind: detection, or verification.
+Evidence.kind: detection, verification, or report.
 Evidence.url: The requested URL.
 Evidence.matcher: The name of the matcher that matched.
 Evidence.extracted: What was extracted from the answer.
@@ -166,7 +231,7 @@ Evidence.tried: Of a verification: how many were sent.
 body: null: none.
 data: The memory.
 scope: Whose memory it is.
-TaskOptions.scope: As in the request.
+TaskOptions.scope, TaskOptions.reporting_mode: As in the request.
 enabled: Whether tasks may use it.
 input_schema: JSON Schema of the arguments.
 is_owner: Whether you own it; only its owner may change it.
@@ -192,4 +257,22 @@ CompletionArtifact.issue_count: Number of findings.
 findings: The verified issues of the task, the worst first.
 mode, agent_id, agent_ids, ask_question, auto_execute, file_keys, isolated, max_iterations: As in the request.
 max_steps, model, secrets, visibility, budget, created_by_agent: As in the request.
+count: Number of items.
+IssueRequestEvidence.request: The request as text.
+IssueRequestEvidence.response: The response as text.
+rule_name: The rule's name.
+rule_id: The rule's id.
+applied_at: When it was applied.
+TriageQueuePatch.sort: The order.
+old_value: What it was.
+new_value: What it is now.
+ended_at: When it was accepted, dismissed or outdated; absent: not yet.
+TriageSuggestion.state: open until it is accepted, dismissed, or outdated by a newer one.
+issues_by_status: By decision.
+stop: Whether no later rule looks at a finding that matches it.
+port: Ports.
+first_seen_at: When it was seen there first.
+last_seen_at: When it was seen there last.
+host: The host, without port.
+label: The value.
 project_id: The project that it belongs to.`

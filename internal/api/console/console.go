@@ -1,5 +1,5 @@
-// Package console serves the pages for browsers: the first-start setup, the form behind a link for a new password, the
-// sign-in at an OpenID issuer, and a home page with links.
+// Package console serves what people see in a browser: the console, which is built from web/, and as pages without
+// scripts the first-start setup, the form behind a link for a new password, and the sign-in at an OpenID issuer.
 package console
 
 import (
@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/audit"
+	"github.com/vedette-sec/vedette/internal/core/membership"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -36,12 +37,15 @@ const maxForm = 16 << 10
 type pages struct {
 	accounts *account.Accounts
 	audit    *audit.Log
+	members  *membership.Members
 	logger   *slog.Logger
 }
 
 // New serves the pages, and logs internal errors.
-func New(accounts *account.Accounts, log *audit.Log, logger *slog.Logger) http.Handler {
-	p := pages{accounts, log, logger}
+func New(
+	accounts *account.Accounts, log *audit.Log, members *membership.Members, logger *slog.Logger,
+) http.Handler {
+	p := pages{accounts, log, members, logger}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /setup", func(w http.ResponseWriter, r *http.Request) {
 		if closed, err := accounts.SetupClosed(r.Context()); err == nil && closed {
@@ -60,10 +64,7 @@ func New(accounts *account.Accounts, log *audit.Log, logger *slog.Logger) http.H
 	mux.HandleFunc("/setup", notAllowed)
 	p.reset(mux)
 	p.signIn(mux)
-	mux.HandleFunc("/", func(w http.ResponseWriter,
-		_ *http.Request) {
-		show(w, http.StatusNotFound, "missing.html", view{})
-	})
+	p.app(mux)
 	return mux
 }
 

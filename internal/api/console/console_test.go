@@ -27,7 +27,7 @@ func open(t *testing.T, d *db.DB) (*account.Accounts, *httptest.Server, string) 
 	if err != nil || token == "" {
 		t.Fatal(token, err)
 	}
-	server := httptest.NewServer(New(accounts, nil, slog.New(slog.DiscardHandler)))
+	server := httptest.NewServer(New(accounts, nil, nil, slog.New(slog.DiscardHandler)))
 	t.Cleanup(server.Close)
 	return accounts, server, token
 }
@@ -136,7 +136,7 @@ func TestEveryPageIsGuarded(t *testing.T) {
 		method, path string
 		status       int
 	}{
-		{"GET", "/", 200}, {"HEAD", "/", 200}, {"GET", "/setup", 200}, {"HEAD", "/setup", 200}, {"POST", "/setup", 403},
+		{"GET", "/setup", 200}, {"HEAD", "/setup", 200}, {"POST", "/setup", 403},
 		{"PUT", "/setup", 405}, {"DELETE", "/setup", 405}, {"OPTIONS", "/setup", 405},
 		{"GET", "/nowhere", 404}, {"POST", "/", 404}, {"GET", "/setup/", 404}, {"GET", "/pages/setup.html", 404},
 		{"GET", "/head.html", 404},
@@ -178,7 +178,7 @@ func TestInsideProblemsAreLoggedAndNotShown(t *testing.T) {
 	d := dbtest.Open(t, "sqlite")
 	accounts, _, token := open(t, d)
 	var logs strings.Builder
-	server := httptest.NewServer(New(accounts, nil, slog.New(slog.NewTextHandler(&logs, nil))))
+	server := httptest.NewServer(New(accounts, nil, nil, slog.New(slog.NewTextHandler(&logs, nil))))
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -20,15 +20,6 @@ const (
 // signIn has the sign-in at the OpenID issuer, and the sign-out.
 func (p pages) signIn(mux *http.ServeMux) {
 	secure := rest.NewBrowsers(p.accounts.PublicURL)
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		v := view{OIDC: p.accounts.SignsInByOIDC()}
-		if kept := secure.Session(r); kept != "" {
-			if c, err := p.accounts.ByBearer(r.Context(), kept); err == nil {
-				v.Email = c.Email
-			}
-		}
-		show(w, http.StatusOK, "home.html", v)
-	})
 	mux.HandleFunc("GET "+account.SignInPath, func(w http.ResponseWriter, r *http.Request) {
 		address, kept, err := p.accounts.BeginSignIn(r.Context())
 		if p.failed(w, r, "missing.html", view{}, err) {
@@ -80,6 +71,9 @@ func (p pages) finishSignIn(r *http.Request, kept string) (account.Token, error)
 	from := account.Client{Address: rest.Address(r.RemoteAddr), UserAgent: r.UserAgent()}
 	t, c, err := p.accounts.FinishSignIn(r.Context(), kept, r.URL.Query(), from)
 	if err != nil {
+		return t, err
+	}
+	if _, err := p.members.JoinByDomain(r.Context(), c, from.Address); err != nil {
 		return t, err
 	}
 	return t, p.note(r, c, "sign-in-oidc")

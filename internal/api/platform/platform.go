@@ -2,12 +2,12 @@
 package platform
 
 import (
-	"context"
 	"net/netip"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/assets"
 	"github.com/vedette-sec/vedette/internal/api/platform/exports"
 	"github.com/vedette-sec/vedette/internal/api/platform/findings"
+	"github.com/vedette-sec/vedette/internal/api/platform/leaks"
 	"github.com/vedette-sec/vedette/internal/api/platform/scans"
 	"github.com/vedette-sec/vedette/internal/api/platform/team"
 	"github.com/vedette-sec/vedette/internal/api/platform/templates"
@@ -21,12 +21,23 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/export"
+	"github.com/vedette-sec/vedette/internal/core/feed"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding/comment"
+	"github.com/vedette-sec/vedette/internal/core/finding/moment"
+	"github.com/vedette-sec/vedette/internal/core/finding/undo"
+	"github.com/vedette-sec/vedette/internal/core/finding/upkeep"
+	"github.com/vedette-sec/vedette/internal/core/finding/work"
+	"github.com/vedette-sec/vedette/internal/core/inbox"
+	"github.com/vedette-sec/vedette/internal/core/leak"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
+	"github.com/vedette-sec/vedette/internal/core/proof"
 	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/core/scan/fixed"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -52,24 +63,33 @@ func shape(status int, e *errs.Error, id string) any {
 
 // Deps are the services that the handlers call.
 type Deps struct {
-	Accounts     *account.Accounts
-	Settings     *setting.Settings
-	Scans        *scan.Scans
-	Exclusions   *exclusion.Exclusions
-	Enumerations *enumeration.Enumerations
-	Assets       *asset.Assets
-	AssetReports *report.Reports
-	Policies     *policy.Policies
-	Findings     *finding.Findings
-	// Ticket files a finding in the tracker of a configuration.
-	Ticket        func(ctx context.Context, findingID, configID string) (finding.Ticket, error)
+	Accounts      *account.Accounts
+	Settings      *setting.Settings
+	Scans         *scan.Scans
+	Fixes         *fixed.Fixes
+	Upkeep        *upkeep.Upkeep
+	Feeds         *feed.Feeds
+	Exclusions    *exclusion.Exclusions
+	Enumerations  *enumeration.Enumerations
+	Assets        *asset.Assets
+	AssetReports  *report.Reports
+	Policies      *policy.Policies
+	Findings      *finding.Findings
+	Tickets       *ticket.Tickets
+	Comments      *comment.Comments
+	Works         *work.Works
+	Undos         *undo.Undos
+	Moments       *moment.Moments
+	Inbox         *inbox.Inbox
 	Exports       *export.Exports
+	Proofs        *proof.Proofs
 	Catalog       *catalog.Catalog
 	Domains       *domain.Domains
 	Audit         *audit.Log
 	Notifications *notification.Notifications
 	EgressIPs     []netip.Addr // from which scans reach their targets; none: those of the network interfaces
 	Models        *model.Models
+	Leaks         *leak.Leaks
 }
 
 // New makes the surface with all its operations.
@@ -83,12 +103,15 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	}, c)
 	team.Register(api, team.Services{
 		Accounts: d.Accounts, Settings: d.Settings, Domains: d.Domains, Audit: d.Audit, Notifications: d.Notifications,
+		Inbox: d.Inbox,
 	})
 	assets.Register(api, assets.Services{
 		Assets: d.Assets, Reports: d.AssetReports, Policies: d.Policies, Enumerations: d.Enumerations, Findings: d.Findings,
 	})
 	findings.Register(api, findings.Services{
-		Findings: d.Findings, Reports: d.AssetReports, Catalog: d.Catalog, Settings: d.Settings, Ticket: d.Ticket,
+		Findings: d.Findings, Reports: d.AssetReports, Catalog: d.Catalog, Settings: d.Settings, Tickets: d.Tickets,
+		Proofs: d.Proofs, Fixes: d.Fixes, Upkeep: d.Upkeep, Feeds: d.Feeds,
+		Comments: d.Comments, Works: d.Works, Undos: d.Undos, Moments: d.Moments,
 	})
 	scans.Register(api, scans.Services{
 		Scans: d.Scans, Enumerations: d.Enumerations, Exclusions: d.Exclusions, Settings: d.Settings, Exports: d.Exports,
@@ -98,5 +121,6 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		Exports: d.Exports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations,
 	})
 	templates.Register(api, templates.Services{Catalog: d.Catalog, Models: d.Models})
+	leaks.Register(api, d.Leaks)
 	return api
 }

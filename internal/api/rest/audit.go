@@ -24,7 +24,7 @@ func (a *API) addEntry(r *http.Request, rec *record, status int) error {
 	if rec.result != 0 {
 		status = rec.result
 	}
-	if a.Audit == nil || rec.unaudited || rec.caller.UserID == "" || r.Method == http.MethodGet ||
+	if a.Audit == nil || rec.unaudited || rec.caller.UserID == "" || r.Method == http.MethodGet && !rec.audited ||
 		status == http.StatusTooManyRequests {
 		return nil
 	}
@@ -47,6 +47,13 @@ func RequestID(ctx context.Context) string { return recordOf(ctx).id }
 
 // About sets the object of a request's audit entry, for operations with no id in path or answer.
 func About(ctx context.Context, id string) { recordOf(ctx).object = id }
+
+// Audit has a request written down as an action of this name, also one that changes nothing: what it reads is to be
+// known afterwards.
+func Audit(ctx context.Context, action string) {
+	rec := recordOf(ctx)
+	rec.operation, rec.audited = action, true
+}
 
 // By sets who did what a request asked for, for its audit entry, where that is known only from the request itself: a
 // login, or a link from a mail.

@@ -67,7 +67,7 @@ func openAudited(t *testing.T, rate float64) audited {
 		return Op{Operation: huma.Operation{OperationID: strings.ToLower(method) + strings.ReplaceAll(path, "/", "-"),
 			Method: method, Path: path}}
 	}
-	log := audit.New(d, 0, time.Now, slog.New(slog.DiscardHandler))
+	log := audit.New(d, nil, 0, time.Now, slog.New(slog.DiscardHandler))
 	s := open(t, Config{Accounts: accounts, Rate: rate, Burst: 1000, Audit: log}, func(a *API) {
 		Register(a, op("GET", "/thing"), func(context.Context, *struct{}) (*struct{ Body thing }, error) {
 			return &struct{ Body thing }{thing{"seen"}}, nil
@@ -161,6 +161,7 @@ func TestEachRequestForAChangeHasAnAuditEntry(t *testing.T) {
 		}
 		c.want.ID, c.want.TeamID, c.want.UserID, c.want.Email, c.want.IP, c.want.CreatedAt = got.ID, got.TeamID, got.UserID,
 			got.Email, got.IP, got.CreatedAt
+		c.want.Seq, c.want.Hash = got.Seq, got.Hash
 		c.want.Method, c.want.Status, c.want.Source = c.method, c.status, audit.API
 		if c.bearer {
 			c.want.Source = audit.Platform

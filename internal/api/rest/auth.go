@@ -35,7 +35,8 @@ func securitySchemes() map[string]*huma.SecurityScheme {
 		"bearer": {
 			Type: "http", Scheme: "bearer", BearerFormat: "JWT",
 			Description: "An access token from POST /api/v1/auth/login, or one of the configured OpenID issuer. " +
-				"A browser that has signed in at /sign-in/oidc sends it in a cookie.",
+				"A browser that has signed in at /login sends it in a cookie; what changes something then needs the header " +
+				BrowserHeader + ", with any value, too.",
 		},
 		"internalKey": {Type: "apiKey", In: "header", Name: account.InternalKeyHeader,
 			Description: "The deployment's service key."},
@@ -131,7 +132,7 @@ func (a *API) caller(ctx huma.Context, auth Auth) (account.Caller, error) {
 	}
 	if session := a.session(ctx); session != "" {
 		r, _ := humachi.Unwrap(ctx)
-		if err := a.browsers.CheckOrigin(r); err != nil {
+		if err := a.browsers.CheckWrite(r); err != nil {
 			return account.Caller{}, err
 		}
 		return a.Accounts.ByBearer(ctx.Context(), session)

@@ -27,6 +27,7 @@ type record struct {
 	operation string
 	object    string // the id of the object of the request
 	unaudited bool   // without an audit entry
+	audited   bool   // with one, although it changes nothing
 	result    int    // the status to record; 0: that of the answer
 	caller    account.Caller
 	byKey     bool // the caller used their API key

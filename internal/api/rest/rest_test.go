@@ -473,3 +473,26 @@ func TestRefusalNamesTheFieldThatIsMissing(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// Every operation says that the server's surroundings may fail, and when to try again; what writes, that there may be no
+// room.
+func TestOutagesAreInTheContract(t *testing.T) {
+	var document *huma.OpenAPI
+	open(t, Config{}, func(a *API) {
+		nothing := func(context.Context, *struct{}) (*struct{}, error) { return &struct{}{}, nil }
+		Register(a, get("/read"), nothing)
+		write := get("/write")
+		write.Method, write.OperationID = http.MethodPost, "write"
+		Register(a, write, nothing)
+		document = a.Huma.OpenAPI()
+	})
+	read, write := document.Paths["/read"].Get.Responses, document.Paths["/write"].Post.Responses
+	for _, answer := range []*huma.Response{read["503"], write["503"], write["507"]} {
+		if answer == nil || answer.Headers["Retry-After"] == nil {
+			t.Errorf("%+v", answer)
+		}
+	}
+	if read["507"] != nil {
+		t.Error("a read needs no room")
+	}
+}

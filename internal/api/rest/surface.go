@@ -168,7 +168,7 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 		a.authenticate(op), a.limit, read, a.joinRepeated,
 	}
 	op.Security = op.Auth.security()
-	op.Errors = append([]int{400, 429, 500}, op.Errors...)
+	op.Errors = append([]int{400, 429, 500, 503}, op.Errors...)
 	switch op.Auth {
 	case KeyOrBearer, BearerOnly, Optional:
 		op.Errors = append(op.Errors, 401, 403)
@@ -177,6 +177,9 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 	}
 	if op.Method != http.MethodGet && op.Method != http.MethodDelete {
 		op.Errors = append(op.Errors, 413, 415)
+	}
+	if op.Method != http.MethodGet {
+		op.Errors = append(op.Errors, 507)
 	}
 	// readBody and BoundBody bound the body. huma's own limits are lifted: a stream may take longer.
 	op.MaxBodyBytes, op.BodyReadTimeout = -1, -1
@@ -198,6 +201,13 @@ func Register[I, O any](a *API, op Op, handler func(context.Context, *I) (*O, er
 	})
 	// huma announces 422; these APIs answer 400 to every malformed request.
 	delete(op.Responses, "422")
+	for _, status := range []string{"503", "507"} { // outages of what the server depends on
+		if answer := op.Responses[status]; answer != nil {
+			answer.Headers = map[string]*huma.Param{"Retry-After": {
+				Description: "Seconds after which the request may succeed.", Schema: &huma.Schema{Type: huma.TypeInteger},
+			}}
+		}
+	}
 }
 
 // Handle adds an operation whose handler returns the body of its answer.

@@ -44,8 +44,9 @@ func (a *Accounts) AcceptInvitation(ctx context.Context, teamID string) error {
 		} else if err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO member (team_id, user_id, role, invited_at, created_at)
-			SELECT team_id, ?, role, created_at, ? FROM invitation WHERE team_id = ? AND email = ?
+		_, err := tx.Exec(ctx, `INSERT INTO member (team_id, user_id, role, invited_at, created_at, invited_by, restricted,
+			billable, spending_cap_cents) SELECT team_id, ?, role, created_at, ?, invited_by, restricted, billable,
+			spending_cap_cents FROM invitation WHERE team_id = ? AND email = ?
 			ON CONFLICT (team_id, user_id) DO NOTHING`, c.UserID, db.At(a.Now()), teamID, c.Email)
 		if err != nil {
 			return err

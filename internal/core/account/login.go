@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account/factor"
 	"github.com/vedette-sec/vedette/internal/core/account/phc"
+	"github.com/vedette-sec/vedette/internal/core/account/strength"
 	"github.com/vedette-sec/vedette/internal/core/account/token"
 	"github.com/vedette-sec/vedette/internal/core/account/turnstile"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -180,23 +181,12 @@ func (a *Accounts) ByBearer(ctx context.Context, bearer string) (Caller, error) 
 	return c, err
 }
 
-const (
-	loginsAtOnce = 2 // limits the memory and processors that logins use
-	minPassword  = 10
-	maxPassword  = 1024
-)
+const loginsAtOnce = 2 // limits the memory and processors that logins use
 
-func checkPasswordLength(field, password string) error {
-	if len(password) < minPassword || len(password) > maxPassword {
-		return errs.Field(field, "%s must have %d to %d bytes.", field, minPassword, maxPassword)
-	}
-	return nil
-}
-
-// hashPassword hashes a new password. Nobody waits for it who is not known: the setup link, an operator or the
-// user themselves have asked.
-func (a *Accounts) hashPassword(ctx context.Context, password string) (string, error) {
-	if err := checkPasswordLength("password", password); err != nil {
+// hashPassword hashes a new password of the user with an address, if it is not easy to guess; the field is for the
+// error. Nobody waits for it who is not known: the setup link, an operator or the user themselves have asked.
+func (a *Accounts) hashPassword(ctx context.Context, field, password, email string) (string, error) {
+	if err := strength.Check(field, password, email); err != nil {
 		return "", err
 	}
 	release, err := a.newPasswords.Take(ctx, "", "")

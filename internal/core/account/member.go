@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
 // TeamMember is a member of a team, or a person who was invited and has not accepted.
@@ -55,19 +56,18 @@ func (a *Accounts) FindMembers(ctx context.Context) ([]TeamMember, error) {
 	if err != nil {
 		return nil, err
 	}
-	scanInvited := func(r db.Row) (TeamMember, error) {
-		m := TeamMember{Pending: true}
-		err := r.Scan(&m.Email, &m.Role, db.Into(&m.InvitedAt))
-		return m, err
+	scanInvited := func(r db.Row) (m TeamMember, err error) {
+		m.Pending = true
+		return m, r.Scan(&m.Email, &m.Role, db.Into(&m.InvitedAt))
 	}
 	invited, err := db.Select(ctx, a.db, scanInvited,
 		`SELECT email, role, created_at FROM invitation WHERE team_id = ? ORDER BY created_at, email`, c.TeamID)
 	return append(members, invited...), err
 }
 
-// Invite invites a person to the caller's team, in place of an earlier invitation. They are a member when they accept.
-// Only admins may. Nothing tells whether the address has an account. It fails with Invalid for a member of the team.
-func (a *Accounts) Invite(ctx context.Context, email string, role Role) error {
+// Invite invites a person to the caller's team, replacing an earlier invitation; more joins the transaction. They are a
+// member when they accept. Only admins may. Nothing tells whether the address has an account. Invalid for a member.
+func (a *Accounts) Invite(ctx context.Context, email string, role Role, more ...func(*db.Tx, string) error) error {
 	email, err := checkMember(email, role)
 	if err != nil {
 		return err
@@ -84,6 +84,11 @@ func (a *Accounts) Invite(ctx context.Context, email string, role Role) error {
 		if err := a.invite(ctx, tx, c, email, role); err != nil {
 			return err
 		}
+		for _, do := range more {
+			if err := do(tx, email); err != nil {
+				return err
+			}
+		}
 		return checkSize(ctx, tx, c)
 	})
 }
@@ -91,18 +96,19 @@ func (a *Accounts) Invite(ctx context.Context, email string, role Role) error {
 // invite invites a person to the team of c, in whose name a mail tells them.
 func (a *Accounts) invite(ctx context.Context, tx *db.Tx, c Caller, email string, role Role) error {
 	a.mailInvitation(tx, c, email)
-	_, err := tx.Exec(ctx, `INSERT INTO invitation (team_id, email, role, created_at) VALUES (?, ?, ?, ?)
+	_, err := tx.Exec(ctx, `INSERT INTO invitation (id, team_id, email, role, invited_by, created_at) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (team_id, email) DO UPDATE SET role = excluded.role, created_at = excluded.created_at`,
-		c.TeamID, email, role, db.At(a.Now()))
+		ids.New(), c.TeamID, email, role, c.Email, db.At(a.Now()))
 	return err
 }
 
 func checkSize(ctx context.Context, tx *db.Tx, c Caller) error {
-	n, err := db.Value[int](ctx, tx, `SELECT (SELECT count(*) FROM member WHERE team_id = ?)
-		+ (SELECT count(*) FROM invitation WHERE team_id = ?)`, c.TeamID, c.TeamID)
-	if err == nil && n > c.Plan.MaxMembers() {
-		err = errs.New(errs.Invalid, "team_full", "The team's plan allows %d members, with those invited.",
-			c.Plan.MaxMembers())
+	var n, most int
+	err := tx.QueryRow(ctx, `SELECT (SELECT count(*) FROM member WHERE team_id = ?)
+		+ (SELECT count(*) FROM invitation WHERE team_id = ?), coalesce((SELECT max_members FROM team WHERE id = ?), ?)`,
+		c.TeamID, c.TeamID, c.TeamID, c.Plan.MaxMembers()).Scan(&n, &most)
+	if err == nil && n > most {
+		err = errs.New(errs.Invalid, "team_full", "The team's plan allows %d members, with those invited.", most)
 	}
 	return err
 }
@@ -154,10 +160,10 @@ func (a *Accounts) RemoveMember(ctx context.Context, email string) error {
 
 func removeMember(ctx context.Context, tx *db.Tx, c Caller, email string) error {
 	who, err := findMember(ctx, tx, c.TeamID, email)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if who.pending {
+	case who.pending:
 		_, err := tx.Exec(ctx, `DELETE FROM invitation WHERE team_id = ? AND email = ?`, c.TeamID, email)
 		return err
 	}
@@ -180,23 +186,22 @@ func removeMember(ctx context.Context, tx *db.Tx, c Caller, email string) error 
 func leave(ctx context.Context, tx *db.Tx, teamID, userID string) error {
 	_, err := tx.Exec(ctx, `INSERT INTO former_member (team_id, user_id, spending_cap_cents, spent_cents)
 		SELECT team_id, user_id, spending_cap_cents, spent_cents FROM member WHERE team_id = ? AND user_id = ?`, teamID, userID)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = tx.Exec(ctx, `DELETE FROM member WHERE team_id = ? AND user_id = ?`, teamID, userID)
 	}
-	_, err = tx.Exec(ctx, `DELETE FROM member WHERE team_id = ? AND user_id = ?`, teamID, userID)
 	return err
 }
 
 // comeBack gives a new member what they may spend and have spent as a former one.
 func comeBack(ctx context.Context, tx *db.Tx, teamID, userID string) error {
 	_, err := tx.Exec(ctx, `UPDATE member SET (spending_cap_cents, spent_cents) =
-		(SELECT f.spending_cap_cents, f.spent_cents FROM former_member f WHERE f.team_id = ? AND f.user_id = ?)
+		(SELECT coalesce(member.spending_cap_cents, f.spending_cap_cents), f.spent_cents FROM former_member f
+			WHERE f.team_id = ? AND f.user_id = ?)
 		WHERE team_id = ? AND user_id = ? AND EXISTS (SELECT 1 FROM former_member f WHERE f.team_id = ? AND f.user_id = ?)`,
 		teamID, userID, teamID, userID, teamID, userID)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = tx.Exec(ctx, `DELETE FROM former_member WHERE team_id = ? AND user_id = ?`, teamID, userID)
 	}
-	_, err = tx.Exec(ctx, `DELETE FROM former_member WHERE team_id = ? AND user_id = ?`, teamID, userID)
 	return err
 }
 
@@ -239,7 +244,7 @@ func findMember(ctx context.Context, tx *db.Tx, teamID, email string) (p person,
 		return p, err
 	}
 	n, err := count(ctx, tx, `invitation WHERE team_id = ? AND email = ?`, teamID, email)
-	if p.pending = n > 0; err == nil && !p.pending {
+	if p.pending = n > 0; err == nil && n == 0 {
 		err = errs.Missing("member")
 	}
 	return p, err

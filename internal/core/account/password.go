@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 
+	"github.com/vedette-sec/vedette/internal/core/account/strength"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -17,7 +18,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, current, password, from s
 	if err := a.checkPasswordsOn(); err != nil {
 		return err
 	}
-	if err := checkPasswordLength("new_password", password); err != nil {
+	if err := strength.Check("new_password", password, c.Email); err != nil {
 		return err
 	}
 	id, old, err := a.checkPassword(ctx, c.Email, current, Peer(from))
@@ -30,7 +31,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, current, password, from s
 	if err != nil {
 		return err
 	}
-	hash, err := a.hashPassword(ctx, password)
+	hash, err := a.hashPassword(ctx, "new_password", password, c.Email)
 	if err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (a *Accounts) SetPassword(ctx context.Context, email, password string) erro
 	if err != nil {
 		return err
 	}
-	hash, err := a.hashPassword(ctx, password)
+	hash, err := a.hashPassword(ctx, "password", password, email)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/account/strength"
 	"github.com/vedette-sec/vedette/internal/core/account/throttle"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -106,23 +107,24 @@ func (a *Accounts) FinishReset(ctx context.Context, token, password, from string
 	if err := a.guesses.Check(peer, "", a.Now()); err != nil {
 		return Caller{}, err
 	}
-	if err := checkPasswordLength("new_password", password); err != nil {
+	if err := strength.Check("new_password", password, ""); err != nil {
 		return Caller{}, err
 	}
 	hashed := ids.Hash(a.pepper, token)
-	found := 0
+	email := ""
 	if len(token) == resetTokenLength {
 		var err error
-		found, err = count(ctx, a.db, `password_reset WHERE hash = ? AND expires_at > ?`, hashed, db.At(a.Now()))
-		if err != nil {
+		email, err = db.Value[string](ctx, a.db, `SELECT u.email FROM password_reset r JOIN user_account u ON u.id = r.user_id
+			WHERE r.hash = ? AND r.expires_at > ?`, hashed, db.At(a.Now()))
+		if err != nil && !db.IsNoRows(err) {
 			return Caller{}, err
 		}
 	}
-	if found == 0 {
+	if email == "" {
 		a.guesses.Wrong(peer, "", a.Now())
 		return Caller{}, errResetLink
 	}
-	hash, err := a.hashPassword(ctx, password)
+	hash, err := a.hashPassword(ctx, "new_password", password, email)
 	if err != nil {
 		return Caller{}, err
 	}

@@ -52,7 +52,7 @@ func (a *Accounts) createUser(ctx context.Context, n NewUser, first func(*db.Tx)
 	}
 	hash := ""
 	if n.Password != "" {
-		if hash, err = a.hashPassword(ctx, n.Password); err != nil {
+		if hash, err = a.hashPassword(ctx, "password", n.Password, email); err != nil {
 			return User{}, err
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
-	"github.com/vedette-sec/vedette/internal/infra/queue"
+	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
 
 // Source is how a caller authenticated.
@@ -45,11 +45,15 @@ type Entry struct {
 	IP        string // where the request came from
 	Source    Source
 	CreatedAt time.Time
+
+	Seq  int64  // its place in the team's chain: 1, 2, 3, …
+	Hash string // of the entry and of all before it
 }
 
 // Log is the service of audit entries.
 type Log struct {
 	db        *db.DB
+	box       *seal.Box
 	retention time.Duration // 0: for ever
 	now       func() time.Time
 	logger    *slog.Logger
@@ -59,9 +63,10 @@ type Log struct {
 	next    *batch // collects entries meanwhile; may be nil
 }
 
-// New makes the log. Entries older than keep are removed; 0 keeps them for ever.
-func New(d *db.DB, retention time.Duration, now func() time.Time, logger *slog.Logger) *Log {
-	return &Log{db: d, retention: retention, now: now, logger: logger}
+// New makes the log. Entries older than retention are removed; 0 keeps them for ever. The ends of chains are sealed
+// with box; nil seals none, in tests.
+func New(d *db.DB, box *seal.Box, retention time.Duration, now func() time.Time, logger *slog.Logger) *Log {
+	return &Log{db: d, box: box, retention: retention, now: now, logger: logger}
 }
 
 // Filter picks entries; an empty field picks all.
@@ -69,21 +74,40 @@ type Filter struct {
 	Email  string // whose; any case
 	Action string
 	Source Source
+	Object string // the id of the changed object
+	Method string
+	Status int
 	Since  time.Time // from then on
 	Until  time.Time // before then
+	Word   string    // as Search takes it
 }
 
-// Find are the entries of the caller's team that the filter picks, newest first. A guest may not see them.
-func (l *Log) Find(ctx context.Context, f Filter, window page.Window) ([]Entry, error) {
-	var w db.Where
+func (f Filter) where(d db.Dialect) (w db.Where, err error) {
+	if f.Word != "" {
+		if w, err = conditions(f.Word, d); err != nil {
+			return w, err
+		}
+	}
 	db.Equal(&w, "email", strings.ToLower(f.Email))
 	db.Equal(&w, "action", f.Action)
 	db.Equal(&w, "source", f.Source)
+	db.Equal(&w, "object_id", f.Object)
+	db.Equal(&w, "method", f.Method)
+	db.Equal(&w, "status", f.Status)
 	if !f.Since.IsZero() {
 		w.And("created_at >= ?", db.At(f.Since))
 	}
 	if !f.Until.IsZero() {
 		w.And("created_at < ?", db.At(f.Until))
+	}
+	return w, nil
+}
+
+// Find are the entries of the caller's team that the filter picks, newest first. A guest may not see them.
+func (l *Log) Find(ctx context.Context, f Filter, window page.Window) ([]Entry, error) {
+	w, err := f.where(l.db.Dialect())
+	if err != nil {
+		return nil, err
 	}
 	return l.find(ctx, w, window)
 }
@@ -94,16 +118,16 @@ func (l *Log) find(ctx context.Context, w db.Where, window page.Window) ([]Entry
 		return nil, err
 	}
 	w.And("team_id = ?", c.TeamID)
-	scan := func(r db.Row) (e Entry, err error) {
-		err = r.Scan(&e.ID, &e.TeamID, &e.UserID, &e.Email, &e.Action, &e.Object, &e.Method, &e.Path, &e.Status, &e.IP,
-			&e.Source, db.Into(&e.CreatedAt))
-		return e, err
-	}
-	return db.Select(ctx, l.db, scan, `SELECT `+columns+` FROM audit_entry`+w.String()+
+	return db.Select(ctx, l.db, scanEntry, `SELECT `+columns+` FROM audit_entry`+w.String()+
 		` ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?`, append(w.Args, window.Limit, window.Offset)...)
 }
 
-const columns = `id, team_id, user_id, email, action, object_id, method, path, status, ip, source, created_at`
+const columns = `id, team_id, user_id, email, action, object_id, method, path, status, ip, source, created_at, seq, hash`
+
+func scanEntry(r db.Row) (e Entry, err error) {
+	return e, r.Scan(&e.ID, &e.TeamID, &e.UserID, &e.Email, &e.Action, &e.Object, &e.Method, &e.Path, &e.Status, &e.IP,
+		&e.Source, db.Into(&e.CreatedAt), &e.Seq, &e.Hash)
+}
 
 const maxQuery = 200 // characters
 
@@ -111,17 +135,21 @@ const maxQuery = 200 // characters
 // source, an IP address, an e-mail address, an HTTP method or a path; anything else is searched in paths,
 // operations and objects.
 func (l *Log) Search(ctx context.Context, q string, window page.Window) ([]Entry, error) {
-	q = strings.TrimSpace(q)
-	if n := len([]rune(q)); n == 0 || n > maxQuery {
-		return nil, errs.Field("q", "q must have 1 to %d characters.", maxQuery)
+	w, err := conditions(q, l.db.Dialect())
+	if err != nil {
+		return nil, err
 	}
-	return l.find(ctx, conditions(q, l.db.Dialect()), window)
+	return l.find(ctx, w, window)
 }
 
 // pathAndName is one text, because searching two costs twice as much.
 const pathAndName = "path || '\n' || action"
 
-func conditions(q string, d db.Dialect) (w db.Where) {
+func conditions(q string, d db.Dialect) (w db.Where, err error) {
+	q = strings.TrimSpace(q)
+	if n := len([]rune(q)); n == 0 || n > maxQuery {
+		return w, errs.Field("q", "q must have 1 to %d characters.", maxQuery)
+	}
 	contains := func(column string) { w.And(d.Contains(column, q)) }
 	addr, notAddr := netip.ParseAddr(q)
 	status, notNumber := strconv.Atoi(q)
@@ -141,7 +169,7 @@ func conditions(q string, d db.Dialect) (w db.Where) {
 	default:
 		contains(pathAndName + " || '\n' || object_id")
 	}
-	return w
+	return w, nil
 }
 
 var methods = []string{
@@ -181,20 +209,6 @@ func (l *Log) Add(ctx context.Context, e Entry) error {
 	return b.err
 }
 
-func (l *Log) write(ctx context.Context, entries []Entry) error {
-	return l.db.Tx(ctx, func(tx *db.Tx) error {
-		for _, e := range entries {
-			_, err := tx.Exec(ctx, `INSERT INTO audit_entry (`+columns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-				e.ID, e.TeamID, e.UserID, e.Email, e.Action, clip(e.Object), e.Method, clip(e.Path), e.Status, canonical(e.IP),
-				e.Source, db.At(e.CreatedAt))
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 func canonical(ip string) string {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {
@@ -206,28 +220,3 @@ func canonical(ip string) string {
 const maxText = 1024 // bytes of a text of a request
 
 func clip(s string) string { return db.Clean(s[:min(len(s), maxText)]) }
-
-const sweepBatch = 1000 // entries that one transaction removes, so that it delays no other
-
-// SweepRegularly calls Sweep every hour until ctx ends. Several nodes may do it at once.
-func (l *Log) SweepRegularly(ctx context.Context) {
-	if l.retention == 0 {
-		return
-	}
-	queue.Every(ctx, time.Hour, l.logger, "removing old entries of the audit log", l.Sweep)
-}
-
-// Sweep removes old entries.
-func (l *Log) Sweep(ctx context.Context) error {
-	if l.retention == 0 {
-		return nil
-	}
-	before := db.At(l.now().Add(-l.retention))
-	for {
-		n, err := l.db.Exec(ctx, `DELETE FROM audit_entry WHERE id IN
-			(SELECT id FROM audit_entry WHERE created_at < ? ORDER BY created_at LIMIT ?)`, before, sweepBatch)
-		if err != nil || n < sweepBatch {
-			return err
-		}
-	}
-}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/engine/templates/starter"
+	"github.com/vedette-sec/vedette/internal/engine/templates/update"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"golang.org/x/sync/errgroup"
@@ -32,6 +34,7 @@ type Report struct {
 	Removed   int     // that it has no longer
 	Unchanged bool    // it had this set already: nothing was written
 	Refused   []error // why files that look like templates were left out, by path
+	Changes   update.Changes
 }
 
 // Import replaces the public or early set in one transaction. Templates it had before keep their creation time
@@ -42,22 +45,34 @@ func (c *Catalog) Import(ctx context.Context, s Source) (Report, error) {
 		set = EarlySet
 	}
 	if s.From == "" {
-		from, err := db.Value[string](ctx, c.db, `SELECT source FROM template_scope WHERE scope = ?`, set)
+		written, err := db.Value[string](ctx, c.db, `SELECT source FROM template_scope WHERE scope = ?`, set)
 		if err != nil && !db.IsNoRows(err) {
 			return Report{}, err
 		}
-		s.From = from
+		from, ref, _ := strings.Cut(written, refMark)
+		s.From, s.Ref = from, cmp.Or(s.Ref, ref)
 		if s.From == "" {
 			return Report{}, errs.Field("from", "from is required: say where the templates are. The next time it is known.")
 		}
 	}
-	o, err := c.open(ctx, s)
+	o, err := update.Open(ctx, s.Source, c.Guard)
 	if err != nil {
 		return Report{}, err
 	}
-	report, err := c.importFS(ctx, set, s.From, o.tag, o.files)
-	return report, errors.Join(err, o.close())
+	source := s.From
+	if s.Ref != "" {
+		source += refMark + s.Ref
+	}
+	report, err := c.importFS(ctx, set, source, o.Tag, o.FS)
+	for _, left := range o.Left {
+		name, why, _ := strings.Cut(left, ": ")
+		report.Refused = append(report.Refused, leftOut(name, why))
+	}
+	return report, errors.Join(err, o.Close())
 }
+
+// refMark is between a git remote and its branch, tag or commit where a source is stored.
+const refMark = "#"
 
 // ImportStarter imports the binary's starter set, unless the database has it already.
 func (c *Catalog) ImportStarter(ctx context.Context) (Report, error) {
@@ -65,7 +80,7 @@ func (c *Catalog) ImportStarter(ctx context.Context) (Report, error) {
 }
 
 func (c *Catalog) importFS(ctx context.Context, set, source, tag string, files fs.FS) (Report, error) {
-	report := Report{Set: set, Tag: tag}
+	report := Report{Set: set, Tag: tag, Changes: update.Compare(nil, nil, nil)}
 	found, err := collect(ctx, files)
 	if err != nil {
 		return report, err
@@ -217,7 +232,7 @@ func (r *reader) read(at string) ([]byte, error) {
 		return nil, fs.ErrNotExist
 	}
 	text, err := readBounded(r.source, at, syntax.MaxBytes)
-	if r.total += len(text); err == nil && r.total > maxText {
+	if r.total += len(text); err == nil && r.total > update.MaxBytes {
 		err = errTooLarge
 	}
 	if err != nil {
@@ -236,6 +251,7 @@ func (c *Catalog) replace(
 	if err != nil {
 		return err
 	}
+	report.Changes = changes(old, rows, report.Refused)
 	first := len(old) == 0
 	var changed []row
 	var removed []string
@@ -275,6 +291,24 @@ func (c *Catalog) replace(
 		}
 	}
 	return insert(ctx, tx, changed)
+}
+
+// changes are what an import changes; refused are the faults of the new set.
+func changes(old map[string]Template, rows []row, refused []error) update.Changes {
+	before, after := make([]update.Known, 0, len(old)), make([]update.Known, 0, len(rows))
+	for _, t := range old {
+		before = append(before, update.Known{ID: t.ID, Path: t.Path, Digest: t.Digest})
+	}
+	for _, t := range rows {
+		after = append(after, update.Known{ID: t.ID, Path: t.Path, Digest: t.Digest})
+	}
+	why := map[string]string{}
+	for _, err := range refused {
+		if e, ok := errors.AsType[*errs.Error](err); ok {
+			why[e.Extra["file"]] = e.Message
+		}
+	}
+	return update.Compare(before, after, why)
 }
 
 // storedTemplates are the templates of a set by id, with the fields that replace compares.

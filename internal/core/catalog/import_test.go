@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/engine/templates/update"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -34,7 +35,7 @@ func TestImportReplacesASet(t *testing.T) {
 				"http:\n  - race_count: 2\n    race: true\n    path: ['/']\nheadless: []\nhttp2:", 1),
 			"profiles/p.yml": "severity: high\n",
 		}
-		first := s.load(t, catalog.Source{From: folder(t, files), Tag: "v1"})
+		first := s.load(t, catalog.Source{Source: update.Source{From: folder(t, files), Tag: "v1"}})
 		if first.Total != 3 || first.New != 3 || len(first.Refused) != 3 || first.Tag != "v1" {
 			t.Fatalf("%+v", first)
 		}
@@ -51,7 +52,7 @@ func TestImportReplacesASet(t *testing.T) {
 
 		next := map[string]string{"http/a.yaml": files["http/a.yaml"], "http/b.yaml": written("b", "Beta two", "low", "x"),
 			"new/e.yaml": written("e", "Epsilon", "low", "x")}
-		second := s.load(t, catalog.Source{From: folder(t, next), Tag: "v2"})
+		second := s.load(t, catalog.Source{Source: update.Source{From: folder(t, next), Tag: "v2"}})
 		if second.New != 1 || second.Updated != 1 || second.Removed != 1 || second.Total != 3 {
 			t.Fatalf("%+v", second)
 		}
@@ -73,7 +74,7 @@ func TestImportReplacesASet(t *testing.T) {
 			t.Errorf("what is new: %+v", e)
 		}
 		s.later(time.Hour)
-		if again := s.load(t, catalog.Source{From: folder(t, next)}); !again.Unchanged || again.Total != 3 ||
+		if again := s.load(t, catalog.Source{Source: update.Source{From: folder(t, next)}}); !again.Unchanged || again.Total != 3 ||
 			again.Digest != second.Digest || again.Tag != "v2" {
 			t.Errorf("the same set again: %+v", again)
 		}
@@ -83,7 +84,7 @@ func TestImportReplacesASet(t *testing.T) {
 func TestFailedImportLeavesTheOldSet(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := open(t, d)
-		s.load(t, catalog.Source{From: folder(t, map[string]string{"a.yaml": written("a", "Alpha", "high", "x")})})
+		s.load(t, catalog.Source{Source: update.Source{From: folder(t, map[string]string{"a.yaml": written("a", "Alpha", "high", "x")})}})
 		good := zipped(t, map[string]string{"n-1.2.3/b.yaml": written("b", "Beta", "low", "x")})
 		file := filepath.Join(t.TempDir(), "good.zip")
 		if err := os.WriteFile(file, good, 0o600); err != nil {
@@ -103,20 +104,20 @@ func TestFailedImportLeavesTheOldSet(t *testing.T) {
 			source catalog.Source
 			param  string
 		}{
-			"another digest":    {t.Context(), catalog.Source{From: file, SHA256: strings.Repeat("0", 64)}, "sha256"},
-			"a folder's digest": {t.Context(), catalog.Source{From: t.TempDir(), SHA256: strings.Repeat("0", 64)}, "sha256"},
-			"nothing there":     {t.Context(), catalog.Source{From: filepath.Join(t.TempDir(), "none")}, "from"},
-			"no template":       {t.Context(), catalog.Source{From: folder(t, map[string]string{"a.yaml": "id: x"})}, "from"},
+			"another digest":    {t.Context(), catalog.Source{Source: update.Source{From: file, Checksum: strings.Repeat("0", 64)}}, "checksum"},
+			"a folder's digest": {t.Context(), catalog.Source{Source: update.Source{From: t.TempDir(), Checksum: strings.Repeat("0", 64)}}, "checksum"},
+			"nothing there":     {t.Context(), catalog.Source{Source: update.Source{From: filepath.Join(t.TempDir(), "none")}}, "from"},
+			"no template":       {t.Context(), catalog.Source{Source: update.Source{From: folder(t, map[string]string{"a.yaml": "id: x"})}}, "from"},
 			"no zip": {t.Context(),
-				catalog.Source{From: filepath.Join(folder(t, map[string]string{"a.txt": "text"}), "a.txt")}, "from"},
+				catalog.Source{Source: update.Source{From: filepath.Join(folder(t, map[string]string{"a.txt": "text"}), "a.txt")}}, "from"},
 			"a way out": {t.Context(),
-				catalog.Source{From: archive(map[string]string{"../b.yaml": written("b", "B", "low", "x")})}, "from"},
+				catalog.Source{Source: update.Source{From: archive(map[string]string{"../b.yaml": written("b", "B", "low", "x")})}}, "from"},
 			"an absolute name": {t.Context(),
-				catalog.Source{From: archive(map[string]string{"/etc/b.yaml": written("b", "B", "low", "x")})}, "from"},
+				catalog.Source{Source: update.Source{From: archive(map[string]string{"/etc/b.yaml": written("b", "B", "low", "x")})}}, "from"},
 			"a way out, by \\": {t.Context(),
-				catalog.Source{From: archive(map[string]string{`a\..\b.yaml`: written("b", "B", "low", "x")})}, "from"},
-			"a cancelled import": {cancelled, catalog.Source{From: file}, ""},
-			"a private address":  {t.Context(), catalog.Source{From: "http://127.0.0.1:1/x.zip"}, ""},
+				catalog.Source{Source: update.Source{From: archive(map[string]string{`a\..\b.yaml`: written("b", "B", "low", "x")})}}, "from"},
+			"a cancelled import": {cancelled, catalog.Source{Source: update.Source{From: file}}, ""},
+			"a private address":  {t.Context(), catalog.Source{Source: update.Source{From: "http://127.0.0.1:1/x.zip"}}, ""},
 		} {
 			_, err := s.Import(c.ctx, c.source)
 			if e := errs.From(err); e == nil || e.Param != c.param {
@@ -126,7 +127,7 @@ func TestFailedImportLeavesTheOldSet(t *testing.T) {
 				t.Fatalf("%s: the set is %v", name, got)
 			}
 		}
-		r := s.load(t, catalog.Source{From: file, SHA256: fmt.Sprintf("%X", sha256.Sum256(good))})
+		r := s.load(t, catalog.Source{Source: update.Source{From: file, Checksum: fmt.Sprintf("%X", sha256.Sum256(good))}})
 		if r.Tag != "v1.2.3" || r.New != 1 || r.Removed != 1 || !slices.Equal(s.public(t), []string{"b"}) {
 			t.Errorf("%+v", r)
 		}
@@ -143,7 +144,7 @@ func TestLargeFilesAreNotTakenIn(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := s.load(t, catalog.Source{From: name})
+	r := s.load(t, catalog.Source{Source: update.Source{From: name}})
 	if r.Total != 1 || len(r.Refused) != 1 || !strings.Contains(r.Refused[0].Error(), "larger than") {
 		t.Errorf("%+v", r)
 	}
@@ -167,7 +168,7 @@ func TestImportFromAURL(t *testing.T) {
 	s := open(t, dbtest.Open(t, "sqlite"))
 	s.Guard = &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	for _, path := range []string{"/none", "/round", "/inside"} {
-		if _, err := s.Import(t.Context(), catalog.Source{From: server.URL + path}); !errs.Is(err, errs.Unavailable) {
+		if _, err := s.Import(t.Context(), catalog.Source{Source: update.Source{From: server.URL + path}}); !errs.Is(err, errs.Unavailable) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -175,13 +176,13 @@ func TestImportFromAURL(t *testing.T) {
 		t.Errorf("a first import from nowhere: %v", err)
 	}
 	url := server.URL + "/archive/refs/tags/v9.1.0.zip"
-	if r := s.load(t, catalog.Source{From: url}); r.Tag != "v9.1.0" || r.New != 1 {
+	if r := s.load(t, catalog.Source{Source: update.Source{From: url}}); r.Tag != "v9.1.0" || r.New != 1 {
 		t.Errorf("%+v", r)
 	}
 	if r := s.load(t, catalog.Source{}); !r.Unchanged { // from where it came the last time
 		t.Errorf("again: %+v", r)
 	}
-	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "vedette-templates-*.zip")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "vedette-templates-*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
 }
@@ -199,9 +200,8 @@ func TestSetsStandInForEachOther(t *testing.T) {
 			t.Fatalf("again: %+v %v", r, err)
 		}
 		starters := len(s.public(t))
-		s.load(t, catalog.Source{Early: true,
-			From: folder(t, map[string]string{"a.yaml": written("a", "Early", "high", "x"),
-				"z.yaml": written("z", "Zed", "high", "x")})})
+		s.load(t, catalog.Source{Source: update.Source{From: folder(t, map[string]string{"a.yaml": written("a", "Early", "high", "x"),
+			"z.yaml": written("z", "Zed", "high", "x")})}, Early: true})
 		if found, total, err := s.Early(s.ada, page.Window{Limit: 10}, false); err != nil || total != 2 ||
 			found[0].Info.Name != "Early" || found[0].Raw != nil {
 			t.Fatal(found, total, err)
@@ -209,7 +209,7 @@ func TestSetsStandInForEachOther(t *testing.T) {
 		if _, err := s.PublicByID(s.ada, "a"); !errs.Is(err, errs.NotFound) {
 			t.Errorf("an early template is public: %v", err)
 		}
-		s.load(t, catalog.Source{From: folder(t, map[string]string{"a.yaml": written("a", "Public", "high", "x")})})
+		s.load(t, catalog.Source{Source: update.Source{From: folder(t, map[string]string{"a.yaml": written("a", "Public", "high", "x")})}})
 		if _, total, err := s.Early(s.ada, page.Window{Limit: 10}, false); err != nil || total != 1 {
 			t.Errorf("%d are early, %v", total, err)
 		}
@@ -226,11 +226,11 @@ func TestTemplatesBringTheFilesTheyName(t *testing.T) {
 			return strings.Replace(written(id, id, "high", "x"), "    matchers:",
 				"    payloads:\n      word: "+file+"\n    matchers:", 1)
 		}
-		r := s.load(t, catalog.Source{From: folder(t, map[string]string{
+		r := s.load(t, catalog.Source{Source: update.Source{From: folder(t, map[string]string{
 			"http/a.yaml": with("a", "helpers/words.txt"), "http/deep/b.yaml": with("b", "words.txt"),
 			"http/c.yaml":       with("c", "../../../../etc/passwd"),
 			"helpers/words.txt": "from the top", "http/words.txt": "from above",
-		})})
+		})}})
 		if r.Total != 2 || len(r.Refused) != 1 || !strings.Contains(r.Refused[0].Error(), "payloads") {
 			t.Fatalf("%+v", r)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/engine/templates/update"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -237,7 +238,7 @@ func TestSearchFollowsItsRules(t *testing.T) {
 					files[m.path] = m.text()
 				}
 			}
-			s.load(t, catalog.Source{From: folder(t, files), Early: set == catalog.EarlySet})
+			s.load(t, catalog.Source{Source: update.Source{From: folder(t, files)}, Early: set == catalog.EarlySet})
 			s.later(45 * 24 * time.Hour)
 		}
 		team := caller(t, s.ada).TeamID

@@ -170,6 +170,15 @@ func (c *Catalog) Texts(ctx context.Context, teamID string, ids []string) (map[s
 	return out, nil
 }
 
+// WithDigest are the ids of the templates that a team may scan with, shared ones left out, that have a written id and a
+// digest: of a set that id itself, of the team's own the catalogue's.
+func (c *Catalog) WithDigest(ctx context.Context, teamID, writtenID, digest string) ([]string, error) {
+	var w db.Where
+	db.In(&w, "scope", append(setsOf(true), teamID))
+	w.And("written_id = ? AND digest = ?", writtenID, digest)
+	return db.Values[string](ctx, c.db, `SELECT DISTINCT id FROM template`+w.String()+` ORDER BY id`, w.Args...)
+}
+
 func (c *Catalog) sharedText(ctx context.Context, teamID, id string) (Text, error) {
 	t, err := c.sharedWithTeam(ctx, teamID, id)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/engine/templates/update"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -19,15 +20,14 @@ import (
 func TestSearch(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s := open(t, d)
-		s.load(t, catalog.Source{From: folder(t, map[string]string{
+		s.load(t, catalog.Source{Source: update.Source{From: folder(t, map[string]string{
 			"http/cves/CVE-2024-1234.yaml": written("CVE-2024-1234", "Anvil upload", "critical", "cve,cve2024,rce"),
 			"http/panel/anvil-panel.yaml": strings.Replace(written("anvil-panel", "Anvil panel", "info", "panel,tech"),
 				"cve-id: CVE-2024-1234", "cwe-id: CWE-200", 1),
 			"http/x/wp-login.yaml": strings.NewReplacer("cve-id: CVE-2024-1234", "cwe-id: CWE-1", "product: anvil",
 				"product: wordpress").Replace(written("wp-login", "Größe <b>of</b> it", "low", "panel")),
-		})})
-		s.load(t, catalog.Source{Early: true,
-			From: folder(t, map[string]string{"e.yaml": written("early-anvil", "Early", "high", "x")})})
+		})}})
+		s.load(t, catalog.Source{Source: update.Source{From: folder(t, map[string]string{"e.yaml": written("early-anvil", "Early", "high", "x")})}, Early: true})
 		if _, err := s.Create(s.ada, catalog.NewTemplate{Text: written("mine", "My anvil", "high", "x")}); err != nil {
 			t.Fatal(err)
 		}
@@ -167,8 +167,8 @@ func search(t *testing.T, s *shop, q catalog.Search) catalog.Found {
 // FuzzSearch: any query is answered or refused, and what is marked is the text, escaped.
 func FuzzSearch(f *testing.F) {
 	s := open(f, dbtest.Open(f, "sqlite"))
-	s.load(f, catalog.Source{From: folder(f,
-		map[string]string{"a.yaml": written("a", "Größe <b>&amp; İstanbul", "high", "x")})})
+	s.load(f, catalog.Source{Source: update.Source{From: folder(f,
+		map[string]string{"a.yaml": written("a", "Größe <b>&amp; İstanbul", "high", "x")})}})
 	for _, q := range []string{"", "a", "İ", "größe", `"`, `-"a b" tags:x`, "severity:", ":", "-", "--", "\x00", "\xff",
 		"<b>", "id:", "dir:/"} {
 		f.Add(q)
@@ -214,7 +214,7 @@ func BenchmarkImport12000(b *testing.B) {
 				b.StopTimer()
 				s := open(b, dbtest.Open(b, engine))
 				b.StartTimer()
-				if r := s.load(b, catalog.Source{From: dir}); r.Total != 12_000 {
+				if r := s.load(b, catalog.Source{Source: update.Source{From: dir}}); r.Total != 12_000 {
 					b.Fatalf("%+v", r)
 				}
 			}
@@ -226,7 +226,7 @@ func BenchmarkLists12000(b *testing.B) {
 	dir := catalogueOf(b, 12_000)
 	for _, engine := range dbtest.Engines {
 		s := open(b, dbtest.Open(b, engine))
-		s.load(b, catalog.Source{From: dir})
+		s.load(b, catalog.Source{Source: update.Source{From: dir}})
 		for _, c := range []struct {
 			name   string
 			search catalog.Search
@@ -264,7 +264,7 @@ func BenchmarkForScan12000(b *testing.B) {
 	dir := catalogueOf(b, 12_000)
 	for _, engine := range dbtest.Engines {
 		s := open(b, dbtest.Open(b, engine))
-		s.load(b, catalog.Source{From: dir})
+		s.load(b, catalog.Source{Source: update.Source{From: dir}})
 		team := caller(b, s.ada).TeamID
 		known, err := s.ForScan(b.Context(), team)
 		if err != nil {

@@ -1,11 +1,18 @@
 // Package customagent stores the agents that users describe for their tasks with texts and names of tools.
+//
+// An agent is its owner's; shared, the team may use it, and published, everybody on the server may copy it from the
+// directory, where agents that come with the server are, too. Each change of its text is a version. A stream of a task
+// writes down the versions that it uses when it begins, and keeps them: a change, or a restart, gives it no others. An
+// agent of another team is never used where it is, only as a copy: its author cannot change what others run.
 package customagent
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -24,27 +31,58 @@ const (
 	maxTags    = 50
 	maxTag     = 64
 	maxAgents  = 1000
+	maxSkills  = 50
 )
 
-// Agent is a custom agent (agent API, Agents), visible only to its owner.
-type Agent struct {
-	ID            string
-	Name          string
-	Description   string
-	WhenToUse     string   // for agents that delegate
-	SystemContext string   // added to the system prompt after the general rules
-	Tags          []string // for people
-	NativeTools   []string // empty: all
-	Version       int      // from 1, plus 1 with each change
-	CreatedAt     time.Time
-	UpdatedAt     time.Time
+// Origin says where an agent comes from, as its viewer sees it.
+type Origin string
+
+// The origins.
+const (
+	Own       Origin = "user"      // the viewer's
+	Team      Origin = "team"      // a colleague's, shared with the team
+	Shipped   Origin = "shipped"   // comes with the server
+	Published Origin = "published" // of the directory, by whoever published it
+)
+
+// Text is what is written of an agent; each version has one.
+type Text struct {
+	Name          string   `json:"name"`
+	Description   string   `json:"description"`
+	WhenToUse     string   `json:"when_to_use"`    // for agents that delegate
+	SystemContext string   `json:"system_context"` // added to the system prompt after the general rules
+	Tags          []string `json:"tags"`           // for people
+	NativeTools   []string `json:"native_tools"`   // empty: all
+	Skills        []string `json:"skills"`         // names; empty: all that the task has
 }
 
 // Hash identifies the agent's instructions and tools.
-func (a Agent) Hash() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", a.Name, a.Description, a.WhenToUse, a.SystemContext,
-		a.NativeTools))
-	return hex.EncodeToString(sum[:])
+func (t Text) Hash() string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%q %q %q %q %q", t.Name, t.Description, t.WhenToUse, t.SystemContext, t.NativeTools)
+	if len(t.Skills) > 0 {
+		fmt.Fprintf(sum, " %q", t.Skills)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// Agent is a custom agent (agent API, Agents), visible to its owner and, shared, to the team.
+type Agent struct {
+	ID      string
+	TeamID  string
+	OwnerID string
+	Origin  Origin
+	Text
+	Shared           bool
+	Version          int       // from 1, plus 1 with each change of the text
+	OriginalID       string    // of the agent that it is a copy of; empty: none
+	OriginalOwner    string    // of that agent; empty: it was shipped
+	Forks            int       // copies that were made of it
+	Uses             int       // tasks that used it
+	PublishedAt      time.Time // zero: it is not in the directory
+	PublishedVersion int
+	CreatedAt        time.Time
+	UpdatedAt        time.Time
 }
 
 // Update has the sent fields of an agent: nil leaves one.
@@ -55,28 +93,40 @@ type Update struct {
 	SystemContext *string
 	Tags          *[]string
 	NativeTools   *[]string
+	Skills        *[]string
+	Shared        *bool
 }
 
 // Agents keeps custom agents.
 type Agents struct {
-	db    *db.DB
-	tools []string
-	now   func() time.Time
+	db      *db.DB
+	tools   []string
+	shipped []Agent
+	now     func() time.Time
 }
 
 // New takes the names of the tools that agents may have.
-func New(d *db.DB, tools []string) *Agents { return &Agents{db: d, tools: tools, now: time.Now} }
+func New(d *db.DB, tools []string) *Agents {
+	return &Agents{db: d, tools: tools, shipped: shipped(), now: time.Now}
+}
 
 // Create keeps a new agent of the caller's. Invalid names the field; Conflict: the caller has the name already.
 func (as *Agents) Create(ctx context.Context, up Update) (Agent, error) {
+	var a Agent
+	up.apply(&a)
+	return as.create(ctx, a)
+}
+
+// create keeps an agent with its first version.
+func (as *Agents) create(ctx context.Context, a Agent) (Agent, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return Agent{}, err
 	}
 	now := db.At(as.now())
-	a := Agent{ID: ids.New(), Version: 1, CreatedAt: now.Time, UpdatedAt: now.Time}
-	up.apply(&a)
-	if err := as.check(a); err != nil {
+	a.ID, a.TeamID, a.OwnerID, a.Origin, a.Version = ids.New(), c.TeamID, c.UserID, Own, 1
+	a.CreatedAt, a.UpdatedAt = now.Time, now.Time
+	if err := as.check(a.Text); err != nil {
 		return Agent{}, err
 	}
 	err = as.db.Tx(ctx, func(tx *db.Tx) error {
@@ -88,36 +138,104 @@ func (as *Agents) Create(ctx context.Context, up Update) (Agent, error) {
 		if count >= maxAgents {
 			return errs.New(errs.Conflict, "too_many_agents", "There are %d agents; delete one first.", count)
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO user_agent (id, team_id, user_id, name, description, when_to_use, system_context, tags, native_tools,
-			version, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			a.ID, c.TeamID, c.UserID, a.Name, a.Description, a.WhenToUse, a.SystemContext, db.Doc(a.Tags), db.Doc(a.NativeTools),
-			a.Version, now, now)
-		return err
+		_, err = tx.Exec(
+			ctx,
+			`INSERT INTO user_agent (id, team_id, user_id, name, description, when_to_use, system_context, tags,
+			native_tools, skills, shared, original_agent_id, original_creator_id, version, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			a.ID,
+			c.TeamID,
+			c.UserID,
+			a.Name,
+			a.Description,
+			a.WhenToUse,
+			a.SystemContext,
+			db.Doc(a.Tags),
+			db.Doc(a.NativeTools),
+			db.Doc(a.Skills),
+			a.Shared,
+			a.OriginalID,
+			a.OriginalOwner,
+			a.Version,
+			now,
+			now,
+		)
+		if err != nil {
+			return err
+		}
+		return as.keepVersion(ctx, tx, a)
 	})
 	return a, nameTaken(err)
 }
 
 // Update changes an agent of the caller's, but no task that has begun.
 func (as *Agents) Update(ctx context.Context, id string, up Update) (a Agent, err error) {
+	return as.change(ctx, id, up.apply)
+}
+
+// change changes an agent of the caller's in a transaction that holds it. A changed text is a new version.
+func (as *Agents) change(ctx context.Context, id string, do func(*Agent)) (a Agent, err error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return Agent{}, err
 	}
 	err = as.db.Tx(ctx, func(tx *db.Tx) error {
-		if a, err = as.find(ctx, tx, c.TeamID, c.UserID, id); err != nil {
+		if a, err = as.own(ctx, tx, c, id); err != nil {
 			return err
 		}
-		up.apply(&a)
-		if err := as.check(a); err != nil {
+		if err := as.keepVersion(ctx, tx, a); err != nil { // one of an earlier release has none
+			return err
+		}
+		before, _ := json.Marshal(a.Text)
+		do(&a)
+		if err := as.check(a.Text); err != nil {
 			return err
 		}
 		now := db.At(as.now())
-		a.Version, a.UpdatedAt = a.Version+1, now.Time
-		_, err := tx.Exec(ctx, `UPDATE user_agent SET name = ?, description = ?, when_to_use = ?, system_context = ?, tags = ?, native_tools = ?, version = ?, updated_at = ? WHERE id = ?`,
-			a.Name, a.Description, a.WhenToUse, a.SystemContext, db.Doc(a.Tags), db.Doc(a.NativeTools), a.Version, now, a.ID)
+		a.UpdatedAt = now.Time
+		if after, _ := json.Marshal(a.Text); string(after) != string(before) {
+			a.Version++
+			if err := as.keepVersion(ctx, tx, a); err != nil {
+				return err
+			}
+		}
+		_, err := tx.Exec(
+			ctx,
+			`UPDATE user_agent SET name = ?, description = ?, when_to_use = ?, system_context = ?, tags = ?,
+			native_tools = ?, skills = ?, shared = ?, version = ?, updated_at = ? WHERE id = ? AND team_id = ?`,
+			a.Name,
+			a.Description,
+			a.WhenToUse,
+			a.SystemContext,
+			db.Doc(a.Tags),
+			db.Doc(a.NativeTools),
+			db.Doc(a.Skills),
+			a.Shared,
+			a.Version,
+			now,
+			a.ID,
+			a.TeamID,
+		)
 		return err
 	})
 	return a, nameTaken(err)
+}
+
+// own reads an agent of the caller's, locked until tx ends. A colleague's shared one is Forbidden.
+func (as *Agents) own(ctx context.Context, tx *db.Tx, c account.Caller, id string) (Agent, error) {
+	if _, err := tx.Exec(ctx, `UPDATE user_agent SET id = id WHERE id = ? AND team_id = ? AND user_id = ?`, db.Clean(id),
+		c.TeamID, c.UserID); err != nil {
+		return Agent{}, err
+	}
+	a, err := as.find(ctx, tx, c.TeamID, c.UserID, id)
+	if err == nil && a.Origin != Own {
+		err = errs.New(
+			errs.Forbidden,
+			"not_the_owner",
+			"Only its owner can change this agent; fork it to have one of your own.",
+		)
+	}
+	return a, err
 }
 
 func nameTaken(err error) error {
@@ -135,7 +253,7 @@ func (up Update) apply(a *Agent) {
 			*to = strings.TrimSpace(db.Clean(*sent))
 		}
 	}
-	for to, sent := range map[*[]string]*[]string{&a.Tags: up.Tags, &a.NativeTools: up.NativeTools} {
+	for to, sent := range map[*[]string]*[]string{&a.Tags: up.Tags, &a.NativeTools: up.NativeTools, &a.Skills: up.Skills} {
 		if sent != nil {
 			*to = *sent
 		}
@@ -143,9 +261,12 @@ func (up Update) apply(a *Agent) {
 			*to = []string{}
 		}
 	}
+	if up.Shared != nil {
+		a.Shared = *up.Shared
+	}
 }
 
-func (as *Agents) check(a Agent) error {
+func (as *Agents) check(a Text) error {
 	if a.Name == "" || len(a.Name) > maxName || strings.ContainsAny(a.Name, "\r\n") {
 		return errs.Field("name", "name must be one line of 1 to %d bytes.", maxName)
 	}
@@ -168,8 +289,15 @@ func (as *Agents) check(a Agent) error {
 				strings.Join(as.tools, ", "))
 		}
 	}
+	if len(a.Skills) > maxSkills ||
+		slices.ContainsFunc(a.Skills, func(name string) bool { return !skillName.MatchString(name) }) {
+		return errs.Field("skills", "skills must be at most %d names of skills.", maxSkills)
+	}
 	return nil
 }
+
+// skillName is the form of a skill's name (core/skill).
+var skillName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
 
 // Delete deletes an agent of the caller's.
 func (as *Agents) Delete(ctx context.Context, id string) error {
@@ -182,7 +310,7 @@ func (as *Agents) Delete(ctx context.Context, id string) error {
 		db.Clean(id), c.TeamID, c.UserID)
 }
 
-// Find finds an agent of the caller's.
+// Find finds an agent that the caller may use: their own, the team's, or one that comes with the server.
 func (as *Agents) Find(ctx context.Context, id string) (Agent, error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -191,21 +319,26 @@ func (as *Agents) Find(ctx context.Context, id string) (Agent, error) {
 	return as.find(ctx, as.db, c.TeamID, c.UserID, id)
 }
 
-// FindAll lists the caller's agents by name.
+// FindAll lists the agents of the caller, then those that colleagues share, each by name.
 func (as *Agents) FindAll(ctx context.Context) ([]Agent, error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return db.Select(ctx, as.db, scan,
-		`SELECT `+columns+` FROM user_agent WHERE team_id = ? AND user_id = ? ORDER BY name, id`, c.TeamID, c.UserID)
+	return db.Select(ctx, as.db, scanFor(c.UserID), query+visible+
+		` ORDER BY CASE WHEN a.user_id = ? THEN 0 ELSE 1 END, a.name, a.id`, c.TeamID, c.UserID, c.UserID)
 }
 
 // Check fails with Invalid at field when an agent is not the caller's.
 func (as *Agents) Check(ctx context.Context, field string, agents ...string) error {
 	for _, id := range agents {
 		if _, err := as.Find(ctx, id); errs.Is(err, errs.NotFound) {
-			return errs.Field(field, "%s: you have no agent with the id %.60q.", field, id)
+			return errs.Field(
+				field,
+				"%s: you have no agent with the id %.60q. One of the directory is to be forked first.",
+				field,
+				id,
+			)
 		} else if err != nil {
 			return err
 		}
@@ -213,35 +346,55 @@ func (as *Agents) Check(ctx context.Context, field string, agents ...string) err
 	return nil
 }
 
-// ForTask returns the agents that a task names, each once, and the ids that no longer exist.
-func (as *Agents) ForTask(
-	ctx context.Context, teamID, userID string, agents ...string,
-) (found []Agent, missing []string, err error) {
-	for _, id := range agents {
-		a, err := as.find(ctx, as.db, teamID, userID, id)
-		switch {
-		case errs.Is(err, errs.NotFound):
-			missing = append(missing, id)
-		case err != nil:
-			return nil, nil, err
-		case !slices.ContainsFunc(found, func(other Agent) bool { return other.ID == a.ID }):
-			found = append(found, a)
-		}
-	}
-	return found, missing, nil
-}
-
 func (as *Agents) find(ctx context.Context, q db.Querier, teamID, userID, id string) (Agent, error) {
-	a, err := scan(q.QueryRow(ctx, `SELECT `+columns+` FROM user_agent WHERE id = ? AND team_id = ? AND user_id = ?`,
-		db.Clean(id), teamID, userID))
+	if i := slices.IndexFunc(as.shipped, func(a Agent) bool { return a.ID == id }); i >= 0 {
+		return as.withUses(ctx, q, teamID, as.shipped[i])
+	}
+	a, err := scanFor(userID)(q.QueryRow(ctx, query+visible+` AND a.id = ?`, teamID, userID, db.Clean(id)))
 	return a, db.OrMissing(err, "agent")
 }
 
-const columns = `id, name, description, when_to_use, system_context, tags, native_tools, version, created_at, updated_at`
+const query = `SELECT a.id, a.team_id, a.user_id, a.name, a.description, a.when_to_use, a.system_context, a.tags, a.native_tools,
+	a.skills, a.shared, a.version, a.original_agent_id, a.original_creator_id,
+	(SELECT count(*) FROM user_agent f WHERE f.original_agent_id = a.id),
+	(SELECT count(DISTINCT u.task_id) FROM agent_use u WHERE u.agent_id = a.id AND u.team_id = a.team_id),
+	coalesce(p.version, 0), p.published_at, a.created_at, a.updated_at
+	FROM user_agent a LEFT JOIN published_agent p ON p.agent_id = a.id`
 
-func scan(r db.Row) (a Agent, err error) {
-	err = r.Scan(&a.ID, &a.Name, &a.Description, &a.WhenToUse, &a.SystemContext, db.Into(&a.Tags), db.Into(&a.NativeTools),
-		&a.Version,
-		db.Into(&a.CreatedAt), db.Into(&a.UpdatedAt))
-	return a, err
+// visible are a user's agents, and those that members of the team share. Its arguments are the team and the user.
+const visible = ` WHERE a.team_id = ? AND (a.user_id = ? OR a.shared AND EXISTS (SELECT 1 FROM member m
+	WHERE m.team_id = a.team_id AND m.user_id = a.user_id))`
+
+func scanFor(userID string) func(db.Row) (Agent, error) {
+	return func(r db.Row) (a Agent, err error) {
+		err = r.Scan(
+			&a.ID,
+			&a.TeamID,
+			&a.OwnerID,
+			&a.Name,
+			&a.Description,
+			&a.WhenToUse,
+			&a.SystemContext,
+			db.Into(&a.Tags),
+			db.Into(
+				&a.NativeTools,
+			),
+			db.Into(&a.Skills),
+			&a.Shared,
+			&a.Version,
+			&a.OriginalID,
+			&a.OriginalOwner,
+			&a.Forks,
+			&a.Uses,
+			&a.PublishedVersion,
+			db.Into(&a.PublishedAt),
+			db.Into(&a.CreatedAt),
+			db.Into(&a.UpdatedAt),
+		)
+		a.Origin = Own
+		if a.OwnerID != userID {
+			a.Origin = Team
+		}
+		return a, err
+	}
 }

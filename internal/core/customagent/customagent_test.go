@@ -69,7 +69,14 @@ func TestAgentsAreTheirOwnersAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, missing, err := cr.ForTask(t.Context(), c.TeamID, c.UserID, made.ID, "none", made.ID)
+		found, missing, err := cr.ForStream(
+			t.Context(),
+			Stream{TeamID: c.TeamID, UserID: c.UserID, TaskID: "t", ID: "s"},
+			true,
+			made.ID,
+			"none",
+			made.ID,
+		)
 		if err != nil || len(found) != 1 || found[0].WhenToUse != "to look" || !slices.Equal(missing, []string{"none"}) {
 			t.Errorf("%+v, %v, %v", found, missing, err)
 		}
@@ -99,4 +106,51 @@ func TestBadFieldsAreNamed(t *testing.T) {
 	if _, err := cr.Create(alice, Update{Name: new("two\nlines")}); !errs.Is(err, errs.Invalid) {
 		t.Errorf("two lines are a name: %v", err)
 	}
+}
+
+// TestAStreamKeepsItsVersion: what a stream began with does not change under it, and another stream has what is new.
+func TestAStreamKeepsItsVersion(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		cr, alice, bob := setUp(t, d)
+		made, err := cr.Create(alice, Update{Name: new("Scout"), SystemContext: new("first"), Shared: new(true)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := account.From(bob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		look := func(stream, want string) {
+			t.Helper()
+			found, missing, err := cr.ForStream(t.Context(), Stream{c.TeamID, c.UserID, "task", stream}, true, made.ID)
+			if err != nil || len(missing) > 0 || found[0].SystemContext != want {
+				t.Fatalf("%s: %+v, %v, %v", stream, found, missing, err)
+			}
+		}
+		look("one", "first")
+		if _, err := cr.Update(alice, made.ID, Update{SystemContext: new("second")}); err != nil {
+			t.Fatal(err)
+		}
+		look("one", "first")
+		look("two", "second")
+		uses, err := cr.Uses(bob, "task")
+		if err != nil || len(uses) != 2 || uses[0].Version != 1 || uses[1].Version != 2 || uses[0].Hash != made.Hash() {
+			t.Errorf("%+v, %v", uses, err)
+		}
+		if a, err := cr.Find(alice, made.ID); err != nil || a.Uses != 1 || a.Version != 2 {
+			t.Errorf("%+v, %v", a, err)
+		}
+		if _, err := cr.Update(alice, made.ID, Update{Shared: new(false)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, missing, err := cr.ForStream(
+			t.Context(),
+			Stream{c.TeamID, c.UserID, "task", "three"},
+			true,
+			made.ID,
+		); err != nil ||
+			len(missing) != 1 {
+			t.Errorf("not shared any more: %v, %v", missing, err)
+		}
+	})
 }

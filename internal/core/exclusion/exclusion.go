@@ -140,6 +140,21 @@ func (es *Exclusions) Of(ctx context.Context, teamID string) ([]Rule, error) {
 		FROM scan_exclusion WHERE team_id = ? ORDER BY id`, teamID)
 }
 
+// Patterns are the hosts that all of a team's work leaves out: without what is excluded for one scan or enumeration.
+func (es *Exclusions) Patterns(ctx context.Context, teamID string) (p hostpattern.Patterns, err error) {
+	rules, err := es.Of(ctx, teamID)
+	if err != nil {
+		return p, err
+	}
+	var excluded []string
+	for _, rule := range rules {
+		if rule.Type == Target && rule.ScanID == "" && rule.EnumerationID == "" {
+			excluded = append(excluded, rule.Value)
+		}
+	}
+	return hostpattern.Parse(excluded)
+}
+
 // Delete deletes rules: all, or none if one is not the team's.
 func (es *Exclusions) Delete(ctx context.Context, ids []int64) error {
 	c, err := account.Writer(ctx)

@@ -39,6 +39,9 @@ func cells(d *finding.Document) [][2]string {
 		{"cvss_metrics", classification(d, "cvss-metrics")},
 		{"epss_score", classification(d, "epss-score")},
 		{"labels", d.Labels},
+		{"due_at", dueAt(d)},
+		{"due_state", d.Follows.DueState},
+		{"is_kev", strconv.FormatBool(d.Follows.IsKEV)},
 		{"is_regression", strconv.FormatBool(d.IsRegression)},
 		{"is_internal", strconv.FormatBool(d.IsInternal)},
 		{"scan_id", d.ScanID},
@@ -47,6 +50,13 @@ func cells(d *finding.Document) [][2]string {
 		{"created_at", d.CreatedAt.Format(time.RFC3339)},
 		{"updated_at", d.UpdatedAt.Format(time.RFC3339)},
 	}
+}
+
+func dueAt(d *finding.Document) string {
+	if !d.HasDate() {
+		return ""
+	}
+	return d.DueAt().Format(time.RFC3339)
 }
 
 // classification is a text, a number or a list of words in capitals.
@@ -69,9 +79,9 @@ func (f *File) writeCSV(ctx context.Context, out *output) error {
 	if _, err := out.w.Write(appendRecord(nil, cells(&finding.Document{}), 0)); err != nil {
 		return err
 	}
-	return f.selected.Brief().Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
+	return f.encode(ctx, out, func(dst []byte, d *finding.Document) ([]byte, error) {
 		return appendRecord(dst, cells(d), 1), nil
-	}, out.part)
+	})
 }
 
 // appendRecord appends the names (part 0) or the texts (part 1) of cells.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/export/report"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -39,6 +40,7 @@ type Export struct {
 	Name      string
 	Format    Format
 	ScanID    string // of findings, empty: across scans; of a log
+	TaskID    string // of the findings of a task
 	About     About
 	Assets    string // of assets: the enumeration or group; empty: all
 	State     State
@@ -63,7 +65,7 @@ func (e Export) Progress() int {
 
 // FileName is the name of the file.
 func (e Export) FileName() string {
-	r := Request{Format: e.Format, ScanID: e.ScanID}
+	r := Request{Format: e.Format, ScanID: e.ScanID, TaskID: e.TaskID}
 	switch e.About {
 	case OfAssets:
 		r.Inventory = &Inventory{EnumerationID: e.Assets}
@@ -98,7 +100,14 @@ type RunArgs struct {
 // Kind implements queue.Args.
 func (RunArgs) Kind() string { return "export.run" }
 
-// Start queues an export for the caller's team.
+// options are the fields of a request that are stored beside its filter.
+type options struct {
+	TaskID   string       `json:"task_id,omitempty"`
+	Style    report.Style `json:"style"`
+	Unmasked bool         `json:"unmasked,omitempty"`
+}
+
+// Start queues an export for the caller's team. What may be refused is as Open says.
 func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -107,9 +116,18 @@ func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 	if err := es.db.CheckRoom(); err != nil {
 		return Export{}, err
 	}
+	if err := checkMask(ctx, r); err != nil {
+		return Export{}, err
+	}
+	if r.TaskID != "" {
+		if _, err := es.from.Tasks.Find(ctx, r.TaskID); err != nil {
+			return Export{}, err
+		}
+	}
 	now := es.now()
 	e := Export{
-		ID: ids.New(), Name: db.Clean(r.Name), Format: r.Format, ScanID: r.ScanID, About: OfFindings, State: Queued,
+		ID: ids.New(), Name: db.Clean(r.Name), Format: r.Format, ScanID: r.ScanID, TaskID: r.TaskID, About: OfFindings,
+		State:     Queued,
 		CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(keepFor),
 	}
 	filter := db.Doc(any(r.Filter))
@@ -132,8 +150,8 @@ func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 			return err
 		}
 		var count int
-		if err := tx.QueryRow(ctx, `SELECT count(*) FROM export WHERE team_id = ? AND expires_at > ?`, c.TeamID, db.At(now)).
-			Scan(&count); err != nil {
+		if err := tx.QueryRow(ctx, `SELECT count(*) FROM export WHERE team_id = ? AND expires_at > ?`, c.TeamID,
+			db.At(now)).Scan(&count); err != nil {
 			return err
 		}
 		if count >= maxExports {
@@ -145,20 +163,55 @@ func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO export (id, team_id, user_id, name, format, scan_id, about, enumeration_id, filter, state, job_id,
-			created_at, updated_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID, c.TeamID, c.UserID,
-			e.Name, e.Format,
-			e.ScanID, e.About, e.Assets, filter, e.State, job, db.At(now), db.At(now), db.At(e.ExpiresAt))
+		_, err = tx.Exec(
+			ctx,
+			`INSERT INTO export (id, team_id, user_id, name, format, scan_id, about, enumeration_id, filter, options, state,
+			job_id, created_at, updated_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			e.ID,
+			c.TeamID,
+			c.UserID,
+			e.Name,
+			e.Format,
+			e.ScanID,
+			e.About,
+			e.Assets,
+			filter,
+			db.Doc(options{r.TaskID, r.Style, r.Unmasked}),
+			e.State,
+			job,
+			db.At(now),
+			db.At(now),
+			db.At(e.ExpiresAt),
+		)
 		return err
 	})
 	return e, err
 }
 
-const exportColumns = `id, name, format, scan_id, about, enumeration_id, state, total, done, size, created_at, updated_at, expires_at`
+const exportColumns = `id, name, format, scan_id, about, enumeration_id, options, state, total, done, size, created_at, updated_at,
+	expires_at`
 
 func exportRow(r db.Row) (e Export, err error) {
-	err = r.Scan(&e.ID, &e.Name, &e.Format, &e.ScanID, &e.About, &e.Assets, &e.State, &e.Total, &e.Done, &e.Size,
-		db.Into(&e.CreatedAt), db.Into(&e.UpdatedAt), db.Into(&e.ExpiresAt))
+	var more *options // nil in rows of earlier releases
+	err = r.Scan(
+		&e.ID,
+		&e.Name,
+		&e.Format,
+		&e.ScanID,
+		&e.About,
+		&e.Assets,
+		db.Into(&more),
+		&e.State,
+		&e.Total,
+		&e.Done,
+		&e.Size,
+		db.Into(&e.CreatedAt),
+		db.Into(&e.UpdatedAt),
+		db.Into(&e.ExpiresAt),
+	)
+	if more != nil {
+		e.TaskID = more.TaskID
+	}
 	return e, err
 }
 
@@ -208,12 +261,14 @@ func (es *Exports) Delete(ctx context.Context, id string) error {
 // this run's, so that the two never mix.
 func (es *Exports) Run(ctx context.Context, job queue.Job[RunArgs]) error {
 	id := job.Args.ExportID
-	var team string
+	var team, user string
 	r := Request{}
 	var about About
 	var filter db.JSON[json.RawMessage]
-	err := es.db.QueryRow(ctx, `SELECT team_id, name, format, scan_id, about, filter FROM export WHERE id = ? AND state IN (?, ?)`,
-		id, Queued, Running).Scan(&team, &r.Name, &r.Format, &r.ScanID, &about, &filter)
+	var more *options
+	err := es.db.QueryRow(ctx, `SELECT team_id, user_id, name, format, scan_id, about, filter, options FROM export
+		WHERE id = ? AND state IN (?, ?)`, id, Queued, Running).
+		Scan(&team, &user, &r.Name, &r.Format, &r.ScanID, &about, &filter, db.Into(&more))
 	if db.IsNoRows(err) {
 		return nil // it has ended, or was deleted
 	}
@@ -233,7 +288,15 @@ func (es *Exports) Run(ctx context.Context, job queue.Job[RunArgs]) error {
 	if err != nil {
 		return queue.Abandon(err)
 	}
-	file, err := es.Open(account.WithCaller(ctx, account.Caller{TeamID: team, Role: account.Viewer}), r)
+	if more != nil {
+		r.TaskID, r.Style, r.Unmasked = more.TaskID, more.Style, more.Unmasked
+	}
+	// Who asked was allowed to, and sees their own private tasks.
+	ctx = account.WithCaller(ctx, account.Caller{TeamID: team, UserID: user, Role: account.Viewer})
+	file, err := es.open(ctx, r)
+	if errs.Is(err, errs.Invalid) || errs.Is(err, errs.NotFound) {
+		return queue.Abandon(err) // it stays so
+	}
 	if err != nil {
 		return err
 	}
@@ -255,89 +318,6 @@ func (es *Exports) GiveUp(ctx context.Context, tx *db.Tx, id string) error {
 	}
 	_, err := tx.Exec(ctx, `DELETE FROM export_part WHERE export_id = ?`, id)
 	return err
-}
-
-// partWriter stores what is written to it as the parts of an export.
-type partWriter struct {
-	ctx         context.Context
-	es          *Exports
-	job         queue.Job[RunArgs]
-	total, done int
-	part        []byte
-	n           int
-	size        int64
-}
-
-// Write implements io.Writer.
-func (s *partWriter) Write(p []byte) (int, error) {
-	written := len(p)
-	for len(p) > 0 {
-		take := min(partSize-len(s.part), len(p))
-		s.part, p = append(s.part, p[:take]...), p[take:]
-		if len(s.part) == partSize {
-			if err := s.flush(Running); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return written, nil
-}
-
-// begin deletes the parts of an earlier run.
-func (s *partWriter) begin() error {
-	return s.tx(func(tx *db.Tx) error {
-		if _, err := tx.Exec(s.ctx, `DELETE FROM export_part WHERE export_id = ?`, s.job.Args.ExportID); err != nil {
-			return err
-		}
-		return s.report(tx, Running)
-	})
-}
-
-func (s *partWriter) finish() error {
-	s.done = s.total
-	return s.flush(Finished)
-}
-
-// flush stores a full part, or the last one.
-func (s *partWriter) flush(state State) error {
-	var packed bytes.Buffer
-	z, err := flate.NewWriter(&packed, flate.BestSpeed)
-	if err != nil {
-		return err
-	}
-	if _, err := z.Write(s.part); err != nil {
-		return err
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	s.size += int64(len(s.part))
-	err = s.tx(func(tx *db.Tx) error {
-		if err := s.report(tx, state); err != nil {
-			return err
-		}
-		_, err := tx.Exec(s.ctx, `INSERT INTO export_part (export_id, n, bytes) VALUES (?, ?, ?)`,
-			s.job.Args.ExportID, s.n, packed.Bytes())
-		return err
-	})
-	s.part, s.n = s.part[:0], s.n+1
-	return err
-}
-
-// tx runs a transaction that fails unless the job is still this run's.
-func (s *partWriter) tx(do func(tx *db.Tx) error) error {
-	return s.es.db.Tx(s.ctx, func(tx *db.Tx) error {
-		if err := s.job.CheckLease(s.ctx, tx); err != nil {
-			return err
-		}
-		return do(tx)
-	})
-}
-
-func (s *partWriter) report(tx *db.Tx, state State) error {
-	deleted := queue.Abandon(errs.Missing("export"))
-	return db.ExecOr(s.ctx, tx, deleted, `UPDATE export SET state = ?, total = ?, done = ?, size = ?, updated_at = ?
-		WHERE id = ?`, state, s.total, s.done, s.size, db.At(s.es.now()), s.job.Args.ExportID)
 }
 
 // Download writes the file of a finished export, as Find returned it. After an error the file is incomplete.

@@ -4,16 +4,26 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"path/filepath"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/finding/findingtest"
+	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/core/secret"
+	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
+	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
 
 func TestMain(m *testing.M) { dbtest.Main(m) }
@@ -36,7 +46,15 @@ func setUp(t testing.TB, d *db.DB) room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := room{Exports: New(d, q, Sources{Findings: finding.New(d, q), Assets: asset.New(d, q, nil)},
+	box, err := seal.Open(filepath.Join(t.TempDir(), "seal.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	findings, assets := finding.New(d, q), asset.New(d, q, nil)
+	templates, settings := catalog.New(d, catalog.Config{}), setting.New(d, box, &netguard.Guard{})
+	r := room{Exports: New(d, q, Sources{Findings: findings, Assets: assets,
+		Scans: scan.New(d, q, findings, assets, templates, settings, nil),
+		Tasks: task.New(d, q, accounts, hook.New(d, &netguard.Guard{}, nil), findings, nil), Secrets: secret.New(d, box), Catalog: templates},
 		slog.New(slog.DiscardHandler)), queue: q}
 	for email, ctx := range map[string]*context.Context{"alice@example.com": &r.alice, "eve@example.com": &r.stranger} {
 		u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: email, Admin: true})
@@ -85,8 +103,10 @@ func (r room) file(t testing.TB, request Request) []byte {
 	if err := f.Write(r.alice, &out, func(done int) { told = done }); err != nil {
 		t.Fatal(err)
 	}
-	if request.Format != PDF && told != f.Total {
+	if told != f.Total {
 		t.Errorf("%d of %d were told", told, f.Total)
 	}
 	return out.Bytes()
 }
+
+func pageOf(n int) page.Window { return page.Window{Limit: n} }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+	"github.com/vedette-sec/vedette/internal/core/export/fact"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 )
 
@@ -22,15 +23,15 @@ const (
 	maxRuleText = 4000     // bytes of one text of a rule
 )
 
-// writeSARIF writes a log with one run: first the results, then the tool with the rules that they name, so that results
-// can be streamed. The order of members in an object has no meaning.
+// writeSARIF writes a log with one run: first the results, then the tool with the rules that they name, so that
+// results can be streamed. The order of members in an object has no meaning.
 func (f *File) writeSARIF(ctx context.Context, out *output) error {
 	if err := out.text(`{"$schema":"` + sarifSchema +
 		`","version":"2.1.0","runs":[{"columnKind":"utf16CodeUnits","results":[`); err != nil {
 		return err
 	}
 	rules := ruleSet{byID: map[string]json.RawMessage{}}
-	err := list(ctx, f.selected.Brief(), out, func(dst []byte, d *finding.Document) ([]byte, error) {
+	err := f.list(ctx, out, func(dst []byte, d *finding.Document) ([]byte, error) {
 		if err := rules.add(d); err != nil {
 			return nil, err
 		}
@@ -85,7 +86,7 @@ var scores = map[string]string{"critical": "9.5", "high": "8.0", "medium": "5.5"
 	"unknown": "0.0"}
 
 func ruleOf(d *finding.Document) *sarif.ReportingDescriptor {
-	text := func(key string) string { return clip(d.Info(key).Text, maxRuleText) }
+	text := func(key string) string { return fact.Clip(d.Info(key).Text, maxRuleText) }
 	name := cmp.Or(text("name"), d.TemplateID)
 	rule := sarif.NewReportingDescriptor().WithID(d.TemplateID).WithName(name).WithShortDescription(message(name)).
 		WithDefaultConfiguration(sarif.NewReportingConfiguration().WithLevel(levels[d.Severity]))
@@ -100,7 +101,7 @@ func ruleOf(d *finding.Document) *sarif.ReportingDescriptor {
 	}
 	references := d.Info("reference").Texts()
 	for _, reference := range references[:min(len(references), 20)] {
-		help = append(help, clip(reference, 500))
+		help = append(help, fact.Clip(reference, 500))
 	}
 	if len(help) > 0 {
 		rule.WithHelp(message(strings.Join(help, "\n\n")))
@@ -132,9 +133,9 @@ func message(text string) *sarif.MultiformatMessageString {
 // file three times as large.
 func resultOf(d *finding.Document) map[string]any {
 	at := cmp.Or(d.Event("matched-at").Text, d.Host)
-	text := clip(cmp.Or(d.Info("name").Text, d.TemplateID), maxRuleText) + " at " + clip(at, maxRuleText)
+	text := fact.Clip(cmp.Or(d.Info("name").Text, d.TemplateID), maxRuleText) + " at " + fact.Clip(at, maxRuleText)
 	if extracted := d.Event("extracted-results").Texts(); len(extracted) > 0 {
-		text += ": " + clip(strings.Join(extracted, ", "), maxRuleText)
+		text += ": " + fact.Clip(strings.Join(extracted, ", "), maxRuleText)
 	}
 	location := sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewArtifactLocation().WithURI(reference(at)))
 	out := map[string]any{
@@ -157,17 +158,9 @@ func resultOf(d *finding.Document) map[string]any {
 
 // reference makes any text a URI reference.
 func reference(text string) string {
-	text = clip(text, maxRuleText)
+	text = fact.Clip(text, maxRuleText)
 	if u, err := url.Parse(text); err == nil && (u.Scheme == "" && u.Opaque == "" && u.Host == "" || u.Host != "") {
 		return u.String()
 	}
 	return url.PathEscape(text)
-}
-
-// clip cuts a text to most bytes, not within a character.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + " […]"
 }

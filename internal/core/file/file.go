@@ -1,4 +1,6 @@
-// Package file stores the files that users upload for their tasks. Each is visible to its owner only.
+// Package file stores the files that users upload for their tasks. Each is visible to its owner, and, where it
+// belongs to
+// a project, to those who see the project.
 package file
 
 import (
@@ -17,6 +19,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -83,6 +86,9 @@ func (fs *Files) Create(ctx context.Context, n NewFile) (File, error) {
 		return File{}, err
 	}
 	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
+		if err := project.Check(ctx, tx, c.TeamID, c.UserID, f.ProjectID); err != nil {
+			return err
+		}
 		if err := checkTotal(ctx, tx, c, f.Size, 1); err != nil {
 			return err
 		}

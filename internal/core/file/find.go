@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -38,7 +39,7 @@ type Page struct {
 	Total int    // that the filter picks, on every page
 }
 
-// FindAll lists files of the caller's.
+// FindAll lists files of the caller's, or all of a project that they see.
 func (fs *Files) FindAll(ctx context.Context, f Filter) (p Page, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
@@ -83,7 +84,11 @@ func (fs *Files) FindAll(ctx context.Context, f Filter) (p Page, err error) {
 
 func (f Filter) where(d *db.DB, c account.Caller) (w db.Where) {
 	w.And("team_id = ?", c.TeamID)
-	w.And("user_id = ?", c.UserID)
+	if f.ProjectID == "" {
+		w.And("user_id = ?", c.UserID)
+	} else {
+		w.And("(user_id = ? OR "+project.Sees("project_id")+")", c.UserID, c.UserID)
+	}
 	if dir := strings.Trim(f.Directory, "/"); dir != "" {
 		w.And("substr(key, 1, ?) = ?", len([]rune(dir))+1, db.Clean(dir)+"/")
 	}
@@ -133,13 +138,13 @@ func readCursor(cursor, column string) (value any, key string, err error) {
 	return n, db.Clean(key), nil
 }
 
-// Open opens a file of the caller's. Close it after use.
+// Open opens a file that the caller sees, their own first. Close it after use.
 func (fs *Files) Open(ctx context.Context, key string) (File, io.ReadCloser, error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return File{}, nil, err
 	}
-	f, err := fs.find(ctx, fs.db, c, key)
+	f, err := fs.seen(ctx, fs.db, c, key)
 	if err != nil {
 		return File{}, nil, err
 	}
@@ -154,7 +159,7 @@ func (fs *Files) Check(ctx context.Context, field string, keys []string) error {
 		return err
 	}
 	for _, key := range keys {
-		if _, err := fs.find(ctx, fs.db, c, key); errs.Is(err, errs.NotFound) {
+		if _, err := fs.seen(ctx, fs.db, c, key); errs.Is(err, errs.NotFound) {
 			return errs.Field(field, "%s: you have no file with the key %q.", field, errs.Clip(key, 100))
 		} else if err != nil {
 			return err
@@ -168,7 +173,7 @@ func (fs *Files) ForTask(
 	ctx context.Context, teamID, userID string, keys []string,
 ) (found []File, missing []string, err error) {
 	for _, key := range keys {
-		f, err := fs.find(ctx, fs.db, account.Caller{TeamID: teamID, UserID: userID}, key)
+		f, err := fs.seen(ctx, fs.db, account.Caller{TeamID: teamID, UserID: userID}, key)
 		switch {
 		case errs.Is(err, errs.NotFound):
 			missing = append(missing, key)
@@ -213,6 +218,14 @@ func (fs *Files) content(f File) (io.ReadSeekCloser, error) {
 func (fs *Files) find(ctx context.Context, q db.Querier, c account.Caller, key string) (File, error) {
 	f, err := scan(q.QueryRow(ctx, query+` WHERE team_id = ? AND user_id = ? AND key = ?`, c.TeamID, c.UserID,
 		db.Clean(key)))
+	return f, db.OrMissing(err, "file")
+}
+
+// seen is a file of a user's, or of a project that they see; the oldest where several have the key.
+func (fs *Files) seen(ctx context.Context, q db.Querier, c account.Caller, key string) (File, error) {
+	f, err := scan(q.QueryRow(ctx, query+` WHERE team_id = ? AND key = ? AND (user_id = ? OR `+project.Sees("project_id")+`)
+		ORDER BY CASE WHEN user_id = ? THEN 0 ELSE 1 END, modified_at, digest LIMIT 1`, c.TeamID, db.Clean(key), c.UserID, c.UserID,
+		c.UserID))
 	return f, db.OrMissing(err, "file")
 }
 

@@ -4,44 +4,39 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
-	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/finding/arrival"
+	"github.com/vedette-sec/vedette/internal/core/finding/chain"
+	"github.com/vedette-sec/vedette/internal/core/finding/decision"
+	"github.com/vedette-sec/vedette/internal/core/finding/identity"
+	"github.com/vedette-sec/vedette/internal/core/finding/listing"
+	"github.com/vedette-sec/vedette/internal/core/finding/move"
+	"github.com/vedette-sec/vedette/internal/core/finding/tally"
+	"github.com/vedette-sec/vedette/internal/core/finding/timeline"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/list"
 )
 
-// Sighting is an event that is to be stored as a finding.
-type Sighting struct {
-	Event           engine.Event
-	Target          string // as the scan was given it; empty: the event's host
-	Scheme          string // for an event whose URL has none
-	TemplateURL     string
-	TemplateEncoded string // base64
-}
-
-// Origin is the scan that saw something.
-type Origin struct {
-	TeamID string
-	ScanID string
-	Run    int64
-}
-
-// Added counts findings that were new to the scan, and those that it had already.
-type Added struct{ New, Again int }
+// Added counts findings that were new to the scan, and those that it had already. Of the new ones, Merged are sightings
+// of weaknesses that were known.
+type Added struct{ New, Again, Merged int }
 
 // Prepared is sightings of a scan, ready to be stored.
 type Prepared struct {
-	from Origin
-	rows []row
+	from   Origin
+	rows   []row
+	secret []byte // of their evidence
 }
 
 // Prepare does the part of storing sightings that needs no transaction.
 func Prepare(from Origin, seen []Sighting) (Prepared, error) {
-	p := Prepared{from, make([]row, len(seen))}
+	p := Prepared{from, make([]row, len(seen)), chain.NewSecret()}
 	for i, s := range seen {
 		var err error
-		if p.rows[i], err = rowOf(from, s); err != nil {
+		if p.rows[i], err = rowOf(from, s, p.secret); err != nil {
 			return p, err
 		}
 	}
@@ -58,19 +53,20 @@ func (fs *Findings) Add(ctx context.Context, tx *db.Tx, from Origin, seen []Sigh
 }
 
 // Store stores sightings in the caller's transaction. What an earlier run of the scan saw is marked as seen again; what
-// this run saw already stays as it is. A new finding has the status that was decided for its hash. When it was fixed
-// since it was seen last, in whichever scan, all findings with the hash are reopened as regressions.
+// this run saw already stays as it is. A new finding has the status that was decided for its weakness. When it was
+// fixed since it was seen last, in whichever scan, all findings of the weakness are reopened as regressions.
 func (fs *Findings) Store(ctx context.Context, tx *db.Tx, p Prepared) (Added, error) {
 	var all Added
 	for part := range slices.Chunk(p.rows, batch) {
-		added, err := fs.store(ctx, tx, p.from, part)
+		added, err := fs.store(ctx, tx, Prepared{p.from, part, p.secret})
 		if err != nil {
 			return all, err
 		}
 		all.New += added.New
 		all.Again += added.Again
+		all.Merged += added.Merged
 	}
-	return all, nil
+	return all, arrival.TellRules(ctx, tx, fs.queue, p.from.TeamID, db.At(fs.now()))
 }
 
 // batch is how many rows one statement reads.
@@ -84,10 +80,9 @@ type known struct {
 	changed db.Time
 }
 
-func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []row) (Added, error) {
-	rows := make([]row, 0, len(seen))
-	byID := make(map[string]int, len(seen))
-	for _, r := range seen {
+func (fs *Findings) store(ctx context.Context, tx *db.Tx, p Prepared) (Added, error) {
+	from, rows, byID := p.from, make([]row, 0, len(p.rows)), make(map[string]int, len(p.rows))
+	for _, r := range p.rows {
 		if _, twice := byID[r.id]; !twice {
 			byID[r.id] = len(rows)
 			rows = append(rows, r)
@@ -95,29 +90,27 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 	}
 	// All change at one moment: their revisions grow as their numbers do, first those of findings that are known.
 	n := int64(len(rows))
-	no, rev, err := fs.reserve(ctx, tx, from.TeamID, n, 2*n)
+	no, rev, err := fs.reserve(ctx, tx, from.TeamID, n, 3*n)
 	if err != nil {
 		return Added{}, err
 	}
 	now := db.At(fs.now()) // reserve locks the team, so that times grow as numbers do
-	templates := make([]string, len(rows))
 	for i := range rows {
 		r := &rows[i]
-		r.no, r.rev, r.createdAt, templates[i] = no+int64(i), rev+n+int64(i), now, r.templateID
+		r.no, r.rev, r.createdAt = no+int64(i), rev+2*n+int64(i), now
 		if r.seenAt.IsZero() {
 			r.seenAt = now
 		}
 	}
-	if err := inherit(ctx, tx, from.TeamID, rows); err != nil {
-		return Added{}, err
-	}
-	slices.Sort(templates)
-	overrides, err := findOverrides(ctx, tx, from.TeamID, slices.Compact(templates))
+	known, err := recognize(ctx, tx, from.TeamID, now, rows)
 	if err != nil {
 		return Added{}, err
 	}
-	for i, r := range rows {
-		rows[i].severity = overrides.severity(r.templateID, r.id, r.severity)
+	if err := inherit(ctx, tx, from.TeamID, rows); err != nil {
+		return Added{}, err
+	}
+	if err := overrideSeverities(ctx, tx, from.TeamID, rows); err != nil {
+		return Added{}, err
 	}
 	mayExist, err := insert(ctx, tx, from, rows)
 	if err != nil {
@@ -127,60 +120,115 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, from Origin, seen []ro
 	if err != nil {
 		return Added{}, err
 	}
-	slices.SortFunc(olds, func(a, b known) int { return cmp.Compare(a.no, b.no) })
-	var added Added
-	var back []string // hashes of what was fixed, and is seen
-	for i, old := range olds {
+	added, again, back := compare(rows, olds, byID, from)
+	rows = slices.DeleteFunc(rows, func(r row) bool { return r.id == "" })
+	for _, r := range rows {
+		if r.isBack {
+			back = append(back, r.hash)
+		}
+		if h := known.heads[r.weakness]; r.isRepeat && h.no < no && again[h.no].no == 0 {
+			if r.seenAt.After(h.seenAt.Time) {
+				h.seenAt = r.seenAt
+			}
+			again[h.no] = h
+		}
+	}
+	if err := seenAgain(ctx, tx, from, rev, now, again); err != nil {
+		return added, err
+	}
+	if _, err := fs.decide(ctx, tx, from.TeamID, back, Decision{Status: Open, IsRegression: true,
+		By: move.Seen}); err != nil {
+		return added, err
+	}
+	if err := storeDetails(ctx, tx, from, rows); err != nil {
+		return added, err
+	}
+	if err := chain.AppendSightings(ctx, tx, now, chain.Origin{
+		TeamID: from.TeamID, ID: from.ScanID, Run: from.Run, Source: cmp.Or(from.Source, chain.Scan), Version: fs.Version,
+	}, p.secret, leavesOf(rows)); err != nil {
+		return added, err
+	}
+	return added, fs.storeJoined(ctx, tx, from.TeamID, known)
+}
+
+// compare compares sightings with the findings that the scan had: again are those to be marked as seen, back the hashes
+// of what was fixed and is seen. Rows that were known lose their id.
+func compare(
+	rows []row, olds []known, byID map[string]int, from Origin,
+) (added Added, again map[int64]head, back []string) {
+	again = map[int64]head{}
+	for _, old := range olds {
 		r := &rows[byID[old.id]]
 		if old.no == r.no { // it was inserted just now
 			continue
 		}
 		added.Again++
-		r.rev = rev + int64(i)
-		if err := seenAgain(ctx, tx, from, old, *r); err != nil {
-			return added, err
+		if old.run != from.Run {
+			again[old.no] = head{no: old.no, seenAt: r.seenAt, isOfScan: true}
 		}
-		if old.status == Fixed && r.seenAt.After(old.changed.Time) {
+		if old.status == Fixed && r.claimed != Fixed && r.seenAt.After(old.changed.Time) {
 			back = append(back, r.hash)
 		}
 		r.id = ""
 	}
-	rows = slices.DeleteFunc(rows, func(r row) bool { return r.id == "" })
-	added.New = len(rows)
 	for _, r := range rows {
-		if r.isBack {
-			back = append(back, r.hash)
+		if r.id == "" {
+			continue
+		}
+		if added.New++; r.isRepeat {
+			added.Merged++
 		}
 	}
-	if _, err := fs.decide(ctx, tx, from.TeamID, back, decision{Status: Open, IsRegression: true}); err != nil {
-		return added, err
+	return added, again, back
+}
+
+// storeJoined gives findings of earlier releases that turned out to be part of another weakness what holds for that,
+// and lists weaknesses by the hashes that they got.
+func (fs *Findings) storeJoined(ctx context.Context, tx *db.Tx, teamID string, known recognized) error {
+	for i, hash := range known.moved {
+		into := known.into[i]
+		heads, err := findHeads(ctx, tx, teamID, []string{into})
+		if err != nil {
+			return err
+		}
+		if err := fs.follow(ctx, tx, account.Caller{TeamID: teamID}, into, heads[into], []string{hash}); err != nil {
+			return err
+		}
 	}
-	return added, storeDetails(ctx, tx, from, rows)
+	return reindex(ctx, tx, teamID, known.grown...)
 }
 
 // storeDetails writes what belongs to new findings: their documents, the decisions that they began with, the counts of
 // the scan, and the entries of the list.
 func storeDetails(ctx context.Context, tx *db.Tx, from Origin, rows []row) error {
-	docs, entries, counts := make([][]any, len(rows)), make([]list.Row, len(rows)), scanCounts{}
+	docs, entries, counts := make([][]any, len(rows)), make([]list.Row, len(rows)), tally.Counts{}
 	for i, r := range rows {
 		docs[i] = []any{from.TeamID, r.no, r.event, r.exchange}
 		if r.status != Open {
-			d := decision{Status: r.status, Actor: r.decidedBy, At: r.createdAt}
-			if err := record(ctx, tx, from.TeamID, statusChange(r.no, r.rev, Open, d)); err != nil {
+			d := r.decided
+			d.At = r.createdAt
+			if err := timeline.Record(ctx, tx, from.TeamID, statusChange(r.no, r.rev, Open, d)); err != nil {
 				return err
 			}
 		}
-		counts.add(from.ScanID, r.severity, 1)
-		entries[i] = entryOf(r.no, facets{
-			severity: r.severity, status: r.status, scan: from.ScanID, host: r.host, port: r.port, template: r.templateID,
-			name: r.name, categories: r.categories, tags: r.tags, internal: r.isInternal, ticket: r.isTicket,
-			regression: r.isRegression,
+		if r.isClaimed {
+			d := Decision{Status: r.status, At: r.createdAt}
+			if err := decision.Store(ctx, tx, from.TeamID, []string{r.weakness}, d); err != nil {
+				return err
+			}
+		}
+		counts.Add(from.ScanID, r.severity, 1)
+		entries[i] = listing.Entry(r.no, listing.Facets{
+			Severity: r.severity, Status: r.status, Scan: from.ScanID, Host: r.host, Port: r.port, Template: r.templateID,
+			Name: r.name, Categories: r.categories, Tags: r.tags, Internal: r.isInternal, Ticket: r.isTicket,
+			Regression: r.isRegression, Repeat: r.isRepeat, Labels: r.labels, Assignee: r.assignee,
+			Follows: listing.Nothing,
 		})
 	}
 	if err := tx.Insert(ctx, `finding_doc (team_id, no, event, exchange)`, docs); err != nil {
 		return err
 	}
-	if err := counts.store(ctx, tx, from.TeamID); err != nil {
+	if err := counts.Store(ctx, tx, from.TeamID); err != nil {
 		return err
 	}
 	return findings.Add(ctx, tx, from.TeamID, entries)
@@ -193,6 +241,11 @@ func (fs *Findings) reserve(ctx context.Context, tx *db.Tx, teamID string, n, m 
 		SET last_no = finding_log.last_no + excluded.last_no, last_rev = finding_log.last_rev + excluded.last_rev
 		RETURNING last_no, last_rev`, teamID, n, m).Scan(&no, &rev)
 	return no - n + 1, rev - m + 1, err
+}
+
+// Lock lets one transaction at a time write a team's findings, until tx ends.
+func (fs *Findings) Lock(ctx context.Context, tx *db.Tx, teamID string) error {
+	return fs.lock(ctx, tx, teamID)
 }
 
 // lock lets one transaction at a time write a team's findings.
@@ -217,72 +270,108 @@ func findKnown(ctx context.Context, tx *db.Tx, rows []row, indices []int) ([]kno
 	}, `SELECT id, no, run, status, updated_at FROM finding`+w.String(), w.Args...)
 }
 
-// inherit gives new sightings what was decided about their hashes. What was fixed before it was seen is back.
+// inherit gives new sightings what was decided about their weaknesses. What was fixed before it was seen is back.
 func inherit(ctx context.Context, tx *db.Tx, teamID string, rows []row) error {
-	hashes := make([]string, len(rows))
+	weaknesses := make([]string, len(rows))
 	for i, r := range rows {
-		hashes[i] = r.hash
+		weaknesses[i] = r.weakness
 	}
-	decided, err := decisions(ctx, tx, teamID, hashes)
+	decided, err := decision.Find(ctx, tx, teamID, weaknesses)
 	if err != nil {
 		return err
 	}
 	for i := range rows {
 		r := &rows[i]
-		d, is := decided[r.hash]
+		d, is := decided[r.weakness]
 		switch {
 		case !is:
-			r.status = Open
-		case d.Status == Fixed && r.seenAt.After(d.At.Time):
+			r.isClaimed = !r.isRepeat && r.claimed != ""
+			if r.status = Open; r.isClaimed {
+				r.status, r.decided = r.claimed, Decision{Status: r.claimed}
+			}
+		case d.Status == Fixed && r.claimed != Fixed && r.seenAt.After(d.At.Time):
 			r.status, r.isRegression, r.isBack = Open, true, true
 		default:
-			r.status, r.isRegression, r.decidedBy = d.Status, d.IsRegression, d.Actor
+			r.status, r.isRegression, r.decided = d.Status, d.IsRegression, d
 		}
 	}
 	return nil
 }
 
-// seenAgain notes that a later run has seen a finding; the evidence of the first time stays.
-func seenAgain(ctx context.Context, tx *db.Tx, from Origin, old known, r row) error {
-	if old.run == from.Run {
-		return nil
+// seenAgain notes that findings were seen again, with revisions from rev on: those that an earlier run of the scan saw,
+// and those that stand for their weakness. The evidence of the first time stays.
+func seenAgain(ctx context.Context, tx *db.Tx, from Origin, rev int64, now db.Time, again map[int64]head) error {
+	for _, no := range slices.Sorted(maps.Keys(again)) {
+		h := again[no]
+		set, args := `rev = ?, seen_at = ?, updated_at = ?`, []any{rev, h.seenAt, now}
+		if h.isOfScan {
+			set, args = set+`, run = ?`, append(args, from.Run)
+		}
+		if _, err := tx.Exec(ctx, `UPDATE finding SET `+set+` WHERE team_id = ? AND no = ?`,
+			append(args, from.TeamID, no)...); err != nil {
+			return err
+		}
+		rev++
 	}
-	_, err := tx.Exec(ctx, `UPDATE finding SET rev = ?, run = ?, seen_at = ?, updated_at = ? WHERE team_id = ? AND no = ?`,
-		r.rev, from.Run, r.seenAt, r.createdAt, from.TeamID, old.no)
-	return err
+	return nil
 }
 
 // row is a sighting as it is stored. The transaction sets its numbers and the time.
 type row struct {
 	no, rev                int64
 	id, hash, severity     string
+	parts                  identity.Parts
+	weakness               string
+	isRepeat               bool // an earlier row stands for the weakness
+	labels, assignee       string
 	templateID, name       string
 	host, categories, tags string
 	port                   int
 	isInternal, isTicket   bool
-	status                 Status
+	status, claimed        Status
+	isClaimed              bool // the status is what another tool claims
 	isRegression           bool
-	isBack                 bool   // it was fixed, and this sighting is the first since
-	decidedBy              string // an email; empty: the service
+	isBack                 bool     // it was fixed, and this sighting is the first since
+	decided                Decision // about the weakness, before
 	createdAt, seenAt      db.Time
 	event, exchange        []byte
+	leaf                   string // of its evidence
 }
 
-func rowOf(from Origin, s Sighting) (r row, err error) {
+func rowOf(from Origin, s Sighting, secret []byte) (r row, err error) {
 	e := s.Event
-	p := locationOf(e, s.Scheme)
-	r = row{
-		hash: p.fingerprint(e), severity: severityOf(e), templateID: db.Clean(e.TemplateID), name: db.Clean(e.Info.Name),
-		host: db.Clean(p.host), port: p.port, tags: join(e.Info.Tags), categories: join(categoriesOf(e.Type, e.TemplatePath)),
-		isInternal: internal(e.IP, p.host), isTicket: len(e.IssueTrackers) > 0, seenAt: db.At(e.Timestamp),
+	p := identity.Of(e, s.Scheme)
+	if s.Parts != nil {
+		p = *s.Parts
 	}
-	r.id = idOf(from.ScanID, r.hash)
+	r = row{
+		hash: p.Hash(), parts: p, severity: TemplateSeverity(e), templateID: db.Clean(e.TemplateID),
+		name: db.Clean(e.Info.Name),
+		host: db.Clean(p.Host), port: p.Port, tags: listing.Join(e.Info.Tags),
+		categories: listing.Join(listing.Categories(e.Type, e.TemplatePath)),
+		isInternal: listing.IsInternal(e.IP, p.Host), isTicket: len(e.IssueTrackers) > 0,
+		seenAt: db.At(e.Timestamp), claimed: s.Status,
+	}
+	r.id = identity.ID(from.ScanID, r.hash)
 	if r.exchange, err = json.Marshal(exchange{e.Request, e.Response, s.TemplateEncoded}); err != nil {
 		return r, err
 	}
+	target := cmp.Or(s.Target, e.Host, e.MatchedAt)
+	seen := chain.Seen{FindingID: r.id, Hash: r.hash, Event: e, Target: target, Proof: s.Proof}
+	if r.leaf, err = seen.Leaf(secret); err != nil {
+		return r, err
+	}
 	e.Request, e.Response = "", ""
-	r.event, err = json.Marshal(storedEvent{e, cmp.Or(s.Target, e.Host, e.MatchedAt), p.scheme, s.TemplateURL})
+	r.event, err = json.Marshal(storedEvent{e, target, p.Scheme, s.TemplateURL, s.Proof})
 	return r, err
+}
+
+// joinedTo is the column weakness.
+func (r row) joinedTo() string {
+	if r.weakness == r.hash {
+		return ""
+	}
+	return r.weakness
 }
 
 // insert writes the rows that are new, and gives the indices of those that may not be.
@@ -291,9 +380,10 @@ func insert(ctx context.Context, tx *db.Tx, from Origin, rows []row) (mayExist [
 	for i, r := range rows {
 		values[i] = []any{
 			from.TeamID, r.no, r.rev, r.id, from.ScanID, r.hash, from.Run, r.severity, r.status, r.templateID, r.name,
-			r.host, r.port, r.categories, r.tags, r.isInternal, r.isTicket, r.isRegression, r.createdAt, r.createdAt, r.seenAt,
+			r.host, r.port, r.categories, r.tags, r.labels, r.isInternal, r.isTicket, r.isRegression, r.isRepeat, r.createdAt,
+			r.createdAt, r.seenAt, r.joinedTo(), from.IsTask, r.assignee,
 		}
 	}
 	return tx.InsertNew(ctx, `finding (team_id, no, rev, id, scan_id, hash, run, severity, status, template_id, name, host, port,
-		categories, tags, is_internal, is_ticket, is_regression, created_at, updated_at, seen_at)`, "id", values)
+		categories, tags, labels, is_internal, is_ticket, is_regression, is_repeat, created_at, updated_at, seen_at, weakness, is_task, assignee)`, "id", values)
 }

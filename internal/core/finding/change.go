@@ -1,48 +1,18 @@
 package finding
 
 import (
+	"cmp"
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/finding/listing"
+	"github.com/vedette-sec/vedette/internal/core/finding/tally"
+	"github.com/vedette-sec/vedette/internal/core/finding/timeline"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
-
-// ChangeType is a kind of event in the life of a finding.
-type ChangeType string
-
-// The kinds.
-const (
-	Detected        ChangeType = "detected"
-	StatusChange    ChangeType = "status_change"
-	Resolved        ChangeType = "resolved" // it became fixed
-	Reopened        ChangeType = "reopened" // it was fixed, and is not
-	SeverityChange  ChangeType = "severity_change"
-	LabelsChange    ChangeType = "labels_change"
-	TemplateUpdated ChangeType = "template_updated"
-)
-
-// ChangeTypes are all kinds.
-var ChangeTypes = []ChangeType{Detected, StatusChange, Resolved, Reopened, SeverityChange, LabelsChange,
-	TemplateUpdated}
-
-// change is a row of the change log.
-type change struct {
-	no, seq  int64
-	kind     ChangeType
-	field    string
-	from, to string
-	actor    string
-	at       db.Time
-}
-
-func record(ctx context.Context, tx *db.Tx, teamID string, c change) error {
-	_, err := tx.Exec(ctx, `INSERT INTO finding_change (team_id, seq, no, type, field, old_value, new_value, actor, at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, teamID, c.seq, c.no, c.kind, c.field, c.from, c.to, c.actor, c.at)
-	return err
-}
 
 // MaxIDs is how many findings one change may name.
 const MaxIDs = 10_000
@@ -51,10 +21,19 @@ const MaxIDs = 10_000
 // and in scans to come, and returns how many had another. An id in the filter that the caller's team does not have is
 // refused.
 func (fs *Findings) SetStatus(ctx context.Context, f Filter, to Status) (changed int, err error) {
-	c, picked, err := fs.pickWritable(ctx, "vuln_ids", f)
+	return fs.SetDecision(ctx, f, Decision{Status: to})
+}
+
+// SetDecision is SetStatus with a reason, and an end.
+func (fs *Findings) SetDecision(ctx context.Context, f Filter, d Decision) (changed int, err error) {
+	if err := d.Check(fs.now()); err != nil {
+		return 0, err
+	}
+	c, picked, err := fs.PickWritable(ctx, "vuln_ids", f)
 	if err != nil {
 		return 0, err
 	}
+	d.Actor, d.Operation = c.Email, ids.New()
 	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
 		changed = 0
 		if err := fs.lock(ctx, tx, c.TeamID); err != nil {
@@ -65,7 +44,7 @@ func (fs *Findings) SetStatus(ctx context.Context, f Filter, to Status) (changed
 			if err != nil || len(hashes) == 0 { // deleted meanwhile
 				return err
 			}
-			n, err := fs.decide(ctx, tx, c.TeamID, hashes, decision{Status: to, Actor: c.Email})
+			n, err := fs.decide(ctx, tx, c.TeamID, hashes, d)
 			if err != nil {
 				return err
 			}
@@ -86,23 +65,33 @@ const (
 	DeleteLabels  LabelMode = "delete"
 )
 
-// SetLabels changes the labels of the findings that a filter picks, and returns how many had others.
+// SetLabels changes the labels of the findings that a filter picks and of the others of their weaknesses, and returns
+// how many had others.
 func (fs *Findings) SetLabels(ctx context.Context, f Filter, mode LabelMode, labels []string) (changed int, err error) {
-	return fs.updatePicked(ctx, "ids", f, update{"labels", "labels", func(old Finding) (ChangeType, string, string) {
-		to := labels
+	c, picked, err := fs.PickWritable(ctx, "ids", f)
+	if err != nil {
+		return 0, err
+	}
+	e := Edit{Column: "labels", Field: timeline.Labels, Kind: timeline.LabelsChange, Value: func(old Finding) (from, to string) {
+		all := labels
 		switch mode {
 		case AppendLabels:
-			to = slices.Concat(old.Labels, labels)
+			all = slices.Concat(old.Labels, labels)
 		case DeleteLabels:
-			to = slices.DeleteFunc(slices.Clone(old.Labels), func(l string) bool { return slices.Contains(labels, l) })
+			all = slices.DeleteFunc(slices.Clone(old.Labels), func(l string) bool { return slices.Contains(labels, l) })
 		}
-		return LabelsChange, join(old.Labels), join(to)
-	}})
+		return listing.Join(old.Labels), listing.Join(all)
+	}}
+	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
+		changed, err = fs.Edit(ctx, tx, c, picked, e)
+		return err
+	})
+	return changed, err
 }
 
 // Delete deletes the findings that a filter picks, and returns how many there were.
 func (fs *Findings) Delete(ctx context.Context, f Filter) (deleted int, err error) {
-	c, picked, err := fs.pickWritable(ctx, "ids", f)
+	c, picked, err := fs.PickWritable(ctx, "ids", f)
 	if err != nil {
 		return 0, err
 	}
@@ -110,13 +99,13 @@ func (fs *Findings) Delete(ctx context.Context, f Filter) (deleted int, err erro
 		if err := fs.lock(ctx, tx, c.TeamID); err != nil {
 			return err
 		}
-		counts := scanCounts{}
+		counts := tally.Counts{}
 		for part := range slices.Chunk(picked, batch) {
 			w := db.InTeam(c.TeamID, "no", part)
 			_, err = db.Select(ctx, tx, func(r db.Row) (struct{}, error) {
 				var scanID, severity string
 				err := r.Scan(&scanID, &severity)
-				counts.add(scanID, severity, -1)
+				counts.Add(scanID, severity, -1)
 				deleted++
 				return struct{}{}, err
 			}, `SELECT scan_id, severity FROM finding`+w.String(), w.Args...)
@@ -124,28 +113,39 @@ func (fs *Findings) Delete(ctx context.Context, f Filter) (deleted int, err erro
 				return err
 			}
 		}
-		if err := counts.store(ctx, tx, c.TeamID); err != nil {
+		if err := counts.Store(ctx, tx, c.TeamID); err != nil {
 			return err
 		}
-		return remove(ctx, tx, c.TeamID, picked)
+		return fs.remove(ctx, tx, c.TeamID, picked)
 	})
 	return deleted, err
 }
 
 // findingTables are the tables with rows of a finding, the finding's own last.
-var findingTables = []string{"finding_doc", "finding_change", "finding_retest", "finding"}
+var findingTables = []string{"finding_doc", "finding_change", "finding_retest", "evidence_run", "finding"}
 
-// remove deletes findings by their numbers, with all that belongs to them.
-func remove(ctx context.Context, tx *db.Tx, teamID string, numbers []int64) error {
+// remove deletes findings by their numbers, with all that belongs to them. Where one stood for its weakness, the first
+// that is left does from now on.
+func (fs *Findings) remove(ctx context.Context, tx *db.Tx, teamID string, numbers []int64) error {
+	var weaknesses []string
 	for part := range slices.Chunk(numbers, batch) {
+		w := db.InTeam(teamID, "no", part)
+		heads, err := db.Values[string](ctx, tx, `SELECT `+weaknessOf+` FROM finding`+w.String()+
+			` AND NOT is_repeat`, w.Args...)
+		if err != nil {
+			return err
+		}
+		weaknesses = append(weaknesses, heads...)
 		for _, table := range findingTables {
-			w := db.InTeam(teamID, "no", part)
 			if _, err := tx.Exec(ctx, `DELETE FROM `+table+w.String(), w.Args...); err != nil {
 				return err
 			}
 		}
 	}
-	return findings.Delete(ctx, tx, teamID, numbers)
+	if err := findings.Delete(ctx, tx, teamID, numbers); err != nil {
+		return err
+	}
+	return fs.regroup(ctx, tx, teamID, weaknesses)
 }
 
 // DeleteOfScan deletes all findings of a scan, in the transaction that deletes the scan. Nothing may add to the scan
@@ -158,7 +158,7 @@ func (fs *Findings) DeleteOfScan(ctx context.Context, tx *db.Tx, teamID, scanID 
 	if err != nil {
 		return err
 	}
-	if err := remove(ctx, tx, teamID, picked); err != nil {
+	if err := fs.remove(ctx, tx, teamID, picked); err != nil {
 		return err
 	}
 	for _, table := range []string{"finding_tally", "finding_total"} {
@@ -169,15 +169,15 @@ func (fs *Findings) DeleteOfScan(ctx context.Context, tx *db.Tx, teamID, scanID 
 	return nil
 }
 
-// pickWritable gives the caller, who must be allowed to write, and the ascending numbers of the findings that a filter
+// PickWritable gives the caller, who must be allowed to write, and the ascending numbers of the findings that a filter
 // picks. A filter without a condition is refused, and so is an id that the team does not have; field names the ids.
-func (fs *Findings) pickWritable(
+func (fs *Findings) PickWritable(
 	ctx context.Context, field string, f Filter,
 ) (c account.Caller, picked []int64, err error) {
 	if c, err = account.Writer(ctx); err != nil {
 		return c, nil, err
 	}
-	if f.matchesAll() {
+	if f.MatchesAll() {
 		return c, nil, errs.Field(field, "%s is required, or something else that says which findings are meant.", field)
 	}
 	if len(f.IDs) > MaxIDs {
@@ -195,50 +195,64 @@ func (fs *Findings) pickWritable(
 	return c, picked, err
 }
 
-// update changes a column of findings: value gives its old and new value, and the kind of the change. field is the
-// column's name in the API.
-type update struct {
-	column, field string
-	value         func(old Finding) (kind ChangeType, from, to string)
+// Edit changes a column of findings.
+type Edit struct {
+	Column string // of the table finding
+	Field  string // its name in the API
+	Kind   timeline.Kind
+	// Operation is what is undone together; empty: this edit by itself.
+	Operation string
+	// Value is what a finding has, and is to have, as the timeline says it.
+	Value func(old Finding) (from, to string)
+	// Store is how the column has a value; nil: as the timeline.
+	Store func(to string) any
 }
 
-// updatePicked updates the findings that a filter picks in one transaction.
-func (fs *Findings) updatePicked(ctx context.Context, field string, f Filter, u update) (changed int, err error) {
-	c, picked, err := fs.pickWritable(ctx, field, f)
+// Edit changes a column of the findings with these numbers and of all others of their weaknesses, in the caller's
+// transaction, with an entry in the timeline of each, and returns how many changed. by needs TeamID and Email; without
+// the latter it was the service.
+func (fs *Findings) Edit(
+	ctx context.Context, tx *db.Tx, by account.Caller, numbers []int64, e Edit,
+) (changed int, err error) {
+	if err := fs.lock(ctx, tx, by.TeamID); err != nil {
+		return 0, err
+	}
+	all, err := withSiblings(ctx, tx, by.TeamID, numbers)
 	if err != nil {
 		return 0, err
 	}
-	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
-		changed, err = fs.update(ctx, tx, c, picked, u)
-		return err
-	})
-	return changed, err
+	return fs.update(ctx, tx, by, all, e)
 }
 
 // update updates the findings of these numbers, each with a revision of its own, and returns how many changed. Deleted
 // ones are left out.
 func (fs *Findings) update(
-	ctx context.Context, tx *db.Tx, c account.Caller, picked []int64, u update,
+	ctx context.Context, tx *db.Tx, c account.Caller, picked []int64, e Edit,
 ) (changed int, err error) {
 	_, rev, err := fs.reserve(ctx, tx, c.TeamID, 0, int64(len(picked)))
 	if err != nil {
 		return 0, err
 	}
+	entry := timeline.Entry{Kind: e.Kind, Field: e.Field, Actor: c.Email, Operation: cmp.Or(e.Operation, ids.New())}
 	for part := range slices.Chunk(picked, batch) {
-		olds, err := fs.load(ctx, tx, c.TeamID, part)
+		olds, err := fs.Load(ctx, tx, c.TeamID, part)
 		if err != nil {
 			return changed, err
 		}
 		var listed []int64
 		for _, old := range olds {
-			if kind, from, to := u.value(old); from != to {
-				now := db.At(fs.now())
-				if _, err := tx.Exec(ctx, `UPDATE finding SET `+u.column+
+			if entry.From, entry.To = e.Value(old); entry.From != entry.To {
+				entry.No, entry.Seq, entry.At = old.no, rev, db.At(fs.now())
+				var stored any = entry.To
+				if e.Store != nil {
+					stored = e.Store(entry.To)
+				}
+				if _, err := tx.Exec(ctx, `UPDATE finding SET `+e.Column+
 					` = ?, rev = ?, updated_at = ? WHERE team_id = ? AND no = ?`,
-					to, rev, now, c.TeamID, old.no); err != nil {
+					stored, rev, entry.At, c.TeamID, old.no); err != nil {
 					return changed, err
 				}
-				if err := record(ctx, tx, c.TeamID, change{old.no, rev, kind, u.field, from, to, c.Email, now}); err != nil {
+				if err := timeline.Record(ctx, tx, c.TeamID, entry); err != nil {
 					return changed, err
 				}
 				listed = append(listed, old.no)
@@ -253,72 +267,14 @@ func (fs *Findings) update(
 	return changed, nil
 }
 
-// scanCounts are changes of the number of findings by scan and severity.
-type scanCounts map[string]map[string]int64
-
-func (s scanCounts) add(scanID, severity string, n int64) {
-	if s[scanID] == nil {
-		s[scanID] = map[string]int64{}
-	}
-	s[scanID][severity] += n
-}
-
-// store adds the changes to the scans' counts.
-func (s scanCounts) store(ctx context.Context, tx *db.Tx, teamID string) error {
-	for _, scanID := range slices.Sorted(maps.Keys(s)) {
-		sum := int64(0)
-		for _, severity := range Severities {
-			n := s[scanID][severity]
-			if sum += n; n == 0 {
-				continue
-			}
-			if _, err := tx.Exec(ctx, `INSERT INTO finding_tally (scan_id, severity, total) VALUES (?, ?, ?)
-				ON CONFLICT (scan_id, severity) DO UPDATE SET total = finding_tally.total + excluded.total`, scanID, severity,
-				n); err != nil {
-				return err
-			}
-		}
-		if err := addTotal(ctx, tx, teamID, scanID, sum); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func addTotal(ctx context.Context, tx *db.Tx, teamID, scanID string, n int64) error {
-	_, err := tx.Exec(ctx, `INSERT INTO finding_total (scan_id, team_id, total) VALUES (?, ?, ?)
-		ON CONFLICT (scan_id) DO UPDATE SET total = finding_total.total + excluded.total`, scanID, teamID, n)
-	return err
-}
-
 // AddScan notes a new scan, which has found nothing yet, in the transaction that makes it.
 func (fs *Findings) AddScan(ctx context.Context, tx *db.Tx, teamID, scanID string) error {
-	return addTotal(ctx, tx, teamID, scanID, 0)
+	return tally.AddTotal(ctx, tx, teamID, scanID, 0)
 }
 
 // CountsByScan are the numbers of findings of scans, by scan and severity.
 func (fs *Findings) CountsByScan(
 	ctx context.Context, q db.Querier, scanIDs []string,
 ) (map[string]map[string]int, error) {
-	out := map[string]map[string]int{}
-	for part := range slices.Chunk(scanIDs, batch) {
-		var w db.Where
-		db.In(&w, "scan_id", part)
-		_, err := db.Select(ctx, q, func(r db.Row) (struct{}, error) {
-			var id, severity string
-			var total int
-			err := r.Scan(&id, &severity, &total)
-			if out[id] == nil {
-				out[id] = map[string]int{}
-			}
-			if total != 0 {
-				out[id][severity] = total
-			}
-			return struct{}{}, err
-		}, `SELECT scan_id, severity, total FROM finding_tally`+w.String(), w.Args...)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return tally.OfScans(ctx, q, scanIDs)
 }

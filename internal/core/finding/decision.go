@@ -1,47 +1,82 @@
 package finding
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/core/finding/decision"
+	"github.com/vedette-sec/vedette/internal/core/finding/move"
+	"github.com/vedette-sec/vedette/internal/core/finding/timeline"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-// A decision is what holds for all findings with a hash, those of later scans too: the status that a person gave one of
-// them, or that a retest or a scan found out.
-type decision struct {
-	Status       Status
-	IsRegression bool
-	Actor        string // an email; empty: the service
-	At           db.Time
-}
+// Decision is what holds for all findings of a weakness.
+type Decision = decision.Decision
 
-// decide gives all findings with some hashes a status, and those to come, and returns how many had another. The caller
-// holds the team's lock.
+// decide gives all findings of the weaknesses of some hashes a status, and those to come, and returns how many had
+// another, or another reason. Who may not make the move leaves a finding as it is (package move). The caller holds the
+// team's lock.
 func (fs *Findings) decide(
-	ctx context.Context, tx *db.Tx, teamID string, hashes []string, d decision,
+	ctx context.Context, tx *db.Tx, teamID string, hashes []string, d Decision,
 ) (changed int, err error) {
-	for part := range slices.Chunk(hashes, batch) {
+	d.Operation, d.By = cmp.Or(d.Operation, ids.New()), cmp.Or(d.By, move.Person)
+	weaknesses, err := weaknessesOf(ctx, tx, teamID, hashes)
+	if err != nil {
+		return 0, err
+	}
+	for part := range slices.Chunk(weaknesses, batch) {
 		n, err := fs.decidePart(ctx, tx, teamID, part, d)
 		if err != nil {
 			return changed, err
 		}
 		changed += n
 	}
+	if changed == 0 || d.By == move.Person || d.Status != Open || fs.queue == nil {
+		return changed, nil
+	}
+	for part := range slices.Chunk(weaknesses, maxNews) {
+		a := NewsArgs{TeamID: teamID, RiskEnded: d.By == move.RiskEnd, Weaknesses: part, Operation: d.Operation}
+		if _, err := fs.queue.Insert(ctx, tx, teamID, a); err != nil {
+			return changed, err
+		}
+	}
 	return changed, nil
 }
 
+// maxNews is how many weaknesses one NewsArgs names.
+const maxNews = 1000
+
 func (fs *Findings) decidePart(
-	ctx context.Context, tx *db.Tx, teamID string, hashes []string, d decision,
+	ctx context.Context, tx *db.Tx, teamID string, weaknesses []string, d Decision,
 ) (changed int, err error) {
-	where, args := withHashes(teamID, hashes)
-	olds, err := db.Select(ctx, tx, func(r db.Row) (c change, err error) {
-		return c, r.Scan(&c.no, &c.from)
-	}, `SELECT f.no, f.status FROM finding f`+where+` AND f.status <> ? ORDER BY f.no`, append(args, d.Status)...)
+	before, err := decision.Find(ctx, tx, teamID, weaknesses)
 	if err != nil {
 		return 0, err
 	}
+	var olds []timeline.Entry // Field is the weakness
+	refused := map[string]bool{}
+	err = eachOf(ctx, tx, teamID, weaknesses, `f.no, f.status, f.is_regression`, ``, func(r db.Row, weakness *string) error {
+		var c timeline.Entry
+		var regressed bool
+		err := r.Scan(weakness, &c.No, &c.From, &regressed)
+		c.Field, c.Regressed = *weakness, timeline.RegressedIf(regressed)
+		was, is := before[*weakness]
+		switch same := c.From == string(d.Status); {
+		case same && !(is && was.Status == d.Status && d.IsNew(was) || !is && d.IsNew(Decision{Status: d.Status})): //nolint:staticcheck // as it is said
+		case !move.Allowed(d.By, Status(c.From), d.Status):
+			refused[*weakness] = true
+		default:
+			olds = append(olds, c)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	slices.SortFunc(olds, func(a, b timeline.Entry) int { return cmp.Compare(a.No, b.No) })
 	_, rev, err := fs.reserve(ctx, tx, teamID, 0, int64(len(olds)))
 	if err != nil {
 		return 0, err
@@ -49,12 +84,18 @@ func (fs *Findings) decidePart(
 	d.At = db.At(fs.now())
 	numbers := make([]int64, len(olds))
 	for i, c := range olds {
-		numbers[i] = c.no
-		if _, err := tx.Exec(ctx, `UPDATE finding SET status = ?, is_regression = (is_regression OR ?), rev = ?, updated_at = ?
-			WHERE team_id = ? AND no = ?`, d.Status, d.IsRegression, rev, d.At, teamID, c.no); err != nil {
+		numbers[i] = c.No
+		if _, err := tx.Exec(ctx, `UPDATE finding SET status = ?, is_regression = ((is_regression OR ?) AND NOT ?), rev = ?, updated_at = ?
+			WHERE team_id = ? AND no = ?`, d.Status, d.IsRegression, d.Clears, rev, d.At, teamID, c.No); err != nil {
 			return 0, err
 		}
-		if err := record(ctx, tx, teamID, statusChange(c.no, rev, Status(c.from), d)); err != nil {
+		said := d
+		if was := before[c.Field]; !d.IsNew(was) { // a finding that joins
+			said.Reason, said.Until = was.Reason, was.Until
+		}
+		entry := statusChange(c.No, rev, Status(c.From), said)
+		entry.Regressed = c.Regressed
+		if err := timeline.Record(ctx, tx, teamID, entry); err != nil {
 			return 0, err
 		}
 		rev++
@@ -62,46 +103,63 @@ func (fs *Findings) decidePart(
 	if err := reindex(ctx, tx, teamID, numbers...); err != nil {
 		return 0, err
 	}
-	return len(olds), storeDecision(ctx, tx, teamID, hashes, d)
+	decided := slices.DeleteFunc(slices.Clone(weaknesses), func(w string) bool {
+		was, is := before[w]
+		return refused[w] || is && !d.IsNew(was)
+	})
+	if len(decided) > 0 {
+		if err := decision.Store(ctx, tx, teamID, decided, d); err != nil {
+			return 0, err
+		}
+	}
+	return len(olds), fs.TellTickets(ctx, tx, teamID, decided,
+		TicketNews{Kind: NewsStatus, Text: string(d.Status), Author: d.Actor})
 }
 
-// statusChange is the entry in a finding's log for a decision.
-func statusChange(no, rev int64, from Status, d decision) change {
-	kind := StatusChange
-	switch Fixed {
-	case d.Status:
-		kind = Resolved
-	case from:
-		kind = Reopened
+// DecideAll decides about the weaknesses of some hashes, in the caller's transaction, and returns how many findings had
+// another status, or another reason.
+func (fs *Findings) DecideAll(
+	ctx context.Context, tx *db.Tx, teamID string, hashes []string, d Decision,
+) (changed int, err error) {
+	if err := d.Check(fs.now()); err != nil {
+		return 0, err
 	}
-	return change{no: no, seq: rev, kind: kind, field: "vuln_status", from: string(from), to: string(d.Status),
-		actor: d.Actor, at: d.At}
+	if err := fs.lock(ctx, tx, teamID); err != nil {
+		return 0, err
+	}
+	return fs.decide(ctx, tx, teamID, hashes, d)
 }
 
-// storeDecision stores a decision about hashes. What was a regression stays one.
-func storeDecision(ctx context.Context, tx *db.Tx, teamID string, hashes []string, d decision) error {
-	var args []any
-	for _, hash := range hashes {
-		args = append(args, teamID, hash, d.Status, d.IsRegression, d.Actor, d.At)
+// Decide gives the weakness of a finding a status, in the caller's transaction: a fixed one that becomes open without
+// an actor is a regression. NotFound when there is no such finding.
+func (fs *Findings) Decide(ctx context.Context, tx *db.Tx, teamID, id string, to Status, actor string) error {
+	if err := fs.lock(ctx, tx, teamID); err != nil {
+		return err
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO finding_decision (team_id, hash, status, is_regression, actor, at) VALUES `+
-		strings.Repeat("(?, ?, ?, ?, ?, ?), ", len(hashes)-1)+`(?, ?, ?, ?, ?, ?)
-		ON CONFLICT (team_id, hash) DO UPDATE SET status = excluded.status, actor = excluded.actor, at = excluded.at,
-		is_regression = (finding_decision.is_regression OR excluded.is_regression)`, args...)
+	f, err := fs.InTeam(ctx, tx, teamID, id)
+	if err != nil {
+		return err
+	}
+	back := actor == "" && f.Status == Fixed && to == Open
+	d := Decision{Status: to, Actor: actor, IsRegression: back}
+	if back {
+		d.By = move.Seen
+	}
+	_, err = fs.decide(ctx, tx, teamID, []string{f.Hash}, d)
 	return err
 }
 
-// decisions reads what was decided about hashes.
-func decisions(ctx context.Context, q db.Querier, teamID string, hashes []string) (map[string]decision, error) {
-	w := db.InTeam(teamID, "hash", hashes)
-	out := map[string]decision{}
-	return out, db.Each(ctx, q, func(r db.Row) error {
-		var hash string
-		var d decision
-		err := r.Scan(&hash, &d.Status, &d.IsRegression, &d.Actor, &d.At)
-		out[hash] = d
-		return err
-	}, `SELECT hash, status, is_regression, actor, at FROM finding_decision`+w.String(), w.Args...)
+// statusChange is the entry in a finding's log for a decision.
+func statusChange(no, rev int64, from Status, d Decision) timeline.Entry {
+	kind := timeline.StatusChange
+	switch Fixed {
+	case d.Status:
+		kind = timeline.Resolved
+	case from:
+		kind = timeline.Reopened
+	}
+	return timeline.Entry{No: no, Seq: rev, Kind: kind, Field: timeline.Status, From: string(from), To: string(d.Status),
+		Actor: d.Actor, At: d.At, Operation: d.Operation, Reason: d.Reason, Until: db.At(d.Until)}
 }
 
 // hashesOf are the hashes of findings by their numbers, each once.
@@ -110,14 +168,8 @@ func hashesOf(ctx context.Context, q db.Querier, teamID string, numbers []int64)
 	return db.Values[string](ctx, q, `SELECT DISTINCT hash FROM finding`+w.String()+` ORDER BY hash`, w.Args...)
 }
 
-// withHashes is the condition for a team's findings with one of some hashes, in all scans. The ranges of ids let the
-// primary index find them: an id begins with a part of the hash.
+// withHashes is the condition for a team's findings with one of some hashes, in all scans.
 func withHashes(teamID string, hashes []string) (where string, args []any) {
-	args = []any{teamID}
-	for _, hash := range hashes {
-		first := hashPart(hash)
-		args = append(args, first, first+"zzzzzzzzzz", hash)
-	}
-	const one = `f.id BETWEEN ? AND ? AND f.hash = ?`
-	return ` WHERE f.team_id = ? AND (` + one + strings.Repeat(" OR "+one, len(hashes)-1) + `)`, args
+	return ` WHERE f.team_id = ? AND f.hash IN (?` + strings.Repeat(", ?", len(hashes)-1) + `)`,
+		append([]any{teamID}, db.Anys(hashes)...)
 }

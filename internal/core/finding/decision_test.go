@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/finding/timeline"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -21,8 +22,8 @@ func told(i int, at time.Time) Sighting {
 	return s
 }
 
-// A decision holds for the weakness in every scan: those that saw it before, those that see it later, and those that see
-// it after all earlier ones were deleted. Other teams and other weaknesses have nothing of it.
+// A decision holds for the weakness in every scan: those that saw it before, those that see it later, and those that
+// see it after all earlier ones were deleted. Other teams and other weaknesses have nothing of it.
 func TestADecisionHoldsInEveryScan(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := setUp(t, d)
@@ -86,12 +87,12 @@ func TestARegressionIsOneInEveryScan(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.add(t, "old report", 1, told(1, time.Now().Add(-24*time.Hour)))
-		if found, _ = r.list(t, Filter{Statuses: []Status{Fixed}}, nil, page.Window{Limit: 10}); len(found) != 3 {
+		if found, _ = r.list(t, Filter{Statuses: []Status{Fixed}, Sightings: true}, nil, page.Window{Limit: 10}); len(found) != 3 {
 			t.Errorf("%d are fixed", len(found))
 		}
 		r.add(t, "new scan", 1, told(1, time.Now().Add(time.Hour)))
 		yes := true
-		found, _ = r.list(t, Filter{Statuses: []Status{Open}, Regression: &yes}, nil, page.Window{Limit: 10})
+		found, _ = r.list(t, Filter{Statuses: []Status{Open}, Regression: &yes, Sightings: true}, nil, page.Window{Limit: 10})
 		if len(found) != 4 {
 			t.Errorf("%d are open again", len(found))
 		}
@@ -111,7 +112,7 @@ func TestHistoriesOfDecisions(t *testing.T) {
 			r := setUp(t, d)
 			model := map[string]Status{}
 			for range rapid.IntRange(1, 12).Draw(rt, "steps") {
-				all, _ := r.list(rt, Filter{}, nil, page.Window{Limit: 1000})
+				all, _ := r.list(rt, Filter{Sightings: true}, nil, page.Window{Limit: 1000})
 				if len(all) == 0 || rapid.Bool().Draw(rt, "see") {
 					seeSome(rt, r, model)
 				} else {
@@ -161,7 +162,7 @@ func decideOne(rt *rapid.T, r room, model map[string]Status, f Finding) {
 	if err != nil {
 		rt.Fatal(err)
 	}
-	if err := r.EndRetest(r.alice, nil, RetestArgs{r.team, f.ID, n}, RetestResult{State: state}); err != nil {
+	if err := r.EndRetest(r.alice, nil, RetestArgs{TeamID: r.team, FindingID: f.ID, N: n}, RetestResult{State: state}); err != nil {
 		rt.Fatal(err)
 	}
 	switch {
@@ -173,7 +174,7 @@ func decideOne(rt *rapid.T, r room, model map[string]Status, f Finding) {
 }
 
 func checkStatuses(rt *rapid.T, r room, model map[string]Status) {
-	all, _ := r.list(rt, Filter{}, nil, page.Window{Limit: 1000})
+	all, _ := r.list(rt, Filter{Sightings: true}, nil, page.Window{Limit: 1000})
 	counts := map[Status]int{}
 	for _, f := range all {
 		counts[f.Status]++
@@ -186,7 +187,7 @@ func checkStatuses(rt *rapid.T, r room, model map[string]Status) {
 		}
 		now := ""
 		for _, c := range changes {
-			if c.Type != Detected && c.From != now {
+			if c.Type != timeline.Detected && c.From != now {
 				rt.Fatalf("a change from %s, which was %s: %+v", c.From, now, changes)
 			}
 			now = c.To
@@ -196,7 +197,7 @@ func checkStatuses(rt *rapid.T, r room, model map[string]Status) {
 		}
 	}
 	for _, status := range slices.Sorted(maps.Keys(counts)) {
-		if _, n := r.list(rt, Filter{Statuses: []Status{status}}, nil, page.Window{Limit: 1}); n != counts[status] {
+		if _, n := r.list(rt, Filter{Statuses: []Status{status}, Sightings: true}, nil, page.Window{Limit: 1}); n != counts[status] {
 			rt.Fatalf("the list has %d that are %s, want %d", n, status, counts[status])
 		}
 	}
@@ -223,8 +224,11 @@ func TestMigratedDecisionsHold(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, up := range []bool{false, true} {
-			if err := d.Migrate(t.Context(), 330, up); err != nil {
+		for _, m := range []struct {
+			version int64
+			up      bool
+		}{{371, false}, {330, false}, {330, true}, {371, true}} {
+			if err := d.Migrate(t.Context(), m.version, m.up); err != nil {
 				t.Fatal(err)
 			}
 		}

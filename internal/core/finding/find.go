@@ -17,10 +17,11 @@ func (fs *Findings) Find(ctx context.Context, id string) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	return fs.byID(ctx, fs.db, c.TeamID, id)
+	return fs.InTeam(ctx, fs.db, c.TeamID, id)
 }
 
-func (fs *Findings) byID(ctx context.Context, q db.Querier, teamID, id string) (Finding, error) {
+// InTeam is a finding of a team, read in a transaction. NotFound when there is no such finding.
+func (fs *Findings) InTeam(ctx context.Context, q db.Querier, teamID, id string) (Finding, error) {
 	f, err := scanWhole(q.QueryRow(ctx, `SELECT `+columns+`, d.exchange`+tables+` WHERE f.id = ? AND f.team_id = ?`,
 		db.Clean(id), teamID))
 	if db.IsNoRows(err) {
@@ -60,14 +61,15 @@ func (fs *Findings) CountAt(ctx context.Context, host string, port int) (int64, 
 	return int64(total), err
 }
 
-// FindPage lists findings of the caller's team. Sorts come from page.Sorts with Sortable; without any, the newest come
-// first. Events in a list have no request and response: a page of them could be 100 MB.
+// FindPage lists findings of the caller's team: of scans each sighting, else each weakness once. Sorts come from
+// page.Sorts with Sortable; without any, the newest come first. Events in a list have no request and response: a page
+// of them could be 100 MB.
 func (fs *Findings) FindPage(ctx context.Context, f Filter, sorts []page.Sort, w page.Window) (p Page, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return p, err
 	}
-	query, err := fs.query(ctx, fs.db, c.TeamID, f, sorts, w)
+	query, err := fs.query(ctx, fs.db, c.TeamID, f.AsList(), sorts, w)
 	if err != nil {
 		return p, err
 	}
@@ -79,12 +81,15 @@ func (fs *Findings) FindPage(ctx context.Context, f Filter, sorts []page.Sort, w
 	if len(sorts) == 0 {
 		p.Next = picked.Next
 	}
-	p.Results, err = fs.load(ctx, fs.db, c.TeamID, picked.Numbers)
+	p.Results, err = fs.Load(ctx, fs.db, c.TeamID, picked.Numbers)
 	return p, err
 }
 
-// load reads findings by their numbers, in that order, without those that were deleted.
-func (fs *Findings) load(ctx context.Context, q db.Querier, teamID string, numbers []int64) ([]Finding, error) {
+// Load reads findings by their numbers, in that order, without those that were deleted. q nil: no transaction.
+func (fs *Findings) Load(ctx context.Context, q db.Querier, teamID string, numbers []int64) ([]Finding, error) {
+	if q == nil {
+		q = fs.db
+	}
 	out := make([]Finding, 0, len(numbers))
 	for part := range slices.Chunk(numbers, batch) {
 		found, err := db.Select(ctx, q, func(r db.Row) (Finding, error) { return scan(r) },
@@ -114,4 +119,13 @@ func (fs *Findings) numbers(ctx context.Context, q db.Querier, teamID string, id
 		out = append(out, found...)
 	}
 	return out, nil
+}
+
+// Whole reads findings of a team by their numbers, with request and response, without those that were deleted.
+func (fs *Findings) Whole(ctx context.Context, teamID string, numbers []int64) ([]Finding, error) {
+	if len(numbers) == 0 {
+		return nil, nil
+	}
+	return db.Select(ctx, fs.db, scanWhole, `SELECT `+columns+`, d.exchange`+tables+byNumbers(len(numbers)),
+		append([]any{teamID}, db.Anys(numbers)...)...)
 }

@@ -4,46 +4,69 @@
 // A finding is identified by its scan and its hash (see Fingerprint), so seen twice it is one row. Its status is that
 // of its hash in all scans of the team (decision.go). Findings of a team are numbered in order of arrival. Package list
 // picks them for lists, bulk changes and exports; each change of a finding updates its list entry in the same
-// transaction (entryOf, reindex).
+// transaction (package listing, reindex).
 package finding
 
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/finding/chain"
+	"github.com/vedette-sec/vedette/internal/core/finding/job"
+	"github.com/vedette-sec/vedette/internal/core/finding/listing"
+	"github.com/vedette-sec/vedette/internal/core/finding/move"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
-// Status is a decision about a finding (vuln_status).
-type Status string
+// Filter picks findings.
+type Filter = listing.Filter
 
-// The statuses; any may follow any.
+// Nobody in Filter.Assignees is for findings without an assignee.
+const Nobody = listing.Nobody
+
+// Status is a decision about a finding (vuln_status).
+type Status = listing.Status
+
+// The statuses; package move says which may follow which.
 const (
-	Open          Status = "open"
-	FalsePositive Status = "false_positive"
-	Fixed         Status = "fixed"
-	Duplicate     Status = "duplicate"
-	FixInProgress Status = "fix_in_progress"
-	AcceptedRisk  Status = "accepted_risk"
-	Triaged       Status = "triaged"
+	Open          = move.Open
+	FalsePositive = move.FalsePositive
+	Fixed         = move.Fixed
+	Duplicate     = move.Duplicate
+	FixInProgress = move.FixInProgress
+	AcceptedRisk  = move.AcceptedRisk
+	Triaged       = move.Triaged
+)
+
+// The jobs that findings queue.
+type (
+	// NewsArgs is a job of package job.
+	NewsArgs = job.News
+	// RetestArgs is a job of package job.
+	RetestArgs = job.Retest
+	// FileArgs is a job of package job.
+	FileArgs = job.File
+	// TicketArgs is a job of package job.
+	TicketArgs = job.Ticket
 )
 
 // Statuses are all of them.
-var Statuses = []Status{Open, FalsePositive, Fixed, Duplicate, FixInProgress, AcceptedRisk, Triaged}
+var Statuses = move.Statuses
 
 // Severities from the worst to the least.
-var Severities = []string{"critical", "high", "medium", "low", "info", "unknown"}
+var Severities = listing.Severities
 
 // Finding is a weakness at a place, with its evidence.
 type Finding struct {
 	ID           string // 26 of [0-9a-v]
-	ScanID       string
+	ScanID       string // or the id of the task
+	IsTask       bool   // a task saw it
+	IsRepeat     bool   // another finding stands for the weakness
 	Hash         string // 32 hex digits: see Fingerprint
+	Weakness     string // the hash that its weakness is named by
 	Severity     string // one of Severities
 	Status       Status
 	TemplateID   string
@@ -56,18 +79,24 @@ type Finding struct {
 	Categories   []string
 	Tags         []string
 	Labels       []string
-	IsInternal   bool // its address is not of the public internet
-	IsRegression bool // it was fixed, and came back
-	IsTicket     bool // it has an issue in a tracker
+	IsInternal   bool   // its address is not of the public internet
+	IsRegression bool   // it was fixed, and came back
+	IsTicket     bool   // it has an issue in a tracker
+	Assignee     string // an email of a member of the team; empty: nobody
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	SeenAt       time.Time
+	Follows      Follows
 
 	Event           engine.Event // in lists without Request and Response
 	TemplateEncoded string       // base64, if the sender sent it; not in lists
+	Proof           *chain.Proof // nil: it cannot be shown again
 
 	no int64
 }
+
+// No is the finding's number in its team, in the order of arrival.
+func (f Finding) No() int64 { return f.no }
 
 // storedEvent is the part of an event that lists show.
 type storedEvent struct {
@@ -75,6 +104,7 @@ type storedEvent struct {
 	Target      string       `json:"target,omitempty"`
 	Scheme      string       `json:"scheme,omitempty"`
 	TemplateURL string       `json:"template_url,omitempty"`
+	Proof       *chain.Proof `json:"proof,omitempty"`
 }
 
 // exchange is the large part of an event, which lists leave out.
@@ -84,11 +114,16 @@ type exchange struct {
 	TemplateEncoded string `json:"template_encoded,omitempty"`
 }
 
+// Follows is what of a finding follows from elsewhere: from the policy of its team, and from feeds.
+type Follows = listing.Follows
+
 // Findings stores and lists findings.
 type Findings struct {
 	db    *db.DB
 	queue *queue.Queue // nil: nothing is retested
 	now   func() time.Time
+
+	Version string // of the engine, for evidence
 }
 
 // New makes the service.
@@ -97,7 +132,8 @@ func New(d *db.DB, q *queue.Queue) *Findings {
 }
 
 const columns = `f.no, f.id, f.scan_id, f.hash, f.severity, f.status, f.template_id, f.name, f.host, f.port, f.categories, f.tags, f.labels,
-	f.is_internal, f.is_regression, f.is_ticket, f.created_at, f.updated_at, f.seen_at, d.event`
+	f.is_internal, f.is_regression, f.is_ticket, f.is_task, f.is_repeat, f.assignee, f.created_at, f.updated_at, f.seen_at,
+	f.due_at, f.due_state, f.epss, f.is_kev, CASE WHEN f.weakness = '' THEN f.hash ELSE f.weakness END, d.event`
 
 const tables = ` FROM finding f JOIN finding_doc d ON d.team_id = f.team_id AND d.no = f.no`
 
@@ -108,17 +144,19 @@ func scan(r db.Row, more ...any) (f Finding, err error) {
 	dest := []any{
 		&f.no, &f.ID, &f.ScanID, &f.Hash, &f.Severity, &f.Status, &f.TemplateID, &f.Name, &f.Host, &f.Port, &categories,
 		&tags, &labels,
-		&f.IsInternal, &f.IsRegression, &f.IsTicket, db.Into(&f.CreatedAt), db.Into(&f.UpdatedAt), db.Into(&f.SeenAt), &doc,
+		&f.IsInternal, &f.IsRegression, &f.IsTicket, &f.IsTask, &f.IsRepeat, &f.Assignee, db.Into(&f.CreatedAt),
+		db.Into(&f.UpdatedAt),
+		db.Into(&f.SeenAt), &f.Follows.DueAt, &f.Follows.DueState, &f.Follows.EPSS, &f.Follows.IsKEV, &f.Weakness, &doc,
 	}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return f, err
 	}
-	f.Categories, f.Tags, f.Labels = split(categories), split(tags), split(labels)
+	f.Categories, f.Tags, f.Labels = listing.Split(categories), listing.Split(tags), listing.Split(labels)
 	var s storedEvent
 	if err := json.Unmarshal(doc, &s); err != nil {
 		return f, fmt.Errorf("event of finding %s: %w", f.ID, err)
 	}
-	f.Event, f.Target, f.Scheme, f.TemplateURL = s.Event, s.Target, s.Scheme, s.TemplateURL
+	f.Event, f.Target, f.Scheme, f.TemplateURL, f.Proof = s.Event, s.Target, s.Scheme, s.TemplateURL, s.Proof
 	return f, nil
 }
 
@@ -135,24 +173,4 @@ func scanWhole(r db.Row) (Finding, error) {
 	}
 	f.Event.Request, f.Event.Response, f.TemplateEncoded = x.Request, x.Response, x.TemplateEncoded
 	return f, nil
-}
-
-// join makes a column of words: sorted, each once, without commas inside.
-func join(words []string) string {
-	clean := make([]string, 0, len(words))
-	for _, w := range words {
-		if w = strings.TrimSpace(strings.ReplaceAll(db.Clean(w), ",", " ")); w != "" {
-			clean = append(clean, w)
-		}
-	}
-	slices.Sort(clean)
-	return strings.Join(slices.Compact(clean), ",")
-}
-
-// split gives the words of a column, never nil.
-func split(column string) []string {
-	if column == "" {
-		return []string{}
-	}
-	return strings.Split(column, ",")
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/finding/findingtest"
+	"github.com/vedette-sec/vedette/internal/core/finding/listing"
+	"github.com/vedette-sec/vedette/internal/core/finding/timeline"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -136,19 +138,19 @@ func TestFixedThatComesBackIsRegression(t *testing.T) {
 		s.Event.Timestamp = time.Now().UTC().Add(time.Second)
 		r.add(t, "s", 3, s)
 		f, changes, err := r.Timeline(r.alice, id)
-		var kinds []ChangeType
+		var kinds []timeline.Kind
 		for _, c := range changes {
 			kinds = append(kinds, c.Type)
 		}
 		if err != nil || f.Status != Open || !f.IsRegression ||
-			!slices.Equal(kinds, []ChangeType{Detected, Resolved, Reopened}) {
+			!slices.Equal(kinds, []timeline.Kind{timeline.Detected, timeline.Resolved, timeline.Reopened}) {
 			t.Errorf("%s, regression %v, %v, %v", f.Status, f.IsRegression, kinds, err)
 		}
 		yes := true
 		if _, n := r.list(t, Filter{Regression: &yes, Statuses: []Status{Open}}, nil, page.Window{Limit: 1}); n != 1 {
 			t.Errorf("%d regressions", n)
 		}
-		logs, err := r.Changes(r.alice, ChangeFilter{Types: []ChangeType{Reopened}}, page.Window{Limit: 10})
+		logs, err := r.Changes(r.alice, ChangeFilter{Types: []timeline.Kind{timeline.Reopened}}, page.Window{Limit: 10})
 		if err != nil || len(logs) != 1 || logs[0].ID != id || logs[0].Change.From != "fixed" || logs[0].Change.To != "open" {
 			t.Errorf("%+v, %v", logs, err)
 		}
@@ -280,7 +282,7 @@ func plainly(all []Finding, f Filter, sorts []page.Sort) (out []Finding) {
 		text := strings.ToLower(x.Host + "\n" + x.TemplateID + "\n" + x.Name)
 		below := len(f.Domains) == 0 || slices.ContainsFunc(f.Domains,
 			func(d string) bool { return x.Host == d || strings.HasSuffix(x.Host, "."+d) })
-		if has(f.Severities, x.Severity) && has(words(f.Statuses), string(x.Status)) && has(f.Hosts, x.Host) && below &&
+		if has(f.Severities, x.Severity) && has(listing.Words(f.Statuses), string(x.Status)) && has(f.Hosts, x.Host) && below &&
 			strings.Contains(text, strings.ToLower(f.Search)) &&
 			hasWord(f.Tags, x.Tags) && hasWord(f.Labels, x.Labels) && (f.Internal == nil || *f.Internal == x.IsInternal) &&
 			has(f.IDs, x.ID) && !x.CreatedAt.Before(f.Since) {
@@ -290,7 +292,7 @@ func plainly(all []Finding, f Filter, sorts []page.Sort) (out []Finding) {
 	key := func(x Finding, column string) string {
 		return map[string]string{
 			"severity": fmt.Sprint(9 - slices.Index(Severities, x.Severity)), "host": x.Host, "template": x.TemplateID,
-			"port": portText(x.Port), "status": string(x.Status),
+			"port": listing.PortText(x.Port), "status": string(x.Status),
 			"created_at": fmt.Sprintf("%09d", x.no), "updated_at": fmt.Sprintf("%020d", x.UpdatedAt.UnixNano()),
 		}[column]
 	}

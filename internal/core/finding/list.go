@@ -2,12 +2,12 @@ package finding
 
 import (
 	"context"
-	"fmt"
+	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/finding/identity"
+	"github.com/vedette-sec/vedette/internal/core/finding/listing"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/list"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -15,134 +15,105 @@ import (
 
 // findings is the list of findings (migration 00230).
 var findings = list.Index{Name: "finding", Table: "finding",
-	Searched: []string{"severity", "status", "port", "host", "text"}}
+	Searched: []string{"severity", "status", "port", "host", "text", "epss"}}
 
 // Sortable are the fields of an order, as page.Sorts wants them.
-var Sortable = map[string]string{
-	"created_at": "created_at", "updated_at": "updated_at", "severity": "severity", "vuln_status": "status",
-	"host": "host", "port": "port", "template_id": "template", "template": "template",
-}
-
-// orders are the columns behind the values of Sortable. Numbers grow with created_at,
-// revisions with updated_at.
-var orders = map[string]list.Order{
-	"created_at": {Column: "no"},
-	"updated_at": {Column: "rev"},
-	"severity":   {Column: rankColumn(), Facet: "severity"},
-	"status":     {Column: "status", Facet: "status"},
-	"host":       {Column: "host"},
-	"port":       {Column: "port", Facet: "port"},
-	"template":   {Column: "template_id"},
-}
-
-// rankColumn is rank in SQL.
-func rankColumn() string {
-	var b strings.Builder
-	b.WriteString("CASE severity")
-	for _, severity := range Severities {
-		fmt.Fprintf(&b, " WHEN '%s' THEN %d", severity, rank(severity))
-	}
-	return b.String() + " END"
-}
-
-// rank is the position of a severity in an ascending order: the worst is the greatest.
-func rank(severity string) int { return len(Severities) - 1 - slices.Index(Severities, severity) }
-
-// rankText is a severity as a value that sorts by rank.
-func rankText(severity string) string { return strconv.Itoa(rank(severity)) + severity }
-
-// portText is a port as a value that sorts as the number does.
-func portText(port int) string { return fmt.Sprintf("%05d", port) }
-
-// facets are the properties of a finding that lists can filter by.
-type facets struct {
-	severity, scan, host, template, name string
-	status                               Status
-	port                                 int
-	categories, tags, labels             string
-	internal, regression, ticket         bool
-}
-
-// maxDomains bounds the domains of one host.
-const maxDomains = 32
-
-// entryOf is a finding's entry in the list. Its domains are the host and all above it.
-func entryOf(no int64, f facets) list.Row {
-	values := []list.Value{
-		{Facet: "severity", Value: rankText(f.severity)}, {Facet: "status", Value: string(f.status)},
-		{Facet: "scan", Value: f.scan},
-		{Facet: "host", Value: f.host}, {Facet: "port", Value: portText(f.port)}, {Facet: "template", Value: f.template},
-		{Facet: "text", Value: strings.ToLower(f.template)}, {Facet: "text", Value: strings.ToLower(f.name)},
-	}
-	for _, one := range []struct{ facet, words string }{{"category", f.categories}, {"tag", f.tags}, {"label", f.labels}} {
-		for _, word := range split(one.words) {
-			values = append(values, list.Value{Facet: one.facet, Value: strings.ToLower(word)})
-		}
-	}
-	for i, domain := 0, f.host; i < maxDomains && domain != ""; i++ {
-		values = append(values, list.Value{Facet: "domain", Value: domain})
-		_, domain, _ = strings.Cut(domain, ".")
-	}
-	for _, one := range []struct {
-		flag string
-		is   bool
-	}{{"internal", f.internal}, {"regression", f.regression}, {"ticket", f.ticket}} {
-		if one.is {
-			values = append(values, list.Value{Facet: "is", Value: one.flag})
-		}
-	}
-	return list.Row{No: no, Values: values}
-}
-
-const facetColumns = `no, severity, status, scan_id, host, port, template_id, name, categories, tags, labels,
-	is_internal, is_regression, is_ticket`
-
-// scanEntry reads facetColumns, and before those the columns before.
-func scanEntry(r db.Row, before ...any) (list.Row, error) {
-	var no int64
-	var f facets
-	err := r.Scan(append(before, &no, &f.severity, &f.status, &f.scan, &f.host, &f.port, &f.template, &f.name,
-		&f.categories, &f.tags,
-		&f.labels, &f.internal, &f.regression, &f.ticket)...)
-	return entryOf(no, f), err
-}
+var Sortable = listing.Sortable
 
 // reindex updates the list entries of changed findings, in the transaction that changes them.
 func reindex(ctx context.Context, tx *db.Tx, teamID string, numbers ...int64) error {
 	for part := range slices.Chunk(numbers, batch) {
 		w := db.InTeam(teamID, "no", part)
-		entries, err := db.Select(ctx, tx, func(r db.Row) (list.Row, error) { return scanEntry(r) },
-			`SELECT `+facetColumns+` FROM finding`+w.String(), w.Args...)
-		if err != nil {
-			return err
+		entries, err := db.Select(ctx, tx, func(r db.Row) (list.Row, error) { return listing.Scan(r) },
+			`SELECT `+listing.Columns+` FROM finding`+w.String(), w.Args...)
+		if err == nil {
+			err = addMembers(ctx, tx, teamID, entries)
 		}
-		if err := findings.Put(ctx, tx, teamID, entries); err != nil {
+		if err == nil {
+			err = findings.Put(ctx, tx, teamID, entries)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Backfill adds to the list the findings that an older version stored without index. The server calls it before it
-// answers requests.
+// Reindex updates the list entries of findings whose columns another package has changed, in its transaction.
+func (fs *Findings) Reindex(ctx context.Context, tx *db.Tx, teamID string, numbers ...int64) error {
+	return reindex(ctx, tx, teamID, numbers...)
+}
+
+// maxMembers bounds the findings whose places the entry of a weakness has besides its own.
+const maxMembers = 100
+
+// ofMembers are the facets of the entry of a weakness that all its findings give values to: where it is, and what the
+// checks that saw it are called.
+var ofMembers = []string{"host", "domain", "port", "template", "text", "category", "tag"}
+
+// addMembers adds to the entries of findings that stand for a weakness of several hashes what the others have, so that
+// a list finds the weakness by each of them.
+func addMembers(ctx context.Context, tx *db.Tx, teamID string, entries []list.Row) error {
+	at, numbers := map[string]*list.Row{}, make([]int64, len(entries))
+	for i := range entries {
+		numbers[i] = entries[i].No
+	}
+	w := db.InTeam(teamID, "no", numbers)
+	err := db.Each(ctx, tx, func(r db.Row) error {
+		var no int64
+		var weakness string
+		err := r.Scan(&no, &weakness)
+		at[weakness] = &entries[slices.IndexFunc(entries, func(row list.Row) bool { return row.No == no })]
+		return err
+	}, `SELECT no, `+weaknessOf+` FROM finding`+w.String()+` AND NOT is_repeat`, w.Args...)
+	if err != nil {
+		return err
+	}
+	shared, err := identity.Shared(ctx, tx, teamID, slices.Sorted(maps.Keys(at)))
+	for _, weakness := range shared {
+		members, err := db.Select(ctx, tx, func(r db.Row) (list.Row, error) { return listing.Scan(r) }, `SELECT `+listing.Columns+`
+			FROM finding WHERE team_id = ? AND weakness <> '' AND weakness = ? ORDER BY no LIMIT ?`,
+			teamID, weakness, maxMembers)
+		if err != nil {
+			return err
+		}
+		row := at[weakness]
+		for _, m := range members {
+			for _, v := range m.Values {
+				if slices.Contains(ofMembers, v.Facet) && !slices.Contains(row.Values, v) {
+					row.Values = append(row.Values, v)
+				}
+			}
+		}
+	}
+	return err
+}
+
+// Backfill adds to the list the findings that an older version stored without index, and marks those that repeat a
+// weakness. The server calls it before it answers requests.
 func (fs *Findings) Backfill(ctx context.Context) error {
-	return findings.Backfill(ctx, fs.db,
-		func(ctx context.Context, tx *db.Tx, team string, no int64) ([]list.TeamRow, error) {
+	rows := func(cond string) list.ReadRows {
+		return func(ctx context.Context, tx *db.Tx, team string, no int64) ([]list.TeamRow, error) {
 			return db.Select(ctx, tx, func(r db.Row) (row list.TeamRow, err error) {
-				row.Row, err = scanEntry(r, &row.Team)
+				row.Row, err = listing.Scan(r, &row.Team)
 				return row, err
-			}, `SELECT team_id, `+facetColumns+` FROM finding WHERE (team_id, no) > (?, ?)
+			}, `SELECT team_id, `+listing.Columns+` FROM finding WHERE (team_id, no) > (?, ?)`+cond+`
 			ORDER BY team_id, no LIMIT 2000`, team, no)
-		})
+		}
+	}
+	if err := findings.Backfill(ctx, fs.db, rows(``)); err != nil {
+		return err
+	}
+	return findings.BackfillAs(ctx, fs.db, "finding_repeat", rows(` AND is_repeat`))
 }
 
 // query translates a filter and an order for package list.
 func (fs *Findings) query(
 	ctx context.Context, q db.Querier, teamID string, f Filter, sorts []page.Sort, w page.Window,
 ) (list.Query, error) {
-	out := list.Query{Filter: f.conditions(), Before: f.Before, Offset: w.Offset, Limit: w.Limit}
+	out := list.Query{Filter: f.Conditions(), Before: f.Before, Offset: w.Offset, Limit: w.Limit}
 	for _, s := range sorts {
-		order := orders[s.Column]
+		order := listing.Orders[s.Column]
 		order.Desc = s.Desc
 		out.Orders = append(out.Orders, order)
 	}
@@ -194,6 +165,11 @@ func firstAt(ctx context.Context, q db.Querier, teamID string, at time.Time) (in
 		}
 	}
 	return low, err
+}
+
+// Numbers are the numbers of all findings that a filter picks, the newest first.
+func (fs *Findings) Numbers(ctx context.Context, q db.Querier, teamID string, f Filter) ([]int64, error) {
+	return fs.pick(ctx, q, teamID, f)
 }
 
 // pick finds the numbers of all findings that a filter picks, the newest first.

@@ -5,9 +5,14 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/finding/chain"
+	"github.com/vedette-sec/vedette/internal/core/finding/move"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/evidence"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
 // RetestState is the state of a retest: queued, then matched, not matched, or failed for good.
@@ -30,16 +35,6 @@ type Retest struct {
 	EndedAt     time.Time // zero: not yet
 }
 
-// RetestArgs is the job that tests for a finding again.
-type RetestArgs struct {
-	TeamID    string `json:"team_id"`
-	FindingID string `json:"finding_id"`
-	N         int64  `json:"n"`
-}
-
-// Kind implements queue.Args.
-func (RetestArgs) Kind() string { return "finding.retest" }
-
 // QueueRetest queues a retest of a finding of the caller's team through a proxy; nil: as its scan does. One that is
 // queued already stays as it is, which is a Conflict for a retest through a proxy.
 func (fs *Findings) QueueRetest(ctx context.Context, id string, proxy *setting.Proxy) (Finding, error) {
@@ -47,32 +42,37 @@ func (fs *Findings) QueueRetest(ctx context.Context, id string, proxy *setting.P
 	if err != nil {
 		return Finding{}, err
 	}
-	f, err := fs.byID(ctx, fs.db, c.TeamID, id)
+	f, err := fs.InTeam(ctx, fs.db, c.TeamID, id)
 	if err != nil {
 		return f, err
 	}
-	return f, fs.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := fs.lock(ctx, tx, c.TeamID); err != nil {
-			return err
-		}
-		var n, waiting int64
-		if err := tx.QueryRow(ctx, `SELECT coalesce(max(n), 0) + 1, count(CASE WHEN state = 'queued' THEN 1 END) FROM finding_retest
-			WHERE team_id = ? AND no = ?`, c.TeamID, f.no).Scan(&n, &waiting); err != nil {
-			return err
-		}
-		if waiting > 0 {
-			if proxy != nil {
-				return errs.New(errs.Conflict, "retest_queued", "A retest of the finding is queued already.")
-			}
-			return nil
-		}
-		if _, err := tx.Exec(ctx, `INSERT INTO finding_retest (team_id, no, n, state, asked_at, proxy) VALUES (?, ?, ?, ?, ?, ?)`,
-			c.TeamID, f.no, n, RetestQueued, db.At(fs.now()), db.Doc(proxy)); err != nil {
-			return err
-		}
-		_, err := fs.queue.Insert(ctx, tx, c.TeamID, RetestArgs{c.TeamID, f.ID, n})
+	return f, fs.db.Tx(ctx, func(tx *db.Tx) error { return fs.queueRetest(ctx, tx, c.TeamID, f, proxy) })
+}
+
+// queueRetest is QueueRetest in a transaction.
+func (fs *Findings) queueRetest(
+	ctx context.Context, tx *db.Tx, teamID string, f Finding, proxy *setting.Proxy,
+) error {
+	if err := fs.lock(ctx, tx, teamID); err != nil {
 		return err
-	})
+	}
+	var n, waiting int64
+	if err := tx.QueryRow(ctx, `SELECT coalesce(max(n), 0) + 1, count(CASE WHEN state = 'queued' THEN 1 END) FROM finding_retest
+		WHERE team_id = ? AND no = ?`, teamID, f.no).Scan(&n, &waiting); err != nil {
+		return err
+	}
+	if waiting > 0 {
+		if proxy != nil {
+			return errs.New(errs.Conflict, "retest_queued", "A retest of the finding is queued already.")
+		}
+		return nil
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO finding_retest (team_id, no, n, state, asked_at, proxy) VALUES (?, ?, ?, ?, ?, ?)`,
+		teamID, f.no, n, RetestQueued, db.At(fs.now()), db.Doc(proxy)); err != nil {
+		return err
+	}
+	_, err := fs.queue.Insert(ctx, tx, teamID, RetestArgs{TeamID: teamID, FindingID: f.ID, N: n})
+	return err
 }
 
 // FindRetest is the last retest of a finding of the caller's team; State is NoRetest when there was none. The retest is
@@ -99,7 +99,7 @@ func (fs *Findings) FindRetest(ctx context.Context, id string) (Finding, Retest,
 
 // ForRetest is the finding of a job, for a worker, and the proxy of the retest (nil: none of its own).
 func (fs *Findings) ForRetest(ctx context.Context, a RetestArgs) (Finding, *setting.Proxy, error) {
-	f, err := fs.byID(ctx, fs.db, a.TeamID, a.FindingID)
+	f, err := fs.InTeam(ctx, fs.db, a.TeamID, a.FindingID)
 	if err != nil {
 		return f, nil, err
 	}
@@ -111,8 +111,15 @@ func (fs *Findings) ForRetest(ctx context.Context, a RetestArgs) (Finding, *sett
 
 // RetestResult is the result of a retest.
 type RetestResult struct {
-	State RetestState
-	Note  string // why it failed
+	State  RetestState
+	Note   string        // why it failed
+	Event  *engine.Event // what was seen; nil: nothing
+	Digest string        // of the template that ran
+}
+
+// results are what retests show, as runs of evidence do.
+var results = map[RetestState]evidence.Result{
+	Matched: evidence.Same, NotMatched: evidence.Gone, RetestFailed: evidence.Failed,
 }
 
 // EndRetest writes the result of a retest, in the caller's transaction or (tx nil) in one of its own: a finding that
@@ -126,7 +133,7 @@ func (fs *Findings) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, resu
 	if err != nil {
 		return err
 	}
-	f, err := fs.byID(ctx, tx, a.TeamID, a.FindingID)
+	f, err := fs.InTeam(ctx, tx, a.TeamID, a.FindingID)
 	if errs.Is(err, errs.NotFound) {
 		return nil // it was deleted meanwhile
 	}
@@ -147,11 +154,20 @@ func (fs *Findings) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, resu
 		rev, seen, now, a.TeamID, f.no); err != nil {
 		return err
 	}
+	if err := (chain.Again{
+		ID: ids.New(), TeamID: a.TeamID, No: f.no, Seen: f.Seen(), Source: chain.Retest, AskedAt: now, Version: fs.Version,
+		Result: results[result.State], Note: result.Note, Event: result.Event, Digest: result.Digest,
+	}).Store(ctx, tx, now.Time); err != nil {
+		return err
+	}
+	if err := fs.endClaim(ctx, tx, a.TeamID, f, result.State); err != nil {
+		return err
+	}
 	switch {
 	case result.State == Matched && f.Status == Fixed:
-		_, err = fs.decide(ctx, tx, a.TeamID, []string{f.Hash}, decision{Status: Open, IsRegression: true})
+		_, err = fs.decide(ctx, tx, a.TeamID, []string{f.Hash}, Decision{Status: Open, IsRegression: true, By: move.Seen})
 	case result.State == NotMatched && f.Status != Fixed:
-		_, err = fs.decide(ctx, tx, a.TeamID, []string{f.Hash}, decision{Status: Fixed})
+		_, err = fs.decide(ctx, tx, a.TeamID, []string{f.Hash}, Decision{Status: Fixed, By: move.Test})
 	}
 	return err
 }

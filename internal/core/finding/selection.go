@@ -2,13 +2,39 @@ package finding
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strconv"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/finding/document"
+	"github.com/vedette-sec/vedette/internal/core/finding/identity"
+	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
+
+// Document is a finding as it is stored.
+type Document = document.Document
+
+// Value is a part of a Document's JSON.
+type Value = document.Value
+
+// DocumentOf is a document of an event that is no row of this package, such as that of a task's issue, with its place
+// and its hash. The caller sets the other fields.
+func DocumentOf(e engine.Event, target string) (*Document, error) {
+	event, err := json.Marshal(storedEvent{Event: e, Target: target})
+	if err != nil {
+		return nil, err
+	}
+	large, err := json.Marshal(exchange{Request: e.Request, Response: e.Response})
+	if err != nil {
+		return nil, err
+	}
+	d, parts := document.Parse(string(event), string(large)), identity.Of(e, "")
+	d.TemplateID, d.Host, d.Port, d.Hash = e.TemplateID, parts.Host, parts.Port, parts.Hash()
+	return d, nil
+}
 
 // Selection is the findings that a filter picked at one moment, the newest first.
 type Selection struct {
@@ -28,7 +54,7 @@ func (fs *Findings) Select(ctx context.Context, f Filter) (*Selection, error) {
 	if len(f.IDs) == 0 {
 		f.IDs = nil
 	}
-	query, err := fs.query(ctx, fs.db, c.TeamID, f, nil, page.Window{})
+	query, err := fs.query(ctx, fs.db, c.TeamID, f.AsList(), nil, page.Window{})
 	if err != nil {
 		return nil, err
 	}
@@ -91,15 +117,15 @@ func (r *reader) fill(ctx context.Context, numbers []uint32) (read, rows int, er
 	d := &r.document
 	for row, err := range r.fs.db.Rows(ctx, query, args...) {
 		if err == nil {
-			err = d.read(row)
+			err = d.Read(row)
 		}
 		if err != nil {
 			return 0, 0, err
 		}
-		for read < asked && numbers[read] > d.no { // deleted meanwhile
+		for read < asked && numbers[read] > d.No { // deleted meanwhile
 			read++
 		}
-		if read == asked || numbers[read] != d.no { // not picked
+		if read == asked || numbers[read] != d.No { // not picked
 			continue
 		}
 		if r.encoded, err = r.encode(r.encoded, d); err != nil {
@@ -120,7 +146,7 @@ func (r *reader) query(numbers []uint32) (query string, args []any, asked int) {
 	if r.brief {
 		exchange = `, NULL`
 	}
-	query = `SELECT ` + documentColumns + exchange + tables
+	query = `SELECT ` + document.Columns + exchange + tables
 	numbers = numbers[:min(pieceRows, len(numbers))]
 	from, to := numbers[len(numbers)-1], numbers[0]
 	if int(to-from)+1 <= 2*len(numbers) {

@@ -117,20 +117,9 @@ func (r room) all(t testing.TB) (out []Finding) {
 	for i, no := range s.picked {
 		numbers[i] = int64(no)
 	}
-	out, err = r.load(r.alice, r.db, r.team, numbers)
+	out, err = r.Load(r.alice, r.db, r.team, numbers)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
-}
-
-func TestTextsOfAValue(t *testing.T) {
-	for json, want := range map[string][]string{
-		`["a","\\\"b\u003c"]`: {"a", `\"b<`}, `[null,"z"]`: {"", "z"}, `[]`: nil, `["x",1]`: nil, `"x"`: nil, ``: nil,
-		`{"a":["b"]}`: nil,
-	} {
-		if got := (Value{JSON: json}).Texts(); !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", json, got, want)
-		}
-	}
 }

@@ -3,46 +3,26 @@ package finding
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/finding/override"
+	"github.com/vedette-sec/vedette/internal/core/finding/tally"
+	"github.com/vedette-sec/vedette/internal/core/finding/timeline"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
-
-// Override is the severity of a template's findings that a team wants in place of the template's own (platform, custom
-// severity mapping).
-type Override struct {
-	ID         int64 // of the team
-	TemplateID string
-	FindingID  string // empty: all findings of the template; an override of one finding wins
-	Original   string // the template's own, if known
-	Custom     string // one of Severities
-	CreatedAt  time.Time
-	UpdatedAt  time.Time
-}
-
-// maxOverrides bounds those of a team: each upload reads them.
-const maxOverrides = 10_000
 
 func noOverride() error {
 	return errs.New(errs.NotFound, "severity_mapping_not_found", "There is no such severity mapping.")
 }
 
-func (o Override) check() error {
-	switch {
-	case o.TemplateID == "":
-		return errs.Field("template_id", "template_id is required.")
-	case len(o.TemplateID) > 256:
-		return errs.Field("template_id", "template_id has more than 256 bytes.")
-	case !slices.Contains(Severities, o.Custom):
-		return errs.Field("custom_severity", "custom_severity must be one of %s.", strings.Join(Severities, ", "))
-	}
-	return nil
-}
+// Override is the severity that a team gives findings of a template in place of the template's own.
+type Override = override.Override
 
 // Overrides are those of the caller's team, the oldest first.
 func (fs *Findings) Overrides(ctx context.Context) ([]Override, error) {
@@ -50,38 +30,20 @@ func (fs *Findings) Overrides(ctx context.Context) ([]Override, error) {
 	if err != nil {
 		return nil, err
 	}
-	return db.Select(ctx, fs.db, func(r db.Row) (o Override, err error) {
-		return o, r.Scan(&o.ID, &o.TemplateID, &o.FindingID, &o.Original, &o.Custom,
-			db.Into(&o.CreatedAt), db.Into(&o.UpdatedAt))
-	}, `SELECT id, template_id, finding_id, original, custom, created_at, updated_at FROM finding_severity
-		WHERE team_id = ? ORDER BY id`, c.TeamID)
+	return override.List(ctx, fs.db, c.TeamID)
 }
 
 // Override gives the present and future findings of a template another severity, or one finding. o needs TemplateID
 // and Custom; Original counts where there is no finding to read it from. It returns the override's id.
 func (fs *Findings) Override(ctx context.Context, o Override) (id int64, err error) {
 	err = fs.changeOverrides(ctx, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return nil, err
 		}
 		if o.Original, err = fs.original(ctx, tx, c.TeamID, o); err != nil {
 			return nil, err
 		}
-		var last, kept int64
-		err = tx.QueryRow(ctx, `SELECT COALESCE(MAX(id), 0), COUNT(*) FROM finding_severity WHERE team_id = ?`,
-			c.TeamID).Scan(&last, &kept)
-		if err != nil {
-			return nil, err
-		}
-		if kept >= maxOverrides {
-			return nil, errs.New(errs.Invalid, "too_many_severity_mappings", "A team has at most %d severity mappings.",
-				maxOverrides)
-		}
-		now := db.At(fs.now())
-		err = tx.QueryRow(ctx, `INSERT INTO finding_severity (id, team_id, template_id, finding_id, original, custom, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (team_id, template_id, finding_id) DO UPDATE SET custom = excluded.custom, updated_at = excluded.updated_at RETURNING id`,
-			last+1, c.TeamID, o.TemplateID, o.FindingID, o.Original, o.Custom, now, now).Scan(&id)
+		id, err = override.Store(ctx, tx, c.TeamID, o, db.At(fs.now()))
 		return []string{o.TemplateID}, err
 	})
 	return id, err
@@ -91,7 +53,7 @@ func (fs *Findings) Override(ctx context.Context, o Override) (id int64, err err
 // override is about the same.
 func (fs *Findings) ChangeOverride(ctx context.Context, id int64, o Override) error {
 	return fs.changeOverrides(ctx, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return nil, err
 		}
 		var before string
@@ -153,11 +115,11 @@ func (fs *Findings) original(ctx context.Context, tx *db.Tx, teamID string, o Ov
 	case err == nil && f.TemplateID != o.TemplateID:
 		return "", errs.Field("vuln_id", "vuln_id names a vulnerability of another template.")
 	}
-	return severityOf(f.Event), err
+	return TemplateSeverity(f.Event), err
 }
 
-// severityOf is the severity that the template gave an event.
-func severityOf(e engine.Event) string {
+// TemplateSeverity is the severity that the template gave an event.
+func TemplateSeverity(e engine.Event) string {
 	if s := strings.ToLower(string(e.Info.Severity)); slices.Contains(Severities, s) {
 		return s
 	}
@@ -182,8 +144,9 @@ func (fs *Findings) changeOverrides(
 			return err
 		}
 		slices.Sort(templates)
+		operation := ids.New()
 		for _, id := range slices.Compact(templates) {
-			if err := fs.applyOverrides(ctx, tx, c, id); err != nil {
+			if _, err := fs.applyOverrides(ctx, tx, c, id, operation); err != nil {
 				return err
 			}
 		}
@@ -191,47 +154,65 @@ func (fs *Findings) changeOverrides(
 	})
 }
 
+// RestoreSeverity gives findings, by template, a severity that they had before, in the caller's transaction, and
+// returns how many had another: an override of them alone goes, and where that is not enough, another comes.
+func (fs *Findings) RestoreSeverity(
+	ctx context.Context, tx *db.Tx, c account.Caller, findings map[string][]string, severity, operation string,
+) (changed int, err error) {
+	for _, template := range slices.Sorted(maps.Keys(findings)) {
+		err := override.Restore(ctx, tx, c.TeamID, template, findings[template], severity, db.At(fs.now()),
+			func(id string) (string, error) {
+				f, err := fs.InTeam(ctx, tx, c.TeamID, id)
+				return TemplateSeverity(f.Event), err
+			})
+		if err != nil {
+			return changed, err
+		}
+		n, err := fs.applyOverrides(ctx, tx, c, template, operation)
+		if changed += n; err != nil {
+			return changed, err
+		}
+	}
+	return changed, nil
+}
+
 // applyOverrides gives the findings of a template their severities.
-func (fs *Findings) applyOverrides(ctx context.Context, tx *db.Tx, c account.Caller, templateID string) error {
-	overrides, err := findOverrides(ctx, tx, c.TeamID, []string{templateID})
+func (fs *Findings) applyOverrides(
+	ctx context.Context, tx *db.Tx, c account.Caller, templateID, operation string,
+) (changed int, err error) {
+	overrides, err := override.Find(ctx, tx, c.TeamID, []string{templateID})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	picked, err := fs.pick(ctx, tx, c.TeamID, Filter{Templates: []string{templateID}})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	slices.Sort(picked)
-	counts := scanCounts{}
-	_, err = fs.update(ctx, tx, c, picked, update{"severity", "severity", func(old Finding) (ChangeType, string, string) {
-		to := overrides.severity(templateID, old.ID, severityOf(old.Event))
-		counts.add(old.ScanID, old.Severity, -1)
-		counts.add(old.ScanID, to, 1)
-		return SeverityChange, old.Severity, to
-	}})
+	counts := tally.Counts{}
+	changed, err = fs.update(ctx, tx, c, picked, Edit{Column: "severity", Field: timeline.Severity,
+		Kind: timeline.SeverityChange, Operation: operation, Value: func(old Finding) (from, to string) {
+			to = overrides.Severity(templateID, old.ID, TemplateSeverity(old.Event))
+			counts.Add(old.ScanID, old.Severity, -1)
+			counts.Add(old.ScanID, to, 1)
+			return old.Severity, to
+		}})
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return counts.store(ctx, tx, c.TeamID)
+	return changed, counts.Store(ctx, tx, c.TeamID)
 }
 
-// overrideSet is severities by template and finding.
-type overrideSet map[[2]string]string
-
-// severity is the severity of a finding; own is the template's.
-func (set overrideSet) severity(templateID, findingID, own string) string {
-	return cmp.Or(set[[2]string{templateID, findingID}], set[[2]string{templateID, ""}], own)
-}
-
-// findOverrides reads a team's overrides for some templates.
-func findOverrides(ctx context.Context, q db.Querier, teamID string, templates []string) (overrideSet, error) {
-	w := db.InTeam(teamID, "template_id", templates)
-	out := overrideSet{}
-	err := db.Each(ctx, q, func(r db.Row) error {
-		var template, finding, custom string
-		err := r.Scan(&template, &finding, &custom)
-		out[[2]string{template, finding}] = custom
-		return err
-	}, `SELECT template_id, finding_id, custom FROM finding_severity`+w.String(), w.Args...)
-	return out, err
+// overrideSeverities gives new rows the severities that the team wants.
+func overrideSeverities(ctx context.Context, tx *db.Tx, teamID string, rows []row) error {
+	templates := make([]string, len(rows))
+	for i, r := range rows {
+		templates[i] = r.templateID
+	}
+	slices.Sort(templates)
+	overrides, err := override.Find(ctx, tx, teamID, slices.Compact(templates))
+	for i, r := range rows {
+		rows[i].severity = overrides.Severity(r.templateID, r.id, r.severity)
+	}
+	return err
 }

@@ -3,21 +3,28 @@ package finding
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/finding/decision"
+	"github.com/vedette-sec/vedette/internal/core/finding/move"
+	"github.com/vedette-sec/vedette/internal/core/finding/timeline"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
-	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
+
+// A ticket belongs to a weakness (its column hash has the weakness's name), a reporting configuration and one of its
+// trackers. core/ticket keeps it in step with the issue in the tracker; this file has what the two sides do in one
+// transaction with a change of the finding.
 
 // Tracker is one tracker of a reporting configuration, in which a finding is filed as an issue.
 type Tracker struct {
 	ConfigID string
-	Provider string // github, gitlab, jira, linear or custom
+	Provider string // one of tracker.Providers
 	SeenIn   string // what saw the finding, such as a run of a scan; it is reported once in an issue
 }
 
@@ -27,106 +34,183 @@ type Ticket struct {
 	Issue                          engine.IssueTracker
 }
 
-// FileArgs is the job that files a finding of a run in one tracker.
-type FileArgs struct {
-	TeamID    string `json:"team_id"`
-	FindingID string `json:"finding_id"`
-	ConfigID  string `json:"config_id"`
-	Provider  string `json:"provider"`
-	SeenIn    string `json:"seen_in"`
+// TicketNews is what there is to tell the issues of a finding.
+type TicketNews struct {
+	Kind   string // status, seen or comment
+	Text   string // the status, what saw it, or the comment
+	Author string // an email; empty: the service
 }
 
-// Kind implements queue.Args.
-func (FileArgs) Kind() string { return "finding.file" }
+// The kinds of TicketNews.
+const (
+	NewsStatus  = "status"
+	NewsSeen    = "seen"
+	NewsComment = "comment"
+)
 
-// claimTime is how long one process may work on an issue before another takes over.
-const claimTime = 2 * time.Minute
+// ticketGrace is when a job that was queued for a ticket is taken for lost.
+const ticketGrace = 10 * time.Minute
 
-// File files a finding of a team: file opens an issue or, where known is not nil, comments in that one that the finding
-// was seen again. One process at a time files a hash; another gets Conflict. The issue is then recorded for all
-// findings of the hash. A process that dies after opening an issue leaves no record, so file must look for it.
-func (fs *Findings) File(
-	ctx context.Context, teamID, id string, to Tracker,
-	file func(ctx context.Context, f Finding, known *engine.IssueTracker) (engine.IssueTracker, error),
-) (engine.IssueTracker, error) {
-	f, err := fs.byID(ctx, fs.db, teamID, id)
-	if err != nil {
-		return engine.IssueTracker{}, err
+// TellTickets puts news into the outbox of each ticket of some weaknesses, in the transaction of the change that they
+// are about, with a job for each ticket that has none waiting.
+func (fs *Findings) TellTickets(
+	ctx context.Context, tx *db.Tx, teamID string, weaknesses []string, news TicketNews,
+) error {
+	if fs.queue == nil || len(weaknesses) == 0 {
+		return nil
 	}
-	claim, known, reported, err := fs.claim(ctx, teamID, f.Hash, to)
-	if err != nil || reported {
-		return known, err
+	w := db.InTeam(teamID, "hash", weaknesses)
+	type row struct {
+		to     TicketArgs
+		no     int64
+		queued bool
 	}
-	at := &known
-	if known.ID == "" {
-		at = nil
-	}
-	issue, err := file(ctx, f, at)
-	kept := context.WithoutCancel(ctx)
-	const claimed = ` WHERE team_id = ? AND hash = ? AND config_id = ? AND provider = ? AND claim = ?`
-	if err != nil {
-		if _, failed := fs.db.Exec(kept, `UPDATE ticket SET claim = '', claimed_until = NULL`+claimed,
-			teamID, f.Hash, to.ConfigID, to.Provider, claim); failed != nil {
-			err = failed
-		}
-		return issue, err
-	}
-	return issue, fs.db.Tx(kept, func(tx *db.Tx) error {
-		n, err := tx.Exec(kept, `UPDATE ticket SET issue_id = ?, issue_url = ?, seen_in = ?, claim = '', claimed_until = NULL, updated_at = ?`+claimed,
-			db.Clean(issue.ID), db.Clean(issue.URL), to.SeenIn, db.At(fs.now()), teamID, f.Hash, to.ConfigID, to.Provider, claim)
-		if err != nil || n == 0 { // another process has taken over
-			return err
-		}
-		return fs.setTracker(kept, tx, teamID, f.Hash, to.Provider, &issue)
-	})
-}
-
-// claim reserves the right to file a hash in a tracker. reported means that the known issue mentions to.SeenIn already:
-// then nothing is reserved.
-func (fs *Findings) claim(
-	ctx context.Context, teamID, hash string, to Tracker,
-) (claim string, known engine.IssueTracker, reported bool, err error) {
-	claim = ids.New()
 	now := fs.now()
-	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `INSERT INTO ticket (team_id, hash, config_id, provider, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)
-			ON CONFLICT DO NOTHING`, teamID, hash, to.ConfigID, to.Provider, db.At(now), db.At(now)); err != nil {
+	told, err := db.Select(ctx, tx, func(r db.Row) (row, error) {
+		one := row{to: TicketArgs{TeamID: teamID}}
+		return one, r.Scan(&one.to.Hash, &one.to.ConfigID, &one.to.Provider, &one.no, &one.queued)
+	}, `UPDATE ticket SET last_no = last_no + 1`+w.String()+` AND NOT is_gone
+		RETURNING hash, config_id, provider, last_no, is_queued`, w.Args...)
+	if err != nil {
+		return err
+	}
+	for _, one := range told {
+		if _, err := tx.Exec(ctx, `INSERT INTO ticket_outbox (team_id, hash, config_id, provider, no, kind, text, author, created_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, teamID, one.to.Hash, one.to.ConfigID, one.to.Provider, one.no, news.Kind,
+			db.Clean(news.Text), news.Author, db.At(now)); err != nil {
 			return err
 		}
-		var seenIn string
-		err := tx.QueryRow(ctx, `UPDATE ticket SET claim = ?, claimed_until = ?
-			WHERE team_id = ? AND hash = ? AND config_id = ? AND provider = ? AND (claimed_until IS NULL OR claimed_until < ?)
-			RETURNING issue_id, issue_url, seen_in`, claim, db.At(now.Add(claimTime)), teamID, hash, to.ConfigID, to.Provider,
-			db.At(now)).
-			Scan(&known.ID, &known.URL, &seenIn)
-		if db.IsNoRows(err) {
-			return errs.New(errs.Conflict, "ticket_busy", "The finding is being filed. Try again in a moment.")
+		if one.queued {
+			continue
 		}
-		if err == nil && known.ID != "" && seenIn == to.SeenIn && to.SeenIn != "" {
-			reported = true
-			_, err = tx.Exec(ctx, `UPDATE ticket SET claim = '', claimed_until = NULL WHERE team_id = ? AND claim = ?`, teamID,
-				claim)
+		if err := fs.QueueTicket(ctx, tx, one.to); err != nil {
+			return err
 		}
-		return err
-	})
-	return claim, known, reported, err
+	}
+	return nil
 }
 
-// setTracker records an issue for all findings of a hash, or (nil) deletes the record.
-func (fs *Findings) setTracker(
-	ctx context.Context, tx *db.Tx, teamID, hash, provider string, issue *engine.IssueTracker,
+// QueueTicket queues the job of a ticket, and notes when to look whether it was lost.
+func (fs *Findings) QueueTicket(ctx context.Context, tx *db.Tx, a TicketArgs) error {
+	if _, err := tx.Exec(ctx, `UPDATE ticket SET is_queued = ?, retry_at = ?
+		WHERE team_id = ? AND hash = ? AND config_id = ? AND provider = ?`, true, db.At(fs.now().Add(ticketGrace)),
+		a.TeamID, a.Hash, a.ConfigID, a.Provider); err != nil {
+		return err
+	}
+	_, err := fs.queue.Insert(ctx, tx, a.TeamID, a)
+	return err
+}
+
+// OfWeakness is the finding of a weakness that was seen last, with the status that was decided. NotFound when there is
+// none.
+func (fs *Findings) OfWeakness(ctx context.Context, q db.Querier, teamID, weakness string) (f Finding, err error) {
+	if q == nil {
+		q = fs.db
+	}
+	own, args := withHashes(teamID, []string{weakness})
+	const joined = ` WHERE f.team_id = ? AND f.weakness <> '' AND f.weakness = ?`
+	for where, args := range map[string][]any{own + ` AND f.weakness = ''`: args, joined: {teamID, weakness}} {
+		one, err := scanWhole(q.QueryRow(ctx, `SELECT `+columns+`, d.exchange`+tables+where+
+			` ORDER BY f.seen_at DESC, f.no DESC LIMIT 1`, args...))
+		if err != nil && !db.IsNoRows(err) {
+			return f, err
+		}
+		if err == nil && (f.ID == "" || one.SeenAt.After(f.SeenAt)) {
+			f = one
+		}
+	}
+	if f.ID == "" {
+		return f, errs.Missing("vulnerability")
+	}
+	decided, err := decision.Find(ctx, q, teamID, []string{weakness})
+	if d, is := decided[weakness]; is {
+		f.Status = d.Status
+	}
+	return f, err
+}
+
+// TicketMove is what a tracker has said about a finding, or a person about its ticket.
+type TicketMove struct {
+	Weakness string
+	Change   timeline.Kind // the entry in the timeline
+	From     string        // of the entry
+	To       string
+	Actor    string
+	Had      Status // the move is made only while the finding has this status; empty: in any case
+	Status   Status // that the finding gets; empty: it keeps its own
+	Retest   bool   // a retest is queued
+}
+
+// ErrOtherStatus is the error of MoveTicket about a finding that has another status than the move is for.
+var ErrOtherStatus = errors.New("the finding has another status")
+
+// MoveTicket writes a move to the timeline of a finding, and changes its status if the move says so, in the caller's
+// transaction. ErrOtherStatus, and NotFound when the finding was deleted.
+func (fs *Findings) MoveTicket(ctx context.Context, tx *db.Tx, teamID string, m TicketMove) error {
+	if err := fs.lock(ctx, tx, teamID); err != nil {
+		return err
+	}
+	f, err := fs.OfWeakness(ctx, tx, teamID, m.Weakness)
+	if err != nil {
+		return err
+	}
+	if m.Had != "" && f.Status != m.Had {
+		return ErrOtherStatus
+	}
+	if err := fs.Note(ctx, tx, teamID, m.Weakness, timeline.Entry{Kind: m.Change, Field: "ticket", From: db.Clean(m.From),
+		To: db.Clean(m.To), Actor: db.Clean(m.Actor)}); err != nil {
+		return err
+	}
+	if m.Status != "" {
+		d := Decision{Status: m.Status, Actor: db.Clean(m.Actor)}
+		if _, err := fs.decide(ctx, tx, teamID, []string{m.Weakness}, d); err != nil {
+			return err
+		}
+	}
+	if !m.Retest {
+		return nil
+	}
+	return fs.queueRetest(ctx, tx, teamID, f, nil)
+}
+
+// endClaim opens a finding again whose issue was closed, when a retest still finds it.
+func (fs *Findings) endClaim(ctx context.Context, tx *db.Tx, teamID string, f Finding, state RetestState) error {
+	if state == RetestFailed { // nothing was found out
+		return nil
+	}
+	weaknesses, err := weaknessesOf(ctx, tx, teamID, []string{f.Hash})
+	if err != nil {
+		return err
+	}
+	n, err := tx.Exec(ctx, `UPDATE ticket SET is_claimed = ? WHERE team_id = ? AND hash = ? AND is_claimed`, false, teamID,
+		weaknesses[0])
+	if err != nil || n == 0 || state != Matched || f.Status != FixInProgress {
+		return err
+	}
+	_, err = fs.decide(ctx, tx, teamID, []string{f.Hash}, Decision{Status: Open, By: move.Seen})
+	return err
+}
+
+// SetTracker records the issue of a weakness, or (nil) that it has none, for all its findings.
+func (fs *Findings) SetTracker(
+	ctx context.Context, tx *db.Tx, teamID, weakness, provider string, issue *engine.IssueTracker,
 ) error {
 	if err := fs.lock(ctx, tx, teamID); err != nil {
 		return err
 	}
-	where, args := withHashes(teamID, []string{hash})
 	type doc struct {
 		no    int64
 		event []byte
 	}
-	scan := func(r db.Row) (one doc, err error) { return one, r.Scan(&one.no, &one.event) }
-	docs, err := db.Select(ctx, tx, scan, `SELECT f.no, d.event`+tables+where, args...)
-	if err != nil {
+	var docs []doc
+	read := func(r db.Row, weakness *string) error {
+		var one doc
+		err := r.Scan(weakness, &one.no, &one.event)
+		docs = append(docs, one)
+		return err
+	}
+	if err := eachOf(ctx, tx, teamID, []string{weakness}, `f.no, (SELECT d.event FROM finding_doc d
+		WHERE d.team_id = f.team_id AND d.no = f.no)`, ``, read); err != nil {
 		return err
 	}
 	_, rev, err := fs.reserve(ctx, tx, teamID, 0, int64(len(docs)))
@@ -162,8 +246,8 @@ func (fs *Findings) setTracker(
 	return reindex(ctx, tx, teamID, numbers...)
 }
 
-// Link records an issue that the caller has filed by hand for a finding of their team, and for all others of its hash.
-// at is an http or https URL, or empty.
+// Link records an issue that the caller has filed by hand for a finding of their team, and for all others of its
+// weakness. at is an http or https URL, or empty.
 func (fs *Findings) Link(ctx context.Context, id, issueID, at string) (Ticket, error) {
 	if at != "" && !netguard.IsWebURL(at) {
 		return Ticket{}, errs.Field("custom_reporting_url", "custom_reporting_url must be an http or https URL.")
@@ -173,8 +257,8 @@ func (fs *Findings) Link(ctx context.Context, id, issueID, at string) (Ticket, e
 	return t, err
 }
 
-// Unlink deletes the record of a provider's issue of a finding of the caller's team, and of all others of its hash. The
-// issue itself stays. NotFound when there is none.
+// Unlink deletes the record of a provider's issue of a finding of the caller's team, and of all others of its weakness.
+// The issue itself stays. NotFound when there is none.
 func (fs *Findings) Unlink(ctx context.Context, id, provider string) (Finding, error) {
 	return fs.relink(ctx, id, provider, nil)
 }
@@ -184,7 +268,7 @@ func (fs *Findings) relink(ctx context.Context, id, provider string, issue *engi
 	if err != nil {
 		return Finding{}, err
 	}
-	f, err := fs.byID(ctx, fs.db, c.TeamID, id)
+	f, err := fs.InTeam(ctx, fs.db, c.TeamID, id)
 	if err != nil {
 		return f, err
 	}
@@ -192,11 +276,15 @@ func (fs *Findings) relink(ctx context.Context, id, provider string, issue *engi
 		return f, errs.New(errs.NotFound, "ticket_not_found", "The finding has no issue there.")
 	}
 	return f, fs.db.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `DELETE FROM ticket WHERE team_id = ? AND hash = ? AND provider = ?`, c.TeamID, f.Hash,
-			provider); err != nil {
+		weaknesses, err := weaknessesOf(ctx, tx, c.TeamID, []string{f.Hash})
+		if err != nil {
 			return err
 		}
-		return fs.setTracker(ctx, tx, c.TeamID, f.Hash, provider, issue)
+		if _, err := tx.Exec(ctx, `DELETE FROM ticket WHERE team_id = ? AND hash = ? AND provider = ?`, c.TeamID,
+			weaknesses[0], provider); err != nil {
+			return err
+		}
+		return fs.SetTracker(ctx, tx, c.TeamID, weaknesses[0], provider, issue)
 	})
 }
 
@@ -219,8 +307,8 @@ func (fs *Findings) QueueFiling(
 				slices.Concat([]any{teamID}, db.Anys(part), []any{run})...)
 			for _, o := range found {
 				for _, to := range wants(o.severity) {
-					if _, err := fs.queue.Insert(ctx, tx, teamID,
-						FileArgs{teamID, o.id, to.ConfigID, to.Provider, to.SeenIn}); err != nil {
+					file := FileArgs{TeamID: teamID, FindingID: o.id, ConfigID: to.ConfigID, Provider: to.Provider, SeenIn: to.SeenIn}
+					if _, err := fs.queue.Insert(ctx, tx, teamID, file); err != nil {
 						return err
 					}
 				}

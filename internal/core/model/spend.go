@@ -4,6 +4,9 @@ import (
 	"context"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/billing"
+	"github.com/vedette-sec/vedette/internal/core/membership"
+	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -11,14 +14,17 @@ import (
 // Account is who pays.
 type Account struct {
 	TeamID, UserID, TaskID string
-	TaskCap                int64 // of the task, in millionths of a US dollar; 0: no bound
-	BYOK                   bool  // the team pays: TeamCap does not apply
+	ProjectID              string // empty: none
+	TaskCap                int64  // of the task, in millionths of a US dollar; 0: no bound
+	BYOK                   bool   // the team pays: TeamCap does not apply
 }
 
 // The codes of a reached cap.
 const (
 	CodeMemberCap = "user_spending_cap_reached"
 	CodeBudget    = "budget_reached" // of the task, or of the team
+
+	CodeProjectCap = "project_spending_cap_reached"
 )
 
 // Reservations implements loop.Reservations for an account. Repeating a call with the same task and key changes
@@ -121,6 +127,11 @@ func (l Reservations) settle(
 	if err := totals.change(ctx, tx, r.byok, spent-r.reserved, spent); err != nil {
 		return err
 	}
+	if !r.byok {
+		if err := billing.Spend(ctx, tx, l.account.TeamID, spent, l.models.Now()); err != nil {
+			return err
+		}
+	}
 	return l.models.accounts.Spent(ctx, tx, l.account.TeamID, l.account.UserID, totals.member.cents(),
 		totals.user.cents())
 }
@@ -144,7 +155,7 @@ func (l Reservations) find(ctx context.Context, tx *db.Tx, key string) (r reserv
 	return r, err == nil, err
 }
 
-// total is what a team, member or task has reserved and spent.
+// total is what a team, member, task or project has reserved and spent.
 type total struct {
 	kind, id        string
 	reserved, spent int64
@@ -154,15 +165,22 @@ type total struct {
 func (t total) cents() int64 { return (t.spent + microsPerCent - 1) / microsPerCent }
 
 // totals are what one call counts for: member is the member in this team, user the same in all teams.
-type totals struct{ team, user, member, task total }
+type totals struct{ team, user, member, task, project total }
 
-func (t *totals) all() []*total { return []*total{&t.team, &t.user, &t.member, &t.task} }
+func (t *totals) all() []*total {
+	all := []*total{&t.team, &t.user, &t.member, &t.task}
+	if t.project.id != "" {
+		all = append(all, &t.project)
+	}
+	return all
+}
 
 // locked runs do in a transaction with the totals, which are always locked in the same order.
 func (l Reservations) locked(ctx context.Context, fn func(*db.Tx, *totals) error) error {
 	return l.models.db.Tx(ctx, func(tx *db.Tx) error {
 		t := &totals{total{kind: "team", id: l.account.TeamID}, total{kind: "member", id: l.account.UserID},
-			total{kind: "team_member", id: l.account.TeamID + "/" + l.account.UserID}, total{kind: "task", id: l.account.TaskID}}
+			total{kind: "team_member", id: l.account.TeamID + "/" + l.account.UserID}, total{kind: "task", id: l.account.TaskID},
+			total{kind: project.SpendingKind, id: l.account.ProjectID}}
 		for _, sum := range t.all() {
 			if err := tx.QueryRow(ctx, `INSERT INTO spending (kind, id, reserved, spent) VALUES (?, ?, 0, 0)
 				ON CONFLICT (kind, id) DO UPDATE SET reserved = spending.reserved RETURNING reserved, spent`, sum.kind, sum.id).
@@ -204,6 +222,25 @@ func (l Reservations) check(ctx context.Context, tx *db.Tx, t *totals, byok bool
 		if c.cents != nil && (*c.cents == 0 || c.of.reserved+more > *c.cents*microsPerCent) {
 			return errs.New(errs.Forbidden, CodeMemberCap, "The %s spending cap of %d.%02d USD does not allow this call.",
 				c.whose, *c.cents/100, *c.cents%100)
+		}
+	}
+	if t.project.id != "" {
+		limit, err := project.Cap(ctx, tx, t.project.id)
+		if err != nil {
+			return err
+		}
+		if limit != nil && (*limit == 0 || t.project.reserved+more > *limit*microsPerCent) {
+			return errs.New(errs.Forbidden, CodeProjectCap, "The project's spending cap of %d.%02d USD does not allow this call.",
+				*limit/100, *limit%100)
+		}
+	}
+	if !byok {
+		if err := membership.CheckBillable(ctx, tx, l.account.TeamID, l.account.UserID); err != nil {
+			return err
+		}
+		due := t.team.reserved - t.team.spent + more
+		if err := billing.Check(ctx, tx, l.account.TeamID, due, l.models.Now()); err != nil {
+			return err
 		}
 	}
 	if limit := l.account.TaskCap; limit > 0 && t.task.reserved+more > limit {

@@ -50,6 +50,8 @@ const (
 	OfScan        Kind = "scan"
 	OfEnumeration Kind = "enumeration"
 	OfPolicy      Kind = "policy"
+	OfFinding     Kind = "finding" // the subject is the id of a finding, a slash and the operation
+	OfRule        Kind = "rule"    // of triage; the subject is the id of the rule, a slash and what was done at once
 )
 
 // State is the state of a notification.

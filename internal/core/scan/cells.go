@@ -15,11 +15,15 @@ type Cells struct {
 	states    map[engine.State]*roaring.Bitmap
 	matched   *roaring.Bitmap
 	reasons   map[uint32]string
+	first     int    // the number of its first template in the run
+	of        [2]int // targets and templates of the run
 }
 
 // NewCells makes cells without a state.
 func NewCells(targets, templates []string) *Cells {
-	return &Cells{targets, templates, map[engine.State]*roaring.Bitmap{}, roaring.New(), map[uint32]string{}}
+	return &Cells{targets: targets, templates: templates, states: map[engine.State]*roaring.Bitmap{},
+		matched: roaring.New(),
+		reasons: map[uint32]string{}}
 }
 
 // maxReason bounds the bytes of a reason, which may quote a server.
@@ -44,6 +48,9 @@ func (l *Cells) cell(target, template int) uint32 {
 	return uint32(target*len(l.templates) + template)
 }
 
+// Targets are the targets of the chunk, and the templates that it tests them with.
+func (l *Cells) Targets() []string { return l.targets }
+
 // Counts is the number of cells in each state that occurs.
 func (l *Cells) Counts() map[engine.State]int {
 	out := map[engine.State]int{}
@@ -64,8 +71,8 @@ type Cell struct {
 	Matched  bool
 }
 
-// each calls do with every cell, in order, until it returns false.
-func (l *Cells) each(do func(Cell) bool) bool {
+// Each calls do with every cell, in order, until it returns false.
+func (l *Cells) Each(do func(Cell) bool) bool {
 	for i, target := range l.targets {
 		for j, template := range l.templates {
 			n := l.cell(i, j)

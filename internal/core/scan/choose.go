@@ -36,6 +36,9 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog
 	if err != nil {
 		return nil, err
 	}
+	if c.Type == Web {
+		return webTest(c)
+	}
 	chosen := map[string]catalog.ScanTemplate{}
 	take := func(ok func(catalog.ScanTemplate) bool) (found bool) {
 		for _, t := range known {
@@ -85,6 +88,18 @@ func (ss *Scans) choose(ctx context.Context, teamID string, c Config) ([]catalog
 	}
 	slices.SortFunc(out, func(a, b catalog.ScanTemplate) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
+}
+
+// webTest is what stands for the templates of a scan that has none, a chunk for each target.
+func webTest(c Config) ([]catalog.ScanTemplate, error) {
+	for name, given := range map[string]bool{"templates": len(c.Templates)+len(c.TemplateURLs) > 0,
+		"early_templates": len(c.EarlyTemplates) > 0, "private_templates": len(c.Inline) > 0,
+		"recommended": c.Recommended, "all": c.All} {
+		if given {
+			return nil, errs.Field(name, "%s: a scan of the type web has no templates.", name)
+		}
+	}
+	return []catalog.ScanTemplate{{ID: WebTest, Path: WebTest, Requests: chunkRequests}}, nil
 }
 
 // addInline adds the templates that came with the scan.

@@ -117,6 +117,12 @@ func (c *Chunk) save(ctx context.Context, tx *db.Tx, l *Cells, requests int) err
 	return err
 }
 
+// The reasons of failed cells whose targets nobody asked.
+const (
+	NotRun     = "this part of the scan could not be run"
+	NoTemplate = "the template is not in the catalogue any more"
+)
+
 // GiveUpChunk fails the cells of a chunk that the queue has given up, in the transaction that ends its job, unless
 // the scan has ended.
 func (ss *Scans) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error {
@@ -129,7 +135,7 @@ func (ss *Scans) GiveUpChunk(ctx context.Context, tx *db.Tx, a ChunkArgs) error 
 		l := NewCells(c.Targets, c.Templates)
 		for i := range l.targets {
 			for j := range l.templates {
-				l.Set(i, j, engine.Failed, "this part of the scan could not be run")
+				l.Set(i, j, engine.Failed, NotRun)
 			}
 		}
 		return c.save(ctx, tx, l, 0)

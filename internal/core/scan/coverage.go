@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -54,7 +55,7 @@ func (ss *Scans) FindCoverage(ctx context.Context, id string, f CoverageFilter, 
 		}
 		out.Matched += int(l.matched.GetCardinality())
 		if len(out.Cells) < w.Limit {
-			l.each(func(c Cell) bool {
+			l.Each(func(c Cell) bool {
 				if f.picks(c) {
 					if w.Offset > 0 {
 						w.Offset--
@@ -65,7 +66,9 @@ func (ss *Scans) FindCoverage(ctx context.Context, id string, f CoverageFilter, 
 				return len(out.Cells) < w.Limit
 			})
 		}
-		out.Targets += len(l.targets)
+		if l.first == 0 { // other chunks have further templates of the same targets
+			out.Targets += len(l.targets)
+		}
 		return true
 	})
 	out.Run = run
@@ -87,37 +90,65 @@ func (ss *Scans) eachChunk(
 	if run < 0 || run > s.Run {
 		return 0, errs.Missing("run")
 	}
+	return run, ss.chunks(ctx, id, run, do)
+}
+
+// EachChunk calls do with the cells of every chunk of a run, of whichever team, in order, until it returns false.
+func (ss *Scans) EachChunk(ctx context.Context, r run.Ref, do func(*Cells) bool) error {
+	return ss.chunks(ctx, r.ID, r.Run, func(l *Cells, _ time.Time) bool { return do(l) })
+}
+
+// chunks is eachChunk for a run that is there.
+func (ss *Scans) chunks(ctx context.Context, id string, n int64, do func(l *Cells, ended time.Time) bool) error {
 	var templates db.JSON[[]string]
 	var ended db.Time
-	err = ss.db.QueryRow(ctx, `SELECT p.templates, coalesce(r.ended_at, r.started_at, r.created_at) FROM scan_run r
-		JOIN scan_plan p ON p.scan_id = r.scan_id AND p.run = r.run WHERE r.scan_id = ? AND r.run = ?`, id,
-		run).Scan(&templates, &ended)
+	var total int
+	err := ss.db.QueryRow(ctx, `SELECT p.templates, coalesce(r.ended_at, r.started_at, r.created_at), r.total_target
+		FROM scan_run r JOIN scan_plan p ON p.scan_id = r.scan_id AND p.run = r.run WHERE r.scan_id = ? AND r.run = ?`, id,
+		n).Scan(&templates, &ended, &total)
 	if db.IsNoRows(err) {
-		return run, nil // it was never launched, or is not planned yet
+		return nil // it was never launched, or is not planned yet
 	}
 	if err != nil {
-		return run, err
+		return err
 	}
 	for after, more := int64(-1), true; more; {
 		// Some chunks at a time, so that no connection is held while do waits for a slow client.
 		found, err := db.Select(ctx, ss.db, chunkRow, `SELECT n, targets, first_template, last_template, ledger FROM scan_chunk
-			WHERE scan_id = ? AND run = ? AND n > ? ORDER BY n LIMIT ?`, id, run, after, chunksRead)
+			WHERE scan_id = ? AND run = ? AND n > ? ORDER BY n LIMIT ?`, id, n, after, chunksRead)
 		if err != nil {
-			return run, err
+			return err
 		}
 		for _, one := range found {
 			l, err := one.cells(templates.V)
 			if err != nil {
-				return run, err
+				return err
 			}
-			if !do(l, ended.Time) {
-				return run, nil
+			if l.first, l.of = one.first, [2]int{total, len(templates.V)}; !do(l, ended.Time) {
+				return nil
 			}
 			after = one.n
 		}
 		more = len(found) == chunksRead
 	}
-	return run, nil
+	return nil
+}
+
+// Part is the coverage of some targets with some templates of a run.
+type Part struct {
+	First              int // the number of its first template in the run
+	Targets, Templates []string
+	Of                 [2]int                           // targets and templates of the run
+	States             map[engine.State]*roaring.Bitmap // of cells, target by target
+	Matched            *roaring.Bitmap
+}
+
+// EachPart calls do with every part of the coverage of a run (0: the last), in order. It returns the number of the run.
+func (ss *Scans) EachPart(ctx context.Context, id string, run int64, do func(Part)) (int64, error) {
+	return ss.eachChunk(ctx, id, run, func(l *Cells, _ time.Time) bool {
+		do(Part{l.first, l.targets, l.templates, l.of, l.states, l.matched})
+		return true
+	})
 }
 
 // chunksRead is how many chunks one statement reads.
@@ -179,7 +210,7 @@ func (c Cell) Failed() bool {
 // EachLogLine calls do with the lines of a scan's log, in order, until it returns false. Pending cells have none.
 func (ss *Scans) EachLogLine(ctx context.Context, id string, f LogFilter, do func(LogLine) bool) error {
 	_, err := ss.eachChunk(ctx, id, f.Run, func(l *Cells, ended time.Time) bool {
-		return l.each(func(c Cell) bool {
+		return l.Each(func(c Cell) bool {
 			if c.State == Pending || ended.Before(f.Since) || !f.picks(c) {
 				return true
 			}

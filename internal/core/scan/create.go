@@ -3,6 +3,7 @@ package scan
 import (
 	"cmp"
 	"context"
+	"github.com/vedette-sec/vedette/internal/core/scan/target"
 	"maps"
 	"strings"
 
@@ -67,7 +68,7 @@ func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 	}
 	s := Scan{
 		ID: run.NewID(ss.now()), TeamID: c.TeamID, UserID: c.UserID, Name: name, Status: Scheduled, Config: n.Config,
-		IsAutomatic: n.Automatic, IsInternal: allInternal(targets),
+		IsAutomatic: n.Automatic, IsInternal: target.AllInternal(targets),
 	}
 	err = ss.db.Tx(ctx, func(tx *db.Tx) error {
 		if err := ss.insert(ctx, tx, &s); err != nil {
@@ -91,7 +92,7 @@ func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 
 // check refuses a configuration that could not be run.
 func (ss *Scans) check(ctx context.Context, teamID string, c Config) error {
-	if err := checkTargets(c.Targets); err != nil {
+	if err := target.Check(c.Targets); err != nil {
 		return err
 	}
 	if _, err := ss.picks(ctx, teamID, c.Inventory); err != nil {
@@ -134,8 +135,20 @@ func (ss *Scans) runs() run.Runs {
 	}
 }
 
-// ended records the number of findings at the end of a run.
-func (ss *Scans) ended(ctx context.Context, tx *db.Tx, r run.Ref, _ string, _ run.Outcome) error {
+// CoveredArgs is the job that looks for what a run did not show any more.
+type CoveredArgs BeginArgs
+
+// Kind implements queue.Args.
+func (CoveredArgs) Kind() string { return "scan.covered" }
+
+// ended records the number of findings at the end of a run, and has one that ran to its end compared with what was
+// known (package core/scan/fixed).
+func (ss *Scans) ended(ctx context.Context, tx *db.Tx, r run.Ref, teamID string, o run.Outcome) error {
+	if o.Status == Finished {
+		if _, err := ss.queue.Insert(ctx, tx, teamID, CoveredArgs{r.ID, r.Run}); err != nil {
+			return err
+		}
+	}
 	severities := map[string]int{} // {}, not null
 	tallies, err := ss.findings.CountsByScan(ctx, tx, []string{r.ID})
 	if err != nil {

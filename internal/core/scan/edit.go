@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"github.com/vedette-sec/vedette/internal/core/scan/target"
 	"reflect"
 	"strings"
 
@@ -117,7 +118,7 @@ func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, r
 	}
 	return ss.db.Tx(ctx, func(tx *db.Tx) error {
 		if _, err := tx.Exec(ctx, `UPDATE scan SET is_internal = ?, updated_at = ? WHERE id = ?`,
-			allInternal(targets), db.At(ss.now()), id); err != nil {
+			target.AllInternal(targets), db.At(ss.now()), id); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `UPDATE scan_config SET config = ?, targets = ? WHERE scan_id = ?`,

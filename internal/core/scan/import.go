@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +15,10 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding/chain"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/evidence"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/jsontext"
@@ -32,6 +35,7 @@ const (
 type Imported struct {
 	ScanID string
 	Stored int // new findings
+	Merged int // of those, sightings of weaknesses that were known
 	Known  int // findings that the scan had already
 }
 
@@ -47,14 +51,25 @@ func (ss *Scans) Import(ctx context.Context, name string, body io.Reader) (Impor
 		return Imported{}, err
 	}
 	s := Scan{ID: run.NewID(now), TeamID: c.TeamID, UserID: c.UserID, Name: name, Status: Uploaded, IsOSS: true}
-	made := false // with the first results, so that an empty body leaves no scan
-	return ss.take(ctx, s, body, func(tx *db.Tx) error {
+	return ss.take(ctx, s, results(body), ss.once(ctx, &s))
+}
+
+// Keep makes a scan that keeps results which come one by one, in the caller's transaction.
+func (ss *Scans) Keep(ctx context.Context, tx *db.Tx, c account.Caller, name string) (id string, err error) {
+	s := Scan{ID: run.NewID(ss.now()), TeamID: c.TeamID, UserID: c.UserID, Name: name, Status: Uploaded, IsOSS: true}
+	return s.ID, ss.insert(ctx, tx, &s)
+}
+
+// once creates a scan in the first transaction that stores results, so that an empty body leaves no scan.
+func (ss *Scans) once(ctx context.Context, s *Scan) func(tx *db.Tx) error {
+	made := false
+	return func(tx *db.Tx) error {
 		if made {
 			return nil
 		}
 		tx.AfterCommit(func() { made = true })
-		return ss.insert(ctx, tx, &s)
-	})
+		return ss.insert(ctx, tx, s)
+	}
 }
 
 // Append reads results into a scan of the caller's team. An upload may be sent again: known findings stay as they are.
@@ -63,12 +78,20 @@ func (ss *Scans) Append(ctx context.Context, id string, body io.Reader) (Importe
 	if err != nil {
 		return Imported{}, err
 	}
-	return ss.take(ctx, s, body, func(*db.Tx) error { return nil })
+	return ss.take(ctx, s, results(body), func(*db.Tx) error { return nil })
 }
 
-// take stores the results in a body, a batch in a transaction, while it reads the next batch. The error names the
+// readBatches reads sightings and gives them in batches, which it reuses.
+type readBatches func(ctx context.Context, take func([]finding.Sighting) error) error
+
+// results reads a body as nuclei writes it.
+func results(body io.Reader) readBatches {
+	return func(_ context.Context, take func([]finding.Sighting) error) error { return readResults(body, take) }
+}
+
+// take stores the results that read gives, a batch in a transaction, while it reads the next batch. The error names the
 // line that is not a result, and how many results before it are stored.
-func (ss *Scans) take(ctx context.Context, s Scan, body io.Reader, prepare func(tx *db.Tx) error) (Imported, error) {
+func (ss *Scans) take(ctx context.Context, s Scan, read readBatches, prepare func(tx *db.Tx) error) (Imported, error) {
 	done := Imported{ScanID: s.ID}
 	if err := ss.db.CheckRoom(); err != nil {
 		return done, err
@@ -78,8 +101,10 @@ func (ss *Scans) take(ctx context.Context, s Scan, body io.Reader, prepare func(
 	var bad error
 	work.Go(func() error {
 		defer close(batches)
-		bad = readResults(body, func(seen []finding.Sighting) error {
-			batch, err := finding.Prepare(finding.Origin{TeamID: s.TeamID, ScanID: s.ID, Run: s.Run}, seen)
+		bad = read(ctx, func(seen []finding.Sighting) error {
+			batch, err := finding.Prepare(finding.Origin{
+				TeamID: s.TeamID, ScanID: s.ID, Run: s.Run, Source: chain.Import,
+			}, seen)
 			if err != nil {
 				return err
 			}
@@ -106,7 +131,9 @@ func (ss *Scans) take(ctx context.Context, s Scan, body io.Reader, prepare func(
 					return errs.Missing("scan") // it was deleted meanwhile
 				}
 				added, err := ss.findings.Store(ctx, tx, batch)
-				tx.AfterCommit(func() { done.Stored, done.Known = done.Stored+added.New, done.Known+added.Again })
+				tx.AfterCommit(func() {
+					done.Stored, done.Known, done.Merged = done.Stored+added.New, done.Known+added.Again, done.Merged+added.Merged
+				})
 				return err
 			})
 			if err != nil {
@@ -225,5 +252,15 @@ func parseResult(line []byte, n int) (s finding.Sighting, ok bool, err error) {
 	r.Event.MatcherStatus = true
 	return finding.Sighting{
 		Event: r.Event, Target: r.URL, Scheme: r.Scheme, TemplateURL: r.TemplateURL, TemplateEncoded: r.TemplateEncoded,
+		Proof: proofOf(r.TemplateEncoded),
 	}, true, nil
+}
+
+// proofOf is the proof of a result that came with its template, in base64; nil: it has none.
+func proofOf(encoded string) *chain.Proof {
+	text, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return &chain.Proof{Digest: evidence.Hash(text)}
 }

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"github.com/vedette-sec/vedette/internal/core/scan/target"
 	"slices"
 	"time"
 
@@ -79,20 +80,20 @@ func (ss *Scans) targets(ctx context.Context, teamID string, c Config) ([]string
 	}
 	targets, known := slices.Clone(c.Targets), map[string]bool{}
 	for _, pick := range picks {
-		for target, err := range ss.assets.Targets(ctx, teamID, asset.Selection{Filter: pick}) {
+		for text, err := range ss.assets.Targets(ctx, teamID, asset.Selection{Filter: pick}) {
 			if err != nil {
 				return nil, err
 			}
-			if known[target] {
+			if known[text] {
 				continue
 			}
-			known[target] = true
-			if !Takes(target) {
+			known[text] = true
+			if !target.Takes(text) {
 				continue
 			}
-			if targets = append(targets, target); len(targets) > MaxTargets {
+			if targets = append(targets, text); len(targets) > target.Max {
 				return nil, errs.Field("asset_filters", "The inventory has more than %d targets: narrow it with asset_filters.",
-					MaxTargets)
+					target.Max)
 			}
 		}
 	}
@@ -100,5 +101,5 @@ func (ss *Scans) targets(ctx context.Context, teamID string, c Config) ([]string
 		field := c.field()
 		return nil, errs.Field(field, "%s: the inventory has no assets to test.", field)
 	}
-	return targets, checkTargets(targets)
+	return targets, target.Check(targets)
 }

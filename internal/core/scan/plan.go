@@ -2,6 +2,7 @@ package scan
 
 import (
 	"context"
+	"github.com/vedette-sec/vedette/internal/core/scan/target"
 	"slices"
 
 	"github.com/vedette-sec/vedette/internal/core/catalog"
@@ -96,7 +97,7 @@ func (ss *Scans) plan(ctx context.Context, teamID, id string) (p plan, err error
 	if p.targets, err = ss.targets(ctx, teamID, p.config); err != nil {
 		return p, err
 	}
-	p.targets = expand(p.targets, patterns)
+	p.targets = target.Expand(p.targets, patterns)
 	templates, err := ss.choose(ctx, teamID, p.config)
 	p.templates = slices.DeleteFunc(templates, func(t catalog.ScanTemplate) bool {
 		return excluded.templates[t.ID] || excluded.templates[t.WrittenID]
@@ -132,7 +133,7 @@ func (ss *Scans) start(ctx context.Context, tx *db.Tx, r run.Ref, p plan) error 
 		r.ID, r.Run, db.Doc(ids), db.Doc(p.config)); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, `UPDATE scan SET is_internal = ? WHERE id = ?`, allInternal(p.targets), r.ID); err != nil {
+	if _, err := tx.Exec(ctx, `UPDATE scan SET is_internal = ? WHERE id = ?`, target.AllInternal(p.targets), r.ID); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `UPDATE scan_run SET total_target = ?, total_template = ?, total_cell = ?, total_request = ?

@@ -44,7 +44,8 @@ var Statuses = []Status{Failed, Finished, Queued, Running, Starting, Uploaded, S
 type Config struct {
 	Inventory // further targets
 
-	Targets          []string       `json:"-"` // as they were given, in a column of their own
+	Type             string         `json:"type,omitempty"` // Web, or empty: with templates
+	Targets          []string       `json:"-"`              // as they were given, in a column of their own
 	Templates        []string       `json:"templates,omitempty"`
 	EarlyTemplates   []string       `json:"early_templates,omitempty"`
 	TemplateURLs     []string       `json:"template_urls,omitempty"`
@@ -64,6 +65,12 @@ type Config struct {
 	AgentNetworks    []string       `json:"agent_networks,omitempty"`
 	AgentBehavior    string         `json:"agent_behavior,omitempty"`
 }
+
+// Web is the type of scans that test what applications do with their inputs, without templates.
+const Web = "web"
+
+// WebTest stands for a template in the coverage of such scans.
+const WebTest = "webtest"
 
 // Inline is a template that came with the request.
 type Inline struct {
@@ -141,6 +148,8 @@ type Scans struct {
 
 	// Interactions are those of scans with the out-of-band server; nil: templates that need one are skipped.
 	Interactions *interaction.Interactions
+	// TempDir is where reports are kept while they are imported; empty: the system's.
+	TempDir string
 }
 
 // New makes the service. logger may be nil.

@@ -20,6 +20,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/templates/update"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -62,7 +63,7 @@ func importTemplates(t testing.TB, c *catalog.Catalog) {
 			t.Fatal(err)
 		}
 	}
-	report, err := c.Import(t.Context(), catalog.Source{From: dir})
+	report, err := c.Import(t.Context(), catalog.Source{Source: update.Source{From: dir}})
 	if err != nil || report.Total != 4 {
 		t.Fatalf("%v; %+v", err, report)
 	}
@@ -419,7 +420,7 @@ func TestCellsComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []Cell
-		back.each(func(c Cell) bool { got = append(got, c); return true })
+		back.Each(func(c Cell) bool { got = append(got, c); return true })
 		if !slices.Equal(got, want) {
 			t.Fatalf("%+v, want %+v", got, want)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/options"
+	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -38,6 +39,19 @@ func (ss *Scans) Options(ctx context.Context, teamID string, c Config) (options.
 		o.Proxy = own
 	}
 	return o, err
+}
+
+// RunsWith are the Options with which a scan runs, for a retest of what it has found; of a scan that was deleted, those
+// of its team. proxy, unless nil, is that of the retest.
+func (ss *Scans) RunsWith(ctx context.Context, teamID, scanID string, proxy *setting.Proxy) (options.Options, error) {
+	c, err := ss.config(ctx, ss.db, scanID)
+	if err != nil && !db.IsNoRows(err) {
+		return options.Options{}, err
+	}
+	if proxy != nil {
+		c.Proxy = proxy
+	}
+	return ss.Options(ctx, teamID, c)
 }
 
 // checkSettings refuses ids of configurations that are not the team's.

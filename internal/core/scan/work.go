@@ -13,7 +13,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/finding"
-	"github.com/vedette-sec/vedette/internal/core/run"
+	"github.com/vedette-sec/vedette/internal/core/finding/chain"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -23,18 +23,8 @@ import (
 // progressInterval bounds how often a chunk writes its progress.
 const progressInterval = 250 * time.Millisecond
 
-// RunChunk tests the targets of a chunk with its templates, except in denied networks, and stores findings at once.
-// It leaves alone a chunk that has ended or that another worker has.
-func (ss *Scans) RunChunk(ctx context.Context, a ChunkArgs, engines *child.Pool, deny []netip.Prefix) error {
-	storeCtx := context.WithoutCancel(ctx) // what was found is stored although ctx ends
-	chunk, err := ss.StartChunk(storeCtx, a)
-	if err == nil {
-		err = chunk.test(ctx, storeCtx, engines, deny)
-	}
-	return run.IgnoreLate(err)
-}
-
-func (c *Chunk) test(ctx, storeCtx context.Context, engines *child.Pool, deny []netip.Prefix) error {
+// Test tests the targets of a chunk with its templates, except in denied networks, and stores findings at once.
+func (c *Chunk) Test(ctx, storeCtx context.Context, engines *child.Pool, deny []netip.Prefix) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -122,13 +112,7 @@ func (c *Chunk) test(ctx, storeCtx context.Context, engines *child.Pool, deny []
 func (c *Chunk) texts(
 	ctx context.Context, cells *Cells,
 ) (texts []child.Template, sources []finding.Sighting, indices []int, err error) {
-	inline := map[string]child.Template{}
-	for _, in := range c.Config.Inline {
-		if t, err := syntax.Parse(in.Name, []byte(in.Contents)); err == nil {
-			digest := sha256.Sum256([]byte(in.Contents))
-			inline[t.ID] = child.Template{Path: in.Name, Digest: hex.EncodeToString(digest[:]), Data: []byte(in.Contents)}
-		}
-	}
+	inline := c.Config.inline()
 	known, err := c.scans.catalog.Texts(ctx, c.TeamID, c.Templates)
 	if err != nil {
 		return nil, nil, nil, err
@@ -146,7 +130,7 @@ func (c *Chunk) texts(
 				t, public = TextOf(text), text.PublicPath()
 			}
 		}
-		state, why := engine.Failed, "the template is not in the catalogue any more"
+		state, why := engine.Failed, NoTemplate
 		if reason, is := aside[t.Digest]; found && is {
 			found, state, why = false, engine.Skipped, reason
 		}
@@ -162,13 +146,35 @@ func (c *Chunk) texts(
 	return texts, sources, indices, nil
 }
 
+// inline are the templates that came with a scan, by id.
+func (c Config) inline() map[string]child.Template {
+	out := map[string]child.Template{}
+	for _, in := range c.Inline {
+		if t, err := syntax.Parse(in.Name, []byte(in.Contents)); err == nil {
+			digest := sha256.Sum256([]byte(in.Contents))
+			out[t.ID] = child.Template{Path: in.Name, Digest: hex.EncodeToString(digest[:]), Data: []byte(in.Contents)}
+		}
+	}
+	return out
+}
+
+// InlineDigests are the digests of the templates that came with a scan, by id.
+func (ss *Scans) InlineDigests(ctx context.Context, id string) (map[string]string, error) {
+	c, err := ss.config(ctx, ss.db, id)
+	out := map[string]string{}
+	for id, t := range c.inline() {
+		out[id] = t.Digest
+	}
+	return out, err
+}
+
 // maxEncoded is how many bytes of a template come with each finding.
 const maxEncoded = 64 << 10
 
 // sourceOf says where the text of a template can be read: at its path on this server when it is public, else in the
 // finding itself, because its team may change it.
 func sourceOf(t child.Template, public string) finding.Sighting {
-	s := finding.Sighting{TemplateURL: public}
+	s := finding.Sighting{TemplateURL: public, Proof: &chain.Proof{Digest: t.Digest, Shown: 1, Runs: 1}}
 	if public == "" && len(t.Data) <= maxEncoded {
 		s.TemplateEncoded = base64.StdEncoding.EncodeToString(t.Data)
 	}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // zones, where the machine has none
@@ -231,7 +231,6 @@ func (r Rule) times() (cron.Schedule, error) {
 			return nil, errs.Field("custom_weekdays", "custom_weekdays must be 0 (Sunday) to 6.")
 		}
 	}
-	at := fmt.Sprintf("%d %d %d ", start.Second(), start.Minute(), start.Hour())
 	switch r.Frequency {
 	case Hourly:
 		if r.Hours < 1 || r.Hours > 24 {
@@ -240,15 +239,16 @@ func (r Rule) times() (cron.Schedule, error) {
 		first := time.Date(set.Year(), set.Month(), set.Day(), start.Hour(), start.Minute(), start.Second(), 0, zone)
 		return every{first, int64(r.Hours) * int64(time.Hour)}, nil
 	case Daily:
-		return parse(zone, at+"* * *")
+		return calendar{zone, start, func(time.Time) bool { return true }}, nil
 	case Weekly:
-		day := int(set.Weekday())
+		day := set.Weekday()
 		if len(r.Weekdays) > 0 {
-			day = r.Weekdays[0]
+			day = time.Weekday(r.Weekdays[0])
 		}
-		return parse(zone, at+"* * "+strconv.Itoa(day))
+		return calendar{zone, start, func(on time.Time) bool { return on.Weekday() == day }}, nil
 	case Monthly:
-		return parse(zone, at+strconv.Itoa(min(28, set.Day()))+" * *")
+		day := min(lastOfAll, set.Day())
+		return calendar{zone, start, func(on time.Time) bool { return on.Day() == day }}, nil
 	case Custom:
 		if r.Cron != "" {
 			return parse(zone, "0 "+r.Cron)
@@ -256,16 +256,15 @@ func (r Rule) times() (cron.Schedule, error) {
 		if len(r.Weekdays) == 0 {
 			return nil, errs.Field("custom_weekdays", "custom_weekdays or cron is required for a custom schedule.")
 		}
-		var days []string
-		for _, day := range r.Weekdays {
-			days = append(days, strconv.Itoa(day))
-		}
-		return parse(zone, at+"* * "+strings.Join(days, ","))
+		return calendar{zone, start, func(on time.Time) bool { return slices.Contains(r.Weekdays, int(on.Weekday())) }}, nil
 	}
 	return nil, errs.Field("scan_frequency", "scan_frequency %.20q is not known.", r.Frequency)
 }
 
-const maxCron = 120
+const (
+	maxCron   = 120
+	lastOfAll = 28 // the last day that every month has
+)
 
 func parse(zone *time.Location, line string) (cron.Schedule, error) {
 	bad := errs.Field("cron", "cron must be five fields: minute, hour, day, month, weekday.")

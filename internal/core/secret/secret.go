@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -74,6 +75,9 @@ func (s *Secrets) Create(ctx context.Context, n NewSecret) (Secret, error) {
 		return Secret{}, err
 	}
 	err = s.db.Tx(ctx, func(tx *db.Tx) error {
+		if err := s.checkProject(ctx, tx, c, n); err != nil {
+			return err
+		}
 		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM secret WHERE team_id = ? AND user_id = ?`, c.TeamID,
 			c.UserID)
 		if err != nil {
@@ -118,14 +122,30 @@ func Mask(value string) string {
 	return clean(r[:3]) + bullets + clean(r[len(r)-4:])
 }
 
-// FindAll lists the caller's secrets of a project, or of none, by name.
+// checkProject refuses a project that the caller does not see, and a name that a secret of the project has already.
+func (s *Secrets) checkProject(ctx context.Context, tx *db.Tx, c account.Caller, n NewSecret) error {
+	if n.ProjectID == "" {
+		return nil
+	}
+	if err := project.Check(ctx, tx, c.TeamID, c.UserID, n.ProjectID); err != nil {
+		return err
+	}
+	taken, err := db.Value[int](ctx, tx, `SELECT count(*) FROM secret WHERE team_id = ? AND project_id = ? AND name = ?`, c.TeamID,
+		n.ProjectID, n.Name)
+	if err == nil && taken > 0 {
+		err = errs.New(errs.Conflict, "secret_exists", "The project has a secret with this name.").At("name")
+	}
+	return err
+}
+
+// FindAll lists the secrets of a project that the caller sees, or their own of none, by name.
 func (s *Secrets) FindAll(ctx context.Context, projectID string) ([]Secret, error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return db.Select(ctx, s.db, scan, query+` WHERE team_id = ? AND user_id = ? AND project_id = ? ORDER BY name, id`,
-		c.TeamID, c.UserID, projectID)
+	return db.Select(ctx, s.db, scan, query+` WHERE team_id = ? AND project_id = ? AND (user_id = ? OR `+project.Sees("project_id")+`)
+		ORDER BY name, id`, c.TeamID, projectID, c.UserID, c.UserID)
 }
 
 // Update sets whether every task may use a secret of the caller's; nil leaves it as it is.
@@ -165,7 +185,8 @@ func (s *Secrets) ForTask(
 	}
 	scan := func(r db.Row) (x row, err error) { return x, r.Scan(&x.id, &x.name, &x.sealed, &x.always) }
 	all, err := db.Select(ctx, s.db, scan, `SELECT id, name, sealed, default_available FROM secret
-		WHERE team_id = ? AND user_id = ? AND project_id IN ('', ?) ORDER BY project_id, name`, teamID, userID, projectID)
+		WHERE team_id = ? AND project_id IN ('', ?) AND (user_id = ? OR `+project.Sees("project_id")+`)
+		ORDER BY project_id, name`, teamID, projectID, userID, userID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -212,4 +233,27 @@ func scan(r db.Row) (x Secret, err error) {
 	err = r.Scan(&x.ID, &x.Name, &x.MaskedValue, &x.DefaultAvailable, &x.CreatedByAgent, &x.ProjectID,
 		db.Into(&x.CreatedAt), db.Into(&x.UpdatedAt))
 	return x, err
+}
+
+// OfTeam are the values of all secrets of a team, so that they can be taken out of what leaves it. They are shown to
+// nobody.
+func (s *Secrets) OfTeam(ctx context.Context, teamID string) ([]string, error) {
+	type row struct {
+		id     string
+		sealed []byte
+	}
+	all, err := db.Select(ctx, s.db, func(r db.Row) (x row, err error) { return x, r.Scan(&x.id, &x.sealed) },
+		`SELECT id, sealed FROM secret WHERE team_id = ? ORDER BY id`, teamID)
+	if err != nil {
+		return nil, err
+	}
+	var values []string
+	for _, x := range all {
+		plain, err := s.box.Open(x.sealed, sealContext(x.id))
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, string(plain))
+	}
+	return values, nil
 }

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
-	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
 
@@ -41,12 +41,15 @@ func setUp(t *testing.T, d *db.DB) (s *Secrets, alice, bob context.Context) {
 func TestSecretReachesOnlyTasksThatMayUseIt(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		s, alice, bob := setUp(t, d)
-		project := ids.New()
+		shop, err := project.New(d).Create(alice, project.NewProject{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		var always Secret
 		for _, n := range []NewSecret{
 			{Name: "NAMED", Value: "value-of-named-\xe2\x82\xac-0123"}, {Name: "ALWAYS", Value: "x", DefaultAvailable: true},
 			{Name: "OTHER", Value: "y"},
-			{Name: "NAMED", Value: "of the project", ProjectID: project},
+			{Name: "NAMED", Value: "of the project", ProjectID: shop.ID},
 		} {
 			made, err := s.Create(alice, n)
 			if err != nil {
@@ -76,7 +79,7 @@ func TestSecretReachesOnlyTasksThatMayUseIt(t *testing.T) {
 			!slices.Equal(missing, []string{"NONE"}) {
 			t.Errorf("%v, %v, %v", values, missing, err)
 		}
-		if values, _, err = s.ForTask(t.Context(), c.TeamID, c.UserID, project, []string{"NAMED"}); err != nil ||
+		if values, _, err = s.ForTask(t.Context(), c.TeamID, c.UserID, shop.ID, []string{"NAMED"}); err != nil ||
 			values["NAMED"] != "of the project" {
 			t.Errorf("in the project: %v, %v", values, err)
 		}
@@ -122,4 +125,27 @@ func TestNamesAndValuesHaveTheirForm(t *testing.T) {
 		Value: strings.Repeat("€", 10_000)}); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestValuesOfATeam: they are those of all its members, and of no other team.
+func TestValuesOfATeam(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		s, alice, bob := setUp(t, d)
+		for ctx, value := range map[context.Context]string{alice: "of alice", bob: "of bob"} {
+			if _, err := s.Create(ctx, NewSecret{Name: "KEY", Value: value}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := account.From(alice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := s.OfTeam(t.Context(), c.TeamID)
+		if slices.Sort(values); err != nil || !slices.Equal(values, []string{"of alice", "of bob"}) {
+			t.Errorf("%q, %v", values, err)
+		}
+		if values, err := s.OfTeam(t.Context(), "another"); err != nil || len(values) > 0 {
+			t.Errorf("%q, %v", values, err)
+		}
+	})
 }

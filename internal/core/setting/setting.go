@@ -326,6 +326,22 @@ func (s *Settings) Delete(ctx context.Context, id string) error {
 	return db.ExecOr(ctx, s.db, errNotFound, `DELETE FROM setting WHERE id = ? AND team_id = ?`, db.Clean(id), c.TeamID)
 }
 
+// OfAnyTeam is a reporting configuration by its id alone, with its secrets and its team, for a webhook that is to prove
+// that it knows one of them. ok is false when there is none.
+func (s *Settings) OfAnyTeam(ctx context.Context, id string) (teamID string, a Applied, ok bool, err error) {
+	var sealed []byte
+	err = s.db.QueryRow(ctx, `SELECT team_id, id, type, name, provider, sealed FROM setting WHERE id = ? AND type = ?`,
+		db.Clean(id), Reporting).Scan(&teamID, &a.ID, &a.Type, &a.Name, &a.Provider, &sealed)
+	if db.IsNoRows(err) {
+		return "", a, false, nil
+	}
+	if err != nil {
+		return "", a, false, err
+	}
+	a.Text, err = s.box.Open(sealed, a.ID)
+	return teamID, a, err == nil, err
+}
+
 // Apply returns the team's configurations of a type with their secrets: those of ids and, when global is set,
 // those that apply to everything. An unknown id is Invalid with param, or (param empty) skipped. q is a
 // transaction to read in; nil: none.

@@ -3,16 +3,15 @@ package task
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/core/run"
+	"github.com/vedette-sec/vedette/internal/core/task/bounds"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
-	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
 // NewTask is a request for a task. The API has checked the options.
@@ -21,6 +20,7 @@ type NewTask struct {
 	Instruction string
 	Delivery    Delivery
 	Options     Options
+	ScheduleID  string // that makes it; empty: a person does
 }
 
 // MaxInstruction is the longest instruction, in bytes.
@@ -29,6 +29,18 @@ const MaxInstruction = 64 << 10
 // Create writes a task, or a further stream of a task of the caller's that has ended, with the job that will
 // run it. It fails with Conflict if the id is another user's, or its task has not ended.
 func (ts *Tasks) Create(ctx context.Context, n NewTask) (made Task, err error) {
+	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
+		made, err = ts.CreateIn(ctx, tx, n)
+		return err
+	})
+	if db.IsDuplicate(err) {
+		err = errs.New(errs.Conflict, "task_exists", "There is a task with this id.").At("id")
+	}
+	return made, err
+}
+
+// CreateIn is Create in the caller's transaction.
+func (ts *Tasks) CreateIn(ctx context.Context, tx *db.Tx, n NewTask) (made Task, err error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return made, err
@@ -36,24 +48,21 @@ func (ts *Tasks) Create(ctx context.Context, n NewTask) (made Task, err error) {
 	if err := n.check(ts); err != nil {
 		return made, err
 	}
-	n.ID = cmp.Or(n.ID, ids.New())
-	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
-		last, err := ts.lockOwnTask(ctx, tx, c, n.ID)
-		switch {
-		case db.IsNoRows(err):
-			err = ts.insert(ctx, tx, c, n)
-		case err == nil:
-			err = ts.continueTask(ctx, tx, last, n)
-		}
-		if err == nil {
-			made, err = ts.byID(ctx, tx, n.ID)
-		}
-		return err
-	})
-	if db.IsDuplicate(err) {
-		err = errs.New(errs.Conflict, "task_exists", "There is a task with this id.").At("id")
+	if err := project.Check(ctx, tx, c.TeamID, c.UserID, n.Options.ProjectID); err != nil {
+		return made, err
 	}
-	return made, err
+	n.ID = cmp.Or(n.ID, ids.New())
+	last, err := ts.lockOwnTask(ctx, tx, c, n.ID)
+	switch {
+	case db.IsNoRows(err):
+		err = ts.insert(ctx, tx, c, n)
+	case err == nil:
+		err = ts.continueTask(ctx, tx, last, n)
+	}
+	if err != nil {
+		return made, err
+	}
+	return ts.byID(ctx, tx, n.ID)
 }
 
 func (n NewTask) check(ts *Tasks) error {
@@ -64,7 +73,7 @@ func (n NewTask) check(ts *Tasks) error {
 		return errs.Field("task", "task must have at most %d bytes.", MaxInstruction)
 	}
 	if n.Options.Scope != nil {
-		return n.Options.Scope.check(ts.now())
+		return n.Options.Scope.Check(ts.now())
 	}
 	return nil
 }
@@ -82,8 +91,11 @@ func (ts *Tasks) lockOwnTask(ctx context.Context, tx *db.Tx, c account.Caller, i
 func (ts *Tasks) insert(ctx context.Context, tx *db.Tx, c account.Caller, n NewTask) error {
 	title, stream := db.Clean(headline(n.Instruction, 80)), ids.New()
 	_, err := tx.Exec(ctx, `INSERT INTO task (id, team_id, user_id, title, visibility, completion_delivery, stream_id,
-		created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, n.ID, c.TeamID, c.UserID, title,
-		cmp.Or(n.Options.Visibility, string(Team)), n.Delivery, stream, db.At(ts.now()))
+		schedule_id, project_id, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, n.ID, c.TeamID, c.UserID, title,
+		cmp.Or(n.Options.Visibility, string(Team)), n.Delivery, stream, n.ScheduleID, n.Options.ProjectID, db.At(ts.now()))
+	if err == nil {
+		err = project.NameAfter(ctx, tx, n.Options.ProjectID, title)
+	}
 	if err != nil {
 		return err
 	}
@@ -96,9 +108,16 @@ func (ts *Tasks) continueTask(ctx context.Context, tx *db.Tx, last Task, n NewTa
 		return errs.New(errs.Conflict, "task_exists",
 			"There is a task with this id, and it is %s: it can be continued when it has ended.", last.Status).At("id")
 	}
+	if n.Options.ProjectID != "" && n.Options.ProjectID != last.ProjectID {
+		return errs.Field("project_id", "project_id: a task stays in the project in which it was created.")
+	}
+	n.Options.ProjectID = last.ProjectID
 	stream := ids.New()
 	_, err := tx.Exec(ctx, `UPDATE task SET stream_id = ?, completion_delivery = ?, visibility = ? WHERE id = ?`, stream,
 		cmp.Or(n.Delivery, last.Delivery), cmp.Or(n.Options.Visibility, string(last.Visibility)), n.ID)
+	if err == nil && n.Options.Visibility != "" {
+		err = ts.shareIssues(ctx, tx, n.ID)
+	}
 	if err != nil {
 		return err
 	}
@@ -159,66 +178,15 @@ func (ts *Tasks) abort(ctx context.Context, stream string) error {
 	})
 }
 
-// Intrusiveness is how far the tools of a task may go without asking.
-type Intrusiveness string
+// Scope restricts what a task may reach; see package bounds.
+type Scope = bounds.Scope
 
-// The degrees. Passive tools send nothing to a target. Safe ones read from targets; changes there need a person's
-// approval, unless the task is intrusive.
+// Intrusiveness is how much a task may do to its targets; see package bounds.
+type Intrusiveness = bounds.Intrusiveness
+
+// The degrees of intrusiveness.
 const (
-	Passive   Intrusiveness = "passive"
-	Safe      Intrusiveness = "safe"
-	Intrusive Intrusiveness = "intrusive"
+	Passive   = bounds.Passive
+	Safe      = bounds.Safe
+	Intrusive = bounds.Intrusive
 )
-
-// Scope restricts what a task may reach, besides its instruction. The dialer of every tool enforces it.
-type Scope struct {
-	Hosts         []string      `json:"hosts,omitempty" maxItems:"1000" doc:"Names, *.names, addresses and ranges, perhaps with ports. Only these may be reached; if empty, those that the instruction names."`
-	Exclude       []string      `json:"exclude,omitempty" maxItems:"1000" doc:"Names, addresses, ranges and URLs that may not be reached."`
-	Ports         []int         `json:"ports,omitempty" maxItems:"1000" doc:"Only these ports may be reached; if empty, all."`
-	Paths         []string      `json:"paths,omitempty" maxItems:"1000" doc:"Only paths under these may be requested; if empty, all."`
-	Methods       []string      `json:"methods,omitempty" maxItems:"20" doc:"Only these HTTP methods may be used; if empty, all."`
-	Intrusiveness Intrusiveness `json:"intrusiveness,omitempty" enum:"passive,safe,intrusive" doc:"passive: nothing is sent to targets. safe, the default: requests that change something need an approval. intrusive: they need none."`
-	ExpiresAt     *time.Time    `json:"expires_at,omitempty" doc:"Nothing is sent to targets after this."`
-}
-
-const (
-	maxScopeText   = 2048 // bytes of one of its texts
-	maxScopeMethod = 32
-)
-
-// check refuses a scope that cannot be enforced, and names the wrong field.
-func (s Scope) check(now time.Time) error {
-	for _, text := range s.Hosts {
-		if _, err := netguard.ParseTarget(text); err != nil {
-			return errs.Field("scope.hosts", "scope.hosts: %s", errs.From(err).Message)
-		}
-	}
-	for _, text := range s.Exclude {
-		if strings.TrimSpace(text) == "" || len(text) > maxScopeText {
-			return errs.Field("scope.exclude", "scope.exclude must hold names, addresses, ranges or URLs.")
-		}
-	}
-	for _, port := range s.Ports {
-		if port < 1 || port > 65535 {
-			return errs.Field("scope.ports", "scope.ports must be between 1 and 65535.")
-		}
-	}
-	for _, path := range s.Paths {
-		if !strings.HasPrefix(path, "/") || len(path) > maxScopeText {
-			return errs.Field("scope.paths", "scope.paths must begin with a slash.")
-		}
-	}
-	for _, method := range s.Methods {
-		if method == "" || len(method) > maxScopeMethod ||
-			strings.ContainsFunc(method, func(r rune) bool { return r < 'A' || r > 'Z' }) {
-			return errs.Field("scope.methods", "scope.methods must be methods in capitals, such as GET.")
-		}
-	}
-	if !slices.Contains([]Intrusiveness{"", Passive, Safe, Intrusive}, s.Intrusiveness) {
-		return errs.Field("scope.intrusiveness", "scope.intrusiveness must be passive, safe or intrusive.")
-	}
-	if s.ExpiresAt != nil && !s.ExpiresAt.After(now) {
-		return errs.Field("scope.expires_at", "scope.expires_at lies in the past.")
-	}
-	return nil
-}

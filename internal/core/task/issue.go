@@ -37,12 +37,16 @@ var IssueStatuses = []IssueStatus{Open, FalsePositive, Fixed, Duplicate, FixInPr
 // VerificationState is the result of the second, independent request.
 type VerificationState string
 
-// The results. Only Verified issues are reported.
+// The results. Only Verified issues of tasks are shown, and those that people report.
 const (
 	Pending    VerificationState = "pending"
 	Verified   VerificationState = "verified"
 	Unverified VerificationState = "unverified" // could not be confirmed; the note says why
+	Reported   VerificationState = "reported"   // a person says so; nothing was sent
 )
+
+// countedStates are the states of issues that count: a second request or a person has confirmed them. In SQL.
+const countedStates = `('verified', 'reported')`
 
 // Severities are all severities, the worst first.
 var Severities = []string{"critical", "high", "medium", "low", "info", "unknown"}
@@ -50,7 +54,7 @@ var Severities = []string{"critical", "high", "medium", "low", "info", "unknown"
 // Issue is one finding of a task.
 type Issue struct {
 	ID           string            `json:"id"`
-	TaskID       string            `json:"task_id"`
+	TaskID       string            `json:"task_id" doc:"The task that found it; empty: a person reported it outside of tasks."`
 	Status       IssueStatus       `json:"status"`
 	Verification VerificationState `json:"verification"`
 	Severity     string            `json:"severity"`
@@ -62,6 +66,9 @@ type Issue struct {
 	MatchedAt    string            `json:"matched_at"`
 	Evidence     []Evidence        `json:"evidence"`
 	Note         string            `json:"note,omitempty"`
+	VulnID       string            `json:"vuln_id,omitempty" doc:"The finding that it is in the lists of the platform API; absent: it is not verified, or its task is private."`
+	ReportedBy   string            `json:"reported_by,omitempty" doc:"Who reported it; absent: a task found it."`
+	Assignee     string            `json:"assignee,omitempty" doc:"Who works on it: an address of a member; absent: nobody."`
 	CreatedAt    time.Time         `json:"created_at"`
 	UpdatedAt    time.Time         `json:"updated_at"`
 	Retest       *Retest           `json:"retest,omitempty" doc:"The last look at it after its task; absent: none."`
@@ -217,6 +224,12 @@ func (r *Run) Confirm(ctx context.Context, i Issue, c Confirmation) error {
 			return err
 		}
 		i.Verification, i.UpdatedAt = Verified, now.Time
+		if err := r.tasks.shareIssues(ctx, tx, r.Task.ID); err != nil {
+			return err
+		}
+		if i, err = r.tasks.issue(ctx, tx, "id = ?", i.ID); err != nil { // it may have a status that holds for its weakness
+			return err
+		}
 		return r.tasks.emit(ctx, tx, r.Task.StreamID, EventIssue, i)
 	})
 }
@@ -231,9 +244,11 @@ func (r *Run) MarkUnverified(ctx context.Context, i Issue, why string) error {
 // IssueFilter picks issues.
 type IssueFilter struct {
 	TaskID     string      // empty: all of the team's
+	ProjectID  string      // empty: of any or none
 	Status     IssueStatus // empty: any
 	Severity   string      // empty: any
 	Unverified bool        // also those that could not be confirmed
+	More       db.Where    // further conditions on the table issue
 	After      string      // the id of the last issue of the page before
 	Limit      int
 }
@@ -246,15 +261,19 @@ func (ts *Tasks) FindIssues(ctx context.Context, f IssueFilter) (issues []Issue,
 	}
 	var w db.Where
 	w.And("team_id = ?", c.TeamID)
-	w.And(issueVisible, c.UserID, Private)
+	w.And(issueVisible, c.UserID, Private, c.UserID)
 	if f.Unverified {
-		db.In(&w, "verification", []VerificationState{Verified, Unverified, Pending})
+		db.In(&w, "verification", []VerificationState{Verified, Reported, Unverified, Pending})
 	} else {
-		w.And("verification = ?", Verified)
+		w.And("verification IN " + countedStates)
 	}
 	db.Equal(&w, "task_id", f.TaskID)
-	db.Equal(&w, "status", f.Status)
-	db.Equal(&w, "severity", f.Severity)
+	db.Equal(&w, `(SELECT p.project_id FROM task p WHERE p.id = issue.task_id)`, f.ProjectID)
+	db.Equal(&w, issueStatus, f.Status)
+	db.Equal(&w, issueSeverity, f.Severity)
+	if conds := f.More.String(); conds != "" {
+		w.And(strings.TrimPrefix(conds, " WHERE "), f.More.Args...)
+	}
 	err = ts.db.Snapshot(ctx, func(q db.Querier) error {
 		if total, err = db.Value[int](ctx, q, `SELECT count(*) FROM issue`+w.String(), w.Args...); err != nil {
 			return err
@@ -275,7 +294,7 @@ func (ts *Tasks) FindIssue(ctx context.Context, id string) (Issue, error) {
 	if err != nil {
 		return Issue{}, err
 	}
-	return ts.issue(ctx, ts.db, "id = ? AND team_id = ? AND "+issueVisible, id, c.TeamID, c.UserID, Private)
+	return ts.issue(ctx, ts.db, "id = ? AND team_id = ? AND "+issueVisible, id, c.TeamID, c.UserID, Private, c.UserID)
 }
 
 // IssueUpdate changes an issue; nil leaves a field as it is.
@@ -287,16 +306,25 @@ type IssueUpdate struct {
 	Remediation *string
 }
 
-// UpdateIssue changes an issue; a refreshed artifact shows it.
+// UpdateIssue changes an issue; a refreshed artifact shows it. Its status is that of its weakness.
 func (ts *Tasks) UpdateIssue(ctx context.Context, id string, up IssueUpdate) (Issue, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return Issue{}, err
 	}
-	err = db.ExecOr(ctx, ts.db, errs.Missing("issue"), `UPDATE issue SET status = coalesce(?, status),
-		severity = coalesce(?, severity), title = coalesce(?, title), description = coalesce(?, description),
-		remediation = coalesce(?, remediation), updated_at = ? WHERE id = ? AND team_id = ? AND `+issueVisible,
-		up.Status, up.Severity, up.Title, up.Description, up.Remediation, db.At(ts.now()), id, c.TeamID, c.UserID, Private)
+	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
+		err := db.ExecOr(ctx, tx, errs.Missing("issue"), `UPDATE issue SET severity = coalesce(?, severity),
+			title = coalesce(?, title), description = coalesce(?, description), remediation = coalesce(?, remediation),
+			updated_at = ? WHERE id = ? AND team_id = ? AND `+issueVisible,
+			up.Severity, up.Title, up.Description, up.Remediation, db.At(ts.now()), id, c.TeamID, c.UserID, Private, c.UserID)
+		if err == nil {
+			err = ts.amend(ctx, tx, c, id, up)
+		}
+		if err != nil || up.Status == nil {
+			return err
+		}
+		return ts.decide(ctx, tx, c.TeamID, id, *up.Status, c.Email)
+	})
 	if err != nil {
 		return Issue{}, err
 	}
@@ -305,19 +333,22 @@ func (ts *Tasks) UpdateIssue(ctx context.Context, id string, up IssueUpdate) (Is
 
 // reported lists the verified issues of a task, the worst first, without false positives and duplicates.
 func (ts *Tasks) reported(ctx context.Context, q db.Querier, taskID string) ([]Issue, error) {
-	found, err := ts.issues(ctx, q, "task_id = ? AND verification = ? AND status NOT IN (?, ?)",
-		taskID, Verified, FalsePositive, Duplicate)
+	found, err := ts.issues(ctx, q, "task_id = ? AND verification IN "+countedStates+" AND "+issueStatus+" NOT IN (?, ?)",
+		taskID, FalsePositive, Duplicate)
 	slices.SortStableFunc(found, func(a, b Issue) int {
 		return cmp.Compare(slices.Index(Severities, a.Severity), slices.Index(Severities, b.Severity))
 	})
 	return found, err
 }
 
-// issueVisible is the condition that a user may see an issue: its task is theirs, or not private.
-const issueVisible = `EXISTS (SELECT 1 FROM task t WHERE t.id = issue.task_id AND (t.user_id = ? OR t.visibility <> ?))`
+// issueVisible is the condition that a user may see an issue, with the arguments of visible: it has no task and is a
+// finding, or they may see its task.
+var issueVisible = `(issue.task_id IS NULL AND EXISTS (SELECT 1 FROM finding f WHERE f.id = issue.finding_id) OR
+	EXISTS (SELECT 1 FROM task t WHERE t.id = issue.task_id AND ` + visible + `))`
 
-const issueQuery = `SELECT id, task_id, status, verification, severity, title, description, remediation, template_id,
-	target, matched_at, evidence, event, proof, result, retest, note, created_at, updated_at FROM issue`
+const issueQuery = `SELECT id, coalesce(task_id, ''), ` + issueStatus + `, verification, ` + issueSeverity + `, title, description, remediation, template_id,
+	target, matched_at, evidence, event, proof, result, retest, note, finding_id, reported_by,
+	coalesce((SELECT f.assignee FROM finding f WHERE f.id = issue.finding_id), ''), created_at, updated_at FROM issue`
 
 func (ts *Tasks) issues(ctx context.Context, q db.Querier, cond string, args ...any) ([]Issue, error) {
 	return db.Select(ctx, q, scanIssue, issueQuery+` WHERE `+cond+` ORDER BY id`, args...)
@@ -332,6 +363,7 @@ func (ts *Tasks) issue(ctx context.Context, q db.Querier, cond string, args ...a
 func scanIssue(r db.Row) (i Issue, err error) {
 	err = r.Scan(&i.ID, &i.TaskID, &i.Status, &i.Verification, &i.Severity, &i.Title, &i.Description, &i.Remediation,
 		&i.TemplateID, &i.Target, &i.MatchedAt, db.Into(&i.Evidence), db.Into(&i.Event), db.Into(&i.Proof),
-		db.Into(&i.VerificationResult), db.Into(&i.Retest), &i.Note, db.Into(&i.CreatedAt), db.Into(&i.UpdatedAt))
+		db.Into(&i.VerificationResult), db.Into(&i.Retest), &i.Note, &i.VulnID, &i.ReportedBy, &i.Assignee,
+		db.Into(&i.CreatedAt), db.Into(&i.UpdatedAt))
 	return i, err
 }

@@ -39,7 +39,7 @@ func (t Task) LoopConfig(chosen model.Chosen) loop.Config {
 
 // Account is the account whose money is reserved for the task.
 func (t Task) Account(chosen model.Chosen) model.Account {
-	return model.Account{TeamID: t.TeamID, UserID: t.UserID, TaskID: t.ID, BYOK: chosen.BYOK}
+	return model.Account{TeamID: t.TeamID, UserID: t.UserID, TaskID: t.ID, ProjectID: t.ProjectID, BYOK: chosen.BYOK}
 }
 
 // micros is the budget's money in millionths of a US dollar; anything above zero stays so.

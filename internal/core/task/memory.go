@@ -8,92 +8,18 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/task/memory"
 	"github.com/vedette-sec/vedette/internal/infra/db"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// Memory is stored for a task, or for all tasks of a user.
-type Memory struct {
-	Facts        []string      `json:"facts" maxItems:"100" doc:"Facts that a person stated."`
-	Insights     []string      `json:"insights" maxItems:"100" doc:"Conclusions of the agent, not statements of a person."`
-	Todos        []Todo        `json:"todos" maxItems:"100" doc:"Tasks to do."`
-	TrackedFiles []TrackedFile `json:"tracked_files" maxItems:"500" doc:"Relevant files."`
-	RuntimeInput []string      `json:"user_runtime_input" maxItems:"100" doc:"What a person wrote while the task ran."`
-}
+// Memory is what is remembered of a task, or for all tasks of a user.
+type Memory = memory.Memory
 
-// A Todo is something to be done.
-type Todo struct {
-	Content string `json:"content" doc:"What to do."`
-	Index   int    `json:"index" doc:"Its position in the list."`
-	Status  string `json:"status,omitempty" enum:"pending,in_progress,completed,cancelled" doc:"Its progress."`
-}
+// A Todo is one thing to be done.
+type Todo = memory.Todo
 
 // TrackedFile is a relevant file.
-type TrackedFile struct {
-	Path    string `json:"path" doc:"Its path."`
-	Type    string `json:"type,omitempty" doc:"file, or another type."`
-	Summary string `json:"summary,omitempty" doc:"A summary of its content."`
-}
-
-// The limits of memory (agent API, Memory).
-const (
-	maxRemembered   = 100    // entries of a list
-	maxTrackedFiles = 500    // entries
-	maxMemory       = 50_000 // characters of a task's and its user's memory together
-)
-
-// normalized is m with empty lists instead of nil, and text that every database stores.
-func (m Memory) normalized() Memory {
-	for _, list := range []*[]string{&m.Facts, &m.Insights, &m.RuntimeInput} {
-		clean := make([]string, len(*list))
-		for i, s := range *list {
-			clean[i] = db.Clean(s)
-		}
-		*list = clean
-	}
-	m.Todos, m.TrackedFiles = append([]Todo{}, m.Todos...), append([]TrackedFile{}, m.TrackedFiles...)
-	for i := range m.Todos {
-		if m.Todos[i].Status == "" {
-			m.Todos[i].Status = "pending"
-		}
-	}
-	return m
-}
-
-// size is the number of characters that count for the limit.
-func (m Memory) size() (n int) {
-	for _, s := range slices.Concat(m.Facts, m.Insights, m.RuntimeInput) {
-		n += len([]rune(s))
-	}
-	for _, t := range m.Todos {
-		n += len([]rune(t.Content))
-	}
-	for _, f := range m.TrackedFiles {
-		n += len([]rune(f.Path)) + len([]rune(f.Summary))
-	}
-	return n
-}
-
-// check refuses a memory that is too large, together with other characters.
-func (m Memory) check(others int) error {
-	for _, list := range []struct {
-		name      string
-		n, atMost int
-	}{
-		{"facts", len(m.Facts), maxRemembered}, {"insights", len(m.Insights), maxRemembered},
-		{"todos", len(m.Todos), maxRemembered}, {"tracked_files", len(m.TrackedFiles), maxTrackedFiles},
-		{"user_runtime_input", len(m.RuntimeInput), maxRemembered},
-	} {
-		if list.n > list.atMost {
-			return errs.Field(list.name, "%s must have at most %d entries.", list.name, list.atMost)
-		}
-	}
-	if m.size()+others > maxMemory {
-		return errs.New(errs.Invalid, "memory_full",
-			"A task's memory and its user's together hold at most %d characters.", maxMemory).At("facts")
-	}
-	return nil
-}
+type TrackedFile = memory.TrackedFile
 
 // FindMemory is the memory of a task, or (taskID empty) the caller's own. One that was never written has a
 // zero time.
@@ -129,7 +55,7 @@ func (ts *Tasks) memory(ctx context.Context, q db.Querier, k memoryKey) (m Memor
 	if db.IsNoRows(err) {
 		err = nil
 	}
-	return m.normalized(), at, err
+	return m.Normalized(), at, err
 }
 
 // ChangeMemory replaces a memory, of a task or (taskID empty) the caller's own, by the result of fn.
@@ -167,8 +93,8 @@ func (ts *Tasks) changeMemory(
 				return err
 			}
 		}
-		now = fn(was).normalized()
-		if err := now.check(own.size()); err != nil {
+		now = fn(was).Normalized()
+		if err := now.Check(own.Size()); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `UPDATE task_memory SET data = ? WHERE team_id = ? AND user_id = ? AND task_id = ?`,
@@ -201,7 +127,7 @@ func (r *Run) Remember(ctx context.Context, insight string) error {
 		if !slices.Contains(m.Insights, insight) {
 			m.Insights = append(m.Insights, insight)
 		}
-		m.Insights = m.Insights[max(0, len(m.Insights)-maxRemembered):]
+		m.Insights = m.Insights[max(0, len(m.Insights)-memory.MaxEntries):]
 		return m
 	})
 }

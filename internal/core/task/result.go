@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/task/change"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -30,6 +31,9 @@ func (r *Run) Conclude(ctx context.Context, e Ending) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := r.settle(ctx); err != nil {
+		return err
+	}
 	text, err := r.summary(ctx, e)
 	if err != nil {
 		return err
@@ -39,6 +43,11 @@ func (r *Run) Conclude(ctx context.Context, e Ending) (err error) {
 
 // summary is the summary of the stream, from its ending, its steps and the task's issues as they are now.
 func (r *Run) summary(ctx context.Context, e Ending) (string, error) {
+	changes, err := r.Task.changes(ctx, r.tasks.db)
+	if err != nil || changes != nil && changes.Quiet {
+		return changes.Words(), err
+	}
+	e.Opening = strings.TrimSpace(changes.Words() + "\n" + e.Opening)
 	found, err := r.Issues(ctx)
 	if err != nil {
 		return "", err
@@ -77,6 +86,10 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []Issue)
 	if opening != "" {
 		lines = append(lines, opening)
 	}
+	if len(plan.NotUnderstood) > 0 {
+		lines = append(lines, "Of the instruction I did not use: "+strings.Join(plan.NotUnderstood, "; ")+".")
+	}
+	lines = append(lines, plan.NotDone...)
 	bySeverity := map[string]int{}
 	verified := 0
 	unreported := map[string]int{} // by reason
@@ -86,7 +99,7 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []Issue)
 		switch {
 		case i.Verification == Pending:
 			reason = "it was not checked a second time"
-		case i.Verification != Verified:
+		case i.Verification == Unverified:
 		case i.Status == FalsePositive:
 			reason = "a person marked it as a false positive"
 		case i.Status == Duplicate:
@@ -113,10 +126,7 @@ func summary(opening string, plan agent.Plan, steps []agent.Done, found []Issue)
 	for _, why := range reasons {
 		lines = append(lines, fmt.Sprintf("Not reported, because %s: %d.", why, unreported[why]))
 	}
-	if len(plan.NotUnderstood) > 0 {
-		lines = append(lines, "Of the instruction I did not use: "+strings.Join(plan.NotUnderstood, "; ")+".")
-	}
-	return strings.Join(append(lines, plan.NotDone...), "\n")
+	return strings.Join(lines, "\n")
 }
 
 // counted is the sentence "3 verified findings: 1 high, 2 low".
@@ -157,6 +167,8 @@ type CompletionArtifact struct {
 	IssueCount         int       `json:"issue_count"`
 	Summary            string    `json:"summary"`
 	Findings           []Finding `json:"findings"`
+
+	Changes *change.Report `json:"changes,omitempty" doc:"Of a schedule that reports changes only: what this run changed. findings has what is new or changed."`
 }
 
 // Finding is an issue in an artifact.
@@ -239,8 +251,15 @@ func (ts *Tasks) buildArtifact(ctx context.Context, q db.Querier, t Task) (Compl
 	if err != nil {
 		return CompletionArtifact{}, err
 	}
+	changes, err := t.changes(ctx, q)
+	if err != nil {
+		return CompletionArtifact{}, err
+	}
 	findings := make([]Finding, 0, len(issues))
 	for _, i := range issues {
+		if changes != nil && !changes.Has(i.ID) {
+			continue
+		}
 		findings = append(findings, Finding{
 			ID: i.ID, Title: i.Title, Severity: i.Severity, Status: string(i.Status), Description: i.Description,
 			Evidence: i.Evidence, Remediation: i.Remediation, Target: i.Target, MatchedAt: i.MatchedAt, TemplateID: i.TemplateID,
@@ -249,5 +268,6 @@ func (ts *Tasks) buildArtifact(ctx context.Context, q db.Querier, t Task) (Compl
 	return CompletionArtifact{
 		SchemaVersion: 1, CompletionDelivery: t.Delivery, TaskID: t.ID, StreamID: t.StreamID, Status: t.Status,
 		CompletedAt: t.CompletedAt, IssueCount: len(findings), Summary: t.Summary, Findings: findings,
+		Changes: changes,
 	}, nil
 }

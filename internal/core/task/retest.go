@@ -114,7 +114,9 @@ func (ts *Tasks) EndRetest(ctx context.Context, tx *db.Tx, a RetestArgs, state R
 	if status != i.Status {
 		updated = now.Time
 	}
-	_, err = tx.Exec(ctx, `UPDATE issue SET retest = ?, status = ?, updated_at = ? WHERE id = ?`,
-		db.Doc(i.Retest), status, db.At(updated), i.ID)
-	return err
+	_, err = tx.Exec(ctx, `UPDATE issue SET retest = ?, updated_at = ? WHERE id = ?`, db.Doc(i.Retest), db.At(updated), i.ID)
+	if err != nil || status == i.Status {
+		return err
+	}
+	return ts.decide(ctx, tx, a.TeamID, i.ID, status, "")
 }

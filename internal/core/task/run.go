@@ -163,7 +163,7 @@ func (ts *Tasks) deliver(ctx context.Context, tx *db.Tx, t Task) error {
 	_, err = tx.Exec(ctx, `INSERT INTO task_artifact (task_id, body, created_at) VALUES (?, ?, ?)
 		ON CONFLICT (task_id) DO UPDATE SET body = excluded.body, created_at = excluded.created_at`, t.ID, body,
 		db.At(ts.now()))
-	if err != nil || t.Delivery != Webhook {
+	if err != nil || t.Delivery != Webhook || doc.Changes != nil && doc.Changes.Quiet {
 		return err
 	}
 	url, secret, err := ts.accounts.Webhook(ctx, tx, t.TeamID)

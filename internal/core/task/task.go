@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -74,7 +76,10 @@ type Task struct {
 	Title      string // one line
 	Visibility Visibility
 	Delivery   Delivery
-	Issues     int // verified ones
+	ScheduleID string // that made it; empty: a person did
+	ProjectID  string // empty: none
+	closed     bool   // its project is not everybody's in the team
+	Issues     int    // verified ones
 	CreatedAt  time.Time
 
 	Stream
@@ -122,6 +127,7 @@ type Options struct {
 	Visibility    string   `json:"visibility,omitempty"`
 	Budget        *Budget  `json:"budget,omitempty"`
 	Scope         *Scope   `json:"scope,omitempty"`
+	Reporting     string   `json:"reporting_mode,omitempty"` // of a schedule's task; see ChangesOnly
 }
 
 // Budget limits what a stream may use; zero is no limit.
@@ -150,23 +156,29 @@ type Tasks struct {
 	logger   *slog.Logger
 	now      func() time.Time
 	hub      hub
+	findings *finding.Findings
 }
 
 // New makes the service.
-func New(d *db.DB, q *queue.Queue, accounts *account.Accounts, hooks *hook.Hooks, logger *slog.Logger) *Tasks {
-	return &Tasks{db: d, queue: q, accounts: accounts, hooks: hooks, logger: logger, now: time.Now}
+func New(
+	d *db.DB, q *queue.Queue, accounts *account.Accounts, hooks *hook.Hooks, findings *finding.Findings,
+	logger *slog.Logger,
+) *Tasks {
+	return &Tasks{db: d, queue: q, accounts: accounts, hooks: hooks, findings: findings, logger: logger, now: time.Now}
 }
 
 const streamColumns = `s.id, s.turn, s.instruction, s.options, s.status, s.model, s.last_seq, s.plan, s.pending, s.summary,
 	s.created_at, s.updated_at, s.started_at, s.completed_at`
 
-const taskQuery = `SELECT t.id, t.team_id, t.user_id, u.email, t.title, t.visibility, t.completion_delivery, t.created_at,
-	(SELECT count(*) FROM issue i WHERE i.task_id = t.id AND i.verification = 'verified'), ` + streamColumns + `
+const taskQuery = `SELECT t.id, t.team_id, t.user_id, u.email, t.title, t.visibility, t.completion_delivery,
+	t.schedule_id, t.project_id, EXISTS (SELECT 1 FROM project p WHERE p.id = t.project_id AND NOT p.shared), t.created_at,
+	(SELECT count(*) FROM issue i WHERE i.task_id = t.id AND i.verification IN ` + countedStates + `), ` + streamColumns + `
 	FROM task t JOIN task_stream s ON s.id = t.stream_id JOIN user_account u ON u.id = t.user_id`
 
 func scanTask(r db.Row) (t Task, err error) {
 	err = r.Scan(append([]any{
-		&t.ID, &t.TeamID, &t.UserID, &t.Owner, &t.Title, &t.Visibility, &t.Delivery, db.Into(&t.CreatedAt), &t.Issues,
+		&t.ID, &t.TeamID, &t.UserID, &t.Owner, &t.Title, &t.Visibility, &t.Delivery, &t.ScheduleID,
+		&t.ProjectID, &t.closed, db.Into(&t.CreatedAt), &t.Issues,
 	}, t.columns()...)...)
 	t.Title = headline(t.Title, maxTitle)
 	return t, err
@@ -190,19 +202,24 @@ func (ts *Tasks) byID(ctx context.Context, q db.Querier, id string) (Task, error
 
 // Filter picks tasks of the caller's.
 type Filter struct {
-	Status Status // empty: any
-	After  string // the id of the last task of the page before
-	Limit  int
+	Status    Status // empty: any
+	Scheduled *bool  // nil: whether a schedule made them or not
+	ProjectID string // those of this project, whoever owns them; empty: the caller's own
+	After     string // the id of the last task of the page before
+	Limit     int
 }
 
-// Find is a task of the caller's, or one that is visible to their team.
+// visible is the condition that a user may see a task: it is theirs, or neither private nor of a project they do
+// not see.
+var visible = `(t.user_id = ? OR t.visibility <> ? AND (t.project_id = '' OR ` + project.Sees("t.project_id") + `))`
+
+// Find is a task of the caller's, or one that is visible to them.
 func (ts *Tasks) Find(ctx context.Context, id string) (Task, error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return Task{}, err
 	}
-	return ts.find(ctx, ` WHERE t.id = ? AND t.team_id = ? AND (t.user_id = ? OR t.visibility <> ?)`,
-		db.Clean(id), c.TeamID, c.UserID, Private)
+	return ts.find(ctx, ` WHERE t.id = ? AND t.team_id = ? AND `+visible, db.Clean(id), c.TeamID, c.UserID, Private, c.UserID)
 }
 
 func (ts *Tasks) find(ctx context.Context, where string, args ...any) (Task, error) {
@@ -261,8 +278,16 @@ func (ts *Tasks) FindAll(ctx context.Context, f Filter) (tasks []Task, total int
 	}
 	var w db.Where
 	w.And("t.team_id = ?", c.TeamID)
-	w.And("t.user_id = ?", c.UserID)
+	if f.ProjectID == "" {
+		w.And("t.user_id = ?", c.UserID)
+	} else {
+		w.And("t.project_id = ?", f.ProjectID)
+		w.And(visible, c.UserID, Private, c.UserID)
+	}
 	db.Equal(&w, "s.status", f.Status)
+	if f.Scheduled != nil {
+		w.And("(t.schedule_id <> '') = ?", *f.Scheduled)
+	}
 	err = ts.db.Snapshot(ctx, func(q db.Querier) error {
 		total, err = db.Value[int](ctx, q, `SELECT count(*) FROM task t JOIN task_stream s ON s.id = t.stream_id`+w.String(),
 			w.Args...)
@@ -301,8 +326,14 @@ func (ts *Tasks) Update(ctx context.Context, id string, up Update) (Task, error)
 	if up.Title != nil {
 		up.Title = new(db.Clean(headline(*up.Title, maxTitle)))
 	}
-	_, err = ts.db.Exec(ctx, `UPDATE task SET title = coalesce(?, title), visibility = coalesce(?, visibility) WHERE id = ?`,
-		up.Title, up.Visibility, t.ID)
+	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
+		_, err := tx.Exec(ctx, `UPDATE task SET title = coalesce(?, title), visibility = coalesce(?, visibility) WHERE id = ?`,
+			up.Title, up.Visibility, t.ID)
+		if err != nil || up.Visibility == nil {
+			return err
+		}
+		return ts.shareIssues(ctx, tx, t.ID)
+	})
 	if err != nil {
 		return Task{}, err
 	}
@@ -324,6 +355,9 @@ func (ts *Tasks) Delete(ctx context.Context, id string) error {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `DELETE FROM task_memory WHERE task_id = ?`, t.ID); err != nil {
+			return err
+		}
+		if err := ts.findings.DeleteOfScan(ctx, tx, t.TeamID, t.ID); err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `DELETE FROM task WHERE id = ?`, t.ID)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -45,7 +46,7 @@ func setUp(t *testing.T, d *db.DB) bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := bench{Tasks: New(d, q, accounts, hook.New(d, &netguard.Guard{}, nil), nil), db: d, accounts: accounts}
+	b := bench{Tasks: New(d, q, accounts, hook.New(d, &netguard.Guard{}, nil), finding.New(d, q), nil), db: d, accounts: accounts}
 	for _, u := range []struct {
 		ctx         *context.Context
 		email, team string

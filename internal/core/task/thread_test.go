@@ -11,6 +11,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/task/memory"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -341,7 +342,7 @@ func TestMemoryHoldsWhatIsWrittenAtOnce(t *testing.T) {
 		if _, _, err := b.FindMemory(b.stranger, made.ID); !errs.Is(err, errs.NotFound) {
 			t.Errorf("a stranger's: %v", err)
 		}
-		own := func(Memory) Memory { return Memory{Facts: []string{strings.Repeat("a", maxMemory-1000)}} }
+		own := func(Memory) Memory { return Memory{Facts: []string{strings.Repeat("a", memory.MaxSize-1000)}} }
 		if _, _, err := b.ChangeMemory(b.alice, "", own); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,14 @@
-// Package ticket files findings as issues in the trackers of a team's reporting configurations: one finding when a
-// person requests it, or those of a finished run, with a job for each finding and tracker. core/finding stores the
-// issues and lets one process at a time file a finding; notify/tracker talks to trackers.
+// Package ticket files findings as issues in the trackers of a team's reporting configurations, and keeps both in step.
+//
+// A ticket belongs to a hash, a configuration and one of its trackers. It knows the state of each side when they were
+// in step last (ours, theirs). A job for each ticket (Sync) reads the issue, compares both sides with that, and then
+// (see merge) writes our state, takes theirs in, or notes a conflict, which a person resolves. Nothing is written that
+// is there already, and what is about to be written is noted before (intent), so that a write whose answer was lost, or
+// the process with it, is not taken for somebody else's. One process at a time works on a ticket (claim).
+//
+// The job is queued by what happens here, with a row in the outbox in the same transaction (finding.TellTickets), by a
+// webhook of the tracker (Receive), and by asking the tracker what has changed (Poll). None of these is believed about
+// states: the issue is read. So webhooks may come twice, late, in any order, or never.
 package ticket
 
 import (
@@ -12,9 +20,11 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding/comment"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
+	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
@@ -23,25 +33,37 @@ import (
 
 // Tickets is the service of tickets.
 type Tickets struct {
+	db       *db.DB
+	queue    *queue.Queue
 	findings *finding.Findings
+	comments *comment.Comments
 	settings *setting.Settings
 	filer    *tracker.Filer
 	logger   *slog.Logger
+	now      func() time.Time
 }
 
 // New makes the service. Every dial goes through the guard.
-func New(findings *finding.Findings, settings *setting.Settings, guard *netguard.Guard, logger *slog.Logger) *Tickets {
-	return &Tickets{findings, settings, tracker.New(guard), logger}
+func New(
+	d *db.DB, q *queue.Queue, findings *finding.Findings, comments *comment.Comments, settings *setting.Settings,
+	guard *netguard.Guard, logger *slog.Logger,
+) *Tickets {
+	return &Tickets{d, q, findings, comments, settings, tracker.New(guard), logger, time.Now}
 }
 
+// key names a ticket.
+type key = finding.TicketArgs
+
 // File files a finding of the caller's team in the first tracker of a configuration and returns the issue, new or
-// known. An unknown configuration is Invalid; a refusal of the tracker is FailedDependency.
+// known; in a known one it comments. An unknown configuration is Invalid; a refusal of the tracker is FailedDependency,
+// and then nothing is tried later; Conflict while another process works on the ticket.
 func (ts *Tickets) File(ctx context.Context, findingID, configID string) (finding.Ticket, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return finding.Ticket{}, err
 	}
-	if _, err := ts.findings.Find(ctx, findingID); err != nil {
+	f, err := ts.findings.Find(ctx, findingID)
+	if err != nil {
 		return finding.Ticket{}, err
 	}
 	applied, err := ts.settings.Apply(ctx, nil, c.TeamID, setting.Reporting, []string{configID}, false,
@@ -55,30 +77,74 @@ func (ts *Tickets) File(ctx context.Context, findingID, configID string) (findin
 			"reporting_config_id: the configuration cannot be applied: %v.", err)
 	}
 	t := config.Trackers[0]
-	issue, err := ts.file(ctx, c.TeamID, findingID, finding.Tracker{ConfigID: configID, Provider: t.Provider}, t)
-	if failed, ok := errors.AsType[*apiclient.Error](err); ok {
-		err = errs.New(errs.FailedDependency, "tracker_failed", "%s.", failed.Error())
+	out := finding.Ticket{ConfigID: configID, ConfigName: applied[0].Name, Provider: t.Provider}
+	weakness, err := ts.findings.WeaknessOf(ctx, c.TeamID, f.ID)
+	if err != nil {
+		return finding.Ticket{}, err
 	}
-	return finding.Ticket{ConfigID: configID, ConfigName: applied[0].Name, Provider: t.Provider, Issue: issue}, err
+	k := key{TeamID: c.TeamID, Hash: weakness, ConfigID: configID, Provider: t.Provider}
+	no, err := ts.want(ctx, k, "", c.Email, false)
+	if err != nil {
+		return out, err
+	}
+	row, err := ts.work(ctx, k, t, true)
+	out.Issue = engine.IssueTracker{ID: row.IssueID, URL: row.URL}
+	switch failed, ok := errors.AsType[*apiclient.Error](err); {
+	case err == nil && row.IssueID == "":
+		err = errs.New(errs.Conflict, "ticket_busy", "The finding is set aside: open it before it is filed.")
+	case err == nil:
+		return out, nil
+	case ok:
+		err = errs.New(errs.FailedDependency, "tracker_failed", "%s.", failed.Error())
+	case errors.Is(err, errBusy):
+		err = errs.New(errs.Conflict, "ticket_busy", "The finding is being filed. Try again in a moment.")
+	}
+	return out, errors.Join(err, ts.forget(context.WithoutCancel(ctx), k, no))
 }
 
-func (ts *Tickets) file(
-	ctx context.Context, teamID, findingID string, to finding.Tracker, t tracker.Tracker,
-) (engine.IssueTracker, error) {
-	return ts.findings.File(ctx, teamID, findingID, to,
-		func(ctx context.Context, f finding.Finding, known *engine.IssueTracker) (engine.IssueTracker, error) {
-			var on *tracker.Issue
-			if known != nil {
-				on = &tracker.Issue{ID: known.ID, URL: known.URL}
-			}
-			e := f.Event
-			issue, err := ts.filer.File(ctx, t, tracker.Finding{
-				Hash: f.Hash, Title: f.Name, Severity: f.Severity, Description: e.Info.Description, Remediation: e.Info.Remediation,
-				MatchedAt: e.MatchedAt, TemplateID: f.TemplateID, Extracted: e.ExtractedResults, References: e.Info.Reference,
-				Request: e.Request, Response: e.Response,
-			}, on, known != nil)
-			return engine.IssueTracker{ID: issue.ID, URL: issue.URL}, err
-		})
+// want notes that a ticket is to have an issue, which mentions seenIn (once, unless it is empty), and gives the number
+// of that in the outbox; 0: there is nothing to say. With queue set, a job does it.
+func (ts *Tickets) want(ctx context.Context, k key, seenIn, author string, queue bool) (no int64, err error) {
+	now := db.At(ts.now())
+	return no, ts.db.Tx(ctx, func(tx *db.Tx) error {
+		if _, err := tx.Exec(ctx, `INSERT INTO ticket (team_id, hash, config_id, provider, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT DO NOTHING`, k.TeamID, k.Hash, k.ConfigID, k.Provider, now, now); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO ticket_tracker (team_id, config_id, provider, since) VALUES (?, ?, ?, ?)
+			ON CONFLICT DO NOTHING`, k.TeamID, k.ConfigID, k.Provider, now); err != nil {
+			return err
+		}
+		// By hand, an issue that was deleted is opened once more; by a scan it is not.
+		err := tx.QueryRow(ctx, `UPDATE ticket SET last_no = last_no + 1, seen_in = ?, is_gone = ?`+keyed+`
+			AND (seen_in <> ? OR ? = '') AND (NOT is_gone OR ? = '') RETURNING last_no`,
+			append(append([]any{seenIn, false}, argsOf(k)...), seenIn, seenIn, seenIn)...).Scan(&no)
+		if db.IsNoRows(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO ticket_outbox (team_id, hash, config_id, provider, no, kind, text, author, created_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, k.TeamID, k.Hash, k.ConfigID, k.Provider, no, finding.NewsSeen, seenIn, author,
+			now); err != nil || !queue {
+			return err
+		}
+		return ts.findings.QueueTicket(ctx, tx, k)
+	})
+}
+
+// forget takes back what File wanted and the tracker refused.
+func (ts *Tickets) forget(ctx context.Context, k key, no int64) error {
+	return ts.db.Tx(ctx, func(tx *db.Tx) error {
+		if _, err := tx.Exec(ctx, `DELETE FROM ticket_outbox`+keyed+` AND no = ?`, append(argsOf(k), no)...); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `UPDATE ticket SET retry_at = NULL`+keyed+` AND issue_id = '' AND claim = '' AND NOT is_queued
+			AND NOT EXISTS (SELECT 1 FROM ticket_outbox o WHERE o.team_id = ticket.team_id AND o.hash = ticket.hash
+			AND o.config_id = ticket.config_id AND o.provider = ticket.provider)`, argsOf(k)...)
+		return err
+	})
 }
 
 // Run is a run of a scan whose findings are filed.
@@ -119,37 +185,50 @@ func (ts *Tickets) QueueRun(ctx context.Context, r Run) error {
 	})
 }
 
-// FileOne does one job of QueueRun. The error says when to try again.
+// FileOne does one job of QueueRun: it notes what is wanted, and the ticket's own job does it.
 func (ts *Tickets) FileOne(ctx context.Context, a finding.FileArgs) error {
-	applied, err := ts.settings.Apply(ctx, nil, a.TeamID, setting.Reporting, []string{a.ConfigID}, false, "")
-	if err != nil || len(applied) == 0 { // the configuration was deleted meanwhile
+	weakness, err := ts.findings.WeaknessOf(ctx, a.TeamID, a.FindingID)
+	if errs.Is(err, errs.NotFound) { // it was deleted meanwhile
+		return nil
+	}
+	if err != nil {
 		return err
+	}
+	k := key{TeamID: a.TeamID, Hash: weakness, ConfigID: a.ConfigID, Provider: a.Provider}
+	_, err = ts.want(ctx, k, a.SeenIn, "", true)
+	return err
+}
+
+// trackerOf is the tracker of a ticket's configuration; ok is false when the configuration does not have it any more.
+func (ts *Tickets) trackerOf(
+	ctx context.Context, teamID, configID, provider string,
+) (t tracker.Tracker, ok bool, err error) {
+	applied, err := ts.settings.Apply(ctx, nil, teamID, setting.Reporting, []string{configID}, false, "")
+	if err != nil || len(applied) == 0 {
+		return t, false, err
 	}
 	config, err := tracker.Parse(applied[0].Text)
 	if err != nil {
-		return queue.Abandon(err)
+		return t, false, nil //nolint:nilerr // a configuration that cannot be read any more has no tracker
 	}
 	for _, t := range config.Trackers {
-		if t.Provider == a.Provider {
-			to := finding.Tracker{ConfigID: a.ConfigID, Provider: a.Provider, SeenIn: a.SeenIn}
-			_, err := ts.file(ctx, a.TeamID, a.FindingID, to, t)
-			return retryLater(err)
+		if t.Provider == provider {
+			return t, true, nil
 		}
 	}
-	return nil
+	return t, false, nil
 }
 
-// retryLater tries again when the tracker asks for it or another process is filing the finding, and else gives up.
-func retryLater(err error) error {
-	_, refused := errors.AsType[*apiclient.Error](err)
-	wait, retry := apiclient.RetryAfter(err)
-	switch {
-	case err == nil, errs.Is(err, errs.NotFound): // the finding was deleted meanwhile
-		return nil
-	case refused && !retry:
-		return queue.Abandon(fmt.Errorf("filing a finding: %w", err))
-	case errs.Is(err, errs.Conflict):
-		return queue.After(err, time.Second)
+// stateOf is what a status is for trackers.
+func stateOf(s finding.Status) tracker.State {
+	switch s {
+	case finding.FixInProgress:
+		return tracker.Progress
+	case finding.Fixed:
+		return tracker.Done
+	case finding.AcceptedRisk, finding.FalsePositive, finding.Duplicate:
+		return tracker.Declined
+	case finding.Open, finding.Triaged:
 	}
-	return queue.After(err, wait)
+	return tracker.Open
 }

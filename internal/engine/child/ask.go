@@ -132,18 +132,24 @@ type (
 	}
 )
 
-// ask asks the parent, and waits for its answer.
-func (c *conversation) ask(q Question) string {
-	got := make(chan string, 1)
+// begin asks the parent; the answer comes later.
+func (c *conversation) begin(q Question) (id int, got chan string, err error) {
+	got = make(chan string, 1)
 	c.open.mu.Lock()
 	if c.open.waiting == nil {
 		c.open.waiting = map[int]chan string{}
 	}
 	c.open.last++
-	id := c.open.last
+	id = c.open.last
 	c.open.waiting[id] = got
 	c.open.mu.Unlock()
-	if err := c.writeJSON(frameQuestion, asked{id, q}); err != nil {
+	return id, got, c.writeJSON(frameQuestion, asked{id, q})
+}
+
+// ask asks the parent, and waits for its answer.
+func (c *conversation) ask(q Question) string {
+	_, got, err := c.begin(q)
+	if err != nil {
 		return "it cannot be asked about"
 	}
 	return <-got

@@ -38,6 +38,8 @@ func TestMain(m *testing.M) {
 		parent()
 	case lateCommand:
 		late(os.Args[2], os.Args[3])
+	case pagesCommand:
+		parentWithPages(os.Args[2], os.Args[3])
 	case siteCommand:
 		s := httptest.NewServer(http.HandlerFunc(needles))
 		fmt.Println(s.URL)

@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/browser"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
@@ -185,6 +186,7 @@ type wire struct {
 	Covers           []netguard.Target
 	Repeat, Judge    []byte // as JSON: events have what gob cannot send
 	Names            *oast.Names
+	Pages            pages
 }
 
 // key identifies a template that a child may have compiled.
@@ -204,7 +206,7 @@ func (j *Job) wireOf(templates []int) wire {
 		w.Judge = textOf(j.Judge)
 	}
 	w.Config.Dial, w.Config.DialHelper, w.Config.Allow, w.Config.AllowName, w.Config.Names = nil, nil, nil, nil, nil
-	w.Config.Pages.Open = nil // children may start no programs
+	w.Config.Pages.Open = nil
 	if len(w.Config.Resolvers) == 0 {
 		w.Config.Resolvers = dns.SystemResolvers() // a child may not read where they are written
 	}
@@ -248,6 +250,7 @@ type sink struct {
 	progress func(p engine.Progress)
 	ask      func(q Question) (why string)
 	pending  func(template int, p *engine.Pending)
+	lend     func(ctx context.Context, proxy string) (*browser.Link, error) // a browser that uses the proxy
 
 	compiling func(path string) error // of tests: called before a template is compiled
 }
@@ -285,6 +288,11 @@ func execute(
 	}
 	if len(programs) == 0 || len(w.Targets) == 0 { // without targets, templates are only compiled
 		return result, nil
+	}
+	if w.Pages.AtOnce > 0 {
+		pool := w.Pages.pool(out.lend)
+		defer pool.Close()
+		w.Config.Pages.Open = pool.Open
 	}
 	e, err := w.open(out.ask)
 	if err != nil {

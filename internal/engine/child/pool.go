@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/browser"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
@@ -35,6 +36,8 @@ type Config struct {
 	Jobs    int           // that a child does before it is replaced; default 100
 	Logger  *slog.Logger  // nil: none
 
+	Browsers Browsers // for templates that drive one
+
 	Args []string // of the command line, in tests
 	Env  []string // in tests
 }
@@ -45,6 +48,9 @@ type Pool struct {
 	cache  templates.Cache // of InProcess
 	slots  chan struct{}   // bounds the children that work on jobs
 	checks chan struct{}   // the same for Check: templates that people wait for do not queue behind scans
+
+	browsers chan struct{}     // bounds those that are lent
+	launcher *browser.Launcher // nil for none
 
 	mu     sync.Mutex
 	idle   []*process
@@ -74,8 +80,12 @@ func New(c Config) *Pool {
 	if c.Args == nil {
 		c.Args = []string{Command, strconv.FormatInt(c.Memory, 10)}
 	}
-	return &Pool{config: c, all: map[*process]bool{}, slots: make(chan struct{}, c.AtOnce),
-		checks: make(chan struct{}, c.Checks)}
+	p := &Pool{config: c, all: map[*process]bool{}, slots: make(chan struct{}, c.AtOnce),
+		checks: make(chan struct{}, c.Checks), browsers: make(chan struct{}, c.Browsers.AtOnce)}
+	if b := c.Browsers; b.AtOnce > 0 {
+		p.launcher = browser.NewLauncher(browser.Config{Path: b.Path, Memory: b.Memory, Temp: b.Temp, Nobody: true})
+	}
+	return p
 }
 
 // Warm starts a child in advance, so that the first job need not wait for one.
@@ -145,7 +155,9 @@ func (p *Pool) startOnce() (*process, error) {
 		return nil, errors.New("a test binary is no engine: it would run its tests") // and these would start engines
 	}
 	p.mu.Unlock()
-	s, err := sandbox.Start(sandbox.Config{Args: p.config.Args, Env: p.config.Env, Board: board.Size})
+	s, err := sandbox.Start(sandbox.Config{
+		Args: p.config.Args, Env: p.config.Env, Board: board.Size, Files: p.config.Browsers.AtOnce > 0,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("starting an engine: %w", err)
 	}

@@ -22,7 +22,7 @@ import (
 
 // protocol is the version of what parent and child say to each other. Both are the same binary, unless the file was
 // replaced where the running one cannot be started again.
-const protocol = "3"
+const protocol = "4"
 
 // The kinds of frames. A child greets; then for each job the parent sends it, the child says which templates it does
 // not know, the parent sends these, and the child reports until the answer.
@@ -237,7 +237,7 @@ func (c *conversation) do(ctx context.Context, w *wire) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	got, err := execute(ctx, w, func(i int) Template { return texts[i] }, c.cache, c.board, sink{
-		compiling: c.compiling, ask: c.ask,
+		compiling: c.compiling, ask: c.ask, lend: c.lend,
 		event: func(n int, e engine.Event) {
 			err := c.writeJSON(frameEvent, event{n, e.Target, e.URL, e.Scheme, e})
 			if errors.Is(err, sandbox.ErrFrame) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,10 +41,12 @@ func (p *Pool) try(ctx context.Context, job *Job, part []int) (*Result, *death, 
 	}
 	c.jobs++
 	t := &attempt{pool: p, child: c, job: job, part: part}
+	t.browsers = t.lender()
 	stop := context.AfterFunc(ctx, func() { c.Kill(sandbox.Stopped) })
 	watched := t.watch()
 	got, err := t.talk()
 	watched()
+	t.browsers.close()
 	stop()
 	if err == nil && ctx.Err() == nil {
 		p.put(c)
@@ -78,6 +81,9 @@ type attempt struct {
 	job   *Job
 	part  []int
 
+	browsers *lender
+	writing  sync.Mutex // one frame at a time
+
 	answered bool         // the child has said something about the job
 	reading  atomic.Int64 // since when we wait for the child, in ns of the Unix time; 0 while we work ourselves
 }
@@ -101,11 +107,13 @@ func (t *attempt) read() (kind byte, payload []byte, err error) {
 
 // talk sends the job and takes what the child reports, until its answer.
 func (t *attempt) talk() (*Result, error) {
-	payload, err := encode(t.job.wireOf(t.part))
+	w := t.job.wireOf(t.part)
+	t.pool.offer(&w)
+	payload, err := encode(w)
 	if err != nil {
 		return nil, &refusal{err}
 	}
-	if err := sandbox.WriteFrame(t.child, frameJob, payload); err != nil {
+	if err := t.write(frameJob, payload); err != nil {
 		return nil, err
 	}
 	for {
@@ -167,7 +175,7 @@ func (t *attempt) sendTemplates(payload []byte) error {
 			return &refusal{err}
 		}
 		some, size = nil, 0
-		return sandbox.WriteFrame(t.child, frameTemplates, payload)
+		return t.write(frameTemplates, payload)
 	}
 	for i, n := range need {
 		one := t.job.Templates[t.part[n]]
@@ -209,14 +217,34 @@ func (t *attempt) answer(payload []byte) (*Result, error) {
 // reply answers a question of the child.
 func (t *attempt) reply(payload []byte) error {
 	var q asked
-	if json.Unmarshal(payload, &q) != nil || t.job.Ask == nil {
+	if json.Unmarshal(payload, &q) != nil {
 		return &protocolError{"a question cannot be read"}
 	}
-	answer, err := json.Marshal(replied{q.ID, t.job.Ask(q.Question)})
+	if q.Kind == askBrowser || q.Kind == tellBrowserOver {
+		if t.pool.config.Browsers.AtOnce == 0 {
+			return &protocolError{"a browser that was not offered"}
+		}
+		t.browsers.question(q)
+		return nil
+	}
+	if t.job.Ask == nil {
+		return &protocolError{"a question that nobody answers"}
+	}
+	return t.writeJSON(frameReply, replied{q.ID, t.job.Ask(q.Question)})
+}
+
+func (t *attempt) write(kind byte, payload []byte) error {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	return sandbox.WriteFrame(t.child, kind, payload)
+}
+
+func (t *attempt) writeJSON(kind byte, v any) error {
+	payload, err := json.Marshal(v)
 	if err != nil {
 		return &refusal{err}
 	}
-	return sandbox.WriteFrame(t.child, frameReply, answer)
+	return t.write(kind, payload)
 }
 
 const watchEvery = 50 * time.Millisecond

@@ -42,6 +42,8 @@ type Host struct {
 	Field func(name string) (value any, ok bool)
 	// Set sets a value for the requests that follow: nil, bool, int64, float64, string, []any or map[string]any.
 	Set func(name string, value any)
+	// Log shows what the script logs; nil: nobody does.
+	Log func(text string)
 	// Compute is how long a script may compute in all; 0 means script.DefaultCompute.
 	Compute time.Duration
 }

@@ -33,7 +33,12 @@ func (r *run) globals() {
 		r.define(protocol, func(f goja.FunctionCall) goja.Value { return r.call(protocol, f.Arguments) })
 	}
 	r.define("set", r.setValue)
-	r.define("log", func(f goja.FunctionCall) goja.Value { return f.Argument(0) })
+	r.define("log", func(f goja.FunctionCall) goja.Value {
+		if r.host.Log != nil {
+			r.host.Log(f.Argument(0).String())
+		}
+		return f.Argument(0)
+	})
 	r.define("iterate", func(f goja.FunctionCall) goja.Value { return r.vm.NewArray(r.flatten(f.Arguments)...) })
 	r.define("Dedupe", r.dedupe)
 	r.refresh()

@@ -19,6 +19,7 @@ type Template struct {
 	ID       string
 	Info     syntax.Info
 	Requests []Request // at least one, sent in this order
+	Draft    bool      // nobody has tried it on a target
 	syntax.Operators
 }
 
@@ -149,7 +150,11 @@ func (t Template) Text() string {
 	w.line(0, "id", t.ID)
 	w.open(0, "info")
 	w.text(1, "name", t.Info.Name)
-	w.line(1, "author", "vedette")
+	if len(t.Info.Author) > 0 {
+		w.text(1, "author", strings.Join(t.Info.Author, ", "))
+	} else {
+		w.line(1, "author", "vedette")
+	}
 	w.line(1, "severity", cmp.Or(string(t.Info.Severity), string(syntax.SeverityUnknown)))
 	w.text(1, "description", t.Info.Description)
 	w.text(1, "remediation", t.Info.Remediation)
@@ -159,9 +164,13 @@ func (t Template) Text() string {
 		w.text(2, "cwe-id", strings.Join(c.CWEID, ","))
 	}
 	w.open(1, "metadata")
-	w.line(2, "verified", "true")
+	if !t.Draft {
+		w.line(2, "verified", "true")
+	}
 	w.line(2, "max-request", strconv.Itoa(len(t.Requests)))
-	w.line(1, "tags", strings.Join(t.Info.Tags, ","))
+	if len(t.Info.Tags) > 0 {
+		w.line(1, "tags", strings.Join(t.Info.Tags, ","))
+	}
 	w.open(0, "http")
 	if len(t.Requests) == 1 && t.Requests[0].plain() {
 		w.line(1, "- method", "GET")

@@ -12,7 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/digest"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
-	"github.com/vedette-sec/vedette/internal/engine/recorded"
+	"github.com/vedette-sec/vedette/internal/infra/recorded"
 	"github.com/vedette-sec/vedette/internal/infra/sigv4"
 )
 
@@ -50,7 +50,10 @@ func (b *Bound) Request(block, entry int, in Input) (Request, error) {
 	req := Request{Payload: m.vars.payload, Variables: m.vars, tuple: in.Tuple}
 	switch {
 	case in.Recorded != nil && m.block.Fuzz != nil:
-		in.Recorded.Apply(&req.Request)
+		req.Method, req.Body = in.Recorded.Method, in.Recorded.Body
+		for _, h := range in.Recorded.Headers {
+			req.Headers = append(req.Headers, web.Header(h))
+		}
 		req.Address = in.Target.Sent()
 		req.MaxBody = m.entry.sending.maxBody
 		return req, nil

@@ -34,6 +34,7 @@ type Probe interface {
 type Pages struct {
 	// Open opens a page; nil: there is no browser. A function, as a pool cannot be sent to children.
 	Open      func(ctx context.Context, o browser.Options) (*browser.Page, error)
+	Without   string        // why there is none
 	Timeout   time.Duration // of a page; 0: browser.DefaultTimeout
 	AnyFolder bool          // if files may be used, then anywhere on this machine
 }
@@ -51,6 +52,8 @@ type Env struct {
 	Headers []web.Header          // of every request
 	Jar     http.CookieJar        // of the template's requests to the target
 	Allow   func(u *url.URL) bool // whether a URL may be asked for; nil allows all
+
+	Log func(text string) // shows what a script logs; nil: nobody does
 
 	Vars func(at rawurl.URL) *dsl.Env // what names mean in a request to an address
 

@@ -48,6 +48,8 @@ type Options struct {
 	Aggression string
 	// Index is the file of the index; "" for none.
 	Index string
+	// Types asks for Result.Types.
+	Types bool
 	// LocalFiles lets templates name any file of the machine.
 	LocalFiles bool
 	// Certificates, in PEM, verify signatures.
@@ -61,6 +63,7 @@ type Result struct {
 	Skipped   []Skip             // in the order of their paths
 	Indexed   int                // how many of all that were read came from the index
 	IndexErr  error              // why the index could not be read or kept; nothing is lost by it
+	Types     map[string]string  // by path, of all that could be read; nil without Options.Types
 
 	steps map[stepKey][]*syntax.Template
 }
@@ -102,7 +105,13 @@ func Load(ctx context.Context, o Options) (*Result, error) {
 	}
 	r := new(Result)
 	seen := map[string]bool{}
+	if o.Types {
+		r.Types = make(map[string]string, len(read))
+	}
 	for _, one := range read {
+		if o.Types && one.kind != "" {
+			r.Types[one.path] = one.kind
+		}
 		switch {
 		case one.err != nil:
 			r.Refused = append(r.Refused, Refusal{Path: one.path, Err: one.err})
@@ -174,6 +183,7 @@ func (l *loader) openIndex() {
 // loaded is a file with its template, a reason to skip it, or an error.
 type loaded struct {
 	path     string
+	kind     string // the template's type; empty when it cannot be read
 	template *syntax.Template
 	skipped  Reason
 	err      error
@@ -224,6 +234,7 @@ func (l *loader) loadOne(ctx context.Context, path string, open opener, text *by
 		result.err = err
 		return result
 	}
+	result.kind = t.Type()
 	if f != nil {
 		if result.skipped = f.skips(ctx, t); result.skipped != "" {
 			return result

@@ -26,7 +26,8 @@ type Selection struct {
 	Unsupported []Refusal // this build cannot run the template; Param of the error names the missing feature
 	Skipped     []Skip    // the options leave the template out
 
-	IndexErr error // why the index could not be used; the next start will be no faster
+	IndexErr error             // why the index could not be used; the next start will be no faster
+	Types    map[string]string // as of Result
 }
 
 // Add appends another selection.
@@ -73,7 +74,8 @@ func Select(ctx context.Context, o Options, how program.Options) (*Selection, er
 	if err != nil {
 		return nil, err
 	}
-	s := &Selection{Refused: loaded.Refused, Skipped: loaded.Skipped, IndexErr: loaded.IndexErr}
+	s := &Selection{Refused: loaded.Refused, Skipped: loaded.Skipped, IndexErr: loaded.IndexErr,
+		Types: loaded.Types}
 	c := compiler{how: how, done: map[*syntax.Template]compiled{}}
 	if err := c.all(ctx, loaded.Templates); err != nil {
 		return nil, err

@@ -38,6 +38,7 @@ type Error struct {
 	Code    string        // the service's own, such as AccessDenied
 	Message string        // the service's own, or what went wrong; no secrets
 	After   time.Duration // the wait that the service asked for
+	Limited bool          // refused because there were too many requests, whatever the status
 	Cause   error         // why there was no answer
 }
 
@@ -55,7 +56,7 @@ func (e *Error) Error() string {
 
 // Temporary reports whether the same request may succeed later.
 func (e *Error) Temporary() bool {
-	return e.Status == 0 || e.Status == http.StatusTooManyRequests || e.Status >= 500
+	return e.Status == 0 || e.Limited || e.Status == http.StatusTooManyRequests || e.Status >= 500
 }
 
 // RetryAfter is how long to wait before trying again; retry is false for an error that will not pass.
@@ -74,6 +75,7 @@ type Request struct {
 	URL     string
 	Header  http.Header                      // with credentials
 	Body    any                              // url.Values is sent as a form, anything else as JSON; nil: none
+	Sign    func(body []byte, h http.Header) // adds headers that depend on the bytes that are sent; may be nil
 	Decode  func(text []byte, out any) error // json.Unmarshal when nil
 	Secrets []string                         // never repeated in errors
 }
@@ -96,7 +98,10 @@ func Do(ctx context.Context, client *http.Client, r Request, out any) error {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		code, message := complaint(text)
 		message = line(r.censor(strings.TrimSpace(code + " " + message)))
-		return &Error{Service: r.Service, Status: resp.StatusCode, Code: code, Message: message, After: after(resp.Header)}
+		wait, limited := after(resp.Header)
+		limited = limited || resp.StatusCode == http.StatusTooManyRequests || code == limitedCode
+		return &Error{Service: r.Service, Status: resp.StatusCode, Code: code, Message: message, After: wait,
+			Limited: limited && resp.StatusCode >= 400 && resp.StatusCode < 500}
 	}
 	if err != nil {
 		return r.unreachable(err)
@@ -115,18 +120,22 @@ func Do(ctx context.Context, client *http.Client, r Request, out any) error {
 }
 
 func (r Request) build(ctx context.Context) (*http.Request, error) {
+	var text []byte
 	var body io.Reader
 	kind := ""
 	switch b := r.Body.(type) {
 	case nil:
 	case url.Values:
-		body, kind = strings.NewReader(b.Encode()), "application/x-www-form-urlencoded"
+		text, kind = []byte(b.Encode()), "application/x-www-form-urlencoded"
 	default:
-		text, err := json.Marshal(b)
-		if err != nil {
+		var err error
+		if text, err = json.Marshal(b); err != nil {
 			return nil, err
 		}
-		body, kind = bytes.NewReader(text), "application/json"
+		kind = "application/json"
+	}
+	if kind != "" {
+		body = bytes.NewReader(text)
 	}
 	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodPost), r.URL, body)
 	if err != nil {
@@ -137,6 +146,9 @@ func (r Request) build(ctx context.Context) (*http.Request, error) {
 		req.Header.Set("Content-Type", kind)
 	}
 	maps.Copy(req.Header, r.Header)
+	if r.Sign != nil {
+		r.Sign(text, req.Header)
+	}
 	req.Header.Set("User-Agent", "vedette")
 	return req, nil
 }
@@ -184,10 +196,27 @@ func complaint(text []byte) (code, message string) {
 		}
 		message = cmp.Or(detail.Message, doc.Message)
 	}
+	if list, ok := doc.Errors.([]any); ok && message == "" && code == "" {
+		code, message = graphComplaint(list)
+	}
 	if message == "" && code == "" && doc.Errors != nil {
 		message = fmt.Sprint(doc.Errors)
 	}
 	return code, cmp.Or(message, doc.Description)
+}
+
+// graphComplaint reads the first error of a GraphQL answer.
+func graphComplaint(errors []any) (code, message string) {
+	for _, one := range errors {
+		doc, _ := one.(map[string]any)
+		extensions, _ := doc["extensions"].(map[string]any)
+		code, _ = extensions["code"].(string)
+		message, _ = doc["message"].(string)
+		if message != "" {
+			return code, message
+		}
+	}
+	return "", ""
 }
 
 func xmlComplaint(text []byte) (code, message string) {
@@ -224,11 +253,31 @@ func (r Request) censor(text string) string {
 	return text
 }
 
-// after is how long a service asks callers to wait, an hour at most.
-func after(h http.Header) time.Duration {
-	seconds, err := strconv.ParseFloat(h.Get("Retry-After"), 64)
-	if err != nil || seconds < 0 {
-		return 0
+// limitedCode is how Linear says that there were too many requests, with the status 400.
+const limitedCode = "RATELIMITED"
+
+// after is how long a service asks callers to wait, an hour at most, and whether it says that there were too many
+// requests: by Retry-After (seconds or a date), or as GitHub and GitLab do, by the number of requests that are left and
+// the time of their return.
+func after(h http.Header) (wait time.Duration, limited bool) {
+	now := time.Now()
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date // the clock that the other times are of
 	}
-	return min(time.Duration(seconds*float64(time.Second)), maxAfter)
+	asked := h.Get("Retry-After")
+	if seconds, err := strconv.ParseFloat(asked, 64); err == nil && seconds >= 0 {
+		wait, limited = time.Duration(min(seconds, maxAfter.Seconds())*float64(time.Second)), true
+	} else if at, err := http.ParseTime(asked); err == nil {
+		wait, limited = at.Sub(now), true
+	}
+	for _, prefix := range []string{"X-Ratelimit-", "Ratelimit-"} {
+		if h.Get(prefix+"Remaining") != "0" {
+			continue
+		}
+		limited = true
+		if at, err := strconv.ParseInt(h.Get(prefix+"Reset"), 10, 64); err == nil && wait == 0 {
+			wait = time.Unix(at, 0).Sub(now)
+		}
+	}
+	return min(max(wait, 0), maxAfter), limited
 }

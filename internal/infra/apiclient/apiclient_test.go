@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,26 @@ func TestDo(t *testing.T) {
 			w.Header().Set("Retry-After", "86400")
 			w.WriteHeader(429)
 		}, "S answered 429", true, time.Hour},
+		{"a quota of GitHub", func(w http.ResponseWriter, _ *http.Request) {
+			now := time.Now()
+			w.Header().Set("Date", now.UTC().Format(http.TimeFormat))
+			w.Header().Set("X-RateLimit-Remaining", "0")
+			w.Header().Set("X-RateLimit-Reset", strconv.FormatInt(now.Unix()+40, 10))
+			http.Error(w, `{"message": "API rate limit exceeded"}`, http.StatusForbidden)
+		}, "S answered 403: API rate limit", true, 40 * time.Second},
+		{"a second limit of GitHub", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(http.StatusForbidden)
+		}, "S answered 403", true, time.Minute},
+		{"a limit of Linear", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, `{"errors": [{"message": "Rate limit exceeded", "extensions": {"code": "RATELIMITED"}}]}`, 400)
+		}, "S answered 400: RATELIMITED Rate limit exceeded", true, 0},
+		{"a date", func(w http.ResponseWriter, _ *http.Request) {
+			now := time.Now().UTC()
+			w.Header().Set("Date", now.Format(http.TimeFormat))
+			w.Header().Set("Retry-After", now.Add(90*time.Second).Format(http.TimeFormat))
+			w.WriteHeader(503)
+		}, "S answered 503", true, 90 * time.Second},
 		{"no answer", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "S cannot be reached", true,
 			0},
 	} {

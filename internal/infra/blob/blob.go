@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/outage"
 )
 
 // Store is a directory of blobs. It is safe for use by many goroutines and by several
@@ -62,19 +63,17 @@ func remove(path string) error {
 }
 
 // Put stores the content of r and returns its digest and its size in bytes. When it returns without an error
-// the bytes are on disk; otherwise nothing is visible. A full disk is errs.Unavailable with the code
-// storage_full. The caller limits the size of r.
+// the bytes are on disk; otherwise nothing is visible. A full or read-only disk is one of the
+// errors of infra/outage. The caller limits the size of r.
 func (s *Store) Put(ctx context.Context, r io.Reader) (Digest, int64, error) {
 	d, size, err := s.put(ctx, r)
-	switch {
-	case err == nil:
+	if err == nil {
 		return d, size, nil
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		err = errs.New(errs.Unavailable, "storage_full", "There is no room left to store this.").Because(err)
-	default:
-		err = fmt.Errorf("storing a blob: %w", err)
 	}
-	return Digest{}, 0, err
+	if found := outage.Of(err); found != nil {
+		return Digest{}, 0, found
+	}
+	return Digest{}, 0, fmt.Errorf("storing a blob: %w", err)
 }
 
 func (s *Store) put(ctx context.Context, r io.Reader) (d Digest, size int64, err error) {

@@ -98,7 +98,7 @@ func writeToFullDisk(dir string) {
 		panic(err)
 	}
 	_, _, err = s.Put(context.Background(), io.LimitReader(zeroes{}, 1<<20))
-	if e := errs.From(err); e == nil || e.Kind != errs.Unavailable || e.Code != "storage_full" {
+	if e := errs.From(err); e == nil || e.Kind != errs.NoSpace || e.Code != "disk_full" {
 		panic(err)
 	}
 	if _, _, err = s.Put(context.Background(), io.LimitReader(zeroes{}, 1<<10)); err != nil {

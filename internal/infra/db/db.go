@@ -191,13 +191,14 @@ func (d *DB) Ping(ctx context.Context) error { return d.read.PingContext(ctx) }
 // database file if there is one. See outage.Room.
 func (d *DB) KeepRoom(floor int64, folder string) {
 	r := &outage.Room{Folders: []string{folder}, Floor: floor}
-	if d.file != "" {
+	if d.file != "" && filepath.Dir(d.file) != filepath.Clean(folder) {
 		r.Folders = append(r.Folders, filepath.Dir(d.file))
 	}
 	d.room.Store(r)
 }
 
-// CheckRoom fails with NoSpace when the disk is almost full. Whoever begins new work asks first.
+// CheckRoom fails with NoSpace when the disk is almost full, and with Unavailable when it cannot be written. Whoever
+// begins new work asks first.
 func (d *DB) CheckRoom() error { return d.room.Load().Check() }
 
 // Writer is the pool for writes, for a library with its own SQL.

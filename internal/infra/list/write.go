@@ -159,14 +159,20 @@ func (x *Index) count(ctx context.Context, tx *db.Tx, team, more int64) error {
 // Backfill brings rows in that were written before the list had its index. read gives rows of
 // the service's table behind a team and number, in the order of both, at most some thousand;
 // none: all were given. It goes on where another process or an earlier start ended.
-func (x *Index) Backfill(ctx context.Context, d *db.DB,
-	read func(ctx context.Context, tx *db.Tx, team string, no int64) ([]TeamRow, error),
-) error {
+func (x *Index) Backfill(ctx context.Context, d *db.DB, read ReadRows) error {
+	return x.BackfillAs(ctx, d, x.Name, read)
+}
+
+// ReadRows gives rows of a service's table behind a team and number.
+type ReadRows func(ctx context.Context, tx *db.Tx, team string, no int64) ([]TeamRow, error)
+
+// BackfillAs is Backfill once more, under a name of its own, for rows whose entries a later version changes.
+func (x *Index) BackfillAs(ctx context.Context, d *db.DB, name string, read ReadRows) error {
 	_, err := d.Exec(ctx, `INSERT INTO list_backfill (name, team_id, no, is_done) VALUES (?, '', 0, FALSE)
-		ON CONFLICT (name) DO NOTHING`, x.Name)
+		ON CONFLICT (name) DO NOTHING`, name)
 	for done := false; err == nil && !done; {
 		err = d.Tx(ctx, func(tx *db.Tx) (err error) {
-			done, err = x.backfillSome(ctx, tx, read)
+			done, err = x.backfillSome(ctx, tx, name, read)
 			return err
 		})
 	}
@@ -179,13 +185,11 @@ type TeamRow struct {
 	Row
 }
 
-func (x *Index) backfillSome(ctx context.Context, tx *db.Tx,
-	read func(ctx context.Context, tx *db.Tx, team string, no int64) ([]TeamRow, error),
-) (done bool, err error) {
+func (x *Index) backfillSome(ctx context.Context, tx *db.Tx, name string, read ReadRows) (done bool, err error) {
 	var team string
 	var no int64
 	err = tx.QueryRow(ctx, `SELECT team_id, no, is_done FROM list_backfill WHERE name = ?`+tx.Dialect().ForUpdate(),
-		x.Name).
+		name).
 		Scan(&team, &no, &done)
 	if err != nil || done {
 		return done, err
@@ -204,17 +208,17 @@ func (x *Index) backfillSome(ctx context.Context, tx *db.Tx,
 			return false, err
 		}
 	}
-	return x.noteBackfill(ctx, tx, team, no)
+	return noteBackfill(ctx, tx, name, team, no)
 }
 
 // noteBackfill notes how far it came: a part that moved nothing was the last.
-func (x *Index) noteBackfill(ctx context.Context, tx *db.Tx, team string, no int64) (done bool, err error) {
+func noteBackfill(ctx context.Context, tx *db.Tx, name, team string, no int64) (done bool, err error) {
 	moved, err := tx.Exec(ctx, `UPDATE list_backfill SET team_id = ?, no = ? WHERE name = ? AND (team_id <> ? OR no <> ?)`,
-		team, no, x.Name, team, no)
+		team, no, name, team, no)
 	if err != nil || moved > 0 {
 		return false, err
 	}
-	_, err = tx.Exec(ctx, `UPDATE list_backfill SET is_done = TRUE WHERE name = ?`, x.Name)
+	_, err = tx.Exec(ctx, `UPDATE list_backfill SET is_done = TRUE WHERE name = ?`, name)
 	return true, err
 }
 

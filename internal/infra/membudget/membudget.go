@@ -222,6 +222,30 @@ func (s *Share) ReadAll(ctx context.Context, src io.Reader, limit int64) ([]byte
 	}
 }
 
+// Reader reads src and makes the share as large as an answer may need that takes whole bytes in the end, as a parser
+// that keeps all of it does. The error is one of src, or that of ctx where no memory was free in time.
+func (s *Share) Reader(ctx context.Context, src io.Reader, whole int64) io.Reader {
+	return &counted{ctx: ctx, share: s, src: src, whole: whole}
+}
+
+type counted struct {
+	ctx         context.Context //nolint:containedctx // that of the exchange, as a body's is
+	share       *Share
+	src         io.Reader
+	whole, read int64
+}
+
+// Read implements io.Reader.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.src.Read(p)
+	if c.read += int64(n); c.read > Free {
+		if _, full := c.share.Grow(c.ctx, Need(c.read, c.whole)); full != nil {
+			return 0, full
+		}
+	}
+	return n, err
+}
+
 // Need is the share for an answer of which read bytes have come, and that may need whole bytes in the end.
 func Need(read, whole int64) int64 {
 	switch {

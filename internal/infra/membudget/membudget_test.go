@@ -241,3 +241,43 @@ var errBroken = errors.New("broken")
 type broken struct{}
 
 func (*broken) Read([]byte) (int, error) { return 0, errBroken }
+
+// Who reads through a share holds what a parser of all of it may need, before the reader gives more than is free.
+func TestReaderTakesItsShareFirst(t *testing.T) {
+	b := membudget.New(16 * mib) // 4 of short shares, 12 of long ones
+	other := grown(t, b, 8*mib)
+	s := b.Share()
+	from := s.Reader(t.Context(), strings.NewReader(strings.Repeat("x", mib)), 10*mib)
+	if n, err := io.ReadFull(from, make([]byte, membudget.Free)); err != nil || full(t, b, 4*mib) {
+		t.Fatalf("%d bytes that are free: %v", n, err)
+	}
+	done := make(chan int64)
+	go func() {
+		n, err := io.Copy(io.Discard, from)
+		if err != nil {
+			n = -1
+		}
+		done <- n
+	}()
+	select {
+	case n := <-done:
+		t.Fatalf("%d bytes without a share", n)
+	case <-time.After(20 * time.Millisecond):
+	}
+	other.Release()
+	if n := <-done; n != mib-membudget.Free || !full(t, b, 4*mib) {
+		t.Errorf("%d bytes", n)
+	}
+	s.Release()
+	if full(t, b, 12*mib) {
+		t.Error("the share was not given back")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	kept := grown(t, b, 12*mib)
+	defer kept.Release()
+	late := b.Share().Reader(ended, strings.NewReader(strings.Repeat("x", mib)), 10*mib)
+	if _, err := io.Copy(io.Discard, late); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}

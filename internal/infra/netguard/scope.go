@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/pause"
 )
 
 // Limits restricts a scope besides its targets. The zero value is ready to use.
@@ -125,7 +127,8 @@ func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	return nil, refusal
 }
 
-// dialOne connects to one address of addr. The control hook decides, before any packet is sent.
+// dialOne connects to one address of addr. The control hook decides, before any packet is sent. While this process may
+// open no more files it waits: that says nothing about the target.
 func (s *Scope) dialOne(
 	ctx context.Context, network, addr string, to netip.AddrPort, reach addressReach, timeout time.Duration,
 ) (net.Conn, error) {
@@ -137,7 +140,7 @@ func (s *Scope) dialOne(
 		defer cancel()
 		return s.limits.Through(ctx, network, netip.AddrPortFrom(normalize(to.Addr()), to.Port()).String())
 	}
-	d := net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
+	d := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		got, ok := dialled(address)
 		if !ok {
 			return s.report(addr, "it does not lead to an IP address and a port")
@@ -147,8 +150,27 @@ func (s *Scope) dialOne(
 		}
 		return nil
 	}}
-	return d.DialContext(ctx, network, to.String())
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var none error // that this process may open no more files
+	for {
+		conn, err := d.DialContext(ctx, network, to.String())
+		timeout, _ := errors.AsType[net.Error](err)
+		switch {
+		case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+			none = err
+		case none != nil && timeout != nil && timeout.Timeout(): // its time was over before it began
+			return nil, none
+		default:
+			return conn, err
+		}
+		if pause.For(ctx, descriptorPause) != nil {
+			return nil, none
+		}
+	}
 }
+
+const descriptorPause = 50 * time.Millisecond // until the next try to open a connection without descriptors
 
 // AllowsURL reports whether a request to u (http, https, ws or wss) may be dialled, as far as that is known
 // without a lookup. OnDenied is not called.

@@ -79,7 +79,7 @@ func of(err error) *errs.Error {
 
 func ofSystem(errno syscall.Errno) *errs.Error {
 	switch errno {
-	case syscall.ENOSPC, syscall.EDQUOT:
+	case syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG:
 		return full
 	case syscall.EROFS, syscall.EIO:
 		return storage

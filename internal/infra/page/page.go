@@ -19,6 +19,12 @@ func (w Window) Pages(total int) int { return (total + w.Limit - 1) / w.Limit }
 // Page is the number of the page that this window starts in, from 1.
 func (w Window) Page() int { return w.Offset/w.Limit + 1 }
 
+// Cut is the part of a whole list that a window shows.
+func Cut[T any](all []T, w Window) []T {
+	from := min(w.Offset, len(all))
+	return all[from:min(from+w.Limit, len(all))]
+}
+
 // Sort is one field of a sort order.
 type Sort struct {
 	Column string // the column of the field, from an allow-list: safe in SQL

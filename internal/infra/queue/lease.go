@@ -75,15 +75,15 @@ func (q *Queue) claim(ctx context.Context, params *riverdriver.JobGetAvailablePa
 	return jobs, nil
 }
 
-// hasRoom reports whether the disk has room for long work. While it has not, jobs stay in the queue; the next look
-// after there is room takes them.
+// hasRoom reports whether the disk has room for long work and can be written. While it has not, jobs stay in the queue;
+// the next look after there is room takes them.
 func (q *Queue) hasRoom() bool {
 	err := q.db.CheckRoom()
 	if was := q.full.Swap(err != nil); was != (err != nil) {
 		if err != nil {
-			q.log.Warn("jobs wait for room on the disk", "error", err)
+			q.log.Warn("jobs wait for the disk", "error", err)
 		} else {
-			q.log.Info("there is room on the disk again: jobs go on")
+			q.log.Info("the disk takes what is written again: jobs go on")
 		}
 	}
 	return err == nil

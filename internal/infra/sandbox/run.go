@@ -20,6 +20,9 @@ type Command struct {
 	// Network lets it use the network of the machine; else it has none.
 	Network bool
 	Time    time.Duration
+	// Memory bounds what all of its processes together have in memory, in bytes; 0: each is bounded alone.
+	Memory    int64
+	Processes int // with their threads; 0: runProcesses
 }
 
 // Result is what a program wrote.
@@ -43,6 +46,7 @@ var (
 	ErrNoSandbox = errors.New("the system lets no process have namespaces of its own, within which programs of templates run")
 	ErrRunTime   = errors.New("the program ran for too long")
 	ErrRunOutput = errors.New("the program wrote too much")
+	ErrRunMemory = errors.New("the program used too much memory")
 )
 
 // ErrUnreachable is what LookPath says of a program that is there, but not for the user as whom Run runs it.
@@ -52,7 +56,7 @@ var ErrUnreachable = errors.New("it lies where the user nobody, as whom programs
 // is exec.ErrNotFound, or ErrUnreachable.
 func LookPath(name string) (string, error) {
 	path, err := exec.LookPath(name)
-	if err != nil || os.Geteuid() != 0 || isOpen(path) {
+	if err != nil || os.Geteuid() != 0 || IsOpen(path) {
 		return path, err
 	}
 	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
@@ -60,15 +64,15 @@ func LookPath(name string) (string, error) {
 		if !filepath.IsAbs(path) { // exec.LookPath takes no program from the folder that we are in
 			continue
 		}
-		if _, err := exec.LookPath(path); err == nil && isOpen(path) {
+		if _, err := exec.LookPath(path); err == nil && IsOpen(path) {
 			return path, nil
 		}
 	}
 	return "", ErrUnreachable
 }
 
-// isOpen reports whether everybody may start a program, or enter a folder: it, what it links to, and all folders above.
-func isOpen(path string) bool {
+// IsOpen reports whether everybody may start a program, or enter a folder: it, what it links to, and all folders above.
+func IsOpen(path string) bool {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return false
@@ -81,4 +85,15 @@ func isOpen(path string) bool {
 		}
 	}
 	return true
+}
+
+// Reachable is the folder for temporary files, or where nobody has no way into that, another that is on all systems.
+// It is "" where there is none.
+func Reachable() string {
+	for _, folder := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
+		if IsOpen(folder) {
+			return folder
+		}
+	}
+	return ""
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ const waiting = `read -r go <&3 && exec 3<&- && exec "$@"`
 // Without these namespaces it is not run. The error is one of the package's, or that of the context or the system.
 func Run(ctx context.Context, c Command) (*Result, error) {
 	root := os.Geteuid() == 0
-	folder, err := os.MkdirTemp(reachable(root), "vedette-code-*")
+	folder, err := os.MkdirTemp(folderFor(root), "vedette-code-*")
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +38,8 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Time, ErrRunTime)
 	defer cancel()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	args := []string{"-c", waiting, "sh", c.Path}
 	for _, a := range c.Args {
 		args = append(args, strings.ReplaceAll(a, "{folder}", folder))
@@ -45,10 +48,14 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 	for name, value := range c.Env {
 		env = append(env, name+"="+value)
 	}
-	r := running{root: root, network: c.Network, stdout: &bounded{}, stderr: &bounded{}}
+	r := running{root: root, network: c.Network, stdout: &bounded{}, stderr: &bounded{},
+		processes: uint64(cmp.Or(c.Processes, runProcesses))}
 	r.stdout.full, r.stderr.full = cancel, cancel
 	cmd := exec.CommandContext(ctx, "/bin/sh", args...) //nolint:gosec // that is what it is for
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, folder, strings.NewReader(c.Stdin), r.stdout, r.stderr
+	if c.Memory > 0 {
+		r.started = func(pid int) { go watch(ctx, pid, c.Memory, func() { end(ErrRunMemory) }) }
+	}
 	if err := r.run(cmd); err != nil {
 		return nil, err
 	}
@@ -61,17 +68,12 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 	return &Result{r.stdout.text, r.stderr.text, cmd.ProcessState.ExitCode()}, nil
 }
 
-// reachable is the folder for temporary files, or where nobody has no way into that, another that is on all systems.
-func reachable(root bool) string {
+// folderFor is the folder for temporary files of a program; "": the system's.
+func folderFor(root bool) string {
 	if !root {
 		return ""
 	}
-	for _, folder := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
-		if isOpen(folder) {
-			return folder
-		}
-	}
-	return ""
+	return Reachable()
 }
 
 // fill writes the files of a folder, and gives all to nobody when we are root.
@@ -97,7 +99,9 @@ func fill(folder string, files map[string][]byte, root bool) error {
 // running is one run.
 type running struct {
 	root, network  bool
+	processes      uint64 // at most
 	stdout, stderr *bounded
+	started        func(pid int) // may be nil
 }
 
 // run starts the shell, sets its limits, and has it become the program. The child dies with the thread that started
@@ -121,8 +125,11 @@ func (r *running) run(cmd *exec.Cmd) error {
 	case err != nil:
 		return err
 	}
-	limits := limit(cmd.Process.Pid, r.root)
+	limits := limit(cmd.Process.Pid, r.root, r.processes)
 	if limits == nil {
+		if r.started != nil {
+			r.started(cmd.Process.Pid)
+		}
 		_, limits = ours.WriteString("go\n")
 	}
 	if limits != nil {
@@ -156,8 +163,7 @@ func (r *running) attributes() *syscall.SysProcAttr {
 }
 
 // limit bounds a process that has not begun its work.
-func limit(pid int, root bool) error {
-	processes := uint64(runProcesses)
+func limit(pid int, root bool, processes uint64) error {
 	if !root { // the kernel counts all processes and threads of the user
 		processes += threads(os.Getuid())
 	}

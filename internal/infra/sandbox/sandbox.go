@@ -33,6 +33,7 @@ type Config struct {
 	Args  []string // the command line after the program
 	Env   []string // the whole environment
 	Board int      // bytes of memory that parent and child both see; 0: none
+	Files bool     // the parent may send open files (SendFiles); with a Board
 }
 
 // Process is a running child. Read and Write exchange bytes with it; one goroutine may read while others write.
@@ -45,6 +46,7 @@ type Process struct {
 	buffered *bufio.Reader
 	stderr   *head
 	ended    chan struct{}
+	files    *os.File // the way on which files are sent; nil for none
 
 	mu     sync.Mutex
 	reason string
@@ -82,6 +84,13 @@ func Start(c Config) (*Process, error) {
 	if board != nil {
 		defer board.Close()
 	}
+	if c.Files && board != nil {
+		theirs, err := p.way()
+		if err != nil {
+			return nil, errors.Join(err, out.Close(), p.in.Close(), unmap(p.Board))
+		}
+		defer theirs.Close()
+	}
 	if p.cmd.Dir, err = os.MkdirTemp("", "vedette-engine-*"); err != nil {
 		p.cmd.Dir = "/" // an image without a folder for temporary files
 	} else {
@@ -90,7 +99,7 @@ func Start(c Config) (*Process, error) {
 	started := make(chan error, 1)
 	go p.live(started)
 	if err := <-started; err != nil {
-		return nil, errors.Join(err, out.Close(), unmap(p.Board))
+		return nil, errors.Join(err, out.Close(), unmap(p.Board), p.closeFiles())
 	}
 	return p, nil
 }
@@ -159,7 +168,14 @@ func (p *Process) Wait() (reason, stderr string) {
 // Close frees what the parent holds of a child that has ended; Board must not be used any more.
 func (p *Process) Close() error {
 	<-p.ended
-	return errors.Join(p.out.Close(), unmap(p.Board))
+	return errors.Join(p.out.Close(), unmap(p.Board), p.closeFiles())
+}
+
+func (p *Process) closeFiles() error {
+	if p.files == nil {
+		return nil
+	}
+	return p.files.Close()
 }
 
 // Usage is what a child uses.

@@ -45,7 +45,7 @@ func (p *Process) share(size int) (*os.File, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	p.cmd.ExtraFiles = []*os.File{file}
+	p.cmd.ExtraFiles = append(p.cmd.ExtraFiles, file)
 	return file, nil
 }
 
@@ -112,6 +112,7 @@ func Enter(memory int64, size int) (board []byte, err error) {
 			return nil, fmt.Errorf("the board: %w", err)
 		}
 		_ = unix.Close(boardFile)
+		unix.CloseOnExec(filesFile) // if there is one
 	}
 	yield()
 	lock()

@@ -28,3 +28,11 @@ func Enter(memory int64, _ int) ([]byte, error) {
 	membudget.Limit(memory)
 	return nil, nil
 }
+
+func (p *Process) way() (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// SendFiles is for Linux only.
+func (p *Process) SendFiles(uint32, ...*os.File) error { return errors.ErrUnsupported }
+
+// ReceiveFiles is for Linux only.
+func ReceiveFiles(uint32) ([]*os.File, error) { return nil, errors.ErrUnsupported }

@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
+
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 )
 
 // Port is the port of WHOIS.
@@ -37,7 +38,9 @@ func Query(
 	if _, err := fmt.Fprintf(conn, "%s\r\n", question); err != nil {
 		return "", err
 	}
-	text, err := io.ReadAll(io.LimitReader(conn, most+1))
+	share := membudget.Process().Share()
+	defer share.Release()
+	text, err := share.ReadAll(ctx, conn, most+1)
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()

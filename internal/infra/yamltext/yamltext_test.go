@@ -49,10 +49,13 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// most is the processor time that a text may take.
+const most = 5 * time.Second
+
 // TestWorkGrowsWithTheText reads texts of 60,000 keys or items, which a reader that compares each with all others does in
 // 25 seconds.
 func TestWorkGrowsWithTheText(t *testing.T) {
-	const n, most = 60_000, 5 * time.Second
+	const n = 60_000
 	var wide, flow, nested, lists strings.Builder
 	flow.WriteString("a: {")
 	for i := range n {
@@ -80,4 +83,31 @@ func TestWorkGrowsWithTheText(t *testing.T) {
 			t.Errorf("%s: %.200v", name, err)
 		}
 	}
+}
+
+// FuzzValue reads any text as all that it may be: reading ends, and what was read in one way is no error in another.
+func FuzzValue(f *testing.F) {
+	for _, text := range []string{"a: [1, {b: c}]", "a: &x [*x]", "? [k]\n: v", "--- a\n--- b", "a: !!binary aGk=", "<<: {a: b}",
+		"a: 1e999", "a: .nan", "\"\\U0010ffff\"", "{a: b, a: c}", "\ufeffa: b", strings.Repeat("[", 2000)} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if len(text) > 1<<16 {
+			return
+		}
+		began := processorTime(t)
+		checked := Check(text)
+		value, err := Value(text)
+		if checked != nil && err == nil { // a list as a key is no value, and well written
+			t.Errorf("Check says %v, and Value %v", checked, err)
+		}
+		if err == nil {
+			_, _ = Words(value)
+		}
+		_, _ = Mapping(text)
+		_, _ = Documents(text)
+		if took := processorTime(t) - began; took > most {
+			t.Errorf("%d bytes take %s", len(text), took)
+		}
+	})
 }

@@ -20,14 +20,18 @@ const (
 	NewVuln    Kind = "new_vuln"       // a rescan found what was not there before
 	NewAsset   Kind = "new_asset"      // a discovery found what was not there before
 	SourceDrop Kind = "source_drop"    // a source of a discovery found far less than before
+	Regression Kind = "regression"     // a finding that was fixed is there again
+	RiskEnded  Kind = "risk_ended"     // the time is over for which the risk of a finding was accepted
+	DueSoon    Kind = "due_soon"       // a finding is to be fixed soon
+	Overdue    Kind = "overdue"        // a finding was to be fixed by now
 )
 
 // Kinds are all kinds.
-var Kinds = []Kind{Running, Finished, Failed, NewVuln, NewAsset, SourceDrop}
+var Kinds = []Kind{Running, Finished, Failed, NewVuln, NewAsset, SourceDrop, Regression, RiskEnded, DueSoon, Overdue}
 
 // Alert is what happened. Its JSON is the body for webhooks; members of other kinds are null.
 type Alert struct {
-	ID              string     `json:"-"` // the same when it is sent again; "": a test
+	ID              string     `json:"-"` // the same when it is sent again
 	Kind            Kind       `json:"type"`
 	Message         string     `json:"message"`
 	ScanName        string     `json:"scan_name,omitempty"`

@@ -26,6 +26,7 @@ type Channel struct {
 // settings are those of all providers; each uses some of them.
 type settings struct {
 	ID         string            `yaml:"id"`
+	SigningOne secrets           `yaml:"signing_secret"` // another name of Signing
 	WebhookURL string            `yaml:"webhook_url"`
 	URL        string            `yaml:"url"`
 	APIURL     string            `yaml:"api_url"` // of Telegram; the public one when empty
@@ -35,7 +36,8 @@ type settings struct {
 	Password   string            `yaml:"password"`
 	Token      string            `yaml:"token"` // bearer token of a webhook
 	Headers    map[string]string `yaml:"headers"`
-	Server     string            `yaml:"server"` // host:port of a mail server
+	Signing    secrets           `yaml:"signing_secrets"` // of a webhook: the first is the newest
+	Server     string            `yaml:"server"`          // host:port of a mail server
 	From       string            `yaml:"from_address"`
 	To         []string          `yaml:"to"`
 	CC         []string          `yaml:"cc"` // another name of To
@@ -60,7 +62,7 @@ func (c Config) Provider() string {
 }
 
 // defaultEvents are sent when a configuration names none.
-var defaultEvents = []Kind{Finished, Failed, NewVuln, NewAsset, SourceDrop}
+var defaultEvents = []Kind{Finished, Failed, NewVuln, NewAsset, SourceDrop, Regression, RiskEnded, DueSoon, Overdue}
 
 // Wants reports whether a channel gets alerts of a kind.
 func (c Channel) Wants(k Kind) bool {
@@ -150,6 +152,7 @@ func readChannel(key, provider string, n *yaml.Node) (Channel, error) {
 		return c, errors.New("a setting is not of its type")
 	}
 	c.To = append(c.To, c.CC...)
+	c.Signing = append(c.Signing, c.SigningOne...)
 	c.WebhookURL = cmp.Or(c.WebhookURL, c.URL)
 	return c, nil
 }
@@ -176,7 +179,7 @@ func (c Channel) check() error {
 	if !netguard.IsWebURL(c.WebhookURL) {
 		return errors.New("webhook_url must be an http or https URL")
 	}
-	return nil
+	return c.checkSigning()
 }
 
 func (c Channel) checkMail() error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/notify/mailer"
 )
@@ -39,7 +40,8 @@ func (s *Sender) Send(ctx context.Context, c Channel, a Alert) error {
 	text := errs.ClipChars(a.text(), maxText)
 	post := func(service, url string, body any, secrets ...string) error {
 		return apiclient.Do(ctx, s.client, apiclient.Request{
-			Service: service, URL: url, Body: body, Header: c.header(a.ID), Secrets: append(secrets, url),
+			Service: service, URL: url, Body: body, Header: c.header(a.ID), Sign: c.signer(a.ID, time.Now()),
+			Secrets: append(secrets, url),
 		}, nil)
 	}
 	switch c.Provider {
@@ -131,7 +133,7 @@ func (s *Sender) Verify(ctx context.Context, text []byte) (ok bool, message stri
 		return false, err.Error()
 	}
 	for _, c := range config.Channels {
-		test := Alert{Kind: Finished, Message: "Vedette can reach this channel. This is a test."}
+		test := Alert{ID: "test-" + ids.New(), Kind: Finished, Message: "Vedette can reach this channel. This is a test."}
 		if err := s.Send(ctx, c, test); err != nil {
 			return false, err.Error()
 		}

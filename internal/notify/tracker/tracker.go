@@ -1,5 +1,9 @@
-// Package tracker files findings as issues: on GitHub, GitLab, Jira, Linear, or with any webhook. A finding that has an
-// issue gets no second one.
+// Package tracker files findings as issues and keeps up with them: on GitHub, GitLab, Jira, Linear, Azure DevOps,
+// ServiceNow, or with any webhook. It has no state of its own: core/ticket decides what is written and what is taken
+// in.
+//
+// Each tracker has statuses of its own; State is what they have in common. An issue is found again by a mark in it
+// (find), so that a crash after opening leads to no second one, and a comment by a mark as well.
 package tracker
 
 import (
@@ -38,18 +42,28 @@ type Finding struct {
 	Response    string
 }
 
-// Filer files issues. Every dial goes through its guard.
+// Filer talks to trackers. Every dial goes through its guard.
 type Filer struct{ client *http.Client }
 
 // New makes a filer.
 func New(guard *netguard.Guard) *Filer { return &Filer{guard.Client(timeout)} }
 
-// service is one tracker: find an issue by a finding's mark, open one, comment on it, and ask who we are.
+// service is one tracker.
 type service struct {
 	find    func(ctx context.Context, mark string) (Issue, error) // without an ID: there is none
 	open    func(ctx context.Context, f Finding, text string) (Issue, error)
 	comment func(ctx context.Context, issue Issue, text string) error
-	who     func(ctx context.Context) (string, error)
+	who     func(ctx context.Context) (Account, error)
+	get     func(ctx context.Context, issue Issue) (Remote, error)
+	set     func(ctx context.Context, now Remote, to State) error
+	notes   func(ctx context.Context, issue Issue, since time.Time) ([]Note, error)
+	changed func(ctx context.Context, since time.Time) (Changes, error)
+}
+
+// Account is who we are in a tracker.
+type Account struct {
+	ID   string // as events name who has caused them
+	Name string // as people read it
 }
 
 func (f *Filer) service(t Tracker) service {
@@ -62,31 +76,37 @@ func (f *Filer) service(t Tracker) service {
 		return f.jira(t)
 	case "linear":
 		return f.linear(t)
+	case "azure":
+		return f.azure(t)
+	case "servicenow":
+		return f.servicenow(t)
 	}
 	return f.custom(t)
 }
 
-// File makes an issue of a finding, or finds the one that it has, and comments on it when again is set (the finding was
-// seen once more). known is the recorded issue, if any. Errors are *apiclient.Error.
-func (f *Filer) File(
-	ctx context.Context, t Tracker, finding Finding, known *Issue, again bool,
-) (issue Issue, err error) {
-	s := f.service(t)
-	if known != nil {
-		issue = *known
-	} else if issue, err = s.find(ctx, mark(finding.Hash)); err != nil { // one opened just before a crash is not recorded
-		return Issue{}, err
-	}
-	if known == nil && issue.ID == "" {
-		return s.open(ctx, finding, t.text(finding))
-	}
-	if again {
-		return issue, s.comment(ctx, issue, "Seen again at "+code(finding.MatchedAt)+".")
-	}
-	return issue, nil
+// Find is the issue of a hash, if the tracker has one that can still be worked on; without an ID it has none. Errors
+// are *apiclient.Error.
+func (f *Filer) Find(ctx context.Context, t Tracker, hash string) (Issue, error) {
+	return f.service(t).find(ctx, mark(hash))
 }
 
-// Verify asks each tracker who we are, which changes nothing.
+// Open makes an issue of a finding. Call Find before: one opened just before a crash is not on record. Errors are
+// *apiclient.Error.
+func (f *Filer) Open(ctx context.Context, t Tracker, finding Finding) (Issue, error) {
+	issue, err := f.service(t).open(ctx, finding, t.text(finding))
+	if err == nil && issue.ID == "" {
+		err = &apiclient.Error{Service: t.Provider, Status: http.StatusOK, Message: "the answer does not name the issue"}
+	}
+	return issue, err
+}
+
+// SeenAgain is the text of a comment about a finding that was seen once more.
+func SeenAgain(matchedAt string) string { return "Seen again at " + code(matchedAt) + "." }
+
+// Who asks a tracker who we are, and whether its project is there; this changes nothing.
+func (f *Filer) Who(ctx context.Context, t Tracker) (Account, error) { return f.service(t).who(ctx) }
+
+// Verify asks each tracker of a configuration who we are.
 func (f *Filer) Verify(ctx context.Context, text []byte) (ok bool, message string) {
 	config, err := Parse(text)
 	if err != nil {
@@ -94,11 +114,11 @@ func (f *Filer) Verify(ctx context.Context, text []byte) (ok bool, message strin
 	}
 	var lines []string
 	for _, t := range config.Trackers {
-		who, err := f.service(t).who(ctx)
+		who, err := f.Who(ctx, t)
 		if err != nil {
 			return false, err.Error()
 		}
-		lines = append(lines, t.Provider+" knows us as "+who)
+		lines = append(lines, t.Provider+" knows us as "+who.Name)
 	}
 	return true, strings.Join(lines, "; ") + "."
 }
@@ -109,7 +129,10 @@ func (t Tracker) Wants(severity string) bool {
 	return allowed && !slices.Contains(t.Deny.Severity, severity)
 }
 
-func mark(hash string) string { return "vedette-finding-" + hash }
+const marked = "vedette-finding-"
+
+// mark is the last line of an issue, by which it is found again.
+func mark(hash string) string { return marked + hash }
 
 func title(f Finding) string {
 	return errs.ClipChars(strings.Join(strings.Fields(f.Title+" ["+f.Severity+"] "+f.MatchedAt), " "), 200)
@@ -144,7 +167,8 @@ func (t Tracker) text(f Finding) string {
 	if len(f.References) > 0 {
 		section("References", "- "+strings.Join(f.References, "\n- "))
 	}
-	text := b.String()
+	// A target that writes the mark of another finding into its answers does not become that one's issue.
+	text := strings.ReplaceAll(b.String(), marked, marked[:len(marked)-1]+"\u200b-")
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "") + "\n```\n\n(cut)\n\n"
 	}
@@ -189,7 +213,3 @@ func longest(text string) (most int) {
 
 // plain disables mentions, so that no person is notified.
 func plain(text string) string { return strings.ReplaceAll(text, "@", "@\u200b") }
-
-func (f *Filer) do(ctx context.Context, r apiclient.Request, out any) error {
-	return apiclient.Do(ctx, f.client, r, out)
-}

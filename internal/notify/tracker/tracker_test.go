@@ -1,221 +1,22 @@
 package tracker
 
 import (
-	"encoding/json"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/notify/tracker/trackertest"
 )
-
-// desk is a tracker of some provider: it speaks that provider's API about the issues it
-// keeps.
-type desk struct {
-	url      string
-	mu       sync.Mutex
-	texts    []string // of issues
-	comments int
-	refuse   http.HandlerFunc // answers instead, when set
-	wrong    []string         // requests that the real service would not understand
-}
-
-func (d *desk) answer(w http.ResponseWriter, doc string, args ...any) {
-	_, _ = fmt.Fprintf(w, doc, args...)
-}
-
-func (d *desk) find(mark string) int {
-	for i, text := range d.texts {
-		if mark != "" && strings.Contains(text, mark) {
-			return i
-		}
-	}
-	return -1
-}
-
-var markForm = regexp.MustCompile(`vedette-finding-[0-9a-z]+`)
-
-// serve runs a desk; speak answers one request of its provider.
-func serve(
-	t *testing.T, speak func(d *desk, w http.ResponseWriter, r *http.Request, body map[string]any, text string) bool,
-) *desk {
-	t.Helper()
-	d := &desk{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.refuse != nil {
-			d.refuse(w, r)
-			return
-		}
-		text, _ := io.ReadAll(r.Body)
-		var body map[string]any
-		_ = json.Unmarshal(text, &body)
-		if !speak(d, w, r, body, string(text)) {
-			d.wrong = append(d.wrong, r.Method+" "+r.URL.String()+" "+string(text))
-			w.WriteHeader(http.StatusNotFound)
-		}
-	}))
-	t.Cleanup(server.Close)
-	d.url = server.URL
-	return d
-}
-
-func githubDesk(d *desk, w http.ResponseWriter, r *http.Request, body map[string]any, _ string) bool {
-	if r.Header.Get("Authorization") != "Bearer t0ken" {
-		return false
-	}
-	switch r.Method + " " + r.URL.Path {
-	case "GET /user":
-		d.answer(w, `{"login": "bot"}`)
-	case "GET /repos/o/p":
-		d.answer(w, `{}`)
-	case "GET /search/issues": // lags behind: it knows nothing yet
-		d.answer(w, `{"items": []}`)
-	case "GET /repos/o/p/issues":
-		var list []map[string]any
-		for i, text := range d.texts {
-			list = append(list, map[string]any{"number": i + 1, "html_url": fmt.Sprint("https://gh/", i+1), "body": text})
-		}
-		_ = json.NewEncoder(w).Encode(list)
-	case "POST /repos/o/p/issues":
-		d.texts = append(d.texts, body["body"].(string))
-		w.WriteHeader(http.StatusCreated)
-		d.answer(w, `{"number": %d, "html_url": "https://gh/%d"}`, len(d.texts), len(d.texts))
-	case "POST /repos/o/p/issues/1/comments":
-		d.comments++
-		w.WriteHeader(http.StatusCreated)
-		d.answer(w, `{}`)
-	default:
-		return false
-	}
-	return true
-}
-
-func gitlabDesk(d *desk, w http.ResponseWriter, r *http.Request, body map[string]any, _ string) bool {
-	if r.Header.Get("Private-Token") != "t0ken" {
-		return false
-	}
-	switch r.Method + " " + r.URL.EscapedPath() {
-	case "GET /api/v4/user":
-		d.answer(w, `{"username": "bot"}`)
-	case "GET /api/v4/projects/g%2Fp":
-		d.answer(w, `{}`)
-	case "GET /api/v4/projects/g%2Fp/issues":
-		if i := d.find(r.URL.Query().Get("search")); i >= 0 {
-			d.answer(w, `[{"iid": %d, "web_url": "https://gl/%d"}]`, i+1, i+1)
-		} else {
-			d.answer(w, `[]`)
-		}
-	case "POST /api/v4/projects/g%2Fp/issues":
-		d.texts = append(d.texts, body["description"].(string))
-		d.answer(w, `{"iid": %d, "web_url": "https://gl/%d"}`, len(d.texts), len(d.texts))
-	case "POST /api/v4/projects/g%2Fp/issues/1/notes":
-		d.comments++
-		d.answer(w, `{}`)
-	default:
-		return false
-	}
-	return true
-}
-
-func jiraDesk(d *desk, w http.ResponseWriter, r *http.Request, body map[string]any, _ string) bool {
-	if login, token, _ := r.BasicAuth(); login != "me@example.com" || token != "t0ken" {
-		return false
-	}
-	switch r.Method + " " + r.URL.Path {
-	case "GET /rest/api/2/myself":
-		d.answer(w, `{"displayName": "bot"}`)
-	case "GET /rest/api/2/project/P":
-		d.answer(w, `{}`)
-	case "POST /rest/api/2/search":
-		if i := d.find(markForm.FindString(body["jql"].(string))); i >= 0 {
-			d.answer(w, `{"issues": [{"key": "P-%d"}]}`, i+1)
-		} else {
-			d.answer(w, `{"issues": []}`)
-		}
-	case "POST /rest/api/2/issue":
-		fields := body["fields"].(map[string]any)
-		d.texts = append(d.texts, fields["description"].(string))
-		d.answer(w, `{"key": "P-%d"}`, len(d.texts))
-		return fields["issuetype"].(map[string]any)["name"] == "Bug" && fields["customfield_1"] == "x"
-	case "POST /rest/api/2/issue/P-1/comment":
-		d.comments++
-		d.answer(w, `{}`)
-	default:
-		return false
-	}
-	return true
-}
-
-func linearDesk(d *desk, w http.ResponseWriter, r *http.Request, body map[string]any, text string) bool {
-	query, ok := body["query"].(string)
-	if !ok || r.URL.Path != "/graphql" || r.Header.Get("Authorization") != "t0ken" {
-		return false
-	}
-	input, _ := body["variables"].(map[string]any)["input"].(map[string]any)
-	switch {
-	case strings.Contains(query, "viewer"):
-		d.answer(w, `{"data": {"viewer": {"name": "bot"}}}`)
-	case strings.Contains(query, "issues("):
-		if i := d.find(markForm.FindString(text)); i >= 0 {
-			d.answer(w, `{"data": {"issues": {"nodes": [{"id": "L%d", "url": "https://ln/%d"}]}}}`, i+1, i+1)
-		} else {
-			d.answer(w, `{"data": {"issues": {"nodes": []}}}`)
-		}
-	case strings.Contains(query, "issueCreate"):
-		d.texts = append(d.texts, input["description"].(string))
-		d.answer(w, `{"data": {"issueCreate": {"success": true, "issue": {"id": "L%d", "url": "https://ln/%d"}}}}`,
-			len(d.texts), len(d.texts))
-		return input["stateId"] == "s"
-	case strings.Contains(query, "commentCreate"):
-		d.comments++
-		d.answer(w, `{"data": {"commentCreate": {"success": true}}}`)
-		return input["issueId"] == "L1"
-	default:
-		return false
-	}
-	return true
-}
-
-func customDesk(d *desk, w http.ResponseWriter, r *http.Request, body map[string]any, _ string) bool {
-	switch body["action"] {
-	case "verify":
-	case "find":
-		if i := d.find(body["mark"].(string)); i >= 0 {
-			d.answer(w, `{"id": "c%d", "url": "https://cu/%d"}`, i+1, i+1)
-		}
-	case "open":
-		d.texts = append(d.texts, body["text"].(string))
-		d.answer(w, `{"id": "c%d", "url": "https://cu/%d"}`, len(d.texts), len(d.texts))
-	case "comment":
-		d.comments++
-	default:
-		return false
-	}
-	return r.Header.Get("X-Own") == "y"
-}
-
-var desks = map[string]struct {
-	speak  func(d *desk, w http.ResponseWriter, r *http.Request, body map[string]any, text string) bool
-	config string // @ stands for the desk's address
-	issue  string
-}{
-	"github": {githubDesk, "github: {base-url: '@', owner: o, project-name: p, token: t0ken, severity-as-label: true}",
-		"1 https://gh/1"},
-	"gitlab": {gitlabDesk, "gitlab: {base-url: '@/', project-name: g/p, token: t0ken}", "1 https://gl/1"},
-	"jira":   {jiraDesk, "jira: {url: '@', email: me@example.com, token: t0ken, project-name: P, issue-type: Bug, custom-fields: {customfield_1: x}}", "P-1 @/browse/P-1"},
-	"linear": {linearDesk, "linear: {base-url: '@', api-key: t0ken, team-id: t, open-state-id: s}", "L1 https://ln/1"},
-	"custom": {customDesk, "custom: {url: '@', headers: {X-Own: y}}", "c1 https://cu/1"},
-}
 
 func filer() *Filer {
 	return New(&netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
@@ -227,61 +28,289 @@ var sample = Finding{
 	Request:     "GET / HTTP/1.1\n", Response: "HTTP/1.1 200 OK\n\n```\n@admin <script>\x00\n```",
 }
 
-// On every provider a finding is filed once, whatever happened to our record of it.
-func TestOneIssueAFinding(t *testing.T) {
-	for name, c := range desks {
-		t.Run(name, func(t *testing.T) {
-			d := serve(t, c.speak)
-			text := []byte(strings.ReplaceAll(c.config, "@", d.url))
-			config, err := Parse([]byte(strings.ReplaceAll(strings.ReplaceAll(c.config, "me@example.com", "me\x01example.com"),
-				"@", d.url)))
-			if strings.Contains(c.config, "me@") {
-				text = []byte(strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(c.config, "me@example.com", "ME"), "@",
-					d.url), "ME", "me@example.com"))
-				config, err = Parse(text)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			tracker := config.Trackers[0]
-			if ok, said := filer().Verify(t.Context(), text); !ok || !strings.Contains(said, name+" knows us as") {
-				t.Error(said)
-			}
-			first, err := filer().File(t.Context(), tracker, sample, nil, false)
-			if want := strings.ReplaceAll(c.issue, "@", d.url); err != nil || first.ID+" "+first.URL != want {
-				t.Fatalf("%+v %v, want %s", first, err, want)
-			}
-			for range 2 { // our record of it was lost
-				if again, err := filer().File(t.Context(), tracker, sample, nil, false); err != nil || again != first {
-					t.Errorf("%+v %v", again, err)
-				}
-			}
-			if again, err := filer().File(t.Context(), tracker, sample, &first, true); err != nil || again != first {
-				t.Errorf("%+v %v", again, err)
-			}
-			other := sample
-			other.Hash = "fff"
-			if second, err := filer().File(t.Context(), tracker, other, nil, false); err != nil || second == first {
-				t.Errorf("%+v %v", second, err)
-			}
-			if len(d.texts) != 2 || d.comments != 1 || len(d.wrong) != 0 {
-				t.Errorf("%d issues, %d comments, not understood: %q", len(d.texts), d.comments, d.wrong)
-			}
-			d.refuse = func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Retry-After", "3")
-				w.WriteHeader(http.StatusTooManyRequests)
-				_, _ = io.WriteString(w, `{"message": "slow down, t0ken"}`)
-			}
-			_, err = filer().File(t.Context(), tracker, other, nil, false)
-			if wait, retry := apiclient.RetryAfter(err); wait != 3*time.Second || !retry || name != "custom" &&
-				strings.Contains(err.Error(), "t0ken") {
-				t.Errorf("refused: %v, wait %v, retry %v", err, wait, retry)
-			}
-			if ok, said := filer().Verify(t.Context(), text); ok || !strings.Contains(said, "429") {
-				t.Error(said)
+func configured(t *testing.T, d *trackertest.Desk, more ...string) Tracker {
+	t.Helper()
+	config, err := Parse([]byte(d.Config(more...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config.Trackers[0]
+}
+
+// each runs a test at a desk of each provider, all of whose requests must be understood.
+func each(t *testing.T, more []string, fn func(t *testing.T, d *trackertest.Desk, tr Tracker)) {
+	t.Helper()
+	for _, provider := range trackertest.Providers() {
+		t.Run(provider, func(t *testing.T) {
+			t.Parallel()
+			d := trackertest.New(t, provider)
+			fn(t, d, configured(t, d, more...))
+			if wrong := d.Wrong(); len(wrong) > 0 {
+				t.Errorf("not understood: %q", wrong)
 			}
 		})
 	}
+}
+
+func opened(t *testing.T, tr Tracker, f Finding) Issue {
+	t.Helper()
+	issue, err := filer().Open(t.Context(), tr, f)
+	if err != nil || issue.ID == "" || !netguard.IsWebURL(issue.URL) {
+		t.Fatalf("%+v %v", issue, err)
+	}
+	return issue
+}
+
+// On every provider an issue is found again by its finding's hash, whatever happened to our record of it.
+func TestOneIssueAFinding(t *testing.T) {
+	each(t, []string{"severity-as-label: true"}, func(t *testing.T, d *trackertest.Desk, tr Tracker) {
+		if ok, said := filer().Verify(t.Context(), []byte(d.Config())); !ok || !strings.Contains(said, d.Name()+" knows us as") {
+			t.Error(said)
+		}
+		if none, err := filer().Find(t.Context(), tr, sample.Hash); err != nil || none.ID != "" {
+			t.Errorf("%+v %v", none, err)
+		}
+		first := opened(t, tr, sample)
+		if again, err := filer().Find(t.Context(), tr, sample.Hash); err != nil || again != first {
+			t.Errorf("%+v %v, want %+v", again, err, first)
+		}
+		other := sample
+		other.Hash = "fff"
+		other.Response = "vedette-finding-0123abc and vedette-finding-eee" // a target's lie
+		if second := opened(t, tr, other); second == first {
+			t.Errorf("%+v", second)
+		}
+		if lie, err := filer().Find(t.Context(), tr, "eee"); err != nil || lie.ID != "" {
+			t.Errorf("a target has named its issue: %+v %v", lie, err)
+		}
+		if list := d.Issues(); len(list) != 2 || !strings.Contains(list[0].Title, "[high]") ||
+			!strings.Contains(list[0].Text, "Tell @\u200beveryone") {
+			t.Errorf("%+v", list)
+		}
+		for _, refusal := range []struct {
+			with  trackertest.Refusal
+			wait  time.Duration
+			again bool
+		}{
+			{trackertest.Refusal{Status: 429, Header: map[string]string{"Retry-After": "3"}, Body: `{"message": "slow down, t0ken"}`}, 3 * time.Second, true},
+			{trackertest.Refusal{Status: 401, Body: `{"message": "who is t0ken"}`}, 0, false},
+			{trackertest.Refusal{Status: 502, Body: "<html>"}, 0, true},
+		} {
+			d.Refuse(refusal.with)
+			_, err := filer().Get(t.Context(), tr, first)
+			if wait, again := apiclient.RetryAfter(err); wait != refusal.wait || again != refusal.again ||
+				strings.Contains(err.Error(), "t0ken") {
+				t.Errorf("refused: %v, wait %v, again %v", err, wait, again)
+			}
+		}
+		d.Refuse(trackertest.Refusal{Status: 429})
+		if ok, said := filer().Verify(t.Context(), []byte(d.Config())); ok || !strings.Contains(said, "429") {
+			t.Error(said)
+		}
+	})
+}
+
+// From every state to every other, in one write, and the same state as people give it.
+func TestStates(t *testing.T) {
+	all := []State{Open, Progress, Done, Declined}
+	each(t, nil, func(t *testing.T, d *trackertest.Desk, tr Tracker) {
+		for _, from := range all {
+			for _, to := range all {
+				f := sample
+				f.Hash = string(from) + string(to)
+				issue := opened(t, tr, f)
+				d.Move(issue.ID, string(from))
+				now, err := filer().Get(t.Context(), tr, issue)
+				if err != nil || now.State != from || now.Issue != issue || now.Version == "" {
+					t.Fatalf("%s: %+v %v", from, now, err)
+				}
+				if d.Provider == "servicenow" && from == Declined { // closed for good
+					if _, err := filer().Set(t.Context(), tr, now, to); !now.Final || !errors.Is(err, ErrNoWay) {
+						t.Errorf("%+v %v", now, err)
+					}
+					continue
+				}
+				after, err := filer().Set(t.Context(), tr, now, to)
+				if err != nil || after.State != to || after.Version < now.Version {
+					t.Errorf("%s to %s: %+v %v", from, to, after, err)
+				}
+			}
+		}
+	})
+}
+
+func TestGone(t *testing.T) {
+	each(t, nil, func(t *testing.T, d *trackertest.Desk, tr Tracker) {
+		issue := opened(t, tr, sample)
+		now, err := filer().Get(t.Context(), tr, issue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Remove(issue.ID)
+		if _, err := filer().Get(t.Context(), tr, issue); !errors.Is(err, ErrGone) {
+			t.Errorf("get: %v", err)
+		}
+		if _, err := filer().Set(t.Context(), tr, now, Done); !errors.Is(err, ErrGone) {
+			t.Errorf("set: %v", err)
+		}
+		if err := filer().Comment(t.Context(), tr, issue, "k", "x"); !errors.Is(err, ErrGone) && d.Provider != "custom" {
+			t.Errorf("comment: %v", err)
+		}
+	})
+}
+
+func TestNotes(t *testing.T) {
+	each(t, nil, func(t *testing.T, d *trackertest.Desk, tr Tracker) {
+		issue := opened(t, tr, sample)
+		if err := filer().Comment(t.Context(), tr, issue, "key-1", "Seen <again> & again"); err != nil {
+			t.Fatal(err)
+		}
+		d.Say(issue.ID, "ann", "We fix it <b>tomorrow</b>"+strings.Repeat("!", 5000))
+		notes, has, err := filer().Notes(t.Context(), tr, issue, time.Time{}, []string{"key-1", "key-2"})
+		if err != nil || len(notes) != 2 || !notes[0].Own || notes[1].Own || notes[1].Author != "ann" || !has["key-1"] || has["key-2"] ||
+			!strings.HasPrefix(notes[0].Text, "Seen <again> & again") || !strings.HasPrefix(notes[1].Text, "We fix it") ||
+			len(notes[1].Text) > maxNote+10 || notes[1].ID == "" || notes[1].ID == notes[0].ID {
+			t.Errorf("%+v %v %v", notes, has, err)
+		}
+		if later, _, err := filer().Notes(t.Context(), tr, issue, time.Now().Add(time.Hour), nil); err != nil || len(later) != 0 {
+			t.Errorf("%+v %v", later, err)
+		}
+	})
+}
+
+// All changes since a time are listed, over pages, each with the version that reading the issue gives.
+func TestChanged(t *testing.T) {
+	each(t, nil, func(t *testing.T, d *trackertest.Desk, tr Tracker) {
+		d.Page(40) // where a service may shorten pages
+		begin := time.Now().Add(-10 * time.Minute)
+		for i := range 130 {
+			f := sample
+			f.Hash = fmt.Sprint("h", i)
+			opened(t, tr, f)
+		}
+		list := d.Issues()
+		d.Move(list[7].ID, "done")
+		changes, err := filer().Changed(t.Context(), tr, begin)
+		if err != nil || len(changes.Issues) != 130 || changes.More || changes.Lost || !changes.Until.After(begin) {
+			t.Fatalf("%d issues, %+v %v", len(changes.Issues), changes.Until, err)
+		}
+		seen := map[string]string{}
+		for _, c := range changes.Issues {
+			seen[c.ID] = c.Version
+		}
+		now, err := filer().Get(t.Context(), tr, Issue{ID: list[7].ID})
+		if err != nil || seen[now.ID] != now.Version {
+			t.Errorf("version %q in the list, %q read, %v", seen[now.ID], now.Version, err)
+		}
+		if none, err := filer().Changed(t.Context(), tr, time.Now().Add(time.Hour)); err != nil || len(none.Issues) > 130 {
+			t.Errorf("%+v %v", none, err)
+		}
+	})
+}
+
+// A revision that was read is written only if it is still the last.
+func TestAzureRevision(t *testing.T) {
+	d := trackertest.New(t, "azure")
+	tr := configured(t, d)
+	issue := opened(t, tr, sample)
+	now, err := filer().Get(t.Context(), tr, issue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Move(issue.ID, "in_progress")
+	if _, err := filer().Set(t.Context(), tr, now, Done); !errors.Is(err, ErrMoved) {
+		t.Errorf("%v", err)
+	}
+}
+
+const secret = "correct-horse-battery"
+
+func TestHooks(t *testing.T) {
+	each(t, []string{"webhook-secret: " + secret}, func(t *testing.T, d *trackertest.Desk, tr Tracker) {
+		issue := opened(t, tr, sample)
+		now := time.Now()
+		header, query, body := d.Hook(issue.ID, "ann", secret)
+		h, ok := tr.ReadHook(header, query, body, now)
+		if !ok || h.Issue != issue.ID || h.Actor != "ann" || h.Delivery == "" {
+			t.Errorf("%+v %v", h, ok)
+		}
+		if again, _ := tr.ReadHook(header, query, body, now); again.Delivery != h.Delivery {
+			t.Errorf("%+v", again)
+		}
+		header2, query2, body2 := d.Hook(issue.ID, "ann", secret)
+		if other, _ := tr.ReadHook(header2, query2, body2, now); other.Delivery == h.Delivery {
+			t.Errorf("%+v", other)
+		}
+		wrongHeader, _, _ := d.Hook(issue.ID, "ann", "another-secret-word")
+		for name, refused := range map[string]func() bool{
+			"another secret": func() bool { _, ok := tr.ReadHook(wrongHeader, nil, body, now); return ok },
+			"no header":      func() bool { _, ok := tr.ReadHook(http.Header{}, nil, body, now); return ok },
+			"no secret of ours": func() bool {
+				none := tr
+				none.WebhookSecret = ""
+				h, _, b := d.Hook(issue.ID, "ann", "0000000000000000")
+				_, ok := none.ReadHook(h, nil, b, now)
+				return ok
+			},
+			"another body": func() bool {
+				_, ok := tr.ReadHook(header, nil, append([]byte(" "), body...), now)
+				signed := d.Provider == "github" || d.Provider == "linear" || d.Name() == "jira"
+				return ok && signed
+			},
+		} {
+			if refused() {
+				t.Errorf("%s was taken", name)
+			}
+		}
+		if h, ok := tr.ReadHook(header, nil, body, now.Add(time.Hour)); d.Provider == "linear" && (!ok || h.Issue != "") {
+			t.Errorf("an old one of Linear: %+v %v", h, ok)
+		}
+	})
+	// Of other projects nothing is taken in, though their issues have the same numbers.
+	for provider, doc := range map[string]string{
+		"github": `{"issue": {"number": 1}, "repository": {"full_name": "o/other"}}`,
+		"gitlab": `{"object_kind": "issue", "project": {"id": 8, "path_with_namespace": "g/other"}, "object_attributes": {"iid": 1}}`,
+		"jira":   `{"issue": {"key": "OTHER-1"}}`, "azure": `{"id": "x", "eventType": "build.complete", "resource": {"id": 1}}`,
+		"linear": `{"type": "Issue", "data": {"id": "L1", "teamId": "team-2"}}`, "servicenow": `[]`,
+	} {
+		tr := configured(t, trackertest.New(t, provider), "webhook-secret: "+secret)
+		header := http.Header{"X-Gitlab-Token": {secret}, "X-Vedette-Token": {secret}, "Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(":"+secret))}}
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write([]byte(doc))
+		header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+		header.Set("Linear-Signature", hex.EncodeToString(mac.Sum(nil)))
+		if h, ok := tr.ReadHook(header, nil, []byte(doc), time.Now()); !ok || h.Issue != "" || h.Delivery == "" {
+			t.Errorf("%s: %+v %v", provider, h, ok)
+		}
+	}
+}
+
+func FuzzHook(f *testing.F) {
+	f.Add("github", []byte(`{"issue": {"number": 1}, "repository": {"full_name": "o/p"}}`))
+	f.Add("jira", []byte(`{"issue": {"key": "P-1"}, "comment": {"author": null}}`))
+	f.Add("linear", []byte(`{"webhookTimestamp": -9223372036854775808, "data": []}`))
+	f.Fuzz(func(t *testing.T, provider string, body []byte) {
+		tr := Tracker{Provider: provider, WebhookSecret: secret, Owner: "o", Project: "p"}
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write(body)
+		digits := hex.EncodeToString(mac.Sum(nil))
+		header := http.Header{"X-Gitlab-Token": {secret}, "X-Vedette-Token": {secret}, "Linear-Signature": {digits},
+			"X-Hub-Signature-256": {"sha256=" + digits}}
+		h, ok := tr.ReadHook(header, nil, body, time.Now())
+		if ok && (h.Delivery == "" || len(h.Delivery) > maxDelivery || len(h.Issue) > maxDelivery) {
+			t.Errorf("%+v", h)
+		}
+	})
+}
+
+func FuzzTexts(f *testing.F) {
+	f.Add(`{"type": "doc", "content": [{"type": "paragraph", "content": [{"text": "x"}]}]}`)
+	f.Add(`"plain"`)
+	f.Add("<div>a<br>b</div")
+	f.Fuzz(func(t *testing.T, text string) {
+		_ = plainText([]byte(text))
+		_ = withoutTags(text)
+	})
 }
 
 // What comes from targets stays inside its code, and calls nobody.
@@ -306,14 +335,19 @@ func TestTextIsFenced(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
-		"[]":                                       "not a mapping",
-		"markdown: {directory: x}":                 "names no tracker",
-		"github: {owner: o, token: t}":             "project-name is needed",
-		"linear: {team-id: t}":                     "api-key is needed",
-		"custom: {url: 'ftp://x'}":                 "http or https URL",
-		"github: {owner: [o]}":                     "not of its type",
-		"jira: {}\ngithub: {}\ncustom: {}":         "custom: url is needed", // of several mistakes always the same
-		"custom: {url: 'http://x'}\nallow-list: 5": "allow-list",
+		"[]":                                               "not a mapping",
+		"markdown: {directory: x}":                         "names no tracker",
+		"github: {owner: o, token: t}":                     "project-name is needed",
+		"linear: {team-id: t}":                             "api-key is needed",
+		"custom: {url: 'ftp://x'}":                         "http or https URL",
+		"github: {owner: [o]}":                             "not of its type",
+		"jira: {}\ngithub: {}\ncustom: {}":                 "custom: url is needed", // of several mistakes always the same
+		"custom: {url: 'http://x'}\nallow-list: 5":         "allow-list",
+		"custom: {url: 'http://x', poll-minutes: 1441}":    "poll-minutes must be from 1 to 1440",
+		"custom: {url: 'http://x', webhook-secret: short}": "at least 16",
+		"jira: {url: 'http://x', project-name: p, token: t, api-version: '4'}":            "must be 2 or 3",
+		"servicenow: {url: 'http://x', username: u, password: p, table: 'a/../sys_user'}": "name of a table",
+		"azure: {owner: o, token: t}": "project-name is needed",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
@@ -24,6 +25,7 @@ type Config struct {
 	Engines *child.Pool
 	Scans   *scan.Scans // which keep what is set aside
 	TeamID  string
+	Task    *task.Run // whose ledger is kept; nil: none is
 }
 
 // Runner runs the templates of one task.
@@ -95,6 +97,9 @@ func (r *Runner) Run(ctx context.Context, job child.Job) (result *child.Result, 
 			err = errs.New(errs.Invalid, "engine_ended", "%s in the work for %s.", err.Error(), namesOf(fit))
 		}
 		return nil, notes, err
+	}
+	if err := r.keep(ctx, job, result); err != nil {
+		return result, notes, err
 	}
 	for _, ended := range result.Ended {
 		t := fit[ended.Template]
@@ -196,6 +201,9 @@ func (r *Runner) repeat(
 	})
 	if err != nil {
 		return false, err
+	}
+	if result == nil { // the template is set aside
+		return false, untested(nil, notes)
 	}
 	if len(notes) == 0 && result.Fault != "" {
 		return false, errs.New(errs.Invalid, "not_repeated", "%s", result.Fault)

@@ -129,6 +129,14 @@ func (s *Scope) Dial(ctx context.Context, network, addr string) (net.Conn, error
 	return s.Net.Dial(ctx, network, addr)
 }
 
+// Connect is Dial for a connection that counts as a request.
+func (s *Scope) Connect(ctx context.Context, network, addr string) (net.Conn, error) {
+	if err := s.Take(); err != nil {
+		return nil, err
+	}
+	return s.Dial(ctx, network, addr)
+}
+
 // DenyReason says why an address may not be dialled, or is empty.
 func (s *Scope) DenyReason(addr string) string {
 	host, text, err := net.SplitHostPort(addr)

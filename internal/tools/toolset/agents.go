@@ -8,26 +8,48 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
 	"github.com/vedette-sec/vedette/internal/core/task"
-	"github.com/vedette-sec/vedette/internal/tools"
 )
+
+// crew are the agents of a stream, in the versions that it keeps.
+type crew struct {
+	leaders []customagent.Agent // the one that does the work; none: an agent without a description
+	others  []customagent.Agent // to delegate to
+	missing []string            // ids of agents that no longer exist
+}
+
+func (s Services) crewOf(ctx context.Context, t task.Task) (c crew, err error) {
+	stream := customagent.Stream{TeamID: t.TeamID, UserID: t.UserID, TaskID: t.ID, ID: t.StreamID}
+	lead := slices.DeleteFunc([]string{t.Options.AgentID}, func(id string) bool { return id == "" })
+	var missing, absent []string
+	if c.leaders, missing, err = s.Agents.ForStream(ctx, stream, true, lead...); err != nil {
+		return c, err
+	}
+	if c.others, absent, err = s.Agents.ForStream(ctx, stream, false, t.Options.AgentIDs...); err != nil {
+		return c, err
+	}
+	c.missing = slices.Concat(missing, absent)
+	return c, nil
+}
+
+// skills are the names of the skills that the agents choose; nil: all.
+func (w crew) skills() (names []string) {
+	if len(w.leaders) == 0 || len(w.leaders[0].Skills) == 0 {
+		return nil
+	}
+	for _, a := range slices.Concat(w.leaders, w.others) {
+		names = append(names, a.Skills...)
+	}
+	return names
+}
 
 // addAgents makes the agent that a task names do the work, and the other named agents available to it. c has all tools
 // already. gap names agents that no longer exist.
-func (s Services) addAgents(ctx context.Context, t task.Task, c *loop.Config) (gap string, err error) {
-	lead := slices.DeleteFunc([]string{t.Options.AgentID}, func(id string) bool { return id == "" })
-	leaders, missing, err := s.Agents.ForTask(ctx, t.TeamID, t.UserID, lead...)
+func (w crew) addAgents(c *loop.Config) (gap string, err error) {
+	native, err := ToolNames()
 	if err != nil {
 		return "", err
 	}
-	others, absent, err := s.Agents.ForTask(ctx, t.TeamID, t.UserID, t.Options.AgentIDs...)
-	if err != nil {
-		return "", err
-	}
-	native, err := tools.ActionNames()
-	if err != nil {
-		return "", err
-	}
-	for _, a := range others {
+	for _, a := range w.others {
 		member := loop.Agent{Name: a.Name, WhenToUse: a.WhenToUse, Context: role(a)}
 		if len(a.NativeTools) > 0 {
 			for _, tool := range c.Tools {
@@ -38,12 +60,12 @@ func (s Services) addAgents(ctx context.Context, t task.Task, c *loop.Config) (g
 		}
 		c.Agents = append(c.Agents, member)
 	}
-	for _, a := range leaders {
+	for _, a := range w.leaders {
 		c.Context = strings.TrimSpace(c.Context + "\n\n" + role(a))
 		c.Tools = slices.DeleteFunc(c.Tools, func(tool loop.Tool) bool { return !has(a, native, tool.Name) })
 	}
-	if missing = append(missing, absent...); len(missing) > 0 {
-		gap = "\nThere is no agent any more with the id " + strings.Join(missing, ", ") + "."
+	if len(w.missing) > 0 {
+		gap = "\nThere is no agent any more with the id " + strings.Join(w.missing, ", ") + "."
 	}
 	return gap, nil
 }

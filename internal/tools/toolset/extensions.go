@@ -3,6 +3,7 @@ package toolset
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
@@ -19,7 +20,9 @@ type toolsEvent struct {
 
 // addExtensions adds the extensions of the owner and the team. Stream and model learn which are available; close the
 // set at the end.
-func (s Services) addExtensions(ctx context.Context, run *task.Run, c *loop.Config) (*extension.Set, error) {
+func (s Services) addExtensions(
+	ctx context.Context, run *task.Run, kit *tools.Kit, c *loop.Config,
+) (*extension.Set, error) {
 	taken := loop.OwnTools()
 	for _, t := range c.Tools {
 		taken = append(taken, t.Name)
@@ -33,8 +36,15 @@ func (s Services) addExtensions(ctx context.Context, run *task.Run, c *loop.Conf
 		c.Tools = append(c.Tools, tools.Extension(o))
 		event.Offered = append(event.Offered, o.Name)
 	}
+	programs, err := s.addPrograms(ctx, run, kit, c, append(taken, event.Offered...))
+	if err != nil {
+		set.Close()
+		return nil, err
+	}
+	event.Offered = append(event.Offered, programs.offered...)
+	set.Missing = append(set.Missing, programs.missing...)
 	event.Missing = append(event.Missing, set.Missing...)
-	c.Hidden = set.Hidden
+	c.Hidden = slices.Concat(set.Hidden, programs.hidden)
 	if len(event.Offered)+len(event.Missing) == 0 {
 		return set, nil
 	}

@@ -10,9 +10,11 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/browser"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
@@ -22,11 +24,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/core/file"
 	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/core/skill"
+	"github.com/vedette-sec/vedette/internal/core/sshkey"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/core/toolkit"
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
-	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 	"github.com/vedette-sec/vedette/internal/tools"
 	"github.com/vedette-sec/vedette/internal/tools/distill"
 	"github.com/vedette-sec/vedette/internal/tools/runner"
@@ -42,12 +47,17 @@ type Services struct {
 	Exclusions   *exclusion.Exclusions
 	Extensions   *extension.Extensions
 	Files        *file.Files
+	Projects     *project.Projects
+	SSHKeys      *sshkey.Keys
 	Scans        *scan.Scans
+	Skills       *skill.Skills
+	Toolkits     *toolkit.Toolkits
 	Engines      *child.Pool
 	Deny         []netip.Prefix // never tested
 	Logger       *slog.Logger
 
 	starter []runner.Builtin
+	browser *browser.Pool // of the tests of web applications, one for all tasks of this process; nil: there is none
 }
 
 // New reads the starter templates.
@@ -56,8 +66,23 @@ func New(s Services) (Services, error) {
 	for i, t := range all {
 		s.starter = append(s.starter, runner.Builtin{Template: t, Text: runner.Text(t.Path, string(texts[i]))})
 	}
-	return s, err
+	if s.Engines == nil || err != nil {
+		return s, err
+	}
+	if b := s.Engines.Browsers(); b.AtOnce > 0 {
+		if _, none := browser.Find(b.Path); none == nil {
+			s.browser = browser.New(browser.Config{Path: b.Path, Memory: b.Memory, Temp: b.Temp, Pages: browserPages,
+				Nobody: true, Idle: time.Minute})
+		}
+	}
+	return s, nil
 }
+
+// Browser is that of the tests of web applications; nil: there is none.
+func (s Services) Browser() *browser.Pool { return s.browser }
+
+// browserPages are open at a time in the browser that tasks share.
+const browserPages = 4
 
 // Kit makes the tools of a task.
 func (s Services) Kit(
@@ -70,9 +95,9 @@ func (s Services) Kit(
 	}
 	boundary.OnDenied, boundary.Budget = s.denials(ctx, run), budget
 	c := tools.Config{
-		Run: run, Boundary: boundary, Secrets: secrets, Logger: s.Logger, Runs: s.Runs(t.TeamID),
+		Run: run, Boundary: boundary, Secrets: secrets, Logger: s.Logger, Runs: s.Runs(t.TeamID, run), Browser: s.browser,
 		Templates: distill.Templates{Catalog: s.Catalog, TeamID: t.TeamID, UserID: t.UserID,
-			Shared: t.Visibility != task.Private},
+			Shared: t.IsShared()},
 		Inventory: tools.Inventory{
 			Assets: s.Assets, Enumerations: s.Enumerations,
 			Caller: account.Caller{UserID: t.UserID, Email: t.Owner, TeamID: t.TeamID, Role: account.Member},
@@ -86,28 +111,18 @@ func (s Services) Kit(
 	return tools.New(c)
 }
 
-// Runs is what runs templates for a team.
-func (s Services) Runs(teamID string) runner.Config {
-	return runner.Config{Engines: s.Engines, Scans: s.Scans, TeamID: teamID}
+// Runs is what runs templates for a team. run is the task whose ledger is kept; nil: none.
+func (s Services) Runs(teamID string, run *task.Run) runner.Config {
+	return runner.Config{Engines: s.Engines, Scans: s.Scans, TeamID: teamID, Task: run}
 }
 
 // Boundary is the scope of a task.
 func (s Services) Boundary(ctx context.Context, t task.Task, plan agent.Plan) (b scope.Boundary, err error) {
-	rules, err := s.Exclusions.Of(ctx, t.TeamID)
-	if err != nil {
-		return b, err
-	}
-	var excluded []string
-	for _, rule := range rules {
-		if rule.Type == exclusion.Target && rule.ScanID == "" && rule.EnumerationID == "" {
-			excluded = append(excluded, rule.Value)
-		}
-	}
 	b = scope.Boundary{Plan: plan, Deny: s.Deny}
 	if t.Options.Scope != nil {
 		b.Doc = *t.Options.Scope
 	}
-	b.Team, err = hostpattern.Parse(excluded)
+	b.Team, err = s.Exclusions.Patterns(ctx, t.TeamID)
 	return b, err
 }
 
@@ -143,6 +158,10 @@ func (s *Session) Close() { s.extensions.Close() }
 func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, chosen model.Chosen) (*Session, error) {
 	t := run.Task
 	out := &Session{Config: t.LoopConfig(chosen)}
+	crew, err := s.crewOf(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	files, missing, err := s.Files.ForTask(ctx, t.TeamID, t.UserID, t.Options.FileKeys)
 	if err != nil {
 		return nil, err
@@ -166,16 +185,29 @@ func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, ch
 	out.Secrets, out.Logger, out.Attachments = kit.Secrets, s.Logger, kit.Attached.Previews()
 	c := &out.Config
 	c.Verify = kit.Verify
-	out.Context = strings.TrimSpace(kit.Scope() + "\n" + memory)
-	if out.extensions, err = s.addExtensions(ctx, run, &out.Config); err != nil {
+	about, err := s.Projects.Prompt(ctx, t.ProjectID)
+	if err != nil {
 		return nil, err
 	}
-	agents, err := s.addAgents(ctx, t, &out.Config)
+	out.Context = strings.TrimSpace(kit.Scope() + "\n" + about + "\n" + memory)
+	passwords, err := s.addSSH(ctx, t, kit, &out.Config)
+	if err != nil {
+		return nil, err
+	}
+	skills, err := s.addSkills(ctx, run, &out.Config, crew.skills())
+	if err != nil {
+		return nil, err
+	}
+	if out.extensions, err = s.addExtensions(ctx, run, kit, &out.Config); err != nil {
+		return nil, err
+	}
+	c.Hidden = append(c.Hidden, passwords...)
+	agents, err := crew.addAgents(&out.Config)
 	if err != nil {
 		out.Close()
 		return nil, err
 	}
-	out.missing += agents
+	out.missing += skills + agents
 	return out, nil
 }
 

@@ -1,6 +1,6 @@
 // Command peer replaces the nuclei binary in nuclei's own tests: it runs `vedette scan` with the same
-// flags, except those of the out-of-band server, which we do not have. Self-contained templates get the
-// tests' hosts as their scope.
+// flags, except those of the out-of-band server, which is one of ours on this machine. Self-contained
+// templates get the tests' hosts as their scope.
 package main
 
 import (
@@ -21,6 +21,7 @@ func main() {
 		}
 		args = append(args, os.Args[i])
 	}
+	args = append(args, "-interactsh-server", "http://127.0.0.1")
 	if slices.Contains(args, "-esc") {
 		args = append(args, "-scope", "127.0.0.1", "-scope", "localhost")
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/vedette-sec/vedette/internal/api/rest"
-	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/account/factor"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -14,6 +13,7 @@ import (
 type SecondStep struct {
 	TicketBody
 	FactorProof
+	CookieWish
 }
 
 // TicketBody continues a sign-in.
@@ -73,17 +73,20 @@ func (s area) secondFactor() {
 	login.Description = "Logins of users with a second factor answer 403, second_factor_required, with a ticket in the header " +
 		"X-Sign-In-Ticket. A ticket and a code, or the answer of a security key to a challenge for this ticket, work once. Wrong ones " +
 		"are slowed down for the user (429)."
-	rest.Handle(s.API, login, func(ctx context.Context, in *struct {
+	rest.Register(s.API, login, func(ctx context.Context, in *struct {
 		Challenge
 		Body SecondStep
-	}) (*account.Token, error) {
+	}) (*rest.SessionAnswer, error) {
+		if err := s.CheckSignIn(in.r, in.Body.Cookie); err != nil {
+			return nil, err
+		}
 		proof, err := in.Body.proof()
 		if err != nil {
 			return nil, err
 		}
 		t, c, err := s.accounts.FinishLogin(ctx, in.Body.Ticket, proof, in.from)
 		rest.By(ctx, c)
-		return &t, err
+		return s.AnswerSession(in.Body.Cookie, t), err
 	})
 	rest.Handle(s.API, own("get-second-factor", "GET "+ownPath, "Whether you have a second factor"),
 		func(ctx context.Context, _ *struct{}) (*factor.SecondFactor, error) {

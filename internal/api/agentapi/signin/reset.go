@@ -15,7 +15,7 @@ type ResetRequest struct {
 // ResetFinish sets a new password.
 type ResetFinish struct {
 	Token string `json:"token" doc:"From the link in the mail."`
-	New   string `json:"new_password" doc:"10 to 1024 bytes."`
+	New   string `json:"new_password" doc:"10 to 1024 bytes, and none of the common passwords."`
 }
 
 // resets are the operations for those who have lost their password.

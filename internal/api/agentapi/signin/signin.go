@@ -7,9 +7,11 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/audit"
+	"github.com/vedette-sec/vedette/internal/core/membership"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -20,11 +22,12 @@ type area struct {
 
 	accounts *account.Accounts
 	failures *audit.Failures
+	members  *membership.Members
 }
 
 // Register adds the operations to the API. Logins with a wrong password are written down by failures.
-func Register(api *rest.API, accounts *account.Accounts, failures *audit.Failures) {
-	s := area{api, accounts, failures}
+func Register(api *rest.API, accounts *account.Accounts, failures *audit.Failures, members *membership.Members) {
+	s := area{api, accounts, failures, members}
 	s.login()
 	s.secondFactor()
 	s.securityKeys()
@@ -45,10 +48,12 @@ func Act[I any](api *rest.API, o rest.Op, done string, do func(context.Context, 
 type Challenge struct {
 	Token string `header:"CF-Turnstile-Response" doc:"The answer to the challenge, where the deployment asks for one."`
 	from  account.Client
+	r     *http.Request
 }
 
 // Resolve implements huma.Resolver.
 func (c *Challenge) Resolve(ctx huma.Context) []error {
+	c.r, _ = humachi.Unwrap(ctx)
 	c.from = account.Client{Address: rest.ClientIP(ctx), UserAgent: ctx.Header("User-Agent")}
 	return nil
 }
@@ -63,16 +68,25 @@ type LoginRequest struct {
 	Email          string `json:"email"`
 	Password       string `json:"password" doc:"The user's password."`
 	TurnstileToken string `json:"turnstile_token,omitempty" doc:"The answer to the challenge, where the deployment asks for one."`
+	CookieWish
+}
+
+// CookieWish is where the session of a sign-in is to go.
+type CookieWish struct {
+	Cookie bool `json:"cookie,omitempty" doc:"For pages of this server: the session goes into a cookie that no script reads, and access_token is empty. Needs the header X-Requested-With."`
 }
 
 func (s area) login() {
 	login := rest.NewOp("login", "POST /api/v1/auth/login", tag, "Get a bearer token for an email and a password",
 		401, 403)
 	login.Auth = rest.None
-	rest.Handle(s.API, login, func(ctx context.Context, in *struct {
+	rest.Register(s.API, login, func(ctx context.Context, in *struct {
 		Challenge
 		Body LoginRequest
-	}) (*account.Token, error) {
+	}) (*rest.SessionAnswer, error) {
+		if err := s.CheckSignIn(in.r, in.Body.Cookie); err != nil {
+			return nil, err
+		}
 		if in.Body.TurnstileToken != "" {
 			in.Token = in.Body.TurnstileToken
 		}
@@ -97,7 +111,28 @@ func (s area) login() {
 				return nil, whoErr
 			}
 			rest.By(ctx, c)
+			if err == nil {
+				_, err = s.members.JoinByDomain(ctx, c, in.from.Address)
+			}
 		}
-		return &t, err
+		return s.AnswerSession(in.Body.Cookie, t), err
 	})
+	methods := rest.NewOp("get-sign-in-methods", "GET /api/v1/auth/methods", tag, "How people can sign in to this server")
+	methods.Auth = rest.None
+	rest.Handle(s.API, methods, func(ctx context.Context, _ *struct{}) (*SignInMethods, error) {
+		closed, err := s.accounts.SetupClosed(ctx)
+		m := SignInMethods{Password: !s.accounts.OIDCOnly, SetUp: closed, TurnstileSiteKey: s.accounts.TurnstileSiteKey}
+		if s.accounts.SignsInByOIDC() {
+			m.OIDCPath = account.SignInPath
+		}
+		return &m, err
+	})
+}
+
+// SignInMethods are the ways in.
+type SignInMethods struct { //nolint:revive // the name in the contract
+	Password         bool   `json:"password" doc:"With an email and a password, by POST /api/v1/auth/login."`
+	OIDCPath         string `json:"oidc_path,omitempty" doc:"Where a browser begins to sign in at the OpenID issuer, if it can."`
+	SetUp            bool   `json:"set_up" doc:"Whether the server has its first user; if not, the link that it printed at its start makes one."`
+	TurnstileSiteKey string `json:"turnstile_site_key,omitempty" doc:"Logins need the answer to a challenge of this site."`
 }

@@ -314,7 +314,7 @@ func (s area) screenshot(ctx context.Context, in *AssetPath) (*huma.StreamRespon
 			w.Header().Set(name, value)
 		}
 		w.WriteHeader(http.StatusOK)
-		if _, err := io.Copy(wire.ClientWriter(w), png); err != nil {
+		if _, err := io.Copy(rest.ClientWriter(w), png); err != nil {
 			if !errors.Is(err, context.Canceled) {
 				s.Logger.DebugContext(ctx, "sending a screenshot", "error", err)
 			}

@@ -97,7 +97,7 @@ func (s area) names(ctx context.Context, q NamesQuery, title string, all []strin
 	if q.Format == string(export.Raw) {
 		ending = "txt"
 	}
-	return s.file(ctx, export.Format(q.Format), title+"s."+ending, func(w io.Writer) error {
+	return s.File(ctx, export.Format(q.Format).ContentType(), title+"s."+ending, func(w io.Writer) error {
 		switch export.Format(q.Format) {
 		case export.CSV:
 			table := csv.NewWriter(w)

@@ -4,14 +4,13 @@ package exports
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/asset"
@@ -45,7 +44,8 @@ const exportTag = "Exports"
 
 // ExportQuery is the format of exported findings.
 type ExportQuery struct {
-	Format string `query:"type" enum:"json,csv,pdf,sarif" default:"json" doc:"The kind of file."`
+	Format string `query:"type" enum:"json,csv,pdf,docx,html,sarif,cyclonedx,csaf,openvex,defectdojo,ocsf" default:"json" doc:"The kind of file: findings as json or csv; a report as pdf, docx or html; sarif 2.1; cyclonedx 1.6, csaf 2.0 and openvex 0.2 VEX; defectdojo generic JSON; ocsf 1.3, an event a line."`
+	Mask   string `query:"mask" enum:"secrets,none" default:"secrets" doc:"secrets: passwords, sessions, tokens and keys are masked. none: they are shown, for members and admins; the audit log says so."`
 	Async  bool   `query:"async" doc:"Make the file in the background; the answer is 201 with its id."`
 }
 
@@ -63,19 +63,19 @@ func (s area) exports() {
 			wire.ScanPath
 			ExportQuery
 		}) (*huma.StreamResponse, error) {
-			return s.exportScan(ctx, in.ID, in.ExportQuery, ScanExportRequest{})
+			return s.exportScan(ctx, in.ID, in.ExportQuery, ScanExportBody{})
 		})
 	rest.Register(s.API, s.fileOp("export-scan-results", "POST "+ofScan, "Some findings of a scan as a file", 404, 409),
 		func(ctx context.Context, in *struct {
 			wire.ScanPath
 			ExportQuery
-			Body *ScanExportRequest
+			Body *ScanExportBody
 		}) (*huma.StreamResponse, error) {
 			return s.exportScan(ctx, in.ID, in.ExportQuery, wire.Value(in.Body))
 		})
 	single := wire.Op("export-vulnerability", "GET /v1/scans/vuln/{vuln_id}/export", exportTag, "One finding as a file",
 		404)
-	single.Responses = map[string]*huma.Response{"200": FileResponse(export.JSON, export.CSV)}
+	single.Responses = map[string]*huma.Response{"200": FileResponse(export.OfFinding...)}
 	rest.Register(s.API, single, s.exportVuln)
 
 	rest.Handle(s.API, wire.Op("list-exports", "GET /v1/export/list", exportTag, "Background exports, newest first"),
@@ -89,15 +89,16 @@ func (s area) exports() {
 		"The export is deleted.",
 		func(ctx context.Context, in *ExportPath) error { return s.Exports.Delete(ctx, in.ID) })
 	down := wire.Op("download-export", "GET "+one+"/download", exportTag, "The file of a finished export", 404, 409)
-	down.Responses = map[string]*huma.Response{"200": FileResponse(export.JSON, export.CSV, export.PDF, export.SARIF,
-		export.Lines, export.Raw)}
+	down.Responses = map[string]*huma.Response{"200": FileResponse(slices.Concat(export.OfFinding,
+		[]export.Format{export.Lines, export.Raw})...)}
 	rest.Register(s.API, down, s.downloadExport)
 	s.assetExports()
+	s.style()
 }
 
 // fileOp is an operation that answers with a file, or with the id of a background export.
 func (s area) fileOp(id, route, summary string, statuses ...int) rest.Op {
-	return s.fileOpOf([]export.Format{export.JSON, export.CSV, export.PDF, export.SARIF}, id, route, summary, statuses...)
+	return s.fileOpOf(export.OfFinding, id, route, summary, statuses...)
 }
 
 // StartedResponse describes the answer about an export that was started.
@@ -130,15 +131,16 @@ func (s area) exportResults(ctx context.Context, in *struct {
 	ExportQuery
 	Body *ExportRequest
 }) (*huma.StreamResponse, error) {
-	f, err := wire.Value(in.Body).filter(time.Now())
+	body := wire.Value(in.Body)
+	f, err := body.filter(time.Now())
 	if err != nil {
 		return nil, err
 	}
-	return s.export(ctx, in.ExportQuery, export.Request{Name: "Findings", Filter: f})
+	return s.export(ctx, in.ExportQuery, export.Request{Name: "Findings", Filter: f, Style: body.Report})
 }
 
 func (s area) exportScan(
-	ctx context.Context, id string, q ExportQuery, r ScanExportRequest,
+	ctx context.Context, id string, q ExportQuery, r ScanExportBody,
 ) (*huma.StreamResponse, error) {
 	scan, err := s.Scans.Find(ctx, id)
 	if err != nil {
@@ -149,23 +151,30 @@ func (s area) exportScan(
 		return nil, err
 	}
 	f.ScanIDs = []string{scan.ID}
-	return s.export(ctx, q, export.Request{Name: scan.Name, ScanID: scan.ID, Filter: f})
+	return s.export(ctx, q, export.Request{Name: scan.Name, ScanID: scan.ID, Filter: f, Style: r.Report})
 }
 
 func (s area) exportVuln(ctx context.Context, in *struct {
 	wire.VulnPath
-	Format string `query:"type" enum:"json,csv" default:"json" doc:"The kind of file."`
+	Format string `query:"type" enum:"json,csv,pdf,docx,html,sarif,cyclonedx,csaf,openvex,defectdojo,ocsf" default:"json" doc:"The kind of file."`
+	Mask   string `query:"mask" enum:"secrets,none" default:"secrets" doc:"As for many findings."`
 }) (*huma.StreamResponse, error) {
 	f, err := s.Findings.Find(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
-	return s.export(ctx, ExportQuery{Format: in.Format},
+	return s.export(ctx, ExportQuery{Format: in.Format, Mask: in.Mask},
 		export.Request{Name: f.Name, Filter: finding.Filter{IDs: []string{f.ID}}})
 }
 
 func (s area) export(ctx context.Context, q ExportQuery, r export.Request) (*huma.StreamResponse, error) {
-	r.Format = export.Format(q.Format)
+	if err := r.Style.Check("report."); err != nil {
+		return nil, err
+	}
+	r.Format, r.Unmasked = export.Format(q.Format), q.Mask == "none"
+	if r.Unmasked {
+		rest.Audit(ctx, "export-unmasked")
+	}
 	return Answer(ctx, s.API, s.Exports, q.Async, r)
 }
 
@@ -187,7 +196,7 @@ func Answer(
 		return nil, err
 	}
 	write := func(w io.Writer) error { return file.Write(ctx, w, nil) }
-	return area{API: api}.file(ctx, r.Format, file.FileName, write), nil
+	return api.File(ctx, r.Format.ContentType(), file.FileName, write), nil
 }
 
 func (s area) downloadExport(ctx context.Context, in *ExportPath) (*huma.StreamResponse, error) {
@@ -198,27 +207,8 @@ func (s area) downloadExport(ctx context.Context, in *ExportPath) (*huma.StreamR
 	if err := e.Ready(); err != nil {
 		return nil, err
 	}
-	return s.file(ctx, e.Format, e.FileName(), func(w io.Writer) error { return s.Exports.Download(ctx, e, w) }), nil
-}
-
-// file streams a file. An error breaks the connection, so that the file does not look complete.
-func (s area) file(
-	ctx context.Context, format export.Format, name string, write func(io.Writer) error,
-) *huma.StreamResponse {
-	return &huma.StreamResponse{Body: func(hc huma.Context) {
-		_, w := humachi.Unwrap(hc)
-		w.Header().Set("Content-Type", format.ContentType())
-		w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.WriteHeader(http.StatusOK)
-		if err := write(wire.ClientWriter(w)); err != nil {
-			if ctx.Err() == nil {
-				s.Logger.ErrorContext(ctx, "writing a file", "name", name, "error", err)
-			}
-			panic(http.ErrAbortHandler)
-		}
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
-	}}
+	return s.File(ctx, e.Format.ContentType(), e.FileName(),
+		func(w io.Writer) error { return s.Exports.Download(ctx, e, w) }), nil
 }
 
 func (s area) listExports(ctx context.Context, in *struct {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/core/export"
+	"github.com/vedette-sec/vedette/internal/core/export/report"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -24,6 +25,12 @@ type ScanExportRequest struct {
 	Internal *bool    `json:"is_internal,omitempty"`
 }
 
+// ScanExportBody picks findings of a scan, and says how a report of them looks.
+type ScanExportBody struct {
+	ScanExportRequest
+	Report report.Style `json:"report,omitzero" doc:"How a report (pdf, docx, html) looks; what is left out is that of your team (PUT /v1/team/report)."`
+}
+
 // ExportRequest picks findings across scans (specification, Scan results export request).
 type ExportRequest struct {
 	ScanExportRequest
@@ -31,6 +38,8 @@ type ExportRequest struct {
 	Time      string   `json:"time,omitempty" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"First found in this time; start_date and end_date take precedence."`
 	StartDate string   `json:"start_date,omitempty" format:"date" doc:"First found on this day or later."`
 	EndDate   string   `json:"end_date,omitempty" format:"date" doc:"First found on this day or earlier."`
+
+	Report report.Style `json:"report,omitzero" doc:"How a report (pdf, docx, html) looks; what is left out is that of your team (PUT /v1/team/report)."`
 }
 
 func (r ScanExportRequest) filter() (f finding.Filter, err error) {
@@ -73,10 +82,11 @@ type ExportItem struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name" doc:"Content, in words."`
 	Status    string    `json:"export_status" enum:"queued,running,finished,failed" doc:"State."`
-	ItemType  string    `json:"item_type" enum:"results,scan,scan_log,enumeration,assets" doc:"scan: the findings of one scan; scan_log: its log; results: findings across scans; enumeration: the assets of an enumeration or a group; assets: assets of all."`
+	ItemType  string    `json:"item_type" enum:"results,scan,task,scan_log,enumeration,assets" doc:"scan: the findings of one scan; task: those of one task; scan_log: its log; results: findings across scans; enumeration: the assets of an enumeration or a group; assets: assets of all."`
 	ScanID    string    `json:"scan_id,omitempty" doc:"The scan, where it is of one."`
+	TaskID    string    `json:"task_id,omitempty" doc:"The task, where it is of one."`
 	Enumerate string    `json:"enumerate_id,omitempty" doc:"The enumeration or group, where it is of one."`
-	Format    string    `json:"type" enum:"json,csv,pdf,sarif,jsonl,raw" doc:"The kind of file."`
+	Format    string    `json:"type" enum:"json,csv,pdf,docx,html,sarif,cyclonedx,csaf,openvex,defectdojo,ocsf,jsonl,raw" doc:"The kind of file."`
 	Progress  int       `json:"progress"`
 	Total     int       `json:"total" doc:"How many findings, assets or lines the filter picked; 0 while it is queued."`
 	Done      int       `json:"done" doc:"How many of them are written."`
@@ -89,7 +99,8 @@ type ExportItem struct {
 
 func exportOf(e export.Export) ExportItem {
 	out := ExportItem{
-		ID: e.ID, Name: e.Name, Status: string(e.State), ItemType: "results", ScanID: e.ScanID, Enumerate: e.Assets,
+		ID: e.ID, Name: e.Name, Status: string(e.State), ItemType: "results", ScanID: e.ScanID,
+		TaskID: e.TaskID, Enumerate: e.Assets,
 		Format: string(e.Format), Progress: e.Progress(),
 		Total: e.Total, Done: e.Done, Size: e.Size, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, ExpiresAt: e.ExpiresAt,
 	}
@@ -100,6 +111,8 @@ func exportOf(e export.Export) ExportItem {
 		out.ItemType = "assets"
 	case e.About == export.OfLog:
 		out.ItemType = "scan_log"
+	case e.TaskID != "":
+		out.ItemType = "task"
 	case e.ScanID != "":
 		out.ItemType = "scan"
 	}

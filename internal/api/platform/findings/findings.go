@@ -15,8 +15,17 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/asset/document"
 	"github.com/vedette-sec/vedette/internal/core/asset/report"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/feed"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding/comment"
+	"github.com/vedette-sec/vedette/internal/core/finding/moment"
+	"github.com/vedette-sec/vedette/internal/core/finding/undo"
+	"github.com/vedette-sec/vedette/internal/core/finding/upkeep"
+	"github.com/vedette-sec/vedette/internal/core/finding/work"
+	"github.com/vedette-sec/vedette/internal/core/proof"
+	"github.com/vedette-sec/vedette/internal/core/scan/fixed"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
@@ -27,8 +36,15 @@ type Services struct {
 	Reports  *report.Reports
 	Catalog  *catalog.Catalog
 	Settings *setting.Settings
-	// Ticket files a finding in the tracker of a configuration.
-	Ticket func(ctx context.Context, findingID, configID string) (finding.Ticket, error)
+	Tickets  *ticket.Tickets
+	Proofs   *proof.Proofs
+	Comments *comment.Comments
+	Works    *work.Works
+	Fixes    *fixed.Fixes
+	Upkeep   *upkeep.Upkeep
+	Feeds    *feed.Feeds
+	Undos    *undo.Undos
+	Moments  *moment.Moments
 }
 
 type area struct {
@@ -42,23 +58,41 @@ func Register(api *rest.API, services Services) {
 	s.severities()
 	s.findings()
 	s.tickets()
+	s.weaknesses()
+	s.evidence()
+	s.work()
+	s.fixed()
+	s.due()
+	s.moments()
 }
 
 const vulnTag = "Vulnerabilities"
 
+func (s area) getVuln(ctx context.Context, in *wire.VulnPath) (*ScanVulnerability, error) {
+	f, err := s.Findings.Find(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	known, err := s.assetAt(ctx, f.Host, f.Port)
+	if err != nil {
+		return nil, err
+	}
+	v := vulnerabilityOf(f)
+	cves, err := s.feeds(ctx, []finding.Finding{f})
+	if err != nil {
+		return nil, err
+	}
+	v.CVEs = cves[0]
+	return &ScanVulnerability{v, eventOf(f), known}, nil
+}
+
 func (s area) findings() {
 	const one = "/v1/scans/vuln/{vuln_id}"
-	rest.Handle(s.API, wire.Op("get-vulnerability", "GET "+one, vulnTag, "One finding with all details", 404),
-		func(ctx context.Context, in *wire.VulnPath) (*ScanVulnerability, error) {
-			f, err := s.Findings.Find(ctx, in.ID)
-			if err != nil {
-				return nil, err
-			}
-			known, err := s.assetAt(ctx, f.Host, f.Port)
-			return &ScanVulnerability{vulnerabilityOf(f), eventOf(f), known}, err
-		})
+	rest.Handle(s.API, wire.Op("get-vulnerability", "GET "+one, vulnTag, "One finding with all details", 404), s.getVuln)
 	rest.Handle(s.API, wire.Op("list-results", "GET /v1/scans/results", vulnTag,
 		"Your team's findings across scans, newest first"), s.listResults)
+	rest.Handle(s.API, wire.Op("count-results", "GET /v1/scans/results/counts", vulnTag,
+		"How many of your team's findings have each severity and each status"), s.countResults)
 	rest.Handle(s.API, wire.Op("update-vulnerabilities", "PATCH /v1/scans/vulns", vulnTag,
 		"Decide about findings, named by id or by a filter", 404), s.patchVulns)
 	rest.Handle(s.API, wire.Op("delete-vulnerabilities", "DELETE /v1/scans/vulns", vulnTag,
@@ -162,8 +196,8 @@ func retestWords(r finding.Retest) string {
 	}
 }
 
-// ResultQuery has the parameters of a list of findings.
-type ResultQuery struct {
+// FilterQuery has the parameters that select findings.
+type FilterQuery struct {
 	Severity   string     `query:"severity" doc:"Severities, separated by commas: critical, high, medium, low, info, unknown. Without it all but info."`
 	Search     string     `query:"search" maxLength:"200" doc:"Part of the host, template id or template name."`
 	Host       string     `query:"host" doc:"Hosts, comma-separated."`
@@ -174,33 +208,49 @@ type ResultQuery struct {
 	Status     string     `query:"vuln_status" doc:"Statuses, comma-separated."`
 	Tags       string     `query:"tags" doc:"Tags, separated by commas."`
 	Labels     string     `query:"labels" doc:"Labels, comma-separated."`
+	Assignee   string     `query:"assignee" doc:"Addresses of assignees, comma-separated; none: findings without one."`
 	Category   string     `query:"category" doc:"Protocols and folders of templates, separated by commas."`
 	ScanIDs    string     `query:"scan_ids" doc:"Scans, separated by commas."`
 	Ticket     wire.Maybe `query:"is_ticket" doc:"Whether an issue tracker knows it."`
 	Regression wire.Maybe `query:"is_regression" doc:"Whether it was fixed and came back."`
-	AssetData  bool       `query:"asset_metadata" doc:"Add to each finding the asset at its host and port."`
 	Internal   wire.Maybe `query:"is_internal" doc:"Whether its address is internal."`
-	SortAsc    string     `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, severity, vuln_status, host, port, template_id."`
-	SortDesc   string     `query:"sort_desc" doc:"Descending sort fields, after those of sort_asc."`
-	Before     int64      `query:"before" minimum:"0" doc:"Only items older than this: the before or next of an earlier page. 0: all."`
+	FollowsQuery
+	Sightings bool `query:"sightings" doc:"List each sighting of a scan or a task by itself. Without it, and without scan_ids, each weakness is listed once, by its first sighting."`
+}
+
+// ResultQuery has the parameters of a list of findings.
+type ResultQuery struct {
+	FilterQuery
+	AssetData bool   `query:"asset_metadata" doc:"Add to each finding the asset at its host and port."`
+	SortAsc   string `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, severity, vuln_status, host, port, template_id, due_at, epss."`
+	SortDesc  string `query:"sort_desc" doc:"Descending sort fields, after those of sort_asc."`
+	AsOf      string `query:"as_of" doc:"The list as of this time (RFC 3339) or the end of this day; default now. Which sightings are one weakness, and what was deleted, is known as of now."`
+	Before    int64  `query:"before" minimum:"0" doc:"Only items older than this: the before or next of an earlier page. 0: all."`
 	wire.Window
 }
 
 // withoutInfo are the severities in a list that names none.
 const withoutInfo = "unknown,low,medium,high,critical"
 
-func (q ResultQuery) filter(now time.Time) (f finding.Filter, err error) {
+func (q FilterQuery) filter(now time.Time) (f finding.Filter, err error) {
 	f = finding.Filter{
 		Severities: wire.Commas(cmp.Or(q.Severity, withoutInfo)), Hosts: wire.Commas(q.Host), Domains: wire.Commas(q.Domain),
 		Templates: wire.Commas(q.Templates), Categories: wire.Commas(q.Category),
-		Tags: wire.Commas(q.Tags), Labels: wire.Commas(q.Labels), ScanIDs: wire.Commas(q.ScanIDs), Search: q.Search,
+		Tags: wire.Commas(
+			q.Tags,
+		), Labels: wire.Commas(q.Labels), Assignees: wire.Commas(q.Assignee), ScanIDs: wire.Commas(q.ScanIDs),
+		Search:   q.Search,
 		Since:    page.Since(q.Time, now),
-		Internal: q.Internal.Ptr(), Regression: q.Regression.Ptr(), Ticket: q.Ticket.Ptr(), Before: q.Before,
+		Internal: q.Internal.Ptr(), Regression: q.Regression.Ptr(), Ticket: q.Ticket.Ptr(),
+		Sightings: q.Sightings,
 	}
 	if _, err = wire.Known("severity", f.Severities, finding.Severities); err != nil {
 		return f, err
 	}
 	if f.Statuses, err = wire.Known("vuln_status", wire.Commas(q.Status), finding.Statuses); err != nil {
+		return f, err
+	}
+	if err = q.add(&f); err != nil {
 		return f, err
 	}
 	for _, text := range wire.Commas(q.Port) {
@@ -230,10 +280,14 @@ type ResultStats struct {
 }
 
 func (s area) listResults(ctx context.Context, in *ResultQuery) (*ResultList, error) {
+	if in.AsOf != "" {
+		return s.pastResults(ctx, in)
+	}
 	f, err := in.filter(time.Now())
 	if err != nil {
 		return nil, err
 	}
+	f.Before = in.Before
 	sorts, err := page.Sorts(in.SortAsc, in.SortDesc, finding.Sortable)
 	if err != nil {
 		return nil, err
@@ -243,6 +297,13 @@ func (s area) listResults(ctx context.Context, in *ResultQuery) (*ResultList, er
 		return nil, err
 	}
 	data := rest.Each(p.Results, resultOf)
+	known, err := s.feeds(ctx, p.Results)
+	if err != nil {
+		return nil, err
+	}
+	for i := range known {
+		data[i].CVEs = known[i]
+	}
 	if in.AssetData {
 		if err := s.addAssets(ctx, data); err != nil {
 			return nil, err
@@ -260,15 +321,16 @@ func (q ResultQuery) applied() map[string]string {
 	out := map[string]string{}
 	for name, value := range map[string]string{
 		"severity": cmp.Or(q.Severity, withoutInfo), "search": q.Search, "host": q.Host, "domain": q.Domain, "port": q.Port,
-		"templates": q.Templates, "time": q.Time,
-		"vuln_status": q.Status, "tags": q.Tags, "labels": q.Labels, "category": q.Category, "scan_ids": q.ScanIDs,
+		"templates": q.Templates, "time": q.Time, "as_of": q.AsOf,
+		"vuln_status": q.Status, "tags": q.Tags, "labels": q.Labels, "assignee": q.Assignee, "category": q.Category,
+		"scan_ids": q.ScanIDs, "due": q.Due, "epss_min": q.EPSSMin,
 	} {
 		if value != "" {
 			out[name] = value
 		}
 	}
 	for name, m := range map[string]wire.Maybe{"is_ticket": q.Ticket, "is_regression": q.Regression,
-		"is_internal": q.Internal} {
+		"is_internal": q.Internal, "is_kev": q.KEV} {
 		if v := m.Ptr(); v != nil {
 			out[name] = strconv.FormatBool(*v)
 		}
@@ -301,6 +363,8 @@ func (v VulnFilter) filter(ids []string) finding.Filter {
 type VulnPatch struct {
 	IDs    []string `json:"vuln_ids,omitempty" maxItems:"10000" doc:"The findings; default: those that the other fields select."`
 	Status string   `json:"vuln_status" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"What is decided."`
+	Reason string   `json:"reason,omitempty" maxLength:"2000" doc:"Why; required with until."`
+	Until  string   `json:"until,omitempty" format:"date-time" doc:"Of an accepted risk: when it ends, and the findings are open again; default: it does not end."`
 	VulnFilter
 }
 
@@ -319,7 +383,15 @@ type VulnLabels struct {
 }
 
 func (s area) patchVulns(ctx context.Context, in *struct{ Body VulnPatch }) (*wire.Message, error) {
-	n, err := s.Findings.SetStatus(ctx, in.Body.filter(in.Body.IDs), finding.Status(in.Body.Status))
+	d := finding.Decision{Status: finding.Status(in.Body.Status), Reason: in.Body.Reason}
+	if in.Body.Until != "" {
+		until, err := time.Parse(time.RFC3339, in.Body.Until)
+		if err != nil {
+			return nil, errs.Field("until", "until must be a time such as 2027-01-31T00:00:00Z.")
+		}
+		d.Until = until
+	}
+	n, err := s.Findings.SetDecision(ctx, in.Body.filter(in.Body.IDs), d)
 	return wire.Messagef("The status of %d findings is changed.", n), err
 }
 

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
+	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding/timeline"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
@@ -14,7 +16,7 @@ import (
 // ChangelogQuery has the parameters of a list of changes.
 type ChangelogQuery struct {
 	Time     string `query:"time" enum:"last_day,last_week,last_month,last_3_months,last_6_months,last_12_months,all_time" doc:"Changed in this time."`
-	Types    string `query:"event_type" doc:"Kinds of change, separated by commas: status_change, resolved, reopened, severity_change, labels_change, template_updated."`
+	Types    string `query:"event_type" doc:"Kinds of change, separated by commas: status_change, resolved, reopened, severity_change, labels_change, assignee_change, template_updated, ticket_closed, ticket_reopened, ticket_suggested, ticket_conflict, ticket_resolved, ticket_gone, comment, comment_edited, comment_deleted, due_change, overdue, not_seen, rule_applied."`
 	SortAsc  string `query:"sort_asc" enum:"created_at" doc:"created_at: the oldest first."`
 	SortDesc string `query:"sort_desc" enum:"created_at" doc:"created_at: the newest first, as without it."`
 	wire.Window
@@ -47,9 +49,9 @@ func (s area) changelogs(ctx context.Context, id string, q ChangelogQuery) (*Cha
 	for _, kind := range wire.Commas(q.Types) {
 		switch {
 		case kind == "vul_status" || kind == "vul_status_change": // from older clients
-			f.Types = append(f.Types, finding.StatusChange, finding.Resolved, finding.Reopened)
-		case slices.Contains(finding.ChangeTypes, finding.ChangeType(kind)):
-			f.Types = append(f.Types, finding.ChangeType(kind))
+			f.Types = append(f.Types, timeline.StatusChange, timeline.Resolved, timeline.Reopened)
+		case slices.Contains(timeline.Kinds, timeline.Kind(kind)):
+			f.Types = append(f.Types, timeline.Kind(kind))
 		default:
 			return nil, errs.Field("event_type", "event_type %.40q is not known.", kind)
 		}
@@ -75,11 +77,15 @@ type VulnerabilityTimeline struct {
 
 // TimelineEvent is an event of a finding.
 type TimelineEvent struct {
-	Timestamp   time.Time `json:"timestamp"`
-	EventType   string    `json:"event_type" enum:"detected,status_change,resolved,reopened,severity_change,labels_change,template_updated"`
-	OldValue    string    `json:"old_value,omitempty" doc:"Old value."`
-	NewValue    string    `json:"new_value,omitempty" doc:"New value."`
-	Description string    `json:"description,omitempty" doc:"Description."`
+	Timestamp   time.Time  `json:"timestamp"`
+	EventType   string     `json:"event_type" enum:"detected,status_change,resolved,reopened,severity_change,labels_change,assignee_change,template_updated,ticket_closed,ticket_reopened,ticket_suggested,ticket_conflict,ticket_resolved,ticket_gone,comment,comment_edited,comment_deleted,joined,split,due_change,overdue,not_seen,rule_applied"`
+	OldValue    string     `json:"old_value,omitempty" doc:"Old value."`
+	NewValue    string     `json:"new_value,omitempty" doc:"New value."`
+	Description string     `json:"description,omitempty" doc:"Description."`
+	Reason      string     `json:"reason,omitempty" doc:"Why, of a status."`
+	Until       *time.Time `json:"until,omitempty" doc:"When an accepted risk ends; absent: it does not."`
+	ChangeID    string     `json:"change_id,omitempty" doc:"What one request has changed has the same; POST /v1/scans/vulns/undo takes it back."`
+	Undone      bool       `json:"undone,omitempty" doc:"It was taken back."`
 }
 
 func (s area) timeline(ctx context.Context, in *wire.VulnPath) (*VulnerabilityTimeline, error) {
@@ -93,7 +99,8 @@ func (s area) timeline(ctx context.Context, in *wire.VulnPath) (*VulnerabilityTi
 		if c.Actor != "" {
 			who = "by " + c.Actor
 		}
-		out.Events = append(out.Events, TimelineEvent{c.At, string(c.Type), c.From, c.To, c.Field + ", " + who})
+		out.Events = append(out.Events, TimelineEvent{c.At, string(c.Type), c.From, c.To, c.Field + ", " + who,
+			c.Reason, rest.OrNull(c.Until), c.Operation, c.Undone})
 	}
 	return &out, nil
 }

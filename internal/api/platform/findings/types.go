@@ -6,6 +6,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/asset/document"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding/move"
 )
 
 // VulnerabilityEvent is what was seen (specification, VulnerabilityEvent); its keys are
@@ -66,27 +67,36 @@ type VulnerabilityClassification struct {
 
 // Vulnerability is what a finding is in lists and alone.
 type Vulnerability struct {
-	ID              string    `json:"id,omitempty" doc:"The same as vuln_id."`
-	VulnID          string    `json:"vuln_id"`
-	VulnHash        string    `json:"vuln_hash,omitempty" doc:"Of what was found where: the same in every scan."`
-	VulnStatus      string    `json:"vuln_status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"Triage status."`
-	ScanID          string    `json:"scan_id"`
-	Target          string    `json:"target"`
-	TemplateID      string    `json:"template_id"`
-	TemplatePath    string    `json:"template_path,omitempty"`
-	TemplateURL     string    `json:"template_url,omitempty" doc:"Where the template can be read: a path of this server, or the URL in an uploaded result; absent for a team's own."`
-	TemplateEncoded string    `json:"template_encoded,omitempty" doc:"The template in base64, where it is a team's own of at most 64 KiB or came with an uploaded result; not in lists."`
-	MatcherStatus   bool      `json:"matcher_status"`
-	Port            int       `json:"port,omitempty"`
-	Labels          []string  `json:"labels"`
-	IsRegression    bool      `json:"is_regression" doc:"It was fixed, and came back."`
-	IsInternal      bool      `json:"is_internal"`
-	Remediation     string    `json:"remediation,omitempty"`
-	Description     string    `json:"description,omitempty"`
-	Impact          string    `json:"impact,omitempty"`
-	Reference       []string  `json:"reference,omitempty"`
-	CreatedAt       time.Time `json:"created_at" doc:"First detection."`
-	UpdatedAt       time.Time `json:"updated_at"`
+	ID              string     `json:"id,omitempty" doc:"The same as vuln_id."`
+	VulnID          string     `json:"vuln_id"`
+	VulnHash        string     `json:"vuln_hash,omitempty" doc:"Of what was found where: the same in every scan."`
+	VulnStatus      string     `json:"vuln_status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"Triage status."`
+	Proof           string     `json:"proof" enum:"replayable,unproven" doc:"replayable: the template that showed it is known, so that the proof can be sent again. unproven: it is not, as in the report of another tool."`
+	ScanID          string     `json:"scan_id" doc:"The scan that saw it; empty where a task did."`
+	TaskID          string     `json:"task_id,omitempty" doc:"The task that saw it."`
+	Target          string     `json:"target"`
+	TemplateID      string     `json:"template_id"`
+	TemplatePath    string     `json:"template_path,omitempty"`
+	TemplateURL     string     `json:"template_url,omitempty" doc:"Where the template can be read: a path of this server, or the URL in an uploaded result; absent for a team's own."`
+	TemplateEncoded string     `json:"template_encoded,omitempty" doc:"The template in base64, where it is a team's own of at most 64 KiB or came with an uploaded result; not in lists."`
+	MatcherStatus   bool       `json:"matcher_status"`
+	Port            int        `json:"port,omitempty"`
+	Labels          []string   `json:"labels"`
+	State           string     `json:"state,omitempty" enum:"open,triaged,in_progress,fixed,regressed,false_positive,accepted_risk,duplicate" doc:"vuln_status, and regressed where what was fixed is open again."`
+	Assignee        string     `json:"assignee,omitempty" doc:"The member of the team who works on it."`
+	DueAt           *time.Time `json:"due_at,omitempty" doc:"By when it is to be fixed, by the policy of the team; absent: it has no date."`
+	DueState        string     `json:"due_state,omitempty" enum:"due,soon,overdue" doc:"How late it is; absent: it has no date, or nobody is to fix it any more."`
+	EPSSScore       *float64   `json:"epss_score,omitempty" doc:"How likely its CVE is to be exploited, by the feed that the operator has loaded; of several CVEs the highest."`
+	IsKEV           bool       `json:"is_kev,omitempty" doc:"true: its CVE is known to be exploited, by the feed that the operator has loaded."`
+	CVEs            []CVEFeeds `json:"cves,omitempty" doc:"What the feeds of the operator know of its CVEs; not in exports."`
+	IsRegression    bool       `json:"is_regression" doc:"It was fixed, and came back."`
+	IsInternal      bool       `json:"is_internal"`
+	Remediation     string     `json:"remediation,omitempty"`
+	Description     string     `json:"description,omitempty"`
+	Impact          string     `json:"impact,omitempty"`
+	Reference       []string   `json:"reference,omitempty"`
+	CreatedAt       time.Time  `json:"created_at" doc:"First detection."`
+	UpdatedAt       time.Time  `json:"updated_at"`
 }
 
 // ScanVulnerability is one finding (specification, Scan vulnerability).
@@ -107,15 +117,22 @@ type VulnerabilityResult struct {
 
 func vulnerabilityOf(f finding.Finding) Vulnerability {
 	e := f.Event
-	return Vulnerability{
-		ID: f.ID, VulnID: f.ID, VulnHash: f.Hash, VulnStatus: string(f.Status), ScanID: f.ScanID, Target: f.Target,
+	v := Vulnerability{
+		ID: f.ID, VulnID: f.ID, VulnHash: f.Hash, VulnStatus: string(f.Status), Proof: proofOf(f), ScanID: f.ScanID,
+		Target:       f.Target,
 		TemplateID:   f.TemplateID,
 		TemplatePath: e.TemplatePath, TemplateURL: f.TemplateURL, TemplateEncoded: f.TemplateEncoded,
 		MatcherStatus: e.MatcherStatus, Port: f.Port,
-		Labels: f.Labels, IsRegression: f.IsRegression, IsInternal: f.IsInternal, Remediation: e.Info.Remediation,
+		Labels: f.Labels, State: string(move.StateOf(f.Status, f.IsRegression)), Assignee: f.Assignee,
+		IsRegression: f.IsRegression, IsInternal: f.IsInternal, Remediation: e.Info.Remediation,
 		Description: e.Info.Description,
 		Impact:      e.Info.Impact, Reference: e.Info.Reference, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt,
 	}
+	if f.IsTask {
+		v.TaskID, v.ScanID = f.ScanID, ""
+	}
+	v.follow(f.Follows)
+	return v
 }
 
 func eventOf(f finding.Finding) VulnerabilityEvent {

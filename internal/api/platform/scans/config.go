@@ -1,6 +1,7 @@
 package scans
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ func byURL(names []string) (plain, urls []string) {
 
 // ScanConfig is the configuration of a scan.
 type ScanConfig struct {
+	Type            string               `json:"scan_type" enum:"templates,web" doc:"web: a scan of applications without templates."`
 	Targets         []string             `json:"targets" doc:"Targets of the request."`
 	AssetLists      []string             `json:"assets_lists" doc:"Enumerations and groups whose assets are targets."`
 	PublicTemplates []string             `json:"public_templates"`
@@ -76,7 +78,7 @@ func (s area) configOf(ctx context.Context, found scan.Scan) (out ScanConfig, er
 		return rest.Each(ids, func(id string) ScanConfigRef { return ScanConfigRef{id, names[id], kind} })
 	}
 	out = ScanConfig{
-		Targets: rest.OrEmpty(c.Targets), AssetLists: rest.OrEmpty(c.AssetLists), PublicTemplates: rest.OrEmpty(c.Templates),
+		Type: cmp.Or(c.Type, "templates"), Targets: rest.OrEmpty(c.Targets), AssetLists: rest.OrEmpty(c.AssetLists), PublicTemplates: rest.OrEmpty(c.Templates),
 		EarlyTemplates: rest.OrEmpty(c.EarlyTemplates), TemplateURLs: rest.OrEmpty(c.TemplateURLs),
 		TemplateIDs: []string{}, ScanConfigs: refs(c.ScanConfigIDs, "scan"),
 		ReportConfigs: refs(c.ReportConfigIDs, "reporting"), AlertConfigs: refs(c.AlertConfigIDs, "alerting"),
@@ -161,22 +163,41 @@ func (s area) scanConfigs() {
 
 // ImportAnswer is the result of an upload.
 type ImportAnswer struct {
-	ID      string `json:"id"`
-	Message string `json:"message"`
+	ID      string        `json:"id" doc:"The scan; empty where a report held no finding."`
+	Message string        `json:"message"`
+	Report  *ImportReport `json:"report,omitempty" doc:"What was in the report; only with format."`
+}
+
+// ImportReport is what came of the report of another tool.
+type ImportReport struct {
+	Format     string         `json:"format" doc:"The format that was read."`
+	Tool       string         `json:"tool,omitempty" doc:"The tool that wrote it."`
+	Accepted   int            `json:"accepted" doc:"Findings in it."`
+	New        int            `json:"new" doc:"Findings that were stored and that nobody had seen before."`
+	Merged     int            `json:"merged" doc:"Findings that were stored as sightings of known ones; GET /v1/scans/vuln/{vuln_id}/occurrences says why."`
+	Known      int            `json:"known" doc:"Findings that this scan had already."`
+	Repeated   int            `json:"repeated" doc:"Findings that the report holds more than once: the same check at the same place."`
+	Rejected   int            `json:"rejected" doc:"Items that could not be read."`
+	Ignored    int            `json:"ignored" doc:"Items that are no findings."`
+	Rejections []RejectedItem `json:"rejections" doc:"The first 1000 rejected items."`
+	Reasons    map[string]int `json:"ignored_reasons" doc:"Why items are no findings, with how many."`
+}
+
+// RejectedItem is an item of a report that could not be read.
+type RejectedItem struct {
+	Reason   string `json:"reason" doc:"Why it could not be read."`
+	File     string `json:"file,omitempty" doc:"In an archive."`
+	Line     int    `json:"line,omitempty" doc:"Where it begins in the report."`
+	Position string `json:"position,omitempty" doc:"Such as results[3]."`
 }
 
 func (s area) imports() {
 	made := wire.Op("import-scan", "POST /v1/scans/import", scanTag,
-		"Create a scan from nuclei results, one JSON object a line")
+		"Create a scan from nuclei results, one JSON object a line, or from the report of another tool")
 	made.Stream = true
-	made.Description = "The body is read as it comes and stored in parts. A line that is no result is refused by its number; the message says whether results before it are stored."
-	rest.Handle(s.API, made, func(ctx context.Context, in *struct {
-		Name string `query:"name" maxLength:"200" doc:"The scan's name."`
-		rest.Stream
-	}) (*ImportAnswer, error) {
-		got, err := s.Scans.Import(ctx, in.Name, &in.Stream)
-		return &ImportAnswer{got.ScanID, importWords(got)}, err
-	})
+	made.Description = "With format, the body is a report as the tool wrote it, which may be compressed with gzip; the same report again goes into the same scan. " +
+		"Without it, the body is read as it comes and stored in parts. A line that is no result is refused by its number; the message says whether results before it are stored."
+	rest.Handle(s.API, made, s.importScan)
 	more := wire.Op("import-into-scan", "PATCH /v1/scans/{scan_id}/import", scanTag,
 		"Add results to a scan; known ones are skipped", 404)
 	more.Stream = true
@@ -185,8 +206,52 @@ func (s area) imports() {
 		rest.Stream
 	}) (*ImportAnswer, error) {
 		got, err := s.Scans.Append(ctx, in.ID, &in.Stream)
-		return &ImportAnswer{got.ScanID, importWords(got)}, err
+		return &ImportAnswer{ID: got.ScanID, Message: importWords(got)}, err
 	})
+}
+
+// ImportQuery has the parameters of an import.
+type ImportQuery struct {
+	Name     string   `query:"name" maxLength:"200" doc:"The scan's name."`
+	Format   string   `query:"format" maxLength:"64" doc:"The kind of report (vedette import --list-formats), or auto. Without it, nuclei results."`
+	FileName string   `query:"file_name" maxLength:"200" doc:"The name of the report's file: a hint for auto."`
+	Columns  []string `query:"column,explode" maxItems:"50" doc:"For the format csv, FIELD=NAME: the name of a field's column. May be repeated."`
+}
+
+func (s area) importScan(ctx context.Context, in *struct {
+	ImportQuery
+	rest.Stream
+}) (*ImportAnswer, error) {
+	if in.Format == "" {
+		for name, is := range map[string]bool{"file_name": in.FileName != "", "column": len(in.Columns) > 0} {
+			if is {
+				return nil, errs.Field(name, "%s needs a format.", name)
+			}
+		}
+		got, err := s.Scans.Import(ctx, in.Name, &in.Stream)
+		return &ImportAnswer{ID: got.ScanID, Message: importWords(got)}, err
+	}
+	r := scan.Report{Name: in.Name, Format: in.Format, FileName: in.FileName, Columns: map[string]string{}}
+	for _, c := range in.Columns {
+		field, column, ok := strings.Cut(c, "=")
+		if !ok {
+			return nil, errs.Field("column", "column must be FIELD=NAME, not %.40q.", c)
+		}
+		r.Columns[field] = column
+	}
+	got, err := s.Scans.ImportReport(ctx, r, &in.Stream)
+	if err != nil {
+		return nil, err
+	}
+	out := ImportReport{
+		Format: got.Format, Tool: got.Tool, Accepted: got.Accepted, New: got.Stored - got.Merged, Merged: got.Merged,
+		Known: got.Known, Repeated: got.Accepted - got.Stored - got.Known, Rejected: got.Summary.Rejected,
+		Ignored: got.Ignored, Reasons: got.Ignores,
+		Rejections: rest.Each(got.Rejected, func(r scan.Rejection) RejectedItem {
+			return RejectedItem{r.Reason, r.File, r.Line, r.Position}
+		}),
+	}
+	return &ImportAnswer{got.ScanID, importWords(got.Imported), &out}, nil
 }
 
 func importWords(got scan.Imported) string {

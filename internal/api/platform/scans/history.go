@@ -59,6 +59,7 @@ func (s area) scanHistory() {
 		})
 	rest.Handle(s.API, wire.Op("get-scan-coverage", "GET "+one+"/coverage", scanTag, "The coverage of a scan", 404),
 		s.coverage)
+	s.coverageMap(one)
 	rest.Handle(s.API, wire.Op("get-scan-log", "GET "+one+"/scan_log", scanTag, "The result of each check of a scan",
 		404), s.scanLog)
 	rest.Handle(s.API, wire.Op("get-scan-log-stats", "GET "+one+"/scan_log/stats", scanTag,

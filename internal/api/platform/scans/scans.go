@@ -140,6 +140,9 @@ func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*
 		NoGlobalSettings: b.NoGlobalScans, AgentID: b.AgentID, AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks,
 		AgentBehavior: b.AgentBehavior,
 	}
+	if b.Type == scan.Web {
+		c.Type = scan.Web
+	}
 	c.Templates, c.TemplateURLs = byURL(b.Templates)
 	for _, in := range b.PrivateTemplates {
 		c.Inline = append(c.Inline, scan.Inline(in))

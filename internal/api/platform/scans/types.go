@@ -29,6 +29,7 @@ type ScanStatus struct {
 	Severity        map[string]int `json:"severity" doc:"Findings by severity."`
 	RescanCount     int            `json:"rescan_count"`
 	IsRescan        bool           `json:"is_rescan"`
+	Type            string         `json:"scan_type,omitempty" enum:"web" doc:"web: a scan of applications without templates. Absent: one of templates."`
 	IsOSS           bool           `json:"is_oss" doc:"Whether its results were uploaded."`
 	IsCloud         bool           `json:"is_cloud" doc:"Whether this service ran it."`
 	IsAutomatic     bool           `json:"is_automatic" doc:"Whether the service created it."`
@@ -52,6 +53,7 @@ func statusOf(s scan.Scan) ScanStatus {
 		TotalScan: s.Numbers.Cells, TotalResult: s.Results(),
 		Severity: rest.OrEmptyMap(s.Severities), RescanCount: s.Rescans(), IsRescan: s.Rescans() > 0, IsOSS: s.IsOSS,
 		IsCloud: !s.IsOSS, IsAutomatic: s.IsAutomatic, IsInternal: s.IsInternal,
+		Type:            c.Type,
 		AssetIDs:        rest.OrEmpty(slices.Concat(c.AssetLists, c.EnumerationIDs)),
 		PublicTemplates: rest.OrEmpty(c.Templates), TemplateIDs: []string{},
 		TemplateURLs:    rest.OrEmpty(c.TemplateURLs),
@@ -82,6 +84,7 @@ type ScanList struct {
 // ScanRequest is the body of POST /v1/scans.
 type ScanRequest struct {
 	Name             string               `json:"name,omitempty" maxLength:"200" doc:"Name; default: the first target."`
+	Type             string               `json:"scan_type,omitempty" enum:"templates,web" doc:"templates, the default: known weaknesses, by templates. web: what applications do with their inputs; the targets are applications, and nothing is said of templates."`
 	Targets          []string             `json:"targets,omitempty" maxItems:"100000" doc:"Hosts, addresses, ranges and URLs to test."`
 	Templates        []string             `json:"templates,omitempty" maxItems:"10000" doc:"Templates by id, folder, tag or URL; default: the recommended set."`
 	EarlyTemplates   []string             `json:"early_templates,omitempty" maxItems:"10000"`

@@ -3,6 +3,7 @@ package team
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -14,9 +15,9 @@ import (
 // AlertEvent is one alert for one channel.
 type AlertEvent struct {
 	ID             string          `json:"id" doc:"The alert's id: webhooks get it as Idempotency-Key, mail has it in its Message-ID."`
-	EventType      string          `json:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop" doc:"Content."`
-	SubjectType    string          `json:"subject_type" enum:"scan,enumeration,asset_policy"`
-	SubjectID      string          `json:"subject_id" doc:"The id of the scan, the enumeration or the policy."`
+	EventType      string          `json:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop,regression,risk_ended,due_soon,overdue" doc:"Content."`
+	SubjectType    string          `json:"subject_type" enum:"scan,enumeration,asset_policy,finding,rule"`
+	SubjectID      string          `json:"subject_id" doc:"The id of the scan, the enumeration, the policy or (the first) finding."`
 	SubjectName    string          `json:"subject_name" doc:"Its name at that time; empty for a policy, whose name is in the message."`
 	Run            int64           `json:"run"`
 	Status         string          `json:"status" enum:"succeeded,failed,pending" doc:"succeeded: the channel accepted it. failed: given up. pending: being sent, or to be retried."`
@@ -49,6 +50,8 @@ func alertOf(n notification.Notification, names map[string]string) AlertEvent {
 	switch n.Kind {
 	case notification.OfEnumeration:
 		e.SubjectName = content.Enumeration
+	case notification.OfFinding:
+		e.SubjectID, _, _ = strings.Cut(n.Subject, "/")
 	case notification.OfPolicy:
 		e.SubjectType, e.SubjectID, e.AssetPolicyID = "asset_policy", n.PolicyID, n.PolicyID
 	}
@@ -79,7 +82,7 @@ func alertStates(status string) (out []notification.State) {
 // AlertQuery has the parameters of the alert log.
 type AlertQuery struct {
 	Config  string `query:"alert_config_id" maxLength:"100" doc:"Only those of this alerting configuration."`
-	Event   string `query:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop" doc:"Only of this type."`
+	Event   string `query:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop,regression,risk_ended,due_soon,overdue" doc:"Only of this type."`
 	Subject string `query:"subject_id" maxLength:"100" doc:"Only those about this scan, enumeration or policy."`
 	Status  string `query:"status" enum:"succeeded,failed,pending" doc:"Only those in this state."`
 	wire.HistoryRange

@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/core/domain"
+	"github.com/vedette-sec/vedette/internal/core/inbox"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 )
@@ -23,6 +24,7 @@ type Services struct {
 	Domains       *domain.Domains
 	Audit         *audit.Log
 	Notifications *notification.Notifications
+	Inbox         *inbox.Inbox
 }
 
 type area struct {
@@ -36,6 +38,7 @@ func Register(api *rest.API, services Services) {
 	s.keys()
 	s.user()
 	s.sessions()
+	s.inbox()
 	s.teams()
 	s.members()
 	s.auditLog()

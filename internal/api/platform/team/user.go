@@ -44,7 +44,7 @@ func (c *passwordChange) Resolve(ctx huma.Context) []error {
 // PasswordChange is a new password.
 type PasswordChange struct {
 	Current string `json:"current_password" doc:"Your present one."`
-	New     string `json:"new_password" doc:"10 to 1024 bytes."`
+	New     string `json:"new_password" doc:"10 to 1024 bytes, and none of the common passwords."`
 }
 
 // UserFeatures are optional features of the server.
@@ -77,7 +77,7 @@ func (s area) user() {
 	rest.Handle(s.API, wire.Op("get-user", "GET /v1/user", "User", "Your profile and your teams"), s.getUser)
 	password := wire.Op("change-password", "POST /v1/user/password", "User",
 		"Change your password; your other sessions end")
-	password.Description = "A new password has 10 to 1024 bytes. Wrong current passwords are slowed down as logins are (429)."
+	password.Description = "A new password has 10 to 1024 bytes, and is no common one. Wrong current passwords are slowed down as logins are (429)."
 	wire.Act(s.API, password, "The password is changed. Your other sessions have ended.",
 		func(ctx context.Context, in *passwordChange) error {
 			return s.Accounts.ChangePassword(ctx, in.Body.Current, in.Body.New, in.from)

@@ -1,17 +1,14 @@
 // Package wire has the formats that the packages of the platform API share: parts of paths and queries, list
-// headers, messages, schedules, and a writer for slow clients.
+// headers, messages and schedules.
 package wire
 
 import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -171,30 +168,4 @@ type AgentRequest struct {
 	AgentTags     []string `json:"agent_tags,omitempty" maxItems:"100"`
 	AgentNetworks []string `json:"agent_networks,omitempty" maxItems:"100"`
 	AgentBehavior string   `json:"agent_behavior,omitempty" enum:"distribute,mirror"`
-}
-
-const (
-	slowClient = time.Minute // that one chunk may take
-	chunk      = 64 << 10
-)
-
-// ClientWriter writes to a client that may be slow, and gives up on one that has stopped reading.
-func ClientWriter(w http.ResponseWriter) io.Writer {
-	return slowWriter{w, http.NewResponseController(w)}
-}
-
-type slowWriter struct {
-	w       io.Writer
-	control *http.ResponseController
-}
-
-// Write implements io.Writer.
-func (p slowWriter) Write(b []byte) (n int, err error) {
-	for n < len(b) && err == nil {
-		_ = p.control.SetWriteDeadline(time.Now().Add(slowClient)) // a test's recorder has none
-		var wrote int
-		wrote, err = p.w.Write(b[n:min(n+chunk, len(b))])
-		n += wrote
-	}
-	return n, err
 }

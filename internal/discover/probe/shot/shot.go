@@ -32,7 +32,7 @@ type Browser struct {
 func Start(
 	ctx context.Context, path string, dial func(ctx context.Context, addr string) (net.Conn, error),
 ) (*Browser, error) {
-	b := &Browser{browser.New(browser.Config{Path: path, Pages: atATime}), dial}
+	b := &Browser{browser.New(browser.Config{Path: path, Pages: atATime, Nobody: true}), dial}
 	page, err := b.open(ctx)
 	if err != nil {
 		b.Close()

@@ -1,6 +1,8 @@
 package code
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -66,5 +68,25 @@ func TestNotRun(t *testing.T) {
 		if _, err := Compile("t.yaml", &block, Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// A program that lies where the user nobody cannot start it is not run, and the reason names it, even where another one
+// is not there at all.
+func TestUnreachableProgram(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("programs run as this user")
+	}
+	folder := t.TempDir() // for its owner alone
+	if err := os.Chmod(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "hidden"), []byte("#!/bin/sh\necho ran\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", folder)
+	got, err := run(t, syntax.Code{Engine: []string{"hidden", "no-such-program"}, Source: "id"}, true)
+	if got != nil || err == nil || !strings.Contains(err.Error(), "hidden cannot be run: it lies where") {
+		t.Errorf("%v %v", got, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 	"github.com/vedette-sec/vedette/internal/infra/tlsfacts"
 )
 
@@ -22,6 +23,12 @@ const (
 	defaultRetries = 3
 	maxRetries     = 20
 	payloadSize    = 4096 // of EDNS0, in bytes
+
+	// maxUnpacked is how many bytes an answer may have without the pointers that stand for names: a message of 64 KiB
+	// can name a long name 4,600 times.
+	maxUnpacked = 256 << 10
+	// memoryFactor is how many bytes one of an answer takes: unpacked, as text in which it may be \DDD, and in fields.
+	memoryFactor = 20
 )
 
 // Probe is a compiled block.
@@ -90,7 +97,8 @@ func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply
 	if err != nil {
 		return err
 	}
-	c := &client{Env: env, attempts: p.attempts}
+	c := &client{Env: env, attempts: p.attempts, share: membudget.Process().Share()}
+	defer c.share.Release() // operators see the reply a little longer, which the next question of the target waits for
 	if c.servers, err = p.servers(env, vars); err != nil {
 		return err
 	}
@@ -199,6 +207,7 @@ type client struct {
 	servers  []server
 	attempts int
 	next     int
+	share    *membudget.Share // of the answers
 }
 
 // ask asks until a server answers, whatever it answers.
@@ -256,20 +265,39 @@ func (c *client) once(ctx context.Context, s server, m *dns.Msg) (*dns.Msg, erro
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	asker := dns.Client{Net: network, Timeout: c.Timeout, UDPSize: payloadSize}
 	answer, _, err := asker.ExchangeWithConnContext(ctx, m, &dns.Conn{Conn: conn})
+	if ctx.Err() != nil { // the connection was closed for it
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.address, err)
 	}
-	return answer, nil
+	return answer, c.weigh(ctx, s, answer)
+}
+
+// weigh refuses an answer that is much longer than it came, and counts a long one.
+func (c *client) weigh(ctx context.Context, s server, m *dns.Msg) error {
+	m.Compress = false // then Len is that of the message without pointers
+	size := m.Len()
+	if size > maxUnpacked {
+		return fmt.Errorf("%s: the answer unpacks to %d bytes, more than %d", s.address, size, maxUnpacked)
+	}
+	if size*memoryFactor > membudget.Free {
+		if _, err := c.share.Grow(ctx, maxUnpacked*memoryFactor); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reply is the answer as operators see it.
 func reply(env *proto.Env, vars *dsl.Env, question, answer *dns.Msg, trace string) *proto.Reply {
 	matched := strings.TrimSuffix(question.Question[0].Name, ".")
+	text := answer.String()
 	r := &proto.Reply{
-		Env: vars, MatchedAt: matched, Host: env.Target.Hostname(), Request: question.String(), Response: answer.String(),
+		Env: vars, MatchedAt: matched, Host: env.Target.Hostname(), Request: question.String(), Response: text,
 		Fields: map[string]any{
 			"type": "dns", "host": env.Target.Hostname(), "matched": matched, "request": question.String(),
-			"rcode": float64(answer.Rcode), "raw": answer.String(), "trace": trace,
+			"rcode": float64(answer.Rcode), "raw": text, "trace": trace,
 			"answer": join(answer.Answer), "ns": join(answer.Ns), "extra": join(answer.Extra),
 		},
 	}

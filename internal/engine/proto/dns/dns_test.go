@@ -3,6 +3,7 @@ package dns
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -160,4 +161,66 @@ func (l *laboratory) run(t *testing.T, s *syntax.DNS) (map[string]any, error) {
 	var fields map[string]any
 	err = p.Run(t.Context(), env, func(r *proto.Reply) bool { fields = r.Fields; return true })
 	return fields, err
+}
+
+// hostile answers a question with as many aliases as a message can hold, all of names of 255 bytes that pointers stand
+// for.
+func hostile(id uint16, question []byte) []byte {
+	long := make([]byte, 0, 256) // the name, at 12 + len(question)
+	for range 3 {
+		long = append(append(long, 63), strings.Repeat("\x01", 63)...)
+	}
+	long = append(long, 0)
+	m := append([]byte{byte(id >> 8), byte(id), 0x84, 0, 0, 1, 0, 0, 0, 0, 0, 0}, question...)
+	at := len(m)
+	m = append(append(m, long...), 0, 5, 0, 1, 0, 0, 0, 60, 0, 2, 0xc0|byte(at>>8), byte(at))
+	n := 1
+	for ; len(m)+14 <= 64<<10-1; n++ {
+		m = append(m, 0xc0|byte(at>>8), byte(at), 0, 5, 0, 1, 0, 0, 0, 60, 0, 2, 0xc0|byte(at>>8), byte(at))
+	}
+	m[6], m[7] = byte(n>>8), byte(n)
+	return m
+}
+
+// A message that becomes many times its length when it is unpacked is refused.
+func TestPointersThatUnpack(t *testing.T) {
+	lab := newLab(t)
+	lab.servers["192.0.2.53"] = func(w dns.ResponseWriter, m *dns.Msg) {
+		packed, err := m.Pack()
+		if err == nil {
+			_, _ = w.Write(hostile(m.Id, packed[12:12+len("\x03lab\x04test\x00")+4]))
+		}
+	}
+	fields, err := lab.run(t, &syntax.DNS{Name: "{{FQDN}}", Retries: 1, Resolvers: []string{"tcp:192.0.2.53"}})
+	if err == nil || !strings.Contains(err.Error(), "unpacks to") {
+		t.Errorf("%d bytes of text: %v", len(fmt.Sprint(fields["raw"])), err)
+	}
+}
+
+// A trace ends when it has become long, however many aliases there are.
+func TestEndlessTrace(t *testing.T) {
+	lab := newLab(t)
+	aliases := 0
+	endless := func(w dns.ResponseWriter, m *dns.Msg) {
+		aliases++
+		a := new(dns.Msg)
+		a.SetReply(m)
+		a.Answer = records(t, fmt.Sprintf("%s 60 IN CNAME x%d.lab.test.", m.Question[0].Name, aliases))
+		for range 200 {
+			a.Extra = append(a.Extra, records(t, "lab.test. 60 IN TXT "+strings.Repeat("x", 255))...)
+		}
+		_ = w.WriteMsg(a)
+	}
+	for _, root := range roots {
+		lab.servers[root] = endless
+	}
+	fields, err := lab.run(t, &syntax.DNS{
+		Name: "{{FQDN}}", Type: "A", Trace: true, TraceMaxRecursion: maxTrace, Resolvers: []string{"192.0.2.53"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trace, _ := fields["trace"].(string); len(trace) > maxTraceText+64<<10 || aliases == maxTrace {
+		t.Errorf("%d bytes after %d aliases", len(trace), aliases)
+	}
 }

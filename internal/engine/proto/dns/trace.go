@@ -12,6 +12,8 @@ import (
 const (
 	defaultTrace = 32 // steps
 	maxTrace     = 64
+	traceTimes   = 6       // times Env.Timeout: for the whole way
+	maxTraceText = 1 << 20 // bytes; the way goes no further then
 )
 
 // roots are the addresses of the root servers (IANA, root hints).
@@ -23,23 +25,28 @@ var roots = []string{
 // trace asks for a name as a resolver does, from the root servers down, and returns the answers as text. It follows
 // each referral, and an alias from the root again.
 func (c *client) trace(ctx context.Context, name string, question uint16, steps int) (string, error) {
+	whole, cancel := context.WithTimeout(ctx, traceTimes*c.Timeout)
+	defer cancel()
 	var text strings.Builder
-	way := &client{Env: c.Env, attempts: 2, servers: c.helpers(roots)}
+	way := &client{Env: c.Env, attempts: 2, share: c.share, servers: c.helpers(roots)}
 	name = dns.CanonicalName(name)
 	asked, aliases := map[string]bool{}, map[string]bool{name: true}
 	for range steps {
 		m := &dns.Msg{}
 		m.SetQuestion(name, question)
 		m.RecursionDesired = false
-		answer, err := way.ask(ctx, m)
+		answer, err := way.ask(whole, m)
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
 		if err != nil {
-			return text.String(), nil //nolint:nilerr // the way ends here: what was seen counts
+			return text.String(), nil // the way ends here: what was seen counts
 		}
 		text.WriteString(answer.String())
 		text.WriteByte('\n')
+		if text.Len() > maxTraceText {
+			break
+		}
 		if alias := aliasOf(answer); alias != "" {
 			if aliases[alias] {
 				break
@@ -48,7 +55,7 @@ func (c *client) trace(ctx context.Context, name string, question uint16, steps 
 			name, way.servers, asked = alias, c.helpers(roots), map[string]bool{}
 			continue
 		}
-		next := c.referral(ctx, answer)
+		next := c.referral(whole, answer)
 		next = slices.DeleteFunc(next, func(a string) bool { return asked[a] })
 		if len(answer.Answer) > 0 || len(next) == 0 {
 			break

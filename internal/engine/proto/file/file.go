@@ -20,11 +20,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 )
 
 const (
 	defaultSize = 1 << 30   // bytes of a file that are read
 	maxLine     = 100 << 20 // bytes
+	lineFactor  = 3         // how often a long line is in memory: in a buffer that grows, and as text
 	maxWhole    = 256 << 20 // bytes of a file that is searched as a whole
 	maxShown    = 16 << 10  // bytes of a line that an event shows
 )
@@ -98,12 +100,16 @@ func (s *search) file(ctx context.Context, path string) error {
 			return nil // a broken archive is left out
 		}
 		defer reader.Close()
-		return s.read(ctx, path, reader)
+		return s.read(ctx, path, reader, maxWhole)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil
 	}
-	return s.read(ctx, path, f)
+	return s.read(ctx, path, f, info.Size()+1)
 }
 
 // open opens a file. Opening a pipe would wait for its writer, and a device may do more than that.
@@ -131,7 +137,7 @@ func (s *search) archive(ctx context.Context, path string, kind archives.Extract
 			return nil // one that cannot be read is left out
 		}
 		defer reader.Close()
-		return s.read(ctx, path+"/"+strings.TrimPrefix(inner.NameInArchive, "/"), reader)
+		return s.read(ctx, path+"/"+strings.TrimPrefix(inner.NameInArchive, "/"), reader, maxWhole)
 	})
 	if errors.Is(err, errOver) || ctx.Err() != nil {
 		return err
@@ -139,38 +145,46 @@ func (s *search) archive(ctx context.Context, path string, kind archives.Extract
 	return nil // a broken archive ends where it breaks
 }
 
-// read searches what a reader has.
-func (s *search) read(ctx context.Context, path string, from io.Reader) error {
+// read searches what a reader has: at most that many bytes of it, if all of it is searched at once.
+func (s *search) read(ctx context.Context, path string, from io.Reader, most int64) error {
 	from = io.LimitReader(from, s.size)
 	if s.whole {
-		data, err := io.ReadAll(io.LimitReader(from, maxWhole))
+		share := membudget.Process().Share()
+		defer share.Release()
+		data, err := share.ReadAll(ctx, from, min(most, maxWhole))
 		if err != nil {
 			return ctx.Err()
 		}
 		return s.reply(ctx, path, 0, string(data))
 	}
+	share := membudget.Process().Share()
+	defer share.Release()
 	lines := bufio.NewReaderSize(from, 64<<10)
 	for n := 1; ; n++ {
-		line, err := readLine(lines)
+		line, err := readLine(ctx, lines, share)
 		if len(line) > 0 || err == nil {
 			if err := s.reply(ctx, path, n, string(line)); err != nil {
 				return err
 			}
 		}
 		if err != nil {
-			return nil //nolint:nilerr // the end, or what cannot be read
+			return ctx.Err() // the end, or what cannot be read
 		}
 	}
 }
 
-// readLine reads up to the end of a line, at most maxLine bytes of it, without the line break.
-func readLine(r *bufio.Reader) ([]byte, error) {
+// readLine reads up to the end of a line, at most maxLine bytes of it, without the line break. A long one is counted in
+// the share.
+func readLine(ctx context.Context, r *bufio.Reader, share *membudget.Share) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	if err == nil {
 		return bytes.TrimRight(line, "\r\n"), nil
 	}
 	whole := bytes.Clone(line)
 	for errors.Is(err, bufio.ErrBufferFull) && len(whole) < maxLine {
+		if _, full := share.Grow(ctx, membudget.Need(int64(len(whole)+1), lineFactor*maxLine)); full != nil {
+			return nil, full
+		}
 		line, err = r.ReadSlice('\n')
 		whole = append(whole, line...)
 	}

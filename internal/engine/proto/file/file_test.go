@@ -161,3 +161,37 @@ func TestEnds(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// FuzzArchive searches any bytes as a file that may be an archive of some kind: the search ends, and reports no more than
+// its bounds allow.
+func FuzzArchive(f *testing.F) {
+	var zipped, packed bytes.Buffer
+	z := zip.NewWriter(&zipped)
+	w, err := z.Create("a.txt")
+	if err != nil {
+		f.Fatal(err)
+	}
+	_, _ = w.Write([]byte("text"))
+	_ = z.Close()
+	g := gzip.NewWriter(&packed)
+	_, _ = g.Write([]byte("text"))
+	_ = g.Close()
+	f.Add(zipped.Bytes(), "a.zip")
+	f.Add(packed.Bytes(), "a.txt.gz")
+	f.Add([]byte("\xfd7zXZ\x00"), "a.xz")
+	f.Add([]byte("BZh9"), "a.bz2")
+	f.Add([]byte("(\xb5/\xfd"), "a.zst")
+	f.Add([]byte("7z\xbc\xaf'\x1c"), "a.7z")
+	f.Add([]byte("Rar!\x1a\x07\x01\x00"), "a.rar")
+	f.Fuzz(func(t *testing.T, data []byte, name string) {
+		name = filepath.Base(filepath.Clean("/" + name))
+		if name == "/" || len(name) > 100 || strings.ContainsRune(name, 0) {
+			return
+		}
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			return
+		}
+		found(t, path, syntax.File{Extensions: []string{"all"}, Archive: true})
+	})
+}

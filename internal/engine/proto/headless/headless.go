@@ -119,19 +119,27 @@ type visit struct {
 	at      string         // where the page was after the last step that goes somewhere
 	went    string         // where the last navigation was to, as text
 	waiting []waiting      // for after the next navigation
+	slow    bool           // there was a step debug
 	refused error          // a refusal that ends the scan, such as that of its budget
 }
 
 // Run implements proto.Probe.
 func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply) bool) error {
 	if env.Pages.Open == nil {
-		return proto.Unusable("templates that drive a browser run on the command line alone, with --headless")
+		return proto.Unusable("%s", cmp.Or(env.Pages.Without, "there is no browser for templates that drive one"))
 	}
+	err := p.visit(ctx, env, found, false)
+	if errors.Is(err, browser.ErrEnded) && ctx.Err() == nil { // another page may have ended it: again, without others
+		err = p.visit(ctx, env, found, true)
+	}
+	return err
+}
+
+func (p *Probe) visit(ctx context.Context, env *proto.Env, found func(*proto.Reply) bool, alone bool) (err error) {
 	v := &visit{Probe: p, env: env, vars: env.Vars(env.Target), out: map[string]any{}}
-	var err error
 	v.page, err = env.Pages.Open(ctx, browser.Options{
 		Dial: env.Dial, Before: v.before, Timeout: env.Pages.Timeout, Headers: v.headers(), UserAgent: v.userAgent(),
-		Honest: p.honest, Bodies: p.bodies,
+		Honest: p.honest, Bodies: p.bodies, Alone: alone,
 	})
 	if errors.Is(err, browser.ErrNone) {
 		return proto.Unusable("%v", err)

@@ -27,10 +27,22 @@ var stages = map[string]string{
 	"waitfmp": "firstMeaningfulPaint", "waitidle": "networkIdle",
 }
 
+// slowness is how long the steps of slowed wait after a step debug: those that do what a person does.
+const slowness = 5 * time.Second
+
+var slowed = map[string]bool{
+	"click": true, "rightclick": true, "text": true, "time": true, "select": true, "keyboard": true,
+}
+
 // step does one step. The errors are those of package browser, of rendering, and of package proto.
 func (v *visit) step(s *step) error {
 	args := arguments{visit: v, step: s}
 	var err error
+	if v.slow && slowed[s.action] {
+		if err = v.page.Sleep(slowness); err != nil {
+			return err
+		}
+	}
 	switch s.action {
 	case "navigate":
 		err = v.navigate(&args)
@@ -63,7 +75,9 @@ func (v *visit) step(s *step) error {
 		}
 	case "setmethod", "setbody", "addheader", "setheader", "deleteheader":
 		v.rule(s, &args)
-	case "debug", "": // debug slows nuclei down and prints what it does; one without an action does nothing
+	case "debug":
+		v.slow = true
+	case "": // one without an action does nothing
 	default:
 		err = v.element(s, &args)
 	}

@@ -93,7 +93,12 @@ func (r *run) globals(initial bool) {
 			_, _ = rand.Read(b[:])
 			return int64(binary.BigEndian.Uint64(b[:]) >> 1), nil
 		},
-		"log":            func(a *host.Args) (any, error) { return a.Value(0), nil },
+		"log": func(a *host.Args) (any, error) {
+			if r.log != nil {
+				r.log(r.text(a.Value(0)))
+			}
+			return a.Value(0), nil
+		},
 		"getNetworkPort": networkPort,
 		"isPortOpen":     h.Waits(r.open("tcp")),
 		"isUDPPortOpen":  h.Waits(r.open("udp")),

@@ -34,6 +34,7 @@ type run struct {
 	vars    *dsl.Env
 	values  map[string]any // the arguments, by name; init adds to them
 	modules map[string]*goja.Object
+	log     func(text string) // nil: nobody reads it
 
 	exported strings.Builder
 	exports  map[string]string
@@ -58,7 +59,8 @@ func (p *Probe) execute(
 		}
 	}()
 	script.Bound(vm, true)
-	r := &run{vm: vm, vars: vars, values: values, modules: map[string]*goja.Object{}, exports: map[string]string{}}
+	r := &run{vm: vm, vars: vars, values: values, modules: map[string]*goja.Object{},
+		exports: map[string]string{}, log: env.Log}
 	r.host = host.New(ctx, vm, clock, env.Timeout, slot.dial)
 	if env.Files {
 		r.host.Folder = p.folder

@@ -140,8 +140,8 @@ func TestResetConnections(t *testing.T) {
 					if text == "" {
 						return
 					}
-					io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 					arrived <- text
+					io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 				}
 				r.Peek(1)
 				reset(c)

@@ -4,6 +4,8 @@ package whois
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,10 +23,18 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 	wire "github.com/vedette-sec/vedette/internal/infra/whois"
 )
 
-const maxAnswer = 1 << 20 // bytes
+const (
+	maxAnswer = 1 << 20   // bytes
+	maxHead   = 256 << 10 // bytes of the header of an answer
+	maxCommas = 20_000    // of an answer of RDAP: each may part two objects of hundreds of bytes
+
+	// memoryFactor is how many bytes one of an answer takes once it is read: of RDAP, as objects of many parts.
+	memoryFactor = 32
+)
 
 // Probe is a compiled block.
 type Probe struct {
@@ -68,9 +78,11 @@ func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply
 	defer end()
 	ctx, cancel := context.WithTimeout(ctx, 3*env.Timeout)
 	defer cancel()
-	fields, text, err := p.rdap(ctx, env, query)
+	share := membudget.Process().Share()
+	defer share.Release() // operators see the reply a little longer, which the next question waits for
+	fields, text, err := p.rdap(ctx, env, share, query)
 	if err != nil && p.server == nil && !refused(err) && ctx.Err() == nil {
-		if old, answer, oldErr := whois(ctx, env, query); oldErr == nil {
+		if old, answer, oldErr := whois(ctx, env, share, query); oldErr == nil {
 			fields, text, err = old, answer, nil
 		}
 	}
@@ -90,20 +102,22 @@ func refused(err error) bool {
 }
 
 // rdap asks over RDAP. The fields of a domain are named as WHOIS does.
-func (p *Probe) rdap(ctx context.Context, env *proto.Env, query string) (map[string]any, string, error) {
+func (p *Probe) rdap(
+	ctx context.Context, env *proto.Env, share *membudget.Share, query string,
+) (map[string]any, string, error) {
 	dial := env.DialHelper
 	if p.server != nil {
 		dial = env.Dial // a server of the template is no helper of the operator
 	}
-	transport := &http.Transport{DialContext: dial}
+	transport := &http.Transport{DialContext: dial, MaxResponseHeaderBytes: maxHead}
 	defer transport.CloseIdleConnections()
-	over := &http.Client{Transport: limited{transport}, Timeout: 3 * env.Timeout}
+	over := &http.Client{Transport: limited{transport, share}, Timeout: 3 * env.Timeout}
 	client := rdap.Client{HTTP: over, Bootstrap: &bootstrap.Client{HTTP: over}}
 	request := rdap.NewAutoRequest(query)
 	request.Server = p.server
 	answer, err := client.Do(request.WithContext(ctx))
 	if err != nil {
-		return nil, "", err
+		return nil, "", reason(answer, err)
 	}
 	fields := map[string]any{}
 	var body any = answer.Object
@@ -118,8 +132,24 @@ func (p *Probe) rdap(ctx context.Context, env *proto.Env, query string) (map[str
 	return fields, string(text), err
 }
 
-// limited bounds the bodies of answers.
-type limited struct{ http.RoundTripper }
+// reason is why a question failed: what the last server did, which the library keeps beside its error.
+func reason(answer *rdap.Response, err error) error {
+	if answer == nil || len(answer.HTTP) == 0 {
+		return err
+	}
+	last := answer.HTTP[len(answer.HTTP)-1].Error
+	if failed, ok := errors.AsType[*url.Error](last); ok {
+		last = failed.Err // its URL is long
+	}
+	return cmp.Or(last, err)
+}
+
+// limited bounds the bodies of answers, and counts them.
+type limited struct {
+	http.RoundTripper
+
+	share *membudget.Share
+}
 
 // RoundTrip implements http.RoundTripper.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -128,24 +158,48 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.LimitReader(answer.Body, maxAnswer), answer.Body}
+		}{&parts{l.share.Reader(r.Context(), io.LimitReader(answer.Body, maxAnswer), memoryFactor*maxAnswer), 0}, answer.Body}
 	}
 	return answer, err
+}
+
+// parts reads what has no more than maxCommas commas.
+type parts struct {
+	io.Reader
+
+	commas int
+}
+
+// Read implements io.Reader.
+func (p *parts) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if p.commas += bytes.Count(b[:n], []byte(",")); p.commas > maxCommas {
+		return 0, fmt.Errorf("the registry's answer has more than %d parts", maxCommas)
+	}
+	return n, err
 }
 
 // registry knows the WHOIS server of each domain and network.
 const registry = "whois.iana.org"
 
 // whois asks the registry for its server, and that server for the object.
-func whois(ctx context.Context, env *proto.Env, query string) (map[string]any, string, error) {
+func whois(
+	ctx context.Context, env *proto.Env, share *membudget.Share, query string,
+) (map[string]any, string, error) {
 	if strings.ContainsAny(query, "\r\n") {
 		return nil, "", fmt.Errorf("%.80q is no query", query)
 	}
 	server, text := registry, ""
 	for range 3 { // a registry may refer to another
+		share.Release() // Query takes its own
 		answer, err := wire.Query(ctx, env.DialHelper, net.JoinHostPort(server, wire.Port), query, maxAnswer)
 		if err != nil {
 			return nil, "", err
+		}
+		if need := membudget.Need(int64(len(answer)), memoryFactor*maxAnswer); need > 0 {
+			if _, err := share.Grow(ctx, need); err != nil {
+				return nil, "", err
+			}
 		}
 		text = answer
 		next := read(text)["refer"]
@@ -163,7 +217,7 @@ func whois(ctx context.Context, env *proto.Env, query string) (map[string]any, s
 
 // read are the "name: value" lines of an answer; values of one name are joined by commas.
 func read(text string) map[string]string {
-	fields := map[string]string{}
+	values := map[string][]string{}
 	lines := bufio.NewScanner(strings.NewReader(text))
 	for lines.Scan() {
 		name, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), ":")
@@ -171,10 +225,11 @@ func read(text string) map[string]string {
 		if !ok || value == "" || strings.HasPrefix(name, "%") || strings.HasPrefix(name, "#") || len(name) > 60 {
 			continue
 		}
-		if fields[name] != "" {
-			value = fields[name] + "," + value
-		}
-		fields[name] = value
+		values[name] = append(values[name], value)
+	}
+	fields := make(map[string]string, len(values))
+	for name, all := range values {
+		fields[name] = strings.Join(all, ",")
 	}
 	return fields
 }

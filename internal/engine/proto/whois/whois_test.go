@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -93,4 +94,62 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// An answer of a quarter of a million lines of one name takes memory in proportion to its length.
+func TestManyLines(t *testing.T) {
+	text := strings.Repeat("a:b\n", maxAnswer/4)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fields := read(text)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; len(fields["a"]) != maxAnswer/2-1 || took > 64*maxAnswer {
+		t.Errorf("%d bytes for %d of a field", took, len(fields["a"]))
+	}
+}
+
+// Registries that refer to each other are asked three times in all, and an answer without end is refused.
+func TestHostileRegistries(t *testing.T) {
+	for answer, want := range map[string]int{"refer: whois.a.test\nrefer: ": 3, "": 1} {
+		asked := 0
+		_, err := run(t, "", func(_ context.Context, _, addr string) (net.Conn, error) {
+			if !strings.HasSuffix(addr, ":43") {
+				return nil, io.ErrUnexpectedEOF // no RDAP
+			}
+			asked++
+			text := answer
+			if text != "" {
+				text = map[string]string{"whois.a.test:43": "refer: whois.b.test\n"}[addr] + "x: y\n"
+				if addr != "whois.a.test:43" {
+					text = "refer: whois.a.test\n"
+				}
+			}
+			ours, theirs := net.Pipe()
+			go func() {
+				_, _ = theirs.Read(make([]byte, 100))
+				for _, err := io.WriteString(theirs, text); err == nil && answer == ""; {
+					_, err = io.WriteString(theirs, strings.Repeat("name: value\n", 1000))
+				}
+				_ = theirs.Close()
+			}()
+			return ours, nil
+		})
+		if asked != want || (err == nil) != (answer != "") {
+			t.Errorf("%q: asked %d times: %v", answer, asked, err)
+		}
+	}
+}
+
+// An answer of RDAP with a hundred thousand empty objects would become many times its length in memory.
+func TestManyParts(t *testing.T) {
+	for n, want := range map[int]bool{1000: true, 100_000: false} {
+		registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/rdap+json")
+			_, _ = io.WriteString(w, `{"objectClassName":"domain","ldhName":"LAB.TEST","entities":[`+strings.Repeat("{},", n)+`{}]}`)
+		}))
+		if _, err := run(t, registry.URL, nil); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "parts") {
+			t.Errorf("%d: %v", n, err)
+		}
+		registry.Close()
+	}
 }

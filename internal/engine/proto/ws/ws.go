@@ -4,6 +4,7 @@ package ws
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net"
 	"net/http"
@@ -15,12 +16,18 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/proto"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/membudget"
 	"github.com/vedette-sec/vedette/internal/infra/tlsfacts"
 )
 
 const (
-	maxMessage = 10 << 20 // bytes of a message, and of all
-	wholeTimes = 3        // times Env.Timeout: for a dialogue, as for an exchange of HTTP
+	maxMessage = 10 << 20  // bytes of a message, and of all
+	maxHead    = 256 << 10 // bytes of the answer that begins a dialogue
+	wholeTimes = 3         // times Env.Timeout: for a dialogue, as for an exchange of HTTP
+
+	// memoryFactor is how often a message is in memory: as it is read into a buffer that grows, as text, and in the
+	// text of all.
+	memoryFactor = 5
 )
 
 // Probe is a compiled block.
@@ -88,7 +95,9 @@ func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply
 	if address.Path == "" || address.Path == "/" {
 		address.Path = env.Target.Parsed().Path
 	}
-	d := dialogue{env: env, vars: vars, hostPort: hostPort(address), named: map[string]any{}}
+	share := membudget.Process().Share()
+	defer share.Release() // operators see the reply a little longer, which the next dialogue of the target waits for
+	d := dialogue{env: env, share: share, vars: vars, hostPort: hostPort(address), named: map[string]any{}}
 	if err := d.talk(ctx, p, address); err != nil {
 		return err
 	}
@@ -115,6 +124,7 @@ type dialogue struct {
 	hostPort string
 	ip       string
 	named    map[string]any
+	share    *membudget.Share // of what is received
 
 	sent, received strings.Builder
 }
@@ -136,7 +146,7 @@ func (d *dialogue) talk(ctx context.Context, p *Probe, address *url.URL) error {
 	connecting, cancel := context.WithTimeout(ctx, d.env.Timeout)
 	defer cancel()
 	transport := &http.Transport{
-		DisableKeepAlives: true, TLSClientConfig: tlsfacts.Lenient(address.Hostname()),
+		DisableKeepAlives: true, MaxResponseHeaderBytes: maxHead, TLSClientConfig: tlsfacts.Lenient(address.Hostname()),
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			conn, err := d.env.Dial(ctx, network, addr)
 			d.ip = proto.IP(conn)
@@ -178,16 +188,40 @@ func (d *dialogue) send(ctx context.Context, conn *websocket.Conn, in input) err
 	if err := conn.Write(ctx, websocket.MessageText, []byte(data)); err != nil {
 		return err
 	}
-	_, message, err := conn.Read(ctx)
+	message, err := d.read(ctx, conn)
+	if ctx.Err() != nil { // the connection was closed for it
+		return ctx.Err()
+	}
 	if err != nil {
 		return err
 	}
-	d.received.Write(message[:min(len(message), maxMessage-d.received.Len())])
+	d.received.Write(message)
 	if in.name != "" {
 		d.named[in.name] = string(message)
 		d.env.Extract(d.reply())
 	}
 	return nil
+}
+
+// read reads a message.
+func (d *dialogue) read(ctx context.Context, conn *websocket.Conn) ([]byte, error) {
+	const whole = memoryFactor * maxMessage
+	if need := membudget.Need(int64(d.received.Len()), whole); need > 0 { // many short messages are as large
+		if _, err := d.share.Grow(ctx, need); err != nil {
+			return nil, err
+		}
+	}
+	_, frames, err := conn.Reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	most := maxMessage - int64(d.received.Len())
+	// One more byte than may come: the end of a message is seen only behind its last byte.
+	message, err := d.share.ReadAll(ctx, d.share.Reader(ctx, frames, whole), most+1)
+	if err == nil && int64(len(message)) > most {
+		err = fmt.Errorf("more than %d bytes were received", maxMessage)
+	}
+	return message, err
 }
 
 // reply is a reply with what was said so far.

@@ -1,6 +1,10 @@
 package starter_test
 
 import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -8,6 +12,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/trial"
 )
 
 func caseFile(id string) string { return "testdata/" + id + ".txtar" }
@@ -20,13 +25,13 @@ func TestCases(t *testing.T) {
 		t.Run(tmpl.ID, func(t *testing.T) {
 			p := compile(t, tmpl)[0]
 			positive, negative := 0, 0
-			for _, s := range readScripts(t, caseFile(tmpl.ID)) {
-				if s.positive() {
+			for _, c := range readCases(t, caseFile(tmpl.ID)) {
+				if c.Positive {
 					positive++
 				} else {
 					negative++
 				}
-				t.Run(s.name, func(t *testing.T) { runCase(t, p, s) })
+				t.Run(c.Name, func(t *testing.T) { runCase(t, p, c) })
 			}
 			if positive == 0 || negative == 0 {
 				t.Errorf("%d positive and %d negative cases; both are needed", positive, negative)
@@ -35,10 +40,15 @@ func TestCases(t *testing.T) {
 	}
 }
 
-func runCase(t *testing.T, p *program.Program, s script) {
-	e, target := newEngine(t), serve(t, s, s.tls)+s.target
+func runCase(t *testing.T, p *program.Program, c trial.Case) {
+	server, err := c.Serve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	e, target := newEngine(t), server.URL
 	_, events := scan(t, e, target, p)
-	if (len(events) > 0) != s.positive() {
+	if (len(events) > 0) != c.Positive {
 		t.Fatalf("found %d times", len(events))
 	}
 	var values []string
@@ -46,11 +56,34 @@ func runCase(t *testing.T, p *program.Program, s script) {
 		values = append(values, ev.ExtractedResults...)
 		verify(t, e, target, p, ev)
 	}
-	for _, want := range s.extracts {
+	for _, want := range c.Extracts {
 		if !slices.Contains(values, want) {
 			t.Errorf("extracted %q, not %q", values, want)
 		}
 	}
+}
+
+// readCases reads a case file.
+func readCases(t *testing.T, path string) []trial.Case {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := trial.Read(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+// serve starts a handler on loopback and returns its URL.
+func serve(t *testing.T, h http.Handler) string {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(srv.Close)
+	return srv.URL
 }
 
 // verify does with a finding what a task does before it reports one: ask again, and,

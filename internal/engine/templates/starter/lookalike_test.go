@@ -77,7 +77,7 @@ func TestLookAlikes(t *testing.T) {
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report, events := scan(t, newEngine(t), serve(t, c.handler, ""), programs...)
+			report, events := scan(t, newEngine(t), serve(t, c.handler), programs...)
 			for _, ev := range events {
 				if category := path.Dir(ev.TemplatePath); !c.page || category != "headers" {
 					t.Errorf("%s found at %s", ev.TemplateID, ev.MatchedAt)
@@ -95,10 +95,10 @@ func everyPositiveBody(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
 	for _, tmpl := range templates(t) {
-		for _, s := range readScripts(t, caseFile(tmpl.ID)) {
-			for _, r := range s.routes {
-				if s.positive() {
-					all.WriteString(strings.ToValidUTF8(r.body, "?") + "\n")
+		for _, c := range readCases(t, caseFile(tmpl.ID)) {
+			for _, body := range c.Bodies() {
+				if c.Positive {
+					all.WriteString(strings.ToValidUTF8(body, "?") + "\n")
 				}
 			}
 		}

@@ -21,7 +21,7 @@ func TestRealServers(t *testing.T) {
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.Handle("/debug/vars", expvar.Handler())
 
-	_, events := scan(t, newEngine(t), serve(t, mux, ""), compile(t, templates(t)...)...)
+	_, events := scan(t, newEngine(t), serve(t, mux), compile(t, templates(t)...)...)
 	var found []string
 	for _, ev := range events {
 		found = append(found, ev.TemplateID)

@@ -31,3 +31,18 @@ func FuzzParse(f *testing.F) {
 	f.Add(bare)
 	f.Fuzz(func(_ *testing.T, b []byte) { ntlm.Parse(b) })
 }
+
+// The key of a session is wrapped, if the server wants one; nobody has none.
+func TestLogin(t *testing.T) {
+	for user, wants := range map[string]bool{"ada": true, "": false} {
+		message, key, err := ntlm.Login([]byte(challenge), "", user, user)
+		if err != nil || (len(key) == 16) != wants || string(message[:8]) != "NTLMSSP\x00" || message[8] != 3 {
+			t.Errorf("%q: %x %x %v", user, message, key, err)
+		}
+	}
+	for n := range challenge[:40] {
+		if _, _, err := ntlm.Login([]byte(challenge[:n]), "", "ada", "x"); err == nil {
+			t.Errorf("%d bytes are a challenge", n)
+		}
+	}
+}

@@ -1,6 +1,12 @@
 package windows
 
-import "testing"
+import (
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+)
 
 func FuzzParse(f *testing.F) {
 	f.Add(append(header(0, 0), make([]byte, 64)...))
@@ -22,5 +28,47 @@ func FuzzBER(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) {
 		berFits(b, maxLevels)
 		_, _ = decodeSID(string(b))
+	})
+}
+
+// replies is a server that answers each message with the next of some texts.
+type replies struct {
+	net.Conn
+	rest []byte
+}
+
+// Read implements net.Conn.
+func (r *replies) Read(b []byte) (int, error) {
+	if len(r.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// Write implements net.Conn.
+func (r *replies) Write(b []byte) (int, error) { return len(b), nil }
+
+// FuzzShares reads what a server says from the login on.
+func FuzzShares(f *testing.F) {
+	answer := func(command byte, status uint32, body string) []byte {
+		b := header(uint16(command), 1)
+		le.PutUint32(b[8:], status)
+		b = append(append(b, make([]byte, 8)...), body...)
+		return append([]byte{0, 0, 0, byte(len(b))}, b...)
+	}
+	f.Add(slices.Concat(
+		answer(cmdSetup, statusMore, "NTLMSSP\x00\x02\x00\x00\x00"+strings.Repeat("\x00", 40)), answer(cmdSetup, 0, ""),
+		answer(cmdTree, statusPending, ""), answer(cmdTree, 0, ""), answer(cmdCreate, 0, strings.Repeat("f", 80)),
+		answer(cmdControl, 0, strings.Repeat("\x00", 24)+"\x70\x00\x00\x00\x10\x00\x00\x00"+"\x05\x00\x0c\x03")))
+	f.Add([]byte{0, 0, 0, 1, 0, 0, 0, 1})
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		s := &session{conn: &replies{rest: b}}
+		if s.login("a", "b") == nil && s.open("host") == nil {
+			_, _ = s.shares()
+		}
+		_, _ = parseShares(b)
+		_, _, _ = joined(b)
 	})
 }

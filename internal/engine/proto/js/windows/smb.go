@@ -17,7 +17,8 @@ import (
 // SMB is the module nuclei/smb.
 func SMB(h *host.Host) *goja.Object {
 	return h.Module(map[string]goja.Value{"SMBClient": h.Class(func(*host.Args) (*goja.Object, error) {
-		return h.Object("smb.SMBClient", []string{"ListShares"}, host.Methods{
+		return h.Object("smb.SMBClient", nil, host.Methods{
+			"ListShares":         h.Waits(func(a *host.Args) (any, error) { return listShares(h, a) }),
 			"ConnectSMBInfoMode": h.Waits(func(a *host.Args) (any, error) { return smbInfo(h, a) }),
 			"ListSMBv2Metadata": h.Waits(func(a *host.Args) (any, error) {
 				return h.Ask(a, 0, smbMetadata)

@@ -1,5 +1,5 @@
 // Package windows has the modules of javascript blocks that ask services of Windows: smb, rdp and ldap. The
-// messages of smb and rdp are written by hand, since they are those of a first greeting alone.
+// messages of smb and rdp are written by hand: they are those of a first greeting, and of a list of shares.
 package windows
 
 import (
@@ -19,6 +19,12 @@ func send(conn net.Conn, message []byte) ([]byte, error) {
 	if _, err := conn.Write(append(head, message...)); err != nil {
 		return nil, err
 	}
+	return receive(conn)
+}
+
+// receive reads a message of SMB.
+func receive(conn net.Conn) ([]byte, error) {
+	head := make([]byte, 4)
 	if _, err := io.ReadFull(conn, head); err != nil {
 		return nil, err
 	}

@@ -12,14 +12,16 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/js/windows"
 )
 
-// samba is the address of a server that is called LAB in the group WORK.
-func samba(t *testing.T, oldest string) string {
+// samba is the address of a server that is called LAB in the group WORK, has two shares and the user daemon, whose
+// password is secret.
+func samba(t *testing.T, oldest, signing string) string {
 	binary := jstest.Tool(t, "smbd")
 	folder := jstest.Folder(t)
 	at, port := jstest.Port(t)
 	conf := filepath.Join(folder, "conf")
 	text := fmt.Sprintf("[global]\nnetbios name = LAB\nworkgroup = WORK\nserver min protocol = %s\nsmb ports = %s\n"+
-		"interfaces = 127.0.0.1\nbind interfaces only = yes\ndisable spoolss = yes\nload printers = no\n", oldest, port)
+		"interfaces = 127.0.0.1\nbind interfaces only = yes\ndisable spoolss = yes\nload printers = no\n"+
+		"passdb backend = tdbsam\nserver signing = %s\n", oldest, port, signing)
 	for _, name := range []string{"lock directory", "state directory", "cache directory", "private dir", "pid directory", "ncalrpc dir"} {
 		path := filepath.Join(folder, strings.ReplaceAll(name, " ", ""))
 		if err := os.Mkdir(path, 0o755); err != nil {
@@ -27,8 +29,14 @@ func samba(t *testing.T, oldest string) string {
 		}
 		text += name + " = " + path + "\n"
 	}
+	text += "[public]\npath = " + folder + "\n[hidden$]\npath = " + folder + "\n"
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
+	}
+	add := exec.Command(jstest.Tool(t, "pdbedit"), "--configfile="+conf, "-a", "-u", "daemon", "-t")
+	add.Stdin = strings.NewReader("secret\nsecret\n")
+	if out, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
 	jstest.Start(t, at, exec.Command(binary, "--foreground", "--no-process-group", "--debug-stdout", "--configfile="+conf))
 	return at
@@ -38,7 +46,7 @@ func TestSamba(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("smbd wants to be root")
 	}
-	today, old := samba(t, "SMB2_02"), samba(t, "NT1")
+	today, old, signed := samba(t, "SMB2_02", "default"), samba(t, "NT1", "default"), samba(t, "SMB2_02", "mandatory")
 	for _, c := range []struct{ at, source, want string }{
 		{today, "const r = c.ConnectSMBInfoMode(H, P); [r.SupportV1, r.Version.VerString, r.HasNTLM, r.NativeOs, " +
 			"r.SessionSetupLog.TargetName, r.NegotiationLog.DialectRevision, r.NegotiationLog.HeaderLog.Status, r.Capabilities.DFSSupport]",
@@ -48,6 +56,10 @@ func TestSamba(t *testing.T) {
 		{today, "const r = c.ListSMBv2Metadata(H, P); [r.SigningEnabled, r.SigningRequired, r.OSVersion, r.NetBIOSComputerName, r.NetBIOSDomainName]",
 			"true,false,6.1.0,LAB,"},
 		{today, "c.DetectSMBGhost(H, P)", "false"},
+		{today, "c.ListShares(H, P, '', '').join()", "public,hidden$,IPC$"},
+		{today, "c.ListShares(H, P, 'nobody', 'wrong').length", "error the user or the password is wrong (0xc000006d)"},
+		{signed, "c.ListShares(H, P, 'daemon', 'secret').join()", "public,hidden$,IPC$"},
+		{signed, "c.ListShares(H, P, 'daemon', 'wrong').length", "error the user or the password is wrong (0xc000006d)"},
 	} {
 		jstest.Check{Module: windows.SMB, Address: c.at, Source: "const c = new m.SMBClient(); " + c.source, Want: c.want}.Run(t)
 	}

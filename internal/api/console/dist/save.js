@@ -1,0 +1,1 @@
+function a(n,o,c){const s=/filename="?([^";]+)"?/.exec(c?.headers.get("Content-Disposition")??"")?.[1],t=URL.createObjectURL(n),e=document.createElement("a");e.href=t,e.download=s??o,e.click(),setTimeout(()=>URL.revokeObjectURL(t),1e4)}export{a as s};

@@ -1,0 +1,76 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+)
+
+// nested creates something whose answer has it under a name, and returns its id.
+func (a *attacker) nested(path, body string) string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, path, &a.admin, body))
+	var made map[string]struct{ ID string }
+	if err := json.Unmarshal(got.body, &made); err != nil || len(made) != 1 {
+		a.t.Fatalf("POST %s: %d %s", path, got.status, got.body)
+	}
+	return slices.Collect(maps.Values(made))[0].ID
+}
+
+// schedule creates a schedule of tasks.
+func (a *attacker) schedule() string {
+	a.t.Helper()
+	return a.nested("/api/v1/schedules", `{"task_message": "check http://127.0.0.1:9/", "scan_frequency": "daily"}`)
+}
+
+// project creates a project.
+func (a *attacker) project() string {
+	a.t.Helper()
+	return a.nested("/api/v1/projects", `{"name": "p", "shared_with_team": true}`)
+}
+
+// sshKey stores a password for SSH.
+func (a *attacker) sshKey() string {
+	a.t.Helper()
+	return a.createdID("/api/v1/ssh-keys", `{"name": "k`+strings.ToLower(ids.Random(12))+`", "password": "hidden"}`)
+}
+
+// sshHost pins the key of a host.
+func (a *attacker) sshHost() string {
+	a.t.Helper()
+	id := ids.New()
+	if _, err := a.db.Exec(context.Background(), `INSERT INTO ssh_host (id, team_id, address, public_key, fingerprint, created_at)
+		VALUES (?, ?, ?, 'ssh-ed25519 AAAA', 'SHA256:x', ?)`, id, a.admin.TeamID, id+":22", db.At(time.Now())); err != nil {
+		a.t.Fatal(err)
+	}
+	return id
+}
+
+// auditLog has an entry written into the audit log.
+func (a *attacker) auditLog() string {
+	a.t.Helper()
+	got := a.do(a.request(http.MethodPost, "/api/v1/projects", &a.admin, `{"name": 7}`))
+	return got.header.Get("X-Request-Id")
+}
+
+// skill writes a skill.
+func (a *attacker) skill() string {
+	a.t.Helper()
+	return a.createdID("/api/v1/skills", `{"name": "s`+strings.ToLower(ids.Random(12))+`", "description": "d", "instructions": "i"}`)
+}
+
+// prompt writes a prompt.
+func (a *attacker) prompt() string {
+	a.t.Helper()
+	return a.createdID("/api/v1/prompts", `{"name": "p`+ids.Random(12)+`", "text": "check {{url}}"}`)
+}
+
+// listed reports whether an operation is about what everybody on the server may see.
+func listed(op *operation) bool { return strings.HasPrefix(op.path, "/api/v1/agents/directory/") }

@@ -1,0 +1,77 @@
+package app
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/core/exclusion"
+	"github.com/vedette-sec/vedette/internal/core/extension"
+	"github.com/vedette-sec/vedette/internal/core/leak"
+	"github.com/vedette-sec/vedette/internal/core/membership"
+	"github.com/vedette-sec/vedette/internal/core/prompt"
+	"github.com/vedette-sec/vedette/internal/core/skill"
+	"github.com/vedette-sec/vedette/internal/core/toolkit"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/seal"
+	"github.com/vedette-sec/vedette/internal/tools"
+)
+
+// SetupLink is the one-time link to create the first user; empty when there are users.
+func (a *App) SetupLink(ctx context.Context, base string) (string, error) {
+	token, err := a.Accounts.SetupToken(ctx)
+	if err != nil || token == "" {
+		return "", err
+	}
+	if a.config.PublicURL != "" {
+		base = a.config.PublicURL
+	}
+	return strings.TrimRight(base, "/") + "/setup?token=" + token, nil
+}
+
+// SetLimits sets what an operator allows a team, in the configured database.
+func SetLimits(ctx context.Context, c Config, team string, change membership.Change) (membership.Limits, error) {
+	d, err := c.openDB(ctx, false)
+	if err != nil {
+		return membership.Limits{}, err
+	}
+	defer d.Close()
+	return membership.New(d, nil, nil, "").SetLimits(ctx, team, change)
+}
+
+// library are the services of what agents work with.
+type library struct {
+	toolkits *toolkit.Toolkits
+	leaks    *leak.Leaks
+	skills   *skill.Skills
+	prompts  *prompt.Prompts
+}
+
+// openExtensions opens the services of users' own tools, skills and prompts, and that of leaks.
+func (a *App) openExtensions(box *seal.Box, guard *netguard.Guard, deny []netip.Prefix) error {
+	reserved, err := tools.Reserved()
+	if err != nil {
+		return err
+	}
+	a.extensions = extension.New(a.db, box, extension.Config{Guard: guard, Secrets: a.secrets, Reserved: reserved})
+	a.toolkits = toolkit.New(a.db, toolkit.Config{
+		Secrets: a.secrets, Exclusions: exclusion.New(a.db), Reserved: reserved, Deny: deny,
+	})
+	a.leaks = leak.New(a.db, box)
+	a.skills, a.prompts = skill.New(a.db, guard), prompt.New(a.db)
+	return nil
+}
+
+// WithLeaks runs fn with only the breach lists of the configured database open.
+func WithLeaks(ctx context.Context, c Config, fn func(*leak.Leaks) error) error {
+	d, err := c.openDB(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	box, err := c.openBox()
+	if err != nil {
+		return err
+	}
+	return fn(leak.New(d, box))
+}

@@ -1,0 +1,117 @@
+// Package override keeps the severities that teams give findings in place of their templates' own.
+package override
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/finding/listing"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+)
+
+// Override is the severity of a template's findings that a team wants in place of the template's own (platform, custom
+// severity mapping).
+type Override struct {
+	ID         int64 // of the team
+	TemplateID string
+	FindingID  string // empty: all findings of the template; an override of one finding wins
+	Original   string // the template's own, if known
+	Custom     string // one of Severities
+	CreatedAt  time.Time
+	UpdatedAt  time.Time
+}
+
+// Max bounds those of a team: each upload reads them.
+const Max = 10_000
+
+// Check refuses what is no override.
+func (o Override) Check() error {
+	switch {
+	case o.TemplateID == "":
+		return errs.Field("template_id", "template_id is required.")
+	case len(o.TemplateID) > 256:
+		return errs.Field("template_id", "template_id has more than 256 bytes.")
+	case !slices.Contains(listing.Severities, o.Custom):
+		return errs.Field("custom_severity", "custom_severity must be one of %s.", strings.Join(listing.Severities, ", "))
+	}
+	return nil
+}
+
+// List has the overrides of a team, the oldest first.
+func List(ctx context.Context, q db.Querier, teamID string) ([]Override, error) {
+	return db.Select(ctx, q, func(r db.Row) (o Override, err error) {
+		return o, r.Scan(&o.ID, &o.TemplateID, &o.FindingID, &o.Original, &o.Custom,
+			db.Into(&o.CreatedAt), db.Into(&o.UpdatedAt))
+	}, `SELECT id, template_id, finding_id, original, custom, created_at, updated_at FROM finding_severity
+		WHERE team_id = ? ORDER BY id`, teamID)
+}
+
+// Set is severities by template and finding.
+type Set map[[2]string]string
+
+// Severity is the severity of a finding; own is the template's. An override of one finding is about its hash: that of
+// the finding that it names, in whichever scan.
+func (set Set) Severity(templateID, findingID, own string) string {
+	return cmp.Or(set[[2]string{templateID, ofHash(findingID)}], set[[2]string{templateID, ""}], own)
+}
+
+// ofHash is the part of a finding's id that its hash decides.
+func ofHash(findingID string) string { return findingID[:min(hashLetters, len(findingID))] }
+
+// hashLetters is how many letters of the id of a finding its hash decides.
+const hashLetters = 16
+
+// Find reads a team's overrides for some templates.
+func Find(ctx context.Context, q db.Querier, teamID string, templates []string) (Set, error) {
+	w := db.InTeam(teamID, "template_id", templates)
+	out := Set{}
+	err := db.Each(ctx, q, func(r db.Row) error {
+		var template, finding, custom string
+		err := r.Scan(&template, &finding, &custom)
+		out[[2]string{template, ofHash(finding)}] = custom
+		return err
+	}, `SELECT template_id, finding_id, custom FROM finding_severity`+w.String()+` ORDER BY id`, w.Args...)
+	return out, err
+}
+
+// Restore gives findings of a template a severity by overrides of each, where the template's own severity, or that of
+// an override of the template, is another one; own is a finding's severity by its template.
+func Restore(
+	ctx context.Context, tx *db.Tx, teamID, templateID string, findingIDs []string, severity string, now db.Time,
+	own func(findingID string) (string, error),
+) error {
+	for _, id := range findingIDs {
+		if _, err := tx.Exec(ctx, `DELETE FROM finding_severity WHERE team_id = ? AND template_id = ? AND substr(finding_id, 1, ?) = ?`,
+			teamID, templateID, hashLetters, ofHash(id)); err != nil {
+			return err
+		}
+		set, err := Find(ctx, tx, teamID, []string{templateID})
+		if err != nil {
+			return err
+		}
+		plain, err := own(id)
+		if err != nil {
+			return err
+		}
+		if set.Severity(templateID, id, plain) == severity {
+			continue
+		}
+		var last, kept int64
+		if err := tx.QueryRow(ctx, `SELECT COALESCE(MAX(id), 0), COUNT(*) FROM finding_severity WHERE team_id = ?`,
+			teamID).Scan(&last, &kept); err != nil {
+			return err
+		}
+		if kept >= Max {
+			return errs.New(errs.Conflict, "too_many_severity_mappings", "A team has at most %d severity mappings.", Max)
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO finding_severity (id, team_id, template_id, finding_id, original, custom, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, last+1, teamID, templateID, id, plain, severity, now, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}

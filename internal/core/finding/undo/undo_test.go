@@ -1,0 +1,311 @@
+package undo
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding/decision"
+	"github.com/vedette-sec/vedette/internal/core/finding/findingtest"
+	"github.com/vedette-sec/vedette/internal/core/finding/timeline"
+	"github.com/vedette-sec/vedette/internal/core/finding/work"
+	"github.com/vedette-sec/vedette/internal/core/inbox"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+type room struct {
+	*Undos
+	works         *work.Works
+	alice, viewer context.Context
+	team          string
+}
+
+func setUp(t *testing.T, d *db.DB) room {
+	t.Helper()
+	accounts, err := account.Open(t.Context(), d, account.Config{DefaultPlan: account.Enterprise})
+	if err != nil {
+		t.Fatal(err)
+	}
+	findings := finding.New(d, nil)
+	r := room{Undos: New(d, findings), works: work.New(d, findings, inbox.New(d, nil, ""))}
+	for _, email := range []string{"alice@example.com", "bob@example.com"} {
+		u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: email, Team: "blue"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := account.Caller{UserID: u.ID, Email: email, TeamID: u.TeamID, Role: account.Member}
+		if r.team = u.TeamID; r.alice == nil {
+			r.alice = account.WithCaller(t.Context(), c)
+			c.Role = account.Viewer
+			r.viewer = account.WithCaller(t.Context(), c)
+		}
+	}
+	return r
+}
+
+func (r room) see(t rapid.TB, scan string, which ...int) {
+	t.Helper()
+	var seen []finding.Sighting
+	for _, i := range which {
+		seen = append(seen, finding.Sighting{Event: findingtest.Event(i)})
+	}
+	if err := r.db.Tx(context.Background(), func(tx *db.Tx) error {
+		_, err := r.findings.Add(context.Background(), tx, finding.Origin{TeamID: r.team, ScanID: scan, Run: 1}, seen)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r room) all(t rapid.TB) []finding.Finding {
+	t.Helper()
+	all, total, err := r.findings.FindAll(r.alice, finding.Filter{Sightings: true}, nil, page.Window{Limit: 1000})
+	if err != nil || total != len(all) {
+		t.Fatal(len(all), total, err)
+	}
+	return all
+}
+
+// state is what of a finding can be undone, as timelines have it.
+func state(f finding.Finding) map[string]string {
+	return map[string]string{timeline.Status: string(f.Status), timeline.Severity: f.Severity,
+		timeline.Labels: strings.Join(f.Labels, ","), timeline.Assignee: f.Assignee,
+		"is_regression": strconv.FormatBool(f.IsRegression)}
+}
+
+// TestHistories makes random changes, and undoes some. Always: what a finding is, is the fold of its timeline; lists
+// are the sum of their facets. And a change that is undone at once leaves every finding as it was before.
+func TestHistories(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		rapid.Check(t, func(rt *rapid.T) {
+			for _, table := range []string{"team", "user_account", "finding", "finding_doc", "finding_change", "finding_tally",
+				"finding_key"} {
+				if _, err := d.Exec(t.Context(), `DELETE FROM `+table); err != nil {
+					rt.Fatal(err)
+				}
+			}
+			r := setUp(t, d)
+			r.see(rt, "s1", 1, 2, 3)
+			for range rapid.IntRange(1, 8).Draw(rt, "steps") {
+				before := r.all(rt)
+				one := rapid.SampledFrom(before).Draw(rt, "one")
+				operation := r.change(rt, one)
+				r.check(rt)
+				if operation == "" || !rapid.Bool().Draw(rt, "undo") {
+					continue
+				}
+				undone, err := r.Undo(r.alice, "", operation)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				r.check(rt)
+				after := r.all(rt)
+				for i := range before {
+					for field, value := range state(before[i]) {
+						if got := state(after[i])[field]; got != value {
+							rt.Fatalf("%s of %s is %q, was %q", field, before[i].ID, got, value)
+						}
+					}
+				}
+				if rapid.Bool().Draw(rt, "redo") {
+					if _, err := r.Undo(r.alice, "", undone.Operation); err != nil {
+						rt.Fatal(err)
+					}
+					r.check(rt)
+				}
+			}
+		})
+	})
+}
+
+// change makes a random change, and gives its operation; empty: nothing was changed that can be undone.
+func (r room) change(rt *rapid.T, one finding.Finding) string {
+	f := finding.Filter{IDs: []string{one.ID}}
+	if rapid.Bool().Draw(rt, "bulk") {
+		f = finding.Filter{Hosts: []string{one.Host}, Severities: []string{one.Severity, "low"}}
+	}
+	before := r.lastSeq(rt)
+	var err error
+	switch rapid.IntRange(0, 4).Draw(rt, "what") {
+	case 0:
+		d := decision.Decision{Status: rapid.SampledFrom(finding.Statuses).Draw(rt, "status")}
+		if d.Status == finding.AcceptedRisk && rapid.Bool().Draw(rt, "ends") {
+			d.Reason, d.Until = "why", time.Now().Add(time.Hour)
+		}
+		_, err = r.findings.SetDecision(r.alice, f, d)
+	case 1:
+		mode := rapid.SampledFrom([]finding.LabelMode{finding.AppendLabels, finding.ReplaceLabels}).Draw(rt, "mode")
+		_, err = r.findings.SetLabels(r.alice, f, mode, []string{rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "label")})
+	case 2:
+		_, err = r.works.Assign(r.alice, f, rapid.SampledFrom([]string{"", "bob@example.com"}).Draw(rt, "who"))
+	case 3:
+		o := finding.Override{TemplateID: one.TemplateID, Custom: rapid.SampledFrom(finding.Severities).Draw(rt, "severity")}
+		if rapid.Bool().Draw(rt, "one finding") {
+			o.FindingID = one.ID
+		}
+		_, err = r.findings.Override(r.alice, o)
+	case 4:
+		r.see(rt, rapid.SampledFrom([]string{"s1", "s2"}).Draw(rt, "scan"), rapid.IntRange(1, 4).Draw(rt, "which"))
+		return r.reopened(rt, before)
+	}
+	if err != nil {
+		rt.Fatal(err)
+	}
+	var w db.Where
+	w.And("team_id = ? AND seq > ?", r.team, before)
+	made, err := timeline.Read(context.Background(), r.db, w, ` ORDER BY seq`)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	if len(made) == 0 {
+		return ""
+	}
+	for _, e := range made {
+		if e.Operation != made[0].Operation {
+			rt.Fatalf("one request made two operations: %+v", made)
+		}
+	}
+	return made[0].Operation
+}
+
+// reopened is the operation of a regression since a revision; empty: nothing but that was seen.
+func (r room) reopened(t rapid.TB, since int64) string {
+	operation, err := db.Value[string](context.Background(), r.db, `SELECT coalesce(max(operation), '') FROM finding_change
+		WHERE team_id = ? AND seq > ? AND type = 'reopened' AND NOT EXISTS (
+			SELECT 1 FROM finding f WHERE f.team_id = finding_change.team_id AND f.rev > ? AND f.created_at = f.updated_at)`,
+		r.team, since, since)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return operation
+}
+
+func (r room) lastSeq(t rapid.TB) int64 {
+	seq, err := db.Value[int64](context.Background(), r.db, `SELECT coalesce(max(seq), 0) FROM finding_change WHERE team_id = ?`, r.team)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seq
+}
+
+func (r room) check(rt *rapid.T) {
+	all := r.all(rt)
+	statuses, nobodys := map[finding.Status]int{}, 0
+	for _, f := range all {
+		if statuses[f.Status]++; f.Assignee == "" {
+			nobodys++
+		}
+		_, changes, err := r.findings.Timeline(r.alice, f.ID)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		fold := map[string]string{}
+		for _, c := range changes[1:] {
+			if was, is := fold[c.Field]; is && was != c.From {
+				rt.Fatalf("%s: a change of %s from %q, which was %q: %+v", f.ID, c.Field, c.From, was, changes)
+			}
+			fold[c.Field] = c.To
+		}
+		for field, value := range fold {
+			if state(f)[field] != value {
+				rt.Fatalf("%s: %s is %q, its timeline says %q", f.ID, field, state(f)[field], value)
+			}
+		}
+	}
+	count := func(f finding.Filter) int {
+		f.Sightings = true
+		_, total, err := r.findings.FindAll(r.alice, f, nil, page.Window{Limit: 1})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		return total
+	}
+	for _, s := range finding.Statuses {
+		if n := count(finding.Filter{Statuses: []finding.Status{s}}); n != statuses[s] {
+			rt.Fatalf("the list has %d that are %s, want %d", n, s, statuses[s])
+		}
+	}
+	if n := count(finding.Filter{Assignees: []string{finding.Nobody}}); n != nobodys {
+		rt.Fatalf("the list has %d of nobody, want %d", n, nobodys)
+	}
+}
+
+// What cannot be undone is refused, and changes nothing. What was changed again stays, and the rest is undone.
+func TestRefusals(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := setUp(t, d)
+		r.see(t, "s1", 1, 2)
+		all := r.all(t)
+		both := finding.Filter{IDs: []string{all[0].ID, all[1].ID}}
+		end := time.Now().Add(time.Hour)
+		if _, err := r.findings.SetDecision(r.alice, both, decision.Decision{Status: finding.AcceptedRisk, Reason: "why", Until: end}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.findings.SetStatus(r.alice, both, finding.Fixed); err != nil {
+			t.Fatal(err)
+		}
+		operations := func() (out []string) {
+			_, changes, err := r.findings.Timeline(r.alice, all[0].ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range changes[1:] {
+				out = append(out, c.Operation)
+			}
+			return out
+		}
+		fixed := operations()[1]
+		if _, err := r.Undo(r.viewer, "", fixed); !errs.Is(err, errs.Forbidden) {
+			t.Errorf("a viewer: %v", err)
+		}
+		for _, missing := range []string{"none", "x\x00"} {
+			if _, err := r.Undo(r.alice, "", missing); !errs.Is(err, errs.NotFound) {
+				t.Errorf("%q: %v", missing, err)
+			}
+		}
+		if _, err := r.Undo(r.alice, "", ""); !errs.Is(err, errs.Invalid) {
+			t.Errorf("nothing: %v", err)
+		}
+		if _, err := r.Undo(r.alice, "", operations()[0]); !errs.Is(err, errs.Conflict) {
+			t.Errorf("changed since: %v", err)
+		}
+		if _, err := r.findings.SetStatus(r.alice, finding.Filter{IDs: []string{all[1].ID}}, finding.Open); err != nil {
+			t.Fatal(err)
+		}
+		out, err := r.Undo(r.alice, "", fixed)
+		if err != nil || out.Changed != 1 || out.Kept != 1 {
+			t.Errorf("%+v, %v", out, err)
+		}
+		_, changes, err := r.findings.Timeline(r.alice, all[0].ID)
+		last := changes[len(changes)-1]
+		if err != nil || last.To != string(finding.AcceptedRisk) || last.Reason != "why" || last.Until.IsZero() || !changes[2].Undone ||
+			changes[1].Undone || last.Operation != out.Operation {
+			t.Errorf("%+v, %v", changes, err)
+		}
+		if _, err := r.Undo(r.alice, all[0].ID, fixed); !errs.Is(err, errs.Conflict) {
+			t.Errorf("twice: %v", err)
+		}
+		if _, err := r.Undo(r.alice, all[1].ID, out.Operation); !errs.Is(err, errs.NotFound) {
+			t.Errorf("of a finding that it did not change: %v", err)
+		}
+		if _, err := r.findings.Join(r.alice, []string{all[0].ID, all[1].ID}); err != nil {
+			t.Fatal(err)
+		}
+		_, changes, _ = r.findings.Timeline(r.alice, all[1].ID)
+		i := slices.IndexFunc(changes, func(c finding.Change) bool { return c.Type == timeline.JoinedChange })
+		if _, err := r.Undo(r.alice, "", changes[i].Operation); !errs.Is(err, errs.Conflict) {
+			t.Errorf("a join: %v", err)
+		}
+	})
+}

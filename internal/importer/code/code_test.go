@@ -1,0 +1,13 @@
+package code_test
+
+import (
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/importer/code"
+	"github.com/vedette-sec/vedette/internal/importer/importertest"
+)
+
+var update = importertest.Update()
+
+// TestSamples compares what is read from each sample with its golden file.
+func TestSamples(t *testing.T) { importertest.Golden(t, code.Formats(), update) }

@@ -1,0 +1,86 @@
+package jobs
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/evidence"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/tools/webtask"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+// retestFinding tests for a finding again: with its template, or with the proof that the tester of web applications has
+// kept with it.
+func (w worker) retestFinding(ctx context.Context, a finding.RetestArgs) error {
+	f, proxy, err := w.Findings.ForRetest(ctx, a)
+	if errs.Is(err, errs.NotFound) {
+		return nil // it was deleted meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(f.TemplateID, webtask.Template+"-") {
+		return w.Scans.Retest(ctx, a, w.Engines, w.Deny)
+	}
+	result, err := w.reprove(ctx, a.TeamID, f, proxy)
+	if err != nil {
+		return err
+	}
+	return w.Findings.EndRetest(context.WithoutCancel(ctx), nil, a, result)
+}
+
+// reprove runs the proof of a finding with new random values.
+func (w worker) reprove(ctx context.Context, teamID string, f finding.Finding, proxy *setting.Proxy) (
+	r finding.RetestResult, err error,
+) {
+	failed := func(why string) (finding.RetestResult, error) {
+		return finding.RetestResult{State: finding.RetestFailed, Note: why}, nil
+	}
+	text, err := base64.StdEncoding.DecodeString(f.TemplateEncoded)
+	var program proof.Program
+	if err != nil || json.Unmarshal(text, &program) != nil || program.Check() != nil {
+		return failed("No proof was kept with the finding that could be run again: run the scan again.")
+	}
+	if len(program.Users) > 0 {
+		return failed("Its proof needs somebody who is logged in: run the scan again.")
+	}
+	scanned, err := w.Scans.RunsWith(ctx, teamID, f.ScanID, proxy)
+	if err != nil {
+		return r, err
+	}
+	excluded, err := w.Scans.ExcludedFrom(ctx, teamID, f.ScanID)
+	if err != nil {
+		return r, err
+	}
+	_, cfg, err := w.config(scanned, f.Target, excluded)
+	if err != nil {
+		return failed(errs.From(err).Message)
+	}
+	sender := client.New(cfg.Client)
+	defer sender.Close()
+	runner := proof.Runner{Send: sender.Send}
+	outcome, err := runner.Run(ctx, &program)
+	if cause := context.Cause(ctx); cause != nil {
+		return r, cause
+	}
+	if err != nil {
+		return failed("Its proof could not be run: " + errs.Clip(engine.Clean(err.Error()), 300) + ".")
+	}
+	r.State, r.Digest = finding.NotMatched, evidence.Hash(text)
+	if outcome.Holds {
+		seen := f.Event
+		if n := len(outcome.Answers); n > 0 {
+			first := outcome.Answers[0]
+			seen.Request, seen.Response = engine.Clean(first.Request.Text()), webtask.ResponseText(first)
+		}
+		r.State, r.Event = finding.Matched, &seen
+	}
+	return r, nil
+}

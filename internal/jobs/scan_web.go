@@ -1,0 +1,238 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/finding/chain"
+	"github.com/vedette-sec/vedette/internal/core/run"
+	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/options"
+	"github.com/vedette-sec/vedette/internal/engine/targets"
+	"github.com/vedette-sec/vedette/internal/evidence"
+	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
+	"github.com/vedette-sec/vedette/internal/tools/webtask"
+	"github.com/vedette-sec/vedette/internal/webtest"
+	"github.com/vedette-sec/vedette/internal/webtest/check"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+)
+
+// The bounds of one application of a scan, and of what is kept with a finding.
+const (
+	webRequests = 200_000
+	webTime     = 2 * time.Hour
+	maxProof    = 64 << 10 // bytes
+	webReasons  = 3        // that the coverage names
+)
+
+// runChunk tests a chunk of a scan. It leaves alone a chunk that has ended or that another worker has.
+func (w worker) runChunk(ctx context.Context, a scan.ChunkArgs) error {
+	storeCtx := context.WithoutCancel(ctx) // what was found is stored although ctx ends
+	chunk, err := w.Scans.StartChunk(storeCtx, a)
+	switch {
+	case err != nil:
+	case chunk.Config.Type == scan.Web:
+		err = w.testWeb(ctx, storeCtx, chunk)
+	default:
+		err = chunk.Test(ctx, storeCtx, w.Engines, w.Deny)
+	}
+	return run.IgnoreLate(err)
+}
+
+// testWeb tests the applications of a chunk.
+func (w worker) testWeb(ctx, storeCtx context.Context, c *scan.Chunk) error {
+	cells := scan.NewCells(c.Targets, c.Templates)
+	requests := 0
+	for i, target := range c.Targets {
+		site := webSite{worker: w, chunk: c, store: storeCtx, target: target}
+		state, reason, err := site.test(ctx)
+		if err != nil {
+			return err
+		}
+		cells.Set(i, 0, state, reason)
+		if site.found > 0 {
+			cells.Match(i, 0)
+		}
+		requests += int(site.requests)
+	}
+	return c.Finish(storeCtx, cells, requests)
+}
+
+// webSite is one application of a scan.
+type webSite struct {
+	worker
+
+	chunk    *scan.Chunk
+	store    context.Context //nolint:containedctx // with which what was found is stored
+	target   string
+	found    int
+	requests int64
+}
+
+// test tests the application. The error is one after which the chunk is tried again, or has another worker. What was
+// done is noted in a file, so that this worker goes on where it was.
+func (s *webSite) test(ctx context.Context) (engine.State, string, error) {
+	o, err := s.Scans.Options(ctx, s.chunk.TeamID, s.chunk.Config)
+	if err != nil {
+		return "", "", queue.Abandon(err)
+	}
+	excluded, err := s.chunk.Excluded(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	start, cfg, err := s.config(o, s.target, excluded)
+	if err != nil {
+		return engine.Failed, err.Error(), nil
+	}
+	dir := cmp.Or(s.Scans.TempDir, os.TempDir())
+	cfg.Journal = filepath.Join(dir, fmt.Sprintf("webtest-%s-%d-%d.jsonl", s.chunk.ID, s.chunk.Run, s.chunk.Chunk))
+	cfg.Starts, cfg.Checks = []*url.URL{start}, check.All()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	cfg.OnFinding = func(f webtest.Finding) {
+		if f.Confidence == kit.Probable {
+			return
+		}
+		if err := s.chunk.Found(s.store, []finding.Sighting{s.sighting(f)}); err != nil {
+			stop(fmt.Errorf("storing a finding: %w", err))
+		}
+	}
+	cfg.OnProgress = s.progress(ctx, stop)
+	report, err := webtest.Run(ctx, cfg)
+	if cause := context.Cause(ctx); cause != nil {
+		return "", "", cause
+	}
+	_ = os.Remove(cfg.Journal) // it is not needed any more
+	if report == nil {
+		return engine.Failed, err.Error(), nil
+	}
+	s.requests = report.Requests
+	for _, f := range report.Findings {
+		if f.Confidence != kit.Probable {
+			s.found++
+		}
+	}
+	state, reason := stateOf(report, err)
+	return state, reason, nil
+}
+
+// stateOf is the state of an application in the coverage, and why.
+func stateOf(r *webtest.Report, err error) (engine.State, string) {
+	switch {
+	case r.Denied:
+		return engine.Denied, "it is out of scope"
+	case r.Down:
+		return engine.Failed, "it stopped answering"
+	case r.Over != "":
+		return engine.Failed, "the budget of " + r.Over + " is used up"
+	case err != nil:
+		return engine.Failed, err.Error()
+	}
+	requests, places, tests := r.Coverage.Count()
+	words := []string{fmt.Sprintf("%d requests and %d places, %d tests", requests, places, tests)}
+	ofMap, ofChecks := r.Coverage.Reasons()
+	for i, reason := range slices.Concat(ofMap, ofChecks) {
+		if i < webReasons {
+			words = append(words, fmt.Sprintf("not tested, because %s: %d", strings.TrimSuffix(reason.Why, "."), reason.Count))
+		}
+	}
+	return engine.Tested, strings.Join(words, "; ")
+}
+
+// progress writes how far the application is, and ends the test of a chunk that another worker has or that was stopped.
+func (s *webSite) progress(ctx context.Context, stop context.CancelCauseFunc) func(webtest.Progress) {
+	var mu sync.Mutex
+	var last time.Time
+	return func(p webtest.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(last) < progressInterval {
+			return
+		}
+		last = time.Now()
+		done, total := 0, 1
+		if p.Stage == "test" && p.Total > 0 {
+			done, total = p.Done, p.Total+1
+		}
+		if err := s.chunk.Progress(ctx, done, total); err != nil {
+			stop(err)
+		}
+	}
+}
+
+// sighting is a finding as it is stored: with its proof in place of a template.
+func (s *webSite) sighting(f webtest.Finding) finding.Sighting {
+	out := finding.Sighting{Event: webtask.EventOf(f, strings.NewReplacer().Replace), Target: s.target}
+	if text, err := json.Marshal(f.Proof); f.Proof != nil && err == nil && len(text) <= maxProof {
+		out.TemplateEncoded = base64.StdEncoding.EncodeToString(text)
+		out.Proof = &chain.Proof{Digest: evidence.Hash(text), Shown: 1, Runs: 1}
+	}
+	return out
+}
+
+// config is what requests to an application are held to: its host, less what is excluded. o are the configurations of
+// its scan.
+func (w worker) config(o options.Options, target string, excluded []string) (*url.URL, webtest.Config, error) {
+	var cfg webtest.Config
+	parsed, err := targets.Parse(target)
+	if err != nil {
+		return nil, cfg, err
+	}
+	start, err := url.Parse(parsed.URL())
+	if err != nil || start.Scheme != "http" && start.Scheme != "https" {
+		return nil, cfg, errors.New("it is no address of a web application")
+	}
+	if start.Path == "" {
+		start.Path = "/"
+	}
+	reach, err := netguard.ParseTarget(start.Scheme + "://" + start.Host)
+	if err != nil {
+		return nil, cfg, err
+	}
+	patterns, err := hostpattern.Parse(slices.Concat(o.Excluded, excluded))
+	if err != nil {
+		return nil, cfg, err
+	}
+	limits := netguard.Limits{Deny: slices.Concat(w.Deny, patterns.Denied()), Excludes: patterns.ExcludesHost}
+	if o.Proxy != nil {
+		limits.Through = w.Settings.Guard().Through(o.Proxy)
+	}
+	scope, err := netguard.NewScope([]netguard.Target{reach}, limits)
+	if err != nil {
+		return nil, cfg, err
+	}
+	given := o.Config()
+	cfg.Browser = w.tools.Browser()
+	cfg.Client = client.Config{Dial: scope.Dial, Level: client.Safe, Header: http.Header{}, UserAgent: given.UserAgent,
+		Requests: webRequests, Until: time.Now().Add(webTime), Timeout: 2 * given.Timeout,
+		Allow: func(_ string, u *url.URL) error {
+			if !scope.AllowsURL(u) {
+				return errors.New("it is out of scope")
+			}
+			return nil
+		}}
+	for _, h := range given.Headers {
+		cfg.Client.Header.Add(h.Name, h.Value)
+	}
+	if n := max(given.RateLimit, given.HostRate); n > 0 {
+		cfg.Client.Rate = float64(n) / cmp.Or(given.RateWindow, time.Second).Seconds()
+	}
+	return start, cfg, nil
+}

@@ -1,0 +1,275 @@
+// Package access finds what users may do that they should not: pages and objects of others, tokens that anybody can
+// write, logins that tell who exists, forms that other sites can send, and fields that are not theirs to set.
+//
+// Content decides and not the status: a page is somebody's own when nobody else is shown the way to it and a stranger
+// gets something else. Access is broken when another user gets the same page all the same, and not for an object that
+// does not exist.
+package access
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/diff"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+// Checks are those of the package.
+func Checks() []kit.Check {
+	return []kit.Check{others(), tokens(), enumeration(), forgery(), assignment(), defaults(), limits(), fixation()}
+}
+
+// maxPages are how many pages of the map are compared.
+const maxPages = 300
+
+// others is the check for pages and objects of others. It needs two users. Two or three requests for each page of the
+// map, as each user and as nobody; three more for each that is suspected.
+func others() kit.Check {
+	c := kit.Check{ID: "access-of-others", Class: "bola", Level: client.Safe}.Describe()
+	functions := kit.Check{ID: "access-of-roles", Class: "bfla", Level: client.Safe}.Describe()
+	c.After = func(ctx context.Context, w *kit.World) error {
+		if len(w.Users) < 2 {
+			w.Skip(nil, c.Class, "it needs two users")
+			return nil
+		}
+		for i, owner := range w.Users[:min(len(w.Users), 3)] {
+			for j, other := range w.Users[:min(len(w.Users), 3)] {
+				if i == j {
+					continue
+				}
+				if err := compare(ctx, w, &c, &functions, owner, other); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+// view is what two users and nobody get of one request.
+type view struct {
+	request      *message.Request
+	owner, other *message.Response
+}
+
+// compare looks for pages of the owner that the other can use.
+func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, owner, other *client.User) error {
+	var views []view
+	for _, r := range w.Pages() {
+		if r.Method != http.MethodGet || len(views) >= maxPages {
+			continue
+		}
+		own, err := w.Client.Send(ctx, r, client.Options{As: owner})
+		if errors.Is(err, client.ErrScope) {
+			continue // such as the way out
+		}
+		if own, err = kit.Broken(ctx, r, own, err); err != nil {
+			return err
+		}
+		if own.Status != http.StatusOK || kit.Static(own) {
+			continue
+		}
+		theirs, err := w.Client.Send(ctx, r, client.Options{As: other})
+		if theirs, err = kit.Broken(ctx, r, theirs, err); err != nil {
+			return err
+		}
+		views = append(views, view{request: r, owner: own, other: theirs})
+	}
+	for i := range views {
+		v := &views[i]
+		if v.other.Status != http.StatusOK || !same(v.owner, v.other) || !onlyShownTo(views, v) {
+			continue
+		}
+		if err := broken(ctx, w, objects, functions, v, owner, other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// same says whether two answers say the same, or nearly so: pages name their reader.
+func same(a, b *message.Response) bool {
+	x, y := diff.New(a), diff.New(b)
+	return x.Status == y.Status && x.Target == y.Target && diff.Likeness(x, y, nil) >= 0.9
+}
+
+// onlyShownTo says whether pages of the owner lead to a request, or name its object, and none of the other does.
+func onlyShownTo(views []view, v *view) bool {
+	names := ways(v.request)
+	shown := false
+	for i := range views {
+		l := &views[i]
+		if l.request == v.request {
+			continue
+		}
+		for _, name := range names {
+			if contains(l.other, name) {
+				return false
+			}
+			shown = shown || contains(l.owner, name)
+		}
+	}
+	return shown
+}
+
+func contains(r *message.Response, name *regexp.Regexp) bool {
+	return r.Status == http.StatusOK && name.Match(r.Body)
+}
+
+// ways are what leads to a request: its address in an attribute, the number of its object in JSON.
+func ways(r *message.Request) (all []*regexp.Regexp) {
+	uri := r.URL.RequestURI()
+	base := uri[strings.LastIndexByte(r.URL.EscapedPath(), '/')+1:]
+	escaped := regexp.QuoteMeta(strings.ReplaceAll(uri, "&", "&amp;"))
+	all = append(all, regexp.MustCompile(`["'=](?:https?://[^/"']*)?(?:`+regexp.QuoteMeta(uri)+`|`+escaped+`)["'\s>#]`))
+	if len(base) > 3 {
+		all = append(all, regexp.MustCompile(`["'](?:\./)?(?:`+regexp.QuoteMeta(base)+`|`+
+			regexp.QuoteMeta(strings.ReplaceAll(base, "&", "&amp;"))+`)["'#]`))
+	}
+	for _, p := range objects(r) {
+		all = append(all, regexp.MustCompile(`"(?:[a-z_]*id|uuid|number|name|title|slug|key)"\s*:\s*"?`+regexp.QuoteMeta(p.Value)+`"?[,}\s]`))
+	}
+	return all
+}
+
+var objectValue = regexp.MustCompile(`^(?:\d{1,18}|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,64})$`)
+
+// objects are the places of a request that name an object.
+func objects(r *message.Request) (all []message.Place) {
+	for _, p := range message.Places(r) {
+		if (p.Component == message.Path || p.Component == message.Query) && objectValue.MatchString(p.Value) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// broken confirms that the other has what only the owner should: nobody has not, the other has it again, and an object
+// that does not exist is answered otherwise.
+func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view, owner, other *client.User) error {
+	nobody, err := w.Client.Send(ctx, v.request, client.Options{})
+	if err != nil || nobody.Status == http.StatusOK && same(v.owner, nobody) {
+		return err
+	}
+	again, err := w.Client.Send(ctx, v.request, client.Options{As: other, Fresh: true})
+	if err != nil || !same(v.owner, again) {
+		return err
+	}
+	f := kit.Finding{Request: v.request, Evidence: []kit.Evidence{
+		{Request: v.request, Response: v.owner, Note: "what " + owner.Name + " gets, whom pages lead there"},
+		{Request: v.request, Response: again, Note: "what " + other.Name + " gets, whom no page leads there"},
+		{Request: v.request, Response: nobody, Note: "what nobody gets"},
+	}}
+	check := functions
+	steps := []proof.Step{
+		{ID: "owner", As: owner.Name, Send: v.request, Expect: []proof.Expect{{What: proof.Status, Value: "200"}}},
+		{ID: "other", As: other.Name, Send: v.request, Expect: []proof.Expect{{What: proof.Status, Value: "200"}}},
+		{ID: "nobody", Send: v.request, Expect: []proof.Expect{{What: proof.Same, Of: "owner", Not: true}}},
+	}
+	for _, p := range objects(v.request) {
+		missing := v.request.Put(p, nonexistent(p.Value))
+		refused, err := w.Client.Send(ctx, missing, client.Options{As: other})
+		if err != nil {
+			return err
+		}
+		if same(v.owner, refused) {
+			continue // it does not decide about the page
+		}
+		check, f.Place, f.Payload = c, p, p.Value
+		f.Evidence = append(f.Evidence, kit.Evidence{Request: missing, Response: refused,
+			Note: "an object that does not exist"})
+		steps = append(steps, proof.Step{ID: "missing", As: other.Name, Send: missing,
+			Expect: []proof.Expect{{What: proof.Same, Of: "other", Not: true}}})
+		break
+	}
+	f.Proof = &proof.Program{About: other.Name + " gets what belongs to " + owner.Name + ".",
+		Users: []string{owner.Name, other.Name}, Steps: steps}
+	w.Found(check, f)
+	return nil
+}
+
+// nonexistent is a value of the same form that names nothing.
+func nonexistent(v string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= '0' && r <= '9':
+			return '9' - (r-'0')%3
+		case r >= 'a' && r <= 'f':
+			return 'f' - (r-'a')%3
+		}
+		return r
+	}, v)
+}
+
+// forgery is the check for forms that other sites can send. It sends a form as its user with the Origin of another
+// site; the answer must be that of the form itself, and nobody's another. Three requests for a form that changes
+// data and
+// has no token; none otherwise.
+func forgery() kit.Check {
+	c := kit.Check{ID: "csrf", Class: "csrf", Level: client.Active}.Describe()
+	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
+		if !kit.Known(t.User) || t.Request.Method != http.MethodPost || !client.Writes(t.Request) || hasToken(t.Request) ||
+			!sendable(t.Request) || len(t.User.Cookies(t.Request.URL)) == 0 ||
+			t.User.Headers(t.Request.URL).Get("Authorization") != "" {
+			return nil
+		}
+		own, err := w.Send(ctx, t, t.Request)
+		if err != nil || own.Status >= 400 {
+			return err
+		}
+		foreign := t.Request.With("Origin", "https://"+kit.Word()+".example.org").With("Referer", "https://example.org/").
+			With("Sec-Fetch-Site", "cross-site")
+		crossed, err := w.Send(ctx, t, foreign)
+		if err != nil || !same(own, crossed) {
+			return err
+		}
+		nobody, err := w.Client.Send(ctx, t.Request, client.Options{})
+		if err != nil || same(own, nobody) {
+			return err
+		}
+		user, users := kit.Names(t.User)
+		w.Found(&c, kit.Finding{Request: foreign, Confidence: kit.Probable,
+			Detail: "browsers may keep the cookie back (SameSite); whether the effect came was not seen",
+			Evidence: []kit.Evidence{{Request: foreign, Response: crossed, Note: "a request of another site is answered as one's own"},
+				{Request: t.Request, Response: nobody, Note: "nobody is answered otherwise"}},
+			Proof: &proof.Program{About: "A request of another site is answered as one's own.", Users: users, Steps: []proof.Step{
+				{ID: "own", As: user, Send: t.Request, Writes: true},
+				{ID: "foreign", As: user, Send: foreign, Writes: true, Expect: []proof.Expect{{What: proof.Same, Of: "own"}}},
+			}}})
+		return nil
+	}
+	return c
+}
+
+var tokenName = regexp.MustCompile(`(?i)csrf|xsrf|token|nonce|authenticity|verification|__viewstate|formkey|sesskey|_wpnonce`)
+
+func hasToken(r *message.Request) bool {
+	for name := range r.Header {
+		if tokenName.MatchString(name) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(message.Places(r), func(p message.Place) bool { return tokenName.MatchString(p.Name) })
+}
+
+// sendable says whether a form of another site can send a request: its type is one of those of forms.
+func sendable(r *message.Request) bool {
+	kind := r.Header.Get("Content-Type")
+	return strings.HasPrefix(kind, "application/x-www-form-urlencoded") ||
+		strings.HasPrefix(kind, "multipart/form-data") ||
+		strings.HasPrefix(kind, "text/plain")
+}
+
+// root is the front page of a request's host.
+func root(r *message.Request) *url.URL {
+	return &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: "/"}
+}

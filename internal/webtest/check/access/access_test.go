@@ -1,0 +1,403 @@
+package access
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+func check(t *testing.T, id string) kit.Check {
+	t.Helper()
+	for _, c := range Checks() {
+		if c.ID == id {
+			return c
+		}
+	}
+	t.Fatalf("there is no check %s", id)
+	return kit.Check{}
+}
+
+// as is a user who is known by a cookie.
+func as(t *testing.T, lab *kittest.Lab, name string) *client.User {
+	t.Helper()
+	u := client.NewUser(name)
+	at, err := url.Parse(lab.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.SetCookies(at, []*http.Cookie{{Name: "user", Value: name}})
+	return u
+}
+
+func holds(t *testing.T, lab *kittest.Lab, f kit.Finding) {
+	t.Helper()
+	if f.Proof == nil {
+		return
+	}
+	runner := proof.Runner{Send: lab.World.Client.Send, Users: func(name string) *client.User {
+		for _, u := range lab.World.Users {
+			if u.Name == name {
+				return u
+			}
+		}
+		return nil
+	}}
+	if out, err := runner.Run(t.Context(), f.Proof); err != nil || !out.Holds {
+		t.Errorf("the proof does not hold: %s, %v", out.Failed, err)
+	}
+}
+
+// shop has orders of users and a page of administrators; strict says whether it looks at who asks.
+func shop(strict bool) http.Handler {
+	orders := map[string]string{"1001": "alice", "1002": "bob"}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		name := ""
+		if k, err := r.Cookie("user"); err == nil {
+			name = k.Value
+		}
+		if name == "" {
+			http.Error(w, "log in first", http.StatusForbidden)
+			return
+		}
+		switch r.URL.Path {
+		case "/":
+			fmt.Fprintf(w, "<p>hello</p>\n<a href='/help'>help</a>\n")
+			for id, of := range orders {
+				if of == name {
+					fmt.Fprintf(w, "<a href='/order?id=%s'>order</a>", id)
+				}
+			}
+			if name == "alice" {
+				fmt.Fprint(w, "<a href='/admin/users'>users</a>")
+			}
+		case "/help":
+			fmt.Fprint(w, "<p>how to order</p>\n<p>and how to pay</p>")
+		case "/order":
+			of, ok := orders[r.FormValue("id")]
+			if !ok || strict && of != name {
+				http.Error(w, "no such order", http.StatusNotFound)
+				return
+			}
+			fmt.Fprintf(w, "<p>order of %s</p>\n<p>address: 12 Main Street</p>\n<p>total: 12.50</p>", of)
+		case "/admin/users":
+			if strict && name != "alice" {
+				http.Error(w, "no", http.StatusForbidden)
+				return
+			}
+			fmt.Fprint(w, "<p>alice, admin</p>\n<p>bob, user</p>\n<p>carol, user</p>")
+		}
+	})
+}
+
+func TestOthers(t *testing.T) {
+	for name, strict := range map[string]bool{"weak": false, "strict": true} {
+		lab := kittest.New(t, shop(strict))
+		lab.World.Users = []*client.User{as(t, lab, "alice"), as(t, lab, "bob")}
+		var pages []*message.Request
+		for _, path := range []string{"/", "/help", "/order?id=1001", "/order?id=1002", "/admin/users"} {
+			r, err := message.New(http.MethodGet, lab.URL+path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, r)
+		}
+		lab.World.Pages = func() []*message.Request { return pages }
+		found := map[string]int{}
+		for _, f := range lab.Run(t, check(t, "access-of-others"), &kit.Target{}) {
+			found[f.Class+" "+f.Request.URL.RequestURI()]++
+			holds(t, lab, f)
+		}
+		if strict && len(found) > 0 {
+			t.Errorf("%s: reports %v", name, found)
+		}
+		if !strict && (len(found) != 3 || found["bola /order?id=1001"] != 1 || found["bola /order?id=1002"] != 1 || found["bfla /admin/users"] != 1) {
+			t.Errorf("%s: found %v", name, found)
+		}
+	}
+}
+
+func token(alg, key, claims string) string {
+	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"`+alg+`","typ":"JWT"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(claims))
+	return text + "." + base64.RawURLEncoding.EncodeToString(sign(alg, []byte(key), text))
+}
+
+func TestTokens(t *testing.T) {
+	verify := func(key string, lax func(p *parts) bool) func(string) bool {
+		return func(text string) bool {
+			p := parse(text)
+			if p == nil {
+				return false
+			}
+			alg, _ := p.header["alg"].(string)
+			return lax(p) || alg == "HS256" && string(sign(alg, []byte(key), p.head+"."+p.claims)) == string(p.signature)
+		}
+	}
+	never := func(*parts) bool { return false }
+	for name, c := range map[string]struct {
+		key  string
+		lax  func(p *parts) bool
+		want string
+	}{
+		"good":      {"8f3b2c1d9e7a6540", never, ""},
+		"weak key":  {"secret", never, "weak-key"},
+		"unchecked": {"8f3b2c1d9e7a6540", func(*parts) bool { return true }, "unchecked"},
+		"none": {"8f3b2c1d9e7a6540", func(p *parts) bool {
+			alg, _ := p.header["alg"].(string)
+			return strings.EqualFold(alg, "none")
+		}, "none"},
+		"empty": {"8f3b2c1d9e7a6540", func(p *parts) bool { return len(p.signature) == 0 }, "none"},
+	} {
+		good := verify(c.key, c.lax)
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !good(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")) {
+				http.Error(w, `{"error":"who are you?"}`, http.StatusUnauthorized)
+				return
+			}
+			fmt.Fprint(w, `{"balance":12}`)
+		}))
+		target := lab.Target(t, http.MethodGet, "/me", "")
+		target.User = client.NewUser("bob")
+		at, _ := url.Parse(lab.URL)
+		target.User.SetHeader(at.Host, "Authorization", "Bearer "+token("HS256", c.key, `{"sub":"bob"}`))
+		target.Response.Status = http.StatusOK
+		found := lab.Run(t, check(t, "jwt"), target)
+		switch {
+		case c.want == "" && len(found) > 0:
+			t.Errorf("%s: reports %s", name, kittest.Titles(found))
+		case c.want != "" && (len(found) != 1 || found[0].Variant != c.want):
+			t.Errorf("%s: found %s", name, kittest.Titles(found))
+		case c.want != "":
+			holds(t, lab, found[0])
+		}
+		if sent := lab.Sent.Load(); sent > 16 {
+			t.Errorf("%s: %d requests", name, sent)
+		}
+	}
+}
+
+func TestLogins(t *testing.T) {
+	app := func(answer func(name, password string) string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			text := answer(r.FormValue("user"), r.FormValue("password"))
+			if text == "" {
+				http.SetCookie(w, &http.Cookie{Name: "session", Value: "1"})
+				http.Redirect(w, r, "/home", http.StatusFound)
+				return
+			}
+			fmt.Fprintf(w, "<p>%s</p>", text)
+		})
+	}
+	for name, c := range map[string]struct {
+		check  string
+		answer func(name, password string) string
+		want   int
+	}{
+		"tells": {"user-enumeration", func(name, _ string) string {
+			if name == "admin" {
+				return "wrong password"
+			}
+			return "no user " + name
+		}, 1},
+		"tells nothing": {"user-enumeration", func(name, _ string) string { return "wrong name or password, " + name }, 0},
+		"default": {"default-login", func(name, password string) string {
+			if name == "admin" && password == "admin" {
+				return ""
+			}
+			return "wrong"
+		}, 1},
+		"no default": {"default-login", func(string, string) string { return "wrong" }, 0},
+		"everybody":  {"default-login", func(string, string) string { return "" }, 0},
+	} {
+		lab := kittest.New(t, app(c.answer))
+		lab.World.Defaults = true
+		found := lab.Run(t, check(t, c.check), lab.Target(t, http.MethodPost, "/login", "user=bob&password=x"))
+		if len(found) != c.want {
+			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
+			continue
+		}
+		for _, f := range found {
+			holds(t, lab, f)
+		}
+	}
+}
+
+func TestDefaultsAreAskedFor(t *testing.T) {
+	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "wrong") }))
+	lab.Run(t, check(t, "default-login"), lab.Target(t, http.MethodPost, "/login", "user=bob&password=x"))
+	if lab.Sent.Load() != 1 || len(lab.Skipped()) != 1 {
+		t.Errorf("%d requests, skipped %v", lab.Sent.Load(), lab.Skipped())
+	}
+}
+
+// accounts makes users of JSON; takes says which fields it takes from requests.
+func accounts(takes func(name string) bool) http.Handler {
+	var mu sync.Mutex
+	var all []map[string]any
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodGet {
+			_ = json.NewEncoder(w).Encode(map[string]any{"users": all})
+			return
+		}
+		var in map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		one := map[string]any{"admin": false}
+		for name, value := range in {
+			if takes(name) {
+				one[name] = value
+			}
+		}
+		all = append(all, one)
+		fmt.Fprint(w, `{"status":"created"}`)
+	})
+}
+
+func TestAssignment(t *testing.T) {
+	for name, c := range map[string]struct {
+		takes func(string) bool
+		want  int
+	}{
+		"weak":            {func(n string) bool { return n == "username" || n == "admin" }, 1},
+		"strict":          {func(n string) bool { return n == "username" }, 0},
+		"keeps all of it": {func(string) bool { return true }, 0},
+	} {
+		lab := kittest.New(t, accounts(c.takes))
+		target := lab.Target(t, http.MethodPost, "/users", `{"username":"bob","password":"x"}`)
+		list, err := message.New(http.MethodGet, lab.URL+"/users")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lab.World.Pages = func() []*message.Request { return []*message.Request{target.Request, list} }
+		if found := lab.Run(t, check(t, "mass-assignment"), target); len(found) != c.want {
+			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
+		}
+	}
+}
+
+func TestForgery(t *testing.T) {
+	for name, c := range map[string]struct {
+		origin bool
+		body   string
+		want   int
+	}{
+		"weak":   {false, "message=hello", 1},
+		"origin": {true, "message=hello", 0},
+		"token":  {false, "message=hello&csrf_token=abc", 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := r.Cookie("user"); err != nil || c.origin && r.Header.Get("Origin") != "" {
+				http.Error(w, "no", http.StatusForbidden)
+				return
+			}
+			fmt.Fprint(w, "<p>sent</p>")
+		}))
+		target := lab.Target(t, http.MethodPost, "/message/send", c.body)
+		target.User = as(t, lab, "bob")
+		lab.World.Users = []*client.User{target.User}
+		found := lab.Run(t, check(t, "csrf"), target)
+		if len(found) != c.want || len(found) == 1 && found[0].Confidence != kit.Probable {
+			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
+		}
+	}
+}
+
+// members is an application whose login keeps the identifier of the session, or makes a new one.
+func members(fixed bool) http.Handler {
+	var mu sync.Mutex
+	in := map[string]bool{}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		w.Header().Set("Content-Type", "text/html")
+		id := ""
+		if k, err := r.Cookie("sid"); err == nil {
+			id = k.Value
+		}
+		switch {
+		case r.URL.Path == "/login":
+			if !fixed {
+				id = fmt.Sprintf("fresh-%05d", len(in))
+				http.SetCookie(w, &http.Cookie{Name: "sid", Value: id, Path: "/"})
+			}
+			in[id] = true
+		case in[id]:
+			fmt.Fprint(w, "<h1>Account</h1><p>hello anna</p><p>your orders</p><p>your letters</p>")
+		default:
+			fmt.Fprint(w, "<h1>Log in</h1>")
+		}
+	})
+}
+
+func TestFixation(t *testing.T) {
+	for _, fixed := range []bool{true, false} {
+		lab := kittest.New(t, members(fixed))
+		at, _ := url.Parse(lab.URL)
+		logins := 0
+		enter := func() *client.User {
+			logins++
+			u := client.NewUser("anna")
+			id := fmt.Sprintf("before-%05d", logins)
+			u.SetCookies(at, []*http.Cookie{{Name: "sid", Value: id, Path: "/"}})
+			r, _ := message.New(http.MethodPost, lab.URL+"/login")
+			if _, err := lab.World.Client.Send(t.Context(), r, client.Options{As: u}); err != nil {
+				t.Fatal(err)
+			}
+			if u.Cookies(at)[0].Value == id {
+				u.Keep(map[string]string{"sid": id})
+			}
+			return u
+		}
+		lab.World.Users = []*client.User{enter()}
+		lab.World.Login = func(context.Context, *client.User) (*client.User, error) { return enter(), nil }
+		page, _ := message.New(http.MethodGet, lab.URL+"/account")
+		lab.World.Pages = func() []*message.Request { return []*message.Request{page} }
+		found := lab.Run(t, check(t, "session-fixation"), lab.Target(t, http.MethodGet, "/", ""))
+		if len(found) > 0 != fixed {
+			t.Errorf("fixed %v: %s", fixed, kittest.Titles(found))
+		}
+	}
+}
+
+// Wrong passwords are tried in a row only when that is allowed, and a limit is seen.
+func TestLoginLimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		most  int
+		found bool
+	}{"no limit": {1000, true}, "limit": {6, false}} {
+		var mu sync.Mutex
+		tried := 0
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			if tried++; tried > c.most {
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+			fmt.Fprint(w, "<p>wrong</p>")
+		}))
+		target := lab.Target(t, http.MethodPost, "/login", "user=a&password=b")
+		if found := lab.Run(t, check(t, "login-limit"), target); len(found) > 0 || lab.Sent.Load() != 1 || len(lab.Skipped()) == 0 {
+			t.Errorf("%s: it is tested without being asked for", name)
+		}
+		target = lab.Target(t, http.MethodPost, "/login2", "user=a&password=b")
+		lab.World.Defaults = true
+		if found := lab.Run(t, check(t, "login-limit"), target); len(found) > 0 != c.found {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+	}
+}

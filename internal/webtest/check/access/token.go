@@ -1,0 +1,320 @@
+package access
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/sha512"
+	"crypto/x509"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"hash"
+	"maps"
+	"math/big"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/diff"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+var tokenText = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`)
+
+//go:embed keys.txt
+var keysText string
+
+// tokens is the check for JSON Web Tokens whose signature says nothing. The control is the same token with a broken
+// signature, which must be refused. Three requests to a page that takes no token; nine for a host whose tokens are
+// good.
+func tokens() kit.Check {
+	c := kit.Check{ID: "jwt", Class: "jwt", Level: client.Safe}.Describe()
+	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
+		token := tokenOf(t)
+		if token == "" || t.Response == nil || t.Response.Status >= 400 || t.Request.Method != http.MethodGet {
+			return nil
+		}
+		if _, done := w.Memo.Load("jwt " + t.Request.URL.Host); done {
+			return nil
+		}
+		o := &bearer{World: w, Target: t, token: token}
+		good, err := o.send(ctx, token)
+		if err != nil || good.Status >= 400 {
+			return err
+		}
+		again, err := o.send(ctx, token)
+		if err != nil {
+			return err
+		}
+		o.good, o.noise = diff.New(good), diff.Learn(diff.New(good), diff.New(again))
+		without, err := o.send(ctx, "")
+		if err != nil || o.accepted(without) {
+			return err // it needs no token
+		}
+		w.Memo.Store("jwt "+t.Request.URL.Host, true)
+		return o.forge(ctx, &c)
+	}
+	return c
+}
+
+// bearer is a request with a token.
+type bearer struct {
+	*kit.World
+	*kit.Target
+
+	token string
+	good  *diff.Page
+	noise diff.Noise
+}
+
+// tokenOf is the token that a target's user or its request sends.
+func tokenOf(t *kit.Target) string {
+	texts := append([]string{}, t.Request.Header["Cookie"]...)
+	texts = append(texts, t.Request.Header["Authorization"]...)
+	if t.User != nil {
+		for _, lines := range t.User.Headers(t.Request.URL) {
+			texts = append(texts, lines...)
+		}
+		for _, k := range t.User.Cookies(t.Request.URL) {
+			texts = append(texts, k.Value)
+		}
+	}
+	for _, text := range texts {
+		if found := tokenText.FindString(text); found != "" && parse(found) != nil {
+			return found
+		}
+	}
+	return ""
+}
+
+// request is the request as nobody with all that the user sends, and another token in place of theirs.
+func (o *bearer) request(token string) *message.Request {
+	r := o.Request.Clone()
+	if o.User != nil {
+		for name, lines := range o.User.Headers(r.URL) {
+			r.Header[name] = append([]string{}, lines...)
+		}
+		var pairs []string
+		for _, k := range o.User.Cookies(r.URL) {
+			pairs = append(pairs, k.Name+"="+k.Value)
+		}
+		if len(pairs) > 0 {
+			r.Header.Set("Cookie", strings.Join(pairs, "; "))
+		}
+	}
+	for name, lines := range r.Header {
+		for i := range lines {
+			lines[i] = strings.ReplaceAll(lines[i], o.token, token)
+		}
+		if token == "" && name == "Authorization" {
+			delete(r.Header, name)
+		}
+	}
+	return r
+}
+
+func (o *bearer) send(ctx context.Context, token string) (*message.Response, error) {
+	r := o.request(token)
+	answer, err := o.Client.Send(ctx, r, client.Options{})
+	return kit.Broken(ctx, r, answer, err)
+}
+
+func (o *bearer) accepted(r *message.Response) bool {
+	return diff.Same(o.good, diff.New(r), o.noise)
+}
+
+// parts are a token: header and claims as texts, and the signature.
+type parts struct {
+	header    map[string]any
+	head      string // encoded
+	claims    string // encoded
+	signature []byte
+}
+
+func parse(token string) *parts {
+	fields := strings.Split(token, ".")
+	if len(fields) != 3 {
+		return nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(fields[0])
+	if err != nil {
+		return nil
+	}
+	p := &parts{head: fields[0], claims: fields[1]}
+	if json.Unmarshal(raw, &p.header) != nil || p.header["alg"] == nil {
+		return nil
+	}
+	if p.signature, err = base64.RawURLEncoding.DecodeString(fields[2]); err != nil {
+		return nil
+	}
+	return p
+}
+
+// forgery is a token that we have written, and how.
+type forgedToken struct{ name, token, about string }
+
+// forge tries tokens that must not be accepted.
+func (o *bearer) forge(ctx context.Context, c *kit.Check) error {
+	p := parse(o.token)
+	broken := append([]byte{}, p.signature...)
+	for i := range broken {
+		broken[i] ^= byte(0x5a + i)
+	}
+	if len(broken) == 0 {
+		broken = []byte("not a signature at all")
+	}
+	control := p.head + "." + p.claims + "." + base64.RawURLEncoding.EncodeToString(broken)
+	refused, err := o.send(ctx, control)
+	if err != nil {
+		return err
+	}
+	if o.accepted(refused) {
+		return o.found(ctx, c, forgedToken{"unchecked", control, "a token with another signature"}, nil)
+	}
+	all := []forgedToken{}
+	for _, name := range []string{"none", "None", "NONE"} {
+		all = append(all, forgedToken{"none", p.with(map[string]any{"alg": name}, nil),
+			"a token without a signature, alg " + name})
+	}
+	all = append(all, forgedToken{"empty", p.head + "." + p.claims + ".", "a token with an empty signature"})
+	if key, ok := p.weakKey(); ok {
+		all = append(all, forgedToken{"weak-key", p.with(map[string]any{}, []byte(key)),
+			"a token that we have signed with the key " + hideKey(key)})
+	}
+	for _, key := range o.publicKeys(ctx, p) {
+		all = append(all, forgedToken{"confusion", p.with(map[string]any{"alg": "HS256"}, key),
+			"a token that we have signed with the public key as if it were a secret"})
+	}
+	if _, ok := p.header["kid"]; ok {
+		header := map[string]any{"alg": "HS256", "kid": "../../../../../../../../dev/null"}
+		all = append(all, forgedToken{"kid", p.with(header, []byte{}),
+			"a token whose key is the empty file that its kid names"})
+	}
+	for _, one := range all {
+		answer, err := o.send(ctx, one.token)
+		if err != nil {
+			return err
+		}
+		if o.accepted(answer) {
+			return o.found(ctx, c, one, refused)
+		}
+	}
+	return nil
+}
+
+// found confirms and reports a token that was accepted.
+func (o *bearer) found(ctx context.Context, c *kit.Check, one forgedToken, control *message.Response) error {
+	answer, err := o.send(ctx, one.token)
+	if err != nil || !o.accepted(answer) {
+		return err
+	}
+	without, err := o.send(ctx, "")
+	if err != nil || o.accepted(without) {
+		return err
+	}
+	f := kit.Finding{Request: answer.Request, Payload: one.name, Variant: one.name, Detail: one.about,
+		Evidence: []kit.Evidence{
+			{Request: answer.Request, Response: answer, Note: one.about + " is accepted, twice"},
+			{Request: without.Request, Response: without, Note: "without a token the answer is another"},
+		}}
+	steps := []proof.Step{
+		{ID: "good", Send: o.request(o.token)},
+		{ID: "forged", Send: answer.Request, Expect: []proof.Expect{{What: proof.Same, Of: "good"}}},
+		{ID: "without", Send: without.Request, Expect: []proof.Expect{{What: proof.Same, Of: "good", Not: true}}},
+	}
+	if control != nil {
+		f.Evidence = append(f.Evidence, kit.Evidence{Request: control.Request, Response: control,
+			Note: "with a wrong signature, too"})
+	}
+	f.Proof = &proof.Program{About: "A token that we have written is accepted.", Steps: steps}
+	o.Found(c, f)
+	return nil
+}
+
+// with is the token with changes of its header, signed with a key (HMAC); nil leaves the signature out.
+func (p *parts) with(changes map[string]any, key []byte) string {
+	header := map[string]any{}
+	maps.Copy(header, p.header)
+	maps.Copy(header, changes)
+	raw, err := json.Marshal(header)
+	if err != nil {
+		return ""
+	}
+	text := base64.RawURLEncoding.EncodeToString(raw) + "." + p.claims
+	if key == nil {
+		return text + "."
+	}
+	alg, _ := header["alg"].(string)
+	return text + "." + base64.RawURLEncoding.EncodeToString(sign(alg, key, text))
+}
+
+func sign(alg string, key []byte, text string) []byte {
+	var of func() hash.Hash
+	switch alg {
+	case "HS384":
+		of = sha512.New384
+	case "HS512":
+		of = sha512.New
+	default:
+		of = sha256.New
+	}
+	mac := hmac.New(of, key)
+	_, _ = mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+// weakKey is the key of a token if it is one of the well-known; tried here, and not at the target.
+func (p *parts) weakKey() (string, bool) {
+	alg, _ := p.header["alg"].(string)
+	if !strings.HasPrefix(alg, "HS") {
+		return "", false
+	}
+	for key := range strings.Lines(keysText) {
+		key = strings.TrimRight(key, "\n")
+		if hmac.Equal(sign(alg, []byte(key), p.head+"."+p.claims), p.signature) {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+func hideKey(key string) string { return key[:min(len(key), 2)] + "…" }
+
+// publicKeys are the public keys that the host shows, as they would be used as a secret by mistake.
+func (o *bearer) publicKeys(ctx context.Context, p *parts) (keys [][]byte) {
+	alg, _ := p.header["alg"].(string)
+	if !strings.HasPrefix(alg, "RS") && !strings.HasPrefix(alg, "PS") {
+		return nil
+	}
+	r := message.From(http.MethodGet, root(o.Request))
+	r.URL.Path = "/.well-known/jwks.json"
+	answer, err := o.Client.Send(ctx, r, client.Options{})
+	if err != nil || answer.Status != http.StatusOK {
+		return nil
+	}
+	var set struct{ Keys []struct{ Kty, N, E string } }
+	if json.Unmarshal(answer.Body, &set) != nil {
+		return nil
+	}
+	for _, k := range set.Keys[:min(len(set.Keys), 2)] {
+		n, err1 := base64.RawURLEncoding.DecodeString(k.N)
+		e, err2 := base64.RawURLEncoding.DecodeString(k.E)
+		if k.Kty != "RSA" || err1 != nil || err2 != nil || len(n) == 0 || len(e) > 4 {
+			continue
+		}
+		public := &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(new(big.Int).SetBytes(e).Int64())}
+		der, err := x509.MarshalPKIXPublicKey(public)
+		if err != nil {
+			continue
+		}
+		text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+		keys = append(keys, text, []byte(strings.TrimSpace(string(text))))
+	}
+	return keys
+}

@@ -1,0 +1,167 @@
+package exposure
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+func check(t *testing.T, id string) kit.Check {
+	t.Helper()
+	for _, c := range Checks() {
+		if c.ID == id {
+			return c
+		}
+	}
+	t.Fatalf("there is no check %s", id)
+	return kit.Check{}
+}
+
+func page(kind, body string, header ...string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		for i := 0; i+1 < len(header); i += 2 {
+			w.Header().Add(header[i], header[i+1])
+		}
+		fmt.Fprint(w, body)
+	})
+}
+
+func TestTexts(t *testing.T) {
+	for name, c := range map[string]struct {
+		check, body string
+		want        int
+	}{
+		"java":        {"verbose-error", "<pre>java.lang.NullPointerException: x\n\tat com.acme.Shop.buy(Shop.java:12)\n", 1},
+		"java, named": {"verbose-error", "<p>A java.lang.NullPointerException is thrown when it is null</p>", 0},
+		"python":      {"verbose-error", "Traceback (most recent call last):\n  File \"/app/a.py\", line 3, in f", 1},
+		"php":         {"verbose-error", "<b>Warning</b>: mysqli_query() failed in <b>/var/www/a.php</b> on line <b>3</b>", 1},
+		"php, text":   {"verbose-error", "<p>Warning: the bridge is closed on line 3</p>", 0},
+		"node":        {"verbose-error", "TypeError: x is not a function\n    at Object.<anonymous> (/app/index.js:3:5)", 1},
+		"aws":         {"secret-exposure", "var key = 'AKIAIOSFODNN7QWERTYU'", 1},
+		"aws, docs":   {"secret-exposure", "AKIAIOSFODNN7EXAMPLE", 0},
+		"connection":  {"secret-exposure", "postgres://app:s3cr3tz@db.internal/app", 1},
+		"placeholder": {"secret-exposure", "postgres://user:password@localhost/app", 0},
+		"public key":  {"secret-exposure", "-----BEGIN PUBLIC KEY-----\nMIIB", 0},
+	} {
+		lab := kittest.New(t, page("text/html", c.body))
+		if found := lab.Run(t, check(t, c.check), lab.Target(t, http.MethodGet, "/", "")); len(found) != c.want {
+			t.Errorf("%s: %d findings, want %d", name, len(found), c.want)
+		}
+	}
+}
+
+func TestSecretsAreHidden(t *testing.T) {
+	lab := kittest.New(t, page("text/html", "AKIAIOSFODNN7QWERTYU"))
+	found := lab.Run(t, check(t, "secret-exposure"), lab.Target(t, http.MethodGet, "/", ""))
+	if len(found) != 1 || strings.Contains(found[0].Evidence[0].Match, "QWERTYU") {
+		t.Errorf("found %+v", found)
+	}
+}
+
+func TestCookiesAndFrames(t *testing.T) {
+	for want, line := range map[int]string{1: "PHPSESSID=abc; path=/", 0: "PHPSESSID=abc; HttpOnly; SameSite=Lax"} {
+		lab := kittest.New(t, page("text/html", "<form>", "Set-Cookie", line))
+		if found := lab.Run(t, check(t, "weak-cookie"), lab.Target(t, http.MethodGet, "/", "")); len(found) != want {
+			t.Errorf("%s: %d findings", line, len(found))
+		}
+	}
+	for want, policy := range map[int]string{1: "default-src 'self'", 0: "frame-ancestors 'none'"} {
+		lab := kittest.New(t, page("text/html", "<form>", "Content-Security-Policy", policy))
+		target := lab.Target(t, http.MethodGet, "/", "")
+		target.User = client.NewUser("bob")
+		if found := lab.Run(t, check(t, "clickjacking"), target); len(found) != want {
+			t.Errorf("%s: %d findings", policy, len(found))
+		}
+	}
+}
+
+func TestOrigins(t *testing.T) {
+	allow := func(decide func(origin string) bool) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if origin := r.Header.Get("Origin"); origin != "" && decide(origin) {
+				w.Header().Set("Access-Control-Allow-Origin", origin)
+				w.Header().Set("Access-Control-Allow-Credentials", "true")
+			} else {
+				w.Header().Set("Vary", "Origin")
+			}
+		})
+	}
+	for name, c := range map[string]struct {
+		decide func(string) bool
+		want   int
+	}{
+		"all":    {func(string) bool { return true }, 1},
+		"suffix": {func(o string) bool { return strings.HasSuffix(o, "127.0.0.1") }, 1},
+		"list":   {func(o string) bool { return o == "https://app.example.com" }, 0},
+	} {
+		lab := kittest.New(t, allow(c.decide))
+		if found := lab.Run(t, check(t, "cors"), lab.Target(t, http.MethodGet, "/", "")); len(found) != c.want {
+			t.Errorf("%s: %d findings", name, len(found))
+		}
+	}
+	lab := kittest.New(t, page("application/json", "{}", "Access-Control-Allow-Origin", "*"))
+	if found := lab.Run(t, check(t, "cors"), lab.Target(t, http.MethodGet, "/", "")); len(found) != 0 {
+		t.Error("a public answer is reported")
+	}
+}
+
+func TestFiles(t *testing.T) {
+	real := map[string]string{
+		"/shop/view.jsp": "<html><p>view</p></html>", "/shop/view.jsp.bak": "<%@ page import=\"java.util.*\" %><html><p>view</p></html>",
+		"/.git/HEAD": "ref: refs/heads/main\n", "/shop/": "<title>Index of /shop</title><a href=view.jsp>view.jsp</a>",
+	}
+	has := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, ok := real[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, text)
+	})
+	soft := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, "<p>ref: refs/heads there is no %s here, <?php</p>", r.URL.Path)
+	})
+	for _, id := range []string{"old-file", "exposed-file", "directory-listing"} {
+		for name, app := range map[string]http.Handler{"there": has, "answers all": soft} {
+			lab := kittest.New(t, app)
+			target := lab.Target(t, http.MethodGet, "/shop/view.jsp", "")
+			found := lab.Run(t, check(t, id), target)
+			if want := map[string]int{"there": 1}[name]; len(found) != want {
+				t.Errorf("%s, %s: found %s", id, name, kittest.Titles(found))
+				continue
+			}
+			for _, f := range found {
+				runner := proof.Runner{Send: lab.World.Client.Send}
+				if out, err := runner.Run(t.Context(), f.Proof); err != nil || !out.Holds {
+					t.Errorf("%s: the proof does not hold: %s, %v", id, out.Failed, err)
+				}
+			}
+		}
+	}
+}
+
+func TestIntrospection(t *testing.T) {
+	for want, weak := range map[int]bool{1: true, 0: false} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			buffer := make([]byte, 200)
+			n, _ := r.Body.Read(buffer)
+			if r.URL.Path == "/graphql" && weak && strings.Contains(string(buffer[:n]), "__schema") {
+				fmt.Fprint(w, `{"data":{"__schema":{"queryType":{"name":"Query"},"types":[]}}}`)
+				return
+			}
+			fmt.Fprint(w, `{"errors":[{"message":"no"}]}`)
+		}))
+		if found := lab.Run(t, check(t, "graphql-introspection"), lab.Target(t, http.MethodGet, "/", "")); len(found) != want {
+			t.Errorf("weak %v: %d findings", weak, len(found))
+		}
+	}
+}

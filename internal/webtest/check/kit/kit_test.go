@@ -1,0 +1,84 @@
+package kit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"html"
+	"net/http"
+	"regexp"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+func TestReaction(t *testing.T) {
+	for name, c := range map[string]struct {
+		show         func(v string) string
+		effect, echo bool
+	}{
+		"nothing":          {func(string) string { return "<p>hello" }, false, false},
+		"echo":             {func(v string) string { return "<p>you asked for " + html.EscapeString(v) }, false, true},
+		"finds":            {func(v string) string { return map[bool]string{true: "<p>one", false: "<p>none"}[v == "alice"] }, true, false},
+		"lists the value":  {func(v string) string { return map[bool]string{true: "<p>alice", false: "<p>"}[v == "alice"] }, true, false},
+		"breaks on quotes": {func(v string) string { return map[bool]string{true: "<p>error", false: "<p>ok"}[len(v) > 12] }, true, false},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, c.show(r.FormValue("q")))
+		}))
+		target := lab.Target(t, http.MethodGet, "/?q=alice", "")
+		var place message.Place
+		for _, p := range target.Places {
+			if p.Name == "q" {
+				place = p
+			}
+		}
+		for range 2 { // it is asked for once
+			got, err := lab.World.React(t.Context(), target, place)
+			if err != nil || got.Effect != c.effect || got.Echo != c.echo {
+				t.Errorf("%s: effect %v, echo %v, %v", name, got.Effect, got.Echo, err)
+			}
+		}
+		if sent := lab.Sent.Load(); sent != 5 {
+			t.Errorf("%s: %d requests, want 5", name, sent)
+		}
+		if planted := lab.World.Planted(); len(planted) != 1 || planted[0].Place != place {
+			t.Errorf("%s: planted %v", name, planted)
+		}
+	}
+}
+
+func TestWordsAndNumbers(t *testing.T) {
+	form := regexp.MustCompile(`^q[a-z]{9}z$`)
+	for range 200 {
+		if w := kit.Word(); !form.MatchString(w) {
+			t.Fatalf("word %q", w)
+		}
+		if n := kit.Number(); n < 10_000 || n > 46_340 {
+			t.Fatalf("number %d", n)
+		}
+	}
+}
+
+func TestBrokenConnectionsAreAnswers(t *testing.T) {
+	r, err := message.New(http.MethodGet, "http://x/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := kit.Broken(t.Context(), r, nil, errors.New("reset")); err != nil || answer.Status != 0 {
+		t.Errorf("%v, %v", answer, err)
+	}
+	for _, kept := range []error{client.ErrBudget, client.ErrDown, client.ErrScope} {
+		if _, err := kit.Broken(t.Context(), r, nil, kept); !errors.Is(err, kept) {
+			t.Errorf("%v became %v", kept, err)
+		}
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := kit.Broken(over, r, nil, context.Canceled); err == nil {
+		t.Error("a run that is over goes on")
+	}
+}

@@ -1,0 +1,164 @@
+package redirect
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+func goes(to func(v string) string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Location"] = []string{to(r.FormValue("next"))}
+		w.WriteHeader(http.StatusFound)
+	})
+}
+
+func page(format string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, format, r.FormValue("next"))
+	})
+}
+
+func TestOpenRedirect(t *testing.T) {
+	for name, c := range map[string]struct {
+		app  http.Handler
+		want string
+	}{
+		"anywhere":       {goes(func(v string) string { return v }), "https://{h}/"},
+		"without scheme": {goes(func(v string) string { return "http://" + v }), "//{h}/"},
+		"after a prefix": {goes(func(v string) string { return "https://" + strings.TrimLeft(v, "/:htps") }), "https://{h}/"},
+		"only paths": {goes(func(v string) string {
+			if strings.HasPrefix(v, "/") {
+				return v
+			}
+			return "/"
+		}), "//{h}/"},
+		"no double slash": {goes(func(v string) string {
+			if strings.HasPrefix(v, "/") && !strings.HasPrefix(v, "//") {
+				return v
+			}
+			return "/"
+		}), `/\{h}/`},
+		"names the own host": {goes(func(v string) string {
+			if strings.Contains(v, "127.0.0.1") {
+				return v
+			}
+			return "/"
+		}), "https://{own}@{h}/"},
+		"meta":         {page(`<meta http-equiv="refresh" content="0; url=%s">`), "https://{h}/"},
+		"script":       {page(`<script>location.href = "%s";</script>`), "https://{h}/"},
+		"in the query": {goes(func(v string) string { return "/login?next=" + url.QueryEscape(v) }), ""},
+		"in a path":    {goes(func(v string) string { return "/go/" + v }), ""},
+		"other host":   {goes(func(v string) string { return "https://login.example.com/?to=" + v }), ""},
+		"parsed": {goes(func(v string) string {
+			u, _ := url.Parse(v)
+			if u == nil {
+				return "/"
+			}
+			return "/" + strings.TrimLeft(u.Path, `/\`)
+		}), ""},
+		"link":             {page(`<a href="%s">on</a>`), ""},
+		"text of a script": {page(`<script>var a = "location = '%s'";</script>`), ""},
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			lab := kittest.New(t, c.app)
+			target := lab.Target(t, http.MethodGet, "/?next=/home", "")
+			if method == http.MethodPost {
+				target = lab.Target(t, method, "/", "next=%2Fhome")
+			}
+			found := lab.Run(t, Checks()[0], target)
+			if c.want == "" {
+				if len(found) > 0 {
+					t.Errorf("%s: reports %s", name, kittest.Titles(found))
+				}
+				continue
+			}
+			if len(found) != 1 || found[0].Variant != c.want {
+				t.Errorf("%s: found %s, want %s", name, kittest.Titles(found), c.want)
+				continue
+			}
+			runner := proof.Runner{Send: lab.World.Client.Send}
+			if out, err := runner.Run(t.Context(), found[0].Proof); err != nil || !out.Holds {
+				t.Errorf("%s: the proof does not hold: %s, %v", name, out.Failed, err)
+			}
+		}
+	}
+}
+
+func TestCleanPlacesCostNothing(t *testing.T) {
+	lab := kittest.New(t, page("<p>hello %s"))
+	target := lab.Target(t, http.MethodGet, "/?q=2", "")
+	lab.Run(t, Checks()[0], target)
+	lab.Run(t, Checks()[1], target)
+	if sent := lab.Sent.Load(); sent != 5 {
+		t.Errorf("%d requests, want those of the reaction", sent)
+	}
+}
+
+func TestHostOf(t *testing.T) {
+	base := &url.URL{Scheme: "http", Host: "app.test:8080"}
+	for address, want := range map[string]string{
+		"/a": "app.test", "https://x.org/a": "x.org", "//x.org": "x.org", `/\x.org`: "x.org", `\\x.org/`: "x.org",
+		" \t//x.org": "x.org", "///x.org": "x.org", "https:x.org": "x.org", "http:x.org": "app.test",
+		"https://app.test@x.org/": "x.org", "https://x.org?app.test": "x.org", "https://app.test/?x.org": "app.test",
+		"ht\ntps://x.org": "x.org", "javascript:x": "app.test", "https://X.ORG:81/": "x.org",
+	} {
+		if got := hostOf(address, base); got != want {
+			t.Errorf("%q leads to %q, want %q", address, got, want)
+		}
+	}
+}
+
+// raw answers with header lines as they are put together, which net/http would refuse.
+func raw(line func(v string) string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, buffer, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(buffer, "HTTP/1.1 200 OK\r\nConnection: close\r\n%s\r\nContent-Length: 2\r\n\r\nok", line(r.FormValue("next")))
+		_ = buffer.Flush()
+	})
+}
+
+func TestHeaderInjection(t *testing.T) {
+	for name, c := range map[string]struct {
+		app  http.Handler
+		want int
+	}{
+		"weak":    {raw(func(v string) string { return "X-Lang: " + v }), 1},
+		"escaped": {raw(func(v string) string { return "X-Lang: " + url.QueryEscape(v) }), 0},
+		"removed": {raw(func(v string) string { return "X-Lang: " + strings.NewReplacer("\r", "", "\n", "").Replace(v) }), 0},
+	} {
+		lab := kittest.New(t, c.app)
+		found := lab.Run(t, Checks()[1], lab.Target(t, http.MethodGet, "/?next=en", ""))
+		if len(found) != c.want {
+			t.Errorf("%s: found %s", name, kittest.Titles(found))
+		}
+		for _, f := range found {
+			runner := proof.Runner{Send: lab.World.Client.Send}
+			if out, err := runner.Run(t.Context(), f.Proof); err != nil || !out.Holds {
+				t.Errorf("%s: the proof does not hold: %s, %v", name, out.Failed, err)
+			}
+		}
+	}
+}
+
+func TestHostHeader(t *testing.T) {
+	for want, format := range map[int]string{1: `<a href="https://%s/reset">reset</a>`, 0: `<p>you came by %s</p>`} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(w, format, r.Header.Get("X-Forwarded-Host"))
+		}))
+		if found := lab.Run(t, Checks()[2], lab.Target(t, http.MethodGet, "/", "")); len(found) != want {
+			t.Errorf("%s: found %d, want %d", format, len(found), want)
+		}
+	}
+}

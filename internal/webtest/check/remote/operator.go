@@ -1,0 +1,99 @@
+package remote
+
+import (
+	"context"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/diff"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+// operators is the check for operators of document databases in place of values. What holds for all documents ($ne) is
+// only sent in requests that read. Two requests for a clean place: one that holds for all, one for none.
+func operators() kit.Check {
+	c := kit.Check{ID: "nosql-operator", Class: "nosql-injection", Level: client.Safe}.Describe()
+	c.Title = "NoSQL injection (operators)"
+	c.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
+		if !operable(p) || !kit.OnlyReads(t.Request) || kit.Static(t.Response) {
+			return nil
+		}
+		return operator(ctx, &c, w, t, p)
+	}
+	return c
+}
+
+// operable says whether a place can have an operator: a parameter whose name can be a key, or a value of JSON.
+func operable(p message.Place) bool {
+	switch {
+	case p.Key || p.File:
+		return false
+	case p.Format == message.JSON:
+		return true
+	}
+	return p.Format == message.Form && p.Name != "" && !strings.Contains(p.Name, "[")
+}
+
+// with is a request with an operator in a place.
+func with(r *message.Request, p message.Place, name, value string) *message.Request {
+	if p.Format == message.JSON {
+		return r.PutRaw(p, `{"`+name+`":"`+value+`"}`)
+	}
+	return r.Rename(p, p.Name+"["+name+"]", value)
+}
+
+func operator(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p message.Place) error {
+	base, err := w.Base(ctx, t)
+	if err != nil {
+		return err
+	}
+	send := func(name, value string) (*message.Response, *diff.Page, error) {
+		r, err := w.Send(ctx, t, with(t.Request, p, name, value))
+		if err != nil {
+			return nil, nil, err
+		}
+		return r, diff.New(r, value, name), nil
+	}
+	all, allPage, err := send("$ne", kit.Word())
+	if err != nil || all.Status >= 500 {
+		return err
+	}
+	none, nonePage, err := send("$eq", kit.Word())
+	if err != nil || diff.Same(allPage, nonePage, base.Noise) {
+		return err
+	}
+	unknown, unknownPage, err := send("$q"+kit.Word(), kit.Word())
+	if err != nil || diff.Same(allPage, unknownPage, base.Noise) {
+		return err
+	}
+	for _, again := range []struct {
+		name, value string
+		like        *diff.Page
+	}{{"$regex", ".*", allPage}, {"$regex", "^" + kit.Word(), nonePage},
+		{"$ne", kit.Word(), allPage}, {"$eq", kit.Word(), nonePage}} {
+		_, page, err := send(again.name, again.value)
+		if err != nil || !diff.Same(page, again.like, base.Noise) {
+			return err
+		}
+	}
+	user, users := kit.Names(t.User)
+	step := func(id, name, value string, expects ...proof.Expect) proof.Step {
+		return proof.Step{ID: id, As: user, Send: with(t.Request, p, name, value), Cut: []string{value, name},
+			Expect: expects}
+	}
+	w.Found(c, kit.Finding{Request: all.Request, Place: p, Payload: "$ne",
+		Evidence: []kit.Evidence{
+			{Request: all.Request, Response: all, Note: "an operator that holds for all documents"},
+			{Request: none.Request, Response: none, Note: "one that holds for none: another answer"},
+			{Request: unknown.Request, Response: unknown, Note: "one that does not exist does not bring the first answer"},
+		},
+		Proof: &proof.Program{About: "Operators that hold for all documents bring one answer, those for none another.",
+			Users: users, Steps: []proof.Step{
+				step("all", "$ne", kit.Word()),
+				step("none", "$eq", kit.Word(), proof.Expect{What: proof.Same, Of: "all", Not: true}),
+				step("pattern", "$regex", ".*", proof.Expect{What: proof.Same, Of: "all"}),
+			}}})
+	return nil
+}

@@ -1,0 +1,227 @@
+// Package remote finds what an application fetches for its visitors: addresses (SSRF, inclusion of remote files) and
+// external entities of XML; and operators of document databases in place of values.
+//
+// The proof of a fetch is content: a page of the application itself is named, and lines of it come back that the normal
+// answer does not have; an address of the same form with no page does not bring them; a second page, or a second try
+// does. Nothing outside is asked for, and no internal address. Where there is an out-of-band server, a call of it is
+// waited for, too: by DNS alone it is probable, by HTTP proved.
+//
+// Requests for a clean place: none where neither name nor value speaks of files or addresses; otherwise two to five,
+// and one for the out-of-band server; two requests for each host, once, to read its own pages.
+package remote
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+// Checks are those of the package.
+func Checks() []kit.Check {
+	included := kit.Check{ID: "file-inclusion", Class: "file-inclusion", Level: client.Safe}.Describe()
+	fetched := kit.Check{ID: "ssrf", Class: "ssrf", Level: client.Safe}.Describe()
+	fetched.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
+		return fetch(ctx, &included, &fetched, w, t, p)
+	}
+	return []kit.Check{fetched, xxe(), operators(), upload(), mail(), outOfBand()}
+}
+
+var (
+	fileName = regexp.MustCompile(`(?i)file|page|doc|templ|incl|dir|folder|lang|view|load|content|theme|style|skin|layout|` +
+		`module|resource|target|show|open|read|path`)
+	addressName = regexp.MustCompile(`(?i)ur[il]|host|site|link|feed|proxy|fetch|webhook|callback|image|img|src|avatar|` +
+		`address|domain|server|endpoint|source|href|remote|import|download|dest|ping|preview|xml|wsdl`)
+	fileValue = regexp.MustCompile(`[/\\]|^[^ ]+\.[A-Za-z][A-Za-z0-9]{1,4}$`)
+)
+
+// variants are how an address is written: {a} is it, {n} without its scheme, {null} a byte of zero.
+var variants = []string{"{a}", "{n}", "{a}?", "hTtP{s}", "{a}\x00"}
+
+// page is a page of the application and lines that only it has.
+type page struct {
+	address *url.URL
+	lines   []string
+}
+
+// fetch tests one place.
+func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *kit.Target, p message.Place) error {
+	isAddress := strings.Contains(p.Value, "://") || addressName.MatchString(p.Name)
+	if !isAddress && !fileName.MatchString(p.Name) && !fileValue.MatchString(p.Value) || p.File {
+		return nil
+	}
+	c := included
+	if isAddress {
+		c = fetched
+	}
+	if w.OAST != nil {
+		if err := callback(ctx, c, w, t, p); err != nil {
+			return err
+		}
+	}
+	reaction, err := w.React(ctx, t, p)
+	if err != nil {
+		return err
+	}
+	base, err := w.Base(ctx, t)
+	if err != nil {
+		return err
+	}
+	pages, err := ownPages(ctx, w, t)
+	if err != nil || len(pages) == 0 {
+		return err
+	}
+	known := pages[0]
+	for i, variant := range variants {
+		if i > 1 && !reaction.Effect && !reaction.Echo {
+			return nil
+		}
+		first, match, err := brings(ctx, w, t, p, write(variant, known.address), known, base.Response, reaction.Unknown)
+		if err != nil {
+			return err
+		}
+		if match == "" {
+			continue
+		}
+		nowhere := *known.address
+		nowhere.Path, nowhere.RawPath = "/"+kit.Word()+"/"+kit.Word(), ""
+		control, unwanted, err := brings(ctx, w, t, p, write(variant, &nowhere), known)
+		if err != nil || unwanted != "" {
+			return err
+		}
+		other, note := known, "it comes back again"
+		if len(pages) > 1 {
+			other, note = pages[1], "another page comes back, too"
+		}
+		second, again, err := brings(ctx, w, t, p, write(variant, other.address), other, base.Response)
+		if err != nil || again == "" {
+			return err
+		}
+		user, users := kit.Names(t.User)
+		w.Found(c, kit.Finding{Request: first.Request, Place: p, Payload: write(variant, known.address), Variant: variant,
+			Detail: "the content comes back",
+			Evidence: []kit.Evidence{
+				{Request: first.Request, Response: first, Match: match, Note: "lines of the page at " + known.address.String()},
+				{Request: control.Request, Response: control, Note: "an address of no page does not bring them"},
+				{Request: second.Request, Response: second, Match: again, Note: note},
+			},
+			Proof: &proof.Program{About: "The content of an address that the request names comes back.", Users: users,
+				Steps: []proof.Step{
+					{ID: "page", As: user, Send: t.Request.Put(p, write(variant, known.address)),
+						Expect: []proof.Expect{{What: proof.Contains, Value: match}}},
+					{ID: "nowhere", As: user, Send: t.Request.Put(p, write(variant, &nowhere)),
+						Expect: []proof.Expect{{What: proof.Contains, Value: match, Not: true}}},
+				}}})
+		return nil
+	}
+	return nil
+}
+
+// write is an address in one way of writing.
+func write(variant string, at *url.URL) string {
+	text := at.String()
+	_, rest, _ := strings.Cut(text, "://")
+	return strings.NewReplacer("{a}", text, "{n}", rest, "{s}", "://"+rest).Replace(variant)
+}
+
+// brings sends an address and returns a line of the page if the answer has most of its lines; those that stand in
+// other answers do not count.
+func brings(ctx context.Context, w *kit.World, t *kit.Target, p message.Place, text string, of page,
+	without ...*message.Response) (*message.Response, string, error) {
+	answer, err := w.Try(ctx, t, p, text)
+	if err != nil {
+		return nil, "", err
+	}
+	match, found, counted := "", 0, 0
+	body := kit.Shown(answer.Body)
+	for _, line := range of.lines {
+		elsewhere := strings.Contains(text, line)
+		for _, r := range without {
+			elsewhere = elsewhere || strings.Contains(kit.Shown(r.Body), line)
+		}
+		if elsewhere {
+			continue
+		}
+		counted++
+		if strings.Contains(body, line) {
+			found++
+			match = line
+		}
+	}
+	if counted == 0 || found*2 < counted || found == 0 || answer.Status/100 == 3 {
+		return answer, "", nil
+	}
+	return answer, match, nil
+}
+
+// ownPages are two pages of the application that everybody sees, with what stands in none of the other answers. They
+// are read once for each host.
+func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) {
+	key := "own pages " + t.Request.URL.Host
+	if known, ok := w.Memo.Load(key); ok {
+		return without(known.([]page), t.Request.URL), nil //nolint:forcetypeassert // it is stored below
+	}
+	root := message.From(http.MethodGet, &url.URL{Scheme: t.Request.URL.Scheme, Host: t.Request.URL.Host})
+	candidates := []*message.Request{root}
+	for _, r := range w.Pages() {
+		if r.Method == http.MethodGet && r.URL.Host == root.URL.Host && r.URL.RawQuery == "" && len(candidates) < 8 {
+			candidates = append(candidates, r)
+		}
+	}
+	var pages []page
+	for _, r := range candidates {
+		answer, err := w.Client.Send(ctx, r, client.Options{})
+		if errors.Is(err, client.ErrScope) {
+			continue
+		}
+		if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
+			return nil, err
+		}
+		if answer.Status != http.StatusOK {
+			continue
+		}
+		own := page{address: r.URL}
+		for line := range strings.Lines(string(answer.Body)) {
+			line = strings.TrimSpace(line)
+			ascii := strings.IndexFunc(line, func(r rune) bool { return r > 126 }) < 0
+			if len(line) >= 12 && len(line) <= 300 && len(own.lines) < 40 && ascii && !common(pages, line) {
+				own.lines = append(own.lines, line)
+			}
+		}
+		if len(own.lines) > 0 {
+			pages = append(pages, own)
+		}
+		if len(pages) == 3 {
+			break
+		}
+	}
+	w.Memo.Store(key, pages)
+	return without(pages, t.Request.URL), nil
+}
+
+func common(pages []page, line string) bool {
+	for _, p := range pages {
+		if slices.Contains(p.lines, line) {
+			return true
+		}
+	}
+	return false
+}
+
+// without are pages other than one.
+func without(pages []page, at *url.URL) (others []page) {
+	for _, p := range pages {
+		if p.address.Path != at.Path {
+			others = append(others, p)
+		}
+	}
+	return others
+}

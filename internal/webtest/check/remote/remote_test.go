@@ -1,0 +1,200 @@
+package remote
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+// site has a front page, and show, which a test gives.
+func site(show func(w http.ResponseWriter, r *http.Request, v string)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/":
+			fmt.Fprint(w, "<html><h1>Welcome to this application</h1>\n<p>It has a page of its own</p>\n</html>")
+		case "/show":
+			show(w, r, r.FormValue("page"))
+		default:
+			http.Error(w, "not found", http.StatusNotFound)
+		}
+	})
+}
+
+// get fetches an address, as the weak applications do.
+func get(address string) string {
+	r, err := http.Get(address)
+	if err != nil {
+		return "<p>could not be read</p>"
+	}
+	defer r.Body.Close()
+	text, _ := io.ReadAll(r.Body)
+	return string(text)
+}
+
+func TestFetch(t *testing.T) {
+	for name, c := range map[string]struct {
+		show func(w http.ResponseWriter, r *http.Request, v string)
+		want string
+	}{
+		"fetches":         {func(w http.ResponseWriter, _ *http.Request, v string) { fmt.Fprint(w, get(v)) }, "{a}"},
+		"adds the scheme": {func(w http.ResponseWriter, _ *http.Request, v string) { fmt.Fprint(w, get("http://"+v)) }, "{n}"},
+		"escapes":         {func(w http.ResponseWriter, _ *http.Request, v string) { fmt.Fprint(w, html.EscapeString(get(v))) }, "{a}"},
+		"adds an ending": {func(w http.ResponseWriter, _ *http.Request, v string) {
+			if v == "a.html" {
+				fmt.Fprint(w, "<p>a page</p>")
+				return
+			}
+			fmt.Fprint(w, get(v+".php"))
+		}, "{a}?"},
+		"frames": {func(w http.ResponseWriter, _ *http.Request, v string) {
+			fmt.Fprintf(w, `<iframe src="%s"></iframe>`, html.EscapeString(v))
+		}, ""},
+		"redirects": {func(w http.ResponseWriter, r *http.Request, v string) { http.Redirect(w, r, v, http.StatusFound) }, ""},
+		"front page for all that is unknown": {func(w http.ResponseWriter, _ *http.Request, _ string) {
+			fmt.Fprint(w, "<html><h1>Welcome to this application</h1>\n<p>It has a page of its own</p>\n</html>")
+		}, ""},
+	} {
+		lab := kittest.New(t, site(c.show))
+		found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodGet, "/show?page=a.html", ""))
+		if c.want == "" {
+			if len(found) > 0 {
+				t.Errorf("%s: reports %s", name, kittest.Titles(found))
+			}
+			continue
+		}
+		if len(found) != 1 || found[0].Variant != c.want || found[0].Class != "file-inclusion" {
+			t.Errorf("%s: found %s, want %s", name, kittest.Titles(found), c.want)
+			continue
+		}
+		holds(t, lab, found[0])
+	}
+}
+
+func holds(t *testing.T, lab *kittest.Lab, f kit.Finding) {
+	t.Helper()
+	runner := proof.Runner{Send: lab.World.Client.Send}
+	if out, err := runner.Run(t.Context(), f.Proof); err != nil || !out.Holds {
+		t.Errorf("the proof does not hold: %s, %v", out.Failed, err)
+	}
+}
+
+var declared = regexp.MustCompile(`<!ENTITY (\w+) SYSTEM "([^"]*)">`)
+
+func TestEntities(t *testing.T) {
+	for name, c := range map[string]struct {
+		weak bool
+		want int
+	}{"weak": {true, 1}, "safe": {false, 0}} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			text, _ := io.ReadAll(r.Body)
+			body := string(text)
+			if m := declared.FindStringSubmatch(body); m != nil {
+				content := ""
+				if m[2] == "file:///etc/passwd" {
+					content = "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin"
+				}
+				if !c.weak {
+					http.Error(w, "no document type definitions", http.StatusBadRequest)
+					return
+				}
+				body = strings.ReplaceAll(body, "&"+m[1]+";", content)
+			}
+			fmt.Fprint(w, body[strings.Index(body, "<name>"):])
+		}))
+		target := lab.Target(t, http.MethodPost, "/", `<?xml version="1.0"?><user><name>bob</name></user>`)
+		found := lab.Run(t, Checks()[1], target)
+		if len(found) != c.want {
+			t.Fatalf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
+		}
+		if len(found) == 1 {
+			holds(t, lab, found[0])
+		}
+	}
+}
+
+// documents answers as a document database does.
+func documents(name any) int {
+	all := []string{"alice", "bob"}
+	n := 0
+	for _, one := range all {
+		switch v := name.(type) {
+		case string:
+			if one == v {
+				n++
+			}
+		case map[string]any:
+			for op, arg := range v {
+				text, _ := arg.(string)
+				switch op {
+				case "$ne":
+					n += map[bool]int{true: 1}[one != text]
+				case "$eq":
+					n += map[bool]int{true: 1}[one == text]
+				case "$regex":
+					ok, _ := regexp.MatchString(text, one)
+					n += map[bool]int{true: 1}[ok]
+				default:
+					return -1
+				}
+			}
+		}
+	}
+	return n
+}
+
+func TestOperators(t *testing.T) {
+	weak := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			http.Error(w, "bad", http.StatusBadRequest)
+			return
+		}
+		fmt.Fprintf(w, `{"found":%d}`, documents(in["user"]))
+	})
+	brackets := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		var name any = r.Form.Get("user")
+		for key := range r.Form {
+			if op, ok := strings.CutPrefix(key, "user["); ok {
+				name = map[string]any{strings.TrimSuffix(op, "]"): r.Form.Get(key)}
+			}
+		}
+		fmt.Fprintf(w, `{"found":%d}`, documents(name))
+	})
+	strict := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ User string }
+		if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+			http.Error(w, "user must be a text", http.StatusBadRequest)
+			return
+		}
+		fmt.Fprintf(w, `{"found":%d}`, documents(in.User))
+	})
+	for name, c := range map[string]struct {
+		app                http.Handler
+		method, path, body string
+		want               int
+	}{
+		"json":   {weak, "POST", "/login", `{"user":"zed"}`, 1},
+		"query":  {brackets, "GET", "/find?user=zed", "", 1},
+		"strict": {strict, "POST", "/login", `{"user":"zed"}`, 0},
+	} {
+		lab := kittest.New(t, c.app)
+		found := lab.Run(t, Checks()[2], lab.Target(t, c.method, c.path, c.body))
+		if len(found) != c.want {
+			t.Fatalf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
+		}
+		if len(found) == 1 {
+			holds(t, lab, found[0])
+		}
+	}
+}

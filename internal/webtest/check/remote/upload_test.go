@@ -1,0 +1,87 @@
+package remote
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+var echoes = regexp.MustCompile(`<\?php echo (\d+)\*(\d+); \?>`)
+
+// store keeps files of the endings that it takes, and serves them; run says whether PHP is run.
+func store(takes func(ext string) bool, run, attach bool) http.Handler {
+	var mu sync.Mutex
+	files := map[string]string{}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Method == http.MethodPost {
+			file, head, err := r.FormFile("picture")
+			if err != nil || !takes(path.Ext(head.Filename)) {
+				http.Error(w, "not this type", http.StatusUnsupportedMediaType)
+				return
+			}
+			text, _ := io.ReadAll(file)
+			files["/files/"+head.Filename] = string(text)
+			fmt.Fprintf(w, "<p>stored as <a href='/files/%s'>it</a></p>", head.Filename)
+			return
+		}
+		text, ok := files[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		if m := echoes.FindStringSubmatch(text); m != nil && run {
+			a, _ := strconv.Atoi(m[1])
+			b, _ := strconv.Atoi(m[2])
+			text = strings.ReplaceAll(text, m[0], strconv.Itoa(a*b))
+		}
+		if attach {
+			w.Header().Set("Content-Disposition", "attachment")
+		}
+		w.Header().Set("Content-Type", map[string]string{".html": "text/html"}[path.Ext(r.URL.Path)]+"")
+		fmt.Fprint(w, text)
+	})
+}
+
+func TestUpload(t *testing.T) {
+	body := "--b\r\nContent-Disposition: form-data; name=\"picture\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\nPNG\r\n--b--\r\n"
+	all := func(string) bool { return true }
+	for name, c := range map[string]struct {
+		app  http.Handler
+		want string
+	}{
+		"runs":     {store(all, true, false), ".php"},
+		"shows":    {store(func(ext string) bool { return ext == ".html" }, false, false), ".html"},
+		"attaches": {store(all, false, true), ""},
+		"refuses":  {store(func(ext string) bool { return ext == ".png" }, true, false), ""},
+	} {
+		lab := kittest.New(t, c.app)
+		r, err := message.New(http.MethodPost, lab.URL+"/profile")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+		r.Body = []byte(body)
+		answer, err := lab.World.Client.Send(t.Context(), r, client.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := lab.Run(t, upload(), &kit.Target{Request: r, Places: message.Places(r), Response: answer})
+		switch {
+		case c.want == "" && len(found) > 0, c.want != "" && (len(found) != 1 || found[0].Variant != c.want):
+			t.Errorf("%s: found %s, want %q", name, kittest.Titles(found), c.want)
+		}
+	}
+}

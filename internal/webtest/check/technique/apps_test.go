@@ -1,0 +1,384 @@
+package technique
+
+import (
+	"database/sql"
+	"encoding/base64"
+	"fmt"
+	"html"
+	htmltemplate "html/template"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"text/template"
+
+	"github.com/antchfx/xmlquery"
+	"github.com/dop251/goja"
+	_ "modernc.org/sqlite"
+)
+
+// database has users: 1 alice, 2 bob, 3 carol.
+var database = sync.OnceValue(func() *sql.DB {
+	db, err := sql.Open("sqlite", "file:technique?mode=memory&cache=shared")
+	if err != nil {
+		panic(err)
+	}
+	db.SetMaxOpenConns(1)
+	for _, s := range []string{"CREATE TABLE users (id INTEGER, name TEXT, pass TEXT)",
+		"INSERT INTO users VALUES (1, 'alice', 'a'), (2, 'bob', 'b'), (3, 'carol', 'c')"} {
+		if _, err := db.Exec(s); err != nil {
+			panic(err)
+		}
+	}
+	return db
+})
+
+// query answers with the rows of a statement; loud with the message of its error.
+func query(loud bool, statement func(v string) (string, []any)) func(string) string {
+	return func(v string) string {
+		text, args := statement(v)
+		rows, err := database().Query(text, args...)
+		if err != nil {
+			if loud {
+				return "<p>sqlite3.OperationalError: " + html.EscapeString(err.Error()) + "</p>"
+			}
+			return "<p>something went wrong</p>"
+		}
+		defer rows.Close()
+		out := "<table>"
+		for rows.Next() {
+			var id, name string
+			if err := rows.Scan(&id, &name); err != nil {
+				return "<p>something went wrong</p>"
+			}
+			out += "<tr><td>" + id + "</td><td>" + name + "</td></tr>"
+		}
+		if rows.Err() != nil {
+			return "<p>something went wrong</p>"
+		}
+		return out + "</table>"
+	}
+}
+
+func statement(format string) func(string) (string, []any) {
+	return func(v string) (string, []any) { return fmt.Sprintf(format, v), nil }
+}
+
+func shell(format string, show bool) func(string) string {
+	return func(v string) string {
+		out, _ := exec.Command("sh", "-c", fmt.Sprintf(format, v)).Output()
+		if !show {
+			return "<p>done</p>"
+		}
+		return "<pre>" + html.EscapeString(string(out)) + "</pre>"
+	}
+}
+
+// disk is what the applications that read files can see.
+var disk = map[string]string{
+	"/etc/passwd":     "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n",
+	"/etc/group":      "root:x:0:\ndaemon:x:1:\n",
+	"/app/data/a.txt": "hello", "/app/data/docs/a.txt": "hello", "/data/a.txt": "hello",
+	"/windows/win.ini": "; for 16-bit app support\n[fonts]\n[extensions]\n[mci extensions]\n",
+}
+
+func read(name string) string {
+	if name, _, ok := strings.Cut(name, "\x00"); ok {
+		return read(name)
+	}
+	if text, ok := disk[path.Clean(name)]; ok {
+		return "<pre>" + html.EscapeString(text) + "</pre>"
+	}
+	return "<p>there is no such file</p>"
+}
+
+func script(code string) string {
+	value, err := goja.New().RunString(code)
+	if err != nil {
+		return "<p>error</p>"
+	}
+	return "<p>" + html.EscapeString(value.String()) + "</p>"
+}
+
+// sleeps says how long a text asks a database to sleep, in a header that the test reads.
+func sleeps(pattern string) func(string) string {
+	re := regexp.MustCompile(pattern)
+	return func(v string) string {
+		if m := re.FindStringSubmatch(v); m != nil {
+			return "slept " + m[1]
+		}
+		return "slept 0"
+	}
+}
+
+// apps answer to a value.
+var apps = map[string]func(string) string{
+	"sqlite-string": query(true, statement("SELECT id, name FROM users WHERE id='%s'")),
+	"sqlite-no-blanks": func(v string) string {
+		return query(false, statement("SELECT id, name FROM users WHERE (id='%s')"))(strings.Join(strings.Fields(v), ""))
+	},
+	"sqlite-quiet":      query(false, statement("SELECT id, name FROM users WHERE (id='%s')")),
+	"sqlite-number":     query(false, statement("SELECT id, name FROM users WHERE id=%s")),
+	"sqlite-double":     query(false, statement(`SELECT id, name FROM users WHERE CAST(id AS TEXT)="%s"`)),
+	"sqlite-like":       query(false, statement("SELECT id, name FROM users WHERE id LIKE '%%%s%%'")),
+	"sqlite-like-paren": query(false, statement("SELECT id, name FROM users WHERE (lower(id) LIKE lower('%%%s%%'))")),
+	"sqlite-column":     query(false, statement("SELECT id, %s FROM users")),
+	"sqlite-order":      query(false, statement("SELECT id, name FROM users ORDER BY %s")),
+	"sqlite-limit":      query(false, statement("SELECT id, name FROM users LIMIT %s")),
+	"sqlite-login":      query(false, statement("SELECT id, name FROM users WHERE name='%s' AND pass='zz'")),
+	"sqlite-login-silent": func(v string) string {
+		if strings.Contains(query(false, statement("SELECT id, name FROM users WHERE name='%s' AND pass='zz'"))(v), "<tr>") {
+			return "<p>welcome</p>"
+		}
+		return "<p>no such user</p>"
+	},
+	"bound": query(true, func(v string) (string, []any) {
+		return "SELECT id, name FROM users WHERE id=?", []any{v}
+	}),
+	"casts": func(v string) string {
+		n, _ := strconv.Atoi(regexp.MustCompile(`^-?\d*`).FindString(v))
+		return query(true, statement("SELECT id, name FROM users WHERE id=%s"))(strconv.Itoa(n))
+	},
+	"strips-quotes": func(v string) string {
+		v = strings.NewReplacer("'", "", `"`, "").Replace(v)
+		return query(true, func(string) (string, []any) { return "SELECT id, name FROM users WHERE id=?", []any{v} })(v)
+	},
+	"mysql-message": func(v string) string {
+		if strings.Count(v, "'")%2 == 1 {
+			return "You have an error in your SQL syntax; check the manual that corresponds to your MariaDB server " +
+				"version for the right syntax to use near '" + html.EscapeString(v[strings.Index(v, "'")+1:]) + "' at line 1"
+		}
+		if m := regexp.MustCompile(`extractvalue\(1,concat\(0x7e,\((\d+)\*(\d+)\)\)\)`).FindStringSubmatch(v); m != nil {
+			a, _ := strconv.Atoi(m[1])
+			b, _ := strconv.Atoi(m[2])
+			return fmt.Sprintf("XPATH syntax error: '~%d'", a*b)
+		}
+		return "<p>nothing</p>"
+	},
+	"fixed-message": func(string) string {
+		return "<p>You have an error in your SQL syntax; check the manual that corresponds to your MySQL server</p>"
+	},
+	"validator-message": func(v string) string {
+		if strings.ContainsAny(v, `'"\`) {
+			return "<p>You have an error in your SQL syntax; check the manual that corresponds to your MySQL server</p>"
+		}
+		return "<p>ok</p>"
+	},
+	"echo":         func(v string) string { return "<p>You asked for " + v + "</p>" },
+	"escaped-echo": func(v string) string { return "<p>You asked for " + html.EscapeString(v) + "</p>" },
+	"strips-braces": func(v string) string {
+		return "<p>" + html.EscapeString(strings.NewReplacer("{", "", "}", "", "$", "", "#", "").Replace(v)) + "</p>"
+	},
+	"random": func(string) string { return "<p>" + []string{"yes", "no", "maybe"}[rand.IntN(3)] + "</p>" },
+	"firewall": func(v string) string {
+		if regexp.MustCompile(`(?i)\b(and|or|select|case)\b`).MatchString(v) {
+			return "<p>blocked</p>"
+		}
+		return "<p>ok</p>"
+	},
+	"slow-on-words": func(v string) string {
+		if regexp.MustCompile(`(?i)sleep|waitfor`).MatchString(v) {
+			return "slept 5"
+		}
+		return "slept 0"
+	},
+	"sleeps-mysql":    sleeps(`(?i)^[a-z]+'AND\(SELECT.*SLEEP\((\d+)\)`),
+	"sleeps-postgres": sleeps(`^\d+-\(SELECT\(0\)FROM/\*\*/pg_sleep\((\d+)\)\)$`),
+	"shell-silent":    sleeps(`;sleep (\d+);`),
+
+	"shell":              shell("echo looked up %s", true),
+	"shell-single":       shell("echo 'looked up %s'", true),
+	"shell-double":       shell(`echo "looked up %s"`, true),
+	"shell-no-semicolon": func(v string) string { return shell("echo %s", true)(strings.ReplaceAll(v, ";", "")) },
+	"no-shell": func(v string) string {
+		out, _ := exec.Command("echo", v).Output()
+		return "<pre>" + html.EscapeString(string(out)) + "</pre>"
+	},
+	"calculator": func(v string) string {
+		if m := regexp.MustCompile(`^[^A-Za-z]*(\d+) ?\\?\* ?(\d+)[^A-Za-z]*$`).FindStringSubmatch(v); m != nil {
+			a, _ := strconv.Atoi(m[1])
+			b, _ := strconv.Atoi(m[2])
+			return fmt.Sprintf("<p>%s is %d</p>", html.EscapeString(v), a*b)
+		}
+		return "<p>I can only multiply, and not " + html.EscapeString(v) + "</p>"
+	},
+
+	"jinja": func(v string) string {
+		return "<p>Hello " + replaceMath(v, `\{\{(\d+)\*(\d+)\}\}`) + "</p>"
+	},
+	"jinja-inner": func(v string) string {
+		if strings.Contains(v, "}}") || strings.Count(v, "'")%2 == 1 {
+			return "<p>template syntax error</p>"
+		}
+		return "<p>Hello " + html.EscapeString(replaceMath(v, `'~\((\d+)\*(\d+)\)~'`)) + "</p>"
+	},
+	// A greeting of the user in a text of an expression: braces mean nothing there.
+	"jinja-inner-text": func(v string) string {
+		if strings.Count(v, "'")%2 == 1 {
+			return "<p>template syntax error</p>"
+		}
+		return "<p>" + html.EscapeString(replaceMath(v, `'~\((\d+)\*(\d+)\)~'`)) + " anna</p>"
+	},
+	"expression-language": func(v string) string {
+		return "<p>Hello " + html.EscapeString(replaceMath(v, `\$\{(\d+)\*(\d+)\}`)) + "</p>"
+	},
+	"erb": func(v string) string { return "<p>Hello " + replaceMath(v, `<%= ?(\d+)\*(\d+) ?%>`) + "</p>" },
+	"go-template": func(v string) string {
+		parsed, err := template.New("").Parse("<p>Hello " + v + "</p>")
+		if err != nil {
+			return "<p>error</p>"
+		}
+		var b strings.Builder
+		_ = parsed.Execute(&b, nil)
+		return b.String()
+	},
+	"eval-script":        script,
+	"eval-script-single": func(v string) string { return script("'hello " + v + "'") },
+
+	"files": func(v string) string { return read("/app/data/" + v) },
+	"files-absolute": func(v string) string {
+		if !strings.HasPrefix(v, "/") || strings.Contains(v, "..") {
+			return "<p>no</p>"
+		}
+		return read(v)
+	},
+	"files-strips-once": func(v string) string { return read("/app/data/" + strings.ReplaceAll(v, "../", "")) },
+	"files-decodes-twice": func(v string) string {
+		if strings.Contains(v, "../") {
+			return "<p>no</p>"
+		}
+		v, _ = url.QueryUnescape(v)
+		return read("/app/data/" + v)
+	},
+	"files-suffix": func(v string) string { return read("/app/data/" + strings.TrimSuffix(v, ".txt") + ".txt") },
+	"files-prefix": func(v string) string {
+		if !strings.HasPrefix(v, "docs/") {
+			return "<p>no</p>"
+		}
+		return read("/app/data/" + v)
+	},
+	"files-windows": func(v string) string {
+		if strings.Contains(v, `\`) {
+			return "<p>no</p>"
+		}
+		return read("/app/data/" + v)
+	},
+	"files-safe":   func(v string) string { return read("/app/data/" + path.Base(v)) },
+	"shows-passwd": func(string) string { return "<p>Such a file begins with</p><pre>" + disk["/etc/passwd"] + "</pre>" },
+	"java-include": func(v string) string {
+		if path.Clean("/jsp/"+v) == "/WEB-INF/web.xml" {
+			return "<?xml version=\"1.0\"?><web-app version=\"3\"><servlet/></web-app>"
+		}
+		if v == "a.jsp" {
+			return "<p>a page</p>"
+		}
+		return "<p>not found</p>"
+	},
+	"java-include-safe": func(v string) string { return "<p>" + html.EscapeString(v) + " &lt;web-app&gt;</p>" },
+	"php-include": func(v string) string {
+		if rest, ok := strings.CutPrefix(v, "php://filter/convert.base64-encode/resource="); ok && rest == "home.php" {
+			return base64.StdEncoding.EncodeToString([]byte("<?php echo 'this is home'; include 'config.php'; ?>"))
+		}
+		if v != "home.php" {
+			return "<p>not found</p>"
+		}
+		return "<p>home</p>"
+	},
+
+	"directory": func(v string) string {
+		all := map[string]string{"alice": "Alice A", "bob": "Bob B"}
+		switch {
+		case strings.Count(v, "(") != strings.Count(v, ")") || strings.Contains(v, "(*"):
+			return "<p>error</p>"
+		case strings.HasSuffix(v, ")(objectClass=*"):
+			name := strings.TrimSuffix(v, ")(objectClass=*")
+			if name == "*" {
+				return "<p>Alice A</p><p>Bob B</p>"
+			}
+			return "<p>" + all[name] + "</p>"
+		case strings.ContainsAny(v, "()"):
+			return "<p>nobody</p>"
+		case v == "*":
+			return "<p>Alice A</p><p>Bob B</p>"
+		case all[v] != "":
+			return "<p>" + all[v] + "</p>"
+		}
+		return "<p>nobody</p>"
+	},
+	"directory-message": func(v string) string {
+		if strings.ContainsAny(v, "()") {
+			return "<pre>javax.naming.directory.InvalidSearchFilterException: Unbalanced parenthesis</pre>"
+		}
+		return "<p>nobody</p>"
+	},
+	"fixed-ldap-message": func(v string) string {
+		if strings.ContainsAny(v, `()\'`) {
+			return "<pre>Bad search filter</pre>"
+		}
+		return "<p>nobody</p>"
+	},
+	"glob": func(v string) string {
+		if ok, _ := path.Match(v, "alice"); ok {
+			return "<p>Alice A</p>"
+		}
+		return "<p>nobody</p>"
+	},
+	"xpath": func(v string) string {
+		doc, err := xmlquery.Parse(strings.NewReader("<users><user><name>alice</name></user><user><name>bob</name></user></users>"))
+		if err != nil {
+			return err.Error()
+		}
+		found, err := xmlquery.QueryAll(doc, "//user[name='"+v+"']")
+		if err != nil {
+			return "<p>error</p>"
+		}
+		return fmt.Sprintf("<p>%d users</p>", len(found))
+	},
+	"where-script": func(v string) string {
+		value, err := goja.New().RunString("['alice','bob'].filter(function(n){return n=='" + v + "'}).join()")
+		if err != nil {
+			return "<p>error</p>"
+		}
+		return "<p>" + value.String() + "</p>"
+	},
+}
+
+func replaceMath(v, pattern string) string {
+	re := regexp.MustCompile(pattern)
+	return re.ReplaceAllStringFunc(v, func(s string) string {
+		m := re.FindStringSubmatch(s)
+		a, _ := strconv.Atoi(m[1])
+		b, _ := strconv.Atoi(m[2])
+		return strconv.Itoa(a * b)
+	})
+}
+
+// serve answers with an application to the parameter q.
+func serve(t *testing.T, name string) http.Handler {
+	t.Helper()
+	app := apps[name]
+	if app == nil {
+		t.Fatalf("there is no application %q", name)
+	}
+	page := htmltemplate.Must(htmltemplate.New("").Parse("<html><head><title>Application</title></head><body>{{.}}</body></html>"))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if strings.HasPrefix(name, "java") {
+			w.Header().Set("Set-Cookie", "JSESSIONID=1")
+		}
+		if strings.HasPrefix(name, "php") {
+			w.Header().Set("X-Powered-By", "PHP/8.2")
+		}
+		body := app(r.FormValue("q"))
+		if took, ok := strings.CutPrefix(body, "slept "); ok {
+			w.Header().Set("X-Slept", took)
+		}
+		_ = page.Execute(w, htmltemplate.HTML(body))
+	})
+}

@@ -1,0 +1,118 @@
+package technique
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+	"github.com/vedette-sec/vedette/internal/webtest/stats"
+)
+
+// time looks for a delay that the payload asks for.
+func (o *probe) time(ctx context.Context, p *Payload) (*shown, error) {
+	base, err := o.timing(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if base.Delay == 0 {
+		o.Skip(o.Target, "time", "its answers take too differently long")
+		return nil, nil
+	}
+	took, _, err := o.delayed(ctx, p, base.Delay)
+	if err != nil || !base.Screened(took) {
+		return nil, err
+	}
+	var series []stats.Sample
+	var evidence []kit.Evidence
+	for range 2 { // a machine that is busy has hiccups, and a delay is seen again
+		if series, evidence, err = o.series(ctx, p, base); err != nil || series == nil {
+			return nil, err
+		}
+		if base.Delayed(series) {
+			break
+		}
+	}
+	if !base.Delayed(series) {
+		return nil, nil
+	}
+	fit := stats.Line(series)
+	return &shown{payload: o.fill(p.Text, draw(), waiting(base.Delay)...), detail: p.Tells, confidence: kit.Proved,
+		evidence: append(evidence, kit.Evidence{Note: fmt.Sprintf("answers take %.2f seconds for each second asked for",
+			fit.Slope)}), proof: o.timeProof(p, base)}, nil
+}
+
+// series asks for three delays in random order, three times each; nil once an answer does not come as it was asked to.
+func (o *probe) series(ctx context.Context, p *Payload, base stats.Base) (
+	[]stats.Sample, []kit.Evidence, error,
+) {
+	levels := []time.Duration{0, 0, 0, base.Delay, base.Delay, base.Delay, 2 * base.Delay, 2 * base.Delay, 2 * base.Delay}
+	rand.Shuffle(len(levels), func(i, j int) { levels[i], levels[j] = levels[j], levels[i] })
+	series := make([]stats.Sample, 0, len(levels))
+	var evidence []kit.Evidence
+	for _, asked := range levels {
+		took, a, err := o.delayed(ctx, p, asked)
+		if err == nil && asked == 0 && !base.Quick(took) { // by chance, perhaps
+			took, a, err = o.delayed(ctx, p, asked)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		// The first that is asked for nothing and is not quick, twice, ends it, as does one that is not delayed.
+		if asked == 0 && !base.Quick(took) || asked > 0 && took-base.Median < asked*8/10 {
+			return nil, nil, nil
+		}
+		series = append(series, stats.Sample{Asked: asked, Took: took})
+		evidence = append(evidence, a.evidence("", fmt.Sprintf("asked for %s, took %s", asked, took.Round(time.Millisecond))))
+	}
+	return series, evidence, nil
+}
+
+// timing is how long requests take whose payload asks for no delay: five, shared by all places of a target.
+func (o *probe) timing(ctx context.Context, p *Payload) (stats.Base, error) {
+	if known, ok := o.Target.Memo.Load("timing"); ok {
+		return known.(stats.Base), nil //nolint:forcetypeassert // it is stored below
+	}
+	var took []time.Duration
+	for range 5 {
+		t, _, err := o.delayed(ctx, p, 0)
+		if err != nil {
+			return stats.Base{}, err
+		}
+		took = append(took, t)
+	}
+	base := stats.Learn(took)
+	o.Target.Memo.Store("timing", base)
+	return base, nil
+}
+
+// delayed sends a payload that asks for a delay. An answer that takes longer than is waited for took that long.
+func (o *probe) delayed(ctx context.Context, p *Payload, asked time.Duration) (time.Duration, *answer, error) {
+	text := o.fill(p.Text, draw(), waiting(asked)...)
+	r, err := o.Client.Send(ctx, o.request(text), client.Options{As: o.User, Alone: true,
+		Accept: 8*asked + 20*time.Second})
+	if r, err = kit.Broken(ctx, o.request(text), r, err); err != nil {
+		return 0, nil, err
+	}
+	return o.Duration(r), &answer{Response: r, text: text}, nil
+}
+
+// waiting are the names in texts of a delay.
+func waiting(d time.Duration) []string {
+	n := int(d / time.Second)
+	return []string{"{d}", strconv.Itoa(n), "{d1}", strconv.Itoa(n + 1)}
+}
+
+func (o *probe) timeProof(p *Payload, base stats.Base) *proof.Program {
+	step := proof.Step{ID: "delays", As: o.user(), Expect: []proof.Expect{{What: proof.Delays}}}
+	for i := range 9 {
+		asked := time.Duration(i%3) * base.Delay
+		step.Series = append(step.Series, proof.Delayed{Asked: asked,
+			Send: o.request(o.fill(p.Text, draw(), waiting(asked)...))})
+	}
+	return &proof.Program{About: "Answers wait as long as they are asked to.", Users: o.users(), Steps: []proof.Step{step}}
+}

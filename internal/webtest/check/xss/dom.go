@@ -1,0 +1,156 @@
+package xss
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+// sources are what scripts read that an attacker may choose.
+var sources = regexp.MustCompile(`\blocation\b|document\.(URL|documentURI|baseURI|referrer)|window\.name|\bhashchange\b|` +
+	`URLSearchParams`)
+
+var externalScript = regexp.MustCompile(`(?i)<script[^>]+src\s*=`)
+
+// domTexts run a script wherever a page writes them; %s is the function.
+var domTexts = []string{
+	`'"><img src=x onerror=%s()>`,     // in text and in attributes
+	"javascript:%s()",                 // as an address
+	`%[1]s()//'-%[1]s()-'"-%[1]s()-"`, // as code, and in both kinds of strings
+}
+
+var script = regexp.MustCompile(`(?is)<script\b.*?(?:</script\s*>|$)`)
+
+// scriptsOf is a digest of the scripts of a page, the code that stands in it and the addresses of other code.
+func scriptsOf(body string) string {
+	sum := sha256.Sum256([]byte(strings.Join(script.FindAllString(body, -1), "\n")))
+	return string(sum[:])
+}
+
+// names are those of the parameters of an address.
+func names(u *url.URL) string {
+	return strings.Join(slices.Sorted(maps.Keys(u.Query())), "&")
+}
+
+// maxDOM are how many addresses one page is opened with.
+const maxDOM = 15
+
+// dom is the check for scripts that write what stands in the address: the page is opened in the browser with payloads
+// in its fragment and its parameters, and the function must be called. The control is the page without them.
+// None where a page has no script that reads its address; 3 to 15 pages of the browser otherwise, once for each set of
+// scripts and parameters.
+func dom() kit.Check {
+	c := kit.Check{ID: "xss-dom", Class: "dom-xss", Level: client.Safe}.Describe()
+	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
+		if t.Request.Method != http.MethodGet || t.Response == nil || !t.Response.IsHTML() {
+			return nil
+		}
+		body := string(t.Response.Body)
+		if !strings.Contains(strings.ToLower(body), "<script") && !strings.Contains(body, "location") {
+			return nil
+		}
+		if !sources.MatchString(body) && !externalScript.MatchString(body) {
+			return nil
+		}
+		if w.Browser == nil {
+			w.Skip(t, c.Class, "there is no browser")
+			return nil
+		}
+		if !w.Once("dom " + t.Request.URL.Host + scriptsOf(body) + names(t.Request.URL)) {
+			return nil
+		}
+		return domPage(ctx, &c, w, t)
+	}
+	return c
+}
+
+// domPage opens a page with payloads.
+func domPage(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target) error {
+	sent := 0
+	for _, variant := range domVariants(t.Request.URL) {
+		for _, text := range domTexts {
+			if sent >= maxDOM {
+				return nil
+			}
+			sent++
+			called, at, err := domOpen(ctx, w, t, variant.with, text)
+			if err != nil {
+				w.Skip(t, c.Class, "the browser: "+err.Error())
+				return nil //nolint:nilerr // it is noted
+			}
+			if !called {
+				continue
+			}
+			again, _, err := domOpen(ctx, w, t, variant.with, text)
+			if err != nil || !again {
+				continue
+			}
+			f := proof.Marker("f")
+			w.Found(c, kit.Finding{Request: &message.Request{Method: http.MethodGet, URL: at, Header: http.Header{}},
+				Place: variant.place, Payload: fmt.Sprintf(text, "f"), Detail: variant.name, Confidence: kit.Proved,
+				Evidence: []kit.Evidence{{Request: t.Request, Response: t.Response,
+					Note: "the browser has run our function at " + at.String() + ", twice, and the answer has not shown it"}},
+				Proof: &proof.Program{About: "The browser runs a function that stands in the address.",
+					Vars: []proof.Var{{Name: "f", Kind: proof.Word}}, Steps: []proof.Step{{ID: "open", Calls: f,
+						Send: &message.Request{Method: http.MethodGet, Header: http.Header{},
+							URL: variant.with(*t.Request.URL, fmt.Sprintf(text, f))},
+						Expect: []proof.Expect{{What: proof.Executes}}}}}})
+			return nil
+		}
+	}
+	return nil
+}
+
+// domVariant is a part of an address that a script may read.
+type domVariant struct {
+	name  string
+	place message.Place
+	with  func(u url.URL, text string) *url.URL
+}
+
+func domVariants(u *url.URL) []domVariant {
+	fragment := func(prefix string) func(url.URL, string) *url.URL {
+		return func(u url.URL, text string) *url.URL {
+			u.Fragment, u.RawFragment = prefix+text, rawFragment(prefix+text)
+			return &u
+		}
+	}
+	all := []domVariant{{"the fragment", message.Place{Name: "#"}, fragment("")}}
+	for _, p := range message.Places(message.From(http.MethodGet, u)) {
+		if p.Component != message.Query || p.Name == "" {
+			continue
+		}
+		all = append(all, domVariant{"parameter " + p.Name + " of the fragment", message.Place{Name: "#" + p.Name},
+			fragment(p.Name + "=")},
+			domVariant{"parameter " + p.Name, p, func(u url.URL, text string) *url.URL {
+				return message.From(http.MethodGet, &u).Put(p, text).URL
+			}})
+	}
+	return all
+}
+
+// rawFragment keeps what browsers keep in fragments, so that scripts get the text as it is.
+func rawFragment(text string) string {
+	return strings.NewReplacer("%", "%25", " ", "%20").Replace(text)
+}
+
+// domOpen opens a page with a payload and says whether it runs, or offers a link that does.
+func domOpen(ctx context.Context, w *kit.World, t *kit.Target, with func(url.URL, string) *url.URL, text string) (
+	called bool, at *url.URL, err error,
+) {
+	name := kit.Word()
+	at = with(*t.Request.URL, fmt.Sprintf(text, name))
+	called, err = Executes(ctx, w, t.User, &message.Request{Method: http.MethodGet, URL: at, Header: http.Header{}}, name)
+	return called, at, err
+}

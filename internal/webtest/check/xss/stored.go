@@ -1,0 +1,167 @@
+package xss
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/markup"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+// maxPages are how many pages are looked at for what was stored, maxStored how many places are followed.
+const maxPages, maxStored = 500, 60
+
+// stored is the check for scripts that are saved: when all was tested, every page of the map is read once more, and the
+// words that were sent to other places are looked for. Where one comes out, a payload is sent to where it went in.
+// One request for each page, three for each payload.
+func stored() kit.Check {
+	c := kit.Check{ID: "xss-stored", Class: "stored-xss", Level: client.Safe}.Describe()
+	c.After = func(ctx context.Context, w *kit.World) error {
+		s := &storing{World: w, check: &c, words: map[string]kit.Planted{}, done: map[string]bool{}}
+		for _, p := range w.Planted() {
+			s.words[p.Word] = p
+		}
+		if len(s.words) == 0 {
+			return nil
+		}
+		users := append([]*client.User{nil}, w.Users...)
+		pages := w.Pages()
+		sent := 0
+		for _, r := range pages {
+			if r.Method != http.MethodGet || sent >= maxPages {
+				continue
+			}
+			for _, as := range users {
+				sent++
+				if err := s.page(ctx, r, as); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+type storing struct {
+	*kit.World
+
+	check *kit.Check
+	words map[string]kit.Planted
+	done  map[string]bool // inputs that were followed
+}
+
+// page reads a page and follows the words that stand in it.
+func (s *storing) page(ctx context.Context, r *message.Request, as *client.User) error {
+	answer, err := s.Client.Send(ctx, r, client.Options{As: as})
+	if err != nil {
+		return nil //nolint:nilerr // a page that cannot be read shows nothing
+	}
+	if !document(answer) {
+		return nil
+	}
+	for _, word := range planted(string(answer.Body)) {
+		p, ok := s.words[word]
+		if !ok || path(p.Target.Request) == path(r) && p.Target.Request.Method == http.MethodGet {
+			continue
+		}
+		key := path(p.Target.Request) + " " + p.Place.String()
+		if s.done[key] || len(s.done) >= maxStored {
+			continue
+		}
+		s.done[key] = true
+		for _, c := range markup.Find(string(answer.Body), word) {
+			found, err := s.follow(ctx, p, c, r, as)
+			if err != nil || found {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var wordPattern = regexp.MustCompile(`q[a-z]{9}z`)
+
+// planted are the texts of a page that look like words of ours.
+func planted(body string) []string { return wordPattern.FindAllString(body, 200) }
+
+// follow stores payloads and looks whether they run on a page.
+func (s *storing) follow(ctx context.Context, p kit.Planted, c markup.Context, shown *message.Request,
+	as *client.User) (
+	bool, error,
+) {
+	all := payloads(c)
+	for _, payload := range all[:min(len(all), 4)] {
+		o := &place{World: s.World, Target: p.Target, place: p.Place, check: s.check}
+		first, err := s.once(ctx, o, payload, shown, as)
+		if err != nil {
+			return false, err
+		}
+		if first == nil {
+			continue
+		}
+		f := proof.Marker("f")
+		user, reader := name(p.Target.User), name(as)
+		var users []string
+		for _, u := range []string{user, reader} {
+			if u != "" {
+				users = append(users, u)
+			}
+		}
+		finding := kit.Finding{Request: p.Target.Request.Put(p.Place, first.text), Place: p.Place, Payload: first.text,
+			Detail: "shown by " + shown.URL.Path + ", " + string(c.Kind) + detail(c), Confidence: kit.Proved,
+			Variant: payload.ID,
+			Evidence: []kit.Evidence{
+				{Request: first.answer.Request, Response: first.answer, Match: kit.Around(first.answer.Body, first.text),
+					Note: "another page shows it: a script of ours stands in the " + first.where.Where},
+			},
+			Proof: &proof.Program{About: "What is stored in one place runs on another page.", Users: users,
+				Vars: []proof.Var{{Name: "f", Kind: proof.Word}}, Steps: []proof.Step{
+					{ID: "store", As: user, Send: p.Target.Request.Put(p.Place, o.text(payload, f))},
+					{ID: "show", As: reader, Send: shown, Expect: []proof.Expect{{What: proof.Runs, Value: f}}},
+				}}}
+		if blocks(first.answer.Header) {
+			finding.Confidence, finding.Severity = kit.Probable, kit.Low
+		}
+		s.Found(s.check, finding)
+		return true, nil
+	}
+	return false, nil
+}
+
+// once stores a payload and reads the page; nil if nothing runs there.
+func (s *storing) once(ctx context.Context, o *place, p *payload, shown *message.Request, as *client.User) (
+	*run, error,
+) {
+	name := kit.Word()
+	text := o.text(p, name)
+	if _, err := o.Try(ctx, o.Target, o.place, text); err != nil {
+		return nil, err
+	}
+	answer, err := s.Client.Send(ctx, shown, client.Options{As: as})
+	if err != nil {
+		return nil, err
+	}
+	where, ok := markup.Runs(string(answer.Body), name)
+	if !ok {
+		return nil, nil
+	}
+	return &run{text, answer, where}, nil
+}
+
+func name(u *client.User) string {
+	if u == nil {
+		return ""
+	}
+	return u.Name
+}
+
+// path is where a request goes, for keys.
+func path(r *message.Request) string {
+	return r.Method + " " + r.URL.Host + strings.TrimSuffix(r.URL.Path, "/")
+}

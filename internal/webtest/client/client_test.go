@@ -1,0 +1,246 @@
+package client_test
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// open is a client that may reach the server, and the server's requests.
+func open(t *testing.T, c client.Config, h http.HandlerFunc) (*client.Client, string) {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	target, err := netguard.ParseTarget(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope, err := netguard.NewScope([]netguard.Target{target}, netguard.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Dial, c.Allow = scope.Dial, allow(scope)
+	if c.Level == client.Passive {
+		c.Level = client.Safe
+	}
+	made := client.New(c)
+	t.Cleanup(made.Close)
+	return made, s.URL
+}
+
+func get(t *testing.T, address string) *message.Request {
+	t.Helper()
+	r, err := message.New(http.MethodGet, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestSendReadsAnswers(t *testing.T) {
+	c, at := open(t, client.Config{Body: 10}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.WriteHeader(http.StatusFound)
+		z := gzip.NewWriter(w)
+		fmt.Fprint(z, r.URL.RequestURI()+" and more")
+		_ = z.Close()
+	})
+	r, err := c.Send(t.Context(), get(t, at+"/a%2fb?q=<%zz"), client.Options{})
+	if err != nil || r.Status != 302 || string(r.Body) != "/a%2fb?q=<" || !r.Truncated || r.Took <= 0 {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
+func TestScope(t *testing.T) {
+	c, at := open(t, client.Config{}, func(http.ResponseWriter, *http.Request) {})
+	u, _ := url.Parse(at)
+	for _, address := range []string{"http://example.com/", "http://127.0.0.1:1/", "http://localhost:" + u.Port()} {
+		if _, err := c.Send(t.Context(), get(t, address), client.Options{}); !errors.Is(err, client.ErrScope) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	if c.Sent() != 0 {
+		t.Errorf("%d requests counted", c.Sent())
+	}
+}
+
+func TestBudgets(t *testing.T) {
+	var served atomic.Int32
+	c, at := open(t, client.Config{Requests: 5, Sent: 2}, func(http.ResponseWriter, *http.Request) { served.Add(1) })
+	var group sync.WaitGroup
+	var refused atomic.Int32
+	for range 10 {
+		group.Go(func() {
+			if _, err := c.Send(t.Context(), get(t, at), client.Options{}); errors.Is(err, client.ErrBudget) {
+				refused.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	if served.Load() != 3 || refused.Load() != 7 || c.Over() != "requests" {
+		t.Errorf("%d served, %d refused, over %q", served.Load(), refused.Load(), c.Over())
+	}
+	late, at := open(t, client.Config{Until: time.Now().Add(-time.Second)}, func(http.ResponseWriter, *http.Request) {})
+	if _, err := late.Send(t.Context(), get(t, at), client.Options{}); !errors.Is(err, client.ErrBudget) || late.Over() != "time" {
+		t.Error(err)
+	}
+}
+
+func TestUsersKeepTheirCookies(t *testing.T) {
+	c, at := open(t, client.Config{Header: http.Header{"X-All": {"1"}, "Cookie": {"all=1"}}},
+		func(w http.ResponseWriter, r *http.Request) {
+			http.SetCookie(w, &http.Cookie{Name: "sid", Value: r.URL.Query().Get("set")})
+			fmt.Fprint(w, r.Header.Get("Cookie"), "|", r.Header.Get("Authorization"), "|", r.Header.Get("X-All"))
+		})
+	host, _ := url.Parse(at)
+	a, b := client.NewUser("a"), client.NewUser("b")
+	a.SetHeader(host.Host, "Authorization", "Bearer x")
+	send := func(r *message.Request, as *client.User, want string) {
+		t.Helper()
+		answer, err := c.Send(t.Context(), r, client.Options{As: as})
+		if err != nil || string(answer.Body) != want {
+			t.Errorf("%v: %s, want %s", err, answer.Body, want)
+		}
+	}
+	send(get(t, at+"/?set=A"), a, "all=1|Bearer x|1")
+	send(get(t, at+"/?set=B"), b, "all=1||1")
+	tested := get(t, at+"/?set=A2").Put(message.Place{Component: message.Cookie, Name: "sid"}, "te'st")
+	send(tested, a, "sid=te'st; all=1|Bearer x|1")
+	send(get(t, at+"/?set=A"), a, "sid=A; all=1|Bearer x|1") // what a test set is not kept
+	send(get(t, at), nil, "all=1||1")
+	send(get(t, at), b, "sid=B; all=1||1")
+}
+
+// TestAlone holds two requests in flight while a third wants its host for itself.
+func TestAlone(t *testing.T) {
+	arrived, release := make(chan string, 10), make(chan struct{})
+	c, at := open(t, client.Config{}, func(_ http.ResponseWriter, r *http.Request) {
+		arrived <- r.URL.Path
+		if r.URL.Path != "/alone" {
+			<-release
+		}
+	})
+	var group sync.WaitGroup
+	send := func(path string, alone bool) {
+		group.Go(func() {
+			if _, err := c.Send(t.Context(), get(t, at+path), client.Options{Alone: alone}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	send("/1", false)
+	send("/2", false)
+	<-arrived
+	<-arrived
+	send("/alone", true)
+	select {
+	case path := <-arrived:
+		t.Errorf("%s was sent beside others", path)
+	default:
+	}
+	close(release)
+	if path := <-arrived; path != "/alone" {
+		t.Error(path)
+	}
+	group.Wait()
+}
+
+// TestGone has every dial fail: tries become rarer, and then the target counts as gone.
+func TestGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dials := 0
+		c := client.New(client.Config{Level: client.Safe,
+			Dial: func(context.Context, string, string) (net.Conn, error) {
+				dials++
+				return nil, errors.New("refused")
+			}})
+		defer c.Close()
+		began := time.Now()
+		var err error
+		for range 30 {
+			if _, err = c.Send(t.Context(), get(t, "http://gone.test/"), client.Options{}); errors.Is(err, client.ErrDown) {
+				break
+			}
+		}
+		if took := time.Since(began); !errors.Is(err, client.ErrDown) || took < 20*time.Second || took > 2*time.Minute || dials > 14 {
+			t.Errorf("%v after %s and %d dials", err, took, dials)
+		}
+	})
+}
+
+// TestDroppedTests serves what is not a test: the target is not gone.
+func TestDroppedTests(t *testing.T) {
+	hijack := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery != "" {
+			panic(http.ErrAbortHandler)
+		}
+		fmt.Fprint(w, "fine")
+	}
+	c, at := open(t, client.Config{Now: skipping()}, hijack)
+	for range 13 {
+		_, err := c.Send(t.Context(), get(t, at+"/?x"), client.Options{})
+		if err == nil || errors.Is(err, client.ErrDown) {
+			t.Fatal(err)
+		}
+	}
+	if r, err := c.Send(t.Context(), get(t, at), client.Options{}); err != nil || string(r.Body) != "fine" {
+		t.Error(err)
+	}
+}
+
+// skipping is a clock on which no pause is still to come.
+func skipping() func() time.Time {
+	var calls atomic.Int64
+	began := time.Now()
+	return func() time.Time { return began.Add(time.Duration(calls.Add(1)) * time.Minute) }
+}
+
+func TestRetryAfterIsObeyed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := []string{"429 Too Many\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n", "200 OK\r\nContent-Length: 0\r\n\r\n"}
+		c := client.New(client.Config{Level: client.Safe,
+			Dial: func(context.Context, string, string) (net.Conn, error) {
+				here, there := net.Pipe()
+				go func() {
+					defer there.Close()
+					_, _ = there.Read(make([]byte, 4096))
+					answer := answers[0]
+					answers = answers[1:]
+					fmt.Fprint(there, "HTTP/1.1 "+strings.Replace(answer, "Content-Length", "Connection: close\r\nContent-Length", 1))
+				}()
+				return here, nil
+			}})
+		defer c.Close()
+		for _, want := range []time.Duration{0, 30 * time.Second} {
+			began := time.Now()
+			_, err := c.Send(t.Context(), get(t, "http://busy.test/"), client.Options{Fresh: true})
+			if took := time.Since(began); err != nil || took.Round(time.Second) != want {
+				t.Errorf("%v after %s, want %s", err, took, want)
+			}
+		}
+	})
+}
+
+func allow(scope *netguard.Scope) func(string, *url.URL) error {
+	return func(_ string, u *url.URL) error {
+		if !scope.AllowsURL(u) {
+			return errors.New("it is out of scope")
+		}
+		return nil
+	}
+}

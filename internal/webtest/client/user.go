@@ -1,0 +1,153 @@
+package client
+
+import (
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// User is one identity at the target with its cookies and headers; nil is nobody, who keeps no cookies. It is safe for
+// any number of goroutines.
+type User struct {
+	Name string
+
+	mu      sync.Mutex
+	jar     *cookiejar.Jar
+	own     http.Header
+	hosts   map[string]bool // that get the headers
+	version int
+
+	credentials map[string]*credentials // by host
+	kept        map[string]string
+}
+
+// NewUser makes a user without cookies.
+func NewUser(name string) *User {
+	u := &User{Name: name}
+	u.Reset()
+	return u
+}
+
+// Reset forgets the cookies and headers.
+func (u *User) Reset() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.jar, _ = cookiejar.New(nil) // it never fails
+	u.own, u.hosts, u.credentials = http.Header{}, nil, nil
+	u.version++
+}
+
+// Version changes whenever the session of the user is renewed.
+func (u *User) Version() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.version
+}
+
+// Keep notes the cookies from before a login which the login has left as they were, by name.
+func (u *User) Keep(cookies map[string]string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.kept = cookies
+}
+
+// Kept are the cookies that Keep has noted.
+func (u *User) Kept() map[string]string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.kept
+}
+
+// SetHeader has a header line sent with each request to a host (with its port), such as that of Authorization.
+func (u *User) SetHeader(host, name, value string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.own.Set(name, value)
+	if u.hosts == nil {
+		u.hosts = map[string]bool{}
+	}
+	u.hosts[host] = true
+	u.version++
+}
+
+// SetCookies gives the user cookies for a URL.
+func (u *User) SetCookies(at *url.URL, cookies []*http.Cookie) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.jar.SetCookies(at, cookies)
+}
+
+// Cookies are those of the user for a URL.
+func (u *User) Cookies(at *url.URL) []*http.Cookie {
+	if u == nil {
+		return nil
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.jar.Cookies(at)
+}
+
+// header are the header lines of the user for a URL.
+func (u *User) header(at *url.URL) http.Header {
+	if u == nil {
+		return nil
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.hosts[at.Host] {
+		return nil
+	}
+	return u.own.Clone()
+}
+
+// cookieLine is the line Cookie: the cookies of the request itself, then those of the user and of everybody that it
+// does not name.
+func (u *User) cookieLine(at *url.URL, own, everybody string) string {
+	named := map[string]bool{}
+	var pairs []string
+	add := func(line string) {
+		fresh := map[string]bool{}
+		for pair := range strings.SplitSeq(line, ";") {
+			pair = strings.TrimSpace(pair)
+			name, _, _ := strings.Cut(pair, "=")
+			if pair != "" && !named[name] {
+				fresh[name] = true
+				pairs = append(pairs, pair)
+			}
+		}
+		for name := range fresh {
+			named[name] = true
+		}
+	}
+	add(own)
+	for _, c := range u.Cookies(at) {
+		add(c.Name + "=" + c.Value)
+	}
+	add(everybody)
+	return strings.Join(pairs, "; ")
+}
+
+// store keeps the cookies of an answer, but not those that the request had set itself: they answer a test.
+func (u *User) store(r *message.Request, response *message.Response) {
+	if u == nil || len(response.Header["Set-Cookie"]) == 0 {
+		return
+	}
+	own := map[string]bool{}
+	for pair := range strings.SplitSeq(r.Header.Get("Cookie"), ";") {
+		name, _, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		own[name] = true
+	}
+	var kept []*http.Cookie
+	for _, c := range (&http.Response{Header: response.Header}).Cookies() {
+		if !own[c.Name] {
+			kept = append(kept, c)
+		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.jar.SetCookies(r.URL, kept)
+}

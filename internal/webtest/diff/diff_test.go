@@ -1,0 +1,86 @@
+package diff_test
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/diff"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"pgregory.net/rapid"
+)
+
+func answer(body string) *message.Response {
+	return &message.Response{Status: 200, Header: http.Header{"Content-Type": {"text/html"}}, Body: []byte(body)}
+}
+
+func TestEchoesAreCutInAllForms(t *testing.T) {
+	payload := `x7q' AND 4821=4821-- "<b>`
+	plain := diff.New(answer("<p>found </p>"), payload)
+	for name, shown := range map[string]string{
+		"raw": payload, "html": html.EscapeString(payload), "address": url.QueryEscape(payload),
+		"quotes doubled": `x7q'' AND 4821=4821-- "<b>`, "quotes removed": `x7q AND 4821=4821-- b`,
+		"backslashes": `x7q\' AND 4821=4821-- \"<b>`, "script": `x7q\u0027 AND 4821=4821-- \u0022\u003cb\u003e`,
+		"upper case": `X7Q' AND 4821=4821-- "<B>`, "percent encoded twice": "x7q%2527%2520AND%25204821%253D4821--%2520b",
+	} {
+		if !diff.Same(plain, diff.New(answer("<p>found "+shown+"</p>"), payload), nil) {
+			t.Errorf("%s: an echo counts as a difference", name)
+		}
+	}
+	if diff.Same(plain, diff.New(answer("<p>nothing </p>"), payload), nil) {
+		t.Error("another answer is the same")
+	}
+}
+
+func TestNoiseIsLearned(t *testing.T) {
+	page := func(n int, what string) *diff.Page {
+		return diff.New(answer(fmt.Sprintf(`<p>%s</p><i>12:00:%02d</i><input value="%032x">`, what, n, n*7919)))
+	}
+	noise := diff.Learn(page(1, "a"), page(2, "a"), page(3, "a"))
+	if !diff.Same(page(4, "a"), page(5, "a"), noise) {
+		t.Error("a clock and a token are differences")
+	}
+	if diff.Same(page(4, "a"), page(5, "b"), noise) {
+		t.Error("noise hides a difference")
+	}
+	if diff.Same(page(1, "a"), page(2, "a"), nil) {
+		t.Error("without noise a clock is no difference")
+	}
+}
+
+func TestStatusTargetAndTypeCount(t *testing.T) {
+	a := answer("x")
+	b := answer("x")
+	b.Status = 500
+	if diff.Same(diff.New(a), diff.New(b), nil) {
+		t.Error("another status is the same")
+	}
+	c := answer("x")
+	c.Header.Set("Location", "/other")
+	if diff.Same(diff.New(a), diff.New(c), nil) {
+		t.Error("another target is the same")
+	}
+}
+
+func TestLikeness(t *testing.T) {
+	a, b := diff.New(answer("<p>1<p>2<p>3<p>4")), diff.New(answer("<p>1<p>2<p>3<p>5"))
+	if got := diff.Likeness(a, b, nil); got != 0.75 {
+		t.Errorf("likeness %v, want 0.75", got)
+	}
+	if !diff.Adds(b, nil, a) || diff.Adds(a, nil, a, b) {
+		t.Error("Adds is wrong")
+	}
+}
+
+// Any body is like itself, whatever was echoed in it, and nothing panics.
+func TestSameIsReflexive(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		body, echo := rapid.String().Draw(t, "body"), rapid.String().Draw(t, "echo")
+		a, b := diff.New(answer(body), echo), diff.New(answer(body), echo)
+		if !diff.Same(a, b, nil) || diff.Likeness(a, b, nil) != 1 {
+			t.Fatal("a page differs from itself")
+		}
+	})
+}

@@ -1,0 +1,218 @@
+package webtest
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/diff"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/session"
+)
+
+const (
+	maxPlaces   = 200 // that are tested of one request
+	allOfFirst  = 2
+	oddity      = `'"<`
+	maxCookies  = 30
+	maxMoved    = 20 // fields of a form that are also tried as headers and cookies
+	maxTogether = 60 // places that are probed with one request
+)
+
+// usualHeaders are headers that applications log, store and show.
+var usualHeaders = []string{"User-Agent", "Referer", "X-Forwarded-For", "X-Forwarded-Host"}
+
+// plan are the places of a target that are tested, and the others, which are when they change the answer: headers,
+// cookies that all pages get, names of parameters, and the fields of a form that a script sends, moved to where it
+// may send them.
+//
+//nolint:gocognit // each place with each check
+func (r *run) plan(t *target) (places, others []message.Place) {
+	request := t.Request
+	scripted := r.report.Map
+	seen := map[message.Place]bool{}
+	add := func(to *[]message.Place, p message.Place) {
+		key := p
+		key.Value = ""
+		if !seen[key] {
+			seen[key] = true
+			*to = append(*to, p)
+			if inner, ok := p.Decoded(); ok {
+				*to = append(*to, inner)
+			}
+		}
+	}
+	for _, p := range message.Places(request) {
+		switch {
+		case request.Token != nil && p.Same(request.Token.Place):
+		case p.Component == message.Query, p.Component == message.Body:
+			add(&places, p)
+		case p.Component == message.Path && varies(request, p, t.Response):
+			add(&places, p)
+		case p.Component == message.Cookie && (scripted.Cookies[p.Name] || r.ofThisPath(t, p.Name)):
+			add(&places, p)
+		case p.Component == message.Cookie:
+			add(&others, p)
+		case p.Component == message.Header && scripted.Headers[http.CanonicalHeaderKey(p.Name)]:
+			add(&places, p)
+		case p.Component == message.Header && p.Name != "Accept":
+			add(&others, p)
+		}
+	}
+	for _, c := range t.User.Cookies(request.URL)[:min(len(t.User.Cookies(request.URL)), maxCookies)] {
+		p := message.Place{Component: message.Cookie, Name: c.Name, Value: c.Value}
+		if r.ofThisPath(t, c.Name) {
+			add(&places, p)
+		} else {
+			add(&others, p)
+		}
+	}
+	for name := range scripted.Cookies {
+		add(&others, message.Place{Component: message.Cookie, Name: name, Value: "1"})
+	}
+	for _, p := range message.Names(request) {
+		add(&others, p)
+	}
+	for name := range scripted.Headers {
+		if name != "Content-Type" && name != "Authorization" && name != "Accept" {
+			add(&others, message.Place{Component: message.Header, Name: name, Value: "1"})
+		}
+	}
+	for _, name := range usualHeaders {
+		add(&others, message.Place{Component: message.Header, Name: name, Value: usualValue(name)})
+	}
+	if t.entry.Scripted {
+		for _, p := range places[:min(len(places), maxMoved)] {
+			if p.Component == message.Query || p.Component == message.Body {
+				add(&others, message.Place{Component: message.Header, Name: p.Name, Value: p.Value})
+				add(&others, message.Place{Component: message.Cookie, Name: p.Name, Value: p.Value})
+			}
+		}
+	}
+	if len(places) > maxPlaces {
+		r.report.Coverage.cutPlaces(t.entry, len(places)-maxPlaces)
+		places = places[:maxPlaces]
+	}
+	slices.SortStableFunc(others, func(a, b message.Place) int { return strings.Compare(a.String(), b.String()) })
+	return places, others
+}
+
+func usualValue(name string) string {
+	switch name {
+	case "X-Forwarded-For":
+		return "127.0.0.1"
+	case "Referer":
+		return "http://example.com/"
+	case "X-Forwarded-Host":
+		return "example.com"
+	}
+	return "Mozilla/5.0"
+}
+
+// varies reports whether a segment of a path is a value: by its form, by a description of the API, or as the last one
+// of an address that is not a file and answers with data.
+func varies(r *message.Request, p message.Place, response *message.Response) bool {
+	number, _ := strconv.Atoi(p.Name)
+	if slices.Contains(r.Segments, number) || message.SegmentKind(p.Value) != p.Value {
+		return true
+	}
+	if len(r.Segments) > 0 || response == nil || strings.Contains(p.Value, ".") {
+		return false
+	}
+	last := number == len(strings.Split(strings.Trim(r.URL.EscapedPath(), "/"), "/"))
+	return last && number > 1 && strings.Contains(response.Type(), "json") && r.URL.RawQuery == "" && len(r.Body) == 0
+}
+
+// ofThisPath reports whether a cookie is set for this page alone, as by a page that reads it back.
+func (r *run) ofThisPath(t *target, name string) bool {
+	if t.Response == nil {
+		return false
+	}
+	for _, c := range (&http.Response{Header: t.Response.Header}).Cookies() {
+		if c.Name == name && len(c.Path) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// react tells which of the other places of a target change its answer. One request has odd words in all of them; where
+// its answer differs, each is asked alone. Of the first targets of a host all are tested.
+func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
+	if len(t.others) == 0 || r.Client.Level == client.Passive {
+		return nil, nil
+	}
+	host := t.Request.URL.Host
+	r.mu.Lock()
+	r.probed[host]++
+	first := r.probed[host] <= allOfFirst
+	r.mu.Unlock()
+	if first {
+		return t.others, nil
+	}
+	others := slices.DeleteFunc(slices.Clone(t.others), func(p message.Place) bool {
+		return p.Component == message.Cookie && r.ofSession(p.Name) // without it all pages are others
+	})
+	base, err := r.world.Base(ctx, t.Target)
+	if err != nil {
+		return nil, err
+	}
+	var out []message.Place
+	for from := 0; from < len(others); from += maxTogether {
+		some := others[from:min(len(others), from+maxTogether)]
+		moved, err := r.moves(ctx, t, base, some)
+		if err != nil || !moved {
+			if err != nil {
+				return out, err
+			}
+			r.report.Coverage.quiet(t, some)
+			continue
+		}
+		for _, p := range some {
+			moved, err := r.moves(ctx, t, base, []message.Place{p})
+			if err != nil {
+				return out, err
+			}
+			if moved {
+				out = append(out, p)
+			} else {
+				r.report.Coverage.quiet(t, []message.Place{p})
+			}
+		}
+	}
+	return out, nil
+}
+
+// ofSession reports whether a cookie is what keeps a session.
+func (r *run) ofSession(name string) bool {
+	return slices.ContainsFunc(r.sessions, func(s *session.Session) bool { return s.Cookies[name] })
+}
+
+// moves reports whether odd words in places change the answer.
+func (r *run) moves(ctx context.Context, t *target, base *kit.Base, places []message.Place) (bool, error) {
+	request := t.Request
+	var words []string
+	for _, p := range places {
+		word := kit.Word()
+		words = append(words, word)
+		if p.Key { // the parameter stays, and one more comes
+			request = request.Put(message.Place{Component: p.Component, Format: p.Format, Name: word}, "1")
+			continue
+		}
+		request = request.Put(p, p.Value+word+oddity)
+	}
+	answer, err := r.world.Send(ctx, t.Target, request)
+	if err != nil {
+		return false, err
+	}
+	for _, word := range words {
+		if strings.Contains(string(answer.Body), word) {
+			return true, nil
+		}
+	}
+	return !diff.Same(base.Page, diff.New(answer, words...), base.Noise), nil
+}

@@ -1,0 +1,66 @@
+package webtest
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// wordSegment is the last segment of the path of a target where it is a value although it looks like a name, as in
+// /article/chair. Asked for a word that nothing has, the application answers as it does for a value: neither that the
+// page is unknown, nor with what it shows for every unknown address.
+func (r *run) wordSegment(ctx context.Context, t *target) (p message.Place, ok bool, err error) {
+	if r.Client.Level == client.Passive || t.Response == nil || t.Response.Status/100 != 2 ||
+		t.Request.URL.RawQuery != "" || len(t.Request.Body) > 0 || t.Request.Method != http.MethodGet {
+		return p, false, nil
+	}
+	if p, ok = lastSegment(t.Request, t.Places); !ok {
+		return p, false, nil
+	}
+	folder := "no value below " + t.Request.URL.Host + path.Dir(message.PathShape(t.Request.URL.EscapedPath()))
+	if _, known := r.world.Memo.Load(folder); known {
+		return p, false, nil
+	}
+	word := kit.Word()
+	answer, err := r.world.Send(ctx, t.Target, t.Request.Put(p, word))
+	if err != nil {
+		return p, false, err
+	}
+	if answer.Status != t.Response.Status {
+		r.world.Memo.Store(folder, true)
+		return p, false, nil
+	}
+	if bytes.Contains(answer.Body, []byte(word)) && answer.IsHTML() == t.Response.IsHTML() {
+		return p, true, nil
+	}
+	unknown := t.Request.Clone()
+	unknown.URL.Path, unknown.URL.RawPath = "/"+kit.Word()+"/"+kit.Word(), ""
+	other, err := r.world.Send(ctx, t.Target, unknown)
+	if err != nil {
+		return p, false, err
+	}
+	return p, other.Status != answer.Status || message.Skeleton(other) != message.Skeleton(answer), nil
+}
+
+// lastSegment is the last segment of a path that has several, unless it is tested anyway or names a file.
+func lastSegment(r *message.Request, tested []message.Place) (last message.Place, ok bool) {
+	for _, p := range message.Places(r) {
+		if p.Component == message.Path {
+			last = p
+		}
+	}
+	for _, p := range tested {
+		if p.Component == message.Path {
+			return last, false
+		}
+	}
+	number, _ := strconv.Atoi(last.Name)
+	return last, number > 1 && !strings.Contains(last.Value, ".") && !strings.HasSuffix(r.URL.Path, "/")
+}

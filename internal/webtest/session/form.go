@@ -1,0 +1,271 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
+)
+
+var (
+	linked    = regexp.MustCompile(`(?i)(?:href|action|src|data-url)\s*=\s*["']?([^"'\s>]*(?:log-?_?in|sign-?_?in|log-?_?on|auth|account|session)[^"'\s>]*)`)
+	called    = regexp.MustCompile("(?i)[\"'`](/[^\"'`\\s<>]*(?:login|signin|sign-in|auth|token|session)[^\"'`\\s<>]*)[\"'`]")
+	scriptSrc = regexp.MustCompile(`(?i)<script[^>]+src\s*=\s*["']?([^"'\s>]+)`)
+	tokenKey  = regexp.MustCompile(`(?i)^(?:.*_)?(?:access_?token|auth_?token|id_?token|token|jwt|bearer|authentication)$`)
+	otpField  = regexp.MustCompile(`(?i)otp|totp|mfa|2fa|one.?time|verification|passcode|^code$`)
+)
+
+// usualPages and usualCalls are where logins often are.
+var (
+	usualPages = []string{"/login", "/login.php", "/signin", "/user/login", "/users/login", "/account/login",
+		"/accounts/login/",
+		"/auth/login", "/users/sign_in", "/admin/login", "/admin", "/wp-login.php", "/login.jsp", "/login.html",
+		"/Account/Login"}
+	usualCalls = []string{"/api/login", "/api/auth/login", "/login", "/auth/login", "/api/v1/auth/login", "/api/v1/login",
+		"/rest/user/login", "/users/login", "/api/users/login", "/users/v1/login", "/api/token", "/api/auth/signin",
+		"/auth/token", "/identity/api/auth/login"}
+)
+
+// maxPages bounds how many pages are looked at for a form, maxCalls how many calls are tried.
+const (
+	maxPages = 24
+	maxCalls = 16
+)
+
+// byForm logs in by a form and reports whether there was one.
+func (s *Session) byForm(ctx context.Context, start *message.Response) (tried bool, err error) {
+	pages := s.loginPages(start)
+	for _, u := range pages[:min(len(pages), maxPages)] {
+		page, err := s.get(ctx, u, s.User)
+		if errors.Is(err, client.ErrBudget) || ctx.Err() != nil {
+			return false, err
+		}
+		if err != nil || !page.IsHTML() {
+			continue
+		}
+		for _, form := range sitemap.LoginForms(page) {
+			if form.User.Component == "" && s.Account.User != "" {
+				continue
+			}
+			return true, s.submit(ctx, form)
+		}
+	}
+	return false, nil
+}
+
+// loginPages are the addresses where a form may be, the likeliest first.
+func (s *Session) loginPages(start *message.Response) (out []*url.URL) {
+	seen := map[string]bool{}
+	add := func(u *url.URL) {
+		if u != nil && u.Host == s.starts[0].Host && !seen[u.String()] && !strings.Contains(strings.ToLower(u.Path),
+			"logout") {
+			seen[u.String()] = true
+			out = append(out, u)
+		}
+	}
+	if s.Login != nil {
+		add(s.Login)
+		return out
+	}
+	add(start.Request.URL)
+	for _, m := range linked.FindAllSubmatch(start.Body, 20) {
+		if u, err := start.Request.URL.Parse(strings.ReplaceAll(string(m[1]), "&amp;", "&")); err == nil {
+			u.Fragment = ""
+			add(u)
+		}
+	}
+	folder := s.starts[0].Path[:strings.LastIndexByte(s.starts[0].Path, '/')+1]
+	for _, base := range slices.Compact([]string{folder, "/"}) {
+		for _, path := range usualPages {
+			add(&url.URL{Scheme: s.starts[0].Scheme, Host: s.starts[0].Host, Path: strings.TrimSuffix(base, "/") + path})
+		}
+	}
+	return out
+}
+
+// submit sends a form, with a one-time code if one is asked for, and fails if a login is asked for again.
+func (s *Session) submit(ctx context.Context, form sitemap.LoginForm) error {
+	before := s.cookieValues()
+	r := form.Request
+	if form.User.Component != "" {
+		r = r.Put(form.User, s.Account.User)
+	}
+	r = r.Put(form.Password, s.Password)
+	answer, err := s.follow(ctx, r, s.User)
+	if err != nil {
+		return err
+	}
+	if s.TOTP != "" {
+		if answer, err = s.secondFactor(ctx, answer); err != nil {
+			return err
+		}
+	}
+	s.how, s.at = "the form of ", form.Request.URL.Path
+	kept := map[string]string{}
+	for name, value := range s.cookieValues() {
+		s.Cookies[name] = true
+		if before[name] == value {
+			kept[name] = value
+		}
+	}
+	s.Keep(kept)
+	again := sitemap.LoginForms(answer)
+	if answer.Status >= http.StatusBadRequest || len(again) > 0 && again[0].Password.Name == form.Password.Name ||
+		len(before) == len(s.Cookies) && len(s.Cookies) == 0 && len(again) > 0 {
+		return ErrRefused
+	}
+	return nil
+}
+
+// cookieValues are the user's cookies by name.
+func (s *Session) cookieValues() map[string]string {
+	out := map[string]string{}
+	for _, u := range s.starts {
+		for _, c := range s.User.Cookies(u) {
+			out[c.Name] = c.Value
+		}
+	}
+	return out
+}
+
+// byAPI logs in by a call of an API and reports whether one took a user and a password.
+func (s *Session) byAPI(ctx context.Context, start *message.Response) (tried bool, err error) {
+	for _, r := range s.calls(ctx, start) {
+		answer, err := s.client.Send(ctx, r, client.Options{As: s.User, Forced: true})
+		if errors.Is(err, client.ErrBudget) || ctx.Err() != nil {
+			return false, err
+		}
+		if err != nil {
+			continue
+		}
+		if answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden {
+			tried = true
+			continue
+		}
+		if answer.Status/100 != 2 || !strings.Contains(answer.Type(), "json") {
+			continue
+		}
+		var value any
+		if json.Unmarshal(answer.Body, &value) != nil {
+			continue
+		}
+		token := findToken(value, 0)
+		if token == "" && len(s.cookieValues()) == 0 {
+			continue
+		}
+		s.how, s.at = "the call ", r.URL.Path
+		for name := range s.cookieValues() {
+			s.Cookies[name] = true
+		}
+		if token != "" {
+			for _, u := range s.starts {
+				s.SetHeader(u.Host, "Authorization", "Bearer "+token)
+			}
+		}
+		return true, nil
+	}
+	if tried {
+		return true, ErrRefused
+	}
+	return false, nil
+}
+
+// calls are requests that may log in: those that are known or that scripts show, then usual ones.
+func (s *Session) calls(ctx context.Context, start *message.Response) (out []*message.Request) {
+	seen := map[string]bool{}
+	add := func(r *message.Request) {
+		if len(out) < maxCalls && r.URL.Host == s.starts[0].Host && !seen[r.Key()] {
+			seen[r.Key()] = true
+			out = append(out, r)
+		}
+	}
+	for _, r := range s.Seeds {
+		if filled, ok := s.fill(r); ok {
+			add(filled)
+		}
+	}
+	texts := []string{string(start.Body)}
+	for _, m := range scriptSrc.FindAllSubmatch(start.Body, 10) {
+		if u, err := start.Request.URL.Parse(string(m[1])); err == nil && u.Host == s.starts[0].Host {
+			if answer, err := s.get(ctx, u, s.User); err == nil {
+				texts = append(texts, string(answer.Body))
+			}
+		}
+	}
+	var paths []string
+	if s.Login != nil {
+		paths = append(paths, s.Login.RequestURI())
+	}
+	for _, text := range texts {
+		for _, m := range called.FindAllStringSubmatch(text, 20) {
+			paths = append(paths, m[1])
+		}
+	}
+	for _, path := range append(paths, usualCalls...) {
+		u, err := s.starts[0].Parse(path)
+		if err != nil {
+			continue
+		}
+		add(s.call(u))
+	}
+	return out
+}
+
+// call is a login in JSON. An address of mail is a name as well, and applications read the member that they know.
+func (s *Session) call(u *url.URL) *message.Request {
+	r := message.From(http.MethodPost, u)
+	r.Header.Set("Content-Type", "application/json")
+	r.Body, _ = json.Marshal(map[string]string{"username": s.Account.User, "email": s.Account.User, "password": s.Password}) //nolint:errchkjson // texts always are JSON
+	return r
+}
+
+// fill is a known request with the user and the password, if it takes both and says that it logs in.
+func (s *Session) fill(r *message.Request) (*message.Request, bool) {
+	path := strings.ToLower(r.URL.Path)
+	if r.Method != http.MethodPost || !strings.Contains(path, "login") && !strings.Contains(path, "auth") &&
+		!strings.Contains(path, "signin") && !strings.Contains(path, "token") && !strings.Contains(path, "session") {
+		return nil, false
+	}
+	user, password := false, false
+	out := r
+	for _, p := range message.Places(r) {
+		if p.Component != message.Body {
+			continue
+		}
+		name := strings.ToLower(p.Name)
+		switch {
+		case client.IsPassword(p.Name):
+			out, password = out.Put(p, s.Password), true
+		case strings.Contains(name, "user") || strings.Contains(name, "mail") || strings.Contains(name,
+			"login") || name == "name":
+			out, user = out.Put(p, s.Account.User), true
+		}
+	}
+	return out, user && password
+}
+
+// findToken is the token in an answer to a login; "" if it has none.
+func findToken(value any, depth int) string {
+	object, ok := value.(map[string]any)
+	if !ok || depth > 4 {
+		return ""
+	}
+	inner := ""
+	for key, v := range object {
+		if text, ok := v.(string); ok && tokenKey.MatchString(key) && len(text) >= 16 {
+			return text
+		}
+		if found := findToken(v, depth+1); found != "" {
+			inner = found
+		}
+	}
+	return inner
+}

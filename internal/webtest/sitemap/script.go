@@ -1,0 +1,319 @@
+package sitemap
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// What scripts do, as far as their text shows it.
+var (
+	// literal is a string that is an address: a path, or a relative name of a page.
+	literal = regexp.MustCompile(
+		"[\"'`]((?:https?:)?//[\\w.:-]+/[^\"'`<>\\s]*|\\.{0,2}/[\\w$-][^\"'`<>\\s\\\\]*|[\\w-]+(?:/[\\w$-][\\w.${}-]*)+/?(?:\\?[^\"'`<>\\s]*)?|[\\w-]+\\.(?:php|jspx?|aspx?|do|action|cgi|html?|json|xml)(?:\\?[^\"'`<>\\s]*)?)[\"'`]",
+	)
+	// call sends a request; the address follows.
+	call = regexp.MustCompile(
+		"(?i)(?:\\bfetch|axios(?:\\.(get|post|put|patch|delete|request))?|\\$(?:http)?\\.(get|post|put|delete|patch|ajax|getJSON)|\\b(?:http|api|client|this\\.http)\\.(get|post|put|patch|delete))\\s*(?:<[^>()]*>)?\\(\\s*[\"'`]([^\"'`\\s]{1,500})[\"'`]",
+	)
+	// opened is a request of XMLHttpRequest.
+	opened = regexp.MustCompile(
+		"(?i)\\.open\\(\\s*[\"'`](GET|POST|PUT|PATCH|DELETE)[\"'`]\\s*,\\s*[\"'`]([^\"'`\\s]{1,500})[\"'`]",
+	)
+	// ajax is an object with an address.
+	ajax = regexp.MustCompile("(?i)\\b(?:url|endpoint)\\s*:\\s*[\"'`]([^\"'`\\s]{1,500})[\"'`]")
+
+	method = regexp.MustCompile("(?i)\\b(?:method|type)\\s*:\\s*[\"'`](GET|POST|PUT|PATCH|DELETE)[\"'`]")
+	isJSON = regexp.MustCompile(`(?i)JSON\.stringify|application/json`)
+	asJSON = regexp.MustCompile(`(?i)axios|http`) // libraries that send objects so
+	object = regexp.MustCompile(`\{([^{}]{1,600})\}`)
+	member = regexp.MustCompile(
+		"(?:^|,)\\s*[\"']?([A-Za-z_$][\\w$-]*)[\"']?\\s*(?::\\s*([\"'`][^\"'`]*[\"'`]|-?\\d+(?:\\.\\d+)?|true|false))?",
+	)
+	encoded   = regexp.MustCompile(`[?&"'` + "`" + `]([A-Za-z_][\w\[\]-]*)=["'` + "`" + `]?\s*\+`)
+	hole      = regexp.MustCompile(`\$\{[^}]*\}|\{\{[^}]*\}\}|\{[\w.]+\}|:[a-zA-Z_]\w*`)
+	setHeader = regexp.MustCompile("(?i)setRequestHeader\\(\\s*[\"'`]([\\w-]+)[\"'`]")
+	headersOf = regexp.MustCompile(`\bheaders["']?\s*:\s*\{([^{}]{1,500})\}`)
+	headerOf  = regexp.MustCompile("[\"'`]?([A-Za-z][\\w-]*)[\"'`]?\\s*:\\s*[\"'`]([^\"'`\\r\\n]*)[\"'`]")
+	bodyOf    = regexp.MustCompile(`\bbody["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\"]|\\.)*')\s*[,}]`)
+	setCookie = regexp.MustCompile("document\\.cookie\\s*=\\s*[\"'`]([\\w.-]+)=")
+	readQuery = regexp.MustCompile(
+		"(?:searchParams|URLSearchParams\\([^)]*\\)|params|query|urlParams)\\.(?:get|has)\\(\\s*[\"'`]([\\w.-]+)[\"'`]",
+	)
+	mapOf = regexp.MustCompile(`[#@]\s*sourceMappingURL=([^\s'"*]+)`)
+)
+
+// The bounds of one script.
+const (
+	maxEndpoints = 500
+	callLength   = 800 // bytes behind a call in which its options are looked for
+)
+
+// readScript queues what a script calls and names; at is what its addresses are relative to: the page, for most.
+func (c *crawler) readScript(from *Entry, at *url.URL, name, text string) {
+	if len(text) > maxScript || c.Scripts[name] != nil {
+		return
+	}
+	if len(c.Scripts) < maxEntries {
+		c.Scripts[name] = []byte(text)
+	}
+	page := &page{base: at}
+	if from.From != "" && strings.HasSuffix(at.Path, ".js") {
+		if u, err := url.Parse(from.From); err == nil { // the document counts, not the file
+			page.base = u
+		}
+	}
+	for _, e := range scriptRequests(page, text) {
+		e.How, e.From, e.Depth = ByScript, from.Request.URL.String(), from.Depth+1
+		for name := range e.Request.Header {
+			if name != "Content-Type" {
+				c.Headers[name] = true
+			}
+		}
+		c.add(e)
+	}
+	for _, m := range setHeader.FindAllStringSubmatch(text, maxEndpoints) {
+		c.Headers[http.CanonicalHeaderKey(m[1])] = true
+	}
+	for _, m := range setCookie.FindAllStringSubmatch(text, maxEndpoints) {
+		c.Cookies[m[1]] = true
+	}
+	c.queryReads(from, text)
+	if m := mapOf.FindStringSubmatch(text); m != nil && !strings.HasPrefix(m[1], "data:") {
+		if to := (&pageAt{at}).resolve(m[1]); to != nil {
+			c.follow(from, to, ByScript)
+		}
+	}
+}
+
+// pageAt resolves addresses that are relative to a file.
+type pageAt struct{ base *url.URL }
+
+func (p *pageAt) resolve(text string) *url.URL { return (&page{base: p.base}).resolve(text) }
+
+// queryReads queues the page with the parameters that its own script reads.
+func (c *crawler) queryReads(from *Entry, text string) {
+	if from.Request.Method != http.MethodGet || from.Response == nil && from.How != ByStart && from.How != ByLink {
+		return
+	}
+	r := from.Request
+	had := false
+	for _, m := range readQuery.FindAllStringSubmatch(text, 20) {
+		if !r.URL.Query().Has(m[1]) {
+			r = r.Put(message.Place{Component: message.Query, Format: message.Form, Name: m[1]}, "1")
+			had = true
+		}
+	}
+	if had && !strings.HasSuffix(r.URL.Path, ".js") {
+		c.add(&Entry{Request: r, How: ByScript, From: from.Request.URL.String(), Depth: from.Depth + 1})
+	}
+}
+
+// scriptRequests are the requests that the text of a script shows.
+func scriptRequests(p *page, text string) (out []*Entry) {
+	seen := map[string]bool{}
+	add := func(verb, address string, rest string) {
+		if e := scriptRequest(p, strings.ToUpper(verb), address, rest); e != nil && !seen[e.Request.Key()] &&
+			len(out) < maxEndpoints {
+			seen[e.Request.Key()] = true
+			out = append(out, e)
+		}
+	}
+	called := map[string]bool{} // addresses that are not also tried with GET
+	behind := func(at int) string { return text[at:min(len(text), at+callLength)] }
+	for _, m := range call.FindAllStringSubmatchIndex(text, maxEndpoints) {
+		verb := ""
+		for _, group := range []int{2, 4, 6} {
+			if m[group] >= 0 {
+				verb = text[m[group]:m[group+1]]
+			}
+		}
+		called[text[m[8]:m[9]]] = true
+		rest := endOfCall(behind(m[1]))
+		if asJSON.MatchString(text[m[0]:m[8]]) {
+			rest += " JSON.stringify"
+		}
+		add(verb, text[m[8]:m[9]], rest)
+	}
+	for _, m := range opened.FindAllStringSubmatchIndex(text, maxEndpoints) {
+		called[text[m[4]:m[5]]] = true
+		add(text[m[2]:m[3]], text[m[4]:m[5]], behind(m[1]))
+	}
+	for _, m := range ajax.FindAllStringSubmatchIndex(text, maxEndpoints) {
+		address := text[m[2]:m[3]]
+		if strings.ContainsAny(address, "/.") && !called[address] {
+			called[address] = true
+			start := max(0, m[0]-200)
+			if brace := strings.LastIndexByte(text[start:m[0]], '{'); brace >= 0 {
+				add("", address, behind(start+brace+1))
+			} else {
+				add("", address, behind(m[1]))
+			}
+		}
+	}
+	for _, m := range literal.FindAllStringSubmatch(text, maxEndpoints) {
+		if !called[m[1]] && !isMedia(m[1]) && !strings.Contains(m[1], "text/") && !strings.HasPrefix(m[1], "application/") {
+			add(http.MethodGet, m[1], "")
+		}
+	}
+	return out
+}
+
+// scriptRequest is one request: its method and fields are those that the text behind the call shows.
+func scriptRequest(p *page, verb, address, rest string) *Entry {
+	if address == "" || strings.HasPrefix(address, "data:") || strings.ContainsAny(address, "<>\\^|") {
+		return nil
+	}
+	protocol := ""
+	if scheme, after, ok := strings.Cut(address, "://"); ok {
+		protocol, address = scheme+"://", after
+	}
+	filled := hole.ReplaceAllString(address, "1")
+	if protocol != "" { // a port is no parameter
+		host, path, _ := strings.Cut(address, "/")
+		filled = host + "/" + hole.ReplaceAllString(path, "1")
+	}
+	to := p.resolve(protocol + filled)
+	if to == nil {
+		return nil
+	}
+	rest = endOfCall(rest)
+	switch verb {
+	case "", "AJAX", "REQUEST":
+		verb = http.MethodGet
+		if m := method.FindStringSubmatch(rest); m != nil {
+			verb = strings.ToUpper(m[1])
+		}
+	case "GETJSON":
+		verb = http.MethodGet
+	}
+	r := message.From(verb, to)
+	if verb != http.MethodGet {
+		scriptBody(r, rest)
+	} else if names := sentNames(rest); len(names) > 0 && to.RawQuery == "" && strings.Contains(rest, "{") {
+		r.URL.RawQuery = message.EncodeForm(names)
+	}
+	scriptHeaders(r, rest)
+	return &Entry{Request: r, Writes: client.Writes(r)}
+}
+
+// scriptHeaders puts in the headers that a script names with their values, and the body that it has as a text.
+func scriptHeaders(r *message.Request, rest string) {
+	if m := headersOf.FindStringSubmatch(rest); m != nil {
+		for _, h := range headerOf.FindAllStringSubmatch(m[1], 20) {
+			if !strings.Contains(h[2], "${") &&
+				(r.Header.Get("Content-Type") == "" || !strings.EqualFold(h[1], "Content-Type")) {
+				r.Header.Set(h[1], h[2])
+			}
+		}
+	}
+	m := bodyOf.FindStringSubmatch(rest)
+	if m == nil || r.Method == http.MethodGet {
+		return
+	}
+	text := m[1]
+	if text[0] == '\'' {
+		text = `"` + strings.ReplaceAll(text[1:len(text)-1], `\'`, "'") + `"`
+	}
+	var plain string
+	if json.Unmarshal([]byte(text), &plain) == nil && plain != "" {
+		r.Body = []byte(plain)
+	}
+}
+
+// endOfCall cuts the text at the end of the call: where its brackets close.
+func endOfCall(text string) string {
+	depth := 1
+	for i, ch := range text {
+		switch ch {
+		case '(', '{', '[':
+			depth++
+		case ')', '}', ']':
+			depth--
+		}
+		if depth == 0 {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// optionNames are members of the options of a call, and not of what it sends.
+var optionNames = map[string]bool{
+	"method":        true,
+	"type":          true,
+	"headers":       true,
+	"body":          true,
+	"data":          true,
+	"url":           true,
+	"success":       true,
+	"error":         true,
+	"dataType":      true,
+	"contentType":   true,
+	"credentials":   true,
+	"mode":          true,
+	"cache":         true,
+	"params":        true,
+	"async":         true,
+	"Accept":        true,
+	"Authorization": true,
+	"return":        true,
+	"function":      true,
+	"complete":      true,
+	"redirect":      true,
+	"then":          true,
+	"catch":         true,
+	"if":            true,
+	"processData":   true,
+	"signal":        true,
+}
+
+// sentNames are the members of the objects behind a call, with values where the text has them.
+func sentNames(rest string) (out []message.Pair) {
+	seen := map[string]bool{}
+	for _, o := range object.FindAllStringSubmatch(rest, 10) {
+		if strings.ContainsAny(o[1], ";") {
+			continue // the body of a function
+		}
+		for _, m := range member.FindAllStringSubmatch(o[1], 50) {
+			if optionNames[m[1]] || seen[m[1]] || strings.Contains(m[1], "-") {
+				continue
+			}
+			seen[m[1]] = true
+			value := strings.Trim(m[2], "\"'`")
+			if value == "" || strings.Contains(value, "${") {
+				value = (&field{name: m[1]}).fill()
+			}
+			out = append(out, message.Pair{Name: m[1], Value: value})
+		}
+	}
+	for _, m := range encoded.FindAllStringSubmatch(rest, 50) {
+		if !seen[m[1]] {
+			seen[m[1]] = true
+			out = append(out, message.Pair{Name: m[1], Value: (&field{name: m[1]}).fill()})
+		}
+	}
+	return out
+}
+
+func scriptBody(r *message.Request, rest string) {
+	names := sentNames(rest)
+	if !isJSON.MatchString(rest) {
+		if len(names) > 0 {
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.Body = []byte(message.EncodeForm(names))
+		}
+		return
+	}
+	values := map[string]string{}
+	for _, n := range names {
+		values[n.Name] = n.Value
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Body, _ = json.Marshal(values) //nolint:errchkjson // texts
+}

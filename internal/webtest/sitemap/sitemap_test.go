@@ -1,0 +1,346 @@
+package sitemap_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
+)
+
+// crawl maps what a handler serves. asked are the requests that it got.
+func crawl(t *testing.T, with client.Config, cfg sitemap.Config, h http.Handler) (m *sitemap.Map, asked []string) {
+	t.Helper()
+	var mu sync.Mutex
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		mu.Lock()
+		line := r.Method + " " + r.URL.RequestURI()
+		if r.Method == http.MethodPost {
+			line += " " + r.PostForm.Encode()
+		}
+		asked = append(asked, line)
+		mu.Unlock()
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	target, err := netguard.ParseTarget(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scope, err := netguard.NewScope([]netguard.Target{target}, netguard.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	with.Dial, with.Allow = scope.Dial, allow(scope)
+	if with.Level == client.Passive {
+		with.Level = client.Safe
+	}
+	cfg.Client = client.New(with)
+	t.Cleanup(cfg.Client.Close)
+	u, _ := url.Parse(s.URL + "/")
+	cfg.Starts = []*url.URL{u}
+	m, err = sitemap.Crawl(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, asked
+}
+
+// pages serves texts by path; those that begin with { are JSON.
+func pages(texts map[string]string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, ok := texts[r.URL.Path]
+		switch {
+		case !ok:
+			http.NotFound(w, r)
+			return
+		case strings.HasSuffix(r.URL.Path, ".js"):
+			w.Header().Set("Content-Type", "text/javascript")
+		case strings.HasSuffix(r.URL.Path, ".txt"):
+			w.Header().Set("Content-Type", "text/plain")
+		case strings.HasSuffix(r.URL.Path, ".xml"):
+			w.Header().Set("Content-Type", "application/xml")
+		case strings.HasPrefix(text, "{"):
+			w.Header().Set("Content-Type", "application/json")
+		default:
+			w.Header().Set("Content-Type", "text/html")
+		}
+		fmt.Fprint(w, text)
+	})
+}
+
+// lines are the entries of a map: method, path and query, body.
+func lines(m *sitemap.Map) (out []string) {
+	for _, e := range m.Entries {
+		out = append(out, strings.TrimSpace(e.Request.Method+" "+e.Request.URL.RequestURI()+" "+string(e.Request.Body)))
+	}
+	return out
+}
+
+func has(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !slices.Contains(got, w) {
+			t.Errorf("%s is missing in\n%s", w, strings.Join(got, "\n"))
+		}
+	}
+}
+
+func hasNot(t *testing.T, got []string, unwanted ...string) {
+	t.Helper()
+	for _, w := range unwanted {
+		if slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, w) }) {
+			t.Errorf("%s is in\n%s", w, strings.Join(got, "\n"))
+		}
+	}
+}
+
+func TestCrawlFindsWhatPagesLeadTo(t *testing.T) {
+	m, asked := crawl(t, client.Config{}, sitemap.Config{}, pages(map[string]string{
+		"/": `<a href="a?x=1&amp;y=<z>">a</a><a href="/logout">out</a><a href="//other.example/">o</a><img src="/p.png">
+			<!-- <a href="/old/">old</a> see /hidden/page.php?id=2 -->
+			<script src="/static/app.js"></script><a href="#top">t</a><a href=" /sp ace">s</a>`,
+		"/a": `<base href="/deep/"><a href="b">b</a><meta http-equiv="refresh" content="0; url='/refreshed'">
+			<div onclick="location='/clicked?n=1'">c</div>`,
+		"/deep/b": `<h1>b</h1>`, "/old/": `<h2>old</h2>`, "/hidden/page.php": `<h3>x</h3>`, "/refreshed": `<h4>r</h4>`,
+		"/clicked": `<h5>c</h5>`, "/in-robots/": `<h6>r</h6>`, "/in-map": `<p>m</p>`, "/sp ace": `<i></i>`,
+		"/robots.txt":  "User-agent: *\nDisallow: /in-robots/*\nSitemap: /map.xml\n",
+		"/map.xml":     `<urlset><url><loc>/in-map?k=1&amp;l=2</loc></url></urlset>`,
+		"/users":       `{"next": "/users?page=2", "items": []}`,
+		"/api/items/1": `{"id": 1}`, "/api/kinds": `{"kinds": 1}`, "/api/feed": `<f/>`, "/api/find": `{"id": 1}`, "/api/save": `{"ok": 1}`, "/src": `<b>s</b>`,
+		"/static/app.js": "fetch(`/api/items/${id}`); axios.post('/api/find', {term: t, limit: 5});" +
+			"$.ajax({url: '/users', type: 'GET'}); xhr.open('POST','/api/find'); xhr.setRequestHeader('X-Trace', 'a');" +
+			"document.cookie='lang=en'; fetch('/api/kinds', {headers: {'X-Kind': 'k1', Accept: 'text/html'}});" +
+			"fetch('/api/feed', {method: 'POST', headers: {'Content-Type': 'application/xml'}, body: '<a b=\\'c\\'>d</a>'}); const nope = '/not/there'; fetch('/api/save', {method: 'POST', body: JSON.stringify({name: n})})\n" +
+			"//# sourceMappingURL=app.js.map",
+		"/static/app.js.map": `{"sources":["a.ts"],"sourcesContent":["go('/src')"]}`,
+	}))
+	has(t, lines(m), "GET /a?x=1&y=%3Cz%3E", "GET /deep/b", "GET /old/", "GET /hidden/page.php?id=2", "GET /refreshed",
+		"GET /clicked?n=1", "GET /in-robots/", "GET /in-map?k=1&l=2", "GET /api/items/1", "GET /users", "GET /src", "GET /api/kinds", "POST /api/feed <a b='c'>d</a>",
+		`POST /api/find {"limit":"5","term":"test"}`)
+	hasNot(t, asked, "logout", "p.png", "POST /api/save")
+	hasNot(t, lines(m), "/not/there")
+	for _, e := range m.Entries {
+		if e.Request.URL.Path == "/api/kinds" && e.Request.Header.Get("X-Kind") != "k1" {
+			t.Errorf("the headers of /api/kinds are %v", e.Request.Header)
+		}
+		if e.Request.URL.Path == "/api/feed" && (string(e.Request.Body) != "<a b='c'>d</a>" ||
+			e.Request.Header.Get("Content-Type") != "application/xml") {
+			t.Errorf("/api/feed gets %s %q", e.Request.Header, e.Request.Body)
+		}
+	}
+	if !m.Headers["X-Kind"] || !m.Headers["X-Trace"] || !m.Cookies["lang"] {
+		t.Errorf("headers %v, cookies %v", m.Headers, m.Cookies)
+	}
+}
+
+func TestFormsBecomeRequests(t *testing.T) {
+	m, asked := crawl(t, client.Config{}, sitemap.Config{}, pages(map[string]string{
+		"/": `<form action="/find"><input name="q"><select name="in"><option value="">-<option value="b" selected>B</select>
+				<input type="checkbox" name="all" value="1"><input type=radio name=r value=x><input type=radio name=r value=y checked>
+				<button name="go" value="1">Go</button><button name="go" value="2">Lucky</button></form>
+			<form method="post" action="/calc"><input name="number" type="number" min="3"><textarea name="note">hi</textarea><input type="submit" value="Calculate"></form>
+			<form method="post" action="/comment"><textarea name="text"></textarea><button>Post comment</button></form>
+			<form method="post" enctype="multipart/form-data" action="/up"><input type="file" name="f"></form>
+			<form method="post" action="/login"><input name="user"><input type="password" name="pw"></form>
+			<form method="post" action="/token"><input type="hidden" name="csrf_token" value="abcdefgh"><input name="a"></form>
+			<table><form method="post" action="/table"><tr><td><input name="cell"></td></tr></form></table>`,
+		"/find": "<b>f</b>", "/calc": "<i>c</i>", "/login": "<u>l</u>", "/token": "<s>t</s>", "/table": "<em>t</em>",
+	}))
+	has(t, lines(m), "GET /find?q=test&in=b&all=1&r=y&go=1", "POST /calc number=3&note=hi", "POST /login user=tester&pw=Vedette-1x",
+		"POST /comment text=test", "POST /token csrf_token=abcdefgh&a=test", "POST /table cell=test")
+	has(t, asked, "GET /find?q=test&in=b&all=1&r=y&go=2", "POST /login pw=Vedette-1x&user=tester")
+	hasNot(t, asked, "POST /comment", "POST /up", "POST /token")
+	for _, e := range m.Entries {
+		sent := e.Response != nil
+		if path := e.Request.URL.Path; sent == (path == "/comment" || path == "/up" || path == "/token") || sent != (e.Why == "") {
+			t.Errorf("%s: sent %v, %q", path, sent, e.Why)
+		}
+	}
+}
+
+func TestActiveLevelSendsWhatWrites(t *testing.T) {
+	_, asked := crawl(t, client.Config{Level: client.Active}, sitemap.Config{}, pages(map[string]string{
+		"/": `<form method="post" action="/comment"><textarea name="text"></textarea><button>Post comment</button></form>
+			<form method="post" action="/drop"><button>Delete account</button><input name="delete"></form>`, "/comment": "x", "/drop": "x",
+	}))
+	has(t, asked, "POST /comment text=test")
+	hasNot(t, asked, "/drop")
+}
+
+// TestTokensAreRenewed takes a token once only.
+func TestTokensAreRenewed(t *testing.T) {
+	var mu sync.Mutex
+	given, accepted, refused := 0, 0, 0
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case r.Method == http.MethodGet && r.URL.Path == "/":
+			given++
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(w, `<form method=post action="/search"><input type=hidden name=csrf_token value=token-%d><input name=q><button>Search</button></form>`, given)
+		case r.Method == http.MethodPost && r.FormValue("csrf_token") == fmt.Sprintf("token-%d", given):
+			accepted++
+			given++
+			fmt.Fprint(w, "<b>"+r.FormValue("q")+"</b>")
+		case r.Method == http.MethodPost:
+			refused++
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	var c *client.Client
+	s := httptest.NewServer(h)
+	defer s.Close()
+	target, _ := netguard.ParseTarget(s.URL)
+	scope, _ := netguard.NewScope([]netguard.Target{target}, netguard.Limits{})
+	c = client.New(client.Config{Dial: scope.Dial, Level: client.Safe})
+	defer c.Close()
+	u, _ := url.Parse(s.URL + "/")
+	m, err := sitemap.Crawl(t.Context(), sitemap.Config{Client: c, Starts: []*url.URL{u}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var post *message.Request
+	for _, e := range m.Entries {
+		if e.Request.Method == http.MethodPost {
+			post = e.Request
+		}
+	}
+	if post == nil {
+		t.Fatal(lines(m))
+	}
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			test := post.Put(message.Place{Component: message.Body, Format: message.Form, Name: "q"}, fmt.Sprint("x", i))
+			if answer, err := c.Send(t.Context(), test, client.Options{}); err != nil || string(answer.Body) != fmt.Sprintf("<b>x%d</b>", i) {
+				t.Errorf("%v, %s", err, answer.Body)
+			}
+		})
+	}
+	group.Wait()
+	forged := post.Put(post.Token.Place, "forged")
+	if answer, err := c.Send(t.Context(), forged, client.Options{}); err != nil || len(answer.Body) > 0 {
+		t.Error("a tested token was replaced", err)
+	}
+	if accepted != 9 || refused != 1 {
+		t.Errorf("%d accepted, %d refused", accepted, refused)
+	}
+}
+
+func TestTrapsEnd(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		n := len(r.URL.String())
+		switch {
+		case r.URL.Path == "/":
+			fmt.Fprint(w, `<a href="/cal/2024/1">c</a><a href="/grow/a/">g</a><a href="/s/aaa;jsessionid=1">s</a><a href="/end">e</a>`)
+			for i := range 1000 {
+				fmt.Fprintf(w, `<a href="/product/%d">p</a>`, i)
+			}
+		case strings.HasPrefix(r.URL.Path, "/product/"):
+			fmt.Fprint(w, `<div class=p><p>text</p></div><a href="/product/`, n*7919, `">next</a>`)
+		case strings.HasPrefix(r.URL.Path, "/cal/"):
+			fmt.Fprintf(w, `<table><a href="/cal/%d/%d">next</a><a href="/cal/%d/2">n</a></table>`, n*31, n, n*77)
+		case strings.HasPrefix(r.URL.Path, "/grow/"):
+			fmt.Fprintf(w, `<a href="%sa/">g</a>`, r.URL.Path)
+		case strings.HasPrefix(r.URL.Path, "/s/"):
+			fmt.Fprintf(w, `<a href="/s/aaa;jsessionid=%d">g</a>`, n)
+		case r.URL.Path == "/end":
+			fmt.Fprint(w, `<h1>end</h1><form><input name=last></form>`)
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	m, asked := crawl(t, client.Config{}, sitemap.Config{}, h)
+	if len(asked) > 150 {
+		t.Errorf("%d requests", len(asked))
+	}
+	has(t, lines(m), "GET /end", "GET /end?last=test")
+	products := 0
+	for _, e := range m.Entries {
+		if len(e.Request.URL.Path) > len("/product/") && strings.HasPrefix(e.Request.URL.Path, "/product/") {
+			products++
+		}
+	}
+	if products != 1 || m.Skipped["pages like it were fetched"] < 900 {
+		t.Errorf("%d products, skipped %v", products, m.Skipped)
+	}
+}
+
+// TestEveryHandlerIsRead has many pages of one structure that are handlers of their own.
+func TestEveryHandlerIsRead(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		if r.URL.Path == "/" {
+			for i := range 300 {
+				fmt.Fprintf(w, `<a href="/Case%d-In-Page.jsp?v=1">c</a>`, i)
+			}
+			return
+		}
+		fmt.Fprint(w, `<p>same</p>`)
+	})
+	m, _ := crawl(t, client.Config{}, sitemap.Config{}, h)
+	if n := len(m.Entries); n < 300 {
+		t.Errorf("%d entries, skipped %v", n, m.Skipped)
+	}
+}
+
+func TestBudgetsEndACrawl(t *testing.T) {
+	endless := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		for i := range 20 {
+			fmt.Fprintf(w, `<a href="%s%c/">x</a>`, r.URL.Path, 'a'+i)
+		}
+	})
+	m, asked := crawl(t, client.Config{Requests: 100}, sitemap.Config{}, endless)
+	if len(asked) > 100 || m.Skipped["the budget of requests is used up"] == 0 {
+		t.Errorf("%d requests, skipped %v", len(asked), m.Skipped)
+	}
+	m, asked = crawl(t, client.Config{}, sitemap.Config{Depth: 1}, endless)
+	if len(asked) > 40 || m.Skipped["it is deeper than 1 links"] == 0 {
+		t.Errorf("%d requests, skipped %v", len(asked), m.Skipped)
+	}
+}
+
+func allow(scope *netguard.Scope) func(string, *url.URL) error {
+	return func(_ string, u *url.URL) error {
+		if !scope.AllowsURL(u) {
+			return errors.New("it is out of scope")
+		}
+		return nil
+	}
+}
+
+// When its part of the time is over, the crawl ends, and says how much it did not ask for.
+func TestCrawlEndsWithItsTime(t *testing.T) {
+	m, asked := crawl(t, client.Config{}, sitemap.Config{Until: time.Now().Add(-time.Second)},
+		pages(map[string]string{"/": `<a href="/a">a</a>`}))
+	left := 0
+	for _, e := range m.Entries {
+		if strings.Contains(e.Why, "part of the budget") {
+			left++
+		}
+	}
+	for why, n := range m.Skipped {
+		if strings.Contains(why, "part of the budget") {
+			left += n
+		}
+	}
+	if len(asked) > 0 || left == 0 {
+		t.Errorf("asked %q, left out %d: %v", asked, left, m.Skipped)
+	}
+}

@@ -1,0 +1,335 @@
+package webtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// look lets the checks that send nothing look at all answers of the map.
+func (r *run) look(targets []*target) {
+	if r.journal.resumed && len(r.journal.done) > 0 {
+		return
+	}
+	for i, t := range targets {
+		if t.Response == nil {
+			continue
+		}
+		for j := range r.Checks {
+			if c := &r.Checks[j]; c.Passive != nil {
+				c.Passive(r.world, t.Target)
+				r.report.Coverage.tested(t, message.Place{}, c)
+			}
+		}
+		r.progress("look", i+1, len(targets))
+	}
+	r.flush()
+}
+
+// test runs the checks that send requests: those of whole sites, then each target.
+func (r *run) test(ctx context.Context, targets []*target) error {
+	r.progress("test", 0, len(targets))
+	if err := r.sites(ctx); err != nil {
+		return err
+	}
+	var left []*target
+	for _, t := range targets {
+		if r.journal.done[t.key] {
+			r.report.Coverage.earlier(t)
+		} else {
+			left = append(left, t)
+		}
+	}
+	if len(r.sessions) == 0 {
+		return r.batch(ctx, left, 0, len(targets))
+	}
+	for from := 0; from < len(left); from += sessionBatch {
+		some := left[from:min(len(left), from+sessionBatch)]
+		if err := r.guarded(ctx, some, from, len(left)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sessionBatch is how many targets are tested between two looks at the session.
+const sessionBatch = 16
+
+// guarded tests targets with a session: when it was lost meanwhile, what was found does not count. The second time the
+// targets are tested one by one, to know which of them ends it.
+func (r *run) guarded(ctx context.Context, some []*target, done, total int) error {
+	r.mu.Lock()
+	r.batching, r.pending = true, nil
+	r.mu.Unlock()
+	err := r.batch(ctx, some, done, total)
+	if err != nil || r.alive(ctx) {
+		r.flush()
+		return err
+	}
+	r.drop()
+	if err := r.renew(ctx); err != nil {
+		return err
+	}
+	for i, t := range some {
+		if err := r.batch(ctx, []*target{t}, done+i, total); err != nil {
+			r.flush()
+			return err
+		}
+		if !r.alive(ctx) {
+			r.drop()
+			r.note(fmt.Sprintf("Testing %s %s ends the session: what was found there does not count.", t.Request.Method,
+				t.Request.URL.Redacted()))
+			r.report.Coverage.untested(t.entry, "testing it ends the session")
+			if err := r.renew(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		r.flush()
+	}
+	return nil
+}
+
+func (r *run) alive(ctx context.Context) bool {
+	for _, s := range r.sessions {
+		if ok, err := s.Alive(ctx); err == nil && !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *run) renew(ctx context.Context) error {
+	for _, s := range r.sessions {
+		if ok, err := s.Alive(ctx); err != nil || ok {
+			continue
+		}
+		r.report.Logins++
+		if err := s.Renew(ctx); err != nil {
+			return fmt.Errorf("logging in again as %s: %w", s.Account.Name, err)
+		}
+	}
+	return nil
+}
+
+// flush takes in what is pending, and drop forgets it.
+func (r *run) flush() {
+	r.mu.Lock()
+	all := r.pending
+	r.pending, r.batching = nil, false
+	r.mu.Unlock()
+	r.take(true, all...)
+}
+
+func (r *run) drop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending = nil
+	r.batching = true
+	for cause := range r.classes {
+		if _, kept := r.merged[cause]; !kept {
+			delete(r.classes, cause)
+		}
+	}
+}
+
+// batch tests targets, several at a time.
+func (r *run) batch(ctx context.Context, some []*target, done, total int) error {
+	var group sync.WaitGroup
+	turns := make(chan struct{}, r.Targets)
+	for i, t := range some {
+		if ctx.Err() != nil {
+			break
+		}
+		turns <- struct{}{}
+		group.Go(func() {
+			defer func() { <-turns }()
+			whole := r.target(ctx, t)
+			if whole && ctx.Err() == nil {
+				_ = r.journal.note(record{Done: t.key, Sent: r.client.Sent()}) // its error comes with the next findings
+			}
+			r.progress("test", done+i+1, total)
+		})
+	}
+	group.Wait()
+	return errors.Join(context.Cause(ctx), r.journal.err)
+}
+
+// target runs all checks on a target and reports whether none was cut short.
+func (r *run) target(ctx context.Context, t *target) (whole bool) {
+	whole = true
+	if kit.Static(t.Response) {
+		return true
+	}
+	places := t.Places
+	whole = r.requests(ctx, t) && whole
+	more, err := r.react(ctx, t)
+	if err != nil {
+		r.failed(t, message.Place{}, nil, err)
+	}
+	segment, isValue, err := r.wordSegment(ctx, t)
+	if err != nil {
+		r.failed(t, message.Place{}, nil, err)
+	}
+	if isValue {
+		more = append(more, segment)
+		if inner, ok := segment.Decoded(); ok {
+			more = append(more, inner)
+		}
+	}
+	for _, p := range append(slices.Clip(places), more...) {
+		whole = r.place(ctx, t, p) && whole
+	}
+	return whole
+}
+
+// requests runs the checks of whole requests.
+func (r *run) requests(ctx context.Context, t *target) (whole bool) {
+	whole = true
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		if c.Request == nil || !r.allowed(t, message.Place{}, c) {
+			continue
+		}
+		err := c.Request(ctx, r.world, t.Target)
+		whole = r.ended(t, message.Place{}, c, err) && whole
+	}
+	return whole
+}
+
+// place runs the checks of one place. Of a class that was found there no more is tested, nor is what reads the value
+// once it is known.
+func (r *run) place(ctx context.Context, t *target, p message.Place) (whole bool) {
+	whole = true
+	for _, c := range ordered(r.Checks, p) {
+		if c.Place == nil || !r.allowed(t, p, c) {
+			continue
+		}
+		if r.isFound(cause(c.Class, t.Request, p)) {
+			r.report.Coverage.tested(t, p, c)
+			continue
+		}
+		if slices.Contains(readers, c.Class) && slices.ContainsFunc(readers, func(class string) bool {
+			return r.isFound(cause(class, t.Request, p))
+		}) {
+			r.report.Coverage.cut(t, p, c, readReason)
+			continue
+		}
+		err := c.Place(ctx, r.world, t.Target, p)
+		whole = r.ended(t, p, c, err) && whole
+	}
+	r.provoked(ctx, t, p)
+	return whole
+}
+
+// provoked lets the checks of errors look at the answer to odd characters in a place, if that is an error and the
+// normal answer is none. The answer is known: nothing more is sent.
+func (r *run) provoked(ctx context.Context, t *target, p message.Place) {
+	if t.Response == nil || t.Response.Status >= http.StatusInternalServerError {
+		return
+	}
+	reaction, err := r.world.React(ctx, t.Target, p)
+	if err != nil || reaction.Odd.Status < http.StatusInternalServerError {
+		return
+	}
+	for i := range r.Checks {
+		if c := &r.Checks[i]; c.Passive != nil && c.Class == errorClass {
+			c.Passive(r.world, &kit.Target{Request: reaction.Odd.Request, Response: reaction.Odd, User: t.User, Kind: t.Kind})
+		}
+	}
+}
+
+// errorClass is the class of checks that look for what errors tell.
+const errorClass = "verbose-error"
+
+func (r *run) allowed(t *target, p message.Place, c *kit.Check) bool {
+	if c.Level > r.Client.Level {
+		r.report.Coverage.cut(t, p, c, "it needs level "+c.Level.String())
+		return false
+	}
+	return true
+}
+
+// ended notes how a check ended, and reports whether it was not cut short.
+func (r *run) ended(t *target, p message.Place, c *kit.Check, err error) bool {
+	if err == nil {
+		r.report.Coverage.tested(t, p, c)
+		return true
+	}
+	r.failed(t, p, c, err)
+	return !errors.Is(err, client.ErrBudget) && !errors.Is(err, client.ErrDown) && !errors.Is(err, context.Canceled)
+}
+
+func (r *run) failed(t *target, p message.Place, c *kit.Check, err error) {
+	why := "failed: " + err.Error()
+	switch {
+	case errors.Is(err, client.ErrBudget), errors.Is(err, client.ErrScope):
+		why = err.Error()
+	case errors.Is(err, client.ErrDown):
+		why = "the target stopped answering"
+		r.mu.Lock()
+		r.report.Down = true
+		r.mu.Unlock()
+	case errors.Is(err, context.Canceled):
+		why = "interrupted"
+	}
+	r.report.Coverage.cut(t, p, c, why)
+}
+
+// skip is World.Skip.
+func (r *run) skip(t *kit.Target, class, why string) { r.report.Coverage.skip(t, class, why) }
+
+// sites runs the checks of whole sites.
+func (r *run) sites(ctx context.Context) error {
+	if r.journal.done[sitesKey] {
+		return nil
+	}
+	roots := map[string]bool{}
+	for _, u := range r.Starts {
+		root := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}
+		if roots[root.String()] {
+			continue
+		}
+		roots[root.String()] = true
+		t := &target{Target: &kit.Target{Request: message.From("GET", root), User: r.user()}}
+		for i := range r.Checks {
+			c := &r.Checks[i]
+			if c.Site == nil || !r.allowed(t, message.Place{}, c) {
+				continue
+			}
+			if err := c.Site(ctx, r.world, root); !r.ended(t, message.Place{}, c, err) && ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+		}
+	}
+	r.flush()
+	return r.journal.note(record{Done: sitesKey, Sent: r.client.Sent()})
+}
+
+// after runs the checks that need the whole map.
+func (r *run) after(ctx context.Context) error {
+	r.progress("end", 0, 0)
+	if len(r.Starts) == 0 {
+		return nil
+	}
+	t := &target{Target: &kit.Target{Request: message.From("GET", r.Starts[0]), User: r.user()}}
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		if c.After == nil || !r.allowed(t, message.Place{}, c) {
+			continue
+		}
+		if err := c.After(ctx, r.world); !r.ended(t, message.Place{}, c, err) && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	r.flush()
+	return r.journal.err
+}

@@ -1,0 +1,307 @@
+// Package webtest tests a web application for weaknesses that nobody wrote a template for.
+//
+// A run maps the application (package sitemap), as nobody or as the first account that can log in (package session).
+// Then each request of the map is a target: what its answer shows is looked at first, then the request as a whole is
+// tested, then each of its places that may be an input, by every check whose harm level is allowed (package check).
+// Which places those are is planned (plan.go): parameters always; segments of paths, headers and cookies where they
+// vary, were seen in scripts, or change the answer. Findings of one cause are one finding (merge.go). While a session
+// is needed, targets are tested in batches: when it was lost during a batch, what the batch found does not count and
+// it is tested again. What was not tested is in the coverage, by place, check and reason (coverage.go), and what was
+// done is journalled, so that a run that was killed goes on where it was (journal.go).
+package webtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/browser"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/session"
+	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
+	"github.com/vedette-sec/vedette/internal/webtest/spec"
+)
+
+// Finding is a weakness at a place, with all the places of the same cause.
+type Finding = kit.Finding
+
+// Config configures a run.
+type Config struct {
+	Client    client.Config
+	Starts    []*url.URL
+	Seeds     []*message.Request // known from elsewhere, such as a description of the API
+	Documents []*spec.Document   // that describe the application
+	Only      bool               // nothing but Starts, Seeds and Documents is tested
+	Depth     int                // of links from a start, default 8
+	Accounts  []session.Account  // the first one crawls
+	Browser   *browser.Pool      // nil: what needs one is not tested
+	OAST      *kit.OOB           // nil: what needs one is not tested
+	Checks    []kit.Check
+	Guess     bool   // well-known passwords, and some wrong ones in a row, may be tried at logins
+	Targets   int    // tested at a time, default 8
+	Journal   string // file in which the run is noted, and from which one that was killed goes on; "": none
+
+	// The run calls these one at a time.
+	OnFinding  func(Finding)
+	OnProgress func(Progress)
+	OnNote     func(string) // what people should know, a sentence
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	Stage       string // map, look, test, end
+	Done, Total int    // targets
+	Requests    int64
+	Findings    int
+}
+
+// Report is what a run did.
+type Report struct {
+	Findings []Finding
+	Map      *sitemap.Map
+	Coverage *Coverage
+	Requests int64
+	Over     string   // the bound of the budget that ended it: requests, time; "" for none
+	Down     bool     // the target stopped answering
+	Denied   bool     // nothing of it is in scope
+	Logins   int      // how often sessions were renewed
+	Notes    []string // as OnNote got them
+	Resumed  bool
+}
+
+// Partial reports whether something was left untested.
+func (r *Report) Partial() bool {
+	return r.Over != "" || r.Down || r.Coverage.Gaps() > 0
+}
+
+// run is a run that runs.
+type run struct {
+	Config
+	client   *client.Client
+	world    *kit.World
+	sessions []*session.Session
+	report   *Report
+	journal  *journal
+	nobody   *client.User
+	ctx      context.Context //nolint:containedctx // of Run, for what checks report from theirs
+
+	mu       sync.Mutex
+	merged   map[string]int // index into report.Findings by cause
+	pending  []Finding      // of the batch, when sessions are needed
+	batching bool
+	classes  map[string]bool // that were found at a place
+	probed   map[string]int  // targets whose other places were all tested, by host
+	stage    Progress
+}
+
+// crawlShare is the part of the budget that the map may take.
+const crawlShare = 3
+
+// Run tests an application. The error is that of the context, of the journal, of a login that failed, or of starts that
+// do not answer; the report has what was done until then and is nil only where nothing was.
+func Run(ctx context.Context, cfg Config) (*Report, error) {
+	r, err := newRun(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer r.client.Close()
+	defer r.journal.close()
+	r.ctx = ctx
+	err = r.all(ctx)
+	r.report.Requests = r.client.Sent()
+	r.report.Over = r.client.Over()
+	return r.report, err
+}
+
+func newRun(cfg Config) (*run, error) {
+	if cfg.Targets == 0 {
+		cfg.Targets = 8
+	}
+	if cfg.Client.Now == nil {
+		cfg.Client.Now = time.Now
+	}
+	r := &run{Config: cfg, report: &Report{Coverage: newCoverage()}, merged: map[string]int{}, classes: map[string]bool{},
+		probed: map[string]int{}, nobody: client.NewUser("")}
+	var err error
+	if r.journal, err = openJournal(cfg.Journal); err != nil {
+		return nil, err
+	}
+	cfg.Client.Sent += r.journal.sent
+	r.report.Resumed = r.journal.resumed
+	r.client = client.New(cfg.Client)
+	return r, nil
+}
+
+func (r *run) all(ctx context.Context) error {
+	if err := r.logIn(ctx); err != nil {
+		return err
+	}
+	r.world = &kit.World{Client: r.client, Browser: r.Browser, OAST: r.OAST, Level: r.Client.Level, Defaults: r.Guess,
+		Pages: r.pages, Skip: r.skip, Report: r.found}
+	for _, s := range r.sessions {
+		r.world.Users = append(r.world.Users, s.User)
+	}
+	r.world.Login = r.freshLogin
+	if err := r.mapped(ctx); err != nil {
+		return err
+	}
+	r.take(false, r.journal.findings...)
+	targets := r.targets()
+	r.look(targets)
+	err := r.test(ctx, targets)
+	if err == nil {
+		err = r.after(ctx)
+	}
+	return err
+}
+
+// logIn logs the accounts in.
+func (r *run) logIn(ctx context.Context) error {
+	for _, a := range r.Accounts {
+		a.Seeds = append(a.Seeds, r.loginSeeds()...)
+		s, err := session.Open(ctx, r.client, r.Starts, a)
+		if err != nil {
+			return fmt.Errorf("logging in as %s: %w", a.Name, err)
+		}
+		r.sessions = append(r.sessions, s)
+		r.note(s.Describe())
+	}
+	return nil
+}
+
+// freshLogin logs a user of the run in once more, beside their session.
+func (r *run) freshLogin(ctx context.Context, u *client.User) (*client.User, error) {
+	for _, s := range r.sessions {
+		if s.User == u {
+			again, err := session.Open(ctx, r.client, r.Starts, s.Account)
+			if err != nil {
+				return nil, err
+			}
+			return again.User, nil
+		}
+	}
+	return nil, errors.New("there is no such user")
+}
+
+// user is who crawls and tests. Nobody's cookies are kept, too, as a browser keeps them.
+func (r *run) user() *client.User {
+	if len(r.sessions) > 0 {
+		return r.sessions[0].User
+	}
+	return r.nobody
+}
+
+// mapped makes the map, or takes the one of the journal.
+func (r *run) mapped(ctx context.Context) error {
+	r.progress("map", 0, 0)
+	if m := r.journal.entries; m != nil {
+		r.report.Map = m
+		r.note(fmt.Sprintf("It goes on after a run that was interrupted: %d of %d targets were tested.", len(r.journal.done),
+			len(m.Entries)))
+		return nil
+	}
+	if n := len(r.journal.answers); n > 0 {
+		r.note(fmt.Sprintf("It goes on after a run that was interrupted while it mapped: %d answers are known.", n))
+	}
+	r.report.Coverage.skippedMap = map[string]int{}
+	r.described(ctx)
+	share := int64(0)
+	if most := r.Client.Requests; most > 0 {
+		share = max(20, most/crawlShare)
+	}
+	until := time.Time{}
+	if end := r.Client.Until; !end.IsZero() {
+		until = time.Now().Add(time.Until(end) / crawlShare)
+	}
+	m, err := sitemap.Crawl(
+		ctx,
+		sitemap.Config{Until: until, Client: r.client, As: r.user(), Starts: r.Starts, Seeds: r.Seeds,
+			Depth: r.Depth, Share: share, Only: r.Only, Browser: r.Browser, Known: r.journal.known,
+			Note: func(identity string, answer *message.Response) { r.journal.asked(identity, answer, r.client.Sent()) }},
+	)
+	r.report.Map = m
+	for why, n := range m.Skipped {
+		r.report.Coverage.skippedMap[why] += n
+	}
+	switch {
+	case errors.Is(err, client.ErrScope) && len(m.Entries) == 0:
+		r.report.Denied = true
+	case errors.Is(err, client.ErrDown):
+		r.report.Down = true
+	}
+	if err != nil {
+		return err
+	}
+	return r.journal.note(record{Map: m})
+}
+
+func (r *run) pages() []*message.Request {
+	out := make([]*message.Request, 0, len(r.report.Map.Entries))
+	for _, e := range r.report.Map.Entries {
+		out = append(out, e.Request)
+	}
+	return out
+}
+
+// target is an entry of the map that is to be tested.
+type target struct {
+	*kit.Target
+	entry  *sitemap.Entry
+	key    string // in the journal
+	others []message.Place
+}
+
+// targets are the entries of the map that were answered.
+func (r *run) targets() (out []*target) {
+	user := r.user()
+	for _, e := range r.report.Map.Entries {
+		if e.Response == nil && !r.journal.resumed || e.Why != "" {
+			r.report.Coverage.untested(e, e.Why)
+			continue
+		}
+		t := &target{Target: &kit.Target{Request: e.Request, Response: e.Response, User: user, Kind: e.Kind},
+			entry: e, key: keyOf(e.Request)}
+		t.Places, t.others = r.plan(t)
+		out = append(out, t)
+	}
+	slices.SortStableFunc(out, func(a, b *target) int { return rank(a) - rank(b) })
+	return out
+}
+
+// rank has targets with inputs tested before those without.
+func rank(t *target) int {
+	switch {
+	case t.entry.How == sitemap.ByForm, t.entry.How == sitemap.BySpec, len(t.Places) > 0:
+		return 0
+	case t.Response != nil && t.Response.Status >= http.StatusBadRequest:
+		return 2
+	}
+	return 1
+}
+
+func (r *run) note(text string) {
+	if text == "" {
+		return
+	}
+	r.report.Notes = append(r.report.Notes, text)
+	if r.OnNote != nil {
+		r.OnNote(text)
+	}
+}
+
+// progress tells of a stage; the run is not locked.
+func (r *run) progress(stage string, done, total int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stage = Progress{stage, done, total, r.client.Sent(), len(r.report.Findings)}
+	if r.OnProgress != nil {
+		r.OnProgress(r.stage)
+	}
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/vedette-sec/vedette/lab/web"
+)
+
+// A finding counts for the case at its address when it is of its class; on a case that only looks weak it is false.
+func TestScore(t *testing.T) {
+	cases := []web.Case{{Path: "/a/b/c", Class: "sql", True: true}, {Path: "/a/b/d", Class: "sql"},
+		{Path: "/a/b/e", Class: "xss", Source: "path", True: true}, {Path: "/a/b/f", Class: "xss", True: true}}
+	vedette, err := ofVedette([]byte(`{"title":"t","cwe":"CWE-89","url":"http://h/a/b/c?x=1","where":["GET http://h/a/b/d, query x"]}
+{"title":"u","cwe":"CWE-79","url":"http://h/a/b/e/anna"}
+{"title":"v","cwe":"CWE-89","url":"http://h/a/b/f"}
+{"title":"w","cwe":"CWE-693","url":"http://h/a/b/d"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wapiti, err := ofWapiti([]byte(`{"vulnerabilities":{"SQL Injection":[{"path":"/a/b/c"}],"Clickjacking":[{"path":"/a/b/d"}]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		findings                    []reported
+		found, missed, wrong, extra int
+	}{{vedette, 2, 1, 1, 1}, {wapiti, 1, 2, 0, 0}, {nil, 0, 3, 0, 0}} {
+		r := &result{classes: map[string]*tally{}}
+		r.score(cases, c.findings)
+		if len(r.found) != c.found || len(r.missed) != c.missed || len(r.wrong) != c.wrong || len(r.extra) != c.extra {
+			t.Errorf("%v: %d found, %d missed, %v wrong, %v extra", c.findings, len(r.found), len(r.missed), r.wrong, r.extra)
+		}
+	}
+}

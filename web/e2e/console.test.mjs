@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { after, before } from 'node:test'
+import { both, browse, journeys, password, ready, serve, signIn, weakSite } from './kit.mjs'
+
+let server, browser, site, target
+let slow = 0
+
+// Further screens, for axe.
+const screens = ['/assets', '/templates', '/templates/vedette-git-head', '/settings/account', '/settings/members', '/settings/audit']
+
+before(async () => {
+  [server, browser] = await Promise.all([serve(), browse()]);
+  ({ site, target } = await weakSite(() => slow))
+})
+after(async () => { await browser?.close(); site?.close(); await server?.close() })
+
+const journey = journeys(() => ({ browser, server }))
+
+journey('signing in leads to where one wanted to go, and a wrong password says so', async (page) => {
+  await page.at('/findings?status=any&severity=high')
+  await page.waitForURL(/\/login\?next=/)
+  await page.getByLabel('Email').fill('ada@example.com')
+  await page.getByLabel('Password').fill('wrong-horse-battery')
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('alert').waitFor()
+  await signIn(page)
+  await page.waitForURL(server.base + '/findings?status=any&severity=high')
+  const cookies = await page.context().cookies()
+  assert.deepEqual(cookies.map((c) => [c.name, c.httpOnly, c.sameSite]), [['vedette-session', true, 'Strict']])
+  await page.reload()
+  await page.getByRole('heading', { name: 'Findings', level: 1 }).waitFor()
+})
+
+journey('by keyboard alone: a task, its finding, a decision, back, a retest', async (page) => {
+  await page.at('/')
+  await signIn(page)
+  await page.keyboard.press('c'); await page.keyboard.press('t')
+  await page.getByLabel('What is to be done').fill(`Look for exposed files on ${target}`)
+  await page.keyboard.press('Control+Enter')
+  await page.waitForURL(/\/tasks\/[0-9a-f-]{36}/)
+  await page.getByText('Completed', { exact: true }).first().waitFor({ timeout: 60_000 })
+  await page.keyboard.press('g'); await page.keyboard.press('f')
+  await page.getByRole('heading', { name: 'Findings', level: 1 }).waitFor()
+  await page.getByRole('row').nth(1).waitFor()
+  const rows = await page.getByRole('row').count()
+  assert.ok(rows >= 3, `${rows} rows`)
+  await page.keyboard.press('j'); await page.keyboard.press('k')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/open=/)
+  await page.getByRole('complementary').getByText('As a command').waitFor()
+  await page.keyboard.press('Escape')
+  await page.waitForURL(server.base + '/findings')
+  await page.keyboard.press('x')
+  await page.keyboard.press('s')
+  await page.getByRole('radio', { name: 'False positive' }).check()
+  await page.getByLabel('Reason').fill('a test site')
+  await page.getByRole('button', { name: 'Set status' }).last().click()
+  await page.getByText('1 finding is now: false positive').waitFor()
+  await page.getByRole('row').nth(rows - 1).waitFor({ state: 'detached' })
+  await page.keyboard.press('z')
+  await page.getByText('1 finding is as before').waitFor()
+  await page.getByRole('row').nth(rows - 1).waitFor()
+  await page.keyboard.press('o')
+  await page.waitForURL(/\/findings\/[0-9a-v]{20,}/)
+  await page.getByRole('link', { name: 'History and comments' }).click()
+  await page.getByText('a test site').waitFor()
+  await page.getByRole('button', { name: 'Retest' }).click()
+  await page.getByText(/Retest: still there/).waitFor({ timeout: 60_000 })
+  await page.goBack()
+  await page.getByRole('heading', { name: 'What it is' }).waitFor()
+})
+
+journey('a scan is set up, runs, and says what was tested', async (page) => {
+  await page.at('/scans/new')
+  await signIn(page)
+  await page.getByLabel('Hosts, URLs, addresses and ranges').fill(target)
+  await page.getByRole('radio', { name: /Chosen templates/ }).check()
+  await page.getByLabel(/^Search, such as/).fill('git')
+  await page.getByRole('checkbox', { name: /Git repository exposed \(HEAD\)/ }).check()
+  await page.getByRole('button', { name: 'Start scan' }).click()
+  await page.waitForURL(/\/scans\/[0-9a-v]{20}/)
+  await page.getByText('Finished').first().waitFor({ timeout: 60_000 })
+  await page.getByRole('link', { name: 'Git repository exposed (HEAD)' }).waitFor()
+  await page.getByRole('link', { name: 'Coverage' }).click()
+  await page.waitForURL(/tab=coverage/)
+  await page.getByRole('img', { name: /Tested: 1/ }).waitFor()
+  const scan = page.url().split('?')[0]
+  await page.goto(`${scan}?team_id=none`) // as nuclei prints it
+  await page.getByRole('link', { name: 'Git repository exposed (HEAD)' }).waitFor()
+})
+
+journey('a viewer sees everything and is offered no change; a stranger\'s address shows nothing', async (page) => {
+  await page.at('/')
+  await signIn(page, 'bob@example.com')
+  await page.getByText('Worst open findings').waitFor()
+  assert.equal(await page.getByRole('link', { name: 'New task' }).count(), 0)
+  await page.at('/findings')
+  await page.getByRole('row').nth(1).waitFor()
+  assert.equal(await page.getByRole('checkbox', { name: /^Choose/ }).count(), 0)
+  await page.at('/findings/00000000000000000000000000')
+  await page.getByRole('alert').waitFor()
+  await page.at('/nowhere')
+  await page.getByText('There is no such page').waitFor()
+})
+
+journey('a session that ends in the middle of work takes no draft with it', async (page) => {
+  await page.at('/tasks/new')
+  await signIn(page)
+  await page.getByLabel('What is to be done').fill(`Check ${target} for cookies`)
+  await page.context().clearCookies()
+  await page.keyboard.press('Control+Enter')
+  await page.getByRole('dialog', { name: 'Sign in again' }).waitFor()
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  assert.equal(await page.getByLabel('What is to be done').inputValue(), `Check ${target} for cookies`)
+  await page.getByRole('button', { name: /Start task/ }).click()
+  await page.waitForURL(/\/tasks\/[0-9a-f-]{36}/)
+})
+
+journey('the server is killed and comes back while a task streams: no event is lost, none doubled', async (page) => {
+  slow = 120
+  await page.at('/')
+  await signIn(page)
+  const made = await server.api('POST', '/api/v1/tasks', { task: `Give ${target} a full check`, response_format: 'json' })
+  await page.at(`/tasks/${made.id}`)
+  await page.getByText('Run templates', { exact: true }).waitFor({ timeout: 60_000 })
+  const listen = new URL(server.base).host
+  await server.kill()
+  await page.getByText(/Reconnecting/).waitFor({ timeout: 30_000 })
+  slow = 0
+  await server.start(listen)
+  await page.getByRole('heading', { name: 'Result' }).waitFor({ timeout: 120_000 })
+  const [events, last] = await page.locator('[data-events]').evaluate((e) => [e.dataset.events, e.dataset.last])
+  assert.equal(events, last)
+  const detail = await server.api('GET', `/api/v1/tasks/${made.id}`)
+  assert.equal(Number(last), detail.stream.last_seq)
+})
+
+// A finding whose every field tries to leave the text that it is.
+const evil = `"><img src=x onerror=breach('ran')><script>breach('ran')</script>{{7*7}}\${7*7}\u202egnp.exe\u2066\u200b\u001b[31m\u0007`
+const hostile = JSON.stringify({
+  'template-id': `evil-template`, info: { name: `Evil ${evil}`, author: [evil], tags: [evil], description: evil, impact: evil, remediation: evil, severity: 'critical', reference: [`javascript:breach('ran')`, evil], classification: { 'cve-id': [evil], 'cwe-id': [evil] } },
+  host: 'evil.example', 'matched-at': `http://evil.example/${'x'.repeat(3000)}${evil}`, 'extracted-results': [evil, 'A'.repeat(5000)], 'matcher-status': true, type: 'http', ip: '192.0.2.1', port: '80', timestamp: '2026-01-02T03:04:05Z',
+  request: `GET / HTTP/1.1\r\nX: ${evil}\r\n\r\n`, response: `HTTP/1.1 200 OK\r\n\r\n<html>${evil}${'<b>x</b>\u202e'.repeat(60_000)}`, 'curl-command': `curl '${evil}'`, 'template-path': evil,
+})
+
+journey('a hostile finding runs nothing, widens nothing, and shows what is hidden in it', async (page) => {
+  const made = await server.api('POST', '/v1/scans/import?format=nuclei&name=' + encodeURIComponent('Evil <script>breach(1)</script>'), hostile)
+  const id = made.id ?? made.scan_id ?? made.scan?.id
+  const found = await server.api('GET', `/v1/scans/results?severity=critical&search=evil`)
+  const vuln = found.data[0].vuln_id
+  await page.at('/')
+  await signIn(page)
+  for (const path of ['/', '/scans', `/scans/${id}`, `/scans/${id}?tab=log`, '/findings?severity=critical', `/findings?severity=critical&open=${vuln}`, `/findings/${vuln}`, `/findings/${vuln}?tab=evidence`, `/findings/${vuln}?tab=history`, `/findings/${vuln}?tab=places`, `/findings?q=${encodeURIComponent(evil)}`]) {
+    for (const width of [1280, 390]) {
+      await page.setViewportSize({ width, height: 860 })
+      await page.at(path)
+      await ready(page)
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth)
+      assert.ok(wide <= width, `${path} is ${wide} wide`)
+      assert.equal(await page.evaluate(() => document.querySelectorAll('main img, main script, main iframe').length), 0, path)
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 860 })
+  await page.at(`/findings/${vuln}`)
+  await page.getByText('U+202E').first().waitFor()
+  assert.equal(await page.getByRole('link', { name: /javascript/ }).count(), 0)
+  await page.at(`/findings/${vuln}?tab=evidence`)
+  await page.getByRole('button', { name: 'Show more' }).first().waitFor()
+})
+
+journey('another site cannot frame the console, nor act with its session', async (page) => {
+  await page.at('/')
+  await signIn(page)
+  const statuses = await page.evaluate(async () => {
+    const plain = await fetch('/v1/user/sessions', { method: 'DELETE' }) // without the header of our pages
+    const ours = await fetch('/v1/user/sessions?others=true', { method: 'DELETE', headers: { 'X-Requested-With': 'x' } })
+    return [plain.status, ours.status]
+  })
+  assert.deepEqual(statuses, [403, 200])
+  const evilSite = createServer((_, r) => { r.setHeader('Content-Type', 'text/html'); r.end(`<iframe src="${server.base}/"></iframe><form method="post" action="${server.base}/sign-out"><button>go</button></form>`) })
+  await new Promise((done) => evilSite.listen(0, '127.0.0.1', done))
+  const other = await page.context().newPage()
+  await other.goto(`http://localhost:${evilSite.address().port}/`)
+  await other.waitForTimeout(300)
+  assert.ok(other.frames().slice(1).every((f) => !f.url().startsWith(server.base)), 'it was framed')
+  await other.getByRole('button').click()
+  await other.waitForLoadState()
+  await other.close()
+  evilSite.close()
+  await page.reload()
+  await page.getByRole('navigation', { name: 'Main' }).waitFor() // still signed in
+})
+
+journey('axe finds nothing serious on any screen, light and dark', async (page) => {
+  await page.at('/login')
+  await page.getByLabel('Email').waitFor()
+  await both(page, 'login')
+  await signIn(page)
+  const vuln = (await server.api('GET', '/v1/scans/results?limit=1&severity=medium,high,critical')).data[0].vuln_id
+  const scan = (await server.api('GET', '/v1/scans?limit=1')).data[0].scan_id
+  const task = (await server.api('GET', '/api/v1/tasks?limit=1')).tasks[0].id
+  for (const path of ['/', `/findings?open=${vuln}`, `/findings/${vuln}`, `/findings/${vuln}?tab=evidence`, '/scans', '/scans/new', `/scans/${scan}`, `/scans/${scan}?tab=coverage`, '/tasks', '/tasks/new', `/tasks/${task}`, ...screens]) {
+    await page.at(path)
+    await ready(page)
+    await both(page, path)
+  }
+  await page.keyboard.press('Control+k')
+  await page.getByRole('dialog').waitFor()
+  await both(page, 'commands')
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('?')
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+  await both(page, 'shortcuts')
+})

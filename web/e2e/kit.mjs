@@ -1,0 +1,165 @@
+// What the browser tests share: a server of the real binary on a free port with its own data, and pages that fail a test on
+// any breach of their policy, any error of a script and anything that a foreign text would run.
+import assert from 'node:assert/strict'
+import { createServer as createSite } from 'node:http'
+import { test } from 'node:test'
+import { execFileSync, spawn } from 'node:child_process'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createRequire } from 'node:module'
+import { chromium } from 'playwright-core'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
+const binary = join(root, 'bin/vedette')
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+export const password = 'correct-horse-battery'
+
+const freePort = () => new Promise((done) => { const s = createServer().listen(0, '127.0.0.1', () => { const { port } = s.address(); s.close(() => done(port)) }) })
+
+/** A PostgreSQL of its own, in a folder; nothing where none is installed. */
+async function postgres(dir) {
+  const versions = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql').sort((a, b) => b - a) : []
+  if (versions.length === 0) return undefined
+  const bin = `/usr/lib/postgresql/${versions[0]}/bin`
+  const home = join(dir, 'pg')
+  mkdirSync(home)
+  const as = {}
+  if (process.getuid() === 0) { // it refuses to run as root
+    as.uid = Number(execFileSync('id', ['-u', 'postgres'], { encoding: 'utf8' }))
+    as.gid = Number(execFileSync('id', ['-g', 'postgres'], { encoding: 'utf8' }))
+    execFileSync('chmod', ['755', dir])
+    chownSync(home, as.uid, as.gid)
+  }
+  execFileSync(`${bin}/initdb`, ['-D', `${home}/data`, '-U', 'vedette', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--locale=C'], { ...as, cwd: home, stdio: 'ignore' })
+  const port = await freePort()
+  const server = spawn(`${bin}/postgres`, ['-D', `${home}/data`, '-p', String(port), '-h', '127.0.0.1', '-k', home, '-F'], { ...as, cwd: home, stdio: ['ignore', 'ignore', 'pipe'] })
+  await new Promise((done, fail) => {
+    server.stderr.on('data', (part) => { if (String(part).includes('ready to accept connections')) done() })
+    server.once('exit', () => fail(new Error('PostgreSQL ended')))
+  })
+  return { url: `postgres://vedette@127.0.0.1:${port}/postgres?sslmode=disable`, close: () => new Promise((done) => { server.once('exit', done); server.kill('SIGINT') }) }
+}
+
+/**
+ * Starts a server; its users are ada (owner) and bob (viewer of the same team), with the same password. With postgres it
+ * is on a PostgreSQL of its own; with keys, security keys can be used at its address, which is localhost.
+ */
+export async function serve({ onPostgres = false, keys = false } = {}) {
+  const dir = mkdtempSync(join(tmpdir(), 'vedette-web-'))
+  const database = onPostgres ? await postgres(dir) : undefined
+  if (onPostgres && !database) return undefined
+  const more = ['--data-dir', join(dir, 'data'), ...(database ? ['--database', database.url] : [])]
+  const run = (args, input) => execFileSync(binary, [...args, ...more], { input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'] })
+  const s = { dir, run, process: undefined, base: '' }
+  s.start = async (listen = '127.0.0.1:0') => {
+    const port = keys ? await freePort() : 0
+    if (keys) listen = `127.0.0.1:${port}`
+    s.process = spawn(binary, ['serve', '--listen', listen, ...more, ...(keys ? ['--public-url', `http://localhost:${port}`] : [])], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, VEDETTE_API_KEYS_PER_USER: '5' } })
+    s.base = await new Promise((resolve, reject) => {
+      let text = ''
+      const take = (part) => {
+        text += part
+        const m = /serves on (http:\/\/[^ ]+)/.exec(text)
+        if (m) resolve(m[1])
+      }
+      s.process.stdout.on('data', take)
+      s.process.stderr.on('data', take)
+      s.process.once('exit', () => reject(new Error(`the server ended: ${text}`)))
+    })
+    if (keys) s.base = `http://localhost:${port}`
+  }
+  s.kill = () => new Promise((resolve) => { s.process.once('exit', resolve); s.process.kill('SIGKILL') })
+  s.close = async () => { await s.kill(); await database?.close(); rmSync(dir, { recursive: true, force: true }) }
+  run(['user', 'create', '--email', 'ada@example.com', '--admin', '--team', 'Red team', '--password-stdin'], password)
+  run(['user', 'create', '--email', 'bob@example.com', '--team', 'Red team', '--password-stdin'], password)
+  run(['user', 'role', '--email', 'bob@example.com', '--team', 'Red team', '--role', 'viewer'])
+  await s.start()
+  const token = run(['token', 'create', '--email', 'ada@example.com']).trim()
+  const made = await fetch(s.base + '/api/v1/user/apikey', { method: 'POST', headers: { Authorization: `Bearer ${token}` } })
+  s.key = (await made.json()).key
+  s.api = async (method, path, body) => {
+    const r = await fetch(s.base + path, { method, headers: { 'X-Api-Key': s.key, 'Content-Type': typeof body === 'string' ? 'application/octet-stream' : 'application/json' }, body: typeof body === 'string' ? body : body && JSON.stringify(body) })
+    if (!r.ok) throw new Error(`${method} ${path}: ${r.status} ${await r.text()}`)
+    return r.json()
+  }
+  return s
+}
+
+export const browse = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--font-render-hinting=none', '--disable-lcd-text'] })
+
+/** A page, and what went wrong on it. */
+export async function open(browser, server, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, reducedMotion: 'reduce', locale: 'en-GB', timezoneId: 'UTC', ...options })
+  const page = await context.newPage()
+  page.setDefaultTimeout(20_000)
+  page.problems = []
+  page.on('pageerror', (e) => page.problems.push(`script: ${e.message}`))
+  page.on('dialog', (d) => { page.problems.push(`dialog: ${d.message()}`); void d.dismiss() })
+  page.on('request', (r) => { if (!r.url().startsWith(server.base) && !r.url().startsWith('blob:')) page.problems.push(`request to ${r.url()}`) })
+  await page.exposeFunction('breach', (what) => page.problems.push(what))
+  await page.addInitScript(() => document.addEventListener('securitypolicyviolation', (e) => window.breach(`policy: ${e.violatedDirective} ${e.blockedURI} ${e.sample}`)))
+  page.at = (path) => page.goto(server.base + path)
+  return page
+}
+
+export async function signIn(page, email = 'ada@example.com') {
+  await page.getByLabel('Email').fill(email)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+  await page.getByRole('navigation', { name: 'Main' }).waitFor()
+}
+
+/** Says that axe finds nothing on a page, light and dark. What is not about colours is the same in both. */
+export async function both(page, what) {
+  for (const theme of ['light', 'dark']) {
+    await page.evaluate((x) => { document.documentElement.dataset.theme = x }, theme)
+    assert.deepEqual(await check(page, theme === 'dark'), [], `${what}, ${theme}`)
+  }
+}
+
+/** Makes a test of a journey on a page of its own, which must have met no problem at its end. */
+export const journeys = (of) => function journey(name, run, options) {
+  test(name, async (t) => {
+    const { browser, server } = of()
+    if (!server) { t.skip('it needs PostgreSQL'); return }
+    const page = await open(browser, server, options)
+    try {
+      await run(page)
+      assert.deepEqual(page.problems, [])
+    } catch (e) {
+      e.stack += `\nat ${page.url()}\nproblems: ${page.problems.join('\n')}\n${(await page.locator('body').innerText().catch(() => '')).slice(0, 1500)}`
+      if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `failed-${name.replace(/\W+/g, '-').slice(0, 60)}.png`) }).catch(() => undefined)
+      throw e
+    } finally {
+      await page.context().close()
+    }
+  })
+}
+
+/** A site with weaknesses: a working copy of Git and a settings file lie open. slow() is the pause before its answers. */
+export async function weakSite(slow = () => 0) {
+  const site = createSite((q, r) => setTimeout(() => {
+    if (q.url === '/.git/HEAD') r.end('ref: refs/heads/main\n')
+    else if (q.url === '/.env') r.end('APP_KEY=base64:c2VjcmV0c2VjcmV0\nDB_PASSWORD=hunter2hunter2\nDB_HOST=localhost\n')
+    else if (q.url === '/') r.end('<title>Shop</title><h1>Shop</h1>')
+    else { r.statusCode = 404; r.end('nothing here') }
+  }, slow()))
+  await new Promise((done) => site.listen(0, '127.0.0.1', done))
+  return { site, target: `http://127.0.0.1:${site.address().port}` }
+}
+
+/** A screen is there, and nothing on it still loads. */
+export async function ready(page) {
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.waitForFunction(() => !document.querySelector('[data-loading]'))
+}
+
+/** What axe finds that is serious or critical, of all or (colours) of contrasts alone. The tool is given to the page past its policy, by the debugger. */
+export async function check(page, colours = false) {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe)
+  const found = await page.evaluate(async (colours) => (await window.axe.run(document, { resultTypes: ['violations'], ...(colours ? { runOnly: ['color-contrast', 'link-in-text-block'] } : {}) })).violations, colours)
+  return found.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join(' | ')}`)
+}

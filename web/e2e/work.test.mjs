@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { after, before } from 'node:test'
+import { both, browse, journeys, ready, serve, signIn, weakSite } from './kit.mjs'
+
+// What a team does with findings: decide, assign, talk, undo, prove, work off. On SQLite, and once more on PostgreSQL.
+
+let browser, site, target
+const servers = {}
+
+before(async () => {
+  [servers.sqlite, servers.postgres, browser] = await Promise.all([serve(), serve({ onPostgres: true }), browse()]);
+  ({ site, target } = await weakSite())
+  for (const s of [servers.sqlite, servers.postgres].filter(Boolean)) {
+    s.run(['user', 'role', '--email', 'bob@example.com', '--team', 'Red team', '--role', 'member'])
+    const scan = await s.api('POST', '/v1/scans', { name: 'Weekly', targets: [target], recommended: true })
+    s.scan = scan.id
+    for (;;) {
+      const state = await s.api('GET', `/v1/scans/${scan.id}`)
+      if (state.status === 'finished') break
+      assert.ok(!['failed', 'stopped'].includes(state.status), JSON.stringify(state))
+      await new Promise((done) => setTimeout(done, 150))
+    }
+    s.found = (await s.api('GET', '/v1/scans/results?severity=critical,high,medium,low&sort_desc=severity')).data
+    assert.ok(s.found.length >= 2, `${s.found.length} findings`)
+  }
+})
+after(async () => { await browser?.close(); site?.close(); for (const s of Object.values(servers)) await s?.close() })
+
+for (const name of ['sqlite', 'postgres']) {
+  const journey = journeys(() => ({ browser, server: servers[name] }))
+  const on = () => servers[name]
+
+  journey(`${name}: a risk is accepted with a reason and an end, which the history shows and takes back`, async (page) => {
+    const id = on().found[0].vuln_id
+    await page.at(`/findings/${id}`)
+    await signIn(page)
+    await page.getByRole('button', { name: 'Set status' }).click()
+    await page.getByRole('radio', { name: 'Accepted risk' }).check()
+    await page.getByLabel('The risk is accepted').selectOption({ label: 'in 30 days' })
+    await page.getByLabel('Reason').fill('Only our own network reaches it.')
+    await page.getByRole('dialog').getByRole('button', { name: 'Set status' }).click()
+    await page.getByText('1 finding is now: accepted risk').waitFor()
+    const line = await on().api('GET', `/v1/scans/vuln/${id}/timeline`)
+    const last = line.events.at(-1)
+    assert.equal(last.reason, 'Only our own network reaches it.')
+    const days = (new Date(last.until) - Date.now()) / 86_400_000
+    assert.ok(days > 29.9 && days < 30.1, last.until)
+    await page.getByRole('link', { name: 'History and comments' }).click()
+    await page.getByText('Only our own network reaches it.').waitFor()
+    await page.getByText(/^until /).waitFor()
+    await page.getByRole('button', { name: 'Undo: status' }).first().click()
+    await page.getByText('1 finding is as before').waitFor()
+    await page.getByText('undone', { exact: true }).first().waitFor()
+    assert.equal((await on().api('GET', `/v1/scans/vuln/${id}`)).vuln_status, 'open')
+    await both(page, 'history')
+  })
+
+  journey(`${name}: findings are given to a member, who is told; a comment names them; a bulk change is undone`, async (page) => {
+    await page.at('/findings')
+    await signIn(page)
+    await page.getByRole('row').nth(2).waitFor()
+    await page.keyboard.press('X')
+    await page.keyboard.press('a')
+    await page.getByRole('dialog').getByLabel('Assigned to').selectOption('bob@example.com')
+    await page.getByRole('dialog').getByRole('button', { name: 'Assign' }).click()
+    await page.getByText(/findings are now assigned to bob@example.com/).waitFor()
+    await page.getByRole('cell').getByText('bob@example.com').first().waitFor()
+    await page.keyboard.press('X')
+    await page.keyboard.press('s')
+    await page.getByRole('radio', { name: 'Duplicate' }).check()
+    await page.getByRole('dialog').getByRole('button', { name: 'Set status' }).click()
+    await page.getByText(/findings are now: duplicate/).waitFor()
+    await page.getByRole('button', { name: /^Undo/ }).last().waitFor()
+    await page.keyboard.press('z')
+    await page.getByText(/findings are as before/).waitFor()
+    await page.getByRole('row').nth(2).waitFor()
+    await page.at(`/findings/${on().found[0].vuln_id}?tab=history`)
+    await page.getByLabel('Add a comment').fill('Is this the old shop, @bo')
+    await page.keyboard.press('Enter') // takes the member that is offered
+    assert.match(await page.getByLabel('Add a comment').inputValue(), /@bob@example\.com $/)
+    await page.keyboard.press('Control+Enter')
+    await page.getByText('bob@example.com is told.').waitFor()
+    await page.getByText('Is this the old shop').waitFor()
+
+    const other = await page.context().browser().newContext()
+    const bob = await other.newPage()
+    await bob.goto(on().base + '/inbox')
+    await signIn(bob, 'bob@example.com')
+    await bob.getByText('You are named').waitFor()
+    await bob.getByText('Assigned to you').first().waitFor()
+    await bob.getByRole('link', { name: 'Open the finding' }).first().click()
+    await bob.getByText('Is this the old shop').waitFor()
+    await bob.goto(on().base + '/inbox')
+    await ready(bob)
+    await both(bob, 'inbox')
+    await bob.getByRole('button', { name: 'Mark all as read' }).click()
+    await bob.getByText('Nothing unread').waitFor()
+    await other.close()
+  })
+
+  journey(`${name}: the proof is intact, is sent again, and its outcome is told`, async (page) => {
+    await page.at(`/findings/${on().found[0].vuln_id}?tab=evidence`)
+    await signIn(page)
+    await page.getByText('Intact', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Replay' }).click()
+    await page.getByText('Shown again, the same').waitFor({ timeout: 60_000 })
+    await both(page, 'evidence')
+  })
+
+  journey(`${name}: a view is saved and worked off by keyboard`, async (page) => {
+    await page.at('/findings?q=127.0.0.1')
+    await signIn(page)
+    await page.getByRole('row').nth(2).waitFor()
+    await page.getByRole('button', { name: 'Save this view' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('Of the shop')
+    await page.getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByRole('navigation', { name: 'Saved views' }).getByRole('link', { name: /Of the shop/ }).waitFor()
+    await page.keyboard.press('g'); await page.keyboard.press('q')
+    await page.getByRole('link', { name: 'Of the shop' }).click()
+    await page.getByRole('heading', { name: 'Of the shop', level: 1 }).waitFor()
+    await page.keyboard.press('n')
+    await page.getByRole('group', { name: 'Decide' }).waitFor()
+    await both(page, 'a queue')
+    await page.keyboard.press('1')
+    await page.getByText('1 finding is now: triaged').waitFor()
+    await page.getByText(/1 decided/).waitFor()
+    await page.keyboard.press('z')
+    await page.getByText('1 finding is as before').waitFor()
+  })
+
+  journey(`${name}: what was open over time, how long fixes take, and a file of it`, async (page) => {
+    await on().api('PATCH', '/v1/scans/vulns', { vuln_ids: [on().found[1].vuln_id], vuln_status: 'fixed' })
+    await page.at('/reports')
+    await signIn(page)
+    await page.getByRole('img', { name: /^Open findings by severity/ }).waitFor()
+    await page.getByRole('img', { name: /^Open findings by severity/ }).press('ArrowLeft')
+    await page.getByRole('img', { name: /^New, fixed and back/ }).waitFor()
+    await page.getByText('As a table').first().click()
+    await page.getByRole('table').first().waitFor()
+    await page.getByLabel('Kind').selectOption('csv')
+    await page.getByRole('button', { name: 'Make a file' }).click()
+    await page.getByRole('button', { name: 'Download' }).first().waitFor({ timeout: 60_000 })
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download' }).first().click()])
+    assert.match(file.suggestedFilename(), /\.csv$/)
+    await both(page, 'reports')
+    await on().api('PATCH', '/v1/scans/vulns', { vuln_ids: [on().found[1].vuln_id], vuln_status: 'open' })
+  })
+}

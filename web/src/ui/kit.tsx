@@ -1,0 +1,235 @@
+import { Link, type LinkProps } from '@tanstack/react-router'
+import { useEffect, useId, useRef, useState, type ButtonHTMLAttributes, type ReactNode } from 'react'
+import { ApiError } from '../lib/api'
+import { ago, count, date } from '../lib/format'
+import { visible } from '../lib/show'
+import { t } from '../texts'
+
+// The parts that screens are made of. Dialogs and fields are the browser's own: they need no styles or markup from scripts,
+// which the page's policy refuses, and bring their keyboard and screen-reader behaviour along.
+
+export function Button({ kind = '', className = '', ...rest }: ButtonHTMLAttributes<HTMLButtonElement> & { kind?: '' | 'primary' | 'danger' | 'quiet' }) {
+  return <button type="button" className={`btn ${kind && `btn-${kind}`} ${className}`} {...rest} />
+}
+
+/** A link to a view, with the search as plain strings. */
+export function To({ to, search, className, children, ...rest }: { to: string; search?: Record<string, string | undefined>; className?: string; children: ReactNode } & Record<string, unknown>) {
+  return <Link {...({ to, search, className, ...rest } as unknown as LinkProps)}>{children}</Link>
+}
+
+/** The head of a screen. Its heading takes the focus when the address changes, so that screen readers say where they are. */
+export function Head({ title, children, crumb, note }: { title: ReactNode; children?: ReactNode; crumb?: ReactNode; note?: ReactNode }) {
+  const h = useRef<HTMLHeadingElement>(null)
+  useEffect(() => { if (document.activeElement === document.body || document.activeElement?.closest('nav')) h.current?.focus({ preventScroll: true }) }, [])
+  return (
+    <header className="mb-4 flex flex-wrap items-start gap-x-4 gap-y-2">
+      <div className="min-w-0 flex-1 basis-64">
+        {crumb && <p className="mb-0.5 text-sm text-muted">{crumb}</p>}
+        <h1 ref={h} tabIndex={-1} className="text-xl leading-tight font-semibold tracking-tight [overflow-wrap:anywhere]">{title}</h1>
+        {note && <p className="mt-1 text-sm text-muted">{note}</p>}
+      </div>
+      <div className="no-print flex flex-wrap items-center gap-2">{children}</div>
+    </header>
+  )
+}
+
+export function useTitle(title: string) {
+  useEffect(() => { document.title = `${title.slice(0, 80)} · Vedette` }, [title])
+}
+
+export function Card({ title, children, actions, className = '', flush = false }: { title?: ReactNode; children: ReactNode; actions?: ReactNode; className?: string; flush?: boolean }) {
+  const id = useId()
+  return (
+    <section className={`card ${className}`} aria-labelledby={title ? id : undefined}>
+      {title && (
+        <div className="flex min-h-10 flex-wrap items-center gap-2 border-b border-line px-3 py-1.5">
+          <h2 id={id} className="flex-1 text-sm font-semibold">{title}</h2>
+          {actions}
+        </div>
+      )}
+      <div className={flush ? '' : 'p-3'}>{children}</div>
+    </section>
+  )
+}
+
+/** What a list says when it is empty: what comes here, and one thing to do. */
+export function Empty({ title, children, action }: { title: string; children?: ReactNode; action?: ReactNode }) {
+  return (
+    <div className="flex flex-col items-center px-6 py-12 text-center">
+      <p className="font-medium">{title}</p>
+      {children && <p className="mt-1 max-w-prose text-sm text-muted">{children}</p>}
+      {action && <div className="mt-4">{action}</div>}
+    </div>
+  )
+}
+
+export function Loading({ what }: { what: string }) {
+  const [late, setLate] = useState(false)
+  useEffect(() => { const timer = setTimeout(() => setLate(true), 300); return () => clearTimeout(timer) }, [])
+  return <p role="status" data-loading="" className="px-3 py-6 text-sm text-muted">{late ? t.loading(what) : '\u00a0'}</p>
+}
+
+/** A failure: what to do, and the id that finds it in the server's log. */
+export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
+  const e = error instanceof ApiError ? error : undefined
+  const message = e?.message || (error instanceof Error ? error.message : t.errors.unknown)
+  return (
+    <div role="alert" className="m-3 rounded-sm border border-high bg-high-soft px-3 py-2 text-sm text-high">
+      <p className="font-medium [overflow-wrap:anywhere]">{visible(message.slice(0, 1000))}</p>
+      {e?.id && <p className="mt-1">{t.errors.inLog} <code className="select-all">{e.id}</code> <Copy text={e.id} /></p>}
+      {retry && <p className="mt-2"><Button onClick={retry}>{t.retry}</Button></p>}
+    </div>
+  )
+}
+
+export function Copy({ text, label = t.copy }: { text: string; label?: string }) {
+  const [done, setDone] = useState(false)
+  useEffect(() => { if (!done) return; const timer = setTimeout(() => setDone(false), 1600); return () => clearTimeout(timer) }, [done])
+  return (
+    <button type="button" className="no-print rounded-sm px-1.5 text-xs leading-6 font-medium text-accent hover:bg-hover"
+      onClick={() => { void navigator.clipboard?.writeText(text).then(() => setDone(true)) }}>
+      <span aria-live="polite">{done ? t.copied : label}</span>
+    </button>
+  )
+}
+
+export function Time({ at, className = '' }: { at: string | null | undefined; className?: string }) {
+  return at ? <time dateTime={at} title={date(at)} className={`whitespace-nowrap ${className}`}>{ago(at)}</time> : <span className={className}>–</span>
+}
+
+const severities: Record<string, [string, string]> = {
+  critical: ['C', 'bg-critical-soft text-critical'], high: ['H', 'bg-high-soft text-high'], medium: ['M', 'bg-medium-soft text-medium'],
+  low: ['L', 'bg-low-soft text-low'], info: ['I', 'bg-info-soft text-info'], unknown: ['?', 'bg-unknown-soft text-unknown'],
+}
+
+/** A severity, by letter and word as well as by colour. */
+export function Severity({ of, short = false }: { of: string | undefined; short?: boolean }) {
+  const name = of && severities[of] ? of : 'unknown'
+  const [letter, look] = severities[name]!
+  return (
+    <span className={`inline-flex items-center gap-1.5 rounded-sm px-1.5 text-xs leading-5 font-semibold ${look}`} title={t.severity[name]}>
+      <span aria-hidden="true" className="font-mono">{letter}</span>
+      <span className={short ? 'sr-only' : ''}>{t.severity[name]}</span>
+    </span>
+  )
+}
+
+const chips: Record<string, string> = {
+  good: 'bg-good-soft text-good', busy: 'bg-accent-soft text-accent', bad: 'bg-high-soft text-high', wait: 'bg-medium-soft text-medium', calm: 'bg-info-soft text-info',
+}
+
+/** A state in words, coloured by how urgent it is. */
+export function Chip({ tone = 'calm', children }: { tone?: string; children: ReactNode }) {
+  return <span className={`inline-flex items-center rounded-sm px-1.5 text-xs leading-5 font-medium whitespace-nowrap ${chips[tone] ?? chips.calm}`}>{children}</span>
+}
+
+/** A dialog over the page. Escape and a click beside it close it. */
+export function Dialog({ title, onClose, children, wide = false }: { title: string; onClose: () => void; children: ReactNode; wide?: boolean }) {
+  const ref = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    const d = ref.current!
+    const before = document.activeElement
+    d.showModal()
+    return () => { d.close(); if (before instanceof HTMLElement) before.focus({ preventScroll: true }) }
+  }, [])
+  return (
+    <dialog ref={ref} aria-labelledby={id} onCancel={(e) => { e.preventDefault(); onClose() }}
+      onMouseDown={(e) => { if (e.target === ref.current) onClose() }}
+      className={`m-auto w-full ${wide ? 'max-w-3xl' : 'max-w-lg'} rounded-lg border border-line bg-canvas p-0 text-text shadow-layer max-sm:mx-2 max-sm:w-auto`}>
+      <div className="flex items-center gap-2 border-b border-line py-2 pr-2 pl-4">
+        <h2 id={id} className="flex-1 text-base font-semibold">{title}</h2>
+        <Button kind="quiet" aria-label={t.close} onClick={onClose} className="w-8 !px-0">✕</Button>
+      </div>
+      <div className="max-h-[75vh] overflow-auto p-4">{children}</div>
+    </dialog>
+  )
+}
+
+/** Asks before what cannot be undone. */
+export function Confirm({ title, children, action, onYes, onClose, busy, error }: { title: string; children: ReactNode; action: string; onYes: () => void; onClose: () => void; busy?: boolean; error?: unknown }) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div className="text-sm">{children}</div>
+      {error ? <Problem error={error} /> : null}
+      <div className="mt-4 flex justify-end gap-2">
+        <Button onClick={onClose} autoFocus>{t.cancel}</Button>
+        <Button kind="danger" disabled={busy} onClick={onYes}>{action}</Button>
+      </div>
+    </Dialog>
+  )
+}
+
+export function Field({ label, hint, error, children }: { label: string; hint?: ReactNode; error?: string; children: (props: { id: string; 'aria-describedby'?: string; 'aria-invalid'?: boolean }) => ReactNode }) {
+  const id = useId()
+  return (
+    <div className="mb-4">
+      <label htmlFor={id} className="mb-1 block text-sm font-medium">{label}</label>
+      {children({ id, 'aria-describedby': hint || error ? `${id}-hint` : undefined, 'aria-invalid': error ? true : undefined })}
+      {(hint || error) && <p id={`${id}-hint`} className={`mt-1 text-xs ${error ? 'text-high' : 'text-muted'}`}>{error || hint}</p>}
+    </div>
+  )
+}
+
+/** A list of choices of which one is shown, by links whose search says so. */
+export function Tabs({ of, now, param = 'tab' }: { of: [id: string, label: ReactNode][]; now: string; param?: string }) {
+  return (
+    <nav aria-label={t.views} className="no-print mb-4 flex gap-1 overflow-x-auto border-b border-line">
+      {of.map(([id, label], i) => (
+        <Link key={id} {...({ to: '.', search: (old: Record<string, string>) => ({ ...old, [param]: i === 0 ? undefined : id }), resetScroll: false, activeOptions: { exact: true, includeSearch: true, explicitUndefined: true } } as unknown as LinkProps)}
+          data-now={now === id || undefined}
+          className="-mb-px border-b-2 border-transparent px-2.5 py-1.5 text-sm font-medium whitespace-nowrap text-muted hover:text-text data-now:border-accent data-now:text-text">
+          {label}
+        </Link>
+      ))}
+    </nav>
+  )
+}
+
+/** How far something is, from 0 to 100. */
+export function Bar({ percent, label }: { percent: number; label: string }) {
+  return (
+    <div role="progressbar" aria-label={label} aria-valuenow={Math.round(percent)} aria-valuemin={0} aria-valuemax={100} className="h-1.5 w-full overflow-hidden rounded-full bg-hover">
+      <div className="h-full rounded-full bg-accent transition-[width]" style={{ width: `${Math.max(0, Math.min(100, percent))}%` }} />
+    </div>
+  )
+}
+
+/** Names and values, such as of a scan. */
+export function Facts({ of }: { of: [name: string, value: ReactNode][] }) {
+  return (
+    <dl className="grid grid-cols-[max-content_minmax(0,1fr)] gap-x-4 gap-y-1.5 text-sm">
+      {of.filter(([, v]) => v !== undefined && v !== null && v !== '' && v !== false).map(([name, value]) => (
+        <div key={name} className="contents"><dt className="text-muted">{name}</dt><dd className="min-w-0 [overflow-wrap:anywhere]">{value}</dd></div>
+      ))}
+    </dl>
+  )
+}
+
+/** A small table, for at most some hundred rows. */
+export function Table({ head, children, label }: { head: ReactNode[]; children: ReactNode; label: string }) {
+  return (
+    <div className="relative overflow-x-auto" tabIndex={0} role="region" aria-label={label}>
+      <table className="w-full border-collapse text-left text-sm">
+        <thead><tr className="border-b border-line text-xs text-muted">{head.map((h, i) => <th key={i} scope="col" className="px-3 py-1.5 whitespace-nowrap">{h}</th>)}</tr></thead>
+        <tbody className="[&_td]:px-3 [&_td]:py-1.5 [&_td]:align-top [&_tr]:border-b [&_tr]:border-line [&_tr:hover]:bg-panel [&_tr:last-child]:border-0">{children}</tbody>
+      </table>
+    </div>
+  )
+}
+
+/** Which page of a long list is shown, and the way to the others. */
+export function Pages({ page, total, size, go }: { page: number; total: number; size: number; go: (page: number) => void }) {
+  const last = Math.max(0, Math.ceil(total / size) - 1)
+  return (
+    <nav aria-label={t.pages.title} className="no-print flex flex-wrap items-center gap-2 border-t border-line px-3 py-1.5 text-sm">
+      <span className="flex-1 text-muted">{t.pages.rows(count(page * size + 1), count(Math.min(total, (page + 1) * size)), count(total))}</span>
+      <Button disabled={page === 0} onClick={() => go(page - 1)}>{t.pages.previous}</Button>
+      <form onSubmit={(e) => { e.preventDefault(); go(Math.max(0, Math.min(last, Number(new FormData(e.currentTarget).get('page')) - 1 || 0))) }}>
+        <input key={page} name="page" className="field !w-16" inputMode="numeric" aria-label={t.pages.go} defaultValue={page + 1} />
+      </form>
+      <span className="text-muted">{t.pages.of(count(last + 1))}</span>
+      <Button disabled={page >= last} onClick={() => go(page + 1)}>{t.pages.next}</Button>
+    </nav>
+  )
+}
