@@ -51,7 +51,8 @@ func (r *run) families(started []services.Service) []family {
 			targets: []string{filepath.Join(r.scratch, "files"), r.corpus + "/helpers"}},
 		{name: "headless", templates: []string{own("headless"), public("headless")}, flags: []string{"-headless"},
 			theirs: []string{"-system-chrome"}, targets: []string{"http://" + site, "http://" + site + "/post?a=b"}},
-		{name: "multi", templates: []string{own("multi")}, targets: []string{"lab.test"}},
+		{name: "multi", templates: []string{own("multi")}, // the second target has the first one's address in scope
+			targets: []string{"lab.test", "127.0.0.1"}},
 	}
 }
 
