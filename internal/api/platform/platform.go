@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/platform/scans"
 	"github.com/vedette-sec/vedette/internal/api/platform/team"
 	"github.com/vedette-sec/vedette/internal/api/platform/templates"
+	"github.com/vedette-sec/vedette/internal/api/platform/vulnerabilities"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
@@ -38,6 +39,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/scan/fixed"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
+	"github.com/vedette-sec/vedette/internal/core/vulnerability"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -90,6 +92,7 @@ type Deps struct {
 	EgressIPs     []netip.Addr // from which scans reach their targets; none: those of the network interfaces
 	Models        *model.Models
 	Leaks         *leak.Leaks
+	CVEs          *vulnerability.Vulnerabilities
 }
 
 // New makes the surface with all its operations.
@@ -122,5 +125,6 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	})
 	templates.Register(api, templates.Services{Catalog: d.Catalog, Models: d.Models})
 	leaks.Register(api, d.Leaks)
+	vulnerabilities.Register(api, d.CVEs, d.Findings)
 	return api
 }

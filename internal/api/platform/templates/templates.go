@@ -44,16 +44,16 @@ type TemplatePath struct {
 
 // TemplateList is a window of a list of templates.
 type TemplateList struct {
-	Message string                 `json:"message"`
-	Count   int                    `json:"count"`
-	Total   int                    `json:"total"`
-	Results []picked[TemplateData] `json:"results"`
+	Message string                      `json:"message"`
+	Count   int                         `json:"count"`
+	Total   int                         `json:"total"`
+	Results []wire.Picked[TemplateData] `json:"results"`
 }
 
 // PublicTemplate is the answer about one public template.
 type PublicTemplate struct {
-	Message string               `json:"message"`
-	Data    picked[TemplateData] `json:"data" doc:"The template."`
+	Message string                    `json:"message"`
+	Data    wire.Picked[TemplateData] `json:"data" doc:"The template."`
 }
 
 // OneTemplate is the answer about one template.
@@ -137,8 +137,8 @@ func (s area) templates() {
 				return nil, err
 			}
 			found, total, err := find(ctx, in.Page(), raw)
-			return &TemplateList{message, len(found), total, rest.Each(found, func(t catalog.Template) picked[TemplateData] {
-				return picked[TemplateData]{templateOf(t), fields}
+			return &TemplateList{message, len(found), total, rest.Each(found, func(t catalog.Template) wire.Picked[TemplateData] {
+				return wire.Picked[TemplateData]{templateOf(t), fields}
 			})}, err
 		})
 	}
@@ -214,7 +214,7 @@ func (s area) publicTemplate(ctx context.Context, in *struct {
 		return nil, err
 	}
 	t, err := s.Catalog.PublicByID(ctx, in.ID)
-	return &PublicTemplate{"A public template.", picked[TemplateData]{templateOf(t), fields}}, err
+	return &PublicTemplate{"A public template.", wire.Picked[TemplateData]{templateOf(t), fields}}, err
 }
 
 func (s area) earlyTemplate(ctx context.Context, in *struct {
