@@ -188,12 +188,27 @@ func TestDNS(t *testing.T) {
 	}
 }
 
+// A client that takes every offer of TLS and verifies certificates, as net/smtp does, is heard by a server that signed its
+// own: it is offered none.
+func TestMailOfAClientThatVerifies(t *testing.T) {
+	_, at := serve(t, oast.Config{Domain: "oast.example"}, "http", "smtp")
+	c := client(t, at[0], "")
+	id, _ := c.URL()
+	to := []string{"x@" + id + ".oast.example"}
+	if err := smtp.SendMail(at[1], nil, "ann@target.example", to, []byte("Subject: hello\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if all := poll(t, c); len(all) != 1 || all[0].UniqueID != id {
+		t.Errorf("%+v", all)
+	}
+}
+
 func TestMail(t *testing.T) {
 	s, at := serve(t, oast.Config{Domain: "oast.example", Watch: true}, "http", "smtp", "smtps")
 	c := client(t, at[0], "")
 	id, _ := c.URL()
 	to := []string{"x@" + id + ".oast.example"}
-	// net/smtp takes STARTTLS where it is offered, and trusts nobody: a client that does not look is a connection of ours.
+	// Whoever asks for TLS gets it, although it is not offered.
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", at[1])
 	if err != nil {
 		t.Fatal(err)

@@ -64,6 +64,8 @@ type Server struct {
 	seen   chan Interaction
 	missed atomic.Int64
 
+	ownCertificate bool // which no client has a reason to trust
+
 	ctx    context.Context
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -88,7 +90,8 @@ func NewServer(c Config) (*Server, error) {
 	}
 	c.Sessions, c.Bytes = orDefault(c.Sessions, 10_000), orDefault(c.Bytes, 256<<20)
 	c.Keep = orDefault(c.Keep, 7*24*time.Hour)
-	if c.Certificate == nil {
+	signsItself := c.Certificate == nil
+	if signsItself {
 		own, err := selfSigned(c)
 		if err != nil {
 			return nil, err
@@ -96,7 +99,7 @@ func NewServer(c Config) (*Server, error) {
 		c.Certificate = own
 	}
 	s := &Server{
-		config: c, seen: make(chan Interaction, watched), conns: map[net.Conn]bool{},
+		config: c, ownCertificate: signsItself, seen: make(chan Interaction, watched), conns: map[net.Conn]bool{},
 		tls: &tls.Config{Certificates: []tls.Certificate{*c.Certificate}, MinVersion: tls.VersionTLS10}, //nolint:gosec // old targets must reach it, and nothing secret is sent to them
 		store: &store{
 			sessionsMax: c.Sessions, bytesMax: c.Bytes, sessionBytesMax: c.Bytes / 16, keep: c.Keep,
