@@ -2,7 +2,10 @@ module github.com/vedette-sec/vedette/oracle
 
 go 1.26.0
 
-tool github.com/projectdiscovery/nuclei/v3/cmd/nuclei
+tool (
+	github.com/projectdiscovery/interactsh/cmd/interactsh-server
+	github.com/projectdiscovery/nuclei/v3/cmd/nuclei
+)
 
 require github.com/projectdiscovery/interactsh v1.3.1
 
