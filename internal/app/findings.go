@@ -20,6 +20,7 @@ func (a *App) keepFindings() {
 	go a.news.Keep(a.closing)
 	go a.upkeep().Keep(a.closing)
 	go vulnerability.New(a.db).Keep(a.closing, a.logger)
+	go a.network.Keep(a.closing)
 }
 
 // WithFeeds opens the database for a command about feeds.

@@ -9,6 +9,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/core/leak"
 	"github.com/vedette-sec/vedette/internal/core/membership"
+	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/prompt"
 	"github.com/vedette-sec/vedette/internal/core/skill"
 	"github.com/vedette-sec/vedette/internal/core/toolkit"
@@ -45,6 +46,14 @@ type library struct {
 	leaks    *leak.Leaks
 	skills   *skill.Skills
 	prompts  *prompt.Prompts
+	network  *network.Events
+}
+
+// openNetwork opens the service of captured requests.
+func (a *App) openNetwork(box *seal.Box) {
+	a.network = network.New(a.db, a.queue, network.Sources{
+		Tasks: a.Tasks, Scans: a.Scans, Secrets: a.secrets, Exports: a.exports, Box: box, Logger: a.logger,
+	})
 }
 
 // openExtensions opens the services of users' own tools, skills and prompts, and that of leaks.

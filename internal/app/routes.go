@@ -48,7 +48,7 @@ func (a *App) routes(
 	agent := agentapi.New(kit, servers, agentapi.Deps{
 		Accounts: a.Accounts, Audit: a.audit, Failures: a.failures, Members: members, Credits: billing.New(a.db, time.Now),
 		BillingLink: a.config.BillingLink, EgressIPs: a.config.EgressIPs,
-		Tasks: a.Tasks, Issues: a.issues, Triage: a.triage, Exports: a.exports,
+		Tasks: a.Tasks, Issues: a.issues, Triage: a.triage, Exports: a.exports, Network: a.network,
 		Secrets: a.secrets, Files: a.files,
 		CustomAgents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Schedules: a.schedules,
 		Projects: a.projects, SSHKeys: a.sshKeys, Skills: a.skills, Prompts: a.prompts,

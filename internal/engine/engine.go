@@ -24,6 +24,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/dns"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 )
 
 // Header is a header line to send with every request.
@@ -67,7 +68,8 @@ type Config struct {
 	AllowName func(name string) bool
 
 	// Names makes names of an out-of-band server, for {{interactsh-url}}. nil: requests with it are skipped.
-	Names oob.Source
+	Names  oob.Source
+	Record func(traffic.Exchange) // gets each HTTP request that was sent, from any goroutine; may be nil
 }
 
 // Event is what a scan reports.
@@ -123,13 +125,12 @@ func New(cfg Config) *Engine {
 	}
 	e := &Engine{cfg: cfg, host: &functions.Host{Dial: cfg.Dial}, client: web.New(web.Config{
 		Dial: cfg.Dial, Timeout: cfg.Timeout, MaxBody: cfg.MaxBody, PerHost: cfg.PerHost,
-		UserAgent: cfg.UserAgent, Headers: cfg.Headers, SNI: cfg.SNI, Certificates: cfg.Certificates,
+		UserAgent: cfg.UserAgent, Headers: cfg.Headers, SNI: cfg.SNI, Certificates: cfg.Certificates, Record: cfg.Record,
 	})}
 	e.sender = sender.New(e.client, sender.Config{
 		Timeout: cfg.Timeout, Retries: cfg.Retries, RateLimit: cfg.RateLimit, HostRate: cfg.HostRate,
-		RateWindow:  cfg.RateWindow,
-		Concurrency: cfg.Concurrency, PerHost: cfg.PerHost, RecheckPauses: cfg.RecheckPauses, Allow: cfg.Allow,
-		AllowName: cfg.AllowName,
+		RateWindow: cfg.RateWindow, Concurrency: cfg.Concurrency, PerHost: cfg.PerHost, RecheckPauses: cfg.RecheckPauses,
+		Allow: cfg.Allow, AllowName: cfg.AllowName,
 	})
 	return e
 }

@@ -50,6 +50,7 @@ type Config struct {
 	EarlyTemplates   []string       `json:"early_templates,omitempty"`
 	TemplateURLs     []string       `json:"template_urls,omitempty"`
 	Inline           []Inline       `json:"private_templates,omitempty"`
+	Capture          bool           `json:"capture_traffic,omitempty"`
 	Recommended      bool           `json:"recommended,omitempty"`
 	All              bool           `json:"all,omitempty"`
 	ScanConfigIDs    []string       `json:"scan_config_ids,omitempty"`

@@ -66,6 +66,7 @@ func (c *Chunk) Test(ctx, storeCtx context.Context, engines *child.Pool, deny []
 	}
 	matched := map[hit]bool{}
 	job := c.scans.jobOf(o, c.Targets, texts, deny)
+	job.OnTraffic, job.OnDropped = c.Traffic, c.Dropped
 	job.OnEvent = func(template int, e engine.Event) {
 		matched[hit{e.Target, template}] = true
 		seen := sources[template]

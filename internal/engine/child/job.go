@@ -24,6 +24,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 	"github.com/vedette-sec/vedette/internal/oast"
 )
 
@@ -68,6 +69,10 @@ type Job struct {
 	// both; either may be nil. An event may come twice when a child has died.
 	OnEvent    func(template int, e engine.Event)
 	OnProgress func(p engine.Progress)
+	// OnTraffic gets each HTTP request that was sent, from any goroutine, and must not wait; nil: nobody asks. The child
+	// drops what it cannot hand over in time: OnDropped gets the number.
+	OnTraffic func(traffic.Exchange)
+	OnDropped func(n int64)
 
 	slots chan struct{} // of the pool: those of jobs, or of Check
 }
@@ -183,6 +188,7 @@ type wire struct {
 	StopAtFirstMatch bool
 	MaxRequests      int
 	Asks             bool
+	Records          bool
 	Covers           []netguard.Target
 	Repeat, Judge    []byte // as JSON: events have what gob cannot send
 	Names            *oast.Names
@@ -197,7 +203,7 @@ func (j *Job) wireOf(templates []int) wire {
 	w := wire{
 		Targets: j.Targets, Deny: j.Deny, Excluded: j.Excluded, Proxy: j.Proxy, Allow: j.Allow, Config: j.Config,
 		Vars: j.Vars, Parallel: j.Parallel, StopAtFirstMatch: j.StopAtFirstMatch, MaxRequests: j.MaxRequests,
-		Asks: j.Ask != nil, Covers: j.Covers, Names: j.Names,
+		Asks: j.Ask != nil, Records: j.OnTraffic != nil, Covers: j.Covers, Names: j.Names,
 	}
 	if j.Repeat != nil {
 		w.Repeat = textOf(j.Repeat)
@@ -206,7 +212,7 @@ func (j *Job) wireOf(templates []int) wire {
 		w.Judge = textOf(j.Judge)
 	}
 	w.Config.Dial, w.Config.DialHelper, w.Config.Allow, w.Config.AllowName, w.Config.Names = nil, nil, nil, nil, nil
-	w.Config.Pages.Open = nil
+	w.Config.Pages.Open, w.Config.Record = nil, nil
 	if len(w.Config.Resolvers) == 0 {
 		w.Config.Resolvers = dns.SystemResolvers() // a child may not read where they are written
 	}
@@ -250,6 +256,7 @@ type sink struct {
 	progress func(p engine.Progress)
 	ask      func(q Question) (why string)
 	pending  func(template int, p *engine.Pending)
+	record   func(traffic.Exchange)
 	lend     func(ctx context.Context, proxy string) (*browser.Link, error) // a browser that uses the proxy
 
 	compiling func(path string) error // of tests: called before a template is compiled
@@ -293,6 +300,9 @@ func execute(
 		pool := w.Pages.pool(out.lend)
 		defer pool.Close()
 		w.Config.Pages.Open = pool.Open
+	}
+	if w.Records {
+		w.Config.Record = out.record
 	}
 	e, err := w.open(out.ask)
 	if err != nil {

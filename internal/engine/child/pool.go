@@ -254,6 +254,9 @@ func (p *Pool) Run(ctx context.Context, job Job) (*Result, error) {
 	if job.OnPending == nil {
 		job.OnPending = func(int, *engine.Pending) {}
 	}
+	if job.OnDropped == nil {
+		job.OnDropped = func(int64) {}
+	}
 	if job.slots == nil {
 		job.slots = p.slots
 	}
@@ -264,7 +267,8 @@ func (p *Pool) Run(ctx context.Context, job Job) (*Result, error) {
 	if p.config.InProcess {
 		w := job.wireOf(all)
 		got, err := execute(ctx, &w, func(i int) Template { return job.Templates[i] }, &p.cache, nil,
-			sink{event: job.OnEvent, progress: job.OnProgress, ask: serially(job.Ask), pending: job.OnPending})
+			sink{event: job.OnEvent, progress: job.OnProgress, ask: serially(job.Ask), pending: job.OnPending,
+				record: job.OnTraffic})
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/infra/sandbox"
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 )
 
 // death is the end of a child in the middle of a job.
@@ -146,6 +147,10 @@ func (t *attempt) talk() (*Result, error) {
 				return nil, &protocolError{"a request that waits cannot be read"}
 			}
 			t.job.OnPending(t.part[p.Template], p.Pending)
+		case frameTraffic:
+			if err := t.take(payload); err != nil {
+				return nil, err
+			}
 		case frameQuestion:
 			if err := t.reply(payload); err != nil {
 				return nil, err
@@ -156,6 +161,23 @@ func (t *attempt) talk() (*Result, error) {
 			return nil, &protocolError{fmt.Sprintf("a message of kind %q", kind)}
 		}
 	}
+}
+
+// take takes over what the child has sent to targets.
+func (t *attempt) take(payload []byte) error {
+	var s sent
+	if t.job.OnTraffic == nil || decode(payload, &s) != nil || s.Dropped < 0 {
+		return &protocolError{"what was sent cannot be read"}
+	}
+	for _, x := range s.Exchanges {
+		x.Request = x.Request[:min(len(x.Request), traffic.MaxRequest)]
+		x.Response = x.Response[:min(len(x.Response), traffic.MaxResponse)]
+		t.job.OnTraffic(x)
+	}
+	if s.Dropped > 0 {
+		t.job.OnDropped(s.Dropped)
+	}
+	return nil
 }
 
 // batch is how many bytes of templates go into one frame, or one template that is longer.

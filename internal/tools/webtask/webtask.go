@@ -177,7 +177,7 @@ func (w Step) config(ctx context.Context, starts []*url.URL) (cfg webtest.Config
 		level = client.Active
 	}
 	cfg.Client = client.Config{Dial: w.Scope.Dial, Allow: w.Scope.Allows, Take: w.Scope.Take, Level: level,
-		Rate: w.Plan.RateLimit, Requests: webRequests, Until: time.Now().Add(webTime), Header: http.Header{}}
+		Record: w.Scope.Capture.By("webtest"), Rate: w.Plan.RateLimit, Requests: webRequests, Until: time.Now().Add(webTime), Header: http.Header{}}
 	if left := w.Scope.Left(); left < webRequests {
 		cfg.Client.Requests = max(1, left*9/10)
 	}
@@ -249,7 +249,8 @@ func (w Step) description(ctx context.Context, site *url.URL, address string) (*
 	if err != nil {
 		return nil, err
 	}
-	once := client.New(client.Config{Dial: w.Scope.Dial, Allow: w.Scope.Allows, Take: w.Scope.Take, Body: maxDescription})
+	once := client.New(client.Config{Dial: w.Scope.Dial, Allow: w.Scope.Allows, Take: w.Scope.Take, Body: maxDescription,
+		Record: w.Scope.Capture.By("webtest")})
 	defer once.Close()
 	answer, err := once.Send(ctx, request, client.Options{})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
@@ -64,6 +65,8 @@ type Config struct {
 	// Take counts a request that is about to be sent; its error says that there is no budget left. nil: only Requests
 	// counts.
 	Take func() error
+	// Record gets each request that was sent, from any goroutine, and must not wait. nil: nobody asks.
+	Record func(traffic.Exchange)
 
 	Level     Level
 	May       May           // what is else refused

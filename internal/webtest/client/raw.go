@@ -69,8 +69,9 @@ func (c *Client) raw(ctx context.Context, at *url.URL, text []byte, wait time.Du
 	if _, err := conn.Write(text); err != nil {
 		return nil, err
 	}
-	answer := make([]byte, maxRaw)
+	begun, answer := time.Now(), make([]byte, maxRaw)
 	n, err := conn.Read(answer)
+	c.recordRaw(begun, at, text, answer[:n], err)
 	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, ErrLate
 	}
