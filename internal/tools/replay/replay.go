@@ -93,7 +93,9 @@ func head(r *http.Request, o network.Outgoing) []byte {
 	if len(o.Body) > 0 {
 		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(o.Body))
 	}
-	_ = r.Header.WriteSubset(&b, map[string]bool{"Content-Length": true}) // memory does not fail
+	_ = r.Header.WriteSubset(&b, map[string]bool{ // memory does not fail
+		"Content-Length": true, "User-Agent": r.Header.Get("User-Agent") == "",
+	})
 	b.WriteString("\r\n")
 	return b.Bytes()
 }
