@@ -184,13 +184,20 @@ func (b *bench) strangerSeesNothing(t *testing.T, id string) {
 	if s, err := b.Statistics(b.eve, "", ""); err != nil || s.Events+s.Kept+s.Bytes != 0 || len(s.Hosts) != 0 {
 		t.Errorf("a stranger's statistics: %+v, %v", s, err)
 	}
+	if all, _, err := b.FindAll(b.eve, Filter{TaskID: b.mine, Limit: 1}); err != nil || len(all) != 0 {
+		t.Errorf("a stranger's list of the task: %v, %v", all, err)
+	}
+	if s, err := b.Statistics(b.eve, b.mine, ""); err != nil || s.Events+s.Kept+s.Bytes != 0 {
+		t.Errorf("a stranger's statistics of the task: %+v, %v", s, err)
+	}
+	var har bytes.Buffer
+	if write, err := b.HAR(b.eve, b.mine, "", false); err != nil || write(&har) != nil || strings.Contains(har.String(), "_id") {
+		t.Errorf("a stranger's file: %s, %v", har.String(), err)
+	}
 	for name, do := range map[string]func() error{
-		"list":       func() error { _, _, err := b.FindAll(b.eve, Filter{TaskID: b.mine, Limit: 1}); return err },
-		"get":        func() error { _, err := b.Find(b.eve, id, false); return err },
-		"statistics": func() error { _, err := b.Statistics(b.eve, b.mine, ""); return err },
-		"har":        func() error { _, err := b.HAR(b.eve, b.mine, "", false); return err },
-		"replay":     func() error { _, err := b.Replay(b.eve, id, Edits{}); return err },
-		"delete":     func() error { _, err := b.DeleteAll(b.eve, b.mine, ""); return err },
+		"get":    func() error { _, err := b.Find(b.eve, id, false); return err },
+		"replay": func() error { _, err := b.Replay(b.eve, id, Edits{}); return err },
+		"delete": func() error { _, err := b.DeleteAll(b.eve, b.mine, ""); return err },
 	} {
 		if err := do(); !errs.Is(err, errs.NotFound) {
 			t.Errorf("a stranger's %s: %v", name, err)

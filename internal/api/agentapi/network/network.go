@@ -73,7 +73,7 @@ const typeHAR = "application/json"
 // Register adds the area's operations.
 func (a Area) Register() {
 	list := rest.NewOp("list-network-events", "GET "+path+"/events", tag,
-		"List the HTTP requests that tasks and scans sent, newest first", 404)
+		"List the HTTP requests that tasks and scans sent, newest first")
 	list.Description = "Those of tasks that you see, and of your team's scans. What is captured is decided by the team's policy. Discovery, browsers " +
 		"and other protocols than HTTP are not captured."
 	rest.Handle(a.API, list, func(ctx context.Context, in *Query) (*List, error) {
@@ -99,13 +99,13 @@ func (a Area) Register() {
 			return &Deleted{n}, err
 		})
 	rest.Handle(a.API, rest.NewOp("network-statistics", "GET "+path+"/stats", tag,
-		"Count the requests that were captured, and those that were not", 404),
+		"Count the requests that were captured, and those that were not"),
 		func(ctx context.Context, in *Subject) (*network.Statistics, error) {
 			s, err := a.Events.Statistics(ctx, in.TaskID, in.ScanID)
 			return &s, err
 		})
 	har := rest.NewOp("export-network-events", "GET "+path+"/har", tag,
-		"The captured requests of a task or a scan as a HAR file (HTTP Archive 1.2), oldest first", 404)
+		"The captured requests of a task or a scan as a HAR file (HTTP Archive 1.2), oldest first")
 	har.Description = "At most 50,000. Browsers, proxies and testing tools open such files. Secrets are masked."
 	har.Responses = map[string]*huma.Response{"200": {
 		Description: "The file. If the connection breaks, it is incomplete.",
