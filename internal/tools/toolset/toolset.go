@@ -37,6 +37,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/distill"
 	"github.com/vedette-sec/vedette/internal/tools/runner"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
+	"github.com/vedette-sec/vedette/internal/tools/webtool"
 )
 
 // Services are what the tools of tasks use.
@@ -187,6 +188,7 @@ func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, ch
 	if out.Tools, err = kit.Actions(); err != nil {
 		return nil, err
 	}
+	out.Tools = append(out.Tools, webtool.New(kit.WebStep()).All()...)
 	memory, err := run.MemoryText(ctx)
 	if err != nil {
 		return nil, err
