@@ -172,6 +172,7 @@ func (s area) templates() {
 		})
 	handle(s, wire.Op("generate-template", "POST "+path+"/ai", tag, "Generate a template with a model"),
 		s.generateTemplate)
+	s.drafts()
 	s.shares()
 	s.search()
 }
