@@ -85,7 +85,7 @@ func searchOf(f catalog.Found, fields []string) TemplateSearch {
 		if f.Highlights != nil {
 			one.Highlight = f.Highlights[i]
 		}
-		out.Results[i] = wire.Picked[FoundTemplate]{one, fields}
+		out.Results[i] = wire.Picked[FoundTemplate]{Value: one, Fields: fields}
 	}
 	for name, into := range map[string]*StatBuckets{
 		"author": &out.Facets.Author, "creation_stats": &out.Facets.CreationStats, "dir": &out.Facets.Dir,

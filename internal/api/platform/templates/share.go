@@ -117,7 +117,7 @@ func (s area) sharedTemplate(ctx context.Context, in *struct {
 		return nil, err
 	}
 	share, t, err := s.Catalog.Shared(ctx, in.ID)
-	return &SharedTemplate{"A shared template.", wire.Picked[SharedTemplateData]{sharedOf(share, t), fields}}, err
+	return &SharedTemplate{"A shared template.", wire.Picked[SharedTemplateData]{Value: sharedOf(share, t), Fields: fields}}, err
 }
 
 func (s area) listShares(ctx context.Context, in *struct {
@@ -135,7 +135,7 @@ func (s area) listShares(ctx context.Context, in *struct {
 	}
 	found, total, err := s.Catalog.Shares(ctx, sorts, in.Page(), raw)
 	results := rest.Each(found, func(one catalog.SharedTemplate) wire.Picked[SharedTemplateData] {
-		return wire.Picked[SharedTemplateData]{sharedOf(one.Share, one.Template), fields}
+		return wire.Picked[SharedTemplateData]{Value: sharedOf(one.Share, one.Template), Fields: fields}
 	})
 	return &SharedTemplateList{"What your team shares.", len(found), total, results}, err
 }

@@ -138,7 +138,7 @@ func (s area) templates() {
 			}
 			found, total, err := find(ctx, in.Page(), raw)
 			return &TemplateList{message, len(found), total, rest.Each(found, func(t catalog.Template) wire.Picked[TemplateData] {
-				return wire.Picked[TemplateData]{templateOf(t), fields}
+				return wire.Picked[TemplateData]{Value: templateOf(t), Fields: fields}
 			})}, err
 		})
 	}
@@ -215,7 +215,7 @@ func (s area) publicTemplate(ctx context.Context, in *struct {
 		return nil, err
 	}
 	t, err := s.Catalog.PublicByID(ctx, in.ID)
-	return &PublicTemplate{"A public template.", wire.Picked[TemplateData]{templateOf(t), fields}}, err
+	return &PublicTemplate{"A public template.", wire.Picked[TemplateData]{Value: templateOf(t), Fields: fields}}, err
 }
 
 func (s area) earlyTemplate(ctx context.Context, in *struct {
