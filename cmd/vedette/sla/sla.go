@@ -22,9 +22,6 @@ func New() *cobra.Command {
 		Use: "sla", Short: "Say by when findings of your team are to be fixed",
 		Long: `The policy of a team has days by severity, and other days for findings at assets with a label.
 The API key is in VEDETTE_API_KEY.`,
-		Example: `  vedette sla set --days critical=7,high=30 --warn-days 3
-  vedette sla show`,
-		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newShow(), newSet(), newClear())
 	return cmd
