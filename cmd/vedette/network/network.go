@@ -29,8 +29,9 @@ func New() *cobra.Command {
 		Use: "network", Short: "Show, export and replay the requests that tasks and scans sent",
 		Long: `A server captures the HTTP requests of tasks, and of scans that ask for it, with what was
 answered, as the team's policy says. Secrets are masked. The API key is in VEDETTE_API_KEY.`,
-		Example: `  vedette network list --task TASK_ID
-  vedette network har --task TASK_ID --out task.har`,
+		Example: `  vedette network list
+  vedette network har
+  vedette network replay EVENT_ID`,
 	}
 	cmd.AddCommand(newList(), newShow(), newStats(), newHAR(), newReplay(), newPolicy(), newDelete())
 	return cmd
