@@ -7,7 +7,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/extension"
-	"github.com/vedette-sec/vedette/internal/core/knowledge"
 	"github.com/vedette-sec/vedette/internal/core/leak"
 	"github.com/vedette-sec/vedette/internal/core/membership"
 	"github.com/vedette-sec/vedette/internal/core/network"
@@ -43,12 +42,11 @@ func SetLimits(ctx context.Context, c Config, team string, change membership.Cha
 
 // library are the services of what agents work with.
 type library struct {
-	toolkits  *toolkit.Toolkits
-	leaks     *leak.Leaks
-	skills    *skill.Skills
-	prompts   *prompt.Prompts
-	network   *network.Events
-	knowledge *knowledge.Knowledge
+	toolkits *toolkit.Toolkits
+	leaks    *leak.Leaks
+	skills   *skill.Skills
+	prompts  *prompt.Prompts
+	network  *network.Events
 }
 
 // openNetwork opens the service of captured requests.
@@ -70,7 +68,6 @@ func (a *App) openExtensions(box *seal.Box, guard *netguard.Guard, deny []netip.
 	})
 	a.leaks = leak.New(a.db, box)
 	a.skills, a.prompts = skill.New(a.db, guard), prompt.New(a.db)
-	a.knowledge = knowledge.NewService(a.db, a.queue, guard)
 	return nil
 }
 

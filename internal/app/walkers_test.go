@@ -32,8 +32,7 @@ func personal(op *operation) bool {
 
 // changes reports whether an operation is for those who may change the team's things.
 func changes(op *operation) bool {
-	reads := strings.HasPrefix(op.OperationID, "export-") || op.OperationID == "get-leak" ||
-		op.OperationID == "search-knowledge" // what one may read, by POST
+	reads := strings.HasPrefix(op.OperationID, "export-") || op.OperationID == "get-leak" // what one may read, by POST
 	return op.method != http.MethodGet && !reads ||
 		op.OperationID == "list-default-members" || adminsOnly(op)
 }

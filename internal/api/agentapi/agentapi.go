@@ -10,7 +10,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/agentapi/billing"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/dynamic"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/issues"
-	"github.com/vedette-sec/vedette/internal/api/agentapi/knowledge"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/network"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/projects"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/prompts"
@@ -30,7 +29,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/file"
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/issue"
-	coreknowledge "github.com/vedette-sec/vedette/internal/core/knowledge"
 	"github.com/vedette-sec/vedette/internal/core/membership"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	corenetwork "github.com/vedette-sec/vedette/internal/core/network"
@@ -90,7 +88,6 @@ type Deps struct {
 	Toolkits     *toolkit.Toolkits
 	Skills       *skill.Skills
 	Prompts      *prompt.Prompts
-	Knowledge    *coreknowledge.Knowledge
 	Models       *model.Models
 	Hooks        *hook.Hooks
 	Webhooks     *netguard.Guard
@@ -111,8 +108,8 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{},
 		Vocabulary: vocabulary(),
 		Tags: []string{
-			"Tasks", "Issues", "Projects", "Schedules", "Triage", "Agents", "Agent Directory", "Skills", "Prompts",
-			"Knowledge", "Files", "Memory", "Secrets", "SSH Keys", "MCP", "Tools", "Dynamic Tools", "Models", "BYOK", "Usage", "API Keys",
+			"Tasks", "Issues", "Projects", "Schedules", "Triage", "Agents", "Agent Directory", "Skills", "Prompts", "Files",
+			"Memory", "Secrets", "SSH Keys", "MCP", "Tools", "Dynamic Tools", "Models", "BYOK", "Usage", "API Keys",
 			"Teams", "User", "Billing", "Audit Logs", "Network Events",
 		},
 		About: "Create security tasks in plain language, follow them and read their verified findings. " +
@@ -133,7 +130,6 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	sshkeys.Area{API: s.API, Keys: d.SSHKeys}.Register()
 	s.files()
 	agents.Area{API: s.API, Agents: d.CustomAgents, Tasks: d.Tasks}.Register()
-	knowledge.Area{API: s.API, Knowledge: d.Knowledge}.Register()
 	skills.Area{API: s.API, Skills: d.Skills, Tasks: d.Tasks}.Register()
 	prompts.Area{API: s.API, Prompts: d.Prompts}.Register()
 	s.mcp()
