@@ -196,7 +196,7 @@ func (a *App) join(
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.policies, a.settings, a.logger)
 	a.Scans = scan.New(a.db, a.queue, a.Findings, a.assets, a.catalog, a.settings, a.logger)
 	a.Scans.TempDir = a.config.DataDir
-	if err := a.openInteractions(box); err != nil {
+	if err := cmp.Or(a.openSigners(), a.openInteractions(box)); err != nil {
 		return err
 	}
 	if err := a.fillLists(ctx); err != nil {

@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
@@ -11,6 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/membership"
 	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/prompt"
+	"github.com/vedette-sec/vedette/internal/core/signer"
 	"github.com/vedette-sec/vedette/internal/core/skill"
 	"github.com/vedette-sec/vedette/internal/core/toolkit"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -83,4 +86,22 @@ func WithLeaks(ctx context.Context, c Config, fn func(*leak.Leaks) error) error 
 		return err
 	}
 	return fn(leak.New(d, box))
+}
+
+// openSigners opens the service of the keys whose templates may run programs.
+func (a *App) openSigners() error {
+	var trusted [][]byte
+	for _, name := range a.config.Certificates {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("template_certificates: %w", err)
+		}
+		trusted = append(trusted, text)
+	}
+	signers, err := signer.New(a.db, signer.Config{Allowed: a.config.Code, Certificates: trusted})
+	if err != nil {
+		return fmt.Errorf("template_certificates: %w", err)
+	}
+	a.Scans.Signers = signers
+	return nil
 }

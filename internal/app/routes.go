@@ -63,7 +63,7 @@ func (a *App) routes(
 		Inbox:   a.inbox, Exports: a.exports, Proofs: a.proofs, Fixes: a.fixes(), Upkeep: a.upkeep(), Feeds: feed.New(a.db),
 		Catalog: a.catalog, Domains: a.related.Domains, Audit: a.audit, Notifications: notification.New(a.db, a.queue),
 		EgressIPs: egress, Models: a.Models, Leaks: a.leaks,
-		CVEs: vulnerability.New(a.db),
+		CVEs: vulnerability.New(a.db), Signers: a.Scans.Signers,
 	})
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		queueMetrics{a.queue})

@@ -41,6 +41,7 @@ type Config struct {
 	Resolvers  []string    // host:port, for templates that ask DNS without resolvers of their own; default: the system's
 	Files      bool        // templates may read files of this machine, as their targets
 	Pages      proto.Pages // for templates that drive a browser
+	Program    proto.Start // of templates, where this process may start none; nil: it may, if Files are allowed
 
 	Timeout     time.Duration // for each of dial and TLS handshake; default 10 s; three times that for an exchange
 	Retries     int           // further attempts after a request had no response; default 0

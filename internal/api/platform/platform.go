@@ -38,6 +38,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/scan/fixed"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/signer"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/core/vulnerability"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -93,6 +94,7 @@ type Deps struct {
 	Models        *model.Models
 	Leaks         *leak.Leaks
 	CVEs          *vulnerability.Vulnerabilities
+	Signers       *signer.Signers
 }
 
 // New makes the surface with all its operations.
@@ -123,7 +125,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	exports.Register(api, exports.Services{
 		Exports: d.Exports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations,
 	})
-	templates.Register(api, templates.Services{Catalog: d.Catalog, Models: d.Models})
+	templates.Register(api, templates.Services{Catalog: d.Catalog, Models: d.Models, Signers: d.Signers})
 	leaks.Register(api, d.Leaks)
 	vulnerabilities.Register(api, d.CVEs, d.Findings)
 	return api

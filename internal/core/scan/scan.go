@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/signer"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
@@ -149,6 +150,8 @@ type Scans struct {
 
 	// Interactions are those of scans with the out-of-band server; nil: templates that need one are skipped.
 	Interactions *interaction.Interactions
+	// Signers say whose templates may run programs; nil: nobody's.
+	Signers *signer.Signers
 	// TempDir is where reports are kept while they are imported; empty: the system's.
 	TempDir string
 }

@@ -238,7 +238,7 @@ func (c *conversation) do(ctx context.Context, w *wire) error {
 	}
 	need := []int{}
 	for i, k := range w.Templates {
-		if !c.cache.Known(k.Digest, k.Path) {
+		if !c.cache.Known(k.digest(), k.Path) {
 			need = append(need, i)
 		}
 	}
@@ -264,7 +264,7 @@ func (c *conversation) do(ctx context.Context, w *wire) error {
 	defer stop(nil)
 	record, handedOver := c.recorder(w, stop)
 	got, err := execute(ctx, w, func(i int) Template { return texts[i] }, c.cache, c.board, sink{
-		compiling: c.compiling, ask: c.ask, lend: c.lend, record: record,
+		compiling: c.compiling, ask: c.ask, lend: c.lend, record: record, program: c.program,
 		event: func(n int, e engine.Event) {
 			err := c.writeJSON(frameEvent, event{n, e.Target, e.URL, e.Scheme, e})
 			if errors.Is(err, sandbox.ErrFrame) {

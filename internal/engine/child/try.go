@@ -42,12 +42,13 @@ func (p *Pool) try(ctx context.Context, job *Job, part []int) (*Result, *death, 
 	}
 	c.jobs++
 	t := &attempt{pool: p, child: c, job: job, part: part}
-	t.browsers = t.lender()
+	t.browsers, t.programs = t.lender(), p.programsOf(job)
 	stop := context.AfterFunc(ctx, func() { c.Kill(sandbox.Stopped) })
 	watched := t.watch()
 	got, err := t.talk()
 	watched()
 	t.browsers.close()
+	t.programs.close()
 	stop()
 	if err == nil && ctx.Err() == nil {
 		p.put(c)
@@ -83,6 +84,7 @@ type attempt struct {
 	part  []int
 
 	browsers *lender
+	programs *programs
 	writing  sync.Mutex // one frame at a time
 
 	answered bool         // the child has said something about the job
@@ -247,6 +249,10 @@ func (t *attempt) reply(payload []byte) error {
 			return &protocolError{"a browser that was not offered"}
 		}
 		t.browsers.question(q)
+		return nil
+	}
+	if q.Kind == askProgram {
+		t.programs.question(q, t.writeJSON)
 		return nil
 	}
 	if t.job.Ask == nil {

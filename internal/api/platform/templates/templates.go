@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/generate"
 	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/signer"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
@@ -22,6 +23,7 @@ import (
 type Services struct {
 	Catalog *catalog.Catalog
 	Models  *model.Models
+	Signers *signer.Signers
 }
 
 type area struct {
@@ -33,6 +35,7 @@ type area struct {
 func Register(api *rest.API, services Services) {
 	s := area{api, services}
 	s.templates()
+	s.keys()
 }
 
 const tag = "Templates"
