@@ -11,7 +11,6 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/author"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/cmd/vedette/local"
-	"github.com/vedette-sec/vedette/cmd/vedette/signers"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
@@ -59,12 +58,7 @@ func newTemplates() *cobra.Command {
 		return listTemplates(cmd.OutOrStdout(), rows, *output == "json")
 	}
 	cmd.AddCommand(list, newTemplatesUpdate())
-	for _, one := range author.Commands() {
-		if one.Name() == "keys" {
-			one.AddCommand(signers.Commands()...)
-		}
-		cmd.AddCommand(one)
-	}
+	cmd.AddCommand(author.Commands()...)
 	return cmd
 }
 

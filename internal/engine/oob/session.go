@@ -131,13 +131,12 @@ func (s *Session) run(ctx context.Context) {
 	}
 }
 
-// ask asks for all that came in.
+// ask asks once.
 func (s *Session) ask(ctx context.Context) {
-	err := s.client.Drain(ctx, func(all []oast.Interaction) {
-		for _, one := range all {
-			s.take(one)
-		}
-	})
+	all, err := s.client.Poll(ctx)
+	for _, one := range all {
+		s.take(one)
+	}
 	if err == nil || ctx.Err() != nil {
 		return
 	}

@@ -1,1 +1,0 @@
-exec memcached -u root -l 0.0.0.0
