@@ -75,6 +75,7 @@ for (const name of ['sqlite', 'postgres']) {
     await page.getByText(/findings are as before/).waitFor()
     await page.getByRole('row').nth(2).waitFor()
     await page.at(`/findings/${on().found[0].vuln_id}?tab=history`)
+    await page.getByText('No comments').waitFor() // the field begins anew when the comments are there
     await page.getByLabel('Add a comment').fill('Is this the old shop, @bo')
     await page.keyboard.press('Enter') // takes the member that is offered
     assert.match(await page.getByLabel('Add a comment').inputValue(), /@bob@example\.com $/)
