@@ -8,6 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/core/task"
 )
 
@@ -37,11 +38,11 @@ func (w worker) underAgents(ctx context.Context, t task.Task, plan agent.Plan) (
 // under holds a plan to one agent.
 func under(plan agent.Plan, a customagent.Agent) agent.Plan {
 	tested := plan.TestsWeb()
-	if a.Origin == customagent.Shipped { // which tell a model how to work, and restrict nothing but their tools
+	if a.Origin == sharing.Shipped { // which tell a model how to work, and restrict nothing but their tools
 		plan.NotDone = append(slices.Clone(plan.NotDone), "What the agent "+a.Name+
 			" is told was not used: it is for language models. I do my own checks.")
 	} else {
-		plan = plan.Under(builtin.Rules(a.Name, a.SystemContext, a.Origin == customagent.Own && a.OriginalID == ""))
+		plan = plan.Under(builtin.Rules(a.Name, a.SystemContext, a.Origin == sharing.Own && a.OriginalID == ""))
 	}
 	if len(a.NativeTools) > 0 {
 		may := strings.Join(a.NativeTools, ", ")

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -32,17 +33,6 @@ const (
 	maxTag     = 64
 	maxAgents  = 1000
 	maxSkills  = 50
-)
-
-// Origin says where an agent comes from, as its viewer sees it.
-type Origin string
-
-// The origins.
-const (
-	Own       Origin = "user"      // the viewer's
-	Team      Origin = "team"      // a colleague's, shared with the team
-	Shipped   Origin = "shipped"   // comes with the server
-	Published Origin = "published" // of the directory, by whoever published it
 )
 
 // Text is what is written of an agent; each version has one.
@@ -71,7 +61,7 @@ type Agent struct {
 	ID      string
 	TeamID  string
 	OwnerID string
-	Origin  Origin
+	Origin  sharing.Origin
 	Text
 	Shared           bool
 	Version          int       // from 1, plus 1 with each change of the text
@@ -124,7 +114,7 @@ func (as *Agents) create(ctx context.Context, a Agent) (Agent, error) {
 		return Agent{}, err
 	}
 	now := db.At(as.now())
-	a.ID, a.TeamID, a.OwnerID, a.Origin, a.Version = ids.New(), c.TeamID, c.UserID, Own, 1
+	a.ID, a.TeamID, a.OwnerID, a.Origin, a.Version = ids.New(), c.TeamID, c.UserID, sharing.Own, 1
 	a.CreatedAt, a.UpdatedAt = now.Time, now.Time
 	if err := as.check(a.Text); err != nil {
 		return Agent{}, err
@@ -228,7 +218,7 @@ func (as *Agents) own(ctx context.Context, tx *db.Tx, c account.Caller, id strin
 		return Agent{}, err
 	}
 	a, err := as.find(ctx, tx, c.TeamID, c.UserID, id)
-	if err == nil && a.Origin != Own {
+	if err == nil && a.Origin != sharing.Own {
 		err = errs.New(
 			errs.Forbidden,
 			"not_the_owner",
@@ -362,8 +352,7 @@ const query = `SELECT a.id, a.team_id, a.user_id, a.name, a.description, a.when_
 	FROM user_agent a LEFT JOIN published_agent p ON p.agent_id = a.id`
 
 // visible are a user's agents, and those that members of the team share. Its arguments are the team and the user.
-const visible = ` WHERE a.team_id = ? AND (a.user_id = ? OR a.shared AND EXISTS (SELECT 1 FROM member m
-	WHERE m.team_id = a.team_id AND m.user_id = a.user_id))`
+var visible = sharing.Visible("a")
 
 func scanFor(userID string) func(db.Row) (Agent, error) {
 	return func(r db.Row) (a Agent, err error) {
@@ -391,10 +380,7 @@ func scanFor(userID string) func(db.Row) (Agent, error) {
 			db.Into(&a.CreatedAt),
 			db.Into(&a.UpdatedAt),
 		)
-		a.Origin = Own
-		if a.OwnerID != userID {
-			a.Origin = Team
-		}
+		a.Origin = sharing.Of(a.OwnerID, userID)
 		return a, err
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/yamltext"
@@ -48,7 +49,7 @@ func shipped() (all []Agent) {
 				path.Base(entry.Name()),
 				".md",
 			),
-			Origin:           Shipped,
+			Origin:           sharing.Shipped,
 			Version:          1,
 			PublishedVersion: 1,
 			PublishedAt:      shippedAt,
@@ -76,7 +77,7 @@ func shipped() (all []Agent) {
 type Filter struct {
 	Search string // a text in the name, description or tags
 	Tag    string
-	Origin Origin // Shipped or Published
+	Origin sharing.Origin // Shipped or Published
 	Limit  int
 	Offset int
 }
@@ -105,7 +106,7 @@ func scanPublished(r db.Row) (a Agent, err error) {
 		db.Into(&a.CreatedAt),
 		&a.Forks,
 	)
-	a.Origin, a.PublishedVersion, a.UpdatedAt = Published, a.Version, a.PublishedAt
+	a.Origin, a.PublishedVersion, a.UpdatedAt = sharing.Published, a.Version, a.PublishedAt
 	return a, err
 }
 
@@ -118,7 +119,7 @@ func (as *Agents) Directory(ctx context.Context, f Filter) (found []Agent, total
 	}
 	found = []Agent{}
 	for _, a := range as.shipped {
-		if f.Origin == Published || !f.picks(a) {
+		if f.Origin == sharing.Published || !f.picks(a) {
 			continue
 		}
 		if total++; total > f.Offset && len(found) < f.Limit {
@@ -128,7 +129,7 @@ func (as *Agents) Directory(ctx context.Context, f Filter) (found []Agent, total
 			found = append(found, a)
 		}
 	}
-	if f.Origin == Shipped {
+	if f.Origin == sharing.Shipped {
 		return found, total, nil
 	}
 	var w db.Where
@@ -259,7 +260,7 @@ func (as *Agents) Unpublish(ctx context.Context, id string) error {
 	switch {
 	case err != nil:
 		return err
-	case a.Origin == Team || a.Origin == Shipped:
+	case a.Origin == sharing.Team || a.Origin == sharing.Shipped:
 		return errs.New(errs.Forbidden, "not_the_owner", "Only its owner, or an admin of the team, can take this agent back.")
 	}
 	return nil // it was not there

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -110,7 +111,7 @@ func (as *Agents) pinned(ctx context.Context, s Stream, lead bool, id string) (a
 		if a, err = as.find(ctx, tx, s.TeamID, s.UserID, id); err != nil {
 			return err
 		}
-		if a.Origin != Shipped {
+		if a.Origin != sharing.Shipped {
 			if err := as.keepVersion(ctx, tx, a); err != nil {
 				return err
 			}
@@ -129,7 +130,7 @@ func (as *Agents) pinned(ctx context.Context, s Stream, lead bool, id string) (a
 			lead,
 			db.At(as.now()),
 		)
-		if err != nil || a.Origin == Shipped {
+		if err != nil || a.Origin == sharing.Shipped {
 			return err
 		}
 		v, err := scanVersion(tx.QueryRow(ctx, `SELECT v.version, v.hash, v.doc, v.created_at FROM agent_use u

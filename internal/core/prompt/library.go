@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/yamltext"
@@ -38,7 +39,7 @@ func shipped() (all []Prompt) {
 		}
 		all = append(
 			all,
-			Prompt{ID: "vedette-" + strings.TrimSuffix(entry.Name(), ".md"), Origin: Shipped, Text: p, Shared: true,
+			Prompt{ID: "vedette-" + strings.TrimSuffix(entry.Name(), ".md"), Origin: sharing.Shipped, Text: p, Shared: true,
 				Version: 1, CreatedAt: at, UpdatedAt: at},
 		)
 	}
@@ -72,7 +73,7 @@ func parse(text string) (t Text, err error) {
 
 // Filter picks prompts of a list; empty fields pick all.
 type Filter struct {
-	Origin Origin
+	Origin sharing.Origin
 	Search string // a text in the name, description or text
 	Tag    string
 }
@@ -147,7 +148,7 @@ func (ps *Prompts) Versions(ctx context.Context, id string) ([]Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.Origin == Shipped {
+	if p.Origin == sharing.Shipped {
 		return []Version{{p.Version, p.Text, p.UpdatedAt}}, nil
 	}
 	return db.Select(ctx, ps.db, func(r db.Row) (v Version, err error) {

@@ -15,19 +15,10 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
-)
-
-// Origin says where a prompt comes from, as its viewer sees it.
-type Origin string
-
-// The origins.
-const (
-	Own     Origin = "user"    // the viewer's
-	Team    Origin = "team"    // a colleague's, shared with the team
-	Shipped Origin = "shipped" // comes with the server
 )
 
 // Variable is what is filled in when a prompt is used.
@@ -53,7 +44,7 @@ type Prompt struct {
 	ID      string
 	TeamID  string
 	OwnerID string
-	Origin  Origin
+	Origin  sharing.Origin
 	Text
 	Shared    bool
 	Version   int // from 1, plus 1 with each change of its text
@@ -212,8 +203,7 @@ const columns = `p.id, p.team_id, p.user_id, p.name, p.description, p.text, p.va
 	p.updated_at, (SELECT count(*) FROM prompt_use u WHERE u.prompt_id = p.id AND u.team_id = p.team_id)`
 
 // visible are a user's prompts and those that members share. Its arguments are the team and the user.
-const visible = ` WHERE p.team_id = ? AND (p.user_id = ? OR p.shared AND EXISTS (SELECT 1 FROM member m
-	WHERE m.team_id = p.team_id AND m.user_id = p.user_id))`
+var visible = sharing.Visible("p")
 
 func scanFor(userID string) func(db.Row) (Prompt, error) {
 	return func(r db.Row) (p Prompt, err error) {
@@ -232,10 +222,7 @@ func scanFor(userID string) func(db.Row) (Prompt, error) {
 			db.Into(&p.UpdatedAt),
 			&p.Uses,
 		)
-		p.Origin = Own
-		if p.OwnerID != userID {
-			p.Origin = Team
-		}
+		p.Origin = sharing.Of(p.OwnerID, userID)
 		return p, err
 	}
 }
@@ -275,7 +262,7 @@ func (ps *Prompts) Create(ctx context.Context, change Change) (Prompt, error) {
 		ID:        ids.New(),
 		TeamID:    c.TeamID,
 		OwnerID:   c.UserID,
-		Origin:    Own,
+		Origin:    sharing.Own,
 		Version:   1,
 		CreatedAt: now.Time,
 		UpdatedAt: now.Time,
@@ -372,7 +359,7 @@ func (ps *Prompts) Update(ctx context.Context, id string, change Change) (p Prom
 		if p, err = ps.find(ctx, tx, c, id); err != nil {
 			return err
 		}
-		if p.Origin != Own {
+		if p.Origin != sharing.Own {
 			return errs.New(errs.Forbidden, "not_the_owner", "Only its owner can change this prompt.")
 		}
 		before, _ := json.Marshal(p.Text)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -62,7 +63,7 @@ func (ss *Skills) own(ctx context.Context, tx *db.Tx, c account.Caller, id strin
 	if s, err = ss.find(ctx, tx, c.TeamID, c.UserID, id); err != nil {
 		return s, err
 	}
-	if s.Origin != Own {
+	if s.Origin != sharing.Own {
 		return s, errs.New(errs.Forbidden, "not_the_owner", "Only its owner can change this skill.")
 	}
 	s.Files, err = db.Select(ctx, tx, func(r db.Row) (f File, err error) { return f, r.Scan(&f.Path, &f.Content) },

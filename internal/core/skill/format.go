@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 )
@@ -84,7 +85,7 @@ func shipped() (all []Skill) {
 		}
 		all = append(
 			all,
-			Skill{ID: shippedPrefix + t.Name, Origin: Shipped, Text: t, Shared: true, Enabled: true, Source: FromServer,
+			Skill{ID: shippedPrefix + t.Name, Origin: sharing.Shipped, Text: t, Shared: true, Enabled: true, Source: FromServer,
 				Version: 1, Hash: hashOf(t), CreatedAt: at, UpdatedAt: at},
 		)
 	}

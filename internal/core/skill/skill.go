@@ -22,20 +22,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
-)
-
-// Origin says where a skill comes from, as its viewer sees it.
-type Origin string
-
-// The origins.
-const (
-	Own     Origin = "user"    // the viewer's
-	Team    Origin = "team"    // a colleague's, shared with the team
-	Shipped Origin = "shipped" // comes with the server
 )
 
 // Text is what is written of a skill.
@@ -61,7 +52,7 @@ type Skill struct {
 	ID      string
 	TeamID  string
 	OwnerID string
-	Origin  Origin
+	Origin  sharing.Origin
 	Text
 	Shared    bool
 	Enabled   bool
@@ -221,8 +212,7 @@ const columns = `s.id, s.team_id, s.user_id, s.name, s.description, s.license, s
 const query = `SELECT ` + columns + `, s.instructions FROM skill s`
 
 // visible are a user's skills and those that members share. Its arguments are the team and the user.
-const visible = ` WHERE s.team_id = ? AND (s.user_id = ? OR s.shared AND EXISTS (SELECT 1 FROM member m
-	WHERE m.team_id = s.team_id AND m.user_id = s.user_id))`
+var visible = sharing.Visible("s")
 
 func scanFor(userID string, further ...string) func(db.Row) (Skill, error) {
 	return func(r db.Row) (s Skill, err error) {
@@ -249,10 +239,7 @@ func scanFor(userID string, further ...string) func(db.Row) (Skill, error) {
 			to = append(to, &s.Instructions)
 		}
 		err = r.Scan(to...)
-		s.Origin = Own
-		if s.OwnerID != userID {
-			s.Origin = Team
-		}
+		s.Origin = sharing.Of(s.OwnerID, userID)
 		return s, err
 	}
 }
@@ -289,7 +276,7 @@ func (ss *Skills) insert(ctx context.Context, tx *db.Tx, c account.Caller, n New
 		ID:      ids.New(),
 		TeamID:  c.TeamID,
 		OwnerID: c.UserID,
-		Origin:  Own,
+		Origin:  sharing.Own,
 		Text:    n.Text,
 		Shared:  n.Shared,
 		Enabled: true,
@@ -369,7 +356,7 @@ func writeFiles(ctx context.Context, tx *db.Tx, s Skill) error {
 
 // Filter picks skills of a list; empty fields pick all.
 type Filter struct {
-	Origin Origin
+	Origin sharing.Origin
 	Search string // a text in the name or the description
 }
 

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -173,7 +174,7 @@ func TestHostileArchives(t *testing.T) {
 	if err != nil || len(linked.Left) == 0 {
 		t.Errorf("a link is left out: %+v, %v", linked, err)
 	}
-	if found, err := ss.FindAll(alice, Filter{Origin: Own}); err != nil || len(found) != 1 {
+	if found, err := ss.FindAll(alice, Filter{Origin: sharing.Own}); err != nil || len(found) != 1 {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
@@ -307,7 +308,7 @@ func TestOneTeamsSkillsNeverReachAnother(t *testing.T) {
 func TestShippedSkills(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		ss, alice, _, eve := setUp(t, d)
-		all, err := ss.FindAll(alice, Filter{Origin: Shipped})
+		all, err := ss.FindAll(alice, Filter{Origin: sharing.Shipped})
 		if err != nil || len(all) != 10 {
 			t.Fatalf("%d, %v", len(all), err)
 		}

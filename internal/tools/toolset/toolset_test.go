@@ -7,6 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
 	"github.com/vedette-sec/vedette/internal/core/extension"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
@@ -47,7 +48,7 @@ func TestShippedAgentsNameWhatThereIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := account.WithCaller(t.Context(), account.Caller{UserID: "u", TeamID: "t"})
-	all, total, err := customagent.New(d, native).Directory(ctx, customagent.Filter{Origin: customagent.Shipped, Limit: 100})
+	all, total, err := customagent.New(d, native).Directory(ctx, customagent.Filter{Origin: sharing.Shipped, Limit: 100})
 	if err != nil || total < 6 {
 		t.Fatalf("%d, %v", total, err)
 	}

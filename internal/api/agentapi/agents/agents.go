@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/agentapi/signin"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -110,7 +111,7 @@ func agentDoc(a customagent.Agent) AgentDoc {
 		ToolsCount:        len(a.NativeTools),
 		Skills:            append([]string{}, a.Skills...),
 		Shared:            a.Shared,
-		IsOwner:           a.Origin == customagent.Own,
+		IsOwner:           a.Origin == sharing.Own,
 		CustomTools:       []map[string]any{},
 		HasMemory:         true,
 		ConfigHash:        a.Hash(),

@@ -8,6 +8,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/agentapi/signin"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 )
 
 // AgentFork is the body of the operations that copy an agent.
@@ -143,7 +144,7 @@ func (s Area) directory() {
 		Offset int    `query:"offset" minimum:"0" maximum:"100000" doc:"How many to leave out first."`
 	}) (*AgentList, error) {
 		found, total, err := s.Agents.Directory(ctx, customagent.Filter{Search: in.Search, Tag: in.Tag,
-			Origin: customagent.Origin(in.Type), Limit: in.Limit, Offset: in.Offset})
+			Origin: sharing.Origin(in.Type), Limit: in.Limit, Offset: in.Offset})
 		return &AgentList{rest.Each(found, agentDoc), total}, err
 	})
 

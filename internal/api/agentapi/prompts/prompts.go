@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/agentapi/signin"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/prompt"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -64,7 +65,7 @@ func variable(v prompt.Variable) Variable { return Variable(v) }
 func doc(p prompt.Prompt) Doc {
 	return Doc{
 		ID: p.ID, Name: p.Name, Description: p.Description, Text: p.Text.Text, Variables: rest.Each(p.Variables, variable),
-		Tags: append([]string{}, p.Tags...), Type: string(p.Origin), Shared: p.Shared, IsOwner: p.Origin == prompt.Own,
+		Tags: append([]string{}, p.Tags...), Type: string(p.Origin), Shared: p.Shared, IsOwner: p.Origin == sharing.Own,
 		Version: p.Version, UseCount: p.Uses, CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt,
 	}
 }
@@ -128,7 +129,7 @@ func (a Area) Register() {
 			Tag    string `query:"tag" maxLength:"64" doc:"Only those with this tag."`
 			Type   string `query:"type" enum:"user,team,shipped" doc:"Only yours, only those that colleagues share, or only those that come with the server."`
 		}) (*List, error) {
-			found, err := a.Prompts.FindAll(ctx, prompt.Filter{Origin: prompt.Origin(in.Type), Search: in.Search, Tag: in.Tag})
+			found, err := a.Prompts.FindAll(ctx, prompt.Filter{Origin: sharing.Origin(in.Type), Search: in.Search, Tag: in.Tag})
 			return &List{rest.Each(found, doc), len(found)}, err
 		})
 

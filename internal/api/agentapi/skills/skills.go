@@ -16,6 +16,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/api/agentapi/signin"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/core/skill"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -148,7 +149,7 @@ func doc(s skill.Skill) Doc {
 		Metadata:      s.Metadata,
 		Shared:        s.Shared,
 		Enabled:       s.Enabled,
-		IsOwner:       s.Origin == skill.Own,
+		IsOwner:       s.Origin == sharing.Own,
 		Source:        s.Source,
 		Revision:      s.Revision,
 		Version:       s.Version,
@@ -247,7 +248,7 @@ func (a Area) Register() {
 			Search string `query:"search" maxLength:"128" doc:"Only those with this text in the name or the description."`
 			Type   string `query:"type" enum:"user,team,shipped" doc:"Only yours, only those that colleagues share, or only those that come with the server."`
 		}) (*List, error) {
-			found, err := a.Skills.FindAll(ctx, skill.Filter{Origin: skill.Origin(in.Type), Search: in.Search})
+			found, err := a.Skills.FindAll(ctx, skill.Filter{Origin: sharing.Origin(in.Type), Search: in.Search})
 			return &List{rest.Each(found, doc), len(found)}, err
 		})
 
