@@ -36,7 +36,7 @@ ASSETS    ?= 0
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build web web-check web-test dist dist-check run demo picture test race fuzz kill chaos bench lab lab-web seed lint fmt fmt-check vet architecture gen drift oracle bench-oracle check clean
+.PHONY: help build web web-check web-test dist dist-check run demo picture test race fuzz kill chaos bench lab lab-web seed lint fmt fmt-check vet architecture gen drift oracle oracle-services bench-oracle check clean
 
 help: ## list the targets
 	@echo "Vedette: make TARGET"
@@ -175,6 +175,10 @@ oracle: ## compare findings with nuclei's, template by template (see oracle/READ
 	@scripts/need go
 	@oracle/run census || true # a wrong template is named there
 	@oracle/run agree
+
+oracle-services: ## compare findings of other protocols with nuclei's, on real servers (as root)
+	@scripts/need go openssl nginx
+	@oracle/run services
 
 bench-oracle: ## compare requests, CPU, memory and findings with nuclei and ffuf
 	@scripts/need go nginx ffuf

@@ -2,7 +2,10 @@ module github.com/vedette-sec/vedette/oracle
 
 go 1.26.0
 
-tool github.com/projectdiscovery/nuclei/v3/cmd/nuclei
+tool (
+	github.com/projectdiscovery/interactsh/cmd/interactsh-server
+	github.com/projectdiscovery/nuclei/v3/cmd/nuclei
+)
 
 require github.com/projectdiscovery/interactsh v1.3.1
 
@@ -148,7 +151,7 @@ require (
 	github.com/goburrow/cache v0.1.4 // indirect
 	github.com/gobwas/httphead v0.1.0 // indirect
 	github.com/gobwas/pool v0.2.1 // indirect
-	github.com/gobwas/ws v1.4.0 // indirect
+	github.com/gobwas/ws v1.4.0
 	github.com/goccy/go-json v0.10.5 // indirect
 	github.com/golang-jwt/jwt/v4 v4.5.2 // indirect
 	github.com/golang-jwt/jwt/v5 v5.2.2 // indirect

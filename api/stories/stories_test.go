@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -23,7 +24,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/account/factor/factortest"
+	"github.com/vedette-sec/vedette/internal/core/feed"
 	"github.com/vedette-sec/vedette/internal/core/leak"
+	"github.com/vedette-sec/vedette/internal/core/vulnerability"
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/notify/mailer/mailtest"
@@ -164,6 +167,8 @@ func tell(t *testing.T, engine string, a *txtar.Archive) *story {
 			s.records.set(rest, s.fill(string(section.Data)))
 		case "leaks": // a breach list that the operator loads
 			s.loadLeaks(rest, section.Data)
+		case "feed": // a file about CVEs that the operator loads
+			s.loadFeed(rest, section.Data)
 		case "mailed":
 			s.checkMailed(section.Name, rest, string(section.Data))
 		case "received":
@@ -264,6 +269,27 @@ func (s *story) serve(env []string) {
 func (s *story) loadLeaks(name string, list []byte) {
 	err := app.WithLeaks(s.t.Context(), s.config, func(leaks *leak.Leaks) error {
 		_, err := leaks.Load(s.t.Context(), name, bytes.NewReader(list), nil)
+		return err
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// loadFeed loads a feed about CVEs, as "vedette feeds load" does beside the server.
+func (s *story) loadFeed(name string, content []byte) {
+	ctx, text := s.t.Context(), bytes.NewReader(content)
+	err := app.WithFeeds(ctx, s.config, func(fs *feed.Feeds, cves *vulnerability.Vulnerabilities) (err error) {
+		switch name {
+		case feed.EPSS:
+			_, err = fs.LoadEPSS(ctx, text)
+		case feed.KEV:
+			_, err = fs.LoadKEV(ctx, text)
+		case feed.NVD:
+			_, err = cves.LoadNVD(ctx, text)
+		default:
+			err = fmt.Errorf("feed %q is not known", name)
+		}
 		return err
 	})
 	if err != nil {

@@ -18,8 +18,10 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/credits"
 	"github.com/vedette-sec/vedette/cmd/vedette/library"
 	"github.com/vedette-sec/vedette/cmd/vedette/local"
+	"github.com/vedette-sec/vedette/cmd/vedette/network"
 	"github.com/vedette-sec/vedette/cmd/vedette/proof"
 	"github.com/vedette-sec/vedette/cmd/vedette/scan"
+	"github.com/vedette-sec/vedette/cmd/vedette/sla"
 	"github.com/vedette-sec/vedette/cmd/vedette/triage"
 	"github.com/vedette-sec/vedette/cmd/vedette/webtest"
 	"github.com/vedette-sec/vedette/internal/engine/child"
@@ -93,7 +95,7 @@ func newRoot() *cobra.Command {
 	})
 	root.SetHelpCommand(newHelp(root))
 	root.AddCommand(newServe(), newWorker(), newDemo(), scan.New(), webtest.New(), newEnumerate(), newImport(), newTask(),
-		newExport(), proof.New(), triage.Issues(), triage.New(), audit.New(), credits.New(),
+		newExport(), proof.New(), triage.Issues(), triage.New(), audit.New(), credits.New(), network.New(), sla.New(),
 		library.Agents(), library.Skills(), library.Prompts(), newTemplates(),
 		newOAST(), local.Leaks(), local.Feeds(), newUser(), newTeam(), newToken(), newConfig(), newDoctor(),
 		newBackup(), newRestore(),

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -31,7 +33,8 @@ its address alone: http://ADDRESS:PORT/IDENTIFIER, which needs no DNS.
 --listen takes http, https, dns (UDP and TCP), smtp, smtps, ldap, ldaps, ftp, ftps, tcp and
 tls. HTTPS has a certificate that the server signs itself unless --cert and --key are given.
 Whoever reaches the server can register unless VEDETTE_OAST_TOKEN holds a token. Everything
-is kept in memory, within --sessions and --memory, and is gone when the server ends.`
+is kept in memory, within --sessions and --memory, and is gone when the server ends. Of
+--memory, one client has a sixteenth, and half while all together need no more.`
 
 const oastWatchLong = `Registers with an out-of-band server, one of 'vedette oast serve' or an interactsh server,
 prints an address to put into requests, and then each contact with it, until it is
@@ -64,7 +67,7 @@ func newOASTServe() *cobra.Command {
 	fs.StringVar(&cert, "cert", "", "file with the certificate for TLS (PEM)")
 	fs.StringVar(&key, "key", "", "file with the certificate's private key (PEM)")
 	fs.IntVar(&c.Sessions, "sessions", 10_000, "clients at a time, at most")
-	fs.IntVar(&memory, "memory", 256, "MiB of interactions that wait for clients, at most; one client has a sixteenth")
+	fs.IntVar(&memory, "memory", 256, "MiB of interactions that wait for clients, at most")
 	fs.DurationVar(&c.Keep, "keep", 7*24*time.Hour, "how long a client stays registered that asks for nothing")
 	output := cli.OutputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
@@ -119,6 +122,7 @@ func serveOAST(cmd *cobra.Command, c oast.Config, listen []string, output string
 	if c.Token == "" {
 		fmt.Fprintln(stderr, "anybody may register: VEDETTE_OAST_TOKEN is not set")
 	}
+	out := bufio.NewWriterSize(cmd.OutOrStdout(), 64<<10)
 	for {
 		select {
 		case <-cmd.Context().Done():
@@ -127,7 +131,11 @@ func serveOAST(cmd *cobra.Command, c oast.Config, listen []string, output string
 			}
 			return nil
 		case one := <-s.Interactions():
-			if err := printInteraction(cmd.OutOrStdout(), output, one); err != nil {
+			err := printInteraction(out, output, one)
+			if err == nil && len(s.Interactions()) == 0 { // in a flood, many lines are written at once
+				err = out.Flush()
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -179,13 +187,15 @@ func watchOAST(cmd *cobra.Command, c *oast.Client, every time.Duration, output s
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		all, err := c.Poll(cmd.Context())
-		for _, one := range all {
-			if err := printInteraction(cmd.OutOrStdout(), output, one); err != nil {
-				return err
+		var unwritten error
+		err := c.Drain(cmd.Context(), func(all []oast.Interaction) {
+			for _, one := range all {
+				unwritten = cmp.Or(unwritten, printInteraction(cmd.OutOrStdout(), output, one))
 			}
-		}
+		})
 		switch {
+		case unwritten != nil:
+			return unwritten
 		case cmd.Context().Err() != nil:
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 			defer cancel()

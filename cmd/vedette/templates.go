@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/author"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/cmd/vedette/local"
+	"github.com/vedette-sec/vedette/cmd/vedette/signers"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
@@ -58,7 +59,12 @@ func newTemplates() *cobra.Command {
 		return listTemplates(cmd.OutOrStdout(), rows, *output == "json")
 	}
 	cmd.AddCommand(list, newTemplatesUpdate())
-	cmd.AddCommand(author.Commands()...)
+	for _, one := range author.Commands() {
+		if one.Name() == "keys" {
+			one.AddCommand(signers.Commands()...)
+		}
+		cmd.AddCommand(one)
+	}
 	return cmd
 }
 

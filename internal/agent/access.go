@@ -13,10 +13,18 @@ type Access struct {
 	Cookies   string       // a line, such as sid=1; lang=en
 	Requests  []Request
 	Documents []string // URLs of descriptions of the API
+	OAuth     *OAuth   // how a token is got; nil: not by OAuth 2
 }
 
 // Login is a user of the application. Page is where to log in; empty: found by itself.
-type Login struct{ User, Password, Page string }
+// TOTP is the secret of its one-time codes, in base32.
+type Login struct{ User, Password, Page, TOTP string }
+
+// OAuth is how a token is got from a server of OAuth 2: with the password of a user, or with the client's own secret.
+type OAuth struct {
+	TokenURL, ClientID, ClientSecret string
+	Scopes                           []string
+}
 
 // HeaderLine is a line of a header.
 type HeaderLine struct{ Name, Value string }
@@ -26,7 +34,7 @@ type Request struct{ Method, URL, Type, Body string }
 
 // Empty reports whether the instruction says nothing of it.
 func (a Access) Empty() bool {
-	return len(a.Logins)+len(a.Headers)+len(a.Requests)+len(a.Documents) == 0 && a.Cookies == ""
+	return len(a.Logins)+len(a.Headers)+len(a.Requests)+len(a.Documents) == 0 && a.Cookies == "" && a.OAuth == nil
 }
 
 // webTags are the checks that test what an application does with its inputs and its users, by the classes of the web

@@ -196,7 +196,7 @@ func (a *App) join(
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.policies, a.settings, a.logger)
 	a.Scans = scan.New(a.db, a.queue, a.Findings, a.assets, a.catalog, a.settings, a.logger)
 	a.Scans.TempDir = a.config.DataDir
-	if err := a.openInteractions(box); err != nil {
+	if err := cmp.Or(a.openSigners(), a.openInteractions(box)); err != nil {
 		return err
 	}
 	if err := a.fillLists(ctx); err != nil {
@@ -206,6 +206,7 @@ func (a *App) join(
 		Tasks: a.Tasks, Secrets: a.secrets, Catalog: a.catalog}, a.logger)
 	a.proofs = proof.New(a.db, a.queue, proof.Sources{Findings: a.Findings, Scans: a.Scans, Exports: a.exports, Box: box,
 		Logger: a.logger})
+	a.openNetwork(box)
 	a.inbox = inbox.New(a.db, a.Accounts.Mail, a.config.PublicURL)
 	a.comments = comment.New(a.db, a.Findings, a.inbox)
 	a.works = work.New(a.db, a.Findings, a.inbox)
@@ -227,7 +228,7 @@ func (a *App) join(
 		Notifications: notification.New(a.db, a.queue),
 		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, News: a.news, Triage: a.triage, Related: a.related,
 		Deny: deny, Logger: a.logger,
-		Guard:     webhooks,
+		Guard: webhooks, Network: a.network,
 		Discovery: a.discovery(),
 	}); err != nil {
 		return err

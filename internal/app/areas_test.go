@@ -9,8 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 )
 
 // nested creates something whose answer has it under a name, and returns its id.
@@ -40,6 +43,30 @@ func (a *attacker) project() string {
 func (a *attacker) sshKey() string {
 	a.t.Helper()
 	return a.createdID("/api/v1/ssh-keys", `{"name": "k`+strings.ToLower(ids.Random(12))+`", "password": "hidden"}`)
+}
+
+// networkEvent captures a request of the task.
+func (a *attacker) networkEvent() string {
+	a.t.Helper()
+	ctx := account.WithCaller(context.Background(), a.admin.Caller)
+	r, err := a.network.Begin(ctx, network.Subject{TeamID: a.admin.TeamID, TaskID: a.taskID})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	r.Add(traffic.Exchange{At: time.Now(), Tool: "http", Method: "GET", URL: "http://127.0.0.1/hidden",
+		Request: []byte("GET /hidden HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")})
+	r.Close()
+	found, _, err := a.network.FindAll(ctx, network.Filter{Limit: 1})
+	if err != nil || len(found) == 0 {
+		a.t.Fatal(found, err)
+	}
+	return found[0].ID
+}
+
+// networkReplay has one sent again.
+func (a *attacker) networkReplay() string {
+	a.t.Helper()
+	return a.createdID("/api/v1/network/events/"+a.networkEvent()+"/replay", `{}`)
 }
 
 // sshHost pins the key of a host.

@@ -71,6 +71,8 @@ type Config struct {
 	KeysPerUser    int           `koanf:"api_keys_per_user"`
 	TokenTTL       time.Duration `koanf:"token_ttl"`
 	AuditRetention time.Duration `koanf:"audit_retention"`
+	Code           bool          `koanf:"code"`
+	Certificates   []string      `koanf:"template_certificates"`
 	OAST           string        `koanf:"oast"`
 	OASTToken      string        `koanf:"oast_token"`
 	OASTDomain     string        `koanf:"oast_domain"`
@@ -229,6 +231,10 @@ func signInOptions() []Option {
 // oastOptions are those of the out-of-band server for scans.
 func oastOptions() []Option {
 	return []Option{
+		{Key: "code", Default: false,
+			Help: "run the programs of templates (code) that a key signed which a team or template_certificates trusts; they are isolated, and reach the targets of their scan alone"},
+		{Key: "template_certificates", Default: []string{},
+			Help: "file with a certificate, in PEM, whose signatures on templates every team trusts; repeatable"},
 		{Key: "oast", Default: "",
 			Help: "URL of an out-of-band server, of 'vedette oast serve' or interactsh, for templates that need one; empty: none but that of oast_listen"},
 		{Key: "oast_token", Default: "", Help: "token of that server", Secret: true},

@@ -6,6 +6,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/feed"
 	"github.com/vedette-sec/vedette/internal/core/finding/upkeep"
 	"github.com/vedette-sec/vedette/internal/core/scan/fixed"
+	"github.com/vedette-sec/vedette/internal/core/vulnerability"
 )
 
 // fixes is the service that says what scans do not show any more.
@@ -18,14 +19,16 @@ func (a *App) upkeep() *upkeep.Upkeep { return upkeep.New(a.db, a.queue, a.Findi
 func (a *App) keepFindings() {
 	go a.news.Keep(a.closing)
 	go a.upkeep().Keep(a.closing)
+	go vulnerability.New(a.db).Keep(a.closing, a.logger)
+	go a.network.Keep(a.closing)
 }
 
 // WithFeeds opens the database for a command about feeds.
-func WithFeeds(ctx context.Context, c Config, fn func(*feed.Feeds) error) error {
+func WithFeeds(ctx context.Context, c Config, fn func(*feed.Feeds, *vulnerability.Vulnerabilities) error) error {
 	d, err := c.openDB(ctx, false)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	return fn(feed.New(d))
+	return fn(feed.New(d), vulnerability.New(d))
 }

@@ -2,14 +2,18 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/core/leak"
 	"github.com/vedette-sec/vedette/internal/core/membership"
+	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/prompt"
+	"github.com/vedette-sec/vedette/internal/core/signer"
 	"github.com/vedette-sec/vedette/internal/core/skill"
 	"github.com/vedette-sec/vedette/internal/core/toolkit"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
@@ -45,6 +49,14 @@ type library struct {
 	leaks    *leak.Leaks
 	skills   *skill.Skills
 	prompts  *prompt.Prompts
+	network  *network.Events
+}
+
+// openNetwork opens the service of captured requests.
+func (a *App) openNetwork(box *seal.Box) {
+	a.network = network.New(a.db, a.queue, network.Sources{
+		Tasks: a.Tasks, Scans: a.Scans, Secrets: a.secrets, Exports: a.exports, Box: box, Logger: a.logger,
+	})
 }
 
 // openExtensions opens the services of users' own tools, skills and prompts, and that of leaks.
@@ -74,4 +86,22 @@ func WithLeaks(ctx context.Context, c Config, fn func(*leak.Leaks) error) error 
 		return err
 	}
 	return fn(leak.New(d, box))
+}
+
+// openSigners opens the service of the keys whose templates may run programs.
+func (a *App) openSigners() error {
+	var trusted [][]byte
+	for _, name := range a.config.Certificates {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("template_certificates: %w", err)
+		}
+		trusted = append(trusted, text)
+	}
+	signers, err := signer.New(a.db, signer.Config{Allowed: a.config.Code, Certificates: trusted})
+	if err != nil {
+		return fmt.Errorf("template_certificates: %w", err)
+	}
+	a.Scans.Signers = signers
+	return nil
 }

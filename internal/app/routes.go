@@ -28,6 +28,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/membership"
 	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/vulnerability"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/outage"
@@ -47,7 +48,7 @@ func (a *App) routes(
 	agent := agentapi.New(kit, servers, agentapi.Deps{
 		Accounts: a.Accounts, Audit: a.audit, Failures: a.failures, Members: members, Credits: billing.New(a.db, time.Now),
 		BillingLink: a.config.BillingLink, EgressIPs: a.config.EgressIPs,
-		Tasks: a.Tasks, Issues: a.issues, Triage: a.triage, Exports: a.exports,
+		Tasks: a.Tasks, Issues: a.issues, Triage: a.triage, Exports: a.exports, Network: a.network,
 		Secrets: a.secrets, Files: a.files,
 		CustomAgents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Schedules: a.schedules,
 		Projects: a.projects, SSHKeys: a.sshKeys, Skills: a.skills, Prompts: a.prompts,
@@ -62,6 +63,7 @@ func (a *App) routes(
 		Inbox:   a.inbox, Exports: a.exports, Proofs: a.proofs, Fixes: a.fixes(), Upkeep: a.upkeep(), Feeds: feed.New(a.db),
 		Catalog: a.catalog, Domains: a.related.Domains, Audit: a.audit, Notifications: notification.New(a.db, a.queue),
 		EgressIPs: egress, Models: a.Models, Leaks: a.leaks,
+		CVEs: vulnerability.New(a.db), Signers: a.Scans.Signers,
 	})
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		queueMetrics{a.queue})

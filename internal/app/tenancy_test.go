@@ -72,7 +72,8 @@ func (a *attacker) pairs(op *operation) (out []pair) {
 		switch {
 		// are everybody's
 		case p.In == "path" && (strings.HasPrefix(op.path, "/v1/template/public/") ||
-			strings.HasPrefix(op.path, "/v1/template/early/") || strings.HasSuffix(op.path, "/share") ||
+			strings.HasPrefix(op.path, "/v1/template/early/") ||
+			strings.HasPrefix(op.path, "/v2/vulnerability/") || strings.HasSuffix(op.path, "/share") ||
 			strings.HasPrefix(op.path, "/api/v1/byok/") || listed(op)):
 		case p.In == "path":
 			nobodys := ids.New()

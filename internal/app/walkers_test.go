@@ -47,7 +47,7 @@ func adminsOnly(op *operation) bool {
 
 // owners are the operations on what an admin of the team may change, or who owns it: it is the victim's, an admin.
 var owners = []string{"update-project", "delete-project", "set-project-cap", "clear-project-cap", "set-project-member",
-	"remove-project-member", "forget-ssh-host", "publish-agent"}
+	"remove-project-member", "forget-ssh-host", "publish-agent", "update-network-policy"}
 
 // insiders are the operations that tell who is in the team and what they did, which guests do not see.
 var insiders = []string{

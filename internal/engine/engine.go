@@ -24,6 +24,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/dns"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
 	"github.com/vedette-sec/vedette/internal/engine/sender"
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 )
 
 // Header is a header line to send with every request.
@@ -40,6 +41,7 @@ type Config struct {
 	Resolvers  []string    // host:port, for templates that ask DNS without resolvers of their own; default: the system's
 	Files      bool        // templates may read files of this machine, as their targets
 	Pages      proto.Pages // for templates that drive a browser
+	Program    proto.Start // of templates, where this process may start none; nil: it may, if Files are allowed
 
 	Timeout     time.Duration // for each of dial and TLS handshake; default 10 s; three times that for an exchange
 	Retries     int           // further attempts after a request had no response; default 0
@@ -67,7 +69,8 @@ type Config struct {
 	AllowName func(name string) bool
 
 	// Names makes names of an out-of-band server, for {{interactsh-url}}. nil: requests with it are skipped.
-	Names oob.Source
+	Names  oob.Source
+	Record func(traffic.Exchange) // gets each HTTP request that was sent, from any goroutine; may be nil
 }
 
 // Event is what a scan reports.
@@ -123,13 +126,12 @@ func New(cfg Config) *Engine {
 	}
 	e := &Engine{cfg: cfg, host: &functions.Host{Dial: cfg.Dial}, client: web.New(web.Config{
 		Dial: cfg.Dial, Timeout: cfg.Timeout, MaxBody: cfg.MaxBody, PerHost: cfg.PerHost,
-		UserAgent: cfg.UserAgent, Headers: cfg.Headers, SNI: cfg.SNI, Certificates: cfg.Certificates,
+		UserAgent: cfg.UserAgent, Headers: cfg.Headers, SNI: cfg.SNI, Certificates: cfg.Certificates, Record: cfg.Record,
 	})}
 	e.sender = sender.New(e.client, sender.Config{
 		Timeout: cfg.Timeout, Retries: cfg.Retries, RateLimit: cfg.RateLimit, HostRate: cfg.HostRate,
-		RateWindow:  cfg.RateWindow,
-		Concurrency: cfg.Concurrency, PerHost: cfg.PerHost, RecheckPauses: cfg.RecheckPauses, Allow: cfg.Allow,
-		AllowName: cfg.AllowName,
+		RateWindow: cfg.RateWindow, Concurrency: cfg.Concurrency, PerHost: cfg.PerHost, RecheckPauses: cfg.RecheckPauses,
+		Allow: cfg.Allow, AllowName: cfg.AllowName,
 	})
 	return e
 }

@@ -48,7 +48,7 @@ func (s *session) probeAt(ctx context.Context, j, t int, at rawurl.URL) entryRes
 		Bound: s.bound, Block: j, Input: in, History: &s.history, Dials: s.dials, Names: templateNames(s.bound),
 		Env: proto.Env{
 			Input: s.target.Input, Target: in.Target, Timeout: cfg.Timeout, Files: cfg.Files, DNS: cfg.Resolvers,
-			Begin: s.begin, Dial: cfg.Dial, DialHelper: cfg.DialHelper,
+			Program: cfg.Program, Begin: s.begin, Dial: cfg.Dial, DialHelper: cfg.DialHelper,
 			Pages: cfg.Pages, Headers: cfg.Headers, Jar: s.jar, Allow: cfg.Allow, Log: s.onLog.Of(s.bound.ID),
 		},
 		OnReply: func(waited time.Duration) {

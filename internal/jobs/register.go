@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding/arrival"
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/interaction"
+	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/proof"
@@ -21,6 +22,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/triage"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 )
 
 // How often jobs are tried, where the queue's own number does not fit.
@@ -59,6 +61,13 @@ func (w worker) register(q *queue.Queue) { //nolint:funlen // a line a kind of j
 		}),
 		GiveUp: giveUp(w, func(ctx context.Context, tx *db.Tx, a proof.ReplayArgs) error {
 			return w.Proofs.GiveUp(ctx, tx, a, "The replay could not be run. The server's log says why.")
+		}),
+	})
+	queue.Handle(q, queue.Handler[network.ReplayArgs]{
+		Work: args(w.replayRequest),
+		GiveUp: giveUp(w, func(ctx context.Context, tx *db.Tx, a network.ReplayArgs) error {
+			return w.Network.EndReplay(ctx, tx, a, network.Outgoing{}, traffic.Exchange{},
+				"The replay could not be run. The server's log says why.")
 		}),
 	})
 	queue.Handle(q, queue.Handler[finding.NewsArgs]{Quick: true, Work: args(w.tellOfFindings)})

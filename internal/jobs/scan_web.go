@@ -18,6 +18,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/finding/chain"
+	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/engine"
@@ -46,14 +47,34 @@ const (
 func (w worker) runChunk(ctx context.Context, a scan.ChunkArgs) error {
 	storeCtx := context.WithoutCancel(ctx) // what was found is stored although ctx ends
 	chunk, err := w.Scans.StartChunk(storeCtx, a)
-	switch {
-	case err != nil:
-	case chunk.Config.Type == scan.Web:
+	if err != nil {
+		return run.IgnoreLate(err)
+	}
+	captured, err := w.capture(ctx, chunk)
+	if err != nil {
+		return err
+	}
+	defer captured.Close()
+	if chunk.Config.Type == scan.Web {
 		err = w.testWeb(ctx, storeCtx, chunk)
-	default:
+	} else {
 		err = chunk.Test(ctx, storeCtx, w.Engines, w.Deny)
 	}
 	return run.IgnoreLate(err)
+}
+
+// capture has the requests of a chunk captured, where its team's policy says so.
+func (w worker) capture(ctx context.Context, c *scan.Chunk) (*network.Recorder, error) {
+	if w.Network == nil {
+		return nil, nil //nolint:nilnil // a nil recorder records nothing
+	}
+	r, err := w.Network.Begin(ctx, network.Subject{TeamID: c.TeamID, ScanID: c.ID, Asked: c.Config.Capture})
+	tool := "templates"
+	if c.Config.Type == scan.Web {
+		tool = "webtest"
+	}
+	c.Traffic, c.Dropped = r.By(tool), r.Drop
+	return r, err
 }
 
 // testWeb tests the applications of a chunk.
@@ -102,6 +123,7 @@ func (s *webSite) test(ctx context.Context) (engine.State, string, error) {
 		return engine.Failed, err.Error(), nil
 	}
 	dir := cmp.Or(s.Scans.TempDir, os.TempDir())
+	cfg.Client.Record = s.chunk.Traffic
 	cfg.Journal = filepath.Join(dir, fmt.Sprintf("webtest-%s-%d-%d.jsonl", s.chunk.ID, s.chunk.Run, s.chunk.Chunk))
 	cfg.Starts, cfg.Checks = []*url.URL{start}, check.All()
 	ctx, stop := context.WithCancelCause(ctx)

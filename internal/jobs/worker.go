@@ -19,6 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding/news"
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/project"
@@ -47,6 +48,7 @@ type Deps struct {
 	Models        *model.Models
 	Secrets       *secret.Secrets
 	Files         *file.Files
+	Network       *network.Events // nil: nothing is captured
 	Projects      *project.Projects
 	SSHKeys       *sshkey.Keys
 	Agents        *customagent.Agents
@@ -92,8 +94,8 @@ func Register(q *queue.Queue, d Deps) error {
 	kits, err := toolset.New(toolset.Services{
 		Agents: d.Agents, Assets: d.Assets, Catalog: d.Catalog, Enumerations: d.Enumerations, Exclusions: d.Exclusions,
 		Extensions: d.Extensions, Toolkits: d.Toolkits, Skills: d.Skills, Files: d.Files, Projects: d.Projects,
-		SSHKeys: d.SSHKeys,
-		Scans:   d.Scans, Engines: d.Engines, Deny: d.Deny, Logger: d.Logger,
+		SSHKeys: d.SSHKeys, Network: d.Network,
+		Scans: d.Scans, Engines: d.Engines, Deny: d.Deny, Logger: d.Logger,
 	})
 	if err != nil {
 		return err

@@ -129,28 +129,51 @@ func (n Names) URL() (id, address string) {
 	return id, id + "." + n.Host
 }
 
-// Poll returns what came in for this session since the last poll. ErrSession says that the session is over. Of an
-// answer with interactions that cannot be read it returns the others, with an error.
+// Poll returns what came in for this session since the last poll, or the first part of it, when it is much. ErrSession
+// says that the session is over. Of an answer with interactions that cannot be read it returns the others, with an
+// error.
 func (c *Client) Poll(ctx context.Context) ([]Interaction, error) {
+	all, _, err := c.poll(ctx)
+	return all, err
+}
+
+// maxDrain is how often Drain polls at most, so that a flood does not hold it for ever.
+const maxDrain = 64
+
+// Drain polls until the server has nothing more, and gives take what came in, part by part. The error is that of Poll.
+func (c *Client) Drain(ctx context.Context, take func([]Interaction)) error {
+	for range maxDrain {
+		all, size, err := c.poll(ctx)
+		take(all)
+		if err != nil || size < pollBytes/2 {
+			return err
+		}
+	}
+	return nil
+}
+
+// poll is Poll, with the number of bytes of the interactions.
+func (c *Client) poll(ctx context.Context) (all []Interaction, size int, err error) {
 	query := url.Values{"id": {c.correlation}, "secret": {c.secret}}
 	var in polled
 	if err := c.do(ctx, http.MethodGet, "/poll?"+query.Encode(), nil, &in); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if len(in.Data) == 0 {
-		return nil, nil
+		return nil, 0, nil
 	}
 	key, err := base64.StdEncoding.DecodeString(in.Key)
 	if err != nil {
-		return nil, fmt.Errorf("aes_key: %w", err)
+		return nil, 0, fmt.Errorf("aes_key: %w", err)
 	}
 	key, err = rsa.DecryptOAEP(sha256.New(), nil, c.key, key, nil)
 	if err != nil {
-		return nil, fmt.Errorf("aes_key: %w", err)
+		return nil, 0, fmt.Errorf("aes_key: %w", err)
 	}
 	var broken error
-	all := make([]Interaction, 0, len(in.Data))
+	all = make([]Interaction, 0, len(in.Data))
 	for _, sealed := range in.Data {
+		size += base64.StdEncoding.DecodedLen(len(sealed))
 		one, err := unseal(key, sealed)
 		if err != nil {
 			broken = cmp.Or(broken, err)
@@ -160,7 +183,7 @@ func (c *Client) Poll(ctx context.Context) ([]Interaction, error) {
 			all = append(all, one)
 		}
 	}
-	return all, broken
+	return all, size, broken
 }
 
 func unseal(key []byte, sealed string) (one Interaction, err error) {

@@ -69,7 +69,7 @@ func (m ldapMessage) text() string {
 	case ldapBind:
 		return fmt.Sprintf("Type=Bind\nName=%q\nMessage=%q\n", m.name, m.body)
 	case ldapSearch:
-		return fmt.Sprintf("Type=Search\nBaseDn=%q\nMessage=%q\n", m.name, m.body)
+		return fmt.Sprintf("Type=Search\nBaseDn=%s\nMessage=%q\n", m.name, m.body)
 	default:
 		return fmt.Sprintf("Type=Extended\nMessage=%q\n", m.body)
 	}

@@ -196,9 +196,11 @@ func (m *mail) command(line string) (done, end bool) {
 	}
 }
 
+// greeting offers TLS with the operator's certificate alone: clients that verify the server's own go before they name a
+// recipient. Whoever asks for TLS gets it.
 func (m *mail) greeting() string {
 	text := "250-" + m.talk.server.name() + "\r\n250-8BITMIME\r\n"
-	if !m.secured {
+	if !m.secured && !m.talk.server.ownCertificate {
 		text += "250-STARTTLS\r\n"
 	}
 	return text + "250 SIZE 1048576"

@@ -24,6 +24,8 @@ import (
 const (
 	maxConns = 4096
 	maxLast  = 30 * time.Second
+	// packetBuffer is how many bytes of questions may wait to be read.
+	packetBuffer = 4 << 20
 	// watched is how many interactions wait for who reads Interactions.
 	watched = 4096
 )
@@ -45,7 +47,8 @@ type Config struct {
 	Certificate *tls.Certificate
 	// Sessions is how many clients may be registered at a time, 10,000 by default.
 	Sessions int
-	// Bytes is how much may wait to be polled, 256 MiB by default; one session may have a sixteenth.
+	// Bytes is how much may wait to be polled, 256 MiB by default; one session may have a sixteenth, and half while all
+	// sessions together have no more.
 	Bytes int
 	// Keep is how long a session lasts that nobody polls, 7 days by default.
 	Keep time.Duration
@@ -60,6 +63,8 @@ type Server struct {
 	tls    *tls.Config
 	seen   chan Interaction
 	missed atomic.Int64
+
+	ownCertificate bool // which no client has a reason to trust
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -85,7 +90,8 @@ func NewServer(c Config) (*Server, error) {
 	}
 	c.Sessions, c.Bytes = orDefault(c.Sessions, 10_000), orDefault(c.Bytes, 256<<20)
 	c.Keep = orDefault(c.Keep, 7*24*time.Hour)
-	if c.Certificate == nil {
+	signsItself := c.Certificate == nil
+	if signsItself {
 		own, err := selfSigned(c)
 		if err != nil {
 			return nil, err
@@ -93,7 +99,7 @@ func NewServer(c Config) (*Server, error) {
 		c.Certificate = own
 	}
 	s := &Server{
-		config: c, seen: make(chan Interaction, watched), conns: map[net.Conn]bool{},
+		config: c, ownCertificate: signsItself, seen: make(chan Interaction, watched), conns: map[net.Conn]bool{},
 		tls: &tls.Config{Certificates: []tls.Certificate{*c.Certificate}, MinVersion: tls.VersionTLS10}, //nolint:gosec // old targets must reach it, and nothing secret is sent to them
 		store: &store{
 			sessionsMax: c.Sessions, bytesMax: c.Bytes, sessionBytesMax: c.Bytes / 16, keep: c.Keep,
@@ -287,6 +293,9 @@ func (s *Server) bothPorts(addr string) (net.PacketConn, net.Listener, error) {
 		packets, err := new(net.ListenConfig).ListenPacket(s.ctx, "udp", addr)
 		if err != nil {
 			return nil, nil, err
+		}
+		if udp, ok := packets.(*net.UDPConn); ok {
+			_ = udp.SetReadBuffer(packetBuffer) // the kernel may allow less, and then more is lost in bursts
 		}
 		stream, err := new(net.ListenConfig).Listen(s.ctx, "tcp", packets.LocalAddr().String())
 		if err == nil {

@@ -132,7 +132,7 @@ func (s *store) remove(correlation string) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.gone = true
-	s.take(-one.size)
+	s.free(one.size)
 	one.waiting, one.size = nil, 0
 }
 
@@ -183,29 +183,31 @@ func (s *store) add(one Interaction) {
 	if to.gone {
 		return
 	}
-	if to.size+len(data) > s.sessionBytesMax || !s.take(len(data)) {
-		s.drop()
+	if !s.reserve(to.size, len(data)) {
 		return
 	}
 	to.waiting = append(to.waiting, data)
 	to.size += len(data)
 }
 
-func (s *store) drop() {
+// reserve accounts for n more bytes of a session that has some, and says whether there is room for them: a session may have
+// its part while others wait for room, and half of it all while they do not. What has no room is counted as dropped.
+func (s *store) reserve(has, n int) bool {
 	s.sizeMu.Lock()
 	defer s.sizeMu.Unlock()
-	s.dropped++
-}
-
-// take accounts for n more bytes, fewer if n is negative, and says whether the store has them.
-func (s *store) take(n int) bool {
-	s.sizeMu.Lock()
-	defer s.sizeMu.Unlock()
-	if n > 0 && s.size+n > s.bytesMax {
+	if s.size+n > s.bytesMax || has+n > s.sessionBytesMax && s.size+n > s.bytesMax/2 {
+		s.dropped++
 		return false
 	}
 	s.size += n
 	return true
+}
+
+// free accounts for n bytes that have gone.
+func (s *store) free(n int) {
+	s.sizeMu.Lock()
+	defer s.sizeMu.Unlock()
+	s.size -= n
 }
 
 // poll hands out, encrypted, what came in since the last poll, and the session's key for it.
@@ -242,7 +244,7 @@ func (s *store) handOut(one *session) [][]byte {
 		one.waiting = nil
 	}
 	one.size -= size
-	s.take(-size)
+	s.free(size)
 	return out
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
+	"github.com/vedette-sec/vedette/internal/tools/webtool"
 )
 
 // Reserved are the sorted names of the tools that every task has, which no other may have.
@@ -24,6 +25,7 @@ func Reserved() ([]string, error) {
 	for _, file := range files {
 		names = append(names, strings.TrimSuffix(file.Name(), ".md"))
 	}
+	names = append(names, webtool.Names...)
 	slices.Sort(names)
 	return names, nil
 }

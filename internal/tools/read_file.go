@@ -1,12 +1,10 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/file"
@@ -56,7 +54,7 @@ func (at Attached) part(f file.File, offset int64, length int) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the file cannot be read: %s", brief.Reason(err))
 	}
-	if !isText(data) {
+	if !brief.IsText(data) {
 		return "", fmt.Errorf("the file is no text: %s, %d bytes", f.MIME, f.Size)
 	}
 	end := offset + int64(len(data))
@@ -65,25 +63,6 @@ func (at Attached) part(f file.File, offset int64, length int) (string, error) {
 		words += fmt.Sprintf("; go on with offset %d", end)
 	}
 	return words + "\n" + string(data), nil
-}
-
-// isText reports whether bytes are UTF-8 without NUL, apart from characters cut at the ends.
-func isText(data []byte) bool {
-	if bytes.IndexByte(data, 0) >= 0 {
-		return false
-	}
-	for range utf8.UTFMax - 1 { // cut at the beginning
-		if len(data) > 0 && !utf8.RuneStart(data[0]) {
-			data = data[1:]
-		}
-	}
-	for range utf8.UTFMax { // cut at the end
-		if r, size := utf8.DecodeLastRune(data); r != utf8.RuneError || size != 1 {
-			break
-		}
-		data = data[:len(data)-1]
-	}
-	return utf8.Valid(data)
 }
 
 // Previews are the beginnings of the attached files for the first prompt, the shorter the more files there are.

@@ -64,6 +64,7 @@ func New(c Config) (*Kit, error) {
 	}
 	limited := engine.New(engine.Config{
 		Dial: s.Dial, RateLimit: s.Rate(), Retries: 1, Allow: s.Allow, AllowName: s.AllowsName,
+		Record: s.Capture.By("http"),
 	})
 	return &Kit{Config: c, Plan: s.Plan, scope: s, engine: limited, runner: runner.New(c.Runs, s), web: newWeb(s)}, nil
 }
@@ -85,6 +86,7 @@ func (k *Kit) Spent() bool { return k.scope.IsSpent() }
 func (k *Kit) Close() {
 	k.engine.Close()
 	k.web.close()
+	k.scope.Capture.Close()
 }
 
 // Tools are those of the built-in planner.

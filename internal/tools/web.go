@@ -100,8 +100,10 @@ func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
 	if err := w.scope.Take(); err != nil {
 		return nil, err
 	}
+	begun := time.Now()
 	resp, err := client.Do(req)
 	if err != nil {
+		w.record(begun, req, r.Body, nil, err)
 		return nil, err
 	}
 	defer resp.Body.Close()
@@ -116,6 +118,7 @@ func (w *web) send(ctx context.Context, r webRequest) (*webAnswer, error) {
 	if len(body) > maxBody {
 		a.Body, a.Cut = body[:maxBody], true
 	}
+	w.record(begun, req, r.Body, a, err)
 	return a, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/tools/webtask"
 )
 
@@ -18,8 +19,16 @@ func (w webTest) Call(ctx context.Context, input json.RawMessage, emit func(agen
 	if err != nil {
 		return agent.Result{}, err
 	}
-	step := webtask.Step{Run: w.Run, Scope: w.scope, Plan: w.Plan,
-		Fill: w.secretReplacer(false), Hide: w.secretReplacer(true),
-		Browser: w.Browser}
-	return step.Test(ctx, alive, emit)
+	return w.WebStep().Test(ctx, alive, emit)
+}
+
+// WebStep is the step that tests web applications.
+func (k *Kit) WebStep() webtask.Step {
+	return webtask.Step{Run: k.Run, Scope: k.scope, Plan: k.Plan, Fill: k.secretReplacer(false),
+		Hide: k.secretReplacer(true), Browser: k.Browser}
+}
+
+// Reprove runs the proof that the tester of web applications has kept with an issue. why says why it could not be.
+func (k *Kit) Reprove(ctx context.Context, issue task.Issue) (shown bool, why string, err error) {
+	return k.WebStep().Reprove(ctx, issue)
 }

@@ -23,6 +23,25 @@ func (r *run) reprove(ctx context.Context, f *Finding) {
 	f.Detail += " (when its proof was run again, " + outcome.Failed + " did not hold)"
 }
 
+// Reprove runs a proof again, with new random values, as the accounts that it needs. The error is that of a login, or says
+// why the proof could not be run.
+func Reprove(ctx context.Context, cfg Config, p *proof.Program) (proof.Outcome, error) {
+	if len(p.Users) == 0 {
+		cfg.Accounts = nil
+	}
+	r, err := newRun(cfg)
+	if err != nil {
+		return proof.Outcome{}, err
+	}
+	defer r.client.Close()
+	defer r.journal.close()
+	if err := r.logIn(ctx); err != nil {
+		return proof.Outcome{}, err
+	}
+	runner := &proof.Runner{Send: r.client.Send, Users: r.named}
+	return runner.Run(ctx, p)
+}
+
 // named is the user of a name; nil if there is none.
 func (r *run) named(name string) *client.User {
 	for _, s := range r.sessions {

@@ -169,6 +169,9 @@ func (r *run) target(ctx context.Context, t *target) (whole bool) {
 	if kit.Static(t.Response) {
 		return true
 	}
+	if err := r.order(ctx, t); err != nil {
+		r.failed(t, message.Place{}, nil, err)
+	}
 	places := t.Places
 	whole = r.requests(ctx, t) && whole
 	more, err := r.react(ctx, t)
@@ -186,6 +189,9 @@ func (r *run) target(ctx context.Context, t *target) (whole bool) {
 		}
 	}
 	for _, p := range append(slices.Clip(places), more...) {
+		if r.Place != "" && p.String() != r.Place {
+			continue
+		}
 		whole = r.place(ctx, t, p) && whole
 	}
 	return whole

@@ -44,6 +44,7 @@ type Config struct {
 	Browser   *browser.Pool      // nil: what needs one is not tested
 	OAST      *kit.OOB           // nil: what needs one is not tested
 	Checks    []kit.Check
+	Place     string // the only one that is tested, as its String says; "": all
 	Guess     bool   // well-known passwords, and some wrong ones in a row, may be tried at logins
 	Targets   int    // tested at a time, default 8
 	Journal   string // file in which the run is noted, and from which one that was killed goes on; "": none

@@ -127,7 +127,7 @@ export const t = {
   settings: {
     page: {
       account: 'Your account', members: 'Members', keys: 'API keys', audit: 'Audit log', secrets: 'Secrets', ssh: 'SSH keys', webhooks: 'Webhook', models: 'Models and budgets', scope: 'Scope',
-      notifications: 'Alerts', trackers: 'Trackers', projects: 'Projects', schedules: 'Schedules', tools: 'Your own tools',
+      notifications: 'Alerts', trackers: 'Trackers', projects: 'Projects', schedules: 'Schedules', tools: 'Your own tools', agents: 'Agents', skills: 'Skills', prompts: 'Prompts', credits: 'Credits', due: 'Due dates', leaks: 'Leaked logins',
     } as Record<string, string>,
     group: { you: 'You', team: 'Team', work: 'Work', out: 'Outwards' },
     rotate: 'Rotate', rotateTitle: 'Rotate this key?', rotateText: 'The old value stops working at once. Programs that use it are refused until they have the new one.',
@@ -139,7 +139,20 @@ export const t = {
     noKeys: 'No keys yet', noKeysText: 'A program calls the APIs with a key of yours, and may what the key may.', keyMade: 'The key is made', keyOnce: 'Copy the key now; it is shown once.', keyDelete: 'Delete this key?', keyDeleteText: (name: string) => `Programs that use “${name}” are refused from now on.`,
     auditFilter: 'Words of an entry', noAudit: 'No entries', who: 'Who', did: 'Did', object: 'With', outcome: 'Answer',
   },
-  templates: { one: 'Template', total: (k: string) => (k === '1' ? '1 template matches' : `${k} templates match`), anySeverity: 'Any severity', tags: 'Tags', noMatch: 'No templates match', protocol: 'Protocol', found: 'What it found', scan: 'Scan with it', text: 'Text', author: 'Author' },
+  templates: { one: 'Template', total: (k: string) => (k === '1' ? '1 template matches' : `${k} templates match`), anySeverity: 'Any severity', tags: 'Tags', noMatch: 'No templates match', protocol: 'Protocol', found: 'What it found', scan: 'Scan with it', text: 'Text', author: 'Author', whose: 'Whose', own: 'yours', scopes: { '': 'Public and your own', public: 'Public', private: 'Your team’s own' } as Record<string, string> },
+  editor: {
+    new: 'New template', copy: 'Copy to edit', create: 'Create', saved: (name: string) => `${name.slice(0, 80)} is saved.`, deleted: 'The template is deleted.', unsaved: 'Not saved yet; it is kept in this tab.', discard: 'Back to what is saved',
+    share: 'Share', deleteTitle: 'Delete this template?', deleteText: 'The template and the links under which it is shared are gone. Its findings stay.',
+    checking: 'The engine looks at it…', valid: 'Can be run', validText: (type: string, k: number) => `${type}, ${n(k, 'request', 'requests')} to each target at most`, invalid: 'Cannot be run', unsupported: 'Not supported here', goTo: (line: number) => `Go to line ${line.toLocaleString('en')}`,
+    foundNone: 'Nothing yet', help: 'In the editor', helpText: ['Ctrl-Space lists what may stand here; Enter takes it.', 'Ctrl-S saves. Tab leaves the editor; Ctrl-] and Ctrl-[ indent.', 'Ctrl-F searches, Ctrl-Z undoes.'],
+    try: 'Try it', tryOn: 'Try it on', on: { response: 'A response', target: 'A target' }, response: 'A response, as it was received', responseHint: 'Status line, headers, an empty line, the body. Each request of the template gets it; nothing is contacted.', onlyHTTP: 'Only http templates can be tried on a response. Try it on a target.',
+    test: 'Test', running: 'Running…', matched: 'It matches', unmatched: 'It does not match', untested: 'It was not tested', sent: (k: number) => `${n(k, 'request', 'requests')} sent`, matcher: 'Matcher', extractor: 'Extractor',
+    target: 'Target', targetHint: 'A scan with this text alone, saved or not. Only this target is contacted, and the exclusions of the team hold. Nobody is alerted.', run: 'Run', scanName: (name: string) => `Trial of ${name}`.slice(0, 200),
+    shareTitle: 'Share this template', shareWho: 'Who may read it', shareKind: { unlisted: 'All who have the link', organization: 'Organizations', users: 'Users' } as Record<string, string>, shareNames: { organization: 'Teams, by id, or e-mail domains', users: 'E-mail addresses' } as Record<string, string>, shareNamesHint: 'Separated by commas.',
+    shareEnds: 'The link ends', shareTTL: { '': 'never', '1d': 'in a day', '1w': 'in a week', '1m': 'in a month', '1y': 'in a year' } as Record<string, string>, shareMade: { unlisted: 'All who have this link may read it, without a key:', organization: 'The organizations may read it, with their key:', users: 'The users may read it, with their key:' } as Record<string, string>,
+    shareUse: 'Scanners take the link as a template: vedette scan --templates LINK.', shared: 'What your team shares', copyLink: 'Copy link', unshare: 'Stop sharing',
+    start: 'id: my-check\n\ninfo:\n  name: What it shows\n  author: me\n  severity: medium\n  description: Why it matters, in a sentence.\n  tags: mine\n\nhttp:\n  - method: GET\n    path:\n      - "{{BaseURL}}/"\n    matchers:\n      - type: word\n        part: body\n        words:\n          - "It works"\n',
+  },
   assets: {
     one: 'Asset', total: (k: string) => (k === '1' ? '1 asset' : `${k} assets`), filter: 'Part of a host, title, address or technology', onlyNew: 'Only new', asOf: 'As on', noMatch: 'No assets match', empty: 'No assets yet',
     emptyText: 'Hosts, ports and pages that an enumeration finds come here. Start one with the name of a domain.', name: 'Name', kind: 'Kind', address: 'Address', answer: 'Answer', tech: 'Technologies', seen: 'Seen', new: 'New', scan: 'Scan it', port: 'Port', pageTitle: 'Title', server: 'Server',
@@ -183,6 +196,37 @@ export const t = {
     new: 'New key', name: 'Name', nameHint: 'Letters, digits, and _ . -', kind: 'Kind', kinds: { ed25519: 'Made here: Ed25519', 'ecdsa-256': 'Made here: ECDSA P-256', 'rsa-4096': 'Made here: RSA 4096', own: 'A private key of yours', password: 'A password' } as Record<string, string>, user: 'User name', host: 'Host', own: 'Private key', ownHint: 'Encrypted, and never shown again.', generate: 'Make the key', made: (name: string) => `${name} is stored.`,
     goes: 'Signs in as', fingerprint: 'Fingerprint', copyPublic: 'Copy the public key', none: 'No SSH keys', noneText: 'With a key, tasks can look at a host from the inside. Put its public half on the host.', deleteTitle: 'Delete this key?', deleteText: (name: string) => `Tasks cannot sign in with ${name} any more.`,
     hosts: 'Known hosts', pinned: 'Known since', noHosts: 'No hosts are known', noHostsText: 'The key of a host is kept at the first connection. Another one is refused then.', forget: 'Forget', forgetTitle: 'Forget the key of this host?', forgetText: (a: string) => `The next connection to ${a} trusts the key that it has then.`,
+  },
+  custom: {
+    own: 'Your agents', new: 'New agent', edit: 'Agent', none: 'No agents', noneText: 'An agent is who carries out a task: what it is told, and which tools and skills it has. A task names one, or the planner picks it.', when: 'When to use it', version: 'Version', uses: 'Used', published: 'In the directory', publish: 'Publish', unpublish: 'Take out',
+    versions: 'Versions', versionsOf: (name: string) => `Versions of ${name.slice(0, 60)}`, versionNo: (v: number) => `Version ${v}`, restore: 'Restore', restored: 'It is a new version now.', saved: (name: string) => `${name.slice(0, 60)} is saved.`, share: 'Share it with the team', deleteTitle: 'Delete it?', deleteText: (name: string) => `“${name}” is gone. Copies of it, and tasks that used it, stay.`,
+    directory: 'Directory', search: 'Search the directory', noMatch: 'No agents match', from: 'From', copies: 'Copies', copy: 'Copy', copied: (name: string) => `${name.slice(0, 60)} is yours to change now.`, kind: { user: 'yours', team: 'team', shipped: 'Vedette', published: 'published' } as Record<string, string>,
+    field: { name: 'Name', description: 'Description', when_to_use: 'When to use it', system_context: 'What it is told', native_tools: 'Tools', skills: 'Skills', tags: 'Tags' } as Record<string, string>,
+    hint: { when_to_use: 'Planners read this to choose it.', system_context: 'In plain language. It never widens what a task may reach.', native_tools: 'Names, separated by spaces. Empty: all.', skills: 'Names, separated by spaces.' } as Record<string, string | undefined>,
+  },
+  skills: {
+    title: 'Skills', new: 'New skill', import: 'Import', none: 'No skills', noneText: 'A skill is a text that a task loads when it needs it, such as how your login works.', read: 'Read', files: 'Files', instructions: 'Instructions', instructionsHint: 'Markdown. The task reads it when it loads the skill.', url: 'Address', urlHint: 'Of a repository or an archive with SKILL.md files.', nameHint: 'Lower-case letters, digits and hyphens.', added: 'The skill is there.',
+    deleteTitle: 'Delete this skill?', deleteText: (name: string) => `Tasks cannot load “${name}” any more.`,
+  },
+  prompts: {
+    title: 'Prompts', new: 'New prompt', edit: 'Prompt', none: 'No prompts', noneText: 'An instruction with variables, for tasks that are alike.', text: 'Text', textHint: 'Name variables as {{name}}: lower-case letters, digits and _.', has: (names: string) => `Variables: ${names}`, variables: 'Variables', fill: 'Fill in', fillTitle: (name: string) => `Fill in ${name.slice(0, 60)}`, noVariables: 'It has no variables.', default: (v: unknown) => `Default: ${String(v).slice(0, 100)}`,
+    deleteTitle: 'Delete this prompt?', deleteText: (name: string) => `“${name}” is gone. Schedules that use it fail from now on.`,
+  },
+  credits: {
+    now: 'Credits', available: 'Left', unbounded: 'No limit: the operator has granted none', expired: 'expired', issued: 'Granted', used: 'Used', ends: 'End', statement: 'Statement', month: 'Month', nothing: 'Nothing was used in this month', nothingText: 'Tasks with a model use credits; the built-in planner uses none.', total: (k: string) => `${k} credits in all`,
+    calls: 'Calls', credits: 'Credits', project: 'Project', grants: 'Grants', noGrants: 'No grants', noGrantsText: 'The operator of this server grants credits to teams.', note: 'Note', revoked: 'taken back',
+  },
+  chain: {
+    title: 'The chain', text: 'Each entry has the hash of the one before it: what was changed, removed or added later is found.', verify: 'Verify', verifying: 'Verifying…', intact: 'Intact', broken: (k: number) => n(k, 'entry is not as it was', 'entries are not as they were'), entries: (k: string) => `${k} entries were verified.`, last: 'Last hash', sequence: 'Last entry', keep: 'Keep the last hash elsewhere: with it, a cut-off end of the log is found too.',
+  },
+  due: {
+    title: 'When findings are overdue', text: 'Days after which an open finding of a severity is overdue. Empty: never.', never: 'never', daysOf: (s: string, of: string) => `Days for ${s.toLowerCase()}${of ? `, ${of}` : ''}`, from: 'Counted from', froms: { first_seen: 'when it was first seen', reopened: 'when it was last opened again' } as Record<string, string>, warn: 'Warn before, days', warnHint: 'Assignees are told so many days before. 0: they are not.',
+    labels: 'Other days by label', labelsText: 'For findings at assets with a label. The shortest time holds.', label: 'Label', addLabel: 'Add a label', saved: 'The dates are set.', dropped: 'No finding has a date now.', drop: 'Take all dates away', admins: 'Admins of the team change this.',
+    soon: 'Due soon', over: 'Overdue', on: (d: string) => `due ${d}`,
+  },
+  leaks: {
+    filter: 'Part of a login or address', whose: 'Whose', types: { '': 'All', personal: 'Yours', employee: 'Employees', customer: 'Customers' } as Record<string, string>, none: 'No leaked logins', noneText: 'Logins of your address and of the team’s verified domains, from the lists that the operator loads.', login: 'Login', password: 'Password', show: 'Show', used: 'Used at', taken: 'Taken', fix: 'Mark as fixed', reopen: 'Open again', fixed: 'It is marked as fixed.', reopened: 'It is open again.',
+    summary: (all: string, e: string, c: string) => `${all} in all: ${e} of employees, ${c} of customers.`,
   },
   webhooks: {
     title: 'Where events go', url: 'Address', urlHint: 'Each event of a task is sent there by POST. Empty: nothing is sent.', noUrl: 'No address: nothing is sent.', secret: 'Signed with', secretHint: 'A secret of yours; its value signs each event.', noSecret: 'Not signed', saved: 'The webhook is saved.',

@@ -11,47 +11,58 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/app"
 	"github.com/vedette-sec/vedette/internal/core/feed"
+	"github.com/vedette-sec/vedette/internal/core/vulnerability"
 )
 
 // Feeds is the command that loads feeds about CVEs.
 func Feeds() *cobra.Command {
-	cmd := &cobra.Command{Use: "feeds", Short: "Load what is known of CVEs from files: EPSS and known exploited ones"}
+	cmd := &cobra.Command{Use: "feeds", Short: "Load what is known of CVEs from files: NVD, OSV, EPSS, known exploited ones"}
 	cmd.AddCommand(newFeedsLoad(), newFeedsList())
 	return cmd
 }
 
 func newFeedsLoad() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "load", Short: "Load feeds from files, in place of those that were loaded before", Args: cobra.NoArgs,
-		Long: "Load feeds from files, compressed with gzip or not: the scores of EPSS as FIRST publishes them (CSV), and the\n" +
-			"catalogue of known exploited vulnerabilities as CISA publishes it (JSON). A file takes effect as a whole; one with\n" +
-			"an error changes nothing. Nothing is fetched from a network. A running server has them within moments.",
-		Example: `  vedette feeds load --epss epss_scores-current.csv.gz --kev known_exploited_vulnerabilities.json`,
+		Use: "load", Short: "Load feeds from files", Args: cobra.NoArgs,
+		Long: "Load feeds from files, compressed with gzip or not: the scores of EPSS as FIRST publishes them (CSV), the catalogue\n" +
+			"of known exploited vulnerabilities as CISA publishes it (JSON), CVEs as NVD publishes them (JSON 2.0), and entries of\n" +
+			"OSV (JSON, or an archive all.zip). A file of EPSS or KEV takes effect as a whole, in place of the one before, and one\n" +
+			"with an error changes nothing. Entries of NVD and OSV replace older ones of the same id; the others stay. Nothing is\n" +
+			"fetched from a network. A running server has them within moments, and hundreds of thousands within minutes.",
+		Example: `  vedette feeds load --epss epss_scores-current.csv.gz --kev known_exploited_vulnerabilities.json
+  vedette feeds load --nvd nvdcve-2.0-2024.json.gz --nvd nvdcve-2.0-modified.json.gz --osv all.zip`,
 	}
 	epss := cmd.Flags().String("epss", "", "a file of EPSS scores")
 	kev := cmd.Flags().String("kev", "", "a file of known exploited vulnerabilities")
+	nvd := cmd.Flags().StringArray("nvd", nil, "a file of CVEs from NVD; may be repeated")
+	osv := cmd.Flags().StringArray("osv", nil, "a file of OSV, or an archive of such; may be repeated")
 	output := cli.OutputFlag(cmd)
 	WithConfig(cmd, true, func(cmd *cobra.Command, _ []string, c app.Config) error {
-		if *epss == "" && *kev == "" {
-			return cli.Usagef("name a file with --epss or --kev")
+		if *epss == "" && *kev == "" && len(*nvd)+len(*osv) == 0 {
+			return cli.Usagef("name a file with --epss, --kev, --nvd or --osv")
 		}
-		return app.WithFeeds(cmd.Context(), c, func(fs *feed.Feeds) error {
+		ctx := cmd.Context()
+		return app.WithFeeds(ctx, c, func(fs *feed.Feeds, cves *vulnerability.Vulnerabilities) error {
 			loaded := []feed.Loaded{}
 			for _, one := range []struct {
-				file string
-				load func(io.Reader) (feed.Loaded, error)
+				files []string
+				load  func(*os.File) (feed.Loaded, error)
 			}{
-				{*epss, func(r io.Reader) (feed.Loaded, error) { return fs.LoadEPSS(cmd.Context(), r) }},
-				{*kev, func(r io.Reader) (feed.Loaded, error) { return fs.LoadKEV(cmd.Context(), r) }},
+				{[]string{*epss}, func(f *os.File) (feed.Loaded, error) { return fs.LoadEPSS(ctx, f) }},
+				{[]string{*kev}, func(f *os.File) (feed.Loaded, error) { return fs.LoadKEV(ctx, f) }},
+				{*nvd, func(f *os.File) (feed.Loaded, error) { return cves.LoadNVD(ctx, f) }},
+				{*osv, func(f *os.File) (feed.Loaded, error) { return cves.LoadOSV(ctx, f) }},
 			} {
-				if one.file == "" {
-					continue
+				for _, file := range one.files {
+					if file == "" {
+						continue
+					}
+					l, err := loadFeed(file, one.load)
+					if err != nil {
+						return err
+					}
+					loaded = append(loaded, l)
 				}
-				l, err := loadFeed(one.file, one.load)
-				if err != nil {
-					return err
-				}
-				loaded = append(loaded, l)
 			}
 			return printFeeds(cmd.OutOrStdout(), loaded, *output)
 		})
@@ -59,7 +70,7 @@ func newFeedsLoad() *cobra.Command {
 	return cmd
 }
 
-func loadFeed(name string, load func(io.Reader) (feed.Loaded, error)) (feed.Loaded, error) {
+func loadFeed(name string, load func(*os.File) (feed.Loaded, error)) (feed.Loaded, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return feed.Loaded{}, err
@@ -74,7 +85,7 @@ func newFeedsList() *cobra.Command {
 	}
 	output := cli.OutputFlag(cmd)
 	WithConfig(cmd, true, func(cmd *cobra.Command, _ []string, c app.Config) error {
-		return app.WithFeeds(cmd.Context(), c, func(fs *feed.Feeds) error {
+		return app.WithFeeds(cmd.Context(), c, func(fs *feed.Feeds, _ *vulnerability.Vulnerabilities) error {
 			list, err := fs.List(cmd.Context())
 			if err != nil {
 				return err

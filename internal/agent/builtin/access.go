@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"encoding/json"
+	"encoding/xml"
 	"net/url"
 	"regexp"
 	"strings"
@@ -9,17 +10,20 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent"
 )
 
-// What instructions say of logins and requests. A value stands in quotes, or has no spaces.
+// What instructions say of logins and requests. A value stands in quotes, or has no spaces. Patterns have no counts, which
+// would make them slow: credible bounds the values.
 const (
-	given = `(?:"([^"\n]{1,300})"|'([^'\n]{1,300})'|` + "`([^`\\n]{1,300})`" + `|“([^”\n]{1,300})”|([^\s"'` + "`" + `“”,;]{1,300}))`
-	is    = `\s*(?:is|are|of|as|=|:|named|called)?\s*`
+	given = `(?:"([^"\n]+)"|'([^'\n]+)'|` + "`([^`\\n]+)`" + `|“([^”\n]+)”|([^\s"'` + "`" + `“”,;]+))`
+	// secretGiven is given, in which a comma may stand: not at the end.
+	secretGiven = `(?:"([^"\n]+)"|'([^'\n]+)'|` + "`([^`\\n]+)`" + `|“([^”\n]+)”|((?:[,;]?[^\s"'` + "`" + `“”,;])+))`
+	is          = `\s*(?:is|are|of|as|=|:|named|called)?\s*`
 )
 
 var (
 	// namedLogin is "user admin with the password secret" and its like.
 	namedLogin = shape(
 		`(?i)\b(?:(?:log(?:ging|ged)?[ -]?(?:in|on)|sign(?:ing)?[ -]?in|authenticate[d]?|log[ -]?into\s+it)\s+)?(?:(?:as|with|using|by)\s+)?(?:the\s+)?(?:user(?:[ -]?name)?|login|account|e-?mail)\b` +
-			is + given + `[\s,;/&]*(?:(?:and|with|using|its|the|their|a|by)\s+)*(?:pass(?:word|wd|phrase)?|pwd|pw)\b` + is + given,
+			is + given + `[\s,;/&]*(?:(?:and|with|using|its|the|their|a|by)\s+)*(?:pass(?:word|wd|phrase)?|pwd|pw)\b` + is + secretGiven,
 	)
 	// shortLogin is "log in as admin with secret", "log in with admin / secret".
 	shortLogin = shape(
@@ -28,7 +32,7 @@ var (
 	)
 	// pairLogin is "credentials admin:secret".
 	pairLogin = shape(
-		`(?i)\b(?:credentials?|log(?:ging|ged)?[ -]?(?:in|on)(?:\s+(?:with|as|using))|logins?|accounts?)(?:\s+(?:are|is))?\s*:?\s*["'` + "`" + `“]?([^\s:/"'` + "`" + `“,]{1,100})\s*[:/]\s*([^\s/"'` + "`" + `”,;][^\s"'` + "`" + `”,;]{0,200})["'` + "`" + `”]?`,
+		`(?i)\b(?:credentials?|log(?:ging|ged)?[ -]?(?:in|on)(?:\s+(?:with|as|using))|logins?|accounts?)(?:\s+(?:are|is))?\s*:?\s*["'` + "`" + `“]?([^\s:/"'` + "`" + `“,]+)\s*[:/]\s*([^\s/"'` + "`" + `”,;][^\s"'` + "`" + `”,;]*)["'` + "`" + `”]?`,
 	)
 	loginPage = shape(
 		`(?i)\b(?:log[ -]?in|sign[ -]?in)\s+(?:page|form)?\s*(?:is\s+)?(?:at|on)\s+(https?://[^\s"'<>]+|/[^\s"'<>]*)`,
@@ -37,22 +41,26 @@ var (
 	quotedHeader = shape(
 		"(?i)(?:\\bheaders?|-H)\\s*(?:lines?)?\\s*[:=]?\\s*(?:\"([A-Za-z][\\w-]*)\\s*:\\s*([^\"\\n]+)\"|'([A-Za-z][\\w-]*)\\s*:\\s*([^'\\n]+)'|`([A-Za-z][\\w-]*)\\s*:\\s*([^`\\n]+)`)",
 	)
-	plainHeader = shape(`(?i)\b(?:headers?|-H)\s*(?:lines?)?\s*[:=]?\s*([A-Za-z][\w-]*)\s*:\s*([^\n]+)`)
-	lineHeader  = shape(`(?im)^\s*(Authorization|Cookie|X-[\w-]+|Api-?Key)\s*:\s*([^\n]+)$`)
-	bearer      = shape(
+	plainHeader = shape(`(?i)\b(?:(?:add|set|send|use|include|pass|carry)\s+(?:the\s+|an?\s+|this\s+)?(?:HTTP\s+|request\s+|following\s+|extra\s+)?)?(?:headers?|-H)\s*(?:lines?)?\s*[:=]?\s*([A-Za-z][\w-]*)\s*:\s*([^\n]+)`)
+	// toAll is what may follow the value of a header in its sentence.
+	toAll      = shape(`(?i)[,\s]+(?:to|in|with|on|for|and)\s+(?:all|every|each|any|the|your|then|test|check)\b.*$`)
+	lineHeader = shape(`(?im)^\s*(Authorization|Cookie|X-[\w-]+|Api-?Key)\s*:\s*([^\n]+)$`)
+	bearer     = shape(
 		`(?i)\b(?:(?:bearer|access|auth|api|jwt|session)[ -]?)?(?:token|bearer|jwt)\b` + is + "[\"'`“]?(?:Bearer\\s+)?([A-Za-z0-9_.~+/=-]{16,})[\"'`”]?",
 	)
-	cookies = shape("(?i)\\bcookies?\\b" + is + "[\"'`“]?([\\w.-]+=[^\\s;,\"'`”]+(?:;\\s*[\\w.-]+=[^\\s;,\"'`”]+)*)")
+	cookies = shape("(?i)\\b(?:(?:set|send|use)\\s+)?(?:(?:the|a|an|its|my|this)\\s+)*(?:session\\s+|auth(?:entication)?\\s+)?cookies?(?:\\s+header)?\\b(?:\\s+to)?" + is + "[\"'`“]?([\\w.-]+=[^\\s;,\"'`”]+(?:(?:;\\s*|,\\s*|\\s+and\\s+)[\\w.-]+=[^\\s;,\"'`”]+)*)")
+
+	cookieJoin = shape(`\s*(?:;|,|\s+and\s)\s*`)
 
 	postTo   = shape(`(?i)\b(POST|PUT|PATCH)\s+(?:requests?\s+)?(?:to\s+)?(https?://[^\s"'<>,]+)`)
-	asMethod = shape(`(?i)\b(?:as|by|with|via|using)\s+(?:a\s+|an\s+)?(?:HTTP\s+)?(POST|PUT|PATCH)\b(?:\s+requests?)?`)
+	asMethod = shape(`(?i)\b(?:as|by|with|via|using)\s+(?:a\s+|an\s+|HTTP\s+)*(POST|PUT|PATCH)\b(?:\s+requests?)?`)
 	formBody = shape(
-		"(?i)\\b(?:body|data|form\\s+data|form|fields?|parameters?)\\s*[:=]?\\s*[\"'`“]?([A-Za-z_][\\w.\\[\\]%-]*=[^\\s\"'`”]*(?:&[\\w.\\[\\]%-]+=[^\\s\"'`”]*)*)",
+		"(?i)\\b(?:(?:as|by|via|with|using)\\s+POST\\s*:|body|data|form\\s+data|form|fields?|parameters?)\\s*[:=]?\\s*[\"'`“]?([A-Za-z_][\\w.\\[\\]%-]*=[^\\s\"'`”]*(?:&[\\w.\\[\\]%-]+=[^\\s\"'`”]*)*)",
 	)
-	sends     = shape(`(?i)\b(?:body|payload|data|json|posts?|sends?|submit)\b[^.{}]{0,40}$`)
-	bodyWords = shape(`(?i)\b(?:JSON|form|POST)\s+(?:body|data|payload)\b`)
+	sends     = shape(`(?i)\b(?:body|payload|data|json|xml|posts?|sends?|submit)\b[^.{}]{0,40}$`)
+	bodyWords = shape(`(?i)\b(?:(?:with|and)\s+)?(?:a\s+|an\s+|the\s+)?(?:(?:JSON|XML)(?:\s+(?:body|data|payload|object|document))?|(?:form|POST)\s+(?:body|data|payload)|POST\s+requests?)\b`)
 	described = shape(
-		`(?i)\b(?:(?:is\s+)?(?:described|documented|specified|defined)\s+(?:by|at|in|under)|(?:(?:open ?api|swagger|wsdl|api)\s*(?:document(?:ation)?|spec(?:ification)?|description|definition|file|schema)|open ?api|swagger|wsdl)(?:\s+(?:is|at|in|under|here))*\s*:?)\s*[<("'` + "`" + `]?(https?://[^\s"'<>)` + "`" + `]+)`,
+		`(?i)\b(?:(?:is\s+)?(?:described|documented|specified|defined)\s+(?:by|at|in|under)|(?:(?:import|load|read|use)\s+)?(?:(?:its|the|an?)\s+)?(?:(?:open ?api|swagger|wsdl|api|graphql|postman|har)\s*(?:v?[23](?:\.\d)*\s*)?(?:document(?:ation)?|spec(?:ification)?|description|definition|file|schema|collection|docs)|open ?api|swagger|wsdl|postman)(?:\s+(?:is|at|in|under|here|from|can|be|found|located|available|published|served|lives))*\s*:?)\s*[<("'` + "`" + `]?(https?://[^\s"'<>)` + "`" + `]+)`,
 	)
 )
 
@@ -60,7 +68,7 @@ var (
 // read as a choice of checks. Addresses stay: they are targets.
 func (b *builder) access(text string) string {
 	a := &b.plan.Access
-	text = b.bodies(text, a)
+	text = b.bodies(curl(text, a), a)
 	text = blankAll(text, quotedHeader(), func(m []string) { addHeader(a, m[1]+m[3]+m[5], m[2]+m[4]+m[6]) })
 	text = blankAll(text, lineHeader(), func(m []string) { addHeader(a, m[1], m[2]) })
 	text = blankSome(text, plainHeader(), func(m []string) int {
@@ -68,19 +76,20 @@ func (b *builder) access(text string) string {
 			return -1
 		}
 		value := sentenceEnd(m[2])
-		addHeader(a, m[1], value)
+		addHeader(a, m[1], toAll().ReplaceAllString(value, ""))
 		return len(m[0]) - len(m[2]) + len(value)
 	})
-	text = blankAll(text, cookies(), func(m []string) { addHeader(a, "Cookie", strings.TrimRight(m[1], ".")) })
+	text = blankAll(text, cookies(), func(m []string) {
+		addHeader(a, "Cookie", cookieJoin().ReplaceAllString(strings.TrimRight(m[1], "."), "; "))
+	})
 	text = blankAll(
 		text,
 		bearer(),
 		func(m []string) { addHeader(a, "Authorization", "Bearer "+strings.TrimRight(m[1], ".")) },
 	)
-	page := ""
-	if m := loginPage().FindStringSubmatch(text); m != nil { // the address stays: it may be the only target
-		page = strings.TrimRight(m[1], ".,;)")
-	}
+	text = keys(text, a)
+	_, page := takeLoginPage(text)
+	text = furtherLogins(text, a)
 	for _, shape := range []*regexp.Regexp{namedLogin(), pairLogin(), shortLogin()} {
 		text = blankSome(text, shape, func(m []string) int {
 			user, password := m[1], strings.TrimRight(m[2], ".,;)")
@@ -97,6 +106,10 @@ func (b *builder) access(text string) string {
 	for i := range a.Logins {
 		a.Logins[i].Page = page
 	}
+	if len(a.Logins) > 0 { // otherwise the login is what is asked about
+		text, _ = takeLoginPage(text)
+	}
+	text = codes(text, a)
 	return blankSome(text, described(), func(m []string) int {
 		document := strings.TrimRight(m[1], ".,;)")
 		a.Documents = append(a.Documents, document)
@@ -107,8 +120,22 @@ func (b *builder) access(text string) string {
 	})
 }
 
-// maxLogins bounds the users of an instruction.
-const maxLogins = 5
+// takeLoginPage takes out where to log in. The address stays where it is the only one.
+func takeLoginPage(text string) (rest, page string) {
+	rest = blankSome(text, loginPage(), func(m []string) int {
+		if page == "" {
+			page = strings.TrimRight(m[1], ".,;)")
+		}
+		if u, err := url.Parse(page); err == nil && (u.Host == "" || strings.Count(text, u.Host) > 1) {
+			return strings.LastIndex(m[0], m[1]) + len(page)
+		}
+		return strings.LastIndex(m[0], m[1])
+	})
+	return rest, page
+}
+
+// maxLogins bounds the users of an instruction, maxValue the bytes of a name or a password.
+const maxLogins, maxValue = 5, 300
 
 // addHeader takes a header line; cookies are kept apart.
 func addHeader(a *agent.Access, name, value string) {
@@ -144,6 +171,9 @@ func sentenceEnd(value string) string {
 
 // credible reports whether a text may be a user or a password, and is no word of the sentence.
 func credible(text string) bool {
+	if len(text) > maxValue {
+		return false
+	}
 	switch strings.ToLower(text) {
 	case "",
 		"and",
@@ -200,6 +230,10 @@ func (b *builder) bodies(text string, a *agent.Access) string {
 		text = text[:at] + strings.Repeat(" ", end-at) + text[end:]
 	}
 	method := ""
+	if m := formBody().FindStringSubmatch(text); body == "" && m != nil && asMethod().MatchString(m[0]) {
+		method, body, kind = "POST", strings.TrimRight(m[1], ".,;)"), "application/x-www-form-urlencoded"
+		text = blankAll(text, formBody(), func([]string) {})
+	}
 	blank := asMethod()
 	text = blankAll(text, blank, func(m []string) { method = strings.ToUpper(m[1]) })
 	address := ""
@@ -207,6 +241,10 @@ func (b *builder) bodies(text string, a *agent.Access) string {
 		method, address = strings.ToUpper(m[1]), strings.TrimRight(m[2], ".;)")
 		at := postTo().FindStringSubmatchIndex(text)
 		text = text[:at[2]] + strings.Repeat(" ", at[4]-at[2]) + text[at[4]:]
+	}
+	if at, end := xmlIn(text); body == "" && end > 0 {
+		body, kind = text[at:end], "application/xml"
+		text = text[:at] + strings.Repeat(" ", end-at) + text[end:]
 	}
 	if body == "" {
 		text = blankAll(text, formBody(), func(m []string) {
@@ -237,6 +275,33 @@ func jsonIn(text string) (at, end int) {
 		var value map[string]any
 		if decoder.Decode(&value) == nil && len(value) > 0 {
 			return at, at + int(decoder.InputOffset())
+		}
+	}
+	return 0, 0
+}
+
+// xmlIn is where the first document of XML that is said to be sent stands in a text; end is 0 if there is none.
+func xmlIn(text string) (at, end int) {
+	for at = 0; at < len(text); at++ { //nolint:intrange // the body moves it
+		if text[at] != '<' || at > 0 && text[at-1] != ' ' && text[at-1] != '\n' && text[at-1] != ':' ||
+			!sends().MatchString(text[max(0, at-80):at]) {
+			continue
+		}
+		decoder := xml.NewDecoder(strings.NewReader(text[at:]))
+		decoder.Strict = true
+		for depth := 0; ; {
+			token, err := decoder.Token()
+			if err != nil {
+				break
+			}
+			switch token.(type) {
+			case xml.StartElement:
+				depth++
+			case xml.EndElement:
+				if depth--; depth == 0 {
+					return at, at + int(decoder.InputOffset())
+				}
+			}
 		}
 	}
 	return 0, 0

@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/agentapi/billing"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/dynamic"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/issues"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/network"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/projects"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/prompts"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/schedules"
@@ -30,6 +31,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/issue"
 	"github.com/vedette-sec/vedette/internal/core/membership"
 	"github.com/vedette-sec/vedette/internal/core/model"
+	corenetwork "github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/core/prompt"
 	"github.com/vedette-sec/vedette/internal/core/secret"
@@ -76,6 +78,7 @@ type Deps struct {
 	Projects     *project.Projects
 	SSHKeys      *sshkey.Keys
 	Issues       *issue.Issues
+	Network      *corenetwork.Events
 	Triage       *coretriage.Triage
 	Exports      *export.Exports
 	Secrets      *secret.Secrets
@@ -107,7 +110,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		Tags: []string{
 			"Tasks", "Issues", "Projects", "Schedules", "Triage", "Agents", "Agent Directory", "Skills", "Prompts", "Files",
 			"Memory", "Secrets", "SSH Keys", "MCP", "Tools", "Dynamic Tools", "Models", "BYOK", "Usage", "API Keys",
-			"Teams", "User", "Billing", "Audit Logs",
+			"Teams", "User", "Billing", "Audit Logs", "Network Events",
 		},
 		About: "Create security tasks in plain language, follow them and read their verified findings. " +
 			"The values of a repeated query parameter are joined by commas. " +
@@ -142,6 +145,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		Webhooks: d.Webhooks, EgressIPs: d.EgressIPs}.Register()
 	billing.Area{API: s.API, Credits: d.Credits, Link: d.BillingLink}.Register()
 	auditlogs.Area{API: s.API, Log: d.Audit}.Register()
+	network.Area{API: s.API, Events: d.Network}.Register()
 	return s.API
 }
 

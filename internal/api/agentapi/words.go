@@ -7,6 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/agentapi/auditlogs"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/billing"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/issues"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/network"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/projects"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/prompts"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/schedules"
@@ -27,7 +28,7 @@ func kind[T any]() reflect.Type { return reflect.TypeFor[T]() }
 func vocabulary() rest.Vocabulary {
 	all := ownVocabulary()
 	for _, area := range []rest.Vocabulary{schedules.Words(), projects.Words(), sshkeys.Words(), auditlogs.Words(),
-		teams.Words(), billing.Words(), skills.Words(), prompts.Words()} {
+		teams.Words(), billing.Words(), skills.Words(), prompts.Words(), network.Words()} {
 		maps.Copy(all.Names, area.Names)
 		maps.Copy(all.Words, area.Words)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/platform/scans"
 	"github.com/vedette-sec/vedette/internal/api/platform/team"
 	"github.com/vedette-sec/vedette/internal/api/platform/templates"
+	"github.com/vedette-sec/vedette/internal/api/platform/vulnerabilities"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/asset"
@@ -37,7 +38,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/scan/fixed"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/signer"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
+	"github.com/vedette-sec/vedette/internal/core/vulnerability"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -90,6 +93,8 @@ type Deps struct {
 	EgressIPs     []netip.Addr // from which scans reach their targets; none: those of the network interfaces
 	Models        *model.Models
 	Leaks         *leak.Leaks
+	CVEs          *vulnerability.Vulnerabilities
+	Signers       *signer.Signers
 }
 
 // New makes the surface with all its operations.
@@ -120,7 +125,8 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	exports.Register(api, exports.Services{
 		Exports: d.Exports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations,
 	})
-	templates.Register(api, templates.Services{Catalog: d.Catalog, Models: d.Models})
+	templates.Register(api, templates.Services{Catalog: d.Catalog, Models: d.Models, Signers: d.Signers})
 	leaks.Register(api, d.Leaks)
+	vulnerabilities.Register(api, d.CVEs, d.Findings)
 	return api
 }

@@ -10,9 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/vedette-sec/vedette/internal/infra/cputime"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"pgregory.net/rapid"
 )
@@ -126,12 +128,17 @@ func FuzzCheckJSON(f *testing.F) {
 // shapes are documents of about n bytes on which a careless reader does more work than they have bytes.
 func shapes(n int) map[string]string {
 	half, long := n/2, strings.Repeat("k", n/2)
+	var different strings.Builder
+	for i := range n / 9 {
+		fmt.Fprintf(&different, `"%05x":0,`, i)
+	}
 	return map[string]string{
 		"a long key over many numbers":  `{"` + long + `":[` + strings.Repeat("0,", half/2) + `0]}`,
 		"a long key over many objects":  `{"` + long + `":[` + strings.Repeat(`{"a":0},`, half/8) + `0]}`,
 		"a long key over many mistakes": `{"` + long + `":[` + strings.Repeat("0,", half/2) + `"\u0000"]}`,
 		"long keys, one in the other":   strings.Repeat(`{"`+strings.Repeat("k", n/maxDepth)+`":[0,0,`, 30) + "0" + strings.Repeat("]}", 30),
 		"many keys":                     `{` + strings.Repeat(`"a":0,`, n/6) + `"b":0}`,
+		"many different keys":           `{` + different.String() + `"b":0}`,
 		"many long keys":                `{` + strings.Repeat(`"`+strings.Repeat("k", 1000)+`":0,`, n/1005) + `"b":0}`,
 		"many deep values":              `[` + strings.Repeat(strings.Repeat("[", 60)+strings.Repeat("]", 60)+",", n/121) + `0]`,
 		"a long number":                 `{"a":` + strings.Repeat("9", n) + `}`,
@@ -143,19 +150,24 @@ func shapes(n int) map[string]string {
 	}
 }
 
-// TestWorkGrowsWithTheBody: what the reader of bodies allocates is bounded by the length of the body, whatever its shape.
+// TestWorkGrowsWithTheBody: what the reader of bodies allocates is bounded by the length of the body, whatever its shape,
+// and so is what it computes: comparing 55,000 keys with each other would take several seconds of the processor.
 func TestWorkGrowsWithTheBody(t *testing.T) {
 	check := func(t testing.TB, name, body string) {
 		t.Helper()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
+		began := cputime.Now()
 		err := checkJSON(t.Context(), "application/json", []byte(body), nil, fields{})
 		if err == nil {
 			var parsed any
 			err = decodeJSON([]byte(body), &parsed)
 		}
 		runtime.ReadMemStats(&after)
-		const perByte, fixed = 150, 1 << 20
+		const perByte, fixed, most = 150, 1 << 20, 2 * time.Second
+		if took := began.Computed(); took > most {
+			t.Errorf("%s: %d bytes of body take %s of the processor", name, len(body), took)
+		}
 		if work := after.TotalAlloc - before.TotalAlloc; work > uint64(perByte*len(body)+fixed) {
 			t.Errorf("%s: %d bytes of body cost %d bytes (%v)", name, len(body), work, err)
 		}

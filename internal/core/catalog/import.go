@@ -186,7 +186,7 @@ func (r *reader) compileAll(ctx context.Context, texts []text) (rows []row, refu
 
 func (r *reader) compile(t text) (row, error) {
 	out := row{files: map[string]string{}}
-	parsed, program, err := templates.Compile(t.path, t.data, func(name string) ([]byte, error) {
+	parsed, program, err := templates.CompileSigned(t.path, t.data, func(name string) ([]byte, error) {
 		at, text, err := r.file(t.path, name)
 		if err == nil {
 			out.files[name] = at

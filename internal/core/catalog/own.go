@@ -122,16 +122,8 @@ func (c *Catalog) checkOwn(ctx context.Context, n NewTemplate) (Template, int, e
 		len(n.Filename) > maxPath || !plain(n.Filename)) {
 		return Template{}, 0, errs.Field("filename", "filename must be a name without folders, of at most %d bytes.", maxPath)
 	}
-	noFiles := func(string) ([]byte, error) {
-		return nil, errors.New("a template of one's own cannot name other files")
-	}
 	name := cmp.Or(n.Filename, "template.yaml")
-	var parsed *syntax.Template
-	var program *program.Program
-	err := c.Check(ctx, name, n.Text)
-	if err == nil {
-		parsed, program, err = templates.Compile(name, []byte(n.Text), noFiles)
-	}
+	parsed, program, err := c.compile(ctx, name, n.Text)
 	if e := errs.From(err); e != nil {
 		if e.Kind != errs.Invalid {
 			return Template{}, 0, err
@@ -143,6 +135,18 @@ func (c *Catalog) checkOwn(ctx context.Context, n NewTemplate) (Template, int, e
 		Info: parsed.Info,
 		Raw:  []byte(n.Text), Digest: parsed.Digest, Prompt: db.Clean(n.Prompt), Model: n.Model,
 	}, program.Requests(), nil
+}
+
+// compile has a child compile a template that may name no files, and then this process. An Invalid error is the
+// template's, with its line in Extra.
+func (c *Catalog) compile(ctx context.Context, name, text string) (*syntax.Template, *program.Program, error) {
+	if err := c.Check(ctx, name, text); err != nil {
+		return nil, nil, err
+	}
+	// Nothing is run here: whether a program may run is decided by the signature when it is scanned with.
+	return templates.CompileSigned(name, []byte(text), func(string) ([]byte, error) {
+		return nil, errors.New("a template of one's own cannot name other files")
+	})
 }
 
 // plain reports whether a name has no control characters and no backslash.

@@ -17,7 +17,7 @@ func (es *Exports) maskerOf(ctx context.Context, r Request, teamID string) (*mas
 	if r.Unmasked {
 		return mask.None(), nil
 	}
-	key, err := es.maskKey(ctx, teamID)
+	key, err := es.MaskKey(ctx, teamID)
 	if err != nil || es.from.Secrets == nil {
 		return mask.New(key), err
 	}
@@ -30,9 +30,9 @@ func (es *Exports) Masker(ctx context.Context, teamID string) (*mask.Masker, err
 	return es.maskerOf(ctx, Request{}, teamID)
 }
 
-// maskKey is the key of a team's tags, so that one value has one tag in all its exports. It is made when it is first
+// MaskKey is the key of a team's tags, so that one value has one tag in all its exports. It is made when it is first
 // needed.
-func (es *Exports) maskKey(ctx context.Context, teamID string) ([]byte, error) {
+func (es *Exports) MaskKey(ctx context.Context, teamID string) ([]byte, error) {
 	find := func() ([]byte, error) {
 		return db.Value[[]byte](ctx, es.db, `SELECT key FROM mask_key WHERE team_id = ?`, teamID)
 	}

@@ -27,6 +27,8 @@ import (
 const (
 	EPSS = "epss"
 	KEV  = "kev"
+	NVD  = "nvd" // loaded by package vulnerability, as is OSV
+	OSV  = "osv"
 )
 
 // Loaded is a feed as it is in force.
@@ -116,19 +118,22 @@ func (l *load) end(ctx context.Context, version string, failed error) (Loaded, e
 	}
 	out := Loaded{Name: l.name, Entries: len(l.seen), Version: errs.Clip(db.Clean(version), 100), LoadedAt: l.now().UTC()}
 	if failed == nil {
-		failed = l.db.Tx(ctx, func(tx *db.Tx) error {
-			return db.ExecOr(ctx, tx, errs.New(errs.Conflict, "feed_loaded", "A later load of the same feed has ended meanwhile."),
-				`INSERT INTO feed (name, generation, entries, version, loaded_at) VALUES (?, ?, ?, ?, ?)
-				ON CONFLICT (name) DO UPDATE SET generation = excluded.generation, entries = excluded.entries,
-					version = excluded.version, loaded_at = excluded.loaded_at WHERE feed.generation < excluded.generation`,
-				l.name, l.generation, out.Entries, out.Version, db.At(out.LoadedAt))
-		})
+		failed = l.db.Tx(ctx, func(tx *db.Tx) error { return Note(ctx, tx, l.generation, out) })
 	}
 	clean, than := context.WithoutCancel(ctx), "<"
 	if failed != nil {
 		than = "="
 	}
 	return out, errors.Join(failed, l.erase(clean, than))
+}
+
+// Note makes a generation the feed's. It is a Conflict when a later one is.
+func Note(ctx context.Context, q db.Querier, generation int64, l Loaded) error {
+	return db.ExecOr(ctx, q, errs.New(errs.Conflict, "feed_loaded", "A later load of the same feed has ended meanwhile."),
+		`INSERT INTO feed (name, generation, entries, version, loaded_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (name) DO UPDATE SET generation = excluded.generation, entries = excluded.entries,
+			version = excluded.version, loaded_at = excluded.loaded_at WHERE feed.generation < excluded.generation`,
+		l.Name, generation, l.Entries, l.Version, db.At(l.LoadedAt))
 }
 
 // erase deletes the rows of the load, or of those before it, some at a time.
@@ -143,17 +148,21 @@ func (l *load) erase(ctx context.Context, than string) error {
 	}
 }
 
-// open reads a file, decompressed where it is compressed, up to a bound.
 func (fs *Feeds) open(name string, file io.Reader) (io.Reader, error) {
+	return Open(name, file, fs.maxBytes)
+}
+
+// Open reads a file, decompressed where it is compressed with gzip, up to some bytes; what is more is an error.
+func Open(name string, file io.Reader, most int64) (io.Reader, error) {
 	r := bufio.NewReaderSize(file, maxLine)
 	if head, err := r.Peek(2); err == nil && bytes.Equal(head, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(r)
 		if err != nil {
 			return nil, errs.Field(name, "The file is no gzip file: %v.", err)
 		}
-		return &bounded{z, fs.maxBytes, name}, nil
+		return &bounded{z, most, name}, nil
 	}
-	return &bounded{r, fs.maxBytes, name}, nil
+	return &bounded{r, most, name}, nil
 }
 
 // bounded reads at most left bytes and fails then.
@@ -179,6 +188,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 var cveID = regexp.MustCompile(`^CVE-\d{4}-\d{4,12}$`)
+
+// IsCVE reports whether a text is the id of a CVE, in capitals.
+func IsCVE(id string) bool { return cveID.MatchString(id) }
 
 // idOf is a CVE's id in capitals; refused is an error that names the place.
 func idOf(name, where, text string) (string, error) {

@@ -47,7 +47,7 @@ func (l *load) readKEV(ctx context.Context, file io.Reader) (version string, err
 		return "", err
 	}
 	d := json.NewDecoder(from)
-	version, err = members(d, KEV, func(key string) (text string, err error) {
+	version, err = Members(d, KEV, func(key string) (text string, err error) {
 		if key != "vulnerabilities" {
 			var value json.RawMessage
 			err := d.Decode(&value)
@@ -56,7 +56,7 @@ func (l *load) readKEV(ctx context.Context, file io.Reader) (version string, err
 			}
 			return text, err
 		}
-		return "", array(d, KEV, func(n int) error {
+		return "", Array(d, KEV, func(n int) error {
 			var e kevEntry
 			if err := d.Decode(&e); err != nil {
 				return err
@@ -64,11 +64,12 @@ func (l *load) readKEV(ctx context.Context, file io.Reader) (version string, err
 			return l.putKEV(ctx, n, e)
 		})
 	})
-	return version, asInvalid(KEV, d, err)
+	return version, AsInvalid(KEV, d, err)
 }
 
-// members walks the members of an object; do reads the value of one, and the first text that it gives is kept.
-func members(d *json.Decoder, name string, do func(key string) (string, error)) (first string, err error) {
+// Members walks the members of an object; do reads the value of one, and the first
+// text that it gives is kept. name is the feed, for errors.
+func Members(d *json.Decoder, name string, do func(key string) (string, error)) (first string, err error) {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return "", errors.Join(err, errs.Field(name, "The file is not the JSON object that is expected."))
 	}
@@ -89,8 +90,8 @@ func members(d *json.Decoder, name string, do func(key string) (string, error)) 
 	return first, err
 }
 
-// array walks the elements of an array; do reads one, with its number from 1 on.
-func array(d *json.Decoder, name string, do func(n int) error) error {
+// Array walks the elements of an array; do reads one, with its number from 1 on.
+func Array(d *json.Decoder, name string, do func(n int) error) error {
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
 		return errors.Join(err, errs.Field(name, "The list of entries is no array."))
 	}
@@ -103,8 +104,8 @@ func array(d *json.Decoder, name string, do func(n int) error) error {
 	return err
 }
 
-// asInvalid makes an error of decoding one that the caller has caused.
-func asInvalid(name string, d *json.Decoder, err error) error {
+// AsInvalid makes an error of decoding one that the caller has caused.
+func AsInvalid(name string, d *json.Decoder, err error) error {
 	if err == nil || errs.From(err).Kind == errs.Invalid {
 		return err
 	}

@@ -106,7 +106,7 @@ func webTest(c Config) ([]catalog.ScanTemplate, error) {
 func addInline(chosen map[string]catalog.ScanTemplate, inline []Inline) error {
 	for _, in := range inline {
 		done := turn.Take(len(in.Contents))
-		_, p, err := templates.Compile(in.Name, []byte(in.Contents), nil)
+		_, p, err := templates.CompileSigned(in.Name, []byte(in.Contents), nil) // nothing is run
 		done()
 		if err != nil {
 			return errs.Field("private_templates", "private_templates: %s", errs.From(err).Message)

@@ -7,6 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 )
 
 // Chunk is a part of a run with a worker's lease on it.
@@ -16,6 +17,11 @@ type Chunk struct {
 	Targets   []string
 	Templates []string // ids
 	Config    Config   // of the scan when the run began
+
+	// Traffic gets each HTTP request that was sent, from any goroutine, and must not wait; Dropped how many more there
+	// were. nil: nobody asks.
+	Traffic func(traffic.Exchange)
+	Dropped func(n int64)
 
 	scans    *Scans
 	cells    int

@@ -98,6 +98,13 @@ func (ss *Scans) look(
 	}
 	r.State, r.Digest = finding.NotMatched, text.Digest
 	job := ss.jobOf(o, []string{f.Target}, []child.Template{text}, deny)
+	refused, err := ss.admit(ctx, teamID, job.Templates)
+	if err != nil {
+		return r, err
+	}
+	if why, is := refused[0]; is {
+		return failed("It could not be tested: " + why + ".")
+	}
 	job.Parallel, job.StopAtFirstMatch = 0, false
 	job.OnEvent = func(_ int, e engine.Event) {
 		// What a task found may have another template than the one that was made of it.

@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/core/setting"
+	"github.com/vedette-sec/vedette/internal/core/signer"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
@@ -50,6 +51,7 @@ type Config struct {
 	EarlyTemplates   []string       `json:"early_templates,omitempty"`
 	TemplateURLs     []string       `json:"template_urls,omitempty"`
 	Inline           []Inline       `json:"private_templates,omitempty"`
+	Capture          bool           `json:"capture_traffic,omitempty"`
 	Recommended      bool           `json:"recommended,omitempty"`
 	All              bool           `json:"all,omitempty"`
 	ScanConfigIDs    []string       `json:"scan_config_ids,omitempty"`
@@ -148,6 +150,8 @@ type Scans struct {
 
 	// Interactions are those of scans with the out-of-band server; nil: templates that need one are skipped.
 	Interactions *interaction.Interactions
+	// Signers say whose templates may run programs; nil: nobody's.
+	Signers *signer.Signers
 	// TempDir is where reports are kept while they are imported; empty: the system's.
 	TempDir string
 }

@@ -66,6 +66,7 @@ func (c *Chunk) Test(ctx, storeCtx context.Context, engines *child.Pool, deny []
 	}
 	matched := map[hit]bool{}
 	job := c.scans.jobOf(o, c.Targets, texts, deny)
+	job.OnTraffic, job.OnDropped = c.Traffic, c.Dropped
 	job.OnEvent = func(template int, e engine.Event) {
 		matched[hit{e.Target, template}] = true
 		seen := sources[template]
@@ -143,7 +144,24 @@ func (c *Chunk) texts(
 			cells.Set(i, j, state, why)
 		}
 	}
-	return texts, sources, indices, nil
+	refused, err := c.scans.admit(ctx, c.TeamID, texts)
+	for n := len(texts) - 1; n >= 0; n-- {
+		if why, is := refused[n]; is {
+			for i := range c.Targets {
+				cells.Set(i, indices[n], engine.Skipped, why)
+			}
+			texts, indices, sources = slices.Delete(texts, n, n+1), slices.Delete(indices, n, n+1), slices.Delete(sources, n, n+1)
+		}
+	}
+	return texts, sources, indices, err
+}
+
+// admit is signer.Admit.
+func (ss *Scans) admit(ctx context.Context, teamID string, texts []child.Template) (map[int]string, error) {
+	if ss.Signers == nil {
+		return nil, nil
+	}
+	return ss.Signers.Admit(ctx, teamID, texts)
 }
 
 // inline are the templates that came with a scan, by id.

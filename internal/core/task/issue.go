@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -89,6 +90,8 @@ type Proof struct {
 	Status   int               `json:"status,omitempty"`   // 0: any
 	Contains []string          `json:"contains,omitempty"` // each in the response's header or body
 	Absent   []string          `json:"absent,omitempty"`
+	// Program is the proof of the tester of web applications, with names in place of secrets.
+	Program json.RawMessage `json:"program,omitempty"`
 }
 
 // Evidence is one request and its response, as text.
@@ -111,7 +114,8 @@ type Evidence struct {
 
 // RetestTemplate is the template that tests for an issue again without a language model.
 type RetestTemplate struct {
-	TemplateID string `json:"template_id,omitempty" doc:"Of the catalogue or of the team; absent: it cannot be tested again."`
+	TemplateID string `json:"template_id,omitempty" doc:"Of the catalogue or of the team; absent: no template tests for it."`
+	Program    bool   `json:"proof,omitempty" doc:"The proof that the tester of web applications has kept is run again."`
 	Compiled   bool   `json:"compiled" doc:"The template was made from this finding, tested, and added to the team's."`
 	Reason     string `json:"reason,omitempty" doc:"Why it was not compiled."`
 	Digest     string `json:"digest,omitempty" doc:"SHA-256 of the compiled template's text."`

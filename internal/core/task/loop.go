@@ -65,6 +65,9 @@ func PlanOf(streams []Stream) (all agent.Plan) {
 		all.Targets = append(all.Targets, plan.Targets...)
 		all.Excluded = append(all.Excluded, plan.Excluded...)
 		all.Ports = append(all.Ports, plan.Ports...)
+		if !plan.Access.Empty() {
+			all.Access = plan.Access
+		}
 		if plan.RateLimit > 0 {
 			all.RateLimit = plan.RateLimit
 		}

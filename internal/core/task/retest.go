@@ -22,7 +22,7 @@ const (
 	RetestFailed RetestState = "failed"
 )
 
-// Retest is the last test of an issue after its task, by its template alone.
+// Retest is the last test of an issue after its task, by its template or proof alone.
 type Retest struct {
 	State       RetestState `json:"state" enum:"queued,matched,not_matched,failed" doc:"queued, or the result; failed: it could not be run."`
 	Note        string      `json:"note,omitempty" doc:"Why it failed."`
@@ -39,7 +39,7 @@ type RetestArgs struct {
 // Kind implements queue.Args.
 func (RetestArgs) Kind() string { return "task.retest" }
 
-// QueueRetest queues a retest of an issue, unless one is queued. An issue without a template is a Conflict.
+// QueueRetest queues a retest of an issue, unless one is queued. An issue without a template or proof is a Conflict.
 func (ts *Tasks) QueueRetest(ctx context.Context, id string) (Issue, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -49,8 +49,8 @@ func (ts *Tasks) QueueRetest(ctx context.Context, id string) (Issue, error) {
 	if err != nil {
 		return Issue{}, err
 	}
-	if m := i.RetestTemplate(); m == nil || m.TemplateID == "" {
-		return Issue{}, errs.New(errs.Conflict, "no_template", "There is no template that tests for this issue.")
+	if m := i.RetestTemplate(); m == nil || m.TemplateID == "" && !m.Program {
+		return Issue{}, errs.New(errs.Conflict, "no_template", "There is no template and no proof that tests for this issue.")
 	}
 	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
 		if i, err = ts.lockIssue(ctx, tx, c.TeamID, i.ID); err != nil || i.Retest != nil && i.Retest.State == RetestQueued {

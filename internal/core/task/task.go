@@ -213,6 +213,11 @@ type Filter struct {
 // not see.
 var visible = `(t.user_id = ? OR t.visibility <> ? AND (t.project_id = '' OR ` + project.Sees("t.project_id") + `))`
 
+// VisibleTo is the condition in SQL that a caller sees the task t, with its arguments.
+func VisibleTo(c account.Caller) (cond string, args []any) {
+	return visible, []any{c.UserID, Private, c.UserID}
+}
+
 // Find is a task of the caller's, or one that is visible to them.
 func (ts *Tasks) Find(ctx context.Context, id string) (Task, error) {
 	c, err := account.From(ctx)

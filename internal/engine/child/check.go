@@ -39,3 +39,10 @@ func (p *Pool) Check(ctx context.Context, path string, text []byte) error {
 	}
 	return errs.New(errs.Invalid, "template_ends_engine", "%.200s: compiling it ends the engine: %s.", path, why)
 }
+
+// Trial does a small job that somebody waits for: it does not queue behind scans, and its template may compute for a
+// short time. Errors are those of Run.
+func (p *Pool) Trial(ctx context.Context, job Job) (*Result, error) {
+	job.slots, job.Compute = p.checks, min(checkCompute, p.config.Compute)
+	return p.Run(ctx, job)
+}

@@ -27,6 +27,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard/sockstest"
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 	"github.com/vedette-sec/vedette/internal/oast"
 )
 
@@ -266,6 +267,42 @@ func TestAChildHandsRequestsOver(t *testing.T) {
 		}
 		if len(told) != 0 {
 			t.Errorf("%s: judging has sent a request", name)
+		}
+	}
+}
+
+// What a job sends is handed over, in this process and from a child; nobody who does not ask gets it.
+func TestAChildHandsTrafficOver(t *testing.T) {
+	base := site(t, needles)
+	for name, pool := range map[string]*child.Pool{
+		"in this process": child.New(child.Config{InProcess: true}), "in a child": newPool(t, child.Config{}),
+	} {
+		var mu sync.Mutex
+		var got []traffic.Exchange
+		job := child.Job{
+			Targets: []string{base}, Templates: []child.Template{plain("a.yaml"), plain("b.yaml")},
+			OnTraffic: func(x traffic.Exchange) {
+				mu.Lock()
+				got = append(got, x)
+				mu.Unlock()
+			},
+			OnDropped: func(n int64) { t.Errorf("%s: %d are dropped", name, n) },
+		}
+		result, err := pool.Run(t.Context(), job)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if len(got) != result.Requests || len(got) < 2 {
+			t.Errorf("%s: %d of %d requests", name, len(got), result.Requests)
+		}
+		i := slices.IndexFunc(got, func(x traffic.Exchange) bool { return x.URL == base+"/b.yaml" })
+		if i < 0 || got[i].Method != "GET" || got[i].Status != 200 || !strings.HasPrefix(string(got[i].Request), "GET /b.yaml HTTP/1.1\r\nHost: ") ||
+			!strings.HasSuffix(string(got[i].Response), "\r\n\r\na needle \x00\xff & <b>") || got[i].IP == "" || got[i].At.IsZero() {
+			t.Errorf("%s: %+v", name, got)
+		}
+		job.OnTraffic = nil
+		if _, err := pool.Run(t.Context(), job); err != nil {
+			t.Error(name, err)
 		}
 	}
 }

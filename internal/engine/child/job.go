@@ -20,10 +20,12 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/program"
+	"github.com/vedette-sec/vedette/internal/engine/proto"
 	"github.com/vedette-sec/vedette/internal/engine/proto/dns"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 	"github.com/vedette-sec/vedette/internal/oast"
 )
 
@@ -33,6 +35,7 @@ type Template struct {
 	Digest string // of Data and Files: equal digests are compiled once
 	Data   []byte
 	Files  map[string][]byte // that Data names
+	Signed bool              // its programs may run (templates.CheckSignature): in this process, isolated
 }
 
 // Job is some targets times some templates.
@@ -68,6 +71,10 @@ type Job struct {
 	// both; either may be nil. An event may come twice when a child has died.
 	OnEvent    func(template int, e engine.Event)
 	OnProgress func(p engine.Progress)
+	// OnTraffic gets each HTTP request that was sent, from any goroutine, and must not wait; nil: nobody asks. The child
+	// drops what it cannot hand over in time: OnDropped gets the number.
+	OnTraffic func(traffic.Exchange)
+	OnDropped func(n int64)
 
 	slots chan struct{} // of the pool: those of jobs, or of Check
 }
@@ -183,6 +190,7 @@ type wire struct {
 	StopAtFirstMatch bool
 	MaxRequests      int
 	Asks             bool
+	Records          bool
 	Covers           []netguard.Target
 	Repeat, Judge    []byte // as JSON: events have what gob cannot send
 	Names            *oast.Names
@@ -190,14 +198,25 @@ type wire struct {
 }
 
 // key identifies a template that a child may have compiled.
-type key struct{ Path, Digest string }
+type key struct {
+	Path, Digest string
+	Signed       bool
+}
+
+// digest is that of what is compiled.
+func (k key) digest() string {
+	if k.Signed {
+		return k.Digest + " signed"
+	}
+	return k.Digest
+}
 
 // wireOf is the job with only some of its templates, by their indexes.
 func (j *Job) wireOf(templates []int) wire {
 	w := wire{
 		Targets: j.Targets, Deny: j.Deny, Excluded: j.Excluded, Proxy: j.Proxy, Allow: j.Allow, Config: j.Config,
 		Vars: j.Vars, Parallel: j.Parallel, StopAtFirstMatch: j.StopAtFirstMatch, MaxRequests: j.MaxRequests,
-		Asks: j.Ask != nil, Covers: j.Covers, Names: j.Names,
+		Asks: j.Ask != nil, Records: j.OnTraffic != nil, Covers: j.Covers, Names: j.Names,
 	}
 	if j.Repeat != nil {
 		w.Repeat = textOf(j.Repeat)
@@ -206,12 +225,12 @@ func (j *Job) wireOf(templates []int) wire {
 		w.Judge = textOf(j.Judge)
 	}
 	w.Config.Dial, w.Config.DialHelper, w.Config.Allow, w.Config.AllowName, w.Config.Names = nil, nil, nil, nil, nil
-	w.Config.Pages.Open = nil
+	w.Config.Pages.Open, w.Config.Record, w.Config.Program = nil, nil, nil
 	if len(w.Config.Resolvers) == 0 {
 		w.Config.Resolvers = dns.SystemResolvers() // a child may not read where they are written
 	}
 	for _, n := range templates {
-		w.Templates = append(w.Templates, key{j.Templates[n].Path, j.Templates[n].Digest})
+		w.Templates = append(w.Templates, key{j.Templates[n].Path, j.Templates[n].Digest, j.Templates[n].Signed})
 	}
 	return w
 }
@@ -250,7 +269,9 @@ type sink struct {
 	progress func(p engine.Progress)
 	ask      func(q Question) (why string)
 	pending  func(template int, p *engine.Pending)
+	record   func(traffic.Exchange)
 	lend     func(ctx context.Context, proxy string) (*browser.Link, error) // a browser that uses the proxy
+	program  func(ctx context.Context, p proto.Program) (*proto.Output, error)
 
 	compiling func(path string) error // of tests: called before a template is compiled
 }
@@ -274,7 +295,7 @@ func execute(
 				}
 			}
 			t := text(i)
-			p, err = cache.Compile(k.Digest, k.Path, t.Data, t.open)
+			p, err = cache.Compile(k.digest(), k.Path, t.Data, t.open, k.Signed)
 		})
 		if err != nil {
 			result.set(-1, i, coverage.End{State: engine.Skipped, Reason: errs.From(err).Message})
@@ -294,6 +315,10 @@ func execute(
 		defer pool.Close()
 		w.Config.Pages.Open = pool.Open
 	}
+	if w.Records {
+		w.Config.Record = out.record
+	}
+	w.Config.Program = out.program
 	e, err := w.open(out.ask)
 	if err != nil {
 		return nil, err

@@ -37,6 +37,7 @@ type Config struct {
 	Logger  *slog.Logger  // nil: none
 
 	Browsers Browsers // for templates that drive one
+	Programs int      // of signed templates that run at once, others wait; default half of the processors
 
 	Args []string // of the command line, in tests
 	Env  []string // in tests
@@ -49,6 +50,7 @@ type Pool struct {
 	slots  chan struct{}   // bounds the children that work on jobs
 	checks chan struct{}   // the same for Check: templates that people wait for do not queue behind scans
 
+	programs chan struct{}     // bounds those that run
 	browsers chan struct{}     // bounds those that are lent
 	launcher *browser.Launcher // nil for none
 
@@ -76,12 +78,14 @@ func New(c Config) *Pool {
 	c.Jobs = cmp.Or(c.Jobs, 100)
 	c.AtOnce = cmp.Or(c.AtOnce, 1000)
 	c.Checks = cmp.Or(c.Checks, max(1, runtime.NumCPU()/2))
+	c.Programs = cmp.Or(c.Programs, max(1, runtime.NumCPU()/2))
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Args == nil {
 		c.Args = []string{Command, strconv.FormatInt(c.Memory, 10)}
 	}
 	p := &Pool{config: c, all: map[*process]bool{}, slots: make(chan struct{}, c.AtOnce),
-		checks: make(chan struct{}, c.Checks), browsers: make(chan struct{}, c.Browsers.AtOnce)}
+		checks: make(chan struct{}, c.Checks), programs: make(chan struct{}, c.Programs),
+		browsers: make(chan struct{}, c.Browsers.AtOnce)}
 	if b := c.Browsers; b.AtOnce > 0 {
 		p.launcher = browser.NewLauncher(browser.Config{Path: b.Path, Memory: b.Memory, Temp: b.Temp, Nobody: true})
 	}
@@ -254,6 +258,9 @@ func (p *Pool) Run(ctx context.Context, job Job) (*Result, error) {
 	if job.OnPending == nil {
 		job.OnPending = func(int, *engine.Pending) {}
 	}
+	if job.OnDropped == nil {
+		job.OnDropped = func(int64) {}
+	}
 	if job.slots == nil {
 		job.slots = p.slots
 	}
@@ -264,7 +271,8 @@ func (p *Pool) Run(ctx context.Context, job Job) (*Result, error) {
 	if p.config.InProcess {
 		w := job.wireOf(all)
 		got, err := execute(ctx, &w, func(i int) Template { return job.Templates[i] }, &p.cache, nil,
-			sink{event: job.OnEvent, progress: job.OnProgress, ask: serially(job.Ask), pending: job.OnPending})
+			sink{event: job.OnEvent, progress: job.OnProgress, ask: serially(job.Ask), pending: job.OnPending,
+				record: job.OnTraffic, program: p.programsOf(&job).run})
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}

@@ -18,11 +18,12 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/sandbox"
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 )
 
 // protocol is the version of what parent and child say to each other. Both are the same binary, unless the file was
 // replaced where the running one cannot be started again.
-const protocol = "4"
+const protocol = "5"
 
 // The kinds of frames. A child greets; then for each job the parent sends it, the child says which templates it does
 // not know, the parent sends these, and the child reports until the answer.
@@ -34,6 +35,7 @@ const (
 	frameEvent     = 'e' // child: event, as JSON
 	frameProgress  = 'p' // child: engine.Progress, as JSON
 	framePending   = 'x' // child: pending, as JSON
+	frameTraffic   = 'w' // child: sent, with gob
 	frameQuestion  = 'q' // child: asked, as JSON
 	frameReply     = 'r' // parent: replied, as JSON
 	frameAnswer    = 'a' // child: answer, as JSON
@@ -50,6 +52,12 @@ type event struct {
 type pending struct {
 	Template int
 	Pending  *engine.Pending
+}
+
+// sent are HTTP requests that were sent, and how many more were dropped.
+type sent struct {
+	Exchanges []traffic.Exchange
+	Dropped   int64
 }
 
 // Command is the argument of this binary that makes it a child; the next is its limit of memory in bytes.
@@ -205,6 +213,24 @@ func spareCollections() {
 	debug.SetGCPercent(int(min(collectMost, max(100, 100*collectRoom/max(1, live[0].Value.Uint64())))))
 }
 
+// recorder hands over what a job sends; wait waits until all of it is handed over. Who sends does not wait for the
+// pipe.
+func (c *conversation) recorder(w *wire, stop context.CancelCauseFunc) (record func(traffic.Exchange), wait func()) {
+	if !w.Records {
+		return nil, func() {}
+	}
+	q := traffic.NewQueue(func(batch []traffic.Exchange, dropped int64) {
+		payload, err := encode(sent{batch, dropped})
+		if err == nil {
+			err = c.write(frameTraffic, payload)
+		}
+		if err != nil {
+			stop(err)
+		}
+	})
+	return q.Add, q.Close
+}
+
 // do does one job. The error is one of the conversation; one of the job is in its answer.
 func (c *conversation) do(ctx context.Context, w *wire) error {
 	if c.compiled+len(w.Templates) > maxCompiled {
@@ -212,7 +238,7 @@ func (c *conversation) do(ctx context.Context, w *wire) error {
 	}
 	need := []int{}
 	for i, k := range w.Templates {
-		if !c.cache.Known(k.Digest, k.Path) {
+		if !c.cache.Known(k.digest(), k.Path) {
 			need = append(need, i)
 		}
 	}
@@ -236,8 +262,9 @@ func (c *conversation) do(ctx context.Context, w *wire) error {
 	spareCollections()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	record, handedOver := c.recorder(w, stop)
 	got, err := execute(ctx, w, func(i int) Template { return texts[i] }, c.cache, c.board, sink{
-		compiling: c.compiling, ask: c.ask, lend: c.lend,
+		compiling: c.compiling, ask: c.ask, lend: c.lend, record: record, program: c.program,
 		event: func(n int, e engine.Event) {
 			err := c.writeJSON(frameEvent, event{n, e.Target, e.URL, e.Scheme, e})
 			if errors.Is(err, sandbox.ErrFrame) {
@@ -260,6 +287,7 @@ func (c *conversation) do(ctx context.Context, w *wire) error {
 			}
 		},
 	})
+	handedOver() // before the answer
 	a := answer{}
 	switch cause := context.Cause(ctx); {
 	case cause != nil:

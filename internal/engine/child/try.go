@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/infra/sandbox"
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 )
 
 // death is the end of a child in the middle of a job.
@@ -41,12 +42,13 @@ func (p *Pool) try(ctx context.Context, job *Job, part []int) (*Result, *death, 
 	}
 	c.jobs++
 	t := &attempt{pool: p, child: c, job: job, part: part}
-	t.browsers = t.lender()
+	t.browsers, t.programs = t.lender(), p.programsOf(job)
 	stop := context.AfterFunc(ctx, func() { c.Kill(sandbox.Stopped) })
 	watched := t.watch()
 	got, err := t.talk()
 	watched()
 	t.browsers.close()
+	t.programs.close()
 	stop()
 	if err == nil && ctx.Err() == nil {
 		p.put(c)
@@ -82,6 +84,7 @@ type attempt struct {
 	part  []int
 
 	browsers *lender
+	programs *programs
 	writing  sync.Mutex // one frame at a time
 
 	answered bool         // the child has said something about the job
@@ -146,6 +149,10 @@ func (t *attempt) talk() (*Result, error) {
 				return nil, &protocolError{"a request that waits cannot be read"}
 			}
 			t.job.OnPending(t.part[p.Template], p.Pending)
+		case frameTraffic:
+			if err := t.take(payload); err != nil {
+				return nil, err
+			}
 		case frameQuestion:
 			if err := t.reply(payload); err != nil {
 				return nil, err
@@ -156,6 +163,23 @@ func (t *attempt) talk() (*Result, error) {
 			return nil, &protocolError{fmt.Sprintf("a message of kind %q", kind)}
 		}
 	}
+}
+
+// take takes over what the child has sent to targets.
+func (t *attempt) take(payload []byte) error {
+	var s sent
+	if t.job.OnTraffic == nil || decode(payload, &s) != nil || s.Dropped < 0 {
+		return &protocolError{"what was sent cannot be read"}
+	}
+	for _, x := range s.Exchanges {
+		x.Request = x.Request[:min(len(x.Request), traffic.MaxRequest)]
+		x.Response = x.Response[:min(len(x.Response), traffic.MaxResponse)]
+		t.job.OnTraffic(x)
+	}
+	if s.Dropped > 0 {
+		t.job.OnDropped(s.Dropped)
+	}
+	return nil
 }
 
 // batch is how many bytes of templates go into one frame, or one template that is longer.
@@ -225,6 +249,10 @@ func (t *attempt) reply(payload []byte) error {
 			return &protocolError{"a browser that was not offered"}
 		}
 		t.browsers.question(q)
+		return nil
+	}
+	if q.Kind == askProgram {
+		t.programs.question(q, t.writeJSON)
 		return nil
 	}
 	if t.job.Ask == nil {

@@ -131,12 +131,13 @@ func (s *Session) run(ctx context.Context) {
 	}
 }
 
-// ask asks once.
+// ask asks for all that came in.
 func (s *Session) ask(ctx context.Context) {
-	all, err := s.client.Poll(ctx)
-	for _, one := range all {
-		s.take(one)
-	}
+	err := s.client.Drain(ctx, func(all []oast.Interaction) {
+		for _, one := range all {
+			s.take(one)
+		}
+	})
 	if err == nil || ctx.Err() != nil {
 		return
 	}

@@ -194,6 +194,21 @@ func (o Options) Config() engine.Config {
 // Open makes an engine that reaches the hosts of these targets at all their ports, except denied networks, and nothing
 // else. The guard dials the proxy, if there is one.
 func (o Options) Open(targets []string, deny []netip.Prefix, guard *netguard.Guard) (*engine.Engine, error) {
+	scope, err := o.Scope(targets, deny, guard)
+	if err != nil {
+		return nil, err
+	}
+	c := o.Config()
+	if len(c.Resolvers) == 0 {
+		c.Resolvers = dns.SystemResolvers()
+	}
+	c.DialHelper = guard.Helper(c.Resolvers, o.Proxy)
+	c.Dial, c.Allow, c.AllowName = scope.Dial, scope.AllowsURL, scope.AllowsName
+	return engine.New(c), nil
+}
+
+// Scope is what Open's engine may reach.
+func (o Options) Scope(targets []string, deny []netip.Prefix, guard *netguard.Guard) (*netguard.Scope, error) {
 	reach := make([]netguard.Target, len(targets))
 	for i, text := range targets {
 		var err error
@@ -210,17 +225,7 @@ func (o Options) Open(targets []string, deny []netip.Prefix, guard *netguard.Gua
 	if o.Proxy != nil {
 		limits.Through = guard.Through(o.Proxy)
 	}
-	scope, err := netguard.NewScope(reach, limits)
-	if err != nil {
-		return nil, err
-	}
-	c := o.Config()
-	if len(c.Resolvers) == 0 {
-		c.Resolvers = dns.SystemResolvers()
-	}
-	c.DialHelper = guard.Helper(c.Resolvers, o.Proxy)
-	c.Dial, c.Allow, c.AllowName = scope.Dial, scope.AllowsURL, scope.AllowsName
-	return engine.New(c), nil
+	return netguard.NewScope(reach, limits)
 }
 
 // Keeps reports whether all configurations select a template.

@@ -53,6 +53,10 @@ type Env struct {
 	Jar     http.CookieJar        // of the template's requests to the target
 	Allow   func(u *url.URL) bool // whether a URL may be asked for; nil allows all
 
+	// Program runs the program of a template's block for this process, which may start none; nil: it is run here, if
+	// Files are.
+	Program Start
+
 	Log func(text string) // shows what a script logs; nil: nobody does
 
 	Vars func(at rawurl.URL) *dsl.Env // what names mean in a request to an address
@@ -65,6 +69,25 @@ type Env struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// DialHelper connects to servers that are not the target's, such as the operator's resolvers.
 	DialHelper func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Start runs a program of a template.
+type Start func(ctx context.Context, p Program) (*Output, error)
+
+// Program is a program of a template to run elsewhere.
+type Program struct {
+	Key   string            // of its block: whoever runs it has the block, and runs no other text
+	Env   map[string]string // the values of the names that its source mentions
+	Stdin string
+	Time  time.Duration // at most
+}
+
+// Output is what a program wrote.
+type Output struct {
+	Stdout, Stderr []byte
+	Code           int    // the exit code; -1: a signal ended it
+	Unusable       string // why it cannot be run here, when it was not run
+	Failed         string // why it was ended
 }
 
 // Reply is what a target answered to one request.

@@ -13,13 +13,24 @@ import (
 // Files reads a payload list or a script that a template names.
 type Files func(name string) ([]byte, error)
 
-// notOnServers are the kinds of templates that a server never runs: they start programs, read files of the machine,
-// or list templates.
-var notOnServers = []string{"code", "file", "workflow"}
+// notOnServers are the kinds of templates that a server never runs: they read files of the machine, or list templates.
+// Those that start programs (code) run when they are signed.
+var notOnServers = []string{"file", "workflow"}
 
 // Compile compiles a template's text on a server. Without files it cannot name any. The error names the line and the
-// key; a template beside the error is correct, but a server cannot run it.
+// key; a template beside the error is correct, but a server cannot run it. One that starts programs is such a template,
+// see CompileSigned.
 func Compile(path string, text []byte, files Files) (*syntax.Template, *program.Program, error) {
+	return compile(path, text, files, false)
+}
+
+// CompileSigned is Compile for a template whose programs may run, because CheckSignature says so or because nothing is run: to
+// see whether a template is correct.
+func CompileSigned(path string, text []byte, files Files) (*syntax.Template, *program.Program, error) {
+	return compile(path, text, files, true)
+}
+
+func compile(path string, text []byte, files Files, signed bool) (*syntax.Template, *program.Program, error) {
 	t, err := syntax.Parse(path, text)
 	if err != nil {
 		return nil, nil, err
@@ -31,8 +42,9 @@ func Compile(path string, text []byte, files Files) (*syntax.Template, *program.
 	if err != nil {
 		return nil, nil, err
 	}
+	t.Signature.Verified = signed && len(t.Code) > 0
 	for _, kind := range append(t.Protocols, t.Type()) {
-		if slices.Contains(notOnServers, kind) {
+		if slices.Contains(notOnServers, kind) || kind == "code" && !signed {
 			return t, nil, syntax.Unsupported(path, 1, kind)
 		}
 	}
@@ -137,8 +149,8 @@ func (c *Cache) Known(digest, path string) bool {
 	return known
 }
 
-// Compile is Compile for a text; digest covers it and all files that it names.
-func (c *Cache) Compile(digest, path string, text []byte, files Files) (*program.Program, error) {
+// Compile is Compile for a text, or with signed CompileSigned; digest covers it, all files that it names, and signed.
+func (c *Cache) Compile(digest, path string, text []byte, files Files, signed bool) (*program.Program, error) {
 	key := path + "\x00" + digest
 	c.mu.Lock()
 	result, ok := c.programs[key]
@@ -146,7 +158,7 @@ func (c *Cache) Compile(digest, path string, text []byte, files Files) (*program
 	if ok {
 		return result.program, result.err
 	}
-	_, result.program, result.err = Compile(path, text, files)
+	_, result.program, result.err = compile(path, text, files, signed)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.programs) >= maxCached || c.programs == nil {

@@ -20,25 +20,34 @@ type signers map[string]*ecdsa.PublicKey
 func newSigners(certificates [][]byte) (signers, error) {
 	s := signers{}
 	for _, text := range certificates {
-		block, _ := pem.Decode(text)
-		if block == nil {
-			return nil, errs.Field("certificate", "a certificate must be PEM")
-		}
-		certificate, err := x509.ParseCertificate(block.Bytes)
+		certificate, fragment, err := readCertificate(text)
 		if err != nil {
-			return nil, errs.Field("certificate", "%v", err)
+			return nil, err
 		}
-		public, ok := certificate.PublicKey.(*ecdsa.PublicKey)
-		if !ok {
-			return nil, errs.Field("certificate", "the key of a certificate must be one for ECDSA")
-		}
-		fragment, err := fragmentOf(public)
-		if err != nil {
-			return nil, errs.Field("certificate", "%v", err)
-		}
-		s[fragment] = public
+		s[fragment], _ = certificate.PublicKey.(*ecdsa.PublicKey) // or it had been refused
 	}
 	return s, nil
+}
+
+// readCertificate reads a certificate in PEM, with the name of its key in signatures.
+func readCertificate(text []byte) (*x509.Certificate, string, error) {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return nil, "", errs.Field("certificate", "a certificate must be PEM")
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, "", errs.Field("certificate", "%v", err)
+	}
+	public, ok := certificate.PublicKey.(*ecdsa.PublicKey)
+	if !ok {
+		return nil, "", errs.Field("certificate", "the key of a certificate must be one for ECDSA")
+	}
+	fragment, err := fragmentOf(public)
+	if err != nil {
+		return nil, "", errs.Field("certificate", "%v", err)
+	}
+	return certificate, fragment, nil
 }
 
 // verified reports whether a signer signed the template's text with the files that it includes.

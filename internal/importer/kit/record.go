@@ -63,6 +63,7 @@ type Record struct {
 	ToolVersion string `json:"tool_version,omitempty"`
 	Check       string `json:"check"` // the tool's stable id of what it tested: rule, plugin, template; else the title
 	Matcher     string `json:"matcher,omitempty"`
+	Detail      string `json:"detail,omitempty"` // tells apart what one check reports at one place: a header, a cipher
 	Class       Class  `json:"class"`
 	Title       string `json:"title"`
 

@@ -31,7 +31,7 @@ func readSSLScan(in *kit.Input, out *kit.Out) error {
 		r := base
 		r.Line, r.Position = n.Record().Line, n.Record().Position
 		r.Check, r.Title, r.Evidence.Matched, r.CVEs = w.check, w.title, w.matched, kit.CVEs(w.cve)
-		r.Class = serviceClass(r)
+		r.Class, r.Detail = serviceClass(r), tlsDetail(w.title)
 		return out.Add(r)
 	}
 	one := func(judge func(*kit.Node) sslWeakness) func(*kit.Node) error {
@@ -93,6 +93,16 @@ func readSSLScan(in *kit.Input, out *kit.Out) error {
 			return nil
 		},
 	})
+}
+
+// tlsDetail is the version of TLS or the cipher that a title names, as all tools are to write it.
+func tlsDetail(title string) string {
+	for _, words := range []string{"Deprecated protocol ", "Weak cipher suites in ", "Weak cipher "} {
+		if rest, ok := strings.CutPrefix(title, words); ok {
+			return strings.NewReplacer("tlsv", "tls", "tls ", "tls", "sslv", "ssl", "ssl ", "ssl").Replace(strings.ToLower(rest))
+		}
+	}
+	return ""
 }
 
 func sslCipher(n *kit.Node) sslWeakness {

@@ -43,7 +43,7 @@ func (h sslyzeHost) add(there bool, check, title, matched string, cves ...string
 	}
 	r := h.base
 	r.Check, r.Title, r.Evidence.Matched, r.CVEs = check, title, matched, kit.CVEs(cves...)
-	r.Class = serviceClass(r)
+	r.Class, r.Detail = serviceClass(r), tlsDetail(title)
 	return h.out.Add(r)
 }
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/importer/kit"
@@ -41,9 +42,22 @@ func niktoRecord(r kit.Record, id, message, method, references string) kit.Recor
 	r.Check, r.Title, r.Description = id, message, message
 	r.Severity, r.Status = kit.Info, kit.Open
 	r.Place.Method = method
+	r.Detail = niktoDetail(message)
 	r.CVEs = kit.CVEs(message, references)
 	r.References = kit.URLs(references)
 	return r
+}
+
+// niktoNames are the header or the cookie in messages that one number has for all of them.
+var niktoNames = regexp.MustCompile(`(?i)(?:uncommon header(?:\(s\))? '|retrieved |suggested security header missing: |cookie )` +
+	`([\w-]+)(?:' found|.* header:| created without the (?:httponly|secure) flag|\.|$)`)
+
+// niktoDetail is the header or the cookie that a message is about.
+func niktoDetail(message string) string {
+	if m := niktoNames.FindStringSubmatch(message); m != nil {
+		return strings.ToLower(m[1])
+	}
+	return ""
 }
 
 func niktoJSON() kit.Format {

@@ -80,8 +80,20 @@ func wapitiRecord(r kit.Record, name, target string, get func(string) string) ki
 	}
 	r.Evidence = kit.Evidence{Request: get("http_request"), Matched: get("info")}
 	r.Place.Parameter = wapitiParameter(get("parameter"), r.Evidence.Request)
+	r.Detail = wapitiDetail(get("info"))
 	r.CVEs = kit.CVEs(get("info"))
 	return r
+}
+
+// wapitiDetail is the header or the cookie that an entry is about: all of a page have the same name.
+func wapitiDetail(info string) string {
+	if header, ok := strings.CutSuffix(strings.TrimSpace(info), " is not set"); ok && !strings.Contains(header, " ") {
+		return strings.ToLower(header)
+	}
+	if _, cookie, ok := strings.Cut(info, " flag is not set in the cookie : "); ok {
+		return strings.TrimSpace(cookie)
+	}
+	return ""
 }
 
 // wapitiParameter reads a name, or pairs of names and values of older versions.

@@ -87,6 +87,7 @@ func (r *Runner) Run(ctx context.Context, job child.Job) (result *child.Result, 
 	job.Templates = fit
 	job.Deny, job.Covers, job.Ask = r.scope.Denied(), r.scope.Targets(), r.answer
 	job.Config = engine.Config{RateLimit: r.scope.Rate(), Retries: 1}
+	job.OnTraffic, job.OnDropped = r.scope.Capture.By("templates"), r.scope.Capture.Drop
 	if r.scope.Rate() > 0 {
 		r.turn.Lock()
 		defer r.turn.Unlock()

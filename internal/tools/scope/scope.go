@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
@@ -34,6 +35,8 @@ type Boundary struct {
 	// OnDenied gets each attempt to leave the scope, from any goroutine; may be nil.
 	OnDenied func(Denial)
 	Now      func() time.Time // default time.Now
+	// Capture takes the requests that the tools send; nil: nobody asks for them.
+	Capture *network.Recorder
 	Budget
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/tools"
 	"github.com/vedette-sec/vedette/internal/tools/sshtool"
+	"github.com/vedette-sec/vedette/internal/tools/webtool"
 )
 
 // addSSH offers the tool ssh, where the task may use keys. What hosts answer is to be shown without the passwords.
@@ -26,5 +27,5 @@ func (s Services) addSSH(ctx context.Context, t task.Task, kit *tools.Kit, c *lo
 // ToolNames are the names of the built-in tools that an agent can be restricted to.
 func ToolNames() ([]string, error) {
 	names, err := tools.ActionNames()
-	return append(names, sshtool.Name), err
+	return append(append(names, webtool.Names...), sshtool.Name), err
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/core/file"
 	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/skill"
@@ -36,6 +37,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/tools/distill"
 	"github.com/vedette-sec/vedette/internal/tools/runner"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
+	"github.com/vedette-sec/vedette/internal/tools/webtool"
 )
 
 // Services are what the tools of tasks use.
@@ -47,6 +49,7 @@ type Services struct {
 	Exclusions   *exclusion.Exclusions
 	Extensions   *extension.Extensions
 	Files        *file.Files
+	Network      *network.Events // nil: nothing is captured
 	Projects     *project.Projects
 	SSHKeys      *sshkey.Keys
 	Scans        *scan.Scans
@@ -94,6 +97,9 @@ func (s Services) Kit(
 		return nil, err
 	}
 	boundary.OnDenied, boundary.Budget = s.denials(ctx, run), budget
+	if boundary.Capture, err = s.capture(ctx, t, plan); err != nil {
+		return nil, err
+	}
 	c := tools.Config{
 		Run: run, Boundary: boundary, Secrets: secrets, Logger: s.Logger, Runs: s.Runs(t.TeamID, run), Browser: s.browser,
 		Templates: distill.Templates{Catalog: s.Catalog, TeamID: t.TeamID, UserID: t.UserID,
@@ -108,7 +114,11 @@ func (s Services) Kit(
 			c.Builtin = append(c.Builtin, b)
 		}
 	}
-	return tools.New(c)
+	kit, err := tools.New(c)
+	if err != nil {
+		boundary.Capture.Close()
+	}
+	return kit, err
 }
 
 // Runs is what runs templates for a team. run is the task whose ledger is kept; nil: none.
@@ -178,6 +188,7 @@ func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, ch
 	if out.Tools, err = kit.Actions(); err != nil {
 		return nil, err
 	}
+	out.Tools = append(out.Tools, webtool.New(kit.WebStep()).All()...)
 	memory, err := run.MemoryText(ctx)
 	if err != nil {
 		return nil, err

@@ -105,7 +105,7 @@ func (w Step) sites(alive []string) (out [][]*url.URL) {
 
 // test tests one site, and says in words what was done, and what not.
 func (w Step) test(ctx context.Context, starts []*url.URL, out *Output, emit func(agent.Update)) (string, error) {
-	cfg, notes := w.config(ctx, starts)
+	cfg, notes := w.Config(ctx, starts)
 	known := w.known(ctx)
 	var mu sync.Mutex
 	var storing error
@@ -115,7 +115,7 @@ func (w Step) test(ctx context.Context, starts []*url.URL, out *Output, emit fun
 		if f.Confidence == kit.Probable || known[knownKey(f)] || isQuoted(f) {
 			return
 		}
-		if err := w.store(ctx, starts[0], f); err != nil {
+		if err := w.Store(ctx, starts[0], f); err != nil {
 			mu.Lock()
 			storing = fmt.Errorf("storing a finding: %w", err)
 			mu.Unlock()
@@ -169,15 +169,15 @@ func (w Step) words(site *url.URL, r *webtest.Report, notes []string, out *Outpu
 	return strings.Join(append(notes, text), "\n")
 }
 
-// config is how a site is tested. notes are about what could not be followed.
-func (w Step) config(ctx context.Context, starts []*url.URL) (cfg webtest.Config, notes []string) {
+// Config is how a site is tested. notes are about what could not be followed.
+func (w Step) Config(ctx context.Context, starts []*url.URL) (cfg webtest.Config, notes []string) {
 	cfg = webtest.Config{Starts: starts, Checks: w.checks(), Browser: w.Browser}
 	level := client.Safe
 	if w.Scope.Doc.Intrusiveness == task.Intrusive {
 		level = client.Active
 	}
 	cfg.Client = client.Config{Dial: w.Scope.Dial, Allow: w.Scope.Allows, Take: w.Scope.Take, Level: level,
-		Rate: w.Plan.RateLimit, Requests: webRequests, Until: time.Now().Add(webTime), Header: http.Header{}}
+		Record: w.Scope.Capture.By("webtest"), Rate: w.Plan.RateLimit, Requests: webRequests, Until: time.Now().Add(webTime), Header: http.Header{}}
 	if left := w.Scope.Left(); left < webRequests {
 		cfg.Client.Requests = max(1, left*9/10)
 	}
@@ -186,13 +186,17 @@ func (w Step) config(ctx context.Context, starts []*url.URL) (cfg webtest.Config
 		cfg.Client.Header.Add(h.Name, w.secret(h.Value))
 	}
 	for _, l := range access.Logins {
-		a := session.Account{User: l.User, Password: w.secret(l.Password), Cookie: w.secret(access.Cookies)}
+		a := session.Account{User: l.User, Password: w.secret(l.Password), TOTP: w.secret(l.TOTP),
+			Cookie: w.secret(access.Cookies), OAuth: w.oauth(starts[0])}
 		if page, err := starts[0].Parse(l.Page); err == nil && l.Page != "" && page.Host == starts[0].Host {
 			a.Login = page
 		}
 		cfg.Accounts = append(cfg.Accounts, a)
 	}
-	if access.Cookies != "" && len(access.Logins) == 0 {
+	if access.OAuth != nil && len(access.Logins) == 0 {
+		cfg.Accounts = append(cfg.Accounts, session.Account{Name: access.OAuth.ClientID, OAuth: w.oauth(starts[0]),
+			Cookie: w.secret(access.Cookies)})
+	} else if access.Cookies != "" && len(access.Logins) == 0 {
 		cfg.Accounts = append(cfg.Accounts, session.Account{Cookie: w.secret(access.Cookies)})
 	}
 	for _, r := range access.Requests {
@@ -209,6 +213,19 @@ func (w Step) config(ctx context.Context, starts []*url.URL) (cfg webtest.Config
 		cfg.Documents = append(cfg.Documents, doc)
 	}
 	return cfg, notes
+}
+
+// oauth is how the instruction says that a token is got; nil if it does not.
+func (w Step) oauth(site *url.URL) *session.OAuth {
+	o := w.Plan.Access.OAuth
+	if o == nil {
+		return nil
+	}
+	at, err := site.Parse(o.TokenURL)
+	if err != nil {
+		return nil
+	}
+	return &session.OAuth{Token: at, ClientID: w.secret(o.ClientID), ClientSecret: w.secret(o.ClientSecret), Scopes: o.Scopes}
 }
 
 // secret puts the value of a secret where its name stands.
@@ -249,7 +266,8 @@ func (w Step) description(ctx context.Context, site *url.URL, address string) (*
 	if err != nil {
 		return nil, err
 	}
-	once := client.New(client.Config{Dial: w.Scope.Dial, Allow: w.Scope.Allows, Take: w.Scope.Take, Body: maxDescription})
+	once := client.New(client.Config{Dial: w.Scope.Dial, Allow: w.Scope.Allows, Take: w.Scope.Take, Body: maxDescription,
+		Record: w.Scope.Capture.By("webtest")})
 	defer once.Close()
 	answer, err := once.Send(ctx, request, client.Options{})
 	if err != nil {
@@ -305,9 +323,9 @@ func portOf(u *url.URL) string {
 // Template is what issues and findings of the web tester name as their template, before their check.
 const Template = "webtest"
 
-// store stores a finding as an issue. Its check has shown it in two independent ways and with a control that must fail,
+// Store stores a finding as an issue. Its check has shown it in two independent ways and with a control that must fail,
 // and its proof was run again: it is verified.
-func (w Step) store(ctx context.Context, site *url.URL, f webtest.Finding) error {
+func (w Step) Store(ctx context.Context, site *url.URL, f webtest.Finding) error {
 	e := EventOf(f, w.Hide.Replace)
 	description := f.Title + "."
 	if f.Detail != "" {
@@ -331,6 +349,7 @@ func (w Step) store(ctx context.Context, site *url.URL, f webtest.Finding) error
 		Title: titleOf(f), Severity: string(f.Severity), Description: errs.Clip(description, maxText),
 		Remediation: f.Remediation,
 		TemplateID:  e.TemplateID, Target: site.Scheme + "://" + site.Host, MatchedAt: e.MatchedAt, Event: e,
+		Proof: w.kept(f),
 	})
 	if err != nil {
 		return err
@@ -339,8 +358,7 @@ func (w Step) store(ctx context.Context, site *url.URL, f webtest.Finding) error
 	if err != nil || issue.Verification != task.Pending {
 		return err
 	}
-	return w.Run.Confirm(ctx, issue, task.Confirmation{Last: e, Confirmed: 1, Tried: 1,
-		RetestTemplate: &task.RetestTemplate{Reason: "no template finds it: the tester of web applications did"}})
+	return w.Run.Confirm(ctx, issue, task.Confirmation{Last: e, Confirmed: 1, Tried: 1, RetestTemplate: means(issue)})
 }
 
 func titleOf(f webtest.Finding) string {

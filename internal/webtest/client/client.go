@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
@@ -64,6 +65,8 @@ type Config struct {
 	// Take counts a request that is about to be sent; its error says that there is no budget left. nil: only Requests
 	// counts.
 	Take func() error
+	// Record gets each request that was sent, from any goroutine, and must not wait. nil: nobody asks.
+	Record func(traffic.Exchange)
 
 	Level     Level
 	May       May           // what is else refused
@@ -96,6 +99,7 @@ type Options struct {
 	As     *User
 	Fresh  bool          // on a connection of its own
 	Alone  bool          // with nothing else in flight at that host: for measurements of time
+	Slow   bool          // it may be asked to wait: few at a time, beside others, and no sign of the host's health
 	Writes bool          // it may change data; refused below Active
 	Forced bool          // it is what the caller was asked for, such as a login: not judged by what it looks like
 	Accept time.Duration // how long its answer may take, if that is longer than Config.Timeout
@@ -172,6 +176,10 @@ func (c *Client) Send(ctx context.Context, r *message.Request, o Options) (*mess
 	if err := c.Permit(r, o); err != nil {
 		return nil, err
 	}
+	if r.After != nil {
+		return c.inOrder(ctx, r, o)
+	}
+	defer o.As.hold()()
 	r, release := c.renew(ctx, r, o.As)
 	defer release()
 	return c.send(ctx, r, o)
@@ -180,11 +188,11 @@ func (c *Client) Send(ctx context.Context, r *message.Request, o Options) (*mess
 // send is Send of a request that is permitted and has its token.
 func (c *Client) send(ctx context.Context, r *message.Request, o Options) (*message.Response, error) {
 	l := c.lane(r.URL)
-	if err := l.enter(ctx, o.Alone); err != nil {
+	if err := l.enter(ctx, o); err != nil {
 		return nil, err
 	}
 	response, err := c.exchange(ctx, r, o)
-	l.leave(o.Alone, response, err, ctx.Err() != nil)
+	l.leave(o, response, err, ctx.Err() != nil)
 	if err != nil && l.gone() { // or it only drops the requests of tests
 		root := message.From(http.MethodGet, &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host})
 		if _, alive := c.roundTrip(ctx, root, Options{Fresh: true}); alive == nil {

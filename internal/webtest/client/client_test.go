@@ -244,3 +244,39 @@ func allow(scope *netguard.Scope) func(string, *url.URL) error {
 		return nil
 	}
 }
+
+// TestSlow holds that requests that are asked to wait keep no others from their turn, and are few.
+func TestSlow(t *testing.T) {
+	const slow = 6
+	arrived, release := make(chan bool, 2*slow), make(chan struct{})
+	c, at := open(t, client.Config{}, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			arrived <- true
+			<-release
+		}
+	})
+	var group sync.WaitGroup
+	for range slow {
+		group.Go(func() {
+			if _, err := c.Send(t.Context(), get(t, at+"/slow"), client.Options{Slow: true}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 4 {
+		<-arrived
+	}
+	for range 20 { // while four wait, the others go on
+		if _, err := c.Send(t.Context(), get(t, at+"/"), client.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(arrived); n != 0 {
+		t.Errorf("%d more are asked to wait at a time", n)
+	}
+	close(release)
+	group.Wait()
+	if n := len(arrived); n != slow-4 {
+		t.Errorf("%d of %d waited for their turn", n, slow-4)
+	}
+}

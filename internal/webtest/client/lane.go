@@ -22,6 +22,7 @@ const (
 	maxPause      = 8 * time.Second
 	maxFailures   = 12              // in a row, after which a host counts as gone
 	maxRetryAfter = 2 * time.Minute // that is waited for
+	maxSlow       = 4               // in flight that were asked to wait: each keeps a worker of the application
 )
 
 // lane is the turn of requests to one host.
@@ -29,6 +30,7 @@ type lane struct {
 	mu       sync.Mutex
 	changed  chan struct{} // closed when there may be room
 	inFlight int
+	slow     int // of those in flight
 	alone    bool
 	waiting  int // for being alone: others let them pass
 	limit    int
@@ -53,8 +55,9 @@ func (c *Client) lane(u *url.URL) *lane {
 	return l
 }
 
-// enter waits for a turn, alone if that is wanted.
-func (l *lane) enter(ctx context.Context, alone bool) error {
+// enter waits for a turn, as o says.
+func (l *lane) enter(ctx context.Context, o Options) error {
+	alone, slow := o.Alone, o.Slow
 	l.mu.Lock()
 	if alone {
 		l.waiting++
@@ -71,10 +74,16 @@ func (l *lane) enter(ctx context.Context, alone bool) error {
 			return ErrDown
 		}
 		wait := l.until.Sub(l.now())
-		free := !l.alone && (alone && l.inFlight == 0 || !alone && l.waiting == 0 && l.inFlight < l.limit)
+		free := !l.alone && (alone && l.inFlight == 0 || !alone && l.waiting == 0 && l.inFlight-l.slow < l.limit)
+		if slow && !alone {
+			free = free && l.slow < maxSlow
+		}
 		if free && wait <= 0 {
 			l.inFlight++
 			l.alone = alone
+			if slow {
+				l.slow++
+			}
 			l.mu.Unlock()
 			return nil
 		}
@@ -102,21 +111,24 @@ func (l *lane) signal() {
 }
 
 // leave ends a turn and learns from its answer. A request that its caller gave up says nothing about the host.
-func (l *lane) leave(alone bool, r *message.Response, err error, givenUp bool) {
+func (l *lane) leave(o Options, r *message.Response, err error, givenUp bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.inFlight--
-	if alone {
+	if o.Alone {
 		l.alone = false
 	}
+	if o.Slow {
+		l.slow--
+	}
 	if !givenUp && !isRefusal(err) {
-		l.learn(alone, r, err)
+		l.learn(o.Alone || o.Slow, r, err)
 	}
 	l.signal()
 }
 
-func (l *lane) learn(alone bool, r *message.Response, err error) {
-	if err != nil && alone {
+func (l *lane) learn(slow bool, r *message.Response, err error) {
+	if err != nil && slow {
 		return // it waited for longer than the answer may take
 	}
 	if err != nil {
@@ -135,7 +147,7 @@ func (l *lane) learn(alone bool, r *message.Response, err error) {
 		if r.Status >= http.StatusInternalServerError {
 			l.bad++ // tests provoke errors, too: only many of them count
 		}
-		if alone { // such answers are slow on purpose
+		if slow { // such answers are slow on purpose
 			return
 		}
 		l.took = append(l.took, r.Took)

@@ -28,10 +28,10 @@ func (c *Client) Raw(ctx context.Context, at *url.URL, text []byte, wait time.Du
 		return nil, err
 	}
 	l := c.lane(at)
-	if err := l.enter(ctx, true); err != nil {
+	if err := l.enter(ctx, Options{Alone: true}); err != nil {
 		return nil, err
 	}
-	defer l.leave(true, nil, nil, true)
+	defer l.leave(Options{Alone: true}, nil, nil, true)
 	if err := c.pace(ctx); err != nil {
 		return nil, err
 	}
@@ -69,8 +69,9 @@ func (c *Client) raw(ctx context.Context, at *url.URL, text []byte, wait time.Du
 	if _, err := conn.Write(text); err != nil {
 		return nil, err
 	}
-	answer := make([]byte, maxRaw)
+	begun, answer := time.Now(), make([]byte, maxRaw)
 	n, err := conn.Read(answer)
+	c.recordRaw(begun, at, text, answer[:n], err)
 	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, ErrLate
 	}

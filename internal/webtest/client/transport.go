@@ -39,6 +39,7 @@ func (c *Client) transport(fresh bool) *http.Transport {
 func (c *Client) roundTrip(ctx context.Context, r *message.Request, o Options) (*message.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(c.Timeout, o.Accept))
 	defer cancel()
+	begun := time.Now()
 	var written, first atomic.Int64
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest:         func(httptrace.WroteRequestInfo) { written.Store(time.Now().UnixNano()) },
@@ -57,6 +58,7 @@ func (c *Client) roundTrip(ctx context.Context, r *message.Request, o Options) (
 		var done func()
 		answer, done, err = known.send(c, wire, transport)
 		defer done()
+		wire.Header.Del("Authorization") // where the library looked for them; it was not sent, and is not recorded
 	} else {
 		answer, err = transport.RoundTrip(wire)
 	}
@@ -64,12 +66,16 @@ func (c *Client) roundTrip(ctx context.Context, r *message.Request, o Options) (
 		return nil, refused(denied.Why)
 	}
 	if err != nil {
+		if written.Load() > 0 {
+			c.record(begun, wire, r.Body, nil, err)
+		}
 		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Redacted(), err)
 	}
 	defer answer.Body.Close()
 	out := &message.Response{Status: answer.StatusCode, Header: answer.Header, Request: r,
 		Took: time.Duration(max(0, first.Load()-written.Load()))}
 	out.Body, out.Truncated, err = c.read(answer)
+	c.record(begun, wire, r.Body, out, err)
 	if err != nil && len(out.Body) == 0 {
 		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Redacted(), err)
 	}

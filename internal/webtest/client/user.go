@@ -15,6 +15,8 @@ import (
 type User struct {
 	Name string
 
+	steps sync.RWMutex // written by requests that belong together, read by each other one
+
 	mu      sync.Mutex
 	jar     *cookiejar.Jar
 	own     http.Header
@@ -39,6 +41,15 @@ func (u *User) Reset() {
 	u.jar, _ = cookiejar.New(nil) // it never fails
 	u.own, u.hosts, u.credentials = http.Header{}, nil, nil
 	u.version++
+}
+
+// hold keeps requests that belong together from being sent until release.
+func (u *User) hold() (release func()) {
+	if u == nil {
+		return func() {}
+	}
+	u.steps.RLock()
+	return u.steps.RUnlock
 }
 
 // Version changes whenever the session of the user is renewed.

@@ -33,6 +33,9 @@ type Request struct {
 	// Token, if not nil, is a value that the application gave out against forged requests and wants back: a client
 	// renews it before it sends the request.
 	Token *Token
+	// After, if not nil, is the request of the step before, as of a form of several steps: a client sends it, and those
+	// before it, each time before this one.
+	After *Request
 	// Segments are those of the path, from 1, that a description of the API calls parameters.
 	Segments []int
 }
@@ -193,7 +196,7 @@ func (r *Request) Clone() *Request {
 		header = http.Header{}
 	}
 	return &Request{Method: r.Method, URL: &u, Header: header, Body: bytes.Clone(r.Body), Token: r.Token,
-		Segments: r.Segments}
+		After: r.After, Segments: r.Segments}
 }
 
 // With is a copy with another value of a header line; "" removes the line.
@@ -255,13 +258,14 @@ type stored struct {
 	Header http.Header `json:"header,omitempty"`
 	Body   []byte      `json:"body,omitempty"`
 
-	Token    *Token `json:"token,omitempty"`
-	Segments []int  `json:"segments,omitempty"`
+	Token    *Token   `json:"token,omitempty"`
+	After    *Request `json:"after,omitempty"`
+	Segments []int    `json:"segments,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler; the body is in base64.
 func (r *Request) MarshalJSON() ([]byte, error) {
-	return json.Marshal(stored{r.Method, r.URL.String(), r.Header, r.Body, r.Token, r.Segments})
+	return json.Marshal(stored{r.Method, r.URL.String(), r.Header, r.Body, r.Token, r.After, r.Segments})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -274,7 +278,7 @@ func (r *Request) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return err
 	}
-	made.Body, made.Token, made.Segments = s.Body, s.Token, s.Segments
+	made.Body, made.Token, made.After, made.Segments = s.Body, s.Token, s.After, s.Segments
 	if s.Header != nil {
 		made.Header = s.Header
 	}

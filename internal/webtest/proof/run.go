@@ -177,8 +177,8 @@ func (r *run) step(ctx context.Context, s *Step) (failed string, err error) {
 	executed := false
 	switch {
 	case len(s.Series) > 0:
-		for range 2 { // a machine that is busy has hiccups, and a delay is seen again
-			if delayed, err = r.series(ctx, s, user); delayed || err != nil {
+		for _, alone := range []bool{false, true} { // a machine that is busy has hiccups, and a delay is seen again
+			if delayed, err = r.series(ctx, s, user, alone); delayed || err != nil {
 				break
 			}
 		}
@@ -287,12 +287,12 @@ func (r *run) holds(ctx context.Context, s *Step, e Expect, answer *message.Resp
 	return false, nil
 }
 
-// series runs a series of delays: its twins first, then the others in random order.
-func (r *run) series(ctx context.Context, s *Step, user *client.User) (bool, error) {
+// series runs a series of delays, in the order of the program.
+func (r *run) series(ctx context.Context, s *Step, user *client.User, alone bool) (bool, error) {
 	var twins []time.Duration
 	var samples []stats.Sample
 	for _, d := range s.Series {
-		answer, err := r.Send(ctx, r.request(d.Send), client.Options{As: user, Alone: true})
+		answer, err := r.Send(ctx, r.request(d.Send), client.Options{As: user, Alone: alone, Slow: true})
 		if err != nil {
 			return false, err
 		}

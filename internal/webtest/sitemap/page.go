@@ -3,6 +3,7 @@ package sitemap
 import (
 	"bytes"
 	"fmt"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -223,6 +224,9 @@ func (c *crawler) readPage(from *Entry, p *page, whole bool) {
 			e.From, e.Depth = from.Request.URL.String(), from.Depth+1
 			if e.Request.Token != nil {
 				e.Request.Token.Page = from.Request
+			}
+			if from.Request.After != nil || from.How == ByForm && from.Request.Method != http.MethodGet {
+				e.Request.After = from.Request
 			}
 			if !whole {
 				e.How = ByComment

@@ -324,7 +324,7 @@ func (c *crawler) read(it *item, response *message.Response) {
 	}
 	known := len(c.queued)
 	if to := response.Redirect(); to != nil {
-		c.follow(it.Entry, to, it.How)
+		c.redirected(it.Entry, to)
 	}
 	c.readBody(it.Entry, response)
 	s := c.shapes[it.Request.Shape()]
@@ -420,4 +420,15 @@ func (c *crawler) follow(from *Entry, to *url.URL, how string) {
 	c.add(
 		&Entry{Request: message.From(http.MethodGet, to), How: how, From: from.Request.URL.String(), Depth: from.Depth + 1},
 	)
+}
+
+// redirected queues where a request leads. Behind a form that may be its next step.
+func (c *crawler) redirected(from *Entry, to *url.URL) {
+	if from.How != ByForm || from.Request.Method == http.MethodGet || from.Login {
+		c.follow(from, to, from.How)
+		return
+	}
+	next := message.From(http.MethodGet, to)
+	next.After = from.Request
+	c.add(&Entry{Request: next, How: ByLink, From: from.Request.URL.String(), Depth: from.Depth + 1})
 }

@@ -43,7 +43,7 @@ export function onKey(e: KeyboardEvent) {
     commands.get('palette')?.run()
     return
   }
-  if (e.ctrlKey || e.metaKey || !shortcuts.on || typing(e.target) || document.querySelector('dialog[open]')) return
+  if (e.ctrlKey || e.metaKey || !shortcuts.on || typing(e.composedPath()[0] ?? null) || document.querySelector('dialog[open]')) return
   if (e.key === 'Enter' && e.target instanceof Element && e.target.closest('a, button, summary, [role="button"]')) return
   const two = Date.now() - firstAt < 1200 ? `${first} ${e.key}` : ''
   const key = e.shiftKey && e.key.length > 1 ? `Shift+${e.key}` : e.key

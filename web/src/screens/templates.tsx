@@ -1,11 +1,10 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useParams } from '@tanstack/react-router'
-import { body, platform, team, type Platform } from '../lib/api'
+import { body, platform, team } from '../lib/api'
 import { count } from '../lib/format'
 import { useRole } from '../lib/me'
 import { useTyped, useURL } from '../lib/search'
-import { Raw, Shown } from '../lib/show'
-import { Card, Chip, Copy, Empty, Facts, Head, Loading, Pages, Problem, Severity, Table, To, useTitle } from '../ui/kit'
+import { Shown } from '../lib/show'
+import { Card, Chip, Empty, Head, Loading, Pages, Problem, Severity, Table, To, useTitle } from '../ui/kit'
 import { t } from '../texts'
 
 const pageSize = 50
@@ -13,11 +12,12 @@ const pageSize = 50
 /** Templates by search: words, or field:value as the API takes them. */
 export function Templates() {
   useTitle(t.nav.templates)
+  const role = useRole()
   const [search, set] = useURL()
   const [typed, setTyped] = useTyped('q')
   const page = Math.max(0, Number(search.page ?? 1) - 1 || 0)
   const q = [search.q, search.severity && `severity:${search.severity}`, search.tag && `tags:${search.tag}`].filter(Boolean).join(' ')
-  const query = { q: q || undefined, limit: pageSize, offset: page * pageSize, facet_size: 12, fields: 'id,template_id,name,severity,tags,type,description,template_type' }
+  const query = { q: q || undefined, scope: search.scope || undefined, limit: pageSize, offset: page * pageSize, facet_size: 12, fields: 'id,template_id,name,severity,tags,type,description,template_type' }
   const found = useQuery({
     queryKey: ['template-search', team.id, query], placeholderData: keepPreviousData,
     queryFn: ({ signal }) => body(platform.GET('/v2/template/search', { params: { query: query as never }, signal })),
@@ -25,12 +25,15 @@ export function Templates() {
   const tags = Object.entries((found.data?.facets?.tags?.buckets ?? {}) as Record<string, number>).sort((a, b) => b[1] - a[1]).slice(0, 12)
   return (
     <>
-      <Head title={t.nav.templates} note={found.data && t.templates.total(count(found.data.total))} />
+      <Head title={t.nav.templates} note={found.data && t.templates.total(count(found.data.total))}>{role.writes && <To to="/templates/new" className="btn btn-primary">{t.editor.new}</To>}</Head>
       <div className="mb-3 flex flex-wrap items-center gap-2">
         <input type="search" className="field max-w-96" aria-label={t.scans.templateSearch} placeholder={t.scans.templateSearch} value={typed} onChange={(e) => setTyped(e.target.value)} />
         <select className="field !w-auto" aria-label={t.findings.col.severity} value={search.severity ?? ''} onChange={(e) => set({ severity: e.target.value || undefined, page: undefined })}>
           <option value="">{t.templates.anySeverity}</option>
           {['critical', 'high', 'medium', 'low', 'info'].map((s) => <option key={s} value={s}>{t.severity[s]}</option>)}
+        </select>
+        <select className="field !w-auto" aria-label={t.templates.whose} value={search.scope ?? ''} onChange={(e) => set({ scope: e.target.value || undefined, page: undefined })}>
+          {Object.entries(t.templates.scopes).map(([k, v]) => <option key={k} value={k}>{v}</option>)}
         </select>
       </div>
       <ul className="mb-3 flex flex-wrap gap-1" aria-label={t.templates.tags}>
@@ -44,7 +47,7 @@ export function Templates() {
             {found.data.results.map((x) => (
               <tr key={x.template_id ?? x.id}>
                 <td><Severity of={x.severity} /></td>
-                <td className="min-w-56"><To to={`/templates/${x.template_id ?? x.id}`} search={{ from: x.template_type === 'public' ? undefined : 'team' }} className="font-medium hover:text-accent"><Shown text={x.name} max={140} /></To></td>
+                <td className="min-w-56"><To to={`/templates/${x.template_id ?? x.id}`} search={{ from: x.template_type === 'public' ? undefined : 'team' }} className="font-medium hover:text-accent"><Shown text={x.name} max={140} /></To> {x.template_type !== 'public' && <Chip>{t.templates.own}</Chip>}</td>
                 <td><code className="text-xs"><Shown text={x.template_id ?? x.id} max={60} /></code></td><td>{x.type}</td>
                 <td className="text-xs text-muted"><Shown text={(x.tags ?? []).join(', ')} max={80} /></td>
               </tr>
@@ -56,40 +59,3 @@ export function Templates() {
     </>
   )
 }
-
-/** One template: what it says of itself, its text, and what it found. */
-export function Template() {
-  const { id } = useParams({ strict: false }) as { id: string }
-  const [search] = useURL()
-  const role = useRole()
-  const found = useQuery({
-    queryKey: ['template', team.id, id, search.from ?? ''],
-    queryFn: async () => (search.from === 'team'
-      ? ((await body(platform.GET('/v1/template/{template_id}', { params: { path: { template_id: id } } }))) as { template: Doc }).template
-      : (await body(platform.GET('/v1/template/public/{template_id}', { params: { path: { template_id: id } } }))).data),
-  })
-  const x = found.data
-  useTitle(x?.name ?? t.templates.one)
-  if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />
-  if (!x) return <Loading what={t.templates.one} />
-  return (
-    <>
-      <Head title={<Shown text={x.name} max={200} />} crumb={<To to="/templates" className="link">{t.nav.templates}</To>} note={<code>{id}</code>}>
-        <To to="/findings" search={{ template: id, status: 'any' }} className="btn">{t.templates.found}</To>
-        {role.writes && <To to="/scans/new" search={{ template: id }} className="btn btn-primary">{t.templates.scan}</To>}
-      </Head>
-      <div className="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
-        <Card title={t.templates.text} actions={<Copy text={x.raw ?? ''} />}><Raw text={x.raw ?? ''} label={t.templates.text} /></Card>
-        <Card title={t.findings.facts}>
-          <Facts of={[
-            [t.findings.col.severity, <Severity key="s" of={x.severity} />], [t.findings.description, <Shown key="d" text={x.description} max={3000} />], [t.findings.remediation, <Shown key="r" text={x.remediation} max={3000} />],
-            [t.templates.protocol, x.type], [t.templates.tags, <span key="t" className="flex flex-wrap gap-1">{(x.tags ?? []).slice(0, 30).map((tag) => <Chip key={tag}><Shown text={tag} max={40} /></Chip>)}</span>],
-            [t.templates.author, <Shown key="a" text={(x.author ?? []).join(', ')} max={200} />],
-          ]} />
-        </Card>
-      </div>
-    </>
-  )
-}
-
-type Doc = Platform['TemplateData']

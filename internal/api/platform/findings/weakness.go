@@ -26,7 +26,7 @@ type Occurrence struct {
 	MatchedAt    string     `json:"matched_at,omitempty" doc:"Where it was seen."`
 	FirstSeenAt  time.Time  `json:"first_seen_at" doc:"When this scan or task stored it."`
 	LastSeenAt   time.Time  `json:"last_seen_at" doc:"When it was seen last."`
-	Rule         string     `json:"rule" enum:"same_check,joined,split,older_hash,cve,class,route,address" doc:"Why it is a sighting of this weakness."`
+	Rule         string     `json:"rule" enum:"same_check,joined,split,older_hash,cve,class,route,site,address" doc:"Why it is a sighting of this weakness."`
 	Confidence   float64    `json:"confidence" minimum:"0" maximum:"1" doc:"How sure that is."`
 	Equal        string     `json:"equal" doc:"What is equal by the rule, in words."`
 	DecidedBy    string     `json:"decided_by,omitempty" doc:"Who joined it or split it off."`

@@ -42,6 +42,7 @@ type ScanConfig struct {
 	ScanAllAssets   bool                 `json:"scan_all_assets" doc:"Whether every asset is a target."`
 	AssetFilters    *assets.AssetFilters `json:"asset_filters,omitempty" doc:"Only matching assets are targets; absent: no filter."`
 	Exclusions      []string             `json:"exclusions"`
+	CaptureTraffic  bool                 `json:"capture_traffic" doc:"Whether its requests are captured, as far as the team's policy allows it."`
 	Recommended     bool                 `json:"recommended" doc:"Whether it uses the recommended set."`
 	All             bool                 `json:"all" doc:"Whether it uses all templates."`
 	NoGlobalAlerts  bool                 `json:"disable_global_alert_config"`
@@ -85,6 +86,7 @@ func (s area) configOf(ctx context.Context, found scan.Scan) (out ScanConfig, er
 		Enumerations: []InventorySource{}, ScanAllAssets: c.AllAssets,
 		AssetFilters: (*assets.AssetFilters)(c.AssetFilters), Socks5Proxy: c.Proxy.String(),
 		Exclusions: rest.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All,
+		CaptureTraffic: c.Capture,
 		NoGlobalAlerts: c.NoGlobalAlerts, NoGlobalReports: c.NoGlobalReports, NoGlobalScans: c.NoGlobalSettings,
 		Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
 	}

@@ -134,6 +134,7 @@ func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*
 			AssetFilters: (*asset.Filters)(b.AssetFilters),
 		},
 		Targets: b.Targets, EarlyTemplates: b.EarlyTemplates, Recommended: b.Recommended, All: b.All,
+		Capture:       b.CaptureTraffic,
 		ScanConfigIDs: b.ScanConfigIDs, ReportConfigIDs: b.ReportConfigIDs,
 		AlertConfigIDs: b.AlertConfigIDs, Exclusions: slices.Concat(b.ExcludeTargets, b.Exclusions),
 		NoGlobalAlerts: b.NoGlobalAlerts, NoGlobalReports: b.NoGlobalReports,

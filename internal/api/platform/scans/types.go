@@ -89,6 +89,7 @@ type ScanRequest struct {
 	Templates        []string             `json:"templates,omitempty" maxItems:"10000" doc:"Templates by id, folder, tag or URL; default: the recommended set."`
 	EarlyTemplates   []string             `json:"early_templates,omitempty" maxItems:"10000"`
 	PrivateTemplates []InlineTemplate     `json:"private_templates,omitempty" maxItems:"100" doc:"Templates that come with the request."`
+	CaptureTraffic   bool                 `json:"capture_traffic,omitempty" doc:"Capture its HTTP requests and the answers, as network events (agent-task API), as far as the team's policy allows it."`
 	Recommended      bool                 `json:"recommended,omitempty" doc:"Add the recommended set: all severities but info, nothing intrusive."`
 	All              bool                 `json:"all,omitempty" doc:"All templates."`
 	Assets           []string             `json:"assets,omitempty" doc:"Enumerations and groups whose assets are targets, in each run those that are known then."`

@@ -43,11 +43,11 @@ type TemplateStats struct {
 
 // TemplateSearch is what a search found.
 type TemplateSearch struct {
-	Message string                  `json:"message"`
-	Count   int                     `json:"count"`
-	Total   int                     `json:"total"`
-	Results []picked[FoundTemplate] `json:"results"`
-	Facets  TemplateStats           `json:"facets" doc:"Counts of all that was found."`
+	Message string                       `json:"message"`
+	Count   int                          `json:"count"`
+	Total   int                          `json:"total"`
+	Results []wire.Picked[FoundTemplate] `json:"results"`
+	Facets  TemplateStats                `json:"facets" doc:"Counts of all that was found."`
 }
 
 func (s area) search() {
@@ -79,13 +79,13 @@ func (s area) search() {
 
 func searchOf(f catalog.Found, fields []string) TemplateSearch {
 	out := TemplateSearch{Message: "Templates.", Count: len(f.Templates), Total: f.Total,
-		Results: make([]picked[FoundTemplate], len(f.Templates))}
+		Results: make([]wire.Picked[FoundTemplate], len(f.Templates))}
 	for i, t := range f.Templates {
 		one := FoundTemplate{TemplateData: templateOf(t)}
 		if f.Highlights != nil {
 			one.Highlight = f.Highlights[i]
 		}
-		out.Results[i] = picked[FoundTemplate]{one, fields}
+		out.Results[i] = wire.Picked[FoundTemplate]{Value: one, Fields: fields}
 	}
 	for name, into := range map[string]*StatBuckets{
 		"author": &out.Facets.Author, "creation_stats": &out.Facets.CreationStats, "dir": &out.Facets.Dir,

@@ -45,16 +45,16 @@ type ShareAnswer struct {
 
 // SharedTemplate is the answer about one shared template.
 type SharedTemplate struct {
-	Message string                     `json:"message"`
-	Result  picked[SharedTemplateData] `json:"result" doc:"The template."`
+	Message string                          `json:"message"`
+	Result  wire.Picked[SharedTemplateData] `json:"result" doc:"The template."`
 }
 
 // SharedTemplateList is a page of shared templates.
 type SharedTemplateList struct {
-	Message string                       `json:"message"`
-	Count   int                          `json:"count"`
-	Total   int                          `json:"total"`
-	Results []picked[SharedTemplateData] `json:"results"`
+	Message string                            `json:"message"`
+	Count   int                               `json:"count"`
+	Total   int                               `json:"total"`
+	Results []wire.Picked[SharedTemplateData] `json:"results"`
 }
 
 func shareResult(s catalog.Share, id string) ShareResult {
@@ -117,7 +117,7 @@ func (s area) sharedTemplate(ctx context.Context, in *struct {
 		return nil, err
 	}
 	share, t, err := s.Catalog.Shared(ctx, in.ID)
-	return &SharedTemplate{"A shared template.", picked[SharedTemplateData]{sharedOf(share, t), fields}}, err
+	return &SharedTemplate{"A shared template.", wire.Picked[SharedTemplateData]{Value: sharedOf(share, t), Fields: fields}}, err
 }
 
 func (s area) listShares(ctx context.Context, in *struct {
@@ -134,8 +134,8 @@ func (s area) listShares(ctx context.Context, in *struct {
 		return nil, err
 	}
 	found, total, err := s.Catalog.Shares(ctx, sorts, in.Page(), raw)
-	results := rest.Each(found, func(one catalog.SharedTemplate) picked[SharedTemplateData] {
-		return picked[SharedTemplateData]{sharedOf(one.Share, one.Template), fields}
+	results := rest.Each(found, func(one catalog.SharedTemplate) wire.Picked[SharedTemplateData] {
+		return wire.Picked[SharedTemplateData]{Value: sharedOf(one.Share, one.Template), Fields: fields}
 	})
 	return &SharedTemplateList{"What your team shares.", len(found), total, results}, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/generate"
 	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/signer"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
@@ -22,6 +23,7 @@ import (
 type Services struct {
 	Catalog *catalog.Catalog
 	Models  *model.Models
+	Signers *signer.Signers
 }
 
 type area struct {
@@ -33,6 +35,7 @@ type area struct {
 func Register(api *rest.API, services Services) {
 	s := area{api, services}
 	s.templates()
+	s.keys()
 }
 
 const tag = "Templates"
@@ -44,16 +47,16 @@ type TemplatePath struct {
 
 // TemplateList is a window of a list of templates.
 type TemplateList struct {
-	Message string                 `json:"message"`
-	Count   int                    `json:"count"`
-	Total   int                    `json:"total"`
-	Results []picked[TemplateData] `json:"results"`
+	Message string                      `json:"message"`
+	Count   int                         `json:"count"`
+	Total   int                         `json:"total"`
+	Results []wire.Picked[TemplateData] `json:"results"`
 }
 
 // PublicTemplate is the answer about one public template.
 type PublicTemplate struct {
-	Message string               `json:"message"`
-	Data    picked[TemplateData] `json:"data" doc:"The template."`
+	Message string                    `json:"message"`
+	Data    wire.Picked[TemplateData] `json:"data" doc:"The template."`
 }
 
 // OneTemplate is the answer about one template.
@@ -137,8 +140,8 @@ func (s area) templates() {
 				return nil, err
 			}
 			found, total, err := find(ctx, in.Page(), raw)
-			return &TemplateList{message, len(found), total, rest.Each(found, func(t catalog.Template) picked[TemplateData] {
-				return picked[TemplateData]{templateOf(t), fields}
+			return &TemplateList{message, len(found), total, rest.Each(found, func(t catalog.Template) wire.Picked[TemplateData] {
+				return wire.Picked[TemplateData]{Value: templateOf(t), Fields: fields}
 			})}, err
 		})
 	}
@@ -172,6 +175,7 @@ func (s area) templates() {
 		})
 	handle(s, wire.Op("generate-template", "POST "+path+"/ai", tag, "Generate a template with a model"),
 		s.generateTemplate)
+	s.drafts()
 	s.shares()
 	s.search()
 }
@@ -214,7 +218,7 @@ func (s area) publicTemplate(ctx context.Context, in *struct {
 		return nil, err
 	}
 	t, err := s.Catalog.PublicByID(ctx, in.ID)
-	return &PublicTemplate{"A public template.", picked[TemplateData]{templateOf(t), fields}}, err
+	return &PublicTemplate{"A public template.", wire.Picked[TemplateData]{Value: templateOf(t), Fields: fields}}, err
 }
 
 func (s area) earlyTemplate(ctx context.Context, in *struct {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -20,8 +21,8 @@ func TestFieldsOfATemplateArePicked(t *testing.T) {
 	if _, _, err := pick[TemplateData]("ttl"); errs.From(err) == nil || errs.From(err).Param != "fields" {
 		t.Errorf("a field that only shared templates have: %v", err)
 	}
-	got, err := json.Marshal(picked[FoundTemplate]{FoundTemplate{TemplateData: TemplateData{ID: "x"}},
-		[]string{"id", "highlight", "is_new", "id"}})
+	got, err := json.Marshal(wire.Picked[FoundTemplate]{Value: FoundTemplate{TemplateData: TemplateData{ID: "x"}},
+		Fields: []string{"id", "highlight", "is_new", "id"}})
 	if err != nil || string(got) != `{"id":"x","is_new":false}` {
 		t.Errorf("%s, %v", got, err)
 	}

@@ -1,11 +1,8 @@
 package templates
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/url"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +11,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // TemplateClassification places a template in public catalogues of weaknesses
@@ -140,56 +136,6 @@ type Fields struct {
 
 // pick parses the requested fields of a type; raw is whether the text is among them.
 func pick[T any](f string) (fields []string, raw bool, err error) {
-	var known []string
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
-			known = append(known, name)
-		}
-	}
-	for _, name := range wire.Commas(f) {
-		if !slices.Contains(known, name) {
-			return nil, false, errs.Field("fields", "fields: a template has no field %.40q.", name)
-		}
-		fields = append(fields, name)
-	}
-	return fields, len(fields) == 0 || slices.Contains(fields, "raw"), nil
-}
-
-// picked is a value with only the named fields; all if none is named.
-type picked[T any] struct {
-	value  T
-	fields []string
-}
-
-// Schema implements huma.SchemaProvider.
-func (picked[T]) Schema(r huma.Registry) *huma.Schema {
-	return r.Schema(reflect.TypeFor[T](), true, "")
-}
-
-// MarshalJSON implements json.Marshaler.
-func (p picked[T]) MarshalJSON() ([]byte, error) {
-	whole, err := json.Marshal(p.value)
-	if err != nil || len(p.fields) == 0 {
-		return whole, err
-	}
-	var parts map[string]json.RawMessage
-	if err := json.Unmarshal(whole, &parts); err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for _, name := range p.fields {
-		part, ok := parts[name]
-		if !ok {
-			continue // omitempty
-		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		b.WriteString(`"` + name + `":`)
-		b.Write(part)
-		delete(parts, name) // a field named twice is written once
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	fields, err = wire.Pick[T]("a template", f)
+	return fields, len(fields) == 0 || slices.Contains(fields, "raw"), err
 }

@@ -41,8 +41,12 @@ type Parts struct {
 
 	Position, Parameter string // what was changed to see it: query, path, header, cookie or body, and its name
 	Subject             string // of what is at no place in a network: a file, a package, a cloud resource
+	// Detail tells what one check of another tool reports at one place apart: a header, a cipher, a version of TLS.
+	Detail string
 
 	CVEs, CWEs []string // not in the hash, as feeds correct them
+
+	isPageless bool // the page of an input in a path is not in the hash: see Older
 }
 
 // defaultPorts are the ports that a scheme means when none is written.
@@ -117,15 +121,44 @@ func (p Parts) Hash() string {
 	if p.Subject != "" {
 		fields = append(fields, "subject", p.Subject)
 	}
+	if p.Detail != "" {
+		fields = append(fields, "detail", p.Detail)
+	}
+	if page := p.page(); page != "" && !p.isPageless {
+		fields = append(fields, "page", page)
+	}
 	return digest(fields...)
+}
+
+// page is, for an input that is a segment of the path, the path with a * for the segment, which has the payload; empty
+// for other inputs. The tester of web applications names such an input by the number of the segment, from 1; fuzzing
+// rules name it by its text, which tells pages apart.
+func (p Parts) page() string {
+	n, err := strconv.Atoi(p.Parameter)
+	if err != nil || n < 1 || p.Position != "path" || p.Matcher != "segment "+p.Parameter+" of the path" {
+		return ""
+	}
+	path, _, _ := strings.Cut(p.Rest, "?")
+	segments := strings.Split(path, "/")
+	if n >= len(segments) {
+		return ""
+	}
+	segments[n] = "*"
+	return strings.Join(segments, "/")
 }
 
 // Older is the hash that earlier releases gave the sighting; empty: the same.
 func (p Parts) Older() string {
-	if p.Parameter == "" || p.Subject != "" {
+	switch {
+	case p.Detail != "": // in the hash since ADR 68
+		p.Detail = ""
+	case p.page() != "" && !p.isPageless: // in the hash since ADR 68
+		p.isPageless = true
+	case p.Parameter != "" && p.Subject == "": // in the hash since ADR 50
+		p.Position, p.Parameter = "", ""
+	default:
 		return ""
 	}
-	p.Position, p.Parameter = "", ""
 	return p.Hash()
 }
 

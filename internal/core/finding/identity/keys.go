@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"net/netip"
 	"regexp"
 	"strconv"
@@ -15,10 +16,11 @@ const (
 	Seen    Rule = "same_check" // the same vuln_hash
 	Joined  Rule = "joined"     // a person said so
 	Split   Rule = "split"      // a person said that it is another
-	Older   Rule = "older_hash" // the same vuln_hash but for the parameter, which was not in it until 2026
+	Older   Rule = "older_hash" // the same vuln_hash but for what was not in it until 2026: the parameter, the detail
 	CVE     Rule = "cve"        // the same single CVE at the same host and port, or in the same package
 	Class   Rule = "class"      // the same class of weakness (see classes) in the same parameter of the same page
 	Route   Rule = "route"      // the same check and parameter, of pages that differ in a number or an id alone
+	Site    Rule = "site"       // what the answers of a site lack as a whole (see site.go), wherever it was seen
 	Address Rule = "address"    // a name and the address that answered for it, which has no other name
 )
 
@@ -40,17 +42,19 @@ func (r Rule) Equal() string {
 	case Split:
 		return "a person split it off"
 	case Older:
-		return "all but the parameter, which the hash of earlier releases left out"
+		return "all but the parameter or the detail, which the hash of earlier releases left out"
 	case CVE:
 		return "the CVE, the host and the port, or the package; not the check and the path"
 	case Class:
 		return "the class of weakness, the host, the port, the page and the parameter; not the check"
 	case Route:
 		return "the check, the host, the port, the page but for numbers and ids, and the parameter"
+	case Site:
+		return "the header, the cookie's attribute or the version of TLS, the scheme, host and port; not the page and the check"
 	case Address:
 		return "the check, the port and the path; the host is a name of the address"
 	default:
-		return "the check, its matcher, the scheme, host, port, path, names of the query, and the parameter"
+		return "the check, its matcher, the scheme, host, port, path, names of the query, the parameter, and the detail"
 	}
 }
 
@@ -67,7 +71,7 @@ func (p Parts) keys() (all []key) {
 		all = append(all, key{CVE, digest(string(CVE), strings.ToUpper(p.CVEs[0]), p.Host, strconv.Itoa(p.Port), p.Subject)})
 	}
 	if network && p.Parameter != "" {
-		page, ids := route(p.Rest)
+		page, ids := route(cmp.Or(p.page(), p.Rest))
 		at := []string{p.Host, strconv.Itoa(p.Port), page, p.Position, p.Parameter}
 		if class := classOf(p.CWEs); class != "" {
 			all = append(all, key{Class, digest(append(at, string(Class), class)...)})
@@ -75,6 +79,9 @@ func (p Parts) keys() (all []key) {
 		if ids {
 			all = append(all, key{Route, digest(append(at, string(Route), p.Scheme, p.Check, p.Matcher, p.Extractor)...)})
 		}
+	}
+	if fact := p.ofSite(); network && fact != "" {
+		all = append(all, key{Site, digest(string(Site), fact, p.numeric(), strconv.Itoa(p.Port))})
 	}
 	if address := p.atAddress(); address != "" {
 		all = append(all, key{Address, address})
@@ -87,11 +94,25 @@ func (p Parts) atAddress() string {
 	if a, err := netip.ParseAddr(p.Host); err == nil {
 		p.IP = a.Unmap().String()
 	}
+	if p.Host == localhost && p.IP == "" {
+		p.IP = p.numeric()
+	}
 	if p.IP == "" || p.Host == "" || p.Port == 0 {
 		return ""
 	}
 	p.Host = p.IP
 	return p.Hash()
+}
+
+// localhost is the loopback by RFC 6761. Tools that are given the name seldom say the address.
+const localhost = "localhost"
+
+// numeric is the host, and the address that localhost stands for.
+func (p Parts) numeric() string {
+	if p.Host == localhost {
+		return "127.0.0.1"
+	}
+	return p.Host
 }
 
 // volatile are segments of a path that name one thing of many: numbers, UUIDs, dates and long hexadecimal numbers.

@@ -75,8 +75,9 @@ var positions = map[string]string{"query": "query", "form": "body", "json": "bod
 // partsOf is what identifies a record: its check, and its place in a network, or else its subject.
 func partsOf(r importer.Record, e engine.Event) identity.Parts {
 	p := identity.Of(e, r.Place.Scheme)
+	p.Detail = r.Detail
 	if p.Host == "" || r.Place.Host == "" && r.Place.IP == "" {
-		p = identity.Parts{Check: p.Check, Matcher: p.Matcher, CVEs: p.CVEs, CWEs: p.CWEs, Subject: subjectOf(r)}
+		p = identity.Parts{Check: p.Check, Matcher: p.Matcher, CVEs: p.CVEs, CWEs: p.CWEs, Subject: subjectOf(r), Detail: p.Detail}
 		return p
 	}
 	if r.Place.Protocol != "" && r.Place.Protocol != "tcp" && p.Scheme == "" {

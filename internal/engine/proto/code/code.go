@@ -2,11 +2,14 @@
 // that is removed, the target is the standard input, and the values of the names that the source mentions are its
 // environment. What the program writes is given to the operators.
 //
-// It runs on the command line alone, and only for a template whose signature was verified; package sandbox bounds it.
+// It runs only for a template whose signature was verified. On the command line package sandbox bounds it; a server runs
+// it in package isolate, outside of the process that evaluates the template (Isolated).
 package code
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -38,6 +41,7 @@ type Probe struct {
 	names     []string // that may be in the environment
 	network   bool
 	condition *js.Probe
+	key       string
 }
 
 // Options say what the operator allows.
@@ -69,6 +73,8 @@ func Compile(file string, s *syntax.Code, o Options) (*Probe, error) {
 			p.names = append(p.names, name)
 		}
 	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", p.engines, p.args, p.file, p.source))
+	p.key = hex.EncodeToString(sum[:])
 	if strings.TrimSpace(s.PreCondition) == "" {
 		return p, nil
 	}
@@ -146,12 +152,13 @@ func (p *Probe) program() (string, error) {
 
 // Run implements proto.Probe.
 func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply) bool) error {
-	if !env.Files {
-		return proto.Unusable("templates with programs run on the command line alone")
-	}
-	path, err := p.program()
-	if err != nil {
-		return err
+	run := env.Program
+	switch {
+	case run != nil:
+	case env.Files:
+		run = p.here
+	default:
+		return proto.Unusable("templates with programs are not run here")
 	}
 	if err := p.holds(ctx, env); err != nil {
 		return err
@@ -166,17 +173,16 @@ func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply
 		text := strings.ReplaceAll(functions.String(value), "\x00", "")
 		values[name], fields[name] = text[:min(len(text), maxValue)], text
 	}
-	got, err := sandbox.Run(ctx, sandbox.Command{
-		Path: path, Args: append(slices.Clone(p.args), "{folder}/"+p.file), Env: values, Stdin: env.Input,
-		Files: map[string][]byte{p.file: []byte(p.source)}, Network: p.network, Time: min(6*env.Timeout, maxTime),
-	})
+	got, err := run(ctx, proto.Program{Key: p.key, Env: values, Stdin: env.Input, Time: min(6*env.Timeout, maxTime)})
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, sandbox.ErrNoSandbox):
-		return proto.Unusable("%v", err)
 	case err != nil:
 		return err
+	case got.Unusable != "":
+		return proto.Unusable("%s", got.Unusable)
+	case got.Failed != "":
+		return errors.New(got.Failed)
 	}
 	response := strings.Trim(string(got.Stdout), " \n\r\t")
 	fields["type"], fields["response"], fields["input"], fields["host"] = "code", response, env.Input, env.Input
@@ -188,6 +194,25 @@ func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply
 		Host: env.Input}
 	found(reply)
 	return nil
+}
+
+// here runs the program in this process's sandbox.
+func (p *Probe) here(ctx context.Context, in proto.Program) (*proto.Output, error) {
+	path, err := p.program()
+	if err != nil {
+		return nil, err
+	}
+	got, err := sandbox.Run(ctx, sandbox.Command{
+		Path: path, Args: append(slices.Clone(p.args), "{folder}/"+p.file), Env: in.Env, Stdin: in.Stdin,
+		Files: map[string][]byte{p.file: []byte(p.source)}, Network: p.network, Time: in.Time,
+	})
+	if errors.Is(err, sandbox.ErrNoSandbox) {
+		return nil, proto.Unusable("%v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &proto.Output{Stdout: got.Stdout, Stderr: got.Stderr, Code: got.Code}, nil
 }
 
 // holds is the error of a pre-condition that does not hold.

@@ -50,7 +50,7 @@ func TestNotRun(t *testing.T) {
 		block syntax.Code
 		files bool
 	}{
-		"command line alone":                {syntax.Code{Engine: sh, Source: "id"}, false},
+		"are not run here":                  {syntax.Code{Engine: sh, Source: "id"}, false},
 		"none of the programs is installed": {syntax.Code{Engine: []string{"no-such-program"}, Source: "id"}, true},
 		"pre-condition does not hold":       {syntax.Code{Engine: sh, Source: "id", PreCondition: "IsWindows()"}, true},
 	} {

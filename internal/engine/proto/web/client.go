@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/membudget"
+	"github.com/vedette-sec/vedette/internal/infra/traffic"
 )
 
 // Config configures a Client. Zero fields get the defaults below.
@@ -35,6 +36,8 @@ type Config struct {
 	SNI       string   // server name for TLS, of requests without their own; "" means their host
 	// Certificates are shown to servers that ask for one.
 	Certificates []tls.Certificate
+	// Record gets each request that was sent, from any goroutine; it must not wait. nil: nobody asks.
+	Record func(traffic.Exchange)
 
 	// Memory bounds the memory of all heads and bodies that are being read or not released (Exchange.Release), without
 	// the first 64 KiB of each. A body waits for memory as long as an exchange may last, and is then cut; a head is then
@@ -213,6 +216,7 @@ func (c *Client) exchange(ctx context.Context, cn *conn, req *Request, add extra
 			defer time.AfterFunc(c.cfg.Timeout/5, cn.endRequest).Stop()
 		}
 		again, err = c.receive(ctx, cn, x)
+		c.record(x, err)
 	}
 	if again && cn.sent() && !req.Fresh && req.Raw == nil {
 		c.pool.put(cn)

@@ -84,6 +84,7 @@ func (s *http2Client) exchange(ctx context.Context, req *Request, add extra) (*E
 	}))
 	in, err := s.transport.RoundTrip(out)
 	if err != nil {
+		c.record(x, err)
 		return nil, err
 	}
 	defer in.Body.Close()
@@ -98,6 +99,7 @@ func (s *http2Client) exchange(ctx context.Context, req *Request, add extra) (*E
 	x.Truncated = err != nil
 	c.decode(ctx, x, limit)
 	x.settle()
+	c.record(x, nil)
 	s.known.Store(req.origin(), true)
 	s.any.Store(true)
 	return x, nil

@@ -61,6 +61,7 @@ func (c *Client) pipeline(ctx context.Context, reqs []Request, results []Result)
 			c.stats.requests.Add(int64(len(reqs)))
 		}
 		again, err := c.receivePiped(ctx, cn, x)
+		c.record(x, err)
 		if err != nil {
 			x.Release()
 			return i, orContext(ctx, err)
@@ -118,7 +119,9 @@ func (c *Client) race(ctx context.Context, req *Request, line func()) (*Exchange
 	}
 	cn.send(out[len(out)-1:])
 	c.stats.requests.Add(1)
-	if _, err := c.receive(ctx, cn, x); err != nil {
+	_, err = c.receive(ctx, cn, x)
+	c.record(x, err)
+	if err != nil {
 		x.Release()
 		return nil, orContext(ctx, err)
 	}

@@ -9,12 +9,21 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 	"github.com/vedette-sec/vedette/internal/webtest/stats"
 )
 
-// time looks for a delay that the payload asks for.
+// screenDelay is asked for where it is not known yet how steadily a target answers.
+const screenDelay = time.Second
+
+// time looks for a delay that the payload asks for. Where none is seen that is one request, beside all others in
+// flight. A series is sent so as well: the random order of its delays tells them from the load of other requests.
+// Only where it shows nothing is it sent again, alone.
 func (o *probe) time(ctx context.Context, p *Payload) (*shown, error) {
+	if isDelayed, err := o.screen(ctx, p); err != nil || !isDelayed {
+		return nil, err
+	}
 	base, err := o.timing(ctx, p)
 	if err != nil {
 		return nil, err
@@ -23,14 +32,10 @@ func (o *probe) time(ctx context.Context, p *Payload) (*shown, error) {
 		o.Skip(o.Target, "time", "its answers take too differently long")
 		return nil, nil
 	}
-	took, _, err := o.delayed(ctx, p, base.Delay)
-	if err != nil || !base.Screened(took) {
-		return nil, err
-	}
 	var series []stats.Sample
 	var evidence []kit.Evidence
-	for range 2 { // a machine that is busy has hiccups, and a delay is seen again
-		if series, evidence, err = o.series(ctx, p, base); err != nil || series == nil {
+	for _, alone := range []bool{false, true} { // a machine that is busy has hiccups, and a delay is seen again
+		if series, evidence, err = o.series(ctx, p, base, alone); err != nil {
 			return nil, err
 		}
 		if base.Delayed(series) {
@@ -47,7 +52,7 @@ func (o *probe) time(ctx context.Context, p *Payload) (*shown, error) {
 }
 
 // series asks for three delays in random order, three times each; nil once an answer does not come as it was asked to.
-func (o *probe) series(ctx context.Context, p *Payload, base stats.Base) (
+func (o *probe) series(ctx context.Context, p *Payload, base stats.Base, alone bool) (
 	[]stats.Sample, []kit.Evidence, error,
 ) {
 	levels := []time.Duration{0, 0, 0, base.Delay, base.Delay, base.Delay, 2 * base.Delay, 2 * base.Delay, 2 * base.Delay}
@@ -55,9 +60,9 @@ func (o *probe) series(ctx context.Context, p *Payload, base stats.Base) (
 	series := make([]stats.Sample, 0, len(levels))
 	var evidence []kit.Evidence
 	for _, asked := range levels {
-		took, a, err := o.delayed(ctx, p, asked)
+		took, a, err := o.delayed(ctx, p, asked, alone)
 		if err == nil && asked == 0 && !base.Quick(took) { // by chance, perhaps
-			took, a, err = o.delayed(ctx, p, asked)
+			took, a, err = o.delayed(ctx, p, asked, alone)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -72,28 +77,62 @@ func (o *probe) series(ctx context.Context, p *Payload, base stats.Base) (
 	return series, evidence, nil
 }
 
+// screen says whether an answer is late by the delay that it was asked for. Where no twins are known, it is compared
+// with the quickest answer that is.
+func (o *probe) screen(ctx context.Context, p *Payload) (bool, error) {
+	base := stats.Base{Delay: screenDelay}
+	known, isKnown := o.Target.Memo.Load(timingMemo)
+	if isKnown {
+		base = known.(stats.Base) //nolint:forcetypeassert // it is stored below
+	} else {
+		base.Median = o.Duration(o.base.Response)
+		for _, r := range []*message.Response{o.reaction.Unknown, o.reaction.Odd} {
+			if r != nil {
+				base.Median = min(base.Median, o.Duration(r))
+			}
+		}
+	}
+	if base.Delay == 0 {
+		return true, nil // it is told of
+	}
+	took, _, err := o.delayed(ctx, p, base.Delay, false)
+	return err == nil && base.Screened(took), err
+}
+
+// timingMemo is where the times of twins are kept.
+const timingMemo = "timing"
+
+// longDelay is a delay that is only asked for where a target answers unsteadily also when it is asked alone.
+const longDelay = 2 * time.Second
+
 // timing is how long requests take whose payload asks for no delay: five, shared by all places of a target.
-func (o *probe) timing(ctx context.Context, p *Payload) (stats.Base, error) {
-	if known, ok := o.Target.Memo.Load("timing"); ok {
+func (o *probe) timing(ctx context.Context, p *Payload) (base stats.Base, err error) {
+	if known, ok := o.Target.Memo.Load(timingMemo); ok {
 		return known.(stats.Base), nil //nolint:forcetypeassert // it is stored below
 	}
-	var took []time.Duration
-	for range 5 {
-		t, _, err := o.delayed(ctx, p, 0)
-		if err != nil {
-			return stats.Base{}, err
+	for _, alone := range []bool{false, true} {
+		var took []time.Duration
+		for range 5 {
+			t, _, err := o.delayed(ctx, p, 0, alone)
+			if err != nil {
+				return stats.Base{}, err
+			}
+			took = append(took, t)
 		}
-		took = append(took, t)
+		if base = stats.Learn(took); base.Delay > 0 && base.Delay <= longDelay {
+			break
+		}
 	}
-	base := stats.Learn(took)
-	o.Target.Memo.Store("timing", base)
+	o.Target.Memo.Store(timingMemo, base)
 	return base, nil
 }
 
 // delayed sends a payload that asks for a delay. An answer that takes longer than is waited for took that long.
-func (o *probe) delayed(ctx context.Context, p *Payload, asked time.Duration) (time.Duration, *answer, error) {
+func (o *probe) delayed(ctx context.Context, p *Payload, asked time.Duration, alone bool) (
+	time.Duration, *answer, error,
+) {
 	text := o.fill(p.Text, draw(), waiting(asked)...)
-	r, err := o.Client.Send(ctx, o.request(text), client.Options{As: o.User, Alone: true,
+	r, err := o.Client.Send(ctx, o.request(text), client.Options{As: o.User, Alone: alone, Slow: true,
 		Accept: 8*asked + 20*time.Second})
 	if r, err = kit.Broken(ctx, o.request(text), r, err); err != nil {
 		return 0, nil, err
@@ -114,5 +153,6 @@ func (o *probe) timeProof(p *Payload, base stats.Base) *proof.Program {
 		step.Series = append(step.Series, proof.Delayed{Asked: asked,
 			Send: o.request(o.fill(p.Text, draw(), waiting(asked)...))})
 	}
+	rand.Shuffle(len(step.Series), func(i, j int) { step.Series[i], step.Series[j] = step.Series[j], step.Series[i] })
 	return &proof.Program{About: "Answers wait as long as they are asked to.", Users: o.users(), Steps: []proof.Step{step}}
 }

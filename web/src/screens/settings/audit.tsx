@@ -5,6 +5,7 @@ import { useTyped, useURL } from '../../lib/search'
 import { Shown } from '../../lib/show'
 import { Button, Card, Chip, Empty, Loading, Problem, Table } from '../../ui/kit'
 import { t } from '../../texts'
+import { Chain } from './chain'
 
 export function Audit() {
   const [search, set] = useURL()
@@ -19,6 +20,7 @@ export function Audit() {
   const rows = found.data?.data ?? []
   return (
     <>
+      <Chain />
       <input type="search" className="field mb-3 max-w-80" aria-label={t.settings.auditFilter} placeholder={t.settings.auditFilter} value={typed} onChange={(e) => setTyped(e.target.value)} />
       <Card flush>
         {found.error ? <Problem error={found.error} /> : !found.data ? <Loading what={t.settings.page.audit!} /> : rows.length === 0 ? <Empty title={t.settings.noAudit} /> : (

@@ -1,0 +1,50 @@
+package client
+
+import (
+	"context"
+	"slices"
+
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// maxSteps is how many requests are sent before one that needs them.
+const maxSteps = 6
+
+// inOrder sends the requests that belong before a request, and then the request, one chain of a user at a time. A token
+// against forged requests is taken from the answer of the step before. Nobody has a session of their own for it.
+func (c *Client) inOrder(ctx context.Context, r *message.Request, o Options) (*message.Response, error) {
+	var steps []*message.Request
+	for s := r.After; s != nil && len(steps) < maxSteps; s = s.After {
+		steps = append(steps, s)
+	}
+	slices.Reverse(steps)
+	if o.As == nil {
+		o.As = NewUser("")
+	}
+	o.As.steps.Lock()
+	defer o.As.steps.Unlock()
+	var before *message.Response
+	for _, step := range append(steps, r) {
+		own := Options{As: o.As, Writes: o.Writes}
+		if step == r {
+			own = o
+		} else if err := c.Permit(step, own); err != nil {
+			return nil, err
+		}
+		release := func() {}
+		if before != nil && step.Token != nil && valueAt(step, step.Token.Place) == step.Token.Value {
+			if fresh := fieldValue(before.Body, step.Token.Field); fresh != "" {
+				step = step.Put(step.Token.Place, fresh)
+			}
+		} else if before == nil {
+			step, release = c.renew(ctx, step, o.As)
+		}
+		answer, err := c.send(ctx, step, own)
+		release()
+		if err != nil {
+			return nil, err
+		}
+		before = answer
+	}
+	return before, nil
+}

@@ -1,0 +1,1 @@
+exec memcached -u root -l 0.0.0.0
