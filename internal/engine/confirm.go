@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	"github.com/vedette-sec/vedette/internal/engine/canary"
-	"github.com/vedette-sec/vedette/internal/engine/event"
 	"github.com/vedette-sec/vedette/internal/engine/prober"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
@@ -65,7 +64,7 @@ func (e *Engine) repeat(
 		s.bound, s.onlyOrigin = ev.Origin.Bound, ev.Origin
 	}
 	if s.bound.Plannable {
-		for _, o := range origins(s.bound, address, ev) {
+		for _, o := range ev.Origins(s.bound, address) {
 			got := s.entry(ctx, o.Block, o.Entry, o.Tuple, 0, nil)
 			if got.fault != nil {
 				return Event{}, false, got.fault
@@ -107,30 +106,4 @@ func (e *Engine) address(
 	}
 	address, _, err := e.locate(ctx, t, false, e.probeAlone)
 	return t, address, err
-}
-
-// origins are the requests of a plain program that can have made an event: the one it remembers; for an event that
-// was stored in between, those with its URL, or else all.
-func origins(b *program.Bound, target rawurl.URL, ev Event) []event.Origin {
-	if ev.Origin != nil && ev.Origin.Bound == b {
-		return []event.Origin{*ev.Origin}
-	}
-	var all, exact []event.Origin
-	for j := range b.Blocks {
-		for k := range b.Blocks[j].Entries {
-			o := event.Origin{Bound: b, Block: j, Entry: k}
-			req, err := b.Request(j, k, program.Input{Target: target})
-			if err != nil {
-				continue
-			}
-			all = append(all, o)
-			if Clean(req.EventURL(nil)) == ev.MatchedAt {
-				exact = append(exact, o)
-			}
-		}
-	}
-	if len(exact) > 0 {
-		return exact
-	}
-	return all
 }

@@ -80,6 +80,32 @@ type Origin struct {
 	Fuzzed       string // the key of its mutation; "" for none
 }
 
+// Origins are the requests of a plain program that can have made an event: the one it remembers; for an event that
+// was stored in between, those with its URL, or else all.
+func (ev *Event) Origins(b *program.Bound, target rawurl.URL) []Origin {
+	if ev.Origin != nil && ev.Origin.Bound == b {
+		return []Origin{*ev.Origin}
+	}
+	var all, exact []Origin
+	for j := range b.Blocks {
+		for k := range b.Blocks[j].Entries {
+			o := Origin{Bound: b, Block: j, Entry: k}
+			req, err := b.Request(j, k, program.Input{Target: target})
+			if err != nil {
+				continue
+			}
+			all = append(all, o)
+			if Clean(req.EventURL(nil)) == ev.MatchedAt {
+				exact = append(exact, o)
+			}
+		}
+	}
+	if len(exact) > 0 {
+		return exact
+	}
+	return all
+}
+
 // maxDump bounds the request and the response in an event, in bytes.
 const maxDump = 1 << 20
 

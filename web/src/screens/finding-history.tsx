@@ -54,6 +54,7 @@ function Comments({ id }: { id: string }) {
   const role = useRole()
   const queries = useQueryClient()
   const [editing, setEditing] = useState('')
+  const [sent, setSent] = useState(0) // the field for a new comment is emptied when one was sent, and only then
   const path = { vuln_id: id }
   const found = useQuery({ queryKey: ['comments', team.id, id], queryFn: () => body(platform.GET('/v1/scans/vulns/{vuln_id}/comments', { params: { path, query: { limit: 200 } as never } })) })
   const refresh = () => { for (const k of ['comments', 'timeline']) void queries.invalidateQueries({ queryKey: [k] }) }
@@ -62,7 +63,7 @@ function Comments({ id }: { id: string }) {
     else if (a.mentioned.length > 0) toast(t.comments.told(a.mentioned.join(', ')))
     refresh()
   }
-  const add = useMutation({ mutationFn: (text: string) => body(platform.POST('/v1/scans/vulns/{vuln_id}/comments', { params: { path }, body: { text } })), onSuccess: told })
+  const add = useMutation({ mutationFn: (text: string) => body(platform.POST('/v1/scans/vulns/{vuln_id}/comments', { params: { path }, body: { text } })), onSuccess: (a) => { setSent((n) => n + 1); told(a) } })
   const edit = useMutation({ mutationFn: (text: string) => body(platform.PATCH('/v1/scans/vulns/{vuln_id}/comments/{comment_id}', { params: { path: { ...path, comment_id: editing } }, body: { text } })), onSuccess: (a) => { setEditing(''); told(a) } })
   const remove = useMutation({ mutationFn: (comment_id: string) => platform.DELETE('/v1/scans/vulns/{vuln_id}/comments/{comment_id}', { params: { path: { ...path, comment_id } } }), onSuccess: () => { toast(t.comments.deleted); refresh() }, onError: failed })
   return (
@@ -84,7 +85,7 @@ function Comments({ id }: { id: string }) {
           ))}
         </ol>
       )}
-      {role.writes && <div className="no-print border-t border-line p-3"><Writing key={found.data?.total_results} label={t.comments.add} action={t.comments.send} busy={add.isPending} error={add.error} onSend={(text) => add.mutate(text)} /></div>}
+      {role.writes && <div className="no-print border-t border-line p-3"><Writing key={sent} label={t.comments.add} action={t.comments.send} busy={add.isPending} error={add.error} onSend={(text) => add.mutate(text)} /></div>}
     </Card>
   )
 }

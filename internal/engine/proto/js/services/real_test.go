@@ -85,7 +85,7 @@ func TestTigerVNC(t *testing.T) {
 			t.Fatal(err)
 		}
 		at, port := jstest.Port(t)
-		server := exec.Command(binary, ":"+port, "-rfbport", port, "-localhost", "-nolisten", "local", "-nolisten", "unix", "-SecurityTypes", security,
+		server := exec.Command(binary, ":"+port, "-rfbport", port, "-localhost", "-nolisten", "unix", "-SecurityTypes", security,
 			"-PasswordFile", secret, "-geometry", "64x64")
 		server.Dir, server.Env = folder, append(os.Environ(), "HOME="+folder)
 		server.SysProcAttr = jstest.Unprivileged(t, folder)
