@@ -44,7 +44,7 @@ func TestNothingIsLeftOfCancelledScans(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(temp) })
-	if err := os.Chmod(temp, 0o755); err != nil { //nolint:gosec // as above
+	if err := os.Chmod(temp, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", temp)

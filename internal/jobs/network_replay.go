@@ -37,7 +37,9 @@ func (w worker) replayRequest(ctx context.Context, a network.ReplayArgs) error {
 	return w.Network.EndReplay(context.WithoutCancel(ctx), nil, a, o, x, why)
 }
 
-func (w worker) sendAgain(ctx context.Context, a network.ReplayArgs, o network.Outgoing) (x traffic.Exchange, err error) {
+func (w worker) sendAgain(
+	ctx context.Context, a network.ReplayArgs, o network.Outgoing,
+) (x traffic.Exchange, err error) {
 	// Whoever asked must still see the task or the scan.
 	as := account.WithCaller(ctx, account.Caller{UserID: a.UserID, TeamID: a.TeamID, Role: account.Member})
 	var boundary scope.Boundary

@@ -78,7 +78,9 @@ func (w worker) retestKit(ctx context.Context, t task.Task, turns []task.Stream,
 	if err != nil {
 		return nil, err
 	}
-	return tools.New(tools.Config{Boundary: boundary, Secrets: secrets, Logger: w.Logger, Runs: w.tools.Runs(t.TeamID, nil)})
+	return tools.New(tools.Config{
+		Boundary: boundary, Secrets: secrets, Logger: w.Logger, Runs: w.tools.Runs(t.TeamID, nil),
+	})
 }
 
 // lookByTemplate runs the template of an issue. It gets the task's secrets only if it has not changed since.

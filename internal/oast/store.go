@@ -190,8 +190,9 @@ func (s *store) add(one Interaction) {
 	to.size += len(data)
 }
 
-// reserve accounts for n more bytes of a session that has some, and says whether there is room for them: a session may have
-// its part while others wait for room, and half of it all while they do not. What has no room is counted as dropped.
+// reserve accounts for n more bytes of a session that has some, and says whether there is room for them: a session
+// may have its part while others wait for room, and half of it all while they do not. What has no room is counted as
+// dropped.
 func (s *store) reserve(has, n int) bool {
 	s.sizeMu.Lock()
 	defer s.sizeMu.Unlock()

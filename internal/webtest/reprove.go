@@ -23,8 +23,8 @@ func (r *run) reprove(ctx context.Context, f *Finding) {
 	f.Detail += " (when its proof was run again, " + outcome.Failed + " did not hold)"
 }
 
-// Reprove runs a proof again, with new random values, as the accounts that it needs. The error is that of a login, or says
-// why the proof could not be run.
+// Reprove runs a proof again, with new random values, as the accounts that it needs. The error is that of a login, or
+// says why the proof could not be run.
 func Reprove(ctx context.Context, cfg Config, p *proof.Program) (proof.Outcome, error) {
 	if len(p.Users) == 0 {
 		cfg.Accounts = nil

@@ -1,5 +1,5 @@
-// Package network is the command about network events: the HTTP requests that tasks and scans on a server sent, and what
-// was answered.
+// Package network is the command about network events: the HTTP requests that tasks and scans on a server sent, and
+// what was answered.
 package network
 
 import (
@@ -106,7 +106,8 @@ func newShow() *cobra.Command {
 	unmasked := cmd.Flags().Bool("unmasked", false, "show what looks like a secret; the team's secrets stay masked")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		query := url.Values{"unmasked": {strconv.FormatBool(*unmasked)}}
-		return client.Show(flags, cmd, http.MethodGet, path+"/events/"+url.PathEscape(args[0])+"?"+query.Encode(), nil, event.words)
+		at := path + "/events/" + url.PathEscape(args[0]) + "?" + query.Encode()
+		return client.Show(flags, cmd, http.MethodGet, at, nil, event.words)
 	}
 	return cmd
 }
@@ -327,7 +328,8 @@ func newPolicy() *cobra.Command {
 			verb, body = http.MethodPatch, change
 		}
 		return client.Show(flags, cmd, verb, path+"/policy", body, func(a answer) []string {
-			return []string{fmt.Sprintf("tasks: %t, scans: %s, kept for %s, at most %d MiB", a.Tasks, a.Scans, cli.Counted(a.Days, "day"),
+			return []string{fmt.Sprintf(
+				"tasks: %t, scans: %s, kept for %s, at most %d MiB", a.Tasks, a.Scans, cli.Counted(a.Days, "day"),
 				a.Megabytes)}
 		})
 	}

@@ -52,7 +52,8 @@ func list() *cobra.Command {
 const maxFile = 16 << 10
 
 func add() *cobra.Command {
-	cmd := &cobra.Command{Use: "add FILE", Short: "Have a server trust a key, by its certificate", Args: cobra.ExactArgs(1),
+	cmd := &cobra.Command{Use: "add FILE", Args: cobra.ExactArgs(1),
+		Short: "Have a server trust a key, by its certificate",
 		Long: `Programs of templates (code) that this key has signed are run by a server that was started
 with --code, for your team. Only admins of a team may add keys. What is sent is the
 certificate: the private key stays with who signs. The API key is in VEDETTE_API_KEY.`,

@@ -10,8 +10,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent"
 )
 
-// What instructions say of logins and requests. A value stands in quotes, or has no spaces. Patterns have no counts, which
-// would make them slow: credible bounds the values.
+// What instructions say of logins and requests. A value stands in quotes, or has no spaces. Patterns have no counts,
+// which would make them slow: credible bounds the values.
 const (
 	given = `(?:"([^"\n]+)"|'([^'\n]+)'|` + "`([^`\\n]+)`" + `|“([^”\n]+)”|([^\s"'` + "`" + `“”,;]+))`
 	// secretGiven is given, in which a comma may stand: not at the end.

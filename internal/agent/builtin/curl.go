@@ -12,8 +12,8 @@ var curlCommand = shape(`(?m)(?:^|[\s:` + "`" + `])curl\s+[^\n]*`)
 // curl takes out a command line of curl: its request, headers, cookies and user. Its address stays.
 func curl(text string, a *agent.Access) string {
 	return curlCommand().ReplaceAllStringFunc(text, func(line string) string {
-		at := strings.Index(line, "curl")
-		words := shellWords(strings.TrimRight(line[at+len("curl"):], "` \t"))
+		before, arguments, _ := strings.Cut(line, "curl")
+		words := shellWords(strings.TrimRight(arguments, "` \t"))
 		r, headers, user, address := curlRequest(words)
 		if !strings.Contains(address, "://") {
 			return line
@@ -33,14 +33,14 @@ func curl(text string, a *agent.Access) string {
 			r.URL = address
 			a.Requests = append(a.Requests, r)
 		}
-		return line[:at] + address + " "
+		return before + address + " "
 	})
 }
 
 // curlRequest is what the arguments of curl say.
 func curlRequest(words []string) (r agent.Request, headers []string, user, address string) {
 	var data []string
-	for i := 0; i < len(words); i++ { //nolint:intrange // options take the next word
+	for i := 0; i < len(words); i++ { // options take the next word
 		option, value := words[i], ""
 		if name, with, ok := strings.Cut(option, "="); ok && strings.HasPrefix(option, "--") {
 			option, value = name, with
@@ -95,7 +95,7 @@ func curlRequest(words []string) (r agent.Request, headers []string, user, addre
 func shellWords(line string) (words []string) {
 	var word strings.Builder
 	inside, has := byte(0), false
-	for i := 0; i < len(line); i++ { //nolint:intrange // an escape takes the next byte
+	for i := 0; i < len(line); i++ { // an escape takes the next byte
 		c := line[i]
 		switch {
 		case inside == 0 && (c == ' ' || c == '\t'):

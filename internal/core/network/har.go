@@ -133,14 +133,16 @@ func textOf(body []byte) (text, encoding string) {
 func entryOf(d Detail, doc document) harEntry {
 	sent, got := parse(doc.Request), parse(doc.Response)
 	e := harEntry{
-		Started: d.SentAt.UTC().Format(time.RFC3339Nano), Time: d.DurationMS, IP: d.IP, ID: d.ID, Tool: d.Tool, Error: d.Error,
+		Started: d.SentAt.UTC().Format(time.RFC3339Nano), Time: d.DurationMS, IP: d.IP,
+		ID: d.ID, Tool: d.Tool, Error: d.Error,
 		Cut: d.RequestCut || d.ResponseCut, Timings: harTimings{Wait: d.DurationMS},
 		Request: harRequest{
 			Method: d.Method, URL: strings.ToValidUTF8(d.URL, "\uFFFD"), Version: harVersion, Cookies: []harPair{}, Headers: sent.shown(),
 			Query: []harPair{}, HeadersSize: sent.head, BodySize: len(sent.body),
 		},
 		Response: harResponse{
-			Status: d.Status, StatusText: http.StatusText(d.Status), Version: harVersion, Cookies: []harPair{}, Headers: got.shown(),
+			Status: d.Status, StatusText: http.StatusText(d.Status), Version: harVersion,
+			Cookies: []harPair{}, Headers: got.shown(),
 			RedirectURL: strings.ToValidUTF8(got.header("Location"), "\uFFFD"), HeadersSize: got.head, BodySize: len(got.body),
 			Content: harContent{Size: len(got.body), MimeType: strings.ToValidUTF8(got.header("Content-Type"), "\uFFFD")},
 		},
@@ -173,10 +175,11 @@ const maxExported = 50_000
 
 const atOnce = 100
 
-// HAR writes the events of a task or a scan as a HAR file, the oldest first; those of one that the caller does not see are
-// none. Unmasked is as in Find. What may be refused
-// is refused before the file begins.
-func (es *Events) HAR(ctx context.Context, taskID, scanID string, unmasked bool) (write func(io.Writer) error, err error) {
+// HAR writes the events of a task or a scan as a HAR file, the oldest first; those of one that the caller does not
+// see are none. Unmasked is as in Find. What may be refused is refused before the file begins.
+func (es *Events) HAR(
+	ctx context.Context, taskID, scanID string, unmasked bool,
+) (write func(io.Writer) error, err error) {
 	c, err := reader(ctx, unmasked)
 	if err != nil {
 		return nil, err

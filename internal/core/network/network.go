@@ -1,11 +1,12 @@
 // Package network keeps network events: the HTTP requests that tasks and scans sent to their targets, and what was
 // answered.
 //
-// A Recorder takes the requests of one task or one part of a scan (record.go). They are compressed and sealed before they
-// are stored, so that neither the database nor a backup shows them. A team's policy says what is captured, how long and
-// how much of it is kept; what is too old or too much is removed, the oldest first, and counted. Where events are shown
-// (read.go, har.go), secrets of the team are masked for everybody, and what looks like a secret unless a member asks for
-// it. A captured request can be sent again with edits, to its own host and within the scope that it had (replay.go).
+// A Recorder takes the requests of one task or one part of a scan (record.go). They are compressed and sealed before
+// they are stored, so that neither the database nor a backup shows them. A team's policy says what is captured, how
+// long and how much of it is kept; what is too old or too much is removed, the oldest first, and counted. Where
+// events are shown (read.go, har.go), secrets of the team are masked for everybody, and what looks like a secret
+// unless a member asks for it. A captured request can be sent again with edits, to its own host and within the scope
+// that it had (replay.go).
 package network
 
 import (
@@ -57,8 +58,10 @@ const (
 
 // Bounds of policies.
 const (
-	MinDays, MaxDays           = 1, 365
-	MinMegabytes, MaxMegabytes = 1, 100 << 10
+	MinDays      = 1
+	MaxDays      = 365
+	MinMegabytes = 1
+	MaxMegabytes = 100 << 10
 )
 
 // Policy says what is captured of a team's tasks and scans, and what is kept of it.
@@ -113,8 +116,8 @@ type PolicyUpdate struct {
 	MaxMegabytes  *int
 }
 
-// SetPolicy changes the policy of the caller's team; only its admins may. What a smaller policy does not keep is removed
-// before it returns.
+// SetPolicy changes the policy of the caller's team; only its admins may. What a smaller policy does not keep is
+// removed before it returns.
 func (es *Events) SetPolicy(ctx context.Context, up PolicyUpdate) (p Policy, err error) {
 	c, err := account.TeamAdmin(ctx)
 	if err == nil {

@@ -143,8 +143,8 @@ func (es *Events) openURL(e *Event, s *shower) error {
 	return err
 }
 
-// Find is an event. Unmasked shows what only looks like a secret, such as the sessions of targets, to members and admins
-// of the team; the secrets that the team keeps are shown to nobody.
+// Find is an event. Unmasked shows what only looks like a secret, such as the sessions of targets, to members and
+// admins of the team; the secrets that the team keeps are shown to nobody.
 func (es *Events) Find(ctx context.Context, id string, unmasked bool) (Detail, error) {
 	c, err := reader(ctx, unmasked)
 	if err != nil {
@@ -194,7 +194,8 @@ func (es *Events) detail(e Event, s *shower) (d Detail, doc document, err error)
 	doc.Request, doc.Response = []byte(s.text(string(doc.Request))), []byte(s.text(string(doc.Response)))
 	doc.Error, doc.Hidden = s.text(doc.Error), nil
 	return Detail{
-		Event: e, IP: doc.IP, Error: doc.Error, RequestCut: doc.RequestCut, ResponseCut: doc.ResponseCut, Replayable: replayable,
+		Event: e, IP: doc.IP, Error: doc.Error, RequestCut: doc.RequestCut, ResponseCut: doc.ResponseCut,
+		Replayable: replayable,
 	}, doc, nil
 }
 
@@ -228,7 +229,9 @@ func (es *Events) shower(ctx context.Context, c account.Caller, unmasked bool) (
 }
 
 func newShower(key []byte, values []string, unmasked bool) *shower {
-	return &shower{key: key, values: values, masker: mask.New(key, values...), redact: redact.New(nil, values...), shows: unmasked}
+	return &shower{
+		key: key, values: values, masker: mask.New(key, values...), redact: redact.New(nil, values...), shows: unmasked,
+	}
 }
 
 // with knows further secrets: those that an event contained when it was captured, and that may have changed since.

@@ -214,7 +214,9 @@ const eventColumns = `network_event (id, team_id, capture_id, task_id, scan_id, 
 	host, status, request_bytes, response_bytes, size, sealed_url, sealed)`
 
 // row is an exchange as a row.
-func (es *Events) row(id, replayOf string, s Subject, x traffic.Exchange, hidden []string) (row []any, size int64, err error) {
+func (es *Events) row(
+	id, replayOf string, s Subject, x traffic.Exchange, hidden []string,
+) (row []any, size int64, err error) {
 	sealedURL, err := es.packURL(id, address{errs.Clip(x.URL, maxURL), hidden})
 	if err != nil {
 		return nil, 0, err
@@ -230,7 +232,8 @@ func (es *Events) row(id, replayOf string, s Subject, x traffic.Exchange, hidden
 	word := func(text string) string { return db.Clean(errs.Clip(text, maxWord)) }
 	return []any{
 		id, s.TeamID, s.id(), orNull(s.TaskID), orNull(s.ScanID), replayOf, db.At(x.At), x.Took.Microseconds(), word(x.Tool),
-		word(x.Method), hostOf(x.URL), int64(x.Status), int64(len(x.Request)), int64(len(x.Response)), size, sealedURL, sealed,
+		word(x.Method), hostOf(x.URL), int64(x.Status), int64(len(x.Request)), int64(len(x.Response)), size,
+		sealedURL, sealed,
 	}, size, nil
 }
 

@@ -186,8 +186,10 @@ func (es *Events) Outgoing(ctx context.Context, a ReplayArgs) (o Outgoing, err e
 }
 
 // connectionHeaders are made anew with each request.
-var connectionHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer",
-	"Expect", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection"}
+var connectionHeaders = []string{
+	"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Te", "Trailer",
+	"Expect", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection",
+}
 
 func cannot(why string) error {
 	return errs.New(errs.Conflict, "not_replayable", "This request cannot be sent again: %s.", why)
@@ -279,7 +281,7 @@ func (o *Outgoing) setHeaders(edits map[string]*string) error {
 			return errs.Field("headers", "headers %.100q: it is no name of a header.", name)
 		case value == nil:
 			o.Header.Del(canonical)
-		case len(*value) > maxURL || strings.ContainsFunc(*value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		case len(*value) > maxURL || strings.ContainsFunc(*value, isControl):
 			return errs.Field("headers", "headers %.100q: the value must be one line of at most %d bytes.", name, maxURL)
 		default:
 			o.Header.Set(canonical, *value)
@@ -296,7 +298,9 @@ func isToken(s string) bool {
 }
 
 // EndReplay stores what a replay was answered, or why it failed; once.
-func (es *Events) EndReplay(ctx context.Context, tx *db.Tx, a ReplayArgs, o Outgoing, x traffic.Exchange, why string) error {
+func (es *Events) EndReplay(
+	ctx context.Context, tx *db.Tx, a ReplayArgs, o Outgoing, x traffic.Exchange, why string,
+) error {
 	end := func(tx *db.Tx) error {
 		state, result := ReplayFailed, ""
 		if why == "" {
@@ -323,3 +327,6 @@ func (es *Events) EndReplay(ctx context.Context, tx *db.Tx, a ReplayArgs, o Outg
 	}
 	return es.db.Tx(ctx, end)
 }
+
+// isControl reports whether a letter may not stand in the value of a header (RFC 9110, 5.5).
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }

@@ -145,12 +145,13 @@ func (c *Chunk) texts(
 		}
 	}
 	refused, err := c.scans.admit(ctx, c.TeamID, texts)
-	for n := len(texts) - 1; n >= 0; n-- {
+	for n, j := range slices.Backward(indices) {
 		if why, is := refused[n]; is {
 			for i := range c.Targets {
-				cells.Set(i, indices[n], engine.Skipped, why)
+				cells.Set(i, j, engine.Skipped, why)
 			}
-			texts, indices, sources = slices.Delete(texts, n, n+1), slices.Delete(indices, n, n+1), slices.Delete(sources, n, n+1)
+			texts, indices = slices.Delete(texts, n, n+1), slices.Delete(indices, n, n+1)
+			sources = slices.Delete(sources, n, n+1)
 		}
 	}
 	return texts, sources, indices, err

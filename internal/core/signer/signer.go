@@ -1,7 +1,8 @@
 // Package signer keeps the certificates of those whose templates may run programs, and decides which may.
 //
-// A program of a template runs on a server where three things hold: the operator allows programs, the template is signed,
-// and the signature verifies against a certificate that an admin of the team has added or that the operator trusts.
+// A program of a template runs on a server where three things hold: the operator allows programs, the template is
+// signed, and the signature verifies against a certificate that an admin of the team has added or that the operator
+// trusts.
 package signer
 
 import (

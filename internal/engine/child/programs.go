@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"net"
 	"sync"
 
@@ -15,8 +16,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
-// askProgram is the kind of a question that has a program of a signed template run, as proto.Program in JSON. The answer
-// is a proto.Output in JSON.
+// askProgram is the kind of a question that has a program of a signed template run, as proto.Program in JSON. The
+// answer is a proto.Output in JSON.
 const askProgram = "program"
 
 // maxPrograms is how many programs a child may wait for.
@@ -56,9 +57,7 @@ func (r *programs) read() {
 		if err != nil {
 			continue // the child has reported it
 		}
-		for key, one := range all {
-			r.known[key] = one
-		}
+		maps.Copy(r.known, all)
 	}
 	if r.job.Ask != nil {
 		r.fault = "programs of templates run in scans alone"

@@ -24,8 +24,8 @@ func Compile(path string, text []byte, files Files) (*syntax.Template, *program.
 	return compile(path, text, files, false)
 }
 
-// CompileSigned is Compile for a template whose programs may run, because CheckSignature says so or because nothing is run: to
-// see whether a template is correct.
+// CompileSigned is Compile for a template whose programs may run, because CheckSignature says so or because nothing
+// is run: to see whether a template is correct.
 func CompileSigned(path string, text []byte, files Files) (*syntax.Template, *program.Program, error) {
 	return compile(path, text, files, true)
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"time"
 
@@ -28,9 +29,7 @@ func Send(ctx context.Context, s *scope.Scope, o network.Outgoing) (x traffic.Ex
 		return x, err
 	}
 	headers := map[string][]string{"Host": {cmp.Or(o.Host, o.URL.Host)}}
-	for name, values := range o.Header {
-		headers[name] = values
-	}
+	maps.Copy(headers, o.Header)
 	for name, values := range headers {
 		for _, value := range values {
 			for _, host := range wire.HeaderNames(o.URL.Hostname(), name, value) {
@@ -58,8 +57,9 @@ func Send(ctx context.Context, s *scope.Scope, o network.Outgoing) (x traffic.Ex
 		r.Header["User-Agent"] = []string{""} // net/http would send its own
 	}
 	transport := &http.Transport{
-		DialContext: s.Dial, DisableKeepAlives: true, TLSHandshakeTimeout: timeout, MaxResponseHeaderBytes: traffic.MaxResponse,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}, //nolint:gosec // targets are looked at as they are
+		DialContext: s.Dial, DisableKeepAlives: true, TLSHandshakeTimeout: timeout,
+		MaxResponseHeaderBytes: traffic.MaxResponse,
+		TLSClientConfig:        &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}, //nolint:gosec // targets are looked at as they are
 	}
 	x = traffic.Exchange{At: time.Now(), Method: o.Method, URL: o.URL.String()}
 	x.Request, x.RequestCut = traffic.Message(head(r, o), o.Body, traffic.MaxRequest)

@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/task"
 )
 
-// capture takes the requests of a task, where its team's policy says so. The passwords and the like that the instruction
-// gives are hidden where the requests are shown.
+// capture takes the requests of a task, where its team's policy says so. The passwords and the like that the
+// instruction gives are hidden where the requests are shown.
 func (s Services) capture(ctx context.Context, t task.Task, plan agent.Plan) (*network.Recorder, error) {
 	if s.Network == nil {
 		return nil, nil //nolint:nilnil // a nil recorder records nothing

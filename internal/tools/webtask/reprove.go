@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -70,7 +69,7 @@ func (w Step) program(issue task.Issue) (p *proof.Program, site *url.URL, why st
 		text = filled
 	}
 	if err := errors.Join(json.Unmarshal(text, p), p.Check()); err != nil {
-		return nil, nil, fmt.Sprintf("its proof cannot be read: %s", strings.ReplaceAll(err.Error(), "\n", ", "))
+		return nil, nil, "its proof cannot be read: " + strings.ReplaceAll(err.Error(), "\n", ", ")
 	}
 	site, err := url.Parse(issue.Target)
 	if err != nil || site.Host == "" {

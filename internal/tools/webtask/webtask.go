@@ -225,7 +225,9 @@ func (w Step) oauth(site *url.URL) *session.OAuth {
 	if err != nil {
 		return nil
 	}
-	return &session.OAuth{Token: at, ClientID: w.secret(o.ClientID), ClientSecret: w.secret(o.ClientSecret), Scopes: o.Scopes}
+	return &session.OAuth{
+		Token: at, ClientID: w.secret(o.ClientID), ClientSecret: w.secret(o.ClientSecret), Scopes: o.Scopes,
+	}
 }
 
 // secret puts the value of a secret where its name stands.

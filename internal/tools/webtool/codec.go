@@ -28,10 +28,12 @@ type codecArgs struct {
 const (
 	maxCodec    = 64 << 10
 	codecSchema = `{"type": "object", "required": ["do", "text"], "properties": {
-		"do": {"type": "string", "enum": ["base64_encode", "base64_decode", "url_encode", "url_decode", "html_encode", "html_decode",
+		"do": {"type": "string", "enum": ["base64_encode", "base64_decode",
+			"url_encode", "url_decode", "html_encode", "html_decode",
 			"hex_encode", "hex_decode", "jwt_decode", "jwt_sign"]},
 		"text": {"type": "string", "maxLength": 65536, "description": "of jwt_sign: the claims, an object of JSON"},
-		"algorithm": {"type": "string", "enum": ["HS256", "HS384", "HS512", "none"], "description": "of jwt_sign; HS256 when absent"},
+		"algorithm": {"type": "string", "enum": ["HS256", "HS384", "HS512", "none"],
+			"description": "of jwt_sign; HS256 when absent"},
 		"key": {"type": "string", "description": "of jwt_sign, and of jwt_decode to check a signature"},
 		"kid": {"type": "string", "description": "of jwt_sign: the key's id in its header"}}}`
 )

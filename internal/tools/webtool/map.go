@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
@@ -72,7 +73,7 @@ func (t *Tools) mapSite(ctx context.Context, a mapArgs, progress func(string)) (
 func line(e *sitemap.Entry) string {
 	status := "not sent"
 	if e.Response != nil {
-		status = fmt.Sprint(e.Response.Status)
+		status = strconv.Itoa(e.Response.Status)
 	}
 	out := fmt.Sprintf("%s %s %s", status, e.Request.Method, errs.Clip(e.Request.URL.Redacted(), maxWhy))
 	if len(e.Request.Body) > 0 {

@@ -47,10 +47,13 @@ func (c *Client) recordRaw(begun time.Time, at *url.URL, text, answer []byte, er
 		return
 	}
 	method, _, _ := bytes.Cut(text, []byte(" "))
-	x := traffic.Exchange{At: begun, Took: time.Since(begun), Method: string(method[:min(len(method), 20)]), URL: at.String()}
+	x := traffic.Exchange{
+		At: begun, Took: time.Since(begun), Method: string(method[:min(len(method), 20)]), URL: at.String(),
+	}
 	x.Request, x.RequestCut = traffic.Message(text, nil, traffic.MaxRequest)
 	x.Response, x.ResponseCut = traffic.Message(answer, nil, traffic.MaxResponse)
-	if _, scanErr := fmt.Sscanf(string(answer[:min(len(answer), 12)]), "HTTP/1.%1d %3d", new(int), &x.Status); scanErr != nil {
+	line := string(answer[:min(len(answer), 12)])
+	if _, scanErr := fmt.Sscanf(line, "HTTP/1.%1d %3d", new(int), &x.Status); scanErr != nil {
 		x.Status = 0 // it is no HTTP
 	}
 	if err != nil {

@@ -219,21 +219,7 @@ func (c *crawler) readPage(from *Entry, p *page, whole bool) {
 			c.foldersOf(from, to)
 		}
 	}
-	for _, f := range p.forms {
-		for _, e := range f.requests(p) {
-			e.From, e.Depth = from.Request.URL.String(), from.Depth+1
-			if e.Request.Token != nil {
-				e.Request.Token.Page = from.Request
-			}
-			if from.Request.After != nil || from.How == ByForm && from.Request.Method != http.MethodGet {
-				e.Request.After = from.Request
-			}
-			if !whole {
-				e.How = ByComment
-			}
-			c.add(e)
-		}
-	}
+	c.readForms(from, p, whole)
 	for i, text := range p.inline {
 		c.readScript(from, p.base, fmt.Sprintf("%s#%d", from.Request.URL, i), text)
 	}
@@ -253,6 +239,25 @@ func (c *crawler) readPage(from *Entry, p *page, whole bool) {
 				inner.link(m)
 			}
 			c.readPage(from, inner, false)
+		}
+	}
+}
+
+// readForms queues the requests of a page's forms.
+func (c *crawler) readForms(from *Entry, p *page, whole bool) {
+	for _, f := range p.forms {
+		for _, e := range f.requests(p) {
+			e.From, e.Depth = from.Request.URL.String(), from.Depth+1
+			if e.Request.Token != nil {
+				e.Request.Token.Page = from.Request
+			}
+			if from.Request.After != nil || from.How == ByForm && from.Request.Method != http.MethodGet {
+				e.Request.After = from.Request
+			}
+			if !whole {
+				e.How = ByComment
+			}
+			c.add(e)
 		}
 	}
 }

@@ -37,7 +37,8 @@ func weak(w http.ResponseWriter, r *http.Request) {
 	case "/dns":
 		_, err = net.DefaultResolver.LookupHost(ctx, to)
 	case "/smtp":
-		err = smtp.SendMail(to+":25", nil, "site@example.com", []string{"somebody@" + to}, []byte("Subject: contact\r\n\r\nhello\r\n"))
+		mail := []byte("Subject: contact\r\n\r\nhello\r\n")
+		err = smtp.SendMail(to+":25", nil, "site@example.com", []string{"somebody@" + to}, mail)
 	case "/ldap":
 		err = search(to)
 	case "/ftp":

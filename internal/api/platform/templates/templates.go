@@ -140,9 +140,10 @@ func (s area) templates() {
 				return nil, err
 			}
 			found, total, err := find(ctx, in.Page(), raw)
-			return &TemplateList{message, len(found), total, rest.Each(found, func(t catalog.Template) wire.Picked[TemplateData] {
+			results := rest.Each(found, func(t catalog.Template) wire.Picked[TemplateData] {
 				return wire.Picked[TemplateData]{Value: templateOf(t), Fields: fields}
-			})}, err
+			})
+			return &TemplateList{message, len(found), total, results}, err
 		})
 	}
 	list(wire.Op("list-public-templates", "GET "+path+"/public", tag, "List the public templates, by id"),

@@ -95,7 +95,8 @@ func resultOf(v vulnerability.Vulnerability, now time.Time) Result {
 	r := Result{
 		CVEID: v.ID, DocID: v.ID, DocType: "cve", Name: v.Name, Description: v.Description, Impact: v.Impact,
 		Remediation: v.Remediation, Severity: v.Severity, CVSSMetrics: v.Vector, KEV: []KEV{}, IsTemplate: v.Template != nil,
-		Templates: rest.OrEmpty(v.Templates), TemplateCoverage: "not_covered", IsPOC: v.HasPOC(), POCs: linksOf(v.Tagged("exploit")),
+		Templates: rest.OrEmpty(v.Templates), TemplateCoverage: "not_covered",
+		IsPOC: v.HasPOC(), POCs: linksOf(v.Tagged("exploit")),
 		IsPatchAvailable: len(v.Tagged("patch")) > 0, IsRemote: v.IsRemote(), IsAuth: v.NeedsLogin(), VulnStatus: v.Status,
 		Assignee: v.Assigner, CWE: rest.OrEmpty(v.CWE), Weaknesses: []Weakness{}, AffectedProducts: []Product{},
 		Citations: linksOf(v.References), Sources: v.Sources, Author: []string{}, Tags: []string{},

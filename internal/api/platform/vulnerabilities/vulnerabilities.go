@@ -31,7 +31,8 @@ func Register(api *rest.API, cves *vulnerability.Vulnerabilities, findings *find
 	search.Description = "What the templates of this server, and the files that its operator has loaded (NVD, OSV, EPSS, known exploited " +
 		"ones), say of CVEs. Nobody else is asked. Templates of teams are not part of it."
 	rest.Handle(api, search, s.search)
-	rest.Handle(api, wire.Op("list-cve-filters", "GET "+path+"/filters", tag, "The fields that a search of CVEs knows"), s.filters)
+	rest.Handle(api,
+		wire.Op("list-cve-filters", "GET "+path+"/filters", tag, "The fields that a search of CVEs knows"), s.filters)
 	rest.Handle(api, wire.Op("get-cve", "GET "+path+"/{id}", tag, "One CVE", 404), s.get)
 	timeline := wire.Op("get-cve-timeline", "GET "+path+"/{id}/timeline", tag,
 		"What happened to a CVE's template and to your team's findings of it, oldest first", 404)
@@ -129,7 +130,9 @@ func (s area) filters(context.Context, *struct{}) (*[]Filter, error) {
 		if f.Type == "boolean" {
 			values = []string{"true", "false"}
 		}
-		out[i] = Filter{f.Name, f.Type, f.Description, f.Sort, f.Facet, analyzer, rest.OrEmpty(values), rest.OrEmpty(f.Examples)}
+		out[i] = Filter{
+			f.Name, f.Type, f.Description, f.Sort, f.Facet, analyzer, rest.OrEmpty(values), rest.OrEmpty(f.Examples),
+		}
 	}
 	return &out, nil
 }
@@ -223,7 +226,8 @@ func (s area) timeline(ctx context.Context, in *struct {
 
 // addFindings adds what happened to the findings of the caller's team.
 func (s area) addFindings(ctx context.Context, templates []string, out *Timeline, add func(Event)) error {
-	found, total, err := s.findings.FindAll(ctx, finding.Filter{Templates: templates}, nil, page.Window{Limit: maxFindings})
+	window := page.Window{Limit: maxFindings}
+	found, total, err := s.findings.FindAll(ctx, finding.Filter{Templates: templates}, nil, window)
 	if err != nil {
 		return err
 	}

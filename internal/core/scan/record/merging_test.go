@@ -192,7 +192,7 @@ func lines(t testing.TB, name string, do func(line string) error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // it was read
+	defer f.Close()
 	text := bufio.NewScanner(f)
 	text.Buffer(nil, 1<<20)
 	for n := 1; text.Scan(); n++ {

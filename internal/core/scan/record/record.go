@@ -77,7 +77,9 @@ func partsOf(r importer.Record, e engine.Event) identity.Parts {
 	p := identity.Of(e, r.Place.Scheme)
 	p.Detail = r.Detail
 	if p.Host == "" || r.Place.Host == "" && r.Place.IP == "" {
-		p = identity.Parts{Check: p.Check, Matcher: p.Matcher, CVEs: p.CVEs, CWEs: p.CWEs, Subject: subjectOf(r), Detail: p.Detail}
+		p = identity.Parts{
+			Check: p.Check, Matcher: p.Matcher, CVEs: p.CVEs, CWEs: p.CWEs, Subject: subjectOf(r), Detail: p.Detail,
+		}
 		return p
 	}
 	if r.Place.Protocol != "" && r.Place.Protocol != "tcp" && p.Scheme == "" {

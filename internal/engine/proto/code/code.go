@@ -2,8 +2,8 @@
 // that is removed, the target is the standard input, and the values of the names that the source mentions are its
 // environment. What the program writes is given to the operators.
 //
-// It runs only for a template whose signature was verified. On the command line package sandbox bounds it; a server runs
-// it in package isolate, outside of the process that evaluates the template (Isolated).
+// It runs only for a template whose signature was verified. On the command line package sandbox bounds it; a server
+// runs it in package isolate, outside of the process that evaluates the template (Isolated).
 package code
 
 import (

@@ -18,9 +18,9 @@ func (p *Probe) Key() string { return p.key }
 // maxTold is how much is told of an error, in bytes.
 const maxTold = 500
 
-// Isolated runs the block's program for a process that has evaluated the template: it sees none of this machine's files
-// but programs and libraries, and its only network is a proxy whose connections dial makes. The names of its environment are
-// those that its source mentions, whatever in says.
+// Isolated runs the block's program for a process that has evaluated the template: it sees none of this machine's
+// files but programs and libraries, and its only network is a proxy whose connections dial makes. The names of its
+// environment are those that its source mentions, whatever in says.
 func (p *Probe) Isolated(
 	ctx context.Context, in proto.Program, dial func(ctx context.Context, network, addr string) (net.Conn, error),
 ) *proto.Output {
