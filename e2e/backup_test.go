@@ -118,7 +118,7 @@ func TestBackupWhileServing(t *testing.T) {
 		}
 		s.stop()
 
-		to := newDeployment(t, dep.engine())
+		to := emptyDeployment(t, dep.engine())
 		to.env = append(to.env, backupPassphrase)
 		to.command("restore", file)
 		back := to.serve().as(c.token) // the token is still good
@@ -200,7 +200,7 @@ func TestBackupKilled(t *testing.T) {
 			t.Errorf("left behind: %q, %v", left, err)
 		}
 		for _, stage := range []string{"reading…", "database…"} {
-			to := newDeployment(t, dep.engine())
+			to := emptyDeployment(t, dep.engine())
 			to.env = append(to.env, backupPassphrase)
 			p := launch(t, to.env, "restore", file)
 			p.waitForOutput(stage)
@@ -258,7 +258,7 @@ func TestBackupRefusals(t *testing.T) {
 			t.Errorf("into a used place: %d %s", code, p.stderr)
 		}
 		dep.command("restore", file, "--force")
-		other := newDeployment(t, dbtest.Engines[1-slices.Index(dbtest.Engines, dep.engine())])
+		other := emptyDeployment(t, dbtest.Engines[1-slices.Index(dbtest.Engines, dep.engine())])
 		p = launch(t, append(other.env, backupPassphrase), "restore", file)
 		if code := p.wait(longWait); code != 1 || !strings.Contains(p.stderr.String(), "cannot be restored into") {
 			t.Errorf("into the other kind of database: %d %s", code, p.stderr)

@@ -23,10 +23,20 @@ type deployment struct {
 	env []string
 }
 
-// newDeployment creates an empty database of the named engine.
+// newDeployment creates a migrated, empty database of the named engine.
 func newDeployment(t *testing.T, engine string) deployment {
 	t.Helper()
-	return deployment{t, []string{"VEDETTE_DATABASE=" + dbtest.URL(t, engine), "VEDETTE_DATA_DIR=" + t.TempDir(),
+	return deploymentOn(t, dbtest.MigratedURL(t, engine))
+}
+
+// emptyDeployment is a place that a backup can be restored into.
+func emptyDeployment(t *testing.T, engine string) deployment {
+	t.Helper()
+	return deploymentOn(t, dbtest.URL(t, engine))
+}
+
+func deploymentOn(t *testing.T, database string) deployment {
+	return deployment{t, []string{"VEDETTE_DATABASE=" + database, "VEDETTE_DATA_DIR=" + t.TempDir(),
 		"VEDETTE_LISTEN=127.0.0.1:0"}}
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/vedette-sec/vedette/internal/app"
+	"github.com/vedette-sec/vedette/internal/app/apptest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/account/factor/factortest"
 	"github.com/vedette-sec/vedette/internal/core/feed"
@@ -38,6 +39,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == engineCommand {
 		os.Exit(child.Main(os.Args[2:], os.Stdin, os.Stdout))
 	}
+	dbtest.Prepare = apptest.Prepare
 	dbtest.Main(m)
 }
 
@@ -113,7 +115,7 @@ const patience = 90 * time.Second
 func tell(t *testing.T, engine string, a *txtar.Archive) *story {
 	s := &story{t: t, values: map[string]string{}, keys: map[string]*factortest.Key{},
 		received: make(chan *http.Request, 10), bodies: make(chan []byte, 10)}
-	s.database = dbtest.URL(t, engine)
+	s.database = dbtest.MigratedURL(t, engine)
 	env := []string{"VEDETTE_DATABASE=" + s.database, "VEDETTE_DATA_DIR=" + t.TempDir(),
 		"VEDETTE_LISTEN=127.0.0.1:0"}
 	setup := strings.Split(string(a.Comment), "\n")

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/app/apptest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/task"
@@ -24,7 +25,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-func TestMain(m *testing.M) { dbtest.Main(m) }
+func TestMain(m *testing.M) {
+	dbtest.Prepare = apptest.Prepare
+	dbtest.Main(m)
+}
 
 const serviceKey = "service-key-of-the-tests"
 

@@ -180,6 +180,17 @@ func (s *Signers) Admit(ctx context.Context, teamID string, all []child.Template
 	return refused, nil
 }
 
+// Refusal says why the programs of a template that names no files may not run for the caller's team; "" when they may,
+// or when it has none.
+func (s *Signers) Refusal(ctx context.Context, text string) (string, error) {
+	caller, err := account.From(ctx)
+	if err != nil {
+		return "", err
+	}
+	refused, err := s.Admit(ctx, caller.TeamID, []child.Template{{Path: "template.yaml", Data: []byte(text)}})
+	return refused[0], err
+}
+
 // trusted are the certificates of a team and of the operator.
 func (s *Signers) trusted(ctx context.Context, teamID string) ([][]byte, error) {
 	keys, err := s.of(ctx, teamID)

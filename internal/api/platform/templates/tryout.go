@@ -84,6 +84,14 @@ func (s area) validateTemplate(ctx context.Context, in *struct{ Body TemplateDra
 	if f := v.Fault; f != nil {
 		return &TemplateVerdict{Message: "The template cannot be run.", Faults: []TemplateFault{TemplateFault(*f)}}, nil
 	}
+	why, err := s.Signers.Refusal(ctx, in.Body.Template)
+	if err != nil {
+		return nil, err
+	}
+	if why != "" {
+		f := TemplateFault{Key: "code", Code: "template_unsupported", Message: why}
+		return &TemplateVerdict{Message: "The template cannot be run.", Faults: []TemplateFault{f}}, nil
+	}
 	return &TemplateVerdict{
 		Message: "The template can be run.", Valid: true, Faults: []TemplateFault{}, ID: v.Template.WrittenID,
 		Name: v.Template.Info.Name, Severity: string(v.Template.Info.Severity), Type: v.Template.Type, Requests: v.Requests,

@@ -51,6 +51,19 @@ func Each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
 	}
 }
 
+// Prepare adds to the migrated databases that tests copy, so that what each test of a package needs is made once. Set by
+// a TestMain.
+var Prepare = func(context.Context, *db.DB) error { return nil }
+
+// migrate makes a migrated and prepared database.
+func migrate(url string) error {
+	d, err := db.Open(context.Background(), db.Config{URL: url})
+	if err != nil {
+		return err
+	}
+	return errors.Join(Prepare(context.Background(), d), d.Close())
+}
+
 // Engines are the names of the databases that Each runs on.
 var Engines = []string{"sqlite", "postgres"}
 
@@ -114,11 +127,7 @@ var migrated = sync.OnceValues(func() (data []byte, err error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "vedette.db")
-	d, err := db.Open(context.Background(), db.Config{URL: "sqlite:" + file})
-	if err != nil {
-		return nil, err
-	}
-	if err := d.Close(); err != nil { // the last one to close it leaves nothing beside the file
+	if err := migrate("sqlite:" + file); err != nil { // the last one to close it leaves nothing beside the file
 		return nil, err
 	}
 	if _, err := os.Stat(file + "-wal"); !errors.Is(err, os.ErrNotExist) {
@@ -150,11 +159,7 @@ func adminURL(t testing.TB) string {
 		if server.err = onServer(server.url, fmt.Sprintf(`CREATE DATABASE %q`, server.template)); server.err != nil {
 			return
 		}
-		var d *db.DB
-		if d, server.err = db.Open(context.Background(),
-			db.Config{URL: withDatabase(server.url, server.template)}); server.err == nil {
-			server.err = d.Close()
-		}
+		server.err = migrate(withDatabase(server.url, server.template))
 	})
 	if server.err != nil {
 		t.Fatalf("PostgreSQL for the tests: %v", server.err)
