@@ -16,7 +16,7 @@ RACE ?= ./internal/infra/netguard/... ./internal/core/audit/... ./internal/infra
         ./internal/core/asset/... ./internal/core/finding/... ./internal/core/scan/... ./internal/core/enumeration/... ./internal/core/extension/... ./internal/core/task/... ./internal/jobs/...
 # Long single-threaded tests, which the race detector would only slow down, and those that measure memory, of which the
 # detector needs several times as much.
-UNWATCHED := ^(TestLongInstructions|TestTheLibraryNamesTheSame|TestHostileTemplates|TestHostileServers|TestHostileProtocols)$$
+UNWATCHED := ^(TestLongInstructions|TestTheLibraryNamesTheSame|TestHostileTemplates|TestHostileServers|TestHostileProtocols|TestMemoryIsFlatInTargets|TestListsAreTrue)$$
 # Flags of `make test` for go test, such as TESTFLAGS=-short or TESTFLAGS='-run Webhook'.
 TESTFLAGS ?=
 FUZZTIME  ?= 10s
