@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/turn"
 	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 	"go.yaml.in/yaml/v4"
 )
@@ -33,6 +34,7 @@ func FromJSON(sent string) (string, error) {
 	if len(sent) > maxText*4/3 {
 		return "", errs.Field("config", "config is longer than %d bytes.", maxText)
 	}
+	defer turn.Take(len(sent))()
 	text, _ := decode(sent)
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

@@ -171,8 +171,11 @@ var secretWords = []string{
 	"serviceaccount", "connectionstring", "authorization", "cookie", "passphrase", "sessionid", "sas",
 }
 
+// flatten takes out what stands between the words of a key. It is made once: a text has many keys.
+var flatten = strings.NewReplacer("-", "", "_", "", " ", "")
+
 func isSecret(key string) bool {
-	flat := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(key))
+	flat := flatten.Replace(strings.ToLower(key))
 	if flat == "key" || strings.HasSuffix(flat, "key") || flat == "keys" {
 		return true
 	}
@@ -190,15 +193,34 @@ func (d document) keeping(old document) (document, error) {
 	if !d.hasMask() {
 		return d, nil
 	}
-	restore(d.root, old.root)
-	out, err := parse(render(d.root))
+	out, err := parse(d.restored(old))
 	out.encoded = d.encoded
 	return out, err
 }
 
+// restored is the text with the masks filled from the old one.
+func (d document) restored(old document) []byte {
+	defer turn.Take(len(d.text))()
+	fill(d.root, old.root)
+	return render(d.root)
+}
+
+// filler has what is looked up in an old tree, once for each of its mappings and lists: many items of a list may have
+// been the same one before. So the work grows with the length of both texts and not with their product.
+type filler struct {
+	fields map[*yaml.Node]map[string]*yaml.Node
+	named  map[*yaml.Node]map[name]*yaml.Node
+}
+
+// fill fills the masks of a tree from the old one.
+func fill(n, old *yaml.Node) {
+	f := filler{map[*yaml.Node]map[string]*yaml.Node{}, map[*yaml.Node]map[name]*yaml.Node{}}
+	f.restore(n, old)
+}
+
 // restore fills the masks of a tree from the old one: values by their keys, items of lists by their id, name
 // or provider, else by their position.
-func restore(n, old *yaml.Node) {
+func (f filler) restore(n, old *yaml.Node) {
 	if old == nil || n.Kind != old.Kind {
 		return
 	}
@@ -208,15 +230,17 @@ func restore(n, old *yaml.Node) {
 			n.Value, n.Tag, n.Style = old.Value, old.Tag, old.Style
 		}
 	case yaml.MappingNode:
-		if moved(n, old) {
+		before := once(f.fields, old, fields)
+		if moved(n, before) {
 			return // changing an address must not send the secret to it
 		}
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			restore(n.Content[i+1], field(old, n.Content[i].Value))
+			f.restore(n.Content[i+1], before[n.Content[i].Value])
 		}
 	default:
+		named := once(f.named, old, byNames)
 		for i, item := range n.Content {
-			restore(item, same(item, i, old.Content))
+			f.restore(item, same(item, i, old.Content, named))
 		}
 	}
 }
@@ -224,43 +248,83 @@ func restore(n, old *yaml.Node) {
 // addressWords are parts of the names of values that decide where secrets are sent.
 var addressWords = []string{"url", "host", "server", "endpoint", "address", "port", "domain"}
 
-func moved(n, old *yaml.Node) bool {
+// moved reports whether a value of a mapping decides where secrets are sent, and is not what it was before.
+func moved(n *yaml.Node, before map[string]*yaml.Node) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		value := n.Content[i+1]
 		if value.Value == Mask || !containsAny(strings.ToLower(n.Content[i].Value), addressWords) {
 			continue
 		}
-		if before := field(old, n.Content[i].Value); before == nil || before.Value != value.Value {
+		if was := before[n.Content[i].Value]; was == nil || was.Value != value.Value {
 			return true
 		}
 	}
 	return false
 }
 
-func field(n *yaml.Node, key string) *yaml.Node {
-	if n.Kind != yaml.MappingNode {
-		return nil
+// once is what is made of a node, made when it is asked for the first time.
+func once[T any](made map[*yaml.Node]T, n *yaml.Node, index func(*yaml.Node) T) T {
+	all, ok := made[n]
+	if !ok {
+		all = index(n)
+		made[n] = all
 	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
+	return all
 }
 
-func same(item *yaml.Node, at int, old []*yaml.Node) *yaml.Node {
-	for _, key := range []string{"id", "name", "provider"} {
-		mine := field(item, key)
-		if mine == nil || mine.Value == Mask {
-			continue
+// fields are the values of a mapping by their keys; of equal keys the first counts.
+func fields(n *yaml.Node) map[string]*yaml.Node {
+	all := make(map[string]*yaml.Node, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if key := n.Content[i].Value; all[key] == nil {
+			all[key] = n.Content[i+1]
 		}
-		for _, o := range old {
-			if theirs := field(o, key); theirs != nil && theirs.Value == mine.Value {
-				return o
+	}
+	return all
+}
+
+// nameKeys are the keys by which an item of a list is known.
+var nameKeys = []string{"id", "name", "provider"}
+
+// name is one of nameKeys and its value.
+type name struct{ key, value string }
+
+// namesOf are those of nameKeys that an item has.
+func namesOf(item *yaml.Node) (all []name) {
+	if item.Kind != yaml.MappingNode {
+		return nil
+	}
+	for _, key := range nameKeys {
+		for i := 0; i+1 < len(item.Content); i += 2 {
+			if item.Content[i].Value == key {
+				all = append(all, name{key, item.Content[i+1].Value})
+				break
 			}
 		}
-		return nil
+	}
+	return all
+}
+
+// byNames are the items of a list by their names; of equal ones the first counts.
+func byNames(list *yaml.Node) map[name]*yaml.Node {
+	all := map[name]*yaml.Node{}
+	for _, item := range list.Content {
+		for _, n := range namesOf(item) {
+			if all[n] == nil {
+				all[n] = item
+			}
+		}
+	}
+	return all
+}
+
+// same is what the item at a place of a list was before: the one of its first name that is no mask, else the one at its
+// place.
+func same(item *yaml.Node, at int, old []*yaml.Node, named map[name]*yaml.Node) *yaml.Node {
+	for _, n := range namesOf(item) {
+		if n.value != Mask {
+			return named[n]
+		}
 	}
 	if at < len(old) {
 		return old[at]

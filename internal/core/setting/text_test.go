@@ -1,8 +1,13 @@
 package setting
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/cputime"
+	"go.yaml.in/yaml/v4"
 )
 
 func TestMasks(t *testing.T) {
@@ -47,6 +52,57 @@ func TestKeeping(t *testing.T) {
 		got, err := sent.keeping(old)
 		if err != nil || !strings.Contains(string(got.text), c.want) {
 			t.Errorf("%q over %q: %q %v", c.sent, c.old, got.text, err)
+		}
+	}
+}
+
+// numbered are n lines, each with its number in two places.
+func numbered(n int, line string) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, line, i, i)
+	}
+	return text.String()
+}
+
+// TestWorkGrowsWithTheConfiguration puts a secret back into configurations of 20,000 keys or items, which takes a
+// second and more where each is looked up among all others, and some hundredths where it is not.
+func TestWorkGrowsWithTheConfiguration(t *testing.T) {
+	const n, most = 20_000, time.Second / 2
+	const top, item, nested = "token: %s\n", "- {id: last, token: %s}\n", "- id: last\n  token: %s\n"
+	for name, c := range map[string]struct{ old, sent, last string }{
+		"keys":              {numbered(n, "key%d: %d\n"), numbered(n, "key%d: %d\n"), top},
+		"addresses":         {numbered(n, "host%d: %d\n"), numbered(n, "host%d: %d\n"), top},
+		"items by their id": {numbered(n, "- {id: %d, n: %d}\n"), numbered(n, "- {id: %d, n: %d}\n"), item},
+		"items of two names": {numbered(n, "- {id: a, name: x%d, n: %d}\n"),
+			numbered(n, "- {id: '"+Mask+"', name: x%d, n: %d}\n"), item},
+		"items that were one": {numbered(n, "  key%d: %d\n"), numbered(n, "- {id: last, a%d: %d}\n"), nested},
+	} {
+		old := strings.Replace(c.last, "%s", "of-old", 1)
+		if c.last == nested {
+			old += c.old
+		} else {
+			old = c.old + old
+		}
+		before, err := parse([]byte(old))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent, err := parse([]byte(c.sent + strings.Replace(c.last, "%s", "'"+Mask+"'", 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := cputime.Now()
+		fill(sent.root, before.root)
+		if took := began.Computed(); took > most {
+			t.Errorf("%s: %v", name, took)
+		}
+		end := sent.root.Content[len(sent.root.Content)-1]
+		if end.Kind == yaml.MappingNode {
+			end = end.Content[len(end.Content)-1]
+		}
+		if end.Value != "of-old" {
+			t.Errorf("%s: the secret is not put back", name)
 		}
 	}
 }

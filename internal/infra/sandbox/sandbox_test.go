@@ -26,11 +26,19 @@ func TestMain(m *testing.M) {
 		io.Copy(os.Stdout, os.Stdin)
 		board[0]++
 		os.Exit(0)
-	case "greedy":
+	case "greedy at once", "greedy bit by bit":
 		if _, err := sandbox.Enter(64<<20, 0); err != nil {
 			panic(err)
 		}
-		panic(len(make([]byte, 1<<45)))
+		pieces := 1
+		if os.Args[1] != "greedy at once" {
+			pieces = 64
+		}
+		var all [][]byte
+		for range pieces {
+			all = append(all, make([]byte, 1<<30/pieces)) // none is written: the parent would see no use of memory
+		}
+		panic(fmt.Sprint("nothing stopped it from having ", len(all)))
 	}
 	os.Exit(m.Run())
 }
@@ -138,9 +146,12 @@ func TestAProcessStartsWithoutATemporaryFolder(t *testing.T) {
 	}
 }
 
+// The kernel refuses a child what no watch of its use would see, in one piece or in many that this machine has.
 func TestAllocationBeyondTheLimitEndsTheProcess(t *testing.T) {
-	if why, stderr := start(t, "greedy", 0).Wait(); why != sandbox.OverMemory {
-		t.Errorf("%q, %q", why, stderr)
+	for _, command := range []string{"greedy at once", "greedy bit by bit"} {
+		if why, stderr := start(t, command, 0).Wait(); why != sandbox.OverMemory {
+			t.Errorf("%s: %q, %q", command, why, stderr)
+		}
 	}
 }
 

@@ -128,6 +128,7 @@ func Documents(text []byte) (all []Document, err error) {
 	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
 		return nil, errors.New("it is not text")
 	}
+	defer turn.Take(len(text))()
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	for {
 		var top yaml.Node

@@ -70,6 +70,31 @@ func TestSlotsAreFair(t *testing.T) {
 	}
 }
 
+// TestANetworkHasFewPlaces: whatever accounts it names, a network has a few places in the line; the rest of the line is
+// for others.
+func TestANetworkHasFewPlaces(t *testing.T) {
+	for _, networks := range []int{1, 3} {
+		s := NewSlots(1)
+		release, err := s.Take(t.Context(), "home", "ada")
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused := 0
+		for i := range 30 * networks {
+			err := s.join(newTicket(fmt.Sprint("flood", i%networks), fmt.Sprint(i)))
+			if errs.Is(err, errs.RateLimited) {
+				refused++
+			} else if err != nil {
+				t.Error(err)
+			}
+		}
+		if want := networks * maxWaitingOfPeer; len(s.waiting) != want || refused != 30*networks-want {
+			t.Errorf("%d networks: %d wait, %d were refused", networks, len(s.waiting), refused)
+		}
+		release()
+	}
+}
+
 func newTicket(peer, account string) *ticket {
 	return &ticket{peer: peer, account: account, turn: make(chan error, 1)}
 }
