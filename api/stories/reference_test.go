@@ -29,7 +29,11 @@ func TestCoverageIsComplete(t *testing.T) {
 	for _, r := range readTable(t) {
 		have[r.key()] = true
 	}
-	documented := append(documentedRows(string(platform)), agentRows(string(agent))...)
+	ofPlatform, ofAgent := documentedRows(string(platform)), append(agentRows(string(agent)), inProse...)
+	if n, m := operationsOf(ofPlatform), operationsOf(ofAgent); n != platformOperations || m != agentOperations {
+		t.Errorf("%s has %d and %d operations, want %d and %d", references, n, m, platformOperations, agentOperations)
+	}
+	documented := append(ofPlatform, ofAgent...)
 	if len(documented) < 1100 {
 		t.Errorf("only %d rows are read from %s", len(documented), references)
 	}
@@ -38,6 +42,21 @@ func TestCoverageIsComplete(t *testing.T) {
 			t.Errorf("%s has no row for %q", table, r.key())
 		}
 	}
+}
+
+// inProse are the rows of two operations of the agent service that its reference names beside its tables.
+var inProse = []row{
+	{op: "POST /api/v1/dynamic-tools", in: "operation"}, {op: "POST /api/v1/dynamic-tools", in: "body", name: "tool_id"},
+	{op: "POST /api/v1/dynamic-tools", in: "body", name: "timeout"}, {op: "POST /api/v1/dynamic-tools", in: "body", name: "toolkit_id"},
+	{op: "GET /api/v1/issues", in: "operation"}, {op: "GET /api/v1/issues", in: "query", name: "per_page"},
+}
+
+func operationsOf(rows []row) int {
+	ops := map[string]bool{}
+	for _, r := range rows {
+		ops[r.op] = true
+	}
+	return len(ops)
 }
 
 var (

@@ -16,6 +16,7 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/audit"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/cmd/vedette/credits"
+	"github.com/vedette-sec/vedette/cmd/vedette/knowledge"
 	"github.com/vedette-sec/vedette/cmd/vedette/library"
 	"github.com/vedette-sec/vedette/cmd/vedette/local"
 	"github.com/vedette-sec/vedette/cmd/vedette/network"
@@ -95,7 +96,7 @@ func newRoot() *cobra.Command {
 	})
 	root.SetHelpCommand(newHelp(root))
 	root.AddCommand(newServe(), newWorker(), newDemo(), scan.New(), webtest.New(), newEnumerate(), newImport(), newTask(),
-		newExport(), proof.New(), triage.Issues(), triage.New(), audit.New(), credits.New(), network.New(), sla.New(),
+		newExport(), proof.New(), triage.Issues(), triage.New(), audit.New(), credits.New(), knowledge.New(), network.New(), sla.New(),
 		library.Agents(), library.Skills(), library.Prompts(), newTemplates(),
 		newOAST(), local.Leaks(), local.Feeds(), newUser(), newTeam(), newToken(), newConfig(), newDoctor(),
 		newBackup(), newRestore(),

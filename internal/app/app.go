@@ -181,11 +181,9 @@ func (a *App) join(
 	if err != nil {
 		return err
 	}
-	own, err := blob.Open(filepath.Join(a.config.DataDir, "files"))
-	if err != nil {
+	if err := a.openFiles(webhooks); err != nil {
 		return err
 	}
-	a.files = file.New(a.db, own)
 	names, err := toolset.ToolNames()
 	if err != nil {
 		return err
@@ -220,7 +218,7 @@ func (a *App) join(
 	if err := jobs.Register(a.queue, jobs.Deps{
 		Engines: a.engines,
 		Tasks:   a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Projects: a.projects, SSHKeys: a.sshKeys,
-		Agents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Skills: a.skills,
+		Agents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Skills: a.skills, Knowledge: a.knowledge,
 		Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Fixes: a.fixes(), Findings: a.Findings,
 		Exports: a.exports,
 		Proofs:  a.proofs, Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog,

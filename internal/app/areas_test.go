@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/knowledge"
 	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -93,11 +94,38 @@ func (a *attacker) skill() string {
 	return a.createdID("/api/v1/skills", `{"name": "s`+strings.ToLower(ids.Random(12))+`", "description": "d", "instructions": "i"}`)
 }
 
+// templateKey trusts a key whose certificate nobody reads here.
+func (a *attacker) templateKey() string {
+	a.t.Helper()
+	id := ids.New()
+	if _, err := a.db.Exec(context.Background(), `INSERT INTO template_key (id, team_id, name, owner, fragment, certificate, added_by, created_at)
+		VALUES (?, ?, 'n', 'o', ?, 'c', ?, ?)`, id, a.admin.TeamID, id, a.admin.UserID, db.At(time.Now())); err != nil {
+		a.t.Fatal(err)
+	}
+	return id
+}
+
+// source is a text in the team's base of knowledge, indexed.
+func (a *attacker) source() string {
+	a.t.Helper()
+	ctx := account.WithCaller(context.Background(), a.admin.Caller)
+	made, err := a.knowledge.Add(ctx, knowledge.New{Content: "The depot is behind the mill.", Shared: true})
+	if err == nil {
+		err = a.knowledge.Index(ctx, knowledge.IndexArgs{SourceID: made[0].ID, Round: 1})
+	}
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return made[0].ID
+}
+
 // prompt writes a prompt.
 func (a *attacker) prompt() string {
 	a.t.Helper()
 	return a.createdID("/api/v1/prompts", `{"name": "p`+ids.Random(12)+`", "text": "check {{url}}"}`)
 }
 
-// listed reports whether an operation is about what everybody on the server may see.
-func listed(op *operation) bool { return strings.HasPrefix(op.path, "/api/v1/agents/directory/") }
+// listed reports whether an operation is about what everybody on the server may see, or about what nobody has.
+func listed(op *operation) bool {
+	return strings.HasPrefix(op.path, "/api/v1/agents/directory/") || strings.HasPrefix(op.path, "/api/v1/github/")
+}

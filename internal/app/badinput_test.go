@@ -56,7 +56,7 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 			"ssh_key_id": (*attacker).sshKey, "ssh_host_id": (*attacker).sshHost, "eventId": (*attacker).networkEvent, "replay_id": (*attacker).networkReplay,
 			"queue_id": (*attacker).triageQueue,
 			"rule_id":  (*attacker).triageRule, "audit_log_id": (*attacker).auditLog, "suggestion_id": (*attacker).suggestion,
-			"skill_id": (*attacker).skill, "prompt_id": (*attacker).prompt}
+			"skill_id": (*attacker).skill, "source_id": (*attacker).source, "template_key": (*attacker).templateKey, "prompt_id": (*attacker).prompt}
 		a.made["listed_agent_id"] = "vedette-web-tester"
 		a.made["public"] = "vedette-backup-zip"
 		out[surface] = a
@@ -142,7 +142,7 @@ func (a *attacker) path(op *operation) string {
 func (a *attacker) existingID(op *operation) string {
 	name := pathParameter(op)
 	for part, called := range map[string]string{"/issues/": "issue", "/template/public/": "public",
-		"/template/early/": "early", "/template/share/": "share"} {
+		"/template/early/": "early", "/template/share/": "share", "/template-keys/": "template_key"} {
 		if name != "" && strings.Contains(op.path, part) {
 			name = called
 		}

@@ -282,7 +282,7 @@ func (a requester) value(op *operation, name string, s *schema) string {
 func (a requester) pick(values []string) string { return values[a.rand.IntN(len(values))] }
 
 // copyRows copies all rows of one database into another, except the queue's jobs and the tables of
-// package list, which each database has in its own form: the server fills them at its start.
+// packages list and fulltext, which each database has in its own form: the server fills them at its start.
 func copyRows(t testing.TB, from *db.DB, to string) {
 	t.Helper()
 	ctx := context.Background()
@@ -292,7 +292,8 @@ func copyRows(t testing.TB, from *db.DB, to string) {
 	}
 	defer d.Close()
 	tables, err := from.Query(ctx, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'river%' AND name NOT LIKE 'goose%'
-		AND name NOT LIKE 'list@_%' ESCAPE '@' AND name NOT LIKE '%@_list' ESCAPE '@' AND name NOT LIKE '%@_list@_%' ESCAPE '@'`)
+		AND name NOT LIKE 'list@_%' ESCAPE '@' AND name NOT LIKE '%@_list' ESCAPE '@' AND name NOT LIKE '%@_list@_%' ESCAPE '@'
+		AND name <> 'knowledge_text' AND name NOT LIKE 'knowledge@_text@_%' ESCAPE '@'`)
 	names, err := db.Collect(tables, err, func(r db.Row) (name string, err error) { return name, r.Scan(&name) })
 	if err != nil {
 		t.Fatal(err)

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/extension"
+	"github.com/vedette-sec/vedette/internal/core/file"
+	"github.com/vedette-sec/vedette/internal/core/knowledge"
 	"github.com/vedette-sec/vedette/internal/core/leak"
 	"github.com/vedette-sec/vedette/internal/core/membership"
 	"github.com/vedette-sec/vedette/internal/core/network"
@@ -16,6 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/signer"
 	"github.com/vedette-sec/vedette/internal/core/skill"
 	"github.com/vedette-sec/vedette/internal/core/toolkit"
+	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/tools"
@@ -45,11 +49,12 @@ func SetLimits(ctx context.Context, c Config, team string, change membership.Cha
 
 // library are the services of what agents work with.
 type library struct {
-	toolkits *toolkit.Toolkits
-	leaks    *leak.Leaks
-	skills   *skill.Skills
-	prompts  *prompt.Prompts
-	network  *network.Events
+	toolkits  *toolkit.Toolkits
+	leaks     *leak.Leaks
+	skills    *skill.Skills
+	prompts   *prompt.Prompts
+	network   *network.Events
+	knowledge *knowledge.Knowledge
 }
 
 // openNetwork opens the service of captured requests.
@@ -103,5 +108,16 @@ func (a *App) openSigners() error {
 		return fmt.Errorf("template_certificates: %w", err)
 	}
 	a.Scans.Signers = signers
+	return nil
+}
+
+// openFiles opens the store of uploaded files, and the knowledge bases, which read them.
+func (a *App) openFiles(guard *netguard.Guard) error {
+	own, err := blob.Open(filepath.Join(a.config.DataDir, "files"))
+	if err != nil {
+		return err
+	}
+	a.files = file.New(a.db, own)
+	a.knowledge = knowledge.NewService(a.db, a.queue, a.files, guard)
 	return nil
 }

@@ -51,7 +51,7 @@ func (a *App) routes(
 		Tasks: a.Tasks, Issues: a.issues, Triage: a.triage, Exports: a.exports, Network: a.network,
 		Secrets: a.secrets, Files: a.files,
 		CustomAgents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Schedules: a.schedules,
-		Projects: a.projects, SSHKeys: a.sshKeys, Skills: a.skills, Prompts: a.prompts,
+		Projects: a.projects, SSHKeys: a.sshKeys, Skills: a.skills, Prompts: a.prompts, Knowledge: a.knowledge,
 		Models: a.Models, Hooks: hooks, Webhooks: webhooks, Closing: a.closing,
 	})
 	plat := platform.New(kit, servers, platform.Deps{

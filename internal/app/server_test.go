@@ -295,6 +295,7 @@ var digests = []string{
 	`count(*), coalesce(max(user_id || task_id), ''), coalesce(sum(updated_at), 0) FROM task_memory`,
 	`count(*), coalesce(max(name || masked), ''), coalesce(sum(updated_at), 0) FROM secret`,
 	`count(*), coalesce(max(key || etag), ''), coalesce(sum(modified_at), 0) FROM file`,
+	`count(*), coalesce(max(name), ''), coalesce(sum(created_at + round), 0) FROM knowledge_source`,
 	`count(*), coalesce(max(name || description || system_context), ''), coalesce(sum(updated_at), 0) FROM user_agent`,
 	`count(*), coalesce(max(name || url || headers || masked || trusted_tools || accepted), ''), coalesce(sum(updated_at), 0) FROM mcp_server`,
 	`count(*), coalesce(max(name || description || request || input_schema), ''), coalesce(sum(updated_at), 0) FROM http_tool`,

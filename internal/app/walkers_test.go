@@ -32,7 +32,8 @@ func personal(op *operation) bool {
 
 // changes reports whether an operation is for those who may change the team's things.
 func changes(op *operation) bool {
-	reads := strings.HasPrefix(op.OperationID, "export-") || op.OperationID == "get-leak" // what one may read, by POST
+	reads := strings.HasPrefix(op.OperationID, "export-") || op.OperationID == "get-leak" ||
+		op.OperationID == "search-knowledge" // what one may read, by POST
 	return op.method != http.MethodGet && !reads ||
 		op.OperationID == "list-default-members" || adminsOnly(op)
 }
@@ -47,7 +48,8 @@ func adminsOnly(op *operation) bool {
 
 // owners are the operations on what an admin of the team may change, or who owns it: it is the victim's, an admin.
 var owners = []string{"update-project", "delete-project", "set-project-cap", "clear-project-cap", "set-project-member",
-	"remove-project-member", "forget-ssh-host", "publish-agent", "update-network-policy"}
+	"remove-project-member", "forget-ssh-host", "publish-agent", "update-network-policy", "reindex-knowledge-source", "delete-knowledge-source",
+	"add-template-key", "delete-template-key"}
 
 // insiders are the operations that tell who is in the team and what they did, which guests do not see.
 var insiders = []string{

@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding/arrival"
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/interaction"
+	"github.com/vedette-sec/vedette/internal/core/knowledge"
 	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
@@ -33,7 +34,10 @@ const (
 	purgeAttempts        = 100 // each deletes more rows
 )
 
-const searchTimeout = 5 * time.Minute
+const (
+	searchTimeout    = 5 * time.Minute
+	knowledgeTimeout = 10 * time.Minute
+)
 
 // register registers the handlers of all kinds of jobs.
 func (w worker) register(q *queue.Queue) { //nolint:funlen // a line a kind of job
@@ -130,6 +134,9 @@ func (w worker) register(q *queue.Queue) { //nolint:funlen // a line a kind of j
 		GiveUp: giveUp(w, func(ctx context.Context, tx *db.Tx, a task.RetestArgs) error {
 			return w.Tasks.EndRetest(ctx, tx, a, task.RetestFailed, noRetest)
 		}),
+	})
+	queue.Handle(q, queue.Handler[knowledge.IndexArgs]{
+		Work: args(w.Knowledge.Index), Timeout: knowledgeTimeout, GiveUp: giveUp(w, w.Knowledge.GiveUp),
 	})
 	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Quick: true, Work: args(w.deliver)})
 }

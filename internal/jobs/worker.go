@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/finding/news"
 	"github.com/vedette-sec/vedette/internal/core/hook"
+	"github.com/vedette-sec/vedette/internal/core/knowledge"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/notification"
@@ -55,6 +56,7 @@ type Deps struct {
 	Extensions    *extension.Extensions
 	Toolkits      *toolkit.Toolkits
 	Skills        *skill.Skills
+	Knowledge     *knowledge.Knowledge
 	Exclusions    *exclusion.Exclusions
 	Hooks         *hook.Hooks
 	Scans         *scan.Scans
@@ -93,8 +95,8 @@ func Register(q *queue.Queue, d Deps) error {
 	d.Discovery.Deny = d.Deny
 	kits, err := toolset.New(toolset.Services{
 		Agents: d.Agents, Assets: d.Assets, Catalog: d.Catalog, Enumerations: d.Enumerations, Exclusions: d.Exclusions,
-		Extensions: d.Extensions, Toolkits: d.Toolkits, Skills: d.Skills, Files: d.Files, Projects: d.Projects,
-		SSHKeys: d.SSHKeys, Network: d.Network,
+		Extensions: d.Extensions, Toolkits: d.Toolkits, Skills: d.Skills, Knowledge: d.Knowledge, Files: d.Files,
+		Projects: d.Projects, SSHKeys: d.SSHKeys, Network: d.Network,
 		Scans: d.Scans, Engines: d.Engines, Deny: d.Deny, Logger: d.Logger,
 	})
 	if err != nil {

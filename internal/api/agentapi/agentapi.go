@@ -8,8 +8,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/agentapi/agents"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/auditlogs"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/billing"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/connections"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/dynamic"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/issues"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/knowledge"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/network"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/projects"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/prompts"
@@ -29,6 +31,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/file"
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/issue"
+	coreknowledge "github.com/vedette-sec/vedette/internal/core/knowledge"
 	"github.com/vedette-sec/vedette/internal/core/membership"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	corenetwork "github.com/vedette-sec/vedette/internal/core/network"
@@ -88,6 +91,7 @@ type Deps struct {
 	Toolkits     *toolkit.Toolkits
 	Skills       *skill.Skills
 	Prompts      *prompt.Prompts
+	Knowledge    *coreknowledge.Knowledge
 	Models       *model.Models
 	Hooks        *hook.Hooks
 	Webhooks     *netguard.Guard
@@ -108,8 +112,8 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		Name: "agent", Title: "Vedette agent-task API", Version: version, Servers: servers, Shape: shape, ErrorType: Error{},
 		Vocabulary: vocabulary(),
 		Tags: []string{
-			"Tasks", "Issues", "Projects", "Schedules", "Triage", "Agents", "Agent Directory", "Skills", "Prompts", "Files",
-			"Memory", "Secrets", "SSH Keys", "MCP", "Tools", "Dynamic Tools", "Models", "BYOK", "Usage", "API Keys",
+			"Tasks", "Issues", "Projects", "Schedules", "Triage", "Agents", "Agent Directory", "Skills", "Prompts",
+			"Knowledge", "Files", "Memory", "Secrets", "SSH Keys", "MCP", "Tools", "Dynamic Tools", "Models", "BYOK", "Usage", "API Keys",
 			"Teams", "User", "Billing", "Audit Logs", "Network Events",
 		},
 		About: "Create security tasks in plain language, follow them and read their verified findings. " +
@@ -130,6 +134,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	sshkeys.Area{API: s.API, Keys: d.SSHKeys}.Register()
 	s.files()
 	agents.Area{API: s.API, Agents: d.CustomAgents, Tasks: d.Tasks}.Register()
+	knowledge.Area{API: s.API, Knowledge: d.Knowledge}.Register()
 	skills.Area{API: s.API, Skills: d.Skills, Tasks: d.Tasks}.Register()
 	prompts.Area{API: s.API, Prompts: d.Prompts}.Register()
 	s.mcp()
@@ -143,6 +148,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.usage()
 	teams.Area{API: s.API, Accounts: d.Accounts, Members: d.Members, Secrets: d.Secrets, Models: d.Models, Hooks: d.Hooks,
 		Webhooks: d.Webhooks, EgressIPs: d.EgressIPs}.Register()
+	connections.Area{API: s.API}.Register()
 	billing.Area{API: s.API, Credits: d.Credits, Link: d.BillingLink}.Register()
 	auditlogs.Area{API: s.API, Log: d.Audit}.Register()
 	network.Area{API: s.API, Events: d.Network}.Register()

@@ -78,7 +78,7 @@ func (a *Accounts) DeleteUser(ctx context.Context, email string, withTeams bool)
 var tablesOfUser = []string{
 	"user_session", "password_reset", "login_ticket", "second_factor", "security_key", "security_key_challenge",
 	"recovery_code", "user_identity", "api_key", "secret", "model_key", "mcp_server", "http_tool", "program_tool",
-	"toolkit", "task_schedule", "ssh_key",
+	"toolkit", "task_schedule", "ssh_key", "knowledge_source",
 }
 
 // ownTeam is one of a user's teams.

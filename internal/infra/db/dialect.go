@@ -79,5 +79,5 @@ func (d Dialect) rebind(query string) string {
 
 // expand replaces $JSON and $BYTES in a migration by column types.
 func (d Dialect) expand(script string) string {
-	return strings.NewReplacer("$JSON", d.jsonType, "$BYTES", d.bytesType).Replace(d.expandLists(script))
+	return strings.NewReplacer("$JSON", d.jsonType, "$BYTES", d.bytesType).Replace(d.expandTexts(d.expandLists(script)))
 }

@@ -50,8 +50,46 @@ DROP TABLE NAME_list_total;
 DROP TABLE NAME_list;`
 )
 
+// The tables of package fulltext. A migration says $TEXT(name OF table), or $NOTEXT(name OF table) to drop it.
+const (
+	sqliteText = `
+CREATE VIRTUAL TABLE NAME_text USING fts5(body, content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 0');
+-- +goose StatementBegin
+CREATE TRIGGER NAME_text_old AFTER DELETE ON TABLE BEGIN
+	DELETE FROM NAME_text WHERE rowid = old.no;
+END;
+-- +goose StatementEnd`
+	sqliteNoText = `
+DROP TRIGGER NAME_text_old;
+DROP TABLE NAME_text;`
+	postgresText = `
+CREATE TABLE NAME_text (rowid BIGINT PRIMARY KEY REFERENCES TABLE (no) ON DELETE CASCADE, body TSVECTOR NOT NULL);
+CREATE INDEX NAME_text_body ON NAME_text USING gin (body);`
+	postgresNoText = `
+DROP TABLE NAME_text;`
+)
+
+var textWord = regexp.MustCompile(`\$(TEXT|NOTEXT)\((\w+) OF (\w+)\)`)
+
+// expandTexts puts in the tables of package fulltext.
+func (d Dialect) expandTexts(script string) string {
+	with, without := sqliteText, sqliteNoText
+	if d.HasArrays() {
+		with, without = postgresText, postgresNoText
+	}
+	return textWord.ReplaceAllStringFunc(script, func(word string) string {
+		parts := textWord.FindStringSubmatch(word)
+		text := with
+		if parts[1] == "NOTEXT" {
+			text = without
+		}
+		text = strings.ReplaceAll(text, "ON TABLE", "ON "+parts[3])
+		return strings.ReplaceAll(strings.ReplaceAll(text, "REFERENCES TABLE", "REFERENCES "+parts[3]), "NAME", parts[2])
+	})
+}
+
 // HasArrays reports whether a column can hold an array with an inverted index over it
-// (PostgreSQL); without, an FTS5 table stands beside it (SQLite). Only package list asks.
+// (PostgreSQL); without, an FTS5 table stands beside it (SQLite). Only the packages list and fulltext ask.
 func (d Dialect) HasArrays() bool { return d.dollar }
 
 // Position is where a column has the text of the next argument first; 0: nowhere.

@@ -23,6 +23,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/core/file"
+	"github.com/vedette-sec/vedette/internal/core/knowledge"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/project"
@@ -54,6 +55,7 @@ type Services struct {
 	SSHKeys      *sshkey.Keys
 	Scans        *scan.Scans
 	Skills       *skill.Skills
+	Knowledge    *knowledge.Knowledge
 	Toolkits     *toolkit.Toolkits
 	Engines      *child.Pool
 	Deny         []netip.Prefix // never tested
@@ -207,6 +209,9 @@ func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, ch
 	}
 	skills, err := s.addSkills(ctx, run, &out.Config, crew.skills())
 	if err != nil {
+		return nil, err
+	}
+	if err := s.addKnowledge(ctx, t, &out.Config); err != nil {
 		return nil, err
 	}
 	if out.extensions, err = s.addExtensions(ctx, run, kit, &out.Config); err != nil {
