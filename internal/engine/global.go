@@ -56,7 +56,7 @@ func (t *targetScan) evaluateGlobals(ctx context.Context, x *web.Exchange) {
 		}
 		b := t.run.programs[g.program]
 		on.At(g.program)
-		out := g.operators.Eval(t.view(ctx, x, x.Body), dsl.First(templateNames(b), b.TargetVariables(t.input(ctx)).Lookup))
+		out := g.operators.Eval(t.view(ctx, x, x.Body), dsl.First(b.Own(), b.TargetVariables(t.input(ctx)).Lookup))
 		if out.Silent {
 			continue
 		}

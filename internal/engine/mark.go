@@ -21,3 +21,8 @@ func (t *targetScan) markEvents(events []Event) {
 		events[i].Marks = t.marks(events[i].Origin != nil && events[i].Origin.Bound.PathSpecific())
 	}
 }
+
+// provesNothing reports whether a program asked nothing but a target that is down, and matched nothing.
+func (t *targetScan) provesNothing(i int) bool {
+	return t.pending[i] >= 0 && !t.matched[i] && !t.run.programs[i].UsesProbes()
+}

@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"net/http"
 
-	"github.com/vedette-sec/vedette/internal/engine/dsl"
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/match"
 	"github.com/vedette-sec/vedette/internal/engine/prober"
@@ -53,7 +51,7 @@ func (r *requester) input(ctx context.Context) program.Input {
 func (r *requester) follow(
 	ctx context.Context, first *web.Exchange, how program.Follow, jar *web.Jar,
 ) ([]*web.Exchange, error) {
-	if how.Mode == web.NoRedirects || !redirects(first) {
+	if how.Mode == web.NoRedirects || !first.Redirects() {
 		return []*web.Exchange{first}, nil
 	}
 	chain, err := r.engine.client.Follow(ctx, first, web.Policy{
@@ -64,16 +62,6 @@ func (r *requester) follow(
 		err = nil
 	}
 	return chain, err
-}
-
-// redirects reports whether a response redirects.
-func redirects(x *web.Exchange) bool {
-	switch x.Status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
-		http.StatusPermanentRedirect:
-		return x.Header("Location") != ""
-	}
-	return false
 }
 
 // view is a response as operators see it; body is nil for one whose redirect was followed.
@@ -99,17 +87,4 @@ func (r *requester) views(ctx context.Context, chain []*web.Exchange) []*match.R
 	last := len(chain) - 1
 	all[last].Body = chain[last].Body
 	return all
-}
-
-// templateNames are the names that describe the template itself.
-func templateNames(b *program.Bound) dsl.Lookup {
-	return func(name string) (any, bool) {
-		switch name {
-		case "template-id":
-			return b.ID, true
-		case "template-path":
-			return b.Path, true
-		}
-		return nil, false
-	}
 }

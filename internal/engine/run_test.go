@@ -479,3 +479,34 @@ func TestEventPath(t *testing.T) {
 		}
 	}
 }
+
+// A target whose every answer is an error of the server was not tested, except by what matched an error. One answer
+// that is none, whether of a template or of a missing path, shows that it is there.
+func TestTargetThatIsDown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fine string // the path that is answered without an error
+		want [3]engine.State
+	}{
+		"down":        {"none", [3]engine.State{engine.Failed, engine.Failed, engine.Tested}},
+		"one answers": {"/b", [3]engine.State{engine.Tested, engine.Tested, engine.Tested}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == c.fine {
+					return
+				}
+				http.Error(w, "back soon", http.StatusServiceUnavailable)
+			})
+			report, _, _ := run(t, newEngine(t, engine.Config{}), engine.Scan{Targets: []string{target}, Programs: []*program.Program{
+				found(t, "a", "/a"), found(t, "b", "/b"),
+				template(t, "c", "  - path: ['{{BaseURL}}/c']\n    matchers: [{type: status, status: [503]}]\n"),
+			}})
+			for i, want := range c.want {
+				if state, reason := report.Targets[0].Cell(i); state != want || (reason != "") != (want == engine.Failed) {
+					t.Errorf("%d is %s (%s), want %s", i, state, reason, want)
+				}
+			}
+		})
+	}
+}

@@ -328,7 +328,7 @@ func (s *session) evaluate(ctx context.Context, j, k, t int, req *program.Reques
 			view.Named = dsl.First(s.history.Value, view.Named)
 		}
 	}
-	vars := dsl.First(templateNames(s.bound), req.Variables.Sent, s.history.Numbered, req.Variables.Lookup)
+	vars := dsl.First(s.bound.Own(), req.Variables.Sent, s.history.Numbered, req.Variables.Lookup)
 	for i, x := range slices.Backward(chain) {
 		if x.Header("Set-Cookie") != "" {
 			s.cookies.Store(true)

@@ -45,7 +45,7 @@ func (s *session) probeAt(ctx context.Context, j, t int, at rawurl.URL) entryRes
 	in.Target, in.Tuple, in.Earlier = at, t, s.history.Lookup(0)
 	cfg := &s.engine.cfg
 	run := prober.Run{
-		Bound: s.bound, Block: j, Input: in, History: &s.history, Dials: s.dials, Names: templateNames(s.bound),
+		Bound: s.bound, Block: j, Input: in, History: &s.history, Dials: s.dials, Names: s.bound.Own(),
 		Env: proto.Env{
 			Input: s.target.Input, Target: in.Target, Timeout: cfg.Timeout, Files: cfg.Files, DNS: cfg.Resolvers,
 			Program: cfg.Program, Begin: s.begin, Dial: cfg.Dial, DialHelper: cfg.DialHelper,

@@ -114,7 +114,7 @@ func (t *targetScan) evaluate(ctx context.Context, p *program.PlannedRequest, fi
 		results[i].State = Tested
 	}
 	alone := t.views(ctx, []*web.Exchange{first})
-	if !redirects(first) || len(p.Chains) <= 1 && (len(p.Chains) == 0 || p.Chains[0].Follow.Mode == web.NoRedirects) {
+	if !first.Redirects() || len(p.Chains) <= 1 && (len(p.Chains) == 0 || p.Chains[0].Follow.Mode == web.NoRedirects) {
 		ev.all([]*web.Exchange{first}, alone, nil, p.Group)
 		return
 	}
@@ -200,7 +200,7 @@ func (ev *evaluation) group(
 	vars := func(i int) dsl.Lookup {
 		e := ev.request.Entries[entries[i]]
 		b := ev.run.programs[e.Program]
-		return dsl.First(templateNames(b), b.Variables(e.Block, e.Entry, ev.input(ev.ctx)).Lookup)
+		return dsl.First(b.Own(), b.Variables(e.Block, e.Entry, ev.input(ev.ctx)).Lookup)
 	}
 	for i, view := range slices.Backward(views) {
 		if view.Before = nil; on != nil {

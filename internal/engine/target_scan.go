@@ -24,6 +24,7 @@ type targetScan struct {
 	plan      *program.Plan
 	report    *TargetReport
 	tasks     tasks.Queue
+	answers   sender.Answers
 	finalPass bool // requests without a response are not retried any more
 
 	mu      sync.Mutex // guards what follows, and report
@@ -63,7 +64,7 @@ func (r *run) newTargetScan(input *string) *targetScan {
 	}
 	t := &targetScan{run: r, report: &TargetReport{Target: target.Input}, targetErr: targetErr}
 	t.requester = requester{
-		engine: r.engine, target: target, recorded: r.scan.Requests[target.Input], send: r.send,
+		engine: r.engine, target: target, recorded: r.scan.Requests[target.Input], send: t.answers.Of(r.send),
 		beforeSend: r.beforeSend, tupleSlots: r.engine.tupleSlots(), budget: &r.budget, frequency: &r.frequency,
 		begin: r.begin, dials: &prober.Dials{},
 	}
@@ -108,6 +109,9 @@ func (t *targetScan) testTarget(ctx context.Context) {
 		t.sendAll(ctx)
 	}
 	t.mu.Lock()
+	if down := t.answers.Down(); down != "" && !t.targetless() {
+		t.report.cells.Doubt(down, t.provesNothing)
+	}
 	t.report.Matched, t.report.Marks = len(t.matched), t.marks(true)
 	t.mu.Unlock()
 	t.report.cells.Seal()
@@ -145,7 +149,7 @@ func (t *targetScan) checkpoint(i int) {
 
 // locate finds out where the target answers, and how it answers for missing paths.
 func (t *targetScan) locate(ctx context.Context) error {
-	address, canary, err := t.engine.locate(ctx, t.target, t.run.canaries, t.run.probe)
+	address, canary, err := t.engine.locate(ctx, t.target, t.run.canaries, t.answers.Of(t.run.probe))
 	if err != nil {
 		return err
 	}

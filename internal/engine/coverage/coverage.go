@@ -81,6 +81,15 @@ func (c *Cells) Set(template int, state State, reason string) {
 	}
 }
 
+// Doubt makes those of some cells that are tested failed, with a reason: what they were tested with proves nothing.
+func (c *Cells) Doubt(reason string, of func(template int) bool) {
+	for i, rank := range c.states {
+		if States[rank] == Tested && of(i) {
+			c.Set(i, Failed, reason)
+		}
+	}
+}
+
 // Seal packs the states; Set must not be called again.
 func (c *Cells) Seal() {
 	byText := map[string]*roaring.Bitmap{}

@@ -70,3 +70,17 @@ func BenchmarkSeal(b *testing.B) {
 		c.Seal()
 	}
 }
+
+// Only cells that are tested are doubted, and of them only those that are meant.
+func TestDoubt(t *testing.T) {
+	c := NewCells(4)
+	c.Set(0, Tested, "")
+	c.Set(1, Tested, "")
+	c.Set(2, Denied, "no")
+	c.Doubt("down", func(i int) bool { return i != 1 })
+	for i, want := range []End{{Failed, "down"}, {Tested, ""}, {Denied, "no"}, {NotApplicable, ""}} {
+		if got := c.Cell(i); got != want {
+			t.Errorf("%d: %v, want %v", i, got, want)
+		}
+	}
+}

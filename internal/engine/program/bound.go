@@ -342,3 +342,16 @@ func sameHost(a, b rawurl.URL) bool {
 	}
 	return a.Hostname() == b.Hostname() && (a.Port() == b.Port() || standard(a) && standard(b))
 }
+
+// Own are the names that describe the template itself.
+func (b *Bound) Own() dsl.Lookup {
+	return func(name string) (any, bool) {
+		switch name {
+		case "template-id":
+			return b.ID, true
+		case "template-path":
+			return b.Path, true
+		}
+		return nil, false
+	}
+}

@@ -154,3 +154,13 @@ func sameHost(a, b rawurl.URL) bool {
 	}
 	return a.Hostname() == b.Hostname() && (a.Port() == b.Port() || standard(a) && standard(b))
 }
+
+// Redirects reports whether the response redirects.
+func (x *Exchange) Redirects() bool {
+	switch x.Status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
+		return x.Header("Location") != ""
+	}
+	return false
+}
