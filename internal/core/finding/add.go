@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding/tally"
 	"github.com/vedette-sec/vedette/internal/core/finding/timeline"
 	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/list"
 )
 
@@ -191,7 +192,11 @@ func (fs *Findings) storeJoined(ctx context.Context, tx *db.Tx, teamID string, k
 		if err != nil {
 			return err
 		}
-		if err := fs.follow(ctx, tx, account.Caller{TeamID: teamID}, into, heads[into], []string{hash}); err != nil {
+		operation := ids.New()
+		if err := identity.LogRule(ctx, tx, teamID, operation, hash, into); err != nil {
+			return err
+		}
+		if err := fs.follow(ctx, tx, account.Caller{TeamID: teamID}, operation, into, heads[into], []string{hash}); err != nil {
 			return err
 		}
 	}
@@ -245,11 +250,6 @@ func (fs *Findings) reserve(ctx context.Context, tx *db.Tx, teamID string, n, m 
 
 // Lock lets one transaction at a time write a team's findings, until tx ends.
 func (fs *Findings) Lock(ctx context.Context, tx *db.Tx, teamID string) error {
-	return fs.lock(ctx, tx, teamID)
-}
-
-// lock lets one transaction at a time write a team's findings.
-func (fs *Findings) lock(ctx context.Context, tx *db.Tx, teamID string) error {
 	_, _, err := fs.reserve(ctx, tx, teamID, 0, 0)
 	return err
 }

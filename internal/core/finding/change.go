@@ -36,12 +36,12 @@ func (fs *Findings) SetDecision(ctx context.Context, f Filter, d Decision) (chan
 	d.Actor, d.Operation = c.Email, ids.New()
 	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
 		changed = 0
-		if err := fs.lock(ctx, tx, c.TeamID); err != nil {
+		if err := fs.Lock(ctx, tx, c.TeamID); err != nil {
 			return err
 		}
 		for part := range slices.Chunk(picked, batch) {
 			hashes, err := hashesOf(ctx, tx, c.TeamID, part)
-			if err != nil || len(hashes) == 0 { // deleted meanwhile
+			if err != nil {
 				return err
 			}
 			n, err := fs.decide(ctx, tx, c.TeamID, hashes, d)
@@ -96,7 +96,7 @@ func (fs *Findings) Delete(ctx context.Context, f Filter) (deleted int, err erro
 		return 0, err
 	}
 	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := fs.lock(ctx, tx, c.TeamID); err != nil {
+		if err := fs.Lock(ctx, tx, c.TeamID); err != nil {
 			return err
 		}
 		counts := tally.Counts{}
@@ -151,7 +151,7 @@ func (fs *Findings) remove(ctx context.Context, tx *db.Tx, teamID string, number
 // DeleteOfScan deletes all findings of a scan, in the transaction that deletes the scan. Nothing may add to the scan
 // once that transaction holds it.
 func (fs *Findings) DeleteOfScan(ctx context.Context, tx *db.Tx, teamID, scanID string) error {
-	if err := fs.lock(ctx, tx, teamID); err != nil {
+	if err := fs.Lock(ctx, tx, teamID); err != nil {
 		return err
 	}
 	picked, err := fs.pick(ctx, tx, teamID, Filter{ScanIDs: []string{scanID}})
@@ -214,7 +214,7 @@ type Edit struct {
 func (fs *Findings) Edit(
 	ctx context.Context, tx *db.Tx, by account.Caller, numbers []int64, e Edit,
 ) (changed int, err error) {
-	if err := fs.lock(ctx, tx, by.TeamID); err != nil {
+	if err := fs.Lock(ctx, tx, by.TeamID); err != nil {
 		return 0, err
 	}
 	all, err := withSiblings(ctx, tx, by.TeamID, numbers)

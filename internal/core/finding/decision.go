@@ -124,7 +124,7 @@ func (fs *Findings) DecideAll(
 	if err := d.Check(fs.now()); err != nil {
 		return 0, err
 	}
-	if err := fs.lock(ctx, tx, teamID); err != nil {
+	if err := fs.Lock(ctx, tx, teamID); err != nil {
 		return 0, err
 	}
 	return fs.decide(ctx, tx, teamID, hashes, d)
@@ -133,7 +133,7 @@ func (fs *Findings) DecideAll(
 // Decide gives the weakness of a finding a status, in the caller's transaction: a fixed one that becomes open without
 // an actor is a regression. NotFound when there is no such finding.
 func (fs *Findings) Decide(ctx context.Context, tx *db.Tx, teamID, id string, to Status, actor string) error {
-	if err := fs.lock(ctx, tx, teamID); err != nil {
+	if err := fs.Lock(ctx, tx, teamID); err != nil {
 		return err
 	}
 	f, err := fs.InTeam(ctx, tx, teamID, id)

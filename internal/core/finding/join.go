@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
-	"github.com/vedette-sec/vedette/internal/core/finding/arrival"
 	"github.com/vedette-sec/vedette/internal/core/finding/decision"
 	"github.com/vedette-sec/vedette/internal/core/finding/identity"
 	"github.com/vedette-sec/vedette/internal/core/finding/listing"
@@ -65,19 +64,19 @@ func (fs *Findings) Occurrences(
 
 // Join makes the findings of the caller's team with these ids one weakness: that of the first, whose status and labels
 // the others get. It holds for all later sightings of what they saw. It returns how many weaknesses became part of it.
-func (fs *Findings) Join(ctx context.Context, ids []string) (joined int, err error) {
+func (fs *Findings) Join(ctx context.Context, named []string) (joined int, err error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
 		return 0, err
 	}
-	found := make([]Finding, len(ids))
-	for i, id := range ids {
+	found := make([]Finding, len(named))
+	for i, id := range named {
 		if found[i], err = fs.InTeam(ctx, fs.db, c.TeamID, id); err != nil {
 			return 0, err
 		}
 	}
 	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := fs.lock(ctx, tx, c.TeamID); err != nil {
+		if err := fs.Lock(ctx, tx, c.TeamID); err != nil {
 			return err
 		}
 		var into string
@@ -107,10 +106,11 @@ func (fs *Findings) Join(ctx context.Context, ids []string) (joined int, err err
 		if err != nil {
 			return err
 		}
-		if err := identity.Join(ctx, tx, c.TeamID, c.Email, db.At(fs.now()), into, others); err != nil {
+		operation := ids.New()
+		if err := identity.Join(ctx, tx, c.TeamID, operation, c.Email, db.At(fs.now()), into, others); err != nil {
 			return err
 		}
-		return fs.follow(ctx, tx, c, into, heads[into], hashes)
+		return fs.follow(ctx, tx, c, operation, into, heads[into], hashes)
 	})
 	return joined, err
 }
@@ -118,7 +118,7 @@ func (fs *Findings) Join(ctx context.Context, ids []string) (joined int, err err
 // follow gives findings with hashes that joined a weakness the status, labels and assignee of the finding that stood
 // for it, and notes it in their timelines.
 func (fs *Findings) follow(
-	ctx context.Context, tx *db.Tx, c account.Caller, into string, stood head, hashes []string,
+	ctx context.Context, tx *db.Tx, c account.Caller, operation, into string, stood head, hashes []string,
 ) error {
 	var numbers []int64
 	for _, hash := range hashes {
@@ -133,16 +133,12 @@ func (fs *Findings) follow(
 		return err
 	}
 	for _, hash := range hashes {
-		if err := arrival.MoveTickets(ctx, tx, c.TeamID, hash, into); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `UPDATE finding_comment SET hash = ? WHERE team_id = ? AND hash = ?`, into, c.TeamID,
-			hash); err != nil {
+		if err := identity.Carry(ctx, tx, c.TeamID, operation, hash, into); err != nil {
 			return err
 		}
 	}
 	slices.Sort(numbers)
-	entry := timeline.Entry{Kind: timeline.JoinedChange, Field: "weakness", To: stood.id, Actor: c.Email, Operation: ids.New()}
+	entry := timeline.Entry{Kind: timeline.JoinedChange, Field: timeline.Weakness, To: stood.id, Actor: c.Email, Operation: operation}
 	if err := fs.note(ctx, tx, c.TeamID, numbers, entry); err != nil {
 		return err
 	}
@@ -165,6 +161,25 @@ func (fs *Findings) follow(
 	_, err := fs.decide(ctx, tx, c.TeamID, []string{into}, Decision{Status: stood.status, Actor: c.Email,
 		Operation: entry.Operation})
 	return err
+}
+
+// Regrouped lets the findings of hashes, which left a weakness, follow into that which they belong to now: they get what
+// holds there, if it has findings (isJoin), and else stay as they are.
+func (fs *Findings) Regrouped(
+	ctx context.Context, tx *db.Tx, c account.Caller, operation, left, into string, hashes []string,
+) (isJoin bool, err error) {
+	heads, err := findHeads(ctx, tx, c.TeamID, []string{into})
+	if err != nil {
+		return false, err
+	}
+	stood, isJoin := heads[into]
+	if isJoin {
+		err = fs.follow(ctx, tx, c, operation, into, stood, hashes)
+	}
+	if err != nil {
+		return isJoin, err
+	}
+	return isJoin, fs.moveRows(ctx, tx, c.TeamID, hashes, left)
 }
 
 // note writes the same entry into the timelines of findings.
@@ -197,12 +212,12 @@ func (fs *Findings) Split(ctx context.Context, id string) (sightings int, err er
 	if err != nil {
 		return 0, err
 	}
-	f, err := fs.InTeam(ctx, fs.db, c.TeamID, id)
-	if err != nil {
-		return 0, err
-	}
 	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := fs.lock(ctx, tx, c.TeamID); err != nil {
+		if err := fs.Lock(ctx, tx, c.TeamID); err != nil {
+			return err
+		}
+		f, err := fs.InTeam(ctx, tx, c.TeamID, id)
+		if err != nil {
 			return err
 		}
 		before, err := siblings(ctx, tx, c.TeamID, f.Hash)
@@ -213,7 +228,8 @@ func (fs *Findings) Split(ctx context.Context, id string) (sightings int, err er
 		if err != nil {
 			return err
 		}
-		rest, own, err := identity.Separate(ctx, tx, c.TeamID, c.Email, db.At(fs.now()), f.Hash)
+		operation := ids.New()
+		rest, own, err := identity.Separate(ctx, tx, c.TeamID, operation, c.Email, db.At(fs.now()), f.Hash)
 		if err != nil {
 			return err
 		}
@@ -239,7 +255,7 @@ func (fs *Findings) Split(ctx context.Context, id string) (sightings int, err er
 			return err
 		}
 		return fs.note(ctx, tx, c.TeamID, numbers,
-			timeline.Entry{Kind: timeline.SplitChange, Field: "weakness", To: id, Actor: c.Email})
+			timeline.Entry{Kind: timeline.SplitChange, Field: timeline.Weakness, To: id, Actor: c.Email, Operation: operation})
 	})
 	return sightings, err
 }

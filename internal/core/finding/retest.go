@@ -53,7 +53,7 @@ func (fs *Findings) QueueRetest(ctx context.Context, id string, proxy *setting.P
 func (fs *Findings) queueRetest(
 	ctx context.Context, tx *db.Tx, teamID string, f Finding, proxy *setting.Proxy,
 ) error {
-	if err := fs.lock(ctx, tx, teamID); err != nil {
+	if err := fs.Lock(ctx, tx, teamID); err != nil {
 		return err
 	}
 	var n, waiting int64

@@ -136,7 +136,7 @@ func (fs *Findings) changeOverrides(
 		return err
 	}
 	return fs.db.Tx(ctx, func(tx *db.Tx) error {
-		if err := fs.lock(ctx, tx, c.TeamID); err != nil {
+		if err := fs.Lock(ctx, tx, c.TeamID); err != nil {
 			return err
 		}
 		templates, err := change(tx, c)

@@ -147,7 +147,7 @@ var ErrOtherStatus = errors.New("the finding has another status")
 // MoveTicket writes a move to the timeline of a finding, and changes its status if the move says so, in the caller's
 // transaction. ErrOtherStatus, and NotFound when the finding was deleted.
 func (fs *Findings) MoveTicket(ctx context.Context, tx *db.Tx, teamID string, m TicketMove) error {
-	if err := fs.lock(ctx, tx, teamID); err != nil {
+	if err := fs.Lock(ctx, tx, teamID); err != nil {
 		return err
 	}
 	f, err := fs.OfWeakness(ctx, tx, teamID, m.Weakness)
@@ -195,7 +195,7 @@ func (fs *Findings) endClaim(ctx context.Context, tx *db.Tx, teamID string, f Fi
 func (fs *Findings) SetTracker(
 	ctx context.Context, tx *db.Tx, teamID, weakness, provider string, issue *engine.IssueTracker,
 ) error {
-	if err := fs.lock(ctx, tx, teamID); err != nil {
+	if err := fs.Lock(ctx, tx, teamID); err != nil {
 		return err
 	}
 	type doc struct {

@@ -225,8 +225,8 @@ func (fs *Findings) NumbersOf(ctx context.Context, q db.Querier, teamID, weaknes
 }
 
 // WeaknessOf is the weakness of a finding of a team.
-func (fs *Findings) WeaknessOf(ctx context.Context, teamID, id string) (string, error) {
-	weakness, err := db.Value[string](ctx, fs.db, `SELECT `+weaknessOf+` FROM finding WHERE id = ? AND team_id = ?`, id, teamID)
+func (fs *Findings) WeaknessOf(ctx context.Context, q db.Querier, teamID, id string) (string, error) {
+	weakness, err := db.Value[string](ctx, q, `SELECT `+weaknessOf+` FROM finding WHERE id = ? AND team_id = ?`, id, teamID)
 	return weakness, db.OrMissing(err, "vulnerability")
 }
 

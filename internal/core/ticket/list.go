@@ -116,7 +116,7 @@ func (ts *Tickets) Resolve(ctx context.Context, findingID string, by Resolution)
 	if err != nil {
 		return err
 	}
-	weakness, err := ts.findings.WeaknessOf(ctx, c.TeamID, f.ID)
+	weakness, err := ts.findings.WeaknessOf(ctx, ts.db, c.TeamID, f.ID)
 	if err != nil {
 		return err
 	}

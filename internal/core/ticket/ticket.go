@@ -78,7 +78,7 @@ func (ts *Tickets) File(ctx context.Context, findingID, configID string) (findin
 	}
 	t := config.Trackers[0]
 	out := finding.Ticket{ConfigID: configID, ConfigName: applied[0].Name, Provider: t.Provider}
-	weakness, err := ts.findings.WeaknessOf(ctx, c.TeamID, f.ID)
+	weakness, err := ts.findings.WeaknessOf(ctx, ts.db, c.TeamID, f.ID)
 	if err != nil {
 		return finding.Ticket{}, err
 	}
@@ -187,7 +187,7 @@ func (ts *Tickets) QueueRun(ctx context.Context, r Run) error {
 
 // FileOne does one job of QueueRun: it notes what is wanted, and the ticket's own job does it.
 func (ts *Tickets) FileOne(ctx context.Context, a finding.FileArgs) error {
-	weakness, err := ts.findings.WeaknessOf(ctx, a.TeamID, a.FindingID)
+	weakness, err := ts.findings.WeaknessOf(ctx, ts.db, a.TeamID, a.FindingID)
 	if errs.Is(err, errs.NotFound) { // it was deleted meanwhile
 		return nil
 	}

@@ -77,14 +77,14 @@ func diffOf(d moment.Difference) VulnDiff {
 func (s area) moments() {
 	undo := wire.Op("undo-vulnerability-changes", "POST /v1/scans/vulns/undo", vulnTag,
 		"Take a change back, of all findings that it changed", 404, 409)
-	undo.Description = "The change of a status, a severity, labels or an assignee. It is in the timelines, and can be undone too. " +
-		"409: it was undone before, is no such change, or everything was changed again since."
+	undo.Description = "The change of a status, a severity, labels or an assignee, a join or a split. It is in the timelines, and can be undone too. " +
+		"409: it was undone before, is no such change, or what it made was changed, joined or split again since."
 	rest.Handle(s.API, undo, func(ctx context.Context, in *struct{ Body UndoRequest }) (*UndoAnswer, error) {
 		return s.undo(ctx, "", in.Body.ChangeID)
 	})
 	one := wire.Op("undo-vulnerability-change", "POST /v1/scans/vuln/{vuln_id}/undo", vulnTag,
 		"Take a change of one finding back", 404, 409)
-	one.Description = "As POST /v1/scans/vulns/undo, for the sightings of this weakness alone."
+	one.Description = "As POST /v1/scans/vulns/undo, for the sightings of this weakness alone; a join or a split is taken back as a whole."
 	rest.Handle(s.API, one, func(ctx context.Context, in *struct {
 		wire.VulnPath
 		Body UndoRequest

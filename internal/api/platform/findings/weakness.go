@@ -68,7 +68,7 @@ func (s area) weaknesses() {
 	})
 	joined := wire.Op("join-vulnerabilities", "POST /v1/scans/vulns/join", vulnTag, "Make findings one weakness", 404)
 	joined.Description = "The first one's status and labels hold for all of them from now on, and for all later sightings. " +
-		"Nothing is deleted; POST /v1/scans/vuln/{vuln_id}/split undoes it."
+		"Nothing is deleted; POST /v1/scans/vulns/undo takes it back, with the change_id of the timeline."
 	rest.Handle(s.API, joined, func(ctx context.Context, in *struct{ Body VulnJoin }) (*wire.Message, error) {
 		n, err := s.Findings.Join(ctx, in.Body.IDs)
 		return wire.Messagef("%d findings became part of the first.", n), err
@@ -76,6 +76,7 @@ func (s area) weaknesses() {
 	split := wire.Op("split-vulnerability", "POST /v1/scans/vuln/{vuln_id}/split", vulnTag,
 		"Make a sighting a weakness of its own", 404, 409)
 	split.Description = "It is about all sightings with its vuln_hash, those to come included. It keeps its status. " +
+		"POST /v1/scans/vulns/undo takes it back. " +
 		"409: all sightings of the weakness have the same vuln_hash."
 	rest.Handle(s.API, split, func(ctx context.Context, in *wire.VulnPath) (*wire.Message, error) {
 		n, err := s.Findings.Split(ctx, in.ID)

@@ -27,16 +27,3 @@ func TellRules(ctx context.Context, tx *db.Tx, q *queue.Queue, teamID string, no
 	}
 	return err
 }
-
-// MoveTickets gives the tickets of a weakness that became part of another to that, unless it has its own in the
-// tracker.
-func MoveTickets(ctx context.Context, tx *db.Tx, teamID, from, into string) error {
-	for _, table := range []string{"ticket_outbox", "ticket"} {
-		if _, err := tx.Exec(ctx, `UPDATE `+table+` SET hash = ? WHERE team_id = ? AND hash = ? AND NOT EXISTS (
-			SELECT 1 FROM ticket t WHERE t.team_id = `+table+`.team_id AND t.hash = ? AND t.config_id = `+table+`.config_id
-			AND t.provider = `+table+`.provider)`, into, teamID, from, into); err != nil {
-			return err
-		}
-	}
-	return nil
-}

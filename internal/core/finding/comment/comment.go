@@ -58,12 +58,15 @@ func (cs *Comments) Add(ctx context.Context, findingID, text string) (out Commen
 	if err != nil {
 		return out, err
 	}
-	weakness, err := cs.findings.WeaknessOf(ctx, c.TeamID, db.Clean(findingID))
-	if err != nil {
-		return out, err
-	}
 	return out, cs.db.Tx(ctx, func(tx *db.Tx) error {
-		out, err = cs.add(ctx, tx, c, weakness, findingID, text)
+		// What is joined or split at this moment takes the comment along.
+		if err := cs.findings.Lock(ctx, tx, c.TeamID); err != nil {
+			return err
+		}
+		weakness, err := cs.findings.WeaknessOf(ctx, tx, c.TeamID, db.Clean(findingID))
+		if err == nil {
+			out, err = cs.add(ctx, tx, c, weakness, findingID, text)
+		}
 		return err
 	})
 }
@@ -204,7 +207,7 @@ func (cs *Comments) Find(
 	if err != nil {
 		return nil, 0, err
 	}
-	weakness, err := cs.findings.WeaknessOf(ctx, c.TeamID, db.Clean(findingID))
+	weakness, err := cs.findings.WeaknessOf(ctx, cs.db, c.TeamID, db.Clean(findingID))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -277,7 +280,7 @@ func (cs *Comments) own(
 	if err != nil {
 		return err
 	}
-	weakness, err := cs.findings.WeaknessOf(ctx, c.TeamID, db.Clean(findingID))
+	weakness, err := cs.findings.WeaknessOf(ctx, cs.db, c.TeamID, db.Clean(findingID))
 	if err != nil {
 		return err
 	}

@@ -174,7 +174,7 @@ func TestPeopleWin(t *testing.T) {
 						continue
 					}
 					change(rt, d, func(tx *db.Tx) error {
-						return Join(context.Background(), tx, team, "ada", someTime, into, []string{other})
+						return Join(context.Background(), tx, team, ids.New(), "ada", someTime, into, []string{other})
 					})
 					for h, w := range model {
 						if w == other {
@@ -184,7 +184,7 @@ func TestPeopleWin(t *testing.T) {
 				default:
 					hash := rapid.SampledFrom(hashes).Draw(rt, "split")
 					change(rt, d, func(tx *db.Tx) error {
-						rest, own, err := Separate(context.Background(), tx, team, "ada", someTime, hash)
+						rest, own, err := Separate(context.Background(), tx, team, ids.New(), "ada", someTime, hash)
 						for h, w := range model {
 							if before := model[hash]; w == before && h != hash {
 								model[h] = rest

@@ -3,7 +3,6 @@ package identity
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
@@ -66,24 +65,29 @@ func Links(ctx context.Context, q db.Querier, teamID, weakness string) ([]Link, 
 	return find(ctx, q, teamID, "weakness", []string{weakness})
 }
 
-// Join makes weaknesses one, which has the name of the first. It holds for all later sightings of their hashes.
-func Join(ctx context.Context, tx *db.Tx, teamID, actor string, at db.Time, into string, others []string) error {
+// Join makes weaknesses one, which has the name of the first, as an operation that can be undone. It holds for all later
+// sightings of their hashes.
+func Join(
+	ctx context.Context, tx *db.Tx, teamID, operation, actor string, at db.Time, into string, others []string,
+) error {
 	all, err := Hashes(ctx, tx, teamID, others)
 	if err != nil {
 		return err
 	}
+	var links []Link
 	for _, other := range others {
-		if err := put(ctx, tx, teamID, Link{Weakness: into, Rule: Joined, Actor: actor, At: at}, all[other]...); err != nil {
-			return err
+		for _, hash := range all[other] {
+			links = append(links, Link{Hash: hash, Weakness: into, Rule: Joined, Actor: actor, At: at})
 		}
 	}
-	return nil
+	return relink(ctx, tx, teamID, operation, links)
 }
 
-// Separate makes a hash a weakness of its own, and gives the names of both weaknesses. It holds for all later
-// sightings. A hash that has its weakness for itself stays as it is: then both names are the same.
+// Separate makes a hash a weakness of its own, as an operation that can be undone, and gives the names of both
+// weaknesses. It holds for all later sightings. A hash that has its weakness for itself stays as it is: then both names
+// are the same.
 func Separate(
-	ctx context.Context, tx *db.Tx, teamID, actor string, at db.Time, hash string,
+	ctx context.Context, tx *db.Tx, teamID, operation, actor string, at db.Time, hash string,
 ) (rest, own string, err error) {
 	of, err := Weaknesses(ctx, tx, teamID, []string{hash})
 	if err != nil {
@@ -95,31 +99,18 @@ func Separate(
 		return weakness, weakness, err
 	}
 	rest = weakness
+	links := []Link{{Hash: hash, Weakness: hash, Rule: Split, Actor: actor, At: at}}
 	if hash == weakness { // the others need another name
-		others := slices.DeleteFunc(all[weakness], func(h string) bool { return h == hash })
-		rest = others[0]
-		if _, err := tx.Exec(ctx, `UPDATE finding_identity SET weakness = ? WHERE team_id = ? AND weakness = ? AND hash <> ?`,
-			rest, teamID, weakness, hash); err != nil {
+		others, err := Links(ctx, tx, teamID, weakness)
+		if err != nil {
 			return "", "", err
 		}
-	}
-	return rest, hash, put(ctx, tx, teamID, Link{Weakness: hash, Rule: Split, Actor: actor, At: at}, hash)
-}
-
-// put links hashes as l says.
-func put(ctx context.Context, tx *db.Tx, teamID string, l Link, hashes ...string) error {
-	for part := range slices.Chunk(hashes, batch) {
-		var args []any
-		for _, hash := range part {
-			args = append(args, teamID, hash, l.Weakness, l.Rule, l.Actor, l.At)
-		}
-		_, err := tx.Exec(ctx, `INSERT INTO finding_identity (team_id, hash, weakness, rule, actor, at) VALUES `+
-			strings.Repeat("(?, ?, ?, ?, ?, ?), ", len(part)-1)+`(?, ?, ?, ?, ?, ?)
-			ON CONFLICT (team_id, hash) DO UPDATE SET weakness = excluded.weakness, rule = excluded.rule,
-			actor = excluded.actor, at = excluded.at`, args...)
-		if err != nil {
-			return err
+		others = slices.DeleteFunc(others, func(l Link) bool { return l.Hash == hash })
+		rest = others[0].Hash
+		for _, l := range others {
+			l.Weakness = rest
+			links = append(links, l)
 		}
 	}
-	return nil
+	return rest, hash, relink(ctx, tx, teamID, operation, links)
 }

@@ -56,6 +56,7 @@ const (
 	Severity = "severity"
 	Labels   = "labels"
 	Assignee = "assignee"
+	Weakness = "weakness" // of a join or a split; the value is the id of a finding
 )
 
 // Entry is one event in the life of a finding.

@@ -39,8 +39,8 @@ type Undone struct {
 }
 
 // Undo takes back what an operation has changed of the findings of the caller's team, or (findingID not empty) of the
-// weakness of one of them. NotFound without such an operation. Conflict for what was undone before, for joins and
-// splits, which undo each other, for what is no change of a field, and where every finding was changed again since.
+// weakness of one of them; a join or a split is taken back as a whole. NotFound without such an operation. Conflict for
+// what was undone before, for what is no such change, and where every finding was changed again since.
 func (us *Undos) Undo(ctx context.Context, findingID, operation string) (out Undone, err error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -66,7 +66,13 @@ func (us *Undos) Undo(ctx context.Context, findingID, operation string) (out Und
 			return err
 		}
 		u := undoing{Undos: us, tx: tx, by: c, Undone: Undone{Operation: ids.New()}}
+		if entries, err = u.regroup(ctx, entries, operation); err != nil {
+			return err
+		}
 		if err := u.run(ctx, entries, operation); err != nil {
+			return err
+		}
+		if err := u.settle(ctx); err != nil {
 			return err
 		}
 		if out = u.Undone; out.Changed == 0 {
@@ -98,18 +104,11 @@ func undoable(entries []timeline.Entry) ([]timeline.Entry, error) {
 	if len(entries) == 0 {
 		return nil, errs.Missing("change")
 	}
-	fields := []string{timeline.Status, timeline.Severity, timeline.Labels, timeline.Assignee}
-	var out []timeline.Entry
-	for _, e := range entries {
-		switch {
-		case e.Kind == timeline.JoinedChange || e.Kind == timeline.SplitChange:
-			return nil, errs.New(errs.Conflict, "join_or_split", "A join is undone by a split, and a split by a join.")
-		case slices.Contains(fields, e.Field):
-			out = append(out, e)
-		}
-	}
+	fields := []string{timeline.Status, timeline.Severity, timeline.Labels, timeline.Assignee, timeline.Weakness}
+	out := slices.DeleteFunc(slices.Clone(entries), func(e timeline.Entry) bool { return !slices.Contains(fields, e.Field) })
 	if len(out) == 0 {
-		return nil, errs.New(errs.Conflict, "not_undoable", "This is no change of a status, a severity, labels or an assignee.")
+		return nil, errs.New(errs.Conflict, "not_undoable",
+			"This is no change of a status, a severity, labels or an assignee, and no join or split.")
 	}
 	out = slices.DeleteFunc(out, func(e timeline.Entry) bool { return e.Undone })
 	if len(out) == 0 {
@@ -124,6 +123,8 @@ type undoing struct {
 	Undone
 	tx *db.Tx
 	by account.Caller
+
+	parted []parted
 }
 
 // row is a finding as it is now.

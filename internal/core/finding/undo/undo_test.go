@@ -2,7 +2,6 @@ package undo
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -212,6 +211,9 @@ func (r room) check(rt *rapid.T) {
 		}
 		fold := map[string]string{}
 		for _, c := range changes[1:] {
+			if c.Field == timeline.Weakness || c.Field == "ticket" { // they name what was joined, or say something
+				continue
+			}
 			if was, is := fold[c.Field]; is && was != c.From {
 				rt.Fatalf("%s: a change of %s from %q, which was %q: %+v", f.ID, c.Field, c.From, was, changes)
 			}
@@ -298,14 +300,6 @@ func TestRefusals(t *testing.T) {
 		}
 		if _, err := r.Undo(r.alice, all[1].ID, out.Operation); !errs.Is(err, errs.NotFound) {
 			t.Errorf("of a finding that it did not change: %v", err)
-		}
-		if _, err := r.findings.Join(r.alice, []string{all[0].ID, all[1].ID}); err != nil {
-			t.Fatal(err)
-		}
-		_, changes, _ = r.findings.Timeline(r.alice, all[1].ID)
-		i := slices.IndexFunc(changes, func(c finding.Change) bool { return c.Type == timeline.JoinedChange })
-		if _, err := r.Undo(r.alice, "", changes[i].Operation); !errs.Is(err, errs.Conflict) {
-			t.Errorf("a join: %v", err)
 		}
 	})
 }
