@@ -192,6 +192,11 @@ func (s *story) prepare(words []string) {
 	handlers := map[string]func() http.Handler{
 		"site": func() http.Handler { return weaksite.New(1) },
 		"wall": weaksite.Wall,
+		"down": func() http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				http.Error(w, "The shop is closed.", http.StatusServiceUnavailable)
+			})
+		},
 		"receiver": func() http.Handler {
 			return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
