@@ -61,7 +61,8 @@ func (l list) lines() (out []string) {
 }
 
 func newAdd() *cobra.Command {
-	cmd := &cobra.Command{Use: "add FILE|URL", Short: "Add a text file, a page, or a git repository", Args: cobra.ExactArgs(1),
+	cmd := &cobra.Command{Use: "add FILE|URL", Args: cobra.ExactArgs(1),
+		Short: "Add a text file, a page, or a git repository",
 		Long: "Add a text file (- is standard input), the page at a URL, or with --git the text files of a git remote. The server\n" +
 			"indexes it in the background; vedette knowledge list shows when it is ready.",
 		Example: `  vedette knowledge add notes.md --shared
@@ -118,7 +119,8 @@ func read(cmd *cobra.Command, name string) (string, error) {
 }
 
 func newList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List what there is", Args: cobra.NoArgs, Example: "  vedette knowledge list -o json"}
+	cmd := &cobra.Command{Use: "list", Short: "List what there is", Args: cobra.NoArgs,
+		Example: "  vedette knowledge list -o json"}
 	flags := client.AddFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return client.Show(flags, cmd, http.MethodGet, sources, nil, list.lines)

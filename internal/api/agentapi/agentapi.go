@@ -113,8 +113,8 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		Vocabulary: vocabulary(),
 		Tags: []string{
 			"Tasks", "Issues", "Projects", "Schedules", "Triage", "Agents", "Agent Directory", "Skills", "Prompts",
-			"Knowledge", "Files", "Memory", "Secrets", "SSH Keys", "MCP", "Tools", "Dynamic Tools", "Models", "BYOK", "Usage", "API Keys",
-			"Teams", "User", "Billing", "Audit Logs", "Network Events",
+			"Knowledge", "Files", "Memory", "Secrets", "SSH Keys", "MCP", "Tools", "Dynamic Tools", "Models", "BYOK",
+			"Usage", "API Keys", "Teams", "User", "Billing", "Audit Logs", "Network Events",
 		},
 		About: "Create security tasks in plain language, follow them and read their verified findings. " +
 			"The values of a repeated query parameter are joined by commas. " +

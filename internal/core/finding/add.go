@@ -196,7 +196,8 @@ func (fs *Findings) storeJoined(ctx context.Context, tx *db.Tx, teamID string, k
 		if err := identity.LogRule(ctx, tx, teamID, operation, hash, into); err != nil {
 			return err
 		}
-		if err := fs.follow(ctx, tx, account.Caller{TeamID: teamID}, operation, into, heads[into], []string{hash}); err != nil {
+		caller := account.Caller{TeamID: teamID}
+		if err := fs.follow(ctx, tx, caller, operation, into, heads[into], []string{hash}); err != nil {
 			return err
 		}
 	}

@@ -138,7 +138,9 @@ func (fs *Findings) follow(
 		}
 	}
 	slices.Sort(numbers)
-	entry := timeline.Entry{Kind: timeline.JoinedChange, Field: timeline.Weakness, To: stood.id, Actor: c.Email, Operation: operation}
+	entry := timeline.Entry{
+		Kind: timeline.JoinedChange, Field: timeline.Weakness, To: stood.id, Actor: c.Email, Operation: operation,
+	}
 	if err := fs.note(ctx, tx, c.TeamID, numbers, entry); err != nil {
 		return err
 	}
@@ -163,8 +165,8 @@ func (fs *Findings) follow(
 	return err
 }
 
-// Regrouped lets the findings of hashes, which left a weakness, follow into that which they belong to now: they get what
-// holds there, if it has findings (isJoin), and else stay as they are.
+// Regrouped lets the findings of hashes, which left a weakness, follow into that which they belong to now: they get
+// what holds there, if it has findings (isJoin), and else stay as they are.
 func (fs *Findings) Regrouped(
 	ctx context.Context, tx *db.Tx, c account.Caller, operation, left, into string, hashes []string,
 ) (isJoin bool, err error) {

@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -120,6 +121,9 @@ func pageOf(from string, answer *http.Response) (d document, err error) {
 	return documentOf(from, body, kind == "text/html" || kind == "application/xhtml+xml")
 }
 
+// invisible are the elements whose text browsers do not show.
+var invisible = []string{"script", "style", "noscript", "template"}
+
 // textOf is the text of a page, without what browsers do not show.
 func textOf(page []byte) string {
 	var b strings.Builder
@@ -136,7 +140,7 @@ func textOf(page []byte) string {
 			}
 		case html.StartTagToken:
 			name, _ := z.TagName()
-			if tag := string(name); hidden == "" && (tag == "script" || tag == "style" || tag == "noscript" || tag == "template") {
+			if tag := string(name); hidden == "" && slices.Contains(invisible, tag) {
 				hidden = tag
 			} else {
 				b.WriteString(breakOf(tag))
@@ -194,7 +198,8 @@ func (k *Knowledge) repository(ctx context.Context, s Source) (all []document, r
 			return refused("The repository has more than %d files.", maxFiles)
 		}
 		if entry.IsDir() {
-			if name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules" || entry.Name() == "vendor") {
+			own := entry.Name()
+			if name != "." && (strings.HasPrefix(own, ".") || own == "node_modules" || own == "vendor") {
 				return fs.SkipDir
 			}
 			return nil

@@ -1,5 +1,6 @@
-// Package knowledge stores texts that people and their tasks search: notes, uploaded files, pages and git repositories. A
-// source is its owner's or, shared by an admin who is still in the team, the team's; no other team's search sees it.
+// Package knowledge stores texts that people and their tasks search: notes, uploaded files, pages and git
+// repositories. A source is its owner's or, shared by an admin who is still in the team, the team's; no other team's
+// search sees it.
 //
 // A job reads a source (fetch.go), cuts it into chunks that know their place (chunk.go), and stores them as a round of
 // their own, some hundred in a transaction; the last transaction makes the round the one that is searched. So a search
@@ -248,8 +249,8 @@ var visible = sharing.Visible("s")
 
 func scanSource(r db.Row) (s Source, err error) {
 	var indexed db.Time
-	err = r.Scan(&s.ID, &s.TeamID, &s.UserID, &s.Shared, &s.Name, &s.Kind, &s.URL, &s.FileKey, &s.Ref, &s.State, &s.Error, &s.Revision,
-		&s.Bytes, &s.Chunks, db.Into(&s.CreatedAt), &indexed, &s.round)
+	err = r.Scan(&s.ID, &s.TeamID, &s.UserID, &s.Shared, &s.Name, &s.Kind, &s.URL, &s.FileKey, &s.Ref, &s.State,
+		&s.Error, &s.Revision, &s.Bytes, &s.Chunks, db.Into(&s.CreatedAt), &indexed, &s.round)
 	s.IndexedAt = indexed.Time
 	return s, err
 }

@@ -36,7 +36,7 @@ type lab struct {
 
 func newLab(t *testing.T, d *db.DB) lab {
 	t.Helper()
-	q, err := queue.Open(t.Context(), d, queue.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	q, err := queue.Open(t.Context(), d, queue.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func (k *Knowledge) search(ctx context.Context, teamID, userID, query, sourceID 
 		byNo[no] = h
 		return err
 	}, `SELECT c.no, s.id, s.name, s.url, s.revision, c.place, c.line, c.text
-		FROM (SELECT * FROM knowledge_chunk`+w.String()+`) c JOIN knowledge_source s ON s.id = c.source_id`, w.Args...)
+		FROM (SELECT no, source_id, place, line, text FROM knowledge_chunk`+w.String()+`) c JOIN knowledge_source s ON s.id = c.source_id`, w.Args...)
 	out := make([]Hit, 0, len(numbers))
 	for _, no := range numbers {
 		if h, there := byNo[no]; there {

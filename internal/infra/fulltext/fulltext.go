@@ -25,7 +25,8 @@ const (
 
 // Words are the words of a text: runs of letters and digits, in lower case.
 func Words(text string) []string {
-	out := strings.FieldsFunc(strings.ToLower(db.Clean(text)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	out := strings.FieldsFunc(strings.ToLower(db.Clean(text)), between)
 	for i, word := range out {
 		if len(word) > maxWord {
 			out[i] = strings.ToValidUTF8(word[:maxWord], "")

@@ -4,6 +4,7 @@ package connections
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/api/agentapi/signin"
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -102,7 +103,7 @@ func refuse[I any](a Area, id, path, tag, summary string, why error) {
 	op := rest.NewOp(id, path, tag, summary, 409)
 	op.Description = "It answers 409 with the code " + errs.From(why).Code + "."
 	signin.Act(a.API, op, "", func(ctx context.Context, _ *I) error {
-		if op.Method != "GET" {
+		if op.Method != http.MethodGet {
 			if _, err := account.Writer(ctx); err != nil {
 				return err
 			}

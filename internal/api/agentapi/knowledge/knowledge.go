@@ -1,5 +1,5 @@
-// Package knowledge serves the area Knowledge of the agent-task API: texts, files, pages and repositories that people and their
-// tasks search.
+// Package knowledge serves the area Knowledge of the agent-task API: texts, files, pages and repositories that people
+// and their tasks search.
 package knowledge
 
 import (
@@ -24,7 +24,10 @@ type Request struct {
 }
 
 func (r Request) sources() knowledge.New {
-	return knowledge.New{Name: r.Name, Content: r.Content, URLs: r.URLs, FileKeys: r.FileKeys, GitURL: r.GitURL, Ref: r.Ref, Shared: r.Shared}
+	return knowledge.New{
+		Name: r.Name, Content: r.Content, URLs: r.URLs, FileKeys: r.FileKeys, GitURL: r.GitURL, Ref: r.Ref,
+		Shared: r.Shared,
+	}
 }
 
 // Source is something that is searched.
@@ -46,8 +49,10 @@ type Source struct {
 }
 
 func doc(s knowledge.Source) Source {
-	return Source{s.ID, s.Name, string(s.Kind), s.URL, s.FileKey, s.Ref, s.Revision, s.Shared, string(s.State), s.Error, s.Bytes, s.Chunks,
-		s.CreatedAt, rest.OrNull(s.IndexedAt)}
+	return Source{
+		s.ID, s.Name, string(s.Kind), s.URL, s.FileKey, s.Ref, s.Revision, s.Shared, string(s.State), s.Error, s.Bytes,
+		s.Chunks, s.CreatedAt, rest.OrNull(s.IndexedAt),
+	}
 }
 
 // List is sources.
@@ -108,14 +113,16 @@ func (a Area) Register() {
 		added, err := a.Knowledge.Add(ctx, in.Body.sources())
 		return &List{rest.Each(added, doc), len(added)}, err
 	})
-	rest.Handle(a.API, rest.NewOp("search-knowledge", "POST "+all+"/search", tag, "Search your knowledge base and your team's", 404),
+	rest.Handle(a.API,
+		rest.NewOp("search-knowledge", "POST "+all+"/search", tag, "Search your knowledge base and your team's", 404),
 		func(ctx context.Context, in *struct{ Body SearchRequest }) (*Found, error) {
 			hits, err := a.Knowledge.Search(ctx, in.Body.Query, in.Body.SourceID, in.Body.Limit)
 			return &Found{rest.Each(hits, func(h knowledge.Hit) Result {
 				return Result{h.SourceID, h.Source, h.URL, h.Revision, h.Place, h.Line, h.Text}
 			}), len(hits), "full_text"}, err
 		})
-	rest.Handle(a.API, rest.NewOp("list-knowledge-sources", "GET "+all+"/sources", tag, "List the sources that your searches see"),
+	rest.Handle(a.API,
+		rest.NewOp("list-knowledge-sources", "GET "+all+"/sources", tag, "List the sources that your searches see"),
 		func(ctx context.Context, _ *struct{}) (*List, error) {
 			found, err := a.Knowledge.FindAll(ctx)
 			return &List{rest.Each(found, doc), len(found)}, err
@@ -125,11 +132,13 @@ func (a Area) Register() {
 			s, err := a.Knowledge.Find(ctx, in.ID)
 			return new(doc(s)), err
 		})
-	rest.Handle(a.API, rest.NewOp("reindex-knowledge-source", "POST "+one+"/reindex", tag, "Read a source again", 403, 404),
+	rest.Handle(a.API,
+		rest.NewOp("reindex-knowledge-source", "POST "+one+"/reindex", tag, "Read a source again", 403, 404),
 		func(ctx context.Context, in *Path) (*Source, error) {
 			s, err := a.Knowledge.Reindex(ctx, in.ID)
 			return new(doc(s)), err
 		})
-	signin.Act(a.API, rest.NewOp("delete-knowledge-source", "DELETE "+one, tag, "Delete a source", 403, 404), "The source is deleted.",
+	signin.Act(a.API, rest.NewOp("delete-knowledge-source", "DELETE "+one, tag, "Delete a source", 403, 404),
+		"The source is deleted.",
 		func(ctx context.Context, in *Path) error { return a.Knowledge.Delete(ctx, in.ID) })
 }

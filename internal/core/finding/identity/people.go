@@ -65,8 +65,8 @@ func Links(ctx context.Context, q db.Querier, teamID, weakness string) ([]Link, 
 	return find(ctx, q, teamID, "weakness", []string{weakness})
 }
 
-// Join makes weaknesses one, which has the name of the first, as an operation that can be undone. It holds for all later
-// sightings of their hashes.
+// Join makes weaknesses one, which has the name of the first, as an operation that can be undone. It holds for all
+// later sightings of their hashes.
 func Join(
 	ctx context.Context, tx *db.Tx, teamID, operation, actor string, at db.Time, into string, others []string,
 ) error {

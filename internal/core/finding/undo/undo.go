@@ -105,7 +105,8 @@ func undoable(entries []timeline.Entry) ([]timeline.Entry, error) {
 		return nil, errs.Missing("change")
 	}
 	fields := []string{timeline.Status, timeline.Severity, timeline.Labels, timeline.Assignee, timeline.Weakness}
-	out := slices.DeleteFunc(slices.Clone(entries), func(e timeline.Entry) bool { return !slices.Contains(fields, e.Field) })
+	other := func(e timeline.Entry) bool { return !slices.Contains(fields, e.Field) }
+	out := slices.DeleteFunc(slices.Clone(entries), other)
 	if len(out) == 0 {
 		return nil, errs.New(errs.Conflict, "not_undoable",
 			"This is no change of a status, a severity, labels or an assignee, and no join or split.")

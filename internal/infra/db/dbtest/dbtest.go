@@ -51,8 +51,8 @@ func Each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
 	}
 }
 
-// Prepare adds to the migrated databases that tests copy, so that what each test of a package needs is made once. Set by
-// a TestMain.
+// Prepare adds to the migrated databases that tests copy, so that what each test of a package needs is made once. Set
+// by a TestMain.
 var Prepare = func(context.Context, *db.DB) error { return nil }
 
 // migrate makes a migrated and prepared database.
