@@ -14,7 +14,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-var placeholder = regexp.MustCompile(`\{(code |(create|get) [a-z]+ )?[a-z][a-z0-9_.]*\}|\{in -?[0-9]+[a-z]+\}`)
+var placeholder = regexp.MustCompile(`\{(code |sent |(create|get) [a-z]+ )?[a-z][a-z0-9_.]*\}|\{in -?[0-9]+[a-z]+\}`)
 
 // fill puts values in the place of {name}.
 func (s *story) fill(text string) string {
@@ -27,6 +27,7 @@ func (s *story) fill(text string) string {
 			if err != nil {
 				s.t.Fatalf("%s: %v", name, err)
 			}
+			s.values["sent "+strings.TrimSuffix(secret, "}")] = code
 			return code
 		}
 		if wait, ok := strings.CutPrefix(name, "{in "); ok {
