@@ -126,7 +126,7 @@ func TestLab(t *testing.T) {
 	var got bytes.Buffer
 	shown := map[string]int{}
 	for _, a := range apps.All() {
-		r := c.runLabTask(a, cwes, longWait)
+		r := c.runLabTask(a, cwes, 2*longWait) // a whole check of an application
 		for why, n := range r.Templates {
 			shown[why] += n
 		}

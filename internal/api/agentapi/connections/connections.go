@@ -5,6 +5,7 @@ package connections
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/vedette-sec/vedette/internal/api/agentapi/signin"
 	"github.com/vedette-sec/vedette/internal/api/rest"
@@ -100,7 +101,11 @@ func (a Area) Register() {
 
 // refuse adds an operation that answers 409 to everybody who may call it.
 func refuse[I any](a Area, id, path, tag, summary string, why error) {
-	op := rest.NewOp(id, path, tag, summary, 409)
+	errors := []int{409}
+	if strings.Contains(path, "{id}") {
+		errors = append(errors, 404) // every operation with an id answers so to one that is none
+	}
+	op := rest.NewOp(id, path, tag, summary, errors...)
 	op.Description = "It answers 409 with the code " + errs.From(why).Code + "."
 	signin.Act(a.API, op, "", func(ctx context.Context, _ *I) error {
 		if op.Method != http.MethodGet {
