@@ -84,7 +84,7 @@ func TestAServerRunsSignedPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, certificate := signed(t, fmt.Sprintf(reaching, "signed", other.Addr(), here))
-		_, strangers := signed(t, text)
+		_, strangers := signed(t, fmt.Sprintf(reaching, "strange", other.Addr(), here))
 		o := openEngine(t, d, model.Config{}, child.Config{
 			Args: []string{engineCommand, strconv.Itoa(512 << 20)}, Memory: 512 << 20,
 		})
