@@ -103,6 +103,9 @@ func TestAServerRunsSignedPrograms(t *testing.T) {
 			}
 			s = o.scanEnds(t, s.ID)
 			c, err := o.scans.FindCoverage(o.ctx, s.ID, scan.CoverageFilter{}, page.Window{Limit: 10})
+			if err == nil && len(c.Cells) == 0 && c.Counts[engine.Tested] == 1 { // the list has the gaps alone
+				return s.Results(), string(engine.Tested) + " "
+			}
 			if err != nil || len(c.Cells) != 1 {
 				t.Fatal(c, err)
 			}
