@@ -139,7 +139,7 @@ func TestAServerRunsSignedPrograms(t *testing.T) {
 			t.Fatalf("signed: %d findings, %s", n, why)
 		}
 		found := o.found(t, finding.Filter{})[0]
-		if got := strings.TrimSpace(found.Event.Response); got != "target 200\nother 403" {
+		if got := strings.TrimSpace(strings.Join(found.Event.ExtractedResults, "")); got != "target 200\nother 403" {
 			t.Errorf("the program reached: %q", got)
 		}
 	})
