@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 
@@ -25,8 +23,7 @@ func newTask() *cobra.Command {
   vedette task "check the security headers of https://example.com"
   vedette task "find exposed panels on 10.0.0.0/28" --server https://vedette.internal -o json`,
 	}
-	server := cmd.Flags().String("server", cmp.Or(os.Getenv("VEDETTE_SERVER"), "http://127.0.0.1:8080"),
-		"the server (VEDETTE_SERVER)")
+	server := client.ServerFlag(cmd)
 	delivery := cmd.Flags().String("completion-delivery", "", "webhook or artifact")
 	failOn := cmd.Flags().String("fail-on", "", "exit with 6 when there is a finding of this severity or worse")
 	output := cli.OutputFlag(cmd)

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -37,12 +36,6 @@ VEDETTE_API_KEY.`,
 	return cmd
 }
 
-// serverFlag adds the flag that names a server.
-func serverFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("server", cmp.Or(os.Getenv("VEDETTE_SERVER"), "http://127.0.0.1:8080"),
-		"the server (VEDETTE_SERVER)")
-}
-
 func newExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "export", Short: "Write the audit log to a file that can be verified", Args: cobra.NoArgs,
@@ -52,7 +45,7 @@ server is still the same.`,
 		Example: `  vedette audit export --out audit-log.jsonl
   vedette audit export --format csv --out audit-log.csv -o json`,
 	}
-	server, output := serverFlag(cmd), cli.OutputFlag(cmd)
+	server, output := client.ServerFlag(cmd), cli.OutputFlag(cmd)
 	format := cmd.Flags().String("format", auditfile.JSONL, "jsonl or csv")
 	out := cmd.Flags().String("out", "", "the file; default: audit-log.FORMAT")
 	after := cmd.Flags().Int64("after", 0, "only entries after the one with this number")
@@ -80,20 +73,12 @@ server is still the same.`,
 
 // save writes a file under its name once it is complete, and verifies it.
 func save(name string, content io.Reader) (*auditfile.Report, error) {
-	part, err := os.CreateTemp(filepath.Dir(name), ".audit-*")
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(part.Name())
-	_, err = io.Copy(part, content)
-	if err = errors.Join(err, part.Close()); err != nil {
-		return nil, fmt.Errorf("the file is not complete, and was removed: %w", err)
-	}
-	report, err := verifyFile(part.Name(), nil)
-	if err != nil {
-		return nil, err
-	}
-	return report, os.Rename(part.Name(), name)
+	var report *auditfile.Report
+	err := cli.SaveFile(name, content, func(part string) (err error) {
+		report, err = verifyFile(part, nil)
+		return err
+	})
+	return report, err
 }
 
 // verifyFile verifies a file; - is in.
@@ -127,7 +112,7 @@ was written anew as a whole fits in itself, but has other hashes.`,
   vedette audit verify -o json
   vedette audit verify --seq 812 --hash 9d4f…`,
 	}
-	server, output := serverFlag(cmd), cli.OutputFlag(cmd)
+	server, output := client.ServerFlag(cmd), cli.OutputFlag(cmd)
 	seq := cmd.Flags().Int64("seq", 0, "the number of an entry that was noted earlier")
 	hash := cmd.Flags().String("hash", "", "its hash, as it was then")
 	cmd.MarkFlagsRequiredTogether("seq", "hash")

@@ -18,7 +18,7 @@ func newList() *cobra.Command {
 		Example: `  vedette audit list --email ada@example.com --from 2026-01-01T00:00:00Z
   vedette audit list --status 403 -o json`,
 	}
-	server, output := serverFlag(cmd), cli.OutputFlag(cmd)
+	server, output := client.ServerFlag(cmd), cli.OutputFlag(cmd)
 	query := map[string]*string{}
 	for name, help := range map[string]string{
 		"email": "of this address", "action": "of this operation, such as create-task",

@@ -20,10 +20,12 @@ type Flags struct {
 }
 
 // AddFlags adds the flags to a command.
-func AddFlags(cmd *cobra.Command) Flags {
-	server := cmd.Flags().String("server", cmp.Or(os.Getenv("VEDETTE_SERVER"), "http://127.0.0.1:8080"),
+func AddFlags(cmd *cobra.Command) Flags { return Flags{ServerFlag(cmd), cli.OutputFlag(cmd)} }
+
+// ServerFlag adds the flag that names a server to a command.
+func ServerFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("server", cmp.Or(os.Getenv("VEDETTE_SERVER"), "http://127.0.0.1:8080"),
 		"the server (VEDETTE_SERVER)")
-	return Flags{server, cli.OutputFlag(cmd)}
 }
 
 // Connect is FromEnvironment, and fails where the environment has no credentials.

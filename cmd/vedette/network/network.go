@@ -3,15 +3,11 @@
 package network
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -153,8 +149,7 @@ func newStats() *cobra.Command {
 func newHAR() *cobra.Command {
 	cmd := &cobra.Command{Use: "har", Short: "Write the requests of a task or a scan to a HAR file", Args: cobra.NoArgs,
 		Example: "  vedette network har --task TASK_ID --out task.har\n  vedette network har --scan SCAN_ID > scan.har"}
-	server := cmd.Flags().String("server", cmp.Or(os.Getenv("VEDETTE_SERVER"), "http://127.0.0.1:8080"),
-		"the server (VEDETTE_SERVER)")
+	server := client.ServerFlag(cmd)
 	of := subject(cmd)
 	out := cmd.Flags().String("out", "", "the file (default: standard output)")
 	unmasked := cmd.Flags().Bool("unmasked", false, "show what looks like a secret; the team's secrets stay masked")
@@ -175,23 +170,9 @@ func newHAR() *cobra.Command {
 			_, err = io.Copy(cmd.OutOrStdout(), resp.Body)
 			return err
 		}
-		return save(*out, resp.Body)
+		return cli.SaveFile(*out, resp.Body, func(string) error { return nil })
 	}
 	return cmd
-}
-
-// save writes a file under its name once it is complete.
-func save(name string, content io.Reader) error {
-	part, err := os.CreateTemp(filepath.Dir(name), ".har-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(part.Name())
-	_, err = io.Copy(part, content)
-	if err = errors.Join(err, part.Close()); err != nil {
-		return fmt.Errorf("the file is not complete, and was removed: %w", err)
-	}
-	return os.Rename(part.Name(), name)
 }
 
 // askEvery is how often the state of a replay is asked for.
