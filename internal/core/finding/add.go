@@ -124,6 +124,9 @@ func (fs *Findings) store(ctx context.Context, tx *db.Tx, p Prepared) (Added, er
 	added, again, back := compare(rows, olds, byID, from)
 	rows = slices.DeleteFunc(rows, func(r row) bool { return r.id == "" })
 	for _, r := range rows {
+		if added.New++; r.isRepeat {
+			added.Merged++
+		}
 		if r.isBack {
 			back = append(back, r.hash)
 		}
@@ -172,14 +175,6 @@ func compare(
 		}
 		r.id = ""
 	}
-	for _, r := range rows {
-		if r.id == "" {
-			continue
-		}
-		if added.New++; r.isRepeat {
-			added.Merged++
-		}
-	}
 	return added, again, back
 }
 
@@ -213,7 +208,7 @@ func storeDetails(ctx context.Context, tx *db.Tx, from Origin, rows []row) error
 		if r.status != Open {
 			d := r.decided
 			d.At = r.createdAt
-			if err := timeline.Record(ctx, tx, from.TeamID, statusChange(r.no, r.rev, Open, d)); err != nil {
+			if err := timeline.Record(ctx, tx, from.TeamID, d.Entry(r.no, r.rev, Open)); err != nil {
 				return err
 			}
 		}
@@ -271,7 +266,8 @@ func findKnown(ctx context.Context, tx *db.Tx, rows []row, indices []int) ([]kno
 	}, `SELECT id, no, run, status, updated_at FROM finding`+w.String(), w.Args...)
 }
 
-// inherit gives new sightings what was decided about their weaknesses. What was fixed before it was seen is back.
+// inherit gives new sightings what was decided about their weaknesses. What was fixed before it was seen is back. A new
+// weakness has the status that another tool claims for it, when all its sightings claim the same.
 func inherit(ctx context.Context, tx *db.Tx, teamID string, rows []row) error {
 	weaknesses := make([]string, len(rows))
 	for i, r := range rows {
@@ -281,15 +277,15 @@ func inherit(ctx context.Context, tx *db.Tx, teamID string, rows []row) error {
 	if err != nil {
 		return err
 	}
+	claims := claimed(rows)
 	for i := range rows {
 		r := &rows[i]
 		d, is := decided[r.weakness]
 		switch {
 		case !is:
-			r.isClaimed = !r.isRepeat && r.claimed != ""
-			if r.status = Open; r.isClaimed {
-				r.status, r.decided = r.claimed, Decision{Status: r.claimed}
-			}
+			r.status = cmp.Or(claims[r.weakness], Open)
+			r.isClaimed = !r.isRepeat && r.status != Open
+			r.decided = Decision{Status: r.status}
 		case d.Status == Fixed && r.claimed != Fixed && r.seenAt.After(d.At.Time):
 			r.status, r.isRegression, r.isBack = Open, true, true
 		default:
@@ -297,6 +293,22 @@ func inherit(ctx context.Context, tx *db.Tx, teamID string, rows []row) error {
 		}
 	}
 	return nil
+}
+
+// claimed are the statuses that other tools claim for weaknesses that no earlier sighting stands for.
+func claimed(rows []row) map[string]Status {
+	claims := map[string]Status{}
+	for _, r := range rows {
+		if !r.isRepeat {
+			claims[r.weakness] = r.claimed
+		}
+	}
+	for _, r := range rows {
+		if claims[r.weakness] != r.claimed {
+			delete(claims, r.weakness)
+		}
+	}
+	return claims
 }
 
 // seenAgain notes that findings were seen again, with revisions from rev on: those that an earlier run of the scan saw,

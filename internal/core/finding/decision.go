@@ -93,7 +93,7 @@ func (fs *Findings) decidePart(
 		if was := before[c.Field]; !d.IsNew(was) { // a finding that joins
 			said.Reason, said.Until = was.Reason, was.Until
 		}
-		entry := statusChange(c.No, rev, Status(c.From), said)
+		entry := said.Entry(c.No, rev, Status(c.From))
 		entry.Regressed = c.Regressed
 		if err := timeline.Record(ctx, tx, teamID, entry); err != nil {
 			return 0, err
@@ -147,19 +147,6 @@ func (fs *Findings) Decide(ctx context.Context, tx *db.Tx, teamID, id string, to
 	}
 	_, err = fs.decide(ctx, tx, teamID, []string{f.Hash}, d)
 	return err
-}
-
-// statusChange is the entry in a finding's log for a decision.
-func statusChange(no, rev int64, from Status, d Decision) timeline.Entry {
-	kind := timeline.StatusChange
-	switch Fixed {
-	case d.Status:
-		kind = timeline.Resolved
-	case from:
-		kind = timeline.Reopened
-	}
-	return timeline.Entry{No: no, Seq: rev, Kind: kind, Field: timeline.Status, From: string(from), To: string(d.Status),
-		Actor: d.Actor, At: d.At, Operation: d.Operation, Reason: d.Reason, Until: db.At(d.Until)}
 }
 
 // hashesOf are the hashes of findings by their numbers, each once.

@@ -182,8 +182,10 @@ func (fs *Findings) endClaim(ctx context.Context, tx *db.Tx, teamID string, f Fi
 	if err != nil {
 		return err
 	}
-	n, err := tx.Exec(ctx, `UPDATE ticket SET is_claimed = ? WHERE team_id = ? AND hash = ? AND is_claimed`, false, teamID,
-		weaknesses[0])
+	// From here on both sides are done: whatever status the finding has next is news for the issue, in_progress too.
+	n, err := tx.Exec(ctx, `UPDATE ticket SET is_claimed = ?,
+		ours = CASE WHEN ours = 'in_progress' AND theirs = 'done' THEN theirs ELSE ours END
+		WHERE team_id = ? AND hash = ? AND is_claimed`, false, teamID, weaknesses[0])
 	if err != nil || n == 0 || state != Matched || f.Status != FixInProgress {
 		return err
 	}

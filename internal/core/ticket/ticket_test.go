@@ -217,6 +217,31 @@ func TestResolvedAfterOneSideReturned(t *testing.T) {
 	})
 }
 
+// What was decided while the tracker was away reaches the issue, also when it is what both sides were before the retest of
+// a claim: the retest has ended that.
+func TestDecidedAgainAfterAClaim(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := setUp(t, d)
+		for i, result := range []finding.RetestState{finding.Matched, finding.NotMatched} {
+			desk, configID := r.desk(t, "jira", "")
+			f := r.found(t, i)
+			k := r.want(t, desk, configID, f)
+			r.run(t)
+			desk.Move(desk.Issues()[0].ID, trackertest.Done)
+			r.poll(t, k)
+			desk.Down(true)
+			r.retests(t, result)
+			r.decide(t, f, finding.FixInProgress)
+			desk.Down(false)
+			r.wait(t, 2*time.Hour)
+			r.run(t)
+			if got := desk.Issues()[0].State; got != trackertest.Progress || r.status(t, f) != finding.FixInProgress {
+				t.Errorf("%s: the issue is %s, the finding %s; %+v", result, got, r.status(t, f), r.ticket(t, k))
+			}
+		}
+	})
+}
+
 // A process that dies after the tracker has done its will, and before that is on record, does nothing twice.
 func TestKilled(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {

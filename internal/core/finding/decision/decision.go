@@ -10,6 +10,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/finding/listing"
 	"github.com/vedette-sec/vedette/internal/core/finding/move"
+	"github.com/vedette-sec/vedette/internal/core/finding/timeline"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -59,6 +60,19 @@ func (d *Decision) Check(now time.Time) error {
 func (d Decision) IsNew(before Decision) bool {
 	return d.Status != before.Status ||
 		(d.Reason != "" || !d.Until.IsZero()) && (d.Reason != before.Reason || !db.At(d.Until).Equal(before.Until))
+}
+
+// Entry is the entry of a decision in the timeline of the finding with a number, which had another status before.
+func (d Decision) Entry(no, rev int64, from listing.Status) timeline.Entry {
+	kind := timeline.StatusChange
+	switch move.Fixed {
+	case d.Status:
+		kind = timeline.Resolved
+	case from:
+		kind = timeline.Reopened
+	}
+	return timeline.Entry{No: no, Seq: rev, Kind: kind, Field: timeline.Status, From: string(from), To: string(d.Status),
+		Actor: d.Actor, At: d.At, Operation: d.Operation, Reason: d.Reason, Until: db.At(d.Until)}
 }
 
 // Store stores a decision about weaknesses. What was a regression stays one, unless that is taken back.

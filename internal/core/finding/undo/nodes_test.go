@@ -316,6 +316,38 @@ func (r room) undoLast(rt *rapid.T) {
 	}
 }
 
+// A report may show one weakness under a name and its address: a status that it claims for both holds for both, and one
+// that it claims for one alone for neither.
+func TestClaimsOfPairs(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := setUp(t, d)
+		for scan, c := range map[string]struct{ name, address, want finding.Status }{
+			"both":    {finding.Fixed, finding.Fixed, finding.Fixed},
+			"name":    {finding.Fixed, "", finding.Open},
+			"address": {"", finding.FalsePositive, finding.Open},
+			"two":     {finding.FalsePositive, finding.Fixed, finding.Open},
+		} {
+			name, address := place(2, time.Now().Add(-time.Hour)), place(3, time.Now().Add(-time.Hour))
+			name.Status, address.Status = c.name, c.address
+			for _, s := range []*finding.Sighting{&name, &address} {
+				s.Event.TemplateID = scan
+			}
+			if err := r.db.Tx(r.alice, func(tx *db.Tx) error {
+				_, err := r.findings.Add(r.alice, tx, finding.Origin{TeamID: r.team, ScanID: scan, Run: 1},
+					[]finding.Sighting{name, address})
+				return err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range []finding.Sighting{name, address} {
+				if f, err := r.findings.Find(r.alice, finding.IDOf(scan, s.Event)); err != nil || f.Status != c.want {
+					t.Errorf("%s: %s is %s, want %s, %v", scan, s.Event.Host, f.Status, c.want, err)
+				}
+			}
+		}
+	})
+}
+
 // A join and a split are undone, and that again: grouping, status, labels, comments and the decision that holds for later
 // sightings are as they were. What is joined or split again since is refused.
 func TestUndoOfJoinsAndSplits(t *testing.T) {
