@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"net/url"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/finding"
@@ -12,7 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/evidence"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/tools/webtask"
-	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
@@ -48,8 +49,12 @@ func (w worker) reprove(ctx context.Context, teamID string, f finding.Finding, p
 	if err != nil || json.Unmarshal(text, &program) != nil || program.Check() != nil {
 		return failed("No proof was kept with the finding that could be run again: run the scan again.")
 	}
-	if len(program.Users) > 0 {
-		return failed("Its proof needs somebody who is logged in: run the scan again.")
+	web, err := w.Scans.WebOptions(ctx, teamID, f.ScanID)
+	if err != nil {
+		return r, err
+	}
+	if len(program.Users) > 0 && len(web.Users) == 0 && web.OAuth == nil {
+		return failed("Its proof needs somebody who is logged in, and its scan has no users: run the scan again.")
 	}
 	scanned, err := w.Scans.RunsWith(ctx, teamID, f.ScanID, proxy)
 	if err != nil {
@@ -59,14 +64,12 @@ func (w worker) reprove(ctx context.Context, teamID string, f finding.Finding, p
 	if err != nil {
 		return r, err
 	}
-	_, cfg, err := w.config(scanned, f.Target, excluded)
+	start, cfg, err := w.config(scanned, web, f.Target, excluded)
 	if err != nil {
 		return failed(errs.From(err).Message)
 	}
-	sender := client.New(cfg.Client)
-	defer sender.Close()
-	runner := proof.Runner{Send: sender.Send}
-	outcome, err := runner.Run(ctx, &program)
+	cfg.Starts = []*url.URL{start}
+	outcome, err := webtest.Reprove(ctx, cfg, &program)
 	if cause := context.Cause(ctx); cause != nil {
 		return r, cause
 	}

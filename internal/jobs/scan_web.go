@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,25 +21,18 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/engine"
-	"github.com/vedette-sec/vedette/internal/engine/options"
-	"github.com/vedette-sec/vedette/internal/engine/targets"
 	"github.com/vedette-sec/vedette/internal/evidence"
-	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
-	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/tools/webtask"
 	"github.com/vedette-sec/vedette/internal/webtest"
 	"github.com/vedette-sec/vedette/internal/webtest/check"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
-	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/session"
 )
 
-// The bounds of one application of a scan, and of what is kept with a finding.
 const (
-	webRequests = 200_000
-	webTime     = 2 * time.Hour
-	maxProof    = 64 << 10 // bytes
-	webReasons  = 3        // that the coverage names
+	maxProof   = 64 << 10 // bytes, of one that is kept with a finding
+	webReasons = 3        // that the coverage names
 )
 
 // runChunk tests a chunk of a scan. It leaves alone a chunk that has ended or that another worker has.
@@ -107,25 +99,51 @@ type webSite struct {
 	requests int64
 }
 
-// test tests the application. The error is one after which the chunk is tried again, or has another worker. What was
-// done is noted in a file, so that this worker goes on where it was.
-func (s *webSite) test(ctx context.Context) (engine.State, string, error) {
+// prepare is how the application is tested; end ends what that begins. unusable says why it cannot be tested; the error
+// is one after which the chunk is tried again.
+func (s *webSite) prepare(ctx context.Context) (cfg webtest.Config, end func(), unusable, err error) {
+	end = func() {}
 	o, err := s.Scans.Options(ctx, s.chunk.TeamID, s.chunk.Config)
 	if err != nil {
-		return "", "", queue.Abandon(err)
+		return cfg, end, nil, queue.Abandon(err)
 	}
 	excluded, err := s.chunk.Excluded(ctx)
 	if err != nil {
-		return "", "", err
+		return cfg, end, nil, err
 	}
-	start, cfg, err := s.config(o, s.target, excluded)
+	web, err := s.Scans.WebOptions(ctx, s.chunk.TeamID, s.chunk.ID)
 	if err != nil {
-		return engine.Failed, err.Error(), nil
+		return cfg, end, nil, err
+	}
+	start, cfg, unusable := s.config(o, web, s.target, excluded)
+	if unusable != nil {
+		return cfg, end, unusable, nil
+	}
+	opened, err := s.Scans.Interactions.Open(ctx)
+	if err != nil { // the coverage says what was not tested for want of one
+		s.Logger.WarnContext(ctx, "a scan has no out-of-band server", "scan", s.chunk.ID, "error", err)
+	} else if opened != nil {
+		cfg.OAST = &kit.OOB{Client: opened}
+		end = func() { _ = opened.Close(s.store) } // it ends by itself, too
 	}
 	dir := cmp.Or(s.Scans.TempDir, os.TempDir())
 	cfg.Client.Record = s.chunk.Traffic
 	cfg.Journal = filepath.Join(dir, fmt.Sprintf("webtest-%s-%d-%d.jsonl", s.chunk.ID, s.chunk.Run, s.chunk.Chunk))
 	cfg.Starts, cfg.Checks = []*url.URL{start}, check.All()
+	return cfg, end, nil, nil
+}
+
+// test tests the application. The error is one after which the chunk is tried again, or has another worker. What was
+// done is noted in a file, so that this worker goes on where it was.
+func (s *webSite) test(ctx context.Context) (engine.State, string, error) {
+	cfg, end, unusable, err := s.prepare(ctx)
+	defer end()
+	if err != nil {
+		return "", "", err
+	}
+	if unusable != nil {
+		return engine.Failed, unusable.Error(), nil
+	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	cfg.OnFinding = func(f webtest.Finding) {
@@ -138,6 +156,11 @@ func (s *webSite) test(ctx context.Context) (engine.State, string, error) {
 	}
 	cfg.OnProgress = s.progress(ctx, stop)
 	report, err := webtest.Run(ctx, cfg)
+	var login error
+	if errors.Is(err, session.ErrRefused) || errors.Is(err, session.ErrNoLogin) { // what needs no login is tested
+		login, cfg.Accounts = err, nil
+		report, err = webtest.Run(ctx, cfg)
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		return "", "", cause
 	}
@@ -152,6 +175,9 @@ func (s *webSite) test(ctx context.Context) (engine.State, string, error) {
 		}
 	}
 	state, reason := stateOf(report, err)
+	if login != nil {
+		return engine.Failed, "the login failed: " + login.Error() + "; what anyone can see: " + reason, nil
+	}
 	return state, reason, nil
 }
 
@@ -207,54 +233,4 @@ func (s *webSite) sighting(f webtest.Finding) finding.Sighting {
 		out.Proof = &chain.Proof{Digest: evidence.Hash(text), Shown: 1, Runs: 1}
 	}
 	return out
-}
-
-// config is what requests to an application are held to: its host, less what is excluded. o are the configurations of
-// its scan.
-func (w worker) config(o options.Options, target string, excluded []string) (*url.URL, webtest.Config, error) {
-	var cfg webtest.Config
-	parsed, err := targets.Parse(target)
-	if err != nil {
-		return nil, cfg, err
-	}
-	start, err := url.Parse(parsed.URL())
-	if err != nil || start.Scheme != "http" && start.Scheme != "https" {
-		return nil, cfg, errors.New("it is no address of a web application")
-	}
-	if start.Path == "" {
-		start.Path = "/"
-	}
-	reach, err := netguard.ParseTarget(start.Scheme + "://" + start.Host)
-	if err != nil {
-		return nil, cfg, err
-	}
-	patterns, err := hostpattern.Parse(slices.Concat(o.Excluded, excluded))
-	if err != nil {
-		return nil, cfg, err
-	}
-	limits := netguard.Limits{Deny: slices.Concat(w.Deny, patterns.Denied()), Excludes: patterns.ExcludesHost}
-	if o.Proxy != nil {
-		limits.Through = w.Settings.Guard().Through(o.Proxy)
-	}
-	scope, err := netguard.NewScope([]netguard.Target{reach}, limits)
-	if err != nil {
-		return nil, cfg, err
-	}
-	given := o.Config()
-	cfg.Browser = w.tools.Browser()
-	cfg.Client = client.Config{Dial: scope.Dial, Level: client.Safe, Header: http.Header{}, UserAgent: given.UserAgent,
-		Requests: webRequests, Until: time.Now().Add(webTime), Timeout: 2 * given.Timeout,
-		Allow: func(_ string, u *url.URL) error {
-			if !scope.AllowsURL(u) {
-				return errors.New("it is out of scope")
-			}
-			return nil
-		}}
-	for _, h := range given.Headers {
-		cfg.Client.Header.Add(h.Name, h.Value)
-	}
-	if n := max(given.RateLimit, given.HostRate); n > 0 {
-		cfg.Client.Rate = float64(n) / cmp.Or(given.RateWindow, time.Second).Seconds()
-	}
-	return start, cfg, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/run"
+	"github.com/vedette-sec/vedette/internal/core/scan/webapp"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -23,6 +24,7 @@ type NewScan struct {
 	ScheduleOnly bool // it is not launched
 	Automatic    bool
 	Proxy        string // URL of a SOCKS5 proxy, through which targets are dialled; empty: none
+	Web          *webapp.Options
 	// With, unless nil, runs in the transaction that makes the scan with this id. Its error undoes that.
 	With func(ctx context.Context, tx *db.Tx, id string) error
 }
@@ -46,6 +48,9 @@ func (ss *Scans) Create(ctx context.Context, n NewScan) (Scan, error) {
 		return Scan{}, errs.Field("targets", "targets is required: say what to test.")
 	}
 	if n.Config.Proxy, err = ss.settings.SealProxy(c.TeamID, n.Proxy, n.Config.Proxy); err != nil {
+		return Scan{}, err
+	}
+	if err := ss.setWeb(c.TeamID, &n.Config, n.Web, n.Config.Targets); err != nil {
 		return Scan{}, err
 	}
 	if err := ss.check(ctx, c.TeamID, n.Config); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/run"
+	"github.com/vedette-sec/vedette/internal/core/scan/webapp"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -65,6 +66,7 @@ type ConfigUpdate struct {
 	AgentTags       []string
 	AgentNetworks   []string
 	AgentBehavior   *string
+	Web             *webapp.Options // empty: none any more
 }
 
 // UpdateConfig changes the configuration of the next runs of a scan of the caller's team. It adds to lists or replaces
@@ -102,6 +104,9 @@ func (ss *Scans) UpdateConfig(ctx context.Context, id string, up ConfigUpdate, r
 		if reflect.ValueOf(*c.AssetFilters).IsZero() {
 			c.AssetFilters = nil
 		}
+	}
+	if err := ss.setWeb(s.TeamID, &c, up.Web, s.Config.Targets); err != nil {
+		return err
 	}
 	if len(c.Targets) == 0 && c.field() == "" && !s.IsOSS {
 		return errs.Field("targets", "targets: a scan needs one, or assets.")

@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/interaction"
 	"github.com/vedette-sec/vedette/internal/core/run"
+	"github.com/vedette-sec/vedette/internal/core/scan/webapp"
 	"github.com/vedette-sec/vedette/internal/core/schedule"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/core/signer"
@@ -62,6 +63,7 @@ type Config struct {
 	NoGlobalReports  bool           `json:"disable_global_report_config,omitempty"`
 	NoGlobalSettings bool           `json:"disable_global_scan_config,omitempty"`
 	Proxy            *setting.Proxy `json:"socks5_proxy,omitempty"` // nil: that of a configuration, or none
+	Web              *webapp.Kept   `json:"web_options,omitempty"`
 	AgentID          string         `json:"agent_id,omitempty"`
 	AgentTags        []string       `json:"agent_tags,omitempty"`
 	AgentNetworks    []string       `json:"agent_networks,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/scan/webapp"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/options"
@@ -67,4 +68,22 @@ func (ss *Scans) checkSettings(ctx context.Context, teamID string, c Config) err
 func forOptions(t catalog.ScanTemplate) options.Template {
 	return options.Template{ID: t.ID, WrittenID: t.WrittenID, Tags: t.Tags, Severity: t.Severity, Type: t.Type,
 		Named: t.Named}
+}
+
+// setWeb sets the options of a scan of applications, whose targets were others before.
+func (ss *Scans) setWeb(teamID string, c *Config, given *webapp.Options, before []string) (err error) {
+	if given != nil && c.Type != Web {
+		return errs.Field("web_options", "web_options: only scans of the type web have them.")
+	}
+	c.Web, err = webapp.Change(ss.settings, teamID, c.Web, given, before, c.Targets, c.field() != "")
+	return err
+}
+
+// WebOptions are the options of a scan of applications, with their secrets; none for one that was deleted.
+func (ss *Scans) WebOptions(ctx context.Context, teamID, scanID string) (webapp.Options, error) {
+	c, err := ss.config(ctx, ss.db, scanID)
+	if err != nil && !db.IsNoRows(err) {
+		return webapp.Options{}, err
+	}
+	return c.Web.Open(ss.settings, teamID)
 }

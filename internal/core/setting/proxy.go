@@ -40,7 +40,7 @@ func (s *Settings) SealProxy(teamID, text string, kept *Proxy) (*Proxy, error) {
 	if err := s.guard.CheckProxy(p); err != nil {
 		return nil, errs.Field(proxyField, "%s: %s", proxyField, errs.From(err).Message)
 	}
-	sealed, err := s.box.Seal([]byte(p.URL()), proxyField+" "+teamID)
+	sealed, err := s.Seal(teamID, proxyField, []byte(p.URL()))
 	return &Proxy{p.Masked(), sealed}, err
 }
 
@@ -49,7 +49,7 @@ func (s *Settings) OpenProxy(teamID string, p *Proxy) (*netguard.Proxy, error) {
 	if p == nil {
 		return nil, nil
 	}
-	text, err := s.box.Open(p.Sealed, proxyField+" "+teamID)
+	text, err := s.Open(teamID, proxyField, p.Sealed)
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ type Config struct {
 
 	Level     Level
 	May       May           // what is else refused
-	Header    http.Header   // of every request
+	Header    http.Header   // of every request that is not Bare
 	UserAgent string        // default: a browser's
 	Requests  int64         // at most; 0: no bound
 	Sent      int64         // that count for the bound already
@@ -101,6 +101,7 @@ type Options struct {
 	Alone  bool          // with nothing else in flight at that host: for measurements of time
 	Slow   bool          // it may be asked to wait: few at a time, beside others, and no sign of the host's health
 	Writes bool          // it may change data; refused below Active
+	Bare   bool          // without Config.Header: its host is another than the application's
 	Forced bool          // it is what the caller was asked for, such as a login: not judged by what it looks like
 	Accept time.Duration // how long its answer may take, if that is longer than Config.Timeout
 }

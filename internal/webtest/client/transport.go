@@ -45,7 +45,7 @@ func (c *Client) roundTrip(ctx context.Context, r *message.Request, o Options) (
 		WroteRequest:         func(httptrace.WroteRequestInfo) { written.Store(time.Now().UnixNano()) },
 		GotFirstResponseByte: func() { first.Store(time.Now().UnixNano()) },
 	})
-	wire, err := c.wire(ctx, r, o.As)
+	wire, err := c.wire(ctx, r, o)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func as(o Options, r *message.Request) *credentials {
 
 // wire is the request as net/http sends it, with the headers and cookies of the client and the user. What the request
 // itself says stands above both.
-func (c *Client) wire(ctx context.Context, r *message.Request, as *User) (*http.Request, error) {
+func (c *Client) wire(ctx context.Context, r *message.Request, o Options) (*http.Request, error) {
 	wire, err := http.NewRequestWithContext(ctx, r.Method, "http://host/", strings.NewReader(string(r.Body)))
 	if err != nil {
 		return nil, err
@@ -105,7 +105,11 @@ func (c *Client) wire(ctx context.Context, r *message.Request, as *User) (*http.
 	if len(r.Body) == 0 {
 		wire.Body, wire.ContentLength = http.NoBody, 0
 	}
-	for _, from := range []http.Header{c.Header, as.header(r.URL), r.Header} {
+	given := c.Header
+	if o.Bare {
+		given = nil
+	}
+	for _, from := range []http.Header{given, o.As.header(r.URL), r.Header} {
 		for name, values := range from {
 			header[http.CanonicalHeaderKey(name)] = values
 		}
@@ -115,7 +119,7 @@ func (c *Client) wire(ctx context.Context, r *message.Request, as *User) (*http.
 		header.Del("Host")
 	}
 	header.Del("Content-Length")
-	if line := as.cookieLine(r.URL, r.Header.Get("Cookie"), c.Header.Get("Cookie")); line != "" {
+	if line := o.As.cookieLine(r.URL, r.Header.Get("Cookie"), given.Get("Cookie")); line != "" {
 		header["Cookie"] = []string{line}
 	}
 	wire.Header = header

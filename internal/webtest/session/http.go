@@ -68,7 +68,7 @@ func (s *Session) byHTTP(ctx context.Context, scheme string) error {
 
 // byOAuth asks for a token and sends it with each request. The error is ErrRefused where the server gives none.
 func (s *Session) byOAuth(ctx context.Context) error {
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: through{s.client}})
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: through{s.client, s.OAuth.Token.Host != s.starts[0].Host}})
 	var token *oauth2.Token
 	var err error
 	if s.Account.User != "" {
@@ -99,7 +99,10 @@ func (s *Session) byOAuth(ctx context.Context) error {
 const maxForm = 64 << 10
 
 // through sends the requests of a library as a run sends all: in its scope, and counted.
-type through struct{ client *client.Client }
+type through struct {
+	client      *client.Client
+	isElsewhere bool // what was given for the application is not for this host
+}
 
 // RoundTrip implements http.RoundTripper.
 func (t through) RoundTrip(wire *http.Request) (*http.Response, error) {
@@ -113,7 +116,7 @@ func (t through) RoundTrip(wire *http.Request) (*http.Response, error) {
 		}
 		r.Body = body
 	}
-	answer, err := t.client.Send(wire.Context(), r, client.Options{Forced: true})
+	answer, err := t.client.Send(wire.Context(), r, client.Options{Forced: true, Bare: t.isElsewhere})
 	if err != nil {
 		return nil, err
 	}

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -273,6 +275,33 @@ func TestOAuth(t *testing.T) {
 				t.Errorf("it was not renewed: %v, %d tokens", err, s.logins)
 			}
 		})
+	}
+}
+
+// What was given for the application does not go to another host that gives its tokens.
+func TestTokensOfAnotherHost(t *testing.T) {
+	s := &site{sessions: map[string]bool{}}
+	var leaked []string
+	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		leaked = append(leaked, r.Header.Get("X-Api-Key")+r.Header.Get("Cookie"))
+		s.tokens(w, r)
+	}))
+	defer tokens.Close()
+	server := httptest.NewServer(http.HandlerFunc(s.tokens))
+	defer server.Close()
+	me, _ := message.New(http.MethodGet, server.URL+"/me")
+	at, _ := url.Parse(tokens.URL + "/oauth/token")
+	start, _ := url.Parse(server.URL + "/")
+	c := client.New(client.Config{Dial: (&net.Dialer{}).DialContext, Level: client.Safe,
+		Header: http.Header{"X-Api-Key": {"key-of-the-application"}, "Cookie": {"sid=1"}}})
+	defer c.Close()
+	if _, err := session.Open(t.Context(), c, []*url.URL{start}, session.Account{
+		Seeds: []*message.Request{me}, OAuth: &session.OAuth{Token: at, ClientID: "app", ClientSecret: "key"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(leaked, []string{""}) {
+		t.Errorf("the host of tokens got %q", leaked)
 	}
 }
 

@@ -49,6 +49,7 @@ type ScanConfig struct {
 	NoGlobalReports bool                 `json:"disable_global_report_config" doc:"Whether it ignores global reporting configurations."`
 	NoGlobalScans   bool                 `json:"disable_global_scan_config" doc:"Whether it ignores global scan configurations."`
 	Socks5Proxy     string               `json:"socks5_proxy" doc:"With the password masked; empty: none."`
+	Web             *WebOptions          `json:"web_options,omitempty" doc:"For scan_type web, without secrets; absent: defaults."`
 	wire.Agent
 }
 
@@ -86,7 +87,7 @@ func (s area) configOf(ctx context.Context, found scan.Scan) (out ScanConfig, er
 		Enumerations: []InventorySource{}, ScanAllAssets: c.AllAssets,
 		AssetFilters: (*assets.AssetFilters)(c.AssetFilters), Socks5Proxy: c.Proxy.String(),
 		Exclusions: rest.OrEmpty(c.Exclusions), Recommended: c.Recommended, All: c.All,
-		CaptureTraffic: c.Capture,
+		CaptureTraffic: c.Capture, Web: webOptionsOf(c.Web),
 		NoGlobalAlerts: c.NoGlobalAlerts, NoGlobalReports: c.NoGlobalReports, NoGlobalScans: c.NoGlobalSettings,
 		Agent: wire.AgentOf(c.AgentID, c.AgentTags, c.AgentNetworks, c.AgentBehavior),
 	}
@@ -117,6 +118,7 @@ type ScanConfigPatch struct {
 	ReportConfigIDs []string             `json:"report_config_ids,omitempty" maxItems:"100"`
 	AlertConfigIDs  []string             `json:"alerting_config_ids,omitempty" maxItems:"100"`
 	Socks5Proxy     *string              `json:"socks5_proxy,omitempty" maxLength:"2048" doc:"SOCKS5 proxy for all connections to targets, such as socks5://user:password@proxy.example.com:1080. The masked form that was shown keeps it; empty: none."`
+	Web             *WebOptions          `json:"web_options,omitempty" doc:"For scan_type web: they replace earlier ones; {} removes them. ******** keeps a secret of the user, description or client that is there, as long as it goes nowhere else."`
 	AgentID         *string              `json:"agent_id,omitempty" maxLength:"200"`
 	AgentTags       []string             `json:"agent_tags,omitempty" maxItems:"100"`
 	AgentNetworks   []string             `json:"agent_networks,omitempty" maxItems:"100"`
@@ -157,7 +159,7 @@ func (s area) scanConfigs() {
 				ReportConfigIDs: b.ReportConfigIDs,
 				AlertConfigIDs:  b.AlertConfigIDs, Proxy: b.Socks5Proxy, AgentID: b.AgentID,
 				AgentTags: b.AgentTags, AgentNetworks: b.AgentNetworks,
-				AgentBehavior: b.AgentBehavior,
+				AgentBehavior: b.AgentBehavior, Web: b.Web.options(),
 			}, in.Type == "replace")
 			return wire.Done(), err
 		})

@@ -150,7 +150,7 @@ func (s area) createScan(ctx context.Context, in *struct{ Body ScanRequest }) (*
 	}
 	made, err := s.Scans.Create(ctx,
 		scan.NewScan{Name: b.Name, Config: c, ScheduleOnly: b.ScheduleOnly, Automatic: b.AutomaticScan,
-			Proxy: b.Socks5Proxy})
+			Proxy: b.Socks5Proxy, Web: b.Web.options()})
 	message := "The scan is launched."
 	if b.ScheduleOnly {
 		message = "The scan is kept."

@@ -107,6 +107,7 @@ type ScanRequest struct {
 	ScheduleOnly     bool                 `json:"schedule_only,omitempty" doc:"Only store it, for a schedule."`
 	AutomaticScan    bool                 `json:"automatic_scan,omitempty" doc:"Whether a program made it."`
 	Socks5Proxy      string               `json:"socks5_proxy,omitempty" maxLength:"2048" doc:"SOCKS5 proxy for all connections to targets, such as socks5://user:password@proxy.example.com:1080; its password is never shown."`
+	Web              *WebOptions          `json:"web_options,omitempty" doc:"For scan_type web. Users, oauth and descriptions are those of one application: the scan has one target."`
 	wire.AgentRequest
 }
 
