@@ -95,11 +95,18 @@ func (n *counts) count(e event) {
 }
 
 // transcript keeps the output of builds, packages, tests and subtests until it is known whether they
-// failed or never ended; only then it is printed.
+// failed or never ended; only then it is printed. What the race detector says is printed at once: it comes as the output
+// of whichever test wrote last, which may pass.
 type transcript struct {
 	out   io.Writer
 	parts []*output // in the order in which they began
+	race  string    // the package whose race is being told of
 }
+
+const (
+	raceBegin = "WARNING: DATA RACE\n"
+	raceEnd   = "==================\n"
+)
 
 type output struct {
 	pkg, test string
@@ -109,6 +116,17 @@ type output struct {
 func (t *transcript) take(e event) {
 	switch e.Action {
 	case "output", "build-output":
+		switch {
+		case e.Output == raceBegin:
+			t.race = e.Package
+			fmt.Fprintf(t.out, "%s, beside %s:\n%s", e.Package, e.Test, e.Output)
+			return
+		case t.race == e.Package && e.Output == raceEnd:
+			t.race = ""
+		case t.race == e.Package && !strings.HasPrefix(e.Output, "--- "):
+			fmt.Fprint(t.out, e.Output)
+			return
+		}
 		if !strings.HasPrefix(e.Output, "=== ") {
 			s := t.of(e)
 			s.lines = append(s.lines, e.Output)

@@ -77,3 +77,18 @@ func TestOnlyFailedSubtestsArePrinted(t *testing.T) {
 		t.Errorf("got:\n%s\nwant it to start with:\n%s", got, want)
 	}
 }
+
+// What the race detector says is printed, also when it comes as the output of a test that passes.
+func TestRacesAreShown(t *testing.T) {
+	got, _ := run(t, `{"Action":"output","Package":"p","Test":"TestA","Output":"==================\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"WARNING: DATA RACE\n"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"Write at 0x01 by goroutine 7:\n"}
+{"Action":"output","Package":"q","Test":"TestC","Output":"quiet\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"==================\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"quiet\n"}
+{"Action":"pass","Package":"p","Test":"TestA","Elapsed":0}
+`)
+	if !strings.HasPrefix(got, "p, beside TestA:\nWARNING: DATA RACE\nWrite at 0x01 by goroutine 7:\n") || strings.Contains(got, "quiet") {
+		t.Errorf("got %q", got)
+	}
+}
