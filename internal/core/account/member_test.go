@@ -103,6 +103,12 @@ func TestInvitedAreMembersOnceTheyAccept(t *testing.T) {
 		}
 		mustUser(t, a, NewUser{Email: "may@example.com", Team: "blue"})
 		wantMembers(t, a, ctx, "ada:admin:owner", "new:guest", "may:member")
+		// Who has an account is no member before they accept, either.
+		mustUser(t, a, NewUser{Email: "old@example.com"})
+		if err := a.Invite(ctx, "old@example.com", Member); err != nil {
+			t.Fatal(err)
+		}
+		wantMembers(t, a, ctx, "ada:admin:owner", "new:guest", "may:member", "old:member:pending")
 	})
 }
 
