@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/engine"
@@ -79,6 +80,7 @@ func (s scan) runPasses(
 	before, left := s.scope.Total(), s.scope.Left()
 	out := scanOutput{Templates: templates, Cells: map[engine.State]int{}}
 	requests := 0
+	var matches atomic.Int64 // events and progress come at the same time
 	var notes []string
 	var err error
 	for _, p := range passes {
@@ -95,12 +97,12 @@ func (s scan) runPasses(
 		result, more, err = s.runner.Run(ctx, child.Job{
 			Targets: p.targets, Templates: runner.Texts(p.templates), MaxRequests: most,
 			OnEvent: func(_ int, e engine.Event) {
-				out.Matches++
+				matches.Add(1)
 				p.event(e)
 			},
 			OnProgress: func(now engine.Progress) {
 				last = now
-				emit(agent.Update{Text: fmt.Sprintf("%d requests, %d matches", requests+now.Requests, out.Matches),
+				emit(agent.Update{Text: fmt.Sprintf("%d requests, %d matches", requests+now.Requests, matches.Load()),
 					Done: now.Done, Total: now.Total})
 			},
 		})
@@ -122,7 +124,7 @@ func (s scan) runPasses(
 			out.Cells[engine.Failed] += missing
 		}
 	}
-	out.Requests = s.scope.Total() - before
+	out.Requests, out.Matches = s.scope.Total()-before, int(matches.Load())
 	output, jerr := json.Marshal(out)
 	words := strings.Join(append([]string{scanSummary(targets, templates, requests, out.Cells)}, notes...), " ")
 	return agent.Result{Output: output, Summary: words}, errors.Join(err, jerr)
