@@ -129,11 +129,11 @@ func newUsed() *cobra.Command {
 }
 
 func newStatement() *cobra.Command {
-	cmd := &cobra.Command{Use: "statement", Short: "Write a statement of your team's credits as JSON or CSV", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "statement", Short: "Write a statement of your team's credits as JSON, CSV or PDF", Args: cobra.NoArgs,
 		Example: "  vedette credits statement --format csv --from 2026-01-01T00:00:00Z > credits.csv"}
 	c, query := flags(cmd), span(cmd)
-	format := cmd.Flags().String("format", "json", "json or csv")
-	cli.Values(cmd, "format", "json", "csv")
+	format := cmd.Flags().String("format", "json", "json, csv or pdf")
+	cli.Values(cmd, "format", "json", "csv", "pdf")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		to, err := c.Client()
 		if err != nil {

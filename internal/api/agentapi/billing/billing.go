@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/billing"
+	"github.com/vedette-sec/vedette/internal/core/billing/paper"
 )
 
 // Credits sums up the credits of a team.
@@ -158,19 +159,21 @@ func (a Area) balance(ctx context.Context, _ *struct{}) (*Credits, error) {
 const (
 	typeJSON = "application/json"
 	typeCSV  = "text/csv"
+	typePDF  = "application/pdf"
 )
 
 func (a Area) statements() {
 	get := rest.NewOp("get-credit-statement", "GET "+path+"/statement", tag,
-		"A statement of a team's credits, as JSON or CSV")
+		"A statement of a team's credits, as JSON, CSV or PDF")
 	get.Description = whose
 	get.Responses = map[string]*huma.Response{"200": {Description: "The statement.", Content: map[string]*huma.MediaType{
 		typeJSON: {Schema: a.Huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Statement](), true, "CreditStatement")},
 		typeCSV:  {Schema: &huma.Schema{Type: huma.TypeString}},
+		typePDF:  {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
 	}}}
 	rest.Register(a.API, get, func(ctx context.Context, in *struct {
 		Range
-		Format string `query:"format" enum:"json,csv" default:"json" doc:"The kind of file."`
+		Format string `query:"format" enum:"json,csv,pdf" default:"json" doc:"The kind of file. pdf has the first 200 rows of each table."`
 	}) (*huma.StreamResponse, error) {
 		from, to := in.times(time.Now())
 		st, err := a.Credits.Statement(ctx, from, to)
@@ -179,8 +182,11 @@ func (a Area) statements() {
 		}
 		rest.Audit(ctx, "export-credit-statement")
 		name := "credits-" + st.From.Format(time.DateOnly) + "." + in.Format
-		if in.Format == "csv" {
+		switch in.Format {
+		case "csv":
 			return a.File(ctx, typeCSV, name, st.WriteCSV), nil
+		case "pdf":
+			return a.File(ctx, typePDF, name, func(w io.Writer) error { return paper.Write(ctx, w, st) }), nil
 		}
 		return a.File(ctx, typeJSON, name, func(w io.Writer) error { return json.NewEncoder(w).Encode(statement(st)) }), nil
 	})
