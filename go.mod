@@ -52,6 +52,8 @@ require (
 	github.com/icholy/digest v1.2.0
 )
 
+require github.com/elazarl/goproxy v1.9.3
+
 require (
 	cloud.google.com/go/compute/metadata v0.9.0 // indirect
 	filippo.io/edwards25519 v1.2.0 // indirect

@@ -77,6 +77,7 @@ something was left untested; the summary says why, --coverage lists each place.`
 		"output",
 	)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
+	cmd.AddCommand(newRecord())
 	return cmd
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/har"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/traffic"
 )
@@ -204,16 +205,16 @@ func requestOf(address string, doc document, edits Edits) (o Outgoing, err error
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return o, cannot("its address is no URL")
 	}
-	message := parse(doc.Request)
-	method, rest, ok := strings.Cut(message.first, " ")
+	message := har.Parse(doc.Request)
+	method, rest, ok := strings.Cut(message.First, " ")
 	target, version, ok2 := strings.Cut(rest, " ")
 	if !ok || !ok2 || !strings.HasPrefix(version, "HTTP/") || strings.Contains(target, " ") {
 		return o, cannot("it is no request that a library sends")
 	}
-	if strings.EqualFold(message.header("Transfer-Encoding"), "chunked") {
+	if strings.EqualFold(message.Header("Transfer-Encoding"), "chunked") {
 		return o, cannot("its body was sent in chunks")
 	}
-	o = Outgoing{Method: method, Header: http.Header{}, Body: message.body, Host: message.header("Host")}
+	o = Outgoing{Method: method, Header: http.Header{}, Body: message.Body, Host: message.Header("Host")}
 	if edits.Method != "" {
 		o.Method = edits.Method
 	}
@@ -223,7 +224,7 @@ func requestOf(address string, doc document, edits Edits) (o Outgoing, err error
 	if o.URL, err = pinned(u, target, edits.Path != ""); err != nil {
 		return o, err
 	}
-	for _, f := range message.fields {
+	for _, f := range message.Fields {
 		if !slices.Contains(connectionHeaders, http.CanonicalHeaderKey(f.Name)) {
 			o.Header[http.CanonicalHeaderKey(f.Name)] = append(o.Header[http.CanonicalHeaderKey(f.Name)], f.Value)
 		}
