@@ -69,7 +69,6 @@ something was left untested; the summary says why, --coverage lists each place.`
 		"level",
 		"max-requests",
 		"max-time",
-		"depth",
 		"resume",
 		"coverage",
 		"jsonl",

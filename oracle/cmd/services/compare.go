@@ -17,6 +17,9 @@ import (
 	"github.com/vedette-sec/vedette/oracle/event"
 )
 
+// noTemplate is in what vedette says when it has nothing to run.
+const noTemplate = "there is no template to run"
+
 // exitUsage is the exit code of vedette, and of a panic, for what it cannot run.
 const exitUsage = 2
 
@@ -155,7 +158,8 @@ func (r *run) execute(ctx context.Context, binary string, f family, args, templa
 	}
 	var found []event.Event
 	err = event.Read(&stdout, func(e event.Event) { found = append(found, e) })
-	if err == nil && command.ProcessState.ExitCode() == exitUsage {
+	isNone := strings.Contains(stderr.String(), noTemplate) // one that is run alone, and by its tags is not run unasked
+	if err == nil && command.ProcessState.ExitCode() == exitUsage && !isNone {
 		err = fmt.Errorf("%s: exit code %d: %.500s", binary, command.ProcessState.ExitCode(), stderr.String())
 	}
 	return found, err

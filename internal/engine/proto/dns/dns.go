@@ -92,7 +92,7 @@ func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply
 		}
 		host = strings.TrimSuffix(host, ".")
 	}
-	vars := env.Vars(rawurl.URL{Host: host})
+	vars := rooted(env.Vars(rawurl.URL{Host: host}), host)
 	name, err := p.name.Render(vars)
 	if err != nil {
 		return err
@@ -118,6 +118,18 @@ func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply
 	}
 	found(reply(env, vars, question, answer, trace))
 	return ctx.Err()
+}
+
+// rooted is vars with a variable FQDN that ends with a dot, as in nuclei's questions.
+func rooted(vars *dsl.Env, host string) *dsl.Env {
+	known := vars.Vars
+	vars.Vars = func(name string) (any, bool) {
+		if name == "FQDN" {
+			return strings.TrimSuffix(host, ".") + ".", true
+		}
+		return known(name)
+	}
+	return vars
 }
 
 // servers are whom to ask.
