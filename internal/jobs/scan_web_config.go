@@ -22,7 +22,9 @@ import (
 
 // config is what requests to an application are held to: its host, less what is excluded, and the address where
 // tokens are given. o are the configurations of its scan, web its options.
-func (w worker) config(o options.Options, web webapp.Options, target string, excluded []string) (*url.URL, webtest.Config, error) {
+func (w worker) config(
+	o options.Options, web webapp.Options, target string, excluded []string,
+) (*url.URL, webtest.Config, error) {
 	var cfg webtest.Config
 	parsed, err := targets.Parse(target)
 	if err != nil {

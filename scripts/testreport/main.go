@@ -95,8 +95,8 @@ func (n *counts) count(e event) {
 }
 
 // transcript keeps the output of builds, packages, tests and subtests until it is known whether they
-// failed or never ended; only then it is printed. What the race detector says is printed at once: it comes as the output
-// of whichever test wrote last, which may pass.
+// failed or never ended; only then it is printed. What the race detector says is printed at once: it comes as the
+// output of whichever test wrote last, which may pass.
 type transcript struct {
 	out   io.Writer
 	parts []*output // in the order in which they began

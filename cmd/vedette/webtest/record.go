@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,7 +79,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) (err error) {
 	defer func() { err = errors.Join(err, cfg.File.Close()) }()
 	stderr := cmd.ErrOrStderr()
 	cfg.OnRecorded = func(x record.Exchange) {
-		status := fmt.Sprint(x.Status)
+		status := strconv.Itoa(x.Status)
 		if x.Err != nil {
 			status = x.Err.Error()
 		}
@@ -88,7 +89,7 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", f.listen)
+	listener, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", f.listen)
 	if err != nil {
 		return errors.Join(err, os.Remove(f.file))
 	}
@@ -145,9 +146,10 @@ func forShell(args []string) []string {
 // summary says what was recorded, and how it is tested.
 func (f *recordFlags) summary(cmd *cobra.Command, p *record.Proxy, count int, starts []*url.URL) error {
 	if *f.output == "json" {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"file": f.file, "requests": count, "passed": p.Passed()})
+		said := map[string]any{"file": f.file, "requests": count, "passed": p.Passed()}
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(said)
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s in %s, %d to other hosts were passed on. Test them with\n  vedette webtest %s --spec %s\n",
-		cli.Counted(count, "request"), f.file, p.Passed(), starts[0], f.file)
+	fmt.Fprintf(cmd.OutOrStdout(),
+		"%s in %s, %d to other hosts were passed on. Test them with\n  vedette webtest %s --spec %s\n", cli.Counted(count, "request"), f.file, p.Passed(), starts[0], f.file)
 	return nil
 }

@@ -13,7 +13,8 @@ import (
 // entryOf is an event for a HAR file; doc has its texts as they are shown.
 func entryOf(d Detail, doc document) har.Entry {
 	e := har.New(har.Exchange{
-		At: d.SentAt, TookMS: d.DurationMS, IP: d.IP, Method: d.Method, URL: d.URL, Status: d.Status, Request: doc.Request, Response: doc.Response,
+		At: d.SentAt, TookMS: d.DurationMS, IP: d.IP, Method: d.Method, URL: d.URL, Status: d.Status,
+		Request: doc.Request, Response: doc.Response,
 	})
 	e.ID, e.Tool, e.Error, e.Cut = d.ID, d.Tool, d.Error, d.RequestCut || d.ResponseCut
 	return e

@@ -17,7 +17,7 @@ const (
 	End   = "]}}\n"
 )
 
-// The parts of an entry.
+// Entry is an exchange, and the types after it are its parts.
 type (
 	Entry struct {
 		Started  string   `json:"startedDateTime"`

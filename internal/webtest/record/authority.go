@@ -35,8 +35,10 @@ func newAuthority(now time.Time) (*authority, error) {
 		return nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "Vedette recording of " + now.UTC().Format("2006-01-02 15:04:05")},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime), IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: "Vedette recording of " + now.UTC().Format("2006-01-02 15:04:05")},
+		NotBefore:    now.Add(-time.Hour), NotAfter: now.Add(lifetime),
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -86,7 +88,8 @@ func (c *certificates) Fetch(host string, sign func() (*tls.Certificate, error))
 // without trusting the authority for anything else.
 func (p *Proxy) Chromium(address, profile string) []string {
 	return []string{
-		"--proxy-server=" + address, "--proxy-bypass-list=<-loopback>", "--ignore-certificate-errors-spki-list=" + p.authority.pin,
-		"--user-data-dir=" + profile, "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+		"--proxy-server=" + address, "--proxy-bypass-list=<-loopback>",
+		"--ignore-certificate-errors-spki-list=" + p.authority.pin, "--user-data-dir=" + profile,
+		"--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 	}
 }

@@ -1,4 +1,5 @@
-// Package record is a proxy that records what a browser sends to an application, and what it is answered, as a HAR file.
+// Package record is a proxy that records what a browser sends to an application, and what it is answered, as a HAR
+// file.
 //
 // What goes to hosts of the application is read: HTTPS by certificates of an authority that is made for each recording,
 // whose key never leaves the process. What goes to other hosts is passed on unread. An exchange is written when its
@@ -68,13 +69,15 @@ func New(c Config) (*Proxy, error) {
 	s.ConnectDialWithReq = func(r *http.Request, network, addr string) (net.Conn, error) {
 		return c.Dial(r.Context(), network, addr)
 	}
-	s.OnRequest().HandleConnect(goproxy.FuncHttpsHandler(func(host string, _ *goproxy.ProxyCtx) (*goproxy.ConnectAction, string) {
+	read := &goproxy.ConnectAction{Action: goproxy.ConnectMitm, TLSConfig: goproxy.TLSConfigFromCA(&a.certificate)}
+	connect := func(host string, _ *goproxy.ProxyCtx) (*goproxy.ConnectAction, string) {
 		if !c.Scope.AllowsURL(&url.URL{Scheme: "https", Host: host}) {
 			p.passed.Add(1)
 			return goproxy.OkConnect, host
 		}
-		return &goproxy.ConnectAction{Action: goproxy.ConnectMitm, TLSConfig: goproxy.TLSConfigFromCA(&a.certificate)}, host
-	}))
+		return read, host
+	}
+	s.OnRequest().HandleConnect(goproxy.FuncHttpsHandler(connect))
 	s.OnRequest().DoFunc(p.request)
 	s.OnResponse().DoFunc(p.response)
 	p.Handler = s
@@ -143,14 +146,16 @@ func (p *Proxy) response(answer *http.Response, ctx *goproxy.ProxyCtx) *http.Res
 		p.add(ctx.Req, s, answer, nil, false, nil)
 		return answer
 	}
-	answer.Body = &tee{ReadCloser: answer.Body, end: func(body []byte, cut bool) { p.add(ctx.Req, s, answer, body, cut, nil) }}
+	answer.Body = &tee{ReadCloser: answer.Body, end: func(body []byte, cut bool) {
+		p.add(ctx.Req, s, answer, body, cut, nil)
+	}}
 	return answer
 }
 
 // add writes an exchange.
 func (p *Proxy) add(r *http.Request, s *sent, answer *http.Response, body []byte, cut bool, failed error) {
-	x := har.Exchange{At: s.at, TookMS: float64(time.Since(s.at).Microseconds()) / 1000, Method: r.Method, URL: r.URL.String(),
-		Request: s.text}
+	x := har.Exchange{At: s.at, TookMS: float64(time.Since(s.at).Microseconds()) / 1000, Method: r.Method,
+		URL: r.URL.String(), Request: s.text}
 	if answer != nil {
 		x.Status, x.Response = answer.StatusCode, message(answer.Proto+" "+answer.Status, answer.Header, body)
 	}

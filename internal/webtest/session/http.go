@@ -68,7 +68,8 @@ func (s *Session) byHTTP(ctx context.Context, scheme string) error {
 
 // byOAuth asks for a token and sends it with each request. The error is ErrRefused where the server gives none.
 func (s *Session) byOAuth(ctx context.Context) error {
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: through{s.client, s.OAuth.Token.Host != s.starts[0].Host}})
+	isElsewhere := s.OAuth.Token.Host != s.starts[0].Host
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: through{s.client, isElsewhere}})
 	var token *oauth2.Token
 	var err error
 	if s.Account.User != "" {

@@ -17,7 +17,8 @@ import (
 const maxRows = 200
 
 var titles = map[billing.By]string{
-	billing.ByProject: "Used by projects", billing.ByMember: "Used by members", billing.ByModel: "Used by models", billing.ByTask: "Used by tasks",
+	billing.ByProject: "Used by projects", billing.ByMember: "Used by members", billing.ByModel: "Used by models",
+	billing.ByTask: "Used by tasks",
 }
 
 // Write writes a statement as a PDF.
@@ -28,8 +29,8 @@ func Write(ctx context.Context, w io.Writer, st billing.Statement) error {
 func document(st billing.Statement) report.Document {
 	d := report.Document{
 		Title: "Statement of credits", Subtitle: st.Team, At: st.WrittenAt,
-		Cover: [][2]string{{"Team", st.Team}, {"From", day(st.From)}, {"Until", day(st.To)}, {"Used", billing.Display(st.Total)},
-			{"Written", day(st.WrittenAt)}},
+		Cover: [][2]string{{"Team", st.Team}, {"From", day(st.From)}, {"Until", day(st.To)},
+			{"Used", billing.Display(st.Total)}, {"Written", day(st.WrittenAt)}},
 		Notice: "A credit is a US dollar. No tax and no payment is shown here.",
 	}
 	var granted [][]string
@@ -53,7 +54,8 @@ func document(st billing.Statement) report.Document {
 			}
 			used = append(used, []string{name, strconv.Itoa(p.Calls), billing.Display(p.Micros)})
 		}
-		d.Blocks = append(d.Blocks, table(titles[by], []string{"Name", "Calls", "Credits"}, []float64{0.64, 0.16, 0.2}, used)...)
+		d.Blocks = append(d.Blocks,
+			table(titles[by], []string{"Name", "Calls", "Credits"}, []float64{0.64, 0.16, 0.2}, used)...)
 	}
 	return d
 }
@@ -65,9 +67,11 @@ func table(title string, header []string, widths []float64, rows [][]string) []r
 		return append(out, report.Block{Kind: report.Paragraph, Text: "None in this time."})
 	}
 	more := len(rows) - maxRows
-	out = append(out, report.Block{Kind: report.Table, Header: header, Widths: widths, Rows: rows[:min(len(rows), maxRows)]})
+	shown := rows[:min(len(rows), maxRows)]
+	out = append(out, report.Block{Kind: report.Table, Header: header, Widths: widths, Rows: shown})
 	if more > 0 {
-		out = append(out, report.Block{Kind: report.Note, Text: fmt.Sprintf("And %d more: the statement as JSON or CSV has them.", more)})
+		text := fmt.Sprintf("And %d more: the statement as JSON or CSV has them.", more)
+		out = append(out, report.Block{Kind: report.Note, Text: text})
 	}
 	return out
 }

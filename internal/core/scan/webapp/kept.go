@@ -22,7 +22,9 @@ type Box interface {
 // Change checks and seals the options of a scan: those that are given, or (nil) those that it has; empty ones take them
 // away. before and targets are the targets that the scan had and has, isInventory says that assets are targets besides.
 // Invalid names the field, also where secrets of one application would go to another.
-func Change(box Box, teamID string, has *Kept, given *Options, before, targets []string, isInventory bool) (*Kept, error) {
+func Change(
+	box Box, teamID string, has *Kept, given *Options, before, targets []string, isInventory bool,
+) (*Kept, error) {
 	old, err := has.Open(box, teamID)
 	if err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// Package webapp has the options of scans of web applications: how far tests may go, who logs in, and what describes the
-// application.
+// Package webapp has the options of scans of web applications: how far tests may go, who logs in, and what describes
+// the application.
 //
 // They are sealed as a whole with the scan, as passwords, cookies and recorded requests are secrets. What is shown of
 // them has Hidden in place of each secret; the same in a change keeps the secret that there is.
@@ -187,8 +187,8 @@ func parse(target string) url.URL {
 	return *u
 }
 
-// Show is the options with Hidden in place of secrets. The contents of descriptions, which may be recorded requests, are
-// secrets.
+// Show is the options with Hidden in place of secrets. The contents of descriptions, which may be recorded requests,
+// are secrets.
 func (o Options) Show() Options {
 	o.Users, o.Descriptions = slices.Clone(o.Users), slices.Clone(o.Descriptions)
 	for _, text := range o.secrets() {
@@ -216,9 +216,9 @@ func (o *Options) secrets() (all []*string) {
 	return all
 }
 
-// keep puts the secrets that there are where a change has Hidden: those of the user, or of the description, with the same
-// name. A secret goes only where it went before: the login's URL and that of tokens are the same as they were. Invalid
-// where there is none.
+// keep puts the secrets that there are where a change has Hidden: those of the user, or of the description, with the
+// same name. A secret goes only where it went before: the login's URL and that of tokens are the same as they were.
+// Invalid where there is none.
 func (o *Options) keep(before Options) error {
 	for i := range o.Users {
 		u := &o.Users[i]
@@ -241,8 +241,9 @@ func (o *Options) keep(before Options) error {
 			d.Contents = before.Descriptions[at].Contents
 		}
 	}
-	if o.OAuth != nil && o.OAuth.ClientSecret == Hidden && before.OAuth != nil && o.OAuth.TokenURL == before.OAuth.TokenURL {
-		o.OAuth.ClientSecret = before.OAuth.ClientSecret
+	to, from := o.OAuth, before.OAuth
+	if to != nil && from != nil && to.ClientSecret == Hidden && to.TokenURL == from.TokenURL {
+		to.ClientSecret = from.ClientSecret
 	}
 	for _, text := range o.secrets() {
 		if *text == Hidden {
