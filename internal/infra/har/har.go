@@ -17,8 +17,8 @@ const (
 	End   = "]}}\n"
 )
 
-// Entry is an exchange, and the types after it are its parts.
 type (
+	// Entry is a request with its answer.
 	Entry struct {
 		Started  string   `json:"startedDateTime"`
 		Time     float64  `json:"time"`
@@ -32,6 +32,7 @@ type (
 		Error    string   `json:"_error,omitempty"`
 		Cut      bool     `json:"_truncated,omitempty"`
 	}
+	// Request is what was sent.
 	Request struct {
 		Method      string `json:"method"`
 		URL         string `json:"url"`
@@ -43,11 +44,13 @@ type (
 		HeadersSize int    `json:"headersSize"`
 		BodySize    int    `json:"bodySize"`
 	}
+	// Post is the body of a request.
 	Post struct {
 		MimeType string `json:"mimeType"`
 		Text     string `json:"text"`
 		Encoding string `json:"_encoding,omitempty"`
 	}
+	// Response is what was answered.
 	Response struct {
 		Status      int     `json:"status"`
 		StatusText  string  `json:"statusText"`
@@ -59,17 +62,20 @@ type (
 		HeadersSize int     `json:"headersSize"`
 		BodySize    int     `json:"bodySize"`
 	}
+	// Content is the body of an answer.
 	Content struct {
 		Size     int    `json:"size"`
 		MimeType string `json:"mimeType"`
 		Text     string `json:"text,omitempty"`
 		Encoding string `json:"encoding,omitempty"`
 	}
+	// Timings are milliseconds.
 	Timings struct {
 		Send    float64 `json:"send"`
 		Wait    float64 `json:"wait"`
 		Receive float64 `json:"receive"`
 	}
+	// Pair is a header line or a parameter.
 	Pair struct {
 		Name  string `json:"name"`
 		Value string `json:"value"`
