@@ -5,17 +5,26 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 )
 
+// helps are outputs of --help by their commands: tests of different things ask for the same ones.
+var helps sync.Map
+
 // helpOf is the output of a command's --help.
 func helpOf(t *testing.T, command ...string) string {
 	t.Helper()
+	key := strings.Join(command, " ")
+	if known, ok := helps.Load(key); ok {
+		return known.(string)
+	}
 	out, err := exec.Command(binary(t), append(command, "--help")...).Output()
 	if err != nil {
 		t.Fatalf("vedette %s --help: %v", strings.Join(command, " "), err)
 	}
+	helps.Store(key, string(out))
 	return string(out)
 }
 
