@@ -7,8 +7,9 @@ import { useURL } from '../lib/search'
 import { Shown } from '../lib/show'
 import { Button, Card, Field, Head, Problem, Severity, To, useTitle } from '../ui/kit'
 import { t } from '../texts'
+import { isOfOne, noWeb, webOptions, WebScan } from './scan-web'
 
-type Which = 'recommended' | 'all' | 'chosen'
+type Which = 'recommended' | 'all' | 'chosen' | 'web'
 
 export function NewScan() {
   useTitle(t.scans.new)
@@ -18,6 +19,7 @@ export function NewScan() {
   const [name, setName] = useState('')
   const [which, setWhich] = useState<Which>(search.template ? 'chosen' : 'recommended')
   const [chosen, setChosen] = useState<string[]>(search.template ? [search.template] : [])
+  const [web, setWeb] = useState(noWeb)
   const [excluded, setExcluded] = useState('')
   const [q, setQ] = useState('')
   const lines = (s: string) => s.split(/[\s,]+/).filter(Boolean)
@@ -26,10 +28,11 @@ export function NewScan() {
     queryFn: ({ signal }) => body(platform.GET('/v2/template/search', { params: { query: { q: q || undefined, limit: 30, fields: 'id,name,severity,template_id' } as never }, signal })),
   })
   const start = useMutation({
-    mutationFn: () => body(platform.POST('/v1/scans', {
+    mutationFn: async () => body(platform.POST('/v1/scans', {
       body: {
         name: name.trim() || undefined, targets: lines(targets), exclude_targets: lines(excluded).length > 0 ? lines(excluded) : undefined,
         recommended: which === 'recommended' || undefined, all: which === 'all' || undefined, templates: which === 'chosen' ? chosen : undefined,
+        ...(which === 'web' ? { scan_type: 'web', web_options: await webOptions(web) } : {}),
       } as never,
     })),
     onSuccess: (made) => void navigate({ to: `/scans/${made.id}` } as never),
@@ -51,7 +54,7 @@ export function NewScan() {
           <Card title={t.scans.checks}>
             <fieldset className="grid gap-2">
               <legend className="sr-only">{t.scans.checks}</legend>
-              {(['recommended', 'all', 'chosen'] as const).map((w) => (
+              {(['recommended', 'all', 'chosen', 'web'] as const).map((w) => (
                 <label key={w} className="flex items-start gap-2 text-sm"><input type="radio" name="which" className="mt-1" checked={which === w} onChange={() => setWhich(w)} /><span><span className="font-medium">{t.scans.which[w]}</span><span className="block text-xs text-muted">{t.scans.whichText[w]}</span></span></label>
               ))}
             </fieldset>
@@ -81,12 +84,14 @@ export function NewScan() {
               </div>
             )}
           </Card>
+          {which === 'web' && <WebScan web={web} onChange={setWeb} />}
         </div>
         <Card title={t.scans.review} className="sticky top-4 self-start">
           <Field label={t.scans.name} hint={t.scans.nameHint}>{(p) => <input {...p} className="field" maxLength={200} value={name} onChange={(e) => setName(e.target.value)} />}</Field>
-          <p className="mb-3 text-sm">{t.scans.will(n, which === 'chosen' ? t.scans.nChecks(chosen.length) : t.scans.which[which].toLowerCase())}</p>
+          <p className="mb-3 text-sm">{which === 'web' ? t.scans.web.will : t.scans.will(n, which === 'chosen' ? t.scans.nChecks(chosen.length) : t.scans.which[which].toLowerCase())}</p>
+          {which === 'web' && n > 1 && isOfOne(web) && <p className="mb-3 text-sm text-high">{t.scans.web.one}</p>}
           {start.error && <Problem error={start.error} />}
-          <Button kind="primary" type="submit" className="w-full" disabled={start.isPending || n === 0 || (which === 'chosen' && chosen.length === 0)}>{t.scans.start}</Button>
+          <Button kind="primary" type="submit" className="w-full" disabled={start.isPending || n === 0 || (which === 'chosen' && chosen.length === 0) || (which === 'web' && n > 1 && isOfOne(web))}>{t.scans.start}</Button>
           <p className="mt-2 text-xs text-muted">{t.scans.permission}</p>
         </Card>
       </form>
