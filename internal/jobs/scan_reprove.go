@@ -44,14 +44,15 @@ func (w worker) reprove(ctx context.Context, teamID string, f finding.Finding, p
 	failed := func(why string) (finding.RetestResult, error) {
 		return finding.RetestResult{State: finding.RetestFailed, Note: why}, nil
 	}
-	text, err := base64.StdEncoding.DecodeString(f.TemplateEncoded)
-	var program proof.Program
-	if err != nil || json.Unmarshal(text, &program) != nil || program.Check() != nil {
-		return failed("No proof was kept with the finding that could be run again: run the scan again.")
-	}
 	web, err := w.Scans.WebOptions(ctx, teamID, f.ScanID)
 	if err != nil {
 		return r, err
+	}
+	hide, fill := web.Replacers()
+	text, err := base64.StdEncoding.DecodeString(f.TemplateEncoded)
+	var program proof.Program
+	if err != nil || json.Unmarshal([]byte(fill.Replace(string(text))), &program) != nil || program.Check() != nil {
+		return failed("No proof was kept with the finding that could be run again: run the scan again.")
 	}
 	if len(program.Users) > 0 && len(web.Users) == 0 && web.OAuth == nil {
 		return failed("Its proof needs somebody who is logged in, and its scan has no users: run the scan again.")
@@ -81,7 +82,8 @@ func (w worker) reprove(ctx context.Context, teamID string, f finding.Finding, p
 		seen := f.Event
 		if n := len(outcome.Answers); n > 0 {
 			first := outcome.Answers[0]
-			seen.Request, seen.Response = engine.Clean(first.Request.Text()), webtask.ResponseText(first)
+			seen.Request = hide.Replace(engine.Clean(first.Request.Text()))
+			seen.Response = hide.Replace(webtask.ResponseText(first))
 		}
 		r.State, r.Event = finding.Matched, &seen
 	}

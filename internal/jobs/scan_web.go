@@ -20,6 +20,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/core/scan"
+	"github.com/vedette-sec/vedette/internal/core/scan/webapp"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/evidence"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
@@ -42,25 +43,32 @@ func (w worker) runChunk(ctx context.Context, a scan.ChunkArgs) error {
 	if err != nil {
 		return run.IgnoreLate(err)
 	}
-	captured, err := w.capture(ctx, chunk)
+	var web webapp.Options
+	if chunk.Config.Type == scan.Web {
+		if web, err = w.Scans.WebOptions(ctx, chunk.TeamID, chunk.ID); err != nil {
+			return err
+		}
+	}
+	captured, err := w.capture(ctx, chunk, web.Secrets())
 	if err != nil {
 		return err
 	}
 	defer captured.Close()
 	if chunk.Config.Type == scan.Web {
-		err = w.testWeb(ctx, storeCtx, chunk)
+		err = w.testWeb(ctx, storeCtx, chunk, web)
 	} else {
 		err = chunk.Test(ctx, storeCtx, w.Engines, w.Deny)
 	}
 	return run.IgnoreLate(err)
 }
 
-// capture has the requests of a chunk captured, where its team's policy says so.
-func (w worker) capture(ctx context.Context, c *scan.Chunk) (*network.Recorder, error) {
+// capture has the requests of a chunk captured, where its team's policy says so, without what is hidden.
+func (w worker) capture(ctx context.Context, c *scan.Chunk, hidden []string) (*network.Recorder, error) {
 	if w.Network == nil {
 		return nil, nil //nolint:nilnil // a nil recorder records nothing
 	}
-	r, err := w.Network.Begin(ctx, network.Subject{TeamID: c.TeamID, ScanID: c.ID, Asked: c.Config.Capture})
+	r, err := w.Network.Begin(ctx, network.Subject{
+		TeamID: c.TeamID, ScanID: c.ID, Asked: c.Config.Capture, Hidden: hidden})
 	tool := "templates"
 	if c.Config.Type == scan.Web {
 		tool = "webtest"
@@ -70,11 +78,12 @@ func (w worker) capture(ctx context.Context, c *scan.Chunk) (*network.Recorder, 
 }
 
 // testWeb tests the applications of a chunk.
-func (w worker) testWeb(ctx, storeCtx context.Context, c *scan.Chunk) error {
+func (w worker) testWeb(ctx, storeCtx context.Context, c *scan.Chunk, web webapp.Options) error {
+	hide, _ := web.Replacers()
 	cells := scan.NewCells(c.Targets, c.Templates)
 	requests := 0
 	for i, target := range c.Targets {
-		site := webSite{worker: w, chunk: c, store: storeCtx, target: target}
+		site := webSite{worker: w, chunk: c, web: web, hide: hide, store: storeCtx, target: target}
 		state, reason, err := site.test(ctx)
 		if err != nil {
 			return err
@@ -93,7 +102,9 @@ type webSite struct {
 	worker
 
 	chunk    *scan.Chunk
-	store    context.Context //nolint:containedctx // with which what was found is stored
+	web      webapp.Options
+	hide     *strings.Replacer // of its secrets
+	store    context.Context   //nolint:containedctx // with which what was found is stored
 	target   string
 	found    int
 	requests int64
@@ -111,11 +122,7 @@ func (s *webSite) prepare(ctx context.Context) (cfg webtest.Config, end func(), 
 	if err != nil {
 		return cfg, end, nil, err
 	}
-	web, err := s.Scans.WebOptions(ctx, s.chunk.TeamID, s.chunk.ID)
-	if err != nil {
-		return cfg, end, nil, err
-	}
-	start, cfg, unusable := s.config(o, web, s.target, excluded)
+	start, cfg, unusable := s.config(o, s.web, s.target, excluded)
 	if unusable != nil {
 		return cfg, end, unusable, nil
 	}
@@ -227,8 +234,12 @@ func (s *webSite) progress(ctx context.Context, stop context.CancelCauseFunc) fu
 
 // sighting is a finding as it is stored: with its proof in place of a template.
 func (s *webSite) sighting(f webtest.Finding) finding.Sighting {
-	out := finding.Sighting{Event: webtask.EventOf(f, strings.NewReplacer().Replace), Target: s.target}
-	if text, err := json.Marshal(f.Proof); f.Proof != nil && err == nil && len(text) <= maxProof {
+	out := finding.Sighting{Event: webtask.EventOf(f, s.hide.Replace), Target: s.target}
+	text, err := json.Marshal(f.Proof)
+	if hidden := []byte(s.hide.Replace(string(text))); json.Valid(hidden) {
+		text = hidden
+	}
+	if f.Proof != nil && err == nil && len(text) <= maxProof {
 		out.TemplateEncoded = base64.StdEncoding.EncodeToString(text)
 		out.Proof = &chain.Proof{Digest: evidence.Hash(text), Shown: 1, Runs: 1}
 	}

@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"html"
 	"net/http"
@@ -15,6 +17,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/page"
+	"github.com/vedette-sec/vedette/internal/webtest"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
 // memberSite is an application with a login, whose weak page only members see; another weak call is in no link.
@@ -128,4 +134,36 @@ func TestScanOfAnApplicationWithUsers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A finding of the login shows no password: neither its request nor the proof that is kept with it.
+func TestSightingsOfApplicationsShowNoSecret(t *testing.T) {
+	web := webapp.Options{Users: []webapp.User{{Username: "alice", Password: "correct horse"}}}
+	hide, fill := web.Replacers()
+	s := webSite{web: web, hide: hide, target: "http://shop.example/"}
+	r, err := message.New(http.MethodPost, "http://shop.example/login")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body = []byte("user=alice&password=correct+horse")
+	text := `{"steps": [{"request": "POST http://shop.example/login", "body": "user=alice&password=correct+horse"}]}`
+	var program proof.Program
+	if err := json.Unmarshal([]byte(text), &program); err != nil {
+		t.Fatal(err)
+	}
+	program.About = "alice with correct horse"
+	seen := s.sighting(webtest.Finding{Check: "x", Request: r, Proof: &program,
+		Evidence: []kit.Evidence{{Request: r, Response: &message.Response{Request: r, Body: []byte("hello correct horse")}}}})
+	kept, err := base64.StdEncoding.DecodeString(seen.TemplateEncoded)
+	if err != nil || len(kept) == 0 {
+		t.Fatal(err)
+	}
+	all := seen.Event.Request + seen.Event.Response + string(kept)
+	if strings.Contains(all, "correct horse") || strings.Contains(all, "correct+horse") || !strings.Contains(all, "{{web_options.users[0].password") {
+		t.Errorf("it shows the password: %s", all)
+	}
+	var again proof.Program
+	if err := json.Unmarshal([]byte(fill.Replace(string(kept))), &again); err != nil || again.About != program.About {
+		t.Errorf("it cannot be put back: %+v, %v", again, err)
+	}
 }

@@ -159,3 +159,21 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("taken away: %v, %v", none, err)
 	}
 }
+
+// Secrets are hidden in any spelling of a request, and put back as they were; short ones are in every text and stay.
+func TestReplacers(t *testing.T) {
+	o := full()
+	o.Users[0].Password, o.Users[0].TOTP = `a "b" & ö/?`, "abc"
+	hide, fill := o.Replacers()
+	text := `{"p": "a \"b\" \u0026 ö/?"} p=a+%22b%22+%26+%C3%B6%2F%3F&q=a%20%22b%22%20&%20%C3%B6%2F%3F a "b" & ö/? abc Bearer token-of-api sid=cookie-of-admin`
+	hidden := hide.Replace(text)
+	if n := strings.Count(hidden, "{{web_options.users[0].password"); n != 4 || strings.Contains(hidden, "-of-") || !strings.Contains(hidden, " abc ") {
+		t.Errorf("%d times: %s", n, hidden)
+	}
+	if got := fill.Replace(hidden); got != text {
+		t.Errorf("%s is not %s", got, text)
+	}
+	if hide, _ := (Options{}).Replacers(); hide.Replace(text) != text {
+		t.Error("without secrets something is replaced")
+	}
+}
