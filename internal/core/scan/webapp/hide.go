@@ -25,7 +25,10 @@ func (o Options) Replacers() (hide, fill *strings.Replacer) {
 	type pair struct{ name, value string }
 	var pairs []pair
 	for _, s := range o.named() {
-		quoted, _ := json.Marshal(s.value) // a string
+		quoted, err := json.Marshal(s.value)
+		if err != nil {
+			quoted = []byte(`""`) // a string has no such error
+		}
 		seen := map[string]bool{}
 		for _, spelling := range []pair{
 			{"", s.value}, {":query", url.QueryEscape(s.value)}, {":path", url.PathEscape(s.value)},
