@@ -55,7 +55,7 @@ func (w worker) reprove(ctx context.Context, teamID string, f finding.Finding, p
 		return failed("No proof was kept with the finding that could be run again: run the scan again.")
 	}
 	if len(program.Users) > 0 && len(web.Users) == 0 && web.OAuth == nil {
-		return failed("Its proof needs somebody who is logged in, and its scan has no users: run the scan again.")
+		return failed("Its proof needs a logged-in user, and its scan has none: run the scan again.")
 	}
 	scanned, err := w.Scans.RunsWith(ctx, teamID, f.ScanID, proxy)
 	if err != nil {

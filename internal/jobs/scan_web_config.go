@@ -11,7 +11,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/scan/webapp"
 	"github.com/vedette-sec/vedette/internal/engine/options"
 	"github.com/vedette-sec/vedette/internal/engine/targets"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/hostpattern"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/webtest"
@@ -37,10 +36,10 @@ func (w worker) config(
 	if start.Path == "" {
 		start.Path = "/"
 	}
-	if err := addWebOptions(&cfg, web, start); err != nil {
+	token, err := addWebOptions(&cfg, web, start)
+	if err != nil {
 		return nil, cfg, err
 	}
-	token := tokenURL(cfg.Accounts)
 	reach, err := reachOf(start, token)
 	if err != nil {
 		return nil, cfg, err
@@ -80,21 +79,21 @@ func (w worker) config(
 	return start, cfg, nil
 }
 
-// addWebOptions gives the test of an application its users and what describes it.
-func addWebOptions(cfg *webtest.Config, web webapp.Options, start *url.URL) error {
+// addWebOptions gives the test of an application its users and what describes it. token is where their tokens are given;
+// nil: nowhere.
+func addWebOptions(cfg *webtest.Config, web webapp.Options, start *url.URL) (token *url.URL, err error) {
 	var oauth *session.OAuth
 	if o := web.OAuth; o != nil {
-		at, err := url.Parse(o.TokenURL)
-		if err != nil {
-			return errs.Field("web_options", "the address of tokens cannot be read")
+		if token, err = url.Parse(o.TokenURL); err != nil {
+			return nil, err
 		}
-		oauth = &session.OAuth{Token: at, ClientID: o.ClientID, ClientSecret: o.ClientSecret, Scopes: o.Scopes}
+		oauth = &session.OAuth{Token: token, ClientID: o.ClientID, ClientSecret: o.ClientSecret, Scopes: o.Scopes}
 	}
 	for _, u := range web.Users {
 		a := session.Account{Name: u.Label(), User: u.Username, Password: u.Password, TOTP: u.TOTP, Cookie: u.Cookie,
 			Marker: u.LoggedIn, OAuth: oauth}
-		if u.Authorize != "" {
-			a.Header, a.OAuth = http.Header{"Authorization": {u.Authorize}}, nil
+		if u.Authorization != "" {
+			a.Header, a.OAuth = http.Header{"Authorization": {u.Authorization}}, nil
 		}
 		if u.LoginURL != "" {
 			a.Login, _ = url.Parse(u.LoginURL) // it was checked
@@ -107,21 +106,11 @@ func addWebOptions(cfg *webtest.Config, web webapp.Options, start *url.URL) erro
 	for _, d := range web.Descriptions {
 		doc, err := spec.Read("", d.Name, []byte(d.Contents), spec.Options{Base: start, Hosts: []string{start.Host}})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		cfg.Documents = append(cfg.Documents, doc)
 	}
-	return nil
-}
-
-// tokenURL is where accounts get their tokens; nil if none does.
-func tokenURL(accounts []session.Account) *url.URL {
-	for _, a := range accounts {
-		if a.OAuth != nil {
-			return a.OAuth.Token
-		}
-	}
-	return nil
+	return token, nil
 }
 
 // reachOf are the hosts of the addresses that are not nil, with their ports.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,20 +81,13 @@ func readStarts(args []string) (out []*url.URL, err error) {
 
 // readScope makes the scope: the hosts of the URLs, with their ports, and those of --scope.
 func (f *flags) readScope(cfg *webtest.Config) error {
-	var targets []netguard.Target
-	named := append([]string{}, f.scope...)
-	for _, u := range cfg.Starts {
-		named = append(named, u.Scheme+"://"+u.Host)
-	}
+	addresses := cfg.Starts
 	if at, err := url.Parse(f.oauth); err == nil && at.Host != "" {
-		named = append(named, at.Scheme+"://"+at.Host)
+		addresses = append(slices.Clone(addresses), at)
 	}
-	for _, text := range named {
-		target, err := netguard.ParseTarget(text)
-		if err != nil {
-			return cli.Usagef("%s: %s", cli.Printable(text), cli.Plain(err))
-		}
-		targets = append(targets, target)
+	targets, err := targetsOf(f.scope, addresses)
+	if err != nil {
+		return err
 	}
 	excluded, err := cli.NewExclusion(f.exclude)
 	if err != nil {
@@ -119,6 +113,22 @@ func (f *flags) readScope(cfg *webtest.Config) error {
 		return nil
 	}
 	return nil
+}
+
+// targetsOf are the hosts of --scope, and those of addresses with their ports.
+func targetsOf(scope []string, addresses []*url.URL) (targets []netguard.Target, err error) {
+	named := slices.Clone(scope)
+	for _, u := range addresses {
+		named = append(named, u.Scheme+"://"+u.Host)
+	}
+	for _, text := range named {
+		target, err := netguard.ParseTarget(text)
+		if err != nil {
+			return nil, cli.Usagef("%s: %s", cli.Printable(text), cli.Plain(err))
+		}
+		targets = append(targets, target)
+	}
+	return targets, nil
 }
 
 func (f *flags) may() (may client.May, err error) {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -73,6 +72,11 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) (err error) {
 	if f.file == "" {
 		f.file = strings.ReplaceAll(starts[0].Host, ":", "_") + ".har"
 	}
+	listener, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", f.listen)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
 	if cfg.File, err = har.Create(f.file); err != nil {
 		return cli.Usagef("--file: %w", err)
 	}
@@ -88,10 +92,6 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) (err error) {
 	p, err := record.New(cfg)
 	if err != nil {
 		return err
-	}
-	listener, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", f.listen)
-	if err != nil {
-		return errors.Join(err, os.Remove(f.file))
 	}
 	address := "http://" + listener.Addr().String()
 	fmt.Fprintf(stderr, "recording to %s by the proxy %s until you press Ctrl-C; Chromium uses it with\n  chromium %s %s\n", f.file, address,
@@ -110,17 +110,9 @@ func (f *recordFlags) run(cmd *cobra.Command, args []string) (err error) {
 
 // config is what is recorded, and how hosts are dialled.
 func (f *recordFlags) config(starts []*url.URL) (cfg record.Config, err error) {
-	var targets []netguard.Target
-	named := append([]string{}, f.scope...)
-	for _, u := range starts {
-		named = append(named, u.Scheme+"://"+u.Host)
-	}
-	for _, text := range named {
-		target, err := netguard.ParseTarget(text)
-		if err != nil {
-			return cfg, cli.Usagef("%s: %s", cli.Printable(text), cli.Plain(err))
-		}
-		targets = append(targets, target)
+	targets, err := targetsOf(f.scope, starts)
+	if err != nil {
+		return cfg, err
 	}
 	if cfg.Scope, err = netguard.NewScope(targets, netguard.Limits{}); err != nil {
 		return cfg, err

@@ -24,9 +24,9 @@ func TestRecord(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "site.har")
 	cmd := webtest.New()
 	var out bytes.Buffer
-	told, tell := io.Pipe()
+	stderr, write := io.Pipe()
 	cmd.SetOut(&out)
-	cmd.SetErr(tell)
+	cmd.SetErr(write)
 	cmd.SetArgs([]string{"record", site.URL, "--listen", "127.0.0.1:0", "--file", file, "-o", "json"})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -34,11 +34,11 @@ func TestRecord(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.ExecuteContext(ctx) }()
 	head := make([]byte, 1000)
-	n, err := io.ReadAtLeast(told, head, 40)
+	n, err := io.ReadAtLeast(stderr, head, 40)
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _, _ = io.Copy(io.Discard, told) }()
+	go func() { _, _ = io.Copy(io.Discard, stderr) }()
 	at := regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(string(head[:n]))
 	through, err := url.Parse(at)
 	if err != nil || at == "" {
@@ -62,9 +62,9 @@ func TestRecord(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &said); err != nil || said.File != file || said.Requests != 1 {
 		t.Errorf("%s: %v", out.Bytes(), err)
 	}
-	found, stderr, _ := run(t, site.URL+"/none", "--only", "--probable", "--spec", file)
+	found, messages, _ := run(t, site.URL+"/none", "--only", "--probable", "--spec", file)
 	if !strings.Contains(found, "/item?id=") {
-		t.Errorf("the recorded call is not tested: %s%s", found, stderr)
+		t.Errorf("the recorded call is not tested: %s%s", found, messages)
 	}
 }
 

@@ -15,7 +15,7 @@ type WebOptions struct {
 	MaxMinutes   int              `json:"max_minutes,omitempty" minimum:"0" maximum:"120" doc:"Default 120."`
 }
 
-// WebUser is somebody whom the application knows.
+// WebUser is an account at the application.
 type WebUser struct {
 	Name          string `json:"name,omitempty" maxLength:"4096" doc:"Name for people, such as customer; default: username."`
 	Username      string `json:"username,omitempty" maxLength:"4096" doc:"For a form, an API or HTTP authentication: which, is found out."`
@@ -48,10 +48,7 @@ func (w *WebOptions) options() *webapp.Options {
 	}
 	return &webapp.Options{
 		Level: w.Level, MaxRequests: w.MaxRequests, MaxMinutes: w.MaxMinutes, OAuth: (*webapp.OAuth)(w.OAuth),
-		Users: rest.Each(w.Users, func(u WebUser) webapp.User {
-			return webapp.User{Name: u.Name, Username: u.Username, Password: u.Password, TOTP: u.TOTP, LoginURL: u.LoginURL,
-				Cookie: u.Cookie, Authorize: u.Authorization, LoggedIn: u.LoggedIn}
-		}),
+		Users:        rest.Each(w.Users, func(u WebUser) webapp.User { return webapp.User(u) }),
 		Descriptions: rest.Each(w.Descriptions, func(d WebDescription) webapp.Description { return webapp.Description(d) }),
 	}
 }
@@ -64,10 +61,7 @@ func webOptionsOf(k *webapp.Kept) *WebOptions {
 	o := k.Shown
 	return &WebOptions{
 		Level: o.Level, MaxRequests: o.MaxRequests, MaxMinutes: o.MaxMinutes, OAuth: (*WebOAuth)(o.OAuth),
-		Users: rest.Each(o.Users, func(u webapp.User) WebUser {
-			return WebUser{Name: u.Name, Username: u.Username, Password: u.Password, TOTP: u.TOTP, LoginURL: u.LoginURL,
-				Cookie: u.Cookie, Authorization: u.Authorize, LoggedIn: u.LoggedIn}
-		}),
+		Users:        rest.Each(o.Users, func(u webapp.User) WebUser { return WebUser(u) }),
 		Descriptions: rest.Each(o.Descriptions, func(d webapp.Description) WebDescription { return WebDescription(d) }),
 	}
 }

@@ -12,7 +12,7 @@ import (
 // minSecret is how long a secret is at least that is looked for in texts: shorter ones are in every text.
 const minSecret = 4
 
-// Secrets are the values that log in, without what is too short to be told from other text.
+// Secrets are the credentials, without those that are too short to be looked for in texts.
 func (o Options) Secrets() (all []string) {
 	for _, s := range o.named() {
 		all = append(all, s.value)
@@ -61,7 +61,7 @@ func (o Options) named() (all []secret) {
 		add(of+"password", u.Password)
 		add(of+"totp", u.TOTP)
 		add(of+"cookie", u.Cookie)
-		add(of+"authorization", u.Authorize)
+		add(of+"authorization", u.Authorization)
 	}
 	if o.OAuth != nil {
 		add("oauth.client_secret", o.OAuth.ClientSecret)

@@ -38,7 +38,7 @@ func Change(
 			return nil, errs.Field("web_options",
 				"web_options: they have secrets of another target: enter them again, or {} to take them away.")
 		}
-		return has, old.CheckTargets(targets, isInventory)
+		return has, old.checkTargets(targets, isInventory)
 	}
 	if given.isEmpty() {
 		return nil, nil //nolint:nilnil // there are none
@@ -49,10 +49,10 @@ func Change(
 	if err := given.keep(old); err != nil {
 		return nil, err
 	}
-	if err := given.Check(); err != nil {
+	if err := given.check(); err != nil {
 		return nil, err
 	}
-	if err := given.CheckTargets(targets, isInventory); err != nil {
+	if err := given.checkTargets(targets, isInventory); err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(given)
@@ -60,7 +60,7 @@ func Change(
 		return nil, err
 	}
 	sealed, err := box.Seal(teamID, field, text)
-	return &Kept{given.Show(), sealed}, err
+	return &Kept{given.show(), sealed}, err
 }
 
 // Open is the options with their secrets; none for nil.

@@ -28,16 +28,16 @@ type Options struct {
 	MaxMinutes   int           `json:"max_minutes,omitempty"`
 }
 
-// User is somebody whom the application knows.
+// User is an account at the application.
 type User struct {
-	Name      string `json:"name,omitempty"` // for people; empty: Username
-	Username  string `json:"username,omitempty"`
-	Password  string `json:"password,omitempty"`
-	TOTP      string `json:"totp,omitempty"`      // secret of one-time codes, in base32
-	LoginURL  string `json:"login_url,omitempty"` // empty: it is looked for
-	Cookie    string `json:"cookie,omitempty"`    // a line, such as sid=1; lang=en
-	LoggedIn  string `json:"logged_in,omitempty"` // a text that only pages of a logged-in user have; empty: learned
-	Authorize string `json:"authorization,omitempty"`
+	Name          string `json:"name,omitempty"` // for people; empty: Username
+	Username      string `json:"username,omitempty"`
+	Password      string `json:"password,omitempty"`
+	TOTP          string `json:"totp,omitempty"`          // secret of one-time codes, in base32
+	LoginURL      string `json:"login_url,omitempty"`     // empty: it is looked for
+	Cookie        string `json:"cookie,omitempty"`        // a line, such as sid=1; lang=en
+	Authorization string `json:"authorization,omitempty"` // the value of that header
+	LoggedIn      string `json:"logged_in,omitempty"`     // a text that only pages of a logged-in user have; empty: learned
 }
 
 // OAuth is where tokens of OAuth 2 are given: for client credentials, or for the users with their passwords.
@@ -59,9 +59,9 @@ var Levels = []string{"passive", "safe", "active", "intrusive"}
 
 // The bounds of options.
 const (
-	MaxUsers        = 10
-	MaxDescriptions = 10
-	MaxContents     = 4 << 20 // bytes of all descriptions
+	maxUsers        = 10
+	maxDescriptions = 10
+	maxContents     = 4 << 20 // bytes of all descriptions
 	MaxRequests     = 200_000
 	MaxMinutes      = 120
 	maxText         = 4096 // bytes of other texts
@@ -69,15 +69,15 @@ const (
 
 const field = "web_options"
 
-// Check refuses options that could not be followed. The error is Invalid and names the field.
-func (o *Options) Check() error {
+// check refuses options that could not be followed. The error is Invalid and names the field.
+func (o *Options) check() error {
 	switch {
 	case o.Level != "" && !slices.Contains(Levels, o.Level):
 		return refuse("level", "must be one of %s.", strings.Join(Levels, ", "))
-	case len(o.Users) > MaxUsers:
-		return refuse("users", "at most %d are taken.", MaxUsers)
-	case len(o.Descriptions) > MaxDescriptions:
-		return refuse("descriptions", "at most %d are taken.", MaxDescriptions)
+	case len(o.Users) > maxUsers:
+		return refuse("users", "at most %d are taken.", maxUsers)
+	case len(o.Descriptions) > maxDescriptions:
+		return refuse("descriptions", "at most %d are taken.", maxDescriptions)
 	case o.MaxRequests < 0 || o.MaxRequests > MaxRequests:
 		return refuse("max_requests", "must be between 0 (the default) and %d.", MaxRequests)
 	case o.MaxMinutes < 0 || o.MaxMinutes > MaxMinutes:
@@ -108,8 +108,8 @@ func (o *Options) Check() error {
 		}
 		size += len(d.Contents)
 	}
-	if size > MaxContents {
-		return refuse("descriptions", "are %d bytes; at most %d are taken.", size, MaxContents)
+	if size > maxContents {
+		return refuse("descriptions", "are %d bytes; at most %d are taken.", size, maxContents)
 	}
 	return nil
 }
@@ -130,12 +130,13 @@ func (u User) Label() string {
 }
 
 func (u User) check(isOAuth bool) error {
-	for _, text := range []string{u.Name, u.Username, u.Password, u.TOTP, u.LoginURL, u.Cookie, u.LoggedIn, u.Authorize} {
+	for _, text := range []string{u.Name, u.Username, u.Password, u.TOTP, u.LoginURL, u.Cookie, u.LoggedIn,
+		u.Authorization} {
 		if len(text) > maxText || strings.ContainsFunc(text, unicode.IsControl) {
 			return refuse("users", "a text of %.80q is too long, or has control characters.", u.Label())
 		}
 	}
-	given := u.Cookie != "" || u.Authorize != ""
+	given := u.Cookie != "" || u.Authorization != ""
 	switch {
 	case u.Username == "" && !given:
 		return refuse("users", "%.80q needs a username with a password, a cookie or an authorization.", u.Label())
@@ -143,7 +144,7 @@ func (u User) check(isOAuth bool) error {
 		return refuse("users", "%.80q needs a password.", u.Label())
 	case u.Username == "" && (u.Password != "" || u.TOTP != "" || u.LoginURL != ""):
 		return refuse("users", "%.80q needs a username.", u.Label())
-	case u.Username != "" && u.Authorize != "":
+	case u.Username != "" && u.Authorization != "":
 		return refuse("users", "%.80q has a username and an authorization: one of them logs in.", u.Label())
 	case u.Cookie != "" && !strings.Contains(u.Cookie, "="):
 		return refuse("users", "write the cookie of %.80q as name=value; name=value.", u.Label())
@@ -155,10 +156,10 @@ func (u User) check(isOAuth bool) error {
 	return nil
 }
 
-// CheckTargets refuses what is said of one application in a scan of several: the secrets of one are not for another.
+// checkTargets refuses what is said of one application in a scan of several: the secrets of one are not for another.
 // isInventory: assets are targets besides.
-func (o *Options) CheckTargets(targets []string, isInventory bool) error {
-	if o == nil || len(o.Users) == 0 && o.OAuth == nil && len(o.Descriptions) == 0 {
+func (o *Options) checkTargets(targets []string, isInventory bool) error {
+	if len(o.Users) == 0 && o.OAuth == nil && len(o.Descriptions) == 0 {
 		return nil
 	}
 	if len(targets) != 1 || isInventory {
@@ -187,9 +188,9 @@ func parse(target string) url.URL {
 	return *u
 }
 
-// Show is the options with Hidden in place of secrets. The contents of descriptions, which may be recorded requests,
+// show is the options with Hidden in place of secrets. The contents of descriptions, which may be recorded requests,
 // are secrets.
-func (o Options) Show() Options {
+func (o Options) show() Options {
 	o.Users, o.Descriptions = slices.Clone(o.Users), slices.Clone(o.Descriptions)
 	for _, text := range o.secrets() {
 		if *text != "" {
@@ -203,7 +204,7 @@ func (o Options) Show() Options {
 func (o *Options) secrets() (all []*string) {
 	for i := range o.Users {
 		u := &o.Users[i]
-		all = append(all, &u.Password, &u.TOTP, &u.Cookie, &u.Authorize)
+		all = append(all, &u.Password, &u.TOTP, &u.Cookie, &u.Authorization)
 	}
 	for i := range o.Descriptions {
 		all = append(all, &o.Descriptions[i].Contents)
@@ -228,7 +229,7 @@ func (o *Options) keep(before Options) error {
 			was = before.Users[at]
 		}
 		for to, from := range map[*string]string{&u.Password: was.Password, &u.TOTP: was.TOTP, &u.Cookie: was.Cookie,
-			&u.Authorize: was.Authorize} {
+			&u.Authorization: was.Authorization} {
 			if *to == Hidden && from != "" {
 				*to = from
 			}

@@ -33,7 +33,7 @@ func full() *Options {
 		Users: []User{
 			{Username: "alice", Password: "password-of-alice", TOTP: "totp-of-alice", LoginURL: "https://shop.example/login"},
 			{Name: "admin", Cookie: "sid=cookie-of-admin", LoggedIn: "Log out"},
-			{Name: "api", Authorize: "Bearer token-of-api"},
+			{Name: "api", Authorization: "Bearer token-of-api"},
 		},
 		OAuth:        nil,
 		Descriptions: []Description{{"openapi.yaml", "text-of-openapi"}},
@@ -51,15 +51,15 @@ func TestCheck(t *testing.T) {
 		field  string
 	}{
 		"level":              {func(o *Options) { o.Level = "all" }, "level"},
-		"users":              {func(o *Options) { o.Users = make([]User, MaxUsers+1) }, "users"},
+		"users":              {func(o *Options) { o.Users = make([]User, maxUsers+1) }, "users"},
 		"requests":           {func(o *Options) { o.MaxRequests = -1 }, "max_requests"},
 		"minutes":            {func(o *Options) { o.MaxMinutes = MaxMinutes + 1 }, "max_minutes"},
 		"nobody":             {func(o *Options) { o.Users[0] = User{Name: "x"} }, "users"},
 		"no password":        {func(o *Options) { o.Users[0].Password = "" }, "users"},
 		"no username":        {func(o *Options) { o.Users[0] = User{Password: "x", Cookie: "a=b"} }, "users"},
-		"two ways":           {func(o *Options) { o.Users[0].Authorize = "Basic x" }, "users"},
+		"two ways":           {func(o *Options) { o.Users[0].Authorization = "Basic x" }, "users"},
 		"no cookie":          {func(o *Options) { o.Users[1].Cookie = "sid" }, "users"},
-		"a line":             {func(o *Options) { o.Users[2].Authorize = "a\r\nHost: b" }, "users"},
+		"a line":             {func(o *Options) { o.Users[2].Authorization = "a\r\nHost: b" }, "users"},
 		"long":               {func(o *Options) { o.Users[0].Username = long }, "users"},
 		"twice":              {func(o *Options) { o.Users[1].Name = "alice" }, "users"},
 		"no login":           {func(o *Options) { o.Users[0].LoginURL = "file:///etc/passwd" }, "users"},
@@ -68,8 +68,8 @@ func TestCheck(t *testing.T) {
 		"oauth without URL":  {func(o *Options) { o.Users, o.OAuth = nil, &OAuth{TokenURL: "x", ClientID: "y"} }, "oauth.token_url"},
 		"oauth for nobody":   {func(o *Options) { o.Users, o.OAuth = nil, &OAuth{TokenURL: "https://id.example/"} }, "oauth.client_id"},
 		"no contents":        {func(o *Options) { o.Descriptions[0].Contents = "" }, "descriptions"},
-		"too much":           {func(o *Options) { o.Descriptions[0].Contents = strings.Repeat("x", MaxContents+1) }, "descriptions"},
-		"many descriptions":  {func(o *Options) { o.Descriptions = make([]Description, MaxDescriptions+1) }, "descriptions"},
+		"too much":           {func(o *Options) { o.Descriptions[0].Contents = strings.Repeat("x", maxContents+1) }, "descriptions"},
+		"many descriptions":  {func(o *Options) { o.Descriptions = make([]Description, maxDescriptions+1) }, "descriptions"},
 		"a secret of nobody": {func(o *Options) { o.Users[0].Password = Hidden }, ""},
 	} {
 		o := full()

@@ -125,7 +125,7 @@ func rooted(vars *dsl.Env, host string) *dsl.Env {
 	known := vars.Vars
 	vars.Vars = func(name string) (any, bool) {
 		if name == "FQDN" {
-			return strings.TrimSuffix(host, ".") + ".", true
+			return dns.Fqdn(host), true
 		}
 		return known(name)
 	}
