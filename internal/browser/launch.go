@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/sandbox"
@@ -214,15 +215,18 @@ func (b *launched) clean() {
 	}
 }
 
+// cleanTime is how long we wait for processes that are about to end and still write into a browser's folder. On a busy
+// machine, that takes some seconds.
+const cleanTime = time.Minute
+
 // removeAll removes a folder into which processes that are about to end may still write.
-func removeAll(path string) (err error) {
-	for range 50 {
-		if err = os.RemoveAll(path); err == nil {
-			return nil
+func removeAll(path string) error {
+	for end := time.Now().Add(cleanTime); ; time.Sleep(20 * time.Millisecond) {
+		err := os.RemoveAll(path)
+		if !errors.Is(err, syscall.ENOTEMPTY) || time.Now().After(end) {
+			return err
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
-	return err
 }
 
 // commandLine locks the browser down: everything goes through the proxy, also loopback; it looks no names up, sends no
@@ -273,8 +277,9 @@ const script = `while read -r line; do
 done
 [ -n "$group" ] && kill -9 -- "-$group"
 tries=0
-while [ -e "$1" ] && [ $tries -lt 50 ]; do
-	rm -rf -- "$1" 2>/dev/null || sleep 0.1
+while [ -e "$1" ] && [ $tries -lt 600 ]; do # a minute: cleanTime
+	rm -rf -- "$1" 2>/dev/null
+	[ -e "$1" ] && sleep 0.1
 	tries=$((tries+1))
 done`
 

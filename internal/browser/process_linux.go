@@ -115,12 +115,14 @@ func abandoned(home string) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 
-// killUsers kills the processes that were started with a profile in a folder.
+// killUsers kills the processes of a browser with a profile in a folder, also the ones that record its crashes, which
+// are in groups of their own.
 func killUsers(home string) {
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, process := range processes {
 		line, err := os.ReadFile(process + "/cmdline")
-		if err != nil || !strings.Contains(string(line), "\x00--user-data-dir="+profile(home)+"\x00") {
+		if err != nil || !strings.Contains(string(line), "\x00--user-data-dir="+profile(home)+"\x00") &&
+			!strings.Contains(string(line), "\x00--database="+home+string(filepath.Separator)) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(process)); err == nil {
