@@ -1,31 +1,22 @@
-package e2e
+package main
 
 import (
-	"os/exec"
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"unicode/utf8"
 )
 
-// helps are outputs of --help by their commands: tests of different things ask for the same ones.
-var helps sync.Map
-
 // helpOf is the output of a command's --help.
 func helpOf(t *testing.T, command ...string) string {
 	t.Helper()
-	key := strings.Join(command, " ")
-	if known, ok := helps.Load(key); ok {
-		return known.(string)
+	var out, stderr bytes.Buffer
+	if code := run(t.Context(), append(slices.Clone(command), "--help"), nil, &out, &stderr); code != 0 {
+		t.Errorf("vedette %s --help: exit %d\n%s%s", strings.Join(command, " "), code, &out, &stderr)
 	}
-	out, err := exec.Command(binary(t), append(command, "--help")...).Output()
-	if err != nil {
-		t.Fatalf("vedette %s --help: %v", strings.Join(command, " "), err)
-	}
-	helps.Store(key, string(out))
-	return string(out)
+	return out.String()
 }
 
 // section is the indented part of a help text under a heading.
@@ -123,9 +114,7 @@ func checkExample(t *testing.T, command []string, help, example string) {
 			t.Errorf("the flag %s of an example is not in the help of %s", flag, strings.Join(command, " "))
 		}
 	}
-	if out, err := exec.Command(binary(t), append(args, "--help")...).CombinedOutput(); err != nil {
-		t.Errorf("%s: %v\n%s", example, err, out)
-	}
+	helpOf(t, args...)
 }
 
 // shellWords splits a line as a shell does, as far as our examples need it.
