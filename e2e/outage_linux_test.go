@@ -218,6 +218,16 @@ func (d *disk) unmount() {
 	}
 }
 
+// free waits until no process has the volume any more: those of other tests that began in a mount namespace of their own
+// while it was mounted have it until they end, and whoever mounted it in the meantime would get it as it was.
+func (d *disk) free() {
+	d.t.Helper()
+	until(d.t, longWait, "the volume is free", func() bool {
+		out, err := exec.Command("losetup", "-n", "-O", "NAME", "-j", d.image).Output()
+		return err == nil && len(bytes.TrimSpace(out)) == 0
+	})
+}
+
 // fail has the kernel meet an error on the volume, as a broken disk does: ext4 then refuses all writes until it is
 // mounted anew, those to open files too.
 func (d *disk) fail() {
@@ -260,6 +270,7 @@ func TestDiskFails(t *testing.T) {
 	first.signal(syscall.SIGTERM)
 	first.wait(longWait)
 	volume.unmount()
+	volume.free()
 	volume.mount()
 
 	second := dep.serve()
