@@ -28,6 +28,7 @@ import (
 // Probe is a compiled block.
 type Probe struct {
 	address      dsl.Text
+	client       string // nuclei's that the template asks for; "" for any: ours does what its three do
 	first, last  uint16 // versions
 	suites       []uint16
 	enumVersions bool
@@ -55,6 +56,9 @@ func Compile(file string, s *syntax.SSL) (*Probe, error) {
 		enumVersions: s.TLSVersionEnum || s.TLSCipherEnum,
 	}
 	operators := fmt.Sprintf("%+v", s.Operators)
+	if s.ScanMode != "auto" {
+		p.client = s.ScanMode
+	}
 	p.jarm, p.ja3s = strings.Contains(operators, "jarm_hash"), strings.Contains(operators, "ja3s_hash")
 	if s.Address == "" {
 		return nil, syntax.Fault(file, s.Line, 0, "ssl.address", "a handshake needs an address: {{Host}}:{{Port}}")
@@ -106,6 +110,7 @@ func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply
 	if err != nil {
 		return judge(err)
 	}
+	f.Connection = cmp.Or(p.client, f.Connection)
 	if p.enumVersions {
 		if err := s.enumerate(ctx, p, f); err != nil {
 			return err
@@ -125,7 +130,7 @@ func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply
 		return err
 	}
 	reply.At(address)
-	reply.Fields["matched"], reply.Fields["host"], reply.Fields["Port"] = address, env.Input, port
+	reply.Fields["matched"], reply.Fields["Port"] = address, port
 	found(reply)
 	return ctx.Err()
 }
@@ -166,10 +171,7 @@ func (s *server) dial(ctx context.Context) (net.Conn, error) {
 
 // look makes a handshake with crypto/tls, or by hand when that has no version or suite in common with the server.
 func (s *server) look(ctx context.Context, p *Probe) (*facts, error) {
-	f := &facts{Timestamp: time.Now(), Host: s.host, Port: s.port, Probed: true}
-	if net.ParseIP(s.host) == nil {
-		f.SNI = s.host
-	}
+	f := &facts{Timestamp: time.Now(), Host: s.host, Port: s.port, Probed: true, SNI: s.host}
 	var first error
 	if p.last >= versionTLS10 {
 		if first = s.shake(ctx, p, f); first == nil || ctx.Err() != nil || f.IP == "" {

@@ -204,3 +204,17 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	}()
 	return l.Addr().String()
 }
+
+// Templates read the host without its port, the name that was asked for, and the client that they asked for.
+func TestFieldsOfTheServer(t *testing.T) {
+	address := serve(t, &tls.Config{})
+	for mode, want := range map[string]string{"": "ctls", "auto": "ctls", "ztls": "ztls", "openssl": "openssl"} {
+		fields, err := run(t, address, &syntax.SSL{Address: "{{Hostname}}", ScanMode: mode}, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fields["host"] != "127.0.0.1" || fields["sni"] != "127.0.0.1" || fields["tls_connection"] != want {
+			t.Errorf("%q: host %v, sni %v, tls_connection %v", mode, fields["host"], fields["sni"], fields["tls_connection"])
+		}
+	}
+}
