@@ -19,6 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/page"
 	"github.com/vedette-sec/vedette/internal/webtest"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
@@ -165,5 +166,17 @@ func TestSightingsOfApplicationsShowNoSecret(t *testing.T) {
 	var again proof.Program
 	if err := json.Unmarshal([]byte(fill.Replace(string(kept))), &again); err != nil || again.About != program.About {
 		t.Errorf("it cannot be put back: %+v, %v", again, err)
+	}
+}
+
+// The levels that a scan may name are those of the tester: one that it did not know would be "safe" without a word.
+func TestLevelsOfScansOfApplications(t *testing.T) {
+	for i, name := range webapp.Levels {
+		if level, known := client.ParseLevel(name); !known || level != client.Level(i) || level.String() != name {
+			t.Errorf("%s is %s, %t", name, level, known)
+		}
+	}
+	if last := client.Level(len(webapp.Levels) - 1); last != client.Intrusive {
+		t.Errorf("the last level is %s", last)
 	}
 }

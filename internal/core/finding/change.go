@@ -202,6 +202,7 @@ type Edit struct {
 	Kind   timeline.Kind
 	// Operation is what is undone together; empty: this edit by itself.
 	Operation string
+	Reason    string // empty: nobody said
 	// Value is what a finding has, and is to have, as the timeline says it.
 	Value func(old Finding) (from, to string)
 	// Store is how the column has a value; nil: as the timeline.
@@ -233,7 +234,8 @@ func (fs *Findings) update(
 	if err != nil {
 		return 0, err
 	}
-	entry := timeline.Entry{Kind: e.Kind, Field: e.Field, Actor: c.Email, Operation: cmp.Or(e.Operation, ids.New())}
+	entry := timeline.Entry{Kind: e.Kind, Field: e.Field, Actor: c.Email, Reason: e.Reason,
+		Operation: cmp.Or(e.Operation, ids.New())}
 	for part := range slices.Chunk(picked, batch) {
 		olds, err := fs.Load(ctx, tx, c.TeamID, part)
 		if err != nil {

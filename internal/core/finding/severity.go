@@ -17,10 +17,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
-func noOverride() error {
-	return errs.New(errs.NotFound, "severity_mapping_not_found", "There is no such severity mapping.")
-}
-
 // Override is the severity that a team gives findings of a template in place of the template's own.
 type Override = override.Override
 
@@ -34,9 +30,9 @@ func (fs *Findings) Overrides(ctx context.Context) ([]Override, error) {
 }
 
 // Override gives the present and future findings of a template another severity, or one finding. o needs TemplateID
-// and Custom; Original counts where there is no finding to read it from. It returns the override's id.
+// and Custom or Vector; Original counts where there is no finding to read it from. It returns the override's id.
 func (fs *Findings) Override(ctx context.Context, o Override) (id int64, err error) {
-	err = fs.changeOverrides(ctx, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
+	err = fs.changeOverrides(ctx, o.Reason, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
 		if err := o.Check(); err != nil {
 			return nil, err
 		}
@@ -52,33 +48,14 @@ func (fs *Findings) Override(ctx context.Context, o Override) (id int64, err err
 // ChangeOverride replaces an override. NotFound for an id that the caller's team does not have, Conflict when another
 // override is about the same.
 func (fs *Findings) ChangeOverride(ctx context.Context, id int64, o Override) error {
-	return fs.changeOverrides(ctx, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
+	return fs.changeOverrides(ctx, o.Reason, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
 		if err := o.Check(); err != nil {
 			return nil, err
 		}
-		var before string
-		err = tx.QueryRow(ctx, `SELECT template_id FROM finding_severity WHERE team_id = ? AND id = ?`, c.TeamID,
-			id).Scan(&before)
-		if db.IsNoRows(err) {
-			return nil, noOverride()
-		}
-		if err == nil {
-			o.Original, err = fs.original(ctx, tx, c.TeamID, o)
-		}
-		if err != nil {
+		if o.Original, err = fs.original(ctx, tx, c.TeamID, o); err != nil {
 			return nil, err
 		}
-		var others int
-		err = tx.QueryRow(ctx, `SELECT COUNT(*) FROM finding_severity WHERE team_id = ? AND template_id = ? AND finding_id = ? AND id <> ?`,
-			c.TeamID, o.TemplateID, o.FindingID, id).Scan(&others)
-		if err == nil && others > 0 {
-			err = errs.New(errs.Conflict, "severity_mapping_exists", "Another severity mapping is about the same.")
-		}
-		if err != nil {
-			return nil, err
-		}
-		_, err = tx.Exec(ctx, `UPDATE finding_severity SET template_id = ?, finding_id = ?, original = ?, custom = ?, updated_at = ?
-			WHERE team_id = ? AND id = ?`, o.TemplateID, o.FindingID, o.Original, o.Custom, db.At(fs.now()), c.TeamID, id)
+		before, err := override.Change(ctx, tx, c.TeamID, id, o, db.At(fs.now()))
 		return []string{before, o.TemplateID}, err
 	})
 }
@@ -86,13 +63,13 @@ func (fs *Findings) ChangeOverride(ctx context.Context, id int64, o Override) er
 // DeleteOverrides gives the findings of overrides the template's severity again. An id that the caller's team does not
 // have is NotFound, and nothing changes.
 func (fs *Findings) DeleteOverrides(ctx context.Context, ids []int64) error {
-	return fs.changeOverrides(ctx, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
+	return fs.changeOverrides(ctx, "", func(tx *db.Tx, c account.Caller) (templates []string, err error) {
 		for _, id := range ids {
 			var template string
 			err := tx.QueryRow(ctx, `DELETE FROM finding_severity WHERE team_id = ? AND id = ? RETURNING template_id`, c.TeamID,
 				id).Scan(&template)
 			if db.IsNoRows(err) {
-				return nil, noOverride()
+				return nil, override.NotFound()
 			}
 			if err != nil {
 				return nil, err
@@ -127,9 +104,9 @@ func TemplateSeverity(e engine.Event) string {
 }
 
 // changeOverrides changes overrides and, in the same transaction, the severities of the findings of the templates that
-// change returns. Nothing is added in between.
+// change returns; the reason is in their timelines. Nothing is added in between.
 func (fs *Findings) changeOverrides(
-	ctx context.Context, change func(tx *db.Tx, c account.Caller) (templates []string, err error),
+	ctx context.Context, reason string, change func(tx *db.Tx, c account.Caller) (templates []string, err error),
 ) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -146,7 +123,7 @@ func (fs *Findings) changeOverrides(
 		slices.Sort(templates)
 		operation := ids.New()
 		for _, id := range slices.Compact(templates) {
-			if _, err := fs.applyOverrides(ctx, tx, c, id, operation); err != nil {
+			if _, err := fs.applyOverrides(ctx, tx, c, id, operation, reason); err != nil {
 				return err
 			}
 		}
@@ -168,7 +145,7 @@ func (fs *Findings) RestoreSeverity(
 		if err != nil {
 			return changed, err
 		}
-		n, err := fs.applyOverrides(ctx, tx, c, template, operation)
+		n, err := fs.applyOverrides(ctx, tx, c, template, operation, "")
 		if changed += n; err != nil {
 			return changed, err
 		}
@@ -178,7 +155,7 @@ func (fs *Findings) RestoreSeverity(
 
 // applyOverrides gives the findings of a template their severities.
 func (fs *Findings) applyOverrides(
-	ctx context.Context, tx *db.Tx, c account.Caller, templateID, operation string,
+	ctx context.Context, tx *db.Tx, c account.Caller, templateID, operation, reason string,
 ) (changed int, err error) {
 	overrides, err := override.Find(ctx, tx, c.TeamID, []string{templateID})
 	if err != nil {
@@ -191,7 +168,7 @@ func (fs *Findings) applyOverrides(
 	slices.Sort(picked)
 	counts := tally.Counts{}
 	changed, err = fs.update(ctx, tx, c, picked, Edit{Column: "severity", Field: timeline.Severity,
-		Kind: timeline.SeverityChange, Operation: operation, Value: func(old Finding) (from, to string) {
+		Kind: timeline.SeverityChange, Operation: operation, Reason: reason, Value: func(old Finding) (from, to string) {
 			to = overrides.Severity(templateID, old.ID, TemplateSeverity(old.Event))
 			counts.Add(old.ScanID, old.Severity, -1)
 			counts.Add(old.ScanID, to, 1)

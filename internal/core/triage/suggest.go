@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/finding/amend"
+	"github.com/vedette-sec/vedette/internal/infra/cvss"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -140,7 +141,7 @@ func builtin(f finding.Finding, decided tally) []Suggestion {
 		}
 	}
 	if c := f.Event.Info.Classification; c != nil && c.CVSSScore > 0 {
-		if severity := ofScore(c.CVSSScore); severity != f.Severity {
+		if severity := cvss.Rating(c.CVSSScore); severity != f.Severity {
 			confidence := 80
 			if strings.HasPrefix(c.CVSSMetrics, "CVSS:") {
 				confidence = 90
@@ -168,19 +169,6 @@ func lowerBound(n, total int) int {
 	middle := share + z*z/(2*all)
 	width := z * math.Sqrt(share*(1-share)/all+z*z/(4*all*all))
 	return int((middle - width) / (1 + z*z/all) * 100)
-}
-
-// ofScore is the severity that a CVSS score from 0.1 to 10 stands for (FIRST, qualitative severity rating scale).
-func ofScore(score float64) string {
-	switch {
-	case score >= 9:
-		return "critical"
-	case score >= 7:
-		return "high"
-	case score >= 4:
-		return "medium"
-	}
-	return "low"
 }
 
 const suggestionColumns = `id, hash, finding_id, field, value, reason, confidence, source, by_what, state, ended_by, created_at,

@@ -82,7 +82,7 @@ type TimelineEvent struct {
 	OldValue    string     `json:"old_value,omitempty" doc:"Old value."`
 	NewValue    string     `json:"new_value,omitempty" doc:"New value."`
 	Description string     `json:"description,omitempty" doc:"Description."`
-	Reason      string     `json:"reason,omitempty" doc:"Why, of a status."`
+	Reason      string     `json:"reason,omitempty" doc:"Why, of a status or a severity."`
 	Until       *time.Time `json:"until,omitempty" doc:"When an accepted risk ends; absent: it does not."`
 	ChangeID    string     `json:"change_id,omitempty" doc:"What one request has changed has the same; POST /v1/scans/vulns/undo takes it back."`
 	Undone      bool       `json:"undone,omitempty" doc:"It was taken back."`

@@ -7,6 +7,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/infra/cvss"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
@@ -17,6 +18,9 @@ type SeverityMapping struct {
 	OriginalSeverity string    `json:"original_severity" doc:"The template's severity, if known."`
 	CustomSeverity   string    `json:"custom_severity" doc:"The severity in your team."`
 	VulnID           string    `json:"vuln_id,omitempty" doc:"The one vulnerability it is about; absent: all of the template."`
+	Reason           string    `json:"reason,omitempty" doc:"Why; absent: nobody said."`
+	CVSSVector       string    `json:"cvss_vector,omitempty" doc:"The vector whose score says the severity; absent: none."`
+	CVSSScore        *float64  `json:"cvss_score,omitempty" doc:"The score of cvss_vector, with all metrics that it has."`
 	CreatedAt        time.Time `json:"created_at"`
 	UpdatedAt        time.Time `json:"updated_at"`
 }
@@ -29,12 +33,24 @@ type SeverityMappings struct {
 // SeverityRequest says which severity something has.
 type SeverityRequest struct {
 	TemplateID     string `json:"template_id" minLength:"1" maxLength:"256" doc:"The template's id, such as CVE-2024-0001."`
-	CustomSeverity string `json:"custom_severity" enum:"critical,high,medium,low,info,unknown" doc:"The severity of its findings."`
+	CustomSeverity string `json:"custom_severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"The severity of its findings. With cvss_vector it may be left out."`
 	VulnID         string `json:"vuln_id,omitempty" maxLength:"64" doc:"One vulnerability of the template; without it all, those to come included."`
+	Reason         string `json:"reason,omitempty" maxLength:"2000" doc:"Why, for the mapping and for the timelines of the findings."`
+	CVSSVector     string `json:"cvss_vector,omitempty" maxLength:"512" doc:"A vector of CVSS 3.0, 3.1 or 4.0, whose score says the severity: that with all metrics it has, those of threat and environment too."`
 }
 
 func (r SeverityRequest) override() finding.Override {
-	return finding.Override{TemplateID: r.TemplateID, FindingID: r.VulnID, Custom: r.CustomSeverity}
+	return finding.Override{TemplateID: r.TemplateID, FindingID: r.VulnID, Custom: r.CustomSeverity, Reason: r.Reason,
+		Vector: r.CVSSVector}
+}
+
+func mapping(o finding.Override) SeverityMapping {
+	m := SeverityMapping{o.ID, o.TemplateID, o.Original, o.Custom, o.FindingID, o.Reason, o.Vector, nil, o.CreatedAt,
+		o.UpdatedAt}
+	if v, err := cvss.Parse(o.Vector); err == nil {
+		m.CVSSScore = &v.Score
+	}
+	return m
 }
 
 // SeverityMade is the answer about a new mapping.
@@ -53,9 +69,7 @@ func (s area) severities() {
 	rest.Handle(s.API, wire.Op("list-severity-mappings", "GET "+path, tag, "Your team's custom severities"),
 		func(ctx context.Context, _ *struct{}) (*SeverityMappings, error) {
 			found, err := s.Findings.Overrides(ctx)
-			return &SeverityMappings{rest.Each(found, func(o finding.Override) SeverityMapping {
-				return SeverityMapping{o.ID, o.TemplateID, o.Original, o.Custom, o.FindingID, o.CreatedAt, o.UpdatedAt}
-			})}, err
+			return &SeverityMappings{rest.Each(found, mapping)}, err
 		})
 	add := wire.Op("add-severity-mapping", "POST "+path, tag,
 		"Set the severity of a template's findings, existing and new")

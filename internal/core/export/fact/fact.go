@@ -13,10 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pandatix/go-cvss/30"
-	"github.com/pandatix/go-cvss/31"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
+	"github.com/vedette-sec/vedette/internal/infra/cvss"
 )
 
 // Finding is one finding in the words of exports.
@@ -104,7 +103,7 @@ func Of(d *finding.Document) Finding {
 		f.CVEs = []string{id}
 	}
 	score, _ := strconv.ParseFloat(d.Classification("cvss-score").JSON, 64)
-	f.CVSS = cvss(score, d.Classification("cvss-metrics").Text)
+	f.CVSS = scored(score, d.Classification("cvss-metrics").Text)
 	return f
 }
 
@@ -120,7 +119,7 @@ func (f *Finding) Classify(c *syntax.Classification) {
 		f.CVEs = cveIDs(c.CVEID)
 	}
 	if f.CVSS.Score == 0 {
-		f.CVSS = cvss(c.CVSSScore, c.CVSSMetrics)
+		f.CVSS = scored(c.CVSSScore, c.CVSSMetrics)
 	}
 }
 
@@ -167,45 +166,21 @@ var cveID = regexp.MustCompile(`^CVE-[0-9]{4}-[0-9]{4,19}$`)
 // IsCVE reports whether a text is the id of a CVE in capitals.
 func IsCVE(id string) bool { return strings.HasPrefix(id, "CVE-") && cveID.MatchString(id) }
 
-// cvss keeps a vector only if it is of the score: formats refuse a file where they disagree.
-func cvss(score float64, vector string) CVSS {
+// scored keeps a vector only if it is of the score: formats refuse a file where they disagree.
+func scored(score float64, vector string) CVSS {
 	out := CVSS{}
 	if score > 0 && score <= 10 {
 		out.Score = score
 	}
-	base := 0.0
-	switch {
-	case strings.HasPrefix(vector, "CVSS:3.1/"):
-		if v, err := gocvss31.ParseVector(vector); err == nil {
-			base, out.Version = v.BaseScore(), "3.1"
-		}
-	case strings.HasPrefix(vector, "CVSS:3.0/"):
-		if v, err := gocvss30.ParseVector(vector); err == nil {
-			base, out.Version = v.BaseScore(), "3.0"
-		}
-	}
-	if base == 0 || out.Score != 0 && base != out.Score {
-		out.Version = ""
+	v, err := cvss.Parse(vector)
+	if err != nil || v.Version == "4.0" || v.Base == 0 || out.Score != 0 && v.Base != out.Score {
 		return out
 	}
-	out.Score, out.Vector = base, vector
-	return out
+	return CVSS{v.Base, vector, v.Version}
 }
 
 // Rating is the word for a CVSS 3 score, in capitals.
-func Rating(score float64) string {
-	switch {
-	case score >= 9:
-		return "CRITICAL"
-	case score >= 7:
-		return "HIGH"
-	case score >= 4:
-		return "MEDIUM"
-	case score > 0:
-		return "LOW"
-	}
-	return "NONE"
-}
+func Rating(score float64) string { return strings.ToUpper(cvss.Rating(score)) }
 
 func address(host string, port int) string {
 	if port == 0 {

@@ -25,12 +25,12 @@ func TestFacts(t *testing.T) {
 		f.CVSS.Text() != "9.8 (CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H)" || !strings.Contains(f.Remediation, "bound parameters") {
 		t.Errorf("%+v", f)
 	}
-	for _, bad := range []CVSS{cvss(5, "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H"), cvss(5, "x"), cvss(5, "CVSS:3.1/AV:N")} {
+	for _, bad := range []CVSS{scored(5, "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H"), scored(5, "x"), scored(5, "CVSS:3.1/AV:N")} {
 		if bad.Vector != "" || bad.Score != 5 {
 			t.Errorf("%+v", bad)
 		}
 	}
-	if w := cvss(0, "CVSS:3.0/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H"); w.Score != 9.8 || w.Version != "3.0" {
+	if w := scored(0, "CVSS:3.0/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H"); w.Score != 9.8 || w.Version != "3.0" {
 		t.Errorf("%+v", w)
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/core/finding/listing"
+	"github.com/vedette-sec/vedette/internal/infra/cvss"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -21,6 +23,8 @@ type Override struct {
 	FindingID  string // empty: all findings of the template; an override of one finding wins
 	Original   string // the template's own, if known
 	Custom     string // one of Severities
+	Reason     string // why; empty: nobody said
+	Vector     string // of CVSS 3.0, 3.1 or 4.0, whose score says Custom; empty: none
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
 }
@@ -28,9 +32,26 @@ type Override struct {
 // Max bounds those of a team: each upload reads them.
 const Max = 10_000
 
-// Check refuses what is no override.
-func (o Override) Check() error {
+// maxReason is how many characters a reason has.
+const maxReason = 2000
+
+// Check refuses what is no override. An override with a vector and without Custom gets the severity of its score.
+func (o *Override) Check() error {
+	if o.Vector != "" {
+		v, err := cvss.Parse(o.Vector)
+		if err != nil {
+			return errs.Field("cvss_vector", "cvss_vector must be a vector of CVSS 3.0, 3.1 or 4.0 with every base metric, such as "+
+				"CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H.")
+		}
+		said := SeverityOf(v)
+		if o.Custom = cmp.Or(o.Custom, said); o.Custom != said {
+			return errs.Field("custom_severity", "custom_severity is %s, but the score of cvss_vector is %.1f, which is %s; leave one out.",
+				o.Custom, v.Score, said)
+		}
+	}
 	switch {
+	case utf8.RuneCountInString(o.Reason) > maxReason:
+		return errs.Field("reason", "reason has more than %d characters.", maxReason)
 	case o.TemplateID == "":
 		return errs.Field("template_id", "template_id is required.")
 	case len(o.TemplateID) > 256:
@@ -41,13 +62,21 @@ func (o Override) Check() error {
 	return nil
 }
 
+// SeverityOf is the severity that a vector's score says.
+func SeverityOf(v cvss.Vector) string {
+	if rating := cvss.Rating(v.Score); rating != "none" {
+		return rating
+	}
+	return "info"
+}
+
 // List has the overrides of a team, the oldest first.
 func List(ctx context.Context, q db.Querier, teamID string) ([]Override, error) {
 	return db.Select(ctx, q, func(r db.Row) (o Override, err error) {
-		return o, r.Scan(&o.ID, &o.TemplateID, &o.FindingID, &o.Original, &o.Custom,
+		return o, r.Scan(&o.ID, &o.TemplateID, &o.FindingID, &o.Original, &o.Custom, &o.Reason, &o.Vector,
 			db.Into(&o.CreatedAt), db.Into(&o.UpdatedAt))
-	}, `SELECT id, template_id, finding_id, original, custom, created_at, updated_at FROM finding_severity
-		WHERE team_id = ? ORDER BY id`, teamID)
+	}, `SELECT id, template_id, finding_id, original, custom, reason, vector, created_at, updated_at
+		FROM finding_severity WHERE team_id = ? ORDER BY id`, teamID)
 }
 
 // Set is severities by template and finding.

@@ -22,3 +22,22 @@ func TestSeverity(t *testing.T) {
 		}
 	}
 }
+
+// A vector says the severity, and an override does not contradict its vector.
+func TestVectors(t *testing.T) {
+	const worst, none = "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H", "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:N"
+	for _, c := range []struct{ vector, custom, want, refused string }{
+		{worst, "", "critical", ""}, {worst, "critical", "critical", ""}, {none, "", "info", ""}, {worst + "/E:U/RL:O/RC:U", "", "high", ""},
+		{worst, "low", "", "custom_severity"}, {"CVSS:3.1/AV:N", "", "", "cvss_vector"}, {"", "", "", "custom_severity"},
+	} {
+		o := Override{TemplateID: "t", Vector: c.vector, Custom: c.custom}
+		err := o.Check()
+		if c.refused == "" && (err != nil || o.Custom != c.want) || c.refused != "" && (err == nil || !strings.HasPrefix(err.Error(), c.refused)) {
+			t.Errorf("%+v: %s, %v", c, o.Custom, err)
+		}
+	}
+	long := Override{TemplateID: "t", Custom: "low", Reason: strings.Repeat("ü", maxReason+1)}
+	if err := long.Check(); err == nil || !strings.HasPrefix(err.Error(), "reason") {
+		t.Errorf("a long reason: %v", err)
+	}
+}

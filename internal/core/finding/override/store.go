@@ -22,8 +22,37 @@ func Store(ctx context.Context, tx *db.Tx, teamID string, o Override, now db.Tim
 		return 0, err
 	}
 	return db.Value[int64](ctx, tx, `INSERT INTO finding_severity (id, team_id, template_id, finding_id, original, custom,
-		created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (team_id, template_id, finding_id) DO UPDATE SET custom = excluded.custom,
-			updated_at = excluded.updated_at
-		RETURNING id`, last+1, teamID, o.TemplateID, o.FindingID, o.Original, o.Custom, now, now)
+		reason, vector, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (team_id, template_id, finding_id) DO UPDATE SET custom = excluded.custom, reason = excluded.reason,
+			vector = excluded.vector, updated_at = excluded.updated_at
+		RETURNING id`, last+1, teamID, o.TemplateID, o.FindingID, o.Original, o.Custom, o.Reason, o.Vector, now, now)
+}
+
+// Change replaces an override, and gives the template that it was about. It changes no finding. NotFound for an id that
+// the team does not have, Conflict when another override is about the same.
+func Change(ctx context.Context, tx *db.Tx, teamID string, id int64, o Override, now db.Time) (before string, err error) {
+	before, err = db.Value[string](ctx, tx, `SELECT template_id FROM finding_severity WHERE team_id = ? AND id = ?`, teamID, id)
+	if db.IsNoRows(err) {
+		return "", NotFound()
+	}
+	if err != nil {
+		return "", err
+	}
+	others, err := db.Value[int](ctx, tx, `SELECT COUNT(*) FROM finding_severity
+		WHERE team_id = ? AND template_id = ? AND finding_id = ? AND id <> ?`, teamID, o.TemplateID, o.FindingID, id)
+	if err == nil && others > 0 {
+		err = errs.New(errs.Conflict, "severity_mapping_exists", "Another severity mapping is about the same.")
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = tx.Exec(ctx, `UPDATE finding_severity SET template_id = ?, finding_id = ?, original = ?, custom = ?, reason = ?,
+		vector = ?, updated_at = ? WHERE team_id = ? AND id = ?`, o.TemplateID, o.FindingID, o.Original, o.Custom,
+		o.Reason, o.Vector, now, teamID, id)
+	return before, err
+}
+
+// NotFound is the error about an override that there is not.
+func NotFound() error {
+	return errs.New(errs.NotFound, "severity_mapping_not_found", "There is no such severity mapping.")
 }

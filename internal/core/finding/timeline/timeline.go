@@ -69,7 +69,7 @@ type Entry struct {
 	Actor     string // an email; empty: the service
 	At        db.Time
 	Operation string  // the same for all that one request has changed; empty: of an earlier release
-	Reason    string  // why, of a status
+	Reason    string  // why, of a status or a severity
 	Until     db.Time // an accepted risk ends then; zero: it does not
 	Undone    bool    // a later entry took it back
 	Regressed Regressed
