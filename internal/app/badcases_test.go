@@ -90,6 +90,7 @@ func (a *attacker) fieldCases(t rapid.TB, op *operation) (out []bad) {
 	if root == nil {
 		return nil
 	}
+	paths := casePaths{a: a, op: op}
 	var walk func(s *schema, put func(value any) map[string]any)
 	walk = func(s *schema, put func(value any) map[string]any) {
 		s = a.doc.deref(s)
@@ -102,7 +103,7 @@ func (a *attacker) fieldCases(t rapid.TB, op *operation) (out []bad) {
 		if s.AdditionalProperties == false {
 			doc := whole()
 			doc["more"] = 1
-			out = append(out, bad{name: "an unknown field", op: op, path: a.path(op), body: encode(t, put(doc)), refuse: true,
+			out = append(out, bad{name: "an unknown field", op: op, path: paths.of(true), body: encode(t, put(doc)), refuse: true,
 				names: "more"})
 		}
 		for _, field := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -120,9 +121,10 @@ func (a *attacker) fieldCases(t rapid.TB, op *operation) (out []bad) {
 				clear := wrongType(property, text) && (text != "null" || slices.Contains(s.Required, field)) ||
 					len(property.Enum) > 0 && text == `"zzz"`
 				clear = clear || strings.Contains(text, `\u0000`) || strings.Contains(text, "\xff")
-				b := bad{name: field + " is " + what, op: op, path: a.path(op), refuse: clear}
+				b := bad{name: field + " is " + what, op: op, refuse: clear}
 				b.body = bytes.ReplaceAll(encode(t, with("@@")), []byte(`"@@"`), []byte(text))
 				b.refuse = b.refuse || outOfRange(property, text)
+				b.path = paths.of(b.refuse)
 				if b.refuse && !strings.Contains(text, "\xff") && !strings.Contains(text, `"\u0000": `) {
 					b.names = field
 				}
@@ -131,7 +133,7 @@ func (a *attacker) fieldCases(t rapid.TB, op *operation) (out []bad) {
 			if property.Items != nil && a.isNumber(property.Items) {
 				for what, text := range raw {
 					if items := a.doc.deref(property.Items); outOfRange(items, text) {
-						b := bad{name: field + " holds " + what, op: op, path: a.path(op), refuse: true, names: field}
+						b := bad{name: field + " holds " + what, op: op, path: paths.of(true), refuse: true, names: field}
 						b.body = bytes.ReplaceAll(encode(t, with([]any{"@@"})), []byte(`"@@"`), []byte(text))
 						out = append(out, b)
 					}
@@ -140,7 +142,7 @@ func (a *attacker) fieldCases(t rapid.TB, op *operation) (out []bad) {
 			if slices.Contains(s.Required, field) {
 				doc := a.example(s, "").(map[string]any)
 				delete(doc, field)
-				out = append(out, bad{name: field + " is missing", op: op, path: a.path(op), body: encode(t, put(doc)),
+				out = append(out, bad{name: field + " is missing", op: op, path: paths.of(true), body: encode(t, put(doc)),
 					refuse: true, names: field})
 			}
 			if property.is("object") {
@@ -158,6 +160,7 @@ func (a *attacker) fieldCases(t rapid.TB, op *operation) (out []bad) {
 // bodyCases are bodies that are bad as a whole.
 func (a *attacker) bodyCases(t rapid.TB, op *operation) (out []bad) {
 	good := encode(t, a.body(op))
+	paths := casePaths{a: a, op: op}
 	ten := 10 << 20
 	for name, c := range map[string]struct {
 		body   string
@@ -189,12 +192,12 @@ func (a *attacker) bodyCases(t rapid.TB, op *operation) (out []bad) {
 			out = append(out, bad{name: name, op: op, path: a.path(op), body: []byte(c.body)})
 			continue
 		}
-		out = append(out, bad{name: name, op: op, path: a.path(op), body: []byte(c.body), status: c.status,
+		out = append(out, bad{name: name, op: op, path: paths.of(c.status != 0), body: []byte(c.body), status: c.status,
 			refuse: c.status != 0})
 	}
 	for what, text := range raw {
 		if kindOf(text) != "object" && bodySchema(op) != nil {
-			out = append(out, bad{name: "the body is " + what, op: op, path: a.path(op), body: []byte(text), refuse: true})
+			out = append(out, bad{name: "the body is " + what, op: op, path: paths.of(true), body: []byte(text), refuse: true})
 		}
 	}
 	for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
@@ -209,20 +212,37 @@ func (a *attacker) bodyCases(t rapid.TB, op *operation) (out []bad) {
 	return out
 }
 
+// casePaths are the paths of an operation for its cases. Those that are refused delete nothing, and share what they
+// name: some things take long to make.
+type casePaths struct {
+	a      *attacker
+	op     *operation
+	shared string
+}
+
+func (p *casePaths) of(refused bool) string {
+	if !refused {
+		return p.a.path(p.op)
+	}
+	if p.shared == "" {
+		p.shared = p.a.path(p.op)
+	}
+	return p.shared
+}
+
 // parameterCases are bad values in the path, the query and the headers.
 func (a *attacker) parameterCases(t rapid.TB, op *operation) (out []bad) {
 	body := func() []byte { return encode(t, a.body(op)) }
+	paths := casePaths{a: a, op: op}
 	texts := []string{"", "zzz", "-1", "1e999", "0.5", "NaN", "Infinity", "9223372036854775808", "-9223372036854775809", "99999999999999999999", "true", "null", "[]", "a\x00b", "\x00",
 		"\xff\xfe", "%", "'", `"`, "{}", "a,b", "\u202e", strings.Repeat("9", 5000), "../..", "urn:uuid:" + a.taskID,
 		"{" + a.taskID + "}"}
 	for _, p := range op.Parameters {
 		for _, text := range texts {
-			b := bad{name: fmt.Sprintf("%s %s is %.40q", p.In, p.Name, text), op: op, path: a.path(op), body: body()}
+			b := bad{name: fmt.Sprintf("%s %s is %.40q", p.In, p.Name, text), op: op, body: body()}
 			untextual := strings.Contains(text, "\x00") || strings.Contains(text, "\xff")
 			switch p.In {
 			case "query":
-				base, _, _ := strings.Cut(b.path, "?")
-				b.path = base + "?" + p.Name + "=" + url.QueryEscape(text)
 				b.refuse = untextual || text == "zzz" &&
 					(len(p.Schema.Enum) > 0 || !p.Schema.is("string") && !p.Schema.is("array") || p.Schema.Format == "uuid") ||
 					text != "" && (p.Schema.is("integer") || p.Schema.is("boolean")) && !strings.Contains("-1 true", text) ||
@@ -230,6 +250,8 @@ func (a *attacker) parameterCases(t rapid.TB, op *operation) (out []bad) {
 				if b.refuse {
 					b.names = p.Name
 				}
+				base, _, _ := strings.Cut(paths.of(b.refuse), "?")
+				b.path = base + "?" + p.Name + "=" + url.QueryEscape(text)
 			case "path":
 				if text == "" {
 					continue
@@ -242,13 +264,16 @@ func (a *attacker) parameterCases(t rapid.TB, op *operation) (out []bad) {
 				}
 				b.header = http.Header{http.CanonicalHeaderKey(p.Name): {text}}
 				b.refuse = text != "" && p.Name == "X-Team-Id"
+				b.path = paths.of(b.refuse)
+			default:
+				b.path = paths.of(b.refuse)
 			}
 			out = append(out, b)
 		}
 	}
 	for _, query := range []string{"limit=1;offset=2", "limit=%zz", "page=%"} {
 		name, _, _ := strings.Cut(query, "=")
-		out = append(out, bad{name: "query " + query, op: op, path: strings.SplitN(a.path(op), "?", 2)[0] + "?" + query,
+		out = append(out, bad{name: "query " + query, op: op, path: strings.SplitN(paths.of(true), "?", 2)[0] + "?" + query,
 			body: body(), refuse: true, names: name})
 	}
 	for _, query := range []string{"%", "a=%zz", "=", "&&&", ";", "%00=1", "\xff", "%ff=%ff",

@@ -569,6 +569,8 @@ func (a *attacker) body(op *operation) map[string]any {
 		doc["tool_call_id"] = "main/1"
 	case "create-agent":
 		doc["name"] = "A" + ids.Random(12)
+	case "add-severity-mapping", "update-severity-mapping": // it needs this or cvss_vector
+		doc["custom_severity"] = "low"
 	case "create-secret":
 		doc["name"] = "S" + strings.ToUpper(ids.Random(12))
 	case "connect-mcp-server":
