@@ -79,8 +79,8 @@ func (w worker) config(
 	return start, cfg, nil
 }
 
-// addWebOptions gives the test of an application its users and what describes it. token is where their tokens are given;
-// nil: nowhere.
+// addWebOptions gives the test of an application its users and what describes it. token is where their tokens are
+// given; nil: nowhere.
 func addWebOptions(cfg *webtest.Config, web webapp.Options, start *url.URL) (token *url.URL, err error) {
 	var oauth *session.OAuth
 	if o := web.OAuth; o != nil {

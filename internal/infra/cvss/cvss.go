@@ -1,5 +1,5 @@
-// Package cvss reads vectors of the Common Vulnerability Scoring System (FIRST, versions 3.0, 3.1 and 4.0) and says their
-// scores and what the scores mean.
+// Package cvss reads vectors of the Common Vulnerability Scoring System (FIRST, versions 3.0, 3.1 and 4.0) and says
+// their scores and what the scores mean.
 package cvss
 
 import (

@@ -30,7 +30,9 @@ func Store(ctx context.Context, tx *db.Tx, teamID string, o Override, now db.Tim
 
 // Change replaces an override, and gives the template that it was about. It changes no finding. NotFound for an id that
 // the team does not have, Conflict when another override is about the same.
-func Change(ctx context.Context, tx *db.Tx, teamID string, id int64, o Override, now db.Time) (before string, err error) {
+func Change(
+	ctx context.Context, tx *db.Tx, teamID string, id int64, o Override, now db.Time,
+) (before string, err error) {
 	before, err = db.Value[string](ctx, tx, `SELECT template_id FROM finding_severity WHERE team_id = ? AND id = ?`, teamID, id)
 	if db.IsNoRows(err) {
 		return "", NotFound()
