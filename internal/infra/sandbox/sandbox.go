@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -117,12 +118,22 @@ func (p *Process) live(started chan<- error) {
 	_ = p.cmd.Wait() // the reason is in what it has written, or in who killed it
 	p.mu.Lock()
 	text := p.stderr.String()
-	if p.reason == "" && (strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory")) {
+	if p.reason == "" && refusedMemory(text) {
 		p.reason = OverMemory
 	}
 	p.reason = cmp.Or(p.reason, Crashed)
 	p.mu.Unlock()
 	close(p.ended)
+}
+
+// collectorFault begins what a Go program writes whose collector met memory that the kernel had refused: a fault of the
+// runtime on its own stack, which Go code that is free of unsafe cannot cause in another way.
+var collectorFault = regexp.MustCompile(`^SIGSEGV: segmentation violation\n[^\n]*\n\ngoroutine 0 [^\n]*\nruntime\.`)
+
+// refusedMemory reports whether a child ended because the kernel gave it no more memory, by what it has written.
+func refusedMemory(text string) bool {
+	return strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory") ||
+		collectorFault.MatchString(text)
 }
 
 // PID is the child's number.
