@@ -64,7 +64,7 @@ var build = sync.OnceValues(func() (name string, err error) {
 		}
 	}
 	name = filepath.Join(folder, "vedette")
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-X main.version=v0.0.0-e2e", "-o", name,
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags", "-s -w -X main.version=v0.0.0-e2e", "-o", name,
 		"../cmd/vedette").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("building vedette: %w\n%s", err, out)
