@@ -26,7 +26,7 @@ import (
 const (
 	chaosRounds = "VEDETTE_CHAOS_ROUNDS"
 	chaosSeed   = "VEDETTE_CHAOS_SEED"
-	fewRounds   = 2 // without it
+	fewRounds   = 5 // without it
 )
 
 // silence is after how long without a heartbeat (one a second) the test ends a lease, so that a round does not wait

@@ -15,8 +15,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
 
-// parallelTests is how many tests run at once. Each has some processes, and many wait for leases and deadlines; with
-// more of them, two processors are so busy that what a user would call an outage is only the next test.
+// parallelTests is how many tests run at once. Each starts several processes; with more tests, two processors are so
+// busy that servers miss their deadlines.
 const parallelTests = "4"
 
 // folder is where the binary is built.

@@ -218,8 +218,8 @@ func (d *disk) unmount() {
 	}
 }
 
-// free waits until no process has the volume any more: those of other tests that began in a mount namespace of their own
-// while it was mounted have it until they end, and whoever mounted it in the meantime would get it as it was.
+// free waits until no mount namespace has the volume any more: those that other tests made while it was mounted have it
+// until they end, and a new mount would be of the same, read-only file system.
 func (d *disk) free() {
 	d.t.Helper()
 	until(d.t, longWait, "the volume is free", func() bool {

@@ -264,8 +264,8 @@ func (a *attacker) parameterCases(t rapid.TB, op *operation) (out []bad) {
 				}
 				b.header = http.Header{http.CanonicalHeaderKey(p.Name): {text}}
 				b.refuse = text != "" && p.Name == "X-Team-Id"
-				b.path = paths.of(b.refuse)
-			default:
+			}
+			if b.path == "" {
 				b.path = paths.of(b.refuse)
 			}
 			out = append(out, b)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -223,7 +224,7 @@ const cleanTime = time.Minute
 func removeAll(path string) error {
 	for end := time.Now().Add(cleanTime); ; time.Sleep(20 * time.Millisecond) {
 		err := os.RemoveAll(path)
-		if !errors.Is(err, syscall.ENOTEMPTY) || time.Now().After(end) {
+		if err == nil || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || time.Now().After(end) {
 			return err
 		}
 	}

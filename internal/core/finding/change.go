@@ -202,7 +202,7 @@ type Edit struct {
 	Kind   timeline.Kind
 	// Operation is what is undone together; empty: this edit by itself.
 	Operation string
-	Reason    string // empty: nobody said
+	Reason    string // why; empty: none was given
 	// Value is what a finding has, and is to have, as the timeline says it.
 	Value func(old Finding) (from, to string)
 	// Store is how the column has a value; nil: as the timeline.

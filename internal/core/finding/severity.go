@@ -52,11 +52,14 @@ func (fs *Findings) ChangeOverride(ctx context.Context, id int64, o Override) er
 		if err := o.Check(); err != nil {
 			return nil, err
 		}
+		before, err := override.Template(ctx, tx, c.TeamID, id)
+		if err != nil {
+			return nil, err
+		}
 		if o.Original, err = fs.original(ctx, tx, c.TeamID, o); err != nil {
 			return nil, err
 		}
-		before, err := override.Change(ctx, tx, c.TeamID, id, o, db.At(fs.now()))
-		return []string{before, o.TemplateID}, err
+		return []string{before, o.TemplateID}, override.Change(ctx, tx, c.TeamID, id, o, db.At(fs.now()))
 	})
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The scores are those of FIRST's calculators.
+// Base metrics alone, and with metrics of threat and environment.
 func TestParse(t *testing.T) {
 	for text, want := range map[string]Vector{
 		"CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H":                                   {"3.1", 9.8, 9.8},

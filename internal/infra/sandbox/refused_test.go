@@ -2,7 +2,7 @@ package sandbox
 
 import "testing"
 
-// A child that the kernel gave no more memory does not always find the words for it.
+// What a child writes when the kernel refuses it memory: the message of the runtime, or a fault of its collector.
 func TestRefusedMemory(t *testing.T) {
 	const fault = "SIGSEGV: segmentation violation\nPC=0x43145d m=0 sigcode=1 addr=0x0\n\n"
 	for text, want := range map[string]bool{

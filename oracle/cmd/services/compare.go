@@ -65,7 +65,7 @@ func (r *run) compare(ctx context.Context, f family) (all, same int, err error) 
 	}
 	found, lines := 0, []string{}
 	for id, path := range paths {
-		a, b := f.of(theirs, id), f.of(ours, id)
+		a, b := of(theirs, id), of(ours, id)
 		if len(a) > 0 {
 			found++
 		}
@@ -78,7 +78,7 @@ func (r *run) compare(ctx context.Context, f family) (all, same int, err error) 
 			if err != nil {
 				return 0, 0, err
 			}
-			a, b = f.of(again, id), f.of(mine, id)
+			a, b = of(again, id), of(mine, id)
 		}
 		if equal(a, b) {
 			same++
@@ -101,14 +101,10 @@ func (r *run) compare(ctx context.Context, f family) (all, same int, err error) 
 
 func equal(a, b event.Set) bool { return len(a.Minus(b)) == 0 && len(b.Minus(a)) == 0 }
 
-// of are the findings of a template.
-func (f family) of(events []event.Event, id string) event.Set {
+func of(events []event.Event, id string) event.Set {
 	set := event.Set{}
 	for _, e := range events {
 		if e.Template == id {
-			if f.portless {
-				e.Port = ""
-			}
 			set.Add(e)
 		}
 	}

@@ -18,9 +18,6 @@ type family struct {
 	targets   []string
 	flags     []string // that both programs take
 	theirs    []string // that only nuclei needs
-	// portless families are compared without the port of a finding: nuclei takes it from the target, 80 where that has
-	// none, and we from where it matched, which is compared.
-	portless bool
 }
 
 const site = "127.0.0.1:8088" // of services.InsidePort
@@ -43,10 +40,9 @@ func (r *run) families(started []services.Service) []family {
 	public := func(name string) string { return filepath.Join(r.corpus, name) }
 	return []family{
 		{name: "dns", templates: []string{own("dns"), public("dns")}, targets: names},
-		{name: "tcp", templates: []string{own("tcp"), public("network")}, targets: append(ports, "127.0.0.1"),
-			portless: true},
+		{name: "tcp", templates: []string{own("tcp"), public("network")}, targets: append(ports, "127.0.0.1")},
 		{name: "ssl", templates: []string{own("ssl"), public("ssl")}, targets: append(tls, "127.0.0.1:22")},
-		{name: "javascript", templates: []string{own("javascript")}, targets: []string{"127.0.0.1"}, portless: true},
+		{name: "javascript", templates: []string{own("javascript")}, targets: []string{"127.0.0.1"}},
 		{name: "websocket", templates: []string{own("websocket")},
 			targets: []string{"ws://" + site, "ws://" + site + "/own"}},
 		{name: "whois", templates: []string{own("whois")}, // the second target has the RDAP server in scope

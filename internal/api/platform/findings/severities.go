@@ -18,7 +18,7 @@ type SeverityMapping struct {
 	OriginalSeverity string    `json:"original_severity" doc:"The template's severity, if known."`
 	CustomSeverity   string    `json:"custom_severity" doc:"The severity in your team."`
 	VulnID           string    `json:"vuln_id,omitempty" doc:"The one vulnerability it is about; absent: all of the template."`
-	Reason           string    `json:"reason,omitempty" doc:"Why; absent: nobody said."`
+	Reason           string    `json:"reason,omitempty" doc:"Why; absent: none was given."`
 	CVSSVector       string    `json:"cvss_vector,omitempty" doc:"The vector whose score says the severity; absent: none."`
 	CVSSScore        *float64  `json:"cvss_score,omitempty" doc:"The score of cvss_vector, with all metrics that it has."`
 	CreatedAt        time.Time `json:"created_at"`

@@ -23,7 +23,7 @@ type Override struct {
 	FindingID  string // empty: all findings of the template; an override of one finding wins
 	Original   string // the template's own, if known
 	Custom     string // one of Severities
-	Reason     string // why; empty: nobody said
+	Reason     string // why; empty: none was given
 	Vector     string // of CVSS 3.0, 3.1 or 4.0, whose score says Custom; empty: none
 	CreatedAt  time.Time
 	UpdatedAt  time.Time
@@ -43,7 +43,7 @@ func (o *Override) Check() error {
 			return errs.Field("cvss_vector", "cvss_vector must be a vector of CVSS 3.0, 3.1 or 4.0 with every base metric, such as "+
 				"CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H.")
 		}
-		said := SeverityOf(v)
+		said := severityOf(v)
 		if o.Custom = cmp.Or(o.Custom, said); o.Custom != said {
 			return errs.Field("custom_severity", "custom_severity is %s, but the score of cvss_vector is %.1f, which is %s; leave one out.",
 				o.Custom, v.Score, said)
@@ -62,8 +62,8 @@ func (o *Override) Check() error {
 	return nil
 }
 
-// SeverityOf is the severity that a vector's score says.
-func SeverityOf(v cvss.Vector) string {
+// severityOf is the severity that a vector's score says.
+func severityOf(v cvss.Vector) string {
 	if rating := cvss.Rating(v.Score); rating != "none" {
 		return rating
 	}

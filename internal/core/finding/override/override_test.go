@@ -31,8 +31,9 @@ func TestVectors(t *testing.T) {
 		{worst, "low", "", "custom_severity"}, {"CVSS:3.1/AV:N", "", "", "cvss_vector"}, {"", "", "", "custom_severity"},
 	} {
 		o := Override{TemplateID: "t", Vector: c.vector, Custom: c.custom}
-		err := o.Check()
-		if c.refused == "" && (err != nil || o.Custom != c.want) || c.refused != "" && (err == nil || !strings.HasPrefix(err.Error(), c.refused)) {
+		switch err := o.Check(); {
+		case c.refused == "" && (err != nil || o.Custom != c.want),
+			c.refused != "" && (err == nil || !strings.HasPrefix(err.Error(), c.refused)):
 			t.Errorf("%+v: %s, %v", c, o.Custom, err)
 		}
 	}

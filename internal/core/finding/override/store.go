@@ -28,30 +28,29 @@ func Store(ctx context.Context, tx *db.Tx, teamID string, o Override, now db.Tim
 		RETURNING id`, last+1, teamID, o.TemplateID, o.FindingID, o.Original, o.Custom, o.Reason, o.Vector, now, now)
 }
 
-// Change replaces an override, and gives the template that it was about. It changes no finding. NotFound for an id that
-// the team does not have, Conflict when another override is about the same.
-func Change(
-	ctx context.Context, tx *db.Tx, teamID string, id int64, o Override, now db.Time,
-) (before string, err error) {
-	before, err = db.Value[string](ctx, tx, `SELECT template_id FROM finding_severity WHERE team_id = ? AND id = ?`, teamID, id)
+// Template is the template that an override is about. NotFound for an id that the team does not have.
+func Template(ctx context.Context, tx *db.Tx, teamID string, id int64) (string, error) {
+	template, err := db.Value[string](ctx, tx, `SELECT template_id FROM finding_severity WHERE team_id = ? AND id = ?`, teamID, id)
 	if db.IsNoRows(err) {
 		return "", NotFound()
 	}
-	if err != nil {
-		return "", err
-	}
+	return template, err
+}
+
+// Change replaces an override that the team has. It changes no finding. Conflict when another is about the same.
+func Change(ctx context.Context, tx *db.Tx, teamID string, id int64, o Override, now db.Time) error {
 	others, err := db.Value[int](ctx, tx, `SELECT COUNT(*) FROM finding_severity
 		WHERE team_id = ? AND template_id = ? AND finding_id = ? AND id <> ?`, teamID, o.TemplateID, o.FindingID, id)
 	if err == nil && others > 0 {
 		err = errs.New(errs.Conflict, "severity_mapping_exists", "Another severity mapping is about the same.")
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
 	_, err = tx.Exec(ctx, `UPDATE finding_severity SET template_id = ?, finding_id = ?, original = ?, custom = ?, reason = ?,
 		vector = ?, updated_at = ? WHERE team_id = ? AND id = ?`, o.TemplateID, o.FindingID, o.Original, o.Custom,
 		o.Reason, o.Vector, now, teamID, id)
-	return before, err
+	return err
 }
 
 // NotFound is the error about an override that there is not.

@@ -28,7 +28,7 @@ import (
 // Probe is a compiled block.
 type Probe struct {
 	address      dsl.Text
-	client       string // nuclei's that the template asks for; "" for any: ours does what its three do
+	client       string // scan_mode; "" for auto. One client of ours does what the three of nuclei do
 	first, last  uint16 // versions
 	suites       []uint16
 	enumVersions bool
@@ -55,10 +55,10 @@ func Compile(file string, s *syntax.SSL) (*Probe, error) {
 		address: dsl.Parse(s.Address), first: versionSSL30, last: versionTLS13,
 		enumVersions: s.TLSVersionEnum || s.TLSCipherEnum,
 	}
-	operators := fmt.Sprintf("%+v", s.Operators)
 	if s.ScanMode != "auto" {
 		p.client = s.ScanMode
 	}
+	operators := fmt.Sprintf("%+v", s.Operators)
 	p.jarm, p.ja3s = strings.Contains(operators, "jarm_hash"), strings.Contains(operators, "ja3s_hash")
 	if s.Address == "" {
 		return nil, syntax.Fault(file, s.Line, 0, "ssl.address", "a handshake needs an address: {{Host}}:{{Port}}")
