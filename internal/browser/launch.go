@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -202,8 +203,15 @@ func (b *launched) end() Ended {
 	})
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return Ended{Why: b.why, How: b.how, Output: b.output.String()}
+	return Ended{Why: b.why, How: b.how, Output: withoutShell(b.output.String())}
 }
+
+// shellComplaint is a line of the shell script that starts Chromium on Debian, such as "/usr/bin/chromium: 9: [: …".
+// On a machine that mounts /dev/shm twice it is printed at each start, and the browser runs nevertheless.
+var shellComplaint = regexp.MustCompile(`(?m)^\S*/chromium: \d+: .*(\n|$)`)
+
+// withoutShell is the output of a browser alone.
+func withoutShell(output string) string { return strings.TrimSpace(shellComplaint.ReplaceAllString(output, "")) }
 
 // clean removes what the browser wrote.
 func (b *launched) clean() {
