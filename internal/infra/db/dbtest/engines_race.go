@@ -1,0 +1,5 @@
+//go:build race
+
+package dbtest
+
+var engines = []string{"postgres"}
