@@ -257,11 +257,11 @@ func (r *run) export(v goja.Value) {
 	r.exported.WriteString(text)
 }
 
-// text is a value as events show it: objects as JSON.
+// text is a value as events show it: what a module answered as JSON, a script's own objects as Go prints a map.
 func (r *run) text(v goja.Value) string {
 	e := script.Exporter{VM: r.vm, Function: "Export"}
 	value := e.Value(v)
-	if _, object := value.(map[string]any); object {
+	if r.host.IsFields(v) {
 		if toJSON, ok := goja.AssertFunction(r.vm.Get("to_json")); ok {
 			if text, err := toJSON(goja.Undefined(), v); err == nil {
 				return text.String()

@@ -37,6 +37,7 @@ type Host struct {
 	dial  func(ctx context.Context, network, address string) (net.Conn, error)
 	bytes goja.Constructor
 	state map[*goja.Object]any
+	made  *goja.Symbol // marks objects that are made of Fields
 	calls int
 
 	mu    sync.Mutex
@@ -51,7 +52,8 @@ func New(
 	ctx context.Context, vm *goja.Runtime, clock *script.Clock, timeout time.Duration,
 	dial func(ctx context.Context, network, address string) (net.Conn, error),
 ) *Host {
-	h := &Host{VM: vm, Ctx: ctx, Timeout: timeout, clock: clock, dial: dial, state: map[*goja.Object]any{}}
+	h := &Host{VM: vm, Ctx: ctx, Timeout: timeout, clock: clock, dial: dial, state: map[*goja.Object]any{},
+		made: goja.NewSymbol("made")}
 	h.bytes, _ = goja.AssertConstructor(vm.Get("Uint8Array"))
 	return h
 }

@@ -66,9 +66,19 @@ func (h *Host) Value(v any) goja.Value {
 		for _, f := range v {
 			h.set(o, f.Name, h.Value(f.Value))
 		}
+		err := o.DefineDataPropertySymbol(h.made, goja.Undefined(), goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE)
+		if err != nil {
+			panic(err)
+		}
 		return o
 	}
 	return h.VM.ToValue(v)
+}
+
+// IsFields reports whether a value was made of Fields or Shown, and not by the script.
+func (h *Host) IsFields(v goja.Value) bool {
+	o, ok := v.(*goja.Object)
+	return ok && o.GetSymbol(h.made) != nil
 }
 
 // Module is an object with the functions and classes of a module.

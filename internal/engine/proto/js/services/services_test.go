@@ -81,10 +81,22 @@ func TestRedis(t *testing.T) {
 }
 
 func TestPOP3(t *testing.T) {
-	mail := jstest.Serve(t, func(c net.Conn) { fmt.Fprint(c, "+OK ready\r\n") })
-	other := jstest.Serve(t, func(c net.Conn) { fmt.Fprint(c, "220 ready\r\n") })
-	check{services.POP3, mail, "JSON.stringify(m.IsPOP3(H, P))", `{"IsPOP3":true,"Banner":"+OK ready"}`}.run(t)
-	check{services.POP3, other, "JSON.stringify(m.IsPOP3(H, P))", `{"IsPOP3":false,"Banner":""}`}.run(t)
+	says := func(greeting, refusal string) string {
+		return jstest.Serve(t, func(c net.Conn) {
+			fmt.Fprint(c, greeting)
+			if line, _ := bufio.NewReader(c).ReadString('\n'); line != "" {
+				fmt.Fprint(c, refusal)
+			}
+		})
+	}
+	for _, c := range []check{
+		{services.POP3, says("+OK ready\r\n", "-ERR what\r\n"), "JSON.stringify(m.IsPOP3(H, P))", `{"IsPOP3":true,"Banner":"ready\r\n"}`},
+		{services.POP3, says("+OK\r\n", "-ERR\r\n"), "JSON.stringify(m.IsPOP3(H, P))", `{"IsPOP3":true,"Banner":"\r\n"}`},
+		{services.POP3, says("+OK ready\r\n", "+OK that too\r\n"), "JSON.stringify(m.IsPOP3(H, P))", `{"IsPOP3":false,"Banner":""}`},
+		{services.POP3, says("220 ready\r\n", "-ERR what\r\n"), "JSON.stringify(m.IsPOP3(H, P))", `{"IsPOP3":false,"Banner":""}`},
+	} {
+		c.run(t)
+	}
 }
 
 // shell is a server that lets root in with "toor" and answers each command with its text.
