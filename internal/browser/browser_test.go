@@ -36,7 +36,7 @@ func newLab(t *testing.T, cfg browser.Config) *lab {
 	if _, err := browser.Find(""); err != nil {
 		t.Skip(err)
 	}
-	temp, err := os.MkdirTemp("", "lab") //nolint:usetesting // short: the browser makes a socket in it
+	temp, err := os.MkdirTemp("", "lab") //nolint:usetesting // nobody may enter it, as whom browsers run
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,4 +358,22 @@ func TestCrashesAtTheStart(t *testing.T) {
 			t.Errorf("after %d crashes, %v are left, %v", crashes, left, err)
 		}
 	}
+}
+
+// The path of Chromium's socket has a bound, which the path of our folder must not use up.
+func TestALongFolder(t *testing.T) {
+	if _, err := browser.Find(""); err != nil {
+		t.Skip(err)
+	}
+	temp := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	pool := browser.New(browser.Config{Temp: temp})
+	defer pool.Close()
+	page, err := pool.Open(t.Context(), browser.Options{Timeout: long})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.Close()
 }

@@ -144,7 +144,9 @@ func (b *launched) start(line []string, memory int64) (link *Link, err error) {
 	if b.cmd.SysProcAttr, err = attributes(b.home, b.nobody); err != nil {
 		return nil, errors.Join(err, link.Commands.Close(), link.Messages.Close())
 	}
-	b.cmd.Env = []string{"HOME=" + b.home, "TMPDIR=" + b.home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
+	// Chromium makes a socket below TMPDIR, whose path must have fewer than 108 bytes, or it aborts (SIGABRT).
+	b.cmd.Dir = b.home
+	b.cmd.Env = []string{"HOME=" + b.home, "TMPDIR=.", "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}
 	b.cmd.ExtraFiles, b.cmd.Stdout, b.cmd.Stderr = theirs, &b.output, &b.output
 	b.cmd.WaitDelay = time.Second // for what a process that it left behind still prints
 	started := make(chan error, 1)

@@ -29,15 +29,11 @@ func TestPages(t *testing.T) {
 	if _, err := browser.Find(""); err != nil {
 		t.Skip(err)
 	}
-	temp, err := os.MkdirTemp("", "pages") //nolint:usetesting // short: the browser makes a socket in it
-	if err != nil {
-		t.Fatal(err)
-	}
+	temp := t.TempDir()
 	pool := browser.New(browser.Config{Temp: temp})
 	t.Cleanup(func() {
 		pool.Close()
-		left, _ := os.ReadDir(temp)
-		if err := os.RemoveAll(temp); err != nil || len(left) > 0 {
+		if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 			t.Errorf("the browser left %v behind, %v", left, err)
 		}
 	})
