@@ -103,6 +103,31 @@ for (const name of ['sqlite', 'postgres']) {
     await other.close()
   })
 
+  journey(`${name}: a team rates a weakness by a CVSS vector, says why, and takes it back`, async (page) => {
+    const f = on().found.at(-1)
+    await page.at(`/findings/${f.vuln_id}`)
+    await signIn(page)
+    await page.getByRole('button', { name: 'Set severity' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('radio', { name: 'A CVSS vector' }).check()
+    await dialog.getByLabel('CVSS vector', { exact: true }).fill('CVSS:3.1/AV:N/AC:L')
+    await dialog.getByLabel('Reason').fill('The payment host is behind it.')
+    await dialog.getByRole('button', { name: 'Set severity' }).click()
+    await dialog.getByText(/cvss_vector/).waitFor() // the server says what is wrong, and the dialog keeps what was typed
+    await dialog.getByLabel('CVSS vector', { exact: true }).fill('CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:C/C:H/I:H/A:H')
+    await dialog.getByRole('button', { name: 'Set severity' }).click()
+    await page.getByText('The severity is set.').waitFor()
+    await page.getByText(/^Critical: your team’s own severity\./).waitFor()
+    await page.getByText('The payment host is behind it.').waitFor()
+    await both(page, 'own severity')
+    const critical = async () => (await on().api('GET', '/v1/scans/results?severity=critical')).data.some((r) => r.vuln_id === f.vuln_id)
+    assert.ok(await critical())
+    await page.getByRole('button', { name: 'Back to the template’s severity' }).click()
+    await page.getByText('Findings have the severity of their template again.').waitFor()
+    await page.getByText(/your team’s own severity/).waitFor({ state: 'detached' })
+    assert.equal(await critical(), f.event[0].info.severity === 'critical')
+  })
+
   journey(`${name}: the proof is intact, is sent again, and its outcome is told`, async (page) => {
     await page.at(`/findings/${on().found[0].vuln_id}?tab=evidence`)
     await signIn(page)

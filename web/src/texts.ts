@@ -85,6 +85,13 @@ export const t = {
     retest: 'Retest', retestStarted: 'The finding will be looked at again.', sameBy: 'the same by',
     export: 'Export…', exporting: 'Exporting…',
   },
+  severityOwn: {
+    action: 'Set severity', title: 'Your own severity', by: 'Say it as', how: { word: 'A severity', vector: 'A CVSS vector' } as Record<string, string>,
+    vector: 'CVSS vector', vectorHint: 'Of CVSS 3.0, 3.1 or 4.0, with the metrics of threat and environment that you know. Its score says the severity.',
+    of: 'It is about', weakness: 'This finding, wherever it is seen again', template: 'All findings of the template', reasonHint: 'Optional. It is in the history of each finding, too.',
+    set: 'The severity is set.', dropped: 'Findings have the severity of their template again.', drop: 'Back to the template’s severity',
+    is: (s: string, all: boolean) => `${s}: your team’s own severity${all ? ' of all findings of this template' : ''}.`, was: (s: string) => `The template says: ${s.toLowerCase()}.`,
+  },
   scanState: { queued: 'Queued', starting: 'Starting', running: 'Running', finished: 'Finished', failed: 'Failed', stopped: 'Stopped', scheduled: 'Scheduled', uploaded: 'Uploaded' } as Record<string, string>,
   coverage: { tested: 'Tested', not_applicable: 'Not applicable', skipped: 'Skipped', denied: 'Denied', failed: 'Failed', pending: 'Pending', budget: 'Budget' } as Record<string, string>,
   coverageText: {

@@ -14,6 +14,7 @@ import { failed, toast } from '../ui/toast'
 import { t } from '../texts'
 import { Evidence, Seal, useOccurrences, type Vulnerability } from './finding-evidence'
 import { History } from './finding-history'
+import { OwnSeverity, SeverityDialog } from './finding-severity'
 import { WorkDialogs, type Asking } from './finding-work'
 
 export function Finding() {
@@ -32,6 +33,7 @@ export function Detail({ id, panel = false, onClose }: { id: string; panel?: boo
   const role = useRole()
   const [search] = useURL()
   const [asking, setAsking] = useState<Asking>('')
+  const [rating, setRating] = useState(false)
   const f = found.data
   const name = f?.event?.info.name || f?.template_id || t.findings.one
   return (
@@ -56,10 +58,11 @@ export function Detail({ id, panel = false, onClose }: { id: string; panel?: boo
             {f.proof === 'unproven' && <Chip>{t.findings.unproven}</Chip>}
             <span className="text-sm text-muted">{f.assignee ? <>{t.findings.assignee}: <Shown text={f.assignee} max={80} className="text-text" /></> : t.findings.unassigned}</span>
             {role.writes && <span className="no-print flex flex-wrap gap-2">
-              <Button onClick={() => setAsking('status')}>{t.findings.setStatus}</Button><Button onClick={() => setAsking('assign')}>{t.findings.assign}</Button><Button onClick={() => setAsking('label')}>{t.findings.label}</Button>
+              <Button onClick={() => setAsking('status')}>{t.findings.setStatus}</Button><Button onClick={() => setAsking('assign')}>{t.findings.assign}</Button><Button onClick={() => setAsking('label')}>{t.findings.label}</Button><Button onClick={() => setRating(true)}>{t.severityOwn.action}</Button>
             </span>}
             <Retest id={id} writes={role.writes} />
           </div>
+          <OwnSeverity f={f} writes={role.writes} />
           {panel ? <PanelBody f={f} /> : (
             <>
               <Tabs of={[['about', t.findings.tabs.about], ['evidence', t.findings.tabs.evidence], ['history', t.findings.tabs.history], ['places', t.findings.tabs.places]]} now={search.tab ?? 'about'} />
@@ -70,6 +73,7 @@ export function Detail({ id, panel = false, onClose }: { id: string; panel?: boo
             </>
           )}
           <WorkDialogs asking={asking} list={[f as unknown as Result]} onClose={() => setAsking('')} />
+          {rating && <SeverityDialog f={f} onClose={() => setRating(false)} />}
         </div>
       )}
       {!panel && f && role.writes && <Keys ask={setAsking} />}
