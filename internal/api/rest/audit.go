@@ -80,19 +80,32 @@ func pathID(ctx huma.Context) string {
 	return values[len(values)-1]
 }
 
-// answerID is the id in the body of an answer, if it has one.
+// answerID is the id in the body of an answer, or in the one thing that the body has; "" where there is none.
 func answerID(output any) string {
-	body := reflect.Indirect(reflect.ValueOf(output))
-	for _, field := range []string{"Body", "ID"} {
-		if body.Kind() != reflect.Struct {
-			return ""
-		}
-		body = body.FieldByName(field)
-	}
-	if body.Kind() != reflect.String {
+	answer := reflect.Indirect(reflect.ValueOf(output))
+	if answer.Kind() != reflect.Struct {
 		return ""
 	}
-	return body.String()
+	body := reflect.Indirect(answer.FieldByName("Body"))
+	if id := ownID(body); id != "" || body.Kind() != reflect.Struct {
+		return id
+	}
+	for _, field := range body.Fields() {
+		if id := ownID(reflect.Indirect(field)); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+func ownID(v reflect.Value) string {
+	if v.Kind() != reflect.Struct {
+		return ""
+	}
+	if id := v.FieldByName("ID"); id.Kind() == reflect.String {
+		return id.String()
+	}
+	return ""
 }
 
 // statusWriter records the status of the answer, and writes the audit entry before the header.

@@ -22,6 +22,11 @@ type thing struct {
 	ID string `json:"id"`
 }
 
+type box struct {
+	Message string `json:"message"`
+	Thing   *thing `json:"thing"`
+}
+
 // audited is a surface with operations of all sorts and an audit log, a user's key and token.
 type audited struct {
 	surface
@@ -75,6 +80,9 @@ func openAudited(t *testing.T, rate float64) audited {
 		Register(a, op("POST", "/thing"), func(_ context.Context, _ *struct{ Body thing }) (*struct{ Body thing }, error) {
 			return &struct{ Body thing }{thing{"made"}}, nil
 		})
+		Register(a, op("POST", "/box"), func(context.Context, *struct{}) (*struct{ Body box }, error) {
+			return &struct{ Body box }{box{"A thing.", &thing{"within"}}}, nil
+		})
 		Register(a, op("DELETE", "/thing/{id}"), func(_ context.Context, in *struct {
 			ID string `path:"id"`
 		}) (*struct{}, error) {
@@ -119,6 +127,7 @@ func TestEachRequestForAChangeHasAnAuditEntry(t *testing.T) {
 		{"POST", "/thing?secret=1", `{"id": "x"}`, audit.Entry{Action: "post-thing", Object: "made", Path: "/thing"}, 200,
 			false},
 		{"POST", "/thing", `{"id": "x"}`, audit.Entry{Action: "post-thing", Object: "made", Path: "/thing"}, 200, true},
+		{"POST", "/box", "", audit.Entry{Action: "post-box", Object: "within", Path: "/box"}, 200, false},
 		{"POST", "/thing", `{"id": 7}`, audit.Entry{Action: "post-thing", Path: "/thing"}, 400, false},
 		{"POST", "/thing", `{`, audit.Entry{Action: "post-thing", Path: "/thing"}, 400, false},
 		{"DELETE", "/thing/yes", "", audit.Entry{Action: "delete-thing-{id}", Object: "yes", Path: "/thing/yes"}, 204, false},

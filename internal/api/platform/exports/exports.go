@@ -184,6 +184,9 @@ func Answer(
 ) (*huma.StreamResponse, error) {
 	if async {
 		e, err := exports.Start(ctx, r)
+		if err == nil && r.ScanID == "" { // of a scan, the entry is about the scan
+			rest.About(ctx, e.ID)
+		}
 		return &huma.StreamResponse{Body: func(hc huma.Context) {
 			hc.SetHeader("Content-Type", "application/json")
 			hc.SetStatus(http.StatusCreated)

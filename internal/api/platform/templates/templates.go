@@ -192,6 +192,9 @@ func (s area) generateTemplate(ctx context.Context, in *struct{ Body TemplateWis
 	if err != nil {
 		return nil, err
 	}
+	if w.Valid {
+		rest.About(ctx, w.ID)
+	}
 	out := &TemplateWritten{
 		Message: "The template is made by " + w.Model + ". Read it before you run it.", TemplateID: w.ID, Name: w.Name,
 		Completion: w.Text, CanRun: w.CanRun, IsValid: w.Valid, Retries: w.Repairs, Feedback: w.Problem,
