@@ -213,7 +213,9 @@ func (b *launched) end() Ended {
 var shellComplaint = regexp.MustCompile(`(?m)^\S*/chromium: \d+: .*(\n|$)`)
 
 // withoutShell is the output of a browser alone.
-func withoutShell(output string) string { return strings.TrimSpace(shellComplaint.ReplaceAllString(output, "")) }
+func withoutShell(output string) string {
+	return strings.TrimSpace(shellComplaint.ReplaceAllString(output, ""))
+}
 
 // clean removes what the browser wrote.
 func (b *launched) clean() {
