@@ -77,7 +77,7 @@ func TestRunEnds(t *testing.T) {
 		"time":     {"while :; do :; done", 200 * time.Millisecond, ErrRunTime},
 		"output":   {"while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done", time.Minute, ErrRunOutput},
 		"children": {"(sleep 1000 >/dev/null 2>&1 &) ; echo done", time.Minute, nil},
-		"forks":    {"f() { f | f & }; f; sleep 1000", 500 * time.Millisecond, ErrRunTime},
+		"forks":    {"f() { f | f & }; f; while :; do :; done", 500 * time.Millisecond, ErrRunTime},
 	} {
 		if _, err := inSandbox(t, Command{Time: c.time}, c.text); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
