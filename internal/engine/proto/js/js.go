@@ -4,6 +4,7 @@
 package js
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -276,8 +277,8 @@ func (p *Probe) reply(env *proto.Env, vars *dsl.Env, address string, r result) *
 		reply.Fields["error"] = r.err.Error()
 	}
 	reply.At(address)
-	if reply.Host == "" {
-		reply.Host = address
+	if reply.Host == "" { // no port in the script or the target: that of the web, as nuclei has it
+		reply.Host, reply.Port = env.Target.Hostname(), cmp.Or(env.Target.Port(), "80")
 	}
 	return reply
 }

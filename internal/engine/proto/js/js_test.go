@@ -260,3 +260,26 @@ func FuzzScript(f *testing.F) {
 		}
 	})
 }
+
+// Where neither the script nor the target names a port, events have that of the web; where one does, that one.
+func TestPortOfAReply(t *testing.T) {
+	port := []syntax.Variable{{Name: "Host", Value: "{{Host}}"}, {Name: "Port", Value: "2222"}}
+	for _, c := range []struct {
+		target     rawurl.URL
+		args       []syntax.Variable
+		host, want string
+	}{
+		{rawurl.URL{Host: "a.example"}, nil, "a.example", "80"},
+		{rawurl.URL{Host: "[::1]"}, nil, "::1", "80"},
+		{rawurl.URL{Scheme: "https", Host: "a.example"}, nil, "a.example", "443"},
+		{rawurl.URL{Host: "a.example:8443"}, nil, "a.example", "8443"},
+		{rawurl.URL{Scheme: "https", Host: "a.example"}, port, "a.example", "2222"},
+	} {
+		e := env(c.target.Host, time.Second)
+		e.Target = c.target
+		reply, err := run(t, t.Context(), e, &syntax.JavaScript{Code: `to_array("x")`, Args: c.args})
+		if err != nil || reply.Host != c.host || reply.Port != c.want || reply.Response != "x" {
+			t.Errorf("%v: %+v %v", c.target, reply, err)
+		}
+	}
+}
