@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/engine/proto/js/jstest"
@@ -38,6 +40,12 @@ func samba(t *testing.T, oldest, signing string) string {
 	if out, err := add.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	t.Cleanup(func() { // what answers remote calls outlives the server that started it
+		text, _ := os.ReadFile(filepath.Join(folder, "piddirectory", "samba-dcerpcd.pid"))
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGTERM) // it may have ended
+		}
+	})
 	jstest.Start(t, at, exec.Command(binary, "--foreground", "--no-process-group", "--debug-stdout", "--configfile="+conf))
 	return at
 }
