@@ -59,10 +59,13 @@ export function useUndo() {
   }
 }
 
+/** What is read again when findings have changed. */
+export const ofFindings = ['findings', 'finding', 'finding-counts', 'timeline', 'comments', 'scan', 'queues', 'queue']
+
 function useRefresh() {
   const queries = useQueryClient()
   return () => {
-    for (const key of ['findings', 'finding', 'finding-counts', 'timeline', 'comments', 'scan', 'queues', 'queue']) void queries.invalidateQueries({ queryKey: [key] })
+    for (const key of ofFindings) void queries.invalidateQueries({ queryKey: [key] })
   }
 }
 

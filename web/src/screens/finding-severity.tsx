@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useAct } from '../lib/act'
 import { body, platform, team, type Platform } from '../lib/api'
-import { severities } from '../lib/findings'
+import { ofFindings, severities } from '../lib/findings'
 import { Shown } from '../lib/show'
 import { Button, Copy, Dialog, Field, Problem } from '../ui/kit'
 import { toast } from '../ui/toast'
@@ -10,7 +10,7 @@ import { t } from '../texts'
 import type { Vulnerability } from './finding-evidence'
 
 type Mapping = Platform['SeverityMapping']
-const changed = ['finding', 'findings', 'finding-counts', 'severities', 'timeline']
+const changed = [...ofFindings, 'severities']
 
 /** The team's own severity of a finding: that of its weakness alone comes before that of its template. */
 function useOwn(f: Vulnerability | undefined): Mapping | undefined {
