@@ -19,7 +19,7 @@ func TestAServerIsKilledWithAPageOpen(t *testing.T) {
 		t.Skip(err)
 	}
 	eachEngine(t, func(t *testing.T, dep deployment) {
-		temp, err := os.MkdirTemp("", "e2e") //nolint:usetesting // nobody may enter it, as whom browsers run
+		temp, err := os.MkdirTemp("", "e2e") //nolint:usetesting // t.TempDir is closed to the user nobody, as whom browsers run
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func newLab(t *testing.T, cfg browser.Config) *lab {
 	if _, err := browser.Find(""); err != nil {
 		t.Skip(err)
 	}
-	temp, err := os.MkdirTemp("", "lab") //nolint:usetesting // nobody may enter it, as whom browsers run
+	temp, err := os.MkdirTemp("", "lab") //nolint:usetesting // t.TempDir is closed to the user nobody, as whom browsers run
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestCrashesAtTheStart(t *testing.T) {
 	for crashes, works := range map[int]bool{4: true, 5: false} {
 		tries := filepath.Join(t.TempDir(), "tries")
 		path := filepath.Join(t.TempDir(), "chromium")
-		script := fmt.Sprintf("#!/bin/sh\necho >>%[1]s\n[ $(wc -l <%[1]s) -gt %[2]d ] || { echo boom; exit 1; }\nexec %[3]s \"$@\"\n",
+		script := fmt.Sprintf("#!/bin/sh\necho >>%[1]s\n[ $(wc -l <%[1]s) -gt %[2]d ] || { echo \"$0: 9: [: 1: unexpected operator\"; echo boom; exit 1; }\nexec %[3]s \"$@\"\n",
 			tries, crashes, chromium)
 		if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 			t.Fatal(err)

@@ -35,7 +35,7 @@ func openWithBrowsers(t *testing.T, d *db.DB) office {
 	if _, err := browser.Find(""); err != nil {
 		t.Skip(err)
 	}
-	temp, err := os.MkdirTemp("", "jobs") //nolint:usetesting // nobody may enter it, as whom browsers run
+	temp, err := os.MkdirTemp("", "jobs") //nolint:usetesting // t.TempDir is closed to the user nobody, as whom browsers run
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func withBrowsers(t *testing.T, b child.Browsers) (p *child.Pool, temp string) {
 	if _, err := browser.Find(""); err != nil || runtime.GOOS != "linux" {
 		t.Skip("children have pages on Linux, where Chromium is installed", err)
 	}
-	temp, err := os.MkdirTemp("", "lent") //nolint:usetesting // nobody may enter it, as whom browsers run
+	temp, err := os.MkdirTemp("", "lent") //nolint:usetesting // t.TempDir is closed to the user nobody, as whom browsers run
 	if err != nil {
 		t.Fatal(err)
 	}

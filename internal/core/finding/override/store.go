@@ -30,7 +30,8 @@ func Store(ctx context.Context, tx *db.Tx, teamID string, o Override, now db.Tim
 
 // Template is the template that an override is about. NotFound for an id that the team does not have.
 func Template(ctx context.Context, tx *db.Tx, teamID string, id int64) (string, error) {
-	template, err := db.Value[string](ctx, tx, `SELECT template_id FROM finding_severity WHERE team_id = ? AND id = ?`, teamID, id)
+	template, err := db.Value[string](ctx, tx, `SELECT template_id FROM finding_severity
+		WHERE team_id = ? AND id = ?`, teamID, id)
 	if db.IsNoRows(err) {
 		return "", NotFound()
 	}

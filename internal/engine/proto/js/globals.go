@@ -257,10 +257,15 @@ func (r *run) export(v goja.Value) {
 	r.exported.WriteString(text)
 }
 
-// text is a value as events show it: what a module answered as JSON, a script's own objects as Go prints a map.
+// text is a value as events show it.
 func (r *run) text(v goja.Value) string {
 	e := script.Exporter{VM: r.vm, Function: "Export"}
-	value := e.Value(v)
+	return r.shown(v, e.Value(v))
+}
+
+// shown is a value, which is also there in Go, as events show it: what a module answered as JSON, a script's own
+// objects as Go prints a map.
+func (r *run) shown(v goja.Value, value any) string {
 	if r.host.IsFields(v) {
 		if toJSON, ok := goja.AssertFunction(r.vm.Get("to_json")); ok {
 			if text, err := toJSON(goja.Undefined(), v); err == nil {

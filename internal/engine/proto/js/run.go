@@ -97,7 +97,7 @@ func (r *run) take(got *result, value goja.Value, code *program) {
 	e := script.Exporter{VM: r.vm, Function: "the result"}
 	got.response, got.success = e.Value(value), value.ToBoolean()
 	if _, object := got.response.(map[string]any); object {
-		got.response = r.text(value)
+		got.response = r.shown(value, got.response)
 	}
 	got.text = functions.String(got.response)
 }

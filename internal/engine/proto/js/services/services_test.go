@@ -89,13 +89,13 @@ func TestPOP3(t *testing.T) {
 			}
 		})
 	}
-	for _, c := range []check{
-		{services.POP3, says("+OK ready\r\n", "-ERR what\r\n"), "JSON.stringify(m.IsPOP3(H, P))", `{"IsPOP3":true,"Banner":"ready\r\n"}`},
-		{services.POP3, says("+OK\r\n", "-ERR\r\n"), "JSON.stringify(m.IsPOP3(H, P))", `{"IsPOP3":true,"Banner":"\r\n"}`},
-		{services.POP3, says("+OK ready\r\n", "+OK that too\r\n"), "JSON.stringify(m.IsPOP3(H, P))", `{"IsPOP3":false,"Banner":""}`},
-		{services.POP3, says("220 ready\r\n", "-ERR what\r\n"), "JSON.stringify(m.IsPOP3(H, P))", `{"IsPOP3":false,"Banner":""}`},
+	for _, c := range []struct{ at, want string }{
+		{says("+OK ready\r\n", "-ERR what\r\n"), `{"IsPOP3":true,"Banner":"ready\r\n"}`},
+		{says("+OK\r\n", "-ERR\r\n"), `{"IsPOP3":true,"Banner":"\r\n"}`},
+		{says("+OK ready\r\n", "+OK that too\r\n"), `{"IsPOP3":false,"Banner":""}`},
+		{says("220 ready\r\n", "-ERR what\r\n"), `{"IsPOP3":false,"Banner":""}`},
 	} {
-		c.run(t)
+		check{services.POP3, c.at, "JSON.stringify(m.IsPOP3(H, P))", c.want}.run(t)
 	}
 }
 
