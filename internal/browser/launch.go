@@ -288,7 +288,7 @@ type guard struct {
 const script = `while read -r line; do
 	case "$line" in over) exit 0;; *) group=$line;; esac
 done
-[ -n "$group" ] && kill -9 -- "-$group"
+[ -n "$group" ] && kill -s KILL -- "-$group"
 tries=0
 while [ -e "$1" ] && [ $tries -lt 600 ]; do # a minute: cleanTime
 	rm -rf -- "$1" 2>/dev/null

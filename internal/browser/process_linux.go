@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -115,14 +114,18 @@ func abandoned(home string) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
 
-// killUsers kills the processes of a browser with a profile in a folder, also the ones that record its crashes, which
-// are in groups of their own.
+// killUsers kills the processes of a browser by the folder in which it was started, which is its home. Its parts cannot
+// be known by their command lines, which they write anew, nor all by their group: the ones that record crashes have
+// their own. Parts that were not killed would write their caches into a new folder when they miss the browser.
 func killUsers(home string) {
+	folder, err := os.Stat(home)
+	if err != nil {
+		return
+	}
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, process := range processes {
-		line, err := os.ReadFile(process + "/cmdline")
-		if err != nil || !strings.Contains(string(line), "\x00--user-data-dir="+profile(home)+"\x00") &&
-			!strings.Contains(string(line), "\x00--database="+home+string(filepath.Separator)) {
+		at, err := os.Stat(filepath.Join(process, "cwd"))
+		if err != nil || !os.SameFile(at, folder) {
 			continue
 		}
 		if pid, err := strconv.Atoi(filepath.Base(process)); err == nil {
