@@ -203,6 +203,7 @@ type Edit struct {
 	// Operation is what is undone together; empty: this edit by itself.
 	Operation string
 	Reason    string // why; empty: none was given
+	Vector    string // of CVSS, from which a severity was taken; empty: none
 	// Value is what a finding has, and is to have, as the timeline says it.
 	Value func(old Finding) (from, to string)
 	// Store is how the column has a value; nil: as the timeline.
@@ -234,7 +235,7 @@ func (fs *Findings) update(
 	if err != nil {
 		return 0, err
 	}
-	entry := timeline.Entry{Kind: e.Kind, Field: e.Field, Actor: c.Email, Reason: e.Reason,
+	entry := timeline.Entry{Kind: e.Kind, Field: e.Field, Actor: c.Email, Reason: e.Reason, Vector: e.Vector,
 		Operation: cmp.Or(e.Operation, ids.New())}
 	for part := range slices.Chunk(picked, batch) {
 		olds, err := fs.Load(ctx, tx, c.TeamID, part)

@@ -22,7 +22,8 @@ type Change struct {
 	At        time.Time
 	Seq       int64     // later ones are greater
 	Operation string    // the same for all that one request has changed; empty: of an earlier release
-	Reason    string    // why, of a status
+	Reason    string    // why, of a status or a severity
+	Vector    string    // of CVSS, from which a severity was taken; empty: none
 	Until     time.Time // an accepted risk ends then; zero: it does not
 	Undone    bool
 
@@ -98,7 +99,7 @@ func (fs *Findings) changes(ctx context.Context, w db.Where, order string, args 
 	out := make([]Change, len(entries))
 	for i, e := range entries {
 		out[i] = Change{Type: e.Kind, Field: e.Field, From: e.From, To: e.To, Actor: e.Actor, At: e.At.Time, Seq: e.Seq,
-			Operation: e.Operation, Reason: e.Reason, Until: e.Until.Time, Undone: e.Undone, no: e.No}
+			Operation: e.Operation, Reason: e.Reason, Vector: e.Vector, Until: e.Until.Time, Undone: e.Undone, no: e.No}
 	}
 	return out, err
 }

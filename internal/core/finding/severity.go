@@ -32,7 +32,7 @@ func (fs *Findings) Overrides(ctx context.Context) ([]Override, error) {
 // Override gives the present and future findings of a template another severity, or one finding. o needs TemplateID
 // and Custom or Vector; Original counts where there is no finding to read it from. It returns the override's id.
 func (fs *Findings) Override(ctx context.Context, o Override) (id int64, err error) {
-	err = fs.changeOverrides(ctx, o.Reason, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
+	err = fs.changeOverrides(ctx, &o, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
 		if err := o.Check(); err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func (fs *Findings) Override(ctx context.Context, o Override) (id int64, err err
 // ChangeOverride replaces an override. NotFound for an id that the caller's team does not have, Conflict when another
 // override is about the same.
 func (fs *Findings) ChangeOverride(ctx context.Context, id int64, o Override) error {
-	return fs.changeOverrides(ctx, o.Reason, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
+	return fs.changeOverrides(ctx, &o, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
 		if err := o.Check(); err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (fs *Findings) ChangeOverride(ctx context.Context, id int64, o Override) er
 // DeleteOverrides gives the findings of overrides the template's severity again. An id that the caller's team does not
 // have is NotFound, and nothing changes.
 func (fs *Findings) DeleteOverrides(ctx context.Context, ids []int64) error {
-	return fs.changeOverrides(ctx, "", func(tx *db.Tx, c account.Caller) (templates []string, err error) {
+	return fs.changeOverrides(ctx, &Override{}, func(tx *db.Tx, c account.Caller) (templates []string, err error) {
 		for _, id := range ids {
 			var template string
 			err := tx.QueryRow(ctx, `DELETE FROM finding_severity WHERE team_id = ? AND id = ? RETURNING template_id`, c.TeamID,
@@ -107,9 +107,9 @@ func TemplateSeverity(e engine.Event) string {
 }
 
 // changeOverrides changes overrides and, in the same transaction, the severities of the findings of the templates that
-// change returns; the reason is in their timelines. Nothing is added in between.
+// change returns; the reason and the vector of o are in their timelines. Nothing is added in between.
 func (fs *Findings) changeOverrides(
-	ctx context.Context, reason string, change func(tx *db.Tx, c account.Caller) (templates []string, err error),
+	ctx context.Context, o *Override, change func(tx *db.Tx, c account.Caller) (templates []string, err error),
 ) error {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func (fs *Findings) changeOverrides(
 		slices.Sort(templates)
 		operation := ids.New()
 		for _, id := range slices.Compact(templates) {
-			if _, err := fs.applyOverrides(ctx, tx, c, id, operation, reason); err != nil {
+			if _, err := fs.applyOverrides(ctx, tx, c, id, operation, o); err != nil {
 				return err
 			}
 		}
@@ -134,13 +134,14 @@ func (fs *Findings) changeOverrides(
 	})
 }
 
-// RestoreSeverity gives findings, by template, a severity that they had before, in the caller's transaction, and
-// returns how many had another: an override of them alone goes, and where that is not enough, another comes.
+// RestoreSeverity gives findings, by template, the severity that they had before (Custom, Reason and Vector of an
+// override), in the caller's transaction, and returns how many had another: an override of them alone goes, and where
+// that is not enough, another comes.
 func (fs *Findings) RestoreSeverity(
-	ctx context.Context, tx *db.Tx, c account.Caller, findings map[string][]string, severity, operation string,
+	ctx context.Context, tx *db.Tx, c account.Caller, findings map[string][]string, had Override, operation string,
 ) (changed int, err error) {
 	for _, template := range slices.Sorted(maps.Keys(findings)) {
-		err := override.Restore(ctx, tx, c.TeamID, template, findings[template], severity, db.At(fs.now()),
+		err := override.Restore(ctx, tx, c.TeamID, template, findings[template], had, db.At(fs.now()),
 			func(id string) (string, error) {
 				f, err := fs.InTeam(ctx, tx, c.TeamID, id)
 				return TemplateSeverity(f.Event), err
@@ -148,7 +149,7 @@ func (fs *Findings) RestoreSeverity(
 		if err != nil {
 			return changed, err
 		}
-		n, err := fs.applyOverrides(ctx, tx, c, template, operation, "")
+		n, err := fs.applyOverrides(ctx, tx, c, template, operation, &had)
 		if changed += n; err != nil {
 			return changed, err
 		}
@@ -158,7 +159,7 @@ func (fs *Findings) RestoreSeverity(
 
 // applyOverrides gives the findings of a template their severities.
 func (fs *Findings) applyOverrides(
-	ctx context.Context, tx *db.Tx, c account.Caller, templateID, operation, reason string,
+	ctx context.Context, tx *db.Tx, c account.Caller, templateID, operation string, o *Override,
 ) (changed int, err error) {
 	overrides, err := override.Find(ctx, tx, c.TeamID, []string{templateID})
 	if err != nil {
@@ -171,7 +172,7 @@ func (fs *Findings) applyOverrides(
 	slices.Sort(picked)
 	counts := tally.Counts{}
 	changed, err = fs.update(ctx, tx, c, picked, Edit{Column: "severity", Field: timeline.Severity,
-		Kind: timeline.SeverityChange, Operation: operation, Reason: reason, Value: func(old Finding) (from, to string) {
+		Kind: timeline.SeverityChange, Operation: operation, Reason: o.Reason, Vector: o.Vector, Value: func(old Finding) (from, to string) {
 			to = overrides.Severity(templateID, old.ID, TemplateSeverity(old.Event))
 			counts.Add(old.ScanID, old.Severity, -1)
 			counts.Add(old.ScanID, to, 1)

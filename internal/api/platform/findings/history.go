@@ -83,6 +83,7 @@ type TimelineEvent struct {
 	NewValue    string     `json:"new_value,omitempty" doc:"New value."`
 	Description string     `json:"description,omitempty" doc:"Description."`
 	Reason      string     `json:"reason,omitempty" doc:"Why, of a status or a severity."`
+	CVSSVector  string     `json:"cvss_vector,omitempty" doc:"The CVSS vector from which a severity was taken."`
 	Until       *time.Time `json:"until,omitempty" doc:"When an accepted risk ends; absent: it does not."`
 	ChangeID    string     `json:"change_id,omitempty" doc:"What one request has changed has the same; POST /v1/scans/vulns/undo takes it back."`
 	Undone      bool       `json:"undone,omitempty" doc:"It was taken back."`
@@ -100,7 +101,7 @@ func (s area) timeline(ctx context.Context, in *wire.VulnPath) (*VulnerabilityTi
 			who = "by " + c.Actor
 		}
 		out.Events = append(out.Events, TimelineEvent{c.At, string(c.Type), c.From, c.To, c.Field + ", " + who,
-			c.Reason, rest.OrNull(c.Until), c.Operation, c.Undone})
+			c.Reason, c.Vector, rest.OrNull(c.Until), c.Operation, c.Undone})
 	}
 	return &out, nil
 }

@@ -107,10 +107,11 @@ func Find(ctx context.Context, q db.Querier, teamID string, templates []string) 
 	return out, err
 }
 
-// Restore gives findings of a template a severity by overrides of each, where the template's own severity, or that of
-// an override of the template, is another one; own is a finding's severity by its template.
+// Restore gives findings of a template the severity that they had (Custom, with Reason and Vector), by overrides of
+// each where the template's own severity, or that of an override of the template, is another one; own is a finding's
+// severity by its template.
 func Restore(
-	ctx context.Context, tx *db.Tx, teamID, templateID string, findingIDs []string, severity string, now db.Time,
+	ctx context.Context, tx *db.Tx, teamID, templateID string, findingIDs []string, had Override, now db.Time,
 	own func(findingID string) (string, error),
 ) error {
 	for _, id := range findingIDs {
@@ -126,19 +127,11 @@ func Restore(
 		if err != nil {
 			return err
 		}
-		if set.Severity(templateID, id, plain) == severity {
+		if set.Severity(templateID, id, plain) == had.Custom {
 			continue
 		}
-		var last, kept int64
-		if err := tx.QueryRow(ctx, `SELECT COALESCE(MAX(id), 0), COUNT(*) FROM finding_severity WHERE team_id = ?`,
-			teamID).Scan(&last, &kept); err != nil {
-			return err
-		}
-		if kept >= Max {
-			return errs.New(errs.Conflict, "too_many_severity_mappings", "A team has at most %d severity mappings.", Max)
-		}
-		if _, err := tx.Exec(ctx, `INSERT INTO finding_severity (id, team_id, template_id, finding_id, original, custom, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, last+1, teamID, templateID, id, plain, severity, now, now); err != nil {
+		had.TemplateID, had.FindingID, had.Original = templateID, id, plain
+		if _, err := Store(ctx, tx, teamID, had, now); err != nil {
 			return err
 		}
 	}

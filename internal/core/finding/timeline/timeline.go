@@ -70,6 +70,7 @@ type Entry struct {
 	At        db.Time
 	Operation string  // the same for all that one request has changed; empty: of an earlier release
 	Reason    string  // why, of a status or a severity
+	Vector    string  // of CVSS, from which a severity was taken; empty: none
 	Until     db.Time // an accepted risk ends then; zero: it does not
 	Undone    bool    // a later entry took it back
 	Regressed Regressed
@@ -107,9 +108,9 @@ func (e Entry) Before(after bool) bool {
 // Record writes an entry.
 func Record(ctx context.Context, tx *db.Tx, teamID string, e Entry) error {
 	_, err := tx.Exec(ctx, `INSERT INTO finding_change (team_id, seq, no, type, field, old_value, new_value, actor, at, operation,
-		reason, until, regressed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		reason, vector, until, regressed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		teamID, e.Seq, e.No, e.Kind, e.Field, e.From, e.To, e.Actor, e.At, e.Operation,
-		e.Reason, e.Until, e.Regressed)
+		e.Reason, e.Vector, e.Until, e.Regressed)
 	return err
 }
 
@@ -117,8 +118,9 @@ func Record(ctx context.Context, tx *db.Tx, teamID string, e Entry) error {
 func Read(ctx context.Context, q db.Querier, w db.Where, order string, args ...any) ([]Entry, error) {
 	return db.Select(ctx, q, func(r db.Row) (e Entry, err error) {
 		return e, r.Scan(&e.No, &e.Seq, &e.Kind, &e.Field, &e.From, &e.To, &e.Actor, &e.At, &e.Operation,
-			&e.Reason, &e.Until, &e.Undone, &e.Regressed)
-	}, `SELECT no, seq, type, field, old_value, new_value, actor, at, operation, reason, until, undone, regressed
+			&e.Reason, &e.Vector, &e.Until, &e.Undone, &e.Regressed)
+	}, `SELECT no, seq, type, field, old_value, new_value, actor, at, operation, reason, vector, until, undone,
+		regressed
 		FROM finding_change`+w.String()+order,
 		append(w.Args, args...)...)
 }

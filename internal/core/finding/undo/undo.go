@@ -143,9 +143,9 @@ func (r row) value(field string) string {
 
 // target is what findings get.
 type target struct {
-	field, value, reason string
-	until                int64 // in microseconds; 0: it does not end
-	regressed            bool  // it is a regression then
+	field, value, reason, vector string
+	until                        int64 // in microseconds; 0: it does not end
+	regressed                    bool  // it is a regression then
 }
 
 // run undoes entries of one operation. Findings that get the same value get it together.
@@ -163,9 +163,10 @@ func (u *undoing) run(ctx context.Context, entries []timeline.Entry, operation s
 		}
 		for _, e := range part {
 			r, is := rows[e.No]
-			to := target{field: e.Field, value: e.From}
-			if said := reasons[e.Seq]; e.Field == timeline.Status {
-				to.reason, to.regressed = said.Reason, e.Before(r.regressed)
+			said := reasons[e.Seq]
+			to := target{field: e.Field, value: e.From, reason: said.Reason, vector: said.Vector}
+			if e.Field == timeline.Status {
+				to.regressed = e.Before(r.regressed)
 				if !said.Until.IsZero() {
 					to.until = said.Until.UnixMicro()
 				}
@@ -219,7 +220,8 @@ func (u *undoing) restore(ctx context.Context, to target, numbers []int64, rows 
 		for _, no := range numbers {
 			restored[rows[no].template] = append(restored[rows[no].template], rows[no].id)
 		}
-		n, err = u.findings.RestoreSeverity(ctx, u.tx, u.by, restored, to.value, u.Operation)
+		n, err = u.findings.RestoreSeverity(ctx, u.tx, u.by, restored,
+			finding.Override{Custom: to.value, Reason: to.reason, Vector: to.vector}, u.Operation)
 	case timeline.Labels:
 		n, err = u.edit(ctx, "labels", timeline.LabelsChange, to, numbers,
 			func(f finding.Finding) string { return strings.Join(f.Labels, ",") })
@@ -259,14 +261,14 @@ func (u *undoing) rows(ctx context.Context, entries []timeline.Entry) (map[int64
 	}, `SELECT no, id, hash, template_id, status, is_regression, severity, labels, assignee FROM finding`+w.String(), w.Args...)
 }
 
-// reasons are, by the Seq of changes of a status, the entries that said the status before.
+// reasons are, by the Seq of changes of a status or a severity, the entries that said what it was before.
 func (u *undoing) reasons(ctx context.Context, entries []timeline.Entry) (map[int64]timeline.Entry, error) {
 	w := db.InTeam(u.by.TeamID, "no", numbersOf(entries))
-	w.And("field = ?", timeline.Status)
-	all, err := timeline.Read(ctx, u.tx, w, ` ORDER BY no, seq`)
+	db.In(&w, "field", []string{timeline.Status, timeline.Severity})
+	all, err := timeline.Read(ctx, u.tx, w, ` ORDER BY no, field, seq`)
 	out := map[int64]timeline.Entry{}
 	for i, e := range all {
-		if i > 0 && all[i-1].No == e.No && all[i-1].To == e.From {
+		if i > 0 && all[i-1].No == e.No && all[i-1].Field == e.Field && all[i-1].To == e.From {
 			out[e.Seq] = all[i-1]
 		}
 	}
