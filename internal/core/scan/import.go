@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	importBatch = 5000    // results in one transaction
+	importBatch = 2000    // results in one transaction
 	importBytes = 8 << 20 // bytes after which a transaction takes no further result
 	maxLine     = 8 << 20 // bytes of one result
 )
@@ -96,7 +96,7 @@ func (ss *Scans) take(ctx context.Context, s Scan, read readBatches, prepare fun
 	if err := ss.db.CheckRoom(); err != nil {
 		return done, err
 	}
-	batches := make(chan finding.Prepared, 1)
+	batches := make(chan finding.Prepared)
 	work, ctx := errgroup.WithContext(ctx)
 	var bad error
 	work.Go(func() error {
