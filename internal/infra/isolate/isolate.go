@@ -11,8 +11,10 @@
 package isolate
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net"
 	"os"
@@ -32,8 +34,8 @@ type Command struct {
 	Stdin string
 	// Files are in the folder Files of the sandbox, by names without a folder; they cannot be changed.
 	Files map[string][]byte
-	// Folders of the machine that are seen in the sandbox, by where; they cannot be changed.
-	Folders map[string]string
+	// Folders of the machine that are seen in the sandbox, by where; they cannot be changed. Writable can.
+	Folders, Writable map[string]string
 	// Work is a folder of the machine that the program works in and that stays; "": an empty one that goes.
 	Work string
 	// Dial makes the connections of the program, each to a host and port as it named them; nil: it has no network.
@@ -88,6 +90,7 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 	line = append(line, surroundings(c)...)
 	env := map[string]string{}
 	maps.Copy(env, c.Env)
+	line = append(line, "--args", "8")
 	program := c.Args
 	if c.Dial != nil {
 		p, err := listen(ctx, c.Dial)
@@ -110,10 +113,14 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 		line = append(line, "--ro-bind", "{folder}/f-"+name, Files+"/"+name)
 	}
 	line = append(append(line, "--remount-ro", "/", "--"), program...)
-	// The shell opens the filter for bubblewrap.
-	args := append([]string{"-c", `exec 9<"$1" && shift && exec "$@"`, "sh", "{folder}/" + filterFile}, line...)
+	if files[envFile], err = setting(env); err != nil {
+		return nil, err
+	}
+	// The shell opens the filter and the environment for bubblewrap.
+	args := append([]string{"-c", `exec 9<"$1" 8<"$2" && shift 2 && exec "$@"`, "sh", "{folder}/" + filterFile,
+		"{folder}/" + envFile}, line...)
 	got, err := sandbox.Run(ctx, sandbox.Command{
-		Path: "/bin/sh", Args: args, Env: env, Stdin: c.Stdin, Files: files, Time: c.Time,
+		Path: "/bin/sh", Args: args, Stdin: c.Stdin, Files: files, Time: c.Time,
 		Memory: maxMemory, Processes: maxProcesses,
 	})
 	if err != nil {
@@ -125,7 +132,24 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 	return got, nil
 }
 
-const filterFile = "filter"
+const (
+	filterFile = "filter"
+	envFile    = "env"
+)
+
+// setting are the arguments of bubblewrap that set the program's environment. They are in a file: it would be that of
+// the shell and of bubblewrap as well, outside of the sandbox, where LD_PRELOAD names a library of the machine; and
+// everybody sees a process's arguments.
+func setting(env map[string]string) ([]byte, error) {
+	var b bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(env[name], "\x00") {
+			return nil, fmt.Errorf("the value of the variable %.60q cannot be in an environment", name)
+		}
+		b.WriteString("--setenv\x00" + name + "\x00" + env[name] + "\x00")
+	}
+	return b.Bytes(), nil
+}
 
 // forward has socat link a port of the sandbox's loopback with the proxy's socket, and runs the program when that
 // listens.
@@ -161,13 +185,11 @@ func surroundings(c Command) []string {
 	} else {
 		args = append(args, "--bind", c.Work, Work)
 	}
-	var seen []string
-	for at := range c.Folders {
-		seen = append(seen, at)
-	}
-	slices.Sort(seen)
-	for _, at := range seen {
+	for _, at := range slices.Sorted(maps.Keys(c.Folders)) {
 		args = append(args, "--ro-bind", c.Folders[at], at)
+	}
+	for _, at := range slices.Sorted(maps.Keys(c.Writable)) {
+		args = append(args, "--bind", c.Writable[at], at)
 	}
 	return append(args, "--chdir", Work)
 }

@@ -6,11 +6,13 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/isolate"
+	"github.com/vedette-sec/vedette/internal/infra/sandbox"
 )
 
 // run runs a shell's text.
@@ -82,5 +84,36 @@ while True: pass'`, "too much memory", time.Minute},
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The environment of a program is that of nothing outside of the sandbox, and a folder can be changed only where it may.
+func TestSurroundings(t *testing.T) {
+	got, err := run(t, isolate.Command{Env: map[string]string{"LD_PRELOAD": "/nowhere.so", "TWO": "a\nb=c"}},
+		`printf %s "$TWO"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got.Stdout) != "a\nb=c" || strings.Count(string(got.Stderr), "/nowhere.so") != 1 {
+		t.Errorf("%q %q", got.Stdout, got.Stderr)
+	}
+	folder, err := os.MkdirTemp("/tmp", "kept-") //nolint:usetesting // everybody may enter this one
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	if err := errors.Join(sandbox.Give(folder), os.Chmod(folder, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]string{"/agent": folder}
+	if got, err = run(t, isolate.Command{Writable: there}, `echo kept >/agent/file`); err != nil || got.Code != 0 {
+		t.Fatalf("%v %q", err, got.Stderr)
+	}
+	got, err = run(t, isolate.Command{Folders: there}, `cat /agent/file; echo x >/agent/file || echo refused`)
+	if err != nil || string(got.Stdout) != "kept\nrefused\n" {
+		t.Errorf("%v %q", err, got.Stdout)
+	}
+	if _, err := run(t, isolate.Command{Env: map[string]string{"A": "\x00--bind"}}, "true"); err == nil {
+		t.Error("a value with a zero byte is in the environment")
 	}
 }

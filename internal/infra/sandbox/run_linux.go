@@ -33,7 +33,7 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	if err := fill(folder, c.Files, root); err != nil {
+	if err := fill(folder, c.Files); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Time, ErrRunTime)
@@ -77,23 +77,25 @@ func folderFor(root bool) string {
 }
 
 // fill writes the files of a folder, and gives all to nobody when we are root.
-func fill(folder string, files map[string][]byte, root bool) error {
-	give := func(path string) error {
-		if !root {
-			return nil
-		}
-		return os.Chown(path, nobody, nobody)
-	}
+func fill(folder string, files map[string][]byte) error {
 	for name, text := range files {
 		path := filepath.Join(folder, filepath.Base(name))
 		if err := os.WriteFile(path, text, 0o500); err != nil { //nolint:gosec // it is run
 			return err
 		}
-		if err := give(path); err != nil {
+		if err := Give(path); err != nil {
 			return err
 		}
 	}
-	return give(folder)
+	return Give(folder)
+}
+
+// Give lets programs that Run runs own a file or a folder.
+func Give(path string) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return os.Chown(path, nobody, nobody)
 }
 
 // running is one run.
