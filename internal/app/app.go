@@ -22,6 +22,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/core/customagent/install"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/export"
@@ -78,6 +79,7 @@ type App struct {
 	secrets      *secret.Secrets
 	files        *file.Files
 	agents       *customagent.Agents
+	installs     *install.Installs
 	extensions   *extension.Extensions
 	library      // what agents work with
 	schedules    *taskschedule.Schedules
@@ -188,7 +190,9 @@ func (a *App) join(
 	if err != nil {
 		return err
 	}
-	a.agents = customagent.New(a.db, names)
+	if err := a.openAgents(names, deny); err != nil {
+		return err
+	}
 	a.assets = asset.New(a.db, a.queue, blobs)
 	a.policies = policy.New(a.db, a.queue, a.assets, a.settings)
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.policies, a.settings, a.logger)
@@ -218,7 +222,7 @@ func (a *App) join(
 	if err := jobs.Register(a.queue, jobs.Deps{
 		Engines: a.engines,
 		Tasks:   a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Projects: a.projects, SSHKeys: a.sshKeys,
-		Agents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Skills: a.skills, Knowledge: a.knowledge,
+		Agents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Installs: a.installs, Skills: a.skills, Knowledge: a.knowledge,
 		Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Fixes: a.fixes(), Findings: a.Findings,
 		Exports: a.exports,
 		Proofs:  a.proofs, Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog,
@@ -492,6 +496,9 @@ func (a *App) Close() (err error) {
 	}
 	if a.oast != nil {
 		a.oast.Close()
+	}
+	if a.installs != nil {
+		err = errors.Join(err, a.installs.Close())
 	}
 	return errors.Join(err, a.db.Close(), a.unlock())
 }

@@ -38,6 +38,7 @@ type Config struct {
 	Browser        string        `koanf:"browser"`
 	WebhookAllow   []string      `koanf:"webhook_allow"`
 	DenyTargets    []string      `koanf:"deny_targets"`
+	InstallHosts   []string      `koanf:"install_hosts"`
 	EgressIPs      []string      `koanf:"egress_ips"`
 	BillingLink    string        `koanf:"billing_link"`
 	Resolvers      []string      `koanf:"resolvers"`
@@ -150,6 +151,8 @@ func Options() []Option {
 		{Key: "webhook_allow", Default: []string{},
 			Help: "network (CIDR) that webhooks may reach although it is private; repeatable"},
 		{Key: "deny_targets", Default: []string{}, Help: "network (CIDR) that is never scanned; repeatable"},
+		{Key: "install_hosts", Default: []string{},
+			Help: "host that the install commands of agents may reach, such as a package registry, as a target of a scope: a name, *.example.com or a network, with a port if it is not any; repeatable; default: none"},
 		{Key: "egress_ips", Default: []string{},
 			Help: "address from which scans reach their targets, as users are told to allow it; repeatable; default: the public addresses of this machine"},
 		{Key: "billing_link", Default: "",

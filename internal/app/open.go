@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/core/customagent/install"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/extension"
 	"github.com/vedette-sec/vedette/internal/core/file"
@@ -76,6 +78,22 @@ func (a *App) openExtensions(box *seal.Box, guard *netguard.Guard, deny []netip.
 	})
 	a.leaks = leak.New(a.db, box)
 	a.skills, a.prompts = skill.New(a.db, guard), prompt.New(a.db)
+	return nil
+}
+
+// openAgents opens the service of custom agents, which may have the named tools, and that of their programs.
+func (a *App) openAgents(names []string, deny []netip.Prefix) error {
+	reserved, err := tools.Reserved()
+	if err != nil {
+		return err
+	}
+	a.agents = customagent.New(a.db, names, reserved...)
+	a.installs, err = install.New(install.Config{
+		Agents: a.agents, Secrets: a.secrets, Hosts: a.config.InstallHosts, Deny: deny,
+	})
+	if err != nil {
+		return fmt.Errorf("install_hosts: %w", err)
+	}
 	return nil
 }
 

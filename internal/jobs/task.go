@@ -65,7 +65,7 @@ func (w worker) carryOut(ctx, storeCtx context.Context, run *task.Run) error {
 func (w worker) plan(ctx, storeCtx context.Context, run *task.Run, gap string) error {
 	plan, err := w.planOf(ctx, run)
 	if err != nil {
-		return err
+		return refused(storeCtx, run, err)
 	}
 	about, err := w.Projects.Prompt(ctx, run.Task.ProjectID)
 	if err != nil {

@@ -26,6 +26,9 @@ func (w worker) underAgents(ctx context.Context, t task.Task, plan agent.Plan) (
 			notDone("There is no agent any more with the id " + t.Options.AgentID + ".")
 		}
 		for _, a := range leaders {
+			if err := w.Installs.CheckSecrets(ctx, a); err != nil {
+				return plan, err
+			}
 			plan = under(plan, a)
 		}
 	}
@@ -57,6 +60,10 @@ func under(plan agent.Plan, a customagent.Agent) agent.Plan {
 			plan.NotDone = append(slices.Clone(plan.NotDone), "The application's inputs were not tested: the agent "+a.Name+
 				" may only use "+may+".")
 		}
+	}
+	if len(a.CustomTools) > 0 || a.Installs() {
+		plan.NotDone = append(slices.Clone(plan.NotDone), "The agent "+a.Name+
+			" was not installed and its own tools were not used: they are for language models.")
 	}
 	if len(a.Skills) > 0 {
 		plan.NotDone = append(

@@ -32,7 +32,7 @@ func (w worker) think(ctx, storeCtx context.Context, run *task.Run, chosen model
 	defer kit.Close()
 	session, err := w.tools.Session(ctx, run, kit, chosen)
 	if err != nil {
-		return err
+		return refused(storeCtx, run, err)
 	}
 	defer session.Close()
 	session.Reservations = w.Models.Reservations(t.Account(chosen))

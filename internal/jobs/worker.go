@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/core/customagent/install"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/export"
@@ -55,6 +56,7 @@ type Deps struct {
 	Agents        *customagent.Agents
 	Extensions    *extension.Extensions
 	Toolkits      *toolkit.Toolkits
+	Installs      *install.Installs
 	Skills        *skill.Skills
 	Knowledge     *knowledge.Knowledge
 	Exclusions    *exclusion.Exclusions
@@ -95,7 +97,7 @@ func Register(q *queue.Queue, d Deps) error {
 	d.Discovery.Deny = d.Deny
 	kits, err := toolset.New(toolset.Services{
 		Agents: d.Agents, Assets: d.Assets, Catalog: d.Catalog, Enumerations: d.Enumerations, Exclusions: d.Exclusions,
-		Extensions: d.Extensions, Toolkits: d.Toolkits, Skills: d.Skills, Knowledge: d.Knowledge, Files: d.Files,
+		Extensions: d.Extensions, Toolkits: d.Toolkits, Installs: d.Installs, Skills: d.Skills, Knowledge: d.Knowledge, Files: d.Files,
 		Projects: d.Projects, SSHKeys: d.SSHKeys, Network: d.Network,
 		Scans: d.Scans, Engines: d.Engines, Deny: d.Deny, Logger: d.Logger,
 	})

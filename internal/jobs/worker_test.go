@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/core/customagent/install"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/export"
@@ -126,6 +127,11 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 	members := customagent.New(d, []string{"crawl", "http_request", "read_findings", "report_issue"})
 	extensions := extension.New(d, box, extension.Config{Guard: loopback(), Secrets: secrets})
 	toolkits := toolkit.New(d, toolkit.Config{Secrets: secrets, Exclusions: exclusion.New(d)})
+	installs, err := install.New(install.Config{Agents: members, Secrets: secrets})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = installs.Close() })
 	skills := skill.New(d, loopback())
 	settings := setting.New(d, box, loopback())
 	assets := asset.New(d, q, nil)
@@ -137,7 +143,7 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 	if err := Register(q, Deps{Proofs: proofs, Assets: assets, Policies: policies, Enumerations: enumerations,
 		Discovery: pipeline.Config{Resolvers: []string{"127.0.0.1:1"}}, Guard: loopback(), Tasks: tasks,
 		Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Agents: members, Extensions: extensions,
-		Toolkits: toolkits, Skills: skills,
+		Toolkits: toolkits, Installs: installs, Skills: skills,
 		Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Engines: engines, Findings: findings,
 		Exports: exports, Catalog: templatesKept,
 		Settings: settings, Deny: deny, Notifications: notification.New(d, q), Alerts: alert.NewSender(loopback()),

@@ -55,3 +55,30 @@ func TestAgentsHaveTheirWordsAndTheirTools(t *testing.T) {
 		t.Errorf("delegate is %s %s", tool.Description, tool.Schema)
 	}
 }
+
+// A tool of one agent is that agent's alone: of the one that leads and of what it delegates to nobody in particular, or
+// of a sub-agent.
+func TestToolsOfOneAgent(t *testing.T) {
+	var b bench
+	d := &disk{}
+	leads, reads := b.tool("lead", nil), b.tool("read", nil)
+	leads.Agent, reads.Agent = "1", "2"
+	c, s := config(d, []loop.Tool{leads, reads, b.tool("all", nil)}, calls("read", `{}`),
+		calls("delegate", `{"tasks":[{"instruction":"left","agent":"Reader"},{"instruction":"right"}]}`), says("done"))
+	c.Lead = "1"
+	c.Agents = []loop.Agent{{ID: "2", Name: "Reader", Tools: []string{}}}
+	s.answers["left"] = []llm.Response{calls("lead", `{"n":1}`), calls("all", `{"n":1}`), calls("read", `{"n":1}`),
+		calls("delegate", `{"tasks":[{"instruction":"below"}]}`), says("left done")}
+	s.answers["below"] = []llm.Response{calls("read", `{"n":2}`), calls("lead", `{"n":2}`), says("below done")}
+	s.answers["right"] = []llm.Response{calls("lead", `{"n":3}`), calls("read", `{"n":3}`), says("right done")}
+	want(t, run(t, c), loop.Completed, "")
+	if b.did(`read {"n":1}`) != 1 || b.did(`read {"n":2}`) != 1 || b.did(`lead {"n":3}`) != 1 || len(b.count) != 3 {
+		t.Errorf("the tools were called %v", b.count)
+	}
+	for _, r := range s.asked {
+		of := slices.ContainsFunc(r.Tools, func(t llm.Tool) bool { return t.Name == "read" })
+		if text := r.Messages[0].Text; of != (strings.HasPrefix(text, "left") || strings.HasPrefix(text, "below")) {
+			t.Errorf("%q has the tools %v", text, r.Tools)
+		}
+	}
+}

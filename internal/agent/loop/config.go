@@ -29,6 +29,7 @@ type Config struct {
 	Attachments []Attachment // data for the model
 	Context     string       // added to the system prompt: scope, memory, the agent's description
 
+	Lead   string  // the ID of the agent that does the work; may be empty
 	Agents []Agent // for sub-agents
 
 	Mode        Mode // default ModeAgent
@@ -65,6 +66,7 @@ type Exchange struct {
 
 // Agent is a custom agent for parts of the work.
 type Agent struct {
+	ID        string
 	Name      string
 	WhenToUse string
 	Context   string   // added to the system prompt, after the general rules

@@ -42,24 +42,30 @@ func delegateTo(agents []Agent) llm.Tool {
 			`"items":{"type":"object","properties":{` + properties + `},"required":["instruction"]}}},"required":["tasks"]}`)}
 }
 
-// childSetup is the system prompt and the tools of a sub-agent, never more tools than its parent has.
-func (b *branch) childSetup(task subtask) (system string, tools []string) {
-	system, tools = b.system(true), b.started.Tools
+// childSetup is how a sub-agent starts: with no more tools than its parent has, but those that are its agent's alone.
+func (b *branch) childSetup(task subtask) Started {
+	s := Started{Task: task.Instruction, System: b.system(true), Tools: b.started.Tools, Agent: b.agent()}
 	i := slices.IndexFunc(b.Agents, func(a Agent) bool { return a.Name == task.Agent })
 	if task.Agent == "" || i < 0 {
-		return system, tools
+		return s
 	}
 	a := b.Agents[i]
+	s.Agent = a.ID
 	if a.Context != "" {
-		system += "\n\n" + a.Context
+		s.System += "\n\n" + a.Context
 	}
+	may := s.Tools
 	if a.Tools != nil {
-		may := tools
-		tools = slices.DeleteFunc(slices.Clone(a.Tools),
+		s.Tools = slices.DeleteFunc(slices.Clone(a.Tools),
 			func(name string) bool { return may != nil && !slices.Contains(may, name) })
-		tools = append(tools, OwnTools()...) // so that an agent without tools does not get all
+		s.Tools = append(s.Tools, OwnTools()...) // so that an agent without tools does not get all
 	}
-	return system, tools
+	for _, t := range b.Config.Tools {
+		if s.Tools != nil && a.ID != "" && t.Agent == a.ID && !slices.Contains(s.Tools, t.Name) {
+			s.Tools = append(slices.Clone(s.Tools), t.Name)
+		}
+	}
+	return s
 }
 
 // delegate runs sub-agents at the same time and returns their results. Those that have ended are taken from the
@@ -132,7 +138,8 @@ func (b *branch) runChildren(ctx context.Context, tasks []subtask, share Caps) (
 		b.children++
 		child := b.branch(fmt.Sprintf("%s.%d", b.name, b.children))
 		child.planning = b.planning
-		system, tools := b.childSetup(task)
+		started := b.childSetup(task)
+		started.Caps = share
 		group.Go(func() {
 			defer func() {
 				if cause := recover(); cause != nil {
@@ -142,8 +149,7 @@ func (b *branch) runChildren(ctx context.Context, tasks []subtask, share Caps) (
 					cancel(errInterrupted) // the run is over: the others stop as well
 				}
 			}()
-			ends[i], errs[i] = child.runAsChild(inner,
-				Started{Task: task.Instruction, Caps: share, System: system, Tools: tools})
+			ends[i], errs[i] = child.runAsChild(inner, started)
 		})
 	}
 	group.Wait()

@@ -18,6 +18,7 @@ type Started struct {
 	Boundary string        `json:"fence,omitempty"` // of the main agent: encloses data, secret from targets
 	ID       string        `json:"id,omitempty"`    // of a sub-agent, for Control.Abort
 	Tools    []string      `json:"tools,omitempty"` // of a sub-agent that may not use all
+	Agent    string        `json:"agent,omitempty"` // the ID of a sub-agent's agent
 }
 
 // Ended is the body of BranchEnd.

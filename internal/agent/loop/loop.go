@@ -26,9 +26,10 @@ const (
 // Tool is something that the model may call.
 type Tool struct {
 	llm.Tool
-	Passive    bool // changes nothing and reaches no target: allowed in ModeChat and while planning
-	Repeatable bool // a repeated call does no harm
-	Secrets    bool // {{$NAME}} in its arguments becomes the secret's value
+	Agent      string // the ID of the only agent that has it; empty: all have
+	Passive    bool   // changes nothing and reaches no target: allowed in ModeChat and while planning
+	Repeatable bool   // a repeated call does no harm
+	Secrets    bool   // {{$NAME}} in its arguments becomes the secret's value
 	// Timeout ends a call; 0: five minutes.
 	Timeout time.Duration
 	// Requests is the most that a call with these arguments sends to targets; nil: none. At most this many are reserved

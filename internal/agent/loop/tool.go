@@ -123,10 +123,21 @@ func (b *branch) allowed(t *tool) bool {
 	case toolPlan:
 		return b.planning && b.subagent == ""
 	}
+	if t.Agent != "" && t.Agent != b.agent() {
+		return false
+	}
 	if b.started.Tools != nil && !slices.Contains(b.started.Tools, t.Name) {
 		return false
 	}
 	return t.Passive || !b.planning && b.Mode != ModeChat
+}
+
+// agent is the ID of the agent that a branch is.
+func (b *branch) agent() string {
+	if b.subagent == "" {
+		return b.Lead
+	}
+	return b.started.Agent
 }
 
 // resolve finds the tool of a call and checks the arguments; fault says what is wrong.

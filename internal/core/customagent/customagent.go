@@ -1,4 +1,5 @@
-// Package customagent stores the agents that users describe for their tasks with texts and names of tools.
+// Package customagent stores the agents that users describe for their tasks with texts, names of tools, and commands of
+// their own, which package install runs.
 //
 // An agent is its owner's; shared, the team may use it, and published, everybody on the server may copy it from the
 // directory, where agents that come with the server are, too. Each change of its text is a version. A stream of a task
@@ -44,6 +45,8 @@ type Text struct {
 	Tags          []string `json:"tags"`           // for people
 	NativeTools   []string `json:"native_tools"`   // empty: all
 	Skills        []string `json:"skills"`         // names; empty: all that the task has
+
+	Programs
 }
 
 // Hash identifies the agent's instructions and tools.
@@ -52,6 +55,10 @@ func (t Text) Hash() string {
 	fmt.Fprintf(sum, "%q %q %q %q %q", t.Name, t.Description, t.WhenToUse, t.SystemContext, t.NativeTools)
 	if len(t.Skills) > 0 {
 		fmt.Fprintf(sum, " %q", t.Skills)
+	}
+	if !t.Programs.isEmpty() {
+		doc, _ := json.Marshal(t.Programs) //nolint:errchkjson // texts, and schemas that are checked
+		sum.Write(doc)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
@@ -71,33 +78,23 @@ type Agent struct {
 	Uses             int       // tasks that used it
 	PublishedAt      time.Time // zero: it is not in the directory
 	PublishedVersion int
+	Installation     Installation
 	CreatedAt        time.Time
 	UpdatedAt        time.Time
 }
 
-// Update has the sent fields of an agent: nil leaves one.
-type Update struct {
-	Name          *string
-	Description   *string
-	WhenToUse     *string
-	SystemContext *string
-	Tags          *[]string
-	NativeTools   *[]string
-	Skills        *[]string
-	Shared        *bool
-}
-
 // Agents keeps custom agents.
 type Agents struct {
-	db      *db.DB
-	tools   []string
-	shipped []Agent
-	now     func() time.Time
+	db       *db.DB
+	tools    []string
+	reserved []string
+	shipped  []Agent
+	now      func() time.Time
 }
 
-// New takes the names of the tools that agents may have.
-func New(d *db.DB, tools []string) *Agents {
-	return &Agents{db: d, tools: tools, shipped: shipped(), now: time.Now}
+// New takes the names of the tools that agents may have, and further ones that tools of their own must not have.
+func New(d *db.DB, tools []string, reserved ...string) *Agents {
+	return &Agents{db: d, tools: tools, reserved: slices.Concat(tools, reserved), shipped: shipped(), now: time.Now}
 }
 
 // Create keeps a new agent of the caller's. Invalid names the field; Conflict: the caller has the name already.
@@ -116,9 +113,10 @@ func (as *Agents) create(ctx context.Context, a Agent) (Agent, error) {
 	now := db.At(as.now())
 	a.ID, a.TeamID, a.OwnerID, a.Origin, a.Version = ids.New(), c.TeamID, c.UserID, sharing.Own, 1
 	a.CreatedAt, a.UpdatedAt = now.Time, now.Time
-	if err := as.check(a.Text); err != nil {
+	if err := as.check(&a.Text); err != nil {
 		return Agent{}, err
 	}
+	a.Installation = Installation{}.as("", a.Programs, now.Time)
 	err = as.db.Tx(ctx, func(tx *db.Tx) error {
 		count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM user_agent WHERE team_id = ? AND user_id = ?`, c.TeamID,
 			c.UserID)
@@ -131,8 +129,8 @@ func (as *Agents) create(ctx context.Context, a Agent) (Agent, error) {
 		_, err = tx.Exec(
 			ctx,
 			`INSERT INTO user_agent (id, team_id, user_id, name, description, when_to_use, system_context, tags,
-			native_tools, skills, shared, original_agent_id, original_creator_id, version, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			native_tools, skills, programs, shared, original_agent_id, original_creator_id, version, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			a.ID,
 			c.TeamID,
 			c.UserID,
@@ -143,6 +141,7 @@ func (as *Agents) create(ctx context.Context, a Agent) (Agent, error) {
 			db.Doc(a.Tags),
 			db.Doc(a.NativeTools),
 			db.Doc(a.Skills),
+			db.Doc(a.Programs),
 			a.Shared,
 			a.OriginalID,
 			a.OriginalOwner,
@@ -177,12 +176,16 @@ func (as *Agents) change(ctx context.Context, id string, do func(*Agent)) (a Age
 			return err
 		}
 		before, _ := json.Marshal(a.Text)
+		installed := a.InstallHash()
 		do(&a)
-		if err := as.check(a.Text); err != nil {
+		if err := as.check(&a.Text); err != nil {
 			return err
 		}
 		now := db.At(as.now())
 		a.UpdatedAt = now.Time
+		if a.InstallHash() != installed {
+			a.Installation = Installation{}.as("", a.Programs, now.Time)
+		}
 		if after, _ := json.Marshal(a.Text); string(after) != string(before) {
 			a.Version++
 			if err := as.keepVersion(ctx, tx, a); err != nil {
@@ -192,7 +195,7 @@ func (as *Agents) change(ctx context.Context, id string, do func(*Agent)) (a Age
 		_, err := tx.Exec(
 			ctx,
 			`UPDATE user_agent SET name = ?, description = ?, when_to_use = ?, system_context = ?, tags = ?,
-			native_tools = ?, skills = ?, shared = ?, version = ?, updated_at = ? WHERE id = ? AND team_id = ?`,
+			native_tools = ?, skills = ?, programs = ?, shared = ?, version = ?, updated_at = ? WHERE id = ? AND team_id = ?`,
 			a.Name,
 			a.Description,
 			a.WhenToUse,
@@ -200,6 +203,7 @@ func (as *Agents) change(ctx context.Context, id string, do func(*Agent)) (a Age
 			db.Doc(a.Tags),
 			db.Doc(a.NativeTools),
 			db.Doc(a.Skills),
+			db.Doc(a.Programs),
 			a.Shared,
 			a.Version,
 			now,
@@ -235,28 +239,8 @@ func nameTaken(err error) error {
 	return err
 }
 
-func (up Update) apply(a *Agent) {
-	for to, sent := range map[*string]*string{
-		&a.Name: up.Name, &a.Description: up.Description, &a.WhenToUse: up.WhenToUse, &a.SystemContext: up.SystemContext,
-	} {
-		if sent != nil {
-			*to = strings.TrimSpace(db.Clean(*sent))
-		}
-	}
-	for to, sent := range map[*[]string]*[]string{&a.Tags: up.Tags, &a.NativeTools: up.NativeTools, &a.Skills: up.Skills} {
-		if sent != nil {
-			*to = *sent
-		}
-		if *to == nil {
-			*to = []string{}
-		}
-	}
-	if up.Shared != nil {
-		a.Shared = *up.Shared
-	}
-}
-
-func (as *Agents) check(a Text) error {
+// check checks a text, and puts its programs in order.
+func (as *Agents) check(a *Text) error {
 	if a.Name == "" || len(a.Name) > maxName || strings.ContainsAny(a.Name, "\r\n") {
 		return errs.Field("name", "name must be one line of 1 to %d bytes.", maxName)
 	}
@@ -283,7 +267,7 @@ func (as *Agents) check(a Text) error {
 		slices.ContainsFunc(a.Skills, func(name string) bool { return !skillName.MatchString(name) }) {
 		return errs.Field("skills", "skills must be at most %d names of skills.", maxSkills)
 	}
-	return nil
+	return a.Programs.check(as.reserved)
 }
 
 // skillName is the form of a skill's name (core/skill).
@@ -315,7 +299,7 @@ func (as *Agents) FindAll(ctx context.Context) ([]Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return db.Select(ctx, as.db, scanFor(c.UserID), query+visible+
+	return db.Select(ctx, as.db, scanFor(c.UserID, as.now()), query+visible+
 		` ORDER BY CASE WHEN a.user_id = ? THEN 0 ELSE 1 END, a.name, a.id`, c.TeamID, c.UserID, c.UserID)
 }
 
@@ -340,22 +324,25 @@ func (as *Agents) find(ctx context.Context, q db.Querier, teamID, userID, id str
 	if i := slices.IndexFunc(as.shipped, func(a Agent) bool { return a.ID == id }); i >= 0 {
 		return as.withUses(ctx, q, teamID, as.shipped[i])
 	}
-	a, err := scanFor(userID)(q.QueryRow(ctx, query+visible+` AND a.id = ?`, teamID, userID, db.Clean(id)))
+	a, err := scanFor(userID, as.now())(q.QueryRow(ctx, query+visible+` AND a.id = ?`, teamID, userID, db.Clean(id)))
 	return a, db.OrMissing(err, "agent")
 }
 
 const query = `SELECT a.id, a.team_id, a.user_id, a.name, a.description, a.when_to_use, a.system_context, a.tags, a.native_tools,
-	a.skills, a.shared, a.version, a.original_agent_id, a.original_creator_id,
+	a.skills, a.programs, a.shared, a.version, a.original_agent_id, a.original_creator_id,
 	(SELECT count(*) FROM user_agent f WHERE f.original_agent_id = a.id),
 	(SELECT count(DISTINCT u.task_id) FROM agent_use u WHERE u.agent_id = a.id AND u.team_id = a.team_id),
-	coalesce(p.version, 0), p.published_at, a.created_at, a.updated_at
-	FROM user_agent a LEFT JOIN published_agent p ON p.agent_id = a.id`
+	coalesce(p.version, 0), p.published_at, a.created_at, a.updated_at,
+	coalesce(i.hash, ''), coalesce(i.status, ''), coalesce(i.fault, ''), coalesce(i.output, ''), i.updated_at
+	FROM user_agent a LEFT JOIN published_agent p ON p.agent_id = a.id LEFT JOIN agent_installation i ON i.agent_id = a.id`
 
 // visible are a user's agents, and those that members of the team share. Its arguments are the team and the user.
 var visible = sharing.Visible("a")
 
-func scanFor(userID string) func(db.Row) (Agent, error) {
+// scanFor reads an agent as a user sees it now.
+func scanFor(userID string, now time.Time) func(db.Row) (Agent, error) {
 	return func(r db.Row) (a Agent, err error) {
+		var installed string
 		err = r.Scan(
 			&a.ID,
 			&a.TeamID,
@@ -369,6 +356,7 @@ func scanFor(userID string) func(db.Row) (Agent, error) {
 				&a.NativeTools,
 			),
 			db.Into(&a.Skills),
+			db.Into(&a.Programs),
 			&a.Shared,
 			&a.Version,
 			&a.OriginalID,
@@ -379,7 +367,13 @@ func scanFor(userID string) func(db.Row) (Agent, error) {
 			db.Into(&a.PublishedAt),
 			db.Into(&a.CreatedAt),
 			db.Into(&a.UpdatedAt),
+			&installed,
+			&a.Installation.Status,
+			&a.Installation.Fault,
+			&a.Installation.Output,
+			db.Into(&a.Installation.At),
 		)
+		a.Installation = a.Installation.as(installed, a.Programs, now)
 		a.Origin = sharing.Of(a.OwnerID, userID)
 		return a, err
 	}

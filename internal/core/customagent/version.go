@@ -163,3 +163,13 @@ func (as *Agents) withUses(ctx context.Context, q db.Querier, teamID string, a A
 		Scan(&a.Forks, &a.Uses)
 	return a, err
 }
+
+// SetInstallation writes down what became of an agent's installation.
+func (as *Agents) SetInstallation(ctx context.Context, a Agent, i Installation) error {
+	_, err := as.db.Exec(ctx, `INSERT INTO agent_installation (agent_id, team_id, hash, status, fault, output, updated_at)
+		SELECT id, team_id, ?, ?, ?, ?, ? FROM user_agent WHERE id = ? AND team_id = ?
+		ON CONFLICT (agent_id) DO UPDATE SET hash = excluded.hash, status = excluded.status, fault = excluded.fault,
+		output = excluded.output, updated_at = excluded.updated_at`, a.InstallHash(), i.Status, i.Fault, i.Output,
+		db.At(as.now()), a.ID, a.TeamID)
+	return err
+}

@@ -35,7 +35,7 @@ type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
 // Output is what a call of a tool came to.
 type Output struct {
-	Result json.RawMessage // what run returned; nil when it failed
+	Result json.RawMessage // what run returned; nil when it failed. Of a command of an agent: the text that it printed
 	Fault  string          // what it threw, or why it was ended; "" when it did not fail
 	Logs   string          // what it printed
 	Took   time.Duration

@@ -18,33 +18,37 @@ type toolsEvent struct {
 	Missing []extension.Missing `json:"missing"`
 }
 
-// addExtensions adds the extensions of the owner and the team. Stream and model learn which are available; close the
+// addExtensions adds the extensions of the owner and the team; gaps are tools that are missing already. Stream and model learn which are available; close the
 // set at the end.
 func (s Services) addExtensions(
-	ctx context.Context, run *task.Run, kit *tools.Kit, c *loop.Config,
+	ctx context.Context, run *task.Run, kit *tools.Kit, c *loop.Config, gaps []extension.Missing,
 ) (*extension.Set, error) {
 	taken := loop.OwnTools()
+	event := toolsEvent{Offered: []string{}, Missing: slices.Clone(gaps)}
 	for _, t := range c.Tools {
 		taken = append(taken, t.Name)
+		if t.Agent != "" {
+			event.Offered = append(event.Offered, t.Name)
+		}
 	}
 	set, err := s.Extensions.ForTask(ctx, run.Task.TeamID, run.Task.UserID, taken)
 	if err != nil {
 		return nil, err
 	}
-	event := toolsEvent{Offered: []string{}, Missing: []extension.Missing{}}
 	for _, o := range set.Offers {
 		c.Tools = append(c.Tools, tools.Extension(o))
 		event.Offered = append(event.Offered, o.Name)
 	}
-	programs, err := s.addPrograms(ctx, run, kit, c, append(taken, event.Offered...))
+	programs, err := s.addPrograms(ctx, run, kit, c, slices.Concat(taken, event.Offered))
 	if err != nil {
 		set.Close()
 		return nil, err
 	}
 	event.Offered = append(event.Offered, programs.offered...)
 	set.Missing = append(set.Missing, programs.missing...)
-	event.Missing = append(event.Missing, set.Missing...)
-	c.Hidden = slices.Concat(set.Hidden, programs.hidden)
+	set.Missing = append(event.Missing, set.Missing...)
+	event.Missing = append([]extension.Missing{}, set.Missing...)
+	c.Hidden = slices.Concat(c.Hidden, set.Hidden, programs.hidden)
 	if len(event.Offered)+len(event.Missing) == 0 {
 		return set, nil
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
+	"github.com/vedette-sec/vedette/internal/core/customagent/install"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/extension"
@@ -57,6 +58,7 @@ type Services struct {
 	Skills       *skill.Skills
 	Knowledge    *knowledge.Knowledge
 	Toolkits     *toolkit.Toolkits
+	Installs     *install.Installs
 	Engines      *child.Pool
 	Deny         []netip.Prefix // never tested
 	Logger       *slog.Logger
@@ -160,23 +162,39 @@ type Session struct {
 	loop.Config
 
 	extensions *extension.Set
+	crew       *crew
 	missing    string // files and agents that no longer exist
 }
 
-// Close closes the connections of extensions.
-func (s *Session) Close() { s.extensions.Close() }
+// Close closes the connections of extensions, and lets go what agents have installed.
+func (s *Session) Close() {
+	if s.extensions != nil {
+		s.extensions.Close()
+	}
+	s.crew.release()
+}
 
 // Session adds files, memory, extensions and agents to the tools of a kit.
 func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, chosen model.Chosen) (*Session, error) {
 	t := run.Task
-	out := &Session{Config: t.LoopConfig(chosen)}
 	crew, err := s.crewOf(ctx, t)
 	if err != nil {
 		return nil, err
 	}
+	out := &Session{Config: t.LoopConfig(chosen), crew: &crew}
+	if err := s.fill(ctx, run, kit, out); err != nil {
+		out.Close()
+		return nil, err
+	}
+	return out, nil
+}
+
+// fill fills a session whose agents are known.
+func (s Services) fill(ctx context.Context, run *task.Run, kit *tools.Kit, out *Session) error {
+	t, crew := run.Task, out.crew
 	files, missing, err := s.Files.ForTask(ctx, t.TeamID, t.UserID, t.Options.FileKeys)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(missing) > 0 {
 		out.missing = "\nThere is no file any more with the key " + strings.Join(missing, ", ") + "."
@@ -184,47 +202,49 @@ func (s Services) Session(ctx context.Context, run *task.Run, kit *tools.Kit, ch
 	kit.Attached = tools.Attached{Files: files, Store: s.Files}
 	entries, err := run.Entries(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	kit.Resume(entries)
 	if out.Tools, err = kit.Actions(); err != nil {
-		return nil, err
+		return err
 	}
 	out.Tools = append(out.Tools, webtool.New(kit.WebStep()).All()...)
 	memory, err := run.MemoryText(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	out.Secrets, out.Logger, out.Attachments = kit.Secrets, s.Logger, kit.Attached.Previews()
 	c := &out.Config
 	c.Verify = kit.Verify
 	about, err := s.Projects.Prompt(ctx, t.ProjectID)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	out.Context = strings.TrimSpace(kit.Scope() + "\n" + about + "\n" + memory)
 	passwords, err := s.addSSH(ctx, t, kit, &out.Config)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	skills, err := s.addSkills(ctx, run, &out.Config, crew.skills())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.addKnowledge(ctx, t, &out.Config); err != nil {
-		return nil, err
+		return err
 	}
-	if out.extensions, err = s.addExtensions(ctx, run, kit, &out.Config); err != nil {
-		return nil, err
+	if err := crew.addPrograms(ctx, s, kit, &out.Config); err != nil {
+		return err
+	}
+	if out.extensions, err = s.addExtensions(ctx, run, kit, &out.Config, crew.gaps); err != nil {
+		return err
 	}
 	c.Hidden = append(c.Hidden, passwords...)
 	agents, err := crew.addAgents(&out.Config)
 	if err != nil {
-		out.Close()
-		return nil, err
+		return err
 	}
 	out.missing += skills + agents
-	return out, nil
+	return nil
 }
 
 // Ending ends a stream after a language model's run.

@@ -24,96 +24,91 @@ type AgentRequest struct {
 	Tags          *[]string `json:"tags,omitempty" maxItems:"50"`
 	NativeTools   *[]string `json:"native_tools,omitempty" maxItems:"100"`
 	Skills        *[]string `json:"skills,omitempty" maxItems:"50" doc:"Names of the skills that it may load; empty: all that its task has."`
-	Shared        *bool     `json:"shared,omitempty" doc:"Whether the team may use it and see its text."`
+	Shared        *bool     `json:"shared,omitempty" doc:"Whether the team may use it and see its text. What is run of it gets your secrets, also in tasks of others."`
 
-	AgentCode
-}
-
-// AgentCode would run a user's code on the server: it must be empty.
-type AgentCode struct {
-	CustomTools     []map[string]any `json:"custom_tools,omitempty" doc:"Must be empty: an agent has no tools of its own here. Write them as programs (dynamic-tools), which run in a sandbox."`
-	IsDynamic       bool             `json:"is_dynamic,omitempty" doc:"Must be false: an agent makes no tools here."`
-	PrereqPackages  []string         `json:"prereq_packages,omitempty" doc:"Must be empty: nothing is installed here. The operator installs what programs need."`
-	InstallCommands []string         `json:"install_commands,omitempty" doc:"Must be empty: an agent runs no commands here."`
-	VerifyCommands  []string         `json:"verify_commands,omitempty" doc:"Must be empty: an agent runs no commands here."`
-	RequireEnvVars  []string         `json:"require_env_vars,omitempty" doc:"Must be empty: name secrets in the task instead."`
-}
-
-func (c AgentCode) check() error {
-	for _, field := range []struct {
-		name, why string
-		sent      bool
-	}{
-		{"custom_tools", "an agent has no tools of its own on this server. Write them as programs, which run in a sandbox (POST /api/v1/dynamic-tools)",
-			len(c.CustomTools) > 0},
-		{"is_dynamic", "an agent makes no tools on this server", c.IsDynamic},
-		{"prereq_packages", "nothing is installed on this server for an agent; its operator installs what programs need", len(c.PrereqPackages) > 0},
-		{"install_commands", "an agent runs no commands on this server; a program of yours may", len(c.InstallCommands) > 0},
-		{"verify_commands", "an agent runs no commands on this server; a program of yours may", len(c.VerifyCommands) > 0},
-		{"require_env_vars", "an agent has no environment on this server. Name secrets in the task instead",
-			len(c.RequireEnvVars) > 0},
-	} {
-		if field.sent {
-			return errs.Field(field.name, "%s cannot be set: %s.", field.name, field.why)
-		}
-	}
-	return nil
+	CustomTools     *[]CustomTool `json:"custom_tools,omitempty" maxItems:"20" doc:"Commands that its model may run, in the sandbox and within the scope of the task."`
+	PrereqPackages  *[]string     `json:"prereq_packages,omitempty" maxItems:"50" doc:"Programs that must be on the server, by name; nothing is installed for them. A task fails that misses one."`
+	InstallCommands *[]string     `json:"install_commands,omitempty" maxItems:"20" doc:"Commands of a shell that are run in the sandbox before the agent's first task. What they write to /agent is kept for its tools."`
+	VerifyCommands  *[]string     `json:"verify_commands,omitempty" maxItems:"20" doc:"Commands of a shell that are run after install_commands. Each must end with the code 0."`
+	RequireEnvVars  *[]string     `json:"require_env_vars,omitempty" maxItems:"50" doc:"Names of secrets of yours, which are in the environment of its tools and commands. A task fails that misses one."`
+	IsDynamic       bool          `json:"is_dynamic,omitempty" doc:"Must be false: an agent makes no tools here. All agents have your dynamic tools."`
 }
 
 func (r AgentRequest) update() (customagent.Update, error) {
-	return customagent.Update{
+	up := customagent.Update{
 		Name: r.Name, Description: r.Description, WhenToUse: r.WhenToUse, SystemContext: r.SystemContext, Tags: r.Tags,
 		NativeTools: r.NativeTools, Skills: r.Skills, Shared: r.Shared,
-	}, r.check()
+		Prereqs: r.PrereqPackages, Install: r.InstallCommands, Verify: r.VerifyCommands, Env: r.RequireEnvVars,
+	}
+	if r.IsDynamic {
+		return up, errs.Field("is_dynamic", "is_dynamic cannot be set: an agent makes no tools on this server. "+
+			"All agents have your dynamic tools (POST /api/v1/dynamic-tools).")
+	}
+	if r.CustomTools != nil {
+		up.CustomTools = new(rest.Each(*r.CustomTools, CustomTool.tool))
+	}
+	return up, nil
 }
 
 // AgentDoc is an agent in an answer.
 type AgentDoc struct {
-	ID                          string           `json:"id"`
-	Name                        string           `json:"name"`
-	Description                 string           `json:"description" doc:"What it is, for people."`
-	Type                        string           `json:"type" enum:"user,team,shipped,published" doc:"user: yours. team: a colleague's, shared. shipped: it comes with the server. published: of the directory."`
-	WhenToUse                   string           `json:"when_to_use"`
-	SystemContext               string           `json:"system_context" doc:"Its system prompt."`
-	Tags                        []string         `json:"tags"`
-	NativeTools                 []string         `json:"native_tools"`
-	Skills                      []string         `json:"skills" doc:"Names of the skills that it may load; empty: all that its task has."`
-	Shared                      bool             `json:"shared" doc:"Whether the team may use it."`
-	IsOwner                     bool             `json:"is_owner"`
-	ToolsCount                  int              `json:"tools_count" doc:"Number of native_tools."`
-	CustomTools                 []map[string]any `json:"custom_tools" doc:"Always empty."`
-	CustomToolsCount            int              `json:"custom_tools_count" doc:"Always 0."`
-	HasDynamicTools             bool             `json:"has_dynamic_tools" doc:"Always false."`
-	HasMemory                   bool             `json:"has_memory" doc:"Always true: it has the task's memory."`
-	HasInstallationRequirements bool             `json:"has_installation_requirements" doc:"Always false."`
-	ConfigHash                  string           `json:"config_hash" doc:"A hash of its system prompt and tools."`
-	ConfigVersion               int              `json:"config_version" doc:"From 1; grows with each change."`
-	ForkCount                   int              `json:"fork_count" doc:"Copies that were made of it."`
-	UseCount                    int              `json:"use_count" doc:"Tasks of your team that used it."`
-	OriginalAgentID             string           `json:"original_agent_id,omitempty" doc:"The agent that it was copied from."`
-	OriginalCreatorID           string           `json:"original_creator_id,omitempty" doc:"The user who made the agent that it was copied from; absent when that came with the server."`
-	PublishedAt                 *time.Time       `json:"published_at" doc:"When it was put into the directory; null: it is not there."`
-	PublishedVersion            int              `json:"published_version" doc:"The config_version that the directory has; 0: none."`
-	CreatedAt                   time.Time        `json:"created_at"`
-	UpdatedAt                   time.Time        `json:"updated_at"`
+	ID            string   `json:"id"`
+	Name          string   `json:"name"`
+	Description   string   `json:"description" doc:"What it is, for people."`
+	Type          string   `json:"type" enum:"user,team,shipped,published" doc:"user: yours. team: a colleague's, shared. shipped: it comes with the server. published: of the directory."`
+	WhenToUse     string   `json:"when_to_use"`
+	SystemContext string   `json:"system_context" doc:"Its system prompt."`
+	Tags          []string `json:"tags"`
+	NativeTools   []string `json:"native_tools"`
+	Skills        []string `json:"skills" doc:"Names of the skills that it may load; empty: all that its task has."`
+	Shared        bool     `json:"shared" doc:"Whether the team may use it."`
+	IsOwner       bool     `json:"is_owner"`
+	ToolsCount    int      `json:"tools_count" doc:"Number of native_tools."`
+	AgentPrograms
+	CustomToolsCount            int        `json:"custom_tools_count" doc:"Number of custom_tools."`
+	HasDynamicTools             bool       `json:"has_dynamic_tools" doc:"Always false: it makes no tools."`
+	HasMemory                   bool       `json:"has_memory" doc:"Always true: it has the task's memory."`
+	HasInstallationRequirements bool       `json:"has_installation_requirements" doc:"Whether it has prereq_packages, install_commands or verify_commands."`
+	InstallationStatus          string     `json:"installation_status" enum:"none,not_started,installing,installed,failed" doc:"What became of these when a task last needed them; none: there are none."`
+	InstallationError           string     `json:"installation_error" doc:"Why it failed."`
+	InstallationOutput          string     `json:"installation_output" doc:"The end of what the commands wrote, without secrets."`
+	InstallationAt              *time.Time `json:"installation_at" doc:"When that was; null: never."`
+	ConfigHash                  string     `json:"config_hash" doc:"A hash of its system prompt and tools."`
+	ConfigVersion               int        `json:"config_version" doc:"From 1; grows with each change."`
+	ForkCount                   int        `json:"fork_count" doc:"Copies that were made of it."`
+	UseCount                    int        `json:"use_count" doc:"Tasks of your team that used it."`
+	OriginalAgentID             string     `json:"original_agent_id,omitempty" doc:"The agent that it was copied from."`
+	OriginalCreatorID           string     `json:"original_creator_id,omitempty" doc:"The user who made the agent that it was copied from; absent when that came with the server."`
+	PublishedAt                 *time.Time `json:"published_at" doc:"When it was put into the directory; null: it is not there."`
+	PublishedVersion            int        `json:"published_version" doc:"The config_version that the directory has; 0: none."`
+	CreatedAt                   time.Time  `json:"created_at"`
+	UpdatedAt                   time.Time  `json:"updated_at"`
 }
 
 func agentDoc(a customagent.Agent) AgentDoc {
 	d := AgentDoc{
-		ID:                a.ID,
-		Name:              a.Name,
-		Description:       a.Description,
-		Type:              string(a.Origin),
-		WhenToUse:         a.WhenToUse,
-		SystemContext:     a.SystemContext,
-		Tags:              a.Tags,
-		NativeTools:       a.NativeTools,
-		ToolsCount:        len(a.NativeTools),
-		Skills:            append([]string{}, a.Skills...),
-		Shared:            a.Shared,
-		IsOwner:           a.Origin == sharing.Own,
-		CustomTools:       []map[string]any{},
-		HasMemory:         true,
+		ID:               a.ID,
+		Name:             a.Name,
+		Description:      a.Description,
+		Type:             string(a.Origin),
+		WhenToUse:        a.WhenToUse,
+		SystemContext:    a.SystemContext,
+		Tags:             a.Tags,
+		NativeTools:      a.NativeTools,
+		ToolsCount:       len(a.NativeTools),
+		Skills:           append([]string{}, a.Skills...),
+		Shared:           a.Shared,
+		IsOwner:          a.Origin == sharing.Own,
+		AgentPrograms:    programsDoc(a.Programs),
+		CustomToolsCount: len(a.CustomTools),
+		HasMemory:        true,
+
+		HasInstallationRequirements: a.Installs(),
+
+		InstallationStatus: a.Installation.Status,
+		InstallationError:  a.Installation.Fault,
+		InstallationOutput: a.Installation.Output,
+
 		ConfigHash:        a.Hash(),
 		ConfigVersion:     a.Version,
 		ForkCount:         a.Forks,
@@ -126,6 +121,9 @@ func agentDoc(a customagent.Agent) AgentDoc {
 	}
 	if !a.PublishedAt.IsZero() {
 		d.PublishedAt = &a.PublishedAt
+	}
+	if !a.Installation.At.IsZero() {
+		d.InstallationAt = &a.Installation.At
 	}
 	return d
 }
@@ -167,7 +165,7 @@ func (s Area) Register() {
 	create := rest.NewOp("create-agent", "POST "+path, tag, "Create an agent for your tasks", 409)
 	create.DefaultStatus = http.StatusCreated
 	create.Description = "agent_id of a task lets it work on the task; agent_ids lets the task's agent delegate to it. " +
-		"It consists of texts and names of tools and skills: none of it is run as code."
+		"Its tools and commands are run in the sandbox alone; where the server has none, tasks with the agent fail and say why."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body AgentRequest }) (*AgentDoc, error) {
 		up, err := in.Body.update()
 		if err != nil {

@@ -23,16 +23,17 @@ type AgentRestore struct {
 
 // AgentVersionDoc is what an agent was.
 type AgentVersionDoc struct {
-	ConfigVersion int       `json:"config_version" doc:"From 1."`
-	ConfigHash    string    `json:"config_hash" doc:"A hash of its system prompt and tools."`
-	Name          string    `json:"name"`
-	Description   string    `json:"description" doc:"What it is, for people."`
-	WhenToUse     string    `json:"when_to_use"`
-	SystemContext string    `json:"system_context" doc:"Its system prompt."`
-	Tags          []string  `json:"tags"`
-	NativeTools   []string  `json:"native_tools"`
-	Skills        []string  `json:"skills" doc:"Names of the skills that it may load."`
-	CreatedAt     time.Time `json:"created_at"`
+	ConfigVersion int      `json:"config_version" doc:"From 1."`
+	ConfigHash    string   `json:"config_hash" doc:"A hash of its system prompt and tools."`
+	Name          string   `json:"name"`
+	Description   string   `json:"description" doc:"What it is, for people."`
+	WhenToUse     string   `json:"when_to_use"`
+	SystemContext string   `json:"system_context" doc:"Its system prompt."`
+	Tags          []string `json:"tags"`
+	NativeTools   []string `json:"native_tools"`
+	Skills        []string `json:"skills" doc:"Names of the skills that it may load."`
+	AgentPrograms
+	CreatedAt time.Time `json:"created_at"`
 }
 
 // AgentVersionList is the versions of an agent.
@@ -52,6 +53,7 @@ func versionDoc(v customagent.Version) AgentVersionDoc {
 		Tags:          append([]string{}, v.Tags...),
 		NativeTools:   append([]string{}, v.NativeTools...),
 		Skills:        append([]string{}, v.Skills...),
+		AgentPrograms: programsDoc(v.Programs),
 		CreatedAt:     v.CreatedAt,
 	}
 }
@@ -165,7 +167,8 @@ func (s Area) directory() {
 		409,
 	)
 	fork.DefaultStatus = http.StatusCreated
-	fork.Description = "The copy is yours. Read its system_context first: it will tell your tasks what to do."
+	fork.Description = "The copy is yours. Read its system_context first: it will tell your tasks what to do. Read its tools and commands as well: " +
+		"they get the secrets of yours that require_env_vars names."
 	rest.Handle(s.API, fork, func(ctx context.Context, in *struct {
 		ListedPath
 		Body AgentFork
