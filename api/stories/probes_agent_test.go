@@ -31,7 +31,7 @@ func agentProbes() []probe {
 		{op: "PATCH " + agents + "/{agent_id}", before: "POST " + agents + ` {"name": "Probe"}`, path: agents + "/{id}",
 			body: `{}`, after: "DELETE " + agents + "/{id}",
 			fields: map[string]string{"name": `"Mine"`, "description": `"d"`, "when_to_use": `"w"`, "system_context": `"s"`,
-				"tags": `["t"]`, "native_tools": `["crawl"]`, "custom_tools": `[{"id": "x"}]`, "is_dynamic": "true",
+				"tags": `["t"]`, "native_tools": `["crawl"]`, "custom_tools": `[{"id": "x", "description": "d", "command_template": "true"}]`, "is_dynamic": "true",
 				"prereq_packages": `["p"]`, "install_commands": `["i"]`, "verify_commands": `["v"]`,
 				"require_env_vars": `["R"]`}},
 		{op: "PATCH /api/v1/teams", path: "/api/v1/teams", body: `{"name": "blue"}`,

@@ -62,8 +62,8 @@ func under(plan agent.Plan, a customagent.Agent) agent.Plan {
 		}
 	}
 	if len(a.CustomTools) > 0 || a.Installs() {
-		plan.NotDone = append(slices.Clone(plan.NotDone), "The agent "+a.Name+
-			" was not installed and its own tools were not used: they are for language models.")
+		plan.NotDone = append(slices.Clone(plan.NotDone), "The tools and commands of the agent "+
+			a.Name+" were not used: they are for language models.")
 	}
 	if len(a.Skills) > 0 {
 		plan.NotDone = append(
