@@ -121,6 +121,11 @@ func readSet(text []byte) (*Set, error) {
 	case !slices.ContainsFunc(s.Tests, func(t Test) bool { return t.Want == "none" }):
 		return nil, errors.New("tests: a set needs a look-alike that it must not report")
 	}
+	for i := range s.Payloads {
+		if p := &s.Payloads[i]; p.Expect != "" && remains(p.Expect, p.Text) {
+			return nil, fmt.Errorf("payload %s: %s remains of its text where other characters are taken out", p.ID, p.Expect)
+		}
+	}
 	for i := range s.Signatures {
 		if s.Signatures[i].compiled, err = regexp.Compile(s.Signatures[i].Pattern); err != nil {
 			return nil, err
@@ -136,6 +141,18 @@ func readSet(text []byte) (*Set, error) {
 		}
 	}
 	return s, nil
+}
+
+// remains reports whether a text is left of another when some of its characters are taken out.
+func remains(text, of string) bool {
+	numbers := strings.NewReplacer("{a}", "\x01", "{b}", "\x02")
+	rest := []rune(numbers.Replace(text))
+	for _, c := range numbers.Replace(of) {
+		if len(rest) > 0 && rest[0] == c {
+			rest = rest[1:]
+		}
+	}
+	return len(rest) == 0
 }
 
 func (s *Set) level() client.Level {

@@ -144,6 +144,9 @@ func TestDocumented(t *testing.T) {
 			t.Errorf("a set without %q is accepted", broken)
 		}
 	}
+	if _, err := readSet([]byte(strings.Replace(example, "    tells", `    expect: "{a}{b}"`+"\n    tells", 1))); err == nil {
+		t.Error("a result that remains of its text is accepted")
+	}
 	lab, target := start(t, s.Tests[0])
 	if found := lab.Run(t, only(s), target); len(found) != 0 {
 		t.Errorf("reports %s", kittest.Titles(found))
