@@ -20,7 +20,7 @@ UNWATCHED := ^(TestLongInstructions|TestTheLibraryNamesTheSame|TestHostileTempla
 # Flags of `make test` for go test, such as TESTFLAGS=-short or TESTFLAGS='-run Webhook'.
 TESTFLAGS ?=
 FUZZTIME  ?= 10s
-# Of `make lab-web`, such as LABFLAGS='-stacks php -testers vedette -prove'.
+# Of `make lab-web` and `make lab-debian`, such as LABFLAGS='-stacks php -testers vedette -prove'.
 LABFLAGS  ?=
 # Of `make chaos`. The test prints its seed.
 ROUNDS    ?= 100
@@ -36,7 +36,7 @@ ASSETS    ?= 0
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help build web web-check web-test dist dist-check run demo picture test race fuzz kill chaos bench lab lab-web seed lint fmt fmt-check vet architecture gen drift oracle oracle-services bench-oracle check clean
+.PHONY: help build web web-check web-test dist dist-check run demo picture test race fuzz kill chaos bench lab lab-web lab-debian seed lint fmt fmt-check vet architecture gen drift oracle oracle-services bench-oracle check clean
 
 help: ## list the targets
 	@echo "Vedette: make TARGET"
@@ -122,6 +122,9 @@ lab: ## run a task on each of ten weak applications and a clean one: recall, pre
 lab-web: build ## test the web lab's real stacks with `vedette webtest`, and with wapiti: recall, false findings, cost
 	@scripts/need --wish apache2 libphp mariadbd postgres tomcat node python3-venv chromium
 	@go run ./scripts/labweb -vedette $(CURDIR)/$(BIN) -python bin/labweb/bin -out bin/labweb-results $(LABFLAGS)
+
+lab-debian: build ## test ten web applications of Debian with `vedette webtest`, and what that changes in them (as root on Debian 12)
+	@lab/debian/run $(LABFLAGS)
 
 seed: ## fill DATABASE with FINDINGS findings in SCANS scans and ASSETS assets, for seed@example.com
 	@scripts/need go
