@@ -101,6 +101,19 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
+// A page of the browser takes seconds to open: none does when the budget is used up.
+func TestPagesObeyTheBudget(t *testing.T) {
+	for bound, c := range map[string]client.Config{
+		"time": {Until: time.Now().Add(-time.Second)}, "requests": {Requests: 3, Sent: 3},
+	} {
+		over, at := open(t, c, func(http.ResponseWriter, *http.Request) {})
+		r := get(t, at)
+		if _, err := over.Page(t.Context(), nil, client.NewUser(""), r.URL, time.Minute); !errors.Is(err, client.ErrBudget) {
+			t.Errorf("%s: a page opens: %v", bound, err)
+		}
+	}
+}
+
 func TestUsersKeepTheirCookies(t *testing.T) {
 	c, at := open(t, client.Config{Header: http.Header{"X-All": {"1"}, "Cookie": {"all=1"}}},
 		func(w http.ResponseWriter, r *http.Request) {

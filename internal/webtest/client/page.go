@@ -11,9 +11,16 @@ import (
 )
 
 // Page opens a page of a browser that obeys the scope, the budget and the harm level as Send does, with the cookies
-// of a user for an address. The caller closes it. Its requests count.
+// of a user for an address. The caller closes it. Its requests count. None opens when the budget is used up: a page takes
+// seconds to open, and all its requests would be refused.
 func (c *Client) Page(ctx context.Context, pool *browser.Pool, as *User, at *url.URL, timeout time.Duration,
 ) (*browser.Page, error) {
+	if bound := c.Over(); bound != "" {
+		return nil, overBudget(bound)
+	}
+	if !c.Until.IsZero() {
+		timeout = min(timeout, c.Until.Sub(c.Now()))
+	}
 	var headers []browser.Header
 	for _, from := range []http.Header{c.Header, as.header(at)} {
 		for name, values := range from {
