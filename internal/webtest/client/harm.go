@@ -31,6 +31,14 @@ var (
 	// actionNames are parameters whose value says what to do.
 	actionNames = []string{"action", "act", "do", "op", "operation", "cmd", "command", "task", "mode", "method", "func",
 		"function", "event", "submit", "btn", "button", "_method", "ajax", "step"}
+	// stateVerbs begin the values of those parameters that change something also when a link sends them. They have no page
+	// of their own, as edit and new have.
+	stateVerbs = []string{"trash", "untrash", "spam", "unspam", "approve", "unapprove", "activate", "publish", "unpublish",
+		"enable", "disable", "toggle", "lock", "unlock", "ban", "unban", "mark", "unmark", "pin", "unpin", "vote", "subscribe"}
+	// forgeryNames are parts of the names of tokens against forged requests. An application puts one into a link that
+	// changes something; a parameter that is only called token may also say who asks.
+	forgeryNames = []string{"nonce", "csrf", "xsrf", "sectok", "authenticity", "verificationtoken", "formkey", "form_key",
+		"sesskey", "securitytoken"}
 )
 
 // words are the parts of a name, in lower case: of deleteUser, delete-user and delete_user they are delete and user.
@@ -81,7 +89,8 @@ type intent struct {
 	segments  []string
 	names     []string
 	actions   []string
-	passwords int // parameters with a new password
+	verbs     []string // the actions that a parameter for them names
+	passwords int      // parameters with a new password
 	files     bool
 }
 
@@ -93,8 +102,12 @@ func intentOf(r *message.Request) intent {
 			in.segments = append(in.segments, p.Value)
 		case message.Query, message.Body:
 			in.names = append(in.names, p.Name)
-			if slices.Contains(actionNames, strings.ToLower(p.Name)) || p.Format == message.Plain {
+			names := slices.Contains(actionNames, strings.ToLower(p.Name))
+			if names || p.Format == message.Plain {
 				in.actions = append(in.actions, p.Value)
+			}
+			if names {
+				in.verbs = append(in.verbs, strings.ToLower(p.Value))
 			}
 			if IsPassword(p.Name) {
 				in.passwords++
@@ -128,6 +141,24 @@ func (in intent) chosen(known []string) bool {
 	return in.any(known)
 }
 
+// linkWrites reports whether a link changes something: it has a token against forged requests, or an action that does.
+func (in intent) linkWrites() bool {
+	token := false
+	for _, name := range in.names {
+		name = strings.ToLower(name)
+		if slices.ContainsFunc(forgeryNames, func(part string) bool { return strings.Contains(name, part) }) {
+			return true
+		}
+		token = token || strings.Contains(name, "token")
+	}
+	for _, verb := range in.verbs {
+		if slices.ContainsFunc(stateVerbs, func(start string) bool { return strings.HasPrefix(verb, start) }) {
+			return true
+		}
+	}
+	return token && (in.any(stateVerbs) || in.any(writeWords))
+}
+
 // harm says why a request is not sent at this level; "" if it is.
 func (c *Client) harm(r *message.Request) string {
 	in := intentOf(r)
@@ -143,7 +174,7 @@ func (c *Client) harm(r *message.Request) string {
 		return "it would pay or transfer something"
 	case c.Level == Passive && !in.reads:
 		return "level passive only looks"
-	case c.Level < Active && (r.Method == http.MethodPut || r.Method == http.MethodPatch):
+	case c.Level < Active && (r.Method == http.MethodPut || r.Method == http.MethodPatch || in.reads && in.linkWrites()):
 		return "it may change data, which level safe does not allow"
 	}
 	return ""

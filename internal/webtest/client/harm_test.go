@@ -53,6 +53,16 @@ func TestHarm(t *testing.T) {
 		"GET /blog/how-to-logout-of-an-account":                       false,
 		"PUT /users/3 name=x":                                         true,
 		"GET /deliver":                                                false,
+		"GET /comment.php?c=1&action=trashcomment&_wpnonce=1a2b":      true,
+		"GET /wiki?id=start&sectok=1a2b":                              true,
+		"GET /comment.php?c=1&action=approvecomment":                  true,
+		"GET /posts?do=toggle-sticky&id=3":                            true,
+		"GET /links/3/pin?token=1a2b":                                 true,
+		"GET /links/3?token=1a2b":                                     false,
+		"GET /wiki?title=a&action=edit":                               false,
+		"GET /posts?status=trash":                                     false,
+		"GET /posts?action=list&page=3":                               false,
+		"GET /search?q=approve":                                       false,
 	} {
 		c := client.New(client.Config{Level: client.Safe})
 		err := c.Permit(line(t, text), client.Options{})
@@ -75,6 +85,7 @@ func TestHarmIsAllowedByNameAndLevel(t *testing.T) {
 		{"DELETE /x", client.Active, client.May{}, false},
 		{"DELETE /x", client.Active, all, true},
 		{"PUT /x", client.Active, client.May{}, true},
+		{"GET /x?action=approve&csrf=1", client.Active, client.May{}, true},
 		{"POST /x a=1", client.Passive, all, false},
 		{"POST /x a=1", client.Safe, client.May{}, true},
 	} {
