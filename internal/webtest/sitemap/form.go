@@ -32,6 +32,7 @@ type field struct {
 	name, kind, value string
 	action, method    string // of a button
 	text              bool   // people type into it
+	current           bool   // it takes the password that somebody has
 	options           []string
 	min, pattern      string
 }
@@ -92,6 +93,7 @@ func (p *page) field(n *html.Node, byID map[string]*form) {
 		value:   a["value"],
 		min:     a["min"],
 		pattern: a["pattern"],
+		current: strings.EqualFold(a["autocomplete"], "current-password"),
 	}
 	switch n.Data {
 	case "textarea":
@@ -350,18 +352,22 @@ func (f *field) fill() string {
 	return "test"
 }
 
-// login reports whether the form asks for a user and one password.
+// login reports whether the form asks for a user and one password, and, where that is not a new one, for more such as a
+// tenant or a server.
 func (f *form) login() bool {
-	passwords, texts := 0, 0
+	passwords, texts, most := 0, 0, 2
 	for _, one := range f.fields {
 		switch {
 		case one.kind == "password":
 			passwords++
+			if one.current {
+				most = 5
+			}
 		case one.text && one.kind != "textarea":
 			texts++
 		}
 	}
-	return passwords == 1 && texts <= 2
+	return passwords == 1 && texts <= most
 }
 
 // tokenName is the name of a field with a token against forged requests.

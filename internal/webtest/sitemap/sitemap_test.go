@@ -170,6 +170,29 @@ func TestFormsBecomeRequests(t *testing.T) {
 	}
 }
 
+func TestLoginForms(t *testing.T) {
+	for text, want := range map[string]string{
+		`<input name="user"><input type="password" name="pw">`:                                                                       "user",
+		`<input name="name"><input name="mail"><input name="city"><input type="password" name="pw">`:                                 "",
+		`<input name="name"><input type="password" name="pw"><input type="password" name="again">`:                                   "",
+		`<input name="server"><input name="user"><input type="password" name="pw" autocomplete="current-password"><input name="db">`: "user",
+		`<input name="firm"><input name="site"><input name="mail"><input type=password name=pw autocomplete=Current-Password>`:       "mail",
+		`<input name="a"><input name="b"><input name="c"><input type="password" name="pw" autocomplete="new-password">`:              "",
+	} {
+		r, err := message.New(http.MethodGet, "http://h.test/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, f := range sitemap.LoginForms(&message.Response{Request: r, Body: []byte(`<form method="post">` + text + `</form>`)}) {
+			got = f.User.Name
+		}
+		if got != want {
+			t.Errorf("%s: the user is %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestActiveLevelSendsWhatWrites(t *testing.T) {
 	_, asked := crawl(t, client.Config{Level: client.Active}, sitemap.Config{}, pages(map[string]string{
 		"/": `<form method="post" action="/comment"><textarea name="text"></textarea><button>Post comment</button></form>
