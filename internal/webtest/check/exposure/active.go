@@ -84,6 +84,8 @@ func allows(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, form
 		}
 		if !diff.Same(diff.New(nobody), diff.New(first), nil) {
 			f.Severity, f.Detail = kit.Medium, "what "+t.User.Name+" sees may be read"
+		} else {
+			f.Severity, f.Detail = kit.Info, "what may be read is the same for everybody"
 		}
 	}
 	user, users := kit.Names(t.User)

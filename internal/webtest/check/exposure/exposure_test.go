@@ -112,6 +112,30 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+// What everybody may read is no weakness, whoever's page reads it.
+func TestOriginsOfWhatIsPublic(t *testing.T) {
+	app := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+		w.Header().Set("Access-Control-Allow-Credentials", "true")
+		w.Header().Set("Content-Type", "application/json")
+		if _, err := r.Cookie("sid"); err == nil && r.URL.Path == "/me" {
+			fmt.Fprint(w, `{"name":"bob","mail":"bob@example.com"}`)
+			return
+		}
+		fmt.Fprint(w, `{"routes":["/me","/rooms"]}`)
+	})
+	for path, want := range map[string]kit.Severity{"/": kit.Info, "/rooms": kit.Info, "/me": kit.Medium} {
+		lab := kittest.New(t, app)
+		target := lab.Target(t, http.MethodGet, path, "")
+		target.User = client.NewUser("bob")
+		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "sid", Value: "1"}})
+		found := lab.Run(t, check(t, "cors"), target)
+		if len(found) != 1 || found[0].Severity != want {
+			t.Errorf("%s: found %+v", path, found)
+		}
+	}
+}
+
 func TestFiles(t *testing.T) {
 	real := map[string]string{
 		"/shop/view.jsp": "<html><p>view</p></html>", "/shop/view.jsp.bak": "<%@ page import=\"java.util.*\" %><html><p>view</p></html>",

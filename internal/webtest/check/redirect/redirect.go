@@ -76,6 +76,9 @@ func openRedirect(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target
 		}
 		host := strings.ToLower(kit.Word()) + ".example.org"
 		text := fill(payload, host, t, p)
+		if p.Component == message.Header && !refers(text, host) {
+			continue
+		}
 		first, err := w.Try(ctx, t, p, text)
 		if err != nil {
 			return err
@@ -111,6 +114,14 @@ func openRedirect(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target
 		return nil
 	}
 	return nil
+}
+
+// refers reports whether a browser sends this text as a header: the address of a page of the host, as in Referer. Nobody
+// can make another's browser send anything else there.
+func refers(text, host string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil && u.Fragment == "" &&
+		strings.EqualFold(u.Host, host)
 }
 
 func fill(payload, host string, t *kit.Target, p message.Place) string {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
@@ -87,6 +88,34 @@ func TestOpenRedirect(t *testing.T) {
 			if out, err := runner.Run(t.Context(), found[0].Proof); err != nil || !out.Holds {
 				t.Errorf("%s: the proof does not hold: %s, %v", name, out.Failed, err)
 			}
+		}
+	}
+}
+
+// A browser sends the address of a page as Referer, and nothing else that an attacker chooses.
+func TestRedirectToTheReferer(t *testing.T) {
+	for name, c := range map[string]struct {
+		leads func(referer string) bool
+		want  int
+	}{
+		"anywhere":              {func(string) bool { return true }, 1},
+		"pages of all sites":    {func(v string) bool { return strings.HasPrefix(v, "http") }, 1},
+		"what names no host":    {func(v string) bool { u, err := url.Parse(v); return err == nil && u.Host == "" }, 0},
+		"what names its own":    {func(v string) bool { return strings.Contains(v, "127.0.0.1") }, 1}, // in the query of a page
+		"what begins with path": {func(v string) bool { return strings.HasPrefix(v, "/") }, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			to := "/"
+			if v := r.Header.Get("Referer"); c.leads(v) {
+				to = v
+			}
+			w.Header()["Location"] = []string{to}
+			w.WriteHeader(http.StatusFound)
+		}))
+		target := lab.Target(t, http.MethodGet, "/per-page", "")
+		target.Places = []message.Place{{Component: message.Header, Name: "Referer", Value: target.Request.URL.String()}}
+		if found := lab.Run(t, Checks()[0], target); len(found) != c.want {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}
 	}
 }

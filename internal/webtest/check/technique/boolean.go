@@ -10,8 +10,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-// bits is how many random conditions must come out right in the end.
-const bits = 4
+// bits is how many random conditions must come out right in the end: a page that shows one of three texts by chance has
+// each right once in three times, and some fifty payloads try.
+const bits = 8
 
 // boolean looks for conditions that decide about the page.
 func (o *probe) boolean(ctx context.Context, p *Payload) (*shown, error) {
