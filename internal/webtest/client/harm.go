@@ -34,7 +34,8 @@ var (
 	// stateVerbs begin the values of those parameters that change something also when a link sends them. They have no page
 	// of their own, as edit and new have.
 	stateVerbs = []string{"trash", "untrash", "spam", "unspam", "approve", "unapprove", "activate", "publish", "unpublish",
-		"enable", "disable", "toggle", "lock", "unlock", "ban", "unban", "mark", "unmark", "pin", "unpin", "vote", "subscribe"}
+		"enable", "disable", "toggle", "lock", "unlock", "ban", "unban", "mark", "unmark", "pin", "unpin", "vote",
+		"subscribe"}
 	// forgeryNames are parts of the names of tokens against forged requests. An application puts one into a link that
 	// changes something; a parameter that is only called token may also say who asks.
 	forgeryNames = []string{"nonce", "csrf", "xsrf", "sectok", "authenticity", "verificationtoken", "formkey", "form_key",

@@ -11,8 +11,8 @@ import (
 )
 
 // Page opens a page of a browser that obeys the scope, the budget and the harm level as Send does, with the cookies
-// of a user for an address. The caller closes it. Its requests count. None opens when the budget is used up: a page takes
-// seconds to open, and all its requests would be refused.
+// of a user for an address. The caller closes it. Its requests count. None opens when the budget is used up: a page
+// takes seconds to open, and all its requests would be refused.
 func (c *Client) Page(ctx context.Context, pool *browser.Pool, as *User, at *url.URL, timeout time.Duration,
 ) (*browser.Page, error) {
 	if bound := c.Over(); bound != "" {

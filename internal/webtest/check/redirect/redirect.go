@@ -116,8 +116,8 @@ func openRedirect(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target
 	return nil
 }
 
-// refers reports whether a browser sends this text as a header: the address of a page of the host, as in Referer. Nobody
-// can make another's browser send anything else there.
+// refers reports whether a browser sends this text as a header: the address of a page of the host, as in Referer.
+// Nobody can make another's browser send anything else there.
 func refers(text, host string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.User == nil && u.Fragment == "" &&
