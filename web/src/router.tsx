@@ -30,6 +30,9 @@ const screens = [
   createRoute({ getParentRoute: () => frame, path: '/inbox', component: lazyRouteComponent(() => import('./screens/inbox'), 'Inbox') }),
   createRoute({ getParentRoute: () => frame, path: '/reports', component: lazyRouteComponent(() => import('./screens/reports'), 'Reports') }),
   createRoute({ getParentRoute: () => frame, path: '/agents', component: lazyRouteComponent(() => import('./screens/agents'), 'Agents') }),
+  createRoute({ getParentRoute: () => frame, path: '/network', component: lazyRouteComponent(() => import('./screens/network'), 'Network') }),
+  createRoute({ getParentRoute: () => frame, path: '/network/$id', component: lazyRouteComponent(() => import('./screens/network-event'), 'NetworkEvent') }),
+  createRoute({ getParentRoute: () => frame, path: '/knowledge', component: lazyRouteComponent(() => import('./screens/knowledge'), 'Knowledge') }),
   createRoute({ getParentRoute: () => frame, path: '/settings/$page', component: lazyRouteComponent(() => import('./screens/settings/index'), 'Settings') }),
 ]
 

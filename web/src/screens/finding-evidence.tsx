@@ -55,7 +55,7 @@ export function Evidence({ f, brief = false }: { f: Vulnerability; brief?: boole
 }
 
 /** Lines of the head and body of a response that another does not have. */
-function differing(text: string, than: string): string[] {
+export function differing(text: string, than: string): string[] {
   const other = new Set(than.split(/\r?\n/))
   return text.slice(0, 256 << 10).split(/\r?\n/).filter((l) => l.trim() && !other.has(l)).slice(0, 40)
 }

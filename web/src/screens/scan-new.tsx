@@ -21,6 +21,7 @@ export function NewScan() {
   const [chosen, setChosen] = useState<string[]>(search.template ? [search.template] : [])
   const [web, setWeb] = useState(noWeb)
   const [excluded, setExcluded] = useState('')
+  const [capture, setCapture] = useState(false)
   const [q, setQ] = useState('')
   const lines = (s: string) => s.split(/[\s,]+/).filter(Boolean)
   const found = useQuery({
@@ -31,7 +32,7 @@ export function NewScan() {
     mutationFn: async () => body(platform.POST('/v1/scans', {
       body: {
         name: name.trim() || undefined, targets: lines(targets), exclude_targets: lines(excluded).length > 0 ? lines(excluded) : undefined,
-        recommended: which === 'recommended' || undefined, all: which === 'all' || undefined, templates: which === 'chosen' ? chosen : undefined,
+        recommended: which === 'recommended' || undefined, all: which === 'all' || undefined, templates: which === 'chosen' ? chosen : undefined, capture_traffic: capture || undefined,
         ...(which === 'web' ? { scan_type: 'web', web_options: await webOptions(web) } : {}),
       } as never,
     })),
@@ -88,6 +89,7 @@ export function NewScan() {
         </div>
         <Card title={t.scans.review} className="sticky top-4 self-start">
           <Field label={t.scans.name} hint={t.scans.nameHint}>{(p) => <input {...p} className="field" maxLength={200} value={name} onChange={(e) => setName(e.target.value)} />}</Field>
+          <label className="mb-4 flex items-start gap-2 text-sm"><input type="checkbox" className="mt-1" checked={capture} onChange={(e) => setCapture(e.target.checked)} /><span>{t.network.capture}<span className="block text-xs text-muted">{t.network.captureHint}</span></span></label>
           <p className="mb-3 text-sm">{which === 'web' ? t.scans.web.will : t.scans.will(n, which === 'chosen' ? t.scans.nChecks(chosen.length) : t.scans.which[which].toLowerCase())}</p>
           {which === 'web' && n > 1 && isOfOne(web) && <p className="mb-3 text-sm text-high">{t.scans.web.one}</p>}
           {start.error && <Problem error={start.error} />}

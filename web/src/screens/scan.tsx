@@ -50,6 +50,7 @@ export function Scan() {
       <Head title={<Shown text={s.name || t.scans.one} max={200} />} crumb={<To to="/scans" className="link">{t.scans.title}</To>}>
         {role.writes && live && <Button kind="danger" onClick={() => setAsking('stop')}>{t.scans.stop}</Button>}
         {role.writes && !live && s.status !== 'uploaded' && <Button disabled={again.isPending} onClick={() => again.mutate()}>{t.scans.again}</Button>}
+        {s.status !== 'uploaded' && <To to="/network" search={{ scan: id }} className="btn">{t.network.link}</To>}
         {!live && <Export id={id} />}
         {role.writes && !live && <Button kind="quiet" onClick={() => setAsking('delete')}>{t.delete}</Button>}
       </Head>

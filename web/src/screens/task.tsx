@@ -48,6 +48,7 @@ export function Task() {
         note={<>{t.tasks.byAt(d.task.created_by)} <Time at={d.task.created_at} /> · {d.task.model === 'builtin' ? t.tasks.builtinShort : <Shown text={d.task.model} max={60} />}</>}>
         <Chip tone={taskTone[d.status]}>{t.taskState[d.status]}</Chip>
         {mine && live && <Button kind="danger" onClick={() => setStopping(true)}>{t.tasks.stop}</Button>}
+        <To to="/network" search={{ task: id }} className="btn">{t.network.link}</To>
         {!live && <Export id={id} />}
       </Head>
       <Tabs of={[['live', t.tasks.tabs.live], ['findings', <>{t.tasks.tabs.findings} <span className="text-muted">{count(d.issues.length)}</span></>], ['calls', t.tasks.tabs.calls], ['about', t.tasks.tabs.about]]} now={tab} />
