@@ -71,6 +71,23 @@ journey('by keyboard alone: a task, its finding, a decision, back, a retest', as
   await page.getByRole('heading', { name: 'What it is' }).waitFor()
 })
 
+journey('a dialog begins where one types, and gives the focus back', async (page) => {
+  await page.at('/tasks')
+  await signIn(page)
+  await ready(page)
+  await page.keyboard.press('Control+k')
+  await page.getByRole('dialog').waitFor()
+  await page.keyboard.type('go to know')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(server.base + '/knowledge')
+  await page.getByRole('button', { name: 'Add' }).first().click()
+  await page.keyboard.type('typed at once')
+  assert.equal(await page.getByLabel('Text', { exact: true }).inputValue(), 'typed at once')
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Add')
+})
+
 journey('a scan is set up, runs, and says what was tested', async (page) => {
   await page.at('/scans/new')
   await signIn(page)

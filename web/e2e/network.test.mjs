@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs'
 import { after, before } from 'node:test'
 import { both, browse, journeys, ready, serve, signIn, weakSite } from './kit.mjs'
 
-// What tasks and scans sent and were answered, sent again with changes; and what people and tasks can look up.
+// What tasks and scans sent and were answered, sent again with changes; what people and tasks can look up; and reports of
+// other tools.
 
 let server, browser, site, target, evilSite, task, scan
 const got = [] // by the second site
@@ -265,7 +266,7 @@ journey('notes and files are added, found with their place, read again and delet
   assert.equal(asked.status(), 200)
   await page.getByText('It is read again.').waitFor()
   await source(page, /Network notes/).getByText('Ready').waitFor()
-  await page.getByRole('button', { name: /^Delete .*runbook\.md/ }).click()
+  await page.getByRole('button', { name: /^Delete: .*runbook\.md/ }).click()
   await page.getByRole('dialog', { name: 'Delete this source?' }).getByRole('button', { name: 'Delete' }).click()
   await source(page, /runbook\.md/).waitFor({ state: 'detached' })
   await page.getByText('No text has these words').waitFor()
@@ -310,4 +311,29 @@ journey('what cannot be read says why; a viewer searches and changes nothing', a
   await bob.getByLabel('What do you want to know?').fill('lighthouse')
   await bob.getByRole('region', { name: /^Team notes, line/ }).waitFor()
   await other.close()
+})
+
+journey('the report of another tool is taken in, and nothing of it is dropped in silence', async (page) => {
+  const line = (id, more) => JSON.stringify({ 'template-id': id, info: { name: `Import ${id}`, severity: 'medium' }, type: 'http', host: 'https://shop.example', 'matched-at': `https://shop.example/${id}`, ...more })
+  await page.at('/scans')
+  await signIn(page)
+  await page.getByRole('button', { name: 'Import a report' }).click()
+  await page.waitForURL(/import=1/)
+  const dialog = page.getByRole('dialog')
+  const report = (text) => dialog.getByLabel('Report').setInputFiles({ name: 'report.jsonl', mimeType: 'application/json', buffer: Buffer.from(text) })
+  await report('nothing of a kind')
+  await dialog.getByRole('button', { name: 'Import', exact: true }).click()
+  await dialog.getByRole('alert').waitFor()
+  await report([line('git-config'), line('tech', { 'matcher-status': false }), '{"info": {}}', line('env')].join('\n'))
+  await dialog.getByLabel('Name of the scan').fill('From elsewhere')
+  await both(page, 'import')
+  await dialog.getByRole('button', { name: 'Import', exact: true }).click()
+  await dialog.getByText(/^It was read as a report of nuclei/i).waitFor()
+  await dialog.getByText('What could not be read').waitFor()
+  await dialog.getByText('line 3').waitFor()
+  await dialog.getByText(/^1 × /).waitFor()
+  await both(page, 'imported')
+  await dialog.getByRole('link', { name: 'Open the findings' }).click()
+  await page.getByRole('heading', { name: 'From elsewhere', level: 1 }).waitFor()
+  await page.getByRole('link', { name: 'Import git-config' }).waitFor()
 })

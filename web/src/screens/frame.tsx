@@ -56,7 +56,7 @@ export function Frame() {
   if (me.error && !known.current) return <Problem error={me.error} retry={() => void me.refetch()} />
   if (!known.current) return <Loading what={t.nav.session} />
   return (
-    <div className="grid min-h-screen grid-cols-1 md:grid-cols-[13.5rem_minmax(0,1fr)]">
+    <div className="grid min-h-screen grid-cols-1 max-md:grid-rows-[auto_1fr] md:grid-cols-[13.5rem_minmax(0,1fr)]">
       <a href="#main" className="sr-only z-50 rounded-sm bg-canvas px-3 py-2 focus:not-sr-only focus:absolute focus:top-2 focus:left-2">{t.nav.skip}</a>
       <Side />
       <main id="main" tabIndex={-1} className="min-w-0 px-4 py-5 outline-none md:px-6"><Outlet /></main>

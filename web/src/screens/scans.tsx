@@ -5,8 +5,9 @@ import { useRole } from '../lib/me'
 import { useTyped, useURL } from '../lib/search'
 import { Shown } from '../lib/show'
 import { scanLive, scanTone } from '../lib/states'
-import { Bar, Card, Chip, Empty, Head, Loading, Pages, Problem, Table, Time, To, useTitle } from '../ui/kit'
+import { Bar, Button, Card, Chip, Empty, Head, Loading, Pages, Problem, Table, Time, To, useTitle } from '../ui/kit'
 import { t } from '../texts'
+import { ImportReport } from './scan-import'
 
 const pageSize = 50
 
@@ -26,7 +27,7 @@ export function Scans() {
   return (
     <>
       <Head title={t.scans.title} note={found.data && t.scans.total(count(found.data.total_results))}>
-        {role.writes && <To to="/scans/new" className="btn btn-primary">{t.scans.new}</To>}
+        {role.writes && <><Button onClick={() => set({ import: '1' })}>{t.imports.action}</Button><To to="/scans/new" className="btn btn-primary">{t.scans.new}</To></>}
       </Head>
       <div className="mb-3 flex flex-wrap gap-2">
         <input type="search" className="field max-w-80" aria-label={t.scans.filter} placeholder={t.scans.filter} value={typed} onChange={(e) => setTyped(e.target.value)} />
@@ -54,6 +55,7 @@ export function Scans() {
         )}
         {(found.data?.total_results ?? 0) > pageSize && <Pages page={page} total={found.data!.total_results} size={pageSize} go={(p) => set({ page: p > 0 ? String(p + 1) : undefined })} />}
       </Card>
+      {search.import === '1' && role.writes && <ImportReport onClose={() => set({ import: undefined }, { replace: true })} />}
     </>
   )
 }

@@ -1,5 +1,5 @@
 import { Link, type LinkProps } from '@tanstack/react-router'
-import { useEffect, useId, useRef, useState, type ButtonHTMLAttributes, type ReactNode } from 'react'
+import { useEffect, useId, useLayoutEffect, useRef, useState, type ButtonHTMLAttributes, type ReactNode } from 'react'
 import { ApiError } from '../lib/api'
 import { ago, count, date } from '../lib/format'
 import { visible } from '../lib/show'
@@ -127,14 +127,18 @@ export function Chip({ tone = 'calm', children }: { tone?: string; children: Rea
 export function Dialog({ title, onClose, children, wide = false }: { title: string; onClose: () => void; children: ReactNode; wide?: boolean }) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
-  useEffect(() => {
+  const [before] = useState(() => document.activeElement)
+  useLayoutEffect(() => {
+    // It is open from the start, so that what has autoFocus could take the focus; showModal would give it to the first button.
     const d = ref.current!
-    const before = document.activeElement
+    const wanted = document.activeElement
+    d.close()
     d.showModal()
+    if (wanted instanceof HTMLElement && d.contains(wanted)) wanted.focus()
     return () => { d.close(); if (before instanceof HTMLElement) before.focus({ preventScroll: true }) }
-  }, [])
+  }, [before])
   return (
-    <dialog ref={ref} aria-labelledby={id} onCancel={(e) => { e.preventDefault(); onClose() }}
+    <dialog ref={ref} open aria-labelledby={id} onCancel={(e) => { e.preventDefault(); onClose() }}
       onMouseDown={(e) => { if (e.target === ref.current) onClose() }}
       className={`m-auto w-full ${wide ? 'max-w-3xl' : 'max-w-lg'} rounded-lg border border-line bg-canvas p-0 text-text shadow-layer max-sm:mx-2 max-sm:w-auto`}>
       <div className="flex items-center gap-2 border-b border-line py-2 pr-2 pl-4">
