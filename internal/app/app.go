@@ -22,7 +22,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
-	"github.com/vedette-sec/vedette/internal/core/customagent/install"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
 	"github.com/vedette-sec/vedette/internal/core/export"
@@ -79,7 +78,6 @@ type App struct {
 	secrets      *secret.Secrets
 	files        *file.Files
 	agents       *customagent.Agents
-	installs     *install.Installs
 	extensions   *extension.Extensions
 	library      // what agents work with
 	schedules    *taskschedule.Schedules
@@ -497,8 +495,5 @@ func (a *App) Close() (err error) {
 	if a.oast != nil {
 		a.oast.Close()
 	}
-	if a.installs != nil {
-		err = errors.Join(err, a.installs.Close())
-	}
-	return errors.Join(err, a.db.Close(), a.unlock())
+	return errors.Join(err, a.installs.Close(), a.db.Close(), a.unlock())
 }

@@ -52,6 +52,7 @@ func SetLimits(ctx context.Context, c Config, team string, change membership.Cha
 // library are the services of what agents work with.
 type library struct {
 	toolkits  *toolkit.Toolkits
+	installs  *install.Installs // of agents
 	leaks     *leak.Leaks
 	skills    *skill.Skills
 	prompts   *prompt.Prompts

@@ -94,8 +94,11 @@ func New(c Config) (*Installs, error) {
 	return s, nil
 }
 
-// Close removes all folders.
+// Close removes all folders. A service that is nil has none.
 func (s *Installs) Close() error {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.root == "" {
