@@ -60,7 +60,7 @@ func (b *branch) childSetup(task subtask) Started {
 			func(name string) bool { return may != nil && !slices.Contains(may, name) })
 		s.Tools = append(s.Tools, OwnTools()...) // so that an agent without tools does not get all
 	}
-	for _, t := range b.Config.Tools {
+	for _, t := range b.Tools {
 		if s.Tools != nil && a.ID != "" && t.Agent == a.ID && !slices.Contains(s.Tools, t.Name) {
 			s.Tools = append(slices.Clone(s.Tools), t.Name)
 		}

@@ -56,7 +56,7 @@ func (t Text) Hash() string {
 	if len(t.Skills) > 0 {
 		fmt.Fprintf(sum, " %q", t.Skills)
 	}
-	if !t.Programs.isEmpty() {
+	if !t.isEmpty() {
 		doc, _ := json.Marshal(t.Programs) //nolint:errchkjson // texts, and schemas that are checked
 		sum.Write(doc)
 	}

@@ -97,7 +97,8 @@ func (p *Programs) check(reserved []string) error {
 		form      *regexp.Regexp
 		what, how string
 	}{
-		{"prereq_packages", p.Prereqs, maxPrereqs, prereqName, "the name of a program", " Versions and options cannot be given."},
+		{"prereq_packages", p.Prereqs, maxPrereqs, prereqName, "the name of a program",
+			" Versions and options cannot be given."},
 		{"require_env_vars", p.Env, maxEnv, envName, "the name of a secret", ""},
 		{"install_commands", p.Install, maxCommands, nil, "", ""},
 		{"verify_commands", p.Verify, maxCommands, nil, "", ""},

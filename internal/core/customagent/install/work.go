@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"strings"
 	"time"
@@ -103,9 +104,7 @@ func (w *work) command(ctx context.Context, c isolate.Command, field string, i i
 // run runs a program with the agent's environment, when it is its turn.
 func (w *work) run(ctx context.Context, c isolate.Command) (*isolate.Result, error) {
 	c.Env = map[string]string{}
-	for name, value := range w.env {
-		c.Env[name] = value
-	}
+	maps.Copy(c.Env, w.env)
 	c.Env["PATH"], c.Time = path, customagent.MostInstallTime
 	return w.turn(ctx, c)
 }
