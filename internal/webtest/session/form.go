@@ -55,11 +55,21 @@ func (s *Session) byForm(ctx context.Context, start *message.Response) (tried bo
 			if form.User.Component == "" && s.Account.User != "" {
 				continue
 			}
-			return true, s.submit(ctx, form)
+			tried = true
+			// The address of a form may be set by a script, and take no form without it.
+			if err := s.submit(ctx, form); !errors.Is(err, errNoForm) {
+				return true, err
+			}
 		}
+	}
+	if tried {
+		return true, ErrRefused
 	}
 	return false, nil
 }
+
+// errNoForm is the error for an address that takes no form.
+var errNoForm = errors.New("the address takes no form")
 
 // loginPages are the addresses where a form may be, the likeliest first.
 func (s *Session) loginPages(start *message.Response) (out []*url.URL) {
@@ -102,6 +112,9 @@ func (s *Session) submit(ctx context.Context, form sitemap.LoginForm) error {
 	answer, err := s.follow(ctx, r, s.User)
 	if err != nil {
 		return err
+	}
+	if answer.Status == http.StatusMethodNotAllowed || answer.Status == http.StatusNotFound {
+		return errNoForm
 	}
 	if s.TOTP != "" {
 		if answer, err = s.secondFactor(ctx, answer); err != nil {

@@ -168,6 +168,32 @@ func TestLoginByItself(t *testing.T) {
 	}
 }
 
+// A form in the head of each page, whose address a script sets, takes no login: the one of the page for it does.
+func TestLoginBesidesAFormOfAScript(t *testing.T) {
+	me, _ := message.New(http.MethodGet, "http://x/me")
+	for _, status := range []int{http.StatusMethodNotAllowed, http.StatusNotFound} {
+		s := &site{sessions: map[string]bool{}}
+		opened, _, _, err := open(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path != "/":
+				s.form(w, r)
+			case r.Method == http.MethodPost:
+				w.WriteHeader(status)
+			default:
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprint(w, `<form method=post><input name=who><input type=password name=word></form><a href="/login">in</a>`)
+			}
+		}, session.Account{User: "bob", Password: "pass word", Seeds: []*message.Request{me}})
+		if err != nil {
+			t.Errorf("%d: %v", status, err)
+			continue
+		}
+		if alive, err := opened.Alive(t.Context()); err != nil || !alive || s.logins != 1 {
+			t.Errorf("%d: not logged in: %v", status, err)
+		}
+	}
+}
+
 func TestNoLogin(t *testing.T) {
 	_, _, _, err := open(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

@@ -411,15 +411,20 @@ func LoginForms(response *message.Response) (out []LoginForm) {
 	return out
 }
 
-// places are those of the user and the password in the form's request.
+// places are those of the user and the password in the form's request, in which other texts are what the page gives: a
+// server or a tenant that nobody names is the usual one.
 func (f *form) places(r *message.Request) (LoginForm, bool) {
 	user, password := "", ""
+	given := map[string]string{}
 	for _, one := range f.fields {
 		switch {
 		case one.kind == "password":
 			password = one.name
 		case one.text && (user == "" || password == ""): // the last before the password
 			user = one.name
+		}
+		if one.text {
+			given[one.name] = one.value
 		}
 	}
 	found := LoginForm{Request: r}
@@ -432,6 +437,10 @@ func (f *form) places(r *message.Request) (LoginForm, bool) {
 			found.User = p
 		case password:
 			found.Password = p
+		default:
+			if value, ok := given[p.Name]; ok && value != p.Value {
+				found.Request = found.Request.Put(p, value)
+			}
 		}
 	}
 	return found, password != "" && found.Password.Component != ""

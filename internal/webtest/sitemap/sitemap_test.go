@@ -186,6 +186,9 @@ func TestLoginForms(t *testing.T) {
 		got := ""
 		for _, f := range sitemap.LoginForms(&message.Response{Request: r, Body: []byte(`<form method="post">` + text + `</form>`)}) {
 			got = f.User.Name
+			if body := string(f.Request.Body); strings.Contains(body, "db=test") || strings.Contains(body, "firm=test") {
+				t.Errorf("%s: a value is made up: %s", text, body)
+			}
 		}
 		if got != want {
 			t.Errorf("%s: the user is %q, want %q", text, got, want)
