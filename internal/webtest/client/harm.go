@@ -36,6 +36,8 @@ var (
 	stateVerbs = []string{"trash", "untrash", "spam", "unspam", "approve", "unapprove", "activate", "publish", "unpublish",
 		"enable", "disable", "toggle", "lock", "unlock", "ban", "unban", "mark", "unmark", "pin", "unpin", "vote",
 		"subscribe"}
+	// visibilityWords change something in a link with a token; without one they are pages as well.
+	visibilityWords = []string{"visibility", "sticky", "private"}
 	// forgeryNames are parts of the names of tokens against forged requests. An application puts one into a link that
 	// changes something; a parameter that is only called token may also say who asks.
 	forgeryNames = []string{"nonce", "csrf", "xsrf", "sectok", "authenticity", "verificationtoken", "formkey", "form_key",
@@ -157,7 +159,7 @@ func (in intent) linkWrites() bool {
 			return true
 		}
 	}
-	return token && (in.any(stateVerbs) || in.any(writeWords))
+	return token && (in.any(stateVerbs) || in.any(writeWords) || in.any(visibilityWords))
 }
 
 // harm says why a request is not sent at this level; "" if it is.
