@@ -220,9 +220,9 @@ func (a *App) join(
 	if err := jobs.Register(a.queue, jobs.Deps{
 		Engines: a.engines,
 		Tasks:   a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Projects: a.projects, SSHKeys: a.sshKeys,
-		Agents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Installs: a.installs, Skills: a.skills, Knowledge: a.knowledge,
+		Agents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Installs: a.installs, Skills: a.skills,
 		Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Fixes: a.fixes(), Findings: a.Findings,
-		Exports: a.exports,
+		Exports: a.exports, Knowledge: a.knowledge,
 		Proofs:  a.proofs, Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog,
 		Settings:      a.settings,
 		Notifications: notification.New(a.db, a.queue),

@@ -97,8 +97,8 @@ func Register(q *queue.Queue, d Deps) error {
 	d.Discovery.Deny = d.Deny
 	kits, err := toolset.New(toolset.Services{
 		Agents: d.Agents, Assets: d.Assets, Catalog: d.Catalog, Enumerations: d.Enumerations, Exclusions: d.Exclusions,
-		Extensions: d.Extensions, Toolkits: d.Toolkits, Installs: d.Installs, Skills: d.Skills, Knowledge: d.Knowledge, Files: d.Files,
-		Projects: d.Projects, SSHKeys: d.SSHKeys, Network: d.Network,
+		Extensions: d.Extensions, Toolkits: d.Toolkits, Installs: d.Installs, Skills: d.Skills,
+		Knowledge: d.Knowledge, Files: d.Files, Projects: d.Projects, SSHKeys: d.SSHKeys, Network: d.Network,
 		Scans: d.Scans, Engines: d.Engines, Deny: d.Deny, Logger: d.Logger,
 	})
 	if err != nil {

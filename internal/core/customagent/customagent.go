@@ -267,7 +267,7 @@ func (as *Agents) check(a *Text) error {
 		slices.ContainsFunc(a.Skills, func(name string) bool { return !skillName.MatchString(name) }) {
 		return errs.Field("skills", "skills must be at most %d names of skills.", maxSkills)
 	}
-	return a.Programs.check(as.reserved)
+	return a.check(as.reserved)
 }
 
 // skillName is the form of a skill's name (core/skill).

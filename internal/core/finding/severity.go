@@ -172,7 +172,8 @@ func (fs *Findings) applyOverrides(
 	slices.Sort(picked)
 	counts := tally.Counts{}
 	changed, err = fs.update(ctx, tx, c, picked, Edit{Column: "severity", Field: timeline.Severity,
-		Kind: timeline.SeverityChange, Operation: operation, Reason: o.Reason, Vector: o.Vector, Value: func(old Finding) (from, to string) {
+		Kind: timeline.SeverityChange, Operation: operation, Reason: o.Reason, Vector: o.Vector,
+		Value: func(old Finding) (from, to string) {
 			to = overrides.Severity(templateID, old.ID, TemplateSeverity(old.Event))
 			counts.Add(old.ScanID, old.Severity, -1)
 			counts.Add(old.ScanID, to, 1)

@@ -18,9 +18,8 @@ type toolsEvent struct {
 	Missing []extension.Missing `json:"missing"`
 }
 
-// addExtensions adds the extensions of the owner and the team; gaps are tools that are missing already. Stream and model
-// learn which are available; close the
-// set at the end.
+// addExtensions adds the extensions of the owner and the team; gaps are tools that are missing already. Stream and
+// model learn which are available; close the set at the end.
 func (s Services) addExtensions(
 	ctx context.Context, run *task.Run, kit *tools.Kit, c *loop.Config, gaps []extension.Missing,
 ) (*extension.Set, error) {
