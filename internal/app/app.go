@@ -223,7 +223,7 @@ func (a *App) join(
 		Agents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Installs: a.installs, Skills: a.skills,
 		Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Fixes: a.fixes(), Findings: a.Findings,
 		Exports: a.exports, Knowledge: a.knowledge,
-		Proofs:  a.proofs, Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog,
+		Proofs: a.proofs, Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog,
 		Settings:      a.settings,
 		Notifications: notification.New(a.db, a.queue),
 		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, News: a.news, Triage: a.triage, Related: a.related,
