@@ -58,7 +58,7 @@ func (fs *Findings) Add(ctx context.Context, tx *db.Tx, from Origin, seen []Sigh
 // fixed since it was seen last, in whichever scan, all findings of the weakness are reopened as regressions.
 func (fs *Findings) Store(ctx context.Context, tx *db.Tx, p Prepared) (Added, error) {
 	var all Added
-	for part := range slices.Chunk(p.rows, storeBatch) {
+	for part := range slices.Chunk(p.rows, batch) {
 		added, err := fs.store(ctx, tx, Prepared{p.from, part, p.secret})
 		if err != nil {
 			return all, err
@@ -70,12 +70,8 @@ func (fs *Findings) Store(ctx context.Context, tx *db.Tx, p Prepared) (Added, er
 	return all, arrival.TellRules(ctx, tx, fs.queue, p.from.TeamID, db.At(fs.now()))
 }
 
-const (
-	batch = 250 // rows that one statement reads
-	// storeBatch is how many rows are stored together. On SQLite the index of the list is written out for each: with 250
-	// it was a tenth of the time of an upload.
-	storeBatch = 1000
-)
+// batch is how many rows one statement reads.
+const batch = 250
 
 // known is a finding in the database that is seen again.
 type known struct {
