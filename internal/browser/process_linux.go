@@ -116,7 +116,7 @@ func abandoned(home string) bool {
 
 // killUsers kills the processes of a browser by the folder in which it was started, which is its home. Its parts cannot
 // be known by their command lines, which they write anew, nor all by their group: the ones that record crashes have
-// their own. Parts that were not killed would write their caches into a new folder when they miss the browser.
+// their own. Parts that live longer than the browser would write their caches into a new folder of that name.
 func killUsers(home string) {
 	folder, err := os.Stat(home)
 	if err != nil {

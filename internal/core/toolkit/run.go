@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -101,7 +100,7 @@ func (s *Toolkits) run(
 	)
 	out.Took = time.Since(began)
 	switch {
-	case errors.Is(err, sandbox.ErrRunTime), errors.Is(err, sandbox.ErrRunOutput), errors.Is(err, sandbox.ErrRunMemory):
+	case sandbox.IsLimit(err):
 		out.Fault = err.Error()
 		return out, nil
 	case err != nil:

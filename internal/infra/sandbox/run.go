@@ -49,6 +49,11 @@ var (
 	ErrRunMemory = errors.New("the program used too much memory")
 )
 
+// IsLimit reports whether a program was ended because it exceeded one of its limits.
+func IsLimit(err error) bool {
+	return errors.Is(err, ErrRunTime) || errors.Is(err, ErrRunOutput) || errors.Is(err, ErrRunMemory)
+}
+
 // ErrUnreachable is what LookPath says of a program that is there, but not for the user as whom Run runs it.
 var ErrUnreachable = errors.New("it lies where the user nobody, as whom programs run, cannot start it")
 

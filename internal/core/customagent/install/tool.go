@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -67,7 +66,7 @@ func (r *Ready) call(
 	got, err := r.all.turn(ctx, c)
 	out.Took = time.Since(began)
 	switch {
-	case errors.Is(err, sandbox.ErrRunTime), errors.Is(err, sandbox.ErrRunOutput), errors.Is(err, sandbox.ErrRunMemory):
+	case sandbox.IsLimit(err):
 		out.Fault = err.Error()
 		return out, nil
 	case err != nil:

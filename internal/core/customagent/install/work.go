@@ -90,8 +90,7 @@ func (w *work) command(ctx context.Context, c isolate.Command, field string, i i
 		return errs.New(errs.Conflict, "installation_failed", "%s", message+"\n"+w.tail())
 	}
 	switch {
-	case errors.Is(err, sandbox.ErrRunTime), errors.Is(err, sandbox.ErrRunMemory), errors.Is(err, sandbox.ErrRunOutput),
-		errors.Is(err, errTooLarge), errors.Is(err, errClosed):
+	case sandbox.IsLimit(err), errors.Is(err, errTooLarge), errors.Is(err, errClosed):
 		return failed("was ended: " + err.Error())
 	case err != nil:
 		return err
