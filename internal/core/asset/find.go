@@ -178,7 +178,7 @@ func (as *Assets) hostsWithPort(ctx context.Context, teamID string, f Filter, fo
 		}
 		var found []string
 		w := db.InTeam(teamID, "no", part)
-		found, err = db.Values[string](ctx, as.db, `SELECT host FROM asset`+w.String(), w.Args...)
+		found, err = db.Values[string](ctx, as.db, `SELECT host FROM asset`+w.String()+` ORDER BY no`, w.Args...)
 		for _, host := range found {
 			out[host] = true
 		}

@@ -119,7 +119,7 @@ func (as *Assets) relabelIn(
 		err := r.Scan(&no, &old)
 		alike[old] = append(alike[old], no)
 		return err
-	}, `SELECT no, labels FROM asset`+w.String(), w.Args...)
+	}, `SELECT no, labels FROM asset`+w.String()+` ORDER BY no`, w.Args...)
 	if err != nil {
 		return err
 	}

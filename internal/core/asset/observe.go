@@ -317,12 +317,8 @@ func recordSeen(ctx context.Context, tx *db.Tx, s Seen, numbers []int64, rev int
 	if len(numbers) == 0 {
 		return nil
 	}
-	args := []any{s.Run, db.At(s.At), rev}
-	for _, no := range numbers {
-		args = append(args, s.TeamID, no)
-	}
-	// Both parts of the key, as in findOld.
-	_, err := tx.Exec(ctx, `UPDATE asset SET run = ?, seen_at = ?, rev = ?
-		WHERE (team_id, no) IN (VALUES (?, CAST(? AS BIGINT))`+strings.Repeat(", (?, ?)", len(numbers)-1)+`)`, args...)
+	w := db.InTeam(s.TeamID, "no", numbers) // for pairs of both, SQLite would read all assets
+	_, err := tx.Exec(ctx, `UPDATE asset SET run = ?, seen_at = ?, rev = ?`+w.String(),
+		append([]any{s.Run, db.At(s.At), rev}, w.Args...)...)
 	return err
 }

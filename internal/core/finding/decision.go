@@ -149,10 +149,13 @@ func (fs *Findings) Decide(ctx context.Context, tx *db.Tx, teamID, id string, to
 	return err
 }
 
-// hashesOf are the hashes of findings by their numbers, each once.
+// hashesOf are the hashes of findings by their numbers, in order and each once. That is done here: for DISTINCT or
+// ORDER BY, SQLite would walk the hashes of all findings of the team.
 func hashesOf(ctx context.Context, q db.Querier, teamID string, numbers []int64) ([]string, error) {
 	w := db.InTeam(teamID, "no", numbers)
-	return db.Values[string](ctx, q, `SELECT DISTINCT hash FROM finding`+w.String()+` ORDER BY hash`, w.Args...)
+	hashes, err := db.Values[string](ctx, q, `SELECT hash FROM finding`+w.String(), w.Args...)
+	slices.Sort(hashes)
+	return slices.Compact(hashes), err
 }
 
 // withHashes is the condition for a team's findings with one of some hashes, in all scans.

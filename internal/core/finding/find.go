@@ -111,7 +111,7 @@ func byNumbers(n int) string {
 func (fs *Findings) numbers(ctx context.Context, q db.Querier, teamID string, ids []string) ([]int64, error) {
 	out := []int64{}
 	for part := range slices.Chunk(ids, batch) {
-		w := db.InTeam(teamID, "id", part)
+		w := db.ByUnique(teamID, "id", part)
 		found, err := db.Values[int64](ctx, q, `SELECT no FROM finding`+w.String(), w.Args...)
 		if err != nil {
 			return nil, err

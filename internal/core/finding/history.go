@@ -114,7 +114,7 @@ func (fs *Findings) Timeline(ctx context.Context, id string) (Finding, []Change,
 	if err != nil {
 		return f, nil, err
 	}
-	changes, err := fs.changes(ctx, db.InTeam(c.TeamID, "no", []int64{f.no}), ` ORDER BY seq`)
+	changes, err := fs.changes(ctx, db.InTeam(c.TeamID, "no", []int64{f.no}), ` ORDER BY +seq`)
 	changes = slices.Insert(changes, 0, Change{Type: timeline.Detected, Field: "vuln_status", To: string(Open),
 		At: f.CreatedAt})
 	for i := range changes {

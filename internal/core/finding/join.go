@@ -243,7 +243,7 @@ func (fs *Findings) Split(ctx context.Context, id string) (sightings int, err er
 			return err
 		}
 		where, args := withHashes(c.TeamID, []string{f.Hash})
-		numbers, err := db.Values[int64](ctx, tx, `SELECT f.no FROM finding f`+where+` ORDER BY f.no`, args...)
+		numbers, err := db.Values[int64](ctx, tx, `SELECT f.no FROM finding f`+where+` ORDER BY +f.no`, args...)
 		if err != nil {
 			return err
 		}

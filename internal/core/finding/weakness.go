@@ -241,14 +241,14 @@ func (fs *Findings) Named(
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	weaknesses = map[string]string{}
 	for part := range slices.Chunk(ids, batch) {
-		w := db.InTeam(teamID, "id", part)
+		w := db.ByUnique(teamID, "id", part)
 		err := db.Each(ctx, q, func(r db.Row) error {
 			var no int64
 			var id, weakness string
 			err := r.Scan(&no, &id, &weakness)
 			numbers, weaknesses[weakness] = append(numbers, no), id
 			return err
-		}, `SELECT no, id, `+weaknessOf+` FROM finding`+w.String()+` ORDER BY no`, w.Args...)
+		}, `SELECT no, id, `+weaknessOf+` FROM finding`+w.String()+` ORDER BY +no`, w.Args...)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -239,6 +239,9 @@ func (s *statements) QueryRow(ctx context.Context, query string, args ...any) *s
 	return s.reader.QueryRowContext(ctx, s.dialect.rebind(query), args...)
 }
 
+// Watch has fn called with each statement before it runs, for tests. It is called before anything else uses d.
+func (d *DB) Watch(fn func(query string)) { d.dialect.watch = fn }
+
 // Dialect is the dialect of the database.
 func (s *statements) Dialect() Dialect { return s.dialect }
 

@@ -15,6 +15,7 @@ type Dialect struct {
 	find      string // function that finds a text in another
 	forUpdate string // suffix of a SELECT whose rows are updated in the same Tx
 	prepares  bool   // frequent statements are prepared, because the driver would parse them each time
+	watch     func(query string)
 }
 
 var (
@@ -50,6 +51,9 @@ func (d Dialect) Bytewise(column string) string {
 
 // rebind turns ? into $1, $2, … for PostgreSQL. A ? inside a quoted string or identifier stays.
 func (d Dialect) rebind(query string) string {
+	if d.watch != nil {
+		d.watch(query)
+	}
 	if !d.dollar || !strings.Contains(query, "?") {
 		return query
 	}

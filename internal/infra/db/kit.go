@@ -160,6 +160,15 @@ func InTeam[T any](teamID, column string, values []T) (w Where) {
 	return w
 }
 
+// ByUnique is InTeam for a column whose values are unique among all teams. SQLite, which has no statistics here, takes
+// the rows of a team for ten, and would walk them all rather than look up more values than that: the condition on the
+// team is written so that no index serves it.
+func ByUnique[T any](teamID, column string, values []T) (w Where) {
+	In(&w, column, values)
+	w.And("team_id || '' = ?", teamID)
+	return w
+}
+
 // Equal adds "column is value", unless value is the zero value: for a filter that was not set.
 func Equal[T comparable](w *Where, column string, value T) {
 	var zero T

@@ -82,5 +82,5 @@ func (rs *Reports) numbersAt(ctx context.Context, teamID string, places []Place)
 		err := r.Scan(&no, &at.Host, &at.Port)
 		out[at] = no
 		return err
-	}, `SELECT a.no, a.host, a.port FROM asset a`+where.String()+` ORDER BY a.seen_at, a.no`, where.Args...)
+	}, `SELECT a.no, a.host, a.port FROM asset a`+where.String()+` ORDER BY +a.seen_at, a.no`, where.Args...)
 }

@@ -103,7 +103,7 @@ func Find(ctx context.Context, q db.Querier, teamID string, templates []string) 
 		err := r.Scan(&template, &finding, &custom)
 		out[[2]string{template, ofHash(finding)}] = custom
 		return err
-	}, `SELECT template_id, finding_id, custom FROM finding_severity`+w.String()+` ORDER BY id`, w.Args...)
+	}, `SELECT template_id, finding_id, custom FROM finding_severity`+w.String()+` ORDER BY +id`, w.Args...)
 	return out, err
 }
 

@@ -49,7 +49,7 @@ func (u *undoing) regroup(ctx context.Context, entries []timeline.Entry, operati
 		}
 	}
 	w := db.Where{}
-	w.And("team_id = ? AND operation = ? AND field = ?", u.by.TeamID, operation, timeline.Weakness)
+	w.And("team_id = ? AND operation <> '' AND operation = ? AND field = ?", u.by.TeamID, operation, timeline.Weakness)
 	if _, err := u.tx.Exec(ctx, `UPDATE finding_change SET undone = ?`+w.String(), append([]any{true}, w.Args...)...); err != nil {
 		return nil, err
 	}

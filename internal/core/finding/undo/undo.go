@@ -55,7 +55,7 @@ func (us *Undos) Undo(ctx context.Context, findingID, operation string) (out Und
 		}
 		var w db.Where
 		w.And("team_id = ? AND operation <> '' AND operation = ?", c.TeamID, operation)
-		entries, err := timeline.Read(ctx, tx, w, ` ORDER BY seq`)
+		entries, err := timeline.Read(ctx, tx, w, ` ORDER BY +seq`)
 		if err == nil && findingID != "" {
 			entries, err = us.ofOne(ctx, tx, c.TeamID, findingID, entries)
 		}

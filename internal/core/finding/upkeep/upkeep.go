@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -238,10 +239,12 @@ func (u *Upkeep) labelled(ctx context.Context, teamID string) error {
 				return err
 			}
 			w := db.InTeam(teamID, "host", hosts)
-			numbers, err := db.Values[int64](ctx, tx, `SELECT no FROM finding`+w.String()+` ORDER BY no`, w.Args...)
+			// Without ORDER BY, for which SQLite would walk all findings of the team.
+			numbers, err := db.Values[int64](ctx, tx, `SELECT no FROM finding`+w.String(), w.Args...)
 			if err != nil {
 				return err
 			}
+			slices.Sort(numbers)
 			if err := k.keep(ctx, tx, numbers); err != nil {
 				return err
 			}
@@ -262,6 +265,12 @@ func ignoreNone(err error) error {
 	return err
 }
 
+// comeDue are the first findings of a team in a state that ended. Each state is a query, so that the index serves it.
+func comeDue(ctx context.Context, tx *db.Tx, teamID string, state due.State, ended time.Time, most int) ([]int64, error) {
+	return db.Values[int64](ctx, tx, `SELECT no FROM finding WHERE team_id = ? AND due_state = ? AND due_state <> ''
+		AND due_at <= ? ORDER BY due_at, no LIMIT ?`, teamID, state, db.At(ended), most)
+}
+
 // late looks at the findings of a team that come due.
 func (u *Upkeep) late(ctx context.Context, teamID string) error {
 	for more := true; more; {
@@ -271,9 +280,12 @@ func (u *Upkeep) late(ctx context.Context, teamID string) error {
 				return err
 			}
 			now := u.now()
-			numbers, err := db.Values[int64](ctx, tx, `SELECT no FROM finding WHERE team_id = ?
-				AND (due_state = ? AND due_at <= ? OR due_state = ? AND due_at <= ?) AND due_state <> '' ORDER BY due_at, no LIMIT ?`,
-				teamID, due.InTime, db.At(now.AddDate(0, 0, p.Warn)), due.Soon, db.At(now), atOnce)
+			numbers, err := comeDue(ctx, tx, teamID, due.InTime, now.AddDate(0, 0, p.Warn), atOnce)
+			if err != nil {
+				return err
+			}
+			late, err := comeDue(ctx, tx, teamID, due.Soon, now, atOnce-len(numbers))
+			numbers = append(numbers, late...)
 			if more = len(numbers) == atOnce; err != nil || len(numbers) == 0 {
 				return err
 			}

@@ -264,7 +264,7 @@ func (j *judging) tested(ctx context.Context, tx *db.Tx, hash string) (cell, awa
 		return s, r.Scan(&s.scanID, &s.template, &s.isTask, db.Into(&s.doc))
 	}, `SELECT f.scan_id, f.template_id, f.is_task, d.event FROM finding f
 		JOIN finding_doc d ON d.team_id = f.team_id AND d.no = f.no
-		WHERE f.team_id = ? AND f.hash = ? ORDER BY f.no DESC LIMIT ?`, j.teamID, hash, perHash)
+		WHERE f.team_id = ? AND f.hash = ? ORDER BY +f.no DESC LIMIT ?`, j.teamID, hash, perHash)
 	if err != nil {
 		return "", "", err
 	}

@@ -75,7 +75,13 @@ func Open(t testing.TB, engine string) *db.DB {
 	if err != nil {
 		t.Fatalf("opening %s: %v", engine, err)
 	}
-	t.Cleanup(func() { d.Close() })
+	if engine == "sqlite" {
+		d.Watch(watch)
+	}
+	t.Cleanup(func() {
+		checkPlans(t, d)
+		d.Close()
+	})
 	return d
 }
 
