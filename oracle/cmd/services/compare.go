@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/vedette-sec/vedette/oracle/event"
@@ -150,8 +151,19 @@ func (r *run) execute(ctx context.Context, binary string, f family, args, templa
 	var stdout, stderr bytes.Buffer
 	command := exec.CommandContext(ctx, binary, args...)
 	command.Stdout, command.Stderr, command.WaitDelay = &stdout, &stderr, time.Second
-	if err := command.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+	command.Dir = r.scratch                                   // screenshots are written into the working folder
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a browser may outlive the program that started it
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	err = command.Run()
+	if command.Process != nil {
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+	}
+	if err != nil && !errors.As(err, new(*exec.ExitError)) {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		fmt.Printf("%s was ended after %s; what it had not found is tried again, one template at a time\n",
+			filepath.Base(binary), patience)
 	}
 	if r.say {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", filepath.Base(binary), stderr.String())

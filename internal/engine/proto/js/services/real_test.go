@@ -2,6 +2,7 @@ package services_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -48,13 +49,22 @@ func TestRsyncDaemon(t *testing.T) {
 	binary := jstest.Tool(t, "rsync")
 	folder := jstest.Folder(t)
 	for name, text := range map[string]string{
-		"conf":        fmt.Sprintf("[files]\npath = %s\ncomment = Some files\nuse chroot = no\n[backup]\npath = %[1]s\nuse chroot = no\n", folder),
-		"hello":       "hello",
+		"conf": fmt.Sprintf("[files]\npath = %s/data\ncomment = Some files\nuse chroot = no\n"+
+			"[backup]\npath = %[1]s/data\nuse chroot = no\nauth users = ann\nsecrets file = %[1]s/secrets\nstrict modes = no\n", folder),
+		"secrets":     "ann:wonder\n",
 		"backup.conf": "",
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	long := strings.Repeat("long", 40)
+	if err := errors.Join(os.MkdirAll(filepath.Join(folder, "data", "sub", long), 0o755),
+		os.WriteFile(filepath.Join(folder, "data", "hello"), []byte("hello"), 0o644),
+		os.WriteFile(filepath.Join(folder, "data", "sub", long, long+"2"), nil, 0o600),
+		os.Truncate(filepath.Join(folder, "data", "hello"), 3<<30), // a size of more than 31 bits
+		os.Symlink("hello", filepath.Join(folder, "data", "link"))); err != nil {
+		t.Fatal(err)
 	}
 	at, port := jstest.Port(t)
 	server := exec.Command(binary, "--daemon", "--no-detach", "--address=127.0.0.1", "--port="+port, "--config="+filepath.Join(folder, "conf"))
@@ -64,7 +74,12 @@ func TestRsyncDaemon(t *testing.T) {
 		{"JSON.stringify(m.IsRsync(H, P))", `{"IsRsync":true,"Banner":"3`},
 		{"m.RsyncClient().ListModules(H, P, '', '').Modules.join()", "files,backup"},
 		{"m.RsyncClient().ListModules(H, P, '', '').Output", "files          \tSome files\n"},
-		{"try { m.RsyncClient().ListFilesInModule(H, P, '', '', 'files') } catch (e) {} 1", "error rsync.RsyncClient.ListFilesInModule is not"},
+		{"m.RsyncClient().ListFilesInModule(H, P, '', '', 'files').Files.join()",
+			".,hello,link,sub,sub/" + long + ",sub/" + long + "/" + long + "2"},
+		{"m.RsyncClient().ListFilesInModule(H, P, 'ann', 'wonder', 'backup').Files.length", "6"},
+		{"m.RsyncClient().ListFilesInModule(H, P, 'ann', 'wrong', 'backup')", "error the module is not opened: @ERROR: auth failed"},
+		{"m.RsyncClient().ListFilesInModule(H, P, '', '', 'none')", "error the module is not opened: @ERROR: Unknown module"},
+		{"m.RsyncClient().ListFilesInModule(H, P, '', '', 'a\\nb')", "error \"a\\nb\" is no name of a module"},
 	} {
 		jstest.Check{Module: services.Rsync, Address: at, Source: c.source, Want: c.want}.Run(t)
 	}

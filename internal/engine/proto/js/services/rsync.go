@@ -12,10 +12,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto/js/host"
 )
 
-// Rsync is the module nuclei/rsync: the greeting of a daemon, and the list of its modules, which needs no login.
+// Rsync is the module nuclei/rsync: the greeting of a daemon, the list of its modules, and the files of one.
 func Rsync(h *host.Host) *goja.Object {
 	client := h.Class(func(*host.Args) (*goja.Object, error) {
-		return h.Object("rsync.RsyncClient", []string{"ListFilesInModule"}, host.Methods{
+		return h.Object("rsync.RsyncClient", nil, host.Methods{
+			"ListFilesInModule": listFiles(h),
 			"ListModules": h.Waits(func(a *host.Args) (any, error) {
 				return h.Ask(a, 0, func(conn net.Conn) (any, error) {
 					names, lines, err := rsyncModules(conn)
