@@ -19,6 +19,12 @@ const isPath = "the target is a file or a folder"
 
 // probe runs a block of another protocol than HTTP, for one tuple of payloads after the other.
 func (s *session) probe(ctx context.Context, j int) (matched bool, err error) {
+	if err := s.probePayloads(ctx, j); err != nil {
+		got := entryResult{End: coverage.End{State: NotApplicable}}
+		s.probeFailed(ctx, err, &got)
+		s.apply(got)
+		return false, errors.Join(got.err, ctx.Err())
+	}
 	for t := range s.bound.Blocks[j].Tuples() {
 		got := s.probeTuple(ctx, j, t)
 		s.apply(got)
@@ -41,31 +47,7 @@ func (s *session) probeAt(ctx context.Context, j, t int, at rawurl.URL) entryRes
 	if s.target.Path && s.bound.Blocks[j].Protocol != "file" {
 		return entryResult{End: coverage.End{State: NotApplicable, Reason: isPath}}
 	}
-	in := s.input(ctx)
-	in.Target, in.Tuple, in.Earlier = at, t, s.history.Lookup(0)
-	cfg := &s.engine.cfg
-	run := prober.Run{
-		Bound: s.bound, Block: j, Input: in, History: &s.history, Dials: s.dials, Names: s.bound.Own(),
-		Env: proto.Env{
-			Input: s.target.Input, Target: in.Target, Timeout: cfg.Timeout, Files: cfg.Files, DNS: cfg.Resolvers,
-			Program: cfg.Program, Begin: s.begin, Dial: cfg.Dial, DialHelper: cfg.DialHelper,
-			Pages: cfg.Pages, Headers: cfg.Headers, Jar: s.jar, Allow: cfg.Allow, Log: s.onLog.Of(s.bound.ID),
-		},
-		OnReply: func(waited time.Duration) {
-			s.requests.Add(1)
-			if s.onReply != nil {
-				s.onReply(waited)
-			}
-		},
-		Working: func(working bool) {
-			if working {
-				board.Of(ctx).At(s.index)
-			} else {
-				board.Of(ctx).Waits(s.index)
-			}
-		},
-	}
-	r := run.Do(ctx)
+	r := s.prober(ctx, j, t, at).Do(ctx)
 	got := entryResult{
 		End: coverage.End{State: NotApplicable}, flowMatched: r.FlowMatched, matched: r.Matched, over: r.Over,
 	}
@@ -87,6 +69,45 @@ func (s *session) probeAt(ctx context.Context, j, t int, at rawurl.URL) entryRes
 		s.probeFailed(ctx, r.Err, &got)
 	}
 	return got
+}
+
+// probePayloads replaces the payloads of a block where its probe wants that.
+func (s *session) probePayloads(ctx context.Context, j int) error {
+	if b := &s.bound.Blocks[j]; b.Protocol != "javascript" || !b.HasPayloads() || s.target.Path {
+		return nil
+	}
+	with, err := s.prober(ctx, j, 0, s.target.AsGiven()).Payloads(ctx)
+	if err == nil {
+		s.bound = with
+	}
+	return err
+}
+
+func (s *session) prober(ctx context.Context, j, t int, at rawurl.URL) *prober.Run {
+	in := s.input(ctx)
+	in.Target, in.Tuple, in.Earlier = at, t, s.history.Lookup(0)
+	cfg := &s.engine.cfg
+	return &prober.Run{
+		Bound: s.bound, Block: j, Input: in, History: &s.history, Dials: s.dials, Names: s.bound.Own(),
+		Env: proto.Env{
+			Input: s.target.Input, Target: in.Target, Timeout: cfg.Timeout, Files: cfg.Files, DNS: cfg.Resolvers,
+			Program: cfg.Program, Begin: s.begin, Dial: cfg.Dial, DialHelper: cfg.DialHelper,
+			Pages: cfg.Pages, Headers: cfg.Headers, Jar: s.jar, Allow: cfg.Allow, Log: s.onLog.Of(s.bound.ID),
+		},
+		OnReply: func(waited time.Duration) {
+			s.requests.Add(1)
+			if s.onReply != nil {
+				s.onReply(waited)
+			}
+		},
+		Working: func(working bool) {
+			if working {
+				board.Of(ctx).At(s.index)
+			} else {
+				board.Of(ctx).Waits(s.index)
+			}
+		},
+	}
 }
 
 // probeFailed adds the error of a probe to the result of its block.

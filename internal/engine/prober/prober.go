@@ -16,6 +16,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/oob"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto"
+	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
 )
 
 // Run is one run of a block, for one tuple of payloads.
@@ -74,18 +75,9 @@ func (r *Run) Do(ctx context.Context) Result {
 	}
 	r.result.Payload, r.names = payload, names
 	r.sends()
-	env := r.Env
-	env.Vars, env.Extract = vars, r.extract
-	env.Begin = func(ctx context.Context, hostPort string) (end func(), err error) {
-		end, err = r.Env.Begin(ctx, hostPort)
-		r.sends()
-		return end, err
-	}
-	env.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return r.Dials.dial(ctx, r.Env.Dial, network, addr)
-	}
+	env := r.env(vars)
 	r.Working(false)
-	err = r.block().Probe.Run(ctx, &env, func(reply *proto.Reply) bool { return r.found(ctx, reply) })
+	err = r.block().Probe.Run(ctx, env, func(reply *proto.Reply) bool { return r.found(ctx, reply) })
 	r.Working(true)
 	r.endUnit()
 	r.result.Err = err
@@ -97,6 +89,45 @@ func (r *Run) Do(ctx context.Context) Result {
 		r.result.Expect = &Expect{ids, oob.Save(r.block().Operators, r.view(ctx, r.last), r.variables(r.last)), r.last}
 	}
 	return r.result
+}
+
+// Payloads has a probe replace payloads of its block, and returns the program with them: Bound where it does not.
+func (r *Run) Payloads(ctx context.Context) (*program.Bound, error) {
+	from, ok := r.block().Probe.(proto.Payloader)
+	if !ok || !r.block().HasPayloads() {
+		return r.Bound, nil
+	}
+	vars, _, names, err := r.Bound.ProbeVars(r.Block, r.Input)
+	if err != nil {
+		return nil, err
+	}
+	r.names = names
+	r.Working(false)
+	defer r.Working(true)
+	values, err := from.Payloads(ctx, r.env(vars))
+	if err != nil || len(values) == 0 {
+		return r.Bound, err
+	}
+	with, err := r.Bound.WithPayloads(r.Block, values)
+	if err != nil {
+		return nil, proto.Unusable("the payloads of the template's init: %v", err)
+	}
+	return with, nil
+}
+
+// env is what the probe may do.
+func (r *Run) env(vars func(at rawurl.URL) *dsl.Env) *proto.Env {
+	env := r.Env
+	env.Vars, env.Extract = vars, r.extract
+	env.Begin = func(ctx context.Context, hostPort string) (end func(), err error) {
+		end, err = r.Env.Begin(ctx, hostPort)
+		r.sends()
+		return end, err
+	}
+	env.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return r.Dials.dial(ctx, r.Env.Dial, network, addr)
+	}
+	return &env
 }
 
 func (r *Run) sends() {

@@ -1,7 +1,9 @@
 package program
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -142,4 +144,22 @@ func (p *payloads) problem() string {
 		return fmt.Sprintf("%d combinations of payloads are more than %d", n, maxTuples)
 	}
 	return ""
+}
+
+// WithPayloads is b with other values in the payload sets of a block that has some. The error says why they cannot be
+// combined.
+func (b *Bound) WithPayloads(block int, values map[string][]string) (*Bound, error) {
+	with := *b
+	with.Blocks = slices.Clone(b.Blocks)
+	p := &with.Blocks[block].payloads
+	if len(p.sets) == 0 {
+		return nil, errors.New("there are no payloads to replace")
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		*p = p.with(name, values[name])
+	}
+	if why := p.problem(); why != "" {
+		return nil, errors.New(why)
+	}
+	return &with, nil
 }

@@ -30,6 +30,12 @@ type Probe interface {
 	Run(ctx context.Context, env *Env, found func(*Reply) (more bool)) error
 }
 
+// Payloader is a Probe that may replace payloads of its block when the target is known.
+type Payloader interface {
+	// Payloads are the values by the names of their sets; nil for none. The errors are those of Probe.Run.
+	Payloads(ctx context.Context, env *Env) (map[string][]string, error)
+}
+
 // Pages is what templates that drive a browser may use.
 type Pages struct {
 	// Open opens a page; nil: there is no browser. A function, as a pool cannot be sent to children.

@@ -43,12 +43,9 @@ var requireCall = regexp.MustCompile("\\brequire\\s*\\(\\s*[\"'`]([^\"'`]*)[\"'`
 // unsupported is the first module of a source that is not built; "" for none.
 func unsupported(source string) string {
 	for _, found := range requireCall.FindAllStringSubmatch(source, -1) {
-		if name, ours := moduleName(found[1]); !ours {
+		if name, ours := moduleName(found[1]); !ours && !namesFile(found[1]) {
 			return name
 		}
-	}
-	if strings.Contains(source, "updatePayload") {
-		return "updatePayload"
 	}
 	return ""
 }
@@ -114,7 +111,7 @@ func (r *run) globals(initial bool) {
 		"btoa": func(a *host.Args) (any, error) {
 			return base64.StdEncoding.EncodeToString([]byte(a.Text(0))), nil
 		},
-		"require": r.require,
+		"require": r.requireIn("."),
 		"Export": func(a *host.Args) (any, error) {
 			for i := range a.Len() {
 				r.export(a.Value(i))
@@ -142,6 +139,7 @@ func (r *run) globals(initial bool) {
 			r.values[a.Text(0)] = a.Any(1)
 			return goja.Null(), nil
 		}))
+		r.define("updatePayload", h.Func(r.updatePayload))
 	}
 	if _, err := r.vm.RunProgram(globalsProgram()); err != nil {
 		panic(err)

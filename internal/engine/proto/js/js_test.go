@@ -283,3 +283,64 @@ func TestPortOfAReply(t *testing.T) {
 		}
 	}
 }
+
+// A script may require files of its template's folder: they export as modules of CommonJS do, and are run once.
+func TestRequireFiles(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"t/lib/a.js":    "exports.b = require('./b').name; exports.me = require('nuclei/bytes') !== undefined; globalThis.runs = (globalThis.runs || 0) + 1",
+		"t/lib/b.js":    "const a = require('./a.js'); module.exports = { name: 'b', early: a.b }",
+		"t/data.json":   `{"users": ["ann"]}`,
+		"t/throws.js":   "throw new Error('broken file')",
+		"t/loops.js":    "try { while (true) {} } catch (e) {}",
+		"t/module.js":   "require('nuclei/kerberos')",
+		"t/big.js":      "10n",
+		"t/nothing.txt": "",
+		"outside.js":    "exports.secret = 1",
+	} {
+		path := filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ code, want string }{
+		{"const a = require('./lib/a'); require('./lib/a.js'); [a.b, a.me, runs, require('./data.json').users[0]].join()", "b,true,1,ann"},
+		{"require('./lib/b.js').early === undefined", "true"},
+		{"require('../outside.js').secret", "error path escapes"},
+		{"require('" + folder + "/outside.js').secret", "error is not in the template's folder"},
+		{"require('./nowhere')", "error no such file"},
+		{"try { require('./throws.js') } catch (e) { 'caught ' + e }", "caught Error: broken file"},
+		{"try { require('./loops.js') } catch (e) {} 'on it goes'", "error stopped after"},
+		{"try { require('./module.js') } catch (e) {} 'on it goes'", "error nuclei/kerberos is not supported"},
+		{"require('./big.js')", "error BigInt is not supported"},
+	} {
+		p, err := js.Compile(filepath.Join(folder, "t", "t.yaml"), &syntax.JavaScript{Code: c.code})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := env("127.0.0.1:1", time.Minute)
+		e.Files = true
+		got := ""
+		err = p.Run(t.Context(), e, func(r *proto.Reply) bool {
+			if got = fmt.Sprint(r.Fields["response"]); r.Fields["error"] != nil {
+				got = fmt.Sprint("error ", r.Fields["error"])
+			}
+			return true
+		})
+		if err != nil {
+			got = "error " + err.Error()
+		}
+		kind, rest, _ := strings.Cut(c.want, " ")
+		if kind == "error" && (!strings.HasPrefix(got, "error") || !strings.Contains(got, rest)) || kind != "error" && got != c.want {
+			t.Errorf("%s: %s, want %s", c.code, got, c.want)
+		}
+	}
+	p, err := js.Compile(filepath.Join(folder, "t", "t.yaml"), &syntax.JavaScript{Code: "require('./data.json')"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = p.Run(t.Context(), env("127.0.0.1:1", time.Minute), func(*proto.Reply) bool { t.Error("a file was read"); return true })
+	if end, ok := errors.AsType[*proto.End](err); !ok || !strings.Contains(end.Error(), "require of a file") {
+		t.Error(err)
+	}
+}

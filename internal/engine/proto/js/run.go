@@ -22,6 +22,7 @@ type result struct {
 	response any    // the value, or what was exported
 	text     string // the same as a text
 	exports  map[string]string
+	updates  map[string][]string
 	ip       string
 	err      error // it threw, or was ended
 	failed   error // a connection could not be made; the script may have caught that
@@ -34,7 +35,9 @@ type run struct {
 	vars    *dsl.Env
 	values  map[string]any // the arguments, by name; init adds to them
 	modules map[string]*goja.Object
-	log     func(text string) // nil: nobody reads it
+	files   map[string]*goja.Object // those that were required, by path; each is a module of CommonJS
+	updates map[string][]string     // payloads, by name; init has them replaced
+	log     func(text string)       // nil: nobody reads it
 
 	exported strings.Builder
 	exports  map[string]string
@@ -72,7 +75,7 @@ func (p *Probe) execute(
 	})()
 	r.globals(code == p.init)
 	value, err := vm.RunProgram(code.compiled)
-	got.exports, got.ip, got.failed = r.exports, r.host.IP(), r.host.Failed()
+	got.exports, got.updates, got.ip, got.failed = r.exports, r.updates, r.host.IP(), r.host.Failed()
 	if err == nil {
 		take, _ := goja.AssertFunction(vm.ToValue(func(goja.FunctionCall) goja.Value { // getters may throw
 			r.take(&got, value, code)

@@ -16,7 +16,7 @@ const maxFile = 1 << 20 // bytes of a file that a script reads
 
 // Fs is the module nuclei/fs: files in the folder of the template, and below it.
 func Fs(h *host.Host) *goja.Object {
-	read := func(name string) ([]byte, error) { return readFile(h.Folder, name) }
+	read := func(name string) ([]byte, error) { return ReadFile(h.Folder, name) }
 	return h.Module(map[string]goja.Value{
 		"ListDir": h.Func(func(a *host.Args) (any, error) { return listFolder(h.Folder, a.Text(0), a.Text(1)) }),
 		"ReadFile": h.Func(func(a *host.Args) (any, error) {
@@ -60,7 +60,8 @@ func root(folder string) (*os.Root, error) {
 	return os.OpenRoot(folder)
 }
 
-func readFile(folder, name string) ([]byte, error) {
+// ReadFile reads a file of a folder, or below it.
+func ReadFile(folder, name string) ([]byte, error) {
 	r, err := root(folder)
 	if err != nil {
 		return nil, err
