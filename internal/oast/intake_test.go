@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +65,7 @@ func intake(b *testing.B, protocol string) {
 		}
 	})
 	b.ResetTimer()
+	before := used(b)
 	var next atomic.Int64
 	for i := range 16 {
 		send := httpSender
@@ -78,6 +80,7 @@ func intake(b *testing.B, protocol string) {
 	}
 	sending.Wait()
 	b.StopTimer()
+	work := used(b) - before
 	close(over)
 	polling.Wait()
 	drain()
@@ -86,6 +89,16 @@ func intake(b *testing.B, protocol string) {
 		b.Fatalf("%d of %d interactions, %d dropped", got, b.N, dropped)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "interactions/s")
+	b.ReportMetric(float64(work.Microseconds())/float64(b.N), "cpu-µs/interaction")
+}
+
+// used is what this process has had of the processors.
+func used(b *testing.B) time.Duration {
+	var all syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &all); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(all.Utime.Nano() + all.Stime.Nano())
 }
 
 // httpSender sends requests over one connection, and reads each answer.

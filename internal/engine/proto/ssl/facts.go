@@ -195,6 +195,9 @@ func (f *facts) fields() (map[string]any, string, error) {
 			fields[name] = texts
 		}
 	}
+	if f.certFacts != nil { // as nuclei prints it; templates that read one hash look into the response
+		fields["fingerprint_hash"] = fmt.Sprint(f.Fingerprint)
+	}
 	fields["type"], fields["response"] = "ssl", string(text)
 	return fields, string(text), nil
 }

@@ -8,7 +8,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -203,6 +205,25 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 		}
 	}()
 	return l.Addr().String()
+}
+
+// The hashes of a certificate are one text, in the order of MD5, SHA-1 and SHA-256, as nuclei prints them; the response
+// has each.
+func TestFingerprintHash(t *testing.T) {
+	fields, err := run(t, serve(t, &tls.Config{}), &syntax.SSL{Address: "{{Hostname}}"}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in struct {
+		Hash struct{ MD5, SHA1, SHA256 string } `json:"fingerprint_hash"`
+	}
+	if err := json.Unmarshal([]byte(fmt.Sprint(fields["response"])), &in); err != nil {
+		t.Fatal(err)
+	}
+	want := "{" + in.Hash.MD5 + " " + in.Hash.SHA1 + " " + in.Hash.SHA256 + "}"
+	if len(in.Hash.SHA256) != 64 || fields["fingerprint_hash"] != want {
+		t.Errorf("%v, want %s", fields["fingerprint_hash"], want)
+	}
 }
 
 // Templates read the host without its port, the name that was asked for, and the client that they asked for.
