@@ -150,6 +150,16 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// A script whose time is over before it begins, on a busy machine, took too long: the machine of JavaScript did not fail.
+func TestOverBeforeItBegins(t *testing.T) {
+	for range 20 {
+		_, err := run(t, t.Context(), env("127.0.0.1:1", time.Nanosecond), &syntax.JavaScript{Code: "while (true) {}"})
+		if err == nil || err.Error() != "the script took too long" {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Files are read in the template's folder alone, and nowhere on a server.
 func TestFiles(t *testing.T) {
 	folder := t.TempDir()

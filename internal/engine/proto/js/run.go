@@ -57,7 +57,10 @@ func (p *Probe) execute(
 	clock := script.StartClock(script.DefaultCompute, vm.Interrupt)
 	defer clock.Pause()
 	defer func() {
-		if x := recover(); x != nil {
+		x := recover()
+		if ended, ok := x.(*goja.InterruptedError); ok { // before the script began
+			got.err = script.RunError(ended)
+		} else if x != nil {
 			got.err = &script.Error{Message: fmt.Sprint("the JavaScript machine failed: ", x)}
 		}
 	}()
