@@ -73,7 +73,8 @@ func (a *App) openExtensions(box *seal.Box, guard *netguard.Guard, deny []netip.
 	if err != nil {
 		return err
 	}
-	a.extensions = extension.New(a.db, box, extension.Config{Guard: guard, Secrets: a.secrets, Reserved: reserved})
+	a.extensions = extension.New(a.db, box, extension.Config{Guard: guard, Secrets: a.secrets, Reserved: reserved,
+		PublicURL: strings.TrimSuffix(a.config.PublicURL, "/")})
 	a.toolkits = toolkit.New(a.db, toolkit.Config{
 		Secrets: a.secrets, Exclusions: exclusion.New(a.db), Reserved: reserved, Deny: deny,
 	})

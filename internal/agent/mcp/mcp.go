@@ -1,4 +1,5 @@
-// Package mcp is a client of the Model Context Protocol over streamable HTTP. What servers send is not trusted: it is
+// Package mcp is a client of the Model Context Protocol, over streamable HTTP and with programs in the sandbox (stdio).
+// What servers send is not trusted: it is
 // bounded, descriptions lose invisible characters, and a digest of each tool shows changes.
 package mcp
 
@@ -6,10 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/vedette-sec/vedette/internal/infra/isolate"
 )
 
 // Bounds of what a server may send.
@@ -31,6 +35,8 @@ const (
 	CodeTooLarge    = "mcp_answer_too_large"
 	CodeRefused     = "mcp_call_refused" // the server answers with an error
 	CodeBlocked     = "address_not_allowed"
+	CodeProgram     = "mcp_program_failed"  // it ended, or was ended
+	CodeNoSandbox   = "tools_not_available" // no programs are run here
 )
 
 // Config says how to reach a server.
@@ -38,12 +44,18 @@ type Config struct {
 	URL    string
 	Header map[string]string // credentials too
 	HTTP   *http.Client      // decides what may be dialled
+	// Program is what to talk with instead; its Input and Output are ours.
+	Program *isolate.Command
+	Slots   chan struct{} // of programs that run at the same time
+	// Log gets what a program wrote to its standard error, when it has ended; may be nil.
+	Log io.Writer
 }
 
 // Session is an open connection, safe for several goroutines.
 type Session struct {
 	session *sdk.ClientSession
 	wire    *wire
+	own     map[string]bool // the tools of ours for its resources and prompts
 }
 
 // Answer is the result of a tool call.
@@ -60,21 +72,35 @@ func Connect(ctx context.Context, c Config) (*Session, error) {
 	})
 	ctx, release := w.bound(ctx)
 	defer release()
-	session, err := client.Connect(ctx, &sdk.StreamableClientTransport{
-		// bounded by wire
-		Endpoint: c.URL, HTTPClient: w.client(c.HTTP), MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: -1,
-	}, nil)
-	if err != nil {
-		w.end()
-		return nil, w.failure(ctx, err)
+	var transport sdk.Transport
+	if c.Program != nil {
+		started, err := w.start(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		transport = started
+	} else {
+		transport = &sdk.StreamableClientTransport{ // bounded by wire
+			Endpoint: c.URL, HTTPClient: w.client(c.HTTP), MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: -1,
+		}
 	}
-	return &Session{session, w}, nil
+	session, err := client.Connect(ctx, transport, nil)
+	if err != nil {
+		err = w.failure(ctx, err)
+		w.end()
+		w.wait()
+		return nil, err
+	}
+	return &Session{session: session, wire: w}, nil
 }
 
 // Tools lists the first 128 tools, each name once, and how many more there are at least.
 func (s *Session) Tools(ctx context.Context) (tools []Tool, more int, err error) {
 	ctx, release := s.wire.bound(ctx)
 	defer release()
+	if c := s.session.InitializeResult().Capabilities; c != nil && c.Tools == nil && len(readers(c)) > 0 {
+		return s.withReaders(nil), 0, nil // it has none, and may not know the question
+	}
 	params, seen, size := &sdk.ListToolsParams{}, map[string]bool{}, 0
 	for range maxPages {
 		listed, err := s.session.ListTools(ctx, params)
@@ -96,17 +122,23 @@ func (s *Session) Tools(ctx context.Context) (tools []Tool, more int, err error)
 			}
 		}
 		if listed.NextCursor == "" {
-			return tools, more, nil
+			return s.withReaders(tools), more, nil
 		}
 		params = &sdk.ListToolsParams{Cursor: listed.NextCursor}
 	}
-	return tools, more + 1, nil
+	return s.withReaders(tools), more + 1, nil
 }
 
 // Call calls a tool by the server's name for it; args is a JSON object. A failed tool is not an error.
 func (s *Session) Call(ctx context.Context, name string, args json.RawMessage) (Answer, error) {
 	ctx, release := s.wire.bound(ctx)
 	defer release()
+	s.wire.mu.Lock()
+	own := s.own[name]
+	s.wire.mu.Unlock()
+	if own {
+		return s.read(ctx, name, args)
+	}
 	result, err := s.session.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: args})
 	if err != nil {
 		return Answer{}, s.wire.failure(ctx, err)
@@ -120,6 +152,7 @@ func (s *Session) Close() {
 	defer timer.Stop()
 	_ = s.session.Close() // it may have gone
 	s.wire.end()
+	s.wire.wait()
 }
 
 var errEnded = errors.New("the session is closed")

@@ -272,3 +272,66 @@ func TestManyTools(t *testing.T) {
 		t.Errorf("%d tools, %d more, %v", len(tools), more, err)
 	}
 }
+
+func TestResourcesAndPromptsAreRead(t *testing.T) {
+	server := sdk.NewServer(&sdk.Implementation{Name: "library", Version: "1"}, nil)
+	server.AddResource(&sdk.Resource{URI: "shelf://runbook", Name: "Run\u200bbook", Description: "What to do.", MIMEType: "text/plain"},
+		func(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, Text: "Ask Ada."},
+				{URI: r.Params.URI, Blob: []byte("12345")}}}, nil
+		})
+	server.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: "host://{name}", Name: "Owner"},
+		func(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, Text: "of " + r.Params.URI}}}, nil
+		})
+	server.AddPrompt(&sdk.Prompt{Name: "review", Description: "Reviews.", Arguments: []*sdk.PromptArgument{{Name: "host", Required: true}}},
+		func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+			return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user",
+				Content: &sdk.TextContent{Text: "Review " + r.Params.Arguments["host"]}}}}, nil
+		})
+	ts := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	t.Cleanup(func() { ts.CloseClientConnections(); ts.Close() })
+	s := connect(t, ts.URL, nil)
+	tools, _, err := s.Tools(t.Context())
+	if err != nil || len(tools) != 2 || tools[0].Name != ReadResource || tools[1].Name != GetPrompt || !tools[0].ReadOnly {
+		t.Fatalf("%+v, %v", tools, err)
+	}
+	for _, c := range []struct{ tool, args, want string }{
+		{ReadResource, `{}`, "shelf://runbook | Runbook | What to do. | text/plain\nPatterns of URIs:\nhost://{name} | Owner"},
+		{ReadResource, `{"uri":"shelf://runbook"}`, "Ask Ada.\n[shelf://runbook, 5 bytes]"},
+		{ReadResource, `{"uri":"host://db"}`, "of host://db"},
+		{GetPrompt, `{}`, "review | Reviews. | host (required)"},
+		{GetPrompt, `{"name":"review","arguments":{"host":"db"}}`, "user: Review db"},
+	} {
+		if got, err := s.Call(t.Context(), c.tool, json.RawMessage(c.args)); err != nil || got.Text != c.want {
+			t.Errorf("%s %s: %q, %v", c.tool, c.args, got.Text, err)
+		}
+	}
+	if _, err := s.Call(t.Context(), ReadResource, json.RawMessage(`{"uri":"shelf://nosuch"}`)); codeOf(err) != CodeRefused {
+		t.Errorf("a resource that is not there: %v", err)
+	}
+	if got, err := s.Call(t.Context(), GetPrompt, json.RawMessage(`{"name":7}`)); err != nil || !got.Failed {
+		t.Errorf("a name that is a number: %+v, %v", got, err)
+	}
+}
+
+// TestToolsOfAServerWin: a server's own tool of the name of a reader is called, and not ours.
+func TestToolsOfAServerWin(t *testing.T) {
+	server := sdk.NewServer(&sdk.Implementation{Name: "library", Version: "1"}, nil)
+	server.AddResource(&sdk.Resource{URI: "shelf://a", Name: "a"},
+		func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+			return &sdk.ReadResourceResult{}, nil
+		})
+	server.AddTool(tool(ReadResource, "its own"), func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "its own"}}}, nil
+	})
+	ts := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil))
+	t.Cleanup(func() { ts.CloseClientConnections(); ts.Close() })
+	s := connect(t, ts.URL, nil)
+	if tools, _, err := s.Tools(t.Context()); err != nil || len(tools) != 1 || tools[0].Description != "its own" {
+		t.Fatalf("%+v, %v", tools, err)
+	}
+	if got, err := s.Call(t.Context(), ReadResource, json.RawMessage(`{}`)); err != nil || got.Text != "its own" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

@@ -19,6 +19,7 @@ const (
 	maxSchema      = 32 << 10 // bytes
 	maxOffered     = 64       // bytes of a name for models: what all providers allow
 	maxText        = 2 << 20  // bytes of an answer
+	maxURI         = 2000     // bytes
 	emptySchema    = `{"type":"object"}`
 )
 
@@ -160,8 +161,18 @@ func Offered(server, tool string) string {
 
 // textOf is the content of a result as text.
 func textOf(result *sdk.CallToolResult) string {
-	var parts []string
-	for _, content := range result.Content {
+	parts := partsOf(result.Content)
+	if len(parts) == 0 && result.StructuredContent != nil {
+		if text, err := json.Marshal(result.StructuredContent); err == nil {
+			parts = append(parts, string(text))
+		}
+	}
+	return joined(parts)
+}
+
+// partsOf are contents as texts; what is no text is named with its type and size.
+func partsOf(contents []sdk.Content) (parts []string) {
+	for _, content := range contents {
 		switch c := content.(type) {
 		case *sdk.TextContent:
 			parts = append(parts, c.Text)
@@ -172,20 +183,23 @@ func textOf(result *sdk.CallToolResult) string {
 		case *sdk.ResourceLink:
 			parts = append(parts, "[link to "+clean(c.URI, 2000)+"]")
 		case *sdk.EmbeddedResource:
-			switch r := c.Resource; {
-			case r == nil:
-			case r.Text != "":
-				parts = append(parts, r.Text)
-			default:
-				parts = append(parts, fmt.Sprintf("[%s, %d bytes]", clean(r.URI, 2000), len(r.Blob)))
+			if c.Resource != nil {
+				parts = append(parts, partOf(c.Resource))
 			}
 		}
 	}
-	if len(parts) == 0 && result.StructuredContent != nil {
-		if text, err := json.Marshal(result.StructuredContent); err == nil {
-			parts = append(parts, string(text))
-		}
+	return parts
+}
+
+func partOf(r *sdk.ResourceContents) string {
+	if r.Text != "" || len(r.Blob) == 0 {
+		return r.Text
 	}
+	return fmt.Sprintf("[%s, %d bytes]", clean(r.URI, maxURI), len(r.Blob))
+}
+
+// joined are parts as one text of bounded length.
+func joined(parts []string) string {
 	text := strings.ReplaceAll(strings.ToValidUTF8(strings.Join(parts, "\n"), "\ufffd"), "\x00", "\ufffd")
 	if len(text) > maxText {
 		text = strings.ToValidUTF8(text[:maxText], "") + "\n… (cut)"

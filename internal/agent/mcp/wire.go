@@ -24,6 +24,8 @@ type wire struct {
 	end    func()
 	stop   context.CancelCauseFunc
 
+	program *program // nil: over HTTP
+
 	mu   sync.Mutex
 	last lastRequest
 }
@@ -135,6 +137,8 @@ func (w *wire) failure(ctx context.Context, err error) error {
 		return cause
 	case cause != nil, errors.As(err, &timeout) && timeout.Timeout():
 		code, text = CodeUnreachable, "The server did not answer in time."
+	case w.program != nil:
+		return w.program.failure(err)
 	case last.denied != nil:
 		code, text = CodeBlocked, errs.From(last.denied).Message
 	case last.status == http.StatusUnauthorized || last.status == http.StatusForbidden:

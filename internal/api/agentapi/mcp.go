@@ -13,13 +13,17 @@ import (
 // MCPServerRequest is the body of POST /api/v1/mcp/servers.
 type MCPServerRequest struct {
 	Name         string            `json:"name" minLength:"1" maxLength:"20" pattern:"^[a-z][a-z0-9-]*$" doc:"Its tools are called name_tool."`
-	URL          string            `json:"url" minLength:"1" maxLength:"2000" doc:"The streamable-HTTP endpoint. Private and local addresses are refused unless the operator allows them."`
+	URL          string            `json:"url,omitempty" minLength:"1" maxLength:"2000" doc:"The streamable-HTTP endpoint; or give command. Private and local addresses are refused unless the operator allows them."`
 	Headers      map[string]string `json:"headers,omitempty" doc:"Headers of each request; {{$NAME}} is a secret of yours. Credentials must be secrets."`
 	BearerToken  string            `json:"bearer_token,omitempty" maxLength:"10000" doc:"Sent as Authorization: Bearer. A secret as {{$NAME}}, or the token itself, which is sealed and never shown again."`
 	Shared       bool              `json:"shared,omitempty"`
 	ReadOnly     bool              `json:"read_only,omitempty"`
 	EnabledTools []string          `json:"enabled_tools,omitempty" maxItems:"200" doc:"Names of the tools to offer, as the server calls them; all when absent."`
 	TrustedTools []string          `json:"trusted_tools,omitempty" maxItems:"200"`
+	Command      []string          `json:"command,omitempty" maxItems:"50" doc:"A program and its arguments, which is run in the sandbox and spoken with over its standard input and output, instead of url."`
+	EnvVars      []string          `json:"env_vars,omitempty" maxItems:"50" doc:"Names of secrets of yours that are in the program's environment."`
+	Hosts        []string          `json:"hosts,omitempty" maxItems:"50" doc:"Hosts that the program reaches, with or without a port, through the proxy that its environment names. None: it has no network."`
+	Files        map[string]string `json:"files,omitempty" doc:"Files of the program, by name, in its folder /tool."`
 }
 
 // MCPServerPatch is the body of PATCH /api/v1/mcp/servers/{mcp_server_id}.
@@ -33,6 +37,10 @@ type MCPServerPatch struct {
 	ReadOnly     *bool              `json:"read_only,omitempty"`
 	EnabledTools *[]string          `json:"enabled_tools,omitempty" maxItems:"200" doc:"An empty list: all."`
 	TrustedTools *[]string          `json:"trusted_tools,omitempty" maxItems:"200"`
+	Command      *[]string          `json:"command,omitempty" maxItems:"50" doc:"Replaces the whole command."`
+	EnvVars      *[]string          `json:"env_vars,omitempty" maxItems:"50"`
+	Hosts        *[]string          `json:"hosts,omitempty" maxItems:"50"`
+	Files        *map[string]string `json:"files,omitempty" doc:"Replace all files."`
 }
 
 // MCPTool is a tool of a connected server.
@@ -52,6 +60,39 @@ type MCPTool struct {
 	Trusted     bool   `json:"trusted"`
 }
 
+// MCPOAuth is the authorization of a server by OAuth 2.1.
+type MCPOAuth struct {
+	Authorized bool       `json:"authorized"`
+	Issuer     string     `json:"issuer" doc:"The authorization server; empty: there is no authorization."`
+	ClientID   string     `json:"client_id" doc:"What that calls us."`
+	Scopes     []string   `json:"scopes" doc:"What was asked for."`
+	Renews     bool       `json:"renews" doc:"There is a refresh token, so that it need not be repeated."`
+	ExpiresAt  *time.Time `json:"expires_at" doc:"When the present access token expires; null: not known."`
+	GrantedAt  *time.Time `json:"granted_at" doc:"When a person allowed it."`
+}
+
+// MCPAuthorizationRequest is the body of POST /api/v1/mcp/servers/{mcp_server_id}/authorize.
+type MCPAuthorizationRequest struct {
+	ClientID     string   `json:"client_id,omitempty" maxLength:"1000" doc:"Of a client that you have registered at the authorization server. Absent: one is registered for you."`
+	ClientSecret string   `json:"client_secret,omitempty" maxLength:"1000" doc:"Sealed, and never shown again."`
+	Scopes       []string `json:"scopes,omitempty" maxItems:"50" doc:"What to ask for; absent: what the server names."`
+}
+
+// MCPAuthorization is an authorization that waits for a person.
+type MCPAuthorization struct {
+	URL       string    `json:"authorization_url" doc:"Open it in a browser, and allow the access."`
+	Redirect  string    `json:"redirect_url" doc:"Where the browser is sent back to, with code and state."`
+	State     string    `json:"state" doc:"What the browser must be sent back with."`
+	ExpiresAt time.Time `json:"expires_at" doc:"Finish it before."`
+}
+
+// MCPAuthorized is the body of POST /api/v1/mcp/servers/{mcp_server_id}/authorized.
+type MCPAuthorized struct {
+	State string `json:"state" minLength:"1" maxLength:"200" doc:"As in the address that the browser was sent back to."`
+	Code  string `json:"code" minLength:"1" maxLength:"4000" doc:"As in that address."`
+	Iss   string `json:"iss,omitempty" maxLength:"2000" doc:"As in that address, where it has it."`
+}
+
 // MCPServer is a connected server of the Model Context Protocol.
 type MCPServer struct {
 	ID           string            `json:"id"`
@@ -65,9 +106,15 @@ type MCPServer struct {
 	ReadOnly     bool              `json:"read_only"`
 	EnabledTools []string          `json:"enabled_tools" doc:"Empty: all."`
 	TrustedTools []string          `json:"trusted_tools"`
+	Command      []string          `json:"command" doc:"Empty: it is reached at url."`
+	EnvVars      []string          `json:"env_vars"`
+	Hosts        []string          `json:"hosts"`
+	Files        map[string]string `json:"files"`
 	Status       string            `json:"status" enum:"connected,changed,failed" doc:"The result of the last attempt to reach it; changed: tools differ from the accepted ones."`
 	ErrorCode    string            `json:"error_code" doc:"Why it could not be reached, for programs; empty otherwise."`
 	Error        string            `json:"error" doc:"Why it could not be reached; empty otherwise."`
+	OAuth        MCPOAuth          `json:"oauth"`
+	Log          string            `json:"log,omitempty" doc:"Of a program that ended when it was tried: the end of what it wrote to its standard error, without its secrets."`
 	Tools        []MCPTool         `json:"tools" doc:"What it offers; of GET, what was accepted."`
 	MoreTools    int               `json:"more_tools" doc:"Number of further tools, at least, which were not read."`
 	CheckedAt    time.Time         `json:"checked_at" doc:"When it was last contacted."`
@@ -93,8 +140,15 @@ func mcpServer(ctx context.Context, x extension.Server, review *extension.Review
 		ID: x.ID, Name: x.Name, URL: x.URL, Headers: x.Headers, MaskedToken: x.MaskedToken, Enabled: x.Enabled,
 		Shared: x.Shared, IsOwner: x.OwnerID == c.UserID,
 		ReadOnly: x.ReadOnly, EnabledTools: rest.OrEmpty(x.EnabledTools), TrustedTools: rest.OrEmpty(x.TrustedTools),
+		Command: rest.OrEmpty(x.Command), EnvVars: rest.OrEmpty(x.EnvVars), Hosts: rest.OrEmpty(x.Hosts), Files: x.Files,
 		Status: string(x.Status), ErrorCode: x.FaultCode, Error: x.Fault,
 		Tools: []MCPTool{}, CheckedAt: x.CheckedAt, CreatedAt: x.CreatedAt, UpdatedAt: x.UpdatedAt,
+	}
+	o := x.Authorization
+	out.OAuth = MCPOAuth{Authorized: o.Issuer != "", Issuer: o.Issuer, ClientID: o.ClientID, Scopes: rest.OrEmpty(o.Scopes),
+		Renews: o.Renews, ExpiresAt: rest.OrNull(o.ExpiresAt), GrantedAt: rest.OrNull(o.GrantedAt)}
+	if out.Files == nil {
+		out.Files = map[string]string{}
 	}
 	if review == nil {
 		for _, t := range x.Accepted {
@@ -102,7 +156,7 @@ func mcpServer(ctx context.Context, x extension.Server, review *extension.Review
 		}
 		return out
 	}
-	out.MoreTools = review.More
+	out.MoreTools, out.Log = review.More, review.Log
 	for _, t := range review.Tools {
 		out.Tools = append(out.Tools, mcpTool(x, t.Tool, t.State))
 	}
@@ -184,4 +238,37 @@ func (s surface) mcp() {
 		found, review, err := s.Extensions.Accept(ctx, in.ID, in.Body.Digests)
 		return new(mcpServer(ctx, found, &review)), err
 	})
+	s.mcpOAuth(path, tag)
+}
+
+// mcpOAuth are the operations on the authorization of MCP servers.
+func (s surface) mcpOAuth(path, tag string) {
+	begin := op("authorize-mcp-server", "POST "+path+"/{mcp_server_id}/authorize", tag,
+		"Begin the authorization of an MCP server of yours by OAuth 2.1", 404, 409, 424)
+	begin.Description = "Finds the server's authorization server (RFC 9728, RFC 8414), registers a client there (RFC 7591) unless you name " +
+		"one, and answers with the address at which a person allows the access, with PKCE. 424 when the servers do not do their part."
+	rest.Handle(s.API, begin, func(ctx context.Context, in *struct {
+		MCPServerPath
+		Body MCPAuthorizationRequest
+	}) (*MCPAuthorization, error) {
+		begun, err := s.Extensions.Authorize(ctx, in.ID,
+			extension.Client{ID: in.Body.ClientID, Secret: in.Body.ClientSecret, Scopes: in.Body.Scopes})
+		return new(MCPAuthorization(begun)), err
+	})
+
+	finish := op("finish-mcp-authorization", "POST "+path+"/{mcp_server_id}/authorized", tag,
+		"Finish the authorization of an MCP server of yours", 404, 409, 424)
+	finish.Description = "With what the browser was sent back with, once and within ten minutes. The tokens are sealed, renewed when they " +
+		"expire, and sent to this server alone. Then it is contacted as by validate."
+	rest.Handle(s.API, finish, func(ctx context.Context, in *struct {
+		MCPServerPath
+		Body MCPAuthorized
+	}) (*MCPServer, error) {
+		found, review, err := s.Extensions.Authorized(ctx, in.ID, in.Body.State, in.Body.Code, in.Body.Iss)
+		return new(mcpServer(ctx, found, &review)), err
+	})
+
+	act(s, op("revoke-mcp-authorization", "DELETE "+path+"/{mcp_server_id}/authorization", tag,
+		"Revoke the authorization of an MCP server of yours", 404), "The authorization is revoked.",
+		func(ctx context.Context, in *MCPServerPath) error { return s.Extensions.Revoke(ctx, in.ID) })
 }

@@ -1,5 +1,6 @@
 // Package console serves what people see in a browser: the console, which is built from web/, and as pages without
-// scripts the first-start setup, the form behind a link for a new password, and the sign-in at an OpenID issuer.
+// scripts the first-start setup, the form behind a link for a new password, the sign-in at an OpenID issuer,
+// and what comes back from an authorization server of an MCP server.
 package console
 
 import (
@@ -27,7 +28,9 @@ type view struct {
 	Token   string // of the setup link
 	Email   string
 	Problem string
-	OIDC    bool // people sign in at an OpenID issuer
+	OIDC    bool   // people sign in at an OpenID issuer
+	Server  string // an MCP server, and what its owner sends to finish an authorization
+	Answer  string
 }
 
 // maxForm is the largest setup form, in bytes.
@@ -64,6 +67,7 @@ func New(
 	mux.HandleFunc("/setup", notAllowed)
 	p.reset(mux)
 	p.signIn(mux)
+	p.authorized(mux)
 	p.app(mux)
 	return mux
 }

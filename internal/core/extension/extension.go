@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -21,10 +22,11 @@ import (
 
 // Config is what the service needs.
 type Config struct {
-	Guard    *netguard.Guard // decides what may be dialled
-	Secrets  *secret.Secrets
-	Reserved []string         // of tools that every task has
-	Now      func() time.Time // default time.Now
+	Guard     *netguard.Guard // decides what may be dialled
+	Secrets   *secret.Secrets
+	Reserved  []string         // of tools that every task has
+	PublicURL string           // of this server, to which browsers return; "": there is none
+	Now       func() time.Time // default time.Now
 }
 
 // Extensions keeps the HTTP tools and MCP servers of users.
@@ -33,6 +35,9 @@ type Extensions struct {
 	db     *db.DB
 	box    *seal.Box
 	client *http.Client
+
+	programs chan struct{} // of servers that run at the same time
+	renewing sync.Mutex    // an authorization
 }
 
 // MaxTimeout bounds one call of a tool.
@@ -52,7 +57,8 @@ func New(d *db.DB, box *seal.Box, c Config) *Extensions {
 	if c.Guard == nil {
 		c.Guard = &netguard.Guard{}
 	}
-	return &Extensions{Config: c, db: d, box: box, client: c.Guard.Client(MaxTimeout)}
+	return &Extensions{Config: c, db: d, box: box, client: c.Guard.Client(MaxTimeout),
+		programs: make(chan struct{}, maxPrograms)}
 }
 
 // visible selects what a user may see: their own, and what is shared.

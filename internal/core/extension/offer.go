@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -185,7 +186,7 @@ func (s *Extensions) offerTool(ctx context.Context, teamID string, t Tool, set *
 func (s *Extensions) offerServer(ctx context.Context, teamID string, x Server, set *Set) ([]Offer, error) {
 	source := "the MCP server " + x.Name
 	open := &connection{dial: func(ctx context.Context) (*mcp.Session, error) {
-		session, hidden, err := s.dial(ctx, teamID, x)
+		session, hidden, err := s.dial(ctx, teamID, x, io.Discard)
 		set.hide(hidden...)
 		return session, err
 	}}

@@ -3,6 +3,7 @@ package extension
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -42,7 +43,8 @@ type Review struct {
 	Code   string // of Failed: one of mcp's, or secret_not_found
 	Fault  string // of Failed
 	Tools  []ReviewedTool
-	More   int // tools beyond the bound
+	More   int    // tools beyond the bound
+	Log    string // what a program that ended wrote to its standard error
 }
 
 const reviewTimeout = 20 * time.Second
@@ -52,17 +54,42 @@ const CodeNoSecret = "secret_not_found"
 
 // dial connects to a server with its owner's secrets; hidden are values to remove from what it sends.
 func (s *Extensions) dial(
-	ctx context.Context, teamID string, x Server,
+	ctx context.Context, teamID string, x Server, log io.Writer,
+) (session *mcp.Session, hidden []string, err error) {
+	if len(x.Command) > 0 {
+		return s.dialProgram(ctx, teamID, x, log)
+	}
+	grant, err := s.granted(ctx, teamID, &x, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	session, hidden, err = s.dialURL(ctx, teamID, x, grant)
+	if why := errs.From(err); err == nil || grant == nil || grant.Refresh == "" || why.Code != mcp.CodeCredentials {
+		return session, hidden, err
+	}
+	if grant, err = s.granted(ctx, teamID, &x, true); err != nil || grant == nil { // it was revoked before its end
+		return nil, hidden, err
+	}
+	session, more, err := s.dialURL(ctx, teamID, x, grant)
+	return session, append(hidden, more...), err
+}
+
+// dialURL connects to a server over HTTP: with its authorization, or with its bearer token.
+func (s *Extensions) dialURL(
+	ctx context.Context, teamID string, x Server, grant *mcp.Grant,
 ) (session *mcp.Session, hidden []string, err error) {
 	token, err := s.token(x)
 	if err != nil {
 		return nil, nil, err
 	}
+	if grant != nil {
+		token = grant.Access
+	}
 	fields := maps.Clone(x.Headers)
 	if token != "" {
 		maps.DeleteFunc(fields, func(name, _ string) bool { return strings.EqualFold(name, "Authorization") })
 	}
-	named := strings.Contains(token, "{{")
+	named := grant == nil && strings.Contains(token, "{{")
 	if named {
 		fields["Authorization"] = "Bearer " + token
 	}
@@ -72,6 +99,9 @@ func (s *Extensions) dial(
 	}
 	if token != "" && !named {
 		filled["Authorization"], hidden = "Bearer "+token, append(hidden, token)
+	}
+	if grant != nil {
+		hidden = append(hidden, grant.Secrets()...)
 	}
 	session, err = mcp.Connect(ctx, mcp.Config{URL: x.URL, Header: filled, HTTP: s.client})
 	return session, hidden, err
@@ -102,9 +132,12 @@ func (s *Extensions) fill(
 func (s *Extensions) review(ctx context.Context, teamID string, x Server) (Review, error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	session, _, err := s.dial(ctx, teamID, x)
+	var log strings.Builder
+	session, _, err := s.dial(ctx, teamID, x, &log)
 	if err != nil {
-		return failed(err)
+		r, err := failed(err)
+		r.Log = log.String()
+		return r, err
 	}
 	defer session.Close()
 	tools, more, err := session.Tools(ctx)

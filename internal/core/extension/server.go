@@ -43,7 +43,10 @@ type Server struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 
+	Authorization Authorization
+
 	sealed []byte
+	grant  []byte // sealed
 }
 
 // NewServer is a server to connect.
@@ -53,9 +56,13 @@ type NewServer struct {
 	Headers      map[string]string // templates
 	BearerToken  string            // for Authorization: {{$NAME}} or the token
 	Shared       bool
-	ReadOnly     bool     // only offer tools that claim to read only
-	EnabledTools []string // nil: all
-	TrustedTools []string // need no approval
+	ReadOnly     bool              // only offer tools that claim to read only
+	EnabledTools []string          // nil: all
+	TrustedTools []string          // need no approval
+	Command      []string          // of a program in the sandbox, which is spoken with instead of URL
+	EnvVars      []string          // names of the owner's secrets that are in its environment
+	Hosts        []string          // that it reaches, with or without a port; none: it has no network
+	Files        map[string]string // in the folder isolate.Files of the sandbox
 }
 
 // ServerChange changes a server; nil fields stay.
@@ -68,6 +75,10 @@ type ServerChange struct {
 	ReadOnly     *bool
 	EnabledTools *[]string // empty: all
 	TrustedTools *[]string
+	Command      *[]string
+	EnvVars      *[]string
+	Hosts        *[]string
+	Files        *map[string]string
 }
 
 var errNoServer = errs.New(errs.NotFound, "mcp_server_not_found", "There is no such MCP server.")
@@ -113,28 +124,33 @@ func nameTaken(err error) error {
 	return err
 }
 
-const serverColumns = `id, user_id, name, url, headers, sealed, masked, enabled, shared, read_only, enabled_tools, trusted_tools, accepted, status, fault_code, fault, checked_at, updated_at, created_at`
+const serverColumns = `id, user_id, name, url, headers, sealed, masked, enabled, shared, read_only, enabled_tools, trusted_tools, accepted, status, fault_code, fault, checked_at, program, oauth, oauth_grant, updated_at, created_at`
 
 func (x *Server) values() []any {
-	var enabled, sealed any
+	var enabled, sealed, grant any
 	if x.EnabledTools != nil {
 		enabled = db.Doc(x.EnabledTools)
 	}
 	if x.sealed != nil {
 		sealed = x.sealed
 	}
+	if x.grant != nil {
+		grant = x.grant
+	}
 	return []any{
 		x.ID, x.OwnerID, x.Name, x.URL, db.Doc(x.Headers), sealed, x.MaskedToken, x.Enabled, x.Shared, x.ReadOnly, enabled,
 		db.Doc(x.TrustedTools),
-		db.Doc(x.Accepted), x.Status, x.FaultCode, x.Fault, db.At(x.CheckedAt), db.At(x.UpdatedAt),
+		db.Doc(x.Accepted), x.Status, x.FaultCode, x.Fault, db.At(x.CheckedAt), db.Doc(x.program()), db.Doc(x.Authorization), grant, db.At(x.UpdatedAt),
 	}
 }
 
 func scanServer(r db.Row) (x Server, err error) {
+	var p program
 	err = r.Scan(&x.ID, &x.OwnerID, &x.Name, &x.URL, db.Into(&x.Headers), &x.sealed, &x.MaskedToken, &x.Enabled, &x.Shared,
 		&x.ReadOnly,
 		db.Into(&x.EnabledTools), db.Into(&x.TrustedTools), db.Into(&x.Accepted), &x.Status, &x.FaultCode, &x.Fault,
-		db.Into(&x.CheckedAt), db.Into(&x.UpdatedAt), db.Into(&x.CreatedAt))
+		db.Into(&x.CheckedAt), db.Into(&p), db.Into(&x.Authorization), &x.grant, db.Into(&x.UpdatedAt), db.Into(&x.CreatedAt))
+	x.Command, x.EnvVars, x.Hosts, x.Files = p.Command, p.EnvVars, p.Hosts, p.Files
 	return x, err
 }
 
@@ -182,6 +198,7 @@ func (s *Extensions) UpdateServer(ctx context.Context, id string, change ServerC
 		return Server{}, err
 	}
 	set(&x.Name, change.Name)
+	before := x.URL
 	set(&x.URL, change.URL)
 	set(&x.Headers, change.Headers)
 	set(&x.Enabled, change.Enabled)
@@ -189,6 +206,10 @@ func (s *Extensions) UpdateServer(ctx context.Context, id string, change ServerC
 	set(&x.ReadOnly, change.ReadOnly)
 	set(&x.EnabledTools, change.EnabledTools)
 	set(&x.TrustedTools, change.TrustedTools)
+	set(&x.Command, change.Command)
+	set(&x.EnvVars, change.EnvVars)
+	set(&x.Hosts, change.Hosts)
+	set(&x.Files, change.Files)
 	if _, err := checkCreator(ctx, x.Shared); err != nil {
 		return Server{}, err
 	}
@@ -201,9 +222,16 @@ func (s *Extensions) UpdateServer(ctx context.Context, id string, change ServerC
 		}
 	}
 	x.UpdatedAt = db.At(s.Now()).Time
+	if x.URL != before { // tokens are for the server that they were given for
+		x.Authorization, x.grant = Authorization{}, nil
+		if _, err := s.db.Exec(ctx, `UPDATE mcp_server SET oauth = '{}', oauth_grant = NULL, oauth_attempt = NULL WHERE id = ? AND team_id = ?`,
+			x.ID, c.TeamID); err != nil {
+			return Server{}, err
+		}
+	}
 	_, err = s.db.Exec(ctx, `UPDATE mcp_server SET name = ?, url = ?, headers = ?, sealed = ?, masked = ?, enabled = ?, shared = ?, read_only = ?, enabled_tools = ?,
-		trusted_tools = ?, updated_at = ? WHERE id = ? AND team_id = ?`,
-		append(slices.Clone(x.values()[2:12]), db.At(x.UpdatedAt), x.ID, c.TeamID)...)
+		trusted_tools = ?, program = ?, updated_at = ? WHERE id = ? AND team_id = ?`,
+		append(slices.Clone(x.values()[2:12]), db.Doc(x.program()), db.At(x.UpdatedAt), x.ID, c.TeamID)...)
 	return x, nameTaken(err)
 }
 

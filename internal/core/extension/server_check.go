@@ -26,15 +26,9 @@ func (s *Extensions) check(x *Server) error {
 		return errs.Field("name", "name: the tools of a server of this name could be taken for %s, which every task has.",
 			s.Reserved[i])
 	}
-	if len(x.URL) > maxURL {
-		return errs.Field("url", "url must have at most %d characters.", maxURL)
+	if err := s.checkReached(x); err != nil {
+		return err
 	}
-	u, err := s.Guard.CheckURL(x.URL)
-	if err != nil {
-		return errs.From(err).At("url")
-	}
-	u.Fragment = ""
-	x.URL = u.String()
 	if _, err := headersOf(x.Headers); err != nil {
 		return err
 	}
@@ -56,6 +50,28 @@ func (s *Extensions) check(x *Server) error {
 	if len(x.EnabledTools) == 0 {
 		x.EnabledTools = nil
 	}
+	return nil
+}
+
+// checkReached checks how a server is reached: by its address, or as a program.
+func (s *Extensions) checkReached(x *Server) error {
+	if len(x.Command) > 0 {
+		return s.checkProgram(x)
+	}
+	switch {
+	case x.URL == "":
+		return errs.Field("url", "url or command: give one of them.")
+	case len(x.EnvVars)+len(x.Hosts)+len(x.Files) > 0:
+		return errs.Field("command", "command is missing: env_vars, hosts and files are those of a program.")
+	case len(x.URL) > maxURL:
+		return errs.Field("url", "url must have at most %d characters.", maxURL)
+	}
+	u, err := s.Guard.CheckURL(x.URL)
+	if err != nil {
+		return errs.From(err).At("url")
+	}
+	u.Fragment = ""
+	x.URL = u.String()
 	return nil
 }
 
@@ -81,6 +97,9 @@ func (s *Extensions) setToken(x *Server, token string) error {
 	if token == "" {
 		x.sealed, x.MaskedToken = nil, ""
 		return nil
+	}
+	if len(x.Command) > 0 {
+		return errs.Field("bearer_token", "bearer_token: a program gets its secrets by env_vars.")
 	}
 	if len(token) < leastToken || len(token) > maxToken ||
 		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -32,6 +33,9 @@ type Command struct {
 	Args  []string          // the program, found in the sandbox's PATH, and its arguments
 	Env   map[string]string // in addition to PATH, HOME, TMPDIR, LANG and, with Dial, the variables of the proxy
 	Stdin string
+	// Input and Output, instead of Stdin and Result.Stdout, are for programs that one talks with.
+	Input  *os.File
+	Output io.Writer
 	// Files are in the folder Files of the sandbox, by names without a folder; they cannot be changed.
 	Files map[string][]byte
 	// Folders of the machine that are seen in the sandbox, by where; they cannot be changed. Writable can.
@@ -51,6 +55,9 @@ const (
 
 // Result is what a program wrote.
 type Result = sandbox.Result
+
+// NoProgram is the code of a Result when there is no such program in the sandbox, as of a shell.
+const NoProgram = 127
 
 // Bounds of a program, besides those of package sandbox.
 const (
@@ -120,13 +127,16 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 	args := append([]string{"-c", `exec 9<"$1" 8<"$2" && shift 2 && exec "$@"`, "sh", "{folder}/" + filterFile,
 		"{folder}/" + envFile}, line...)
 	got, err := sandbox.Run(ctx, sandbox.Command{
-		Path: "/bin/sh", Args: args, Stdin: c.Stdin, Files: files, Time: c.Time,
+		Path: "/bin/sh", Args: args, Stdin: c.Stdin, Input: c.Input, Output: c.Output, Files: files, Time: c.Time,
 		Memory: maxMemory, Processes: maxProcesses,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if got.Code == 1 && strings.HasPrefix(string(got.Stderr), "bwrap: ") {
+	switch said := string(got.Stderr); {
+	case got.Code == 1 && strings.HasPrefix(said, "bwrap: execvp "):
+		got.Code = NoProgram
+	case got.Code == 1 && strings.HasPrefix(said, "bwrap: "):
 		return nil, errors.Join(ErrNoNamespaces, errors.New(strings.TrimSpace(string(got.Stderr))))
 	}
 	return got, nil

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,10 @@ type Command struct {
 	Args  []string          // without the program
 	Env   map[string]string // in addition to PATH, HOME and TMPDIR
 	Stdin string
+	// Input, instead of Stdin, is read by the program itself, and Output takes what it prints, without a bound: for
+	// programs that one talks with.
+	Input  *os.File
+	Output io.Writer
 	// Files are written into the folder in which the program runs, by name; it is removed afterwards. {folder} in
 	// Args stands for it.
 	Files map[string][]byte

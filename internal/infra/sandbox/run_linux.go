@@ -53,6 +53,12 @@ func Run(ctx context.Context, c Command) (*Result, error) {
 	r.stdout.full, r.stderr.full = cancel, cancel
 	cmd := exec.CommandContext(ctx, "/bin/sh", args...) //nolint:gosec // that is what it is for
 	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, folder, strings.NewReader(c.Stdin), r.stdout, r.stderr
+	if c.Input != nil {
+		cmd.Stdin = c.Input
+	}
+	if c.Output != nil {
+		cmd.Stdout = c.Output
+	}
 	if c.Memory > 0 {
 		r.started = func(pid int) { go watch(ctx, pid, c.Memory, func() { end(ErrRunMemory) }) }
 	}
