@@ -29,6 +29,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding/news"
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/inbox"
+	"github.com/vedette-sec/vedette/internal/core/knowledge"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
@@ -79,6 +80,7 @@ type office struct {
 	crew         *customagent.Agents
 	catalog      *catalog.Catalog
 	proofs       *proof.Proofs
+	knowledge    *knowledge.Knowledge
 	ctx          context.Context // with a caller
 }
 
@@ -132,7 +134,7 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = installs.Close() })
-	skills := skill.New(d, loopback())
+	skills, texts := skill.New(d, loopback()), knowledge.NewService(d, q, files, loopback())
 	settings := setting.New(d, box, loopback())
 	assets := asset.New(d, q, nil)
 	scans := scan.New(d, q, findings, assets, templatesKept, settings, logger)
@@ -143,7 +145,7 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 	if err := Register(q, Deps{Proofs: proofs, Assets: assets, Policies: policies, Enumerations: enumerations,
 		Discovery: pipeline.Config{Resolvers: []string{"127.0.0.1:1"}}, Guard: loopback(), Tasks: tasks,
 		Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Agents: members, Extensions: extensions,
-		Toolkits: toolkits, Installs: installs, Skills: skills,
+		Toolkits: toolkits, Installs: installs, Skills: skills, Knowledge: texts,
 		Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Engines: engines, Findings: findings,
 		Exports: exports, Catalog: templatesKept,
 		Settings: settings, Deny: deny, Notifications: notification.New(d, q), Alerts: alert.NewSender(loopback()),
@@ -163,7 +165,7 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 		t.Fatal(err)
 	}
 	return office{tasks, scans, findings, settings, assets, enumerations, notification.New(d, q), extensions, toolkits, skills, secrets,
-		files, members, templatesKept, proofs, account.WithCaller(t.Context(),
+		files, members, templatesKept, proofs, texts, account.WithCaller(t.Context(),
 			account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
 }
 
