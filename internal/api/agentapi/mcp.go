@@ -38,8 +38,8 @@ type MCPServerPatch struct {
 	EnabledTools *[]string          `json:"enabled_tools,omitempty" maxItems:"200" doc:"An empty list: all."`
 	TrustedTools *[]string          `json:"trusted_tools,omitempty" maxItems:"200"`
 	Command      *[]string          `json:"command,omitempty" maxItems:"50" doc:"Replaces the whole command."`
-	EnvVars      *[]string          `json:"env_vars,omitempty" maxItems:"50"`
-	Hosts        *[]string          `json:"hosts,omitempty" maxItems:"50"`
+	EnvVars      *[]string          `json:"env_vars,omitempty" maxItems:"50" doc:"Replace all names of secrets that are in the program's environment."`
+	Hosts        *[]string          `json:"hosts,omitempty" maxItems:"50" doc:"Replace all hosts that the program reaches."`
 	Files        *map[string]string `json:"files,omitempty" doc:"Replace all files."`
 }
 
@@ -62,7 +62,7 @@ type MCPTool struct {
 
 // MCPOAuth is the authorization of a server by OAuth 2.1.
 type MCPOAuth struct {
-	Authorized bool       `json:"authorized"`
+	Authorized bool       `json:"authorized" doc:"A person has allowed the access."`
 	Issuer     string     `json:"issuer" doc:"The authorization server; empty: there is no authorization."`
 	ClientID   string     `json:"client_id" doc:"What that calls us."`
 	Scopes     []string   `json:"scopes" doc:"What was asked for."`
@@ -107,13 +107,13 @@ type MCPServer struct {
 	EnabledTools []string          `json:"enabled_tools" doc:"Empty: all."`
 	TrustedTools []string          `json:"trusted_tools"`
 	Command      []string          `json:"command" doc:"Empty: it is reached at url."`
-	EnvVars      []string          `json:"env_vars"`
-	Hosts        []string          `json:"hosts"`
-	Files        map[string]string `json:"files"`
+	EnvVars      []string          `json:"env_vars" doc:"Names of its owner's secrets that are in the program's environment."`
+	Hosts        []string          `json:"hosts" doc:"What the program reaches; empty: it has no network."`
+	Files        map[string]string `json:"files" doc:"The program's files by name, in its folder /tool."`
 	Status       string            `json:"status" enum:"connected,changed,failed" doc:"The result of the last attempt to reach it; changed: tools differ from the accepted ones."`
 	ErrorCode    string            `json:"error_code" doc:"Why it could not be reached, for programs; empty otherwise."`
 	Error        string            `json:"error" doc:"Why it could not be reached; empty otherwise."`
-	OAuth        MCPOAuth          `json:"oauth"`
+	OAuth        MCPOAuth          `json:"oauth" doc:"Its authorization by OAuth 2.1."`
 	Log          string            `json:"log,omitempty" doc:"Of a program that ended when it was tried: the end of what it wrote to its standard error, without its secrets."`
 	Tools        []MCPTool         `json:"tools" doc:"What it offers; of GET, what was accepted."`
 	MoreTools    int               `json:"more_tools" doc:"Number of further tools, at least, which were not read."`
