@@ -110,7 +110,8 @@ func Begin(
 	}
 	config := a.config(redirect)
 	config.Endpoint.AuthURL = meta.AuthorizationEndpoint
-	address = config.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier), oauth2.SetAuthURLParam("resource", a.Resource))
+	address = config.AuthCodeURL(a.State, oauth2.S256ChallengeOption(a.Verifier),
+		oauth2.SetAuthURLParam("resource", a.Resource))
 	if len(address) > maxAddress {
 		return a, "", failedOAuth(nil, "The address of the authorization is longer than %d bytes.", maxAddress)
 	}
@@ -198,7 +199,7 @@ func (a *Attempt) register(ctx context.Context, at string, h *http.Client) error
 	}
 	a.ClientID, a.Secret = made.ClientID, made.ClientSecret
 	a.Style = oauth2.AuthStyleInParams
-	if made.ClientSecret != "" && made.TokenEndpointAuthMethod != "client_secret_post" && made.TokenEndpointAuthMethod != "none" {
+	if made.ClientSecret != "" && !slices.Contains([]string{"client_secret_post", "none"}, made.TokenEndpointAuthMethod) {
 		a.Style = oauth2.AuthStyleInHeader
 	}
 	return nil
@@ -255,7 +256,8 @@ func (g Grant) Renew(ctx context.Context, h *http.Client) (Grant, error) {
 	old := &oauth2.Token{RefreshToken: g.Refresh}
 	token, err := g.config("").TokenSource(context.WithValue(ctx, oauth2.HTTPClient, h), old).Token()
 	if err != nil {
-		if e, ok := errors.AsType[*oauth2.RetrieveError](err); ok && e.Response != nil && e.Response.StatusCode < http.StatusInternalServerError {
+		e, ok := errors.AsType[*oauth2.RetrieveError](err)
+		if ok && e.Response != nil && e.Response.StatusCode < http.StatusInternalServerError {
 			return g, errs.New(errs.Invalid, CodeCredentials, "The authorization was not renewed%s: authorize the server again.",
 				reasonOf(err)).Because(err)
 		}

@@ -100,7 +100,8 @@ func (p *program) failure(err error) error {
 		return errs.New(errs.Invalid, CodeProgram, "The program ended with the code %d.", p.code)
 	case sandbox.IsLimit(p.err):
 		return errs.New(errs.Invalid, CodeProgram, "The program was ended: %s.", p.err.Error())
-	case errors.Is(p.err, isolate.ErrNoBubblewrap), errors.Is(p.err, isolate.ErrNoSocat), errors.Is(p.err, isolate.ErrNoNamespaces):
+	case errors.Is(p.err, isolate.ErrNoBubblewrap), errors.Is(p.err, isolate.ErrNoSocat),
+		errors.Is(p.err, isolate.ErrNoNamespaces):
 		return errs.New(errs.Invalid, CodeNoSandbox, "No programs are run here: %s.", errs.Clip(p.err.Error(), 300))
 	}
 	return fmt.Errorf("an MCP server: %w", p.err)

@@ -102,8 +102,8 @@ func (s *Extensions) Authorize(ctx context.Context, id string, client Client) (B
 	return Begun{address, redirect, a.State, until}, err
 }
 
-// Authorized finishes what Authorize began, with what the browser was sent back with, and reviews the server. An attempt
-// can be finished once, by the owner of the server.
+// Authorized finishes what Authorize began, with what the browser was sent back with, and reviews the server. An
+// attempt can be finished once, by the owner of the server.
 func (s *Extensions) Authorized(ctx context.Context, id, state, code, issuer string) (Server, Review, error) {
 	c, x, err := s.ownServer(ctx, id)
 	if err != nil {
@@ -123,7 +123,8 @@ func (s *Extensions) Authorized(ctx context.Context, id, state, code, issuer str
 		return Server{}, Review{}, errs.New(errs.Conflict, "authorization_not_begun",
 			"No such authorization was begun for this server, or it has expired: begin again.").At("state")
 	}
-	err = db.ExecOr(ctx, s.db, errs.New(errs.Conflict, "authorization_not_begun", "This authorization is being finished already."),
+	taken := errs.New(errs.Conflict, "authorization_not_begun", "This authorization is being finished already.")
+	err = db.ExecOr(ctx, s.db, taken,
 		`UPDATE mcp_server SET oauth_attempt = NULL WHERE id = ? AND team_id = ? AND oauth_attempt = ?`, x.ID, c.TeamID, sealed)
 	if err != nil {
 		return Server{}, Review{}, err

@@ -62,6 +62,11 @@ func (s *Extensions) checkProgram(x *Server) error {
 	case len(x.Files) > maxFiles:
 		return errs.Field("files", "files: at most %d.", maxFiles)
 	}
+	return s.checkParts(x)
+}
+
+// checkParts checks each part of a program.
+func (s *Extensions) checkParts(x *Server) error {
 	for i, arg := range x.Command {
 		if i == 0 && strings.TrimSpace(arg) == "" || len(arg) > maxArg || db.Clean(arg) != arg {
 			return errs.Field("command", "command[%d] must be text of at most %d bytes; the first is the program.", i, maxArg)
@@ -128,7 +133,8 @@ func (s *Extensions) dialHosts(hosts []string) func(ctx context.Context, network
 			host = "[" + host + "]"
 		}
 		if !slices.Contains(hosts, strings.ToLower(host)) && !slices.Contains(hosts, strings.ToLower(addr)) {
-			return nil, errs.New(errs.Forbidden, netguard.CodeBlocked, "%s is refused: it is not one of hosts.", errs.Clip(addr, 300))
+			return nil, errs.New(errs.Forbidden, netguard.CodeBlocked, "%s is refused: it is not one of hosts.",
+				errs.Clip(addr, 300))
 		}
 		return s.Guard.Dial(ctx, network, addr)
 	}

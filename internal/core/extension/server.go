@@ -140,7 +140,8 @@ func (x *Server) values() []any {
 	return []any{
 		x.ID, x.OwnerID, x.Name, x.URL, db.Doc(x.Headers), sealed, x.MaskedToken, x.Enabled, x.Shared, x.ReadOnly, enabled,
 		db.Doc(x.TrustedTools),
-		db.Doc(x.Accepted), x.Status, x.FaultCode, x.Fault, db.At(x.CheckedAt), db.Doc(x.program()), db.Doc(x.Authorization), grant, db.At(x.UpdatedAt),
+		db.Doc(x.Accepted), x.Status, x.FaultCode, x.Fault, db.At(x.CheckedAt), db.Doc(x.program()),
+		db.Doc(x.Authorization), grant, db.At(x.UpdatedAt),
 	}
 }
 
