@@ -96,6 +96,8 @@ func (o office) plantCanaries(t *testing.T, site string) {
 	must(o.extensions.CreateTool(o.ctx, extension.NewTool{Shared: true, Trusted: true, ToolText: extension.ToolText{
 		Name: "depot_owner", Description: "tool " + canary,
 		Request: httptool.Template{Method: "GET", URL: site + "/owner", Headers: map[string]string{"X-Api-Key": "{{$DEPOT}}"}}}}))
+	must(o.extensions.CreateTool(o.ctx, extension.NewTool{Shared: true, Trusted: true, ToolText: extension.ToolText{
+		Name: "depot_map", Description: "map " + canary, Request: httptool.Template{Method: "GET", URL: site + "/map"}}}))
 	sources, err := o.knowledge.Add(o.ctx, knowledge.New{Content: "The depot is behind knowledge " + canary + ".", Shared: true})
 	must(nil, err)
 	for tick := time.NewTicker(10 * time.Millisecond); ; <-tick.C { // the worker indexes it
@@ -151,7 +153,7 @@ func TestCanariesInPromptsAndEvents(t *testing.T) {
 			return l.take(), o.journal(t, made.ID) + rowsOf(t, d, made.StreamID)
 		}
 		prompts, events := run(o, "DEPOT")
-		for _, kind := range []string{"knowledge ", "file ", "skill ", "tool "} { // else the test proves nothing
+		for _, kind := range []string{"knowledge ", "file ", "skill ", "tool ", "map "} { // else the test proves nothing
 			if !strings.Contains(prompts, kind+canary) {
 				t.Errorf("the team's own model does not read %s%s", kind, canary)
 			}

@@ -69,7 +69,7 @@ func (s *Session) read(ctx context.Context, tool string, args json.RawMessage) (
 		Name      string            `json:"name"`
 		Arguments map[string]string `json:"arguments"`
 	}
-	if err := json.Unmarshal(args, &in); err != nil {
+	if json.Unmarshal(args, &in) != nil {
 		return Answer{Text: "The arguments must be texts.", Failed: true}, nil
 	}
 	var parts []string
@@ -155,13 +155,13 @@ func promptLine(p *sdk.Prompt) string {
 
 // line is what is listed of one thing.
 func line(id string, more ...string) string {
-	text := clean(id, maxURI)
+	parts := []string{clean(id, maxURI)}
 	for _, one := range more {
 		if one = clean(one, maxListText); one != "" {
-			text += " | " + strings.ReplaceAll(one, "\n", " ")
+			parts = append(parts, strings.ReplaceAll(one, "\n", " "))
 		}
 	}
-	return text
+	return strings.Join(parts, " | ")
 }
 
 // listed are the lines of the first maxListed things.

@@ -30,7 +30,6 @@ type issuer struct {
 
 	mu        sync.Mutex
 	challenge string
-	resource  string
 	access    string // the token that is good now
 	refresh   string
 	given     int
