@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/rand"
 	"database/sql"
 	"encoding/base64"
 	"encoding/json"
@@ -32,6 +33,7 @@ type App struct {
 	files http.Handler
 	mu    sync.Mutex
 	notes map[string][]string
+	kept  map[string]string // what visitors have typed, by their cookie and the case
 }
 
 const data = `CREATE TABLE items (id INT, name TEXT, price INT, owner TEXT);
@@ -53,9 +55,13 @@ func NewApp(site string, p Place, cases []Case) (*App, error) {
 	if _, err := db.Exec(data); err != nil {
 		return nil, err
 	}
-	a := &App{place: p, db: db, cases: map[string]Case{}, files: http.FileServer(http.Dir(site)), notes: map[string][]string{}}
+	a := &App{place: p, db: db, cases: map[string]Case{}, files: http.FileServer(http.Dir(site)), notes: map[string][]string{},
+		kept: map[string]string{}}
 	for _, c := range cases {
 		a.cases[c.Path] = c
+		if later := c.Later(); later != "" {
+			a.cases[later] = c
+		}
 	}
 	return a, nil
 }
@@ -74,6 +80,10 @@ func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !ok {
 		a.files.ServeHTTP(w, r)
+		return
+	}
+	if c.Later() != "" && r.URL.Path == c.Path {
+		a.keep(w, r, &c)
 		return
 	}
 	v, other := a.input(w, r, &c)
@@ -114,10 +124,41 @@ func (a *App) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// keep keeps what a visitor has typed for the request that uses it.
+func (a *App) keep(w http.ResponseWriter, r *http.Request, c *Case) {
+	visit, err := r.Cookie("visit")
+	if err != nil {
+		visit = &http.Cookie{Name: "visit", Value: rand.Text(), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
+		http.SetCookie(w, visit)
+	}
+	if r.Method == http.MethodPost {
+		a.mu.Lock()
+		a.kept[visit.Value+c.Path] = r.PostFormValue(c.Param)
+		a.mu.Unlock()
+	}
+	show(w, http.StatusOK, afterwards(c))
+}
+
+// afterwards is what follows the request that brings a value: a link to what uses it, or the next step.
+func afterwards(c *Case) string {
+	if c.Source == "steps" {
+		return `<form method="post" action="` + c.Later() + `"><input name="sure" value="yes"><button>Go</button></form>`
+	}
+	return `<p>Thank you. <a href="` + c.Later() + `">view</a></p>`
+}
+
 // input is the value that a case gets, and the other values of its form or object.
 func (a *App) input(w http.ResponseWriter, r *http.Request, c *Case) (v string, other map[string]string) {
 	other = map[string]string{}
 	switch c.Source {
+	case "kept", "steps":
+		visit, err := r.Cookie("visit")
+		if err != nil {
+			return "", other
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.kept[visit.Value+c.Path], other
 	case "query":
 		return r.URL.Query().Get(c.Param), other
 	case "form":

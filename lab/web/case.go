@@ -24,7 +24,7 @@ type Case struct {
 	Class  string // of the weakness, a word of Classes
 	Sink   string
 	Filter string
-	Source string // query, form, json, header, cookie, path
+	Source string // query, form, json, header, cookie, path; kept and steps: in a request before
 	Param  string // the name of the input there
 	Value  string // what it usually is
 	True   bool   // it is weak
@@ -61,6 +61,17 @@ func Cases(stack string) ([]Case, error) {
 }
 
 const fields = 11
+
+// Later is the address of the request that uses what the one to Path has brought; "" for the cases of one request.
+func (c *Case) Later() string {
+	switch c.Source {
+	case "kept":
+		return c.Path + "/view"
+	case "steps":
+		return c.Path + "/next"
+	}
+	return ""
+}
 
 // Line is a case as a line of cases.tsv.
 func (c *Case) Line() string {

@@ -26,7 +26,7 @@ func (c *Case) Request(ctx context.Context, p Place, value string) (*http.Reques
 		at += "?" + url.Values{c.Param: {value}}.Encode()
 	case "path":
 		at += "/" + url.PathEscape(value)
-	case "form":
+	case "form", "kept", "steps":
 		form := url.Values{}
 		for name, text := range fields {
 			form.Set(name, text)
@@ -57,9 +57,36 @@ func (c *Case) Request(ctx context.Context, p Place, value string) (*http.Reques
 	return r, nil
 }
 
+// later sends the first of two requests, and is the second, of the same visitor.
+func (c *Case) later(client *http.Client, first *http.Request, p Place) (*http.Request, error) {
+	answer, err := client.Do(first)
+	if err != nil {
+		return nil, err
+	}
+	answer.Body.Close()
+	method, body := http.MethodGet, ""
+	if c.Source == "steps" {
+		method, body = http.MethodPost, "sure=yes"
+	}
+	r, err := http.NewRequestWithContext(first.Context(), method, p.Self+c.Later(), strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for _, cookie := range answer.Cookies() {
+		r.AddCookie(cookie)
+	}
+	return r, nil
+}
+
 // Shows reports whether the proof of a case shows a weakness of it at a place, and says what came instead.
 func (c *Case) Shows(ctx context.Context, client *http.Client, p Place) (bool, string, error) {
 	r, err := c.Request(ctx, p, c.Proof)
+	if err == nil && c.Later() != "" {
+		r, err = c.later(client, r, p)
+	}
 	if err != nil {
 		return false, "", err
 	}

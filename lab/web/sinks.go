@@ -39,9 +39,10 @@ const (
 	all     = "php java python node go"
 	files   = "query form cookie json header"
 	every   = "query form cookie json header path"
+	later   = "kept steps"
 )
 
-var sinks = slices.Concat(sqlSinks, pageSinks, otherSinks)
+var sinks = slices.Concat(sqlSinks, pageSinks, otherSinks, laterSinks)
 
 // SQL: positions of CWE-89. Errors of the database are shown by "where", "number" and "double" only.
 var sqlSinks = []sink{
@@ -113,6 +114,27 @@ var otherSinks = []sink{
 	{"nosql", "filter", "node", "user", "anna", "", "", "plain", "bind", "query json", 2},
 	{"nosql", "script", "node", "user", "anna", "zzz'||'1'=='1", "re:ben", "plain", "bind", "query json form", 2},
 	{"crlf", "header", "go", "lang", "en", "en\\r\\nX-Q7: 1", "", "plain", "bind", "query form", 2},
+}
+
+// laterSinks are those of second-order weaknesses: another request than the one that brings the value uses it. "kept"
+// is a value that one page keeps for the visitor, and another page uses; "steps" is one that is typed in the first step
+// of a form, and used in the second.
+var laterSinks = []sink{
+	{"sql", "where", all, "item", "chair", "zzz'OR'1'='1", "re:lamp", "plain once", "bind list", later, 2},
+	{"sql", "quiet", all, "item", "chair", "zzz'OR'1'='1", "re:lamp", "plain", "bind", later, 2},
+	{"sql", "number", all, "id", "1", "0/**/OR/**/1=1", "re:lamp", "plain", "number decoy", later, 2},
+	{"sql", "order", all, "sort", "name", "(CASE/**/WHEN/**/1=1/**/THEN/**/-price/**/ELSE/**/id/**/END)",
+		"re:(?s)sofa.*desk.*lamp.*table.*chair", "plain", "list", later, 2},
+	{"xss", "text", all, "name", "anna", "<b>q7", "re:<b>q7", "plain quote", "all angle", later, 2},
+	{"xss", "quoted", all, "name", "anna", `"x7="`, `re:"x7="`, "plain", "all quote", later, 1},
+	{"command", "output", all, "host", "alpha", "$((7*191))", "re:1337", "plain", "bind decoy", later, 2},
+	{"command", "silent", all, "host", "alpha", "$(sleep${IFS}2)", "slow", "plain", "bind", later, 1},
+	{"path", "folder", all, "file", "a.txt", "../../../../../../../../etc/passwd", "re:root:x:0:0:", "plain", "base decoy", later, 2},
+	{"ssrf", "show", all, "url", "{self}/home.html", "{self}/internal.txt", "re:internal-only", "plain", "list", later, 1},
+	{"template", "text", "python", "greeting", "Dear", "{{7*191}}", "re:1337", "plain", "bind", later, 2},
+	{"template", "text", "node", "greeting", "Dear", "<%= 7*191 %>", "re:1337", "plain", "bind", later, 2},
+	{"code", "string", "php python node", "label", "total", "", "re:1337", "plain", "bind", later, 1},
+	{"xpath", "user", "php java python", "user", "anna", "zzz'or'1'='1", "re:ben", "plain", "bind", later, 1},
 }
 
 // proofs of single stacks, by stack, class and sink, where they differ.

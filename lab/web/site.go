@@ -115,7 +115,10 @@ func entry(p Place, c *Case) string {
 		return fmt.Sprintf("<p><a href=\"%s\">%s</a></p>\n", html.EscapeString(c.Path+"?"+url.Values{c.Param: {value}}.Encode()), name)
 	case "path":
 		return fmt.Sprintf("<p><a href=\"%s\">%s</a></p>\n", html.EscapeString(c.Path+"/"+url.PathEscape(value)), name)
-	case "form":
+	case "kept":
+		return fmt.Sprintf("<form method=\"post\" action=\"%s\">%s: <input name=\"%s\" value=\"%s\"><button>Go</button></form>\n"+
+			"<p><a href=\"%s\">view</a></p>\n", c.Path, name, c.Param, html.EscapeString(value), c.Later())
+	case "form", "steps":
 		fields := fmt.Sprintf("<input name=\"%s\" value=\"%s\">", c.Param, html.EscapeString(value))
 		if v, ok := extra["pass"]; ok {
 			fields += fmt.Sprintf("<input name=\"pass\" type=\"password\" value=\"%s\">", v)

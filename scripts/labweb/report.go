@@ -137,7 +137,7 @@ func (r *result) score(cases []web.Case, findings []reported) {
 		}
 		hit := false
 		for _, f := range findings {
-			if f.path != c.Path && (c.Source != "path" || !strings.HasPrefix(f.path, c.Path+"/")) || f.class == "" {
+			if f.path != c.Path && (c.Source != "path" && c.Later() == "" || !strings.HasPrefix(f.path, c.Path+"/")) || f.class == "" {
 				continue
 			}
 			same := f.class == c.Class || slices.Contains(near[c.Class], f.class)

@@ -3,6 +3,7 @@
 // The JSP application of the lab: each case of cases.tsv is a filter and a sink. Weak on purpose; loopback only.
 static final Map<String, String[]> CASES = new LinkedHashMap<>();
 static final Map<String, List<String>> NOTES = new ConcurrentHashMap<>();
+static final Map<String, String> KEPT = new ConcurrentHashMap<>();
 static final String FILES = System.getenv("LAB_FILES"), SELF = System.getenv("LAB_SELF");
 static final BlockingQueue<Connection> POOL = new LinkedBlockingQueue<>();
 static final Random RANDOM = new Random();
@@ -182,7 +183,7 @@ static String xpath(String v, boolean safe, HttpServletResponse res) throws Exce
 request.setCharacterEncoding("UTF-8");
 String at = request.getServletPath() + (request.getPathInfo() == null ? "" : request.getPathInfo());
 String[] c = CASES.get(at);
-if (c == null) for (String[] one : CASES.values()) if (one[5].equals("path") && at.startsWith(one[1] + "/")) c = one;
+if (c == null) for (String[] one : CASES.values()) if (Arrays.asList("path", "kept", "steps").contains(one[5]) && at.startsWith(one[1] + "/")) c = one;
 if (c == null) {
     InputStream in = application.getResourceAsStream(at + (at.endsWith("/") ? "index.html" : ""));
     if (in == null) { response.sendError(404); return; }
@@ -190,6 +191,23 @@ if (c == null) {
     return;
 }
 String cls = c[2], sink = c[3], filter = c[4], param = c[6], usual = c[7].replace("{self}", SELF).replace("{files}", FILES), v = "", whole = "", pass = "";
+boolean steps = c[5].equals("steps");
+if (steps || c[5].equals("kept")) {
+    String visit = null;
+    if (request.getCookies() != null) for (Cookie k : request.getCookies()) if (k.getName().equals("visit")) visit = k.getValue();
+    if (at.equals(c[1])) {
+        if (visit == null) {
+            visit = UUID.randomUUID().toString();
+            response.addHeader("Set-Cookie", "visit=" + visit + "; Path=/; HttpOnly; SameSite=Lax");
+        }
+        if (request.getMethod().equals("POST")) KEPT.put(visit + c[1], Objects.toString(request.getParameter(param), ""));
+        out.print("<!DOCTYPE html><html><head><title>Lab</title></head><body><h1>Lab</h1>" + (steps
+            ? "<form method=\"post\" action=\"" + c[1] + "/next\"><input name=\"sure\" value=\"yes\"><button>Go</button></form>"
+            : "<p>Thank you. <a href=\"" + c[1] + "/view\">view</a></p>") + "</body></html>");
+        return;
+    }
+    v = KEPT.getOrDefault(visit + c[1], "");
+}
 switch (c[5]) {
     case "query": v = request.getParameter(param); break;
     case "form": v = request.getParameter(param); pass = request.getParameter("pass"); break;

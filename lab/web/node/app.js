@@ -13,7 +13,7 @@ const show = (res, html, status = 200) => res.status(status).type('html').send(`
 const once = (s, words) => words.reduce((t, w) => { const i = t.toLowerCase().indexOf(w); return i < 0 ? t : t.slice(0, i) + t.slice(i + w.length); }, s);
 const number = v => String(parseInt(v, 10) || 0);
 const users = [{ user: 'anna', mail: 'anna@lab.example' }, { user: 'ben', mail: 'ben@lab.example' }];
-const notes = {};
+const notes = {}, kept = {};
 
 async function sql(c, v, res, safe, req) {
   if (c.filter === 'once') v = once(v, ['union', 'select']);
@@ -122,7 +122,16 @@ function handler(c) {
   const usual = c.usual.replace('{self}', SELF).replace('{files}', FILES);
   return (req, res, next) => {
     let raw;
+    const later = c.source === 'kept' || c.source === 'steps';
+    if (later && req.path === c.path) {
+      const visit = req.cookies.visit || require('crypto').randomBytes(8).toString('hex');
+      if (req.method === 'POST') kept[visit + c.path] = (req.body || {})[c.param];
+      res.cookie('visit', visit, { path: '/', httpOnly: true, sameSite: 'lax' });
+      return show(res, c.source === 'steps' ? `<form method="post" action="${c.path}/next"><input name="sure" value="yes"><button>Go</button></form>`
+        : `<p>Thank you. <a href="${c.path}/view">view</a></p>`);
+    }
     switch (c.source) {
+      case 'kept': case 'steps': raw = kept[req.cookies.visit + c.path]; break;
       case 'query': raw = req.query[c.param]; break;
       case 'form': case 'json': raw = (req.body || {})[c.param]; break;
       case 'path': raw = decodeURIComponent(req.path.slice(c.path.length + 1)); break;
@@ -147,7 +156,7 @@ for (const line of fs.readFileSync(process.env.LAB_CASES, 'utf8').split('\n')) {
   if (f[0] !== 'node') continue;
   const c = { path: f[1], class: f[2], sink: f[3], filter: f[4], source: f[5], param: f[6], usual: f[7] };
   app.all(c.path, handler(c));
-  if (c.source === 'path') app.all(c.path + '/*', handler(c));
+  if (['path', 'kept', 'steps'].includes(c.source)) app.all(c.path + '/*', handler(c));
 }
 app.use(express.static(SITE));
 app.use((err, req, res, next) => show(res, '<p>Something went wrong.</p>', err.status || 500));

@@ -10,7 +10,7 @@ $case = null;
 foreach (file(getenv('LAB_CASES')) as $line) {
     $f = explode("\t", rtrim($line, "\n"));
     if ($f[0] !== 'php') continue;
-    if ($at === $f[1] || $f[5] === 'path' && strpos($at, $f[1] . '/') === 0) { $case = $f; break; }
+    if ($at === $f[1] || in_array($f[5], ['path', 'kept', 'steps']) && strpos($at, $f[1] . '/') === 0) { $case = $f; break; }
 }
 if (!$case) { http_response_code(404); exit('Not found'); }
 [, $path, $class, $sink, $filter, $source, $param, $usual] = $case;
@@ -24,6 +24,7 @@ function input() {
         case 'form': return $_POST[$param] ?? '';
         case 'path': return substr($at, strlen($path) + 1);
         case 'header': return $_SERVER['HTTP_' . strtoupper(str_replace('-', '_', $param))] ?? '';
+        case 'kept': case 'steps': return $_SESSION[$path] ?? '';
         case 'xml': return file_get_contents('php://input');
         case 'json': return json_decode(file_get_contents('php://input'), true)[$param] ?? '';
         case 'cookie':
@@ -38,6 +39,16 @@ function show($html) { echo "<!DOCTYPE html><html><head><title>Lab</title></head
 function fail() { http_response_code(500); show('<p>Something went wrong.</p>'); }
 function once($s, $words) { foreach ($words as $w) { $i = stripos($s, $w); if ($i !== false) $s = substr($s, 0, $i) . substr($s, $i + strlen($w)); } return $s; }
 
+if ($source === 'kept' || $source === 'steps') {
+    session_name('visit');
+    session_start();
+    if ($at === $path) {
+        if ($_SERVER['REQUEST_METHOD'] === 'POST') $_SESSION[$path] = $_POST[$param] ?? '';
+        if ($source === 'steps') show("<form method=\"post\" action=\"$path/next\"><input name=\"sure\" value=\"yes\"><button>Go</button></form>");
+        show("<p>Thank you. <a href=\"$path/view\">view</a></p>");
+    }
+    session_write_close();
+}
 $v = input();
 if (!is_string($v)) $v = '';
 if ($filter === 'reject' && preg_match('/[^\w .,+\/?=:-]/', $v)) { http_response_code(403); show('<p>Forbidden characters.</p>'); }

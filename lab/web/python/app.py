@@ -15,6 +15,7 @@ for line in open(os.environ['LAB_CASES']):
     if f[0] == 'python':
         CASES[f[1]] = f
 NOTES = {}
+KEPT = {}
 LOCAL = threading.local()
 
 
@@ -65,7 +66,7 @@ def any_page(at):
     case = CASES.get(at)
     if case is None:
         for path, c in CASES.items():
-            if c[5] == 'path' and at.startswith(path + '/'):
+            if c[5] in ('path', 'kept', 'steps') and at.startswith(path + '/'):
                 case = c
     if case is not None:
         return run(case, at)
@@ -74,12 +75,26 @@ def any_page(at):
     return send_from_directory(SITE, at.lstrip('/'))
 
 
+def keep(path, source, param):
+    visit = request.cookies.get('visit') or os.urandom(8).hex()
+    if request.method == 'POST':
+        KEPT[visit, path] = request.form.get(param, '')
+    answer = show('<form method="post" action="%s/next"><input name="sure" value="yes"><button>Go</button></form>' % path if source == 'steps'
+                  else '<p>Thank you. <a href="%s/view">view</a></p>' % path)
+    answer.set_cookie('visit', visit, path='/', httponly=True, samesite='Lax')
+    return answer
+
+
 def run(case, at):
     _, path, cls, sink, filt, source, param, usual = case[:8]
     usual = usual.replace('{self}', SELF).replace('{files}', FILES)
     cookie = None
     body = request.get_json(silent=True) if source == 'json' else None
-    if source == 'query':
+    if source in ('kept', 'steps') and at == path:
+        return keep(path, source, param)
+    if source in ('kept', 'steps'):
+        v = KEPT.get((request.cookies.get('visit'), path), '')
+    elif source == 'query':
         v = request.args.get(param, '')
     elif source == 'form':
         v = request.form.get(param, '')

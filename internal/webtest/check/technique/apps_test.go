@@ -195,7 +195,10 @@ var apps = map[string]func(string) string{
 		}
 		return "slept 0"
 	},
-	"sleeps-mysql":    sleeps(`(?i)^[a-z]+'AND\(SELECT.*SLEEP\((\d+)\)`),
+	"sleeps-mysql": sleeps(`(?i)^[a-z]+'AND\(SELECT.*SLEEP\((\d+)\)`),
+	"sleeps-mysql-filtered": func(v string) string {
+		return sleeps(`(?i)^[a-z]+'-IF\(@(?:[a-z]+),0,SLEEP\((\d+)\)\+\(@[a-z]+:=1\)\)-'$`)(regexp.MustCompile(`(?i)select|union`).ReplaceAllString(v, ""))
+	},
 	"sleeps-postgres": sleeps(`^\d+-\(SELECT\(0\)FROM/\*\*/pg_sleep\((\d+)\)\)$`),
 	"shell-silent":    sleeps(`;sleep (\d+);`),
 
