@@ -12,6 +12,11 @@ const maxWhere = 200
 
 // cause is equal for findings that one fault of the application makes: of one class, in one handler, by one input.
 func cause(class string, r *message.Request, p message.Place) string {
+	if before := r.Before(p.Step); p.Step > 0 && before != nil { // another fault than one where the value comes in
+		q := p
+		q.Step = 0
+		return cause(class, before, q) + "\nthen " + r.URL.Host + message.PathShape(r.URL.EscapedPath())
+	}
 	at := r.URL.Scheme + "://" + r.URL.Host + message.PathShape(r.URL.EscapedPath())
 	if p.Component == message.Path {
 		at = r.URL.Scheme + "://" + r.URL.Host // the segment names itself

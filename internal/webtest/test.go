@@ -40,6 +40,11 @@ func (r *run) test(ctx context.Context, targets []*target) error {
 	if err := r.sites(ctx); err != nil {
 		return err
 	}
+	return r.batches(ctx, targets)
+}
+
+// batches tests the targets that were not tested before the run was interrupted.
+func (r *run) batches(ctx context.Context, targets []*target) error {
 	var left []*target
 	for _, t := range targets {
 		if r.journal.done[t.key] {
@@ -169,6 +174,12 @@ func (r *run) target(ctx context.Context, t *target) (whole bool) {
 	if kit.Static(t.Response) {
 		return true
 	}
+	if t.later {
+		for _, p := range t.Places {
+			whole = r.place(ctx, t, p) && whole
+		}
+		return whole
+	}
 	if err := r.order(ctx, t); err != nil {
 		r.failed(t, message.Place{}, nil, err)
 	}
@@ -216,7 +227,7 @@ func (r *run) requests(ctx context.Context, t *target) (whole bool) {
 func (r *run) place(ctx context.Context, t *target, p message.Place) (whole bool) {
 	whole = true
 	for _, c := range ordered(r.Checks, p) {
-		if c.Place == nil || !r.allowed(t, p, c) {
+		if c.Place == nil || p.Step > 0 && !slices.Contains(laterClasses, c.Class) || !r.allowed(t, p, c) {
 			continue
 		}
 		if r.isFound(cause(c.Class, t.Request, p)) {
@@ -232,7 +243,9 @@ func (r *run) place(ctx context.Context, t *target, p message.Place) (whole bool
 		err := c.Place(ctx, r.world, t.Target, p)
 		whole = r.ended(t, p, c, err) && whole
 	}
-	r.provoked(ctx, t, p)
+	if p.Step == 0 {
+		r.provoked(ctx, t, p)
+	}
 	return whole
 }
 

@@ -156,7 +156,14 @@ func (r *run) all(ctx context.Context) error {
 	r.take(false, r.journal.findings...)
 	targets := r.targets()
 	r.look(targets)
+	steps := r.steps(targets)
 	err := r.test(ctx, targets)
+	if err == nil {
+		steps, err = r.later(ctx, targets, steps)
+	}
+	if err == nil {
+		err = r.batches(ctx, steps)
+	}
 	if err == nil {
 		err = r.after(ctx)
 	}
@@ -257,6 +264,7 @@ type target struct {
 	entry  *sitemap.Entry
 	key    string // in the journal
 	others []message.Place
+	later  bool // its places are of requests before it
 }
 
 // targets are the entries of the map that were answered.

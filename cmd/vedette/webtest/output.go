@@ -136,9 +136,14 @@ func response(r *message.Response) string {
 	return b.String()
 }
 
-// curl is a command that sends a request again.
+// curl is a command that sends a request again, and those that belong before it.
 func curl(r *message.Request) string {
 	text := "curl -sik --path-as-is -X " + r.Method
+	if r.After != nil {
+		text = curl(r.After) + " && " + text
+		text = strings.ReplaceAll(text, "curl -sik ", "curl -sik -b cookies -c cookies ")
+		text = strings.ReplaceAll(text, "-c cookies -b cookies -c cookies", "-c cookies")
+	}
 	for name, values := range r.Header {
 		var textSb143 strings.Builder
 		for _, value := range values {

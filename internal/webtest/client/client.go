@@ -91,7 +91,8 @@ type Client struct {
 	mu     sync.Mutex
 	lanes  map[string]*lane
 	tokens map[string]*token
-	next   time.Time // when the rate allows the next request
+	chains map[string]*sync.Mutex // by the address that a chain of requests begins with
+	next   time.Time              // when the rate allows the next request
 }
 
 // Options are of one request.
@@ -123,7 +124,8 @@ func New(c Config) *Client {
 	if c.UserAgent == "" {
 		c.UserAgent = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 	}
-	client := &Client{Config: c, lanes: map[string]*lane{}, tokens: map[string]*token{}}
+	client := &Client{Config: c, lanes: map[string]*lane{}, tokens: map[string]*token{},
+		chains: map[string]*sync.Mutex{}}
 	client.sent.Store(c.Sent)
 	client.shared, client.fresh = client.transport(false), client.transport(true)
 	return client

@@ -2,13 +2,27 @@ package client
 
 import (
 	"context"
+	"net/url"
 	"slices"
+	"sync"
 
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
 // maxSteps is how many requests are sent before one that needs them.
 const maxSteps = 6
+
+// chain is what one chain at a time holds of those that begin with an address: what it brings may be the same for all
+// users.
+func (c *Client) chain(at *url.URL) *sync.Mutex {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := at.Host + at.Path
+	if c.chains[key] == nil {
+		c.chains[key] = &sync.Mutex{}
+	}
+	return c.chains[key]
+}
 
 // inOrder sends the requests that belong before a request, and then the request, one chain of a user at a time. A token
 // against forged requests is taken from the answer of the step before. Nobody has a session of their own for it.
@@ -21,6 +35,9 @@ func (c *Client) inOrder(ctx context.Context, r *message.Request, o Options) (*m
 	if o.As == nil {
 		o.As = NewUser("")
 	}
+	first := c.chain(steps[0].URL)
+	first.Lock()
+	defer first.Unlock()
 	o.As.steps.Lock()
 	defer o.As.steps.Unlock()
 	var before *message.Response

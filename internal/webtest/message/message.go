@@ -85,10 +85,15 @@ type Place struct {
 	File      bool      `json:"file,omitempty"`   // Multipart: the content of a file
 	Key       bool      `json:"key,omitempty"`    // the name is what is tested, and not what it names; Value is the name
 	Base64    bool      `json:"base64,omitempty"` // the application decodes it once more; Value is what comes of that
+	Step      int       `json:"step,omitempty"`   // it is in the request that belongs so many steps before, by After
 }
 
 // String is the place for people, such as "query parameter id".
 func (p Place) String() string {
+	if p.Step > 0 {
+		p.Step = 0
+		return p.String() + " of a request before"
+	}
 	what := "parameter"
 	switch {
 	case p.Component == Path:
@@ -124,7 +129,15 @@ func (p Place) Decoded() (Place, bool) {
 
 // Same reports whether two places are of the same input.
 func (p Place) Same(q Place) bool {
-	return p.Component == q.Component && p.Format == q.Format && p.Name == q.Name && p.Key == q.Key
+	return p.Component == q.Component && p.Format == q.Format && p.Name == q.Name && p.Key == q.Key && p.Step == q.Step
+}
+
+// Before is the request that belongs so many steps before; nil if there are not so many.
+func (r *Request) Before(steps int) *Request {
+	for ; r != nil && steps > 0; steps-- {
+		r = r.After
+	}
+	return r
 }
 
 // Response is the answer to one request. Redirects are not followed.

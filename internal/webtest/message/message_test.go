@@ -281,3 +281,27 @@ func TestBase64(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestPutBefore puts values into the requests that belong before another, and nowhere else.
+func TestPutBefore(t *testing.T) {
+	first := request(t, "POST", "http://x/one", "application/x-www-form-urlencoded", "a=1")
+	second := request(t, "POST", "http://x/two", "application/x-www-form-urlencoded", "a=2")
+	second.After = first
+	third := request(t, "GET", "http://x/three?a=3", "", "")
+	third.After = second
+	p := message.Place{Component: message.Body, Format: message.Form, Name: "a"}
+	for step, want := range []string{"3 2 1", "3 new 1", "3 2 new", "3 2 1"} {
+		if p.Step = step; step == 0 {
+			continue
+		}
+		out := third.Put(p, "new")
+		got := out.URL.Query().Get("a") + " " + strings.TrimPrefix(string(out.After.Body), "a=") + " " +
+			strings.TrimPrefix(string(out.After.After.Body), "a=")
+		if got != want {
+			t.Errorf("step %d: %s, want %s", step, got, want)
+		}
+	}
+	if string(third.After.Body) != "a=2" || string(third.After.After.Body) != "a=1" {
+		t.Error("the request itself has changed")
+	}
+}

@@ -83,6 +83,12 @@ func (r *Request) PutRaw(p Place, raw string) *Request {
 
 func (r *Request) put(p Place, write func(span) string, added func() string) *Request {
 	out := r.Clone()
+	if p.Step > 0 {
+		if p.Step--; r.After != nil {
+			out.After = r.After.put(p, write, added)
+		}
+		return out
+	}
 	switch p.Component {
 	case Path:
 		if s, ok := find(pathSpans(r), p); ok {

@@ -158,6 +158,9 @@ func (r *run) request(from *message.Request) *message.Request {
 		}
 	}
 	out.Body = []byte(r.fill(string(out.Body)))
+	if out.After != nil {
+		out.After = r.request(out.After)
+	}
 	return out
 }
 

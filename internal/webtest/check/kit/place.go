@@ -211,11 +211,18 @@ func Around(body []byte, text string) string {
 	return strings.ToValidUTF8(s[from:to], "?")
 }
 
-// MayWrite reports whether a request may change data, as it looks.
-func MayWrite(r *message.Request) bool { return client.Writes(r) }
+// MayWrite reports whether a request, or one that belongs before it, may change data, as it looks.
+func MayWrite(r *message.Request) bool {
+	for ; r != nil; r = r.After {
+		if client.Writes(r) {
+			return true
+		}
+	}
+	return false
+}
 
 // OnlyReads reports whether a request is one whose statements may be made to hold for all rows: it reads, or logs in.
-func OnlyReads(r *message.Request) bool { return !client.Writes(r) }
+func OnlyReads(r *message.Request) bool { return !MayWrite(r) }
 
 // Static reports whether an answer is a file that depends on nothing: a script, a picture, a style sheet.
 func Static(r *message.Response) bool {

@@ -26,6 +26,11 @@ var errForm = errors.New("a browser cannot send this request")
 // is sent
 // by a page of ours, as a page of an attacker would.
 func Executes(ctx context.Context, w *kit.World, as *client.User, r *message.Request, function string) (bool, error) {
+	if r.After != nil {
+		if _, err := w.Client.Send(ctx, r.After, client.Options{As: as}); err != nil {
+			return false, err
+		}
+	}
 	page, err := w.Client.Page(ctx, w.Browser, as, r.URL, pageTime)
 	if err != nil {
 		return false, err
