@@ -173,7 +173,7 @@ func (r *run) all(ctx context.Context) error {
 // logIn logs the accounts in.
 func (r *run) logIn(ctx context.Context) error {
 	for _, a := range r.Accounts {
-		a.Seeds = append(a.Seeds, r.loginSeeds()...)
+		a.Seeds, a.Browser = append(a.Seeds, r.loginSeeds()...), r.Browser
 		s, err := session.Open(ctx, r.client, r.Starts, a)
 		if err != nil {
 			return fmt.Errorf("logging in as %s: %w", a.Name, err)

@@ -82,8 +82,10 @@ func readStarts(args []string) (out []*url.URL, err error) {
 // readScope makes the scope: the hosts of the URLs, with their ports, and those of --scope.
 func (f *flags) readScope(cfg *webtest.Config) error {
 	addresses := cfg.Starts
-	if at, err := url.Parse(f.oauth); err == nil && at.Host != "" {
-		addresses = append(slices.Clone(addresses), at)
+	for _, text := range []string{f.oauth, f.oauthAuthorize} {
+		if at, err := url.Parse(text); err == nil && at.Host != "" {
+			addresses = append(slices.Clone(addresses), at)
+		}
 	}
 	targets, err := targetsOf(f.scope, addresses)
 	if err != nil {
@@ -208,8 +210,8 @@ func (f *flags) accounts() (out []session.Account, err error) {
 // openAuthorization is where tokens of OAuth 2 are got; nil without --oauth-token-url.
 func (f *flags) openAuthorization() (*session.OAuth, error) {
 	if f.oauth == "" {
-		if f.oauthClient != "" || len(f.oauthScopes) > 0 {
-			return nil, cli.Usagef("--oauth-client and --oauth-scope need --oauth-token-url")
+		if f.oauthClient != "" || len(f.oauthScopes) > 0 || f.oauthAuthorize != "" || f.oauthBack != "" {
+			return nil, cli.Usagef("--oauth-client, --oauth-scope, --oauth-authorize-url and --oauth-redirect-url need --oauth-token-url")
 		}
 		return nil, nil
 	}
@@ -229,7 +231,32 @@ func (f *flags) openAuthorization() (*session.OAuth, error) {
 	if id == "" {
 		return nil, cli.Usagef("--oauth-client: write id:secret, or name a file with it")
 	}
-	return &session.OAuth{Token: at, ClientID: id, ClientSecret: secret, Scopes: f.oauthScopes}, nil
+	out := &session.OAuth{Token: at, ClientID: id, ClientSecret: secret, Scopes: f.oauthScopes}
+	return out, f.openCode(out)
+}
+
+// openCode is how an authorisation code is got; nothing without --oauth-authorize-url.
+func (f *flags) openCode(o *session.OAuth) (err error) {
+	switch {
+	case f.oauthAuthorize == "" && f.oauthBack == "":
+		return nil
+	case f.oauthAuthorize == "" || f.oauthBack == "":
+		return cli.Usagef("--oauth-authorize-url and --oauth-redirect-url belong together")
+	case len(f.logins) == 0:
+		return cli.Usagef("--oauth-authorize-url needs --login: a user agrees there")
+	}
+	for _, one := range []struct {
+		flag, text string
+		to         **url.URL
+	}{{"oauth-authorize-url", f.oauthAuthorize, &o.Authorize}, {"oauth-redirect-url", f.oauthBack, &o.Redirect}} {
+		if *one.to, err = url.Parse(one.text); err != nil || (*one.to).Host == "" {
+			return cli.Usagef("--%s: %q is not an http or https URL", one.flag, cli.Printable(one.text))
+		}
+	}
+	if !netguard.IsWebURL(f.oauthAuthorize) {
+		return cli.Usagef("--oauth-authorize-url: %q is not an http or https URL", cli.Printable(f.oauthAuthorize))
+	}
+	return nil
 }
 
 // documents reads the files of --spec.

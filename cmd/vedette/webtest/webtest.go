@@ -23,6 +23,7 @@ type flags struct {
 	logins, headers, specs     []string
 	loginPage, totp, marker    string
 	oauth, oauthClient         string
+	oauthAuthorize, oauthBack  string
 	oauthScopes                []string
 	cookie, level              string
 	allow, scope, exclude      []string
@@ -88,6 +89,9 @@ func (f *flags) define(cmd *cobra.Command) {
 	s.StringVar(&f.totp, "totp", "", "`secret` of the first user's one-time codes, in base32")
 	s.StringVar(&f.oauth, "oauth-token-url", "", "`url` that gives tokens of OAuth 2, for --login or for --oauth-client alone")
 	s.StringVar(&f.oauthClient, "oauth-client", "", "id:secret of the client at that server, or a file with it")
+	s.StringVar(&f.oauthAuthorize, "oauth-authorize-url", "",
+		"`url` where --login agrees in the browser: the token is asked for with an authorisation code")
+	s.StringVar(&f.oauthBack, "oauth-redirect-url", "", "`url` that the client has registered for codes; it is not visited")
 	s.StringSliceVar(&f.oauthScopes, "oauth-scope", nil, "`scopes` that the token is asked for")
 	s.StringVar(&f.marker, "marker", "", "`text` that only pages of a logged-in user have (default: learned)")
 	s.StringArrayVarP(&f.headers, "header", "H", nil, "'Name: value' that is sent with each request")

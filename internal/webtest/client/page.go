@@ -15,6 +15,29 @@ import (
 // takes seconds to open, and all its requests would be refused.
 func (c *Client) Page(ctx context.Context, pool *browser.Pool, as *User, at *url.URL, timeout time.Duration,
 ) (*browser.Page, error) {
+	return c.open(ctx, pool, as, at, timeout, c.Level == Passive, func(ctx context.Context, u *url.URL) error {
+		return c.before(ctx, u, Options{})
+	})
+}
+
+// LoginPage is Page for a login, which sends its forms at each level, as Options.Forced does. May, if it is not nil,
+// decides about each request as well.
+func (c *Client) LoginPage(ctx context.Context, pool *browser.Pool, as *User, at *url.URL, timeout time.Duration,
+	may func(u *url.URL) error,
+) (*browser.Page, error) {
+	return c.open(ctx, pool, as, at, timeout, false, func(ctx context.Context, u *url.URL) error {
+		if may != nil {
+			if err := may(u); err != nil {
+				return err
+			}
+		}
+		return c.before(ctx, u, Options{Forced: true})
+	})
+}
+
+func (c *Client) open(ctx context.Context, pool *browser.Pool, as *User, at *url.URL, timeout time.Duration, readOnly bool,
+	before func(ctx context.Context, u *url.URL) error,
+) (*browser.Page, error) {
 	if bound := c.Over(); bound != "" {
 		return nil, overBudget(bound)
 	}
@@ -32,8 +55,7 @@ func (c *Client) Page(ctx context.Context, pool *browser.Pool, as *User, at *url
 		}
 	}
 	page, err := pool.Open(ctx, browser.Options{
-		Dial: c.Dial, Timeout: timeout, Headers: headers, ReadOnly: c.Level == Passive,
-		Before: func(ctx context.Context, u *url.URL) error { return c.before(ctx, u) },
+		Dial: c.Dial, Timeout: timeout, Headers: headers, ReadOnly: readOnly, Before: before,
 	})
 	if err != nil {
 		return nil, err
@@ -52,8 +74,8 @@ func (c *Client) Page(ctx context.Context, pool *browser.Pool, as *User, at *url
 }
 
 // before decides about a request of a page, of which only the URL is known, and counts it.
-func (c *Client) before(ctx context.Context, u *url.URL) error {
-	if err := c.Permit(message.From(http.MethodGet, u), Options{}); err != nil {
+func (c *Client) before(ctx context.Context, u *url.URL, o Options) error {
+	if err := c.Permit(message.From(http.MethodGet, u), o); err != nil {
 		return err
 	}
 	if err := c.pace(ctx); err != nil {

@@ -16,10 +16,12 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 )
 
-// OAuth is how a token is got from a server of OAuth 2: with the password of the account, or with the client's own
-// secret where the account has no user.
+// OAuth is how a token is got from a server of OAuth 2: with an authorisation code, which the account gets in the
+// browser, where Authorize is set; else with the password of the account, or with the client's own secret where the
+// account has no user.
 type OAuth struct {
 	Token                  *url.URL // where tokens are given
+	Authorize, Redirect    *url.URL // where the user agrees, and where the client is told so; the browser does not go there
 	ClientID, ClientSecret string
 	Scopes                 []string
 }
@@ -72,12 +74,15 @@ func (s *Session) byOAuth(ctx context.Context) error {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, &http.Client{Transport: through{s.client, isElsewhere}})
 	var token *oauth2.Token
 	var err error
-	if s.Account.User != "" {
+	switch {
+	case s.OAuth.Authorize != nil:
+		token, err = s.byCode(ctx)
+	case s.Account.User != "":
 		s.how = "a token of OAuth 2, for the password, of "
 		config := &oauth2.Config{ClientID: s.OAuth.ClientID, ClientSecret: s.OAuth.ClientSecret, Scopes: s.OAuth.Scopes,
 			Endpoint: oauth2.Endpoint{TokenURL: s.OAuth.Token.String()}}
 		token, err = config.PasswordCredentialsToken(ctx, s.Account.User, s.Password)
-	} else {
+	default:
 		s.how = "a token of OAuth 2, for the client, of "
 		config := &clientcredentials.Config{ClientID: s.OAuth.ClientID, ClientSecret: s.OAuth.ClientSecret,
 			Scopes: s.OAuth.Scopes, TokenURL: s.OAuth.Token.String()}

@@ -16,6 +16,7 @@ import (
 	"net/url"
 	"regexp"
 
+	"github.com/vedette-sec/vedette/internal/browser"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
@@ -34,6 +35,7 @@ type Account struct {
 	Marker         string             // a text that only pages of a logged-in user have; "": learned
 	Seeds          []*message.Request // requests that are known, among which may be the login
 	OAuth          *OAuth             // how a token is got; nil: not by OAuth 2
+	Browser        *browser.Pool      // for logins at an identity provider; nil: none
 }
 
 // Session is a user who is logged in.
@@ -47,6 +49,8 @@ type Session struct {
 	how    string
 	at     string // where the login is
 	marker *marker
+	leaves *url.URL // a page of the application that led to another host
+	away   *url.URL // to which
 }
 
 // ErrRefused says that the application did not take the user and the password.
@@ -147,7 +151,17 @@ func (s *Session) enter(ctx context.Context) error {
 	if err != nil || tried {
 		return err
 	}
+	if s.Browser != nil && s.away != nil {
+		if tried, err = s.byBrowser(ctx); err != nil || tried {
+			return err
+		}
+	}
 	tried, err = s.byAPI(ctx, start)
+	if err == nil && !tried && s.Browser != nil && s.away == nil { // a script may make the form
+		if tried, err = s.byBrowser(ctx); err != nil && !tried && ctx.Err() == nil {
+			err = errors.Join(ErrNoLogin, err)
+		}
+	}
 	if err == nil && !tried {
 		err = ErrNoLogin
 	}
@@ -183,6 +197,9 @@ func (s *Session) follow(ctx context.Context, r *message.Request, as *client.Use
 			return nil, err
 		}
 		to := answer.Redirect()
+		if to != nil && to.Host != r.URL.Host && s.away == nil {
+			s.leaves, s.away = r.URL, to
+		}
 		if to == nil || to.Host != r.URL.Host {
 			return answer, nil
 		}
