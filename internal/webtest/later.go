@@ -35,8 +35,8 @@ const (
 // laterClasses are the classes that are looked for in values which a later request uses.
 var laterClasses = append([]string{"xss", "ssrf", "file-inclusion"}, readers...)
 
-// steps are targets for the places of the steps before those of targets that were found behind another request. They are
-// made before order, which takes steps away that the request itself does not need.
+// steps are targets for the places of the steps before those of targets that were found behind another request. They
+// are made before order, which takes steps away that the request itself does not need.
 func (r *run) steps(targets []*target) (out []*target) {
 	for _, t := range targets {
 		var places []message.Place
@@ -62,7 +62,9 @@ func stepPlaces(before *message.Request, step int) (out []message.Place) {
 	return out[:min(len(out), maxLaterPlaces)]
 }
 
-func (r *run) laterTarget(t *target, chain *message.Request, response *message.Response, places []message.Place) *target {
+func (r *run) laterTarget(
+	t *target, chain *message.Request, response *message.Response, places []message.Place,
+) *target {
 	return &target{Target: &kit.Target{Request: chain, Response: response, User: t.User, Kind: t.Kind, Places: places},
 		entry: t.entry, key: keyOf(chain) + " after " + keyOf(chain.After), later: true}
 }

@@ -149,7 +149,7 @@ func curl(r *message.Request) string {
 		for _, value := range values {
 			textSb143.WriteString(" -H " + quoted(name+": "+value))
 		}
-		text += textSb143.String() //nolint:modernize,perfsprint // a few words
+		text += textSb143.String() //nolint:perfsprint // a few words
 	}
 	if len(r.Body) > 0 {
 		if !utf8.Valid(r.Body) {

@@ -35,8 +35,8 @@ func (c *Client) LoginPage(ctx context.Context, pool *browser.Pool, as *User, at
 	})
 }
 
-func (c *Client) open(ctx context.Context, pool *browser.Pool, as *User, at *url.URL, timeout time.Duration, readOnly bool,
-	before func(ctx context.Context, u *url.URL) error,
+func (c *Client) open(ctx context.Context, pool *browser.Pool, as *User, at *url.URL, timeout time.Duration,
+	readOnly bool, before func(ctx context.Context, u *url.URL) error,
 ) (*browser.Page, error) {
 	if bound := c.Over(); bound != "" {
 		return nil, overBudget(bound)

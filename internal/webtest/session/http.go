@@ -21,7 +21,8 @@ import (
 // account has no user.
 type OAuth struct {
 	Token                  *url.URL // where tokens are given
-	Authorize, Redirect    *url.URL // where the user agrees, and where the client is told so; the browser does not go there
+	Authorize              *url.URL // where the user agrees
+	Redirect               *url.URL // where the client is told so; the browser does not go there
 	ClientID, ClientSecret string
 	Scopes                 []string
 }
