@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { createServer as createSite } from 'node:http'
 import { test } from 'node:test'
 import { execFileSync, spawn } from 'node:child_process'
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -45,19 +45,25 @@ async function postgres(dir) {
 
 /**
  * Starts a server; its users are ada (owner) and bob (viewer of the same team), with the same password. With postgres it
- * is on a PostgreSQL of its own; with keys, security keys can be used at its address, which is localhost.
+ * is on a PostgreSQL of its own; with keys, security keys can be used at its address, which is localhost; model is what a
+ * language model answers.
  */
-export async function serve({ onPostgres = false, keys = false } = {}) {
+export async function serve({ onPostgres = false, keys = false, model } = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'vedette-web-'))
   const database = onPostgres ? await postgres(dir) : undefined
   if (onPostgres && !database) return undefined
   const more = ['--data-dir', join(dir, 'data'), ...(database ? ['--database', database.url] : [])]
   const run = (args, input) => execFileSync(binary, [...args, ...more], { input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'] })
   const s = { dir, run, process: undefined, base: '' }
+  const env = { ...process.env, VEDETTE_API_KEYS_PER_USER: '5' }
+  if (model) {
+    writeFileSync(join(dir, 'model.json'), JSON.stringify(model))
+    Object.assign(env, { VEDETTE_LLM_PROVIDER: 'scripted', VEDETTE_LLM_SCRIPT: join(dir, 'model.json') })
+  }
   s.start = async (listen = '127.0.0.1:0') => {
     const port = keys ? await freePort() : 0
     if (keys) listen = `127.0.0.1:${port}`
-    s.process = spawn(binary, ['serve', '--listen', listen, ...more, ...(keys ? ['--public-url', `http://localhost:${port}`] : [])], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, VEDETTE_API_KEYS_PER_USER: '5' } })
+    s.process = spawn(binary, ['serve', '--listen', listen, ...more, ...(keys ? ['--public-url', `http://localhost:${port}`] : [])], { stdio: ['ignore', 'pipe', 'pipe'], env })
     s.base = await new Promise((resolve, reject) => {
       let text = ''
       const take = (part) => {

@@ -4,15 +4,16 @@ import { agent, body, team, type Agent } from '../../lib/api'
 import { useAct } from '../../lib/act'
 import { count } from '../../lib/format'
 import { useRole } from '../../lib/me'
-import { Raw, Shown } from '../../lib/show'
-import { Button, Card, Chip, Confirm, Dialog, Empty, Field, Loading, Problem, Table, Time } from '../../ui/kit'
+import { Shown } from '../../lib/show'
+import { Button, Card, Chip, Confirm, Dialog, Empty, Loading, Problem, Table, Time } from '../../ui/kit'
 import { toast } from '../../ui/toast'
 import { t } from '../../texts'
+import { AgentText, installTone, ReadAgent } from './agent-read'
+import { WriteAgent } from './agent-write'
 
 const o = t.custom
+const p = t.programs
 type Doc = Agent['AgentDoc']
-
-const words = (s: string) => s.split(/[\s,]+/).filter(Boolean)
 
 /** Agents that people describe, and the directory from which they are copied. */
 export function Agents() {
@@ -24,7 +25,12 @@ function Own() {
   const [open, setOpen] = useState<Doc | 'new'>()
   const [old, setOld] = useState<Doc>()
   const [gone, setGone] = useState<Doc>()
-  const found = useQuery({ queryKey: ['custom-agents', team.id], queryFn: () => body(agent.GET('/api/v1/agents/user')) })
+  const [read, setRead] = useState<string>()
+  const found = useQuery({
+    queryKey: ['custom-agents', team.id], queryFn: () => body(agent.GET('/api/v1/agents/user')),
+    refetchInterval: (q) => (q.state.data?.agents.some((x) => x.installation_status === 'installing') ? 2000 : false),
+  })
+  const shown = found.data?.agents.find((x) => x.id === read)
   const publish = useAct(async (x: Doc) => { await (x.published_version > 0
     ? agent.DELETE('/api/v1/agents/user/{agent_id}/publish', { params: { path: { agent_id: x.id } } })
     : agent.POST('/api/v1/agents/user/{agent_id}/publish', { params: { path: { agent_id: x.id } } })) }, ['custom-agents', 'directory'])
@@ -34,40 +40,19 @@ function Own() {
       {found.error ? <Problem error={found.error} /> : !found.data ? <Loading what={o.own} /> : found.data.agents.length === 0 ? <Empty title={o.none}>{o.noneText}</Empty> : (
         <Table label={o.own} head={[t.scans.name, o.when, o.version, o.uses, '']}>
           {found.data.agents.map((x) => (
-            <tr key={x.id}><td><Shown text={x.name} max={80} className="font-medium" /> {x.shared && <Chip>{t.projects.shared}</Chip>} {x.published_version > 0 && <Chip tone="good">{o.published}</Chip>}</td>
+            <tr key={x.id}><td><Shown text={x.name} max={80} className="font-medium" /> {x.shared && <Chip>{t.projects.shared}</Chip>} {x.published_version > 0 && <Chip tone="good">{o.published}</Chip>}
+                {x.installation_status !== 'none' && <span className="block"><Chip tone={installTone[x.installation_status]}>{p.states[x.installation_status]}</Chip>{x.installation_error && <span className="block text-xs text-high"><Shown text={x.installation_error} max={200} /></span>}</span>}</td>
               <td className="text-muted"><Shown text={x.when_to_use || x.description} max={200} /></td><td>{x.config_version}</td><td>{count(x.use_count)}</td>
-              <td><span className="flex flex-wrap justify-end gap-2"><Button onClick={() => setOld(x)}>{o.versions}</Button>
+              <td><span className="flex flex-wrap justify-end gap-2"><Button onClick={() => setRead(x.id)}>{o.read}</Button><Button onClick={() => setOld(x)}>{o.versions}</Button>
                 {role.writes && x.is_owner && <><Button onClick={() => setOpen(x)}>{t.notify.edit}</Button>{role.admin && <Button disabled={publish.isPending} onClick={() => publish.mutate(x)}>{x.published_version > 0 ? o.unpublish : o.publish}</Button>}<Button onClick={() => setGone(x)}>{t.delete}</Button></>}</span></td></tr>
           ))}
         </Table>
       )}
-      {open && <Write of={open === 'new' ? undefined : open} onClose={() => setOpen(undefined)} />}
+      {shown && <ReadAgent of={shown} onClose={() => setRead(undefined)} />}
+      {open && <WriteAgent of={open === 'new' ? undefined : open} onClose={() => setOpen(undefined)} />}
       {old && <Versions of={old} onClose={() => setOld(undefined)} />}
       {gone && <Confirm title={o.deleteTitle} action={t.delete} busy={remove.isPending} error={remove.error} onClose={() => setGone(undefined)} onYes={() => remove.mutate()}>{o.deleteText(gone.name)}</Confirm>}
     </Card>
-  )
-}
-
-function Write({ of, onClose }: { of?: Doc; onClose: () => void }) {
-  const [f, set] = useState({ name: of?.name ?? '', description: of?.description ?? '', when_to_use: of?.when_to_use ?? '', system_context: of?.system_context ?? '', native_tools: (of?.native_tools ?? []).join(' '), skills: (of?.skills ?? []).join(' '), tags: (of?.tags ?? []).join(' '), shared: of?.shared ?? false })
-  const save = useAct(() => {
-    const fields = { ...f, native_tools: words(f.native_tools), skills: words(f.skills), tags: words(f.tags) }
-    return of ? body(agent.PATCH('/api/v1/agents/user/{agent_id}', { params: { path: { agent_id: of.id } }, body: fields })) : body(agent.POST('/api/v1/agents/user', { body: fields }))
-  }, ['custom-agents'], () => { toast(o.saved(f.name)); onClose() }, { shown: true })
-  const text = (k: 'name' | 'description' | 'when_to_use' | 'native_tools' | 'skills' | 'tags', max: number, required = false) =>
-    <Field label={o.field[k]!} hint={o.hint[k]}>{(p) => <input {...p} className="field" required={required} maxLength={max} autoFocus={k === 'name' && !of} value={f[k]} onChange={(e) => set({ ...f, [k]: e.target.value })} />}</Field>
-  return (
-    <Dialog title={of ? o.edit : o.new} onClose={onClose} wide>
-      <form onSubmit={(e) => { e.preventDefault(); save.mutate() }}>
-        <div className="grid gap-x-3 sm:grid-cols-2">{text('name', 100, true)}{text('description', 1000)}</div>
-        {text('when_to_use', 1000)}
-        <Field label={o.field.system_context!} hint={o.hint.system_context}>{(p) => <textarea {...p} className="field" rows={8} maxLength={50_000} value={f.system_context} onChange={(e) => set({ ...f, system_context: e.target.value })} />}</Field>
-        <div className="grid gap-x-3 sm:grid-cols-3">{text('native_tools', 2000)}{text('skills', 2000)}{text('tags', 500)}</div>
-        <label className="mb-4 flex items-center gap-2 text-sm"><input type="checkbox" className="size-4" checked={f.shared} onChange={(e) => set({ ...f, shared: e.target.checked })} />{o.share}</label>
-        {save.error && <Problem error={save.error} />}
-        <div className="flex justify-end gap-2"><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" type="submit" disabled={save.isPending}>{t.save}</Button></div>
-      </form>
-    </Dialog>
   )
 }
 
@@ -82,7 +67,7 @@ function Versions({ of, onClose }: { of: Doc; onClose: () => void }) {
           <li key={v.config_version}>
             <p className="flex items-center gap-2"><span className="font-medium">{o.versionNo(v.config_version)}</span><Time at={v.created_at} className="text-muted" />
               {role.writes && of.is_owner && v.config_version !== of.config_version && <Button className="ml-auto" disabled={back.isPending} onClick={() => back.mutate(v.config_version)}>{o.restore}</Button>}</p>
-            {v.system_context && <details className="mt-1"><summary className="text-accent">{o.field.system_context}</summary><Raw label={o.field.system_context!} text={v.system_context} /></details>}
+            <div className="mt-1"><AgentText of={v} /></div>
           </li>
         ))}</ul>
       )}
@@ -93,6 +78,7 @@ function Versions({ of, onClose }: { of: Doc; onClose: () => void }) {
 function Directory() {
   const role = useRole()
   const [q, setQ] = useState('')
+  const [read, setRead] = useState<Doc>()
   const found = useQuery({ queryKey: ['directory', team.id, q], placeholderData: keepPreviousData, queryFn: ({ signal }) => body(agent.GET('/api/v1/agents/directory', { params: { query: { search: q || undefined, limit: 50 } }, signal })) })
   const copy = useAct((x: Doc) => body(agent.POST('/api/v1/agents/directory/{listed_agent_id}/fork', { params: { path: { listed_agent_id: x.id } }, body: {} })), ['custom-agents', 'directory'], (x) => toast(o.copied(x.name)))
   return (
@@ -101,10 +87,11 @@ function Directory() {
         <Table label={o.directory} head={[t.scans.name, o.when, o.from, o.copies, '']}>
           {found.data.agents.map((x) => (
             <tr key={x.id}><td><Shown text={x.name} max={80} className="font-medium" /></td><td className="text-muted"><Shown text={x.when_to_use || x.description} max={240} /></td><td>{o.kind[x.type]}</td><td>{count(x.fork_count)}</td>
-              <td>{role.writes && <span className="flex justify-end"><Button disabled={copy.isPending} onClick={() => copy.mutate(x)}>{o.copy}</Button></span>}</td></tr>
+              <td><span className="flex justify-end gap-2"><Button onClick={() => setRead(x)}>{o.read}</Button>{role.writes && <Button disabled={copy.isPending} onClick={() => copy.mutate(x)}>{o.copy}</Button>}</span></td></tr>
           ))}
         </Table>
       )}
+      {read && <ReadAgent of={read} onClose={() => setRead(undefined)} />}
     </Card>
   )
 }
