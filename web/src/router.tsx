@@ -20,6 +20,8 @@ const screens = [
   createRoute({ getParentRoute: () => frame, path: '/tasks/new', component: lazyRouteComponent(() => import('./screens/task-new'), 'NewTask') }),
   createRoute({ getParentRoute: () => frame, path: '/tasks/$id', component: lazyRouteComponent(() => import('./screens/task'), 'Task') }),
   createRoute({ getParentRoute: () => frame, path: '/assets', component: lazyRouteComponent(() => import('./screens/assets'), 'Assets') }),
+  createRoute({ getParentRoute: () => frame, path: '/assets/policies', component: lazyRouteComponent(() => import('./screens/asset-policies'), 'Policies') }),
+  createRoute({ getParentRoute: () => frame, path: '/assets/associated', component: lazyRouteComponent(() => import('./screens/associated'), 'Associated') }),
   createRoute({ getParentRoute: () => frame, path: '/assets/$id', component: lazyRouteComponent(() => import('./screens/assets'), 'Asset') }),
   createRoute({ getParentRoute: () => frame, path: '/templates', component: lazyRouteComponent(() => import('./screens/templates'), 'Templates') }),
   createRoute({ getParentRoute: () => frame, path: '/templates/$id', component: lazyRouteComponent(() => import('./screens/template'), 'Template') }),

@@ -7,6 +7,7 @@ import { useTyped, useURL } from '../lib/search'
 import { Shown } from '../lib/show'
 import { Card, Chip, Empty, Facts, Head, Loading, Pages, Problem, Table, Tabs, Time, To, useTitle } from '../ui/kit'
 import { Gallery, Graph, Screenshot } from './asset-views'
+import { AssetLabels, filterOf, WithShown } from './asset-work'
 import { t } from '../texts'
 
 const pageSize = 100
@@ -20,7 +21,10 @@ export function Assets() {
   const page = Math.max(0, Number(search.page ?? 1) - 1 || 0)
   const gallery = search.view === 'gallery'
   const size = gallery ? 24 : pageSize
-  const query = { search: search.q, is_new: search.new === '1' ? true : undefined, is_screenshot: gallery || undefined, as_of: search.on, limit: size, offset: page * size }
+  const [label, setLabel] = useTyped('label')
+  const [where, setWhere] = useTyped('where')
+  const filter = filterOf(search)
+  const query = { ...filter, is_screenshot: gallery || undefined, as_of: search.on, limit: size, offset: page * size }
   const found = useQuery({
     queryKey: ['assets', team.id, query], placeholderData: keepPreviousData,
     queryFn: ({ signal }) => body(platform.GET('/v1/asset/enumerate/contents', { params: { query: query as never }, signal })),
@@ -29,23 +33,26 @@ export function Assets() {
   return (
     <>
       <Head title={t.nav.assets} note={found.data && t.assets.total(count(found.data.total_results))}>
-        <To to="/enumerations" className="btn">{t.enumerations.title}</To>{role.writes && <To to="/enumerations" search={{ new: '1' }} className="btn btn-primary">{t.enumerations.new}</To>}
+        <To to="/assets/policies" className="btn">{t.policies.title}</To><To to="/assets/associated" className="btn">{t.associated.title}</To><To to="/enumerations" className="btn">{t.enumerations.title}</To>{role.writes && <To to="/enumerations" search={{ new: '1' }} className="btn btn-primary">{t.enumerations.new}</To>}
       </Head>
       <Tabs of={[['table', t.gallery.table], ['gallery', t.gallery.gallery]]} now={search.view ?? 'table'} param="view" />
       <div className="mb-3 flex flex-wrap items-center gap-3 text-sm">
         <input type="search" className="field max-w-96" aria-label={t.assets.filter} placeholder={t.assets.filter} value={typed} onChange={(e) => setTyped(e.target.value)} />
+        <input type="search" className="field !w-36" aria-label={t.findings.labels} placeholder={t.findings.labels} value={label} onChange={(e) => setLabel(e.target.value)} />
+        <input type="search" className="field max-w-72 font-mono" spellCheck={false} aria-label={t.group.where} placeholder={t.group.whereHint} value={where} onChange={(e) => setWhere(e.target.value)} />
         <label className="flex items-center gap-1.5"><input type="checkbox" checked={search.new === '1'} onChange={(e) => set({ new: e.target.checked ? '1' : undefined, page: undefined })} />{t.assets.onlyNew}</label>
         <label className="flex items-center gap-1.5">{t.assets.asOf} <input type="date" className="field !w-auto" value={search.on ?? ''} onChange={(e) => set({ on: e.target.value || undefined, page: undefined })} /></label>
+        {found.data && !search.on && !gallery && <span className="ml-auto flex flex-wrap gap-2"><WithShown filter={filter} total={found.data.total_results} /></span>}
       </div>
       {gallery && found.data && !found.error && <div className="mb-4"><Gallery of={rows} /></div>}
       <Card flush className={gallery && found.data && !found.error && found.data.total_results <= size ? 'hidden' : ''}>
         {found.error ? <Problem error={found.error} retry={() => void found.refetch()} /> : !found.data ? <Loading what={t.nav.assets} /> : gallery ? null : rows.length === 0 ? (
-          search.q || search.new || search.on ? <Empty title={t.assets.noMatch} /> : <Empty title={t.assets.empty} action={role.writes && <To to="/enumerations" search={{ new: '1' }} className="btn btn-primary">{t.enumerations.new}</To>}>{t.assets.emptyText}</Empty>
+          search.q || search.new || search.on || search.label || search.where ? <Empty title={t.assets.noMatch} /> : <Empty title={t.assets.empty} action={role.writes && <To to="/enumerations" search={{ new: '1' }} className="btn btn-primary">{t.enumerations.new}</To>}>{t.assets.emptyText}</Empty>
         ) : (
           <Table label={t.nav.assets} head={[t.assets.name, t.assets.kind, t.assets.address, t.assets.answer, t.assets.tech, t.nav.findings, t.assets.seen]}>
             {rows.map((a) => (
               <tr key={a.id}>
-                <td className="min-w-52"><To to={`/assets/${a.id}`} className="font-medium hover:text-accent"><Shown text={a.name || a.host} max={120} /></To> {a.is_new && <Chip tone="busy">{t.assets.new}</Chip>}</td>
+                <td className="min-w-52"><To to={`/assets/${a.id}`} className="font-medium hover:text-accent"><Shown text={a.name || a.host} max={120} /></To> {a.is_new && <Chip tone="busy">{t.assets.new}</Chip>} {(a.labels ?? []).slice(0, 5).map((l) => <Chip key={l}><Shown text={l} max={30} /></Chip>)}</td>
                 <td>{a.type}{a.port ? `:${a.port}` : ''}</td><td className="text-muted"><Shown text={(a.ip ?? []).join(', ')} max={60} /></td>
                 <td>{a.status_code ? <><Chip>{a.status_code}</Chip> <Shown text={a.title} max={60} /></> : ''}</td><td className="text-muted"><Shown text={(a.technologies ?? []).join(', ')} max={60} /></td>
                 <td>{a.vulnerabilities ? <To to="/findings" search={{ host: a.host }} className="link">{count(a.vulnerabilities)}</To> : ''}</td><td className="text-muted"><Time at={a.updated_at} /></td>
@@ -84,7 +91,7 @@ export function Asset() {
             [t.assets.kind, a.type], [t.findings.host, <Shown key="h" text={a.host} max={200} />], [t.assets.port, a.port || ''], [t.assets.address, words(a.ip)], [t.assets.answer, a.status_code || ''], [t.assets.pageTitle, a.title && <Shown key="t" text={a.title} max={300} />],
             [t.assets.server, a.webserver && <Shown key="w" text={a.webserver} max={200} />], [t.assets.tech, words(a.technologies)], ['CNAME', words(a.cname)], ['CDN', a.cdn_name && <Shown key="c" text={a.cdn_name} max={80} />],
             [t.assets.certificate, a.tls_subject_cn && <Shown key="x" text={`${a.tls_subject_cn} (${a.tls_issuer_org ?? ''})`} max={300} />], [t.assets.certificateEnds, a.tls_not_after && date(a.tls_not_after)],
-            [t.findings.labels, words(a.labels)], [t.findings.first, date(a.created_at)], [t.findings.last, date(a.updated_at)],
+            [t.findings.labels, <AssetLabels key="l" of={a} />], [t.findings.first, date(a.created_at)], [t.findings.last, date(a.updated_at)],
           ]} />
         </Card>
         <Card title={t.assets.changes} flush>

@@ -6,9 +6,11 @@ import { useAct } from '../lib/act'
 import { count, date } from '../lib/format'
 import { useRole } from '../lib/me'
 import { useTyped, useURL } from '../lib/search'
+import { save } from '../lib/save'
 import { Shown } from '../lib/show'
 import { Button, Card, Chip, Confirm, Dialog, Empty, Facts, Field, Head, Loading, Pages, Problem, Table, Tabs, Time, To, useTitle } from '../ui/kit'
 import { toast } from '../ui/toast'
+import { Difference } from './enumeration-diff'
 import { t } from '../texts'
 
 const x = t.enumerations
@@ -39,22 +41,22 @@ export function Enumerations() {
         {found.error ? <Problem error={found.error} retry={() => void found.refetch()} /> : !found.data ? <Loading what={x.title} /> : rows.length === 0 ? <Empty title={x.none} action={role.writes && <Button kind="primary" onClick={() => set({ new: '1' })}>{x.new}</Button>}>{x.noneText}</Empty> : (
           <Table label={x.title} head={[t.scans.name, x.state, x.assets, t.scans.started]}>
             {rows.map((e) => (
-              <tr key={e.id}><td className="min-w-52"><To to={`/enumerations/${e.id}`} className="font-medium hover:text-accent"><Shown text={e.name} max={120} /></To><span className="block text-xs text-muted"><Shown text={e.root_domains.join(', ')} max={160} /></span></td>
+              <tr key={e.id}><td className="min-w-52"><To to={`/enumerations/${e.id}`} className="font-medium hover:text-accent"><Shown text={e.name} max={120} /></To> {e.enumeration_type === 'group' && <Chip>{t.group.one}</Chip>}<span className="block text-xs text-muted"><Shown text={e.root_domains.join(', ')} max={160} /></span></td>
                 <td><Chip tone={tone[e.status]}>{t.scanState[e.status] ?? e.status}</Chip></td><td>{x.holds(e.enumeration_stats.hosts, e.enumeration_stats.ports, e.enumeration_stats.http)} {e.new_assets > 0 && <Chip tone="busy">{x.fresh(count(e.new_assets))}</Chip>}</td><td className="text-muted"><Time at={e.created_at} /></td></tr>
             ))}
           </Table>
         )}
         {(found.data?.total_results ?? 0) > size && <Pages page={page} total={found.data!.total_results} size={size} go={(p) => set({ page: p > 0 ? String(p + 1) : undefined })} />}
       </Card>
-      {search.new === '1' && role.writes && <New onClose={() => set({ new: undefined }, { replace: true })} />}
+      {search.new === '1' && role.writes && <New domain={search.domain} onClose={() => set({ new: undefined, domain: undefined }, { replace: true })} />}
     </>
   )
 }
 
-function New({ onClose }: { onClose: () => void }) {
+function New({ domain, onClose }: { domain?: string; onClose: () => void }) {
   const navigate = useNavigate()
   const [name, setName] = useState('')
-  const [domains, setDomains] = useState('')
+  const [domains, setDomains] = useState(domain ?? '')
   const [inputs, setInputs] = useState('')
   const [scan, setScan] = useState(false)
   const lines = (s: string) => s.split(/[\s,]+/).filter(Boolean)
@@ -88,10 +90,12 @@ export function Enumeration() {
     queryKey: ['enumeration', team.id, id], queryFn: () => body(platform.GET('/v1/asset/enumerate/{enumerate_id}', path)),
     refetchInterval: (q) => (q.state.data && live(q.state.data.data.status) ? 1500 : false),
   })
+  const group = found.data?.data.enumeration_type === 'group'
   const keys = ['enumeration', 'enumerations', 'assets']
   const stop = useAct(() => body(platform.POST('/v1/asset/enumerate/{enumerate_id}/stop', path)), keys, () => toast(x.stopped))
   const again = useAct(() => body(platform.POST('/v1/asset/enumerate/{enumerate_id}/rescan', path)), keys, () => toast(x.started))
-  const remove = useAct(() => body(platform.DELETE('/v1/asset/enumerate/{enumerate_id}', path)), keys, () => void navigate({ to: '/enumerations' }), { shown: true })
+  const remove = useAct(() => body(group
+    ? platform.DELETE('/v1/asset/enumerate/group/{group_id}', { params: { path: { group_id: id } } }) : platform.DELETE('/v1/asset/enumerate/{enumerate_id}', path)), keys, () => void navigate({ to: '/enumerations' }), { shown: true })
   const e = found.data?.data as One | undefined
   const queries = useQueryClient()
   const ended = !!e && !live(e.status)
@@ -105,6 +109,7 @@ export function Enumeration() {
   return (
     <>
       <Head title={<Shown text={e.name} max={200} />} crumb={<To to="/enumerations" className="link">{x.title}</To>}>
+        <Files id={id} />
         {role.writes && live(e.status) && <Button kind="danger" disabled={stop.isPending} onClick={() => stop.mutate()}>{x.stop}</Button>}
         {role.writes && !live(e.status) && e.enumeration_type === 'discovery' && <Button disabled={again.isPending} onClick={() => again.mutate()}>{x.again}</Button>}
         {role.writes && !live(e.status) && <Button kind="quiet" onClick={() => setAsking(true)}>{t.delete}</Button>}
@@ -118,14 +123,23 @@ export function Enumeration() {
           [x.took, e.enumeration_time_elapsed], [t.coverage.denied!, e.denied > 0 && <span key="n" className="text-medium">{x.denied(count(e.denied))}</span>],
         ]} />
       </Card>
-      <Tabs of={[['assets', x.assets], ['sources', x.sources], ['events', x.events], ['runs', x.runs]]} now={tab} />
+      <Tabs of={group ? [['assets', x.assets], ['difference', t.diff.title]] : [['assets', x.assets], ['sources', x.sources], ['events', x.events], ['runs', x.runs], ['difference', t.diff.title]]} now={tab} />
       {tab === 'assets' && <Contents id={id} live={live(e.status)} />}
       {tab === 'sources' && <Sources id={id} />}
       {tab === 'events' && <Events id={id} />}
       {tab === 'runs' && <Runs id={id} />}
-      {asking && <Confirm title={x.deleteTitle} action={t.delete} busy={remove.isPending} error={remove.error} onClose={() => setAsking(false)} onYes={() => remove.mutate()}>{x.deleteText}</Confirm>}
+      {tab === 'difference' && <Difference id={id} />}
+      {asking && <Confirm title={group ? t.group.deleteTitle : x.deleteTitle} action={t.delete} busy={remove.isPending} error={remove.error} onClose={() => setAsking(false)} onYes={() => remove.mutate()}>{group ? t.group.deleteText : x.deleteText}</Confirm>}
     </>
   )
+}
+
+/** What it found, as files. */
+function Files({ id }: { id: string }) {
+  const path = { enumerate_id: id }
+  const names = useAct(() => platform.GET('/v1/asset/enumerate/{enumerate_id}/domains/export', { params: { path, query: { format: 'raw' } }, parseAs: 'blob' }), [], (out) => save(out.data as unknown as Blob, 'names.txt', out.response))
+  const table = useAct(() => platform.GET('/v1/asset/enumerate/{enumerate_id}/export', { params: { path, query: { format: 'csv' } as never }, parseAs: 'blob' }), [], (out) => save(out.data as unknown as Blob, 'assets.csv', out.response))
+  return <><Button disabled={names.isPending} onClick={() => names.mutate()}>{t.group.names}</Button><Button disabled={table.isPending} onClick={() => table.mutate()}>{t.group.csv}</Button></>
 }
 
 function Contents({ id, live }: { id: string; live: boolean }) {
