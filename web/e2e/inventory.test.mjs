@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
 import { after, before } from 'node:test'
-import { both, browse, journeys, ready, serve, signIn, weakSite } from './kit.mjs'
+import { both, browse, journeys, password, ready, serve, signIn, weakSite } from './kit.mjs'
 
 // The inventory: groups, labels, policies, differences, associated domains; and screens that a phone or a guest sees.
 
-let server, browser, site, target, enumeration
+let server, browser, site, sources, target, enumeration
 
 before(async () => {
-  [server, browser] = await Promise.all([serve(), browse()]);
+  // Certificates, as crt.sh tells of them; one of them has markup in its name.
+  sources = createServer((_, r) => r.end(JSON.stringify([{ issuer_ca_id: 1, issuer_name: 'C=US, O=Example CA, CN=R1', common_name: 'acme.com <b>x</b>', name_value: 'acme.com\nwww.acme-shop.com', id: 1, entry_timestamp: '2026-01-01T00:00:00.1', not_before: '2026-01-01T00:00:00', not_after: '2026-04-01T00:00:00', serial_number: '0a1b', result_count: 2 }])))
+  await new Promise((done) => sources.listen(0, '127.0.0.1', done))
+  const off = ['certspotter', 'rdap', 'rdap-bootstrap', 'whois', 'wikidata', 'crunchbase', 'asn'].map((x) => `${x}=off`)
+  const settings = { VEDETTE_SOURCE_URLS: [`crtsh=http://127.0.0.1:${sources.address().port}/`, 'dns=127.0.0.1:9', ...off].join(',') };
+  [server, browser] = await Promise.all([serve({ settings }), browse()]);
   ({ site, target } = await weakSite())
   enumeration = (await server.api('POST', '/v1/asset/enumerate', { name: 'The shop', enrichment_inputs: [`${target}/`] })).id
   for (;;) {
@@ -17,7 +23,7 @@ before(async () => {
     await new Promise((done) => setTimeout(done, 150))
   }
 })
-after(async () => { await browser?.close(); site?.close(); await server?.close() })
+after(async () => { await browser?.close(); site?.close(); sources?.close(); await server?.close() })
 
 const journey = journeys(() => ({ browser, server }))
 const dialog = (page) => page.getByRole('dialog')
@@ -107,4 +113,72 @@ journey('what came between two days is told, and the address keeps the days', as
   await page.getByText('Nothing differs').waitFor()
   await page.goBack()
   await page.getByText(/^Assets: \d+ more/).waitFor()
+})
+
+journey('domains of the same owner are found, with what says so, and lead to an enumeration', async (page) => {
+  await page.at('/assets')
+  await signIn(page)
+  await page.getByRole('link', { name: 'Associated domains' }).click()
+  await page.getByLabel('Domain').fill('acme.com')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/domain=acme\.com/)
+  const row = page.getByRole('row', { name: /acme-shop\.com/ })
+  await row.getByText('Certificates', { exact: true }).waitFor({ timeout: 60_000 })
+  await page.getByRole('row', { name: /^whois skipped/ }).first().waitFor()
+  await both(page, 'associated domains')
+  await row.getByRole('link', { name: 'Enumerate' }).click()
+  assert.equal(await dialog(page).getByLabel('Domains').inputValue(), 'acme-shop.com')
+})
+
+journey('severities are set from the list by keyboard, for what is chosen', async (page) => {
+  const scan = await server.api('POST', '/v1/scans', { name: 'Shop', targets: [target], recommended: true })
+  for (;;) {
+    const state = (await server.api('GET', `/v1/scans/${scan.id}`)).status
+    if (state === 'finished') break
+    assert.ok(!['failed', 'stopped'].includes(state), state)
+    await new Promise((done) => setTimeout(done, 150))
+  }
+  await page.at('/findings?severity=high,medium,low')
+  await signIn(page)
+  await page.getByRole('row').nth(2).waitFor()
+  await page.keyboard.press('x'); await page.keyboard.press('j'); await page.keyboard.press('x'); await page.keyboard.press('v')
+  await dialog(page).getByText('2 findings', { exact: false }).first().waitFor()
+  await dialog(page).getByLabel('Severity', { exact: true }).selectOption('critical')
+  await dialog(page).getByLabel('Reason').fill('Shop till')
+  await both(page, 'severities')
+  await dialog(page).getByRole('button', { name: 'Set severity' }).click()
+  await page.getByText('The severity of 2 findings is set.').waitFor()
+  assert.equal((await server.api('GET', '/v1/scans/config/severity')).custom_severity_mappings.filter((m) => m.vuln_id && m.custom_severity === 'critical').length, 2)
+})
+
+journey('on a phone, the chosen finding is a sheet over the list', async (page) => {
+  await page.at('/findings?status=any')
+  await signIn(page)
+  await page.setViewportSize({ width: 390, height: 844 })
+  const row = page.getByRole('row').nth(1)
+  await row.getByRole('cell').last().click()
+  const sheet = page.getByRole('complementary', { name: 'The chosen finding' })
+  await sheet.getByText('As a command').waitFor()
+  const box = await sheet.boundingBox()
+  assert.ok(box.x === 0 && box.width === 390 && box.y > 60 && Math.abs(box.y + box.height - 844) < 2, JSON.stringify(box))
+  assert.ok(await sheet.evaluate((e) => e === document.activeElement || e.contains(document.activeElement)))
+  await both(page, 'the sheet')
+  await page.keyboard.press('Escape')
+  await sheet.waitFor({ state: 'detached' })
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 390)
+})
+
+journey('a guest is led to all screens that a guest may read, and to no other', async (page) => {
+  server.run(['user', 'create', '--email', 'gus@example.com', '--team', 'Red team', '--password-stdin'], password)
+  server.run(['user', 'role', '--email', 'gus@example.com', '--team', 'Red team', '--role', 'guest'])
+  await page.at('/')
+  await signIn(page, 'gus@example.com')
+  const menu = page.getByRole('navigation', { name: 'Main' })
+  for (const name of ['Assets', 'Templates', 'Knowledge', 'Network', 'Findings', 'Reports']) {
+    await menu.getByRole('link', { name, exact: true }).click()
+    await page.getByRole('heading', { name: /./, level: 1 }).waitFor()
+    await ready(page)
+    assert.equal(await page.getByRole('alert').count(), 0, name)
+  }
+  assert.equal(await menu.getByRole('link', { name: 'Workers' }).count(), 0)
 })

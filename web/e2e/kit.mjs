@@ -46,16 +46,16 @@ async function postgres(dir) {
 /**
  * Starts a server; its users are ada (owner) and bob (viewer of the same team), with the same password. With postgres it
  * is on a PostgreSQL of its own; with keys, security keys can be used at its address, which is localhost; model is what a
- * language model answers.
+ * language model answers, settings are variables of its environment.
  */
-export async function serve({ onPostgres = false, keys = false, model } = {}) {
+export async function serve({ onPostgres = false, keys = false, model, settings = {} } = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'vedette-web-'))
   const database = onPostgres ? await postgres(dir) : undefined
   if (onPostgres && !database) return undefined
   const more = ['--data-dir', join(dir, 'data'), ...(database ? ['--database', database.url] : [])]
   const run = (args, input) => execFileSync(binary, [...args, ...more], { input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'] })
   const s = { dir, run, process: undefined, base: '' }
-  const env = { ...process.env, VEDETTE_API_KEYS_PER_USER: '5' }
+  const env = { ...process.env, VEDETTE_API_KEYS_PER_USER: '5', ...settings }
   if (model) {
     writeFileSync(join(dir, 'model.json'), JSON.stringify(model))
     Object.assign(env, { VEDETTE_LLM_PROVIDER: 'scripted', VEDETTE_LLM_SCRIPT: join(dir, 'model.json') })

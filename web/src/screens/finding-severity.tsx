@@ -10,10 +10,11 @@ import { t } from '../texts'
 import type { Vulnerability } from './finding-evidence'
 
 type Mapping = Platform['SeverityMapping']
+type Rated = { vuln_id: string; template_id: string; event?: { info: { severity?: string; classification?: { 'cvss-metrics'?: string } } } | null }
 const changed = [...ofFindings, 'severities']
 
 /** The team's own severity of a finding: that of its weakness alone comes before that of its template. */
-function useOwn(f: Vulnerability | undefined): Mapping | undefined {
+function useOwn(f: Rated | undefined): Mapping | undefined {
   const found = useQuery({ queryKey: ['severities', team.id], queryFn: () => body(platform.GET('/v1/scans/config/severity')) })
   const of = (found.data?.custom_severity_mappings ?? []).filter((m) => f && m.template_id === f.template_id)
   return of.find((m) => m.vuln_id === f?.vuln_id) ?? of.find((m) => !m.vuln_id)
@@ -37,23 +38,26 @@ export function OwnSeverity({ f, writes }: { f: Vulnerability; writes: boolean }
   )
 }
 
-/** Gives a finding, or all of its template, the team's own severity: in a word, or by a CVSS vector. */
-export function SeverityDialog({ f, onClose }: { f: Vulnerability; onClose: () => void }) {
-  const own = useOwn(f)
+/** Gives findings, or all of their templates, the team's own severity: in a word, or by a CVSS vector. */
+export function SeverityDialog({ list, onClose }: { list: Rated[]; onClose: () => void }) {
+  const one = list.length === 1 ? list[0] : undefined
+  const own = useOwn(one)
+  const templates = [...new Set(list.map((x) => x.template_id))]
   const [by, setBy] = useState<'word' | 'vector'>(own?.cvss_vector ? 'vector' : 'word')
-  const [word, setWord] = useState<string>(f.event?.info.severity ?? 'unknown')
-  const [vector, setVector] = useState(own?.cvss_vector ?? f.event?.info.classification?.['cvss-metrics'] ?? '')
+  const [word, setWord] = useState<string>(list[0]?.event?.info.severity ?? 'unknown')
+  const [vector, setVector] = useState(own?.cvss_vector ?? one?.event?.info.classification?.['cvss-metrics'] ?? '')
   const [all, setAll] = useState(false)
   const [reason, setReason] = useState(own?.reason ?? '')
-  const set = useAct(() => platform.POST('/v1/scans/config/severity', { body: {
-    template_id: f.template_id, vuln_id: all ? undefined : f.vuln_id, reason: reason.trim() || undefined,
-    ...(by === 'word' ? { custom_severity: word as never } : { cvss_vector: vector.trim() }),
-  } }), changed, () => { onClose(); toast(t.severityOwn.set) }, { shown: true })
+  const set = useAct(async () => {
+    const rated = { reason: reason.trim() || undefined, ...(by === 'word' ? { custom_severity: word as never } : { cvss_vector: vector.trim() }) }
+    for (const of of all ? templates.map((template_id) => ({ template_id })) : list.map((x) => ({ template_id: x.template_id, vuln_id: x.vuln_id }))) await platform.POST('/v1/scans/config/severity', { body: { ...of, ...rated } })
+  }, changed, () => { onClose(); toast(t.severityOwn.set(list.length)) }, { shown: true })
   return (
     <Dialog title={t.severityOwn.title} onClose={onClose}>
       <form onSubmit={(e) => { e.preventDefault(); set.mutate() }}>
         <fieldset className="mb-4">
           <legend className="mb-1 text-sm font-medium">{t.severityOwn.by}</legend>
+          {!one && <p className="mb-1 text-sm text-muted">{t.findings.chosen(list.length)}</p>}
           {(['word', 'vector'] as const).map((b) => (
             <label key={b} className="flex min-h-8 items-center gap-2 rounded-sm px-2 hover:bg-hover"><input type="radio" name="by" autoFocus={b === by} checked={by === b} onChange={() => setBy(b)} />{t.severityOwn.how[b]}</label>
           ))}
@@ -66,7 +70,7 @@ export function SeverityDialog({ f, onClose }: { f: Vulnerability; onClose: () =
         <fieldset className="mb-4">
           <legend className="mb-1 text-sm font-medium">{t.severityOwn.of}</legend>
           {[false, true].map((a) => (
-            <label key={String(a)} className="flex min-h-8 items-center gap-2 rounded-sm px-2 hover:bg-hover"><input type="radio" name="of" checked={all === a} onChange={() => setAll(a)} /><span>{a ? <>{t.severityOwn.template} <Shown text={f.template_id} max={80} /></> : t.severityOwn.weakness}</span></label>
+            <label key={String(a)} className="flex min-h-8 items-center gap-2 rounded-sm px-2 hover:bg-hover"><input type="radio" name="of" checked={all === a} onChange={() => setAll(a)} /><span>{a ? <>{t.severityOwn.template(templates.length)} <Shown text={templates.join(', ')} max={160} /></> : t.severityOwn.weakness(list.length)}</span></label>
           ))}
         </fieldset>
         <Field label={t.findings.reason} hint={t.severityOwn.reasonHint}>{(p) => <textarea {...p} className="field" rows={2} maxLength={2000} value={reason} onChange={(e) => setReason(e.target.value)} />}</Field>

@@ -73,7 +73,7 @@ export function Detail({ id, panel = false, onClose }: { id: string; panel?: boo
             </>
           )}
           <WorkDialogs asking={asking} list={[f as unknown as Result]} onClose={() => setAsking('')} />
-          {rating && <SeverityDialog f={f} onClose={() => setRating(false)} />}
+          {rating && <SeverityDialog list={[f]} onClose={() => setRating(false)} />}
         </div>
       )}
       {!panel && f && role.writes && <Keys ask={setAsking} />}

@@ -9,9 +9,10 @@ import { useMe, useRole } from '../lib/me'
 import { save } from '../lib/save'
 import { useTyped, useURL, type Search } from '../lib/search'
 import { Shown } from '../lib/show'
-import { Button, Chip, Dialog, Empty, Head, Loading, Pages, Problem, Severity, Time, To, useTitle } from '../ui/kit'
+import { Button, Chip, Dialog, Empty, Head, Loading, Pages, Problem, Severity, Sheet, Time, To, useTitle } from '../ui/kit'
 import { t } from '../texts'
 import { Detail } from './finding'
+import { SeverityDialog } from './finding-severity'
 import { WorkDialogs, type Asking } from './finding-work'
 import { Views } from './views'
 
@@ -45,6 +46,7 @@ export function Findings() {
   const [chosen, setChosen] = useState<Map<string, Result>>(new Map())
   const [at, setAt] = useState(0)
   const [asking, setAsking] = useState<Asking>('')
+  const [rating, setRating] = useState(false)
   const filter = useRef<HTMLInputElement>(null)
   const body = useRef<HTMLTableSectionElement>(null)
   const now = rows[Math.min(at, rows.length - 1)]
@@ -77,6 +79,7 @@ export function Findings() {
       { id: 'f status', label: t.findings.keys.status, group: g, keys: 's', run: () => targets.length > 0 && setAsking('status') },
       { id: 'f assign', label: t.findings.keys.assign, group: g, keys: 'a', run: () => targets.length > 0 && setAsking('assign') },
       { id: 'f label', label: t.findings.keys.label, group: g, keys: 'l', run: () => targets.length > 0 && setAsking('label') },
+      { id: 'f severity', label: t.findings.keys.severity, group: g, keys: 'v', run: () => targets.length > 0 && setRating(true) },
     ] : []),
   ])
   const sort = (field: string) => set(
@@ -120,6 +123,7 @@ export function Findings() {
                 <Button onClick={() => setAsking('status')}>{t.findings.setStatus} <span className="kbd" aria-hidden="true">s</span></Button>
                 <Button onClick={() => setAsking('assign')}>{t.findings.assign} <span className="kbd" aria-hidden="true">a</span></Button>
                 <Button onClick={() => setAsking('label')}>{t.findings.label} <span className="kbd" aria-hidden="true">l</span></Button>
+                <Button onClick={() => setRating(true)}>{t.severityOwn.action} <span className="kbd" aria-hidden="true">v</span></Button>
                 <Button kind="quiet" onClick={() => setChosen(new Map())}>{t.findings.none}</Button>
               </div>
             )}
@@ -151,12 +155,13 @@ export function Findings() {
             {total > pageSize && <Pages page={page} total={total} size={pageSize} go={(p) => set({ page: p > 0 ? String(p + 1) : undefined })} />}
           </div>
           {search.open && (
-            <aside className="card sticky top-4 max-h-[calc(100vh-2rem)] overflow-auto" aria-label={t.findings.panel}>
+            <Sheet label={t.findings.panel}>
               <Detail id={search.open} key={search.open} panel onClose={() => set({ open: undefined })} />
-            </aside>
+            </Sheet>
           )}
         </div>
       </div>
+      {rating && <SeverityDialog list={targets.map((r) => ({ vuln_id: r.vuln_id, template_id: r.template_id, event: r.event[0] }))} onClose={() => { setRating(false); setChosen(new Map()) }} />}
       <WorkDialogs asking={asking} list={targets} onClose={() => { setAsking(''); setChosen(new Map()) }} />
     </>
   )

@@ -9,7 +9,7 @@ import { useRole } from '../lib/me'
 import { save } from '../lib/save'
 import { useURL, type Search } from '../lib/search'
 import { Shown } from '../lib/show'
-import { Button, Chip, Confirm, Empty, Head, Loading, Problem, Time, To, useTitle } from '../ui/kit'
+import { Button, Chip, Confirm, Empty, Head, Loading, Problem, Time, To, useTitle, Sheet } from '../ui/kit'
 import { failed, toast } from '../ui/toast'
 import { t } from '../texts'
 import { answerTone, EventDetail } from './network-event'
@@ -81,9 +81,9 @@ export function Network() {
           )}
         </div>
         {search.open && (
-          <aside className="card sticky top-4 max-xl:order-first max-h-[calc(100vh-2rem)] overflow-auto" aria-label={x.panel}>
+          <Sheet label={x.panel}>
             <EventDetail id={search.open} key={search.open} panel onClose={() => set({ open: undefined })} />
-          </aside>
+          </Sheet>
         )}
       </div>
       {search.policy === '1' && <Policy onClose={() => set({ policy: undefined }, { replace: true })} />}

@@ -22,6 +22,7 @@ export function Reports() {
   useTitle(r.title)
   const [search, set] = useURL()
   const days = [30, 90, 180, 365].includes(Number(search.days)) ? Number(search.days) : 30
+  const role = useRole()
   return (
     <>
       <Head title={r.title}>
@@ -29,7 +30,7 @@ export function Reports() {
       </Head>
       <div className="grid gap-4 *:min-w-0">
         <Trend days={days} />
-        <div className="grid items-start gap-4 *:min-w-0 lg:grid-cols-2"><Coverage /><Cost /></div>
+        <div className="grid items-start gap-4 *:min-w-0 lg:grid-cols-2"><Coverage />{role.admin && <Cost />}</div>
         <Files />
       </div>
     </>

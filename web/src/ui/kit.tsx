@@ -150,6 +150,23 @@ export function Dialog({ title, onClose, children, wide = false }: { title: stri
   )
 }
 
+/** What is chosen in a list: beside it where there is room, else as a sheet over its end, which takes the focus. */
+export function Sheet({ label, children }: { label: string; children: ReactNode }) {
+  const sheet = useRef<HTMLElement>(null)
+  useEffect(() => {
+    if (window.matchMedia('(min-width: 80rem)').matches) return // xl, from which the list has two columns
+    const before = document.activeElement
+    sheet.current?.focus({ preventScroll: true })
+    return () => { if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true }) }
+  }, [])
+  return (
+    <aside ref={sheet} tabIndex={-1} aria-label={label}
+      className="card overflow-auto outline-none max-xl:fixed max-xl:inset-x-0 max-xl:bottom-0 max-xl:z-20 max-xl:max-h-[82dvh] max-xl:rounded-b-none max-xl:border-edge max-xl:shadow-layer md:max-xl:left-[13.5rem] xl:sticky xl:top-4 xl:max-h-[calc(100vh-2rem)] print:static print:max-h-none">
+      {children}
+    </aside>
+  )
+}
+
 /** Asks before what cannot be undone. */
 export function Confirm({ title, children, action, onYes, onClose, busy, error }: { title: string; children: ReactNode; action: string; onYes: () => void; onClose: () => void; busy?: boolean; error?: unknown }) {
   return (
