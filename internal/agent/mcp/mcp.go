@@ -46,7 +46,7 @@ type Config struct {
 	HTTP   *http.Client      // decides what may be dialled
 	// Program is what to talk with instead; its Input and Output are ours.
 	Program *isolate.Command
-	Slots   chan struct{} // of programs that run at the same time
+	Slots   []chan struct{} // of programs that run at the same time; one of each is taken, in this order
 	// Log gets what a program wrote to its standard error, when it has ended; may be nil.
 	Log io.Writer
 }

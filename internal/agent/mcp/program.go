@@ -32,15 +32,13 @@ type program struct {
 
 // start starts the program of c.
 func (w *wire) start(ctx context.Context, c Config) (sdk.Transport, error) {
-	select {
-	case c.Slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, errs.New(errs.Invalid, CodeUnreachable, "Too many programs of MCP servers run at the moment: at most %d do.",
-			cap(c.Slots))
+	free, err := takeSlots(ctx, c.Slots)
+	if err != nil {
+		return nil, err
 	}
 	theirs, input, err := os.Pipe()
 	if err != nil {
-		<-c.Slots
+		free()
 		return nil, err
 	}
 	from, output := io.Pipe()
@@ -51,12 +49,33 @@ func (w *wire) start(ctx context.Context, c Config) (sdk.Transport, error) {
 		defer close(w.program.done)
 		w.program.run(w.broken, command)
 		_, _ = theirs.Close(), output.Close()
-		<-c.Slots
+		free()
 	}()
 	// Who is stuck in a read or a write of a pipe goes on when the session ends.
 	context.AfterFunc(w.broken, func() { _, _ = from.Close(), input.Close() })
 	talk := &talk{wire: w, from: from, to: input, left: maxSilence}
 	return &sdk.IOTransport{Reader: io.NopCloser(talk), Writer: talk, MaxLineLength: -1}, nil
+}
+
+// takeSlots waits for one of each.
+func takeSlots(ctx context.Context, slots []chan struct{}) (free func(), err error) {
+	taken := 0
+	free = func() {
+		for _, slot := range slots[:taken] {
+			<-slot
+		}
+	}
+	for _, slot := range slots {
+		select {
+		case slot <- struct{}{}:
+			taken++
+		case <-ctx.Done():
+			free()
+			return nil, errs.New(errs.Invalid, CodeUnreachable, "Too many programs of MCP servers run at the moment: at most %d do.",
+				cap(slot))
+		}
+	}
+	return free, nil
 }
 
 func (p *program) run(ctx context.Context, c isolate.Command) {

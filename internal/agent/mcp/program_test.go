@@ -47,7 +47,7 @@ func shopProgram(t *testing.T, args ...string) Config {
 	if len(args) == 0 {
 		args = []string{"/usr/bin/python3", "/tool/server.py"}
 	}
-	return Config{Slots: make(chan struct{}, 1), Log: &bytes.Buffer{}, Program: &isolate.Command{
+	return Config{Slots: []chan struct{}{make(chan struct{}, 2), make(chan struct{}, 1)}, Log: &bytes.Buffer{}, Program: &isolate.Command{
 		Args: args, Env: map[string]string{"SHOP_KEY": "key-1234"}, Files: map[string][]byte{"server.py": []byte(server)},
 	}}
 }
@@ -67,7 +67,7 @@ func TestProgramsAreServers(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
-	if len(c.Slots) != 1 {
+	if len(c.Slots[0]) != 1 || len(c.Slots[1]) != 1 {
 		t.Error("a program that runs takes no turn")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -76,7 +76,7 @@ func TestProgramsAreServers(t *testing.T) {
 		t.Errorf("a second program: %v", err)
 	}
 	s.Close()
-	if len(c.Slots) != 0 {
+	if len(c.Slots[0]) != 0 || len(c.Slots[1]) != 0 {
 		t.Error("the program goes on after the session")
 	}
 }
@@ -100,7 +100,7 @@ func TestProgramsAreBounded(t *testing.T) {
 				t.Errorf("%s, want %s", codeOf(err), code)
 			}
 			s.Close()
-			if len(c.Slots) != 0 {
+			if len(c.Slots[0]) != 0 || len(c.Slots[1]) != 0 {
 				t.Error("the program goes on")
 			}
 		})
@@ -145,7 +145,7 @@ func TestNothingRunsBare(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", t.TempDir()) // no bubblewrap there
-	_, err := Connect(t.Context(), Config{Slots: make(chan struct{}, 1), Program: &isolate.Command{Args: []string{"true"}}})
+	_, err := Connect(t.Context(), Config{Slots: []chan struct{}{make(chan struct{}, 2), make(chan struct{}, 1)}, Program: &isolate.Command{Args: []string{"true"}}})
 	if codeOf(err) != CodeNoSandbox {
 		t.Errorf("without bubblewrap: %v", err)
 	}

@@ -36,8 +36,8 @@ type Extensions struct {
 	box    *seal.Box
 	client *http.Client
 
-	programs chan struct{} // of servers that run at the same time
-	renewing sync.Mutex    // an authorization
+	programs turns
+	renewing sync.Map // by server, a *sync.Mutex for its authorization
 }
 
 // MaxTimeout bounds one call of a tool.
@@ -58,7 +58,7 @@ func New(d *db.DB, box *seal.Box, c Config) *Extensions {
 		c.Guard = &netguard.Guard{}
 	}
 	return &Extensions{Config: c, db: d, box: box, client: c.Guard.Client(MaxTimeout),
-		programs: make(chan struct{}, maxPrograms)}
+		programs: turns{all: make(chan struct{}, maxPrograms), teams: map[string]chan struct{}{}}}
 }
 
 // visible selects what a user may see: their own, and what is shared.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/mcp"
@@ -181,8 +182,10 @@ func (s *Extensions) Revoke(ctx context.Context, id string) error {
 
 // granted is the grant of a server, renewed when it has expired or when force is set; nil: it has none.
 func (s *Extensions) granted(ctx context.Context, teamID string, x *Server, force bool) (*mcp.Grant, error) {
-	s.renewing.Lock() // a refresh token may be good for one use
-	defer s.renewing.Unlock()
+	lock, _ := s.renewing.LoadOrStore(x.ID, new(sync.Mutex)) // a refresh token may be good for one use
+	renewing := lock.(*sync.Mutex)                           //nolint:errcheck // nothing else is stored
+	renewing.Lock()
+	defer renewing.Unlock()
 	var grant mcp.Grant
 	read := func() (bool, error) {
 		now, err := scanServer(s.db.QueryRow(ctx, `SELECT `+serverColumns+` FROM mcp_server WHERE id = ? AND team_id = ?`, x.ID, teamID))

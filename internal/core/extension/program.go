@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/vedette-sec/vedette/internal/agent/mcp"
 	"github.com/vedette-sec/vedette/internal/agent/redact"
@@ -31,6 +32,7 @@ func (x *Server) program() program { return program{x.Command, x.EnvVars, x.Host
 // Bounds of programs.
 const (
 	maxPrograms = 8 // that run at the same time in this process
+	maxOfTeam   = 4 // and in a team
 	maxArgs     = 50
 	maxArg      = 4 << 10 // bytes
 	maxEnvVars  = 50
@@ -118,8 +120,24 @@ func (s *Extensions) dialProgram(
 	if len(x.Hosts) > 0 {
 		command.Dial = s.dialHosts(x.Hosts)
 	}
-	session, err = mcp.Connect(ctx, mcp.Config{Program: &command, Slots: s.programs, Log: &hiding{log, env}})
+	session, err = mcp.Connect(ctx, mcp.Config{Program: &command, Slots: s.programs.of(teamID), Log: &hiding{log, env}})
 	return session, hidden, err
+}
+
+// turns are those of the programs that run at the same time: a team leaves some to the others.
+type turns struct {
+	all   chan struct{}
+	mu    sync.Mutex
+	teams map[string]chan struct{}
+}
+
+func (t *turns) of(teamID string) []chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.teams[teamID] == nil {
+		t.teams[teamID] = make(chan struct{}, maxOfTeam)
+	}
+	return []chan struct{}{t.teams[teamID], t.all}
 }
 
 // dialHosts reaches hosts, where the guard allows it.

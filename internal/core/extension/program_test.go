@@ -74,8 +74,10 @@ func TestProgramsAreServersOfTasks(t *testing.T) {
 			t.Errorf("%q, %v, %v, hidden: %d", text, failed, err, len(set.Hidden))
 		}
 		set.Close()
-		if len(o.programs) != 0 {
-			t.Error("a program goes on after the task")
+		for _, slot := range o.programs.of(o.teamID) {
+			if len(slot) != 0 {
+				t.Error("a program goes on after the task")
+			}
 		}
 	})
 }
@@ -134,4 +136,12 @@ func TestProgramsReachTheirHostsAlone(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestATeamLeavesProgramsToOthers(t *testing.T) {
+	s := New(nil, nil, Config{})
+	one, other := s.programs.of("one"), s.programs.of("other")
+	if one[0] == other[0] || one[1] != other[1] || one[0] != s.programs.of("one")[0] || cap(one[0]) >= cap(one[1]) {
+		t.Errorf("%v of one team, %v of another", one, other)
+	}
 }
