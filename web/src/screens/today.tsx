@@ -39,7 +39,7 @@ export function Today() {
     refetchInterval: (q) => (q.state.data?.tasks.some((x) => taskLive(x.status)) ? 2000 : 15_000),
   })
   const month = new Date(new Date().getFullYear(), new Date().getMonth(), 1).toISOString()
-  const usage = useQuery({ queryKey: ['usage', team.id, month], queryFn: () => body(agent.GET('/api/v1/usage/summary', { params: { query: { from: month } as never } })) })
+  const usage = useQuery({ queryKey: ['usage', team.id, month], enabled: role.admin, queryFn: () => body(agent.GET('/api/v1/usage/summary', { params: { query: { from: month } as never } })) })
   const sources = useQuery({ queryKey: ['sources', team.id], enabled: role.insider, retry: false, queryFn: () => body(platform.GET('/v1/domain/sources', { params: { query: {} } })) })
 
   const open = counts.data?.severity ?? {}
@@ -57,12 +57,12 @@ export function Today() {
         <Card><Empty title={t.today.empty} action={role.writes && <To to="/tasks/new" className="btn btn-primary">{t.tasks.new}</To>}>{t.today.emptyText}</Empty></Card>
       ) : (
         <>
-          <section aria-label={t.today.numbers} className="mb-4 grid grid-cols-2 gap-px overflow-hidden rounded-md border border-line bg-line lg:grid-cols-5">
+          <section aria-label={t.today.numbers} className={`mb-4 grid grid-cols-2 gap-px overflow-hidden rounded-md border border-line bg-line ${role.admin ? 'lg:grid-cols-5' : 'lg:grid-cols-4'}`}>
             <Number_ to="/findings" search={{ severity: 'critical,high' }} name={t.today.urgent} value={counts.data && count(urgent)} tone={urgent > 0 ? 'text-critical' : ''} note={<SeverityCounts of={open} />} />
             <Number_ to="/findings" search={{ time: 'last_day' }} name={t.today.fresh} value={fresh.data && count(fresh.data.total_results)} />
             <Number_ to="/findings" search={{ regression: '1' }} name={t.today.regressions} value={back.data && count(back.data.total_results)} tone={(back.data?.total_results ?? 0) > 0 ? 'text-medium' : ''} note={t.today.regressionsNote} />
             <Number_ to="/tasks" search={{ status: 'suspended' }} name={t.today.waiting} value={tasks.data && count(waiting.length)} tone={waiting.length > 0 ? 'text-medium' : ''} note={t.today.waitingNote} />
-            <Number_ to="/tasks" name={t.today.spend} value={usage.data && money(usage.data.total_llm_cost)} note={usage.data && t.today.spendNote(count(usage.data.total_tasks))} />
+            {role.admin && <Number_ to="/tasks" name={t.today.spend} value={usage.data && money(usage.data.total_llm_cost)} note={usage.data && t.today.spendNote(count(usage.data.total_tasks))} />}
           </section>
           <div className="grid items-start gap-4 xl:grid-cols-[minmax(0,3fr)_minmax(0,2fr)]">
             <Card title={t.today.worst} flush actions={<To to="/findings" className="link text-sm">{t.today.all}</To>}>
