@@ -38,7 +38,7 @@ func TestForget(t *testing.T) {
 			t.Fatal(err)
 		}
 		for team, want := range map[string][]string{"team": {"", "", "", "theirs"}, "other": {"secret", "less", "old", "theirs"}} {
-			entries, err := Read(t.Context(), d, db.InTeam(team, "no", []int64{1}), ` ORDER BY seq`)
+			entries, err := Read(t.Context(), d, db.InTeam(team, "no", []int64{1}), ` ORDER BY +seq`)
 			if err != nil || len(entries) != len(want) {
 				t.Fatalf("%s: %+v, %v", team, entries, err)
 			}
