@@ -183,7 +183,7 @@ func (s *Extensions) Revoke(ctx context.Context, id string) error {
 // granted is the grant of a server, renewed when it has expired or when force is set; nil: it has none.
 func (s *Extensions) granted(ctx context.Context, teamID string, x *Server, force bool) (*mcp.Grant, error) {
 	lock, _ := s.renewing.LoadOrStore(x.ID, new(sync.Mutex)) // a refresh token may be good for one use
-	renewing := lock.(*sync.Mutex)                           //nolint:errcheck,forcetypeassert // nothing else is stored
+	renewing := lock.(*sync.Mutex)                           //nolint:forcetypeassert // nothing else is stored
 	renewing.Lock()
 	defer renewing.Unlock()
 	var grant mcp.Grant
