@@ -95,10 +95,15 @@ func (r *run) later(ctx context.Context, targets, steps []*target) ([]*target, e
 	}
 	s.linked()
 	err := s.changed(ctx)
-	if errors.Is(err, client.ErrBudget) || errors.Is(err, client.ErrDown) { // the coverage says so of each target
+	if endsRun(err) { // the coverage says so of each target
 		err = nil
 	}
 	return s.out, err
+}
+
+// endsRun reports whether an error ends the sending of requests, not of one alone.
+func endsRun(err error) bool {
+	return errors.Is(err, client.ErrBudget) || errors.Is(err, client.ErrDown)
 }
 
 // sweep looks for pages that use what other requests bring.
@@ -241,7 +246,7 @@ func (s *sweep) each(ctx context.Context, n int, do func(i int) error) error {
 		group.Go(func() {
 			defer func() { <-turns }()
 			err := do(i)
-			if errors.Is(err, client.ErrBudget) || errors.Is(err, client.ErrDown) || ctx.Err() != nil {
+			if endsRun(err) || ctx.Err() != nil {
 				mu.Lock()
 				ended = err
 				mu.Unlock()
@@ -269,7 +274,7 @@ func (s *sweep) near(ctx context.Context, page *target, place int) error {
 		text, _ := oddValue(places[place])
 		for _, request := range []*message.Request{chain, chain, chain.Put(places[place], text)} {
 			answer, err := s.client.Send(ctx, request, client.Options{As: page.User})
-			if errors.Is(err, client.ErrBudget) || errors.Is(err, client.ErrDown) {
+			if endsRun(err) {
 				return err
 			}
 			if err != nil {

@@ -90,7 +90,7 @@ func (p *program) run(ctx context.Context, c isolate.Command) {
 	}
 }
 
-// wait waits for the end of a program, which wire.end has told to end.
+// wait waits until the program has ended: wire.end has closed its input.
 func (w *wire) wait() {
 	if w.program != nil {
 		<-w.program.done

@@ -15,7 +15,7 @@ type Dialect struct {
 	find      string // function that finds a text in another
 	forUpdate string // suffix of a SELECT whose rows are updated in the same Tx
 	prepares  bool   // frequent statements are prepared, because the driver would parse them each time
-	watch     func(query string)
+	watch     func(query string) // called with each statement, for tests; may be nil
 }
 
 var (

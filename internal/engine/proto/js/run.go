@@ -37,7 +37,7 @@ type run struct {
 	modules map[string]*goja.Object
 	files   map[string]*goja.Object // those that were required, by path; each is a module of CommonJS
 	updates map[string][]string     // payloads, by name; init has them replaced
-	log     func(text string)       // nil: nobody reads it
+	log     func(text string)       // nil: it is dropped
 
 	exported strings.Builder
 	exports  map[string]string
