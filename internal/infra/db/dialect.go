@@ -7,14 +7,14 @@ import (
 
 // Dialect is what differs between the two databases.
 type Dialect struct {
-	Name      string // goose's name of the database
-	dollar    bool   // binds are $1, $2, …
-	jsonType  string // the column type of a JSON document
-	bytesType string // the column type of raw bytes
-	like      string // case-insensitive LIKE
-	find      string // function that finds a text in another
-	forUpdate string // suffix of a SELECT whose rows are updated in the same Tx
-	prepares  bool   // frequent statements are prepared, because the driver would parse them each time
+	Name      string             // goose's name of the database
+	dollar    bool               // binds are $1, $2, …
+	jsonType  string             // the column type of a JSON document
+	bytesType string             // the column type of raw bytes
+	like      string             // case-insensitive LIKE
+	find      string             // function that finds a text in another
+	forUpdate string             // suffix of a SELECT whose rows are updated in the same Tx
+	prepares  bool               // frequent statements are prepared, because the driver would parse them each time
 	watch     func(query string) // called with each statement, for tests; may be nil
 }
 
