@@ -48,6 +48,7 @@ func (r *run) plan(t *target) (places, others []message.Place) {
 	}
 	for _, p := range message.Places(request) {
 		switch {
+		case request.IsMessage() && p.Component != message.Query && p.Component != message.Body: // of the handshake
 		case request.Token != nil && p.Same(request.Token.Place):
 		case p.Component == message.Query, p.Component == message.Body:
 			add(&places, p)
@@ -62,6 +63,9 @@ func (r *run) plan(t *target) (places, others []message.Place) {
 		case p.Component == message.Header && p.Name != "Accept":
 			add(&others, p)
 		}
+	}
+	if request.IsMessage() {
+		return places[:min(len(places), maxPlaces)], nil
 	}
 	for _, c := range t.User.Cookies(request.URL)[:min(len(t.User.Cookies(request.URL)), maxCookies)] {
 		p := message.Place{Component: message.Cookie, Name: c.Name, Value: c.Value}

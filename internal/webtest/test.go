@@ -213,10 +213,14 @@ func (r *run) requests(ctx context.Context, t *target) (whole bool) {
 	whole = true
 	for i := range r.Checks {
 		c := &r.Checks[i]
-		if c.Request == nil || !r.allowed(t, message.Place{}, c) {
+		check := c.Request
+		if t.Request.IsMessage() {
+			check = c.Message
+		}
+		if check == nil || !r.allowed(t, message.Place{}, c) {
 			continue
 		}
-		err := c.Request(ctx, r.world, t.Target)
+		err := check(ctx, r.world, t.Target)
 		whole = r.ended(t, message.Place{}, c, err) && whole
 	}
 	return whole

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -136,8 +138,11 @@ func response(r *message.Response) string {
 	return b.String()
 }
 
-// curl is a command that sends a request again, and those that belong before it.
+// curl is a command that sends a request again, and those that belong before it; for a message it is one of websocat.
 func curl(r *message.Request) string {
+	if r.IsMessage() {
+		return websocat(r)
+	}
 	text := "curl -sik --path-as-is -X " + r.Method
 	if r.After != nil {
 		text = curl(r.After) + " && " + text
@@ -158,6 +163,25 @@ func curl(r *message.Request) string {
 		text += " --data-binary " + quoted(string(r.Body))
 	}
 	return text + " " + quoted(r.URL.String())
+}
+
+// websocat is a command that opens a WebSocket and sends a message, behind those that belong before it.
+func websocat(r *message.Request) string {
+	said, options := "", ""
+	for s := r; s.IsMessage(); s = s.After {
+		if !utf8.Valid(s.Body) {
+			return ""
+		}
+		if len(s.Body) > 0 {
+			said = " " + quoted(string(s.Body)) + said
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+		if name != "Content-Type" {
+			options += " -H " + quoted(name+": "+r.Header.Get(name))
+		}
+	}
+	return `printf '%s\n'` + said + " | websocat -n -k" + options + " " + quoted(r.SocketURL().String())
 }
 
 // quoted is a word of a shell.

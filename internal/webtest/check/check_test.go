@@ -17,7 +17,8 @@ func TestAll(t *testing.T) {
 		}
 		seen[c.ID] = true
 		functions := 0
-		for _, set := range []bool{c.Site != nil, c.Passive != nil, c.Request != nil, c.Place != nil, c.After != nil} {
+		for _, set := range []bool{c.Site != nil, c.Passive != nil, c.Request != nil, c.Place != nil,
+			c.After != nil, c.Message != nil} {
 			if set {
 				functions++
 			}

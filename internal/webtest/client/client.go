@@ -92,6 +92,7 @@ type Client struct {
 	lanes  map[string]*lane
 	tokens map[string]*token
 	chains map[string]*sync.Mutex // by the address that a chain of requests begins with
+	talks  map[string]habit       // of WebSockets, by the shape of the message
 	next   time.Time              // when the rate allows the next request
 }
 
@@ -125,7 +126,7 @@ func New(c Config) *Client {
 		c.UserAgent = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 	}
 	client := &Client{Config: c, lanes: map[string]*lane{}, tokens: map[string]*token{},
-		chains: map[string]*sync.Mutex{}}
+		chains: map[string]*sync.Mutex{}, talks: map[string]habit{}}
 	client.sent.Store(c.Sent)
 	client.shared, client.fresh = client.transport(false), client.transport(true)
 	return client
@@ -155,7 +156,11 @@ func (c *Client) Over() string {
 // ErrBudget.
 func (c *Client) Permit(r *message.Request, o Options) error {
 	if c.Allow != nil {
-		if err := c.Allow(r.Method, r.URL); err != nil {
+		method := r.Method
+		if r.IsMessage() { // which may write
+			method = http.MethodPost
+		}
+		if err := c.Allow(method, r.URL); err != nil {
 			return refused(err.Error())
 		}
 	}
@@ -179,7 +184,7 @@ func (c *Client) Send(ctx context.Context, r *message.Request, o Options) (*mess
 	if err := c.Permit(r, o); err != nil {
 		return nil, err
 	}
-	if r.After != nil {
+	if r.After != nil && !(r.IsMessage() && r.After.IsMessage()) {
 		return c.inOrder(ctx, r, o)
 	}
 	defer o.As.hold()()

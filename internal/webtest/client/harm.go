@@ -105,7 +105,7 @@ func intentOf(r *message.Request) intent {
 			in.segments = append(in.segments, p.Value)
 		case message.Query, message.Body:
 			in.names = append(in.names, p.Name)
-			names := slices.Contains(actionNames, strings.ToLower(p.Name))
+			names := slices.Contains(actionNames, strings.ToLower(p.Name)) || r.IsMessage() && p.Name == "type"
 			if names || p.Format == message.Plain {
 				in.actions = append(in.actions, p.Value)
 			}
@@ -198,6 +198,9 @@ func Writes(r *message.Request, labels ...string) bool {
 	if in.chosen(strongWords) {
 		return true
 	}
+	if r.IsMessage() && in.any(spokenWords) {
+		return true
+	}
 	names := in.names
 	in.names = nil // a field with a message or an order is no word about what is done with it
 	if in.any(readWords) {
@@ -214,6 +217,10 @@ func wordsEnd(name, last string) bool {
 	w := words(name)
 	return len(w) > 1 && w[len(w)-1] == last
 }
+
+// spokenWords are those of messages to WebSockets that other people are shown.
+var spokenWords = []string{"chat", "message", "messages", "msg", "say", "talk", "room", "comment", "post", "reply", "send",
+	"publish", "broadcast", "notify", "announce"}
 
 // strongWords say that something is written wherever they stand.
 var strongWords = writeWords[:6]

@@ -30,6 +30,9 @@ func (c *Client) inOrder(ctx context.Context, r *message.Request, o Options) (*m
 	var steps []*message.Request
 	for s := r.After; s != nil && len(steps) < maxSteps; s = s.After {
 		steps = append(steps, s)
+		for s.IsMessage() && s.After.IsMessage() { // it is sent with the message behind it
+			s = s.After
+		}
 	}
 	slices.Reverse(steps)
 	if o.As == nil {

@@ -39,6 +39,9 @@ func (c *Client) transport(fresh bool) *http.Transport {
 func (c *Client) roundTrip(ctx context.Context, r *message.Request, o Options) (*message.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(c.Timeout, o.Accept))
 	defer cancel()
+	if r.IsMessage() {
+		return c.talk(ctx, r, o)
+	}
 	begun := time.Now()
 	var written, first atomic.Int64
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{

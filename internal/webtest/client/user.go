@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,6 +26,7 @@ type User struct {
 
 	credentials map[string]*credentials // by host
 	kept        map[string]string
+	ownSite     map[string]bool // names of cookies that a browser sends with requests of the same site alone
 }
 
 // NewUser makes a user without cookies.
@@ -89,7 +91,27 @@ func (u *User) SetHeader(host, name, value string) {
 func (u *User) SetCookies(at *url.URL, cookies []*http.Cookie) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.setCookies(at, cookies)
+}
+
+// setCookies is SetCookies of a user who is locked.
+func (u *User) setCookies(at *url.URL, cookies []*http.Cookie) {
+	if u.ownSite == nil {
+		u.ownSite = map[string]bool{}
+	}
+	for _, c := range cookies {
+		u.ownSite[c.Name] = c.SameSite == http.SameSiteLaxMode || c.SameSite == http.SameSiteStrictMode
+	}
 	u.jar.SetCookies(at, cookies)
+}
+
+// FromElsewhere reports whether a browser sends each cookie of the user for a URL, of which there is one at least, with
+// requests that pages of other sites make; a cookie that does not say is sent by some browsers.
+func (u *User) FromElsewhere(at *url.URL) bool {
+	cookies := u.Cookies(at)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(cookies) > 0 && !slices.ContainsFunc(cookies, func(c *http.Cookie) bool { return u.ownSite[c.Name] })
 }
 
 // Cookies are those of the user for a URL.
@@ -160,5 +182,5 @@ func (u *User) store(r *message.Request, response *message.Response) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.jar.SetCookies(r.URL, kept)
+	u.setCookies(r.URL, kept)
 }

@@ -106,6 +106,8 @@ func (p Place) String() string {
 		what = string(p.Format) + " value"
 	case p.File:
 		what = "file"
+	case p.Component == Body && p.Format == Plain && p.Name == "":
+		return "message"
 	}
 	if p.Base64 {
 		what += " (in Base64)"
@@ -235,12 +237,19 @@ func (r *Request) Key() string {
 	return b.String()
 }
 
-// Text is the request as it is sent in HTTP/1.1, without what a client adds besides the line Host.
+// Text is the request as it is sent in HTTP/1.1, without what a client adds besides the line Host. Of a message it is
+// the handshake, and behind it the message.
 func (r *Request) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, r.URL.RequestURI(), r.URL.Host)
-	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
-		for _, value := range r.Header[name] {
+	method, header := r.Method, r.Header
+	if r.IsMessage() {
+		method, header = http.MethodGet, r.With("Content-Type", "").Header
+		header.Set("Connection", "Upgrade")
+		header.Set("Upgrade", "websocket")
+	}
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, r.URL.RequestURI(), r.URL.Host)
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		for _, value := range header[name] {
 			fmt.Fprintf(&b, "%s: %s\r\n", name, value)
 		}
 	}

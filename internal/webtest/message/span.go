@@ -226,8 +226,13 @@ func bodySpans(r *Request) []span {
 	case XML:
 		return xmlSpans(text)
 	}
+	if r.IsMessage() && text != "" {
+		return []span{{Place: Place{Component: Body, Value: text}, end: len(text), write: asIs}}
+	}
 	return nil
 }
+
+func asIs(text string) string { return text }
 
 // connection are headers that are not places.
 var connection = map[string]bool{

@@ -115,10 +115,14 @@ func (c *crawler) visit(ctx context.Context, address string) (*visited, error) {
 
 // takeVisit queues what a visit has seen, and returns the routes to visit next.
 func (c *crawler) takeVisit(from *Entry, seen *visited, done map[string]bool) (routes []string) {
+	opening := map[string]*message.Request{} // messages that others to the same WebSocket need before them
 	for _, s := range seen.Sent {
 		r, err := message.New(s.Method, s.URL)
 		if err != nil {
 			continue
+		}
+		if r.IsMessage() {
+			r = message.NewMessage(r.URL, s.Body)
 		}
 		for name, value := range s.Headers {
 			r.Header.Set(name, value)
@@ -130,6 +134,7 @@ func (c *crawler) takeVisit(from *Entry, seen *visited, done map[string]bool) (r
 		if s.Type != "" {
 			r.Header.Set("Content-Type", s.Type)
 		}
+		inDialogue(r, opening)
 		c.add(&Entry{Request: r, How: ByBrowser, From: from.Request.URL.String(), Depth: from.Depth + 1,
 			Writes: client.Writes(r)})
 	}

@@ -18,9 +18,10 @@ func TestBrowserRunsScripts(t *testing.T) {
 	m, asked := crawl(t, client.Config{}, sitemap.Config{Browser: pool}, pages(map[string]string{
 		"/": `<div id=app></div><script>
 			const j = (...p) => "/" + p.join("/");
+			const live = new WebSocket(location.origin.replace("http", "ws") + j("li", "ve"));
 			const show = () => {
 				app.innerHTML = location.hash === "#/items" ? '<button id=b>Search</button><button id=d>Delete it</button>' : '<a href="#/items">items</a><a href="' + j("made","page") + '">m</a>';
-				if (window.b) b.onclick = () => fetch(j("api", "find"), {method: "PO" + "ST", headers: {"Content-Type": "application/json", "X-Kind": "k"}, body: JSON.stringify({term: "x"})});
+				if (window.b) b.onclick = () => live.send(JSON.stringify({type: "find", term: "y"})) || fetch(j("api", "find"), {method: "PO" + "ST", headers: {"Content-Type": "application/json", "X-Kind": "k"}, body: JSON.stringify({term: "x"})});
 				if (window.d) d.onclick = () => fetch(j("api", "gone"));
 			};
 			window.onhashchange = show; show();
@@ -28,7 +29,8 @@ func TestBrowserRunsScripts(t *testing.T) {
 		</script>`,
 		"/made/page": "<b>made</b>", "/api/find": `{"found": 1}`, "/api/list": `{"list": []}`, "/api/gone": `{}`,
 	}))
-	has(t, lines(m), "GET /made/page", "GET /api/list?page=1", `POST /api/find {"term":"x"}`)
+	has(t, lines(m), "GET /made/page", "GET /api/list?page=1", `POST /api/find {"term":"x"}`,
+		`WEBSOCKET /li/ve {"type":"find","term":"y"}`)
 	hasNot(t, asked, "gone")
 	if !m.Headers["X-Kind"] {
 		t.Errorf("headers %v", m.Headers)

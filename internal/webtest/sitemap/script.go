@@ -77,6 +77,10 @@ func (c *crawler) readScript(from *Entry, at *url.URL, name, text string) {
 		}
 		c.add(e)
 	}
+	for _, e := range socketMessages(page, text) {
+		e.How, e.From, e.Depth = ByScript, from.Request.URL.String(), from.Depth+1
+		c.add(e)
+	}
 	for _, m := range setHeader.FindAllStringSubmatch(text, maxEndpoints) {
 		c.Headers[http.CanonicalHeaderKey(m[1])] = true
 	}

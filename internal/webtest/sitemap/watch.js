@@ -53,6 +53,19 @@
     if (asked && note(asked.method, asked.url, asked.headers, body)) return undefined;
     return given.apply(this, arguments);
   };
+  const Socket = window.WebSocket;
+  const asHTTP = (url) => new URL(url, document.baseURI).href.replace(/^ws/, "http");
+  window.WebSocket = class extends Socket {
+    constructor(url, protocols) {
+      super(...arguments);
+      this.__asked = protocols ? { "Sec-WebSocket-Protocol": [].concat(protocols).join(", ") } : {};
+      note("WEBSOCKET", asHTTP(this.url), this.__asked);
+    }
+    send(data) {
+      if (typeof data === "string" && note("WEBSOCKET", asHTTP(this.url), this.__asked, data)) return;
+      super.send(data);
+    }
+  };
   navigator.sendBeacon = (url, body) => { note("POST", url, {}, body); return true; };
   HTMLFormElement.prototype.submit = function () {
     note(this.method, this.action, {}, this.method === "post" ? new FormData(this) : null);

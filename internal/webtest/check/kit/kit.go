@@ -102,7 +102,8 @@ type Check struct {
 	Site func(ctx context.Context, w *World, root *url.URL) error
 	// Passive looks at answers and sends nothing.
 	Passive func(w *World, t *Target)
-	// Request tests a request as a whole.
+	// Message tests a message to a WebSocket as a whole, and Request any other request.
+	Message func(ctx context.Context, w *World, t *Target) error
 	Request func(ctx context.Context, w *World, t *Target) error
 	// Place tests one place of a request.
 	Place func(ctx context.Context, w *World, t *Target, p message.Place) error

@@ -106,6 +106,8 @@ func (l *Lab) Run(t *testing.T, c kit.Check, target *kit.Target) []kit.Finding {
 	switch {
 	case c.Passive != nil:
 		c.Passive(l.World, target)
+	case c.Message != nil:
+		err = c.Message(t.Context(), l.World, target)
 	case c.Request != nil:
 		err = c.Request(t.Context(), l.World, target)
 	case c.Place != nil:
