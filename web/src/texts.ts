@@ -72,7 +72,7 @@ export const t = {
     assigned: (k: number, who: string) => (who ? `${n(k, 'finding is', 'findings are')} now assigned to ${who}` : `${n(k, 'finding is', 'findings are')} now assigned to nobody`),
     label: 'Label', labelOf: (k: number) => (k === 1 ? 'Labels of this finding' : `Labels of ${k.toLocaleString('en')} findings`), labelHint: 'Words, separated by commas.', labelsNow: 'There now', labelDrop: 'Take this label away',
     labelled: (k: number, l: string, on: boolean) => (on ? `${n(k, 'finding is', 'findings are')} labelled ${l}` : `${l} is taken from ${n(k, 'finding', 'findings')}`),
-    unproven: 'Unproven', untilText: (d: string) => `until ${d}`, isUndone: 'undone', undoOf: (what: string) => `Undo: ${what.toLowerCase()}`,
+    unproven: 'Unproven', unprovenText: 'What showed it is not known here, so it cannot be sent again.', facets: 'Severity and status', untilText: (d: string) => `until ${d}`, isUndone: 'undone', undoOf: (what: string) => `Undo: ${what.toLowerCase()}`,
     decided: (k: number, s: string) => `${n(k, 'finding is', 'findings are')} now: ${s.toLowerCase()}`, undone: (k: number, kept = 0) => `${n(k, 'finding is', 'findings are')} as before${kept > 0 ? `; ${kept.toLocaleString('en')} were changed since and stay` : ''}`,
     col: { severity: 'Severity', name: 'Finding', place: 'Place', status: 'Status', found: 'Found' },
     keys: { next: 'Next finding', previous: 'Previous finding', open: 'Open or close the panel', page: 'Open as a page', close: 'Close, choose none', filter: 'Filter', choose: 'Choose', all: 'Choose all of the page', status: 'Set status', assign: 'Assign', label: 'Label', severity: 'Set severity' },
@@ -346,7 +346,7 @@ export const t = {
     deleteTitle: 'Delete this policy?', deleteText: (name: string) => `“${name}” acts no more. What it did stays.`, suggested: 'Suggestions', noneSuggested: 'No pattern stands out among your assets', pattern: 'Pattern', use: 'Use it', from: 'From the suggestion:',
   },
   associated: {
-    title: 'Associated domains', text: 'Domains that belong to the same owner as one of yours, and what says so. Public records are asked, never the domains themselves but for their home page.', domain: 'Domain', find: 'Find', count: (k: number) => n(k, 'domain', 'domains'), searching: 'Searching; there may be more', none: 'No other domain was found', notYet: 'Nothing was found so far', by: 'Found by', why: 'Why', names: 'Names below', silent: 'no answer', enumerate: 'Enumerate', plan: 'There are more than the plan of your team shows.',
+    title: 'Associated domains', begin: 'Name a domain of yours', beginText: 'What is found has its evidence: certificates, registrations, companies. From there it is one step to an enumeration.', text: 'Domains that belong to the same owner as one of yours, and what says so. Public records are asked, never the domains themselves but for their home page.', domain: 'Domain', find: 'Find', count: (k: number) => n(k, 'domain', 'domains'), searching: 'Searching; there may be more', none: 'No other domain was found', notYet: 'Nothing was found so far', by: 'Found by', why: 'Why', names: 'Names below', silent: 'no answer', enumerate: 'Enumerate', plan: 'There are more than the plan of your team shows.',
     source: { certificate_history: 'Certificates', whois_history: 'Registration', acquisition_history: 'Company' } as Record<string, string>, organisation: 'Organisation', certificate: 'Certificate', registrar: 'Registrar', acquired: 'Company', searched: 'Searched for',
   },
   diff: {

@@ -25,6 +25,13 @@ export function span(ms: number): string {
   return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`
 }
 
+/** A duration as the server writes it, such as 1m2.345s, as span writes it. */
+export function took(s: string | null | undefined): string {
+  const units: Record<string, number> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1, 'µs': 0.001, ns: 0.000_001 }
+  const parts = [...(s ?? '').matchAll(/([\d.]+)(h|ms|m|s|µs|ns)/g)]
+  return parts.length > 0 && parts.map((p) => p[0]).join('') === s ? span(parts.reduce((n, p) => n + Number(p[1]) * units[p[2]!]!, 0)) : (s ?? '')
+}
+
 export function size(bytes: number): string {
   if (bytes < 1024) return `${bytes} B`
   return bytes < 1 << 20 ? `${Math.round(bytes / 1024)} KB` : `${(bytes / (1 << 20)).toFixed(1)} MB`

@@ -29,6 +29,9 @@ export function useURL(): [Search, (change: Partial<Search>, how?: { replace?: b
   return [search, set]
 }
 
+/** Which of a screen's tabs is shown; the first, if the address names none or one that is not there. */
+export const tabOf = <T extends string>(search: Search, tabs: readonly [T, ...T[]]): T => tabs.find((x) => x === search.tab) ?? tabs[0]
+
 /** A text field whose value goes into the URL a quarter of a second after the last key. */
 export function useTyped(name: string): [string, (v: string) => void] {
   const [search, set] = useURL()

@@ -46,12 +46,15 @@ export function visible(text: string, marks: string[] = []): ReactNode[] {
   return out
 }
 
-/** A piece of foreign text in a line, cut at max characters; the whole of it, up to 2,000, is its tooltip. */
+// Up to this length a word is not broken for the sake of a table's other columns: an address, an email, an id.
+const short = 32
+
+/** A piece of foreign text in a line, cut at max characters. What may be cut, here or by its place, has the whole of it, up to 2,000, as its tooltip. */
 export function Shown({ text, max = 300, className = '' }: { text: string | undefined; max?: number; className?: string }) {
   const s = text ?? ''
   const cut = s.length > max
   return (
-    <bdi className={`shown ${className}`} dir="ltr" title={cut ? s.slice(0, 2000).replace(hidden, escape) : undefined}>
+    <bdi className={`shown ${s.length <= short ? 'shown-short' : ''} ${className}`} dir="ltr" title={s.length > short ? s.slice(0, 2000).replace(hidden, escape) : undefined}>
       {visible(cut ? s.slice(0, max) : s).map((n, i) => <Fragment key={i}>{n}</Fragment>)}
       {cut && '…'}
     </bdi>

@@ -30,6 +30,7 @@ export function Associated() {
       <form className="mb-4 flex flex-wrap items-center gap-2" onSubmit={(e) => { e.preventDefault(); set({ domain: typed.trim() || undefined }) }}>
         <input className="field max-w-80" aria-label={o.domain} placeholder="example.com" maxLength={253} spellCheck={false} autoCapitalize="none" value={typed} onChange={(e) => setTyped(e.target.value)} /><Button kind="primary" type="submit" disabled={!typed.trim()}>{o.find}</Button>
       </form>
+      {!domain && <Card><Empty title={o.begin}>{o.beginText}</Empty></Card>}
       {domain && (
         <Card title={d ? o.count(d.unique_count) : o.title} flush className="mb-4" actions={d?.state === 'searching' && <span role="status"><Chip tone="busy">{o.searching}</Chip></span>}>
           {found.error ? <Problem error={found.error} retry={() => void found.refetch()} /> : !d ? <Loading what={o.title} /> : d.results.length === 0 ? <Empty title={d.state === 'searching' ? o.notYet : o.none} /> : (

@@ -3,9 +3,9 @@ import { useNavigate, useParams } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { body, platform, team, type Platform } from '../lib/api'
 import { useAct } from '../lib/act'
-import { count, date } from '../lib/format'
+import { count, date, took } from '../lib/format'
 import { useRole } from '../lib/me'
-import { useTyped, useURL } from '../lib/search'
+import { tabOf, useTyped, useURL } from '../lib/search'
 import { save } from '../lib/save'
 import { Shown } from '../lib/show'
 import { Button, Card, Chip, Confirm, Dialog, Empty, Facts, Field, Head, Loading, Pages, Problem, Table, Tabs, Time, To, useTitle } from '../ui/kit'
@@ -105,7 +105,7 @@ export function Enumeration() {
   useTitle(e?.name ?? x.one)
   if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />
   if (!e) return <Loading what={x.one} />
-  const tab = search.tab ?? 'assets'
+  const tab = tabOf(search, group ? ['assets', 'difference'] : ['assets', 'sources', 'events', 'runs', 'difference'])
   return (
     <>
       <Head title={<Shown text={e.name} max={200} />} crumb={<To to="/enumerations" className="link">{x.title}</To>}>
@@ -120,7 +120,7 @@ export function Enumeration() {
           [x.domains, e.root_domains.length > 0 && <Shown key="d" text={e.root_domains.join(', ')} max={500} />],
           [x.assets, x.holds(e.enumeration_stats.hosts, e.enumeration_stats.ports, e.enumeration_stats.http)],
           [t.assets.new, e.new_assets > 0 && count(e.new_assets)], [t.scope.exclusions, e.exclusions.length > 0 && <Shown key="x" text={e.exclusions.join(', ')} max={300} />],
-          [x.took, e.enumeration_time_elapsed], [t.coverage.denied!, e.denied > 0 && <span key="n" className="text-medium">{x.denied(count(e.denied))}</span>],
+          [x.took, took(e.enumeration_time_elapsed)], [t.coverage.denied!, e.denied > 0 && <span key="n" className="text-medium">{x.denied(count(e.denied))}</span>],
         ]} />
       </Card>
       <Tabs of={group ? [['assets', x.assets], ['difference', t.diff.title]] : [['assets', x.assets], ['sources', x.sources], ['events', x.events], ['runs', x.runs], ['difference', t.diff.title]]} now={tab} />
@@ -170,7 +170,7 @@ function Sources({ id }: { id: string }) {
     <Card flush>
       {found.error ? <Problem error={found.error} /> : !found.data ? <Loading what={x.sources} /> : found.data.data.length === 0 ? <Empty title={x.noSources} /> : (
         <Table label={x.sources} head={[t.work.source, x.what, x.state, t.work.found, x.took]}>
-          {found.data.data.map((s, i) => <tr key={i}><td><Shown text={s.source} max={60} className="font-medium" /></td><td><Shown text={s.about} max={100} /></td><td><Chip tone={sourceTone[s.state] ?? 'bad'}>{s.state.replace('_', ' ')}</Chip>{s.detail && <span className="block text-xs text-muted"><Shown text={s.detail} max={200} /></span>}</td><td>{count(s.count)}</td><td className="text-muted">{s.took}</td></tr>)}
+          {found.data.data.map((s, i) => <tr key={i}><td><Shown text={s.source} max={60} className="font-medium" /></td><td><Shown text={s.about} max={100} /></td><td><Chip tone={sourceTone[s.state] ?? 'bad'}>{s.state.replace('_', ' ')}</Chip>{s.detail && <span className="block text-xs text-muted"><Shown text={s.detail} max={200} /></span>}</td><td>{count(s.count)}</td><td className="text-muted">{took(s.took)}</td></tr>)}
         </Table>
       )}
     </Card>
@@ -196,7 +196,7 @@ function Runs({ id }: { id: string }) {
     <Card flush>
       {found.error ? <Problem error={found.error} /> : !found.data ? <Loading what={x.runs} /> : found.data.data.length === 0 ? <Empty title={t.scans.noRuns} /> : (
         <Table label={x.runs} head={[t.scans.when, x.state, t.assets.new, x.took, '']}>
-          {found.data.data.map((r) => <tr key={r.enum_started_at}><td className="whitespace-nowrap">{date(r.enum_started_at)}</td><td><Chip tone={tone[r.status]}>{t.scanState[r.status] ?? r.status}</Chip></td><td>{count(r.new_assets_discovered)}</td><td>{r.enumeration_time}</td><td className="text-high"><Shown text={r.error_details} max={200} /></td></tr>)}
+          {found.data.data.map((r) => <tr key={r.enum_started_at}><td className="whitespace-nowrap">{date(r.enum_started_at)}</td><td><Chip tone={tone[r.status]}>{t.scanState[r.status] ?? r.status}</Chip></td><td>{count(r.new_assets_discovered)}</td><td className="whitespace-nowrap">{took(r.enumeration_time)}</td><td className="text-high"><Shown text={r.error_details} max={200} /></td></tr>)}
         </Table>
       )}
     </Card>

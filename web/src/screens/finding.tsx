@@ -7,7 +7,7 @@ import { statusTone, type Result } from '../lib/findings'
 import { useCommands } from '../lib/keys'
 import { useRole } from '../lib/me'
 import { save } from '../lib/save'
-import { useURL } from '../lib/search'
+import { tabOf, useURL } from '../lib/search'
 import { Shown } from '../lib/show'
 import { Button, Card, Chip, Copy, Facts, Head, Loading, Problem, Severity, Tabs, Time, To, useTitle } from '../ui/kit'
 import { failed, toast } from '../ui/toast'
@@ -34,6 +34,7 @@ export function Detail({ id, panel = false, onClose }: { id: string; panel?: boo
   const [search] = useURL()
   const [asking, setAsking] = useState<Asking>('')
   const [rating, setRating] = useState(false)
+  const tab = tabOf(search, ['about', 'evidence', 'history', 'places'])
   const f = found.data
   const name = f?.event?.info.name || f?.template_id || t.findings.one
   return (
@@ -55,7 +56,7 @@ export function Detail({ id, panel = false, onClose }: { id: string; panel?: boo
             <Severity of={f.event?.info.severity} />
             <Chip tone={statusTone[f.vuln_status ?? 'open']}>{t.status[f.vuln_status ?? 'open']}</Chip>
             {f.is_regression && <Chip tone="wait">{t.findings.regression}</Chip>}
-            {f.proof === 'unproven' && <Chip>{t.findings.unproven}</Chip>}
+            {f.proof === 'unproven' && <Chip title={t.findings.unprovenText}>{t.findings.unproven}</Chip>}
             <span className="text-sm text-muted">{f.assignee ? <>{t.findings.assignee}: <Shown text={f.assignee} max={80} className="text-text" /></> : t.findings.unassigned}</span>
             {role.writes && <span className="no-print flex flex-wrap gap-2">
               <Button onClick={() => setAsking('status')}>{t.findings.setStatus}</Button><Button onClick={() => setAsking('assign')}>{t.findings.assign}</Button><Button onClick={() => setAsking('label')}>{t.findings.label}</Button><Button onClick={() => setRating(true)}>{t.severityOwn.action}</Button>
@@ -65,11 +66,11 @@ export function Detail({ id, panel = false, onClose }: { id: string; panel?: boo
           <OwnSeverity f={f} writes={role.writes} />
           {panel ? <PanelBody f={f} /> : (
             <>
-              <Tabs of={[['about', t.findings.tabs.about], ['evidence', t.findings.tabs.evidence], ['history', t.findings.tabs.history], ['places', t.findings.tabs.places]]} now={search.tab ?? 'about'} />
-              {(search.tab ?? 'about') === 'about' && <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]"><div className="grid content-start gap-4"><About f={f} /><Evidence f={f} brief /></div><Side f={f} /></div>}
-              {search.tab === 'evidence' && <div className="grid gap-4"><Seal id={id} /><Evidence f={f} /></div>}
-              {search.tab === 'history' && <History id={id} writes={role.writes} />}
-              {search.tab === 'places' && <Places id={id} />}
+              <Tabs of={[['about', t.findings.tabs.about], ['evidence', t.findings.tabs.evidence], ['history', t.findings.tabs.history], ['places', t.findings.tabs.places]]} now={tab} />
+              {tab === 'about' && <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]"><div className="grid content-start gap-4"><About f={f} /><Evidence f={f} brief /></div><Side f={f} /></div>}
+              {tab === 'evidence' && <div className="grid gap-4"><Seal id={id} /><Evidence f={f} /></div>}
+              {tab === 'history' && <History id={id} writes={role.writes} />}
+              {tab === 'places' && <Places id={id} />}
             </>
           )}
           <WorkDialogs asking={asking} list={[f as unknown as Result]} onClose={() => setAsking('')} />

@@ -139,7 +139,7 @@ export function Findings() {
                       {([['severity', t.findings.col.severity], ['template_id', t.findings.col.name], ['host', t.findings.col.place], ['vuln_status', t.findings.col.status], ['created_at', t.findings.col.found]] as const).filter(([f]) => !search.open || (f !== 'host' && f !== 'created_at')).map(([f, name]) => {
                         const is = (search.sort || 'severity') === f
                         return (
-                          <th key={f} scope="col" aria-sort={is ? (search.dir === 'asc' ? 'ascending' : 'descending') : 'none'} className={`px-3 py-1 ${f === 'template_id' ? 'w-full' : ''}`}>
+                          <th key={f} scope="col" aria-sort={is ? (search.dir === 'asc' ? 'ascending' : 'descending') : 'none'} className={`px-3 py-1 ${f === 'template_id' ? (search.open ? 'w-full' : 'w-3/5 min-w-44') : ''}`}>
                             <button type="button" className="min-h-6 font-medium whitespace-nowrap hover:text-text" onClick={() => sort(f)}>{name}<span aria-hidden="true">{is ? (search.dir === 'asc' ? ' ↑' : ' ↓') : ''}</span></button>
                           </th>
                         )
@@ -182,7 +182,7 @@ function Row({ of: r, now, narrow, open, chosen, writes, onToggle, onOpen }: { o
         {r.labels.slice(0, 4).map((l) => <span key={l} className="mr-1"><Chip><Shown text={l} max={30} /></Chip></span>)}
         {r.assignee && <span className="text-xs text-muted"><Shown text={r.assignee} max={60} /></span>}
       </td>
-      {!narrow && <td className="max-w-96 min-w-64 px-3 py-1.5 align-top text-muted"><span className="line-clamp-2"><Shown text={e?.['matched-at'] || r.target} max={140} /></span></td>}
+      {!narrow && <td className="w-2/5 min-w-64 px-3 py-1.5 align-top text-muted"><span className="line-clamp-2"><Shown text={e?.['matched-at'] || r.target} max={140} /></span></td>}
       <td className="px-3 py-1.5 align-top"><Chip tone={statusTone[r.vuln_status ?? 'open']}>{t.status[r.vuln_status ?? 'open']}</Chip></td>
       {!narrow && <td className="px-3 py-1.5 align-top text-muted"><Time at={r.created_at} /></td>}
     </tr>
@@ -198,8 +198,11 @@ function Facets({ search, set }: { search: Search; set: (c: Partial<Search>) => 
     set({ [k]: s.size === 0 ? undefined : [...s].join(','), page: undefined, open: undefined })
   }
   const status = search.status === 'any' ? '' : 'open'
+  const [open, setOpen] = useState(false) // on a narrow screen the list comes first
   return (
-    <div className="grid content-start gap-4 text-sm max-lg:grid-cols-2">
+    <div className="min-w-0">
+    <button type="button" className="btn lg:hidden" aria-expanded={open} onClick={() => setOpen(!open)}>{t.findings.facets} <span aria-hidden="true">{open ? '▴' : '▾'}</span></button>
+    <div className={`grid content-start gap-4 text-sm max-lg:mt-2 max-lg:grid-cols-2 ${open ? '' : 'max-lg:hidden'}`}>
       <fieldset>
         <legend className="mb-1 text-xs font-semibold text-muted">{t.findings.col.severity}</legend>
         {severities.map((s) => (
@@ -224,6 +227,7 @@ function Facets({ search, set }: { search: Search; set: (c: Partial<Search>) => 
           </label>
         ))}
       </fieldset>
+    </div>
     </div>
   )
 }

@@ -2,13 +2,13 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tansta
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { body, platform, team, type Platform } from '../lib/api'
-import { count, date } from '../lib/format'
+import { count, date, took } from '../lib/format'
 import { eventOf, severities, statusTone, useFindings } from '../lib/findings'
 import { useRole } from '../lib/me'
 import { save } from '../lib/save'
-import { useTyped, useURL } from '../lib/search'
+import { tabOf, useTyped, useURL } from '../lib/search'
 import { Shown } from '../lib/show'
-import { scanLive } from '../lib/states'
+import { scanLive, scanTone } from '../lib/states'
 import { Button, Card, Chip, Confirm, Empty, Facts, Head, Loading, Pages, Problem, Severity, Table, Tabs, Time, To, useTitle } from '../ui/kit'
 import { failed, toast } from '../ui/toast'
 import { t } from '../texts'
@@ -44,7 +44,7 @@ export function Scan() {
   if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />
   if (!s) return <Loading what={t.scans.one} />
   const live = scanLive(s.status)
-  const tab = search.tab ?? 'findings'
+  const tab = tabOf(search, ['findings', 'coverage', 'log', 'runs', 'compare', 'config'])
   return (
     <>
       <Head title={<Shown text={s.name || t.scans.one} max={200} />} crumb={<To to="/scans" className="link">{t.scans.title}</To>}>
@@ -92,7 +92,7 @@ function Summary({ s, live }: { s: S; live: boolean }) {
         <p className="text-sm">{t.scans.workText(count(s.total_target), count(s.total_template))}</p>
         {stats.data && stats.data.error_count > 0 && <p className="text-xs text-high">{t.scans.errors(count(stats.data.error_count))}</p>}
       </div>
-      <div className={cell}><p className="mb-1 text-xs text-muted">{t.scans.time}</p><p className="text-sm">{s.scan_time_elapsed || '–'}</p><p className="text-xs text-muted">{t.scans.startedAt} <Time at={s.created_at} /></p></div>
+      <div className={cell}><p className="mb-1 text-xs text-muted">{t.scans.time}</p><p className="text-sm">{took(s.scan_time_elapsed) || '–'}</p><p className="text-xs text-muted">{t.scans.startedAt} <Time at={s.created_at} /></p></div>
     </section>
   )
 }
@@ -175,8 +175,8 @@ function Runs({ id }: { id: string }) {
       {found.data.data.length === 0 ? <Empty title={t.scans.noRuns} /> : (
         <Table label={t.scans.tabs.runs} head={[t.scans.when, t.scans.state, t.scans.found, t.scans.requests, t.scans.time, '']}>
           {found.data.data.map((r) => (
-            <tr key={r.time}><td className="whitespace-nowrap">{date(r.time)}</td><td><Chip>{t.scanState[r.status] ?? r.status}</Chip></td><td><SeverityCounts of={r.severity as Record<string, number>} /></td>
-              <td className="whitespace-nowrap">{t.scans.requestsOf(count(r.completed_request), count(r.total_request))}</td><td>{r.scan_time}</td><td className="text-high"><Shown text={r.error_details} max={200} /></td></tr>
+            <tr key={r.time}><td className="whitespace-nowrap">{date(r.time)}</td><td><Chip tone={scanTone[r.status]}>{t.scanState[r.status] ?? r.status}</Chip></td><td><SeverityCounts of={r.severity as Record<string, number>} /></td>
+              <td className="whitespace-nowrap">{t.scans.requestsOf(count(r.completed_request), count(r.total_request))}</td><td className="whitespace-nowrap">{took(r.scan_time)}</td><td className="text-high"><Shown text={r.error_details} max={200} /></td></tr>
           ))}
         </Table>
       )}

@@ -47,7 +47,7 @@ export function Scans() {
                 <td className="min-w-52"><To to={`/scans/${s.scan_id}`} className="font-medium hover:text-accent"><Shown text={s.name} max={120} /></To></td>
                 <td className="min-w-36"><ScanState of={s} /></td>
                 <td><SeverityCounts of={s.severity as Record<string, number>} /></td>
-                <td>{count(s.total_target)}</td><td>{count(s.total_template)}</td>
+                <td>{s.total_target ? count(s.total_target) : '–'}</td><td>{s.total_template ? count(s.total_template) : '–'}</td>
                 <td className="text-muted"><Time at={s.created_at} /></td>
               </tr>
             ))}

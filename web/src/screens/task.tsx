@@ -6,7 +6,7 @@ import { count, date, money, span } from '../lib/format'
 import { useCommands } from '../lib/keys'
 import { useRole } from '../lib/me'
 import { save } from '../lib/save'
-import { useURL } from '../lib/search'
+import { tabOf, useURL } from '../lib/search'
 import { Shown } from '../lib/show'
 import { follow, type StreamEvent, type StreamState } from '../lib/stream'
 import { taskLive, taskTone } from '../lib/states'
@@ -40,7 +40,7 @@ export function Task() {
   if (found.error && !d) return <Problem error={found.error} retry={() => void found.refetch()} />
   if (!d) return <Loading what={t.tasks.one} />
   const live = taskLive(d.status)
-  const tab = search.tab ?? 'live'
+  const tab = tabOf(search, ['live', 'findings', 'calls', 'about'])
   const mine = role.writes && !d.read_only
   return (
     <>
@@ -344,7 +344,7 @@ function Calls({ id, live }: { id: string; live: boolean }) {
       {found.data.events.length === 0 ? <Empty title={t.tasks.noCalls}>{t.tasks.noCallsText}</Empty> : (
         <Table label={t.tasks.tabs.calls} head={['#', t.tasks.what2, t.coverageText.target, t.tasks.outcome, t.tasks.took, t.scans.when]}>
           {found.data.events.map((e) => (
-            <tr key={e.id}><td className="text-muted">{e.sequence}</td><td><Shown text={e.tool_name || e.action || e.event_type} max={80} className="font-medium" /><span className="block text-xs text-muted"><Shown text={e.input_summary} max={200} /></span></td>
+            <tr key={e.id}><td className="text-muted">{e.sequence}</td><td><Shown text={t.tool[e.tool_name ?? ''] || e.tool_name || e.action || e.event_type} max={80} className="font-medium" /><span className="block text-xs text-muted"><Shown text={e.input_summary} max={200} /></span></td>
               <td><Shown text={e.target} max={120} /></td><td>{t.call[e.status] ?? e.status}{e.error_message && <span className="block text-xs text-high"><Shown text={e.error_message} max={200} /></span>}<span className="block text-xs text-muted"><Shown text={e.output_summary || e.output_preview} max={300} /></span></td>
               <td className="whitespace-nowrap">{e.duration_ms ? span(e.duration_ms) : ''}</td><td className="whitespace-nowrap text-muted">{date(e.started_at)}</td></tr>
           ))}

@@ -48,7 +48,7 @@ export function Templates() {
               <tr key={x.template_id ?? x.id}>
                 <td><Severity of={x.severity} /></td>
                 <td className="min-w-56"><To to={`/templates/${x.template_id ?? x.id}`} search={{ from: x.template_type === 'public' ? undefined : 'team' }} className="font-medium hover:text-accent"><Shown text={x.name} max={140} /></To> {x.template_type !== 'public' && <Chip>{t.templates.own}</Chip>}</td>
-                <td><code className="text-xs"><Shown text={x.template_id ?? x.id} max={60} /></code></td><td>{x.type}</td>
+                <td><code className="text-xs md:whitespace-nowrap"><Shown text={x.template_id ?? x.id} max={60} /></code></td><td>{x.type}</td>
                 <td className="text-xs text-muted"><Shown text={(x.tags ?? []).join(', ')} max={80} /></td>
               </tr>
             ))}

@@ -69,9 +69,9 @@ export function Today() {
               {worst.error ? <Problem error={worst.error} /> : !worst.data ? <Loading what={t.findings.title} /> : worst.data.data.length === 0 ? <Empty title={t.today.noOpen}>{t.today.noOpenText}</Empty> : (
                 <ul className="divide-y divide-line">
                   {worst.data.data.map((r) => (
-                    <li key={r.vuln_id} className="grid grid-cols-[5.5rem_minmax(0,1fr)_auto] items-start gap-x-3 px-3 py-2 text-sm hover:bg-panel">
+                    <li key={r.vuln_id} className="grid grid-cols-[5rem_minmax(0,1fr)_auto] items-start gap-x-3 px-3 py-2 text-sm hover:bg-panel">
                       <span><Severity of={eventOf(r)?.info.severity} /></span>
-                      <span className="min-w-0"><To to={`/findings/${r.vuln_id}`} className="font-medium hover:text-accent"><Shown text={eventOf(r)?.info.name || r.template_id} max={140} /></To>
+                      <span className="min-w-0"><To to={`/findings/${r.vuln_id}`} className="line-clamp-2 font-medium hover:text-accent"><Shown text={eventOf(r)?.info.name || r.template_id} max={140} /></To>
                         <span className="block truncate text-xs text-muted"><Shown text={eventOf(r)?.['matched-at'] || r.target} max={120} /></span></span>
                       <Time at={r.created_at} className="text-xs text-muted" />
                     </li>
@@ -102,7 +102,7 @@ export function Today() {
                 {!scans.data ? <Loading what={t.nav.scans} /> : scans.data.data.length === 0 ? <Empty title={t.scans.empty} /> : (
                   <ul className="divide-y divide-line text-sm">
                     {scans.data.data.slice(0, 5).map((s) => (
-                      <li key={s.scan_id} className="grid grid-cols-[minmax(0,1fr)_auto] gap-2 px-3 py-2"><span className="min-w-0"><To to={`/scans/${s.scan_id}`} className="font-medium hover:text-accent"><Shown text={s.name} max={80} /></To><span className="mt-0.5 block"><SeverityCounts of={s.severity as Record<string, number>} /></span></span><ScanState of={s} /></li>
+                      <li key={s.scan_id} className="grid grid-cols-[minmax(0,1fr)_auto] gap-2 px-3 py-2"><span className="min-w-0"><To to={`/scans/${s.scan_id}`} className="line-clamp-2 font-medium hover:text-accent"><Shown text={s.name} max={120} /></To><span className="mt-0.5 block"><SeverityCounts of={s.severity as Record<string, number>} /></span></span><ScanState of={s} /></li>
                     ))}
                   </ul>
                 )}
@@ -117,7 +117,7 @@ export function Today() {
 
 function Number_({ to, search, name, value, note, tone = '' }: { to: string; search?: Record<string, string>; name: string; value: ReactNode; note?: ReactNode; tone?: string }) {
   return (
-    <To to={to} search={search} className="block min-w-0 bg-canvas p-3 hover:bg-panel">
+    <To to={to} search={search} className="block min-w-0 bg-canvas p-3 hover:bg-panel max-lg:last:odd:col-span-2">
       <span className="block text-xs text-muted">{name}</span>
       <span className={`block text-2xl leading-9 font-semibold tracking-tight ${tone}`}>{value ?? '…'}</span>
       {note && <span className="block text-xs text-muted">{note}</span>}

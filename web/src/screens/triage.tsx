@@ -37,7 +37,7 @@ export function Triage() {
                   <td className="min-w-48"><To to={`/triage/${q.id}`} className="font-medium hover:text-accent"><Shown text={q.name} max={100} /></To><span className="block text-xs text-muted">{t.triage.orders[q.sort]}</span></td>
                   <td><SeverityCounts of={q.count_by_severity} /></td><td className="text-muted"><Time at={q.oldest_created_at} /></td>
                   <td className="text-muted">{q.claimed.length > 0 ? <Shown text={[...new Set(q.claimed.map((c) => c.claimed_by))].join(', ')} max={80} /> : '–'}</td>
-                  <td><span className="flex justify-end gap-2"><To to="/findings" search={searchOf(q.selection)} className="btn">{t.triage.list}</To>{role.writes && <Button onClick={() => setGone(q)}>{t.delete}</Button>}</span></td>
+                  <td><span className="flex justify-end gap-2">{q.count > 0 && <To to={`/triage/${q.id}`} className="btn">{t.triage.workOff}</To>}<To to="/findings" search={searchOf(q.selection)} className="btn">{t.triage.list}</To>{role.writes && <Button onClick={() => setGone(q)}>{t.delete}</Button>}</span></td>
                 </tr>
               ))}
             </Table>

@@ -76,8 +76,8 @@ export function Chart({ label, at, series, value, height = 240 }: { label: strin
         }} onBlur={() => setPoint(undefined)} />
       <p id={id} className="sr-only" aria-live="polite">{point !== undefined && at[point] ? say(point) : ''}</p>
       <details className="no-print mt-1 text-xs">
-        <summary className="inline-block min-h-6 text-muted hover:text-text">{t.chart.table}</summary>
-        <button type="button" className="link ml-3 min-h-6" onClick={file}>{t.chart.csv}</button>
+        <summary className="min-h-6 w-fit text-muted hover:text-text">{t.chart.table}</summary>
+        <button type="button" className="link min-h-6" onClick={file}>{t.chart.csv}</button>
         <div className="mt-1 max-h-64 overflow-auto"><Table label={label} head={[t.chart.when, ...series.map((s) => s.name)]}>{at.map((d, i) => <tr key={d}><td>{day.format(new Date(d))}</td>{series.map((s) => <td key={s.name}>{value(s.values[i] ?? 0)}</td>)}</tr>)}</Table></div>
       </details>
     </figure>

@@ -119,8 +119,8 @@ const chips: Record<string, string> = {
 }
 
 /** A state in words, coloured by how urgent it is. */
-export function Chip({ tone = 'calm', children }: { tone?: string; children: ReactNode }) {
-  return <span className={`inline-flex items-center rounded-sm px-1.5 text-xs leading-5 font-medium whitespace-nowrap ${chips[tone] ?? chips.calm}`}>{children}</span>
+export function Chip({ tone = 'calm', title, children }: { tone?: string; title?: string; children: ReactNode }) {
+  return <span title={title} className={`inline-block max-w-full truncate rounded-sm px-1.5 align-bottom text-xs leading-5 font-medium ${chips[tone] ?? chips.calm}`}>{children}</span>
 }
 
 /** A dialog over the page. Escape and a click beside it close it. */
@@ -192,10 +192,21 @@ export function Field({ label, hint, error, children }: { label: string; hint?: 
   )
 }
 
+/** A row of links that scrolls on a narrow screen: the one that is shown is in view. */
+export function useNowInView(now: string) {
+  const nav = useRef<HTMLElement>(null)
+  useEffect(() => {
+    const link = nav.current?.querySelector<HTMLElement>('[data-now], [aria-current]')
+    if (nav.current && link) nav.current.scrollLeft = link.offsetLeft - (nav.current.clientWidth - link.offsetWidth) / 2
+  }, [now])
+  return nav
+}
+
 /** A list of choices of which one is shown, by links whose search says so. */
 export function Tabs({ of, now, param = 'tab' }: { of: [id: string, label: ReactNode][]; now: string; param?: string }) {
+  const nav = useNowInView(now)
   return (
-    <nav aria-label={t.views} className="no-print mb-4 flex gap-1 overflow-x-auto border-b border-line">
+    <nav ref={nav} aria-label={t.views} className="no-print relative mb-4 flex gap-1 overflow-x-auto border-b border-line">
       {of.map(([id, label], i) => (
         <Link key={id} {...({ to: '.', search: (old: Record<string, string>) => ({ ...old, [param]: i === 0 ? undefined : id }), resetScroll: false, activeOptions: { exact: true, includeSearch: true, explicitUndefined: true } } as unknown as LinkProps)}
           data-now={now === id || undefined}

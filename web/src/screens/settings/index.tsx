@@ -1,7 +1,7 @@
 import { useParams } from '@tanstack/react-router'
 import { lazy, Suspense, type ComponentType } from 'react'
 import { useRole } from '../../lib/me'
-import { Head, Loading, To, useTitle } from '../../ui/kit'
+import { Head, Loading, To, useNowInView, useTitle } from '../../ui/kit'
 import { t } from '../../texts'
 import { Missing } from '../crash'
 
@@ -37,13 +37,14 @@ export function Settings() {
   const role = useRole()
   useTitle(t.settings.page[now] ?? t.nav.settings)
   const there = Object.entries(pages).filter(([, p]) => (!p.admin || role.admin) && (!p.insider || role.insider))
+  const nav = useNowInView(now)
   const Page = pages[now]?.page
   if (!Page) return <Missing />
   return (
     <>
       <Head title={t.settings.page[now]} crumb={t.nav.settings} />
       <div className="grid grid-cols-1 items-start gap-x-6 gap-y-4 lg:grid-cols-[11rem_minmax(0,1fr)]">
-        <nav aria-label={t.nav.settings} className="no-print flex min-w-0 gap-x-4 max-lg:relative gap-y-3 max-lg:overflow-x-auto max-lg:border-b max-lg:border-line lg:sticky lg:top-4 lg:flex-col">
+        <nav ref={nav} aria-label={t.nav.settings} className="no-print flex min-w-0 gap-x-4 max-lg:relative gap-y-3 max-lg:overflow-x-auto max-lg:border-b max-lg:border-line lg:sticky lg:top-4 lg:flex-col">
           {(['you', 'team', 'work', 'out'] as const).map((g) => {
             const of = there.filter(([, p]) => p.group === g)
             return of.length > 0 && (
@@ -56,7 +57,7 @@ export function Settings() {
             )
           })}
         </nav>
-        <div className="min-w-0"><Suspense fallback={<Loading what={t.settings.page[now] ?? t.nav.settings} />}><Page /></Suspense></div>
+        <div className="max-w-5xl min-w-0"><Suspense fallback={<Loading what={t.settings.page[now] ?? t.nav.settings} />}><Page /></Suspense></div>
       </div>
     </>
   )
