@@ -47,5 +47,9 @@ func answered(q url.Values) (int, view) {
 	if err != nil {
 		return http.StatusBadRequest, view{Problem: err.Error()}
 	}
-	return http.StatusOK, view{Server: server, Answer: string(doc)}
+	finish := url.Values{}
+	for name, value := range answer {
+		finish.Set(name, value)
+	}
+	return http.StatusOK, view{Server: server, Answer: string(doc), Finish: "/settings/tools?" + finish.Encode()}
 }

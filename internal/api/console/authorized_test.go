@@ -17,7 +17,7 @@ func TestTheAnswerOfAnAuthorizationServerIsShown(t *testing.T) {
 			status int
 			text   string
 		}{
-			"state=id.s&code=c-1&iss=" + url.QueryEscape("https://a.example"): {200, "/mcp/servers/id/authorized"},
+			"state=id.s&code=c-1&iss=" + url.QueryEscape("https://a.example"): {200, `href="/settings/tools?code=c-1&amp;iss=https%3A%2F%2Fa.example&amp;state=id.s"`},
 			"error=access_denied":                           {200, "access_denied"},
 			"error=" + url.QueryEscape("<b>x</b>"):          {200, "an error"},
 			"state=id.s":                                    {400, "something else"},

@@ -31,6 +31,7 @@ type view struct {
 	OIDC    bool   // people sign in at an OpenID issuer
 	Server  string // an MCP server, and what its owner sends to finish an authorization
 	Answer  string
+	Finish  string // where the owner finishes it in the console
 }
 
 // maxForm is the largest setup form, in bytes.

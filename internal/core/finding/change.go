@@ -24,7 +24,7 @@ func (fs *Findings) SetStatus(ctx context.Context, f Filter, to Status) (changed
 	return fs.SetDecision(ctx, f, Decision{Status: to})
 }
 
-// SetDecision is SetStatus with a reason, and an end.
+// SetDecision is SetStatus with a reason, and an end. The decision may bring the id of its change, by which it is undone.
 func (fs *Findings) SetDecision(ctx context.Context, f Filter, d Decision) (changed int, err error) {
 	if err := d.Check(fs.now()); err != nil {
 		return 0, err
@@ -33,7 +33,7 @@ func (fs *Findings) SetDecision(ctx context.Context, f Filter, d Decision) (chan
 	if err != nil {
 		return 0, err
 	}
-	d.Actor, d.Operation = c.Email, ids.New()
+	d.Actor, d.Operation = c.Email, cmp.Or(d.Operation, ids.New())
 	err = fs.db.Tx(ctx, func(tx *db.Tx) error {
 		changed = 0
 		if err := fs.Lock(ctx, tx, c.TeamID); err != nil {

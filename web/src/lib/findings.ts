@@ -113,6 +113,37 @@ export function useDecide() {
   })
 }
 
+/** Everything that a list shows on all of its pages: how many, the filter that picks them, and that filter in words. */
+export type Everything = { n: number; about: boolean; filter: Platform['VulnSelection']; words: string; first: Result }
+
+/** Decides about everything that a list shows, in one request; the answer has what takes it back. */
+export function useDecideAll() {
+  const refresh = useRefresh()
+  const undo = useUndo()
+  return async (all: Everything, { status, reason, until }: Decision) => {
+    try {
+      const done = await body(platform.PATCH('/v1/scans/vulns', { body: { filter: all.filter, vuln_status: status, reason: reason || undefined, until } }))
+      const change = done.change_id
+      toast(t.findings.decidedAll(done.changed, t.status[status]!), change ? () => void undo([change]) : undefined)
+      return true
+    } catch (e) { failed(e); return false } finally { refresh() }
+  }
+}
+
+/** Gives everything that a list shows to a member of the team. */
+export function useAssignAll() {
+  const refresh = useRefresh()
+  const undo = useUndo()
+  return async (all: Everything, assignee: string) => {
+    try {
+      await platform.PATCH('/v1/scans/vulns/assignee', { body: { filter: all.filter, assignee } })
+      const change = await lastChange(all.first.vuln_id, (e) => e.event_type === 'assignee_change' && (e.new_value ?? '') === assignee).catch(() => undefined)
+      toast(t.findings.assigned(all.n, assignee), change ? () => void undo([change]) : undefined)
+      return true
+    } catch (e) { failed(e); return false } finally { refresh() }
+  }
+}
+
 /** Gives findings to a member of the team; empty: to nobody. */
 export function useAssign() {
   const change = useChange()

@@ -12,9 +12,11 @@ import { t } from '../texts'
 
 const o = t.policies
 type Policy = Platform['AssetPolicy']
-type Start = { name: string; policy_type: Policy['policy_type']; labels: string[]; policies: Platform['AssetFilters'] }
+type Start = { id?: string; alerting_config_ids?: string[]; enumeration_ids?: string[]; name: string; policy_type: Policy['policy_type']; labels: string[]; policies: Platform['AssetFilters'] }
 const types = ['set_label', 'remove_label', 'alert', 'delete'] as const
 const words = (s: string) => [...new Set(s.split(',').map((x) => x.trim()).filter(Boolean))]
+/** The filters that the form has no field for. */
+const others = ({ search: _s, custom_filter: _c, labels: _l, not_seen_for_days: _d, ...f }: Platform['AssetFilters']) => f
 const said = (f: Platform['AssetFilters']) => Object.entries(f).filter(([, v]) => v !== undefined && v !== '').map(([k, v]) => `${k} = ${Array.isArray(v) ? v.join(', ') : String(v)}`).join(' · ')
 
 /** What is done by itself when an asset comes to match a filter. */
@@ -38,7 +40,7 @@ export function Policies() {
             {found.data.policies.map((x) => (
               <tr key={x.id}><td><Shown text={x.name} max={120} className="font-medium" /></td><td><Chip tone={x.policy_type === 'delete' ? 'bad' : 'calm'}>{o.type[x.policy_type]}</Chip> <Shown text={x.labels.join(', ')} max={120} /></td>
                 <td className="text-muted"><Shown text={said(x.policies)} max={300} /></td><td className="text-muted"><Time at={x.last_executed_at} /></td>
-                <td><span className="flex justify-end gap-2"><Button onClick={() => setLog(x)}>{o.log}</Button>{role.writes && <Button onClick={() => setGone(x)}>{t.delete}</Button>}</span></td></tr>
+                <td><span className="flex justify-end gap-2"><Button onClick={() => setLog(x)}>{o.log}</Button>{role.writes && <Button onClick={() => { setStart(x); set({ new: '1' }) }}>{t.notify.edit}</Button>}{role.writes && <Button onClick={() => setGone(x)}>{t.delete}</Button>}</span></td></tr>
             ))}
           </Table>
         )}
@@ -56,15 +58,18 @@ function Write({ start, onClose }: { start?: Start; onClose: () => void }) {
     name: start?.name ?? '', type: start?.policy_type ?? 'set_label' as Policy['policy_type'], labels: (start?.labels ?? []).join(', '), search: start?.policies.search ?? '', where: start?.policies.custom_filter ?? '', has: start?.policies.labels ?? '',
     days: start?.policies.not_seen_for_days ? String(start.policies.not_seen_for_days) : '', now: false,
   })
-  const [alerts, setAlerts] = useState<string[]>([])
+  const [alerts, setAlerts] = useState<string[]>(start?.alerting_config_ids ?? [])
   const configs = useQuery({ queryKey: ['configs', team.id, 'alerting'], enabled: f.type === 'alert', queryFn: () => body(platform.GET('/v1/scans/config', { params: { query: { type: 'alerting', limit: 200 } as never } })) })
-  const make = useAct(() => body(platform.POST('/v1/asset/policy', { body: {
-    name: f.name, policy_type: f.type, labels: f.type.endsWith('label') ? words(f.labels) : undefined, alerting_config_ids: f.type === 'alert' ? alerts : undefined, apply_to_existing: f.now,
-    policies: { ...start?.policies, search: f.search || undefined, custom_filter: f.where || undefined, labels: f.has || undefined, not_seen_for_days: Number(f.days) || undefined },
-  } })), ['policies', 'assets'], () => { toast(o.saved(f.name)); onClose() }, { shown: true })
+  const make = useAct(() => {
+    const policy = {
+      name: f.name, policy_type: f.type, labels: f.type.endsWith('label') ? words(f.labels) : undefined, alerting_config_ids: f.type === 'alert' ? alerts : undefined, apply_to_existing: f.now,
+      policies: { ...start?.policies, search: f.search || undefined, custom_filter: f.where || undefined, labels: f.has || undefined, not_seen_for_days: Number(f.days) || undefined },
+    }
+    return start?.id ? body(platform.PATCH('/v1/asset/policy/{policy_id}', { params: { path: { policy_id: start.id }, query: { update_type: 'replace' } }, body: { ...policy, enumeration_ids: start.enumeration_ids } })) : body(platform.POST('/v1/asset/policy', { body: policy }))
+  }, ['policies', 'assets'], () => { toast((start?.id ? o.changed : o.saved)(f.name)); onClose() }, { shown: true })
   const text = (k: 'search' | 'where' | 'has', mono = false) => <Field label={o.field[k]!} hint={o.hint[k]}>{(p) => <input {...p} className={`field ${mono ? 'font-mono' : ''}`} maxLength={1000} spellCheck={false} value={f[k]} onChange={(e) => setF({ ...f, [k]: e.target.value })} />}</Field>
   return (
-    <Dialog title={o.new} onClose={onClose} wide>
+    <Dialog title={start?.id ? o.edit : o.new} onClose={onClose} wide>
       <form onSubmit={(e) => { e.preventDefault(); make.mutate() }}>
         <div className="grid gap-x-3 sm:grid-cols-2">
           <Field label={t.scans.name}>{(p) => <input {...p} autoFocus className="field" required maxLength={200} value={f.name} onChange={(e) => setF({ ...f, name: e.target.value })} />}</Field>
@@ -79,7 +84,8 @@ function Write({ start, onClose }: { start?: Start; onClose: () => void }) {
           </fieldset>
         )}
         <fieldset className="mb-4 rounded-sm border border-line px-3 pt-1"><legend className="px-1 text-sm font-semibold">{o.when}</legend>
-          {start && <p className="mb-3 text-xs text-muted">{o.from} <Shown text={said(start.policies)} max={300} /></p>}
+          {start && !start.id && <p className="mb-3 text-xs text-muted">{o.from} <Shown text={said(start.policies)} max={300} /></p>}
+          {start?.id && said(others(start.policies)) && <p className="mb-3 text-xs text-muted">{o.kept} <Shown text={said(others(start.policies))} max={300} /></p>}
           <div className="grid gap-x-3 sm:grid-cols-2">{text('search')}{text('has')}</div>
           {text('where', true)}
           <Field label={o.field.days!} hint={o.hint.days}>{(p) => <input {...p} type="number" min={1} max={3650} className="field !w-32" value={f.days} onChange={(e) => setF({ ...f, days: e.target.value })} />}</Field>

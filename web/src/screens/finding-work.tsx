@@ -1,5 +1,6 @@
 import { useState } from 'react'
-import { statuses, useAssign, useAssignees, useDecide, useLabel, type Decision, type Result, type Status } from '../lib/findings'
+import { statuses, useAssign, useAssignAll, useAssignees, useDecide, useDecideAll, useLabel, type Decision, type Everything, type Result, type Status } from '../lib/findings'
+import { count } from '../lib/format'
 import { useMe, useRole } from '../lib/me'
 import { Shown } from '../lib/show'
 import { Button, Dialog, Field } from '../ui/kit'
@@ -8,22 +9,30 @@ import { t } from '../texts'
 /** Which dialog about findings is open. */
 export type Asking = '' | 'status' | 'assign' | 'label'
 
-/** What people decide about one or many findings: their status, who works on them, their labels. */
-export function WorkDialogs({ asking, list, onClose, onDone }: { asking: Asking; list: Result[]; onClose: () => void; onDone?: () => void }) {
+/** What people decide about one or many findings, or all that a list shows: their status, who works on them, their labels. */
+export function WorkDialogs({ asking, list, all, onClose, onDone }: { asking: Asking; list: Result[]; all?: Everything; onClose: () => void; onDone?: () => void }) {
   const decide = useDecide()
   const assign = useAssign()
   const label = useLabel()
+  const decideAll = useDecideAll()
+  const assignAll = useAssignAll()
   const then = (work: Promise<boolean>) => { onClose(); void work.then((ok) => { if (ok) onDone?.() }) }
-  if (asking === 'status') return <StatusDialog list={list} onClose={onClose} onDecide={(d) => then(decide(list, d))} />
-  if (asking === 'assign') return <AssignDialog list={list} onClose={onClose} onAssign={(who) => then(assign(list, who))} />
+  if (asking === 'status') return <StatusDialog list={list} all={all} onClose={onClose} onDecide={(d) => then(all ? decideAll(all, d) : decide(list, d))} />
+  if (asking === 'assign') return <AssignDialog list={list} all={all} onClose={onClose} onAssign={(who) => then(all ? assignAll(all, who) : assign(list, who))} />
   if (asking === 'label') return <LabelDialog list={list} onClose={onClose} onLabel={(labels, type) => then(label(list, labels, type))} />
   return null
 }
 
+/** Says what a decision about everything is about: how many, by which filter, and that there is a way back. */
+function About({ all }: { all?: Everything }) {
+  if (!all) return null
+  return <p className="mb-4 rounded-sm bg-medium-soft px-3 py-2 text-sm text-medium">{t.findings.everything(count(all.n), all.about)} <Shown text={all.words} max={600} className="font-medium" />. {t.findings.everythingBack}</p>
+}
+
 const ends = ['30', '90', '180', '365', 'date', ''] as const
 
-function StatusDialog({ list, onClose, onDecide }: { list: Result[]; onClose: () => void; onDecide: (d: Decision) => void }) {
-  const [status, setStatus] = useState<Status>(list.length === 1 && (list[0]!.vuln_status ?? 'open') !== 'open' ? 'open' : 'false_positive')
+function StatusDialog({ list, all, onClose, onDecide }: { list: Result[]; all?: Everything; onClose: () => void; onDecide: (d: Decision) => void }) {
+  const [status, setStatus] = useState<Status>(!all && list.length === 1 && (list[0]!.vuln_status ?? 'open') !== 'open' ? 'open' : 'false_positive')
   const [reason, setReason] = useState('')
   const [ending, setEnding] = useState<(typeof ends)[number]>('90')
   const [day, setDay] = useState('')
@@ -33,7 +42,8 @@ function StatusDialog({ list, onClose, onDecide }: { list: Result[]; onClose: ()
   const until = !risk || ending === '' ? undefined : ending === 'date' ? (day ? new Date(`${day}T23:59:59`).toISOString() : undefined) : new Date(Date.now() + Number(ending) * 86_400_000).toISOString()
   const days = (n: number) => { const d = new Date(Date.now() + n * 86_400_000); return new Date(d.getTime() - d.getTimezoneOffset() * 60_000).toISOString().slice(0, 10) }
   return (
-    <Dialog title={t.findings.statusOf(list.length)} onClose={onClose}>
+    <Dialog title={t.findings.statusOf(all?.n ?? list.length)} onClose={onClose}>
+      <About all={all} />
       <form onSubmit={(e) => { e.preventDefault(); onDecide({ status, reason: reason.trim(), until }) }}>
         <fieldset className="mb-4">
           <legend className="mb-1 text-sm font-medium">{t.findings.col.status}</legend>
@@ -60,20 +70,21 @@ function StatusDialog({ list, onClose, onDecide }: { list: Result[]; onClose: ()
   )
 }
 
-function AssignDialog({ list, onClose, onAssign }: { list: Result[]; onClose: () => void; onAssign: (who: string) => void }) {
+function AssignDialog({ list, all, onClose, onAssign }: { list: Result[]; all?: Everything; onClose: () => void; onAssign: (who: string) => void }) {
   const me = useMe()
   const role = useRole()
   const people = useAssignees(role.insider)
   const mine = me.data?.email ?? ''
   const [who, setWho] = useState(list.length === 1 && list[0]!.assignee === mine ? '' : mine)
-  const all = [...new Set([...(mine ? [mine] : []), ...people])]
+  const members = [...new Set([...(mine ? [mine] : []), ...people])]
   return (
-    <Dialog title={t.findings.assignOf(list.length)} onClose={onClose}>
+    <Dialog title={t.findings.assignOf(all?.n ?? list.length)} onClose={onClose}>
+      <About all={all} />
       <form onSubmit={(e) => { e.preventDefault(); onAssign(who) }}>
         <Field label={t.findings.assignee} hint={t.findings.assignHint}>
           {(p) => <select {...p} autoFocus className="field" value={who} onChange={(e) => setWho(e.target.value)}>
             <option value="">{t.findings.nobody}</option>
-            {all.map((m) => <option key={m} value={m}>{m === mine ? t.findings.me(m) : m}</option>)}
+            {members.map((m) => <option key={m} value={m}>{m === mine ? t.findings.me(m) : m}</option>)}
           </select>}
         </Field>
         <div className="flex justify-end gap-2"><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" type="submit">{t.findings.assign}</Button></div>

@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { platform, body, team } from '../lib/api'
 import { count } from '../lib/format'
-import { eventOf, severities, statuses, statusTone, useFindings, type Query, type Result } from '../lib/findings'
+import { type Everything, eventOf, severities, statuses, statusTone, useFindings, type Query, type Result } from '../lib/findings'
 import { useCommands } from '../lib/keys'
 import { useMe, useRole } from '../lib/me'
 import { save } from '../lib/save'
@@ -33,6 +33,22 @@ function queryOf(s: Search): Query {
   }
 }
 
+const list = (v: unknown) => (v ? String(v).split(',').map((x) => x.trim()).filter(Boolean) : undefined)
+
+/** What a search selects on all of its pages, for a request, and in words. */
+function everythingOf(s: Search, n: number, about: boolean, first: Result): Everything {
+  const q = queryOf(s)
+  const said = [s.status === 'any' ? t.status.any! : (s.status || 'open').split(',').map((x) => t.status[x] ?? x).join(', '), ...(list(s.severity) ?? []).map((x) => t.severity[x] ?? x),
+    ...filters.filter((k) => s[k] && k !== 'severity' && k !== 'status').map((k) => `${t.findings.filterName[k] ?? k}: ${k === 'time' ? (t.time[s[k] as keyof typeof t.time] ?? s[k]) : s[k]}`)]
+  return {
+    n, about, first, words: said.join(' · '),
+    filter: {
+      severity: list(q.severity as string), vuln_status: list(q.vuln_status as string), search: s.q, time: s.time as never, host: list(s.host), templates: list(s.template), scan_ids: list(s.scan), tags: list(s.tag), labels: list(s.label),
+      domain: list(s.domain), port: list(s.port)?.map(Number).filter((p) => p > 0), category: list(s.category), assignee: list(s.assignee), is_regression: yes(s.regression), is_internal: yes(s.internal), is_ticket: yes(s.ticket),
+    } as Everything['filter'],
+  }
+}
+
 export function Findings() {
   useTitle(t.findings.title)
   const [search, set] = useURL()
@@ -47,11 +63,12 @@ export function Findings() {
   const [at, setAt] = useState(0)
   const [asking, setAsking] = useState<Asking>('')
   const [rating, setRating] = useState(false)
+  const [everything, setEverything] = useState(false) // beyond this page
   const filter = useRef<HTMLInputElement>(null)
   const body = useRef<HTMLTableSectionElement>(null)
   const now = rows[Math.min(at, rows.length - 1)]
   const what = JSON.stringify([queryOf(search), page])
-  useEffect(() => { setChosen(new Map()); setAt(0) }, [what])
+  useEffect(() => { setChosen(new Map()); setAt(0); setEverything(false) }, [what])
   const first = useRef(true)
   useEffect(() => {
     if (first.current) { first.current = false; return }
@@ -63,28 +80,31 @@ export function Findings() {
     setAt(next)
     if (search.open && rows[next]) set({ open: rows[next].vuln_id }, { replace: true })
   }
-  const toggle = (r: Result) => setChosen((old) => { const m = new Map(old); if (!m.delete(r.vuln_id)) m.set(r.vuln_id, r); return m })
+  const toggle = (r: Result) => { setEverything(false); setChosen((old) => { const m = new Map(old); if (!m.delete(r.vuln_id)) m.set(r.vuln_id, r); return m }) }
   const targets = chosen.size > 0 ? [...chosen.values()] : now ? [now] : []
+  const clear = () => { setChosen(new Map()); setEverything(false) }
   const g = t.findings.title
   useCommands([
     { id: 'f down', label: t.findings.keys.next, group: g, keys: 'j', run: () => move(1) },
     { id: 'f up', label: t.findings.keys.previous, group: g, keys: 'k', run: () => move(-1) },
     { id: 'f open', label: t.findings.keys.open, group: g, keys: 'Enter', run: () => now && set({ open: search.open === now.vuln_id ? undefined : now.vuln_id }) },
     { id: 'f page', label: t.findings.keys.page, group: g, keys: 'o', run: () => now && void navigate({ to: `/findings/${now.vuln_id}` } as never) },
-    { id: 'f close', label: t.findings.keys.close, group: g, keys: 'Escape', run: () => { set({ open: undefined }); setChosen(new Map()) } },
+    { id: 'f close', label: t.findings.keys.close, group: g, keys: 'Escape', run: () => { set({ open: undefined }); clear() } },
     { id: 'f filter', label: t.findings.keys.filter, group: g, keys: '/', run: () => filter.current?.focus() },
     ...(role.writes ? [
       { id: 'f choose', label: t.findings.keys.choose, group: g, keys: 'x', run: () => now && toggle(now) },
-      { id: 'f all', label: t.findings.keys.all, group: g, keys: 'X', run: () => setChosen(chosen.size === rows.length ? new Map() : new Map(rows.map((r) => [r.vuln_id, r]))) },
+      { id: 'f all', label: t.findings.keys.all, group: g, keys: 'X', run: () => { setEverything(false); setChosen(chosen.size === rows.length ? new Map() : new Map(rows.map((r) => [r.vuln_id, r]))) } },
+      { id: 'f everything', label: t.findings.keys.everything, group: g, run: () => { setChosen(new Map(rows.map((r) => [r.vuln_id, r]))); setEverything(true) } },
       { id: 'f status', label: t.findings.keys.status, group: g, keys: 's', run: () => targets.length > 0 && setAsking('status') },
       { id: 'f assign', label: t.findings.keys.assign, group: g, keys: 'a', run: () => targets.length > 0 && setAsking('assign') },
-      { id: 'f label', label: t.findings.keys.label, group: g, keys: 'l', run: () => targets.length > 0 && setAsking('label') },
-      { id: 'f severity', label: t.findings.keys.severity, group: g, keys: 'v', run: () => targets.length > 0 && setRating(true) },
+      { id: 'f label', label: t.findings.keys.label, group: g, keys: 'l', run: () => targets.length > 0 && !everything && setAsking('label') },
+      { id: 'f severity', label: t.findings.keys.severity, group: g, keys: 'v', run: () => targets.length > 0 && !everything && setRating(true) },
     ] : []),
   ])
   const sort = (field: string) => set(
     (search.sort || 'severity') === field ? { dir: search.dir === 'asc' ? undefined : 'asc', page: undefined } : { sort: field, dir: undefined, page: undefined })
   const total = found.data?.total_results ?? 0
+  const about = !!found.data?.total_is_estimate
   const filtered = filters.some((k) => search[k])
 
   return (
@@ -119,12 +139,13 @@ export function Findings() {
           <div className="card min-w-0">
             {chosen.size > 0 && (
               <div className="sticky top-0 z-10 flex flex-wrap items-center gap-2 border-b border-line bg-accent-soft px-3 py-1.5 text-sm text-accent" role="status">
-                <span className="flex-1 font-medium">{t.findings.chosen(chosen.size)}</span>
+                <span className="flex-1 basis-56 font-medium">{everything ? t.findings.everythingChosen(count(total), about) : t.findings.chosen(chosen.size)}
+                  {!everything && chosen.size === rows.length && total > rows.length && <> <button type="button" className="link ml-1" onClick={() => setEverything(true)}>{t.findings.chooseEverything(count(total), about)}</button></>}</span>
                 <Button onClick={() => setAsking('status')}>{t.findings.setStatus} <span className="kbd" aria-hidden="true">s</span></Button>
                 <Button onClick={() => setAsking('assign')}>{t.findings.assign} <span className="kbd" aria-hidden="true">a</span></Button>
-                <Button onClick={() => setAsking('label')}>{t.findings.label} <span className="kbd" aria-hidden="true">l</span></Button>
-                <Button onClick={() => setRating(true)}>{t.severityOwn.action} <span className="kbd" aria-hidden="true">v</span></Button>
-                <Button kind="quiet" onClick={() => setChosen(new Map())}>{t.findings.none}</Button>
+                {!everything && <><Button onClick={() => setAsking('label')}>{t.findings.label} <span className="kbd" aria-hidden="true">l</span></Button>
+                <Button onClick={() => setRating(true)}>{t.severityOwn.action} <span className="kbd" aria-hidden="true">v</span></Button></>}
+                <Button kind="quiet" onClick={clear}>{t.findings.none}</Button>
               </div>
             )}
             {found.error ? <Problem error={found.error} retry={() => void found.refetch()} /> : !found.data ? <Loading what={t.findings.title} /> : rows.length === 0 ? (
@@ -161,8 +182,8 @@ export function Findings() {
           )}
         </div>
       </div>
-      {rating && <SeverityDialog list={targets.map((r) => ({ vuln_id: r.vuln_id, template_id: r.template_id, event: r.event[0] }))} onClose={() => { setRating(false); setChosen(new Map()) }} />}
-      <WorkDialogs asking={asking} list={targets} onClose={() => { setAsking(''); setChosen(new Map()) }} />
+      {rating && targets.length > 0 && <SeverityDialog list={targets.map((r) => ({ vuln_id: r.vuln_id, template_id: r.template_id, event: r.event[0] }))} onClose={() => { setRating(false); setChosen(new Map()) }} />}
+      <WorkDialogs asking={asking} list={targets} all={everything && rows[0] ? everythingOf(search, total, about, rows[0]) : undefined} onClose={() => { setAsking(''); clear() }} />
     </>
   )
 }
@@ -248,6 +269,20 @@ function useCounts(search: Search) {
 
 const formats = ['csv', 'json', 'html', 'pdf', 'docx', 'sarif', 'cyclonedx', 'csaf', 'openvex'] as const
 
+// Filters that exports do not have: then what the list shows is exported by its ids, of which a request takes so many.
+const onlyListed = ['tag', 'label', 'assignee', 'regression', 'ticket'] as const
+const mostIds = 10_000
+
+async function idsOf(q: Query): Promise<string[]> {
+  const ids: string[] = []
+  for (let offset = 0; ; offset += pageSize) {
+    const part = await body(platform.GET('/v1/scans/results', { params: { query: { ...q, limit: pageSize, offset } as never } }))
+    if (part.total_results > mostIds) throw new Error(t.findings.tooManyToExport(count(mostIds)))
+    ids.push(...part.data.map((r) => r.vuln_id))
+    if (part.data.length < pageSize) return ids
+  }
+}
+
 function Export({ search }: { search: Search }) {
   const [busy, setBusy] = useState(false)
   const [problem, setProblem] = useState<unknown>()
@@ -256,10 +291,12 @@ function Export({ search }: { search: Search }) {
     setProblem(undefined)
     try {
       const q = queryOf(search)
-      const list = (v: unknown) => (v ? String(v).split(',') : undefined)
-      const { data, response } = await platform.POST('/v1/scans/results/export', {
+          const { data, response } = await platform.POST('/v1/scans/results/export', {
         params: { query: { type: type as never } },
-        body: { severity: list(q.severity), vuln_status: q.vuln_status, search: q.search, host: list(q.host), templates: list(q.templates), scan_ids: list(q.scan_ids), time: q.time } as never,
+        body: { ...(onlyListed.some((k) => search[k]) ? { ids: await idsOf(q) } : {
+          severity: list(q.severity), vuln_status: q.vuln_status, search: q.search, host: list(q.host), domain: list(q.domain), port: list(q.port)?.map(Number).filter((p) => p > 0), template: list(q.templates),
+          category: list(q.category), scan_ids: list(q.scan_ids), time: q.time, is_internal: q.is_internal,
+        }) } as never,
         parseAs: 'blob',
       })
       save(data as unknown as Blob, `findings.${type}`, response)

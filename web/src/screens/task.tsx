@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { useEffect, useMemo, useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { agent, body, headers, team, type Agent } from '../lib/api'
 import { count, date, money, span } from '../lib/format'
 import { useCommands } from '../lib/keys'
@@ -8,16 +8,14 @@ import { useRole } from '../lib/me'
 import { save } from '../lib/save'
 import { tabOf, useURL } from '../lib/search'
 import { Shown } from '../lib/show'
-import { follow, type StreamEvent, type StreamState } from '../lib/stream'
+import { add, nothingYet, text, type Data, type Step } from '../lib/progress'
+import { follow, type StreamState } from '../lib/stream'
 import { taskLive, taskTone } from '../lib/states'
 import { Bar, Button, Card, Chip, Confirm, Copy, Empty, Facts, Head, Loading, Problem, Severity, Table, Tabs, Time, To, useTitle } from '../ui/kit'
 import { failed, toast } from '../ui/toast'
 import { t } from '../texts'
 
 type Detail = Agent['TaskDetail']
-type Data = Record<string, unknown>
-
-const text = (v: unknown): string => (typeof v === 'string' ? v : v === undefined || v === null ? '' : JSON.stringify(v))
 
 export function Task() {
   const { id } = useParams({ strict: false }) as { id: string }
@@ -61,88 +59,45 @@ export function Task() {
   )
 }
 
-const longest = 5000 // events kept; the journal (Calls) has them all
-
-/** What a stream of events amounts to. */
+/** What a task's stream has told so far. What the page keeps of it does not grow with it. */
 function useStream(d: Detail) {
   const queries = useQueryClient()
-  const [events, setEvents] = useState<StreamEvent[]>([])
+  const [now, setNow] = useState(nothingYet)
   const [state, setState] = useState<StreamState>('connecting')
   useEffect(() => follow(
     `/api/v1/tasks/${d.task.id}/stream?stream_id=${encodeURIComponent(d.stream.streamId)}`,
     (batch) => {
-      setEvents((old) => [...old, ...batch].slice(-longest))
+      setNow((old) => add(old, batch))
       if (batch.some((e) => e.type === 'finish' || e.type === 'suspended' || e.type === 'status' || e.type === 'issue')) void queries.invalidateQueries({ queryKey: ['task'] })
     },
     setState,
     (e) => e.type === 'finish',
   ), [d.task.id, d.stream.streamId, queries])
-  return { events, state }
-}
-
-type Step = { key: string; tool: string; status: string; args?: unknown; output: string; error: string; done?: number; total?: number; at: string; end?: string; subagent?: string; callId?: string; note?: string }
-
-/** The steps of the built-in planner and the tool calls of a model, in the order of their beginning. */
-function stepsOf(events: StreamEvent[]): Step[] {
-  const steps = new Map<string, Step>()
-  for (const e of events) {
-    const data = e.data
-    const inner = (data.data ?? {}) as Data
-    const builtin = `s${text(data.seq)}`
-    switch (e.type) {
-      case 'step-started': steps.set(builtin, { key: builtin, tool: text(data.tool), status: 'running', output: '', error: '', at: e.at }); break
-      case 'progress': {
-        const s = steps.get(builtin)
-        if (s) steps.set(builtin, { ...s, note: text(data.text), done: Number(data.done), total: Number(data.total) })
-        break
-      }
-      case 'step-finished': {
-        const s = steps.get(builtin)
-        if (s) steps.set(builtin, { ...s, status: text(data.status) || 'completed', output: text(data.words), error: text(data.error), end: e.at, note: undefined })
-        break
-      }
-      case 'tool-input-available':
-        steps.set(text(data.id), { key: text(data.id), callId: text(data.id), tool: text(data.tool || inner.tool), status: 'running', args: inner.args, output: '', error: '', at: e.at, subagent: text(data.subagent_run_id) })
-        break
-      case 'tool-progress': {
-        const s = steps.get(text(data.id))
-        if (s) steps.set(s.key, { ...s, note: text(data.text) })
-        break
-      }
-      case 'tool-output-available': {
-        const s = steps.get(text(data.id))
-        const result = (inner.result ?? {}) as Data
-        if (s) steps.set(s.key, { ...s, status: text(inner.status), output: text(result.text), error: text(inner.error), end: e.at, note: undefined })
-        break
-      }
-    }
-  }
-  return [...steps.values()]
+  return { now, state }
 }
 
 function Live({ d, mine }: { d: Detail; mine: boolean }) {
-  const { events, state } = useStream(d)
-  const steps = useMemo(() => stepsOf(events), [events])
-  const plan = events.findLast((e) => e.type === 'plan')?.data ?? (d.plan as Data | undefined)
-  const finish = events.findLast((e) => e.type === 'finish')?.data
-  const denied = events.filter((e) => e.type === 'denied')
-  const notes = events.filter((e) => e.type === 'note')
-  const speech = useMemo(() => events.filter((e) => e.type === 'text-delta').map((e) => text(e.data.text)).join(''), [events])
+  const { now, state } = useStream(d)
+  const { steps, speech, finish, denied, notes } = now
+  const plan = now.plan ?? (d.plan as Data | undefined)
   const pending = d.status === 'suspended' ? ((d.pending ?? []) as Waiting[]) : []
   const running = steps.find((s) => s.status === 'running')
   const said = finish ? `${t.taskState[text(finish.status)] ?? ''}. ${t.tasks.nIssues(Number(finish.issue_count))}` : running ? t.tasks.runs(t.tool[running.tool] ?? running.tool) : ''
   return (
-    <div className="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]" data-events={events.length} data-last={events.at(-1)?.seq}>
+    <div className="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]" data-events={now.seen} data-last={now.last?.seq}>
       <div className="grid min-w-0 gap-4">
         {d.messages.filter((m) => m.role === 'user').slice(-1).map((m) => <Card key={m.created_at} title={t.tasks.instruction}><p className="whitespace-pre-line"><Shown text={m.text} max={4000} /></p></Card>)}
         {pending.map((w) => <Ask key={`${w.branch} ${w.key}`} id={d.task.id} of={w} mine={mine} />)}
         <p className="sr-only" role="status">{said}</p>
-        <Card title={t.tasks.steps} flush actions={<Connection state={state} last={events.at(-1)?.at} />}>
+        <Card title={t.tasks.steps} flush actions={<Connection state={state} last={now.last?.at} />}>
           {steps.length === 0 ? <Empty title={state === 'ended' ? t.tasks.noSteps : t.tasks.waiting} /> : (
+            <>
+            {now.earlier > 0 && <p className="border-b border-line px-3 py-2 text-sm text-muted">{t.tasks.earlier(count(now.earlier))} <To to={`/tasks/${d.task.id}`} search={{ tab: 'calls' }} className="link">{t.tasks.tabs.calls}</To></p>}
             <ol className="divide-y divide-line">{steps.map((s) => <StepRow key={s.key} of={s} id={d.task.id} mine={mine} />)}</ol>
+            </>
           )}
         </Card>
-        {speech && <Card title={t.tasks.says}><p className="max-h-96 overflow-auto whitespace-pre-wrap" tabIndex={0}><Shown text={speech.slice(-20_000)} max={20_000} /></p></Card>}
+        {speech && <Card title={t.tasks.says}><p className="max-h-96 overflow-auto whitespace-pre-wrap" tabIndex={0}><Shown text={speech} max={20_000} /></p></Card>}
         {finish && <Card title={t.tasks.result}><p className="whitespace-pre-line"><Shown text={text(finish.summary)} max={20_000} /></p></Card>}
         {(denied.length > 0 || notes.length > 0) && (
           <Card title={t.tasks.guards}>
@@ -207,8 +162,8 @@ function StepRow({ of: s, id, mine }: { of: Step; id: string; mine: boolean }) {
       {(s.args !== undefined || s.output.length >= 240) && (
         <details className="mt-1">
           <summary className="text-xs text-accent">{t.tasks.details}</summary>
-          {s.args !== undefined && <pre className="raw mt-1 max-h-48 overflow-auto rounded-sm border border-line bg-panel p-2" tabIndex={0}><Shown text={typeof s.args === 'string' ? s.args : JSON.stringify(s.args, null, 2)} max={8000} /></pre>}
-          {s.output && <pre className="raw mt-1 max-h-72 overflow-auto rounded-sm border border-line bg-panel p-2" tabIndex={0}><Shown text={s.output.length > 8000 ? `…${s.output.slice(-8000)}` : s.output} max={8001} /></pre>}
+          {s.args !== undefined && <pre className="raw mt-1 max-h-48 overflow-auto rounded-sm border border-line bg-panel p-2" tabIndex={0}><Shown text={s.args} max={8000} /></pre>}
+          {s.output && <pre className="raw mt-1 max-h-72 overflow-auto rounded-sm border border-line bg-panel p-2" tabIndex={0}><Shown text={s.output} max={8001} /></pre>}
         </details>
       )}
     </li>

@@ -99,7 +99,13 @@ func (s area) findings() {
 		"Delete findings, named by id or by a filter", 404, 413, 415),
 		func(ctx context.Context, in *struct{ Body VulnDeletion }) (*wire.Message, error) {
 			b := in.Body
-			f := b.filter(b.IDs)
+			f, err := b.picked(b.IDs)
+			if err == nil && b.Filter != nil && len(b.Statuses) > 0 {
+				err = errs.Field("filter", "filter stands for itself: leave out ids and the fields beside it.")
+			}
+			if err != nil {
+				return nil, err
+			}
 			for _, status := range b.Statuses {
 				f.Statuses = append(f.Statuses, finding.Status(status))
 			}
@@ -338,36 +344,6 @@ func (q ResultQuery) applied() map[string]string {
 	return out
 }
 
-// VulnFilter selects findings without their ids.
-type VulnFilter struct {
-	ScanID   string   `json:"scan_id,omitempty" doc:"Those of this scan."`
-	Severity []string `json:"severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"Severities."`
-	Host     []string `json:"host,omitempty" doc:"Hosts."`
-	Template []string `json:"template,omitempty" doc:"Template ids."`
-	Search   string   `json:"search,omitempty" maxLength:"200"`
-	Type     string   `json:"type,omitempty" enum:"http,dns,network,tcp,ssl,file,headless,code,javascript,websocket,whois,workflow" doc:"The protocol of the template."`
-}
-
-func (v VulnFilter) filter(ids []string) finding.Filter {
-	f := finding.Filter{IDs: ids, Severities: v.Severity, Hosts: v.Host, Templates: v.Template, Search: v.Search}
-	if v.ScanID != "" {
-		f.ScanIDs = []string{v.ScanID}
-	}
-	if v.Type != "" {
-		f.Categories = []string{v.Type}
-	}
-	return f
-}
-
-// VulnPatch is a decision about findings.
-type VulnPatch struct {
-	IDs    []string `json:"vuln_ids,omitempty" maxItems:"10000" doc:"The findings; default: those that the other fields select."`
-	Status string   `json:"vuln_status" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"What is decided."`
-	Reason string   `json:"reason,omitempty" maxLength:"2000" doc:"Why; required with until."`
-	Until  string   `json:"until,omitempty" format:"date-time" doc:"Of an accepted risk: when it ends, and the findings are open again; default: it does not end."`
-	VulnFilter
-}
-
 // VulnDeletion names findings to delete.
 type VulnDeletion struct {
 	IDs      []string `json:"ids,omitempty" maxItems:"10000" doc:"The findings; default: those that the other fields select."`
@@ -380,19 +356,6 @@ type VulnLabels struct {
 	IDs    []string `json:"ids" minItems:"1" maxItems:"10000"`
 	Type   string   `json:"type,omitempty" enum:"append,replace,delete" doc:"How the labels change the present ones; default replace."`
 	Labels []string `json:"labels,omitempty" maxItems:"100"`
-}
-
-func (s area) patchVulns(ctx context.Context, in *struct{ Body VulnPatch }) (*wire.Message, error) {
-	d := finding.Decision{Status: finding.Status(in.Body.Status), Reason: in.Body.Reason}
-	if in.Body.Until != "" {
-		until, err := time.Parse(time.RFC3339, in.Body.Until)
-		if err != nil {
-			return nil, errs.Field("until", "until must be a time such as 2027-01-31T00:00:00Z.")
-		}
-		d.Until = until
-	}
-	n, err := s.Findings.SetDecision(ctx, in.Body.filter(in.Body.IDs), d)
-	return wire.Messagef("The status of %d findings is changed.", n), err
 }
 
 // assetAt is all that the inventory of the caller's team knows of a host and port; nil: nothing.

@@ -59,7 +59,11 @@ func (s area) work() {
 		"Assign findings, named by id or by a filter, to a member of the team", 404)
 	assign.Description = "The member is told. All sightings of a weakness have the same assignee, those to come included."
 	rest.Handle(s.API, assign, func(ctx context.Context, in *struct{ Body VulnAssignment }) (*wire.Message, error) {
-		n, err := s.Works.Assign(ctx, in.Body.filter(in.Body.IDs), in.Body.Assignee)
+		f, err := in.Body.picked(in.Body.IDs)
+		if err != nil {
+			return nil, err
+		}
+		n, err := s.Works.Assign(ctx, f, in.Body.Assignee)
 		return wire.Messagef("The assignee of %d findings is changed.", n), err
 	})
 	const path = "/v1/scans/vulns/{vuln_id}/comments"

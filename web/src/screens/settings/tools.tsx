@@ -7,6 +7,7 @@ import { useRole } from '../../lib/me'
 import { Raw, Shown } from '../../lib/show'
 import { Button, Card, Chip, Confirm, Dialog, Empty, Field, Loading, Problem, Table } from '../../ui/kit'
 import { toast } from '../../ui/toast'
+import { Servers } from './servers'
 import { t } from '../../texts'
 
 const o = t.tools
@@ -139,61 +140,6 @@ function NewToolkit({ onClose }: { onClose: () => void }) {
         <Field label={o.language}>{(p) => <select {...p} className="field" value={language} onChange={(e) => setLanguage(e.target.value as typeof language)}>{['javascript', 'typescript', 'python'].map((l) => <option key={l} value={l}>{l}</option>)}</select>}</Field>
         {create.error && <Problem error={create.error} />}
         <div className="flex justify-end gap-2"><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" type="submit" disabled={create.isPending}>{o.newToolkit}</Button></div>
-      </form>
-    </Dialog>
-  )
-}
-
-const serverTone: Record<string, string> = { connected: 'good', changed: 'wait', failed: 'bad' }
-
-function Servers() {
-  const role = useRole()
-  const [adding, setAdding] = useState(false)
-  const [gone, setGone] = useState<Agent['MCPServer']>()
-  const found = useQuery({ queryKey: ['mcp', team.id], queryFn: () => body(agent.GET('/api/v1/mcp/servers')) })
-  const at = (id: string) => ({ params: { path: { mcp_server_id: id } } })
-  const look = useAct((id: string) => body(agent.POST('/api/v1/mcp/servers/{mcp_server_id}/validate', at(id))), ['mcp'])
-  const accept = useAct((x: { id: string; digests: string[] }) => body(agent.POST('/api/v1/mcp/servers/{mcp_server_id}/accept', { ...at(x.id), body: { digests: x.digests } })), ['mcp'])
-  const remove = useAct(() => agent.DELETE('/api/v1/mcp/servers/{mcp_server_id}', at(gone!.id)), ['mcp'], () => setGone(undefined), { shown: true })
-  return (
-    <Card title={o.servers} flush actions={role.writes && <Button onClick={() => setAdding(true)}>{o.newServer}</Button>}>
-      {found.error ? <Problem error={found.error} /> : !found.data ? <Loading what={o.servers} /> : found.data.servers.length === 0 ? <Empty title={o.noServers}>{o.noServersText}</Empty> : (
-        <ul className="divide-y divide-line">
-          {found.data.servers.map((x) => {
-            const fresh = x.tools.filter((y) => y.state === 'new' || y.state === 'changed')
-            return (
-              <li key={x.id} className="px-3 py-2.5 text-sm">
-                <div className="flex flex-wrap items-start gap-3"><div className="min-w-0 flex-1 basis-72"><p className="flex flex-wrap items-center gap-2"><Shown text={x.name} max={80} className="font-medium" /><Chip tone={serverTone[x.status]}>{o.serverState[x.status]}</Chip>{x.shared && <Chip>{t.projects.shared}</Chip>}</p><p className="text-xs text-muted"><Shown text={x.url} max={200} /></p>{x.error && <p className="text-xs text-high"><Shown text={x.error} max={300} /></p>}</div>
-                  {role.writes && x.is_owner && <span className="flex gap-2"><Button disabled={look.isPending} onClick={() => look.mutate(x.id)}>{o.look}</Button><Button onClick={() => setGone(x)}>{t.delete}</Button></span>}</div>
-                {x.tools.length > 0 && <details className="mt-1"><summary className="text-xs text-muted">{o.nTools(x.tools.length)}</summary>
-                  <ul className="mt-1 grid gap-1">{x.tools.map((y) => <li key={y.name} className="text-xs"><code><Shown text={y.offered_as || y.name} max={100} /></code> <Chip tone={y.state === 'accepted' ? 'good' : y.state === 'gone' ? 'calm' : 'wait'}>{o.toolState[y.state]}</Chip> <span className="text-muted"><Shown text={y.description} max={240} /></span></li>)}</ul></details>}
-                {role.writes && x.is_owner && fresh.length > 0 && <p className="mt-2"><Button disabled={accept.isPending} onClick={() => accept.mutate({ id: x.id, digests: fresh.map((y) => y.digest) })}>{o.accept(fresh.length)}</Button></p>}
-              </li>
-            )
-          })}
-        </ul>
-      )}
-      {adding && <NewServer onClose={() => setAdding(false)} />}
-      {gone && <Confirm title={o.deleteTitle} action={t.delete} busy={remove.isPending} error={remove.error} onClose={() => setGone(undefined)} onYes={() => remove.mutate()}>{o.deleteText(gone.name)}</Confirm>}
-    </Card>
-  )
-}
-
-function NewServer({ onClose }: { onClose: () => void }) {
-  const [name, setName] = useState('')
-  const [url, setUrl] = useState('')
-  const [token, setToken] = useState('')
-  const [readOnly, setReadOnly] = useState(true)
-  const create = useAct(() => body(agent.POST('/api/v1/mcp/servers', { body: { name, url, bearer_token: token || undefined, read_only: readOnly } })), ['mcp'], () => onClose(), { shown: true })
-  return (
-    <Dialog title={o.newServer} onClose={onClose}>
-      <form onSubmit={(e) => { e.preventDefault(); create.mutate() }}>
-        <Field label={t.scans.name} hint={o.serverHint}>{(p) => <input {...p} autoFocus className="field" required maxLength={20} value={name} onChange={(e) => setName(e.target.value)} />}</Field>
-        <Field label={o.url}>{(p) => <input {...p} className="field" type="url" required value={url} onChange={(e) => setUrl(e.target.value)} />}</Field>
-        <Field label={o.token} hint={o.tokenHint}>{(p) => <input {...p} className="field" autoComplete="off" value={token} onChange={(e) => setToken(e.target.value)} />}</Field>
-        <label className="mb-4 flex items-center gap-2 text-sm"><input type="checkbox" checked={readOnly} onChange={(e) => setReadOnly(e.target.checked)} />{o.readOnly}</label>
-        {create.error && <Problem error={create.error} />}
-        <div className="flex justify-end gap-2"><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" type="submit" disabled={create.isPending}>{create.isPending ? o.connecting : o.connect}</Button></div>
       </form>
     </Dialog>
   )
