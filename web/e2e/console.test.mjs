@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { after, before } from 'node:test'
-import { both, browse, journeys, password, ready, serve, signIn, weakSite } from './kit.mjs'
+import { both, browse, journeys, narrow, password, ready, serve, signIn, weakSite } from './kit.mjs'
 
 let server, browser, site, target
 let slow = 0
 
 // Further screens, for axe.
-const screens = ['/assets', '/templates', '/templates/vedette-git-head', '/settings/account', '/settings/members', '/settings/audit']
+const screens = ['/assets', '/network', '/knowledge', '/enumerations', '/triage', '/settings/trackers', '/templates', '/templates/vedette-git-head', '/settings/account', '/settings/members', '/settings/audit']
 
 before(async () => {
   [server, browser] = await Promise.all([serve(), browse()]);
@@ -24,7 +25,7 @@ journey('signing in leads to where one wanted to go, and a wrong password says s
   await page.getByLabel('Password').fill('wrong-horse-battery')
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('alert').waitFor()
-  await signIn(page)
+  await signIn(page, 'ada@example.com', true)
   await page.waitForURL(server.base + '/findings?status=any&severity=high')
   const cookies = await page.context().cookies()
   assert.deepEqual(cookies.map((c) => [c.name, c.httpOnly, c.sameSite]), [['vedette-session', true, 'Strict']])
@@ -144,6 +145,74 @@ journey('a viewer sees everything and is offered no change; a stranger\'s addres
   await page.getByText('There is no such page').waitFor()
 })
 
+journey('a member of another role is given a role, works, and is a viewer again', async (page) => {
+  const role = async (of) => {
+    await page.getByRole('row', { name: /bob@example/ }).getByRole('combobox').selectOption({ label: of })
+    await page.waitForFunction(async (want) => {
+      const r = await fetch('/v1/user/team/member', { headers: { 'X-Requested-With': 'x' } })
+      return (await r.json()).members.find((m) => m.email.startsWith('bob')).role.toLowerCase() === want
+    }, of.toLowerCase())
+  }
+  await page.at('/settings/members')
+  await signIn(page)
+  const other = await page.context().browser().newContext()
+  const bob = await other.newPage()
+  bob.server = server
+  await bob.goto(server.base + '/findings')
+  await signIn(bob, 'bob@example.com')
+  await bob.getByRole('row').nth(1).waitFor()
+  assert.equal(await bob.getByRole('checkbox', { name: /^Choose/ }).count(), 0)
+  await role('Member')
+  await bob.reload()
+  await bob.getByRole('checkbox', { name: /^Choose/ }).first().check()
+  await role('Viewer')
+  await bob.keyboard.press('s') // the page still offers it; the server does not do it, and says so
+  await bob.getByRole('radio', { name: 'Triaged' }).check()
+  await bob.getByRole('dialog').getByRole('button', { name: 'Set status' }).click()
+  await bob.getByText('A viewer of the team can read and not change.').first().waitFor()
+  assert.equal((await server.api('GET', '/v1/scans/results?vuln_status=triaged')).total_results, 0)
+  await other.close()
+})
+
+journey('reports are files: PDF, SARIF and CSV of what the list shows', async (page) => {
+  const [one] = (await server.api('GET', '/v1/scans/results?limit=1')).data
+  await server.api('PATCH', '/v1/scans/vulns/labels', { ids: [one.vuln_id], labels: ['till'], type: 'append' })
+  await page.at('/findings?label=till')
+  await signIn(page)
+  await page.getByRole('row').nth(1).waitFor()
+  const file = async (kind) => {
+    const [f] = await Promise.all([page.waitForEvent('download'), page.getByLabel('Export').selectOption(kind)])
+    return readFileSync(await f.path())
+  }
+  assert.equal((await file('pdf')).subarray(0, 5).toString(), '%PDF-')
+  const sarif = JSON.parse(await file('sarif'))
+  assert.deepEqual([sarif.version, sarif.runs.flatMap((r) => r.results).length], ['2.1.0', 1])
+  const rows = (await file('csv')).toString().trim().split('\n')
+  const ids = (await server.api('GET', '/v1/scans/results?limit=100')).data.map((r) => r.vuln_id)
+  assert.deepEqual(ids.filter((id) => rows.some((r) => r.startsWith(id))), [one.vuln_id]) // the finding with the label alone
+  await page.at(`/findings?template=${one.template_id}&status=any`)
+  await page.getByRole('row').nth(1).waitFor()
+  const of = JSON.parse(await file('json'))
+  assert.ok(JSON.stringify(of).includes(one.template_id))
+  const list = Array.isArray(of) ? of : (of.data ?? of.findings ?? of.results)
+  assert.ok(list.every((x) => JSON.stringify(x).includes(one.template_id)), 'another template is in the file')
+})
+
+journey('what waits for an approval stands there with its plan, and is accessible', async (page) => {
+  const made = await server.api('POST', '/api/v1/tasks', { task: `Check the security headers of ${target}`, mode: 'plan', response_format: 'json' })
+  await page.at(`/tasks/${made.id}`)
+  await signIn(page)
+  const card = page.getByRole('alert', { name: /./ }).filter({ has: page.getByRole('button', { name: 'Approve' }) })
+  await card.waitFor({ timeout: 60_000 })
+  assert.equal(await card.getByRole('button', { name: 'Approve' }).evaluate((b) => b === document.activeElement), false)
+  await both(page, 'a task that waits')
+  await card.getByRole('textbox').fill('Not today')
+  await card.getByRole('button', { name: 'Decline' }).click()
+  await card.waitFor({ state: 'detached' })
+  await page.at('/tasks?status=suspended')
+  await ready(page)
+})
+
 journey('a session that ends in the middle of work takes no draft with it', async (page) => {
   await page.at('/tasks/new')
   await signIn(page)
@@ -193,17 +262,35 @@ journey('a hostile finding runs nothing, widens nothing, and shows what is hidde
   const vuln = found.data[0].vuln_id
   await page.at('/')
   await signIn(page)
-  for (const path of ['/', '/scans', `/scans/${id}`, `/scans/${id}?tab=log`, '/findings?severity=critical', `/findings?severity=critical&open=${vuln}`, `/findings/${vuln}`, `/findings/${vuln}?tab=evidence`, `/findings/${vuln}?tab=history`, `/findings/${vuln}?tab=places`, `/findings?q=${encodeURIComponent(evil)}`]) {
-    for (const width of [1280, 390]) {
-      await page.setViewportSize({ width, height: 860 })
-      await page.at(path)
-      await ready(page)
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth)
-      assert.ok(wide <= width, `${path} is ${wide} wide`)
-      assert.equal(await page.evaluate(() => document.querySelectorAll('main img, main script, main iframe').length), 0, path)
-    }
+  // What people write is foreign text, too: in every list that has it.
+  const name = `Evil ${evil}`.slice(0, 90)
+  const queue = (await server.api('POST', '/api/v1/triage/queues', { name, sort: 'severity', selection: { severity: ['critical'] } })).queue
+  await server.api('POST', '/api/v1/prompts', { name: name.replace(/[^ -~]/g, ''), description: evil, text: 'Look at {{host}}' })
+  await server.api('POST', '/api/v1/skills', { name: 'evil-skill', description: evil.replace(/[^ -~]/g, ''), instructions: evil })
+  await server.api('POST', '/api/v1/agents/user', { name, system_prompt: evil, description: evil })
+  await server.api('POST', '/api/v1/knowledge/index', { name, content: `evil ${evil}` })
+  await server.api('POST', '/v1/template', { template: `id: evil\ninfo: {name: ${JSON.stringify(name.replace(/[^ -~]/g, ''))}, author: me, severity: high}\nhttp:\n  - path: ["{{BaseURL}}/"]\n    matchers: [{type: status, status: [200]}]\n` })
+  await server.api('PATCH', '/v1/scans/vulns/assignee', { vuln_ids: [vuln], assignee: 'bob@example.com' })
+  await server.api('POST', '/v1/scans/import?format=nuclei&name=' + encodeURIComponent(name), hostile)
+  const lists = ['/triage', `/triage/${queue?.id ?? ''}`, '/reports', `/scans/${id}?tab=compare`, '/agents', '/knowledge', '/knowledge?q=evil', '/templates?scope=private', '/settings/agents', '/settings/skills', '/settings/prompts', '/settings/audit', '/settings/members']
+  for (const path of [...lists, '/', '/scans', `/scans/${id}`, `/scans/${id}?tab=log`, '/findings?severity=critical', `/findings?severity=critical&open=${vuln}`, `/findings/${vuln}`, `/findings/${vuln}?tab=evidence`, `/findings/${vuln}?tab=history`, `/findings/${vuln}?tab=places`, `/findings?q=${encodeURIComponent(evil)}`]) {
+    await page.at(path)
+    await ready(page)
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 1280, path)
+    await narrow(page, path)
+    assert.equal(await page.evaluate(() => document.querySelectorAll('main img, main script, main iframe').length), 0, path)
+    if (/triage$|prompts|settings.agents|knowledge\?/.test(path)) await page.getByRole('main').getByText(/<img src=x/).filter({ visible: true }).first().waitFor() // it is there, as text
   }
-  await page.setViewportSize({ width: 1280, height: 860 })
+  const other = await page.context().browser().newContext()
+  const bob = await other.newPage()
+  bob.server = server
+  await bob.goto(server.base + '/inbox')
+  await signIn(bob, 'bob@example.com')
+  await bob.getByText('Assigned to you').first().waitFor()
+  await bob.getByText('Evil "><img', { exact: false }).first().waitFor()
+  assert.equal(await bob.evaluate(() => document.querySelectorAll('main img, main script').length), 0)
+  await narrow(bob, 'the inbox')
+  await other.close()
   await page.at(`/findings/${vuln}`)
   await page.getByText('U+202E').first().waitFor()
   assert.equal(await page.getByRole('link', { name: /javascript/ }).count(), 0)
@@ -239,7 +326,7 @@ journey('axe finds nothing serious on any screen, light and dark', async (page) 
   await page.getByLabel('Email').waitFor()
   await both(page, 'login')
   await signIn(page)
-  const vuln = (await server.api('GET', '/v1/scans/results?limit=1&severity=medium,high,critical')).data[0].vuln_id
+  const vuln = (await server.api('GET', '/v1/scans/results?limit=1&severity=medium,high&search=git')).data[0].vuln_id
   const scan = (await server.api('GET', '/v1/scans?limit=1')).data[0].scan_id
   const task = (await server.api('GET', '/api/v1/tasks?limit=1')).tasks[0].id
   for (const path of ['/', `/findings?open=${vuln}`, `/findings/${vuln}`, `/findings/${vuln}?tab=evidence`, '/scans', '/scans/new', `/scans/${scan}`, `/scans/${scan}?tab=coverage`, '/tasks', '/tasks/new', `/tasks/${task}`, ...screens]) {

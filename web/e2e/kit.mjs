@@ -54,7 +54,7 @@ export async function serve({ onPostgres = false, keys = false, model, settings 
   if (onPostgres && !database) return undefined
   const more = ['--data-dir', join(dir, 'data'), ...(database ? ['--database', database.url] : [])]
   const run = (args, input) => execFileSync(binary, [...args, ...more], { input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'] })
-  const s = { dir, run, process: undefined, base: '' }
+  const s = { dir, run, process: undefined, base: '', kept: new Map() }
   const env = { ...process.env, VEDETTE_API_KEYS_PER_USER: '5', ...settings }
   if (model) {
     writeFileSync(join(dir, 'model.json'), JSON.stringify(model))
@@ -102,6 +102,7 @@ export async function open(browser, server, options = {}) {
   const page = await context.newPage()
   page.setDefaultTimeout(Number(process.env.PATIENCE ?? 20_000))
   page.problems = []
+  page.server = server
   page.on('pageerror', (e) => page.problems.push(`script: ${e.message}`))
   page.on('dialog', (d) => { page.problems.push(`dialog: ${d.message()}`); void d.dismiss() })
   page.on('request', (r) => { if (!r.url().startsWith(server.base) && !r.url().startsWith('blob:')) page.problems.push(`request to ${r.url()}`) })
@@ -111,15 +112,37 @@ export async function open(browser, server, options = {}) {
   return page
 }
 
-export async function signIn(page, email = 'ada@example.com') {
+/** Signs in where the page is: by what an earlier sign-in at the server left in the browser, or by the form (fresh). */
+export async function signIn(page, email = 'ada@example.com', fresh = false) {
+  const kept = page.server?.kept?.get(email)
+  if (kept && !fresh) {
+    await page.getByLabel('Email').waitFor()
+    await page.context().addCookies(kept)
+    const next = new URL(page.url()).searchParams.get('next') ?? '/'
+    await page.goto(page.server.base + next)
+    await page.getByRole('navigation', { name: 'Main' }).or(page.getByLabel('Email')).first().waitFor()
+    if (await page.getByLabel('Email').count() === 0) return
+    page.server.kept.delete(email) // it has ended
+  }
   await page.getByLabel('Email').fill(email)
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByRole('navigation', { name: 'Main' }).waitFor()
+  page.server?.kept?.set(email, await page.context().cookies())
 }
 
-/** Says that axe finds nothing on a page, light and dark. What is not about colours is the same in both. */
+/** No page is wider than the narrowest screen: 1280 px at 400 % (WCAG 2.2, 1.4.10). */
+export async function narrow(page, what) {
+  const before = page.viewportSize()
+  await page.setViewportSize({ width: 320, height: 640 })
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth)
+  await page.setViewportSize(before)
+  assert.ok(wide <= 320, `${what} is ${wide} wide on 320`)
+}
+
+/** Says that a page fits a narrow screen, and that axe finds nothing on it, light and dark. What is not about colours is the same in both. */
 export async function both(page, what) {
+  await narrow(page, what)
   for (const theme of ['light', 'dark']) {
     await page.evaluate((x) => { document.documentElement.dataset.theme = x }, theme)
     assert.deepEqual(await check(page, theme === 'dark'), [], `${what}, ${theme}`)

@@ -349,16 +349,3 @@ journey('agents, skills, prompts, credits, due dates, leaks and the chain of the
   await page.getByText('Intact', { exact: true }).waitFor()
   await both(page, 'the chain')
 })
-
-journey('no screen is wider than a phone', async (page) => {
-  await page.at('/')
-  await signIn(page)
-  await page.setViewportSize({ width: 390, height: 844 })
-  const pages = ['account', 'members', 'keys', 'models', 'scope', 'audit', 'projects', 'schedules', 'secrets', 'ssh', 'tools', 'notifications', 'trackers', 'webhooks', 'agents', 'skills', 'prompts', 'credits', 'due', 'leaks'].map((p) => `/settings/${p}`)
-  for (const path of ['/templates', '/templates/new', '/reports', '/agents', '/inbox', '/triage', '/enumerations', '/assets', `/scans/${scan}?tab=coverage`, `/scans/${scan}?tab=compare`, ...pages]) {
-    await page.at(path)
-    await ready(page)
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth)
-    assert.ok(wide <= 390, `${path} is ${wide} wide`)
-  }
-})

@@ -14,15 +14,20 @@ function escape(c: string): string {
   return c === '\r' ? '\\r' : `U+${c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
 }
 
+// A text that consists of such characters would be as many elements, which slows the page; the rest is text.
+const mostMarked = 500
+
 /** The nodes of a text: as it is, with escapes for what would not be seen, and what matches marked. */
 export function visible(text: string, marks: string[] = []): ReactNode[] {
   const out: ReactNode[] = []
+  let marked = 0
   const plain = (part: string) => {
     let from = 0
     for (const m of part.matchAll(hidden)) {
       if (m.index > from) out.push(part.slice(from, m.index))
       if (m[0] !== '\r' || part[m.index + 1] !== '\n') {
-        out.push(<span key={out.length} className="esc" title={t.show.hidden}>{escape(m[0])}</span>)
+        if (++marked > mostMarked) out.push(`‹${escape(m[0])}›`)
+        else out.push(<span key={out.length} className="esc" title={t.show.hidden}>{escape(m[0])}</span>)
       }
       from = m.index + m[0].length
     }

@@ -16,7 +16,7 @@ export function Login() {
   // Only to a view of this console: a link cannot send somebody elsewhere after signing in.
   const next = /^\/(?![/\\])/.test(search.next ?? '') ? search.next! : '/'
   return (
-    <main className="grid min-h-screen place-content-center bg-panel p-4">
+    <main className="grid grid-cols-[minmax(0,24rem)] justify-center min-h-screen place-content-center bg-panel p-4">
       <div className="card w-[24rem] max-w-full p-6 shadow-layer">
         <div className="mb-5 flex items-center gap-2.5">
           <img src="/console/icon.svg" alt="" width="28" height="28" />
