@@ -247,6 +247,41 @@ journey('the server is killed and comes back while a task streams: no event is l
   assert.equal(Number(last), detail.stream.last_seq)
 })
 
+journey('a task that streams for hours leaves the page as small as it was', async (page) => {
+  const made = await server.api('POST', '/api/v1/tasks', { task: `Look for exposed files on ${target}`, mode: 'plan', response_format: 'json' }) // it waits
+  const at = new Date().toISOString()
+  const words = 'The shop answers as before, and so does its till. '.repeat(4)
+  let seq = 0
+  const part = (n) => Array.from({ length: n }, () => {
+    seq++
+    const id = `c${Math.floor(seq / 4)}`
+    const [type, data] = [['tool-input-available', { id, tool: 'http_request', data: { args: { url: `http://shop.example/${seq}`, note: words } } }], ['tool-progress', { id, text: words }],
+      ['tool-output-available', { id, data: { status: 'completed', result: { text: words.repeat(8) } } }], ['text-delta', { text: words }]][seq % 4]
+    return `id: ${seq}\nevent: ${type}\ndata: ${JSON.stringify({ type, seq, at, stream_id: 's', data })}\n\n`
+  }).join('')
+  let sent = 0
+  const most = Number(process.env.EVENTS ?? 30_000)
+  const parts = [most / 5, most * 4 / 5] // the page asks for what follows when one has ended
+  await page.route('**/stream?*', (route) => (sent < parts.length ? route.fulfill({ contentType: 'text/event-stream', body: part(parts[sent++]) }) : route.fulfill({ status: 503 })))
+  const debug = await page.context().newCDPSession(page)
+  await debug.send('Performance.enable')
+  const heap = async (events) => {
+    await page.locator(`[data-events="${events}"]`).waitFor({ timeout: 60_000 })
+    await debug.send('HeapProfiler.collectGarbage')
+    return (await debug.send('Performance.getMetrics')).metrics.find((m) => m.name === 'JSHeapUsedSize').value / 2 ** 20
+  }
+  await page.at('/')
+  await signIn(page)
+  await page.at(`/tasks/${made.id}`)
+  const first = await heap(most / 5)
+  const then = await heap(most)
+  const said = `${first.toFixed(1)} MB after ${most / 5} events, ${then.toFixed(1)} MB after ${most}`
+  assert.ok(then - first < 4, said)
+  if (process.env.EVENTS) console.log(said)
+  await page.getByText(/^[\d,]+ earlier steps are not shown here/).waitFor()
+  assert.ok(await page.getByRole('listitem').count() < 700)
+})
+
 // A finding whose every field tries to leave the text that it is.
 const evil = `"><img src=x onerror=breach('ran')><script>breach('ran')</script>{{7*7}}\${7*7}\u202egnp.exe\u2066\u200b\u001b[31m\u0007`
 const hostile = JSON.stringify({

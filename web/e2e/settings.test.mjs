@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
+import { createServer } from 'node:http'
 import { after, before } from 'node:test'
 import { both, browse, journeys, password, ready, serve, signIn, weakSite } from './kit.mjs'
 
 // What a person and a team set, and the screens around scans, assets and work. Its server can be reached as localhost, for
 // which browsers use security keys.
 
-let server, browser, site, target, scan
+let server, browser, site, target, scan, deskSite
 
 before(async () => {
-  [server, browser] = await Promise.all([serve({ keys: true }), browse()]);
+  [server, browser] = await Promise.all([serve({ keys: true, settings: { VEDETTE_WEBHOOK_ALLOW: '127.0.0.1/32' } }), browse()]);
   ({ site, target } = await weakSite())
 })
-after(async () => { await browser?.close(); site?.close(); await server?.close() })
+after(async () => { await browser?.close(); site?.close(); deskSite?.close(); deskSite?.closeAllConnections(); await server?.close() })
 
 const journey = journeys(() => ({ browser, server }))
 const confirm = (page, name) => page.getByRole('dialog').getByRole('button', { name }).click()
@@ -151,6 +152,91 @@ journey('models and budgets, your own tools, trackers: each page is there', asyn
   await page.getByRole('link', { name: 'Audit log' }).click()
   await ready(page)
   await page.getByRole('row').nth(2).waitFor()
+})
+
+// An MCP server with one tool, which wants OAuth 2.1, and its authorization server, which allows everybody.
+async function desk() {
+  let challenge = '', base = ''
+  const site = createServer((q, r) => {
+    let text = ''
+    q.on('data', (part) => { text += part })
+    q.on('end', () => {
+      const say = (status, doc, head = {}) => { r.writeHead(status, { 'Content-Type': 'application/json', ...head }); r.end(doc && JSON.stringify(doc)) }
+      const url = new URL(q.url, base)
+      if (url.pathname === '/meta') return say(200, { resource: `${base}/mcp`, authorization_servers: [base] })
+      if (url.pathname === '/.well-known/oauth-authorization-server') return say(200, { issuer: base, authorization_endpoint: `${base}/authorize`, token_endpoint: `${base}/token`, registration_endpoint: `${base}/register`, revocation_endpoint: `${base}/revoke`, code_challenge_methods_supported: ['S256'], authorization_response_iss_parameter_supported: true })
+      if (url.pathname === '/register') return say(201, { ...JSON.parse(text), client_id: 'registered' })
+      if (url.pathname === '/authorize') {
+        challenge = url.searchParams.get('code_challenge')
+        const back = new URL(url.searchParams.get('redirect_uri'))
+        for (const [k, v] of Object.entries({ code: 'allowed', state: url.searchParams.get('state'), iss: base })) back.searchParams.set(k, v)
+        return say(302, undefined, { Location: back.href })
+      }
+      if (url.pathname === '/token') {
+        const form = new URLSearchParams(text)
+        const good = form.get('code') === 'allowed' && createHash('sha256').update(form.get('code_verifier')).digest('base64url') === challenge
+        return good ? say(200, { access_token: 'access', token_type: 'Bearer', expires_in: 3600, refresh_token: 'again' }) : say(400, { error: 'invalid_grant' })
+      }
+      if (url.pathname === '/revoke') return say(200, {})
+      if (q.headers.authorization !== 'Bearer access') return say(401, undefined, { 'WWW-Authenticate': `Bearer resource_metadata="${base}/meta"` })
+      if (q.method !== 'POST') return say(405)
+      const call = JSON.parse(text)
+      if (call.id === undefined) return say(202)
+      const result = { initialize: { protocolVersion: call.params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'desk', version: '1' } }, 'tools/list': { tools: [{ name: 'find', description: 'Finds <b>tickets</b>.', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }] } }[call.method]
+      return say(200, result ? { jsonrpc: '2.0', id: call.id, result } : { jsonrpc: '2.0', id: call.id, error: { code: -32601, message: 'no' } })
+    })
+  })
+  await new Promise((done) => site.listen(0, '127.0.0.1', done))
+  base = `http://127.0.0.1:${site.address().port}`
+  return { site, base }
+}
+
+journey('an MCP server is authorized by OAuth, and revoked; another is a program', async (page) => {
+  let base;
+  ({ site: deskSite, base } = await desk())
+  await page.at('/settings/tools')
+  await signIn(page)
+  await page.getByRole('button', { name: 'Connect a server' }).click()
+  const dialog = page.getByRole('dialog')
+  await page.getByLabel('Name').fill('desk')
+  await dialog.getByLabel('Address', { exact: true }).fill(`${base}/mcp`)
+  await dialog.getByRole('button', { name: 'Connect', exact: true }).click()
+  const row = page.getByRole('listitem').filter({ hasText: base })
+  await row.getByText('Failed', { exact: true }).waitFor()
+  await row.getByRole('button', { name: 'Authorize' }).click()
+  await both(page, 'an authorization')
+  await dialog.getByRole('button', { name: 'Begin' }).click()
+  await dialog.getByRole('link', { name: `Go to ${new URL(base).host}` }).click()
+  await page.getByRole('heading', { name: 'One step is left' }).waitFor()
+  page.problems.splice(0) // the person left the console, as it said
+  await page.getByRole('link', { name: 'Finish in the console' }).click()
+  await dialog.getByText('Give desk the access').waitFor()
+  await dialog.getByRole('button', { name: 'Finish' }).click()
+  await page.getByText('desk is authorized.').waitFor()
+  assert.equal(new URL(page.url()).search, '') // the code stays in no address
+  await row.getByText(/^Authorized at/).waitFor()
+  await row.getByText('1 tool', { exact: true }).click()
+  await row.getByText('Finds <b>tickets</b>.').waitFor()
+  await both(page, 'an authorized server')
+  await row.getByRole('button', { name: 'Accept 1 tool as it is now' }).click()
+  await row.getByText('Accepted', { exact: true }).waitFor()
+  await row.getByRole('button', { name: 'Revoke' }).click()
+  await confirm(page, 'Revoke')
+  await row.getByText(/^Authorized at/).waitFor({ state: 'detached' })
+
+  await page.getByRole('button', { name: 'Connect a server' }).click()
+  await page.getByLabel('Name').fill('local')
+  await dialog.getByRole('radio', { name: 'A program that this server runs' }).check()
+  await dialog.getByLabel('Command', { exact: true }).fill('sh\n/tool/run.sh')
+  await dialog.getByRole('button', { name: 'Add a file' }).click()
+  await page.keyboard.type('run.sh') // the new field has the focus
+  await dialog.getByLabel('Text', { exact: true }).fill('echo "no till here" >&2; exit 3')
+  await both(page, 'a program')
+  await dialog.getByRole('button', { name: 'Connect', exact: true }).click()
+  const program = page.getByRole('listitem').filter({ hasText: 'sh /tool/run.sh' })
+  await program.getByText('Failed', { exact: true }).waitFor() // it ended, or the machine has no sandbox, and says so
+  const kept = (await server.api('GET', '/api/v1/mcp/servers')).servers.find((x) => x.name === 'local')
+  assert.deepEqual([kept.command, Object.keys(kept.files)], [['sh', '/tool/run.sh'], ['run.sh']])
 })
 
 // The code that an authenticator app shows (RFC 6238), so many steps of 30 seconds from now.

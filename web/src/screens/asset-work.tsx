@@ -94,8 +94,8 @@ export function AssetLabels({ of }: { of: Platform['EnumerationContent'] }) {
         ))}
       </ul>
       {role.writes && (
-        <form className="mt-1.5 flex gap-2" onSubmit={(e) => { e.preventDefault(); if (words(text).length > 0) put.mutate({ labels: words(text), how: 'append' }) }}>
-          <input className="field !w-48" aria-label={g.addLabel} placeholder={g.addLabel} maxLength={500} value={text} onChange={(e) => setText(e.target.value)} /><Button type="submit" disabled={put.isPending}>{g.add}</Button>
+        <form className="mt-1.5 flex flex-wrap gap-2" onSubmit={(e) => { e.preventDefault(); if (words(text).length > 0) put.mutate({ labels: words(text), how: 'append' }) }}>
+          <input className="field !w-48 max-w-full" aria-label={g.addLabel} placeholder={g.addLabel} maxLength={500} value={text} onChange={(e) => setText(e.target.value)} /><Button type="submit" disabled={put.isPending}>{g.add}</Button>
         </form>
       )}
     </div>

@@ -25,9 +25,12 @@ export function Servers() {
   const [revoking, setRevoking] = useState<Server>()
   const [search] = useURL()
   const found = useQuery({ queryKey: ['mcp', team.id], queryFn: () => body(agent.GET('/api/v1/mcp/servers')) })
+  // A list has the tools that were accepted; what is new or has changed is in the answers to what a person does here.
+  const [looked, setLooked] = useState<Record<string, Server>>({})
+  const keep = (x: Server) => setLooked((old) => ({ ...old, [x.id]: x }))
   const at = (id: string) => ({ params: { path: { mcp_server_id: id } } })
-  const look = useAct((id: string) => body(agent.POST('/api/v1/mcp/servers/{mcp_server_id}/validate', at(id))), ['mcp'])
-  const accept = useAct((x: { id: string; digests: string[] }) => body(agent.POST('/api/v1/mcp/servers/{mcp_server_id}/accept', { ...at(x.id), body: { digests: x.digests } })), ['mcp'])
+  const look = useAct((id: string) => body(agent.POST('/api/v1/mcp/servers/{mcp_server_id}/validate', at(id))), ['mcp'], keep)
+  const accept = useAct((x: { id: string; digests: string[] }) => body(agent.POST('/api/v1/mcp/servers/{mcp_server_id}/accept', { ...at(x.id), body: { digests: x.digests } })), ['mcp'], keep)
   const remove = useAct(() => agent.DELETE('/api/v1/mcp/servers/{mcp_server_id}', at(gone!.id)), ['mcp'], () => setGone(undefined), { shown: true })
   const revoke = useAct(() => agent.DELETE('/api/v1/mcp/servers/{mcp_server_id}/authorization', at(revoking!.id)), ['mcp'], () => setRevoking(undefined), { shown: true })
   return (
@@ -35,13 +38,14 @@ export function Servers() {
       {found.error ? <Problem error={found.error} /> : !found.data ? <Loading what={o.servers} /> : found.data.servers.length === 0 ? <Empty title={o.noServers}>{o.noServersText}</Empty> : (
         <ul className="divide-y divide-line">
           {found.data.servers.map((x) => {
-            const fresh = x.tools.filter((y) => y.state === 'new' || y.state === 'changed')
+            const tools = looked[x.id]?.tools ?? x.tools
+            const fresh = tools.filter((y) => y.state === 'new' || y.state === 'changed')
             return (
               <li key={x.id} className="px-3 py-2.5 text-sm">
                 <div className="flex flex-wrap items-start gap-3"><div className="min-w-0 flex-1 basis-72"><p className="flex flex-wrap items-center gap-2"><Shown text={x.name} max={80} className="font-medium" /><Chip tone={serverTone[x.status]}>{o.serverState[x.status]}</Chip>{x.shared && <Chip>{t.projects.shared}</Chip>}</p><p className="text-xs text-muted"><Shown text={x.url || x.command.join(' ')} max={200} /></p>{x.oauth.authorized && <p className="text-xs text-good">{o.authorized} <Shown text={x.oauth.issuer} max={120} /></p>}{x.error && <p className="text-xs text-high"><Shown text={x.error} max={300} /></p>}{x.log && <details className="text-xs"><summary className="text-muted">{o.log}</summary><pre className="raw mt-1 max-h-40 overflow-auto" tabIndex={0}><Shown text={x.log} max={4000} /></pre></details>}</div>
                   {role.writes && x.is_owner && <span className="flex flex-wrap gap-2">{x.url && (x.oauth.authorized ? <Button onClick={() => setRevoking(x)}>{o.revoke}</Button> : !x.masked_token && <Button onClick={() => setAuthorizing(x)}>{o.authorize}</Button>)}<Button disabled={look.isPending} onClick={() => look.mutate(x.id)}>{o.look}</Button><Button onClick={() => setGone(x)}>{t.delete}</Button></span>}</div>
-                {x.tools.length > 0 && <details className="mt-1"><summary className="text-xs text-muted">{o.nTools(x.tools.length)}</summary>
-                  <ul className="mt-1 grid gap-1">{x.tools.map((y) => <li key={y.name} className="text-xs"><code><Shown text={y.offered_as || y.name} max={100} /></code> <Chip tone={y.state === 'accepted' ? 'good' : y.state === 'gone' ? 'calm' : 'wait'}>{o.toolState[y.state]}</Chip> <span className="text-muted"><Shown text={y.description} max={240} /></span></li>)}</ul></details>}
+                {tools.length > 0 && <details className="mt-1"><summary className="text-xs text-muted">{o.nTools(tools.length)}</summary>
+                  <ul className="mt-1 grid gap-1">{tools.map((y) => <li key={y.name} className="text-xs"><code><Shown text={y.offered_as || y.name} max={100} /></code> <Chip tone={y.state === 'accepted' ? 'good' : y.state === 'gone' ? 'calm' : 'wait'}>{o.toolState[y.state]}</Chip> <span className="text-muted"><Shown text={y.description} max={240} /></span></li>)}</ul></details>}
                 {role.writes && x.is_owner && fresh.length > 0 && <p className="mt-2"><Button disabled={accept.isPending} onClick={() => accept.mutate({ id: x.id, digests: fresh.map((y) => y.digest) })}>{o.accept(fresh.length)}</Button></p>}
               </li>
             )
@@ -50,8 +54,8 @@ export function Servers() {
       )}
       {authorizing && <Authorize of={authorizing} onClose={() => setAuthorizing(undefined)} />}
       {revoking && <Confirm title={o.revokeTitle} action={o.revoke} busy={revoke.isPending} error={revoke.error} onClose={() => setRevoking(undefined)} onYes={() => revoke.mutate()}>{o.revokeText(revoking.name)}</Confirm>}
-      {search.state && search.code && found.data && <Finish servers={found.data.servers} />}
-      {adding && <NewServer onClose={() => setAdding(false)} />}
+      {search.state && search.code && found.data && <Finish servers={found.data.servers} onDone={keep} />}
+      {adding && <NewServer onDone={keep} onClose={() => setAdding(false)} />}
       {gone && <Confirm title={o.deleteTitle} action={t.delete} busy={remove.isPending} error={remove.error} onClose={() => setGone(undefined)} onYes={() => remove.mutate()}>{o.deleteText(gone.name)}</Confirm>}
     </Card>
   )
@@ -84,11 +88,11 @@ function Authorize({ of, onClose }: { of: Server; onClose: () => void }) {
 }
 
 /** Finishes an authorization with what the address has. It waits for the person, and leaves nothing in the address. */
-function Finish({ servers }: { servers: Server[] }) {
+function Finish({ servers, onDone }: { servers: Server[]; onDone: (x: Server) => void }) {
   const [search, set] = useURL()
   const of = servers.find((x) => x.is_owner && x.id === search.state!.split('.')[0])
   const close = () => set({ state: undefined, code: undefined, iss: undefined }, { replace: true })
-  const finish = useAct(() => body(agent.POST('/api/v1/mcp/servers/{mcp_server_id}/authorized', { params: { path: { mcp_server_id: of!.id } }, body: { state: search.state!, code: search.code!, iss: search.iss } })), ['mcp'], () => { toast(o.finished(of!.name)); close() }, { shown: true })
+  const finish = useAct(() => body(agent.POST('/api/v1/mcp/servers/{mcp_server_id}/authorized', { params: { path: { mcp_server_id: of!.id } }, body: { state: search.state!, code: search.code!, iss: search.iss } })), ['mcp'], (x) => { onDone(x); toast(o.finished(of!.name)); close() }, { shown: true })
   return (
     <Dialog title={o.finishTitle} onClose={close}>
       <p className="mb-4 text-sm">{of ? o.finishText(of.name) : o.gone}</p>
@@ -100,7 +104,7 @@ function Finish({ servers }: { servers: Server[] }) {
 
 const lines = (s: string) => s.split('\n').map((x) => x.trim()).filter(Boolean)
 
-function NewServer({ onClose }: { onClose: () => void }) {
+function NewServer({ onDone, onClose }: { onDone: (x: Server) => void; onClose: () => void }) {
   const [how, setHow] = useState<'url' | 'command'>('url')
   const [f, setF] = useState({ name: '', url: '', token: '', command: '', hosts: '', env: '' })
   const [files, setFiles] = useState<{ name: string; text: string }[]>([])
@@ -110,7 +114,7 @@ function NewServer({ onClose }: { onClose: () => void }) {
     ...(how === 'url' ? { url: f.url, bearer_token: f.token || undefined } : {
       command: lines(f.command), hosts: lines(f.hosts), env_vars: f.env.split(',').map((x) => x.trim()).filter(Boolean), files: Object.fromEntries(files.filter((x) => x.name.trim()).map((x) => [x.name.trim(), x.text])),
     }),
-  } })), ['mcp'], () => onClose(), { shown: true })
+  } })), ['mcp'], (x) => { onDone(x); onClose() }, { shown: true })
   const field = (k: keyof typeof f) => ({ value: f[k], onChange: (e: { target: { value: string } }) => setF({ ...f, [k]: e.target.value }) })
   const file = (i: number, change: Partial<(typeof files)[number]>) => setFiles(files.map((x, j) => (i === j ? { ...x, ...change } : x)))
   return (
