@@ -370,6 +370,7 @@ journey('a template is written: the editor completes, the engine judges, it is t
   await page.keyboard.type('    matchers-')
   await page.getByRole('option', { name: /matchers-condition/ }).click()
   await page.keyboard.type('or')
+  await page.getByRole('option', { name: /^or\b/ }).click() // while it is offered, Enter would take it
   await page.keyboard.press('Enter')
   await page.keyboard.type('%bad')
   await page.getByText('Cannot be run', { exact: true }).waitFor()
