@@ -124,7 +124,7 @@ export function useDecideAll() {
     try {
       const done = await body(platform.PATCH('/v1/scans/vulns', { body: { filter: all.filter, vuln_status: status, reason: reason || undefined, until } }))
       const change = done.change_id
-      toast(t.findings.decidedAll(done.changed, t.status[status]!), change ? () => void undo([change]) : undefined)
+      toast(t.findings.decidedAll(done.changed ?? 0, t.status[status]!), change ? () => void undo([change]) : undefined)
       return true
     } catch (e) { failed(e); return false } finally { refresh() }
   }

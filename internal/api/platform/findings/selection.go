@@ -94,8 +94,8 @@ type VulnPatch struct {
 // Decided says what a decision has changed.
 type Decided struct {
 	Message  string `json:"message"`
-	Changed  int    `json:"changed" doc:"Number of findings that had another status, those of all sightings counted."`
-	ChangeID string `json:"change_id,omitempty" doc:"What POST /v1/scans/vulns/undo takes back; absent when nothing has changed."`
+	Changed  *int   `json:"changed,omitempty" doc:"With filter: number of findings that had another status, those of all sightings counted."`
+	ChangeID string `json:"change_id,omitempty" doc:"With filter: what POST /v1/scans/vulns/undo takes back; absent when nothing has changed."`
 }
 
 func (s area) patchVulns(ctx context.Context, in *struct{ Body VulnPatch }) (*Decided, error) {
@@ -112,9 +112,12 @@ func (s area) patchVulns(ctx context.Context, in *struct{ Body VulnPatch }) (*De
 		d.Until = until
 	}
 	n, err := s.Findings.SetDecision(ctx, f, d)
-	out := &Decided{Message: fmt.Sprintf("The status of %d findings is changed.", n), Changed: n}
-	if n > 0 {
-		out.ChangeID = d.Operation
+	out := &Decided{Message: fmt.Sprintf("The status of %d findings is changed.", n)}
+	if in.Body.Filter != nil { // the answer to others is that of the public service
+		out.Changed = &n
+		if n > 0 {
+			out.ChangeID = d.Operation
+		}
 	}
 	return out, err
 }
