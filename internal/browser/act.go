@@ -337,7 +337,14 @@ func (p *Page) Cookies(at string) (cookies []*http.Cookie, err error) {
 	for _, c := range got.Cookies {
 		cookies = append(cookies, &http.Cookie{ //nolint:gosec // as the site has set it
 			Name: c.Name, Value: c.Value, Path: c.Path, Secure: c.Secure, HttpOnly: c.HTTPOnly,
+			SameSite: sameSite[c.SameSite],
 		})
 	}
 	return cookies, nil
+}
+
+// sameSite are the values of that attribute; a cookie without it has none of them.
+var sameSite = map[network.CookieSameSite]http.SameSite{
+	network.CookieSameSiteStrict: http.SameSiteStrictMode, network.CookieSameSiteLax: http.SameSiteLaxMode,
+	network.CookieSameSiteNone: http.SameSiteNoneMode,
 }

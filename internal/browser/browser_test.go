@@ -107,7 +107,8 @@ func TestPage(t *testing.T) {
 					http.Redirect(w, r, "/a?b=1", http.StatusFound)
 				case "/a":
 					w.Header().Set("Server", "lab")
-					_, _ = fmt.Fprintf(w, `<p id=p>%s</p><script>document.title = "made"; document.cookie = "c=1"</script>`,
+					_, _ = fmt.Fprintf(w, `<p id=p>%s</p><script>document.title = "made";
+						document.cookie = "c=1; SameSite=Lax"</script>`,
 						r.Header.Get("X-Mine"))
 				}
 			})
@@ -136,7 +137,7 @@ func TestPage(t *testing.T) {
 		}
 		cookies, err := p.Cookies(p.URL())
 		must(t, err)
-		if fmt.Sprint(cookies) != "[c=1; Path=/]" {
+		if fmt.Sprint(cookies) != "[c=1; Path=/; SameSite=Lax]" {
 			t.Errorf("%v", cookies)
 		}
 		p.Close()
