@@ -16,25 +16,48 @@ import (
 
 // Config is how a repository is reviewed; nil is the default.
 type Config struct {
-	AutoReview     *bool     `json:"auto_review,omitempty"`
-	AuthorInclude  *[]string `json:"author_include,omitempty"`
-	AuthorExclude  *[]string `json:"author_exclude,omitempty"`
-	BranchInclude  *[]string `json:"branch_include,omitempty"`
-	BranchExclude  *[]string `json:"branch_exclude,omitempty"`
-	KeywordInclude *[]string `json:"keyword_include,omitempty"`
-	KeywordExclude *[]string `json:"keyword_exclude,omitempty"`
-	LabelInclude   *[]string `json:"label_include,omitempty"`
-	LabelExclude   *[]string `json:"label_exclude,omitempty"`
-	Exclude        *[]string `json:"exclude_patterns,omitempty"`
-	MaxComments    *int      `json:"max_inline_comments,omitempty"`
-	Summary        *bool     `json:"high_level_summary,omitempty"`
-	Suggest        *bool     `json:"suggested_changes_enabled,omitempty"`
-	Draft          *string   `json:"draft_policy,omitempty"`
-	Focus          *string   `json:"focus,omitempty"`
-	Tone           *string   `json:"tone,omitempty"`
-	Severity       *string   `json:"severity_threshold,omitempty"`
-	Output         *string   `json:"review_output_mode,omitempty"`
-	Gate           *string   `json:"check_gate,omitempty"`
+	AutoReview     *bool     `json:"auto_review,omitempty" doc:"Review pull requests when they are opened, pushed to, reopened or made ready. Otherwise on command only."`
+	AuthorInclude  *[]string `json:"author_include,omitempty" maxItems:"100" doc:"Of themselves, only pull requests by these logins are reviewed; all when empty."`
+	AuthorExclude  *[]string `json:"author_exclude,omitempty" maxItems:"100" doc:"None by these."`
+	BranchInclude  *[]string `json:"branch_include,omitempty" maxItems:"100" doc:"Only those into branches that match one of these patterns: * is anything but a slash, ** anything."`
+	BranchExclude  *[]string `json:"branch_exclude,omitempty" maxItems:"100" doc:"None into these."`
+	KeywordInclude *[]string `json:"keyword_include,omitempty" maxItems:"100" doc:"Only those with one of these words in their title."`
+	KeywordExclude *[]string `json:"keyword_exclude,omitempty" maxItems:"100" doc:"None with one of these."`
+	LabelInclude   *[]string `json:"label_include,omitempty" maxItems:"100" doc:"Only those with one of these labels."`
+	LabelExclude   *[]string `json:"label_exclude,omitempty" maxItems:"100" doc:"None with one of these."`
+	Exclude        *[]string `json:"exclude_patterns,omitempty" maxItems:"100" doc:"Files that are not read, such as vendor/**."`
+	MaxComments    *int      `json:"max_inline_comments,omitempty" minimum:"0" maximum:"1000" doc:"Comments on lines, at most, of a review."`
+	Summary        *bool     `json:"high_level_summary,omitempty" doc:"The summary says what was read, too."`
+	Suggest        *bool     `json:"suggested_changes_enabled,omitempty" doc:"Comments suggest a change where a rule knows one."`
+	Draft          *string   `json:"draft_policy,omitempty" enum:"skip,review" doc:"What happens to drafts."`
+	Focus          *string   `json:"focus,omitempty" enum:"all,secrets,misconfiguration" doc:"The kind of rules that are applied."`
+	Tone           *string   `json:"tone,omitempty" enum:"detailed,concise" doc:"detailed: comments say why, too."`
+	Severity       *string   `json:"severity_threshold,omitempty" enum:"critical,high,medium,low,info" doc:"The least severity of a finding."`
+	Output         *string   `json:"review_output_mode,omitempty" enum:"comments,summary,check" doc:"check: the check run alone. summary: and the summary. comments: and comments on lines."`
+	Gate           *string   `json:"check_gate,omitempty" enum:"off,critical,high,medium,low,info" doc:"The check run fails when there is a finding of this severity or a worse one."`
+
+	// What needs a model, or somebody who watches, is kept and has no effect (Unused).
+	Instructions *string             `json:"custom_instructions,omitempty" maxLength:"10000" doc:"What a review must heed. No effect yet: it needs a model."`
+	Paths        *[]PathInstructions `json:"path_instructions,omitempty" maxItems:"100" doc:"Instructions for some files. No effect yet."`
+	Stream       *bool               `json:"streaming_enabled,omitempty" doc:"Show the review while it is written. No effect yet."`
+	DeployWait   *int                `json:"deploy_wait_timeout,omitempty" minimum:"0" maximum:"86400" doc:"Seconds to wait for a deployment. No effect yet."`
+}
+
+// PathInstructions are instructions for the files that match a pattern.
+type PathInstructions struct {
+	Path         string `json:"path" minLength:"1" maxLength:"500" doc:"A pattern of paths."`
+	Instructions string `json:"instructions" maxLength:"10000" doc:"What a review of these files must heed."`
+}
+
+// Unused are the options that c sets and no review heeds.
+func (c Config) Unused() (names []string) {
+	set := c.fields()
+	for _, name := range []string{"custom_instructions", "path_instructions", "streaming_enabled", "deploy_wait_timeout"} {
+		if set[name] != nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // The values of the options that have a few.
@@ -52,6 +75,7 @@ var defaults = Config{
 	LabelInclude: new([]string{}), LabelExclude: new([]string{}), Exclude: new([]string{}), MaxComments: new(50),
 	Summary: new(true), Suggest: new(true), Draft: new(DraftSkip), Focus: new(FocusAll), Tone: new(ToneDetailed),
 	Severity: new(string(rule.Low)), Output: new(OutputComments), Gate: new(GateOff),
+	Instructions: new(""), Paths: new([]PathInstructions{}), Stream: new(false), DeployWait: new(0),
 }
 
 // fields are the members of a configuration by name.
@@ -101,7 +125,7 @@ func (c Config) Effective() Config {
 // Value is an option as it holds, and where it comes from.
 type Value struct {
 	Source string `json:"source" enum:"repo,default" doc:"repo: it was set for the repository. default: it was not."`
-	Value  any    `json:"value" doc:"What holds."`
+	Value  any    `json:"value" doc:"The option's value."`
 }
 
 // Values are all options by name.

@@ -3,6 +3,7 @@ package review
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/hex"
 	"time"
 
@@ -38,7 +39,8 @@ func hashed(state string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Connect begins a connection: where to send the browser, and the state that it must come back with.
+// Connect begins a connection: where to send the browser, and the state that it must come back with. The browser keeps
+// the state too: whoever sends somebody a link of theirs would get that person's installation otherwise.
 func (rs *Reviews) Connect(ctx context.Context) (link, state string, err error) {
 	c, err := rs.admin(ctx)
 	if err != nil {
@@ -63,19 +65,17 @@ func (rs *Reviews) Connect(ctx context.Context) (link, state string, err error) 
 	})
 }
 
-// Finish ends a connection that a browser comes back from: with the code that proves whose the installation is. A state
-// is good for one attempt.
-func (rs *Reviews) Finish(ctx context.Context, state, code string, installation int64) (i Installation, err error) {
+// Finish ends a connection that a browser comes back from: with the code that proves whose the installation is, and
+// the state that the browser has kept, unless the person who began it calls. A state is good for one attempt.
+func (rs *Reviews) Finish(ctx context.Context, state, kept, code string, installation int64) (i Installation, err error) {
 	if rs.app == nil {
 		return i, ErrNotConfigured
 	}
-	var teamID string
-	var expires db.Time
-	err = rs.db.QueryRow(ctx, `DELETE FROM github_attempt WHERE state_hash = ? RETURNING team_id, expires_at`, hashed(state)).
-		Scan(&teamID, &expires)
-	if db.IsNoRows(err) || err == nil && expires.Before(rs.now()) {
-		return i, errs.New(errs.Forbidden, "github_state_unknown", "This connection was not begun here, or too long ago. Begin again.")
+	caller, err := account.From(ctx)
+	if err != nil && subtle.ConstantTimeCompare([]byte(state), []byte(kept)) != 1 {
+		return i, errStateUnknown
 	}
+	teamID, err := rs.takeAttempt(ctx, state, caller.UserID)
 	if err != nil {
 		return i, err
 	}
@@ -88,6 +88,22 @@ func (rs *Reviews) Finish(ctx context.Context, state, code string, installation 
 	}
 	return rs.connect(ctx, teamID, installation)
 }
+
+// takeAttempt removes an attempt, and gives its team; userID is empty for a browser that has kept the state.
+func (rs *Reviews) takeAttempt(ctx context.Context, state, userID string) (teamID string, err error) {
+	return teamID, rs.db.Tx(ctx, func(tx *db.Tx) error {
+		var expires time.Time
+		err := tx.QueryRow(ctx, `DELETE FROM github_attempt WHERE state_hash = ? AND (? = '' OR user_id = ?)
+			RETURNING team_id, expires_at`, hashed(state), userID, userID).Scan(&teamID, db.Into(&expires))
+		if db.IsNoRows(err) || err == nil && expires.Before(rs.now()) {
+			return errStateUnknown
+		}
+		return err
+	})
+}
+
+var errStateUnknown = errs.New(errs.Forbidden, "github_state_unknown",
+	"This connection was not begun here in this browser, or too long ago. Begin again.")
 
 var errNotYours = errs.New(errs.Forbidden, "github_installation_not_yours",
 	"Nothing shows that this installation is yours. Connect it with POST /api/v1/github/installations/connect, or ask an operator.")

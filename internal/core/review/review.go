@@ -102,7 +102,7 @@ func New(d *db.DB, q *queue.Queue, app *github.App, logger *slog.Logger) *Review
 
 // ErrNotConfigured is the refusal of a server without an App.
 var ErrNotConfigured = errs.New(errs.Conflict, "github_not_configured",
-	"This server has no GitHub App: it does not review pull requests. Its operator can configure one (github_app_id).")
+	"This server has no GitHub App: it does not review pull requests, and GitHub is not connected. Its operator can configure one (github_app_id).")
 
 // admin is the caller, if they may change what the team has connected.
 func (rs *Reviews) admin(ctx context.Context) (account.Caller, error) {

@@ -13,6 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/notify/github"
 )
 
@@ -33,7 +34,9 @@ const (
 )
 
 // Run reviews a commit. What failed for good ends the review; what may pass is an error, and the job is tried again.
-func (rs *Reviews) Run(ctx context.Context, a RunArgs) error {
+func (rs *Reviews) Run(ctx context.Context, job queue.Job[RunArgs]) error { return rs.run(ctx, job.Args, job.CheckLease) }
+
+func (rs *Reviews) run(ctx context.Context, a RunArgs, lease func(context.Context, *db.Tx) error) error {
 	if rs.app == nil {
 		return ErrNotConfigured
 	}
@@ -48,7 +51,7 @@ func (rs *Reviews) Run(ctx context.Context, a RunArgs) error {
 	if err != nil {
 		return err
 	}
-	w := work{rs, r, &v, r.Config.Effective(), rs.app.Repo(r.InstallationID, r.FullName)}
+	w := work{rs, lease, &v, r.Config.Effective(), rs.app.Repo(r.InstallationID, r.FullName)}
 	err = w.do(ctx)
 	if noted := rs.note(ctx, r.Install, err); noted != nil {
 		return noted
@@ -74,10 +77,15 @@ func (rs *Reviews) end(ctx context.Context, q db.Querier, id, status, why string
 type work struct {
 	*Reviews
 
-	repo   Repository
+	lease  func(context.Context, *db.Tx) error
 	v      *Review
 	config Config
 	hub    github.Repo
+}
+
+// held fails in a run that was taken for dead, whose successor writes in its place.
+func (w work) held(ctx context.Context) error {
+	return w.db.Tx(ctx, func(tx *db.Tx) error { return w.lease(ctx, tx) })
 }
 
 func (w work) do(ctx context.Context) error {
@@ -89,6 +97,9 @@ func (w work) do(ctx context.Context) error {
 		return w.end(ctx, w.db, w.v.ID, Superseded, "")
 	}
 	check := github.CheckRun{Name: checkName, Commit: w.v.Head, External: w.v.ID}
+	if err := w.held(ctx); err != nil {
+		return err
+	}
 	if w.v.check == 0 {
 		if w.v.check, err = w.hub.FindCheck(ctx, check); err == nil && w.v.check == 0 {
 			w.v.check, err = w.hub.SetCheck(ctx, 0, check)
@@ -106,6 +117,9 @@ func (w work) do(ctx context.Context) error {
 	}
 	found := w.examine(files, more)
 	w.v.Findings, w.v.Files = found.findings, found.files
+	if err := w.held(ctx); err != nil {
+		return err
+	}
 	if err := w.comment(ctx, found); err != nil {
 		return err
 	}
@@ -200,9 +214,9 @@ func fingerprint(f rule.Finding, line string) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// comment writes the comments on lines, in one review, unless an earlier run has.
+// comment writes the comments on lines, in one review, unless an earlier run has: a commit gets its comments once.
 func (w work) comment(ctx context.Context, found examined) error {
-	if *w.config.Output != OutputComments {
+	if *w.config.Output != OutputComments || len(w.v.Commented) > 0 {
 		return nil
 	}
 	before, err := db.Select(ctx, w.db, scanReview, `SELECT `+reviewColumns+` FROM github_review WHERE repo = ? AND pull = ? AND id <> ?`,
