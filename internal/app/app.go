@@ -40,6 +40,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/core/proof"
+	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/setting"
@@ -84,6 +85,7 @@ type App struct {
 	projects     *project.Projects
 	sshKeys      *sshkey.Keys
 	tickets      *ticket.Tickets
+	reviews      *review.Reviews
 	inbox        *inbox.Inbox
 	comments     *comment.Comments
 	works        *work.Works
@@ -212,6 +214,9 @@ func (a *App) join(
 	a.works = work.New(a.db, a.Findings, a.inbox)
 	a.news = news.New(a.db, a.Findings, a.inbox, a.logger)
 	a.tickets = ticket.New(a.db, a.queue, a.Findings, a.comments, a.settings, webhooks, a.logger)
+	if a.reviews, err = a.openReviews(); err != nil {
+		return err
+	}
 	a.triage = triage.New(a.db, a.queue, a.Findings, a.works, a.settings, a.Models, a.logger)
 	a.issues = issue.New(a.db, a.Tasks, a.Scans, a.Findings, a.assets, a.works, a.comments)
 	if a.related, err = a.openDomains(allow); err != nil {
@@ -226,7 +231,7 @@ func (a *App) join(
 		Proofs: a.proofs, Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog,
 		Settings:      a.settings,
 		Notifications: notification.New(a.db, a.queue),
-		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, News: a.news, Triage: a.triage, Related: a.related,
+		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, Reviews: a.reviews, News: a.news, Triage: a.triage, Related: a.related,
 		Deny: deny, Logger: a.logger,
 		Guard: webhooks, Network: a.network,
 		Discovery: a.discovery(),

@@ -10,7 +10,6 @@ package review
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"time"
 
@@ -88,16 +87,15 @@ type Review struct {
 
 // Reviews is the service.
 type Reviews struct {
-	db     *db.DB
-	queue  *queue.Queue
-	app    *github.App // nil: the operator has configured none
-	logger *slog.Logger
-	now    func() time.Time
+	db    *db.DB
+	queue *queue.Queue
+	app   *github.App // nil: the operator has configured none
+	now   func() time.Time
 }
 
 // New makes the service; app is nil where the operator has configured none.
-func New(d *db.DB, q *queue.Queue, app *github.App, logger *slog.Logger) *Reviews {
-	return &Reviews{d, q, app, logger, time.Now}
+func New(d *db.DB, q *queue.Queue, app *github.App) *Reviews {
+	return &Reviews{d, q, app, time.Now}
 }
 
 // ErrNotConfigured is the refusal of a server without an App.

@@ -34,7 +34,9 @@ const (
 )
 
 // Run reviews a commit. What failed for good ends the review; what may pass is an error, and the job is tried again.
-func (rs *Reviews) Run(ctx context.Context, job queue.Job[RunArgs]) error { return rs.run(ctx, job.Args, job.CheckLease) }
+func (rs *Reviews) Run(ctx context.Context, job queue.Job[RunArgs]) error {
+	return rs.run(ctx, job.Args, job.CheckLease)
+}
 
 func (rs *Reviews) run(ctx context.Context, a RunArgs, lease func(context.Context, *db.Tx) error) error {
 	if rs.app == nil {

@@ -46,15 +46,15 @@ const (
 
 // Finding is what a rule says of a line.
 type Finding struct {
-	Rule     string   `json:"rule"`
-	Kind     Kind     `json:"kind"`
-	Severity Severity `json:"severity"`
-	Path     string   `json:"path"`
-	Line     int      `json:"line"` // in the new file, from 1
-	Title    string   `json:"title"`
-	Why      string   `json:"why"`
-	Shown    string   `json:"shown,omitempty"` // of a secret: its first characters
-	Fixed    string   `json:"fixed,omitempty"` // the line as it could be; empty: no line is suggested
+	Rule     string   `json:"rule" doc:"The rule's name."`
+	Kind     Kind     `json:"kind" enum:"secrets,misconfiguration" doc:"What it is about."`
+	Severity Severity `json:"severity" enum:"critical,high,medium,low,info"`
+	Path     string   `json:"path" doc:"The file."`
+	Line     int      `json:"line" doc:"In the new file, from 1."`
+	Title    string   `json:"title" doc:"What it is."`
+	Why      string   `json:"why" doc:"Why it matters."`
+	Shown    string   `json:"shown,omitempty" doc:"Of a secret: its first characters."`
+	Fixed    string   `json:"fixed,omitempty" doc:"The line as it could be, where a rule knows."`
 }
 
 // maxLine is how much of a line is read, in bytes: longer ones are made by programs.

@@ -3,7 +3,7 @@
 //
 // The App 12 is installed as 7 at the organisation octo, with the repositories octo/shop (70) and octo/site (71). The
 // pull request 1 of octo/shop waits there. ada has write access, eve has not. Any other token, path or line is refused as
-// GitHub refuses it.
+// GitHub refuses it. GET /state answers with what was written.
 package githubtest
 
 import (
@@ -176,6 +176,10 @@ func (h *Hub) add(to *[]Text, t Text) int64 {
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if r.URL.Path == "/state" { // for tests that have only the address
+		answer(w, http.StatusOK, h.state)
+		return
+	}
 	for request, status := range h.fail {
 		method, end, _ := strings.Cut(request, " ")
 		if r.Method == method && strings.HasSuffix(r.URL.Path, end) {
