@@ -111,7 +111,9 @@ type SessionAnswer struct {
 }
 
 // Cookie is the header that has the browser keep a value for a while, or forget it when the value is empty.
-func (a *API) Cookie(name, value string, ttl time.Duration) string { return a.browsers.cookie(name, value, ttl).String() }
+func (a *API) Cookie(name, value string, ttl time.Duration) string {
+	return a.browsers.cookie(name, value, ttl).String()
+}
 
 // Kept is what the browser has kept; empty: nothing, or more than one value.
 func (a *API) Kept(r *http.Request, cookie string) string { return a.browsers.Kept(r, cookie) }
