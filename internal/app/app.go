@@ -60,7 +60,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/jobs"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
-	"github.com/vedette-sec/vedette/internal/notify/mailer"
 	"github.com/vedette-sec/vedette/internal/oast"
 	"github.com/vedette-sec/vedette/internal/tools/toolset"
 )
@@ -265,19 +264,6 @@ func (a *App) openAccounts(ctx context.Context, box *seal.Box) (err error) {
 		a.Accounts.Mail = a.openMail()
 	}
 	return err
-}
-
-// openMail is the outbox of the server's own mails; nil when there is no mail server. The operator names that server,
-// so it may be in a private network.
-func (a *App) openMail() *mailer.Outbox {
-	if a.config.SMTPServer == "" {
-		return nil
-	}
-	anywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-	return mailer.NewOutbox(mailer.Server{
-		Guard: &netguard.Guard{Allow: anywhere}, Address: a.config.SMTPServer, Username: a.config.SMTPUsername,
-		Password: a.config.SMTPPassword, Insecure: a.config.SMTPSecurity == "none",
-	}, a.config.SMTPFrom, a.logger)
 }
 
 func (a *App) openEngines() *child.Pool {

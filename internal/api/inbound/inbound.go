@@ -17,7 +17,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/infra/membudget"
 	"github.com/vedette-sec/vedette/internal/infra/outage"
-	"github.com/vedette-sec/vedette/internal/notify/github"
 )
 
 // Path is where webhooks are taken.
@@ -45,7 +44,7 @@ func New(tickets *ticket.Tickets, reviews *review.Reviews, logger *slog.Logger) 
 		}))
 	})
 	mux.HandleFunc(githubRoute, func(w http.ResponseWriter, r *http.Request) {
-		answer(w, take(r, github.MaxHook, logger, func(ctx context.Context, body []byte) (int, error) {
+		answer(w, take(r, review.MaxHook, logger, func(ctx context.Context, body []byte) (int, error) {
 			taken, err := reviews.Receive(ctx, r.Header, body)
 			return statuses[taken], err
 		}))

@@ -12,6 +12,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/notify/github"
 )
 
+// MaxHook bounds the body of a webhook, in bytes.
+const MaxHook = github.MaxHook
+
 // Taken is what became of a webhook.
 type Taken int
 

@@ -50,7 +50,7 @@ type Repository struct {
 	ID             string                  `json:"id"`
 	InstallationID int64                   `json:"installation_id" doc:"GitHub's number of its installation."`
 	FullName       string                  `json:"repo_full_name" doc:"Owner and name."`
-	Private        bool                    `json:"is_private"`
+	Private        bool                    `json:"is_private" doc:"Not everybody sees it at GitHub."`
 	Auto           bool                    `json:"auto_review_enabled" doc:"As effective_config has it."`
 	Exclude        []string                `json:"exclude_patterns" doc:"As effective_config has it."`
 	Instructions   string                  `json:"custom_instructions" doc:"As effective_config has it."`
@@ -74,9 +74,9 @@ type RepositoryPatch struct {
 
 // Metadata is what is known of the reviews of a pull request.
 type Metadata struct {
-	RepositoryID string   `json:"repo_id"`
-	FullName     string   `json:"repo_full_name"`
-	Pull         int      `json:"pr_number"`
+	RepositoryID string   `json:"repo_id" doc:"The repository's id, as the list has it."`
+	FullName     string   `json:"repo_full_name" doc:"Owner and name."`
+	Pull         int      `json:"pr_number" doc:"The pull request's number."`
 	Reviews      []Review `json:"reviews" doc:"The newest first, at most 100."`
 	Total        int      `json:"total"`
 }
