@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/notify/github/githubtest"
 )
 
 // answer is what came back.
@@ -24,7 +26,13 @@ func (s *story) request(line, text string) *answer {
 	line, who, named := strings.Cut(line, " as ")
 	method, path, _ := strings.Cut(line, " ")
 	header, body := headersOf(s.fill(text))
-	req, err := http.NewRequestWithContext(s.t.Context(), method, s.base+path, strings.NewReader(body))
+	if !strings.HasPrefix(path, "http://") {
+		path = s.base + path
+	}
+	if header.Get("X-Hub-Signature-256") == "signed" {
+		header.Set("X-Hub-Signature-256", githubtest.Sign([]byte(body)))
+	}
+	req, err := http.NewRequestWithContext(s.t.Context(), method, path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -206,6 +206,7 @@ func (s *story) prepare(words []string) {
 		},
 		"sources": sources,
 		"models":  models,
+		"github":  s.github,
 		"desk":    desk,
 		"tracker": func() http.Handler { return trackertest.New(s.t, "github") },
 		"turnstile": func() http.Handler {

@@ -40,6 +40,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/core/proof"
+	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/setting"
@@ -59,7 +60,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/jobs"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
-	"github.com/vedette-sec/vedette/internal/notify/mailer"
 	"github.com/vedette-sec/vedette/internal/oast"
 	"github.com/vedette-sec/vedette/internal/tools/toolset"
 )
@@ -84,6 +84,7 @@ type App struct {
 	projects     *project.Projects
 	sshKeys      *sshkey.Keys
 	tickets      *ticket.Tickets
+	reviews      *review.Reviews
 	inbox        *inbox.Inbox
 	comments     *comment.Comments
 	works        *work.Works
@@ -212,6 +213,9 @@ func (a *App) join(
 	a.works = work.New(a.db, a.Findings, a.inbox)
 	a.news = news.New(a.db, a.Findings, a.inbox, a.logger)
 	a.tickets = ticket.New(a.db, a.queue, a.Findings, a.comments, a.settings, webhooks, a.logger)
+	if a.reviews, err = a.openReviews(); err != nil {
+		return err
+	}
 	a.triage = triage.New(a.db, a.queue, a.Findings, a.works, a.settings, a.Models, a.logger)
 	a.issues = issue.New(a.db, a.Tasks, a.Scans, a.Findings, a.assets, a.works, a.comments)
 	if a.related, err = a.openDomains(allow); err != nil {
@@ -226,7 +230,7 @@ func (a *App) join(
 		Proofs: a.proofs, Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog,
 		Settings:      a.settings,
 		Notifications: notification.New(a.db, a.queue),
-		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, News: a.news, Triage: a.triage, Related: a.related,
+		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, Reviews: a.reviews, News: a.news, Triage: a.triage, Related: a.related,
 		Deny: deny, Logger: a.logger,
 		Guard: webhooks, Network: a.network,
 		Discovery: a.discovery(),
@@ -260,19 +264,6 @@ func (a *App) openAccounts(ctx context.Context, box *seal.Box) (err error) {
 		a.Accounts.Mail = a.openMail()
 	}
 	return err
-}
-
-// openMail is the outbox of the server's own mails; nil when there is no mail server. The operator names that server,
-// so it may be in a private network.
-func (a *App) openMail() *mailer.Outbox {
-	if a.config.SMTPServer == "" {
-		return nil
-	}
-	anywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-	return mailer.NewOutbox(mailer.Server{
-		Guard: &netguard.Guard{Allow: anywhere}, Address: a.config.SMTPServer, Username: a.config.SMTPUsername,
-		Password: a.config.SMTPPassword, Insecure: a.config.SMTPSecurity == "none",
-	}, a.config.SMTPFrom, a.logger)
 }
 
 func (a *App) openEngines() *child.Pool {

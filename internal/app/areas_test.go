@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -15,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/traffic"
+	"github.com/vedette-sec/vedette/internal/notify/github/githubtest"
 )
 
 // nested creates something whose answer has it under a name, and returns its id.
@@ -119,6 +123,31 @@ func (a *attacker) source() string {
 	return made[0].ID
 }
 
+// installation is a connected installation of the GitHub App, with a repository.
+func (a *attacker) installation() string {
+	a.t.Helper()
+	id, number := ids.New(), time.Now().UnixNano()
+	if _, err := a.db.Exec(context.Background(), `INSERT INTO github_installation (id, team_id, installation_id, account_login, account_type, status,
+		total_repos, error, created_at) VALUES (?, ?, ?, 'octo', 'User', 'active', 1, '', ?)`, id, a.admin.TeamID, number, db.At(time.Now())); err != nil {
+		a.t.Fatal(err)
+	}
+	if _, err := a.db.Exec(context.Background(), `INSERT INTO github_repo (id, team_id, install, repo_id, full_name, is_private, config)
+		VALUES (?, ?, ?, 70, 'octo/shop', ?, ?)`, id, a.admin.TeamID, id, true, db.Doc(struct{}{})); err != nil {
+		a.t.Fatal(err)
+	}
+	return id
+}
+
+// withApp are the options of a server with a GitHub App, whose GitHub does not answer.
+func withApp(t testing.TB) []string {
+	file := filepath.Join(t.TempDir(), "app.pem")
+	if err := os.WriteFile(file, githubtest.New().KeyPEM(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"GITHUB_APP_ID=12", "GITHUB_PRIVATE_KEY_FILE=" + file, "GITHUB_WEBHOOK_SECRET=" + githubtest.Secret,
+		"GITHUB_CLIENT_ID=c", "GITHUB_CLIENT_SECRET=client-secret-0123", "GITHUB_API_URL=http://127.0.0.1:9"}
+}
+
 // prompt writes a prompt.
 func (a *attacker) prompt() string {
 	a.t.Helper()
@@ -127,5 +156,5 @@ func (a *attacker) prompt() string {
 
 // listed reports whether an operation is about what everybody on the server may see, or about what nobody has.
 func listed(op *operation) bool {
-	return strings.HasPrefix(op.path, "/api/v1/agents/directory/") || strings.HasPrefix(op.path, "/api/v1/github/")
+	return strings.HasPrefix(op.path, "/api/v1/agents/directory/")
 }

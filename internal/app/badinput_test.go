@@ -37,7 +37,8 @@ type attacker struct {
 }
 
 func attackers(t testing.TB, engine string) map[string]*attacker {
-	h := serve(t, engine, "WEBHOOK_ALLOW=127.0.0.1/32", "API_KEYS_PER_USER=10000", "PUBLIC_URL=https://vedette.example")
+	h := serve(t, engine, append(withApp(t), "WEBHOOK_ALLOW=127.0.0.1/32", "API_KEYS_PER_USER=10000",
+		"PUBLIC_URL=https://vedette.example")...)
 	admin := h.person("ada", "blue", account.Admin)
 	taskID, issueID := h.task(admin)
 	out := map[string]*attacker{}
@@ -56,7 +57,8 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 			"ssh_key_id": (*attacker).sshKey, "ssh_host_id": (*attacker).sshHost, "eventId": (*attacker).networkEvent, "replay_id": (*attacker).networkReplay,
 			"queue_id": (*attacker).triageQueue,
 			"rule_id":  (*attacker).triageRule, "audit_log_id": (*attacker).auditLog, "suggestion_id": (*attacker).suggestion,
-			"skill_id": (*attacker).skill, "source_id": (*attacker).source, "template_key": (*attacker).templateKey, "prompt_id": (*attacker).prompt}
+			"skill_id": (*attacker).skill, "source_id": (*attacker).source, "template_key": (*attacker).templateKey, "prompt_id": (*attacker).prompt,
+			"github_installation_id": (*attacker).installation, "github_repo": (*attacker).installation}
 		a.made["listed_agent_id"] = "vedette-web-tester"
 		a.made["public"] = "vedette-backup-zip"
 		out[surface] = a
@@ -151,7 +153,8 @@ func (a *attacker) path(op *operation) string {
 func (a *attacker) existingID(op *operation) string {
 	name := pathParameter(op)
 	for part, called := range map[string]string{"/issues/": "issue", "/template/public/": "public",
-		"/template/early/": "early", "/template/share/": "share", "/template-keys/": "template_key"} {
+		"/template/early/": "early", "/template/share/": "share", "/template-keys/": "template_key",
+		"/github/repos/": "github_repo"} {
 		if name != "" && strings.Contains(op.path, part) {
 			name = called
 		}

@@ -114,6 +114,11 @@ func TestInvalidOptionsAreNamed(t *testing.T) {
 		"region_service_keys=eu=":         "region_service_keys",
 		"turnstile_verify_url=not a url:": "turnstile_verify_url",
 		"oast=not a url:":                 "oast",
+		"github_app_id=-1":                "github_app_id",
+		"github_app_id=12":                "github_private_key_file",
+		"github_private_key_file=/only":   "github_app_id",
+		"github_client_secret=only":       "github_client_id",
+		"github_api_url=nowhere":          "github_api_url",
 		"oast_domain=oast.example":        "oast_listen",
 		"oast_cooldown=0s":                "oast_cooldown",
 		"oast_cooldown=169h":              "oast_cooldown",
@@ -204,7 +209,7 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 		"turnstile_verify_url": "https://c.example", "source_urls": "crtsh=https://c.example", "source_keys": "crunchbase=x",
 		"llm_provider": "anthropic", "llm_base_url": "https://c.example", "llm_price": "1,2", "llm_location": "eu-west-1",
 		"smtp_security": "none", "security_key_verification": "required", "llm_script": "x", "egress_ips": "192.0.2.10",
-		"oast": "https://d.example", "billing_link": "https://e.example",
+		"oast": "https://d.example", "billing_link": "https://e.example", "github_api_url": "https://f.example",
 	}
 	needs := []string{"VEDETTE_LLM_PROVIDER=openai", "VEDETTE_LLM_MODEL=m"} // of the options about a model
 	withNeeds, _, err := Load(nil, needs, "")
@@ -214,7 +219,9 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 	together := []string{"VEDETTE_TURNSTILE_SITE_KEY=x", "VEDETTE_TURNSTILE_SECRET=x", "VEDETTE_OIDC_ISSUER=https://x",
 		"VEDETTE_OIDC_AUDIENCE=x", "VEDETTE_OIDC_CLIENT_ID=x", "VEDETTE_OIDC_CLIENT_SECRET_FILE=/x", "VEDETTE_OIDC_ONLY=true",
 		"VEDETTE_SMTP_SERVER=127.0.0.1:25", "VEDETTE_SMTP_FROM=vedette@example.com",
-		"VEDETTE_OAST_DOMAIN=oast.example", "VEDETTE_OAST_LISTEN=dns://127.0.0.1:53"}
+		"VEDETTE_OAST_DOMAIN=oast.example", "VEDETTE_OAST_LISTEN=dns://127.0.0.1:53",
+		"VEDETTE_GITHUB_APP_ID=12", "VEDETTE_GITHUB_PRIVATE_KEY_FILE=/x", "VEDETTE_GITHUB_WEBHOOK_SECRET=x",
+		"VEDETTE_GITHUB_CLIENT_ID=x", "VEDETTE_GITHUB_CLIENT_SECRET=x"}
 	for _, o := range Options() {
 		if !fields[o.Key] {
 			t.Errorf("the option %s has no field", o.Key)
@@ -259,6 +266,7 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 	}
 	if c, _, err := Load(nil, append(together, "VEDETTE_PUBLIC_URL=https://a.example"), ""); err != nil || c.TurnstileKey != "x" || c.TurnstileSec != "x" ||
 		c.OIDCIssuer != "https://x" || c.OIDCAudience != "x" || c.OIDCClientID != "x" || c.OIDCSecretFile != "/x" || !c.OIDCOnly || c.SMTPServer != "127.0.0.1:25" || c.SMTPFrom != "vedette@example.com" ||
+		c.GitHub != (GitHub{12, "/x", "x", "x", "x", "https://api.github.com"}) ||
 		c.OASTDomain != "oast.example" || !slices.Equal(c.OASTListen, []string{"dns://127.0.0.1:53"}) {
 		t.Errorf("%+v, %v", c, err)
 	}

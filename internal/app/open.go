@@ -24,8 +24,22 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
+	"github.com/vedette-sec/vedette/internal/notify/mailer"
 	"github.com/vedette-sec/vedette/internal/tools"
 )
+
+// openMail is the outbox of the server's own mails; nil when there is no mail server. The operator names that server,
+// so it may be in a private network.
+func (a *App) openMail() *mailer.Outbox {
+	if a.config.SMTPServer == "" {
+		return nil
+	}
+	anywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	return mailer.NewOutbox(mailer.Server{
+		Guard: &netguard.Guard{Allow: anywhere}, Address: a.config.SMTPServer, Username: a.config.SMTPUsername,
+		Password: a.config.SMTPPassword, Insecure: a.config.SMTPSecurity == "none",
+	}, a.config.SMTPFrom, a.logger)
+}
 
 // SetupLink is the one-time link to create the first user; empty when there are users.
 func (a *App) SetupLink(ctx context.Context, base string) (string, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/proof"
+	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
@@ -138,6 +139,10 @@ func (w worker) register(q *queue.Queue) { //nolint:funlen // a line a kind of j
 	queue.Handle(q, queue.Handler[knowledge.IndexArgs]{
 		Work: args(w.Knowledge.Index), Timeout: knowledgeTimeout, GiveUp: giveUp(w, w.Knowledge.GiveUp),
 	})
+	queue.Handle(q, queue.Handler[review.RunArgs]{
+		Backoff: w.Backoff, Work: w.Reviews.Run, GiveUp: giveUp(w, w.Reviews.GiveUp),
+	})
+	queue.Handle(q, queue.Handler[review.ObeyArgs]{Quick: true, Backoff: w.Backoff, Work: w.Reviews.Obey})
 	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Quick: true, Work: args(w.deliver)})
 }
 

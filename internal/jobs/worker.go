@@ -26,6 +26,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/core/proof"
+	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/scan/fixed"
 	"github.com/vedette-sec/vedette/internal/core/secret"
@@ -77,6 +78,7 @@ type Deps struct {
 	Notifications *notification.Notifications
 	Alerts        *alert.Sender
 	Tickets       *ticket.Tickets
+	Reviews       *review.Reviews
 	News          *news.News
 	Triage        *triage.Triage
 	Related       Related

@@ -37,6 +37,7 @@ import (
 	corenetwork "github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/core/prompt"
+	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/skill"
 	"github.com/vedette-sec/vedette/internal/core/sshkey"
@@ -94,6 +95,7 @@ type Deps struct {
 	Knowledge    *coreknowledge.Knowledge
 	Models       *model.Models
 	Hooks        *hook.Hooks
+	Reviews      *review.Reviews
 	Webhooks     *netguard.Guard
 	Credits      *corebilling.Credits
 	BillingLink  string          // where people pay the operator; empty: nowhere
@@ -148,7 +150,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.usage()
 	teams.Area{API: s.API, Accounts: d.Accounts, Members: d.Members, Secrets: d.Secrets, Models: d.Models, Hooks: d.Hooks,
 		Webhooks: d.Webhooks, EgressIPs: d.EgressIPs}.Register()
-	connections.Area{API: s.API}.Register()
+	connections.Area{API: s.API, Reviews: d.Reviews}.Register()
 	billing.Area{API: s.API, Credits: d.Credits, Link: d.BillingLink}.Register()
 	auditlogs.Area{API: s.API, Log: d.Audit}.Register()
 	network.Area{API: s.API, Events: d.Network}.Register()

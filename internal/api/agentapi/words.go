@@ -6,6 +6,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/api/agentapi/auditlogs"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/billing"
+	"github.com/vedette-sec/vedette/internal/api/agentapi/connections"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/issues"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/network"
 	"github.com/vedette-sec/vedette/internal/api/agentapi/projects"
@@ -28,7 +29,7 @@ func kind[T any]() reflect.Type { return reflect.TypeFor[T]() }
 func vocabulary() rest.Vocabulary {
 	all := ownVocabulary()
 	for _, area := range []rest.Vocabulary{schedules.Words(), projects.Words(), sshkeys.Words(), auditlogs.Words(),
-		teams.Words(), billing.Words(), skills.Words(), prompts.Words(), network.Words()} {
+		teams.Words(), billing.Words(), skills.Words(), prompts.Words(), network.Words(), connections.Words()} {
 		maps.Copy(all.Names, area.Names)
 		maps.Copy(all.Words, area.Words)
 	}

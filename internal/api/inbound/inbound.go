@@ -1,8 +1,9 @@
-// Package inbound takes webhooks of issue trackers: POST /hooks/trackers/{config_id}/{provider}. It is no part of the
-// documented APIs, as its callers are trackers, each with its own way to prove who it is (core/ticket).
+// Package inbound takes webhooks: of issue trackers, POST /hooks/trackers/{config_id}/{provider}, and of the operator's
+// GitHub App, POST /hooks/github. It is no part of the documented APIs, as its callers are other services, each with its
+// own way to prove who it is (core/ticket, core/review).
 //
-// An address that does not exist, a configuration that takes no webhooks and a wrong signature have the same answer,
-// byte for byte.
+// Of a tracker, an address that does not exist, a configuration that takes no webhooks and a wrong signature have the
+// same answer, byte for byte. A webhook of the App says whose it is, and has one address: it is 401 if it is not signed.
 package inbound
 
 import (
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/infra/membudget"
 	"github.com/vedette-sec/vedette/internal/infra/outage"
@@ -20,22 +22,48 @@ import (
 // Path is where webhooks are taken.
 const Path = "/hooks/"
 
-const route = "POST " + Path + "trackers/{config_id}/{provider}"
+const (
+	trackerRoute = "POST " + Path + "trackers/{config_id}/{provider}"
+	githubRoute  = "POST " + Path + "github"
+)
 
 // New makes the handler of all paths below Path.
-func New(tickets *ticket.Tickets, logger *slog.Logger) http.Handler {
+func New(tickets *ticket.Tickets, reviews *review.Reviews, logger *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc(route, func(w http.ResponseWriter, r *http.Request) {
-		status := take(r.Context(), tickets, logger, r)
-		answer(w, status)
+	mux.HandleFunc(trackerRoute, func(w http.ResponseWriter, r *http.Request) {
+		answer(w, take(r, ticket.MaxHook, logger, func(ctx context.Context, body []byte) (int, error) {
+			query, err := url.ParseQuery(r.URL.RawQuery)
+			if err != nil {
+				query = url.Values{}
+			}
+			ok, err := tickets.Receive(ctx, r.PathValue("config_id"), r.PathValue("provider"), r.Header, query, body)
+			if !ok {
+				return http.StatusNotFound, err
+			}
+			return http.StatusOK, err
+		}))
+	})
+	mux.HandleFunc(githubRoute, func(w http.ResponseWriter, r *http.Request) {
+		answer(w, take(r, review.MaxHook, logger, func(ctx context.Context, body []byte) (int, error) {
+			taken, err := reviews.Receive(ctx, r.Header, body)
+			return statuses[taken], err
+		}))
 	})
 	mux.HandleFunc(Path, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusNotFound) })
 	return mux
 }
 
+// statuses are the answers to webhooks of the App.
+var statuses = map[review.Taken]int{
+	review.Unknown: http.StatusNotFound, review.Unsigned: http.StatusUnauthorized, review.Malformed: http.StatusBadRequest,
+	review.Ignored: http.StatusAccepted, review.Accepted: http.StatusOK,
+}
+
 // answers are the bodies of all answers.
 var answers = map[int]string{
 	http.StatusOK:                    `{"ok":true}`,
+	http.StatusAccepted:              `{"ok":true,"message":"Nothing is done about it."}`,
+	http.StatusUnauthorized:          `{"message":"The signature is missing or wrong."}`,
 	http.StatusNotFound:              `{"message":"There is no such webhook."}`,
 	http.StatusRequestEntityTooLarge: `{"message":"The body is larger than 1 MiB."}`,
 	http.StatusBadRequest:            `{"message":"The body could not be read."}`,
@@ -53,35 +81,31 @@ func answer(w http.ResponseWriter, status int) {
 	_, _ = io.WriteString(w, answers[status]+"\n") // the tracker may have disconnected
 }
 
-func take(ctx context.Context, tickets *ticket.Tickets, logger *slog.Logger, r *http.Request) (status int) {
-	if r.ContentLength > ticket.MaxHook {
+// take reads a body of at most most bytes, and gives the status with which do answers.
+func take(r *http.Request, most int, logger *slog.Logger, do func(context.Context, []byte) (int, error)) int {
+	if r.ContentLength > int64(most) {
 		return http.StatusRequestEntityTooLarge
 	}
+	ctx := r.Context()
 	share := membudget.Process().Share()
 	defer share.Release()
-	body, err := share.ReadAll(ctx, r.Body, ticket.MaxHook+1)
+	body, err := share.ReadAll(ctx, r.Body, int64(most)+1)
 	switch {
-	case len(body) > ticket.MaxHook:
+	case len(body) > most:
 		return http.StatusRequestEntityTooLarge
 	case err != nil:
 		return http.StatusBadRequest
 	}
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		query = url.Values{}
-	}
-	ok, err := tickets.Receive(ctx, r.PathValue("config_id"), r.PathValue("provider"), r.Header, query, body)
+	status, err := do(ctx, body)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return http.StatusServiceUnavailable
 	case err != nil:
-		if outage.OfAnswer(err) != nil { // of the database or the disk: trackers try again, or Poll finds the change
+		if outage.OfAnswer(err) != nil { // of the database or the disk: trackers try again, or Poll finds the change; GitHub redelivers by hand
 			return http.StatusServiceUnavailable
 		}
-		logger.ErrorContext(ctx, "taking a webhook of a tracker", "error", err)
+		logger.ErrorContext(ctx, "taking a webhook", "path", r.URL.Path, "error", err)
 		return http.StatusInternalServerError
-	case !ok:
-		return http.StatusNotFound
 	}
-	return http.StatusOK
+	return status
 }

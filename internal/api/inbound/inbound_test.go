@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/finding/comment"
 	"github.com/vedette-sec/vedette/internal/core/inbox"
+	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/core/setting"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -53,7 +54,7 @@ func TestAnswers(t *testing.T) {
 		guard := &netguard.Guard{}
 		settings := setting.New(d, box, guard)
 		findings := finding.New(d, q)
-		handler := New(ticket.New(d, q, findings, comment.New(d, findings, inbox.New(d, nil, "")), settings, guard, logger), logger)
+		handler := New(ticket.New(d, q, findings, comment.New(d, findings, inbox.New(d, nil, "")), settings, guard, logger), review.New(d, q, nil), logger)
 		alice := account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})
 		desk := trackertest.New(t, "github")
 		var ids []string

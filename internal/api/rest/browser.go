@@ -14,6 +14,7 @@ import (
 const (
 	SessionCookie = "vedette-session" // a bearer token of ours
 	SignInCookie  = "vedette-sign-in" // a sign-in that has begun; see account.BeginSignIn
+	GitHubCookie  = "vedette-github"  // the state of a connection to GitHub that has begun; see review.Connect
 )
 
 // hostPrefix makes browsers take a cookie only from this host over TLS, and for all of its paths
@@ -49,14 +50,14 @@ func (b *Browsers) Keep(w http.ResponseWriter, cookie, value string, ttl time.Du
 	http.SetCookie(w, b.cookie(cookie, value, ttl))
 }
 
-// cookie is what Keep sends. No request that another site begins carries a session; a sign-in that has begun comes back
-// from the issuer, which is another site, with the link that the browser follows.
+// cookie is what Keep sends. No request that another site begins carries a session; a sign-in or a connection that has
+// begun comes back from another site, with the link that the browser follows.
 func (b *Browsers) cookie(name, value string, ttl time.Duration) *http.Cookie {
 	c := &http.Cookie{ //nolint:gosec // not Secure only where the public address is plain HTTP
 		Name: b.name(name), Value: value, Path: "/", HttpOnly: true, Secure: b.tls, SameSite: http.SameSiteStrictMode,
 		MaxAge: int(ttl.Seconds()),
 	}
-	if name == SignInCookie {
+	if name == SignInCookie || name == GitHubCookie {
 		c.SameSite = http.SameSiteLaxMode
 	}
 	if value == "" {
@@ -108,6 +109,14 @@ type SessionAnswer struct {
 	SetCookie string `header:"Set-Cookie" doc:"With cookie in the request: the session, for this host only and out of reach of scripts."`
 	Body      account.Token
 }
+
+// Cookie is the header that has the browser keep a value for a while, or forget it when the value is empty.
+func (a *API) Cookie(name, value string, ttl time.Duration) string {
+	return a.browsers.cookie(name, value, ttl).String()
+}
+
+// Kept is what the browser has kept; empty: nothing, or more than one value.
+func (a *API) Kept(r *http.Request, cookie string) string { return a.browsers.Kept(r, cookie) }
 
 // CheckSignIn fails with Forbidden when another site has had the browser sign in with a session in a cookie.
 func (a *API) CheckSignIn(r *http.Request, cookie bool) error {

@@ -1,0 +1,277 @@
+package review
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/core/review/diff"
+	"github.com/vedette-sec/vedette/internal/core/review/rule"
+	"github.com/vedette-sec/vedette/internal/infra/apiclient"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
+	"github.com/vedette-sec/vedette/internal/notify/github"
+)
+
+// RunArgs are the arguments of the job that reviews a commit.
+type RunArgs struct {
+	ReviewID string `json:"review_id"`
+}
+
+// Kind implements queue.Args.
+func (RunArgs) Kind() string { return "github.review" }
+
+// Bounds of what is read of a pull request.
+const (
+	maxFiles    = 300
+	maxPatch    = 2 << 20 // bytes of all patches
+	maxFindings = 500
+	checkName   = "Vedette"
+)
+
+// Run reviews a commit. What failed for good ends the review; what may pass is an error, and the job is tried again.
+func (rs *Reviews) Run(ctx context.Context, job queue.Job[RunArgs]) error {
+	return rs.run(ctx, job.Args, job.CheckLease)
+}
+
+func (rs *Reviews) run(ctx context.Context, a RunArgs, lease func(context.Context, *db.Tx) error) error {
+	if rs.app == nil {
+		return ErrNotConfigured
+	}
+	v, err := scanReview(rs.db.QueryRow(ctx, `SELECT `+reviewColumns+` FROM github_review WHERE id = ?`, a.ReviewID))
+	if db.IsNoRows(err) || err == nil && v.Status != Queued && v.Status != Running {
+		return nil // it was disconnected, or ended
+	}
+	if err != nil {
+		return err
+	}
+	r, err := scanRepo(rs.db.QueryRow(ctx, `SELECT `+repoColumns+` WHERE r.id = ?`, v.Repo))
+	if err != nil {
+		return err
+	}
+	w := work{rs, lease, &v, r.Config.Effective(), rs.app.Repo(r.InstallationID, r.FullName)}
+	err = w.do(ctx)
+	if noted := rs.note(ctx, r.Install, err); noted != nil {
+		return noted
+	}
+	if _, retry := apiclient.RetryAfter(err); err == nil || retry {
+		return err
+	}
+	return rs.end(ctx, rs.db, v.ID, Failed, errs.From(failed(err)).Message)
+}
+
+// GiveUp ends a review whose job is not tried again.
+func (rs *Reviews) GiveUp(ctx context.Context, tx *db.Tx, a RunArgs) error {
+	return rs.end(ctx, tx, a.ReviewID, Failed, "The review could not be run. The server's log says why.")
+}
+
+func (rs *Reviews) end(ctx context.Context, q db.Querier, id, status, why string) error {
+	_, err := q.Exec(ctx, `UPDATE github_review SET status = ?, error = ?, finished_at = ? WHERE id = ? AND finished_at IS NULL`, status,
+		errs.Clip(db.Clean(why), 500), db.At(rs.now()), id)
+	return err
+}
+
+// work is one run of a review.
+type work struct {
+	*Reviews
+
+	lease  func(context.Context, *db.Tx) error
+	v      *Review
+	config Config
+	hub    github.Repo
+}
+
+// held fails in a run that was taken for dead, whose successor writes in its place.
+func (w work) held(ctx context.Context) error {
+	return w.db.Tx(ctx, func(tx *db.Tx) error { return w.lease(ctx, tx) })
+}
+
+func (w work) do(ctx context.Context) error {
+	pull, err := w.hub.Pull(ctx, w.v.Pull)
+	if err != nil {
+		return err
+	}
+	if pull.Head.SHA != w.v.Head || pull.State != "open" {
+		return w.end(ctx, w.db, w.v.ID, Superseded, "")
+	}
+	check := github.CheckRun{Name: checkName, Commit: w.v.Head, External: w.v.ID}
+	if err := w.held(ctx); err != nil {
+		return err
+	}
+	if w.v.check == 0 {
+		if w.v.check, err = w.hub.FindCheck(ctx, check); err == nil && w.v.check == 0 {
+			w.v.check, err = w.hub.SetCheck(ctx, 0, check)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := w.db.Exec(ctx, `UPDATE github_review SET status = ?, check_id = ? WHERE id = ?`, Running, w.v.check, w.v.ID); err != nil {
+		return err
+	}
+	files, more, err := w.hub.Files(ctx, w.v.Pull, maxFiles)
+	if err != nil {
+		return err
+	}
+	found := w.examine(files, more)
+	w.v.Findings, w.v.Files = found.findings, found.files
+	if err := w.held(ctx); err != nil {
+		return err
+	}
+	if err := w.comment(ctx, found); err != nil {
+		return err
+	}
+	if err := w.summarise(ctx, found); err != nil {
+		return err
+	}
+	check.Title, check.Summary = counted(found.findings), w.text(found)
+	check.Conclusion = w.conclusion(found.findings)
+	if _, err := w.hub.SetCheck(ctx, w.v.check, check); err != nil {
+		return err
+	}
+	_, err = w.db.Exec(ctx, `UPDATE github_review SET status = ?, conclusion = ?, findings = ?, commented = ?, files = ?, finished_at = ?
+		WHERE id = ? AND finished_at IS NULL`, Completed, check.Conclusion, db.Doc(found.findings), db.Doc(w.v.Commented), found.files,
+		db.At(w.now()), w.v.ID)
+	return err
+}
+
+// examined is what the rules say of a pull request.
+type examined struct {
+	findings []rule.Finding
+	lines    map[string]string // the text of a finding's line, by place
+	files    int
+	left     []string // files that were not read, and why
+	below    int      // findings below the threshold
+}
+
+func place(f rule.Finding) string { return fmt.Sprintf("%s:%d", f.Path, f.Line) }
+
+func (w work) examine(files []github.File, more bool) (out examined) {
+	out.lines = map[string]string{}
+	size := 0
+	for _, f := range files {
+		if f.Status == "removed" || matches(*w.config.Exclude, f.Name) {
+			continue
+		}
+		size += len(f.Patch)
+		lines, err := diff.Parse(f.Patch)
+		switch {
+		case size > maxPatch:
+			out.left = append(out.left, f.Name+" (the change is too large)")
+			continue
+		case err != nil:
+			out.left = append(out.left, f.Name+" (its patch cannot be read)")
+			continue
+		case f.Patch == "" && f.Additions > 0:
+			out.left = append(out.left, f.Name+" (GitHub shows no patch of it)")
+			continue
+		}
+		out.files++
+		for _, l := range lines {
+			if l.Added {
+				w.line(f.Name, l, &out)
+			}
+		}
+	}
+	if more {
+		out.left = append(out.left, fmt.Sprintf("all files after the first %d", maxFiles))
+	}
+	slices.SortStableFunc(out.findings, func(a, b rule.Finding) int {
+		return slices.Index(rule.Severities, a.Severity) - slices.Index(rule.Severities, b.Severity)
+	})
+	return out
+}
+
+func (w work) line(name string, l diff.Line, out *examined) {
+	found, _ := rule.Check(name, l.Number, l.Text)
+	for _, f := range found {
+		switch {
+		case *w.config.Focus != FocusAll && *w.config.Focus != string(f.Kind):
+		case !f.Severity.AtLeast(rule.Severity(*w.config.Severity)):
+			out.below++
+		case len(out.findings) < maxFindings:
+			out.findings, out.lines[place(f)] = append(out.findings, f), l.Text
+		}
+	}
+}
+
+func (w work) conclusion(found []rule.Finding) string {
+	if len(found) == 0 {
+		return github.Success
+	}
+	if gate := *w.config.Gate; gate != GateOff &&
+		slices.ContainsFunc(found, func(f rule.Finding) bool { return f.Severity.AtLeast(rule.Severity(gate)) }) {
+		return github.Failure
+	}
+	return github.Neutral
+}
+
+// fingerprint is the same for a finding on a line that has moved.
+func fingerprint(f rule.Finding, line string) string {
+	sum := sha256.Sum256([]byte(f.Rule + "\x00" + f.Path + "\x00" + strings.TrimSpace(line)))
+	return hex.EncodeToString(sum[:12])
+}
+
+// comment writes the comments on lines, in one review, unless an earlier run has: a commit gets its comments once.
+func (w work) comment(ctx context.Context, found examined) error {
+	if *w.config.Output != OutputComments || len(w.v.Commented) > 0 {
+		return nil
+	}
+	before, err := db.Select(ctx, w.db, scanReview, `SELECT `+reviewColumns+` FROM github_review WHERE repo = ? AND pull = ? AND id <> ?`,
+		w.v.Repo, w.v.Pull, w.v.ID)
+	if err != nil {
+		return err
+	}
+	var had []string
+	for _, v := range before {
+		had = append(had, v.Commented...)
+	}
+	var comments []github.LineComment
+	for _, f := range found.findings {
+		mark := fingerprint(f, found.lines[place(f)])
+		if slices.Contains(had, mark) || len(comments) >= *w.config.MaxComments {
+			continue
+		}
+		had, w.v.Commented = append(had, mark), append(w.v.Commented, mark)
+		comments = append(comments, github.LineComment{Path: f.Path, Line: f.Line, Side: "RIGHT", Body: w.said(f)})
+	}
+	if len(comments) == 0 {
+		return nil
+	}
+	mark := "<!-- vedette:review:" + w.v.ID + " -->"
+	if w.v.posting { // a run before this one began to write
+		if id, err := w.hub.FindReview(ctx, w.v.Pull, mark); err != nil || id != 0 {
+			return err
+		}
+	}
+	if _, err := w.db.Exec(ctx, `UPDATE github_review SET posting = ? WHERE id = ?`, true, w.v.ID); err != nil {
+		return err
+	}
+	_, err = w.hub.Review(ctx, w.v.Pull, w.v.Head, fmt.Sprintf("Vedette commented on %d lines.\n%s", len(comments), mark), comments)
+	return err
+}
+
+const summaryMark = "<!-- vedette:summary -->"
+
+// summarise writes the one summary of the pull request, or replaces it.
+func (w work) summarise(ctx context.Context, found examined) error {
+	if *w.config.Output == OutputCheck {
+		return nil
+	}
+	text := "## Vedette\n\n" + w.text(found) + "\n" + summaryMark
+	id, err := w.hub.FindComment(ctx, w.v.Pull, summaryMark)
+	if err != nil {
+		return err
+	}
+	if id != 0 {
+		if gone, err := w.hub.Edit(ctx, id, text); err != nil || !gone {
+			return err
+		}
+	}
+	_, err = w.hub.Comment(ctx, w.v.Pull, text)
+	return err
+}
