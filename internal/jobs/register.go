@@ -138,6 +138,9 @@ func (w worker) register(q *queue.Queue) { //nolint:funlen // a line a kind of j
 	queue.Handle(q, queue.Handler[knowledge.IndexArgs]{
 		Work: args(w.Knowledge.Index), Timeout: knowledgeTimeout, GiveUp: giveUp(w, w.Knowledge.GiveUp),
 	})
+	queue.Handle(q, queue.Handler[knowledge.EmbedArgs]{
+		Work: args(w.Knowledge.Embed), Timeout: knowledgeTimeout, GiveUp: giveUp(w, w.Knowledge.GiveUpEmbed),
+	})
 	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Quick: true, Work: args(w.deliver)})
 }
 

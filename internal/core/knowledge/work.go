@@ -68,8 +68,19 @@ func (k *Knowledge) store(ctx context.Context, s Source, docs []document, revisi
 			return err
 		}
 	}
-	n, err := k.db.Exec(ctx, `UPDATE knowledge_source SET state = ?, error = '', revision = ?, bytes = ?, chunks = ?, shown = ?,
-		indexed_at = ? WHERE id = ? AND round = ?`, Ready, revision, size, len(all), s.round, db.At(k.now()), s.ID, s.round)
+	embeds, err := k.embeds(ctx, s.TeamID)
+	if err != nil {
+		return err
+	}
+	var n int64
+	err = k.db.Tx(ctx, func(tx *db.Tx) (err error) {
+		n, err = tx.Exec(ctx, `UPDATE knowledge_source SET state = ?, error = '', revision = ?, bytes = ?, chunks = ?, shown = ?,
+			indexed_at = ? WHERE id = ? AND round = ?`, Ready, revision, size, len(all), s.round, db.At(k.now()), s.ID, s.round)
+		if err == nil && n > 0 && embeds {
+			err = k.askVectors(ctx, tx, s.TeamID, 0)
+		}
+		return err
+	})
 	switch {
 	case err != nil:
 		return err
