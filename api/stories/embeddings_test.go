@@ -21,7 +21,8 @@ func embeddings() http.Handler {
 		case r.URL.Path == "/v1/models":
 			_, _ = io.WriteString(w, `{"object": "list", "data": [{"id": "small"}]}`)
 			return
-		case r.URL.Path != "/v1/embeddings", json.Unmarshal(body, &asked) != nil, strings.Contains(string(body), "hunter22-canary"):
+		case r.URL.Path != "/v1/embeddings", json.Unmarshal(body, &asked) != nil,
+			strings.Contains(string(body), "hunter22-canary"):
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}

@@ -40,8 +40,8 @@ func (l LLM) check() error {
 		return err
 	}
 	if l.Provider == "" {
-		if l != (LLM{TeamCap: l.TeamCap, EmbeddingModel: l.EmbeddingModel, EmbeddingURL: l.EmbeddingURL, EmbeddingKey: l.EmbeddingKey,
-			EmbeddingPrice: l.EmbeddingPrice}) {
+		if l != (LLM{TeamCap: l.TeamCap, EmbeddingModel: l.EmbeddingModel, EmbeddingURL: l.EmbeddingURL,
+			EmbeddingKey: l.EmbeddingKey, EmbeddingPrice: l.EmbeddingPrice}) {
 			return errors.New("llm_provider is missing, but other llm options are set")
 		}
 		return nil

@@ -89,7 +89,8 @@ func providerKey(k model.Key) ProviderKey {
 	return ProviderKey{
 		ID: k.ID, Provider: string(k.Provider), Owner: string(k.Owner), IsValidated: true, DisplayName: k.DisplayName,
 		Location: k.Location,
-		BaseURL:  k.BaseURL, Model: k.Model, Embedding: k.Embedding, MaskedKey: k.Masked, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+		BaseURL:  k.BaseURL, Model: k.Model, Embedding: k.Embedding, MaskedKey: k.Masked,
+		CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
 	}
 }
 

@@ -45,13 +45,14 @@ func (EmbedArgs) Kind() string { return "knowledge.embed" }
 type progress struct {
 	model             string
 	dimensions, space int64
+	unrelated         []byte // the mean vector of the texts of that name; empty: not known yet
 	wanted            int64
 	failure           string
 }
 
 func (k *Knowledge) progress(ctx context.Context, q db.Querier, teamID string) (p progress, err error) {
-	err = q.QueryRow(ctx, `SELECT model, dimensions, space, wanted, error FROM knowledge_embedding WHERE team_id = ?`, teamID).
-		Scan(&p.model, &p.dimensions, &p.space, &p.wanted, &p.failure)
+	err = q.QueryRow(ctx, `SELECT model, dimensions, unrelated, space, wanted, error FROM knowledge_embedding
+		WHERE team_id = ?`, teamID).Scan(&p.model, &p.dimensions, &p.unrelated, &p.space, &p.wanted, &p.failure)
 	if db.IsNoRows(err) {
 		err = nil
 	}
@@ -75,10 +76,11 @@ func (k *Knowledge) askVectors(ctx context.Context, tx *db.Tx, teamID string, pa
 		latest = now.Add(time.Hour) // also where another node's clock is ahead
 	}
 	var wanted int64
-	err := tx.QueryRow(ctx, `INSERT INTO knowledge_embedding (team_id, model, dimensions, space, wanted, error, tried_at)
-		VALUES (?, '', 0, 1, 1, '', ?) ON CONFLICT (team_id) DO UPDATE SET wanted = knowledge_embedding.wanted + 1,
-		tried_at = excluded.tried_at WHERE knowledge_embedding.tried_at <= ? RETURNING wanted`, teamID, db.At(now), db.At(latest)).
-		Scan(&wanted)
+	err := tx.QueryRow(ctx, `INSERT INTO knowledge_embedding
+			(team_id, model, dimensions, unrelated, space, wanted, error, tried_at)
+		VALUES (?, '', 0, ?, 1, 1, '', ?) ON CONFLICT (team_id) DO UPDATE SET wanted = knowledge_embedding.wanted + 1,
+		tried_at = excluded.tried_at WHERE knowledge_embedding.tried_at <= ? RETURNING wanted`,
+		teamID, []byte{}, db.At(now), db.At(latest)).Scan(&wanted)
 	if db.IsNoRows(err) {
 		return nil
 	}
@@ -169,9 +171,10 @@ func (k *Knowledge) beginSpace(ctx context.Context, a EmbedArgs, name string) (p
 		if p.model == name {
 			return nil
 		}
-		p.model, p.dimensions = name, 0
+		p.model, p.dimensions, p.unrelated = name, 0, []byte{}
 		p.space++
-		_, err := tx.Exec(ctx, `UPDATE knowledge_embedding SET model = ?, dimensions = 0, space = ? WHERE team_id = ?`, name, p.space, a.TeamID)
+		_, err := tx.Exec(ctx, `UPDATE knowledge_embedding SET model = ?, dimensions = 0, unrelated = ?, space = ?
+			WHERE team_id = ?`, name, p.unrelated, p.space, a.TeamID)
 		return err
 	})
 	return p, err
@@ -184,12 +187,15 @@ func (k *Knowledge) embedTeam(ctx context.Context, a EmbedArgs, e model.Embeddin
 	if err != nil {
 		return err
 	}
-	sources, err := db.Select(ctx, k.db, scanSource, `SELECT `+columns+` FROM knowledge_source s WHERE s.team_id = ? AND s.shown > 0
-		AND EXISTS (SELECT 1 FROM member m WHERE m.team_id = s.team_id AND m.user_id = s.user_id) ORDER BY created_at, id`, a.TeamID)
+	sources, err := db.Select(ctx, k.db, scanSource, `SELECT `+columns+` FROM knowledge_source s
+		WHERE s.team_id = ? AND s.shown > 0
+		AND EXISTS (SELECT 1 FROM member m WHERE m.team_id = s.team_id AND m.user_id = s.user_id)
+		ORDER BY created_at, id`, a.TeamID)
 	if err != nil {
 		return err
 	}
-	run := &embedding{k: k, args: a, model: e, progress: p, first: p.space, masker: mask.New(nil, values...), until: k.now().Add(embedFor)}
+	run := &embedding{k: k, args: a, model: e, progress: p, first: p.space, masker: mask.New(nil, values...),
+		until: k.now().Add(embedFor)}
 	for i := 0; i < len(sources); i++ {
 		space := run.space
 		if err := run.source(ctx, sources[i]); err != nil {
@@ -226,9 +232,12 @@ func (r *embedding) source(ctx context.Context, s Source) error {
 			return err
 		}
 		last = some[len(some)-1].no
-		texts := make([]string, len(some))
-		for i, c := range some {
-			texts[i] = r.masker.Text(c.text)
+		var texts []string
+		if len(r.unrelated) == 0 {
+			texts = append(texts, unrelated...)
+		}
+		for _, c := range some {
+			texts = append(texts, r.masker.Text(c.text))
 		}
 		vectors, err := r.k.models.Embed(ctx, r.model, who, &usage, texts)
 		if err != nil {
@@ -269,30 +278,36 @@ func (r *embedding) next(ctx context.Context, sourceID string, last int64) ([]nu
 		err = row.Scan(&n.no, &n.round, &n.source, &place, &n.text)
 		n.text = place + "\n" + n.text
 		return n, err
-	}, `SELECT c.no, c.round, c.source_id, c.place, c.text FROM knowledge_source s JOIN knowledge_chunk c ON c.source_id = s.id AND c.round = s.shown
+	}, `SELECT c.no, c.round, c.source_id, c.place, c.text
+		FROM knowledge_source s JOIN knowledge_chunk c ON c.source_id = s.id AND c.round = s.shown
 		WHERE s.id = ? AND c.no > ? AND NOT EXISTS (SELECT 1 FROM knowledge_vector v WHERE v.no = c.no AND v.space = ?)
 		ORDER BY c.no LIMIT ?`, sourceID, last, r.space, embedAtOnce)
 }
 
-// store stores vectors of the chunks that are still there, and says how far the team is.
-func (r *embedding) store(ctx context.Context, tx *db.Tx, some []numbered, vectors [][]float32) (p progress, err error) {
+// store stores vectors of the chunks that are still there, and says how far the team is. The vectors of unrelated texts
+// stand before them, if they were asked for.
+func (r *embedding) store(
+	ctx context.Context, tx *db.Tx, some []numbered, vectors [][]float32,
+) (p progress, err error) {
 	if p, err = r.k.progress(ctx, tx, r.args.TeamID); err != nil {
 		return p, err
 	}
 	if p.space != r.space {
 		return p, errSuperseded
 	}
-	if length := int64(len(vectors[0])); length != p.dimensions {
-		if p.dimensions > 0 {
+	others := vectors[:len(vectors)-len(some)]
+	vectors = vectors[len(others):]
+	if length := int64(len(vectors[0])); length != p.dimensions || len(others) > 0 {
+		if p.dimensions > 0 && length != p.dimensions {
 			p.space++
 		}
 		if p.space > r.first+1 {
-			return p, errs.New(errs.FailedDependency, "vectors_change", "The embedding model's vectors have now %d and now %d numbers.",
-				p.dimensions, length)
+			return p, errs.New(errs.FailedDependency, "vectors_change",
+				"The embedding model's vectors have now %d and now %d numbers.", p.dimensions, length)
 		}
-		p.dimensions = length
-		if _, err := tx.Exec(ctx, `UPDATE knowledge_embedding SET dimensions = ?, space = ? WHERE team_id = ?`, length, p.space,
-			r.args.TeamID); err != nil {
+		p.dimensions, p.unrelated = length, encode(mean(others))
+		if _, err := tx.Exec(ctx, `UPDATE knowledge_embedding SET dimensions = ?, unrelated = ?, space = ?
+			WHERE team_id = ?`, length, p.unrelated, p.space, r.args.TeamID); err != nil {
 			return p, err
 		}
 	}

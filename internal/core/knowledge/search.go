@@ -76,7 +76,9 @@ func (k *Knowledge) Has(ctx context.Context, teamID, userID string) (bool, error
 	return n > 0, err
 }
 
-func (k *Knowledge) search(ctx context.Context, who model.Account, query, sourceID string, limit int) (f Found, err error) {
+func (k *Knowledge) search(
+	ctx context.Context, who model.Account, query, sourceID string, limit int,
+) (f Found, err error) {
 	if strings.TrimSpace(query) == "" || len(query) > maxQuery {
 		return f, errs.Field("query", "query must have 1 to %d bytes.", maxQuery)
 	}
@@ -115,7 +117,8 @@ func (k *Knowledge) search(ctx context.Context, who model.Account, query, source
 		byNo[no] = h
 		return err
 	}, `SELECT c.no, s.id, s.name, s.url, s.revision, c.place, c.line, c.text
-		FROM (SELECT no, source_id, place, line, text FROM knowledge_chunk`+w.String()+`) c JOIN knowledge_source s ON s.id = c.source_id`, w.Args...)
+		FROM (SELECT no, source_id, place, line, text FROM knowledge_chunk`+w.String()+`) c
+		JOIN knowledge_source s ON s.id = c.source_id`, w.Args...)
 	for _, no := range numbers {
 		if h, there := byNo[no]; there {
 			f.Hits = append(f.Hits, h)

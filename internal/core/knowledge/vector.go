@@ -68,7 +68,9 @@ const (
 
 // nearest are the chunks whose vectors are nearest to that of a query, the nearest first. What keeps vectors from being
 // used is no error: words find alone.
-func (k *Knowledge) nearest(ctx context.Context, who model.Account, query, sourceID string) (near []int64, v Vectors, err error) {
+func (k *Knowledge) nearest(
+	ctx context.Context, who model.Account, query, sourceID string,
+) (near []int64, v Vectors, err error) {
 	v = Vectors{State: VectorsNoModel}
 	if k.models == nil {
 		return nil, v, nil
@@ -82,7 +84,8 @@ func (k *Knowledge) nearest(ctx context.Context, who model.Account, query, sourc
 	if sourceID != "" {
 		where, args = where+` AND s.id = ?`, append(args, sourceID)
 	}
-	if v.Chunks, err = db.Value[int](ctx, k.db, `SELECT coalesce(sum(s.chunks), 0) FROM knowledge_source s`+where, args...); err != nil {
+	v.Chunks, err = db.Value[int](ctx, k.db, `SELECT coalesce(sum(s.chunks), 0) FROM knowledge_source s`+where, args...)
+	if err != nil {
 		return nil, v, err
 	}
 	p, err := k.progress(ctx, k.db, who.TeamID)
@@ -98,7 +101,7 @@ func (k *Knowledge) nearest(ctx context.Context, who model.Account, query, sourc
 			return nil, v, nil
 		}
 		return nil, v, k.db.Tx(ctx, func(tx *db.Tx) error { return k.askVectors(ctx, tx, who.TeamID, restartPause) })
-	case p.dimensions == 0:
+	case p.dimensions == 0, int64(len(p.unrelated)) != 4*p.dimensions:
 		v.State, v.Reason = VectorsIndexing, p.failure
 		if p.failure != "" {
 			v.State = VectorsFailed
@@ -121,7 +124,7 @@ func (k *Knowledge) nearest(ctx context.Context, who model.Account, query, sourc
 		v.State, v.Reason = VectorsIndexing, "The model's vectors have another length than before."
 		return nil, v, k.newLength(ctx, who.TeamID, p, len(asked))
 	}
-	near, v.Indexed, err = k.pass(ctx, asked, where, append(args, p.space))
+	near, v.Indexed, err = k.pass(ctx, asked, floor(dot(asked, p.unrelated)), where, append(args, p.space))
 	v.Used, v.State = v.Indexed > 0, VectorsUsed
 	if v.Indexed < v.Chunks {
 		v.State, v.Reason = VectorsIndexing, p.failure
@@ -133,7 +136,9 @@ func (k *Knowledge) nearest(ctx context.Context, who model.Account, query, sourc
 }
 
 // vectorOf is the vector of a query, which goes to the model without the values of the team's secrets.
-func (k *Knowledge) vectorOf(ctx context.Context, who model.Account, e model.Embedding, query string) ([]float32, error) {
+func (k *Knowledge) vectorOf(
+	ctx context.Context, who model.Account, e model.Embedding, query string,
+) ([]float32, error) {
 	values, err := k.secrets.OfTeam(ctx, who.TeamID)
 	if err != nil {
 		return nil, err
@@ -151,8 +156,9 @@ func (k *Knowledge) vectorOf(ctx context.Context, who model.Account, e model.Emb
 // newLength has all vectors of a team made again, at most once in a while.
 func (k *Knowledge) newLength(ctx context.Context, teamID string, p progress, length int) error {
 	return k.db.Tx(ctx, func(tx *db.Tx) error {
-		if _, err := tx.Exec(ctx, `UPDATE knowledge_embedding SET dimensions = ?, space = space + 1 WHERE team_id = ? AND space = ?
-			AND tried_at <= ?`, length, teamID, p.space, db.At(k.now().Add(-embedAgain))); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE knowledge_embedding SET dimensions = ?, unrelated = ?, space = space + 1
+			WHERE team_id = ? AND space = ? AND tried_at <= ?`,
+			length, []byte{}, teamID, p.space, db.At(k.now().Add(-embedAgain))); err != nil {
 			return err
 		}
 		return k.askVectors(ctx, tx, teamID, embedAgain)
@@ -165,8 +171,11 @@ type near struct {
 	cosine float32
 }
 
-// pass reads the vectors of a space in the sources that a condition picks, one at a time, and keeps the nearest ones.
-func (k *Knowledge) pass(ctx context.Context, asked []float32, where string, args []any) (out []int64, seen int, err error) {
+// pass reads the vectors of a space in the sources that a condition picks, one at a time, and keeps the nearest ones
+// whose cosine is least or more.
+func (k *Knowledge) pass(
+	ctx context.Context, asked []float32, least float32, where string, args []any,
+) (out []int64, seen int, err error) {
 	select {
 	case k.passes <- struct{}{}:
 		defer func() { <-k.passes }()
@@ -188,7 +197,7 @@ func (k *Knowledge) pass(ctx context.Context, asked []float32, where string, arg
 			continue
 		}
 		seen++
-		if n.cosine = dot(asked, raw); n.cosine <= 0 || len(best) == depth && !n.before(best[depth-1]) {
+		if n.cosine = dot(asked, raw); n.cosine < least || len(best) == depth && !n.before(best[depth-1]) {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(best, n, func(a, b near) int {

@@ -196,8 +196,8 @@ func (s *Models) SetKey(ctx context.Context, n NewKey) (Key, Validation, error) 
 		_, err = tx.Exec(ctx, `INSERT INTO model_key (id, team_id, user_id, provider, created_at, `+keyFields+`)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (team_id, user_id, provider) DO UPDATE SET `+
 			eachColumn(keyFields, "$0 = excluded.$0"),
-			k.ID, c.TeamID, own, n.Provider, created, n.DisplayName, n.BaseURL, n.Location, n.Model, n.Embedding, db.Doc(v.Models),
-			sealed, now)
+			k.ID, c.TeamID, own, n.Provider, created, n.DisplayName, n.BaseURL, n.Location, n.Model, n.Embedding,
+			db.Doc(v.Models), sealed, now)
 		return err
 	})
 	return k, v, err

@@ -6,6 +6,7 @@ CREATE TABLE knowledge_embedding ( -- how far a team's vectors are
 	team_id    TEXT PRIMARY KEY REFERENCES team (id) ON DELETE CASCADE,
 	model      TEXT NOT NULL,         -- that made the vectors of space; empty: none yet
 	dimensions BIGINT NOT NULL,       -- numbers of a vector; 0: not known yet
+	unrelated  $BYTES NOT NULL,       -- mean vector of texts about other things; empty: not known yet
 	space      BIGINT NOT NULL,       -- another with each model and each number of dimensions
 	wanted     BIGINT NOT NULL,       -- the last job that was asked for
 	error      TEXT NOT NULL,         -- why the last one ended early; empty: it did not
