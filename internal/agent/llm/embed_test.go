@@ -16,7 +16,7 @@ import (
 func TestEmbed(t *testing.T) {
 	p := serve(t, refuse(200, `{"data": [{"index": 1, "embedding": [0, 0]}, {"index": 0, "embedding": [3, -4]}],
 		"usage": {"prompt_tokens": 5}}`))
-	got, err := llm.Embed(t.Context(), llm.Config{BaseURL: p.URL + "/v1", Key: secret, HTTP: p.Client()}, "small", "key-1",
+	got, err := llm.Embed(t.Context(), llm.Config{Provider: llm.ProviderOpenAI, BaseURL: p.URL + "/v1", Key: secret, HTTP: p.Client()}, "small", "key-1",
 		[]string{"one", "two"})
 	if err != nil || !slices.Equal(got.Vectors[0], []float32{0.6, -0.8}) || !slices.Equal(got.Vectors[1], []float32{0, 0}) ||
 		got.Usage != (llm.Usage{Input: 5}) {
@@ -38,7 +38,7 @@ func TestEmbedMalformed(t *testing.T) {
 		"another's index": `{"data": [{"index": 1, "embedding": [1]}]}`, "a negative one": `{"data": [{"index": -1, "embedding": [1]}]}`,
 	} {
 		p := serve(t, refuse(200, text))
-		got, err := llm.Embed(t.Context(), llm.Config{BaseURL: p.URL, Key: secret, HTTP: p.Client()}, "m", "k", []string{"a"})
+		got, err := llm.Embed(t.Context(), llm.Config{Provider: llm.ProviderOpenAI, BaseURL: p.URL, Key: secret, HTTP: p.Client()}, "m", "k", []string{"a"})
 		if code(t, err) != llm.CodeAnswer || p.asked() != 1 {
 			t.Errorf("%s: %+v %v", name, got, err)
 		}
@@ -46,14 +46,14 @@ func TestEmbedMalformed(t *testing.T) {
 	two := `{"data": [{"index": 0, "embedding": [1]}, {"index": %, "embedding": [1, 2]}]}`
 	for _, index := range []string{"0", "1"} { // the same one twice, and two lengths
 		p := serve(t, refuse(200, strings.Replace(two, "%", index, 1)))
-		_, err := llm.Embed(t.Context(), llm.Config{BaseURL: p.URL, Key: secret, HTTP: p.Client()}, "m", "k", []string{"a", "b"})
+		_, err := llm.Embed(t.Context(), llm.Config{Provider: llm.ProviderOpenAI, BaseURL: p.URL, Key: secret, HTTP: p.Client()}, "m", "k", []string{"a", "b"})
 		if code(t, err) != llm.CodeAnswer {
 			t.Errorf("%s: %v", index, err)
 		}
 	}
 	for _, count := range []string{"", `, "usage": {"prompt_tokens": -7}`, `, "usage": {"prompt_tokens": 9000000}`} {
 		p := serve(t, refuse(200, strings.TrimSuffix(one(`[1]`), "}")+count+"}"))
-		got, err := llm.Embed(t.Context(), llm.Config{BaseURL: p.URL, Key: secret, HTTP: p.Client()}, "m", "k", []string{"a"})
+		got, err := llm.Embed(t.Context(), llm.Config{Provider: llm.ProviderOpenAI, BaseURL: p.URL, Key: secret, HTTP: p.Client()}, "m", "k", []string{"a"})
 		if err != nil || got.Usage != llm.EmbedEstimate([]string{"a"}) {
 			t.Errorf("%s: %+v %v", count, got.Usage, err)
 		}
@@ -62,7 +62,7 @@ func TestEmbedMalformed(t *testing.T) {
 
 func TestEmbedRefusals(t *testing.T) {
 	p := serve(t, refuse(401, `{"error":{"message":"Incorrect API key provided: `+secret+`."}}`))
-	c := llm.Config{BaseURL: p.URL, Key: secret, HTTP: p.Client()}
+	c := llm.Config{Provider: llm.ProviderOpenAI, BaseURL: p.URL, Key: secret, HTTP: p.Client()}
 	if _, err := llm.Embed(t.Context(), c, "m", "k", []string{"a"}); code(t, err) != llm.CodeKey {
 		t.Error(err)
 	}
@@ -86,7 +86,8 @@ func FuzzEmbed(f *testing.F) {
 			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
 		})}
 		texts := []string{"a", "b"}
-		got, err := llm.Embed(t.Context(), llm.Config{BaseURL: "http://provider.example", Key: secret, HTTP: client, Retries: -1},
+		got, err := llm.Embed(t.Context(), llm.Config{Provider: llm.ProviderOpenAI, BaseURL: "http://provider.example",
+			Key: secret, HTTP: client, Retries: -1},
 			"m", "k", texts)
 		if err != nil {
 			if code(t, err) != llm.CodeAnswer {
