@@ -43,8 +43,10 @@ func TestEmbedMalformed(t *testing.T) {
 			t.Errorf("%s: %+v %v", name, got, err)
 		}
 	}
-	two := `{"data": [{"index": 0, "embedding": [1]}, {"index": %, "embedding": [1, 2]}]}`
-	for _, index := range []string{"0", "1"} { // the same one twice, and two lengths
+	two := `{"data": [{"index": 0, "embedding": [1]}, %]}`
+	for _, index := range []string{ // the same one twice, and two lengths
+		`{"index": 0, "embedding": [1]}`, `{"index": 1, "embedding": [1, 2]}`,
+	} {
 		p := serve(t, refuse(200, strings.Replace(two, "%", index, 1)))
 		_, err := llm.Embed(t.Context(), llm.Config{Provider: llm.ProviderOpenAI, BaseURL: p.URL, Key: secret, HTTP: p.Client()}, "m", "k", []string{"a", "b"})
 		if code(t, err) != llm.CodeAnswer {
