@@ -204,11 +204,12 @@ func (s *story) prepare(words []string) {
 				s.bodies <- body
 			})
 		},
-		"sources": sources,
-		"models":  models,
-		"github":  s.github,
-		"desk":    desk,
-		"tracker": func() http.Handler { return trackertest.New(s.t, "github") },
+		"sources":    sources,
+		"models":     models,
+		"embeddings": embeddings,
+		"github":     s.github,
+		"desk":       desk,
+		"tracker":    func() http.Handler { return trackertest.New(s.t, "github") },
 		"turnstile": func() http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				good := r.PostFormValue("response") == "solved" && r.PostFormValue("secret") == "the-secret"

@@ -427,6 +427,7 @@ func (a *App) Run(ctx context.Context) error {
 		go a.tickets.Keep(a.closing)
 		a.keepFindings()
 		go a.triage.Keep(a.closing)
+		go a.knowledge.Keep(a.closing, a.logger)
 		go a.exports.RunSweeps(a.closing)
 		go a.proofs.Keep(a.closing)
 		go a.assets.SweepScreenshotsRegularly(a.closing, a.logger)

@@ -28,8 +28,8 @@ func (w *walk) plant() (hidden []string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if hits, err := w.knowledge.Search(ctx, "depot", "", 10); err != nil || len(hits) != 1 || !strings.Contains(hits[0].Text, mark) {
-		w.t.Fatalf("the team does not find its own text: %+v, %v", hits, err)
+	if found, err := w.knowledge.Search(ctx, "depot", "", 10); err != nil || len(found.Hits) != 1 || !strings.Contains(found.Hits[0].Text, mark) {
+		w.t.Fatalf("the team does not find its own text: %+v, %v", found, err)
 	}
 	captured := "captured-" + mark
 	r, err := w.network.Begin(ctx, network.Subject{TeamID: w.admin.TeamID, TaskID: w.taskID})

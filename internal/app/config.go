@@ -268,6 +268,12 @@ func modelOptions() []Option {
 			Help: "US dollars that each team may spend on the server's model in total; 0: no limit"},
 		{Key: "llm_script", Default: "",
 			Help: "with the provider scripted: a file of answers instead of a model, for trials"},
+		{Key: "embedding_model", Default: "",
+			Help: "model that makes vectors of knowledge, so that it is also searched by meaning, at any server with OpenAI's /embeddings; empty: words alone"},
+		{Key: "embedding_base_url", Default: "",
+			Help: "URL of its API, such as http://127.0.0.1:8000/v1; empty: OpenAI's"},
+		{Key: "embedding_api_key", Default: "", Help: "API key for it", Secret: true},
+		{Key: "embedding_price", Default: 0.0, Help: "its price in US dollars per million tokens; 0: its calls count as free"},
 	}
 }
 

@@ -24,6 +24,11 @@ type LLM struct {
 	Price    string  `koanf:"llm_price"`
 	TeamCap  float64 `koanf:"llm_team_cap"`
 	Script   string  `koanf:"llm_script"`
+
+	EmbeddingModel string  `koanf:"embedding_model"`
+	EmbeddingURL   string  `koanf:"embedding_base_url"`
+	EmbeddingKey   string  `koanf:"embedding_api_key"`
+	EmbeddingPrice float64 `koanf:"embedding_price"`
 }
 
 // scripted is the provider that reads its answers from a file.
@@ -31,8 +36,12 @@ const scripted = "scripted"
 
 // check rejects an unusable configuration.
 func (l LLM) check() error {
+	if err := l.checkEmbedding(); err != nil {
+		return err
+	}
 	if l.Provider == "" {
-		if l != (LLM{TeamCap: l.TeamCap}) {
+		if l != (LLM{TeamCap: l.TeamCap, EmbeddingModel: l.EmbeddingModel, EmbeddingURL: l.EmbeddingURL,
+			EmbeddingKey: l.EmbeddingKey, EmbeddingPrice: l.EmbeddingPrice}) {
 			return errors.New("llm_provider is missing, but other llm options are set")
 		}
 		return nil
@@ -60,6 +69,35 @@ func (l LLM) check() error {
 		return fmt.Errorf("llm_provider %q: %w", l.Provider, err)
 	}
 	return nil
+}
+
+// checkEmbedding rejects an unusable embedding model.
+func (l LLM) checkEmbedding() error {
+	switch {
+	case l.EmbeddingModel == "" && (l.EmbeddingURL != "" || l.EmbeddingKey != "" || l.EmbeddingPrice != 0):
+		return errors.New("embedding_model is missing, but other embedding options are set")
+	case len(l.EmbeddingModel) > maxEmbeddingModel:
+		return fmt.Errorf("embedding_model: must have at most %d bytes", maxEmbeddingModel)
+	case l.EmbeddingURL != "" && !isWebURL(l.EmbeddingURL):
+		return fmt.Errorf("embedding_base_url %q: must be a URL, such as http://127.0.0.1:8000/v1", l.EmbeddingURL)
+	case !(l.EmbeddingPrice >= 0 && l.EmbeddingPrice <= 1e6):
+		return errors.New("embedding_price must be US dollars per million tokens, 0 or more")
+	}
+	return nil
+}
+
+const maxEmbeddingModel = 200 // bytes
+
+// embedding is the server's embedding model; nil: none.
+func (l LLM) embedding() *model.Embedding {
+	if l.EmbeddingModel == "" {
+		return nil
+	}
+	price := llm.Price{Input: int64(math.Ceil(l.EmbeddingPrice * 1e6))}
+	return &model.Embedding{
+		Config: llm.Config{Provider: llm.ProviderOpenAI, BaseURL: l.EmbeddingURL, Key: l.EmbeddingKey},
+		Name:   l.EmbeddingModel, Price: price, Priced: l.EmbeddingPrice > 0,
+	}
 }
 
 func (l LLM) config() llm.Config {
@@ -94,7 +132,7 @@ func (l LLM) price() (*llm.Price, error) {
 // openModels opens the service of language models.
 func (a *App) openModels(box *seal.Box, guard *netguard.Guard) (*model.Models, error) {
 	l := a.config.LLM
-	c := model.Config{Guard: guard, TeamCap: int64(l.TeamCap * 1e6)}
+	c := model.Config{Guard: guard, TeamCap: int64(l.TeamCap * 1e6), Embedding: l.embedding()}
 	if l.Provider != "" {
 		price, err := l.price()
 		if err != nil {

@@ -152,6 +152,6 @@ func (a *App) openFiles(guard *netguard.Guard) error {
 		return err
 	}
 	a.files = file.New(a.db, own)
-	a.knowledge = knowledge.NewService(a.db, a.queue, a.files, guard)
+	a.knowledge = knowledge.NewService(a.db, a.queue, a.files, guard, a.Models, a.secrets)
 	return nil
 }

@@ -143,6 +143,9 @@ func (w worker) register(q *queue.Queue) { //nolint:funlen // a line a kind of j
 		Backoff: w.Backoff, Work: w.Reviews.Run, GiveUp: giveUp(w, w.Reviews.GiveUp),
 	})
 	queue.Handle(q, queue.Handler[review.ObeyArgs]{Quick: true, Backoff: w.Backoff, Work: w.Reviews.Obey})
+	queue.Handle(q, queue.Handler[knowledge.EmbedArgs]{
+		Work: args(w.Knowledge.Embed), Timeout: knowledgeTimeout, GiveUp: giveUp(w, w.Knowledge.GiveUpEmbed),
+	})
 	queue.Handle(q, queue.Handler[hook.DeliverArgs]{Quick: true, Work: args(w.deliver)})
 }
 

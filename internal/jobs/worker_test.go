@@ -134,7 +134,7 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = installs.Close() })
-	skills, texts := skill.New(d, loopback()), knowledge.NewService(d, q, files, loopback())
+	skills, texts := skill.New(d, loopback()), knowledge.NewService(d, q, files, loopback(), nil, nil)
 	settings := setting.New(d, box, loopback())
 	assets := asset.New(d, q, nil)
 	scans := scan.New(d, q, findings, assets, templatesKept, settings, logger)

@@ -79,6 +79,7 @@ type ProviderKey struct {
 	Location    string    `json:"location" doc:"The region of the key, where the provider has some."`
 	BaseURL     string    `json:"base_url" doc:"Where the provider's API is; empty: the provider's own address."`
 	Model       string    `json:"model" doc:"The model that auto means with this key; empty: the provider's default."`
+	Embedding   string    `json:"embedding_model" doc:"The model that makes vectors of your knowledge with this key; empty: none."`
 	MaskedKey   string    `json:"masked_key" doc:"The beginning and the end of the key."`
 	CreatedAt   time.Time `json:"created_at"`
 	UpdatedAt   time.Time `json:"updated_at"`
@@ -88,7 +89,8 @@ func providerKey(k model.Key) ProviderKey {
 	return ProviderKey{
 		ID: k.ID, Provider: string(k.Provider), Owner: string(k.Owner), IsValidated: true, DisplayName: k.DisplayName,
 		Location: k.Location,
-		BaseURL:  k.BaseURL, Model: k.Model, MaskedKey: k.Masked, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
+		BaseURL:  k.BaseURL, Model: k.Model, Embedding: k.Embedding, MaskedKey: k.Masked,
+		CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
 	}
 }
 
@@ -105,11 +107,12 @@ type ProviderKeyRequest struct {
 	Location    string `json:"location,omitempty" maxLength:"40" doc:"The region of the key, for amazon-bedrock; us-east-1 when absent."`
 	BaseURL     string `json:"base_url,omitempty" maxLength:"500" doc:"Where the API is. Required for azure-foundry and openai-compatible; private and local addresses are refused."`
 	Model       string `json:"model,omitempty" maxLength:"200" doc:"The model that auto means with this key, where the provider has no default."`
+	Embedding   string `json:"embedding_model,omitempty" maxLength:"200" doc:"The model that makes vectors of your knowledge with this key, by OpenAI's /embeddings; without one, knowledge is searched by words alone. anthropic has none."`
 }
 
 func (r ProviderKeyRequest) key(provider string) model.NewKey {
 	return model.NewKey{Provider: model.Provider(provider), Key: r.APIKey, DisplayName: r.DisplayName,
-		Location: r.Location, BaseURL: r.BaseURL, Model: r.Model}
+		Location: r.Location, BaseURL: r.BaseURL, Model: r.Model, Embedding: r.Embedding}
 }
 
 // KeyValidation is the result of validating a key.

@@ -24,7 +24,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, part := all[0], []chunk{{"halfway", 1, "halfway mill"}}
-		if err := d.Tx(t.Context(), func(tx *db.Tx) error { return l.add(t.Context(), tx, s, part) }); err != nil {
+		if err := d.Tx(t.Context(), func(tx *db.Tx) error { return l.add(t.Context(), tx, s, part, nil) }); err != nil {
 			t.Fatal(err)
 		}
 		if got := l.places(l.bob, "halfway mill"); got != "" {

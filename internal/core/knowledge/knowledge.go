@@ -6,6 +6,11 @@
 // their own, some hundred in a transaction; the last transaction makes the round the one that is searched. So a search
 // sees a source as it was before or after, and a job that is killed begins its round again. Addresses are fetched
 // through the guard, without credentials.
+//
+// Where the team has an embedding model, a second job (embed.go) has it make vectors of the chunks that have none of
+// it, some at a time, each batch stored when it is there: a job that is killed goes on where it was. A search ranks the
+// chunks by words, and by the cosine of their vectors with that of the query in one pass over all (vector.go), and adds
+// up 1/(60+rank) of both (search.go).
 package knowledge
 
 import (
@@ -16,6 +21,8 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/file"
+	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/sharing"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -97,12 +104,17 @@ type Knowledge struct {
 	queue *queue.Queue
 	files *file.Files
 	guard *netguard.Guard
-	now   func() time.Time
+	embedder
+	now func() time.Time
 }
 
-// NewService makes the service. guard makes the dials.
-func NewService(d *db.DB, q *queue.Queue, files *file.Files, guard *netguard.Guard) *Knowledge {
-	return &Knowledge{d, q, files, guard, time.Now}
+// NewService makes the service. guard makes the dials. models (nil: none) have the embedding models of teams, which get
+// texts without the values of their secrets.
+func NewService(
+	d *db.DB, q *queue.Queue, files *file.Files, guard *netguard.Guard, models *model.Models, secrets *secret.Secrets,
+) *Knowledge {
+	e := embedder{models: models, secrets: secrets, most: maxChunks, passes: make(chan struct{}, passesAtOnce)}
+	return &Knowledge{d, q, files, guard, e, time.Now}
 }
 
 var index = fulltext.Index{Name: "knowledge", Table: "knowledge_chunk"}

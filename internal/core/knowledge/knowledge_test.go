@@ -44,7 +44,7 @@ func newLab(t *testing.T, d *db.DB) lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := lab{Knowledge: NewService(d, q, file.New(d, blobs), &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), t: t}
+	l := lab{Knowledge: NewService(d, q, file.New(d, blobs), &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}, nil, nil), t: t}
 	accounts, err := account.Open(t.Context(), d, account.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -79,12 +79,12 @@ func (l lab) put(ctx context.Context, n New) Source {
 
 func (l lab) places(ctx context.Context, query string) string {
 	l.t.Helper()
-	hits, err := l.Search(ctx, query, "", 10)
+	found, err := l.Search(ctx, query, "", 10)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	var out []string
-	for _, h := range hits {
+	for _, h := range found.Hits {
 		out = append(out, fmt.Sprintf("%s:%d", h.Place, h.Line))
 	}
 	return strings.Join(out, " ")

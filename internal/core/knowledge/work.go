@@ -63,13 +63,29 @@ func (k *Knowledge) store(ctx context.Context, s Source, docs []document, revisi
 	if err := k.drop(ctx, `source_id = ? AND round = ?`, s.ID, s.round); err != nil {
 		return err
 	}
+	had, err := k.vectored(ctx, s)
+	if err != nil {
+		return err
+	}
 	for some := range slices.Chunk(all, atOnce) {
-		if err := k.db.Tx(ctx, func(tx *db.Tx) error { return k.add(ctx, tx, s, some) }); err != nil {
+		if err := k.db.Tx(ctx, func(tx *db.Tx) error { return k.add(ctx, tx, s, some, had) }); err != nil {
 			return err
 		}
 	}
-	n, err := k.db.Exec(ctx, `UPDATE knowledge_source SET state = ?, error = '', revision = ?, bytes = ?, chunks = ?, shown = ?,
-		indexed_at = ? WHERE id = ? AND round = ?`, Ready, revision, size, len(all), s.round, db.At(k.now()), s.ID, s.round)
+	embeds, err := k.embeds(ctx, s.TeamID)
+	if err != nil {
+		return err
+	}
+	var n int64
+	err = k.db.Tx(ctx, func(tx *db.Tx) (err error) {
+		n, err = tx.Exec(ctx, `UPDATE knowledge_source SET state = ?, error = '', revision = ?, bytes = ?, chunks = ?,
+			shown = ?, indexed_at = ? WHERE id = ? AND round = ?`,
+			Ready, revision, size, len(all), s.round, db.At(k.now()), s.ID, s.round)
+		if err == nil && n > 0 && embeds {
+			err = k.askVectors(ctx, tx, s.TeamID, 0)
+		}
+		return err
+	})
 	switch {
 	case err != nil:
 		return err
@@ -90,7 +106,8 @@ func (k *Knowledge) room(ctx context.Context, s Source, size int64, count int) e
 	return err
 }
 
-func (k *Knowledge) add(ctx context.Context, tx *db.Tx, s Source, some []chunk) error {
+// add adds chunks, with the vectors that the same texts had before.
+func (k *Knowledge) add(ctx context.Context, tx *db.Tx, s Source, some []chunk, had map[digest]int64) error {
 	if _, err := tx.Exec(ctx, `UPDATE knowledge_number SET last = last + ?`, len(some)); err != nil {
 		return err
 	}
@@ -98,13 +115,19 @@ func (k *Knowledge) add(ctx context.Context, tx *db.Tx, s Source, some []chunk) 
 	if err != nil {
 		return err
 	}
-	rows, texts := make([][]any, len(some)), map[int64]string{}
+	rows, texts, same := make([][]any, len(some)), map[int64]string{}, map[int64]int64{}
 	for i, c := range some {
 		no := last - int64(len(some)) + 1 + int64(i)
 		rows[i] = []any{no, s.ID, s.TeamID, s.round, c.place, c.line, c.text}
 		texts[no] = c.place + " " + c.text
+		if old, is := had[digestOf(c.place, c.text)]; is {
+			same[no] = old
+		}
 	}
 	if err := tx.Insert(ctx, `knowledge_chunk (no, source_id, team_id, round, place, line, text)`, rows); err != nil {
+		return err
+	}
+	if err := k.reuse(ctx, tx, s, same); err != nil {
 		return err
 	}
 	return index.Add(ctx, tx, texts)

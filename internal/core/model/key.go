@@ -47,6 +47,7 @@ type Key struct {
 	BaseURL     string
 	Location    string
 	Model       string // meaning of "auto"; empty: the provider's default
+	Embedding   string // the model for vectors of knowledge; empty: none
 	Masked      string // beginning and end of the key
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
@@ -60,6 +61,7 @@ type NewKey struct {
 	BaseURL     string
 	Location    string
 	Model       string
+	Embedding   string
 }
 
 // Validation is the result of trying a key.
@@ -108,10 +110,13 @@ func (n NewKey) check(s *Models) (NewKey, error) {
 		name, text string
 		most       int
 	}{{"display_name", n.DisplayName, maxName}, {"base_url", n.BaseURL, maxBaseURL}, {"model", n.Model, maxModel},
-		{"location", n.Location, maxName}} {
+		{"embedding_model", n.Embedding, maxModel}, {"location", n.Location, maxName}} {
 		if len(f.text) > f.most || strings.ContainsFunc(f.text, unicode.IsControl) || db.Clean(f.text) != f.text {
 			return n, errs.Field(f.name, "%s must be text of at most %d bytes.", f.name, f.most)
 		}
+	}
+	if n.Embedding != "" && !llm.Embeds(n.Provider) {
+		return n, errs.Field("embedding_model", "%s has no embedding models.", n.Provider)
 	}
 	if n.BaseURL != "" {
 		u, err := s.Guard.CheckURL(n.BaseURL)
@@ -171,7 +176,7 @@ func (s *Models) SetKey(ctx context.Context, n NewKey) (Key, Validation, error) 
 		return Key{}, v, errs.Field("model", "model is required: the provider lists none.")
 	}
 	k := Key{ID: ids.New(), Owner: ownerOf(own), Provider: n.Provider, DisplayName: n.DisplayName, BaseURL: n.BaseURL,
-		Location: n.Location, Model: n.Model, Masked: secret.Mask(n.Key)}
+		Location: n.Location, Model: n.Model, Embedding: n.Embedding, Masked: secret.Mask(n.Key)}
 	err = s.db.Tx(ctx, func(tx *db.Tx) error {
 		if err := lockMode(ctx, tx, c.TeamID, own); err != nil {
 			return err
@@ -189,10 +194,10 @@ func (s *Models) SetKey(ctx context.Context, n NewKey) (Key, Validation, error) 
 			return err
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO model_key (id, team_id, user_id, provider, created_at, `+keyFields+`)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (team_id, user_id, provider) DO UPDATE SET `+
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (team_id, user_id, provider) DO UPDATE SET `+
 			eachColumn(keyFields, "$0 = excluded.$0"),
-			k.ID, c.TeamID, own, n.Provider, created, n.DisplayName, n.BaseURL, n.Location, n.Model, db.Doc(v.Models), sealed,
-			now)
+			k.ID, c.TeamID, own, n.Provider, created, n.DisplayName, n.BaseURL, n.Location, n.Model, n.Embedding,
+			db.Doc(v.Models), sealed, now)
 		return err
 	})
 	return k, v, err
@@ -216,7 +221,7 @@ func countKeys(ctx context.Context, tx *db.Tx, teamID, userID string) (int, erro
 	return db.Value[int](ctx, tx, `SELECT count(*) FROM model_key WHERE team_id = ? AND user_id = ?`, teamID, userID)
 }
 
-const keyFields = `display_name, base_url, location, model, models, sealed, updated_at`
+const keyFields = `display_name, base_url, location, model, embedding_model, models, sealed, updated_at`
 
 type storedKey struct {
 	Key
@@ -232,7 +237,7 @@ func (s *Models) keys(ctx context.Context, q db.Querier, teamID string, owners .
 		var sealed []byte
 		var user string
 		if err = row.Scan(&k.ID, &user, &k.Provider, db.Into(&k.CreatedAt), &k.DisplayName, &k.BaseURL, &k.Location, &k.Model,
-			db.Into(&k.listed), &sealed, db.Into(&k.UpdatedAt)); err != nil {
+			&k.Embedding, db.Into(&k.listed), &sealed, db.Into(&k.UpdatedAt)); err != nil {
 			return k, err
 		}
 		plain, err := s.box.Open(sealed, k.ID)
@@ -278,7 +283,7 @@ func (s *Models) activeKeys(ctx context.Context, teamID, userID string) ([]offer
 	}
 	out := make([]offer, len(stored))
 	for i, k := range stored {
-		o := offer{byok: true, auto: k.Model, names: k.listed,
+		o := offer{byok: true, auto: k.Model, names: k.listed, embedding: k.Embedding,
 			config: s.config(NewKey{Provider: k.Provider, Key: k.secret, BaseURL: k.BaseURL, Location: k.Location})}
 		if service, _ := llm.ServiceOf(k.Provider); k.BaseURL == "" || len(k.listed) == 0 {
 			o.auto = cmp.Or(o.auto, service.Default)

@@ -31,6 +31,8 @@ type Server struct {
 // Config is the operator's.
 type Config struct {
 	Server *Server // may be nil
+	// Embedding is the operator's embedding model; nil: none.
+	Embedding *Embedding
 	// Guard checks the addresses that users name.
 	Guard *netguard.Guard
 	// TeamCap bounds what one team spends on the server's models, in millionths of a US dollar; 0: no bound.
@@ -116,6 +118,8 @@ type offer struct {
 	window int        // of auto
 	script *llm.Script
 	fixed  bool // only auto is offered
+
+	embedding string // the model for vectors; empty: none
 }
 
 // offers are the user's keys, or the team's, or the server's model.

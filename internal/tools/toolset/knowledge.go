@@ -9,6 +9,8 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent/llm"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/knowledge"
+	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
@@ -47,21 +49,26 @@ func (s Services) addKnowledge(ctx context.Context, t task.Task, c *loop.Config)
 			if err := json.Unmarshal(raw, &a); err != nil {
 				return r, fmt.Errorf("the arguments of %s: %w", SearchKnowledge, err)
 			}
-			hits, err := s.Knowledge.ForTask(ctx, t.TeamID, t.UserID, a.Query, min(a.Limit, maxHits))
+			found, err := s.Knowledge.ForTask(ctx, t.Account(model.Chosen{}), a.Query, min(a.Limit, maxHits))
 			if err != nil {
 				return r, err
 			}
-			if len(hits) == 0 {
-				r.Text = "Nothing was found. Try other words: only texts that have one of them are found."
+			note := found.Vectors.Message()
+			if len(found.Hits) == 0 {
+				r.Text = strings.TrimSpace("Nothing was found. Try other words. " + note)
 				return r, nil
 			}
 			var b strings.Builder
-			for i, h := range hits {
+			if found.Vectors.State != knowledge.VectorsNoModel && note != "" {
+				fmt.Fprintf(&b, "%s\n\n", note)
+			}
+			for i, h := range found.Hits {
 				at := h.Place
 				if h.Revision != "" {
 					at += " at " + errs.Clip(h.Revision, 12)
 				}
-				fmt.Fprintf(&b, "[%d] Source %q, %s, line %d:\n%s\n\n", i+1, h.Source, at, h.Line, h.Text)
+				fmt.Fprintf(&b, "[%d] Source %q, %s, line %d (found by %s):\n%s\n\n", i+1, h.Source, at, h.Line,
+					strings.Join(h.FoundBy(), " and "), h.Text)
 			}
 			r.Text = strings.TrimSpace(b.String())
 			return r, nil

@@ -72,9 +72,11 @@ function Passages({ search, set }: { search: Search; set: (c: Partial<Search>) =
     queryFn: ({ signal }) => body(agent.POST('/api/v1/knowledge/search', { body: query, signal })),
   })
   const rows = found.data?.results ?? []
+  const note = found.data?.vectors.message && <Shown text={found.data.vectors.message} max={400} />
   return (
     <Card title={<>{x.passages}<span className="ml-2 font-normal text-muted" role="status">{found.data && x.found(found.data.total)}</span></>} flush className="mb-4">
-      {found.error ? <Problem error={found.error} retry={() => void found.refetch()} /> : !found.data ? <Loading what={x.searching} /> : rows.length === 0 ? <Empty title={x.noPassages}>{x.noPassagesText}</Empty> : (
+      {found.error ? <Problem error={found.error} retry={() => void found.refetch()} /> : !found.data ? <Loading what={x.searching} /> : rows.length === 0 ? <Empty title={x.noPassages}>{x.noPassagesText} {note}</Empty> : (<>
+        {note && found.data.vectors.status !== 'no_model' && <p className="border-b border-line px-3 py-2 text-xs text-muted">{note}</p>}
         <ol className="divide-y divide-line">
           {rows.map((r) => (
             <li key={`${r.source_id} ${r.place} ${r.line}`} className="px-3 py-2.5 text-sm">
@@ -85,7 +87,7 @@ function Passages({ search, set }: { search: Search; set: (c: Partial<Search>) =
             </li>
           ))}
         </ol>
-      )}
+      </>)}
       {rows.length === 10 && search.more !== '1' && <div className="border-t border-line p-2 text-center"><Button onClick={() => set({ more: '1' })}>{x.more}</Button></div>}
     </Card>
   )

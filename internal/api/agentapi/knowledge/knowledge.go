@@ -77,13 +77,40 @@ type Result struct {
 	Place    string `json:"place" doc:"The file or the page."`
 	Line     int    `json:"line" doc:"The first line of the text there."`
 	Text     string `json:"text" doc:"The text."`
+
+	FoundBy []string `json:"found_by" enum:"words,vectors" doc:"What found it: words of the query, a vector near to the query's, or both."`
 }
 
 // Found is what a search found.
 type Found struct {
 	Results []Result `json:"results" doc:"The best first."`
 	Total   int      `json:"total"`
-	Mode    string   `json:"mode" enum:"full_text" doc:"full_text: texts that have the words of the query, ranked by how rare these are. There is no search by meaning."`
+	Mode    string   `json:"mode" enum:"full_text,hybrid" doc:"full_text: texts that have the words of the query, ranked by how rare these are. hybrid: also texts whose vectors are near to the query's; each text has 1/(60+rank) of both rankings."`
+	Vectors Vectors  `json:"vectors" doc:"Whether texts were also compared by meaning, with vectors of an embedding model."`
+}
+
+// Vectors says what part vectors had in a search.
+type Vectors struct {
+	Used    bool   `json:"used" doc:"They were compared, as far as there are some."`
+	Status  string `json:"status" enum:"used,indexing,no_model,failed,too_many" doc:"used: all were. indexing: the vectors are being made. no_model: neither your team's keys nor the server have an embedding model. failed: message says why. too_many: more texts than one search compares. In all but used, texts without a vector are found by words alone."`
+	Message string `json:"message" doc:"For people: why vectors were not, or not all, used; empty: they were."`
+	Model   string `json:"model" doc:"The embedding model; empty: none."`
+	Indexed int    `json:"indexed" doc:"The chunks with a vector that were compared."`
+	Chunks  int    `json:"chunks" doc:"The chunks that the search sees."`
+}
+
+func vectors(v knowledge.Vectors) Vectors {
+	return Vectors{v.Used, string(v.State), v.Message(), v.Model, v.Indexed, v.Chunks}
+}
+
+func found(f knowledge.Found) *Found {
+	mode := "full_text"
+	if f.Vectors.Used {
+		mode = "hybrid"
+	}
+	return &Found{rest.Each(f.Hits, func(h knowledge.Hit) Result {
+		return Result{h.SourceID, h.Source, h.URL, h.Revision, h.Place, h.Line, h.Text, h.FoundBy()}
+	}), len(f.Hits), mode, vectors(f.Vectors)}
 }
 
 // Path names a source.
@@ -117,9 +144,7 @@ func (a Area) Register() {
 		rest.NewOp("search-knowledge", "POST "+all+"/search", tag, "Search your knowledge base and your team's", 404),
 		func(ctx context.Context, in *struct{ Body SearchRequest }) (*Found, error) {
 			hits, err := a.Knowledge.Search(ctx, in.Body.Query, in.Body.SourceID, in.Body.Limit)
-			return &Found{rest.Each(hits, func(h knowledge.Hit) Result {
-				return Result{h.SourceID, h.Source, h.URL, h.Revision, h.Place, h.Line, h.Text}
-			}), len(hits), "full_text"}, err
+			return found(hits), err
 		})
 	rest.Handle(a.API,
 		rest.NewOp("list-knowledge-sources", "GET "+all+"/sources", tag, "List the sources that your searches see"),

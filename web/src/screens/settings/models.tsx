@@ -104,10 +104,12 @@ function Providers() {
   const [key, setKey] = useState('')
   const [url, setUrl] = useState('')
   const [model, setModel] = useState('')
+  const [embedding, setEmbedding] = useState('')
   const [gone, setGone] = useState('')
   const found = useQuery({ queryKey: ['byok', team.id], queryFn: () => body(agent.GET('/api/v1/byok/providers')) })
   const keys = ['byok', 'models']
-  const store = useAct(() => body(agent.PATCH('/api/v1/byok/providers/{provider}', { params: { path: { provider } }, body: { api_key: key, base_url: url || undefined, model: model || undefined } })), keys, () => { setKey(''); toast(m.stored) }, { shown: true })
+  const embeds = () => provider === 'anthropic' ? undefined : embedding || found.data?.providers.find((x) => x.provider === provider)?.embedding_model || undefined
+  const store = useAct(() => body(agent.PATCH('/api/v1/byok/providers/{provider}', { params: { path: { provider } }, body: { api_key: key, base_url: url || undefined, model: model || undefined, embedding_model: embeds() } })), keys, () => { setKey(''); toast(m.stored) }, { shown: true })
   const try_ = useAct(() => body(agent.POST('/api/v1/byok/providers/{provider}/validate', { params: { path: { provider } }, body: { api_key: key, base_url: url || undefined, model: model || undefined } })), [], undefined, { shown: true })
   const mode = useAct((x: 'vedette' | 'byok') => body(agent.PATCH('/api/v1/byok/mode', { body: { mode: x } })), keys)
   const remove = useAct(() => body(agent.DELETE('/api/v1/byok/providers/{provider}', { params: { path: { provider: gone } } })), keys, () => setGone(''), { shown: true })
@@ -135,6 +137,7 @@ function Providers() {
                 <Field label={m.key} hint={m.keyHint}>{(q) => <input {...q} className="field" type="password" autoComplete="off" required value={key} onChange={(e) => setKey(e.target.value)} />}</Field>
                 <Field label={m.base} hint={m.baseHint}>{(q) => <input {...q} className="field" type="url" value={url} onChange={(e) => setUrl(e.target.value)} />}</Field>
                 <Field label={t.tasks.model} hint={m.modelHint}>{(q) => <input {...q} className="field" value={model} onChange={(e) => setModel(e.target.value)} />}</Field>
+                {provider !== 'anthropic' && <Field label={m.embedding} hint={m.embeddingHint}>{(q) => <input {...q} className="field" maxLength={200} value={embedding} onChange={(e) => setEmbedding(e.target.value)} />}</Field>}
               </div>
               {(store.error ?? try_.error) && <Problem error={store.error ?? try_.error} />}
               {try_.data && <p role="status" className={`mb-3 text-sm ${try_.data.valid ? 'text-good' : 'text-high'}`}>{try_.data.valid ? m.works : <Shown text={try_.data.error || try_.data.details} max={400} />}</p>}
