@@ -207,14 +207,13 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 		"region_services": "eu=https://eu.example", "region_service_keys": "eu=key", "public_url": "https://a.example",
 		"development_url":      "https://b.example",
 		"turnstile_verify_url": "https://c.example", "source_urls": "crtsh=https://c.example", "source_keys": "crunchbase=x",
-		"llm_provider": "anthropic", "llm_base_url": "https://c.example", "llm_price": "1,2", "llm_location": "eu-west-1",
+		"llm_provider": "anthropic", "embedding_base_url": "https://d.example/v1", "llm_base_url": "https://c.example", "llm_price": "1,2", "llm_location": "eu-west-1",
 		"smtp_security": "none", "security_key_verification": "required", "llm_script": "x", "egress_ips": "192.0.2.10",
 		"oast": "https://d.example", "billing_link": "https://e.example", "github_api_url": "https://f.example",
 	}
-	needs := []string{"VEDETTE_LLM_PROVIDER=openai", "VEDETTE_LLM_MODEL=m"} // of the options about a model
-	withNeeds, _, err := Load(nil, needs, "")
-	if err != nil {
-		t.Fatal(err)
+	needs := map[string][]string{ // of the options about a model
+		"llm_":       {"VEDETTE_LLM_PROVIDER=openai", "VEDETTE_LLM_MODEL=m"},
+		"embedding_": {"VEDETTE_EMBEDDING_MODEL=m", "VEDETTE_EMBEDDING_BASE_URL=https://c.example/v1"},
 	}
 	together := []string{"VEDETTE_TURNSTILE_SITE_KEY=x", "VEDETTE_TURNSTILE_SECRET=x", "VEDETTE_OIDC_ISSUER=https://x",
 		"VEDETTE_OIDC_AUDIENCE=x", "VEDETTE_OIDC_CLIENT_ID=x", "VEDETTE_OIDC_CLIENT_SECRET_FILE=/x", "VEDETTE_OIDC_ONLY=true",
@@ -250,8 +249,13 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 			continue
 		}
 		before, environment := plain, []string{o.Env() + "=" + value}
-		if strings.HasPrefix(o.Key, "llm_") && o.Key != "llm_provider" {
-			before, environment = withNeeds, append(slices.Clone(needs), environment...)
+		for prefix, needed := range needs {
+			if strings.HasPrefix(o.Key, prefix) && o.Key != "llm_provider" {
+				environment = append(slices.Clone(needed), environment...)
+				if before, _, err = Load(nil, needed, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 		got, _, err := Load(nil, environment, "")
 		if err != nil || fmt.Sprint(got) == fmt.Sprint(before) {
