@@ -230,8 +230,9 @@ func (a *App) join(
 		Proofs: a.proofs, Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog,
 		Settings:      a.settings,
 		Notifications: notification.New(a.db, a.queue),
-		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, Reviews: a.reviews, News: a.news, Triage: a.triage, Related: a.related,
-		Deny: deny, Logger: a.logger,
+		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, Reviews: a.reviews, News: a.news, Triage: a.triage,
+		Related: a.related,
+		Deny:    deny, Logger: a.logger,
 		Guard: webhooks, Network: a.network,
 		Discovery: a.discovery(),
 	}); err != nil {

@@ -167,7 +167,8 @@ func curl(r *message.Request) string {
 
 // websocat is a command that opens a WebSocket and sends a message, behind those that belong before it.
 func websocat(r *message.Request) string {
-	said, options := "", ""
+	said := ""
+	var options strings.Builder
 	for s := r; s.IsMessage(); s = s.After {
 		if !utf8.Valid(s.Body) {
 			return ""
@@ -178,10 +179,10 @@ func websocat(r *message.Request) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		if name != "Content-Type" {
-			options += " -H " + quoted(name+": "+r.Header.Get(name))
+			options.WriteString(" -H " + quoted(name+": "+r.Header.Get(name)))
 		}
 	}
-	return `printf '%s\n'` + said + " | websocat -n -k" + options + " " + quoted(r.SocketURL().String())
+	return `printf '%s\n'` + said + " | websocat -n -k" + options.String() + " " + quoted(r.SocketURL().String())
 }
 
 // quoted is a word of a shell.

@@ -1,9 +1,10 @@
 // Package inbound takes webhooks: of issue trackers, POST /hooks/trackers/{config_id}/{provider}, and of the operator's
-// GitHub App, POST /hooks/github. It is no part of the documented APIs, as its callers are other services, each with its
-// own way to prove who it is (core/ticket, core/review).
+// GitHub App, POST /hooks/github. It is no part of the documented APIs, as its callers are other services, each with
+// its own way to prove who it is (core/ticket, core/review).
 //
 // Of a tracker, an address that does not exist, a configuration that takes no webhooks and a wrong signature have the
-// same answer, byte for byte. A webhook of the App says whose it is, and has one address: it is 401 if it is not signed.
+// same answer, byte for byte. A webhook of the App says whose it is, and has one address: it is 401 if it is not
+// signed.
 package inbound
 
 import (
@@ -101,7 +102,8 @@ func take(r *http.Request, most int, logger *slog.Logger, do func(context.Contex
 	case err != nil && ctx.Err() != nil:
 		return http.StatusServiceUnavailable
 	case err != nil:
-		if outage.OfAnswer(err) != nil { // of the database or the disk: trackers try again, or Poll finds the change; GitHub redelivers by hand
+		// Of the database or the disk: trackers try again, or Poll finds the change; GitHub redelivers by hand.
+		if outage.OfAnswer(err) != nil {
 			return http.StatusServiceUnavailable
 		}
 		logger.ErrorContext(ctx, "taking a webhook", "path", r.URL.Path, "error", err)

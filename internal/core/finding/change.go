@@ -24,7 +24,8 @@ func (fs *Findings) SetStatus(ctx context.Context, f Filter, to Status) (changed
 	return fs.SetDecision(ctx, f, Decision{Status: to})
 }
 
-// SetDecision is SetStatus with a reason, and an end. The decision may bring the id of its change, by which it is undone.
+// SetDecision is SetStatus with a reason, and an end. The decision may bring the id of its change, by which it is
+// undone.
 func (fs *Findings) SetDecision(ctx context.Context, f Filter, d Decision) (changed int, err error) {
 	if err := d.Check(fs.now()); err != nil {
 		return 0, err

@@ -100,7 +100,7 @@ func (k *Knowledge) Sweep(ctx context.Context) error {
 	if k.models == nil {
 		return nil
 	}
-	if any, err := k.models.HasEmbedding(ctx); err != nil || !any {
+	if has, err := k.models.HasEmbedding(ctx); err != nil || !has {
 		return err
 	}
 	teams, err := db.Values[string](ctx, k.db, `SELECT DISTINCT team_id FROM knowledge_source WHERE shown > 0`)

@@ -4,8 +4,8 @@ package knowledge
 // these apart: those of unrelated texts are about 0.1 with one model, and 0.7 with another. So the model is also asked,
 // once, for vectors of some texts about other things than a team's knowledge. The mean cosine of a query with these is
 // what the model gives to texts that have nothing in common, and a chunk is found where it is clearly above: a part of
-// the way from there to 1, which texts have that are the same. The mean of the team's own chunks is no such measure, as all
-// of a small base may be about what is asked.
+// the way from there to 1, which texts have that are the same. The mean of the team's own chunks is no such measure,
+// as all of a small base may be about what is asked.
 
 // unrelated are texts about things that nobody looks up in the knowledge of security testers, each about another one.
 var unrelated = []string{

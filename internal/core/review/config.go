@@ -62,11 +62,15 @@ func (c Config) Unused() (names []string) {
 
 // The values of the options that have a few.
 const (
-	DraftSkip, DraftReview                     = "skip", "review"
-	FocusAll                                   = "all"
-	ToneDetailed, ToneConcise                  = "detailed", "concise"
-	OutputComments, OutputSummary, OutputCheck = "comments", "summary", "check"
-	GateOff                                    = "off"
+	DraftSkip      = "skip"
+	DraftReview    = "review"
+	FocusAll       = "all"
+	ToneDetailed   = "detailed"
+	ToneConcise    = "concise"
+	OutputComments = "comments"
+	OutputSummary  = "summary"
+	OutputCheck    = "check"
+	GateOff        = "off"
 )
 
 var defaults = Config{
@@ -143,7 +147,9 @@ func (c Config) Values() map[string]Value {
 
 // Configure changes the configuration of a repository, which must have the name: an id of another would change the
 // wrong one.
-func (rs *Reviews) Configure(ctx context.Context, id, fullName string, change Config, reset []string) (r Repository, err error) {
+func (rs *Reviews) Configure(ctx context.Context, id, fullName string, change Config, reset []string) (
+	r Repository, err error,
+) {
 	c, err := rs.admin(ctx)
 	if err != nil {
 		return r, err
@@ -154,7 +160,8 @@ func (rs *Reviews) Configure(ctx context.Context, id, fullName string, change Co
 	if !strings.EqualFold(r.FullName, fullName) {
 		return r, errs.Field("repo_full_name", "repo_full_name is not that of this repository, %s.", r.FullName)
 	}
-	for name, list := range map[string]*[]string{"exclude_patterns": change.Exclude, "branch_include": change.BranchInclude,
+	for name, list := range map[string]*[]string{"exclude_patterns": change.Exclude,
+		"branch_include": change.BranchInclude,
 		"branch_exclude": change.BranchExclude} {
 		if list == nil {
 			continue

@@ -76,7 +76,8 @@ func (rs *Reviews) apply(ctx context.Context, tx *db.Tx, e github.Event) (Taken,
 	case "installation_repositories":
 		return rs.listed(ctx, tx, i, e)
 	case "pull_request":
-		if i.Status == Active && slices.Contains([]string{"opened", "synchronize", "reopened", "ready_for_review"}, e.Action) {
+		if i.Status == Active && slices.Contains([]string{"opened", "synchronize", "reopened", "ready_for_review"},
+			e.Action) {
 			return rs.pulled(ctx, tx, i, e)
 		}
 	case "issue_comment":
@@ -154,9 +155,11 @@ func (rs *Reviews) begin(ctx context.Context, tx *db.Tx, r Repository, p github.
 	var id string
 	err := tx.QueryRow(ctx, `INSERT INTO github_review (id, team_id, repo, pull, head, cause, status, error, conclusion, posting, check_id,
 		findings, commented, files, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, '', '', ?, 0, ?, ?, 0, ?)
-		ON CONFLICT (repo, pull, head) DO UPDATE SET status = excluded.status, cause = excluded.cause, error = '', finished_at = NULL
+		ON CONFLICT (repo, pull, head) DO UPDATE SET status = excluded.status, cause = excluded.cause, error = '',
+			finished_at = NULL
 		WHERE excluded.cause = ? AND github_review.finished_at IS NOT NULL RETURNING id`, ids.New(), r.TeamID, r.ID, p.Number,
-		db.Clean(p.Head.SHA), cause, Queued, false, db.Doc([]struct{}{}), db.Doc([]string{}), db.At(rs.now()), command).Scan(&id)
+		db.Clean(p.Head.SHA), cause, Queued, false, db.Doc([]struct{}{}), db.Doc([]string{}), db.At(rs.now()),
+		command).Scan(&id)
 	if db.IsNoRows(err) {
 		return false, nil // it is under way, or was reviewed
 	}

@@ -67,7 +67,9 @@ func (rs *Reviews) Connect(ctx context.Context) (link, state string, err error) 
 
 // Finish ends a connection that a browser comes back from: with the code that proves whose the installation is, and
 // the state that the browser has kept, unless the person who began it calls. A state is good for one attempt.
-func (rs *Reviews) Finish(ctx context.Context, state, kept, code string, installation int64) (i Installation, err error) {
+func (rs *Reviews) Finish(ctx context.Context, state, kept, code string, installation int64) (
+	i Installation, err error,
+) {
 	if rs.app == nil {
 		return i, ErrNotConfigured
 	}
@@ -146,11 +148,13 @@ func (rs *Reviews) connect(ctx context.Context, teamID string, installation int6
 	return i, rs.db.Tx(ctx, func(tx *db.Tx) error {
 		i, err = scanInstall(tx.QueryRow(ctx, `INSERT INTO github_installation (id, team_id, installation_id, account_login, account_type,
 			status, total_repos, error, checked_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, ?)
-			ON CONFLICT (installation_id) DO UPDATE SET account_login = excluded.account_login, account_type = excluded.account_type,
+			ON CONFLICT (installation_id) DO UPDATE SET account_login = excluded.account_login,
+				account_type = excluded.account_type,
 			status = excluded.status, total_repos = excluded.total_repos, error = '', checked_at = excluded.checked_at
 			WHERE github_installation.team_id = excluded.team_id
 			RETURNING id, team_id, installation_id, account_login, account_type, status, total_repos, error, checked_at, created_at`,
-			ids.New(), teamID, installation, db.Clean(remote.Account.Login), db.Clean(remote.Account.Type), status, total, now, now))
+			ids.New(), teamID, installation, db.Clean(remote.Account.Login), db.Clean(remote.Account.Type), status, total, now,
+			now))
 		if db.IsNoRows(err) {
 			return errs.New(errs.Conflict, "github_installation_taken", "Another team has connected this installation.")
 		}

@@ -2,9 +2,10 @@
 // webhooks say what happens there; a job reviews each commit that a pull request comes to.
 //
 // A review reads the files that the pull request changes and applies the rules (package rule) to the lines that it adds
-// (package diff). It writes one summary, which later reviews of the pull request replace, comments on lines, and a check
-// run. What is written has a mark with the id of what it belongs to: a job that was killed finds what it wrote and goes
-// on. There is one row, and so one job, for each commit; a line that has a comment gets no second one by later reviews.
+// (package diff). It writes one summary, which later reviews of the pull request replace, comments on lines, and a
+// check run. What is written has a mark with the id of what it belongs to: a job that was killed finds what it wrote
+// and goes on. There is one row, and so one job, for each commit; a line that has a comment gets no second one by
+// later reviews.
 package review
 
 import (

@@ -251,7 +251,8 @@ func (w work) comment(ctx context.Context, found examined) error {
 	if _, err := w.db.Exec(ctx, `UPDATE github_review SET posting = ? WHERE id = ?`, true, w.v.ID); err != nil {
 		return err
 	}
-	_, err = w.hub.Review(ctx, w.v.Pull, w.v.Head, fmt.Sprintf("Vedette commented on %d lines.\n%s", len(comments), mark), comments)
+	_, err = w.hub.Review(ctx, w.v.Pull, w.v.Head, fmt.Sprintf("Vedette commented on %d lines.\n%s", len(comments),
+		mark), comments)
 	return err
 }
 

@@ -178,7 +178,8 @@ func (a *App) about(ctx context.Context) (about, error) {
 		return about{}, err
 	}
 	if known.Slug == "" || !netguard.IsWebURL(known.Page) {
-		return about{}, &apiclient.Error{Service: "GitHub", Status: http.StatusOK, Message: "it does not say which App this is"}
+		return about{}, &apiclient.Error{Service: "GitHub", Status: http.StatusOK,
+			Message: "it does not say which App this is"}
 	}
 	a.mu.Lock()
 	a.known = known

@@ -184,7 +184,7 @@ func (c *Client) Send(ctx context.Context, r *message.Request, o Options) (*mess
 	if err := c.Permit(r, o); err != nil {
 		return nil, err
 	}
-	if r.After != nil && !(r.IsMessage() && r.After.IsMessage()) {
+	if r.After != nil && (!r.IsMessage() || !r.After.IsMessage()) {
 		return c.inOrder(ctx, r, o)
 	}
 	defer o.As.hold()()

@@ -219,7 +219,8 @@ func wordsEnd(name, last string) bool {
 }
 
 // spokenWords are those of messages to WebSockets that other people are shown.
-var spokenWords = []string{"chat", "message", "messages", "msg", "say", "talk", "room", "comment", "post", "reply", "send",
+var spokenWords = []string{"chat", "message", "messages", "msg", "say", "talk", "room", "comment", "post", "reply",
+	"send",
 	"publish", "broadcast", "notify", "announce"}
 
 // strongWords say that something is written wherever they stand.

@@ -94,9 +94,10 @@ func firstArgument(text string) string {
 		c := text[i]
 		switch {
 		case quote != 0:
-			if c == '\\' {
+			switch c {
+			case '\\':
 				i++
-			} else if c == quote {
+			case quote:
 				quote = 0
 			}
 		case c == '"', c == '\'', c == '`':

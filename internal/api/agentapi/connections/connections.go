@@ -1,5 +1,6 @@
-// Package connections serves the documented operations about Slack and GitHub. There is no Slack: each of its operations
-// refuses by name, so that a caller can tell that from a wrong path. So do those of GitHub on a server without an App.
+// Package connections serves the documented operations about Slack and GitHub. There is no Slack: each of its
+// operations refuses by name, so that a caller can tell that from a wrong path. So do those of GitHub on a server
+// without an App.
 package connections
 
 import (

@@ -97,16 +97,19 @@ type Review struct {
 }
 
 func installation(i review.Installation) Installation {
-	return Installation{i.ID, i.InstallationID, i.Account, i.AccountType, i.Status, i.TotalRepos, i.Error, rest.OrNull(i.CheckedAt), i.CreatedAt}
+	return Installation{i.ID, i.InstallationID, i.Account, i.AccountType, i.Status, i.TotalRepos, i.Error,
+		rest.OrNull(i.CheckedAt), i.CreatedAt}
 }
 
 func repository(r review.Repository) Repository {
 	e := r.Config.Effective()
-	return Repository{r.ID, r.InstallationID, r.FullName, r.Private, *e.AutoReview, *e.Exclude, *e.Instructions, *e.Draft, r.Config.Values()}
+	return Repository{r.ID, r.InstallationID, r.FullName, r.Private, *e.AutoReview, *e.Exclude, *e.Instructions,
+		*e.Draft, r.Config.Values()}
 }
 
 func oneReview(v review.Review) Review {
-	return Review{v.ID, v.Head, v.Cause, v.Status, v.Error, v.Conclusion, rest.OrEmpty(v.Findings), len(v.Commented), v.Files, v.CreatedAt,
+	return Review{v.ID, v.Head, v.Cause, v.Status, v.Error, v.Conclusion, rest.OrEmpty(v.Findings), len(v.Commented),
+		v.Files, v.CreatedAt,
 		rest.OrNull(v.FinishedAt)}
 }
 
@@ -124,7 +127,8 @@ func (a Area) installations() {
 		if err != nil {
 			return nil, err
 		}
-		return &begun{a.Cookie(rest.GitHubCookie, state, review.AttemptFor), Connection{link, state, time.Now().UTC().Add(review.AttemptFor)}}, nil
+		return &begun{a.Cookie(rest.GitHubCookie, state, review.AttemptFor), Connection{link, state,
+			time.Now().UTC().Add(review.AttemptFor)}}, nil
 	})
 
 	finish := rest.NewOp("finish-github", "GET "+github+"/oauth/callback", tag, "Finish connecting an installation of the GitHub App", 403, 404, 409, 424)
@@ -190,7 +194,8 @@ func (a Area) repositories() {
 			found, err := a.Reviews.Repositories(ctx)
 			return &RepositoryList{rest.Each(found, repository), len(found)}, err
 		})
-	rest.Handle(a.API, rest.NewOp("get-github-repository", "GET "+path+"/{id}", tag, "Get how a repository is reviewed", 404, 409),
+	rest.Handle(a.API, rest.NewOp("get-github-repository", "GET "+path+"/{id}", tag, "Get how a repository is reviewed",
+		404, 409),
 		func(ctx context.Context, in *Path) (*Repository, error) {
 			r, err := a.Reviews.Repository(ctx, in.ID)
 			return new(repository(r)), err
@@ -208,7 +213,8 @@ func (a Area) repositories() {
 		}
 		return new(repository(r)), err
 	})
-	rest.Handle(a.API, rest.NewOp("get-github-reviews", "GET "+github+"/review-metadata", tag, "List the reviews of a pull request", 404, 409),
+	rest.Handle(a.API, rest.NewOp("get-github-reviews", "GET "+github+"/review-metadata", tag,
+		"List the reviews of a pull request", 404, 409),
 		func(ctx context.Context, in *struct {
 			FullName string `query:"repo_full_name" required:"true" minLength:"1" maxLength:"300" doc:"Owner and name of the repository."`
 			Pull     int    `query:"pr_number" required:"true" minimum:"1" doc:"The pull request's number."`

@@ -266,7 +266,9 @@ func ignoreNone(err error) error {
 }
 
 // comeDue are the first findings of a team in a state that ended. Each state is a query, so that the index serves it.
-func comeDue(ctx context.Context, tx *db.Tx, teamID string, state due.State, ended time.Time, most int) ([]int64, error) {
+func comeDue(ctx context.Context, tx *db.Tx, teamID string, state due.State, ended time.Time, most int) (
+	[]int64, error,
+) {
 	return db.Values[int64](ctx, tx, `SELECT no FROM finding WHERE team_id = ? AND due_state = ? AND due_state <> ''
 		AND due_at <= ? ORDER BY due_at, no LIMIT ?`, teamID, state, db.At(ended), most)
 }

@@ -8,7 +8,7 @@ import (
 
 // random is a text that looks like a key; no key is in this file.
 func random(chars string, n int) string {
-	r := rand.New(rand.NewPCG(7, uint64(n))) //nolint:gosec // no secret
+	r := rand.New(rand.NewPCG(7, uint64(n)))
 	var b strings.Builder
 	for range n {
 		b.WriteByte(chars[r.IntN(len(chars))])

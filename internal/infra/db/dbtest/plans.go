@@ -40,7 +40,7 @@ func checkPlans(t testing.TB, d *db.DB) {
 		return
 	}
 	statements.Range(func(query, explained any) bool {
-		text := query.(string) //nolint:errcheck // watch stores strings alone
+		text := query.(string) // watch stores strings alone
 		if explained != false || !statements.CompareAndSwap(query, false, true) || !namesRows.MatchString(text) ||
 			isList.MatchString(text) {
 			return true

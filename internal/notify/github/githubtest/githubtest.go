@@ -2,8 +2,8 @@
 // requests, as its public documentation describes it, and keeps what is written.
 //
 // The App 12 is installed as 7 at the organisation octo, with the repositories octo/shop (70) and octo/site (71). The
-// pull request 1 of octo/shop waits there. ada has write access, eve has not. Any other token, path or line is refused as
-// GitHub refuses it. GET /state answers with what was written.
+// pull request 1 of octo/shop waits there. ada has write access, eve has not. Any other token, path or line is refused
+// as GitHub refuses it. GET /state answers with what was written.
 package githubtest
 
 import (
@@ -195,7 +195,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func answer(w http.ResponseWriter, status int, doc any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(doc)
+	_ = json.NewEncoder(w).Encode(doc) //nolint:errchkjson // documents of this file
 }
 
 var (
@@ -206,10 +206,12 @@ var (
 func (h *Hub) answer(r *http.Request) (int, any) {
 	bearer := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	path := r.URL.Path
-	installed := map[string]any{"id": Installation, "app_id": AppID, "account": map[string]any{"login": "octo", "type": "Organization"}}
+	installed := map[string]any{"id": Installation, "app_id": AppID, "account": map[string]any{"login": "octo",
+		"type": "Organization"}}
 	switch {
 	case path == "/login/oauth/access_token":
-		if r.FormValue("client_id") != ClientID || r.FormValue("client_secret") != ClientSecret || r.FormValue("code") != "the-code" {
+		if r.FormValue("client_id") != ClientID || r.FormValue("client_secret") != ClientSecret ||
+			r.FormValue("code") != "the-code" {
 			return http.StatusOK, map[string]any{"error": "bad_verification_code"}
 		}
 		return http.StatusOK, map[string]any{"access_token": personToken, "token_type": "bearer"}
@@ -224,7 +226,8 @@ func (h *Hub) answer(r *http.Request) (int, any) {
 	}
 	switch r.Method + " " + path {
 	case "GET /app":
-		return http.StatusOK, map[string]any{"id": AppID, "slug": "vedette-test", "html_url": "https://github.com/apps/vedette-test"}
+		return http.StatusOK, map[string]any{"id": AppID, "slug": "vedette-test",
+			"html_url": "https://github.com/apps/vedette-test"}
 	case "GET /app/installations/7":
 		return http.StatusOK, installed
 	case "POST /app/installations/7/access_tokens":
@@ -232,7 +235,8 @@ func (h *Hub) answer(r *http.Request) (int, any) {
 		return http.StatusCreated, map[string]any{"token": token, "expires_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}
 	case "GET /installation/repositories":
 		return http.StatusOK, map[string]any{"total_count": 2, "repositories": []any{
-			map[string]any{"id": 70, "full_name": "octo/shop", "private": true}, map[string]any{"id": 71, "full_name": "octo/site"}}}
+			map[string]any{"id": 70, "full_name": "octo/shop", "private": true}, map[string]any{"id": 71,
+				"full_name": "octo/site"}}}
 	}
 	parts := strings.Split(strings.TrimPrefix(path, "/repos/"), "/")
 	if !strings.HasPrefix(path, "/repos/octo/") || len(parts) < 3 {
@@ -243,7 +247,9 @@ func (h *Hub) answer(r *http.Request) (int, any) {
 
 // isApp checks the token that the App signs.
 func (h *Hub) isApp(bearer string) bool {
-	parsed, err := jwt.ParseWithClaims(bearer, &jwt.RegisteredClaims{}, func(*jwt.Token) (any, error) { return &h.key.PublicKey, nil },
+	parsed, err := jwt.ParseWithClaims(bearer, &jwt.RegisteredClaims{}, func(*jwt.Token) (any, error) {
+		return &h.key.PublicKey, nil
+	},
 		jwt.WithValidMethods([]string{"RS256"}), jwt.WithIssuer(strconv.Itoa(AppID)), jwt.WithExpirationRequired())
 	if err != nil {
 		return false
@@ -292,7 +298,8 @@ func (h *Hub) checks(r *http.Request, repo string, parts []string) (int, any) {
 		}
 		c = &h.state.Checks[i]
 	}
-	if json.NewDecoder(r.Body).Decode(c) != nil || c.Name == "" || c.Commit == "" || (c.Status == "completed") != (c.Conclusion != "") {
+	if json.NewDecoder(r.Body).Decode(c) != nil || c.Name == "" || c.Commit == "" ||
+		(c.Status == "completed") != (c.Conclusion != "") {
 		return http.StatusUnprocessableEntity, map[string]any{"message": "Invalid request."}
 	}
 	if c.ID == 0 {
@@ -367,7 +374,8 @@ func (h *Hub) pull(r *http.Request, repo string, parts []string) (int, any) {
 		Body     string
 		Comments []LineComment
 	}
-	if json.NewDecoder(r.Body).Decode(&sent) != nil || sent.Event != "COMMENT" || sent.Body == "" || sent.Commit != p.Head {
+	if json.NewDecoder(r.Body).Decode(&sent) != nil || sent.Event != "COMMENT" || sent.Body == "" ||
+		sent.Commit != p.Head {
 		return http.StatusUnprocessableEntity, map[string]any{"message": "Invalid request."}
 	}
 	for _, c := range sent.Comments {
@@ -376,7 +384,8 @@ func (h *Hub) pull(r *http.Request, repo string, parts []string) (int, any) {
 				map[string]any{"message": "Unprocessable Entity", "errors": []string{"Line could not be resolved"}}
 		}
 	}
-	id := h.add(&h.state.Reviews, Text{Repo: repo, Pull: p.Number, Author: bot, Body: sent.Body, Commit: sent.Commit, Comments: sent.Comments})
+	id := h.add(&h.state.Reviews, Text{Repo: repo, Pull: p.Number, Author: bot, Body: sent.Body, Commit: sent.Commit,
+		Comments: sent.Comments})
 	return http.StatusOK, map[string]any{"id": id}
 }
 
@@ -389,8 +398,10 @@ func (p Pull) Doc() map[string]any {
 	for _, l := range p.Labels {
 		labels = append(labels, map[string]any{"name": l})
 	}
-	return map[string]any{"number": p.Number, "state": state, "draft": p.Draft, "title": p.Title, "user": map[string]any{"login": p.Author},
-		"head": map[string]any{"sha": p.Head, "ref": "change"}, "base": map[string]any{"sha": strings.Repeat("0", 40), "ref": "main"},
+	return map[string]any{"number": p.Number, "state": state, "draft": p.Draft, "title": p.Title,
+		"user": map[string]any{"login": p.Author},
+		"head": map[string]any{"sha": p.Head, "ref": "change"}, "base": map[string]any{"sha": strings.Repeat("0", 40),
+			"ref": "main"},
 		"labels": labels}
 }
 

@@ -24,7 +24,8 @@ import (
 
 // Checks are those of the package.
 func Checks() []kit.Check {
-	return []kit.Check{others(), tokens(), enumeration(), forgery(), assignment(), defaults(), limits(), fixation(), hijacking()}
+	return []kit.Check{others(), tokens(), enumeration(), forgery(), assignment(), defaults(), limits(), fixation(),
+		hijacking()}
 }
 
 // maxPages are how many pages of the map are compared.
