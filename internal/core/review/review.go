@@ -140,7 +140,8 @@ const repoColumns = `r.id, r.team_id, r.install, i.installation_id, r.full_name,
 	FROM github_repo r JOIN github_installation i ON i.id = r.install`
 
 func scanRepo(r db.Row) (x Repository, err error) {
-	return x, r.Scan(&x.ID, &x.TeamID, &x.Install, &x.InstallationID, &x.FullName, &x.Private, db.Into(&x.Config), &x.status)
+	return x, r.Scan(&x.ID, &x.TeamID, &x.Install, &x.InstallationID, &x.FullName, &x.Private,
+		db.Into(&x.Config), &x.status)
 }
 
 const maxListed = 2000
@@ -171,7 +172,8 @@ const reviewColumns = `id, team_id, repo, pull, head, cause, status, error, conc
 	created_at, finished_at`
 
 func scanReview(r db.Row) (v Review, err error) {
-	return v, r.Scan(&v.ID, &v.TeamID, &v.Repo, &v.Pull, &v.Head, &v.Cause, &v.Status, &v.Error, &v.Conclusion, &v.posting, &v.check,
+	return v, r.Scan(&v.ID, &v.TeamID, &v.Repo, &v.Pull, &v.Head, &v.Cause, &v.Status, &v.Error, &v.Conclusion,
+		&v.posting, &v.check,
 		db.Into(&v.Findings), db.Into(&v.Commented), &v.Files, db.Into(&v.CreatedAt), db.Into(&v.FinishedAt))
 }
 
