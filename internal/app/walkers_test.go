@@ -17,7 +17,8 @@ import (
 var public = map[string]int{
 	"get-sign-in-methods": http.StatusOK,
 	"login":               0, "login-second-step": 0, "login-challenge": 0, "request-password-reset": 0, "finish-password-reset": 0, // how one gets them
-	"share-task": http.StatusNotFound, "get-shared-template-text": http.StatusNotFound,
+	"finish-github": http.StatusForbidden, // who comes back from GitHub has the cookie of who began
+	"share-task":    http.StatusNotFound, "get-shared-template-text": http.StatusNotFound,
 }
 
 // nobody is the walker without credentials.
