@@ -29,8 +29,6 @@ var usualHeaders = []string{"User-Agent", "Referer", "X-Forwarded-For", "X-Forwa
 // plan are the places of a target that are tested, and the others, which are when they change the answer: headers,
 // cookies that all pages get, names of parameters, and the fields of a form that a script sends, moved to where it
 // may send them.
-//
-//nolint:gocognit // each place with each check
 func (r *run) plan(t *target) (places, others []message.Place) {
 	request := t.Request
 	scripted := r.report.Map
@@ -64,38 +62,8 @@ func (r *run) plan(t *target) (places, others []message.Place) {
 			add(&others, p)
 		}
 	}
-	if request.IsMessage() {
-		return places[:min(len(places), maxPlaces)], nil
-	}
-	for _, c := range t.User.Cookies(request.URL)[:min(len(t.User.Cookies(request.URL)), maxCookies)] {
-		p := message.Place{Component: message.Cookie, Name: c.Name, Value: c.Value}
-		if r.ofThisPath(t, c.Name) {
-			add(&places, p)
-		} else {
-			add(&others, p)
-		}
-	}
-	for name := range scripted.Cookies {
-		add(&others, message.Place{Component: message.Cookie, Name: name, Value: "1"})
-	}
-	for _, p := range message.Names(request) {
-		add(&others, p)
-	}
-	for name := range scripted.Headers {
-		if name != "Content-Type" && name != "Authorization" && name != "Accept" {
-			add(&others, message.Place{Component: message.Header, Name: name, Value: "1"})
-		}
-	}
-	for _, name := range usualHeaders {
-		add(&others, message.Place{Component: message.Header, Name: name, Value: usualValue(name)})
-	}
-	if t.entry.Scripted {
-		for _, p := range places[:min(len(places), maxMoved)] {
-			if p.Component == message.Query || p.Component == message.Body {
-				add(&others, message.Place{Component: message.Header, Name: p.Name, Value: p.Value})
-				add(&others, message.Place{Component: message.Cookie, Name: p.Name, Value: p.Value})
-			}
-		}
+	if !request.IsMessage() { // the handshake of a message has them, and is no input
+		r.planBeside(t, places, func(p message.Place) { add(&places, p) }, func(p message.Place) { add(&others, p) })
 	}
 	if len(places) > maxPlaces {
 		r.report.Coverage.cutPlaces(t.entry, len(places)-maxPlaces)
@@ -103,6 +71,42 @@ func (r *run) plan(t *target) (places, others []message.Place) {
 	}
 	slices.SortStableFunc(others, func(a, b message.Place) int { return strings.Compare(a.String(), b.String()) })
 	return places, others
+}
+
+// planBeside adds what a request has beside its own text: the cookies of its user, names and usual headers, and the
+// fields of a form that a script sends, moved to where it may send them.
+func (r *run) planBeside(t *target, places []message.Place, tested, other func(message.Place)) {
+	scripted := r.report.Map
+	for _, c := range t.User.Cookies(t.Request.URL)[:min(len(t.User.Cookies(t.Request.URL)), maxCookies)] {
+		p := message.Place{Component: message.Cookie, Name: c.Name, Value: c.Value}
+		if r.ofThisPath(t, c.Name) {
+			tested(p)
+		} else {
+			other(p)
+		}
+	}
+	for name := range scripted.Cookies {
+		other(message.Place{Component: message.Cookie, Name: name, Value: "1"})
+	}
+	for _, p := range message.Names(t.Request) {
+		other(p)
+	}
+	for name := range scripted.Headers {
+		if name != "Content-Type" && name != "Authorization" && name != "Accept" {
+			other(message.Place{Component: message.Header, Name: name, Value: "1"})
+		}
+	}
+	for _, name := range usualHeaders {
+		other(message.Place{Component: message.Header, Name: name, Value: usualValue(name)})
+	}
+	if t.entry.Scripted {
+		for _, p := range places[:min(len(places), maxMoved)] {
+			if p.Component == message.Query || p.Component == message.Body {
+				other(message.Place{Component: message.Header, Name: p.Name, Value: p.Value})
+				other(message.Place{Component: message.Cookie, Name: p.Name, Value: p.Value})
+			}
+		}
+	}
 }
 
 func usualValue(name string) string {

@@ -72,13 +72,13 @@ func (c *Client) talk(ctx context.Context, r *message.Request, o Options) (*mess
 	conn.SetReadLimit(-1) // a longer message is cut
 	d := dialogue{conn: conn, most: c.Body, left: c.Body, heard: make(chan []byte)}
 	go d.listen(ctx)
-	out, err := c.say(ctx, &d, r, o)
+	said, err := c.say(ctx, &d, r, o)
 	if err != nil {
 		c.record(begun, wire, r.Body, nil, err)
 		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Redacted(), err)
 	}
-	out.Header = message.NewAnswer(r, answer.StatusCode, answer.Header, out.Body).Header
-	out.Status, out.Request = answer.StatusCode, r
+	out := message.NewAnswer(r, answer.StatusCode, answer.Header, said.Body)
+	out.Took, out.Truncated = said.Took, said.Truncated
 	c.record(begun, wire, r.Body, out, nil)
 	return out, nil
 }
