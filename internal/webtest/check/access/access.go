@@ -25,7 +25,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{others(), tokens(), enumeration(), forgery(), assignment(), defaults(), limits(), fixation(),
-		hijacking()}
+		hijacking(), neighbours()}
 }
 
 // maxPages are how many pages of the map are compared.
