@@ -142,6 +142,7 @@ func newRun(cfg Config) (*run, error) {
 }
 
 func (r *run) all(ctx context.Context) error {
+	r.publishedAPI(ctx)
 	if err := r.logIn(ctx); err != nil {
 		return err
 	}
@@ -244,6 +245,9 @@ func (r *run) mapped(ctx context.Context) error {
 		r.report.Denied = true
 	case errors.Is(err, client.ErrDown):
 		r.report.Down = true
+	}
+	if err == nil {
+		err = r.publishedLater(ctx, m)
 	}
 	if err == nil {
 		err = r.mappedOthers(ctx, m)

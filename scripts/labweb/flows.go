@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -65,16 +67,38 @@ func (l *lab) flows(ctx context.Context, stack string, o *options) (apps []*appl
 }
 
 // flowArgs are what the tester is told of an application of several pages: its users, its description, and that it may write.
-func flowArgs(a *application) (args []string) {
+func flowArgs(ctx context.Context, a *application, dir string) (args []string, err error) {
 	args = []string{"--level", "active"}
 	for _, user := range a.flow.Users {
 		args = append(args, "--login", user)
 	}
 	if a.flow.Spec != "" {
-		args = append(args, "--spec", a.url+a.flow.Spec)
+		name := filepath.Join(dir, a.name+".description")
+		if err := fetch(ctx, a.url+a.flow.Spec, name); err != nil {
+			return nil, err
+		}
+		args = append(args, "--spec", name)
 	}
 	if slices.ContainsFunc(a.cases, func(c web.Case) bool { return c.Class == "default" || c.Class == "limit" }) {
 		args = append(args, "--guess")
 	}
-	return args
+	return args, nil
+}
+
+// fetch writes what an address answers to a file.
+func fetch(ctx context.Context, address, name string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, text, 0o644)
 }

@@ -61,7 +61,11 @@ func test(ctx context.Context, tester string, a *application, o *options, dir st
 	cmd := exec.CommandContext(ctx, o.vedette, "webtest", a.url+"/", "--jsonl", "--max-time", fmt.Sprintf("%dm", o.minutes))
 	cmd.Args = append(cmd.Args, strings.Fields(o.args)...)
 	if a.flow != nil {
-		cmd.Args = append(cmd.Args, flowArgs(a)...)
+		args, err := flowArgs(ctx, a, dir)
+		if err != nil {
+			return nil, err
+		}
+		cmd.Args = append(cmd.Args, args...)
 	}
 	if tester == "wapiti" {
 		cmd = exec.CommandContext(ctx, filepath.Join(o.python, "wapiti"), "-u", a.url+"/", "-f", "json", "-o", report, "--flush-session", "--no-bugreport",

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// AddOf adds what a map of another user has and this one has not: requests that nothing led the first user to, and
+// AddOf adds what a later map has and this one has not: of the first user all, and of another one, by name, requests that nothing led the first user to, and
 // those that the first was refused and the other was not. What is of a kind that is known, such as another order, is
 // kept apart: it is an object of somebody else, and no other page.
 func (m *Map) AddOf(other *Map, name string) {
@@ -15,17 +15,17 @@ func (m *Map) AddOf(other *Map, name string) {
 		kinds[e.Kind] = true
 	}
 	for _, e := range other.Entries {
-		if e.Response == nil {
+		if e.Response == nil && name != "" {
 			continue
 		}
 		e.As = name
 		if i, ok := known[identity(e.Request)]; ok {
-			if first := m.Entries[i].Response; first != nil && refused(first.Status) && e.Response.Status == http.StatusOK {
+			if first := m.Entries[i].Response; name != "" && first != nil && refused(first.Status) && e.Response.Status == http.StatusOK {
 				m.Entries[i] = e
 			}
 			continue
 		}
-		if !kinds[e.Kind] {
+		if name == "" || !kinds[e.Kind] {
 			m.Entries = append(m.Entries, e)
 		} else if alike[e.Kind] < perKey {
 			alike[e.Kind]++

@@ -132,7 +132,7 @@ const apps = {
   // Tokens in a cookie. Variants say how the signature is not checked.
   tokens(app, weak, variant) {
     const users = people(), pair = crypto.generateKeyPairSync('rsa', { modulusLength: 2048 });
-    const pem = pair.publicKey.export({ type: 'spki', format: 'pem' }), random = crypto.randomBytes(32).toString('hex'), keys = path.join(FILES, 'keys');
+    const pem = pair.publicKey.export({ type: 'spki', format: 'pem' }), random = crypto.randomBytes(32).toString('hex'), keys = path.join(FILES, 'keys-' + variant);
     fs.mkdirSync(keys, { recursive: true });
     fs.writeFileSync(path.join(keys, 'main.key'), random);
     const key = variant === 'key' ? 'secret' : random;

@@ -264,7 +264,7 @@ def tokens(app, weak, variant):
     users, random = people(), secrets.token_hex(32)
     pair = rsa.generate_private_key(65537, 2048)
     pem = pair.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    keys = FILES + '/keys'
+    keys = FILES + '/keys-' + variant
     os.makedirs(keys, exist_ok=True)
     open(keys + '/main.key', 'w').write(random)
     key = b'secret' if variant == 'key' else random.encode()
