@@ -25,7 +25,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{others(), tokens(), enumeration(), forgery(), assignment(), defaults(), limits(), fixation(),
-		hijacking(), neighbours()}
+		hijacking(), roles(), neighbours()}
 }
 
 // maxPages are how many pages of the map are compared.
@@ -94,7 +94,7 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 			return err
 		}
 	}
-	return nil
+	return written(ctx, w, functions, views, owner, other)
 }
 
 // same says whether two answers say the same, or nearly so: pages name their reader.

@@ -13,6 +13,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -50,6 +51,7 @@ var variants = []string{"{a}", "{n}", "{a}?", "hTtP{s}", "{a}\x00"}
 type page struct {
 	address *url.URL
 	lines   []string
+	parts   []string // its title, and how its source begins, if no other page of ours has them
 }
 
 // fetch tests one place.
@@ -156,10 +158,29 @@ func brings(ctx context.Context, w *kit.World, t *kit.Target, p message.Place, t
 			match = line
 		}
 	}
-	if counted == 0 || found*2 < counted || found == 0 || answer.Status/100 == 3 {
+	if answer.Status/100 == 3 {
 		return answer, "", nil
 	}
+	if counted == 0 || found*2 < counted || found == 0 {
+		return answer, excerpt(body, text, of, without), nil
+	}
 	return answer, match, nil
+}
+
+// excerpt is what a preview shows of a page: its title as the text of an element or a value, or the beginning of its
+// source; "" if an answer has neither, or others have it, too.
+func excerpt(body, text string, of page, without []*message.Response) string {
+	for _, part := range of.parts {
+		pattern := regexp.MustCompile(`(?:^|[>"'\s:])` + regexp.QuoteMeta(part) + `(?:$|[<"'\s.,])`)
+		elsewhere := strings.Contains(text, part)
+		for _, r := range without {
+			elsewhere = elsewhere || pattern.MatchString(kit.Shown(r.Body))
+		}
+		if !elsewhere && pattern.MatchString(body) {
+			return part
+		}
+	}
+	return ""
 }
 
 // ownPages are two pages of the application that everybody sees, with what stands in none of the other answers. They
@@ -188,7 +209,7 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 		if answer.Status != http.StatusOK {
 			continue
 		}
-		own := page{address: r.URL}
+		own := page{address: r.URL, parts: partsOf(answer)}
 		for line := range strings.Lines(string(answer.Body)) {
 			line = strings.TrimSpace(line)
 			ascii := strings.IndexFunc(line, func(r rune) bool { return r > 126 }) < 0
@@ -203,8 +224,32 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 			break
 		}
 	}
+	for i := range pages {
+		pages[i].parts = slices.DeleteFunc(pages[i].parts, func(part string) bool {
+			return slices.ContainsFunc(pages, func(p page) bool { return p.address != pages[i].address && slices.Contains(p.parts, part) })
+		})
+	}
 	w.Memo.Store(key, pages)
 	return without(pages, t.Request.URL), nil
+}
+
+var titled = regexp.MustCompile(`(?is)<title[^>]*>\s*([^<]{3,100}?)\s*</title>`)
+
+// begins is how much of a source is its beginning.
+const begins = 70
+
+// partsOf are the title of a page and the beginning of its source.
+func partsOf(r *message.Response) (parts []string) {
+	if m := titled.FindSubmatch(r.Body); m != nil {
+		parts = append(parts, html.UnescapeString(string(m[1])))
+	}
+	if start := strings.TrimSpace(string(r.Body)); len(start) >= begins {
+		line, _, _ := strings.Cut(start[:begins], "\n")
+		if len(line) >= begins/2 {
+			parts = append(parts, line)
+		}
+	}
+	return parts
 }
 
 func common(pages []page, line string) bool {

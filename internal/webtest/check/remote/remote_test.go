@@ -198,3 +198,37 @@ func TestOperators(t *testing.T) {
 		}
 	}
 }
+
+// A preview shows only the title of what it has fetched, or the beginning of its source.
+func TestFetchOfPreviews(t *testing.T) {
+	title := regexp.MustCompile("<title>(.*?)</title>")
+	front := "<!DOCTYPE html><html lang=en><head><title>Welcome &amp; more</title></head>\n<body><p>It has a text of its own</p></body></html>"
+	for name, c := range map[string]struct {
+		show func(v string) string
+		want int
+	}{
+		"title": {func(v string) string {
+			m := title.FindStringSubmatch(get(v))
+			return "<h2>" + append(m, "", "nothing")[1] + "</h2>"
+		}, 1},
+		"beginning":         {func(v string) string { text, _ := json.Marshal(get(v)); return string(text[:min(len(text), 200)]) }, 1},
+		"says its own":      {func(string) string { return "<h2>Welcome &amp; more</h2>" }, 0},
+		"shows the address": {func(v string) string { return "<h2>" + html.EscapeString(v) + "</h2>" }, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch r.URL.Path {
+			case "/":
+				fmt.Fprint(w, front)
+			case "/card":
+				fmt.Fprint(w, c.show(r.FormValue("link")))
+			default:
+				http.NotFound(w, r)
+			}
+		}))
+		found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodGet, "/card?link=http://other.example/a", ""))
+		if len(found) != c.want {
+			t.Errorf("%s: found %s", name, kittest.Titles(found))
+		}
+	}
+}
