@@ -22,24 +22,35 @@ func (r *run) mappedOthers(ctx context.Context, m *sitemap.Map) error {
 		if s.User == r.user() || r.Only {
 			continue
 		}
-		share := int64(0)
-		if most := r.Client.Requests; most > 0 {
-			share = max(20, most/othersShare)
-		}
-		until := time.Time{}
-		if end := r.Client.Until; !end.IsZero() {
-			until = time.Now().Add(time.Until(end) / othersShare)
-		}
-		theirs, err := sitemap.Crawl(ctx, sitemap.Config{Until: until, Client: r.client, As: s.User, Starts: r.Starts,
-			Depth: r.Depth, Share: share})
-		if err != nil && ctx.Err() != nil {
+		if err := r.mapAs(ctx, m, s.User); err != nil {
 			return err
 		}
-		if err != nil && !errors.Is(err, client.ErrScope) {
-			r.note("What " + s.User.Name + " is shown could not be mapped: " + err.Error() + ".")
-		}
-		m.AddOf(theirs, s.User.Name)
 	}
+	return nil
+}
+
+// mapAs adds what a user is shown to the map.
+func (r *run) mapAs(ctx context.Context, m *sitemap.Map, u *client.User) error {
+	share := int64(0)
+	if most := r.Client.Requests; most > 0 {
+		share = max(20, most/othersShare)
+	}
+	until := time.Time{}
+	if end := r.Client.Until; !end.IsZero() {
+		until = time.Now().Add(time.Until(end) / othersShare)
+	}
+	cfg := sitemap.Config{Until: until, Client: r.client, As: u, Starts: r.Starts, Depth: r.Depth, Share: share}
+	if u == r.user() { // for whom most tests are
+		cfg.Browser = r.Browser
+	}
+	theirs, err := sitemap.Crawl(ctx, cfg)
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	if err != nil && !errors.Is(err, client.ErrScope) {
+		r.note("What " + u.Name + " is shown could not be mapped: " + err.Error() + ".")
+	}
+	m.AddOf(theirs, u.Name)
 	return nil
 }
 

@@ -215,7 +215,7 @@ func (r *run) mapped(ctx context.Context) error {
 		r.report.Map = m
 		r.note(fmt.Sprintf("It goes on after a run that was interrupted: %d of %d targets were tested.", len(r.journal.done),
 			len(m.Entries)))
-		return nil
+		return r.enterShown(ctx, m, true)
 	}
 	if n := len(r.journal.answers); n > 0 {
 		r.note(fmt.Sprintf("It goes on after a run that was interrupted while it mapped: %d answers are known.", n))
@@ -248,6 +248,9 @@ func (r *run) mapped(ctx context.Context) error {
 	}
 	if err == nil {
 		err = r.publishedLater(ctx, m)
+	}
+	if err == nil {
+		err = r.enterShown(ctx, m, false)
 	}
 	if err == nil {
 		err = r.mappedOthers(ctx, m)
