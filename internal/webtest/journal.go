@@ -29,6 +29,7 @@ type journal struct {
 	done     map[string]bool
 	findings []Finding
 	texts    map[string][]byte // descriptions by address
+	users    []made            // who were registered
 	sent     int64
 }
 
@@ -41,6 +42,7 @@ type record struct {
 	Text    []byte            `json:"text,omitempty"` // of a description that was found At an address
 	At      string            `json:"at,omitempty"`
 	Finding *Finding          `json:"finding,omitempty"`
+	User    *made             `json:"user,omitempty"` // who was registered
 	Sent    int64             `json:"sent,omitempty"` // requests until then
 }
 
@@ -111,6 +113,9 @@ func (j *journal) read(in io.Reader) (whole int64, err error) {
 		}
 		if one.At != "" {
 			j.texts[one.At] = one.Text
+		}
+		if one.User != nil {
+			j.users = append(j.users, *one.User)
 		}
 		if one.Done != "" {
 			j.done[one.Done] = true

@@ -74,8 +74,7 @@ func (r *run) enterShown(ctx context.Context, m *sitemap.Map, isMapped bool) err
 			continue
 		}
 		r.note("The application shows the credentials of " + c.user + ". " + s.Describe())
-		r.sessions = append(r.sessions, s)
-		r.world.Users = append(r.world.Users, s.User)
+		r.enter(s)
 		if isMapped {
 			return nil
 		}

@@ -41,7 +41,7 @@ func (r *run) mapAs(ctx context.Context, m *sitemap.Map, u *client.User) error {
 	}
 	cfg := sitemap.Config{Until: until, Client: r.client, As: u, Starts: r.Starts, Depth: r.Depth, Share: share}
 	if u == r.user() { // for whom most tests are
-		cfg.Browser = r.Browser
+		cfg.Browser, cfg.Seeds = r.Browser, r.Seeds
 	}
 	theirs, err := sitemap.Crawl(ctx, cfg)
 	if err != nil && ctx.Err() != nil {

@@ -215,7 +215,10 @@ func (r *run) mapped(ctx context.Context) error {
 		r.report.Map = m
 		r.note(fmt.Sprintf("It goes on after a run that was interrupted: %d of %d targets were tested.", len(r.journal.done),
 			len(m.Entries)))
-		return r.enterShown(ctx, m, true)
+		if err := r.enterShown(ctx, m, true); err != nil {
+			return err
+		}
+		return r.enterRegistered(ctx, m, true)
 	}
 	if n := len(r.journal.answers); n > 0 {
 		r.note(fmt.Sprintf("It goes on after a run that was interrupted while it mapped: %d answers are known.", n))
@@ -251,6 +254,9 @@ func (r *run) mapped(ctx context.Context) error {
 	}
 	if err == nil {
 		err = r.enterShown(ctx, m, false)
+	}
+	if err == nil {
+		err = r.enterRegistered(ctx, m, false)
 	}
 	if err == nil {
 		err = r.mappedOthers(ctx, m)
