@@ -149,7 +149,8 @@ func TestRegisteredUsersAreKept(t *testing.T) {
 			t.Errorf("found %q", got)
 		}
 	}
-	if n := len(app.members); n != 2 {
-		t.Errorf("%d members", n)
+	made := slices.DeleteFunc(app.members, func(m map[string]string) bool { return !strings.HasPrefix(m["name"], "vdt") })
+	if len(made) != 2 { // others come from tests of the form
+		t.Errorf("%d registered", len(made))
 	}
 }
