@@ -8,6 +8,7 @@ package access
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -25,7 +26,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{others(), tokens(), enumeration(), forgery(), assignment(), defaults(), limits(), fixation(),
-		hijacking(), roles()}
+		hijacking(), roles(), offices()}
 }
 
 // maxPages are how many pages of the map are compared.
@@ -60,13 +61,14 @@ func others() kit.Check {
 type view struct {
 	request      *message.Request
 	owner, other *message.Response
+	broken       bool // the other should not get it: what it leads to is not shown to them
 }
 
 // compare looks for pages of the owner that the other can use.
 func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, owner, other *client.User) error {
 	var views []view
 	for _, r := range w.Pages() {
-		if r.Method != http.MethodGet || len(views) >= maxPages {
+		if !reads(r) || len(views) >= maxPages {
 			continue
 		}
 		own, err := w.Client.Send(ctx, r, client.Options{As: owner})
@@ -85,13 +87,18 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 		}
 		views = append(views, view{request: r, owner: own, other: theirs})
 	}
-	for i := range views {
-		v := &views[i]
-		if v.other.Status != http.StatusOK || !same(v.owner, v.other) || !onlyShownTo(views, v) {
-			continue
-		}
-		if err := broken(ctx, w, objects, functions, v, owner, other); err != nil {
-			return err
+	for again := true; again; { // what a broken page leads to is found in the next round
+		again = false
+		for i := range views {
+			v := &views[i]
+			if v.broken || v.other.Status != http.StatusOK || !same(v.owner, v.other) || !onlyShownTo(views, v) {
+				continue
+			}
+			found, err := broken(ctx, w, objects, functions, v, owner, other)
+			if err != nil {
+				return err
+			}
+			v.broken, again = found, again || found
 		}
 	}
 	return written(ctx, w, functions, views, owner, other)
@@ -113,7 +120,7 @@ func onlyShownTo(views []view, v *view) bool {
 			continue
 		}
 		for _, name := range names {
-			if contains(l.other, name) {
+			if !l.broken && !ofStaff(l.request) && contains(l.other, name) {
 				return false
 			}
 			shown = shown || contains(l.owner, name)
@@ -121,6 +128,22 @@ func onlyShownTo(views []view, v *view) bool {
 	}
 	return shown
 }
+
+// reads reports whether a request asks for something and changes nothing: by its method, or as a query of GraphQL.
+func reads(r *message.Request) bool {
+	if r.Method == http.MethodGet {
+		return true
+	}
+	var in struct{ Query string }
+	return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Content-Type"), "json") && json.Unmarshal(r.Body, &in) == nil &&
+		in.Query != "" && !strings.Contains(in.Query, "mutation")
+}
+
+var staff = regexp.MustCompile(`(?i)(?:^|[/_-])(?:admin|administration|administrator|backoffice|manage|management|internal|staff)(?:$|[/_.-])`)
+
+// ofStaff reports whether an address says that it is for those who run the application. That another user can open it
+// does not make public what it shows.
+func ofStaff(r *message.Request) bool { return staff.MatchString(r.URL.Path) }
 
 func contains(r *message.Response, name *regexp.Regexp) bool {
 	return r.Status == http.StatusOK && name.Match(r.Body)
@@ -142,12 +165,15 @@ func ways(r *message.Request) (all []*regexp.Regexp) {
 	return all
 }
 
-var objectValue = regexp.MustCompile(`^(?:\d{1,18}|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,64})$`)
+var objectValue = regexp.MustCompile(`^(?:(?:[A-Za-z]{1,5}[-_])?\d{1,18}|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,64})$`)
+
+var objectName = regexp.MustCompile(`(?i)(?:^|[._-]|[a-z])(?:id|uuid|number|key|slug)$`)
 
 // objects are the places of a request that name an object.
 func objects(r *message.Request) (all []message.Place) {
 	for _, p := range message.Places(r) {
-		if (p.Component == message.Path || p.Component == message.Query) && objectValue.MatchString(p.Value) {
+		ofGraph := p.Component == message.Body && r.Method == http.MethodPost && objectName.MatchString(p.Name) && reads(r)
+		if (p.Component == message.Path || p.Component == message.Query || ofGraph) && objectValue.MatchString(p.Value) {
 			all = append(all, p)
 		}
 	}
@@ -156,14 +182,14 @@ func objects(r *message.Request) (all []message.Place) {
 
 // broken confirms that the other has what only the owner should: nobody has not, the other has it again, and an object
 // that does not exist is answered otherwise.
-func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view, owner, other *client.User) error {
+func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view, owner, other *client.User) (bool, error) {
 	nobody, err := w.Client.Send(ctx, v.request, client.Options{})
 	if err != nil || nobody.Status == http.StatusOK && same(v.owner, nobody) {
-		return err
+		return false, err
 	}
 	again, err := w.Client.Send(ctx, v.request, client.Options{As: other, Fresh: true})
 	if err != nil || !same(v.owner, again) {
-		return err
+		return false, err
 	}
 	f := kit.Finding{Request: v.request, Evidence: []kit.Evidence{
 		{Request: v.request, Response: v.owner, Note: "what " + owner.Name + " gets, whom pages lead there"},
@@ -180,7 +206,7 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 		missing := v.request.Put(p, nonexistent(p.Value))
 		refused, err := w.Client.Send(ctx, missing, client.Options{As: other})
 		if err != nil {
-			return err
+			return false, err
 		}
 		if same(v.owner, refused) {
 			continue // it does not decide about the page
@@ -195,7 +221,7 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 	f.Proof = &proof.Program{About: other.Name + " gets what belongs to " + owner.Name + ".",
 		Users: []string{owner.Name, other.Name}, Steps: steps}
 	w.Found(check, f)
-	return nil
+	return true, nil
 }
 
 // nonexistent is a value of the same form that names nothing.
