@@ -24,6 +24,8 @@ func clinic(weak bool, role string) http.Handler {
 		}
 		key, isCase := strings.CutPrefix(r.URL.Path, "/cases/")
 		switch {
+		case r.URL.Path == "/docs":
+			fmt.Fprint(w, `{"openapi":"3.0.3","paths":{"/cases/{id}":{"get":{"parameters":[{"name":"id","example":"C-501"}]}}}}`)
 		case r.URL.Path == "/me":
 			fmt.Fprintf(w, `{"name":%q,"role":%q}`, k.Value, role)
 		case r.URL.Path == "/cases":
@@ -73,7 +75,7 @@ func TestPagesOfStaff(t *testing.T) {
 	} {
 		lab := kittest.New(t, clinic(c.weak, c.role))
 		lab.World.Users = []*client.User{as(t, lab, "alice"), as(t, lab, "bob")}
-		lab.World.Pages = requests(t, lab, "/me", "/cases", "/cases/C-501", "/admin/cases")
+		lab.World.Pages = requests(t, lab, "/me", "/docs", "/cases", "/cases/C-501", "/admin/cases")
 		found := lab.Run(t, check(t, "access-of-others"), &kit.Target{})
 		if len(found) != c.bola || c.bola == 1 && found[0].Class != "bola" {
 			t.Errorf("%s: objects: %s", name, kittest.Titles(found))
