@@ -158,6 +158,12 @@ func contains(r *message.Response, name *regexp.Regexp) bool {
 
 // ways are what leads to a request: its address in an attribute, the number of its object in JSON.
 func ways(r *message.Request) (all []*regexp.Regexp) {
+	for _, p := range objects(r) {
+		all = append(all, regexp.MustCompile(`"(?:[a-z_]*id|uuid|number|name|title|slug|key)"\s*:\s*"?`+regexp.QuoteMeta(p.Value)+`"?[,}\s]`))
+	}
+	if r.Method == http.MethodPost && reads(r) {
+		return all // one address has all queries
+	}
 	uri := r.URL.RequestURI()
 	base := uri[strings.LastIndexByte(r.URL.EscapedPath(), '/')+1:]
 	escaped := regexp.QuoteMeta(strings.ReplaceAll(uri, "&", "&amp;"))
@@ -165,9 +171,6 @@ func ways(r *message.Request) (all []*regexp.Regexp) {
 	if len(base) > 3 {
 		all = append(all, regexp.MustCompile(`["'](?:\./)?(?:`+regexp.QuoteMeta(base)+`|`+
 			regexp.QuoteMeta(strings.ReplaceAll(base, "&", "&amp;"))+`)["'#]`))
-	}
-	for _, p := range objects(r) {
-		all = append(all, regexp.MustCompile(`"(?:[a-z_]*id|uuid|number|name|title|slug|key)"\s*:\s*"?`+regexp.QuoteMeta(p.Value)+`"?[,}\s]`))
 	}
 	return all
 }

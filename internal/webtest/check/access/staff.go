@@ -59,6 +59,9 @@ func officesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) 
 		if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
 			return err
 		}
+		if describes(answer) {
+			continue
+		}
 		texts = append(texts, answer)
 	}
 	runs, says := roleOf(u, texts)
@@ -131,7 +134,7 @@ func roleOf(u *client.User, texts []*message.Response) (runs bool, says *message
 
 // led reports whether a page leads to a request.
 func led(texts []*message.Response, to *message.Request) bool {
-	for _, name := range ways(to)[:1] {
+	for _, name := range ways(to) {
 		for _, text := range texts {
 			if contains(text, name) {
 				return true

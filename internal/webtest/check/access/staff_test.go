@@ -25,7 +25,7 @@ func clinic(weak bool, role string) http.Handler {
 		key, isCase := strings.CutPrefix(r.URL.Path, "/cases/")
 		switch {
 		case r.URL.Path == "/docs":
-			fmt.Fprint(w, `{"openapi":"3.0.3","paths":{"/cases/{id}":{"get":{"parameters":[{"name":"id","example":"C-501"}]}}}}`)
+			fmt.Fprint(w, `{"openapi":"3.0.3","paths":{"/admin/cases":{},"/cases/{id}":{"get":{"parameters":[{"name":"id","example":"C-501"}]}}}}`)
 		case r.URL.Path == "/me":
 			fmt.Fprintf(w, `{"name":%q,"role":%q}`, k.Value, role)
 		case r.URL.Path == "/cases":
@@ -102,6 +102,8 @@ func TestObjectsOfGraphQL(t *testing.T) {
 			text := string(body[:n])
 			own := map[string]string{"alice": "7001", "bob": "7002"}
 			switch {
+			case r.Method == http.MethodGet:
+				fmt.Fprint(w, `<script>fetch("/graphql")</script>`)
 			case err != nil:
 				fmt.Fprint(w, `{"errors":[{"message":"log in"}]}`)
 			case strings.Contains(text, "mutation"):
@@ -116,6 +118,11 @@ func TestObjectsOfGraphQL(t *testing.T) {
 		}))
 		lab.World.Users = []*client.User{as(t, lab, "alice"), as(t, lab, "bob")}
 		lab.World.Pages = func() (all []*message.Request) {
+			front, err := message.New(http.MethodGet, lab.URL+"/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, front)
 			for _, body := range []string{`{"query":"{me{id name}}"}`, `{"query":"query($id:Int){card(id:$id){id iban}}","variables":{"id":7001}}`,
 				`{"query":"mutation{pay}"}`} {
 				r, err := message.New(http.MethodPost, lab.URL+"/graphql")
