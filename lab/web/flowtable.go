@@ -106,7 +106,7 @@ var flows = []flow{
 	}},
 	{"notes", both, pairs, byForm, "", "", []step{
 		{"/write", "xss", "weak", "anna POST /write text=<b>q7 ; ben GET /wall => <b>q7"},
-		{"/letter", "template", "weak", "anna POST /letter greeting={{7*191}} ; anna GET /letter/preview => 1337"},
+		{"/letter**", "template", "weak", "anna POST /letter greeting={{7*191}} ; anna GET /letter/preview => 1337"},
 		{"/api/settings", "pollution", "weak", ""},
 	}},
 	{"docs", both, "strip prefix twice sound", "", "", "", []step{

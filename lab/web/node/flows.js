@@ -88,7 +88,7 @@ const apps = {
     app.get('/openapi.json', (req, res) => res.json({ openapi: '3.0.3', info: { title: 'Accounts', version: '1' }, components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } }, paths: {
       '/api/login': { post: { summary: 'Log in', responses: { 200: { description: 'a token' } }, ...body({ username: 'anna', password: 'x' }) } },
       '/api/accounts': { get: op('My accounts') }, '/api/accounts/{id}': { get: op('One account', { parameters: [param('id', 'path', 11)] }) },
-      '/api/notes/{key}': { get: op('One note', { parameters: [param('key', 'path', 'n-501')] }) },
+      '/api/notes': { get: op('My notes') }, '/api/notes/{key}': { get: op('One note', { parameters: [param('key', 'path', 'n-501')] }) },
       '/api/items': { get: op('Items', { parameters: [param('q', 'query', 'chair')] }) },
       '/api/me': { get: op('Me'), put: op('Change me', body({ mail: 'a@lab.example', phone: '555-0111' })) },
       '/api/check': { post: op('Check a host', body({ host: 'alpha' })) }, '/api/admin/users': { get: op('All users') } } }));
@@ -108,6 +108,7 @@ const apps = {
       if (!weak && u !== req.user) return res.json({ error: 'not your account' });
       res.json({ id: u.id, owner: u.name, iban: 'LAB00' + u.id * 7919, phone: u.phone });
     });
+    app.get('/api/notes', who, (req, res) => res.json(Object.keys(notes).filter(k => notes[k][0] === req.user.name).map(key => ({ key }))));
     app.get('/api/notes/:key', who, (req, res) => {
       const n = notes[req.params.key];
       if (!n || !weak && n[0] !== req.user.name) return res.status(404).json({ error: 'no such note' });

@@ -9,12 +9,12 @@ module.exports = ({ express, db, enc, page, form, people, sessions, hello, links
     app.get('/', (req, res) => res.type('html').send('<!DOCTYPE html><html><head><title>Box</title></head><body><div id="app"></div><script src="/app.js"></script></body></html>'));
     app.get('/app.js', (req, res) => res.type('js').send(`const api=(p,o)=>fetch("/api"+p,o).then(r=>r.json()),el=document.getElementById("app"),post=(p,b)=>api(p,{method:"POST",headers:{"Content-Type":"application/json"},body:JSON.stringify(b)});
 const views={async login(){el.innerHTML='<form id=f><input name=username placeholder=Name><input name=password type=password><button>Log in</button></form>';document.getElementById("f").onsubmit=async e=>{e.preventDefault();const d=Object.fromEntries(new FormData(e.target));const r=await post("/session",d);if(r.ok)location.hash="#/items"}},
-async items(){const me=await api("/me");el.innerHTML="<p id=me></p><input id=q value=chair><button id=s>Search</button><ul id=l></ul><a href='#/mails'>Mail</a>";document.getElementById("me").textContent=me.name||"";
+async items(){const me=await api("/me");el.innerHTML="<p id=me></p><input id=q value=chair><button id=s>Search</button><ul id=l></ul><a href='#/mails'>Mail</a> <a href='#/hello/you'>Hello</a>";document.getElementById("me").textContent=me.name||"";
 const go=async()=>{const list=await post("/search",{term:document.getElementById("q").value,sort:"name"});document.getElementById("l").textContent=JSON.stringify(list)};document.getElementById("s").onclick=go;go()},
 async mails(){const list=await api("/mails");el.innerHTML="";for(const m of list){const a=document.createElement("a");a.textContent=m.id;a.href="#/mail/"+m.id;el.append(a)}},
 async mail(id){const m=await api("/mails/"+id);el.textContent=m.text},
 async hello(name){el.${weak ? 'innerHTML' : 'textContent'}="Hello "+decodeURIComponent(name||"you")}};
-const route=()=>{const[,v,a]=(location.hash||"#/login").split("/");(views[v]||views.login)(a)};addEventListener("hashchange",route);route();
+const route=async()=>{const[,v,a]=location.hash.split("/");if(views[v])return views[v](a);(await api("/me")).name?views.items():views.login()};addEventListener("hashchange",route);route();
 `));
     app.use((req, res, next) => { req.user = users[live[req.cookies.box]]; next(); });
     app.post('/api/session', (req, res) => {

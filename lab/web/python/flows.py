@@ -191,7 +191,7 @@ def rest(app, weak, variant):
     def described():
         return jsonify(openapi='3.1.0', info={'title': 'Accounts', 'version': '1'}, components={'securitySchemes': {'token': {'type': 'http', 'scheme': 'bearer'}}}, paths={
             '/api/login': {'post': op('Log in', **body(username='anna', password='x'))}, '/api/accounts': {'get': op('Mine')}, '/api/accounts/{id}': {'get': op('One', **par('id', 'path', 11))},
-            '/api/notes/{key}': {'get': op('One note', **par('key', 'path', 'n-501'))}, '/api/items': {'get': op('Items', **par('q', 'query', 'chair'))},
+            '/api/notes': {'get': op('My notes')}, '/api/notes/{key}': {'get': op('One note', **par('key', 'path', 'n-501'))}, '/api/items': {'get': op('Items', **par('q', 'query', 'chair'))},
             '/api/me': {'get': op('Me'), 'put': op('Change me', **body(mail='a@lab.example', phone='555-0111'))}, '/api/check': {'post': op('Check', **body(host='alpha'))}, '/api/admin/users': {'get': op('All')}})
 
     @app.get('/')
@@ -221,6 +221,10 @@ def rest(app, weak, variant):
         if not weak and u is not g.user:
             return jsonify(detail='This is not your account')
         return jsonify(id=n, owner=u['name'], iban='LAB00%d' % (n * 7919), phone=u['phone'])
+
+    @app.get('/api/notes')
+    @who
+    def keys(): return jsonify([{'key': k} for k, n in notes.items() if n[0] == g.user['name']])
 
     @app.get('/api/notes/<key>')
     @who
@@ -339,10 +343,10 @@ def spa(app, weak, variant):
         return Response('''(function(){var root=document.getElementById("root"),base="/api/";
 function call(m,u,b,f){var x=new XMLHttpRequest();x.open(m,base+u);x.setRequestHeader("Content-Type","application/json");x.onload=function(){f(JSON.parse(x.responseText||"{}"))};x.send(b?JSON.stringify(b):null)}
 function login(){root.innerHTML='<form><input id="u" name="username"><input id="p" name="password" type="password"><button>Go</button></form>';root.querySelector("form").onsubmit=function(e){e.preventDefault();call("POST","session",{username:u.value,password:p.value},function(){location.hash="#/list"})}}
-function list(){root.innerHTML='<input id="t" value="chair"><button id="b">Search</button><pre id="o"></pre><a href="#/mail">Mail</a>';b.onclick=function(){call("POST","search",{term:t.value,sort:"name"},function(l){o.textContent=JSON.stringify(l)})};b.onclick()}
+function list(){root.innerHTML='<input id="t" value="chair"><button id="b">Search</button><pre id="o"></pre><a href="#/mail">Mail</a> <a href="#/hello/you">Hello</a>';b.onclick=function(){call("POST","search",{term:t.value,sort:"name"},function(l){o.textContent=JSON.stringify(l)})};b.onclick()}
 function mail(){call("GET","mails",null,function(l){root.textContent="";l.forEach(function(m){call("GET","mails/"+m.id,null,function(x){var d=document.createElement("div");d.textContent=x.text;root.appendChild(d)})})})}
 function hello(n){root.SINK="Hello "+decodeURIComponent(n||"you")}
-function route(){var h=location.hash.split("/");({list:list,mail:mail,hello:hello}[h[1]]||login)(h[2])}onhashchange=route;route()})();'''.replace('SINK', 'innerHTML' if weak else 'textContent'), mimetype='text/javascript')
+function route(){var h=location.hash.split("/");var v={list:list,mail:mail,hello:hello,login:login}[h[1]];if(v)return v(h[2]);call("GET","me",null,function(m){m.name?list():login()})}onhashchange=route;route()})();'''.replace('SINK', 'innerHTML' if weak else 'textContent'), mimetype='text/javascript')
 
     @app.get('/api/me')
     def me(): return jsonify(name=g.user['name'], phone=g.user['phone']) if g.user else (jsonify({}), 401)

@@ -212,7 +212,7 @@ func (n *neighbourhood) leadsTo(ctx context.Context, theirs *message.Request, p 
 	}
 	var names []*regexp.Regexp
 	if p.Component == message.Path || p.Component == message.Query {
-		names = ways(theirs)[:1] // the address; a number in JSON may be that of anything
+		names = ways(theirs)[len(objects(theirs)):] // its addresses; a number in JSON may be that of anything
 	}
 	for _, page := range n.pages {
 		for _, name := range names {

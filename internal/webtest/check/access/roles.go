@@ -148,7 +148,7 @@ func written(ctx context.Context, w *kit.World, c *kit.Check, views []view, owne
 	}
 	for _, r := range w.Pages() {
 		v := &view{request: r}
-		if r.Method == http.MethodGet || r.IsMessage() || len(r.URL.Path) < 2 || !onlyShownTo(views, v) ||
+		if reads(r) || r.IsMessage() || len(r.URL.Path) < 2 || !onlyShownTo(views, v) ||
 			!w.Once("written "+r.Method+r.URL.Path+owner.Name+other.Name) {
 			continue
 		}

@@ -12,12 +12,15 @@ package remote
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"html"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -44,8 +47,9 @@ var (
 	fileValue = regexp.MustCompile(`[/\\]|^[^ ]+\.[A-Za-z][A-Za-z0-9]{1,4}$`)
 )
 
-// variants are how an address is written: {a} is it, {n} without its scheme, {null} a byte of zero.
-var variants = []string{"{a}", "{n}", "{a}?", "hTtP{s}", "{a}\x00"}
+// variants are how an address is written: {a} is it, {n} without its scheme, {s} what follows that, {o} with its host
+// written otherwise, which a list of forbidden hosts does not know.
+var variants = []string{"{a}", "{n}", "{a}?", "hTtP{s}", "{a}\x00", "{o}"}
 
 // page is a page of the application and lines that only it has.
 type page struct {
@@ -131,7 +135,25 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 func write(variant string, at *url.URL) string {
 	text := at.String()
 	_, rest, _ := strings.Cut(text, "://")
-	return strings.NewReplacer("{a}", text, "{n}", rest, "{s}", "://"+rest).Replace(variant)
+	otherwise := *at
+	otherwise.Host = strings.Replace(at.Host, at.Hostname(), written(at.Hostname()), 1)
+	return strings.NewReplacer("{a}", text, "{n}", rest, "{s}", "://"+rest, "{o}", otherwise.String()).Replace(variant)
+}
+
+// written is a host in another way of writing, which is resolved to the same: an IPv4 address as one number, a name
+// with the dot of the root.
+func written(host string) string {
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err == nil && ip.Is4():
+		b := ip.As4()
+		return strconv.FormatUint(uint64(binary.BigEndian.Uint32(b[:])), 10)
+	case err == nil:
+		return host
+	case host == "localhost":
+		return "2130706433"
+	}
+	return strings.TrimSuffix(host, ".") + "."
 }
 
 // brings sends an address and returns a line of the page if the answer has most of its lines; those that stand in
