@@ -46,7 +46,7 @@ var webTags = map[string][]string{
 	"access": {"bola", "bfla", "mass-assignment", "access-bypass"}, "upload": {"file-upload"}, "crlf": {"header-injection"},
 	"hostheader": {"host-header"}, "jwt": {"jwt"}, "ldapi": {"ldap-injection"}, "xpathi": {"xpath-injection"},
 	"deserialization": {"deserialization"}, "webcache": {"cache-poisoning", "cache-deception"},
-	"session": {"session-fixation", "weak-cookie"}, "graphql": {"graphql-introspection"},
+	"session": {"session-fixation", "weak-cookie", "predictable-token"}, "graphql": {"graphql-introspection"},
 	"inject": {"sql-injection", "nosql-injection", "ldap-injection", "xpath-injection", "command-injection",
 		"code-injection",
 		"template-injection", "xss", "stored-xss", "dom-xss", "path-traversal", "file-inclusion", "header-injection", "xxe"},
