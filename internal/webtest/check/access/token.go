@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"crypto/x509"
-	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -19,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/infra/weakkey"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/diff"
@@ -27,9 +27,6 @@ import (
 )
 
 var tokenText = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`)
-
-//go:embed keys.txt
-var keysText string
 
 // tokens is the check for JSON Web Tokens whose signature says nothing. The control is the same token with a broken
 // signature, which must be refused. Three requests to a page that takes no token; nine for a host whose tokens are
@@ -276,8 +273,7 @@ func (p *parts) weakKey() (string, bool) {
 	if !strings.HasPrefix(alg, "HS") {
 		return "", false
 	}
-	for key := range strings.Lines(keysText) {
-		key = strings.TrimRight(key, "\n")
+	for key := range weakkey.Keys() {
 		if hmac.Equal(sign(alg, []byte(key), p.head+"."+p.claims), p.signature) {
 			return key, true
 		}
