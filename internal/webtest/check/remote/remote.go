@@ -99,7 +99,7 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 		}
 		nowhere := *known.address
 		nowhere.Path, nowhere.RawPath = "/"+kit.Word()+"/"+kit.Word(), ""
-		control, unwanted, err := brings(ctx, w, t, p, write(variant, &nowhere), known)
+		control, unwanted, err := brings(ctx, w, t, p, write(variant, &nowhere), known, base.Response, reaction.Unknown)
 		if err != nil || unwanted != "" {
 			return err
 		}

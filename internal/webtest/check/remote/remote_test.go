@@ -232,3 +232,24 @@ func TestFetchOfPreviews(t *testing.T) {
 		}
 	}
 }
+
+// All pages of the application have one title, also the one that shows what it has fetched.
+func TestFetchWithinALayout(t *testing.T) {
+	layout := func(w io.Writer, text string) { fmt.Fprintf(w, "<html><title>The application</title>\n%s\n</html>", text) }
+	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/":
+			layout(w, "<h1>Welcome to this application</h1>\n<p>It has a page of its own</p>")
+		case "/show":
+			layout(w, get(r.FormValue("page")))
+		default:
+			http.Error(w, "not found", http.StatusNotFound)
+		}
+	}))
+	found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodGet, "/show?page=a.html", ""))
+	if len(found) != 1 {
+		t.Fatalf("found %s", kittest.Titles(found))
+	}
+	holds(t, lab, found[0])
+}
