@@ -237,9 +237,30 @@ func (u *unit) add(reply *proto.Reply, findings []match.Finding) {
 	}
 }
 
+// findings are those of the unit as a whole, as nuclei has them: where matchers with names match, one for each name, with
+// the values of all; else one for each extractor with a name; else one.
 func (u *unit) findings() []Finding {
+	var values []string
+	isMatched, isExtracted := false, false
 	for i := range u.all {
-		u.all[i].Lines = slices.Sorted(maps.Keys(u.seen[i]))
+		f := &u.all[i]
+		f.Lines = slices.Sorted(maps.Keys(u.seen[i]))
+		isMatched, isExtracted = isMatched || f.Matcher != "", isExtracted || f.Extractor != ""
+		for _, v := range f.Extracted {
+			if len(values) < maxUnit && !slices.Contains(values, v) {
+				values = append(values, v)
+			}
+		}
 	}
-	return u.all
+	var out []Finding
+	for _, f := range u.all {
+		switch {
+		case isMatched && f.Matcher != "":
+			f.Extracted = values
+			out = append(out, f)
+		case !isMatched && (f.Extractor != "" || !isExtracted):
+			out = append(out, f)
+		}
+	}
+	return out
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/proto"
 )
 
-// Findings of one name in one unit are one, with all its values and lines.
+// Findings of one name in one unit are one, with its lines, and the values of all; names of matchers come before those of
+// extractors, and these before none.
 func TestUnits(t *testing.T) {
 	r := &Run{}
 	for line, f := range []match.Finding{
@@ -21,7 +22,9 @@ func TestUnits(t *testing.T) {
 	} {
 		r.add(&proto.Reply{Unit: "one", Line: line + 1}, []match.Finding{f})
 	}
+	r.add(&proto.Reply{Unit: "one", Line: 4}, []match.Finding{{Extracted: []string{"z"}}, {Extractor: "e"}})
 	r.add(&proto.Reply{Unit: "two", Line: 7}, []match.Finding{{Matcher: "a"}})
+	r.add(&proto.Reply{Unit: "three", Line: 1}, []match.Finding{{Extracted: []string{"z"}}, {Extractor: "e", Extracted: []string{"v"}}})
 	r.add(&proto.Reply{}, []match.Finding{{Matcher: "a"}})
 	r.add(&proto.Reply{}, []match.Finding{{Matcher: "a"}})
 	r.endUnit()
@@ -29,7 +32,7 @@ func TestUnits(t *testing.T) {
 	for _, f := range r.result.Findings {
 		got = append(got, fmt.Sprint(f.Reply.Unit, f.Matcher, f.Extracted, f.Lines))
 	}
-	want := []string{"onea[x y] [1 3]", "oneb[] [2]", "twoa[] [7]", "a[] []", "a[] []"}
+	want := []string{"onea[x y z] [1 3]", "oneb[x y z] [2]", "twoa[] [7]", "three[v] [1]", "a[] []", "a[] []"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
