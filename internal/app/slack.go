@@ -13,10 +13,10 @@ import (
 
 // Slack are the options of the Slack app by which teams work with their agents.
 type Slack struct {
-	ClientID      string `koanf:"slack_client_id"`
-	ClientSecret  string `koanf:"slack_client_secret"`
-	SigningSecret string `koanf:"slack_signing_secret"`
-	API           string `koanf:"slack_api_url"`
+	SlackID      string `koanf:"slack_client_id"`
+	SlackSecret  string `koanf:"slack_client_secret"`
+	SlackSigning string `koanf:"slack_signing_secret"`
+	SlackAPI     string `koanf:"slack_api_url"`
 }
 
 func slackOptions() []Option {
@@ -33,10 +33,10 @@ func slackOptions() []Option {
 // check rejects options that do not go together.
 func (s Slack) check() error {
 	switch {
-	case (s.ClientID == "") != (s.ClientSecret == "") || (s.ClientID == "") != (s.SigningSecret == ""):
+	case (s.SlackID == "") != (s.SlackSecret == "") || (s.SlackID == "") != (s.SlackSigning == ""):
 		return errors.New("slack_client_id, slack_client_secret and slack_signing_secret go together")
-	case !isWebURL(s.API):
-		return fmt.Errorf("slack_api_url %q: must be an http or https URL", s.API)
+	case !isWebURL(s.SlackAPI):
+		return fmt.Errorf("slack_api_url %q: must be an http or https URL", s.SlackAPI)
 	}
 	return nil
 }
@@ -44,12 +44,12 @@ func (s Slack) check() error {
 // openChats opens the service of chats. An API that the operator names may be in a private network.
 func (a *App) openChats(box *seal.Box) {
 	s, guard := a.config.Slack, &netguard.Guard{}
-	if s.API != slack.DefaultAPI {
+	if s.SlackAPI != slack.DefaultAPI {
 		guard.Allow = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	}
 	a.chats = chat.New(a.db, chat.Config{
-		Queue: a.queue, Box: box, Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Client: slack.New(s.API, guard),
-		App: slack.App{ClientID: s.ClientID, ClientSecret: s.ClientSecret, SigningSecret: s.SigningSecret}, PublicURL: a.config.PublicURL,
+		Queue: a.queue, Box: box, Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Client: slack.New(s.SlackAPI, guard),
+		App: slack.App{ClientID: s.SlackID, ClientSecret: s.SlackSecret, SigningSecret: s.SlackSigning}, PublicURL: a.config.PublicURL,
 		Logger: a.logger,
 	})
 }

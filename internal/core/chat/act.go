@@ -76,7 +76,7 @@ func (cs *Chats) act(ctx context.Context, a EventArgs, lease func(context.Contex
 		if wait, retry := apiclient.RetryAfter(err); retry {
 			return queue.After(err, wait)
 		}
-		return nil // it is noted, and would fail again
+		return e.refuse(ctx, "broken", "I cannot ask Slack who you are: an admin of the team sees why in the status of the connection.")
 	}
 	if why != "" {
 		return e.refuse(ctx, "nobody/"+in.User, why)

@@ -261,6 +261,24 @@ func TestWhoMayNot(t *testing.T) {
 			TS: "1.3", Text: "<@U0BOT> check shop.example"}
 		r.do(shared)
 		r.last(5, "shared with another organisation")
+		r.stub.Fail("users.info", "fatal_error")
+		if err := r.act(t.Context(), EventArgs{r.w.ID + "/Ev6", r.w.ID, shared}, held); err != nil {
+			t.Errorf("what is done is done again: %v", err)
+		}
+		asked := slack.Incoming{Kind: slack.Said, ID: "Ev7", Team: slacktest.Team, User: "U0ADA", Channel: "C0MAIN", Mention: true, TS: "1.4", Text: "x"}
+		err := d.Tx(t.Context(), func(tx *db.Tx) error { return r.take(t.Context(), tx, "", asked) })
+		if err == nil {
+			err = r.act(t.Context(), EventArgs{r.w.ID + "/Ev7", r.w.ID, asked}, held)
+		}
+		if err == nil {
+			t.Error("a failure of Slack's that passes is for good")
+		}
+		r.stub.Fail("users.info", "missing_scope")
+		if err := r.act(t.Context(), EventArgs{r.w.ID + "/Ev7", r.w.ID, asked}, held); err != nil {
+			t.Error(err)
+		}
+		r.write()
+		r.last(6, "I cannot ask Slack who you are")
 		if got := r.tasks(); len(got) > 0 {
 			t.Errorf("%+v", got)
 		}

@@ -45,7 +45,7 @@ func TestConnecting(t *testing.T) {
 	if _, err := c.Whose(t.Context(), "xoxb-none"); !IsRevoked(err) || strings.Contains(err.Error(), "xoxb-none") {
 		t.Error(err)
 	}
-	for user, want := range map[string]string{"U0ADA": "ada@example.com", "U0AWAY": "", "U0NONE": ""} {
+	for user, want := range map[string]string{"U0ADA": "ada@example.com", "U0AWAY": "", "U0NEW": "", "U0NONE": ""} {
 		if got, err := c.Email(t.Context(), slacktest.Token, slacktest.Team, user); got != want || err != nil {
 			t.Errorf("%s: %q %v", user, got, err)
 		}

@@ -191,6 +191,9 @@ func user(team, id string) map[string]any {
 	case id == "U0AWAY": // of another workspace, in a shared channel
 		return map[string]any{"user": map[string]any{"id": id, "team_id": "T0AWAY", "is_stranger": true,
 			"profile": map[string]any{"email": "ada@example.com"}}}
+	case id == "U0NEW": // whose address nobody has confirmed
+		return map[string]any{"user": map[string]any{"id": id, "team_id": team, "is_email_confirmed": false,
+			"profile": map[string]any{"email": "ada@example.com"}}}
 	case people[id] == "":
 		return refuse("user_not_found")
 	}
