@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/notify/slack"
 )
@@ -60,6 +63,9 @@ func (cs *Chats) act(ctx context.Context, a EventArgs, lease func(context.Contex
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	if err := cs.db.Tx(ctx, func(tx *db.Tx) error { return lease(ctx, tx) }); err != nil {
 		return err
 	}
 	e := event{cs, w, a, lease}
@@ -178,8 +184,13 @@ func (e event) hear(ctx context.Context, c account.Caller) error {
 	case err == nil:
 		return e.reply(ctx, c, taskID, text)
 	}
+	n := instruction(text)
+	n.ID = ids.New()
+	if err := e.log(ctx, "create-task", n.ID); err != nil {
+		return err
+	}
 	return e.once(ctx, func(tx *db.Tx) error {
-		made, err := e.Tasks.CreateIn(ctx, tx, instruction(text))
+		made, err := e.Tasks.CreateIn(ctx, tx, n)
 		if err != nil {
 			return err
 		}
@@ -222,6 +233,9 @@ func (e event) reply(ctx context.Context, c account.Caller, id, text string) err
 				return e.answer(ctx, tx, "buttons", "The task waits for a decision: press a button above.")
 			})
 		}
+		if err := e.log(ctx, "approve-task", id); err != nil {
+			return err
+		}
 		return e.once(ctx, func(tx *db.Tx) error {
 			return e.Tasks.ApproveIn(ctx, tx, id, task.Decision{Approve: true, Text: errs.Clip(text, maxReply), Branch: question.Branch,
 				CallID: question.Key, StreamID: t.StreamID})
@@ -231,6 +245,9 @@ func (e event) reply(ctx context.Context, c account.Caller, id, text string) err
 	case !t.Status.Final():
 		return errs.New(errs.Conflict, "task_running", "The task is %s. Write again when it has ended.", t.Status)
 	}
+	if err := e.log(ctx, "create-task", id); err != nil {
+		return err
+	}
 	return e.once(ctx, func(tx *db.Tx) error {
 		n := instruction(text)
 		n.ID = id
@@ -239,6 +256,20 @@ func (e event) reply(ctx context.Context, c account.Caller, id, text string) err
 		}
 		return e.answer(ctx, tx, "continued", "I go on. "+e.link(id))
 	})
+}
+
+// log writes an entry of the audit log before what a person asks for is done, so that nothing is done without one.
+func (e event) log(ctx context.Context, action, taskID string) error {
+	c, err := account.From(ctx)
+	if err != nil {
+		return err
+	}
+	status := http.StatusAccepted
+	if _, err := account.Writer(ctx); err != nil {
+		status = http.StatusForbidden
+	}
+	return e.Audit.Add(ctx, audit.Entry{ID: ids.New(), TeamID: c.TeamID, UserID: c.UserID, Email: c.Email, Action: action,
+		Object: taskID, Method: http.MethodPost, Path: "/hooks/slack", Status: status, Source: audit.Platform})
 }
 
 const maxReply = 20_000 // bytes, as in the API
@@ -252,6 +283,9 @@ func (e event) press(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	if err := e.log(ctx, "approve-task", m.ask.TaskID); err != nil {
 		return err
 	}
 	err = e.once(ctx, func(tx *db.Tx) error {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
@@ -65,6 +66,7 @@ type Config struct {
 	Accounts  *account.Accounts
 	Tasks     *task.Tasks
 	Secrets   *secret.Secrets
+	Audit     *audit.Log
 	Client    *slack.Client
 	App       slack.App // the operator's; the zero value: there is none
 	PublicURL string    // for links; empty: there are none

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/secret"
@@ -22,6 +23,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/notify/slack"
@@ -71,7 +73,8 @@ func open(t *testing.T, d *db.DB) *room {
 	t.Cleanup(server.Close)
 	guard := &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	cs := New(d, Config{
-		Queue: q, Box: box, Accounts: accounts, Secrets: secret.New(d, box), Client: slack.New(server.URL+"/api", guard), Logger: logger,
+		Queue: q, Box: box, Accounts: accounts, Secrets: secret.New(d, box),
+		Audit: audit.New(d, box, 0, time.Now, logger), Client: slack.New(server.URL+"/api", guard), Logger: logger,
 		Tasks: task.New(d, q, accounts, hook.New(d, guard, logger), finding.New(d, q), logger), PublicURL: "https://v.example/",
 		App: slack.App{ClientID: slacktest.ClientID, ClientSecret: slacktest.ClientSecret, SigningSecret: slacktest.SigningSecret},
 	})
@@ -241,6 +244,11 @@ func TestAThread(t *testing.T) {
 		r.last(11, "I go on.")
 		if again := r.tasks()[0]; again.ID != one.ID || again.Index != 1 || again.Options.Mode != string(loop.ModePlan) || again.Instruction != "again" {
 			t.Errorf("%+v", again)
+		}
+		decided, err := r.Audit.Find(r.ada, audit.Filter{Action: "approve-task", Object: one.ID}, page.Window{Limit: 10})
+		if err != nil || len(decided) != 4 || decided[0].Email != "bob@example.com" || decided[2].Status != http.StatusForbidden ||
+			decided[3].Email != "ada@example.com" {
+			t.Errorf("%+v %v", decided, err)
 		}
 		press.ID = "p5" // the button of the turn before
 		r.do(press)
