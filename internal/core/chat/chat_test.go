@@ -20,8 +20,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/hook"
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
@@ -177,6 +179,24 @@ func (r *room) ask(t task.Task, kind loop.AskKind, key string) {
 	r.tell(task.MomentAsks)
 }
 
+// find stores an issue of a run, and verifies it.
+func (r *room) find(run *task.Run, severity, title string) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	id, err := run.StoreIssue(ctx, task.Issue{Severity: severity, Title: title, Target: "http://shop.example",
+		Event: engine.Event{TemplateID: ids.Random(8)}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	i, err := run.Issue(ctx, id)
+	if err == nil {
+		err = run.Confirm(ctx, i, task.Confirmation{Confirmed: 1, Tried: 1})
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 func TestAThread(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		r := open(t, d)
@@ -228,6 +248,18 @@ func TestAThread(t *testing.T) {
 			t.Fatal(err)
 		}
 		run, err := r.Tasks.Start(t.Context(), task.RunArgs{TaskID: one.ID, StreamID: one.StreamID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.find(run, "low", "A <@U0ADA>\nhunter2-hunter2-hunter2")
+		r.find(run, "info", "C")
+		r.tell(task.MomentIssue)
+		r.last(10, "Verified so far: 2. The worst:\n• low: A &lt;@U0ADA&gt; ")
+		if n, err := db.Value[int](t.Context(), d, `SELECT count(*) FROM river_job WHERE kind = 'task.tell' AND args ->> 'moment' = 'issue'`); n != 1 ||
+			err != nil {
+			t.Errorf("%d jobs of issues: %v", n, err)
+		}
+		r.find(run, "high", "B")
 		if err == nil {
 			err = run.Finish(t.Context(), task.Outcome{Status: task.Completed,
 				Summary: "<!channel> hunter2-hunter2-hunter2 " + slacktest.Token + strings.Repeat("é", 5000)})
@@ -236,12 +268,12 @@ func TestAThread(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.tell(task.MomentEnded)
-		end := r.last(10, "*Completed.* Verified issues: 0. <https://v.example/tasks/"+one.ID+"|Open the task>\n&lt;!channel&gt;")
-		if strings.Contains(end.Text, "hunter2") || strings.Contains(end.Text, slacktest.Token) || len([]rune(end.Text)) > slack.MaxText {
+		end := r.last(11, "*Completed.* Verified issues: 3. <https://v.example/tasks/"+one.ID+"|Open the task>\n• high: B – http://shop.example\n• low: A &lt;@U0ADA&gt; ")
+		if !strings.Contains(end.Text, "\n&lt;!channel&gt; ") || strings.Contains(end.Text, "hunter2") || strings.Contains(end.Text, slacktest.Token) || len([]rune(end.Text)) > slack.MaxText {
 			t.Errorf("%+v", end)
 		}
 		r.said("Ev7", "U0ADA", "2.6", "2.1", "Plan: again")
-		r.last(11, "I go on.")
+		r.last(12, "I go on.")
 		if again := r.tasks()[0]; again.ID != one.ID || again.Index != 1 || again.Options.Mode != string(loop.ModePlan) || again.Instruction != "again" {
 			t.Errorf("%+v", again)
 		}
@@ -252,7 +284,7 @@ func TestAThread(t *testing.T) {
 		}
 		press.ID = "p5" // the button of the turn before
 		r.do(press)
-		r.last(12, "does not wait for a decision about that")
+		r.last(13, "does not wait for a decision about that")
 	})
 }
 
