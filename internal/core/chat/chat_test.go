@@ -231,9 +231,19 @@ func TestAThread(t *testing.T) {
 		r.last(8, "A viewer of the team can read and not change.")
 		elsewhere := press
 		elsewhere.ID, elsewhere.User, elsewhere.Channel = "p2", "U0ADA", "C0OTHER"
-		a := EventArgs{r.w.ID + "/p2", r.w.ID, elsewhere}
-		if err := r.act(t.Context(), a, held); err != nil || r.tasks()[0].Status != task.Suspended {
+		err := d.Tx(t.Context(), func(tx *db.Tx) error { return r.take(t.Context(), tx, "", elsewhere) })
+		if err == nil {
+			err = r.act(t.Context(), EventArgs{r.w.ID + "/p2", r.w.ID, elsewhere}, held)
+		}
+		if err != nil || r.tasks()[0].Status != task.Suspended {
 			t.Errorf("a button from another channel: %v", err)
+		}
+		times, twice := 0, event{r.Chats, r.w, EventArgs{EventID: r.w.ID + "/p2"}, held}
+		for range 2 { // two runs that both saw it open
+			err = twice.once(t.Context(), func(*db.Tx) error { times++; return nil })
+		}
+		if times != 1 || err != nil {
+			t.Errorf("it is done %d times: %v", times, err)
 		}
 		press.ID, press.User = "p3", "U0BOB"
 		r.do(press)
