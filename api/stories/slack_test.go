@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,8 +28,6 @@ func fromSlack(header http.Header, body string) string {
 	if !own {
 		secret = slacktest.SigningSecret
 	}
-	for name, values := range slacktest.SignWith(secret, []byte(body), at) {
-		header[name] = values
-	}
+	maps.Copy(header, slacktest.SignWith(secret, []byte(body), at))
 	return body
 }

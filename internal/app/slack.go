@@ -48,8 +48,9 @@ func (a *App) openChats(box *seal.Box) {
 		guard.Allow = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	}
 	a.chats = chat.New(a.db, chat.Config{
-		Queue: a.queue, Box: box, Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Audit: a.audit, Client: slack.New(s.SlackAPI, guard),
-		App: slack.App{ClientID: s.SlackID, ClientSecret: s.SlackSecret, SigningSecret: s.SlackSigning}, PublicURL: a.config.PublicURL,
-		Logger: a.logger,
+		Queue: a.queue, Box: box, Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Audit: a.audit,
+		Client:    slack.New(s.SlackAPI, guard),
+		App:       slack.App{ClientID: s.SlackID, ClientSecret: s.SlackSecret, SigningSecret: s.SlackSigning},
+		PublicURL: a.config.PublicURL, Logger: a.logger,
 	})
 }

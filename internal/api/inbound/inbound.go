@@ -10,7 +10,6 @@ package inbound
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -62,8 +61,8 @@ func New(tickets *ticket.Tickets, reviews *review.Reviews, chats *chat.Chats, lo
 			return slackStatuses[taken], err
 		})
 		if status == http.StatusOK && challenge != "" {
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(map[string]string{"challenge": challenge}) // Slack may have disconnected
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = io.WriteString(w, challenge) // Slack may have disconnected
 			return
 		}
 		answer(w, status)
@@ -128,7 +127,8 @@ func take(r *http.Request, most int, logger *slog.Logger, do func(context.Contex
 	case err != nil && ctx.Err() != nil:
 		return http.StatusServiceUnavailable
 	case err != nil:
-		// Of the database or the disk: trackers try again, or Poll finds the change; GitHub redelivers by hand, Slack three times.
+		// Of the database or the disk: trackers try again, or Poll finds the change; GitHub redelivers by hand, Slack three
+		// times.
 		if outage.OfAnswer(err) != nil {
 			return http.StatusServiceUnavailable
 		}

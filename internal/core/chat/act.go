@@ -99,8 +99,8 @@ func (cs *Chats) act(ctx context.Context, a EventArgs, lease func(context.Contex
 	return err
 }
 
-// member is the member of the workspace's team with the address of a person at Slack, as what they may do there; why says
-// why there is none.
+// member is the member of the workspace's team with the address of a person at Slack, as what they may do there; why
+// says why there is none.
 func (cs *Chats) member(ctx context.Context, w Workspace, user string) (c account.Caller, why string, err error) {
 	const unknown = "I do not know you: no member of the team has the e-mail address of your Slack account."
 	token, err := cs.secretOf(w)
@@ -237,8 +237,8 @@ func (e event) reply(ctx context.Context, c account.Caller, id, text string) err
 			return err
 		}
 		return e.once(ctx, func(tx *db.Tx) error {
-			return e.Tasks.ApproveIn(ctx, tx, id, task.Decision{Approve: true, Text: errs.Clip(text, maxReply), Branch: question.Branch,
-				CallID: question.Key, StreamID: t.StreamID})
+			return e.Tasks.ApproveIn(ctx, tx, id, task.Decision{Approve: true, Text: errs.Clip(text, maxReply),
+				Branch: question.Branch, CallID: question.Key, StreamID: t.StreamID})
 		})
 	case t.UserID != c.UserID:
 		return errs.New(errs.Forbidden, "owner_required", "Only who began a task continues it. Begin one of yours outside this thread.")

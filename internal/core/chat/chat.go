@@ -1,13 +1,13 @@
-// Package chat lets a team work with its agents at Slack. A team connects a workspace, with the operator's app or one of
-// its own; Slack says what people write there, and a task begins, is answered or goes on.
+// Package chat lets a team work with its agents at Slack. A team connects a workspace, with the operator's app or one
+// of its own; Slack says what people write there, and a task begins, is answered or goes on.
 //
 // What Slack sends is checked and stored with a job, and answered at once (receive.go). The job asks Slack who wrote,
-// acts as the member of the team with that address, and stores what it did with the mark that the event is done, in one
-// transaction (act.go). What becomes of a task reaches the chat by jobs that the task queues (tell.go).
+// acts as the member of the team with that address, and stores what it did with the mark that the event is done, in
+// one transaction (act.go). What becomes of a task reaches the chat by jobs that the task queues (tell.go).
 //
-// What is to be written at Slack is a row with a key, so that it is written once (post.go). Of the rows of a thread one
-// has a job at a time: the oldest that is not written. Before its call the row is marked. A run that finds the mark looks
-// for the message by its key, and writes it if it is not there.
+// What is to be written at Slack is a row with a key, so that it is written once (post.go). Of the rows of a thread
+// one has a job at a time: the oldest that is not written. Before its call the row is marked. A run that finds the
+// mark looks for the message by its key, and writes it if it is not there.
 package chat
 
 import (
@@ -101,8 +101,8 @@ const workspaceColumns = `id, coalesce(team_id, ''), slack_team, slack_name, ent
 	token, signing_secret, setup_until, error FROM slack_workspace`
 
 func scanWorkspace(r db.Row) (w Workspace, err error) {
-	return w, r.Scan(&w.ID, &w.TeamID, &w.SlackTeam, &w.SlackName, &w.EnterpriseID, &w.EnterpriseName, &w.bot, &w.OwnApp, &w.Status,
-		&w.token, &w.signing, db.Into(&w.setupUntil), &w.Error)
+	return w, r.Scan(&w.ID, &w.TeamID, &w.SlackTeam, &w.SlackName, &w.EnterpriseID, &w.EnterpriseName, &w.bot,
+		&w.OwnApp, &w.Status, &w.token, &w.signing, db.Into(&w.setupUntil), &w.Error)
 }
 
 // find is the one workspace for which cond holds; the zero value when there is none.

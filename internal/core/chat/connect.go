@@ -80,8 +80,8 @@ type Back struct {
 }
 
 // Finish ends a connection that a browser comes back from. With a state, it must be the one that the browser has kept,
-// unless the person who began calls: the workspace is the team's. Without one the workspace waits for a team to claim it
-// with the answer's SetupToken.
+// unless the person who began calls: the workspace is the team's. Without one the workspace waits for a team to claim
+// it with the answer's SetupToken.
 func (cs *Chats) Finish(ctx context.Context, b Back) (w Workspace, err error) {
 	switch {
 	case cs.App.ClientID == "":
@@ -127,8 +127,8 @@ func (cs *Chats) takeAttempt(ctx context.Context, state, userID string) (teamID 
 	})
 }
 
-// UseToken connects the workspace of an app of the team's, by its bot's token and the secret with which Slack signs what
-// it sends.
+// UseToken connects the workspace of an app of the team's, by its bot's token and the secret with which Slack signs
+// what it sends.
 func (cs *Chats) UseToken(ctx context.Context, token, signing string) (w Workspace, err error) {
 	c, err := cs.admin(ctx)
 	if err != nil {
@@ -188,10 +188,11 @@ func (cs *Chats) keep(ctx context.Context, teamID string, g slack.Grant, signing
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO slack_workspace (id, team_id, slack_team, slack_name, enterprise_id, enterprise_name, bot_user,
 			own_app, status, token, signing_secret, setup_hash, setup_until, error, created_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?) ON CONFLICT (id) DO UPDATE SET slack_name = excluded.slack_name,
-			enterprise_id = excluded.enterprise_id, enterprise_name = excluded.enterprise_name, bot_user = excluded.bot_user,
-			own_app = excluded.own_app, status = excluded.status, token = excluded.token, signing_secret = excluded.signing_secret,
-			setup_hash = excluded.setup_hash, setup_until = excluded.setup_until, error = ''`, id, team, g.Team.ID, name(g.Team.Name),
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', ?) ON CONFLICT (id) DO UPDATE SET
+			slack_name = excluded.slack_name, enterprise_id = excluded.enterprise_id, enterprise_name = excluded.enterprise_name,
+			bot_user = excluded.bot_user,
+			own_app = excluded.own_app, status = excluded.status, token = excluded.token,
+			signing_secret = excluded.signing_secret, setup_hash = excluded.setup_hash, setup_until = excluded.setup_until, error = ''`, id, team, g.Team.ID, name(g.Team.Name),
 			name(g.Enterprise.ID), name(g.Enterprise.Name), g.BotUser, signing != "", status, token, own, hash, until, db.At(cs.now()))
 		if err != nil {
 			return err
@@ -274,8 +275,8 @@ func (cs *Chats) Claim(ctx context.Context, setup string) (w Workspace, err erro
 	return w, err
 }
 
-// Disconnect ends the connection of the caller's team, and forgets its token. The token of the operator's app is ended at
-// Slack too; kept says that Slack did not do that.
+// Disconnect ends the connection of the caller's team, and forgets its token. The token of the operator's app is ended
+// at Slack too; kept says that Slack did not do that.
 func (cs *Chats) Disconnect(ctx context.Context) (kept bool, err error) {
 	c, err := cs.admin(ctx)
 	if err != nil {

@@ -50,7 +50,8 @@ type message struct {
 const messageColumns = `id, team_id, slack_team, channel, thread_ts, key, text, edits, state, ask FROM slack_message`
 
 func scanMessage(r db.Row) (m message, err error) {
-	return m, r.Scan(&m.id, &m.teamID, &m.slackTeam, &m.channel, &m.thread, &m.key, &m.text, &m.edits, &m.state, db.Into(&m.ask))
+	return m, r.Scan(&m.id, &m.teamID, &m.slackTeam, &m.channel, &m.thread, &m.key, &m.text, &m.edits, &m.state,
+		db.Into(&m.ask))
 }
 
 // say stores a message of a workspace, once for its key, and a job for it unless an older one of its thread is to be
@@ -178,7 +179,8 @@ func (cs *Chats) post(ctx context.Context, a PostArgs, lease func(context.Contex
 	if !retry {
 		return ended(unposted, "")
 	}
-	if e, ok := errors.AsType[*apiclient.Error](err); ok && (e.Status == http.StatusOK || e.Status == http.StatusTooManyRequests) {
+	e, ok := errors.AsType[*apiclient.Error](err)
+	if ok && (e.Status == http.StatusOK || e.Status == http.StatusTooManyRequests) {
 		// Slack said that it was not written: the next run need not look for it.
 		if _, err := cs.db.Exec(ctx, `UPDATE slack_message SET state = ? WHERE id = ? AND state = ?`, waiting, m.id, sending); err != nil {
 			return err
@@ -200,7 +202,9 @@ func (cs *Chats) send(ctx context.Context, w Workspace, m message) (ts string, e
 	}
 	if m.ask != nil {
 		out.Value = m.id
-		out.Buttons = []slack.Button{{Action: approve, Text: "Approve", Style: "primary"}, {Action: decline, Text: "Decline", Style: "danger"}}
+		out.Buttons = []slack.Button{
+			{Action: approve, Text: "Approve", Style: "primary"}, {Action: decline, Text: "Decline", Style: "danger"},
+		}
 	}
 	if m.state == sending {
 		ts, err = cs.Client.Find(ctx, token, w.bot, out)

@@ -13,8 +13,8 @@ import (
 // MaxHook bounds the body of what Slack sends, in bytes.
 const MaxHook = slack.MaxHook
 
-// eventFor is how long the ids of events are kept. A signature is good for five minutes, and Slack sends an event again
-// within an hour or two.
+// eventFor is how long the ids of events are kept. A signature is good for five minutes, and Slack sends an event
+// again within an hour or two.
 const eventFor = 24 * time.Hour
 
 // Taken is what became of what Slack sent.
@@ -43,18 +43,10 @@ func (EventArgs) Kind() string { return "slack.event" }
 func (cs *Chats) Receive(ctx context.Context, id string, header http.Header, body []byte) (
 	challenge string, taken Taken, err error,
 ) {
-	signing, own := cs.App.SigningSecret, Workspace{}
+	signing := cs.App.SigningSecret
 	if id != "" {
-		if own, err = find(ctx, cs.db, "id = ? AND own_app = ? AND status = ?", db.Clean(id), true, Active); err != nil {
+		if signing, err = cs.signingOf(ctx, id); err != nil {
 			return "", Unknown, err
-		}
-		signing = ""
-		if own.ID != "" {
-			plain, err := cs.Box.Open(own.signing, signingContext(own.ID))
-			if err != nil {
-				return "", Unknown, err
-			}
-			signing = string(plain)
 		}
 	} else if signing == "" {
 		return "", Unknown, nil
@@ -72,6 +64,16 @@ func (cs *Chats) Receive(ctx context.Context, id string, header http.Header, bod
 		return "", Accepted, nil
 	}
 	return "", Accepted, cs.db.Tx(ctx, func(tx *db.Tx) error { return cs.take(ctx, tx, id, in) })
+}
+
+// signingOf is the secret of a team's own app; empty, with which nothing is signed, when there is none.
+func (cs *Chats) signingOf(ctx context.Context, id string) (string, error) {
+	w, err := find(ctx, cs.db, "id = ? AND own_app = ? AND status = ?", db.Clean(id), true, Active)
+	if err != nil || w.ID == "" {
+		return "", err
+	}
+	plain, err := cs.Box.Open(w.signing, signingContext(w.ID))
+	return string(plain), err
 }
 
 // take stores an event with its job, if it is for a workspace that is connected.
@@ -102,8 +104,8 @@ func (cs *Chats) take(ctx context.Context, tx *db.Tx, id string, in slack.Incomi
 	return err
 }
 
-// isForUs reports whether an event asks for something: a button, a direct message, the app's name, or a reply in a thread
-// in which a task is talked about. A message that names the app comes twice; it is taken as what names the app.
+// isForUs reports whether an event asks for something: a button, a direct message, the app's name, or a reply in a
+// thread in which a task is talked about. A message that names the app comes twice; it is taken as what names the app.
 func (cs *Chats) isForUs(ctx context.Context, tx *db.Tx, w Workspace, in slack.Incoming) (bool, error) {
 	switch {
 	case in.Kind == slack.Pressed:

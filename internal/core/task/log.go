@@ -6,12 +6,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/task/action"
 )
 
-// The log of what the agent did; see package action.
-type (
-	LogEvent  = action.Event
-	LogStatus = action.Status
-	LogFilter = action.Filter
-)
+// LogEvent is an action of the agent; see package action.
+type LogEvent = action.Event
+
+// LogStatus is the state of an action.
+type LogStatus = action.Status
+
+// LogFilter picks events of the log.
+type LogFilter = action.Filter
 
 // LogStatuses are all states of an action.
 var LogStatuses = action.Statuses

@@ -103,8 +103,8 @@ type interaction struct {
 	} `json:"actions"`
 }
 
-// Read reads what Slack sent, after its signature was checked: an event in JSON, or an interaction in a form. ok is false
-// for what Slack would not send.
+// Read reads what Slack sent, after its signature was checked: an event in JSON, or an interaction in a form. ok is
+// false for what Slack would not send.
 func Read(header http.Header, body []byte) (in Incoming, ok bool) {
 	if strings.HasPrefix(header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		form, err := url.ParseQuery(string(body))
@@ -156,8 +156,10 @@ func readInteraction(text []byte) (in Incoming, ok bool) {
 		i.Container.Thread != "" && !isTS(i.Container.Thread) || len(a.ID) > 100 || len(a.Value) > 100 {
 		return in, false
 	}
-	return Incoming{Kind: Pressed, ID: "press/" + i.Container.TS + "/" + a.TS + "/" + i.User.ID, Team: i.Team.ID, User: i.User.ID,
-		Channel: i.Container.Channel, TS: i.Container.TS, Thread: i.Container.Thread, Action: a.ID, Value: a.Value}, true
+	return Incoming{
+		Kind: Pressed, ID: "press/" + i.Container.TS + "/" + a.TS + "/" + i.User.ID, Team: i.Team.ID, User: i.User.ID,
+		Channel: i.Container.Channel, TS: i.Container.TS, Thread: i.Container.Thread, Action: a.ID, Value: a.Value,
+	}, true
 }
 
 var (

@@ -1,9 +1,9 @@
-// Package slack speaks with Slack's Web API and reads what Slack sends. It has no state: core/chat decides what is done
-// and said.
+// Package slack speaks with Slack's Web API and reads what Slack sends. It has no state: core/chat decides what is
+// done and said.
 //
-// A call is a POST with a workspace's bot token. Slack answers 200 to failures too, with a word in "error", and 429 with
-// Retry-After when there were too many calls; both become an apiclient.Error. A message that is posted carries its key as
-// metadata, by which Find tells whether it is there.
+// A call is a POST with a workspace's bot token. Slack answers 200 to failures too, with a word in "error", and 429
+// with Retry-After when there were too many calls; both become an apiclient.Error. A message that is posted carries
+// its key as metadata, by which Find tells whether it is there.
 //
 // What Slack sends is signed (hook.go); the texts of people in it are of Slack's markup (text.go).
 package slack
@@ -30,8 +30,10 @@ const DefaultAPI = "https://slack.com/api"
 const timeout = 15 * time.Second // of one call
 
 // Scopes are what the bot of an app is asked to be allowed.
-var Scopes = []string{"app_mentions:read", "channels:history", "chat:write", "groups:history", "im:history", "users:read",
-	"users:read.email"}
+var Scopes = []string{
+	"app_mentions:read", "channels:history", "chat:write", "groups:history", "im:history",
+	"users:read", "users:read.email",
+}
 
 // App is an app that an operator has registered at Slack. The zero value is none.
 type App struct {
@@ -66,8 +68,10 @@ func (c *Client) call(ctx context.Context, method, token string, form url.Values
 		header.Set("Authorization", "Bearer "+token)
 	}
 	var text json.RawMessage
-	err := apiclient.Do(ctx, c.client, apiclient.Request{Service: "Slack", URL: c.api + "/" + method, Header: header, Body: form,
-		Secrets: []string{token, form.Get("client_secret"), form.Get("code")}}, &text)
+	err := apiclient.Do(ctx, c.client, apiclient.Request{
+		Service: "Slack", URL: c.api + "/" + method, Header: header, Body: form,
+		Secrets: []string{token, form.Get("client_secret"), form.Get("code")},
+	}, &text)
 	if err != nil {
 		return err
 	}
@@ -77,11 +81,14 @@ func (c *Client) call(ctx context.Context, method, token string, form url.Values
 	}
 	if !s.OK {
 		message := strings.TrimSpace(method + ": " + word(s.Error) + " " + word(s.Needs))
-		passing := slices.Contains([]string{"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}, s.Error)
-		return &apiclient.Error{Service: "Slack", Status: http.StatusOK, Code: word(s.Error), Message: message, Limited: passing}
+		return &apiclient.Error{Service: "Slack", Status: http.StatusOK, Code: word(s.Error), Message: message,
+			Limited: slices.Contains(passing, s.Error)}
 	}
 	return nil
 }
+
+// passing are the errors with which the same call may succeed later.
+var passing = []string{"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"}
 
 // word is a word of an answer that can be shown; empty: it is none.
 func word(s string) string {
@@ -93,9 +100,14 @@ func word(s string) string {
 
 // IsRevoked reports whether Slack does not take a token any more.
 func IsRevoked(err error) bool {
+	return is(err, "invalid_auth", "account_inactive", "token_revoked", "token_expired", "not_authed",
+		"team_access_not_granted")
+}
+
+// is reports whether Slack refused a call with one of these words.
+func is(err error, codes ...string) bool {
 	e, ok := errors.AsType[*apiclient.Error](err)
-	return ok && slices.Contains([]string{"invalid_auth", "account_inactive", "token_revoked", "token_expired", "not_authed",
-		"team_access_not_granted"}, e.Code)
+	return ok && slices.Contains(codes, e.Code)
 }
 
 // Named is a thing with an id and a name.
@@ -182,7 +194,9 @@ func (c *Client) Whose(ctx context.Context, token string) (Grant, error) {
 	if err := c.call(ctx, "auth.test", token, url.Values{}, &got); err != nil {
 		return Grant{}, err
 	}
-	g := Grant{Token: token, BotUser: got.BotUser, Team: Named{got.TeamID, got.Team}, Enterprise: Named{ID: got.Enterprise}}
+	g := Grant{
+		Token: token, BotUser: got.BotUser, Team: Named{got.TeamID, got.Team}, Enterprise: Named{ID: got.Enterprise},
+	}
 	switch {
 	case got.Whole:
 		g.Unfit = "The token is of an app that was installed for a whole organisation. Install it in one workspace."
@@ -214,11 +228,12 @@ func (c *Client) Email(ctx context.Context, token, team, user string) (string, e
 		} `json:"user"`
 	}
 	err := c.call(ctx, "users.info", token, url.Values{"user": {user}}, &got)
-	if e, ok := errors.AsType[*apiclient.Error](err); ok && slices.Contains([]string{"user_not_found", "user_not_visible"}, e.Code) {
+	if is(err, "user_not_found", "user_not_visible") {
 		return "", nil
 	}
 	u := got.User
-	if err != nil || u.ID != user || u.Team != team || u.Deleted || u.Bot || u.Stranger || u.Confirmed != nil && !*u.Confirmed {
+	of := u.ID == user && u.Team == team && !u.Deleted && !u.Bot && !u.Stranger
+	if err != nil || !of || u.Confirmed != nil && !*u.Confirmed {
 		return "", err
 	}
 	return u.Profile.Email, nil
@@ -261,8 +276,10 @@ func (m Message) form() (url.Values, error) {
 			}
 			elements = append(elements, e)
 		}
-		blocks = []any{map[string]any{"type": "section", "text": map[string]any{"type": "mrkdwn", "text": text, "verbatim": true}},
-			map[string]any{"type": "actions", "elements": elements}}
+		shown := map[string]any{"type": "mrkdwn", "text": text, "verbatim": true}
+		blocks = []any{
+			map[string]any{"type": "section", "text": shown}, map[string]any{"type": "actions", "elements": elements},
+		}
 	}
 	for name, value := range map[string]any{"blocks": blocks,
 		"metadata": map[string]any{"event_type": eventType, "event_payload": map[string]string{"key": m.Key}}} {
@@ -302,7 +319,7 @@ func (c *Client) Edit(ctx context.Context, token, ts string, m Message) (gone bo
 	}
 	form.Set("ts", ts)
 	err = c.call(ctx, "chat.update", token, form, nil)
-	if e, ok := errors.AsType[*apiclient.Error](err); ok && slices.Contains([]string{"message_not_found", "cant_update_message"}, e.Code) {
+	if is(err, "message_not_found", "cant_update_message") {
 		return true, nil
 	}
 	return false, err

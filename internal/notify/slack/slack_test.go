@@ -207,8 +207,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever is sent, the ids of what is read have the shape of Slack's, and what is read back of what is escaped
-// is the same text.
+// FuzzRead: whatever is sent, the ids of what is read have the shape of Slack's, and what is read back of what is
+// escaped is the same text.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"type": "event_callback", "team_id": "T0BLUE", "event_id": "Ev1", "event": {"type": "message", "user": "U0ADA", "channel": "D1", "ts": "1.1", "text": "<@U1|x> a"}}`))
 	f.Add([]byte(`payload=%7B%22type%22%3A%22block_actions%22%7D`))

@@ -10,8 +10,8 @@ import (
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// Escape makes a text part of a message as it is written: it mentions nobody and makes no link. Characters that are not
-// seen go, as they would hide or turn what follows.
+// Escape makes a text part of a message as it is written: it mentions nobody and makes no link. Characters that are
+// not seen go, as they would hide or turn what follows.
 func Escape(text string) string {
 	return escaper.Replace(strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) || r == unicode.ReplacementChar {
@@ -44,8 +44,8 @@ var (
 	unescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 )
 
-// Plain is what a person typed, of a message's markup: links without their labels, unless Slack made the link of what was
-// typed, and without mentions of bot.
+// Plain is what a person typed, of a message's markup: links without their labels, unless Slack made the link of what
+// was typed, and without mentions of bot.
 func Plain(text, bot string) string {
 	text = markup.ReplaceAllStringFunc(text, func(found string) string {
 		inner, label, labelled := strings.Cut(found[1:len(found)-1], "|")

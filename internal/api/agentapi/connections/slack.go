@@ -58,7 +58,8 @@ func workspace(w chat.Workspace) Workspace {
 
 func (a Area) slack() {
 	const tag = "Slack"
-	rest.Handle(a.API, rest.NewOp("get-slack-status", "GET "+slack+"/oauth/status", tag, "Get the connection of your team to Slack"),
+	rest.Handle(a.API, rest.NewOp("get-slack-status", "GET "+slack+"/oauth/status", tag,
+		"Get the connection of your team to Slack"),
 		func(ctx context.Context, _ *struct{}) (*Workspace, error) {
 			w, err := a.Chats.Status(ctx)
 			return new(workspace(w)), err
@@ -80,7 +81,8 @@ func (a Area) slack() {
 			time.Now().UTC().Add(chat.AttemptFor)}}, nil
 	})
 
-	finish := rest.NewOp("finish-slack", "GET "+slack+"/oauth/callback", tag, "Finish connecting a workspace", 403, 409, 424)
+	finish := rest.NewOp("finish-slack", "GET "+slack+"/oauth/callback", tag, "Finish connecting a workspace",
+		403, 409, 424)
 	finish.Auth = rest.Optional
 	finish.Description = "Slack sends browsers here. A state must be the one in the browser's cookie, unless the person who began calls with an API " +
 		"key: the workspace is their team's. Without a state, as Slack's own pages send it, the workspace waits to be claimed with " +

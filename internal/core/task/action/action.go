@@ -1,5 +1,5 @@
-// Package action makes the log of what an agent did in a task, of the task's journal: an action is an entry with the one
-// that ends it, if there is one yet.
+// Package action makes the log of what an agent did in a task, of the task's journal: an action is an entry with the
+// one that ends it, if there is one yet.
 package action
 
 import (

@@ -1,5 +1,5 @@
-// Package slacktest is a server that speaks as Slack's Web API documents, for tests: two workspaces with a person each for
-// the addresses of tests, whose bots have tokens. It keeps what is posted.
+// Package slacktest is a server that speaks as Slack's Web API documents, for tests: two workspaces with a person each
+// for the addresses of tests, whose bots have tokens. It keeps what is posted.
 package slacktest
 
 import (
@@ -111,7 +111,8 @@ func SignWith(secret string, body []byte, at time.Time) http.Header {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte("v0:" + stamp + ":"))
 	mac.Write(body)
-	return http.Header{"X-Slack-Request-Timestamp": {stamp}, "X-Slack-Signature": {"v0=" + hex.EncodeToString(mac.Sum(nil))}}
+	signature := "v0=" + hex.EncodeToString(mac.Sum(nil))
+	return http.Header{"X-Slack-Request-Timestamp": {stamp}, "X-Slack-Signature": {signature}}
 }
 
 // ServeHTTP implements http.Handler.
@@ -150,7 +151,7 @@ func answer(w http.ResponseWriter, doc map[string]any) {
 	if _, ok := doc["ok"]; !ok {
 		doc["ok"] = true
 	}
-	_ = json.NewEncoder(w).Encode(doc)
+	_ = json.NewEncoder(w).Encode(doc) //nolint:errchkjson // documents of this file
 }
 
 func refuse(code string) map[string]any { return map[string]any{"ok": false, "error": code} }
@@ -172,7 +173,8 @@ func (s *Slack) call(method, token string, form url.Values) map[string]any {
 	}
 	switch method {
 	case "auth.test":
-		return map[string]any{"team_id": team, "team": team, "user_id": Bot, "bot_id": "B0BOT", "is_enterprise_install": false}
+		return map[string]any{"team_id": team, "team": team, "user_id": Bot, "bot_id": "B0BOT",
+			"is_enterprise_install": false}
 	case "auth.revoke":
 		s.revoked = append(s.revoked, token)
 		return map[string]any{"revoked": true}
@@ -197,8 +199,8 @@ func user(team, id string) map[string]any {
 	case people[id] == "":
 		return refuse("user_not_found")
 	}
-	return map[string]any{"user": map[string]any{"id": id, "team_id": team, "deleted": false, "is_bot": false, "is_email_confirmed": true,
-		"profile": map[string]any{"email": people[id]}}}
+	return map[string]any{"user": map[string]any{"id": id, "team_id": team, "deleted": false, "is_bot": false,
+		"is_email_confirmed": true, "profile": map[string]any{"email": people[id]}}}
 }
 
 func (s *Slack) write(update bool, team string, form url.Values) map[string]any {
