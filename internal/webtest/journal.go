@@ -28,6 +28,8 @@ type journal struct {
 	answers  map[string]*message.Response // of a crawl that did not end, by the identity of the request
 	done     map[string]bool
 	findings []Finding
+	texts    map[string][]byte // descriptions by address
+	users    []made            // who were registered
 	sent     int64
 }
 
@@ -37,12 +39,18 @@ type record struct {
 	Asked   string            `json:"asked,omitempty"` // the identity of a request of the crawl, with its Answer
 	Answer  *message.Response `json:"answer,omitempty"`
 	Done    string            `json:"done,omitempty"` // key of a target
+	Text    []byte            `json:"text,omitempty"` // of a description that was found At an address
+	At      string            `json:"at,omitempty"`
 	Finding *Finding          `json:"finding,omitempty"`
+	User    *made             `json:"user,omitempty"` // who was registered
 	Sent    int64             `json:"sent,omitempty"` // requests until then
 }
 
-// sitesKey is done when whole sites were tested.
-const sitesKey = "sites"
+// sitesKey is done when whole sites were tested, publishedKey when descriptions were asked for.
+const (
+	sitesKey     = "sites"
+	publishedKey = "published"
+)
 
 // keyOf is the key of a target.
 func keyOf(r *message.Request) string {
@@ -55,7 +63,7 @@ func keyOf(r *message.Request) string {
 
 // openJournal reads a journal and opens it to go on; without a path it keeps nothing.
 func openJournal(path string) (*journal, error) {
-	j := &journal{done: map[string]bool{}, answers: map[string]*message.Response{}}
+	j := &journal{done: map[string]bool{}, answers: map[string]*message.Response{}, texts: map[string][]byte{}}
 	if path == "" {
 		return j, nil
 	}
@@ -102,6 +110,12 @@ func (j *journal) read(in io.Reader) (whole int64, err error) {
 		}
 		if one.Map != nil {
 			j.entries, j.answers = one.Map, nil // it has what they led to
+		}
+		if one.At != "" {
+			j.texts[one.At] = one.Text
+		}
+		if one.User != nil {
+			j.users = append(j.users, *one.User)
 		}
 		if one.Done != "" {
 			j.done[one.Done] = true

@@ -25,7 +25,7 @@ func (r *run) described(ctx context.Context) {
 			}
 			request.Segments = segmentsOf(request, o)
 			r.Seeds = append(r.Seeds, request)
-			if request.Method != http.MethodGet {
+			if request.Method != http.MethodGet && (doc.Kind != spec.GraphQL || !strings.HasPrefix(o.Name, "query ")) {
 				continue
 			}
 			answer, err := r.client.Send(ctx, request, client.Options{As: r.user()})

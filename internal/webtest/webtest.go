@@ -1,6 +1,7 @@
 // Package webtest tests a web application for weaknesses that nobody wrote a template for.
 //
-// A run maps the application (package sitemap), as nobody or as the first account that can log in (package session).
+// A run maps the application (package sitemap), as nobody or as the first account that can log in (package session);
+// then what the other accounts are shown and the first is not (users.go).
 // Then each request of the map is a target: what its answer shows is looked at first, then the request as a whole is
 // tested, then each of its places that may be an input, by every check whose harm level is allowed (package check).
 // Which places those are is planned (plan.go): parameters always; segments of paths, headers and cookies where they
@@ -141,6 +142,7 @@ func newRun(cfg Config) (*run, error) {
 }
 
 func (r *run) all(ctx context.Context) error {
+	r.publishedAPI(ctx)
 	if err := r.logIn(ctx); err != nil {
 		return err
 	}
@@ -176,7 +178,7 @@ func (r *run) logIn(ctx context.Context) error {
 		a.Seeds, a.Browser = append(a.Seeds, r.loginSeeds()...), r.Browser
 		s, err := session.Open(ctx, r.client, r.Starts, a)
 		if err != nil {
-			return fmt.Errorf("logging in as %s: %w", a.Name, err)
+			return fmt.Errorf("logging in as %s: %w", named(a.Name, a.User), err)
 		}
 		r.sessions = append(r.sessions, s)
 		r.note(s.Describe())
@@ -213,7 +215,10 @@ func (r *run) mapped(ctx context.Context) error {
 		r.report.Map = m
 		r.note(fmt.Sprintf("It goes on after a run that was interrupted: %d of %d targets were tested.", len(r.journal.done),
 			len(m.Entries)))
-		return nil
+		if err := r.enterShown(ctx, m, true); err != nil {
+			return err
+		}
+		return r.enterRegistered(ctx, m, true)
 	}
 	if n := len(r.journal.answers); n > 0 {
 		r.note(fmt.Sprintf("It goes on after a run that was interrupted while it mapped: %d answers are known.", n))
@@ -244,6 +249,18 @@ func (r *run) mapped(ctx context.Context) error {
 	case errors.Is(err, client.ErrDown):
 		r.report.Down = true
 	}
+	if err == nil {
+		err = r.publishedLater(ctx, m)
+	}
+	if err == nil {
+		err = r.enterShown(ctx, m, false)
+	}
+	if err == nil {
+		err = r.enterRegistered(ctx, m, false)
+	}
+	if err == nil {
+		err = r.mappedOthers(ctx, m)
+	}
 	if err != nil {
 		return err
 	}
@@ -251,8 +268,8 @@ func (r *run) mapped(ctx context.Context) error {
 }
 
 func (r *run) pages() []*message.Request {
-	out := make([]*message.Request, 0, len(r.report.Map.Entries))
-	for _, e := range r.report.Map.Entries {
+	var out []*message.Request
+	for _, e := range slices.Concat(r.report.Map.Entries, r.report.Map.Others) {
 		out = append(out, e.Request)
 	}
 	return out
@@ -269,13 +286,12 @@ type target struct {
 
 // targets are the entries of the map that were answered.
 func (r *run) targets() (out []*target) {
-	user := r.user()
 	for _, e := range r.report.Map.Entries {
 		if e.Response == nil && !r.journal.resumed || e.Why != "" {
 			r.report.Coverage.untested(e, e.Why)
 			continue
 		}
-		t := &target{Target: &kit.Target{Request: e.Request, Response: e.Response, User: user, Kind: e.Kind},
+		t := &target{Target: &kit.Target{Request: e.Request, Response: e.Response, User: r.userOf(e), Kind: e.Kind},
 			entry: e, key: keyOf(e.Request)}
 		t.Places, t.others = r.plan(t)
 		out = append(out, t)

@@ -31,7 +31,7 @@ func main() {
 
 type options struct {
 	stacks, testers, vedette, python, out string
-	classes, args                         string
+	classes, args, kinds, apps            string
 	minutes                               int
 	prove, keep                           bool
 }
@@ -40,6 +40,8 @@ func run(ctx context.Context) (err error) {
 	var o options
 	flag.StringVar(&o.stacks, "stacks", "php,java,python,node,go", "which applications")
 	flag.StringVar(&o.classes, "classes", "", "only cases of these classes; all without")
+	flag.StringVar(&o.kinds, "kinds", "pages,flows", "pages of one input, and applications of several pages (of Express and Flask)")
+	flag.StringVar(&o.apps, "apps", "", "only these applications of several pages, such as orders or orders-weak; all without")
 	flag.StringVar(&o.testers, "testers", "vedette,wapiti", "which testers, of vedette and wapiti")
 	flag.StringVar(&o.vedette, "vedette", "bin/vedette", "the program")
 	flag.StringVar(&o.python, "python", "", "folder of python and wapiti; made with what the lab needs if it does not exist")
@@ -64,15 +66,9 @@ func run(ctx context.Context) (err error) {
 	}
 	l := lab{dir: dir, python: filepath.Join(o.python, "python")}
 	defer l.stop()
-	var apps []*application
-	for name := range strings.SplitSeq(o.stacks, ",") {
-		a, err := l.application(ctx, name, o.classes)
-		if err != nil {
-			fmt.Printf("%s does not run here: %v\n", name, err)
-			continue
-		}
-		apps = append(apps, a)
-		if o.prove {
+	apps := l.applications(ctx, &o)
+	if o.prove {
+		for _, a := range apps {
 			prove(ctx, a)
 		}
 	}
@@ -98,8 +94,31 @@ func run(ctx context.Context) (err error) {
 			r.print()
 		}
 	}
-	table(results)
+	for _, kind := range []string{"pages", "flows"} {
+		table(kind, results)
+	}
 	return nil
+}
+
+// applications starts what can run here.
+func (l *lab) applications(ctx context.Context, o *options) (apps []*application) {
+	for name := range strings.SplitSeq(o.stacks, ",") {
+		if slices.Contains(strings.Split(o.kinds, ","), "pages") {
+			if a, err := l.application(ctx, name, o.classes); err != nil {
+				fmt.Printf("%s does not run here: %v\n", name, err)
+			} else {
+				apps = append(apps, a)
+			}
+		}
+		if slices.Contains(strings.Split(o.kinds, ","), "flows") {
+			all, err := l.flows(ctx, name, o)
+			if err != nil {
+				fmt.Printf("%s does not run here: %v\n", name, err)
+			}
+			apps = append(apps, all...)
+		}
+	}
+	return apps
 }
 
 // python makes a virtual environment with the libraries of the Flask application, and wapiti.
@@ -127,13 +146,24 @@ func prove(ctx context.Context, a *application) {
 			continue
 		}
 		sent++
-		got, came, err := c.Shows(ctx, client, a.place)
+		got, came, err := a.shows(ctx, client, c)
 		if err != nil || got != c.True && (c.Expect != "slow" || c.True) {
 			wrong++
 			fmt.Printf("%s %s: %q shows %v, want %v: %s %v\n", a.name, c.Path, c.Proof, got, c.True, came, err)
 		}
 	}
+	if a.flow != nil && wrong == 0 {
+		return
+	}
 	fmt.Printf("%s: %d proofs, %d not as they are labelled\n", a.name, sent, wrong)
+}
+
+// shows sends the proof of a case.
+func (a *application) shows(ctx context.Context, client *http.Client, c *web.Case) (bool, string, error) {
+	if a.flow != nil {
+		return a.flow.Prove(ctx, c, a.url)
+	}
+	return c.Shows(ctx, client, a.place)
 }
 
 // casesOf are the cases of a stack, of some classes.

@@ -22,6 +22,7 @@ import (
 
 // reported is a finding of a tester.
 type reported struct {
+	cwe   int
 	class string // a word of web.Classes, "" for another
 	path  string
 	title string
@@ -30,6 +31,7 @@ type reported struct {
 // result is what a tester found on an application.
 type result struct {
 	tester, stack string
+	flows         bool
 	found, missed []web.Case
 	wrong         []string // findings on cases that only look weak
 	extra         []string // of another class, on weak cases and elsewhere
@@ -58,6 +60,13 @@ func test(ctx context.Context, tester string, a *application, o *options, dir st
 	}
 	cmd := exec.CommandContext(ctx, o.vedette, "webtest", a.url+"/", "--jsonl", "--max-time", fmt.Sprintf("%dm", o.minutes))
 	cmd.Args = append(cmd.Args, strings.Fields(o.args)...)
+	if a.flow != nil {
+		args, err := flowArgs(ctx, a, dir)
+		if err != nil {
+			return nil, err
+		}
+		cmd.Args = append(cmd.Args, args...)
+	}
 	if tester == "wapiti" {
 		cmd = exec.CommandContext(ctx, filepath.Join(o.python, "wapiti"), "-u", a.url+"/", "-f", "json", "-o", report, "--flush-session", "--no-bugreport",
 			"-m", "sql,timesql,xss,permanentxss,exec,file,redirect,ssrf,xxe,crlf", "--max-scan-time", fmt.Sprint(o.minutes*60),
@@ -71,7 +80,7 @@ func test(ctx context.Context, tester string, a *application, o *options, dir st
 	if _, isExit := errors.AsType[*exec.ExitError](err); err != nil && !isExit {
 		return nil, err
 	}
-	r := &result{tester: tester, stack: a.name, requests: a.requests.Load() - before, took: time.Since(began),
+	r := &result{tester: tester, stack: a.name, flows: a.flow != nil, requests: a.requests.Load() - before, took: time.Since(began),
 		cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), classes: map[string]*tally{}}
 	text := out.Bytes()
 	read := ofVedette
@@ -91,7 +100,9 @@ func test(ctx context.Context, tester string, a *application, o *options, dir st
 		return nil, err
 	}
 	r.score(a.cases, findings)
-	if r.written, err = web.Written(a.place); err != nil {
+	if a.flow != nil {
+		r.others(a.cases, findings)
+	} else if r.written, err = web.Written(a.place); err != nil {
 		return nil, err
 	}
 	if o.out != "" {
@@ -117,7 +128,7 @@ func ofWapiti(text []byte) (all []reported, err error) {
 	}
 	for category, list := range in.Vulnerabilities {
 		for _, one := range list {
-			all = append(all, reported{wapitiClasses[category], one.Path, category + ": " + one.Info})
+			all = append(all, reported{0, wapitiClasses[category], one.Path, category + ": " + one.Info})
 		}
 	}
 	return all, nil
@@ -136,8 +147,11 @@ func (r *result) score(cases []web.Case, findings []reported) {
 			r.classes[c.Class] = t
 		}
 		hit := false
+		if c.Source == "flow" {
+			hit = r.ofFlow(c, t, findings)
+		}
 		for _, f := range findings {
-			if f.path != c.Path && (c.Source != "path" && c.Later() == "" || !strings.HasPrefix(f.path, c.Path+"/")) || f.class == "" {
+			if c.Source == "flow" || f.path != c.Path && (c.Source != "path" && c.Later() == "" || !strings.HasPrefix(f.path, c.Path+"/")) || f.class == "" {
 				continue
 			}
 			same := f.class == c.Class || slices.Contains(near[c.Class], f.class)
@@ -161,6 +175,30 @@ func (r *result) score(cases []web.Case, findings []reported) {
 		default:
 			t.weak++
 			r.missed = append(r.missed, *c)
+		}
+	}
+}
+
+// ofFlow reports whether a weak case of a flow was found, and counts findings of its class where it only looks weak. Other
+// findings say nothing of it: several cases of a flow may have one address.
+func (r *result) ofFlow(c *web.Case, t *tally, findings []reported) (hit bool) {
+	for _, f := range findings {
+		if !c.At(f.path) || !slices.Contains(web.FlowClasses[c.Class], f.cwe) && (f.cwe != 0 || f.class != c.Class) {
+			continue
+		}
+		if hit = true; !c.True {
+			t.wrong++
+			r.wrong = append(r.wrong, fmt.Sprintf("%s (%s): %s", f.path, c.Class, f.title))
+		}
+	}
+	return hit
+}
+
+// others are findings on a flow that are of none of its cases: to be judged by hand.
+func (r *result) others(cases []web.Case, findings []reported) {
+	for _, f := range findings {
+		if !slices.ContainsFunc(cases, func(c web.Case) bool { return c.At(f.path) && slices.Contains(web.FlowClasses[c.Class], f.cwe) }) {
+			r.extra = append(r.extra, fmt.Sprintf("%s (CWE-%d): %s", f.path, f.cwe, f.title))
 		}
 	}
 }
@@ -189,7 +227,13 @@ func (r *result) print() {
 }
 
 // table prints recall and false findings of each class, and what a weakness cost.
-func table(results []*result) {
+func table(kind string, all []*result) {
+	var results []*result
+	for _, r := range all {
+		if r.flows == (kind == "flows") {
+			results = append(results, r)
+		}
+	}
 	testers, classes := []string{}, map[string]bool{}
 	for _, r := range results {
 		if !slices.Contains(testers, r.tester) {
@@ -203,9 +247,9 @@ func table(results []*result) {
 		var sum tally
 		var requests int64
 		var cpu time.Duration
-		fmt.Printf("\n%s\n%-10s %6s %6s %7s %6s %6s\n", tester, "class", "weak", "found", "recall", "safe", "false")
+		fmt.Printf("\n%s, %s\n%-15s %6s %6s %7s %6s %6s\n", tester, kind, "class", "weak", "found", "recall", "safe", "false")
 		line := func(name string, t tally) {
-			fmt.Printf("%-10s %6d %6d %6.1f%% %6d %6d\n", name, t.weak, t.found, 100*float64(t.found)/float64(max(1, t.weak)), t.safe, t.wrong)
+			fmt.Printf("%-15s %6d %6d %6.1f%% %6d %6d\n", name, t.weak, t.found, 100*float64(t.found)/float64(max(1, t.weak)), t.safe, t.wrong)
 		}
 		for _, class := range slices.Sorted(maps.Keys(classes)) {
 			var t tally
@@ -248,7 +292,7 @@ func ofVedette(text []byte) (all []reported, err error) {
 		_, _ = fmt.Sscanf(in.CWE, "CWE-%d", &cwe) // one without a number is of no class
 		for _, text := range append(in.Where, in.URL) {
 			if u, err := url.Parse(address.FindString(text)); err == nil && u.Host != "" {
-				all = append(all, reported{classOf(cwe), u.Path, cmp.Or(in.Title, in.Class)})
+				all = append(all, reported{cwe, classOf(cwe), u.Path, cmp.Or(in.Title, in.Class)})
 			}
 		}
 	}

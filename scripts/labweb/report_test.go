@@ -33,3 +33,23 @@ func TestScore(t *testing.T) {
 		}
 	}
 }
+
+// A finding on an application of several pages counts by its CWE for the case of its address; other findings there are
+// neither right nor wrong.
+func TestScoreOfFlows(t *testing.T) {
+	cases := []web.Case{{Path: "/orders/*", Class: "bola", True: true, Source: "flow"}, {Path: "/orders/*", Class: "sql", Source: "flow"},
+		{Path: "/profile", Class: "mass", Source: "flow"}}
+	all, err := ofVedette([]byte(`{"title":"t","cwe":"CWE-639","url":"http://h/orders/3"}
+{"title":"u","cwe":"CWE-915","url":"http://h/profile"}
+{"title":"v","cwe":"CWE-79","url":"http://h/profile"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &result{classes: map[string]*tally{}}
+	r.score(cases, all)
+	r.others(cases, all)
+	if len(r.found) != 1 || len(r.missed) != 0 || len(r.wrong) != 1 || len(r.extra) != 1 {
+		t.Errorf("found %v, missed %v, wrong %v, extra %v", r.found, r.missed, r.wrong, r.extra)
+	}
+}

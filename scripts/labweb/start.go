@@ -40,6 +40,7 @@ type application struct {
 	url      string
 	place    web.Place
 	cases    []web.Case
+	flow     *web.Flow // nil for the pages of one input
 	requests atomic.Int64
 }
 
@@ -57,12 +58,24 @@ func (l *lab) stop() {
 }
 
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := freePorts(1)
 	if err != nil {
 		return 0, err
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil //nolint:forcetypeassert // of a TCP listener
+	return ports[0], nil
+}
+
+// freePorts are different ports: all are held until the last one is known.
+func freePorts(n int) (ports []int, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port) //nolint:forcetypeassert // of a TCP listener
+	}
+	return ports, nil
 }
 
 // program starts one of lab/web/start and waits until ready says that it runs.
@@ -162,7 +175,7 @@ func (l *lab) application(ctx context.Context, name, classes string) (*applicati
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &http.Server{ReadHeaderTimeout: timeoutOfHeaders, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.requests.Add(1)
 		inner.ServeHTTP(w, r)
 	})}
@@ -189,12 +202,25 @@ func (l *lab) handler(ctx context.Context, name, site string, a *application) (h
 	if err != nil {
 		return nil, err
 	}
+	return proxy(port), nil
+}
+
+// timeoutOfHeaders is how long a client may take to send the headers of a request.
+const timeoutOfHeaders = time.Minute
+
+// proxy passes requests on to a port of this machine as they came.
+func proxy(port int) http.Handler {
 	to := &url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", port)}
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = to.Scheme, to.Host, r.In.Host
+			for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+				if values, ok := r.In.Header[name]; ok {
+					r.Out.Header[name] = values
+				}
+			}
 			r.Out.URL.RawQuery = r.In.URL.RawQuery // as it was sent, faults and all
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-	}, nil
+	}
 }

@@ -173,7 +173,7 @@ func (r *Run) found(ctx context.Context, reply *proto.Reply) bool {
 	}
 	got.FlowMatched, got.Matched = got.FlowMatched || out.FlowMatched, got.Matched || out.Matched
 	r.History.Extract(out.Internal)
-	if !out.Silent && len(out.Findings) > 0 {
+	if !out.Silent && !reply.Silent && len(out.Findings) > 0 {
 		got.Outcomes = append(got.Outcomes, out)
 		r.add(reply, out.Findings)
 	}

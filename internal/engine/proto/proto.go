@@ -104,6 +104,9 @@ type Reply struct {
 	// What events show; see the fields of the same names there.
 	MatchedAt, Host, Port, Scheme, Path, IP, Request, Response string
 
+	// Silent replies have no findings: a match in them is for flows and later requests alone.
+	Silent bool
+
 	// Unit joins the findings of replies that follow each other, such as the lines of a file; "" for none.
 	Unit string
 	Line int // in the unit, from 1; 0 for none

@@ -1,7 +1,9 @@
 package session
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -163,16 +165,16 @@ func (s *Session) byAPI(ctx context.Context, start *message.Response) (tried boo
 			tried = true
 			continue
 		}
-		if answer.Status/100 != 2 || !strings.Contains(answer.Type(), "json") {
+		if answer.Status >= http.StatusBadRequest || answer.Status < http.StatusOK {
 			continue
 		}
-		var value any
-		if json.Unmarshal(answer.Body, &value) != nil {
-			continue
-		}
-		token := findToken(value, 0)
-		if token == "" && len(s.cookieValues()) == 0 {
-			continue
+		token := tokenIn(answer)
+		if token == "" {
+			if isIn, err := s.byCookie(ctx, r, answer); err != nil {
+				return false, err
+			} else if !isIn {
+				continue
+			}
 		}
 		s.how, s.at = "the call ", r.URL.Path
 		for name := range s.cookieValues() {
@@ -189,6 +191,38 @@ func (s *Session) byAPI(ctx context.Context, start *message.Response) (tried boo
 		return true, ErrRefused
 	}
 	return false, nil
+}
+
+// byCookie reports whether a call without a token has logged in: the user has a cookie, and with another password the
+// application answers otherwise.
+func (s *Session) byCookie(ctx context.Context, r *message.Request, answer *message.Response) (bool, error) {
+	if len(s.cookieValues()) == 0 {
+		return false, nil
+	}
+	if answer.Status/100 == 2 && strings.Contains(answer.Type(), "json") {
+		return true, nil
+	}
+	wrong := r
+	for _, p := range message.Places(r) {
+		if client.IsPassword(p.Name) {
+			wrong = wrong.Put(p, rand.Text())
+		}
+	}
+	refused, err := s.client.Send(ctx, wrong, client.Options{As: client.NewUser(""), Forced: true})
+	if err != nil {
+		return false, err
+	}
+	return refused.Status != answer.Status || refused.Header.Get("Location") != answer.Header.Get("Location") ||
+		!bytes.Equal(refused.Body, answer.Body), nil
+}
+
+// tokenIn is the token in an answer to a login; "" if it has none.
+func tokenIn(answer *message.Response) string {
+	var value any
+	if !strings.Contains(answer.Type(), "json") || json.Unmarshal(answer.Body, &value) != nil {
+		return ""
+	}
+	return findToken(value, 0)
 }
 
 // calls are requests that may log in: those that are known or that scripts show, then usual ones.

@@ -398,3 +398,41 @@ func TestCookiesBesidesALogin(t *testing.T) {
 		t.Errorf("cookies %q", got)
 	}
 }
+
+// A call that answers without JSON, with a cookie, has logged in where another password is answered otherwise.
+func TestLoginByACallWithACookie(t *testing.T) {
+	for name, c := range map[string]struct {
+		good, bad func(w http.ResponseWriter, r *http.Request)
+		want      error
+	}{
+		"no content": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
+			func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusTeapot) }, nil},
+		"sent on": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/home", http.StatusFound) },
+			func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/?wrong", http.StatusFound) }, nil},
+		"a text": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") },
+			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "wrong") }, nil},
+		"anybody": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "thanks") },
+			func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "thanks") }, session.ErrNoLogin},
+	} {
+		_, _, _, err := open(t, func(w http.ResponseWriter, r *http.Request) {
+			http.SetCookie(w, &http.Cookie{Name: "visit", Value: "1", Path: "/"})
+			switch {
+			case r.URL.Path == "/":
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprint(w, `<script>fetch("/api/login", {method: "POST"})</script>`)
+			case r.URL.Path == "/api/login" && r.Method == http.MethodPost:
+				var sent struct{ Username, Password string }
+				if json.NewDecoder(r.Body).Decode(&sent) == nil && sent.Username == "bob" && sent.Password == "pass word" {
+					c.good(w, r)
+				} else {
+					c.bad(w, r)
+				}
+			default:
+				http.NotFound(w, r)
+			}
+		}, session.Account{User: "bob", Password: "pass word"})
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}

@@ -75,12 +75,14 @@ type Entry struct {
 	Writes   bool   // it may change data
 	Why      string // why it was not sent; "" if it was
 	Alike    int    // members of its kind that were counted and not kept
+	As       string // the user whom it was found as; "" for the first
 	Scripted bool   // a script sends it: its fields may be read elsewhere than in the body
 }
 
 // Map is what a crawl found. It is safe for one goroutine; Entries may be read when the crawl has ended.
 type Map struct {
 	Entries []*Entry
+	Others  []*Entry          // pages of other users that are like Entries, but of objects that the first user is not led to
 	Scripts map[string][]byte // texts of scripts by address, inline ones by that of their page and their number
 	Skipped map[string]int    // requests that were not sent, by reason
 	Headers map[string]bool   // names of headers that scripts send or read

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -108,23 +110,26 @@ type gqlOperation struct {
 	field  *gqlField
 }
 
-// phase puts those that create before those that read, and those that delete last.
+// phase puts those that create before those that read, of which those without arguments come first, as their answers
+// name what the others ask for; and those that delete last.
 func (o gqlOperation) phase() int {
 	name := strings.ToLower(o.field.name)
 	begins := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(name, w) })
 	}
 	switch {
-	case o.word == "query":
+	case o.word == "query" && len(o.field.args) == 0:
 		return 2
+	case o.word == "query":
+		return 3
 	case begins("register", "signup", "login", "signin", "auth"):
 		return 0
 	case begins("create", "add", "new", "insert", "import", "upload"):
 		return 1
 	case begins("delete", "remove", "logout", "signout"):
-		return 4
+		return 5
 	}
-	return 3
+	return 4
 }
 
 func (o gqlOperation) body(values *Values) ([]byte, error) {
@@ -222,10 +227,18 @@ func (s *gqlSchema) single(f gqlField, thing string, values *Values, within []st
 	return scalar(f.typ.name, f.name, thing, values)
 }
 
+// namesObject are names of numbers that say which object is meant.
+var namesObject = regexp.MustCompile(`(?i)(?:id|number|no|key)$`)
+
 // scalar is a value of a scalar type: one that was learned where the type allows it, or one that fits.
 func scalar(typ, name, thing string, values *Values) (any, bool) {
 	switch typ {
 	case "Int", "BigInt", "Long", "PositiveInt", "NonNegativeInt":
+		if learned, ok := values.Find(thing, name); ok && namesObject.MatchString(name) {
+			if n, err := strconv.ParseInt(learned, 10, 53); err == nil {
+				return n, true
+			}
+		}
 		return 1, true
 	case "Float", "Decimal", "BigDecimal":
 		return 1.5, true

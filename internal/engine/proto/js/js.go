@@ -273,8 +273,8 @@ func (p *Probe) reply(env *proto.Env, vars *dsl.Env, address string, r result) *
 	if p.condition != nil {
 		reply.Fields["request-pre-condition"] = p.condition.source
 	}
-	if r.err != nil {
-		reply.Fields["error"] = r.err.Error()
+	if r.err != nil { // as in nuclei, a script that threw is no finding, whatever matches
+		reply.Fields["error"], reply.Silent = r.err.Error(), true
 	}
 	reply.At(address)
 	if reply.Host == "" { // no port in the script or the target: that of the web, as nuclei has it

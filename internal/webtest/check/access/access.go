@@ -7,7 +7,9 @@
 package access
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -24,8 +26,8 @@ import (
 
 // Checks are those of the package.
 func Checks() []kit.Check {
-	return []kit.Check{others(), tokens(), enumeration(), forgery(), assignment(), defaults(), limits(), fixation(),
-		hijacking()}
+	return []kit.Check{others(), offices(), roles(), neighbours(), tokens(), enumeration(), forgery(), assignment(),
+		defaults(), limits(), fixation(), predictable(), signed(), hijacking()}
 }
 
 // maxPages are how many pages of the map are compared.
@@ -60,13 +62,14 @@ func others() kit.Check {
 type view struct {
 	request      *message.Request
 	owner, other *message.Response
+	broken       bool // the other should not get it: what it leads to is not shown to them
 }
 
 // compare looks for pages of the owner that the other can use.
 func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, owner, other *client.User) error {
 	var views []view
 	for _, r := range w.Pages() {
-		if r.Method != http.MethodGet || len(views) >= maxPages {
+		if !reads(r) || len(views) >= maxPages {
 			continue
 		}
 		own, err := w.Client.Send(ctx, r, client.Options{As: owner})
@@ -76,7 +79,7 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 		if own, err = kit.Broken(ctx, r, own, err); err != nil {
 			return err
 		}
-		if own.Status != http.StatusOK || kit.Static(own) {
+		if own.Status != http.StatusOK || kit.Static(own) || describes(own) {
 			continue
 		}
 		theirs, err := w.Client.Send(ctx, r, client.Options{As: other})
@@ -85,16 +88,27 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 		}
 		views = append(views, view{request: r, owner: own, other: theirs})
 	}
-	for i := range views {
-		v := &views[i]
-		if v.other.Status != http.StatusOK || !same(v.owner, v.other) || !onlyShownTo(views, v) {
-			continue
-		}
-		if err := broken(ctx, w, objects, functions, v, owner, other); err != nil {
-			return err
+	for again := true; again; { // what a broken page leads to is found in the next round
+		again = false
+		for i := range views {
+			v := &views[i]
+			if v.broken || v.other.Status != http.StatusOK || !same(v.owner, v.other) || !onlyShownTo(views, v) {
+				continue
+			}
+			found, err := broken(ctx, w, objects, functions, v, owner, other)
+			if err != nil {
+				return err
+			}
+			v.broken, again = found, again || found
 		}
 	}
-	return nil
+	return written(ctx, w, functions, views, owner, other)
+}
+
+// describes reports whether an answer is a description of the API: its examples are nobody's objects.
+func describes(r *message.Response) bool {
+	head := r.Body[:min(len(r.Body), 300)]
+	return bytes.Contains(head, []byte("openapi")) || bytes.Contains(head, []byte("swagger")) || bytes.Contains(head, []byte(`"__schema"`))
 }
 
 // same says whether two answers say the same, or nearly so: pages name their reader.
@@ -113,7 +127,7 @@ func onlyShownTo(views []view, v *view) bool {
 			continue
 		}
 		for _, name := range names {
-			if contains(l.other, name) {
+			if !l.broken && !ofStaff(l.request) && contains(l.other, name) {
 				return false
 			}
 			shown = shown || contains(l.owner, name)
@@ -122,12 +136,34 @@ func onlyShownTo(views []view, v *view) bool {
 	return shown
 }
 
+// reads reports whether a request asks for something and changes nothing: by its method, or as a query of GraphQL.
+func reads(r *message.Request) bool {
+	if r.Method == http.MethodGet {
+		return true
+	}
+	var in struct{ Query string }
+	return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Content-Type"), "json") && json.Unmarshal(r.Body, &in) == nil &&
+		in.Query != "" && !strings.Contains(in.Query, "mutation")
+}
+
+var staff = regexp.MustCompile(`(?i)(?:^|[/_-])(?:admin|administration|administrator|backoffice|manage|management|internal|staff)(?:$|[/_.-])`)
+
+// ofStaff reports whether an address says that it is for those who run the application. That another user can open it
+// does not make public what it shows.
+func ofStaff(r *message.Request) bool { return staff.MatchString(r.URL.Path) }
+
 func contains(r *message.Response, name *regexp.Regexp) bool {
 	return r.Status == http.StatusOK && name.Match(r.Body)
 }
 
 // ways are what leads to a request: its address in an attribute, the number of its object in JSON.
 func ways(r *message.Request) (all []*regexp.Regexp) {
+	for _, p := range objects(r) {
+		all = append(all, regexp.MustCompile(`"(?:[a-z_]*id|uuid|number|name|title|slug|key)"\s*:\s*"?`+regexp.QuoteMeta(p.Value)+`"?[,}\s]`))
+	}
+	if r.Method == http.MethodPost && reads(r) {
+		return all // one address has all queries
+	}
 	uri := r.URL.RequestURI()
 	base := uri[strings.LastIndexByte(r.URL.EscapedPath(), '/')+1:]
 	escaped := regexp.QuoteMeta(strings.ReplaceAll(uri, "&", "&amp;"))
@@ -136,18 +172,18 @@ func ways(r *message.Request) (all []*regexp.Regexp) {
 		all = append(all, regexp.MustCompile(`["'](?:\./)?(?:`+regexp.QuoteMeta(base)+`|`+
 			regexp.QuoteMeta(strings.ReplaceAll(base, "&", "&amp;"))+`)["'#]`))
 	}
-	for _, p := range objects(r) {
-		all = append(all, regexp.MustCompile(`"(?:[a-z_]*id|uuid|number|name|title|slug|key)"\s*:\s*"?`+regexp.QuoteMeta(p.Value)+`"?[,}\s]`))
-	}
 	return all
 }
 
-var objectValue = regexp.MustCompile(`^(?:\d{1,18}|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,64})$`)
+var objectValue = regexp.MustCompile(`^(?:(?:[A-Za-z]{1,5}[-_])?\d{1,18}|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,64})$`)
+
+var objectName = regexp.MustCompile(`(?i)(?:^|[._-]|[a-z])(?:id|uuid|number|key|slug)$`)
 
 // objects are the places of a request that name an object.
 func objects(r *message.Request) (all []message.Place) {
 	for _, p := range message.Places(r) {
-		if (p.Component == message.Path || p.Component == message.Query) && objectValue.MatchString(p.Value) {
+		ofGraph := p.Component == message.Body && r.Method == http.MethodPost && objectName.MatchString(p.Name) && reads(r)
+		if (p.Component == message.Path || p.Component == message.Query || ofGraph) && objectValue.MatchString(p.Value) {
 			all = append(all, p)
 		}
 	}
@@ -156,14 +192,14 @@ func objects(r *message.Request) (all []message.Place) {
 
 // broken confirms that the other has what only the owner should: nobody has not, the other has it again, and an object
 // that does not exist is answered otherwise.
-func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view, owner, other *client.User) error {
+func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view, owner, other *client.User) (bool, error) {
 	nobody, err := w.Client.Send(ctx, v.request, client.Options{})
 	if err != nil || nobody.Status == http.StatusOK && same(v.owner, nobody) {
-		return err
+		return false, err
 	}
 	again, err := w.Client.Send(ctx, v.request, client.Options{As: other, Fresh: true})
 	if err != nil || !same(v.owner, again) {
-		return err
+		return false, err
 	}
 	f := kit.Finding{Request: v.request, Evidence: []kit.Evidence{
 		{Request: v.request, Response: v.owner, Note: "what " + owner.Name + " gets, whom pages lead there"},
@@ -180,7 +216,7 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 		missing := v.request.Put(p, nonexistent(p.Value))
 		refused, err := w.Client.Send(ctx, missing, client.Options{As: other})
 		if err != nil {
-			return err
+			return false, err
 		}
 		if same(v.owner, refused) {
 			continue // it does not decide about the page
@@ -195,7 +231,7 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 	f.Proof = &proof.Program{About: other.Name + " gets what belongs to " + owner.Name + ".",
 		Users: []string{owner.Name, other.Name}, Steps: steps}
 	w.Found(check, f)
-	return nil
+	return true, nil
 }
 
 // nonexistent is a value of the same form that names nothing.

@@ -2,8 +2,12 @@ package access
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -398,6 +402,42 @@ func TestLoginLimit(t *testing.T) {
 		lab.World.Defaults = true
 		if found := lab.Run(t, check(t, "login-limit"), target); len(found) > 0 != c.found {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+	}
+}
+
+// A public key is looked for at the usual addresses, and where the map names one; signed with it as if it were a secret,
+// a token is accepted by who believes its alg.
+func TestPublicKeys(t *testing.T) {
+	pair, err := rsa.GenerateKey(rand.Reader, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(&pair.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	p := &parts{header: map[string]any{"alg": "RS256"}}
+	for at, want := range map[string]int{"/public.pem": 2, "/about/signing-key": 2, "/elsewhere": 0} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != at {
+				http.NotFound(w, r)
+				return
+			}
+			fmt.Fprintf(w, "Our key:\n%sKeep it.", text)
+		}))
+		target := lab.Target(t, http.MethodGet, "/me", "")
+		lab.World.Pages = func() []*message.Request {
+			key, err := message.New(http.MethodGet, lab.URL+"/about/signing-key")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return []*message.Request{key}
+		}
+		keys := (&bearer{World: lab.World, Target: target}).publicKeys(t.Context(), p)
+		if len(keys) != want || want > 0 && string(keys[0]) != string(text) {
+			t.Errorf("%s: %q", at, keys)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"crypto/x509"
-	_ "embed"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -16,8 +15,10 @@ import (
 	"math/big"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/infra/weakkey"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/diff"
@@ -26,9 +27,6 @@ import (
 )
 
 var tokenText = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`)
-
-//go:embed keys.txt
-var keysText string
 
 // tokens is the check for JSON Web Tokens whose signature says nothing. The control is the same token with a broken
 // signature, which must be refused. Three requests to a page that takes no token; nine for a host whose tokens are
@@ -275,8 +273,7 @@ func (p *parts) weakKey() (string, bool) {
 	if !strings.HasPrefix(alg, "HS") {
 		return "", false
 	}
-	for key := range strings.Lines(keysText) {
-		key = strings.TrimRight(key, "\n")
+	for key := range weakkey.Keys() {
 		if hmac.Equal(sign(alg, []byte(key), p.head+"."+p.claims), p.signature) {
 			return key, true
 		}
@@ -286,20 +283,54 @@ func (p *parts) weakKey() (string, bool) {
 
 func hideKey(key string) string { return key[:min(len(key), 2)] + "…" }
 
-// publicKeys are the public keys that the host shows, as they would be used as a secret by mistake.
+// keyPaths are where applications show the public keys of their tokens.
+var keyPaths = []string{"/.well-known/jwks.json", "/jwks.json", "/public.pem", "/public.key", "/publickey.pem", "/key.pub"}
+
+var (
+	keyName = regexp.MustCompile(`(?i)jwk|\.pem$|\.pub$|public|\bkey`)
+	pemText = regexp.MustCompile(`-----BEGIN (?:RSA )?PUBLIC KEY-----[\sA-Za-z0-9+/=]+-----END (?:RSA )?PUBLIC KEY-----\n?`)
+)
+
+const maxKeyPages = 12
+
+// publicKeys are the public keys that the host shows, as they would be used as a secret by mistake: at the usual
+// addresses, and where the map has an address that speaks of one.
 func (o *bearer) publicKeys(ctx context.Context, p *parts) (keys [][]byte) {
 	alg, _ := p.header["alg"].(string)
 	if !strings.HasPrefix(alg, "RS") && !strings.HasPrefix(alg, "PS") {
 		return nil
 	}
-	r := message.From(http.MethodGet, root(o.Request))
-	r.URL.Path = "/.well-known/jwks.json"
-	answer, err := o.Client.Send(ctx, r, client.Options{})
-	if err != nil || answer.Status != http.StatusOK {
-		return nil
+	paths := slices.Clone(keyPaths)
+	if o.Pages != nil {
+		for _, r := range o.Pages() {
+			at := r.URL.Path
+			if r.Method == http.MethodGet && r.URL.Host == o.Request.URL.Host && keyName.MatchString(at) && !slices.Contains(paths, at) {
+				paths = append(paths, at)
+			}
+		}
 	}
+	for _, path := range paths[:min(len(paths), maxKeyPages)] {
+		r := message.From(http.MethodGet, root(o.Request))
+		r.URL.Path = path
+		answer, err := o.Client.Send(ctx, r, client.Options{})
+		if err != nil || answer.Status != http.StatusOK {
+			continue
+		}
+		keys = append(keys, ofSet(answer.Body)...)
+		for _, text := range pemText.FindAll(answer.Body, 2) {
+			keys = append(keys, text, []byte(strings.TrimSpace(string(text))))
+		}
+		if len(keys) > 0 {
+			return keys
+		}
+	}
+	return nil
+}
+
+// ofSet are the keys of a set of JSON Web Keys, in the form of PEM.
+func ofSet(text []byte) (keys [][]byte) {
 	var set struct{ Keys []struct{ Kty, N, E string } }
-	if json.Unmarshal(answer.Body, &set) != nil {
+	if json.Unmarshal(text, &set) != nil {
 		return nil
 	}
 	for _, k := range set.Keys[:min(len(set.Keys), 2)] {

@@ -25,7 +25,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{errorsShown(), errorsProvoked(), secrets(), cookies(), frames(), origins(), listings(), oldFiles(),
-		files(), introspection()}
+		files(), introspection(), folders()}
 }
 
 // pattern is what a text is recognised by.

@@ -112,6 +112,30 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+// Data may be allowed to some forms of an origin alone, and others are answered without a word of it.
+func TestOriginsOfData(t *testing.T) {
+	for name, c := range map[string]struct {
+		decide func(origin, host string) bool
+		want   int
+	}{
+		"null":           {func(o, _ string) bool { return o == "null" }, 1},
+		"end, with port": {func(o, host string) bool { return strings.HasSuffix(o, host) }, 1},
+		"its own":        {func(o, host string) bool { return o == "http://"+host || o == "https://"+host }, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if o := r.Header.Get("Origin"); c.decide(o, r.Host) {
+				w.Header().Set("Access-Control-Allow-Origin", o)
+				w.Header().Set("Access-Control-Allow-Credentials", "true")
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"phone":"555"}`)
+		}))
+		if found := lab.Run(t, check(t, "cors"), lab.Target(t, http.MethodGet, "/card", "")); len(found) != c.want {
+			t.Errorf("%s: %d findings", name, len(found))
+		}
+	}
+}
+
 // What everybody may read is no weakness, whoever's page reads it.
 func TestOriginsOfWhatIsPublic(t *testing.T) {
 	app := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

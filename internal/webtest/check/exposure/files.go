@@ -23,6 +23,9 @@ import (
 //go:embed old-files.yaml
 var oldFilesText []byte
 
+//go:embed climbs.yaml
+var climbsText []byte
+
 //go:embed files.yaml
 var filesText []byte
 

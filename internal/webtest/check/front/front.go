@@ -193,6 +193,9 @@ func deceives(ctx context.Context, c *kit.Check, w *kit.World, r *message.Reques
 			named, control := r.Clone(), r.Clone()
 			for _, one := range []*message.Request{named, control} {
 				path := strings.TrimSuffix(r.URL.EscapedPath(), "/") + strings.ReplaceAll(ending, "{w}", kit.Word())
+				if !strings.HasPrefix(path, "/") { // of the front page
+					path = "/" + path
+				}
 				plain, err := message.New(http.MethodGet, r.URL.Scheme+"://"+r.URL.Host+path)
 				if err != nil {
 					return false, err

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -269,35 +270,65 @@ func inHeader(h http.Header, word string) bool {
 	return false
 }
 
-// hostHeader is the check for links to a host that a header names. Two requests for a page of each kind, with a
-// value in
-// the query that no cache knows.
+// hostHeader is the check for links to a host that a header names: those of proxies, and Host itself. Two requests for a
+// page of each kind, with a value in the query that no cache knows; two more where the page has its own host in a link.
 func hostHeader() kit.Check {
 	c := kit.Check{ID: "host-header", Class: "host-header", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
 		if t.Request.Method != http.MethodGet || kit.Static(t.Response) || !w.Once("host "+t.Request.URL.Host+t.Kind) {
 			return nil
 		}
-		var evidence []kit.Evidence
-		for range 2 {
-			host := kit.Word() + ".example.org"
-			r := t.Request.With("X-Forwarded-Host", host).With("X-Host", host).With("Forwarded", "host="+host)
-			r.URL.RawQuery = strings.TrimPrefix(r.URL.RawQuery+"&"+kit.Word()+"=1", "&")
-			answer, err := w.Send(ctx, t, r)
-			if err != nil {
-				return err
-			}
-			match := linked(answer, host)
-			if match == "" {
-				return nil
-			}
-			evidence = append(evidence, kit.Evidence{Request: r, Response: answer, Match: match,
-				Note: "the answer links to the host of our header"})
+		found, err := namesHost(ctx, &c, w, t, "X-Forwarded-Host", "X-Host", "Forwarded")
+		if err == nil && !found && t.Response != nil && linked(t.Response, t.Request.URL.Host) != "" {
+			_, err = namesHost(ctx, &c, w, t, "Host")
 		}
-		w.Found(&c, kit.Finding{Request: evidence[0].Request, Payload: "X-Forwarded-Host", Evidence: evidence})
-		return nil
+		return err
 	}
 	return c
+}
+
+// namesHost reports whether an answer links to a host that headers name, twice, and reports it.
+func namesHost(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, headers ...string) (bool, error) {
+	var evidence []kit.Evidence
+	for range 2 {
+		host := kit.Word() + ".example.org"
+		r := t.Request.Clone()
+		for _, name := range headers {
+			value := host
+			if name == "Forwarded" {
+				value = "host=" + host
+			}
+			r = r.With(name, value)
+		}
+		r.URL.RawQuery = strings.TrimPrefix(r.URL.RawQuery+"&"+kit.Word()+"=1", "&")
+		answer, err := w.Send(ctx, t, r)
+		if err != nil {
+			return false, err
+		}
+		match := linked(answer, host)
+		if match == "" {
+			return false, nil
+		}
+		evidence = append(evidence, kit.Evidence{Request: r, Response: answer, Match: match,
+			Note: "the answer links to the host of our header"})
+	}
+	f := kit.Finding{Request: evidence[0].Request, Payload: headers[0], Evidence: evidence}
+	if headers[0] == "Host" { // nobody can make another's browser send it: what matters are mails with such links
+		if f.Severity = kit.Info; mailsLinks(w) {
+			f.Severity, f.Detail = kit.Low, "there is a page for forgotten passwords, whose mails may link there, too"
+		}
+	}
+	w.Found(c, f)
+	return true, nil
+}
+
+var forgotten = regexp.MustCompile(`(?i)forg[eo]t|reset|recover|lost.?pass|resend`)
+
+// mailsLinks reports whether the application sends links for new passwords.
+func mailsLinks(w *kit.World) bool {
+	return w.Pages != nil && slices.ContainsFunc(w.Pages(), func(r *message.Request) bool {
+		return forgotten.MatchString(r.URL.RequestURI())
+	})
 }
 
 // linked is the part of an answer that links to a host; "" if none does.
@@ -305,6 +336,6 @@ func linked(r *message.Response, host string) string {
 	if how, to := leadsTo(r, host); how != "" {
 		return to
 	}
-	pattern := regexp.MustCompile(`(?i)(?:href|src|action|content)\s*=\s*["']?(?:https?:)?//` + regexp.QuoteMeta(host) + `[^"'\s>]*`)
+	pattern := regexp.MustCompile(`(?i)(?:href|src|action|content|value)\s*=\s*["']?(?:https?:)?//` + regexp.QuoteMeta(host) + `[^"'\s>]*`)
 	return string(pattern.Find(r.Body))
 }

@@ -1,12 +1,15 @@
 package redirect
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
@@ -188,6 +191,43 @@ func TestHostHeader(t *testing.T) {
 		}))
 		if found := lab.Run(t, Checks()[2], lab.Target(t, http.MethodGet, "/", "")); len(found) != want {
 			t.Errorf("%s: found %d, want %d", format, len(found), want)
+		}
+	}
+}
+
+// A page that links to the host of a header is found: of one that proxies send, and of Host itself, which matters
+// where passwords are reset by mail.
+func TestHostItself(t *testing.T) {
+	for name, c := range map[string]struct {
+		host  func(r *http.Request) string
+		pages []string
+		want  []kit.Severity
+	}{
+		"proxy":      {func(r *http.Request) string { return cmp.Or(r.Header.Get("X-Forwarded-Host"), "shop.example") }, nil, []kit.Severity{kit.Medium}},
+		"host":       {func(r *http.Request) string { return r.Host }, nil, []kit.Severity{kit.Info}},
+		"reset":      {func(r *http.Request) string { return r.Host }, []string{"/account/forgot-password"}, []kit.Severity{kit.Low}},
+		"configured": {func(*http.Request) string { return "shop.example" }, []string{"/forgot"}, nil},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprintf(w, `<input value="http://%s/join">`, c.host(r))
+		}))
+		lab.World.Pages = func() (all []*message.Request) {
+			for _, path := range c.pages {
+				r, err := message.New(http.MethodGet, lab.URL+path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, r)
+			}
+			return all
+		}
+		var got []kit.Severity
+		for _, f := range lab.Run(t, hostHeader(), lab.Target(t, http.MethodGet, "/invite", "")) {
+			got = append(got, f.Severity)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

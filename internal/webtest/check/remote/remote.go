@@ -12,11 +12,15 @@ package remote
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"html"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -43,13 +47,15 @@ var (
 	fileValue = regexp.MustCompile(`[/\\]|^[^ ]+\.[A-Za-z][A-Za-z0-9]{1,4}$`)
 )
 
-// variants are how an address is written: {a} is it, {n} without its scheme, {null} a byte of zero.
-var variants = []string{"{a}", "{n}", "{a}?", "hTtP{s}", "{a}\x00"}
+// variants are how an address is written: {a} is it, {n} without its scheme, {s} what follows that, {o} with its host
+// written otherwise, which a list of forbidden hosts does not know.
+var variants = []string{"{a}", "{n}", "{a}?", "hTtP{s}", "{a}\x00", "{o}"}
 
 // page is a page of the application and lines that only it has.
 type page struct {
 	address *url.URL
 	lines   []string
+	parts   []string // its title, and how its source begins, if no other page of ours has them
 }
 
 // fetch tests one place.
@@ -93,7 +99,7 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 		}
 		nowhere := *known.address
 		nowhere.Path, nowhere.RawPath = "/"+kit.Word()+"/"+kit.Word(), ""
-		control, unwanted, err := brings(ctx, w, t, p, write(variant, &nowhere), known)
+		control, unwanted, err := brings(ctx, w, t, p, write(variant, &nowhere), known, base.Response, reaction.Unknown)
 		if err != nil || unwanted != "" {
 			return err
 		}
@@ -129,7 +135,25 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 func write(variant string, at *url.URL) string {
 	text := at.String()
 	_, rest, _ := strings.Cut(text, "://")
-	return strings.NewReplacer("{a}", text, "{n}", rest, "{s}", "://"+rest).Replace(variant)
+	otherwise := *at
+	otherwise.Host = strings.Replace(at.Host, at.Hostname(), written(at.Hostname()), 1)
+	return strings.NewReplacer("{a}", text, "{n}", rest, "{s}", "://"+rest, "{o}", otherwise.String()).Replace(variant)
+}
+
+// written is a host in another way of writing, which is resolved to the same: an IPv4 address as one number, a name
+// with the dot of the root.
+func written(host string) string {
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err == nil && ip.Is4():
+		b := ip.As4()
+		return strconv.FormatUint(uint64(binary.BigEndian.Uint32(b[:])), 10)
+	case err == nil:
+		return host
+	case host == "localhost":
+		return "2130706433"
+	}
+	return strings.TrimSuffix(host, ".") + "."
 }
 
 // brings sends an address and returns a line of the page if the answer has most of its lines; those that stand in
@@ -156,10 +180,29 @@ func brings(ctx context.Context, w *kit.World, t *kit.Target, p message.Place, t
 			match = line
 		}
 	}
-	if counted == 0 || found*2 < counted || found == 0 || answer.Status/100 == 3 {
+	if answer.Status/100 == 3 {
 		return answer, "", nil
 	}
+	if counted == 0 || found*2 < counted || found == 0 {
+		return answer, excerpt(body, text, of, without), nil
+	}
 	return answer, match, nil
+}
+
+// excerpt is what a preview shows of a page: its title as the text of an element or a value, or the beginning of its
+// source; "" if an answer has neither, or others have it, too.
+func excerpt(body, text string, of page, without []*message.Response) string {
+	for _, part := range of.parts {
+		pattern := regexp.MustCompile(`(?:^|[>"'\s:])` + regexp.QuoteMeta(part) + `(?:$|[<"'\s.,])`)
+		elsewhere := strings.Contains(text, part)
+		for _, r := range without {
+			elsewhere = elsewhere || pattern.MatchString(kit.Shown(r.Body))
+		}
+		if !elsewhere && pattern.MatchString(body) {
+			return part
+		}
+	}
+	return ""
 }
 
 // ownPages are two pages of the application that everybody sees, with what stands in none of the other answers. They
@@ -188,7 +231,7 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 		if answer.Status != http.StatusOK {
 			continue
 		}
-		own := page{address: r.URL}
+		own := page{address: r.URL, parts: partsOf(answer)}
 		for line := range strings.Lines(string(answer.Body)) {
 			line = strings.TrimSpace(line)
 			ascii := strings.IndexFunc(line, func(r rune) bool { return r > 126 }) < 0
@@ -203,8 +246,32 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 			break
 		}
 	}
+	for i := range pages {
+		pages[i].parts = slices.DeleteFunc(pages[i].parts, func(part string) bool {
+			return slices.ContainsFunc(pages, func(p page) bool { return p.address != pages[i].address && slices.Contains(p.parts, part) })
+		})
+	}
 	w.Memo.Store(key, pages)
 	return without(pages, t.Request.URL), nil
+}
+
+var titled = regexp.MustCompile(`(?is)<title[^>]*>\s*([^<]{3,100}?)\s*</title>`)
+
+// begins is how much of a source is its beginning.
+const begins = 70
+
+// partsOf are the title of a page and the beginning of its source.
+func partsOf(r *message.Response) (parts []string) {
+	if m := titled.FindSubmatch(r.Body); m != nil {
+		parts = append(parts, html.UnescapeString(string(m[1])))
+	}
+	if start := strings.TrimSpace(string(r.Body)); len(start) >= begins {
+		line, _, _ := strings.Cut(start[:begins], "\n")
+		if len(line) >= begins/2 {
+			parts = append(parts, line)
+		}
+	}
+	return parts
 }
 
 func common(pages []page, line string) bool {

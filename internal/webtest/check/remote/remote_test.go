@@ -198,3 +198,58 @@ func TestOperators(t *testing.T) {
 		}
 	}
 }
+
+// A preview shows only the title of what it has fetched, or the beginning of its source.
+func TestFetchOfPreviews(t *testing.T) {
+	title := regexp.MustCompile("<title>(.*?)</title>")
+	front := "<!DOCTYPE html><html lang=en><head><title>Welcome &amp; more</title></head>\n<body><p>It has a text of its own</p></body></html>"
+	for name, c := range map[string]struct {
+		show func(v string) string
+		want int
+	}{
+		"title": {func(v string) string {
+			m := title.FindStringSubmatch(get(v))
+			return "<h2>" + append(m, "", "nothing")[1] + "</h2>"
+		}, 1},
+		"beginning":         {func(v string) string { text, _ := json.Marshal(get(v)); return string(text[:min(len(text), 200)]) }, 1},
+		"says its own":      {func(string) string { return "<h2>Welcome &amp; more</h2>" }, 0},
+		"shows the address": {func(v string) string { return "<h2>" + html.EscapeString(v) + "</h2>" }, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch r.URL.Path {
+			case "/":
+				fmt.Fprint(w, front)
+			case "/card":
+				fmt.Fprint(w, c.show(r.FormValue("link")))
+			default:
+				http.NotFound(w, r)
+			}
+		}))
+		found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodGet, "/card?link=http://other.example/a", ""))
+		if len(found) != c.want {
+			t.Errorf("%s: found %s", name, kittest.Titles(found))
+		}
+	}
+}
+
+// All pages of the application have one title, also the one that shows what it has fetched.
+func TestFetchWithinALayout(t *testing.T) {
+	layout := func(w io.Writer, text string) { fmt.Fprintf(w, "<html><title>The application</title>\n%s\n</html>", text) }
+	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/":
+			layout(w, "<h1>Welcome to this application</h1>\n<p>It has a page of its own</p>")
+		case "/show":
+			layout(w, get(r.FormValue("page")))
+		default:
+			http.Error(w, "not found", http.StatusNotFound)
+		}
+	}))
+	found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodGet, "/show?page=a.html", ""))
+	if len(found) != 1 {
+		t.Fatalf("found %s", kittest.Titles(found))
+	}
+	holds(t, lab, found[0])
+}

@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"path"
@@ -22,12 +23,13 @@ var uploads = []struct{ ext, kind, content string }{
 	{".jsp", "application/octet-stream", "{f}<%= {a}*{b} %>"},
 	{".phtml", "image/png", "{f}<?php echo {a}*{b}; ?>"},
 	{".html", "text/html", "<p>{f}</p><script>{f}()</script>"},
+	{".html", "image/png", "<p>{f}</p><script>{f}()</script>"},
 	{".svg", "image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg"><script>{f}()</script></svg>`},
 }
 
 // upload is the check for files of types that are run, or shown as pages. It stores files of ours, whose only effect is
 // a product of two numbers; where they can be read, they are asked for. At level active only, and what is left is said.
-// Seven requests for each kind of file, at most.
+// Nine requests for each kind of file, at most.
 func upload() kit.Check {
 	c := kit.Check{ID: "file-upload", Class: "file-upload", Level: client.Active}.Describe()
 	c.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
@@ -56,7 +58,11 @@ func uploadOne(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p
 	if sent, err = kit.Broken(ctx, r, sent, err); err != nil || sent.Status == 0 || sent.Status >= 400 {
 		return false, err
 	}
-	for _, at := range placesOf(sent, t.Request.URL, word, name) {
+	listed, err := listing(ctx, w, t, sent, word)
+	if err != nil {
+		return false, err
+	}
+	for _, at := range placesOf(listed, t.Request.URL, word, name) {
 		get := message.From(http.MethodGet, at)
 		answer, err := w.Client.Send(ctx, get, client.Options{As: t.User})
 		if answer, err = kit.Broken(ctx, get, answer, err); err != nil {
@@ -98,6 +104,38 @@ func named(r *message.Request, part, name, kind string) *message.Request {
 	return out
 }
 
+// listing is the answer that names a file that was sent: that to the form, the page that it leads to, or the one that
+// shows the form.
+func listing(ctx context.Context, w *kit.World, t *kit.Target, sent *message.Response, word string) (*message.Response, error) {
+	if bytes.Contains(sent.Body, []byte(word)) {
+		return sent, nil
+	}
+	pages := []*url.URL{t.Request.URL}
+	if to := sent.Redirect(); to != nil && to.Host == t.Request.URL.Host {
+		pages = []*url.URL{to, t.Request.URL}
+	}
+	if from, err := url.Parse(t.Request.Header.Get("Referer")); err == nil && from.Host == t.Request.URL.Host {
+		pages = append(pages, from)
+	}
+	for i, at := range pages {
+		if i > 0 && at.String() == pages[0].String() {
+			continue
+		}
+		get := message.From(http.MethodGet, at)
+		answer, err := w.Client.Send(ctx, get, client.Options{As: t.User})
+		if errors.Is(err, client.ErrScope) {
+			continue
+		}
+		if answer, err = kit.Broken(ctx, get, answer, err); err != nil {
+			return nil, err
+		}
+		if bytes.Contains(answer.Body, []byte(word)) {
+			return answer, nil
+		}
+	}
+	return sent, nil
+}
+
 // placesOf are where a stored file may be read: what the answer says of it, and folders that are usual.
 func placesOf(sent *message.Response, form *url.URL, word, name string) (all []*url.URL) {
 	said := regexp.MustCompile(`[^\s"'<>()=,\\]*` + word + `[^\s"'<>(),\\]*`)
@@ -108,7 +146,7 @@ func placesOf(sent *message.Response, form *url.URL, word, name string) (all []*
 	}
 	seen := map[string]bool{}
 	for _, text := range texts {
-		if at, err := form.Parse(text); err == nil && at.Host == form.Host && !seen[at.String()] {
+		if at, err := sent.Request.URL.Parse(text); err == nil && at.Host == form.Host && !seen[at.String()] {
 			seen[at.String()] = true
 			all = append(all, at)
 		}

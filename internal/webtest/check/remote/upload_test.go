@@ -85,3 +85,48 @@ func TestUpload(t *testing.T) {
 		}
 	}
 }
+
+// A file that the page behind a redirect names is found, and one that is taken for the type that its sender claims.
+func TestUploadThatIsListedElsewhere(t *testing.T) {
+	body := "--b\r\nContent-Disposition: form-data; name=\"picture\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\nPNG\r\n--b--\r\n"
+	for name, renames := range map[string]bool{"weak": false, "renames": true} {
+		var mu sync.Mutex
+		files := map[string]string{}
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			switch file, head, err := r.FormFile("picture"); {
+			case r.Method == http.MethodPost && (err != nil || head.Header.Get("Content-Type") != "image/png"):
+				http.Error(w, "only pictures", http.StatusUnsupportedMediaType)
+			case r.Method == http.MethodPost:
+				text, _ := io.ReadAll(file)
+				name := head.Filename
+				if renames {
+					name = fmt.Sprintf("%d.png", len(files))
+				}
+				files[name] = string(text)
+				http.Redirect(w, r, "/gallery/all", http.StatusSeeOther)
+			case r.URL.Path == "/gallery/all":
+				w.Header().Set("Content-Type", "text/html")
+				for name := range files {
+					fmt.Fprintf(w, "<img src='shown/%s'>", name)
+				}
+			case strings.HasPrefix(r.URL.Path, "/gallery/shown/") && files[path.Base(r.URL.Path)] != "":
+				w.Header().Set("Content-Type", map[string]string{".html": "text/html"}[path.Ext(r.URL.Path)]+"")
+				fmt.Fprint(w, files[path.Base(r.URL.Path)])
+			default:
+				http.NotFound(w, r)
+			}
+		}))
+		r, err := message.New(http.MethodPost, lab.URL+"/gallery")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+		r.Body = []byte(body)
+		found := lab.Run(t, upload(), &kit.Target{Request: r, Places: message.Places(r)})
+		if len(found) != map[string]int{"weak": 1}[name] {
+			t.Errorf("%s: found %s", name, kittest.Titles(found))
+		}
+	}
+}

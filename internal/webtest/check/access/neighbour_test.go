@@ -1,0 +1,103 @@
+package access
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// people are the accounts of an application.
+var people = map[string]string{"4": "mallory", "5": "alice", "6": "bob"}
+
+func profile(name string) string {
+	return fmt.Sprintf(`<html><nav>Log out</nav><table><tr><th>Name</th><td>%s</td></tr><tr><th>E-mail</th><td>%s@example.org</td></tr></table></html>`,
+		strings.ToUpper(name), name)
+}
+
+// directory serves profiles by the value of a place, to those who are logged in; may says who may see whose.
+func directory(read func(*http.Request) string, front string, may func(who, whose string) bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		k, err := r.Cookie("user")
+		switch {
+		case err != nil:
+			http.Redirect(w, r, "/login", http.StatusFound)
+		case r.URL.Path == "/":
+			fmt.Fprint(w, front)
+		case people[read(r)] == "":
+			http.NotFound(w, r)
+		case !may(k.Value, people[read(r)]):
+			http.Error(w, "not yours", http.StatusForbidden)
+		default:
+			fmt.Fprint(w, profile(people[read(r)]))
+		}
+	})
+}
+
+// With one user alone, objects with other numbers are found where they show private data of others; not those that are
+// refused, nor those that pages of the user lead to, nor those without private data.
+func TestNeighbours(t *testing.T) {
+	query := func(r *http.Request) string { return r.URL.Query().Get("id") }
+	path := func(r *http.Request) string { return r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:] }
+	cookie := func(r *http.Request) string {
+		if k, err := r.Cookie("uid"); err == nil {
+			return k.Value
+		}
+		return ""
+	}
+	hidden := func(r *http.Request) string {
+		for n := range people {
+			if k, err := r.Cookie("uid"); err == nil && k.Value == digests[32](int(n[0]-'0')) {
+				return n
+			}
+		}
+		return ""
+	}
+	all, own := func(string, string) bool { return true }, func(who, whose string) bool { return who == whose }
+	for name, c := range map[string]struct {
+		app  http.Handler
+		at   string
+		uid  string
+		want int
+	}{
+		"query":  {directory(query, `<a href="/profile?id=5">me</a>`, all), "/profile?id=5", "", 1},
+		"path":   {directory(path, `<a href="/people/5">me</a>`, all), "/people/5", "", 1},
+		"cookie": {directory(cookie, "hello", all), "/profile", "5", 1},
+		"digest": {directory(hidden, "hello", all), "/profile", digests[32](5), 1},
+
+		"own alone": {directory(query, `<a href="/profile?id=5">me</a>`, own), "/profile?id=5", "", 0},
+		"a list": {directory(path, `<a href="/people/4">m</a><a href="/people/5">me</a><a href="/people/6">b</a>`, all),
+			"/people/5", "", 0},
+		"no secret": {http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := r.Cookie("user"); err != nil {
+				http.Redirect(w, r, "/login", http.StatusFound)
+				return
+			}
+			fmt.Fprintf(w, "<h1>Chapter %s</h1><p>Questions to help@example.org</p>", query(r))
+		}), "/book?id=5", "", 0},
+	} {
+		lab := kittest.New(t, c.app)
+		lab.World.Level = client.Safe
+		alice := as(t, lab, "alice")
+		page := lab.Target(t, http.MethodGet, c.at, "")
+		front := lab.Target(t, http.MethodGet, "/", "")
+		if c.uid != "" {
+			alice.SetCookies(page.Request.URL, []*http.Cookie{{Name: "uid", Value: c.uid}})
+		}
+		lab.World.Users = []*client.User{alice}
+		lab.World.Pages = func() []*message.Request { return []*message.Request{front.Request, page.Request} }
+		found := lab.Run(t, check(t, "access-of-neighbours"), &kit.Target{})
+		if len(found) != c.want {
+			t.Errorf("%s: %d found, want %d", name, len(found), c.want)
+		}
+		for _, f := range found {
+			holds(t, lab, f)
+		}
+	}
+}

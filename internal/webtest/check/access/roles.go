@@ -1,0 +1,180 @@
+package access
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+// Roles that the client says: cookies whose name or value is that of a role. Such a value is no secret: anybody can
+// write it.
+var (
+	roleName  = regexp.MustCompile(`(?i)role|admin|level|group|priv|access|perm|staff|rank|usertype|user_type|account_?type|is_?(?:super|auth)`)
+	roleValue = regexp.MustCompile(`(?i)^(?:true|false|yes|no|admin(?:istrator)?|root|manager|user|guest|member|customer|client|clerk|employee|staff|normal|basic)$`)
+	plainWord = regexp.MustCompile(`^(?:[A-Za-z_]{1,14}|\d{1,4})$`)
+)
+
+// higher are values of roles that may do more.
+var higher = []string{"admin", "true", "1", "administrator"}
+
+const maxRefused = 40 // pages that are tried with other roles
+
+// roles is the check for roles that a cookie says. A page that a user is refused is asked for with the same cookies,
+// but for the one of the role; another word there must be refused as before. No requests where no cookie speaks of a
+// role; otherwise one for each page of the map and each user, and six for each of 40 that are refused.
+func roles() kit.Check {
+	c := kit.Check{ID: "role-of-client", Class: "bfla", Level: client.Safe, CWE: 565}.Describe()
+	c.After = func(ctx context.Context, w *kit.World) error {
+		for _, u := range w.Users[:min(len(w.Users), 3)] {
+			tried := 0
+			for _, r := range w.Pages() {
+				cookies := roleCookies(u, r.URL)
+				if len(cookies) == 0 || tried >= maxRefused || r.Method != http.MethodGet && w.Level < client.Active {
+					continue
+				}
+				base, err := w.Client.Send(ctx, r, client.Options{As: u, Writes: r.Method != http.MethodGet})
+				if errors.Is(err, client.ErrScope) {
+					continue
+				}
+				if base, err = kit.Broken(ctx, r, base, err); err != nil {
+					return err
+				}
+				if base.Status != http.StatusForbidden && base.Status != http.StatusUnauthorized {
+					continue
+				}
+				tried++
+				for _, p := range cookies {
+					if err := raised(ctx, w, &c, r, u, p, base); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+// roleCookies are the cookies of a user that speak of a role.
+func roleCookies(u *client.User, at *url.URL) (out []message.Place) {
+	for _, k := range u.Cookies(at) {
+		plain := k.Value
+		if raw, err := base64.StdEncoding.DecodeString(k.Value); err == nil && plainWord.Match(raw) && len(k.Value)%4 == 0 {
+			plain = string(raw)
+		}
+		if plainWord.MatchString(plain) && (roleName.MatchString(k.Name) || roleValue.MatchString(plain)) ||
+			plainWord.MatchString(k.Value) && roleName.MatchString(k.Name) {
+			out = append(out, message.Place{Component: message.Cookie, Name: k.Name, Value: k.Value})
+		}
+	}
+	return out
+}
+
+// raised reports a page that is refused, and that another role in a cookie opens.
+func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request, u *client.User, p message.Place,
+	base *message.Response,
+) error {
+	encode := func(text string) string { return text }
+	if raw, err := base64.StdEncoding.DecodeString(p.Value); err == nil && roleValue.Match(raw) {
+		encode = func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+	}
+	values := slices.Clone(higher)
+	for _, other := range w.Users {
+		for _, q := range roleCookies(other, r.URL) {
+			if q.Name == p.Name && !slices.Contains(values, q.Value) {
+				values = append(values, q.Value)
+			}
+		}
+	}
+	send := func(value string) (*message.Request, *message.Response, error) {
+		made := r.Put(p, value)
+		answer, err := w.Client.Send(ctx, made, client.Options{As: u, Fresh: true, Writes: r.Method != http.MethodGet})
+		answer, err = kit.Broken(ctx, made, answer, err)
+		return made, answer, err
+	}
+	for _, value := range values {
+		if value == p.Value {
+			continue
+		}
+		opened, answer, err := send(encode(value))
+		if err != nil {
+			return err
+		}
+		if answer.Status != http.StatusOK || same(base, answer) {
+			continue
+		}
+		control, refused, err := send(encode(strings.ToLower(kit.Word())))
+		if err != nil || refused.Status != base.Status {
+			return err
+		}
+		_, again, err := send(encode(value))
+		if err != nil || !same(answer, again) {
+			return err
+		}
+		user, users := kit.Names(u)
+		status := func(r *message.Response) []proof.Expect {
+			return []proof.Expect{{What: proof.Status, Value: strconv.Itoa(r.Status)}}
+		}
+		w.Found(c, kit.Finding{Request: opened, Place: p, Payload: encode(value), Detail: "the cookie " + p.Name + " says the role",
+			Evidence: []kit.Evidence{
+				{Request: r, Response: base, Note: u.Name + " is refused"},
+				{Request: opened, Response: answer, Note: "and is not with another value of the cookie " + p.Name},
+				{Request: control, Response: refused, Note: "a word that is no role is refused"}},
+			Proof: &proof.Program{About: "A cookie that anybody can write says what its sender may do.", Users: users, Steps: []proof.Step{
+				{ID: "refused", As: user, Send: r, Expect: status(base)},
+				{ID: "opened", As: user, Send: opened, Expect: status(answer)},
+				{ID: "control", As: user, Send: control, Expect: status(refused)}}}})
+		return nil
+	}
+	return nil
+}
+
+// written reports functions that only pages of the owner lead to, and that the other can call all the same. Three
+// requests for each; at level active alone.
+func written(ctx context.Context, w *kit.World, c *kit.Check, views []view, owner, other *client.User) error {
+	if w.Level < client.Active {
+		return nil
+	}
+	for _, r := range w.Pages() {
+		v := &view{request: r}
+		if reads(r) || r.IsMessage() || len(r.URL.Path) < 2 || !onlyShownTo(views, v) ||
+			!w.Once("written "+r.Method+r.URL.Path+owner.Name+other.Name) {
+			continue
+		}
+		var answers []*message.Response
+		for _, u := range []*client.User{owner, other, nil} {
+			answer, err := w.Client.Send(ctx, r, client.Options{As: u, Writes: true})
+			if errors.Is(err, client.ErrScope) {
+				answer, err = &message.Response{Request: r}, nil
+			}
+			if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
+				return err
+			}
+			answers = append(answers, answer)
+		}
+		if answers[0].Status == 0 || answers[0].Status >= 400 || !same(answers[0], answers[1]) || same(answers[0], answers[2]) {
+			continue
+		}
+		w.Found(c, kit.Finding{Request: r, Evidence: []kit.Evidence{
+			{Request: r, Response: answers[0], Note: "what " + owner.Name + " gets, whom pages lead there"},
+			{Request: r, Response: answers[1], Note: "what " + other.Name + " gets, whom no page leads there"},
+			{Request: r, Response: answers[2], Note: "what nobody gets"}},
+			Proof: &proof.Program{About: other.Name + " can do what only " + owner.Name + " is shown.",
+				Users: []string{owner.Name, other.Name}, Steps: []proof.Step{
+					{ID: "owner", As: owner.Name, Send: r, Writes: true},
+					{ID: "other", As: other.Name, Send: r, Writes: true, Expect: []proof.Expect{{What: proof.Same, Of: "owner"}}},
+					{ID: "nobody", Send: r, Writes: true, Expect: []proof.Expect{{What: proof.Same, Of: "owner", Not: true}}}}}})
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package access
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// ward has a page and a form of managers; may says who is one.
+func ward(may func(r *http.Request, who string) bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		k, err := r.Cookie("user")
+		switch {
+		case err != nil:
+			http.Error(w, "log in", http.StatusUnauthorized)
+		case r.URL.Path == "/" && k.Value == "alice":
+			fmt.Fprint(w, `<p>hello</p><form method="post" action="/staff/hire"><input name="who"></form>`)
+		case r.URL.Path == "/":
+			fmt.Fprint(w, `<p>hello</p>`)
+		case !may(r, k.Value):
+			http.Error(w, "not for you", http.StatusForbidden)
+		case r.Method == http.MethodPost:
+			fmt.Fprint(w, "<p>Hired.</p>")
+		default:
+			fmt.Fprint(w, "<table><tr><td>carol</td><td>3100</td></tr></table>")
+		}
+	})
+}
+
+func cookieIs(name string, of func(string) bool) func(*http.Request, string) bool {
+	return func(r *http.Request, _ string) bool {
+		k, err := r.Cookie(name)
+		return err == nil && of(k.Value)
+	}
+}
+
+// A role that a cookie says is found, plain and encoded; none where the session decides, or any change of the cookie
+// is as good as another.
+func TestRoleOfClient(t *testing.T) {
+	is := func(want string) func(string) bool { return func(v string) bool { return v == want } }
+	coded := base64.StdEncoding.EncodeToString
+	for name, c := range map[string]struct {
+		cookie, value string
+		may           func(*http.Request, string) bool
+		want          int
+	}{
+		"a word":    {"role", "customer", cookieIs("role", is("admin")), 2},
+		"a flag":    {"isAdmin", "false", cookieIs("isAdmin", is("true")), 2},
+		"encoded":   {"acl", coded([]byte("guest")), cookieIs("acl", is(coded([]byte("admin")))), 2},
+		"session":   {"role", "customer", func(_ *http.Request, who string) bool { return who == "alice" }, 0},
+		"any other": {"role", "customer", cookieIs("role", func(v string) bool { return v != "customer" }), 0},
+		"no role":   {"colour", "blue", cookieIs("colour", is("admin")), 0},
+	} {
+		lab := kittest.New(t, ward(c.may))
+		lab.World.Level = client.Active
+		bob := as(t, lab, "bob")
+		at, err := url.Parse(lab.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bob.SetCookies(at, []*http.Cookie{{Name: c.cookie, Value: c.value}})
+		lab.World.Users = []*client.User{bob}
+		lab.World.Pages = func() []*message.Request { return wardPages(t, lab) }
+		found := lab.Run(t, check(t, "role-of-client"), &kit.Target{})
+		if len(found) != c.want {
+			t.Errorf("%s: %d found", name, len(found))
+		}
+		for _, f := range found {
+			holds(t, lab, f)
+		}
+	}
+}
+
+func wardPages(t *testing.T, lab *kittest.Lab) (pages []*message.Request) {
+	t.Helper()
+	for _, path := range []string{"/", "/staff/list"} {
+		r, err := message.New(http.MethodGet, lab.URL+path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, r)
+	}
+	hire, err := message.New(http.MethodPost, lab.URL+"/staff/hire")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hire.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	hire.Body = []byte("who=dora")
+	return append(pages, hire)
+}
+
+// A form that only one user is shown, and the other can send.
+func TestFunctionsOfOthers(t *testing.T) {
+	anybody := func(*http.Request, string) bool { return true }
+	manager := func(_ *http.Request, who string) bool { return who == "alice" }
+	for name, c := range map[string]struct {
+		may   func(*http.Request, string) bool
+		level client.Level
+		want  int
+	}{"weak": {anybody, client.Active, 1}, "sound": {manager, client.Active, 0}, "not at level safe": {anybody, client.Safe, 0}} {
+		lab := kittest.New(t, ward(c.may))
+		lab.World.Level = c.level
+		lab.World.Users = []*client.User{as(t, lab, "alice"), as(t, lab, "bob")}
+		lab.World.Pages = func() []*message.Request { return wardPages(t, lab) }
+		found := lab.Run(t, check(t, "access-of-others"), &kit.Target{})
+		if len(found) != c.want {
+			t.Errorf("%s: %d found", name, len(found))
+		}
+		for _, f := range found {
+			holds(t, lab, f)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package refusal
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+// minBody is how many bytes a page has at least; the answers that frameworks write with a redirect have fewer.
+const minBody = 200
+
+// body is the check for answers that send a visitor away, and have the page in them all the same: the application goes
+// on after it has written the header (CWE-698). With a user, it is the page that the user gets; without one, it has
+// forms or tables.
+func body() kit.Check {
+	c := kit.Check{ID: "page-behind-redirect", Class: "access-bypass", CWE: 698, Level: client.Safe}.Describe()
+	c.Title = "A redirect has the refused page in it"
+	c.After = func(ctx context.Context, w *kit.World) error {
+		for _, r := range candidates(w) {
+			nobody := &trial{w: w, c: &c, page: r}
+			answer, err := nobody.send(ctx, r)
+			if err != nil {
+				return err
+			}
+			if to := answer.Redirect(); to == nil || len(answer.Body) < minBody || asksForPassword(answer) ||
+				strings.TrimSuffix(to.Path, "/") == strings.TrimSuffix(r.URL.Path, "/") {
+				continue
+			}
+			if err := nobody.behind(ctx, answer); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+var content = regexp.MustCompile(`(?i)<(?:form|table|textarea|select|article)[\s>][^\n]{0,80}`)
+
+// behind reports a redirect that has a page in it.
+func (t *trial) behind(ctx context.Context, away *message.Response) error {
+	var own *message.Response
+	var users []string
+	what := string(content.Find(away.Body))
+	steps := []proof.Step{}
+	if len(t.w.Users) > 0 {
+		u := t.w.Users[0]
+		var err error
+		if own, err = (&trial{w: t.w, as: u}).send(ctx, t.page); err != nil {
+			return err
+		}
+		if own.Status != http.StatusOK || !same(own, page(away)) {
+			return nil
+		}
+		if what = longest(own, away); what == "" {
+			return nil
+		}
+		users = []string{u.Name}
+		steps = append(steps, proof.Step{ID: "user", As: u.Name, Send: t.page, Expect: []proof.Expect{
+			{What: proof.Status, Value: "200"}, {What: proof.Contains, Value: what}}})
+	}
+	if what == "" {
+		return nil
+	}
+	other, err := t.send(ctx, missing(t.page, kit.Word()))
+	if err != nil || same(page(other), page(away)) || strings.Contains(string(other.Body), what) {
+		return err
+	}
+	again, err := t.send(ctx, t.page)
+	if err != nil || again.Redirect() == nil || !strings.Contains(string(again.Body), what) {
+		return err
+	}
+	evidence := []kit.Evidence{{Request: t.page, Response: away, Match: what,
+		Note: "the visitor is sent away, and the page is in the answer"},
+		{Request: other.Request, Response: other, Note: "a page that does not exist is answered otherwise"}}
+	if own != nil {
+		evidence = append(evidence, kit.Evidence{Request: t.page, Response: own, Note: "what a user gets"})
+	}
+	steps = append(steps, proof.Step{ID: "nobody", Send: t.page, Expect: []proof.Expect{
+		{What: proof.Status, Value: "200", Not: true}, {What: proof.Contains, Value: what}}})
+	t.w.Found(t.c, kit.Finding{Request: t.page, Evidence: evidence, Proof: &proof.Program{
+		About: "Nobody is logged in, and the page is in the answer that sends away.", Users: users, Steps: steps}})
+	return nil
+}
+
+// page is a redirect as if it were a page.
+func page(r *message.Response) *message.Response {
+	out := *r
+	out.Status, out.Header = http.StatusOK, r.Header.Clone()
+	out.Header.Del("Location")
+	return &out
+}
+
+// longest is the longest line of text that two answers have.
+func longest(a, b *message.Response) (line string) {
+	other := string(b.Body)
+	for l := range strings.SplitSeq(string(a.Body), "\n") {
+		if l = strings.TrimSpace(l); len(l) > len(line) && len(l) <= 1000 && strings.Contains(other, l) {
+			line = l
+		}
+	}
+	return line
+}

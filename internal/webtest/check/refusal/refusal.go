@@ -1,0 +1,302 @@
+// Package refusal finds pages that are refused when they are asked for as usual, and given when they are asked for in
+// another way: with another method, another spelling of the path, or a header that a proxy would add; and pages that
+// stand in the answer that sends the visitor away to log in.
+//
+// A page is open when another way gets a page that the usual way does not get, before and after it, twice; when the
+// same way gets something else for a page that does not exist; and, of headers, when another value is refused.
+//
+// Requests: one for each page of the map and ten for names of pages of administrators; some thirty for each of 15 pages
+// that are refused, one for each page that sends away.
+package refusal
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/vedette-sec/vedette/internal/infra/yamltext"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/diff"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+// Checks are those of the package.
+func Checks() []kit.Check { return []kit.Check{bypass(), body()} }
+
+//go:embed ways.yaml
+var waysText []byte
+
+// lists are those of ways.yaml.
+var lists = sync.OnceValue(func() map[string][]string {
+	value, err := yamltext.Value(waysText)
+	if err != nil {
+		panic(err) // it is ours
+	}
+	all := map[string][]string{}
+	for name, list := range value.(map[string]any) { //nolint:forcetypeassert // it is ours
+		all[name] = kit.Texts(list)
+	}
+	return all
+})
+
+const (
+	maxPages   = 300
+	maxRefused = 15
+)
+
+// bypass is the check for pages that another way opens.
+func bypass() kit.Check {
+	c := kit.Check{ID: "access-bypass", Class: "access-bypass", Level: client.Safe}.Describe()
+	c.After = func(ctx context.Context, w *kit.World) error {
+		var as *client.User
+		if len(w.Users) > 0 {
+			as = w.Users[len(w.Users)-1] // the one who may do least
+		}
+		tried := 0
+		for _, r := range candidates(w) {
+			if tried >= maxRefused {
+				w.Skip(nil, c.Class, "more than "+strconv.Itoa(maxRefused)+" pages are refused")
+				return nil
+			}
+			t := &trial{w: w, c: &c, page: r, as: as}
+			var err error
+			if t.base, err = t.send(ctx, r); err != nil {
+				return err
+			}
+			if !isRefused(t.base) {
+				continue
+			}
+			tried++
+			if err := t.run(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+// candidates are the pages of the map, each once, and those that administrators often have.
+func candidates(w *kit.World) (all []*message.Request) {
+	seen := map[string]bool{}
+	add := func(r *message.Request) {
+		if key := r.URL.Host + r.URL.Path; !seen[key] && len(all) < maxPages && len(r.URL.Path) > 1 {
+			seen[key] = true
+			all = append(all, r)
+		}
+	}
+	hosts := map[string]*url.URL{}
+	for _, r := range w.Pages() {
+		if r.Method == http.MethodGet && r.After == nil {
+			hosts[r.URL.Host] = r.URL
+			add(r)
+		}
+	}
+	for _, at := range hosts {
+		for _, name := range lists()["pages"] {
+			add(message.From(http.MethodGet, &url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/" + name}))
+		}
+	}
+	return all
+}
+
+// trial is the test of one page.
+type trial struct {
+	w    *kit.World
+	c    *kit.Check
+	page *message.Request
+	as   *client.User
+	base *message.Response // that refuses
+}
+
+func (t *trial) send(ctx context.Context, r *message.Request) (*message.Response, error) {
+	answer, err := t.w.Client.Send(ctx, r, client.Options{As: t.as})
+	if errors.Is(err, client.ErrScope) { // by its name it does something
+		return &message.Response{Header: http.Header{}, Request: r}, nil
+	}
+	return kit.Broken(ctx, r, answer, err)
+}
+
+var login = regexp.MustCompile(`(?i)log-?_?in|sign-?_?in|auth|sso|session`)
+
+// isRefused says whether an answer refuses: by its status, or by sending away to log in.
+func isRefused(r *message.Response) bool {
+	if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden {
+		return true
+	}
+	to := r.Redirect()
+	return to != nil && login.MatchString(to.Path)
+}
+
+// way is another way to ask for a page.
+type way struct {
+	about  string
+	header bool // a header, of which another value is tried as a control
+	ask    func(r *message.Request, isControl bool) *message.Request
+}
+
+// ways are all ways: of another method, path, and header.
+func ways() (all []way) {
+	for _, method := range lists()["methods"] {
+		all = append(all, way{about: "the method " + method, ask: func(r *message.Request, _ bool) *message.Request {
+			out := r.Clone()
+			out.Method = method
+			return out
+		}})
+	}
+	for _, form := range lists()["paths"] {
+		all = append(all, way{about: "the path " + form, ask: func(r *message.Request, _ bool) *message.Request {
+			return spelled(r, form)
+		}})
+	}
+	for _, line := range lists()["headers"] {
+		name, value, _ := strings.Cut(line, ": ")
+		if value == "{path}" { // the page is named by the header alone
+			all = append(all, way{about: "the header " + name, ask: func(r *message.Request, _ bool) *message.Request {
+				return message.From(http.MethodGet, &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: "/"}).
+					With(name, r.URL.RequestURI())
+			}})
+			continue
+		}
+		all = append(all, way{about: "the header " + name, header: true,
+			ask: func(r *message.Request, isControl bool) *message.Request {
+				if isControl {
+					return r.With(name, elsewhere.Replace(value))
+				}
+				return r.With(name, value)
+			}})
+	}
+	return all
+}
+
+// elsewhere makes values of headers that say another thing.
+var elsewhere = strings.NewReplacer("127.0.0.1", "203.0.113.77", "localhost", "host.example.org", "https", "gopher")
+
+// spelled is a request with another spelling of its path: {dir} is the folder with its slash, {name} the last part,
+// {first} its first letter as %XX and {rest} what follows it, {Name} the name in capitals.
+func spelled(r *message.Request, form string) *message.Request {
+	escaped := strings.TrimSuffix(r.URL.EscapedPath(), "/")
+	dir, name := path.Split(escaped)
+	if name == "" {
+		return nil
+	}
+	raw := strings.NewReplacer("{dir}", dir, "{name}", name, "{first}", "%"+strconv.FormatInt(int64(name[0]), 16),
+		"{rest}", name[1:], "{Name}", strings.ToUpper(name)).Replace(form)
+	plain, err := url.PathUnescape(raw)
+	if err != nil || raw == r.URL.EscapedPath() {
+		return nil
+	}
+	out := r.Clone()
+	out.URL.Path, out.URL.RawPath = plain, raw
+	return out
+}
+
+// run tries all ways, until one opens the page.
+func (t *trial) run(ctx context.Context) error {
+	for _, way := range ways() {
+		r := way.ask(t.page, false)
+		if r == nil {
+			continue
+		}
+		opened, err := t.send(ctx, r)
+		if err != nil {
+			return err
+		}
+		if opened.Status != http.StatusOK || len(opened.Body) == 0 || asksForPassword(opened) || same(opened, t.base) {
+			continue
+		}
+		found, err := t.confirm(ctx, way, r, opened)
+		if err != nil || found {
+			return err
+		}
+	}
+	return nil
+}
+
+var password = regexp.MustCompile(`(?i)<input[^>]+type\s*=\s*["']?password`)
+
+func asksForPassword(r *message.Response) bool { return password.Match(r.Body) }
+
+// confirm reports a way that opens the page, if its controls say so.
+func (t *trial) confirm(ctx context.Context, by way, r *message.Request, opened *message.Response) (bool, error) {
+	word := kit.Word()
+	controls := []struct {
+		about string
+		r     *message.Request
+	}{{"a page that does not exist, in the same way", by.ask(missing(t.page, word), false)}}
+	if by.header {
+		controls = append(controls, struct {
+			about string
+			r     *message.Request
+		}{"the same page with another value of the header", by.ask(t.page, true)})
+	}
+	evidence := []kit.Evidence{
+		{Request: t.page, Response: t.base, Note: "the page is refused"},
+		{Request: r, Response: opened, Note: "and given with " + by.about},
+	}
+	user, users := kit.Names(t.as)
+	steps := []proof.Step{
+		{ID: "refused", As: user, Send: t.page, Expect: []proof.Expect{{What: proof.Status, Value: "200", Not: true}}},
+		{ID: "opened", As: user, Send: r, Expect: []proof.Expect{{What: proof.Status, Value: "200"}}},
+	}
+	for i, control := range controls {
+		answer, err := t.send(ctx, control.r)
+		if err != nil || same(cut(opened, t.page), cut(answer, t.page, word)) {
+			return false, err
+		}
+		evidence = append(evidence, kit.Evidence{Request: control.r, Response: answer, Note: control.about})
+		steps = append(steps, proof.Step{ID: "control" + strconv.Itoa(i+1), As: user, Send: control.r,
+			Expect: []proof.Expect{{What: proof.Same, Of: "opened", Not: true}}})
+	}
+	front, err := t.send(ctx, message.From(http.MethodGet, &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: "/"}))
+	if err != nil || same(front, opened) {
+		return false, err
+	}
+	refused, err := t.send(ctx, t.page)
+	if err != nil || !isRefused(refused) {
+		return false, err
+	}
+	again, err := t.send(ctx, r)
+	if err != nil || !same(again, opened) {
+		return false, err
+	}
+	t.w.Found(t.c, kit.Finding{Request: r, Detail: "it is given with " + by.about, Evidence: evidence,
+		Proof: &proof.Program{About: "A page that is refused is given with " + by.about + ".", Users: users, Steps: steps}})
+	return true, nil
+}
+
+// missing is a page in the same folder that does not exist.
+func missing(r *message.Request, word string) *message.Request {
+	out := r.Clone()
+	dir, name := path.Split(strings.TrimSuffix(r.URL.Path, "/"))
+	out.URL.Path, out.URL.RawPath = dir+word+path.Ext(name), ""
+	return out
+}
+
+// cut is an answer without the names that it was asked with.
+func cut(r *message.Response, page *message.Request, words ...string) *message.Response {
+	out := *r
+	text := string(r.Body)
+	for _, name := range append(words, page.URL.Path, path.Base(page.URL.Path), strings.ToUpper(path.Base(page.URL.Path))) {
+		if len(name) > 1 {
+			text = strings.ReplaceAll(text, name, "")
+		}
+	}
+	out.Body = []byte(text)
+	return &out
+}
+
+// same says whether two answers say the same, or nearly so.
+func same(a, b *message.Response) bool {
+	x, y := diff.New(a), diff.New(b)
+	return x.Status == y.Status && x.Target == y.Target && diff.Likeness(x, y, nil) >= 0.9
+}

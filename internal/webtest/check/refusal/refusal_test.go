@@ -1,0 +1,172 @@
+package refusal
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+const staff = `<html><h1>Staff</h1><table><tr><td>carol</td><td>3100</td></tr><tr><td>dave</td><td>2900</td></tr></table>
+<p>This page is for those who pay the wages, and has what they need to do so every month.</p></html>`
+
+func check(t *testing.T, id string) kit.Check {
+	t.Helper()
+	for _, c := range Checks() {
+		if c.ID == id {
+			return c
+		}
+	}
+	t.Fatal("no check", id)
+	return kit.Check{}
+}
+
+// run runs a check on an application whose map has the paths.
+func run(t *testing.T, id string, app http.HandlerFunc, paths ...string) (*kittest.Lab, []kit.Finding) {
+	t.Helper()
+	lab := kittest.New(t, app)
+	lab.World.Level = client.Safe
+	lab.World.Pages = func() (all []*message.Request) {
+		for _, p := range paths {
+			at, err := url.Parse(lab.URL + p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, message.From(http.MethodGet, at))
+		}
+		return all
+	}
+	return lab, lab.Run(t, check(t, id), &kit.Target{})
+}
+
+// shop has a page for staff that a rule refuses.
+func shop(refuses func(r *http.Request) bool, serves func(r *http.Request) bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case refuses(r):
+			http.Error(w, "Forbidden", http.StatusForbidden)
+		case serves(r):
+			fmt.Fprint(w, staff)
+		case r.URL.Path == "/":
+			fmt.Fprint(w, "<h1>Shop</h1><p>Welcome to the shop.</p>")
+		default:
+			http.NotFound(w, r)
+		}
+	}
+}
+
+func at(p string) func(*http.Request) bool {
+	return func(r *http.Request) bool { return r.URL.Path == p }
+}
+
+// What a rule refuses by its method, its path or a header is found, with the way that opens it; a page that is refused
+// in every way, a server that answers any path or method alike, and a rule that lets most of a kind through, are not.
+func TestBypass(t *testing.T) {
+	wages := at("/staff/wages")
+	any3 := func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/staff/") }
+	n := 0
+	for name, c := range map[string]struct {
+		app  http.HandlerFunc
+		want string
+	}{
+		"method": {shop(func(r *http.Request) bool {
+			return wages(r) && (r.Method == http.MethodGet || r.Method == http.MethodPost || r.Method == http.MethodHead)
+		}, wages), "the method VIEW"},
+		"slash": {shop(wages, func(r *http.Request) bool { return r.URL.Path == "/staff/wages/" }), "the path {dir}{name}/"},
+		"capitals": {shop(wages, func(r *http.Request) bool {
+			return strings.EqualFold(r.URL.Path, "/staff/wages")
+		}), "the path {dir}{Name}"},
+		"encoded": {shop(func(r *http.Request) bool { return strings.Contains(r.RequestURI, "/wages") }, wages),
+			"the path {dir}{first}{rest}"},
+		"address": {shop(func(r *http.Request) bool { return wages(r) && r.Header.Get("X-Forwarded-For") != "127.0.0.1" }, wages),
+			"the header X-Forwarded-For"},
+		"host": {shop(func(r *http.Request) bool { return wages(r) && r.Host != "localhost" }, wages), "the header Host"},
+		"rewritten": {shop(func(r *http.Request) bool { return wages(r) && r.Header.Get("X-Original-URL") == "" },
+			func(r *http.Request) bool { return r.Header.Get("X-Original-URL") == "/staff/wages" }), "the header X-Original-URL"},
+
+		"refused":  {shop(any3, wages), ""},
+		"any page": {shop(wages, func(r *http.Request) bool { return true }), ""},
+		"any host": {shop(func(r *http.Request) bool { return wages(r) && r.Header.Get("X-Real-IP") == "" }, wages), ""},
+		"in turns": {shop(func(r *http.Request) bool { n++; return any3(r) && n == 1 }, any3), ""},
+		"login": {func(w http.ResponseWriter, r *http.Request) {
+			if wages(r) {
+				w.WriteHeader(http.StatusForbidden)
+			}
+			fmt.Fprint(w, `<form method="post">`, r.URL.Path, ` <input name="user"><input type="password" name="pass"></form>`)
+		}, ""},
+	} {
+		lab, found := run(t, "access-bypass", c.app, "/", "/staff/wages")
+		if c.want == "" {
+			if len(found) > 0 {
+				t.Errorf("%s: %s", name, found[0].Detail)
+			}
+			continue
+		}
+		if len(found) != 1 || found[0].Detail != "it is given with "+c.want {
+			t.Errorf("%s: %d found, want %s: %+v", name, len(found), c.want, found)
+			continue
+		}
+		holds(t, name, lab, found[0])
+	}
+}
+
+func holds(t *testing.T, name string, lab *kittest.Lab, f kit.Finding) {
+	t.Helper()
+	runner := proof.Runner{Send: lab.World.Client.Send, Users: func(string) *client.User { return lab.World.Users[0] }}
+	if out, err := runner.Run(t.Context(), f.Proof); err != nil || !out.Holds {
+		t.Errorf("%s: the proof does not hold: %s, %v", name, out.Failed, err)
+	}
+}
+
+// An application that goes on after its redirect shows the page to those whom it sends away.
+func TestPageBehindRedirect(t *testing.T) {
+	stock := "<html><head><title>302 Found</title></head><body><h1>Found</h1>" + strings.Repeat("<!-- padding -->", 20) +
+		`<table><tr><td>The document has moved <a href="/login">here</a></td></tr></table></body></html>`
+	for name, c := range map[string]struct {
+		body string // of the redirect of the page
+		user bool
+		want int
+	}{
+		"as the user": {staff, true, 1}, "for nobody": {staff, false, 1}, "the server's own": {stock, false, 0},
+		"of a user, the server's own": {stock, true, 0}, "a login": {`<form><input type="password"></form>` + stock, false, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if k, err := r.Cookie("user"); err == nil && k.Value == "alice" {
+				fmt.Fprint(w, staff)
+				return
+			}
+			w.Header().Set("Location", "/login")
+			w.WriteHeader(http.StatusFound)
+			if r.URL.Path == "/staff" {
+				fmt.Fprint(w, c.body)
+			} else {
+				fmt.Fprint(w, stock)
+			}
+		}))
+		page, err := url.Parse(lab.URL + "/staff")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lab.World.Pages = func() []*message.Request { return []*message.Request{message.From(http.MethodGet, page)} }
+		if c.user {
+			u := client.NewUser("alice")
+			u.SetCookies(page, []*http.Cookie{{Name: "user", Value: "alice"}})
+			lab.World.Users = []*client.User{u}
+		}
+		found := lab.Run(t, check(t, "page-behind-redirect"), &kit.Target{})
+		if len(found) != c.want {
+			t.Errorf("%s: %d found", name, len(found))
+			continue
+		}
+		for _, f := range found {
+			holds(t, name, lab, f)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package webtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/session"
+	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
+)
+
+// Where no user is given and anybody may register, the tester registers two users at level active, so that what is
+// behind the login is tested, and what each of them may do with the objects of the other. Their names begin with
+// vdt; they stay, and the report names them.
+var (
+	registering = regexp.MustCompile(`(?i)regist|sign-?_?up|create-?_?(?:account|user)|new-?_?(?:account|user)|enrol|/join`)
+	mailField   = regexp.MustCompile(`(?i)e-?_?mail`)
+	nameField   = regexp.MustCompile(`(?i)user|login|nick|account|handle|^name$|^uid$`)
+	samePass    = regexp.MustCompile(`(?i)confirm|repeat|again|retype|verif|passw|pwd|^pass\d?$`)
+	digitsField = regexp.MustCompile(`(?i)phone|mobile|tel|zip|postal|age`)
+	puzzleField = regexp.MustCompile(`(?i)captcha|turnstile|recaptcha`)
+)
+
+const registered = 2 // users that are made
+
+// made is a user whom the run has registered, as it is kept in its journal.
+type made struct{ Name, Mail, Password string }
+
+// registrations are the requests of the map that make a user, those of forms first.
+func registrations(m *sitemap.Map) (all []*message.Request) {
+	for _, e := range m.Entries {
+		r := e.Request
+		isNamed := registering.MatchString(r.URL.Path)
+		if r.Method == http.MethodGet || r.IsMessage() || !isNamed && (e.Login || !registering.MatchString(e.From)) {
+			continue
+		}
+		places := message.Places(r)
+		has := func(pattern *regexp.Regexp) bool {
+			return slices.ContainsFunc(places, func(p message.Place) bool {
+				return p.Component == message.Body && pattern.MatchString(lastOf(p.Name))
+			})
+		}
+		isPassword := slices.ContainsFunc(places, func(p message.Place) bool {
+			return p.Component == message.Body && client.IsPassword(lastOf(p.Name))
+		})
+		if isPassword && (has(nameField) || has(mailField)) && !has(puzzleField) {
+			all = append(all, r)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *message.Request) int {
+		return boolOf(registering.MatchString(b.URL.Path)) - boolOf(registering.MatchString(a.URL.Path))
+	})
+	return all
+}
+
+func boolOf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// lastOf is the last name of a place in a nested body.
+func lastOf(name string) string {
+	return strings.TrimRight(name[strings.LastIndexAny(strings.TrimRight(name, "]"), ".[/")+1:], "]")
+}
+
+// filled is a registration of a user.
+func filled(r *message.Request, u made) *message.Request {
+	for _, p := range message.Places(r) {
+		if p.Component != message.Body {
+			continue
+		}
+		switch name := lastOf(p.Name); {
+		case r.Token != nil && r.Token.Place == p:
+		case client.IsPassword(name) || samePass.MatchString(name):
+			r = r.Put(p, u.Password)
+		case mailField.MatchString(name):
+			r = r.Put(p, u.Mail)
+		case nameField.MatchString(name):
+			r = r.Put(p, u.Name)
+		case digitsField.MatchString(name):
+			r = r.Put(p, "5550100200")
+		case p.Value == "":
+			r = r.Put(p, u.Name)
+		}
+	}
+	return r
+}
+
+// enterRegistered registers users, or logs in those that an interrupted run has registered.
+func (r *run) enterRegistered(ctx context.Context, m *sitemap.Map, isMapped bool) error {
+	if len(r.sessions) > 0 || r.Only || r.Client.Level < client.Active {
+		return nil
+	}
+	for _, u := range r.journal.users {
+		if s, err := r.openMade(ctx, u, m); err == nil {
+			r.enter(s)
+		} else if ctx.Err() != nil {
+			return err
+		}
+	}
+	if isMapped {
+		return nil
+	}
+	if len(r.sessions) > 0 {
+		return r.mapAs(ctx, m, r.user())
+	}
+	for _, request := range registrations(m)[:min(len(registrations(m)), 3)] {
+		for range registered {
+			u := made{Name: "vdt" + kit.Word()[1:7], Password: "Vd-" + kit.Word() + "7!"}
+			u.Mail = u.Name + "@example.com"
+			s, err := r.registerOne(ctx, request, u, m)
+			if endsRun(err) || ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				break
+			}
+			r.enter(s)
+			r.note(fmt.Sprintf("Registered the user %s at %s, who stays. %s", u.Name, request.URL.Path, s.Describe()))
+		}
+		if len(r.sessions) > 0 {
+			return r.mapAs(ctx, m, r.user())
+		}
+	}
+	return nil
+}
+
+func (r *run) enter(s *session.Session) {
+	r.sessions = append(r.sessions, s)
+	r.world.Users = append(r.world.Users, s.User)
+}
+
+// registerOne registers a user and logs in.
+func (r *run) registerOne(ctx context.Context, request *message.Request, u made, m *sitemap.Map) (
+	*session.Session, error,
+) {
+	answer, err := r.client.Send(ctx, filled(request, u), client.Options{As: client.NewUser(u.Name), Writes: true, Forced: true})
+	if err != nil {
+		return nil, err
+	}
+	if answer.Status >= http.StatusBadRequest {
+		return nil, session.ErrRefused
+	}
+	s, err := r.openMade(ctx, u, m)
+	if err != nil {
+		return nil, err
+	}
+	return s, r.journal.note(record{User: &u})
+}
+
+// openMade logs in a user who was registered: by name or, where that is refused, by the address of e-mail.
+func (r *run) openMade(ctx context.Context, u made, m *sitemap.Map) (s *session.Session, err error) {
+	var seeds []*message.Request // among them may be the login
+	for _, e := range m.Entries {
+		if e.Request.Method == http.MethodPost {
+			seeds = append(seeds, e.Request)
+		}
+	}
+	for _, name := range []string{u.Name, u.Mail} {
+		s, err = session.Open(ctx, r.client, r.Starts, session.Account{Name: u.Name, User: name, Password: u.Password,
+			Seeds: append(r.loginSeeds(), seeds...), Browser: r.Browser})
+		if !errors.Is(err, session.ErrRefused) {
+			return s, err
+		}
+	}
+	return nil, err
+}

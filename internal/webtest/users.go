@@ -1,0 +1,68 @@
+package webtest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
+)
+
+const (
+	maxCrawlers = 3 // users whose pages are mapped
+	othersShare = 8 // the part of the budget that the map of each further user may take
+)
+
+// mappedOthers adds what the other users are shown, and the first is not: pages of their role, forms, and their own
+// objects. What is there only for one of them is tested as that user; requests that the first one is refused are, too.
+func (r *run) mappedOthers(ctx context.Context, m *sitemap.Map) error {
+	for _, s := range r.sessions[:min(len(r.sessions), maxCrawlers)] {
+		if s.User == r.user() || r.Only {
+			continue
+		}
+		if err := r.mapAs(ctx, m, s.User); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mapAs adds what a user is shown to the map.
+func (r *run) mapAs(ctx context.Context, m *sitemap.Map, u *client.User) error {
+	share := int64(0)
+	if most := r.Client.Requests; most > 0 {
+		share = max(20, most/othersShare)
+	}
+	until := time.Time{}
+	if end := r.Client.Until; !end.IsZero() {
+		until = time.Now().Add(time.Until(end) / othersShare)
+	}
+	cfg := sitemap.Config{Until: until, Client: r.client, As: u, Starts: r.Starts, Depth: r.Depth, Share: share}
+	if u == r.user() { // for whom most tests are
+		cfg.Browser, cfg.Seeds = r.Browser, r.Seeds
+	}
+	theirs, err := sitemap.Crawl(ctx, cfg)
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	if err != nil && !errors.Is(err, client.ErrScope) {
+		r.note("What " + u.Name + " is shown could not be mapped: " + err.Error() + ".")
+	}
+	m.AddOf(theirs, u.Name)
+	return nil
+}
+
+// userOf is who tests an entry of the map.
+func (r *run) userOf(e *sitemap.Entry) *client.User {
+	for _, s := range r.sessions {
+		if e.As != "" && s.User.Name == e.As {
+			return s.User
+		}
+	}
+	return r.user()
+}
+
+// named is the name of an account in an error.
+func named(name, user string) string { return cmp.Or(name, user, "the given session") }

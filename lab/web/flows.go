@@ -1,0 +1,244 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/cookiejar"
+	"net/textproto"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Flow is one variant of an application of several pages on a stack. Its users are the accounts that testers get.
+type Flow struct {
+	Stack, App, Variant string
+	Users               []string // as testers take them, user:password
+	Spec                string   // path of its description; "" for none
+	Cases               []Case   // with an application as the sink, a variant as the filter, and "flow" as the source
+
+	login string
+}
+
+// Name names a flow among all.
+func (f *Flow) Name() string { return f.Stack + "-" + f.App + "-" + f.Variant }
+
+var passwords = map[string]string{"anna": "anna-Pass1", "ben": "ben-Pass2", "root": "root-Pass9"}
+
+// Flows are the flows of a stack that have a case of one of some classes; of all without classes.
+func Flows(stack string, classes []string) (all []Flow) {
+	for _, row := range flows {
+		if !slices.Contains(strings.Fields(row.stacks), stack) {
+			continue
+		}
+		for variant := range strings.FieldsSeq(row.variants) {
+			f := Flow{Stack: stack, App: row.app, Variant: variant, Spec: row.spec, login: row.login}
+			for name := range strings.FieldsSeq(row.users) {
+				f.Users = append(f.Users, name+":"+passwords[name])
+			}
+			if row.users == "" && row.login != "" {
+				f.Users = []string{"anna:anna-Pass1", "ben:ben-Pass2"}
+			}
+			for _, s := range row.cases {
+				weak := slices.Contains(strings.Fields(s.weak), variant) || s.weak == "*" && variant != "sound"
+				proof, expect, _ := strings.Cut(s.proof, " => ")
+				c := Case{Stack: stack, Path: s.path, Class: s.class, Sink: row.app, Filter: variant, Source: "flow", True: weak, Proof: proof, Expect: expect}
+				if len(classes) == 0 || slices.Contains(classes, s.class) {
+					f.Cases = append(f.Cases, c)
+				}
+			}
+			if len(f.Cases) > 0 {
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}
+
+// At reports whether a finding at a path is at the place of a case of a flow.
+func (c *Case) At(at string) bool {
+	if folder, ok := strings.CutSuffix(c.Path, "**"); ok {
+		return strings.HasPrefix(at, folder)
+	}
+	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(c.Path), `\*`, "[^/]+") + "/?$"
+	return regexp.MustCompile(pattern).MatchString(at)
+}
+
+// forged are tokens with the rights of root, by what is wrong with them.
+func forged(variant, public string) string {
+	head, key := `{"alg":"HS256","typ":"JWT"}`, "secret"
+	switch variant {
+	case "none", "sound":
+		head = `{"alg":"none","typ":"JWT"}`
+	case "confusion":
+		key = public
+	case "unsigned":
+		key = "whatever"
+	case "kid":
+		head, key = `{"alg":"HS256","typ":"JWT","kid":"../../../../../../../../../dev/null"}`, ""
+	}
+	text := base64.RawURLEncoding.EncodeToString([]byte(head)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"root","role":"admin","exp":4102444800}`))
+	if strings.Contains(head, "none") {
+		return text + "."
+	}
+	sum := hmac.New(sha256.New, []byte(key))
+	sum.Write([]byte(text))
+	return text + "." + base64.RawURLEncoding.EncodeToString(sum.Sum(nil))
+}
+
+var (
+	ups     = map[string]string{"strip": "....//", "prefix": "manuals/../", "twice": "%252e%252e/", "sound": "../"}
+	origins = map[string]string{"reflect": "https://q7.example", "null": "null", "suffix": "https://q7lab.example", "sound": "https://q7.example"}
+	encoded = regexp.MustCompile(`\{b64:(.*?)\}( |$)`)
+	leading = regexp.MustCompile(`^\[([\w-]+): ([^\]]*)\] `)
+)
+
+// Prove sends the proof of a case and reports whether its last answer shows the weakness, and that answer. A proof is
+// requests separated by " ; ": who sends (or what begins with - for nobody), [headers], a method, a path, a body. FILE sends a file by a
+// form: its field, name, type and contents.
+func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return false, "", err
+	}
+	up := ups[f.Variant] + strings.Repeat(strings.TrimPrefix(ups[f.Variant], "manuals/"), 12)
+	public := ""
+	if f.App == "tokens" && f.Variant == "confusion" {
+		nobody := &person{}
+		got, err := nobody.send(ctx, at, "GET /public.pem")
+		if err != nil {
+			return false, "", err
+		}
+		_, public, _ = strings.Cut(got, "\n\n")
+	}
+	fill := strings.NewReplacer("{jwt}", forged(f.Variant, public), "{port}", u.Port(), "{up}", up, "{origin}", origins[f.Variant])
+	clients, got := map[string]*person{}, ""
+	for one := range strings.SplitSeq(c.Proof, " ; ") {
+		one = encoded.ReplaceAllStringFunc(fill.Replace(one), func(s string) string {
+			m := encoded.FindStringSubmatch(s)
+			return url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(m[1]))) + m[2]
+		})
+		who, rest, _ := strings.Cut(one, " ")
+		if clients[who] == nil {
+			if clients[who], err = f.enter(ctx, who, at); err != nil {
+				return false, "", err
+			}
+		}
+		if got, err = clients[who].send(ctx, at, rest); err != nil {
+			return false, "", err
+		}
+	}
+	pattern, err := regexp.Compile(fill.Replace(c.Expect))
+	if err != nil {
+		return false, "", err
+	}
+	return pattern.MatchString(got), got, nil
+}
+
+// person sends requests of one user.
+type person struct {
+	client http.Client
+	token  string
+}
+
+// enter logs a user in; nobody begins with "-".
+func (f *Flow) enter(ctx context.Context, who, at string) (*person, error) {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	p := &person{client: http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	if strings.HasPrefix(who, "-") {
+		return p, nil
+	}
+	l := strings.Fields(f.login) // kind, path, names of user and password
+	body := url.Values{l[2]: {who}, l[3]: {passwords[who]}}.Encode()
+	if strings.HasSuffix(l[0], "json") {
+		body = fmt.Sprintf(`{"%s":"%s","%s":"%s"}`, l[2], who, l[3], passwords[who])
+	}
+	got, err := p.send(ctx, at, "POST "+l[1]+" "+body)
+	if err != nil {
+		return nil, err
+	}
+	if l[0] == "json" {
+		var in struct{ Token string }
+		_, text, _ := strings.Cut(got, "\n\n")
+		if err := json.Unmarshal([]byte(text), &in); err != nil {
+			return nil, fmt.Errorf("%s does not log in: %w: %.200s", who, err, got)
+		}
+		p.token = in.Token
+	}
+	return p, nil
+}
+
+func (p *person) send(ctx context.Context, at, text string) (string, error) {
+	headers := map[string]string{}
+	for m := leading.FindStringSubmatch(text); m != nil; m = leading.FindStringSubmatch(text) {
+		headers[m[1]], text = m[2], text[len(m[0]):]
+	}
+	method, rest, _ := strings.Cut(text, " ")
+	to, body, _ := strings.Cut(rest, " ")
+	kind := "application/x-www-form-urlencoded"
+	switch {
+	case method == "FILE":
+		method = http.MethodPost
+		var err error
+		if body, kind, err = file(body); err != nil {
+			return "", err
+		}
+	case strings.HasPrefix(body, "{\""):
+		kind = "application/json"
+	case strings.HasPrefix(body, "<"):
+		kind = "application/xml"
+	}
+	r, err := http.NewRequestWithContext(ctx, method, at+to, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", kind)
+	}
+	if p.token != "" {
+		r.Header.Set("Authorization", "Bearer "+p.token)
+	}
+	for name, value := range headers {
+		if r.Header.Set(name, value); name == "Host" {
+			r.Host = value
+		}
+	}
+	answer, err := p.client.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	got, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	h := answer.Header
+	return fmt.Sprintf("%d %s\nLocation: %s\nAllow-Origin: %s\n\n%s", answer.StatusCode, h.Get("Content-Type"), h.Get("Location"),
+		h.Get("Access-Control-Allow-Origin"), got), err
+}
+
+// file is a form with a file: field, name, type, contents.
+func file(text string) (body, kind string, err error) {
+	f := strings.SplitN(text, " ", 4)
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	part, err := w.CreatePart(textproto.MIMEHeader{"Content-Type": {f[2]},
+		"Content-Disposition": {fmt.Sprintf("form-data; name=%q; filename=%q", f[0], f[1])}})
+	if err == nil {
+		_, err = io.WriteString(part, f[3])
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	return b.String(), w.FormDataContentType(), err
+}

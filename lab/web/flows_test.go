@@ -1,0 +1,93 @@
+package web
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// Each flow has cases of known classes, a sound variant beside weak ones, and there are enough of both kinds.
+func TestFlows(t *testing.T) {
+	weak, safe, names := 0, 0, map[string]bool{}
+	for _, stack := range []string{"node", "python"} {
+		for _, f := range Flows(stack, nil) {
+			if names[f.Name()] {
+				t.Errorf("%s is there twice", f.Name())
+			}
+			names[f.Name()] = true
+			for _, c := range f.Cases {
+				if len(FlowClasses[c.Class]) == 0 {
+					t.Errorf("%s has no CWE", c.Class)
+				}
+				if c.True && f.Variant == "sound" {
+					t.Errorf("%s %s is weak", f.Name(), c.Path)
+				}
+				if c.True {
+					weak++
+				} else {
+					safe++
+				}
+			}
+		}
+	}
+	t.Logf("%d applications, %d weak cases, %d that look so", len(names), weak, safe)
+	if weak < 100 || safe < 80 {
+		t.Errorf("%d weak, %d that look so: want 100 and 80", weak, safe)
+	}
+	if only := Flows("node", []string{"jwt"}); len(only) != 6 || len(only[0].Cases) != 1 {
+		t.Errorf("of one class: %v", only)
+	}
+}
+
+func TestAt(t *testing.T) {
+	for _, one := range []struct {
+		pattern, at string
+		want        bool
+	}{{"/orders/*", "/orders/1", true}, {"/orders/*", "/orders/1/", true}, {"/orders/*", "/orders", false}, {"/orders/*", "/orders/1/x", false},
+		{"/.env", "/xenv", false}, {"/**", "/any/at/all", true}, {"/.git/**", "/.git/HEAD", true}, {"/.git/**", "/git/HEAD", false}} {
+		if c := (Case{Path: one.pattern}); c.At(one.at) != one.want {
+			t.Errorf("%s at %s: %v", one.pattern, one.at, !one.want)
+		}
+	}
+}
+
+// A proof logs users in, sends what it says with their sessions, and looks at the last answer.
+func TestProve(t *testing.T) {
+	var seen []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body := make([]byte, 2000)
+		n, _ := r.Body.Read(body)
+		seen = append(seen, fmt.Sprintf("%s %s %s %s %q %s", r.Method, r.URL, r.Host[:4], r.Header.Get("Authorization"), body[:n],
+			strings.SplitN(r.Header.Get("Content-Type"), ";", 2)[0]))
+		if r.URL.Path == "/login" {
+			_ = json.NewEncoder(w).Encode(map[string]string{"token": "t1"})
+			return
+		}
+		w.Header().Set("Location", "/next")
+		w.WriteHeader(http.StatusFound)
+	}))
+	defer server.Close()
+	f := Flow{App: "tokens", Variant: "none", login: "json /login name word"}
+	c := Case{Proof: `anna [Host: q7.example] PUT /me {"role":"x"} ; - FILE /up picture q.html image/png <b>q7 ; - GET /x?s={b64:a b}`, Expect: "^302 .*\nLocation: /next"}
+	got, came, err := f.Prove(t.Context(), &c, server.URL)
+	if err != nil || !got {
+		t.Fatal(got, came, err)
+	}
+	want := []string{`POST /login 127. ` + ` "{\"name\":\"anna\",\"word\":\"anna-Pass1\"}" application/json`,
+		`PUT /me q7.e Bearer t1 "{\"role\":\"x\"}" application/json`, `POST /up 127.`, `GET /x?s=YSBi 127.  "" `}
+	for i := range want {
+		if len(seen) != len(want) || !strings.HasPrefix(seen[i], want[i]) {
+			t.Fatalf("%q\nwant %q", seen, want)
+		}
+	}
+	if !strings.Contains(seen[2], `filename=\"q.html\"`) || !strings.Contains(seen[2], "<b>q7") || !strings.HasSuffix(seen[2], "multipart/form-data") {
+		t.Errorf("the file: %s", seen[2])
+	}
+	c.Expect = "^200"
+	if got, _, err := f.Prove(t.Context(), &c, server.URL); got || err != nil {
+		t.Error("it shows what it does not show:", err)
+	}
+}
