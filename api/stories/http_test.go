@@ -32,6 +32,7 @@ func (s *story) request(line, text string) *answer {
 	if header.Get("X-Hub-Signature-256") == "signed" {
 		header.Set("X-Hub-Signature-256", githubtest.Sign([]byte(body)))
 	}
+	body = fromSlack(header, body)
 	req, err := http.NewRequestWithContext(s.t.Context(), method, path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)

@@ -31,6 +31,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/child"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/notify/mailer/mailtest"
+	"github.com/vedette-sec/vedette/internal/notify/slack/slacktest"
 	"github.com/vedette-sec/vedette/internal/notify/tracker/trackertest"
 	"github.com/vedette-sec/vedette/lab/weaksite"
 )
@@ -208,6 +209,7 @@ func (s *story) prepare(words []string) {
 		"models":     models,
 		"embeddings": embeddings,
 		"github":     s.github,
+		"slack":      func() http.Handler { return slacktest.New() },
 		"desk":       desk,
 		"tracker":    func() http.Handler { return trackertest.New(s.t, "github") },
 		"turnstile": func() http.Handler {

@@ -21,6 +21,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/chat"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/exclusion"
@@ -85,6 +86,7 @@ type App struct {
 	sshKeys      *sshkey.Keys
 	tickets      *ticket.Tickets
 	reviews      *review.Reviews
+	chats        *chat.Chats
 	inbox        *inbox.Inbox
 	comments     *comment.Comments
 	works        *work.Works
@@ -216,6 +218,7 @@ func (a *App) join(
 	if a.reviews, err = a.openReviews(); err != nil {
 		return err
 	}
+	a.openChats(box)
 	a.triage = triage.New(a.db, a.queue, a.Findings, a.works, a.settings, a.Models, a.logger)
 	a.issues = issue.New(a.db, a.Tasks, a.Scans, a.Findings, a.assets, a.works, a.comments)
 	if a.related, err = a.openDomains(allow); err != nil {
@@ -230,7 +233,8 @@ func (a *App) join(
 		Proofs: a.proofs, Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog,
 		Settings:      a.settings,
 		Notifications: notification.New(a.db, a.queue),
-		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, Reviews: a.reviews, News: a.news, Triage: a.triage,
+		Alerts:        alert.NewSender(webhooks), Tickets: a.tickets, Reviews: a.reviews, Chats: a.chats,
+		News: a.news, Triage: a.triage,
 		Related: a.related,
 		Deny:    deny, Logger: a.logger,
 		Guard: webhooks, Network: a.network,

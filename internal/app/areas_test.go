@@ -138,14 +138,16 @@ func (a *attacker) installation() string {
 	return id
 }
 
-// withApp are the options of a server with a GitHub App, whose GitHub does not answer.
+// withApp are the options of a server with a GitHub App and a Slack app, whose services do not answer.
 func withApp(t testing.TB) []string {
 	file := filepath.Join(t.TempDir(), "app.pem")
 	if err := os.WriteFile(file, githubtest.New().KeyPEM(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return []string{"GITHUB_APP_ID=12", "GITHUB_PRIVATE_KEY_FILE=" + file, "GITHUB_WEBHOOK_SECRET=" + githubtest.Secret,
-		"GITHUB_CLIENT_ID=c", "GITHUB_CLIENT_SECRET=client-secret-0123", "GITHUB_API_URL=http://127.0.0.1:9"}
+		"GITHUB_CLIENT_ID=c", "GITHUB_CLIENT_SECRET=client-secret-0123", "GITHUB_API_URL=http://127.0.0.1:9",
+		"SLACK_CLIENT_ID=c", "SLACK_CLIENT_SECRET=client-secret-0123", "SLACK_SIGNING_SECRET=signing-secret-0123",
+		"SLACK_API_URL=http://127.0.0.1:9"}
 }
 
 // prompt writes a prompt.

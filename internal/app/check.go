@@ -105,7 +105,7 @@ func (c Config) check() error {
 		return err
 	}
 	_, err := c.level()
-	return cmp.Or(c.LLM.check(), c.GitHub.check(), err)
+	return cmp.Or(c.LLM.check(), c.GitHub.check(), c.Slack.check(), err)
 }
 
 // checkOIDC rejects options of an OpenID issuer that do not go together.

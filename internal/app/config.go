@@ -68,6 +68,7 @@ type Config struct {
 	SMTPFrom       string        `koanf:"smtp_from"`
 	SMTPSecurity   string        `koanf:"smtp_security"`
 	GitHub         `koanf:",squash"`
+	Slack          `koanf:",squash"`
 	LLM            `koanf:",squash"`
 	Teams          string        `koanf:"teams"`
 	KeysPerUser    int           `koanf:"api_keys_per_user"`
@@ -183,7 +184,7 @@ func Options() []Option {
 		{Key: "smtp_from", Default: "", Help: "address that mails of the server come from"},
 		{Key: "smtp_security", Default: "tls",
 			Help: "tls: STARTTLS, or TLS from the start on port 465; none: plain text, for a mail server on this machine"},
-	}, githubOptions(), modelOptions(), oastOptions(), []Option{
+	}, githubOptions(), slackOptions(), modelOptions(), oastOptions(), []Option{
 		{Key: "teams", Default: "everybody", Help: "who makes teams over the API: everybody or operators (admins of the server)"},
 		{Key: "api_keys_per_user", Default: 1, Help: "API keys that a user may have at once", Shared: true},
 		{Key: "token_ttl", Default: 12 * time.Hour, Help: "lifetime of a bearer token"},

@@ -119,6 +119,9 @@ func TestInvalidOptionsAreNamed(t *testing.T) {
 		"github_private_key_file=/only":   "github_app_id",
 		"github_client_secret=only":       "github_client_id",
 		"github_api_url=nowhere":          "github_api_url",
+		"slack_client_id=only":            "slack_signing_secret",
+		"slack_signing_secret=only":       "slack_client_id",
+		"slack_api_url=nowhere":           "slack_api_url",
 		"oast_domain=oast.example":        "oast_listen",
 		"oast_cooldown=0s":                "oast_cooldown",
 		"oast_cooldown=169h":              "oast_cooldown",
@@ -210,6 +213,7 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 		"llm_provider": "anthropic", "embedding_base_url": "https://d.example/v1", "llm_base_url": "https://c.example", "llm_price": "1,2", "llm_location": "eu-west-1",
 		"smtp_security": "none", "security_key_verification": "required", "llm_script": "x", "egress_ips": "192.0.2.10",
 		"oast": "https://d.example", "billing_link": "https://e.example", "github_api_url": "https://f.example",
+		"slack_api_url": "https://g.example",
 	}
 	needs := map[string][]string{ // of the options about a model
 		"llm_":       {"VEDETTE_LLM_PROVIDER=openai", "VEDETTE_LLM_MODEL=m"},
@@ -220,7 +224,8 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 		"VEDETTE_SMTP_SERVER=127.0.0.1:25", "VEDETTE_SMTP_FROM=vedette@example.com",
 		"VEDETTE_OAST_DOMAIN=oast.example", "VEDETTE_OAST_LISTEN=dns://127.0.0.1:53",
 		"VEDETTE_GITHUB_APP_ID=12", "VEDETTE_GITHUB_PRIVATE_KEY_FILE=/x", "VEDETTE_GITHUB_WEBHOOK_SECRET=x",
-		"VEDETTE_GITHUB_CLIENT_ID=x", "VEDETTE_GITHUB_CLIENT_SECRET=x"}
+		"VEDETTE_GITHUB_CLIENT_ID=x", "VEDETTE_GITHUB_CLIENT_SECRET=x",
+		"VEDETTE_SLACK_CLIENT_ID=x", "VEDETTE_SLACK_CLIENT_SECRET=x", "VEDETTE_SLACK_SIGNING_SECRET=x"}
 	for _, o := range Options() {
 		if !fields[o.Key] {
 			t.Errorf("the option %s has no field", o.Key)
@@ -270,7 +275,7 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 	}
 	if c, _, err := Load(nil, append(together, "VEDETTE_PUBLIC_URL=https://a.example"), ""); err != nil || c.TurnstileKey != "x" || c.TurnstileSec != "x" ||
 		c.OIDCIssuer != "https://x" || c.OIDCAudience != "x" || c.OIDCClientID != "x" || c.OIDCSecretFile != "/x" || !c.OIDCOnly || c.SMTPServer != "127.0.0.1:25" || c.SMTPFrom != "vedette@example.com" ||
-		c.GitHub != (GitHub{12, "/x", "x", "x", "x", "https://api.github.com"}) ||
+		c.GitHub != (GitHub{12, "/x", "x", "x", "x", "https://api.github.com"}) || c.Slack != (Slack{"x", "x", "x", "https://slack.com/api"}) ||
 		c.OASTDomain != "oast.example" || !slices.Equal(c.OASTListen, []string{"dns://127.0.0.1:53"}) {
 		t.Errorf("%+v, %v", c, err)
 	}

@@ -52,7 +52,7 @@ func (a *App) routes(
 		Secrets: a.secrets, Files: a.files,
 		CustomAgents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Schedules: a.schedules,
 		Projects: a.projects, SSHKeys: a.sshKeys, Skills: a.skills, Prompts: a.prompts, Knowledge: a.knowledge,
-		Models: a.Models, Hooks: hooks, Webhooks: webhooks, Closing: a.closing, Reviews: a.reviews,
+		Models: a.Models, Hooks: hooks, Webhooks: webhooks, Closing: a.closing, Reviews: a.reviews, Chats: a.chats,
 	})
 	plat := platform.New(kit, servers, platform.Deps{
 		Accounts: a.Accounts, Settings: a.settings, Scans: a.Scans, Exclusions: exclusion.New(a.db),
@@ -80,7 +80,7 @@ func (a *App) routes(
 	mux.Handle(mcp.Path, mcp.New(kit,
 		mcp.Deps{Tasks: a.Tasks, Scans: a.Scans, Findings: a.Findings, Assets: a.assets, Enumerations: a.enumerations,
 			Catalog: a.catalog}))
-	mux.Handle(inbound.Path, inbound.New(a.tickets, a.reviews, a.logger))
+	mux.Handle(inbound.Path, inbound.New(a.tickets, a.reviews, a.chats, a.logger))
 	a.mountContracts(mux, agent, plat)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { state(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", a.ready)

@@ -17,7 +17,8 @@ import (
 var public = map[string]int{
 	"get-sign-in-methods": http.StatusOK,
 	"login":               0, "login-second-step": 0, "login-challenge": 0, "request-password-reset": 0, "finish-password-reset": 0, // how one gets them
-	"finish-github": http.StatusForbidden, // who comes back from GitHub has the cookie of who began
+	"finish-github": http.StatusForbidden,  // who comes back from GitHub has the cookie of who began
+	"finish-slack":  http.StatusBadRequest, // and from Slack, perhaps without having begun here
 	"share-task":    http.StatusNotFound, "get-shared-template-text": http.StatusNotFound,
 }
 
@@ -45,7 +46,7 @@ func adminsOnly(op *operation) bool {
 	// What a team of several pays, its admins alone see.
 	return writes && op.Tags[0] == "Teams" || slices.Contains(owners, op.OperationID) || op.Tags[0] == "BYOK" ||
 		op.Tags[0] == "Usage" || op.Tags[0] == "Billing" ||
-		writes && op.Tags[0] == "GitHub"
+		writes && (op.Tags[0] == "GitHub" || op.Tags[0] == "Slack")
 }
 
 // owners are the operations on what an admin of the team may change, or who owns it: it is the victim's, an admin.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
+	"github.com/vedette-sec/vedette/internal/core/chat"
 	"github.com/vedette-sec/vedette/internal/core/domain"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/export"
@@ -32,6 +33,7 @@ const (
 	searchAttempts       = 2
 	notificationAttempts = 8 // with the waits between them they last some eight minutes
 	ticketAttempts       = 10
+	chatAttempts         = 10
 	purgeAttempts        = 100 // each deletes more rows
 )
 
@@ -142,6 +144,13 @@ func (w worker) register(q *queue.Queue) { //nolint:funlen // a line a kind of j
 	queue.Handle(q, queue.Handler[review.RunArgs]{
 		Backoff: w.Backoff, Work: w.Reviews.Run, GiveUp: giveUp(w, w.Reviews.GiveUp),
 	})
+	queue.Handle(q, queue.Handler[chat.EventArgs]{
+		Quick: true, MaxAttempts: chatAttempts, Backoff: w.Backoff, Work: w.Chats.Act, GiveUp: w.Chats.GiveUpAct,
+	})
+	queue.Handle(q, queue.Handler[chat.PostArgs]{
+		Quick: true, MaxAttempts: chatAttempts, Backoff: w.Backoff, Work: w.Chats.Post, GiveUp: w.Chats.GiveUpPost,
+	})
+	queue.Handle(q, queue.Handler[task.TellArgs]{Quick: true, Work: args(w.Chats.Tell)})
 	queue.Handle(q, queue.Handler[review.ObeyArgs]{Quick: true, Backoff: w.Backoff, Work: w.Reviews.Obey})
 	queue.Handle(q, queue.Handler[knowledge.EmbedArgs]{
 		Work: args(w.Knowledge.Embed), Timeout: knowledgeTimeout, GiveUp: giveUp(w, w.Knowledge.GiveUpEmbed),

@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/core/task/action"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 )
@@ -90,7 +91,7 @@ func TestModelFindsAndTheVerifierDecides(t *testing.T) {
 			t.Errorf("memory %+v, %v", m, err)
 		}
 		events, _, err := o.tasks.FindLog(o.ctx, made.ID, task.LogFilter{Limit: 100, EventType: "tool_call"})
-		if err != nil || len(events) != 6 || events[0].Status != task.LogCompleted ||
+		if err != nil || len(events) != 6 || events[0].Status != action.Completed ||
 			slices.ContainsFunc(events, func(d task.LogEvent) bool { return d.CompletedAt == nil }) {
 			t.Errorf("the log has %+v, %v", events, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/asset"
 	"github.com/vedette-sec/vedette/internal/core/catalog"
+	"github.com/vedette-sec/vedette/internal/core/chat"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
 	"github.com/vedette-sec/vedette/internal/core/customagent/install"
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
@@ -79,6 +80,7 @@ type Deps struct {
 	Alerts        *alert.Sender
 	Tickets       *ticket.Tickets
 	Reviews       *review.Reviews
+	Chats         *chat.Chats
 	News          *news.News
 	Triage        *triage.Triage
 	Related       Related

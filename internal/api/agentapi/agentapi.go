@@ -25,6 +25,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/audit"
 	corebilling "github.com/vedette-sec/vedette/internal/core/billing"
+	"github.com/vedette-sec/vedette/internal/core/chat"
 	"github.com/vedette-sec/vedette/internal/core/customagent"
 	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/extension"
@@ -96,6 +97,7 @@ type Deps struct {
 	Models       *model.Models
 	Hooks        *hook.Hooks
 	Reviews      *review.Reviews
+	Chats        *chat.Chats
 	Webhooks     *netguard.Guard
 	Credits      *corebilling.Credits
 	BillingLink  string          // where people pay the operator; empty: nowhere
@@ -150,7 +152,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.usage()
 	teams.Area{API: s.API, Accounts: d.Accounts, Members: d.Members, Secrets: d.Secrets, Models: d.Models, Hooks: d.Hooks,
 		Webhooks: d.Webhooks, EgressIPs: d.EgressIPs}.Register()
-	connections.Area{API: s.API, Reviews: d.Reviews}.Register()
+	connections.Area{API: s.API, Reviews: d.Reviews, Chats: d.Chats}.Register()
 	billing.Area{API: s.API, Credits: d.Credits, Link: d.BillingLink}.Register()
 	auditlogs.Area{API: s.API, Log: d.Audit}.Register()
 	network.Area{API: s.API, Events: d.Network}.Register()

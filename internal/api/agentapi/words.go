@@ -234,6 +234,7 @@ body: null: none.
 data: The memory.
 scope: Whose memory it is.
 TaskOptions.scope, TaskOptions.reporting_mode: As in the request.
+TaskOptions.chat: The chat in which it was requested, and which is told what becomes of it: slack; absent: none.
 enabled: Whether tasks may use it.
 input_schema: JSON Schema of the arguments.
 is_owner: Whether you own it; only its owner may change it.

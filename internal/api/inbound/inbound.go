@@ -1,6 +1,7 @@
-// Package inbound takes webhooks: of issue trackers, POST /hooks/trackers/{config_id}/{provider}, and of the operator's
-// GitHub App, POST /hooks/github. It is no part of the documented APIs, as its callers are other services, each with
-// its own way to prove who it is (core/ticket, core/review).
+// Package inbound takes webhooks: of issue trackers, POST /hooks/trackers/{config_id}/{provider}, of the operator's
+// GitHub App, POST /hooks/github, and of Slack, POST /hooks/slack for the operator's app and POST
+// /hooks/slack/{installation_id} for those of teams. It is no part of the documented APIs, as its callers are other
+// services, each with its own way to prove who it is (core/ticket, core/review, core/chat).
 //
 // Of a tracker, an address that does not exist, a configuration that takes no webhooks and a wrong signature have the
 // same answer, byte for byte. A webhook of the App says whose it is, and has one address: it is 401 if it is not
@@ -14,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/vedette-sec/vedette/internal/core/chat"
 	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/core/ticket"
 	"github.com/vedette-sec/vedette/internal/infra/membudget"
@@ -26,10 +28,11 @@ const Path = "/hooks/"
 const (
 	trackerRoute = "POST " + Path + "trackers/{config_id}/{provider}"
 	githubRoute  = "POST " + Path + "github"
+	slackRoute   = "POST " + Path + "slack"
 )
 
 // New makes the handler of all paths below Path.
-func New(tickets *ticket.Tickets, reviews *review.Reviews, logger *slog.Logger) http.Handler {
+func New(tickets *ticket.Tickets, reviews *review.Reviews, chats *chat.Chats, logger *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc(trackerRoute, func(w http.ResponseWriter, r *http.Request) {
 		answer(w, take(r, ticket.MaxHook, logger, func(ctx context.Context, body []byte) (int, error) {
@@ -50,6 +53,22 @@ func New(tickets *ticket.Tickets, reviews *review.Reviews, logger *slog.Logger) 
 			return statuses[taken], err
 		}))
 	})
+	fromSlack := func(w http.ResponseWriter, r *http.Request) {
+		var challenge string
+		status := take(r, chat.MaxHook, logger, func(ctx context.Context, body []byte) (int, error) {
+			text, taken, err := chats.Receive(ctx, r.PathValue("installation_id"), r.Header, body)
+			challenge = text
+			return slackStatuses[taken], err
+		})
+		if status == http.StatusOK && challenge != "" {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			_, _ = io.WriteString(w, challenge) // Slack may have disconnected
+			return
+		}
+		answer(w, status)
+	}
+	mux.HandleFunc(slackRoute, fromSlack)
+	mux.HandleFunc(slackRoute+"/{installation_id}", fromSlack)
 	mux.HandleFunc(Path, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusNotFound) })
 	return mux
 }
@@ -58,6 +77,12 @@ func New(tickets *ticket.Tickets, reviews *review.Reviews, logger *slog.Logger) 
 var statuses = map[review.Taken]int{
 	review.Unknown: http.StatusNotFound, review.Unsigned: http.StatusUnauthorized, review.Malformed: http.StatusBadRequest,
 	review.Ignored: http.StatusAccepted, review.Accepted: http.StatusOK,
+}
+
+// slackStatuses are the answers to Slack.
+var slackStatuses = map[chat.Taken]int{
+	chat.Unknown: http.StatusNotFound, chat.Unsigned: http.StatusUnauthorized, chat.Malformed: http.StatusBadRequest,
+	chat.Accepted: http.StatusOK,
 }
 
 // answers are the bodies of all answers.
@@ -102,7 +127,8 @@ func take(r *http.Request, most int, logger *slog.Logger, do func(context.Contex
 	case err != nil && ctx.Err() != nil:
 		return http.StatusServiceUnavailable
 	case err != nil:
-		// Of the database or the disk: trackers try again, or Poll finds the change; GitHub redelivers by hand.
+		// Of the database or the disk: trackers try again, or Poll finds the change; GitHub redelivers by hand, Slack three
+		// times.
 		if outage.OfAnswer(err) != nil {
 			return http.StatusServiceUnavailable
 		}

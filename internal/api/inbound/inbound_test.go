@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/chat"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/finding/comment"
 	"github.com/vedette-sec/vedette/internal/core/inbox"
@@ -54,7 +55,7 @@ func TestAnswers(t *testing.T) {
 		guard := &netguard.Guard{}
 		settings := setting.New(d, box, guard)
 		findings := finding.New(d, q)
-		handler := New(ticket.New(d, q, findings, comment.New(d, findings, inbox.New(d, nil, "")), settings, guard, logger), review.New(d, q, nil), logger)
+		handler := New(ticket.New(d, q, findings, comment.New(d, findings, inbox.New(d, nil, "")), settings, guard, logger), review.New(d, q, nil), chat.New(d, chat.Config{Queue: q, Box: box, Logger: logger}), logger)
 		alice := account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})
 		desk := trackertest.New(t, "github")
 		var ids []string
@@ -91,6 +92,7 @@ func TestAnswers(t *testing.T) {
 			"another tracker":     {http.MethodPost, "/hooks/trackers/" + ids[0] + "/gitlab", header},
 			"no configuration":    {http.MethodPost, "/hooks/trackers/01a21392-22f0-7a42-b91b-0a922652ca07/github", header},
 			"no id":               {http.MethodPost, "/hooks/trackers/%00/github", header},
+			"no app of Slack's":   {http.MethodPost, "/hooks/slack", header},
 			"another path":        {http.MethodPost, "/hooks/", header},
 			"another method":      {http.MethodGet, one, header},
 			"a method of its own": {"PATCH", one, header},
@@ -98,6 +100,10 @@ func TestAnswers(t *testing.T) {
 			if status, text := send(c.method, c.path, c.header, bytes.NewReader(body)); status != http.StatusNotFound || text != none {
 				t.Errorf("%s: %d %s", name, status, text)
 			}
+		}
+		if status, text := send(http.MethodPost, "/hooks/slack/"+ids[0], header, bytes.NewReader(body)); status != http.StatusUnauthorized ||
+			!strings.Contains(text, "signature") {
+			t.Errorf("Slack, for no workspace: %d %s", status, text)
 		}
 		long := strings.NewReader(strings.Repeat(" ", ticket.MaxHook+1))
 		if status, _ := send(http.MethodPost, one, header, io.MultiReader(long)); status != http.StatusRequestEntityTooLarge {

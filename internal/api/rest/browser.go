@@ -15,6 +15,7 @@ const (
 	SessionCookie = "vedette-session" // a bearer token of ours
 	SignInCookie  = "vedette-sign-in" // a sign-in that has begun; see account.BeginSignIn
 	GitHubCookie  = "vedette-github"  // the state of a connection to GitHub that has begun; see review.Connect
+	SlackCookie   = "vedette-slack"   // that of one to Slack; see chat.Connect
 )
 
 // hostPrefix makes browsers take a cookie only from this host over TLS, and for all of its paths
@@ -57,7 +58,7 @@ func (b *Browsers) cookie(name, value string, ttl time.Duration) *http.Cookie {
 		Name: b.name(name), Value: value, Path: "/", HttpOnly: true, Secure: b.tls, SameSite: http.SameSiteStrictMode,
 		MaxAge: int(ttl.Seconds()),
 	}
-	if name == SignInCookie || name == GitHubCookie {
+	if name == SignInCookie || name == GitHubCookie || name == SlackCookie {
 		c.SameSite = http.SameSiteLaxMode
 	}
 	if value == "" {

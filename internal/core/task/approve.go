@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/run"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -20,55 +21,67 @@ type Decision struct {
 	Metadata json.RawMessage // answers for the tool that needs it
 	Branch   string          // agent_id or run_id
 	CallID   string          // the key of the question
+	StreamID string          // that asks; empty: the newest
 }
 
 // Approve stores a decision and queues the suspended stream again. Of several calls at once one succeeds. It
 // fails with Conflict when nothing waits, and with NotFound when no question is meant.
 func (ts *Tasks) Approve(ctx context.Context, id string, d Decision) (Task, error) {
-	t, err := ts.findToWrite(ctx, id)
-	if err != nil {
-		return Task{}, err
-	}
-	err = ts.db.Tx(ctx, func(tx *db.Tx) error {
-		_, err := ts.life().Move(ctx, tx, t.StreamID, run.AnyRun, Resuming, "")
-		if errors.Is(err, ErrLate) {
-			return errs.New(errs.Conflict, "not_suspended",
-				"The task waits for no decision: it is %s.", ts.statusOf(ctx, tx, t.StreamID))
-		}
-		if err != nil {
-			return err
-		}
-		var pending []loop.Waiting
-		err = tx.QueryRow(ctx, `SELECT pending FROM task_stream WHERE id = ?`, t.StreamID).Scan(db.Into(&pending))
-		if err != nil {
-			return err
-		}
-		waiting, ok := d.choose(pending)
-		if !ok {
-			return errs.New(errs.NotFound, "question_not_found",
-				"The task does not wait for a decision about that.").At("tool_call_id")
-		}
-		entry, err := waiting.Answer(loop.Reply{Approve: d.Approve, Text: d.Text, Metadata: d.Metadata}, ts.now())
-		if err != nil {
-			return fmt.Errorf("the answer to %s: %w", waiting.Key, err)
-		}
-		if _, err := ts.append(ctx, tx, t, entry); err != nil {
-			return err
-		}
-		job, err := ts.queue.Insert(ctx, tx, t.TeamID, RunArgs{t.ID, t.StreamID})
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `UPDATE task_stream SET job_id = ?, pending = NULL WHERE id = ?`, job,
-			t.StreamID); err != nil {
-			return err
-		}
-		return ts.emit(ctx, tx, t.StreamID, EventStatus, StatusData{Status: Resuming})
-	})
+	err := ts.db.Tx(ctx, func(tx *db.Tx) error { return ts.ApproveIn(ctx, tx, id, d) })
 	if err != nil {
 		return Task{}, err
 	}
 	return ts.Find(ctx, id)
+}
+
+// ApproveIn is Approve in the caller's transaction.
+func (ts *Tasks) ApproveIn(ctx context.Context, tx *db.Tx, id string, d Decision) error {
+	c, err := account.Writer(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := find(ctx, tx, seen, db.Clean(id), c.TeamID, c.UserID, Private, c.UserID)
+	if err != nil {
+		return err
+	}
+	missing := errs.New(errs.NotFound, "question_not_found",
+		"The task does not wait for a decision about that.").At("tool_call_id")
+	if d.StreamID != "" && d.StreamID != t.StreamID {
+		return missing
+	}
+	_, err = ts.life().Move(ctx, tx, t.StreamID, run.AnyRun, Resuming, "")
+	if errors.Is(err, ErrLate) {
+		return errs.New(errs.Conflict, "not_suspended",
+			"The task waits for no decision: it is %s.", ts.statusOf(ctx, tx, t.StreamID))
+	}
+	if err != nil {
+		return err
+	}
+	var pending []loop.Waiting
+	err = tx.QueryRow(ctx, `SELECT pending FROM task_stream WHERE id = ?`, t.StreamID).Scan(db.Into(&pending))
+	if err != nil {
+		return err
+	}
+	waiting, ok := d.choose(pending)
+	if !ok {
+		return missing
+	}
+	entry, err := waiting.Answer(loop.Reply{Approve: d.Approve, Text: d.Text, Metadata: d.Metadata}, ts.now())
+	if err != nil {
+		return fmt.Errorf("the answer to %s: %w", waiting.Key, err)
+	}
+	if _, err := ts.append(ctx, tx, t, entry); err != nil {
+		return err
+	}
+	job, err := ts.queue.Insert(ctx, tx, t.TeamID, RunArgs{t.ID, t.StreamID})
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `UPDATE task_stream SET job_id = ?, pending = NULL WHERE id = ?`, job,
+		t.StreamID); err != nil {
+		return err
+	}
+	return ts.emit(ctx, tx, t.StreamID, EventStatus, StatusData{Status: Resuming})
 }
 
 func (ts *Tasks) statusOf(ctx context.Context, q db.Querier, streamID string) Status {

@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 
+	"github.com/vedette-sec/vedette/internal/core/task/action"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
@@ -34,7 +35,7 @@ func (ts *Tasks) FindGaps(ctx context.Context, id string) (g Gaps, err error) {
 		t.ID); err != nil {
 		return g, err
 	}
-	for _, status := range []LogStatus{LogFailed, LogTimeout, LogAborted} {
+	for _, status := range []LogStatus{action.Failed, action.Timeout, action.Aborted} {
 		events, _, err := ts.FindLog(ctx, t.ID, LogFilter{Status: status, Limit: maxStepGaps})
 		if err != nil {
 			return g, err

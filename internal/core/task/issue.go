@@ -234,7 +234,10 @@ func (r *Run) Confirm(ctx context.Context, i Issue, c Confirmation) error {
 		if i, err = r.tasks.issue(ctx, tx, "id = ?", i.ID); err != nil { // it may have a status that holds for its weakness
 			return err
 		}
-		return r.tasks.emit(ctx, tx, r.Task.StreamID, EventIssue, i)
+		if err := r.tasks.emit(ctx, tx, r.Task.StreamID, EventIssue, i); err != nil {
+			return err
+		}
+		return r.tasks.tellOfIssue(ctx, tx, r.Task)
 	})
 }
 

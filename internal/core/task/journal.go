@@ -8,11 +8,12 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/loop"
+	"github.com/vedette-sec/vedette/internal/core/task/action"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 )
 
 // planner is the branch of the journal with the built-in planner's steps.
-const planner = "builtin"
+const planner = action.Planner
 
 // Entries implements loop.Journal: the entries of all streams of the task, except the built-in planner's steps.
 func (r *Run) Entries(ctx context.Context) ([]loop.Entry, error) {

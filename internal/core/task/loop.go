@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -254,4 +255,9 @@ func count(r *model.Row, e loop.Entry, asked map[string]bool) {
 			Tool: body.Tool, Duration: body.Took.Milliseconds(), At: e.At.Add(-body.Took).Truncate(time.Millisecond),
 		})
 	}
+}
+
+func read[T any](e loop.Entry) (body T) {
+	_ = json.Unmarshal(e.Body, &body)
+	return body
 }

@@ -103,7 +103,10 @@ func (r *Run) Suspend(ctx context.Context, pending json.RawMessage) error {
 		if _, err := ts.life().Move(ctx, tx, stream, r.number, Suspended, ", pending = ?", db.Doc(pending)); err != nil {
 			return err
 		}
-		return ts.emit(ctx, tx, stream, EventSuspended, SuspendedData{Suspended, pending})
+		if err := ts.emit(ctx, tx, stream, EventSuspended, SuspendedData{Suspended, pending}); err != nil {
+			return err
+		}
+		return ts.tell(ctx, tx, r.Task, MomentAsks)
 	})
 }
 
@@ -144,7 +147,11 @@ func (ts *Tasks) finish(ctx context.Context, tx *db.Tx, stream string, number in
 	if err := ts.deliver(ctx, tx, t); err != nil {
 		return err
 	}
-	return ts.emit(ctx, tx, stream, EventFinish, FinishData{Status: t.Status, Summary: t.Summary, IssueCount: t.Issues})
+	err = ts.emit(ctx, tx, stream, EventFinish, FinishData{Status: t.Status, Summary: t.Summary, IssueCount: t.Issues})
+	if err != nil {
+		return err
+	}
+	return ts.tell(ctx, tx, t, MomentEnded)
 }
 
 // deliver stores the artifact of a task, if one was requested, and queues its delivery to the team's webhook.

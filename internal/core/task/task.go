@@ -128,6 +128,7 @@ type Options struct {
 	Budget        *Budget  `json:"budget,omitempty"`
 	Scope         *Scope   `json:"scope,omitempty"`
 	Reporting     string   `json:"reporting_mode,omitempty"` // of a schedule's task; see ChangesOnly
+	Chat          string   `json:"chat,omitempty"`           // that is told what becomes of it; see TellArgs
 }
 
 // Budget limits what a stream may use; zero is no limit.
@@ -224,11 +225,14 @@ func (ts *Tasks) Find(ctx context.Context, id string) (Task, error) {
 	if err != nil {
 		return Task{}, err
 	}
-	return ts.find(ctx, ` WHERE t.id = ? AND t.team_id = ? AND `+visible, db.Clean(id), c.TeamID, c.UserID, Private, c.UserID)
+	return find(ctx, ts.db, seen, db.Clean(id), c.TeamID, c.UserID, Private, c.UserID)
 }
 
-func (ts *Tasks) find(ctx context.Context, where string, args ...any) (Task, error) {
-	t, err := scanTask(ts.db.QueryRow(ctx, taskQuery+where, args...))
+// seen picks a task that a user of a team sees, by its id.
+var seen = ` WHERE t.id = ? AND t.team_id = ? AND ` + visible
+
+func find(ctx context.Context, q db.Querier, where string, args ...any) (Task, error) {
+	t, err := scanTask(q.QueryRow(ctx, taskQuery+where, args...))
 	if err != nil {
 		return Task{}, db.OrMissing(err, "task")
 	}
@@ -244,7 +248,7 @@ func (ts *Tasks) findToWrite(ctx context.Context, id string) (Task, error) {
 
 // Shared is a public or unlisted task with its verified issues, without its owner, options and evidence.
 func (ts *Tasks) Shared(ctx context.Context, id string) (t Task, streams []Stream, issues []Issue, err error) {
-	t, err = ts.find(ctx, ` WHERE t.id = ? AND t.visibility IN (?, ?)`, db.Clean(id), Public, Unlisted)
+	t, err = find(ctx, ts.db, ` WHERE t.id = ? AND t.visibility IN (?, ?)`, db.Clean(id), Public, Unlisted)
 	if err != nil {
 		return t, nil, nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/task/action"
 	"github.com/vedette-sec/vedette/internal/core/task/memory"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
@@ -255,7 +256,7 @@ func TestLogJoinsWhatBelongsTogether(t *testing.T) {
 		for _, d := range events {
 			got = append(got, d.Status)
 		}
-		if want := []LogStatus{LogFailed, LogTimeout, LogStarted, LogBlocked}; !slices.Equal(got, want) {
+		if want := []LogStatus{action.Failed, action.Timeout, action.Started, action.Blocked}; !slices.Equal(got, want) {
 			t.Errorf("statuses %v, want %v", got, want)
 		}
 		if d := events[1]; d.ToolName != "http_request" || d.Target != "http://h/x" || d.ErrorMessage != "too long" ||
@@ -287,11 +288,11 @@ func TestLogSaysHowBranchesEnded(t *testing.T) {
 			outcome loop.Outcome
 			want    LogStatus
 		}{
-			"main":   {loop.Outcome{Status: loop.Completed}, LogCompleted},
-			"main.1": {loop.Outcome{Status: loop.Failed}, LogFailed}, "main.2": {loop.Outcome{Status: loop.Aborted}, LogAborted},
-			"main.3": {loop.Outcome{Status: loop.Stopped, Code: loop.CodeTime}, LogTimeout},
-			"main.4": {loop.Outcome{Status: loop.Stopped, Code: loop.CodeMaxSteps}, LogCompleted},
-			"main.5": {loop.Outcome{}, LogAborted}, // never ended
+			"main":   {loop.Outcome{Status: loop.Completed}, action.Completed},
+			"main.1": {loop.Outcome{Status: loop.Failed}, action.Failed}, "main.2": {loop.Outcome{Status: loop.Aborted}, action.Aborted},
+			"main.3": {loop.Outcome{Status: loop.Stopped, Code: loop.CodeTime}, action.Timeout},
+			"main.4": {loop.Outcome{Status: loop.Stopped, Code: loop.CodeMaxSteps}, action.Completed},
+			"main.5": {loop.Outcome{}, action.Aborted}, // never ended
 		}
 		for branch := range ends {
 			journal(t, run, loop.BranchStart, branch, "0/"+branch+"/start", loop.Started{ID: "0/" + branch + "/agent"})

@@ -228,6 +228,10 @@ func (a Area) repositories() {
 func Words() rest.Vocabulary {
 	return rest.Vocabulary{
 		Names: map[reflect.Type]string{
+			reflect.TypeFor[Setup]():                   "SlackSetup",
+			reflect.TypeFor[Bot]():                     "SlackBot",
+			reflect.TypeFor[Workspace]():               "SlackWorkspace",
+			reflect.TypeFor[Authorization]():           "SlackAuthorization",
 			reflect.TypeFor[Claim]():                   "GitHubClaim",
 			reflect.TypeFor[Installation]():            "GitHubInstallation",
 			reflect.TypeFor[InstallationList]():        "GitHubInstallationList",
