@@ -262,7 +262,7 @@ var (
 	volatile  = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z?|"[0-9hm.]+[µm]?s"|"[a-z_]+_ms":\d+|D:\d{14}Z?|20\d{6}-\d{4}`)
 	logURL    = regexp.MustCompile(`"url":"(/v1/[^"]*)"`)
 	notShared = []string{"filters", "warnings", "status", "progress", "enumeration_stats", "total_assets", "new_assets",
-		"total_targets", "total_targets_processed", "denied"}
+		"total_targets", "total_targets_processed", "denied", "completed_at"}
 )
 
 // comparable is an answer without what is different each time, and without the echo of the request.
