@@ -318,7 +318,9 @@ func namesHost(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, h
 			f.Severity, f.Detail = kit.Low, "there is a page for forgotten passwords, whose mails may link there, too"
 		}
 	}
-	w.Found(c, f)
+	if w.Once("host of " + t.Request.URL.Host + " " + headers[0]) { // one setting is the cause of all pages
+		w.Found(c, f)
+	}
 	return true, nil
 }
 
