@@ -10,6 +10,7 @@
 package exposure
 
 import (
+	"bytes"
 	_ "embed"
 	"net/http"
 	"regexp"
@@ -25,7 +26,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{errorsShown(), errorsProvoked(), secrets(), cookies(), frames(), origins(), listings(), oldFiles(),
-		files(), introspection()}
+		files(), exposed(), introspection()}
 }
 
 // pattern is what a text is recognised by.
@@ -109,6 +110,29 @@ func secrets() kit.Check {
 				continue
 			}
 			report(w, &c, t, t.Response, hide(match), p.about, kit.Finding{})
+		}
+	}
+	return c
+}
+
+// telling are endings of files that are seldom for visitors; the text of a dump of a database or of a key tells that they
+// are what they are called.
+var telling = regexp.MustCompile(`(?i)\.(?:sql|dump|bak|env|pem|key|htpasswd|old|save)$|/id_rsa$`)
+
+// exposed looks for files that the map has led to, such as by the listing of a folder, and that are not for visitors.
+func exposed() kit.Check {
+	c := kit.Check{ID: "exposed-file-linked", Class: "exposed-file"}.Describe()
+	c.Passive = func(w *kit.World, t *kit.Target) {
+		if t.Response == nil || t.Response.Status != http.StatusOK || t.Response.IsHTML() || !telling.MatchString(t.Request.URL.Path) {
+			return
+		}
+		for _, f := range knownFiles() {
+			match := f.is.Find(t.Response.Body)
+			if match == nil || !f.needs.Match(t.Response.Body) || bytes.HasPrefix(match, []byte("PK")) {
+				continue
+			}
+			report(w, &c, t, t.Response, hide(string(match[:min(len(match), 200)])), f.about, kit.Finding{})
+			return
 		}
 	}
 	return c

@@ -213,3 +213,24 @@ func TestIntrospection(t *testing.T) {
 		}
 	}
 }
+
+// A dump that a listing leads to is found by its name and its text; a page about SQL, a script of a tutorial and an
+// empty file are not.
+func TestExposedByLink(t *testing.T) {
+	dump := "-- MariaDB dump\nCREATE TABLE `users` (`id` int);\nINSERT INTO `users` VALUES (1);\n"
+	for name, c := range map[string]struct {
+		path, kind, text string
+		want             int
+	}{
+		"dump":   {"/backup/shop-2026.sql", "application/octet-stream", dump, 1},
+		"key":    {"/old/server.key", "text/plain", "-----BEGIN RSA PRIVATE KEY-----\nabc\n", 1},
+		"page":   {"/learn.sql", "text/html", "<p>CREATE TABLE users</p>", 0},
+		"lesson": {"/lesson.txt", "text/plain", dump, 0},
+		"empty":  {"/a.sql", "text/plain", "nothing", 0},
+	} {
+		lab := kittest.New(t, page(c.kind, c.text))
+		if found := lab.Run(t, check(t, "exposed-file-linked"), lab.Target(t, http.MethodGet, c.path, "")); len(found) != c.want {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+	}
+}
