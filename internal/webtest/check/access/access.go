@@ -274,8 +274,11 @@ func forgery() kit.Check {
 			return err
 		}
 		user, users := kit.Names(t.User)
-		w.Found(&c, kit.Finding{Request: foreign, Confidence: kit.Probable,
-			Detail: "browsers may keep the cookie back (SameSite); whether the effect came was not seen",
+		confidence, detail := kit.Probable, "browsers may keep the cookie back (SameSite); whether the effect came was not seen"
+		if t.User.ForAllSites(t.Request.URL) {
+			confidence, detail = kit.Proved, "its cookies say that browsers send them from all sites (SameSite=None)"
+		}
+		w.Found(&c, kit.Finding{Request: foreign, Confidence: confidence, Detail: detail,
 			Evidence: []kit.Evidence{{Request: foreign, Response: crossed, Note: "a request of another site is answered as one's own"},
 				{Request: t.Request, Response: nobody, Note: "nobody is answered otherwise"}},
 			Proof: &proof.Program{About: "A request of another site is answered as one's own.", Users: users, Steps: []proof.Step{

@@ -296,13 +296,16 @@ func TestAssignment(t *testing.T) {
 
 func TestForgery(t *testing.T) {
 	for name, c := range map[string]struct {
-		origin bool
-		body   string
-		want   int
+		origin     bool
+		body       string
+		site       http.SameSite
+		want       int
+		confidence kit.Confidence
 	}{
-		"weak":   {false, "message=hello", 1},
-		"origin": {true, "message=hello", 0},
-		"token":  {false, "message=hello&csrf_token=abc", 0},
+		"weak":      {false, "message=hello", 0, 1, kit.Probable},
+		"all sites": {false, "message=hello", http.SameSiteNoneMode, 1, kit.Proved},
+		"origin":    {true, "message=hello", http.SameSiteNoneMode, 0, ""},
+		"token":     {false, "message=hello&csrf_token=abc", 0, 0, ""},
 	} {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, err := r.Cookie("user"); err != nil || c.origin && r.Header.Get("Origin") != "" {
@@ -313,9 +316,10 @@ func TestForgery(t *testing.T) {
 		}))
 		target := lab.Target(t, http.MethodPost, "/message/send", c.body)
 		target.User = as(t, lab, "bob")
+		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.site}})
 		lab.World.Users = []*client.User{target.User}
 		found := lab.Run(t, check(t, "csrf"), target)
-		if len(found) != c.want || len(found) == 1 && found[0].Confidence != kit.Probable {
+		if len(found) != c.want || len(found) == 1 && found[0].Confidence != c.confidence {
 			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
 		}
 	}

@@ -11,8 +11,10 @@ package exposure
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,7 +27,7 @@ import (
 
 // Checks are those of the package.
 func Checks() []kit.Check {
-	return []kit.Check{errorsShown(), errorsProvoked(), secrets(), cookies(), frames(), origins(), listings(), oldFiles(),
+	return []kit.Check{errorsShown(), errorsProvoked(), secrets(), cookies(), loginCookies(), frames(), origins(), listings(), oldFiles(),
 		files(), exposed(), introspection()}
 }
 
@@ -176,6 +178,23 @@ func cookies() kit.Check {
 			report(w, &c, t, t.Response, k.Name+"=…", "the cookie "+k.Name+" lacks "+strings.Join(lacks, ", "),
 				kit.Finding{Place: message.Place{Component: message.Cookie, Name: k.Name}})
 		}
+	}
+	return c
+}
+
+// loginCookies looks for cookies that logins have set for scripts to read.
+func loginCookies() kit.Check {
+	c := kit.Check{ID: "weak-cookie-of-login", Class: "weak-cookie"}.Describe()
+	c.Site = func(_ context.Context, w *kit.World, root *url.URL) error {
+		for _, u := range w.Users {
+			for _, name := range u.ReadByScripts(root) {
+				if sessionName.MatchString(name) && !strings.Contains(strings.ToLower(name), "srf") && w.Once("cookie "+root.Host+name) {
+					w.Found(&c, kit.Finding{Request: message.From(http.MethodGet, root), Detail: "the cookie " + name + " lacks HttpOnly",
+						Place: message.Place{Component: message.Cookie, Name: name}})
+				}
+			}
+		}
+		return nil
 	}
 	return c
 }
