@@ -1,5 +1,6 @@
 // Package access finds what users may do that they should not: pages and objects of others, tokens that anybody can
-// write, logins that tell who exists, forms that other sites can send, and fields that are not theirs to set.
+// write, logins that tell who exists, forms that other sites can send, and fields, prices and quantities that are not
+// theirs to set.
 //
 // Content decides and not the status: a page is somebody's own when nobody else is shown the way to it and a stranger
 // gets something else. Access is broken when another user gets the same page all the same, and not for an object that
@@ -27,7 +28,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{others(), offices(), roles(), tokens(), enumeration(), forgery(), assignment(), defaults(), limits(), fixation(),
-		hijacking()}
+		hijacking(), prices()}
 }
 
 // maxPages are how many pages of the map are compared.
