@@ -255,7 +255,7 @@ func nonexistent(v string) string {
 func forgery() kit.Check {
 	c := kit.Check{ID: "csrf", Class: "csrf", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
-		if !kit.Known(t.User) || t.Request.Method != http.MethodPost || !client.Writes(t.Request) || hasToken(t.Request) ||
+		if !kit.Known(t.User) || t.Request.Method != http.MethodPost || !changes(t) || hasToken(t.Request) ||
 			!sendable(t.Request) || len(t.User.Cookies(t.Request.URL)) == 0 ||
 			t.User.Headers(t.Request.URL).Get("Authorization") != "" {
 			return nil
@@ -289,6 +289,13 @@ func forgery() kit.Check {
 		return nil
 	}
 	return c
+}
+
+// changes reports whether a request changes something: by its words, or as its answer leads back to a page, as those of
+// forms that write do. A login is none.
+func changes(t *kit.Target) bool {
+	_, isLogin := loginOf(t.Request)
+	return client.Writes(t.Request) || !isLogin && t.Response != nil && t.Response.Redirect() != nil
 }
 
 var tokenName = regexp.MustCompile(`(?i)csrf|xsrf|token|nonce|authenticity|verification|__viewstate|formkey|sesskey|_wpnonce`)
