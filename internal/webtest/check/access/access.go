@@ -63,7 +63,16 @@ func others() kit.Check {
 type view struct {
 	request      *message.Request
 	owner, other *message.Response
-	broken       bool // the other should not get it: what it leads to is not shown to them
+	objects      []string // that the request names
+	broken       bool     // the other should not get it: what it leads to is not shown to them
+}
+
+func viewOf(r *message.Request, owner, other *message.Response) view {
+	v := view{request: r, owner: owner, other: other}
+	for _, p := range objects(r) {
+		v.objects = append(v.objects, p.Value)
+	}
+	return v
 }
 
 // compare looks for pages of the owner that the other can use.
@@ -87,7 +96,7 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 		if theirs, err = kit.Broken(ctx, r, theirs, err); err != nil {
 			return err
 		}
-		views = append(views, view{request: r, owner: own, other: theirs})
+		views = append(views, viewOf(r, own, theirs))
 	}
 	for again := true; again; { // what a broken page leads to is found in the next round
 		again = false
@@ -124,8 +133,8 @@ func onlyShownTo(views []view, v *view) bool {
 	shown := false
 	for i := range views {
 		l := &views[i]
-		if l.request == v.request {
-			continue
+		if l.request == v.request || sameObject(l, v) {
+			continue // who asks for an object by its name is not led to it by the answer
 		}
 		for _, name := range names {
 			if !l.broken && !ofStaff(l.request) && contains(l.other, name) {
@@ -152,6 +161,11 @@ var staff = regexp.MustCompile(`(?i)(?:^|[/_-])(?:admin|administration|administr
 // ofStaff reports whether an address says that it is for those who run the application. That another user can open it
 // does not make public what it shows.
 func ofStaff(r *message.Request) bool { return staff.MatchString(r.URL.Path) }
+
+// sameObject reports whether the requests of two views name one object.
+func sameObject(a, b *view) bool {
+	return slices.ContainsFunc(a.objects, func(value string) bool { return slices.Contains(b.objects, value) })
+}
 
 func contains(r *message.Response, name *regexp.Regexp) bool {
 	return r.Status == http.StatusOK && name.Match(r.Body)
