@@ -42,6 +42,7 @@ func (r *run) plan(t *target) (places, others []message.Place) {
 			if inner, ok := p.Decoded(); ok {
 				*to = append(*to, inner)
 			}
+			*to = append(*to, p.Members()...)
 		}
 	}
 	for _, p := range message.Places(request) {

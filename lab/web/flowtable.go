@@ -107,8 +107,8 @@ var flows = []flow{
 	{"notes", both, pairs, byForm, "", "", []step{
 		{"/write", "xss", "weak", "anna POST /write text=<b>q7 ; ben GET /wall => <b>q7"},
 		{"/letter**", "template", "weak", "anna POST /letter greeting={{7*191}} ; anna GET /letter/preview => 1337"},
-		{"/api/settings", "pollution", "weak", ""},
 	}},
+	{"settings", "node", pairs, byForm, "", "", []step{{"/api/settings", "pollution", "weak", ""}}},
 	{"docs", both, "strip prefix twice sound", "", "", "", []step{
 		{"/manual", "path", "*", "- GET /manual?name={up}etc/passwd => root:x:0:0"},
 		{"/.git/**", "exposure", "*", "- GET /.git/HEAD => refs/heads"},

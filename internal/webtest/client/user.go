@@ -26,7 +26,8 @@ type User struct {
 
 	credentials map[string]*credentials // by host
 	kept        map[string]string
-	ownSite     map[string]bool // names of cookies that a browser sends with requests of the same site alone
+	flags       map[string]http.Cookie // what the cookies said of themselves when they were set, by name
+	answered    map[string]bool        // names of those that answers have set
 }
 
 // NewUser makes a user without cookies.
@@ -96,11 +97,11 @@ func (u *User) SetCookies(at *url.URL, cookies []*http.Cookie) {
 
 // setCookies is SetCookies of a user who is locked.
 func (u *User) setCookies(at *url.URL, cookies []*http.Cookie) {
-	if u.ownSite == nil {
-		u.ownSite = map[string]bool{}
+	if u.flags == nil {
+		u.flags = map[string]http.Cookie{}
 	}
 	for _, c := range cookies {
-		u.ownSite[c.Name] = c.SameSite == http.SameSiteLaxMode || c.SameSite == http.SameSiteStrictMode
+		u.flags[c.Name] = http.Cookie{Name: c.Name, HttpOnly: c.HttpOnly, SameSite: c.SameSite}
 	}
 	u.jar.SetCookies(at, cookies)
 }
@@ -111,7 +112,34 @@ func (u *User) FromElsewhere(at *url.URL) bool {
 	cookies := u.Cookies(at)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return len(cookies) > 0 && !slices.ContainsFunc(cookies, func(c *http.Cookie) bool { return u.ownSite[c.Name] })
+	return len(cookies) > 0 && !slices.ContainsFunc(cookies, func(c *http.Cookie) bool {
+		site := u.flags[c.Name].SameSite
+		return site == http.SameSiteLaxMode || site == http.SameSiteStrictMode
+	})
+}
+
+// ForAllSites reports whether each cookie of the user for a URL, of which there is one at least, says that browsers send
+// it with requests that pages of other sites make.
+func (u *User) ForAllSites(at *url.URL) bool {
+	cookies := u.Cookies(at)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(cookies) > 0 && !slices.ContainsFunc(cookies, func(c *http.Cookie) bool {
+		return u.flags[c.Name].SameSite != http.SameSiteNoneMode
+	})
+}
+
+// ReadByScripts are the names of the user's cookies for a URL that were set by answers, for scripts to read.
+func (u *User) ReadByScripts(at *url.URL) (names []string) {
+	for _, c := range u.Cookies(at) {
+		u.mu.Lock()
+		open := u.answered[c.Name] && !u.flags[c.Name].HttpOnly
+		u.mu.Unlock()
+		if open {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // Cookies are those of the user for a URL.
@@ -183,4 +211,10 @@ func (u *User) store(r *message.Request, response *message.Response) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.setCookies(r.URL, kept)
+	if u.answered == nil {
+		u.answered = map[string]bool{}
+	}
+	for _, c := range kept {
+		u.answered[c.Name] = true
+	}
 }

@@ -85,6 +85,8 @@ type Place struct {
 	File      bool      `json:"file,omitempty"`   // Multipart: the content of a file
 	Key       bool      `json:"key,omitempty"`    // the name is what is tested, and not what it names; Value is the name
 	Base64    bool      `json:"base64,omitempty"` // the application decodes it once more; Value is what comes of that
+	Inner     string    `json:"inner,omitempty"`  // the value is an object of JSON, and Value is this member of it
+	Outer     string    `json:"outer,omitempty"`  // that object
 	Step      int       `json:"step,omitempty"`   // it is in the request that belongs so many steps before, by After
 }
 
@@ -93,6 +95,11 @@ func (p Place) String() string {
 	if p.Step > 0 {
 		p.Step = 0
 		return p.String() + " of a request before"
+	}
+	if p.Inner != "" {
+		inner := p.Inner
+		p.Inner = ""
+		return p.String() + ", its member " + inner
 	}
 	what := "parameter"
 	switch {
@@ -127,6 +134,47 @@ func (p Place) Decoded() (Place, bool) {
 	}
 	p.Value, p.Base64 = string(plain), true
 	return p, true
+}
+
+const maxMembers = 8
+
+// Members are the members of a value that is an object of JSON, plain or in Base64, as places of their own.
+func (p Place) Members() (out []Place) {
+	if p.Format == JSON || p.Format == GraphQL || p.Key || p.File || p.Inner != "" || p.Component == Path {
+		return nil
+	}
+	if plain, ok := p.Decoded(); ok {
+		p = plain
+	}
+	if text := strings.TrimSpace(p.Value); !strings.HasPrefix(text, "{") || !json.Valid([]byte(text)) {
+		return nil
+	}
+	for _, s := range jsonSpans(p.Value) {
+		if s.Key || len(out) >= maxMembers {
+			continue
+		}
+		member := p
+		member.Value, member.Inner, member.Outer = s.Value, s.Name, p.Value
+		out = append(out, member)
+	}
+	return out
+}
+
+// whole is the place of the object around a member, and that object with another text, or a value of JSON, as the member.
+func (p Place) whole(text string, raw bool) (Place, string) {
+	object := p.Outer
+	for _, s := range jsonSpans(p.Outer) {
+		if s.Key || s.Name != p.Inner {
+			continue
+		}
+		if !raw {
+			text = s.write(text)
+		}
+		object = splice(p.Outer, s, text)
+		break
+	}
+	p.Value, p.Inner, p.Outer = p.Outer, "", ""
+	return p, object
 }
 
 // Same reports whether two places are of the same input.

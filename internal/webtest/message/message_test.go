@@ -305,3 +305,39 @@ func TestPutBefore(t *testing.T) {
 		t.Error("the request itself has changed")
 	}
 }
+
+// The members of an object that a parameter or a cookie has are places, plain and in Base64, and the rest of the object
+// stays as it is.
+func TestMembers(t *testing.T) {
+	for value, want := range map[string]string{
+		`{"page":1,"kind":"chair"}`:            `{"page":1,"kind":"x'\"y"}`,
+		"eyJwYWdlIjoxLCJraW5kIjoiY2hhaXIifQ==": "eyJwYWdlIjoxLCJraW5kIjoieCdcInkifQ==",
+	} {
+		for _, component := range []message.Component{message.Query, message.Cookie} {
+			r, err := message.New(http.MethodGet, "http://a.test/list")
+			if err != nil {
+				t.Fatal(err)
+			}
+			place := message.Place{Component: component, Name: "state", Value: value}
+			if component == message.Query {
+				place.Format = message.Form
+			}
+			members := place.Members()
+			if len(members) != 2 || members[1].Inner != "kind" || members[1].Value != "chair" {
+				t.Fatalf("%s: %+v", value, members)
+			}
+			got := message.Places(r.Put(members[1], `x'"y`))
+			if len(got) == 0 || got[len(got)-1].Value != want {
+				t.Errorf("%s of %s: %q, want %s", value, component, got[len(got)-1].Value, want)
+			}
+			if raw := message.Places(r.PutRaw(members[1], `{"$ne":1}`)); len(raw) == 0 || raw[len(raw)-1].Value == got[len(got)-1].Value {
+				t.Errorf("raw: %+v", raw)
+			}
+		}
+	}
+	for _, value := range []string{"{", "[1]", "chair", "{}"} {
+		if m := (message.Place{Component: message.Query, Name: "a", Value: value}).Members(); len(m) > 0 {
+			t.Errorf("%s has %v", value, m)
+		}
+	}
+}

@@ -69,6 +69,9 @@ func find(spans []span, p Place) (span, bool) {
 // Put is a copy of the request with another value at a place. A parameter, a header or a cookie that the request does
 // not have is added; a place that cannot be added, such as a segment of a path, leaves the copy as it is.
 func (r *Request) Put(p Place, text string) *Request {
+	if p.Inner != "" {
+		p, text = p.whole(text, false)
+	}
 	if p.Base64 {
 		text = base64.StdEncoding.EncodeToString([]byte(text))
 	}
@@ -78,6 +81,9 @@ func (r *Request) Put(p Place, text string) *Request {
 // PutRaw is Put with a text that is written as it is: the caller has encoded it. In JSON it is a value, such as
 // {"$ne":1}.
 func (r *Request) PutRaw(p Place, raw string) *Request {
+	if p.Inner != "" {
+		return r.Put(p.whole(raw, true))
+	}
 	return r.put(p, func(span) string { return raw }, func() string { return raw })
 }
 

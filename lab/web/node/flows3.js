@@ -41,19 +41,24 @@ module.exports = ({ db, enc, page, form, people, sessions, hello, links, nunjuck
       page(res, 'Coupon', `<p>Discount: ${used[req.user.name]} EUR</p>`);
     });
   },
-  // What a user writes is shown on other pages, some as a template; settings are merged.
+  // What a user writes is shown on other pages, some as a template.
   notes(app, weak) {
-    const users = people(), own = sessions(app, users), wall = [['root', 'Be nice.']], settings = {};
-    app.get('/', (req, res) => page(res, 'Wall', hello(req) + links([['/wall', 'Wall'], ['/write', 'Write'], ['/letter', 'Letter'], ['/settings', 'Settings']])));
+    const users = people(), own = sessions(app, users), wall = [['root', 'Be nice.']];
+    app.get('/', (req, res) => page(res, 'Wall', hello(req) + links([['/wall', 'Wall'], ['/write', 'Write'], ['/letter', 'Letter']])));
     app.get('/wall', own, (req, res) => page(res, 'Wall', '<ul>' + wall.map(w => `<li>${w[0]}: ${weak ? w[1].replace(/<script/i, '') : enc(w[1])}</li>`).join('') + '</ul>'));
     app.get('/write', own, (req, res) => page(res, 'Write', form('/write', [['text', 'hello']], 'Post')));
-    app.post('/write', own, (req, res) => { wall.push([req.user.name, String(req.body.text).slice(0, 500)]); if (wall.length > 200) wall.splice(1, 1); res.redirect(303, '/write'); });
+    app.post('/write', own, (req, res) => { wall.push([req.user.name, String(req.body.text).slice(0, 500)]); if (wall.length > 5000) wall.splice(1, 1); res.redirect(303, '/write'); });
     app.get('/letter', own, (req, res) => page(res, 'Letter', form('/letter', [['greeting', req.user.greeting || 'Dear reader']], 'Keep') + links([['/letter/preview', 'Preview']])));
     app.post('/letter', own, (req, res) => { req.user.greeting = String(req.body.greeting).slice(0, 500); res.redirect(303, '/letter'); });
     app.get('/letter/preview', own, (req, res) => {
       const t = req.user.greeting || 'Dear reader';
       try { page(res, 'Preview', weak ? nunjucks.renderString('<p>' + enc(t).replace(/&#39;/g, "'") + ', {{ name }}</p>', { name: req.user.name }) : nunjucks.renderString('<p>{{ t | escape }}, {{ name }}</p>', { t, name: req.user.name })); } catch (e) { page(res, 'Preview', '<p>Something went wrong.</p>', 500); }
     });
+  },
+  // Settings that are merged.
+  settings(app, weak) {
+    const own = sessions(app, people()), settings = {};
+    app.get('/', (req, res) => page(res, 'Settings', hello(req) + links([['/settings', 'Settings']])));
     const merge = (to, from) => { for (const k of Object.keys(from)) { if (!weak && (k === '__proto__' || k === 'constructor' || k === 'prototype')) continue; if (from[k] && typeof from[k] === 'object') { if (!to[k] || typeof to[k] !== 'object' && typeof to[k] !== 'function') to[k] = {}; merge(to[k], from[k]); } else to[k] = from[k]; } return to; };
     app.get('/settings', own, (req, res) => page(res, 'Settings', `<button onclick="keep()">Keep</button><script>function keep(){fetch('/api/settings',{method:'POST',headers:{'Content-Type':'application/json'},body:JSON.stringify({colour:'blue',page:{size:10}})}).then(r=>r.json()).then(console.log)}</script>`));
     app.post('/api/settings', own, (req, res) => { merge(settings, JSON.parse(JSON.stringify(req.body || {}))); res.json({ colour: settings.colour, page: { size: (settings.page || {}).size } }); });

@@ -193,7 +193,7 @@ def notes(app, weak, variant):
         if request.method == 'GET':
             return page('Write', form('/write', [('text', 'hello')], 'Post'))
         wall.append((g.user['name'], request.form.get('text', '')[:500]))
-        del wall[1:-200]
+        del wall[1:-5000]
         return redirect('/write', 303)
 
     @app.route('/letter', methods=['GET', 'POST'])

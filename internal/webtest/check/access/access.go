@@ -1,5 +1,6 @@
 // Package access finds what users may do that they should not: pages and objects of others, tokens that anybody can
-// write, logins that tell who exists, forms that other sites can send, and fields that are not theirs to set.
+// write, logins that tell who exists, forms that other sites can send, and fields, prices and quantities that are not
+// theirs to set.
 //
 // Content decides and not the status: a page is somebody's own when nobody else is shown the way to it and a stranger
 // gets something else. Access is broken when another user gets the same page all the same, and not for an object that
@@ -27,7 +28,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{others(), offices(), roles(), neighbours(), tokens(), enumeration(), forgery(), assignment(),
-		defaults(), limits(), fixation(), predictable(), signed(), hijacking()}
+		defaults(), limits(), fixation(), predictable(), signed(), hijacking(), prices()}
 }
 
 // maxPages are how many pages of the map are compared.
@@ -62,7 +63,16 @@ func others() kit.Check {
 type view struct {
 	request      *message.Request
 	owner, other *message.Response
-	broken       bool // the other should not get it: what it leads to is not shown to them
+	objects      []string // that the request names
+	broken       bool     // the other should not get it: what it leads to is not shown to them
+}
+
+func viewOf(r *message.Request, owner, other *message.Response) view {
+	v := view{request: r, owner: owner, other: other}
+	for _, p := range objects(r) {
+		v.objects = append(v.objects, p.Value)
+	}
+	return v
 }
 
 // compare looks for pages of the owner that the other can use.
@@ -86,7 +96,7 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 		if theirs, err = kit.Broken(ctx, r, theirs, err); err != nil {
 			return err
 		}
-		views = append(views, view{request: r, owner: own, other: theirs})
+		views = append(views, viewOf(r, own, theirs))
 	}
 	for again := true; again; { // what a broken page leads to is found in the next round
 		again = false
@@ -123,8 +133,8 @@ func onlyShownTo(views []view, v *view) bool {
 	shown := false
 	for i := range views {
 		l := &views[i]
-		if l.request == v.request {
-			continue
+		if l.request == v.request || sameObject(l, v) {
+			continue // who asks for an object by its name is not led to it by the answer
 		}
 		for _, name := range names {
 			if !l.broken && !ofStaff(l.request) && contains(l.other, name) {
@@ -151,6 +161,11 @@ var staff = regexp.MustCompile(`(?i)(?:^|[/_-])(?:admin|administration|administr
 // ofStaff reports whether an address says that it is for those who run the application. That another user can open it
 // does not make public what it shows.
 func ofStaff(r *message.Request) bool { return staff.MatchString(r.URL.Path) }
+
+// sameObject reports whether the requests of two views name one object.
+func sameObject(a, b *view) bool {
+	return slices.ContainsFunc(a.objects, func(value string) bool { return slices.Contains(b.objects, value) })
+}
 
 func contains(r *message.Response, name *regexp.Regexp) bool {
 	return r.Status == http.StatusOK && name.Match(r.Body)
@@ -254,7 +269,7 @@ func nonexistent(v string) string {
 func forgery() kit.Check {
 	c := kit.Check{ID: "csrf", Class: "csrf", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
-		if !kit.Known(t.User) || t.Request.Method != http.MethodPost || !client.Writes(t.Request) || hasToken(t.Request) ||
+		if !kit.Known(t.User) || t.Request.Method != http.MethodPost || !changes(t) || hasToken(t.Request) ||
 			!sendable(t.Request) || len(t.User.Cookies(t.Request.URL)) == 0 ||
 			t.User.Headers(t.Request.URL).Get("Authorization") != "" {
 			return nil
@@ -274,8 +289,11 @@ func forgery() kit.Check {
 			return err
 		}
 		user, users := kit.Names(t.User)
-		w.Found(&c, kit.Finding{Request: foreign, Confidence: kit.Probable,
-			Detail: "browsers may keep the cookie back (SameSite); whether the effect came was not seen",
+		confidence, detail := kit.Probable, "browsers may keep the cookie back (SameSite); whether the effect came was not seen"
+		if t.User.ForAllSites(t.Request.URL) {
+			confidence, detail = kit.Proved, "its cookies say that browsers send them from all sites (SameSite=None)"
+		}
+		w.Found(&c, kit.Finding{Request: foreign, Confidence: confidence, Detail: detail,
 			Evidence: []kit.Evidence{{Request: foreign, Response: crossed, Note: "a request of another site is answered as one's own"},
 				{Request: t.Request, Response: nobody, Note: "nobody is answered otherwise"}},
 			Proof: &proof.Program{About: "A request of another site is answered as one's own.", Users: users, Steps: []proof.Step{
@@ -285,6 +303,13 @@ func forgery() kit.Check {
 		return nil
 	}
 	return c
+}
+
+// changes reports whether a request changes something: by its words, or as its answer leads back to a page, as those of
+// forms that write do. A login is none.
+func changes(t *kit.Target) bool {
+	_, isLogin := loginOf(t.Request)
+	return client.Writes(t.Request) || !isLogin && t.Response != nil && t.Response.Redirect() != nil
 }
 
 var tokenName = regexp.MustCompile(`(?i)csrf|xsrf|token|nonce|authenticity|verification|__viewstate|formkey|sesskey|_wpnonce`)

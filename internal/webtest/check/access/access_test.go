@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
@@ -296,26 +297,42 @@ func TestAssignment(t *testing.T) {
 
 func TestForgery(t *testing.T) {
 	for name, c := range map[string]struct {
-		origin bool
-		body   string
-		want   int
+		origin     bool
+		body       string
+		site       http.SameSite
+		path       string
+		want       int
+		confidence kit.Confidence
 	}{
-		"weak":   {false, "message=hello", 1},
-		"origin": {true, "message=hello", 0},
-		"token":  {false, "message=hello&csrf_token=abc", 0},
+		"weak":       {false, "message=hello", 0, "", 1, kit.Probable},
+		"all sites":  {false, "message=hello", http.SameSiteNoneMode, "", 1, kit.Proved},
+		"origin":     {true, "message=hello", http.SameSiteNoneMode, "", 0, ""},
+		"leads back": {false, "mail=a%40example.org", http.SameSiteNoneMode, "/account/mail", 1, kit.Proved},
+		"answers":    {false, "mail=a%40example.org", http.SameSiteNoneMode, "/account/show", 0, ""},
+		"token":      {false, "message=hello&csrf_token=abc", 0, "", 0, ""},
 	} {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, err := r.Cookie("user"); err != nil || c.origin && r.Header.Get("Origin") != "" {
 				http.Error(w, "no", http.StatusForbidden)
 				return
 			}
+			if r.URL.Path == "/account/mail" {
+				http.Redirect(w, r, "/account", http.StatusSeeOther)
+				return
+			}
 			fmt.Fprint(w, "<p>sent</p>")
 		}))
-		target := lab.Target(t, http.MethodPost, "/message/send", c.body)
+		target := lab.Target(t, http.MethodPost, cmp.Or(c.path, "/message/send"), c.body)
+		target.Response = &message.Response{Request: target.Request, Status: http.StatusOK, Header: http.Header{}}
+		if c.path == "/account/mail" {
+			target.Response.Status = http.StatusSeeOther
+			target.Response.Header.Set("Location", "/account")
+		}
 		target.User = as(t, lab, "bob")
+		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.site}})
 		lab.World.Users = []*client.User{target.User}
 		found := lab.Run(t, check(t, "csrf"), target)
-		if len(found) != c.want || len(found) == 1 && found[0].Confidence != kit.Probable {
+		if len(found) != c.want || len(found) == 1 && found[0].Confidence != c.confidence {
 			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
 		}
 	}

@@ -223,7 +223,7 @@ func assignment() kit.Check {
 				}
 			}
 		}
-		return nil
+		return assignForms(ctx, w, &c)
 	}
 	return c
 }

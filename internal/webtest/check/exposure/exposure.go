@@ -10,8 +10,11 @@
 package exposure
 
 import (
+	"bytes"
+	"context"
 	_ "embed"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,8 +27,8 @@ import (
 
 // Checks are those of the package.
 func Checks() []kit.Check {
-	return []kit.Check{errorsShown(), errorsProvoked(), secrets(), cookies(), frames(), origins(), listings(), oldFiles(),
-		files(), introspection(), folders()}
+	return []kit.Check{errorsShown(), errorsProvoked(), secrets(), cookies(), loginCookies(), frames(), origins(),
+		listings(), oldFiles(), files(), exposed(), introspection(), folders()}
 }
 
 // pattern is what a text is recognised by.
@@ -114,6 +117,29 @@ func secrets() kit.Check {
 	return c
 }
 
+// telling are endings of files that are seldom for visitors; the text of a dump of a database or of a key tells that they
+// are what they are called.
+var telling = regexp.MustCompile(`(?i)\.(?:sql|dump|bak|env|pem|key|htpasswd|old|save)$|/id_rsa$`)
+
+// exposed looks for files that the map has led to, such as by the listing of a folder, and that are not for visitors.
+func exposed() kit.Check {
+	c := kit.Check{ID: "exposed-file-linked", Class: "exposed-file"}.Describe()
+	c.Passive = func(w *kit.World, t *kit.Target) {
+		if t.Response == nil || t.Response.Status != http.StatusOK || t.Response.IsHTML() || !telling.MatchString(t.Request.URL.Path) {
+			return
+		}
+		for _, f := range knownFiles() {
+			match := f.is.Find(t.Response.Body)
+			if match == nil || !f.needs.Match(t.Response.Body) || bytes.HasPrefix(match, []byte("PK")) {
+				continue
+			}
+			report(w, &c, t, t.Response, hide(string(match[:min(len(match), 200)])), f.about, kit.Finding{})
+			return
+		}
+	}
+	return c
+}
+
 // hide is a secret without its end: reports are read by many.
 func hide(s string) string {
 	if len(s) < 8 {
@@ -152,6 +178,23 @@ func cookies() kit.Check {
 			report(w, &c, t, t.Response, k.Name+"=…", "the cookie "+k.Name+" lacks "+strings.Join(lacks, ", "),
 				kit.Finding{Place: message.Place{Component: message.Cookie, Name: k.Name}})
 		}
+	}
+	return c
+}
+
+// loginCookies looks for cookies that logins have set for scripts to read.
+func loginCookies() kit.Check {
+	c := kit.Check{ID: "weak-cookie-of-login", Class: "weak-cookie"}.Describe()
+	c.Site = func(_ context.Context, w *kit.World, root *url.URL) error {
+		for _, u := range w.Users {
+			for _, name := range u.ReadByScripts(root) {
+				if sessionName.MatchString(name) && !strings.Contains(strings.ToLower(name), "srf") && w.Once("cookie "+root.Host+name) {
+					w.Found(&c, kit.Finding{Request: message.From(http.MethodGet, root), Detail: "the cookie " + name + " lacks HttpOnly",
+						Place: message.Place{Component: message.Cookie, Name: name}})
+				}
+			}
+		}
+		return nil
 	}
 	return c
 }

@@ -3,12 +3,14 @@ package exposure
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
@@ -210,6 +212,59 @@ func TestIntrospection(t *testing.T) {
 		}))
 		if found := lab.Run(t, check(t, "graphql-introspection"), lab.Target(t, http.MethodGet, "/", "")); len(found) != want {
 			t.Errorf("weak %v: %d findings", weak, len(found))
+		}
+	}
+}
+
+// A dump that a listing leads to is found by its name and its text; a page about SQL, a script of a tutorial and an
+// empty file are not.
+func TestExposedByLink(t *testing.T) {
+	dump := "-- MariaDB dump\nCREATE TABLE `users` (`id` int);\nINSERT INTO `users` VALUES (1);\n"
+	for name, c := range map[string]struct {
+		path, kind, text string
+		want             int
+	}{
+		"dump":   {"/backup/shop-2026.sql", "application/octet-stream", dump, 1},
+		"key":    {"/old/server.key", "text/plain", "-----BEGIN RSA PRIVATE KEY-----\nabc\n", 1},
+		"page":   {"/learn.sql", "text/html", "<p>CREATE TABLE users</p>", 0},
+		"lesson": {"/lesson.txt", "text/plain", dump, 0},
+		"empty":  {"/a.sql", "text/plain", "nothing", 0},
+	} {
+		lab := kittest.New(t, page(c.kind, c.text))
+		if found := lab.Run(t, check(t, "exposed-file-linked"), lab.Target(t, http.MethodGet, c.path, "")); len(found) != c.want {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+	}
+}
+
+// The cookie of a session that a login has set for scripts to read is found; one that they do not get, and one of
+// another purpose, is not.
+func TestCookiesOfLogin(t *testing.T) {
+	for name, c := range map[string]struct {
+		cookie http.Cookie
+		want   int
+	}{
+		"open":   {http.Cookie{Name: "sid", Value: "1"}, 1},
+		"closed": {http.Cookie{Name: "sid", Value: "1", HttpOnly: true}, 0},
+		"other":  {http.Cookie{Name: "colour", Value: "1"}, 0},
+		"csrf":   {http.Cookie{Name: "csrf_token", Value: "1"}, 0},
+	} {
+		lab := kittest.New(t, page("text/html", "<p>hello</p>", "Set-Cookie", c.cookie.String()))
+		root, err := url.Parse(lab.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := client.NewUser("anna")
+		u.SetCookies(root, []*http.Cookie{{Name: "given_session", Value: "1"}})
+		if _, err := lab.World.Client.Send(t.Context(), message.From(http.MethodPost, root), client.Options{As: u}); err != nil {
+			t.Fatal(err)
+		}
+		lab.World.Users = []*client.User{u}
+		if err := loginCookies().Site(t.Context(), lab.World, root); err != nil {
+			t.Fatal(err)
+		}
+		if found := lab.Findings(); len(found) != c.want {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}
 	}
 }

@@ -222,3 +222,31 @@ func TestSmuggling(t *testing.T) {
 		}
 	}
 }
+
+// The front page that only a user sees is tested, too: its addresses of files begin with a slash.
+func TestDeceptionOfTheFrontPage(t *testing.T) {
+	var mu sync.Mutex
+	asked := 0
+	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.URL.Path != "/" {
+			asked++
+			http.NotFound(w, r)
+			return
+		}
+		if _, err := r.Cookie("sid"); err != nil {
+			http.Error(w, "log in", http.StatusForbidden)
+			return
+		}
+		fmt.Fprint(w, "<p>My money: 12</p>")
+	}))
+	target := lab.Target(t, http.MethodGet, "/", "")
+	u := client.NewUser("anna")
+	u.SetCookies(target.Request.URL, []*http.Cookie{{Name: "sid", Value: "1"}})
+	lab.World.Users = []*client.User{u}
+	lab.World.Pages = func() []*message.Request { return []*message.Request{target.Request} }
+	if found := lab.Run(t, deception(), target); len(found) > 0 || asked != len(lists()["endings"]) {
+		t.Errorf("found %s, asked for %d addresses", kittest.Titles(found), asked)
+	}
+}

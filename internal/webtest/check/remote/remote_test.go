@@ -235,7 +235,9 @@ func TestFetchOfPreviews(t *testing.T) {
 
 // All pages of the application have one title, also the one that shows what it has fetched.
 func TestFetchWithinALayout(t *testing.T) {
-	layout := func(w io.Writer, text string) { fmt.Fprintf(w, "<html><title>The application</title>\n%s\n</html>", text) }
+	layout := func(w io.Writer, text string) {
+		fmt.Fprintf(w, "<html><title>The application</title>\n%s\n</html>", text)
+	}
 	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		switch r.URL.Path {

@@ -78,7 +78,7 @@ func dom() kit.Check {
 // domPage opens a page with payloads.
 func domPage(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target) error {
 	sent := 0
-	for _, variant := range domVariants(t.Request.URL) {
+	for _, variant := range append(routes(ctx, w, t), domVariants(t.Request.URL)...) {
 		for _, text := range domTexts {
 			if sent >= maxDOM {
 				return nil
@@ -138,6 +138,45 @@ func domVariants(u *url.URL) []domVariant {
 			}})
 	}
 	return all
+}
+
+var (
+	route     = regexp.MustCompile(`["'` + "`" + `](#!?/[\w./-]{1,60})["'` + "`" + `?$]`)
+	scriptSrc = regexp.MustCompile(`(?i)<script[^>]+src\s*=\s*["']?([^"'\s>]+)`)
+)
+
+const (
+	maxRoutes  = 4
+	maxSources = 3
+)
+
+// routes are the parts of the routes in fragments that a page and its own scripts name: what follows the last slash.
+func routes(ctx context.Context, w *kit.World, t *kit.Target) (out []domVariant) {
+	texts := []string{string(t.Response.Body)}
+	for i, m := range scriptSrc.FindAllStringSubmatch(texts[0], maxSources*3) {
+		at, err := t.Request.URL.Parse(m[1])
+		if err != nil || at.Host != t.Request.URL.Host || i >= maxSources {
+			continue
+		}
+		if answer, err := w.Client.Send(ctx, message.From(http.MethodGet, at), client.Options{As: t.User}); err == nil {
+			texts = append(texts, string(answer.Body))
+		}
+	}
+	seen := map[string]bool{}
+	for _, text := range texts {
+		for _, m := range route.FindAllStringSubmatch(text, -1) {
+			prefix := m[1][1 : strings.LastIndexByte(m[1], '/')+1]
+			if seen[prefix] || len(out) >= maxRoutes || strings.Count(prefix, "/") < 2 {
+				continue
+			}
+			seen[prefix] = true
+			out = append(out, domVariant{"the route #" + prefix, message.Place{Name: "#" + prefix}, func(u url.URL, text string) *url.URL {
+				u.Fragment, u.RawFragment = prefix+text, rawFragment(prefix+text)
+				return &u
+			}})
+		}
+	}
+	return out
 }
 
 // rawFragment keeps what browsers keep in fragments, so that scripts get the text as it is.

@@ -222,7 +222,9 @@ func TestDOM(t *testing.T) {
 		"writes the fragment": {"<body><script>document.write(decodeURIComponent(location.hash.slice(1)))</script>", 1},
 		"inner":               {"<body><p id=a></p><script>document.getElementById('a').innerHTML = new URLSearchParams(location.search).get('q')</script>", 1},
 		"goes there":          {"<body><script>if (location.hash) location.href = decodeURIComponent(location.hash.slice(1))</script>", 1},
-		"text":                {"<body><p id=a></p><script>document.getElementById('a').textContent = decodeURIComponent(location.hash)</script>", 0},
+		"route": {"<body><a href='#/greet/you'>hi</a><p id=a></p><script>onhashchange = go; function go() { const [, v, n] = " +
+			"location.hash.split('/'); if (v === 'greet') a.innerHTML = 'Hi ' + decodeURIComponent(n) } go()</script>", 1},
+		"text": {"<body><p id=a></p><script>document.getElementById('a').textContent = decodeURIComponent(location.hash)</script>", 0},
 	} {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")

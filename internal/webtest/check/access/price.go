@@ -1,0 +1,142 @@
+package access
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+var (
+	priceName    = regexp.MustCompile(`(?i)price|cost|amount|fee|unit_?value`)
+	quantityName = regexp.MustCompile(`(?i)qty|quantity|count|pieces|number_?of|^n$`)
+)
+
+// several is how many of something are asked for, so that a total is a number that nobody has sent.
+const several = 3
+
+// prices is the check for orders that take their price, or a quantity below zero, from who orders. The answer must have
+// the product of the price and the quantity that we have sent, which is in no other answer: with the price of the
+// application first. Six requests for a request with a quantity, four of them for its price; at level active alone.
+func prices() kit.Check {
+	c := kit.Check{ID: "price-of-client", Class: "business-logic", Level: client.Active}.Describe()
+	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
+		var price, quantity message.Place
+		for _, p := range message.Places(t.Request) {
+			if p.Component != message.Body && p.Component != message.Query {
+				continue
+			}
+			n, err := strconv.ParseFloat(p.Value, 64)
+			switch {
+			case err != nil || n <= 0:
+			case quantityName.MatchString(p.Name):
+				quantity = p
+			case priceName.MatchString(p.Name):
+				price = p
+			}
+		}
+		if quantity.Name == "" || t.Request.Method == http.MethodGet && price.Name == "" {
+			return nil
+		}
+		o := &order{World: w, Target: t, quantity: quantity}
+		if err := o.negative(ctx, &c, price); err != nil || price.Name == "" {
+			return err
+		}
+		return o.cheaper(ctx, &c, price)
+	}
+	return c
+}
+
+// order is a request with a quantity.
+type order struct {
+	*kit.World
+	*kit.Target
+
+	quantity message.Place
+}
+
+// total is how a number stands in a page as one, with or without cents.
+func total(n int) *regexp.Regexp {
+	text := strconv.Itoa(n)
+	before := `(?:^|[^\d.,-])`
+	if n < 0 {
+		text, before = `(?:-|&minus;|−)\s?[$€£]?\s?`+text[1:], ""
+	}
+	return regexp.MustCompile(before + text + `(?:[.,]00?)?(?:$|[^\d.,]|[.,](?:\D|$))`)
+}
+
+func (o *order) with(quantity int) *message.Request {
+	return o.Request.Put(o.quantity, strconv.Itoa(quantity))
+}
+
+func (o *order) send(ctx context.Context, r *message.Request) (*message.Response, error) {
+	answer, err := o.Client.Send(ctx, r, client.Options{As: o.User, Writes: true})
+	return kit.Broken(ctx, r, answer, err)
+}
+
+// cheaper sends a price of ours.
+func (o *order) cheaper(ctx context.Context, c *kit.Check, price message.Place) error {
+	asked, err := strconv.Atoi(strings.TrimSuffix(price.Value, ".00"))
+	if err != nil {
+		return nil //nolint:nilerr // it is not whole
+	}
+	ours := 1000 + kit.Number()%7000
+	real, err := o.send(ctx, o.with(several))
+	if err != nil || !total(asked*several).Match(real.Body) || total(ours*several).Match(real.Body) {
+		return err
+	}
+	made := o.with(several).Put(price, strconv.Itoa(ours))
+	answer, err := o.send(ctx, made)
+	if err != nil || !total(ours*several).Match(answer.Body) || total(asked*several).Match(answer.Body) {
+		return err
+	}
+	o.report(c, price, strconv.Itoa(ours), "the price of an order is the one that is sent", real, answer, total(ours*several))
+	return nil
+}
+
+// negative asks for less than nothing.
+func (o *order) negative(ctx context.Context, c *kit.Check, price message.Place) error {
+	real, err := o.send(ctx, o.with(several))
+	if err != nil || real.Status >= 400 {
+		return err
+	}
+	var sum int
+	for _, m := range number.FindAllStringSubmatch(string(real.Body), 200) {
+		n, err := strconv.Atoi(m[1])
+		if err == nil && n > several && n%several == 0 && (price.Name == "" || price.Value == strconv.Itoa(n/several)) {
+			sum = n
+			break
+		}
+	}
+	if sum == 0 || total(-sum).Match(real.Body) {
+		return nil
+	}
+	answer, err := o.send(ctx, o.with(-several))
+	if err != nil || answer.Status >= 400 || !total(-sum).Match(answer.Body) {
+		return err
+	}
+	double, err := o.send(ctx, o.with(-2*several))
+	if err != nil || !total(-2*sum).Match(double.Body) {
+		return err
+	}
+	o.report(c, o.quantity, strconv.Itoa(-several), "a quantity below zero makes a total below zero", real, answer, total(-sum))
+	return nil
+}
+
+var number = regexp.MustCompile(`(?:^|[^\d.,-])(\d{1,7})(?:[.,]00?)?(?:$|[^\d.,]|[.,](?:\D|$))`)
+
+func (o *order) report(c *kit.Check, p message.Place, text, about string, real, answer *message.Response, sum *regexp.Regexp) {
+	user, users := kit.Names(o.User)
+	o.Found(c, kit.Finding{Request: answer.Request, Place: p, Payload: text, Detail: about, Evidence: []kit.Evidence{
+		{Request: answer.Request, Response: answer, Match: sum.FindString(string(answer.Body)), Note: about},
+		{Request: real.Request, Response: real, Note: "the order as it is meant"}},
+		Proof: &proof.Program{About: about, Users: users, Steps: []proof.Step{
+			{ID: "meant", As: user, Send: real.Request, Writes: true, Expect: []proof.Expect{{What: proof.Matches, Value: sum.String(), Not: true}}},
+			{ID: "ours", As: user, Send: answer.Request, Writes: true, Expect: []proof.Expect{{What: proof.Matches, Value: sum.String()}}}}}})
+}
