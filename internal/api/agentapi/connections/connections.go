@@ -43,6 +43,7 @@ func (a Area) Register() {
 	refuse[claim](a, "claim-slack", "POST "+slack+"/claim", "Slack", noSlack, errNoSlack)
 	a.installations()
 	a.repositories()
+	a.reviews()
 }
 
 // refuse adds an operation that answers 409 to everybody who may call it.
