@@ -124,7 +124,7 @@ export function Chip({ tone = 'calm', title, children }: { tone?: string; title?
 }
 
 /** A dialog over the page. Escape and a click beside it close it. */
-export function Dialog({ title, onClose, children, wide = false }: { title: string; onClose: () => void; children: ReactNode; wide?: boolean }) {
+export function Dialog({ title, onClose, children, wide = false }: { title: ReactNode; onClose: () => void; children: ReactNode; wide?: boolean }) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   const [before] = useState(() => document.activeElement)

@@ -11,11 +11,15 @@ const page = <K extends string>(load: () => Promise<Record<K, ComponentType>>, n
 const pages: Record<string, { group: keyof typeof t.settings.group; page: ComponentType; admin?: boolean; insider?: boolean }> = {
   account: { group: 'you', page: page(() => import('./account'), 'Account') },
   keys: { group: 'you', page: page(() => import('./keys'), 'Keys') },
+  memory: { group: 'you', page: page(() => import('./memory'), 'Memory') },
+  files: { group: 'you', page: page(() => import('./files'), 'Files') },
   members: { group: 'team', page: page(() => import('./members'), 'Members'), insider: true },
   models: { group: 'team', page: page(() => import('./models'), 'Models'), insider: true },
   scope: { group: 'team', page: page(() => import('./scope'), 'Scope'), insider: true },
   credits: { group: 'team', page: page(() => import('./credits'), 'Credits'), insider: true },
   due: { group: 'team', page: page(() => import('./due'), 'Due'), insider: true },
+  results: { group: 'team', page: page(() => import('./results'), 'Results'), insider: true },
+  signers: { group: 'team', page: page(() => import('./signers'), 'Signers'), insider: true },
   leaks: { group: 'team', page: page(() => import('./leaks'), 'Leaks'), insider: true },
   audit: { group: 'team', page: page(() => import('./audit'), 'Audit'), admin: true },
   projects: { group: 'work', page: page(() => import('./projects'), 'Projects') },
@@ -28,6 +32,7 @@ const pages: Record<string, { group: keyof typeof t.settings.group; page: Compon
   tools: { group: 'work', page: page(() => import('./tools'), 'Tools') },
   notifications: { group: 'out', page: page(() => import('./notifications'), 'Notifications'), insider: true },
   trackers: { group: 'out', page: page(() => import('./notifications'), 'Trackers'), insider: true },
+  github: { group: 'out', page: page(() => import('./github'), 'GitHub'), insider: true },
   webhooks: { group: 'out', page: page(() => import('./webhooks'), 'Webhooks'), insider: true },
 }
 
