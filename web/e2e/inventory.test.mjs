@@ -176,7 +176,6 @@ journey('all that match, on all pages, are decided about in one step, which is t
   await page.getByText('100 findings are chosen').waitFor()
   await page.getByRole('button', { name: 'Choose all 130 that match' }).click()
   await page.getByText('All 130 findings that match are chosen').waitFor()
-  assert.equal(await page.getByRole('button', { name: /^Label/ }).count(), 0) // labels are given to those that are named
   await page.keyboard.press('s')
   await dialog(page).getByText('This is about all 130 findings that match').waitFor()
   await dialog(page).getByText('Open · Low · Domain: many.example').waitFor()
@@ -188,6 +187,33 @@ journey('all that match, on all pages, are decided about in one step, which is t
   await page.keyboard.press('z')
   await page.getByText('130 findings are as before').waitFor()
   assert.deepEqual([await left('open'), await left('triaged')], [130, 0])
+  const all = async () => {
+    await page.getByRole('row').nth(100).waitFor()
+    await page.keyboard.press('X')
+    await page.getByRole('button', { name: 'Choose all 130 that match' }).click()
+  }
+  const with_ = async (what) => (await server.api('GET', `/v1/scans/results?domain=many.example&${what}`)).total_results
+  await all()
+  await page.keyboard.press('l')
+  await dialog(page).getByText('This is about all 130 findings that match').waitFor()
+  await dialog(page).getByLabel('Labels').fill('shop')
+  await dialog(page).getByRole('button', { name: 'Label', exact: true }).click()
+  await page.getByText('130 sightings are labelled shop').waitFor()
+  assert.equal(await with_('labels=shop'), 130)
+  await page.keyboard.press('z')
+  await page.getByText('130 findings are as before').nth(1).waitFor()
+  assert.equal(await with_('labels=shop'), 0)
+  await all()
+  await page.keyboard.press('v')
+  await dialog(page).getByText('This is about all 130 findings that match').waitFor()
+  await dialog(page).getByLabel('Severity', { exact: true }).selectOption('high')
+  await both(page, 'a severity of all')
+  await dialog(page).getByRole('button', { name: 'Set severity' }).click()
+  await page.getByText('The severity of 130 sightings is set.').waitFor()
+  assert.deepEqual([await with_('severity=low'), await with_('severity=high')], [0, 130])
+  await page.keyboard.press('z')
+  await page.getByText('130 findings match').waitFor()
+  assert.equal(await with_('severity=low'), 130)
 })
 
 journey('on a phone, the chosen finding is a sheet over the list', async (page) => {

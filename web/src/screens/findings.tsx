@@ -97,8 +97,8 @@ export function Findings() {
       { id: 'f everything', label: t.findings.keys.everything, group: g, run: () => { setChosen(new Map(rows.map((r) => [r.vuln_id, r]))); setEverything(true) } },
       { id: 'f status', label: t.findings.keys.status, group: g, keys: 's', run: () => targets.length > 0 && setAsking('status') },
       { id: 'f assign', label: t.findings.keys.assign, group: g, keys: 'a', run: () => targets.length > 0 && setAsking('assign') },
-      { id: 'f label', label: t.findings.keys.label, group: g, keys: 'l', run: () => targets.length > 0 && !everything && setAsking('label') },
-      { id: 'f severity', label: t.findings.keys.severity, group: g, keys: 'v', run: () => targets.length > 0 && !everything && setRating(true) },
+      { id: 'f label', label: t.findings.keys.label, group: g, keys: 'l', run: () => targets.length > 0 && setAsking('label') },
+      { id: 'f severity', label: t.findings.keys.severity, group: g, keys: 'v', run: () => targets.length > 0 && setRating(true) },
     ] : []),
   ])
   const sort = (field: string) => set(
@@ -106,6 +106,7 @@ export function Findings() {
   const total = found.data?.total_results ?? 0
   const about = !!found.data?.total_is_estimate
   const filtered = filters.some((k) => search[k])
+  const all = everything && rows[0] ? everythingOf(search, total, about, rows[0]) : undefined
 
   return (
     <>
@@ -143,8 +144,8 @@ export function Findings() {
                   {!everything && chosen.size === rows.length && total > rows.length && <> <button type="button" className="link ml-1" onClick={() => setEverything(true)}>{t.findings.chooseEverything(count(total), about)}</button></>}</span>
                 <Button onClick={() => setAsking('status')}>{t.findings.setStatus} <span className="kbd" aria-hidden="true">s</span></Button>
                 <Button onClick={() => setAsking('assign')}>{t.findings.assign} <span className="kbd" aria-hidden="true">a</span></Button>
-                {!everything && <><Button onClick={() => setAsking('label')}>{t.findings.label} <span className="kbd" aria-hidden="true">l</span></Button>
-                <Button onClick={() => setRating(true)}>{t.severityOwn.action} <span className="kbd" aria-hidden="true">v</span></Button></>}
+                <Button onClick={() => setAsking('label')}>{t.findings.label} <span className="kbd" aria-hidden="true">l</span></Button>
+                <Button onClick={() => setRating(true)}>{t.severityOwn.action} <span className="kbd" aria-hidden="true">v</span></Button>
                 <Button kind="quiet" onClick={clear}>{t.findings.none}</Button>
               </div>
             )}
@@ -182,8 +183,8 @@ export function Findings() {
           )}
         </div>
       </div>
-      {rating && targets.length > 0 && <SeverityDialog list={targets.map((r) => ({ vuln_id: r.vuln_id, template_id: r.template_id, event: r.event[0] }))} onClose={() => { setRating(false); setChosen(new Map()) }} />}
-      <WorkDialogs asking={asking} list={targets} all={everything && rows[0] ? everythingOf(search, total, about, rows[0]) : undefined} onClose={() => { setAsking(''); clear() }} />
+      {rating && targets.length > 0 && <SeverityDialog list={targets.map((r) => ({ vuln_id: r.vuln_id, template_id: r.template_id, event: r.event[0] }))} all={all} onClose={() => { setRating(false); clear() }} />}
+      <WorkDialogs asking={asking} list={targets} all={all} onClose={() => { setAsking(''); clear() }} />
     </>
   )
 }
