@@ -45,69 +45,6 @@ func (fs *Findings) Override(ctx context.Context, o Override) (id int64, err err
 	return id, err
 }
 
-// OverrideAll gives each of the findings that a filter picks, the others of their weaknesses included, another severity,
-// by an override of its own, and returns how many had another. o needs Custom or Vector. By operation all of it is
-// undone.
-func (fs *Findings) OverrideAll(ctx context.Context, f Filter, o Override, operation string) (changed int, err error) {
-	if err := o.CheckRating(); err != nil {
-		return 0, err
-	}
-	c, picked, err := fs.PickWritable(ctx, "filter", f)
-	if err != nil {
-		return 0, err
-	}
-	return changed, fs.db.Tx(ctx, func(tx *db.Tx) error {
-		changed = 0
-		if err := fs.Lock(ctx, tx, c.TeamID); err != nil {
-			return err
-		}
-		all, err := withSiblings(ctx, tx, c.TeamID, picked)
-		if err != nil {
-			return err
-		}
-		overrides, err := fs.overridesOf(ctx, tx, c.TeamID, all, o)
-		if err != nil {
-			return err
-		}
-		for _, template := range slices.Sorted(maps.Keys(overrides)) {
-			if err := override.Replace(ctx, tx, c.TeamID, template, overrides[template], db.At(fs.now())); err != nil {
-				return err
-			}
-			n, err := fs.applyOverrides(ctx, tx, c, template, operation, &o)
-			if changed += n; err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// overridesOf are overrides like o for findings by their numbers, by template: one for each hash.
-func (fs *Findings) overridesOf(
-	ctx context.Context, tx *db.Tx, teamID string, numbers []int64, o Override,
-) (map[string][]Override, error) {
-	out, seen := map[string][]Override{}, map[[2]string]bool{}
-	for part := range slices.Chunk(numbers, batch) {
-		found, err := fs.Load(ctx, tx, teamID, part)
-		if err != nil {
-			return nil, err
-		}
-		for _, x := range found {
-			if key := [2]string{x.TemplateID, override.OfHash(x.ID)}; !seen[key] {
-				seen[key] = true
-				o.TemplateID, o.FindingID, o.Original = x.TemplateID, x.ID, TemplateSeverity(x.Event)
-				out[x.TemplateID] = append(out[x.TemplateID], o)
-			}
-		}
-		if len(seen) > override.Max {
-			return nil, errs.New(errs.Invalid, "too_many_severity_mappings",
-				"The filter picks more findings than the %d severity mappings that a team may have: give their templates a severity, or narrow it.",
-				override.Max)
-		}
-	}
-	return out, nil
-}
-
 // ChangeOverride replaces an override. NotFound for an id that the caller's team does not have, Conflict when another
 // override is about the same.
 func (fs *Findings) ChangeOverride(ctx context.Context, id int64, o Override) error {
@@ -189,7 +126,7 @@ func (fs *Findings) changeOverrides(
 		slices.Sort(templates)
 		operation := ids.New()
 		for _, id := range slices.Compact(templates) {
-			if _, err := fs.applyOverrides(ctx, tx, c, id, operation, o); err != nil {
+			if _, err := fs.ApplyOverrides(ctx, tx, c, id, operation, o); err != nil {
 				return err
 			}
 		}
@@ -212,7 +149,7 @@ func (fs *Findings) RestoreSeverity(
 		if err != nil {
 			return changed, err
 		}
-		n, err := fs.applyOverrides(ctx, tx, c, template, operation, &had)
+		n, err := fs.ApplyOverrides(ctx, tx, c, template, operation, &had)
 		if changed += n; err != nil {
 			return changed, err
 		}
@@ -220,8 +157,9 @@ func (fs *Findings) RestoreSeverity(
 	return changed, nil
 }
 
-// applyOverrides gives the findings of a template their severities.
-func (fs *Findings) applyOverrides(
+// ApplyOverrides gives the findings of a template the severities that its overrides say, in the caller's transaction, and
+// returns how many had another. The reason and the vector of o are in their timelines.
+func (fs *Findings) ApplyOverrides(
 	ctx context.Context, tx *db.Tx, c account.Caller, templateID, operation string, o *Override,
 ) (changed int, err error) {
 	overrides, err := override.Find(ctx, tx, c.TeamID, []string{templateID})

@@ -143,6 +143,6 @@ func (s area) labelVulns(ctx context.Context, in *struct{ Body VulnLabels }) (*D
 		return nil, err
 	}
 	mode := cmp.Or(finding.LabelMode(b.Type), finding.ReplaceLabels)
-	n, err := s.Findings.SetLabelsAs(ctx, f, mode, b.Labels, operation)
+	n, err := s.Findings.SetLabels(ctx, f, mode, b.Labels, operation)
 	return decided(fmt.Sprintf("The labels of %d findings are changed.", n), b.Filter, n, operation), err
 }
