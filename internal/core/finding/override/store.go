@@ -11,11 +11,14 @@ import (
 // OfHash is the part of a finding's id that its hash decides.
 func OfHash(findingID string) string { return ofHash(findingID) }
 
-const storeQuery = `INSERT INTO finding_severity (id, team_id, template_id, finding_id, original, custom,
+// insert stores an override under an id, or changes that of the same findings, and gives its id.
+func insert(ctx context.Context, tx *db.Tx, id int64, teamID string, o Override, now db.Time) (int64, error) {
+	return db.Value[int64](ctx, tx, `INSERT INTO finding_severity (id, team_id, template_id, finding_id, original, custom,
 		reason, vector, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (team_id, template_id, finding_id) DO UPDATE SET custom = excluded.custom, reason = excluded.reason,
 			vector = excluded.vector, updated_at = excluded.updated_at
-		RETURNING id`
+		RETURNING id`, id, teamID, o.TemplateID, o.FindingID, o.Original, o.Custom, o.Reason, o.Vector, now, now)
+}
 
 // room is the last id of a team's overrides, if it may have so many more.
 func room(ctx context.Context, tx *db.Tx, teamID string, more int64) (last int64, err error) {
@@ -34,8 +37,7 @@ func Store(ctx context.Context, tx *db.Tx, teamID string, o Override, now db.Tim
 	if err != nil {
 		return 0, err
 	}
-	return db.Value[int64](ctx, tx, storeQuery, last+1, teamID, o.TemplateID, o.FindingID, o.Original, o.Custom, o.Reason, o.Vector,
-		now, now)
+	return insert(ctx, tx, last+1, teamID, o, now)
 }
 
 // Replace stores overrides of one finding each in place of those that the same findings of the template have: of their
@@ -66,7 +68,8 @@ func forget(ctx context.Context, tx *db.Tx, teamID, templateID string, findings 
 			gone = append(gone, id)
 		}
 		return err
-	}, `SELECT id, finding_id FROM finding_severity WHERE team_id = ? AND template_id = ? AND finding_id <> ''`, teamID, templateID)
+	}, `SELECT id, finding_id FROM finding_severity WHERE team_id = ? AND template_id = ? AND finding_id <> ''`,
+		teamID, templateID)
 	if err != nil {
 		return err
 	}
@@ -89,8 +92,8 @@ func add(ctx context.Context, tx *db.Tx, teamID, templateID string, all []Overri
 	}
 	for _, o := range all {
 		last++
-		if _, err := db.Value[int64](ctx, tx, storeQuery, last, teamID, templateID, o.FindingID, o.Original, o.Custom, o.Reason, o.Vector,
-			now, now); err != nil {
+		o.TemplateID = templateID
+		if _, err := insert(ctx, tx, last, teamID, o, now); err != nil {
 			return err
 		}
 	}

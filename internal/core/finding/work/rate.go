@@ -17,7 +17,9 @@ const batch = 250 // findings that are read at a time
 // Rate gives each of the findings that a filter picks, the others of their weaknesses included, another severity, by an
 // override of its own in place of one that it has, and returns how many had another. o needs Custom or Vector. By
 // operation all of it is undone. More findings than a team may have overrides are refused.
-func (ws *Works) Rate(ctx context.Context, f finding.Filter, o finding.Override, operation string) (changed int, err error) {
+func (ws *Works) Rate(
+	ctx context.Context, f finding.Filter, o finding.Override, operation string,
+) (changed int, err error) {
 	if err := o.CheckRating(); err != nil {
 		return 0, err
 	}
@@ -69,8 +71,8 @@ func (ws *Works) overrides(
 			}
 		}
 		if len(seen) > override.Max {
-			return nil, errs.New(errs.Invalid, "too_many_severity_mappings", "The filter picks more findings than the %d severity mappings "+
-				"that a team may have: give their templates a severity, or narrow it.", override.Max)
+			return nil, errs.New(errs.Invalid, "too_many_severity_mappings",
+				"The filter picks more findings than the %d severity mappings that a team may have: narrow it.", override.Max)
 		}
 	}
 	return out, nil
