@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fillSettings } from './hostile.mjs'
 import { startHub } from './hub.mjs'
 import { both, browse, journeys, ready, serve, signIn, weakSite } from './kit.mjs'
 
@@ -109,7 +110,7 @@ journey('repositories at GitHub are connected, set up, reviewed and disconnected
   assert.equal(new URL(page.url()).search, '')
   await page.getByRole('listitem').filter({ hasText: 'octo' }).getByText('Active', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Read again' }).click()
-  await page.getByText('octo: 2 repositories.').waitFor()
+  await page.getByText('octo: 3 repositories.').waitFor()
 
   await page.getByRole('button', { name: 'Options of octo/shop' }).click()
   const dialog = page.getByRole('dialog')
@@ -248,4 +249,43 @@ journey('a rule is made, tried on what is there and applied; a suggestion waits 
   await page.getByRole('button', { name: 'Delete' }).click()
   await dialog.getByRole('button', { name: 'Delete' }).click()
   await page.getByText('No rules').waitFor()
+})
+
+journey('hostile names and texts in every setting run nothing and break no page', async (page) => {
+  await fillSettings(server)
+  await server.api('POST', '/api/v1/github/installations/claim', { installation_id: 7 })
+  await page.at('/settings/account')
+  await signIn(page)
+  await ready(page)
+  const links = page.getByRole('navigation', { name: 'Settings' }).getByRole('link')
+  const pages = await links.evaluateAll((all) => all.map((a) => new URL(a.href).pathname))
+  assert.ok(pages.length >= 25, pages.join())
+  // Wide and narrow; it goes on with the size that it ends with, because each change costs a layout.
+  let width = 1280
+  const looked = async (what) => {
+    for (const i of [0, 1]) {
+      if (i === 1) await page.setViewportSize({ width: width = width === 320 ? 1280 : 320, height: 800 })
+      const seen = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, made: document.querySelectorAll('main img, main script, main iframe, main b, dialog img, dialog script').length }))
+      assert.ok(seen.wide <= width, `${what} is ${seen.wide} wide on ${width}`)
+      assert.equal(seen.made, 0, what)
+    }
+  }
+  for (const path of [...pages, '/triage?tab=rules', '/tasks/new', '/agents']) {
+    if (path.startsWith('/settings')) await links.nth(pages.indexOf(path)).click()
+    else await page.at(path)
+    await page.waitForURL((u) => u.pathname + u.search === path)
+    await ready(page)
+    await looked(path)
+    // What opens from the first row of it, too.
+    const opens = page.getByRole('main').getByRole('button', { name: /^(Edit|Read$|Options of|People of|Delete)/ })
+    const opened = path.startsWith('/settings') && await opens.count() > 0
+    if (opened) {
+      await opens.first().click()
+      await page.getByRole('dialog').waitFor()
+      await ready(page)
+      await looked(`a dialog of ${path}`)
+    }
+    if (/projects|prompts|agents$|tools|memory|rules/.test(path)) await page.getByText(/<img src=x/).filter({ visible: true }).first().waitFor() // it is there, as text
+    if (opened) await page.keyboard.press('Escape')
+  }
 })

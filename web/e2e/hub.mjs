@@ -1,10 +1,11 @@
-// A GitHub for the browser tests: the part of its API that the App asks for, with one installation (7, of octo), two
-// repositories and a pull request that adds a key. Whoever opens its installation page is sent back at once.
+// A GitHub for the browser tests: the part of its API that the App asks for, with one installation (7, of octo), three
+// repositories, one with a hostile name, and a pull request that adds a key. Whoever opens its installation page is sent back at once.
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { evil } from './hostile.mjs'
 
 export const head = 'a'.repeat(40)
 const secret = 'the-webhook-secret'
@@ -22,7 +23,7 @@ export async function startHub(base) {
     'POST /app/installations/7/access_tokens': () => ({ token: 'ghs', expires_at: new Date(Date.now() + 3_600_000).toISOString() }),
     'POST /login/oauth/access_token': () => ({ access_token: 'ghu', token_type: 'bearer' }),
     'GET /user/installations': () => ({ total_count: 1, installations: [installed] }),
-    'GET /installation/repositories': () => ({ total_count: 2, repositories: [{ id: 70, full_name: 'octo/shop', private: true }, { id: 71, full_name: 'octo/site' }] }),
+    'GET /installation/repositories': () => ({ total_count: 3, repositories: [{ id: 70, full_name: 'octo/shop', private: true }, { id: 71, full_name: 'octo/site' }, { id: 72, full_name: `octo/${evil}${'w'.repeat(150)}` }] }),
     'GET /repos/octo/shop/pulls/1': () => ({ number: 1, state: 'open', title: 'Deploy', user: { login: 'ada' }, head: { sha: head, ref: 'deploy' }, base: { sha: 'b'.repeat(40), ref: 'main' }, labels: [] }),
     'GET /repos/octo/shop/pulls/1/files': () => [{ filename: 'deploy/env.sh', status: 'modified', patch: '@@ -3,2 +3,3 @@\n set -e\n+export AWS_ACCESS_KEY_ID=AKIAQ3ZL7TXWN5VKE2YD\n exec ./shop' }],
     [`GET /repos/octo/shop/commits/${head}/check-runs`]: () => ({ total_count: 0, check_runs: [] }),

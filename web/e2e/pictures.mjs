@@ -1,7 +1,10 @@
 // Takes a picture of every screen, light and dark, wide and narrow, of a server with realistic and hostile data, for people
-// to look at: OUT=folder node web/e2e/pictures.mjs [part of a screen's name]… after make build. It is no test.
-import { mkdirSync } from 'node:fs'
+// to look at: OUT=folder node web/e2e/pictures.mjs [part of a screen's name]… after make build. It is no test. With
+// HOSTILE=1 the settings have foreign texts, too.
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fillSettings } from './hostile.mjs'
+import { startHub } from './hub.mjs'
 import { browse, open, ready, serve, signIn, weakSite } from './kit.mjs'
 
 const out = process.env.OUT ?? 'pictures'
@@ -76,26 +79,51 @@ async function seed(s, target) {
   await quiet(s.api('POST', '/v1/template', { template: `id: team-template\ninfo: {name: ${JSON.stringify(long('Our own template', 150))}, author: me, severity: high}\nhttp:\n  - path: ["{{BaseURL}}/"]\n    matchers: [{type: status, status: [200]}]\n` }))
   await quiet(s.api('POST', '/v1/asset/policy', { name: long('Pages that answer', 120), policy_type: 'set_label', labels: ['web', long('label', 60)], policies: { custom_filter: 'status_code = 200' }, apply_to_existing: true }))
 
+  await settings(s)
+
   const id = (n) => rows.find((r) => r.event[0].info.name.startsWith(n) || r.template_id === n)?.vuln_id ?? rows[0].vuln_id
   const assets = (await s.api('GET', '/v1/asset/enumerate/contents?limit=5')).data
   const network = await quiet(s.api('GET', '/v1/scans?limit=1')) && (await quiet(s.api('GET', '/api/v1/network/events?limit=1')))
-  return { scan, task, enumeration: enumeration.id, rows, assets, id, network }
+  return { scan, task, cve: 'CVE-2021-44228', enumeration: enumeration.id, rows, assets, id, network }
+}
+
+/** What a team sets in its first week. */
+async function settings(s) {
+  const file = join(s.dir, 'nvd.json')
+  const cve = (id, score, severity, text) => ({ cve: { id, published: '2023-06-02T14:15:09.143', lastModified: '2025-02-01T10:00:00.000', references: [{ url: `https://advisory.example/${id}`, source: 'x' }], descriptions: [{ lang: 'en', value: text }], metrics: { cvssMetricV31: [{ type: 'Primary', cvssData: { vectorString: 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H', baseScore: score, baseSeverity: severity } }] } } })
+  writeFileSync(file, JSON.stringify({ vulnerabilities: [cve('CVE-2021-44228', 10, 'CRITICAL', 'JNDI features in configuration, log messages and parameters of Apache Log4j2 do not protect against endpoints that attackers control. An attacker who can control log messages can execute code.'), cve('CVE-2023-34362', 9.8, 'CRITICAL', 'In MOVEit Transfer a SQL injection allows an attacker without an account to read the database.'), cve('CVE-2022-0001', 5.4, 'MEDIUM', long('A weakness in a product with a long description', 400))] }))
+  s.run(['feeds', 'load', '--nvd', file])
+  const quiet = (work) => work.catch((e) => { console.error(String(e).slice(0, 300)) })
+  await quiet(s.api('POST', '/api/v1/projects', { name: 'Web shop', settings_md: 'Ask Ada before staging is tested.', tags: ['shop'] }))
+  await quiet(s.api('POST', '/api/v1/schedules', { name: 'Nightly', task_message: 'Look for exposed files on https://shop.acme.example', schedule_type: 'recurring', scan_frequency: 'daily', start_time: '03:00', time_zone: 'UTC' }))
+  await quiet(s.api('POST', '/api/v1/secrets', { name: 'SHOP_TOKEN', value: 'hunter2hunter2' }))
+  await quiet(s.api('POST', '/api/v1/ssh-keys', { name: 'look-inside', algorithm: 'ed25519', default_username: 'vedette', default_host: 'bastion.acme.example' }))
+  await quiet(s.api('PUT', '/api/v1/memory', { facts: ['Staging is rebuilt every night.', 'The shop is behind a WAF of Acme.'], insights: ['Admin pages are under /backoffice.'] }))
+  for (const name of ['openapi.yaml', 'scope/hosts.txt', `${long('report', 90).replaceAll(' ', '-')}.pdf`]) await quiet(s.api('POST', `/api/v1/files?key=${encodeURIComponent(name)}`, 'x'.repeat(4000)))
+  await quiet(s.api('POST', '/api/v1/triage/rules', { name: 'Banners are accepted', match: { severity: ['info'], tags: ['tech'] }, set: { vuln_status: 'accepted_risk', labels: ['banner'] } }))
+  await quiet(s.api('POST', '/api/v1/triage/rules', { name: 'The shop’s own', match: { domain: ['shop.acme.example'] }, set: { assignee: 'bob@example.com' }, stop: true }))
+  await quiet(s.api('POST', '/api/v1/github/installations/claim', { installation_id: 7 }))
+  await quiet(hub.opened())
+  if (process.env.HOSTILE === '1') await fillSettings(s)
 }
 
 const site = await weakSite()
-const [s, browser] = await Promise.all([serve(process.env.MODEL ? { model } : {}), browse()])
+let s
+const hub = await startHub(() => s.base)
+const [started, browser] = await Promise.all([serve({ ...(process.env.MODEL ? { model } : {}), settings: hub.settings }), browse()])
+s = started
 try {
   const d = await seed(s, site.target)
   const f = d.id('default-login')
-  const settings = ['account', 'keys', 'members', 'models', 'scope', 'credits', 'due', 'leaks', 'audit', 'projects', 'schedules', 'secrets', 'ssh', 'agents', 'skills', 'prompts', 'tools', 'notifications', 'trackers', 'webhooks']
+  const pages = ['account', 'keys', 'members', 'models', 'scope', 'credits', 'due', 'leaks', 'results', 'signers', 'memory', 'files', 'audit', 'projects', 'schedules', 'secrets', 'ssh', 'agents', 'skills', 'prompts', 'tools', 'notifications', 'trackers', 'github', 'webhooks']
   const screens = {
     today: '/', findings: '/findings', 'findings-panel': `/findings?open=${f}`, 'findings-empty': '/findings?q=nothing-like-this', finding: `/findings/${f}`, 'finding-evidence': `/findings/${f}?tab=evidence`, 'finding-history': `/findings/${d.rows[14].vuln_id}?tab=history`, 'finding-places': `/findings/${f}?tab=places`,
     'finding-evil': `/findings/${d.id('markup')}`, 'finding-word': `/findings/${d.id('one-word')}`, 'finding-arabic': `/findings/${d.id('right-to-left')}`, 'finding-big': `/findings/${d.id('big-body')}?tab=evidence`,
     tasks: '/tasks', 'task-new': '/tasks/new', task: `/tasks/${d.task}`, 'task-findings': `/tasks/${d.task}?tab=findings`, 'task-calls': `/tasks/${d.task}?tab=calls`, 'task-about': `/tasks/${d.task}?tab=about`,
     scans: '/scans', 'scan-new': '/scans/new', scan: `/scans/${d.scan}`, ...Object.fromEntries(['coverage', 'log', 'runs', 'compare', 'about'].map((tab) => [`scan-${tab}`, `/scans/${d.scan}?tab=${tab}`])),
     assets: '/assets', 'assets-gallery': '/assets?view=gallery', policies: '/assets/policies', associated: '/assets/associated', ...(d.assets[0] ? { asset: `/assets/${d.assets[0].id}` } : {}), enumerations: '/enumerations', enumeration: `/enumerations/${d.enumeration}`, 'enumeration-diff': `/enumerations/${d.enumeration}?tab=diff`,
-    templates: '/templates', template: '/templates/vedette-git-head', 'template-new': '/templates/new', triage: '/triage', inbox: '/inbox', reports: '/reports', agents: '/agents', network: '/network', knowledge: '/knowledge', missing: '/nowhere',
-    ...Object.fromEntries(settings.map((p) => [`settings-${p}`, `/settings/${p}`])),
+    templates: '/templates', template: '/templates/vedette-git-head', 'template-new': '/templates/new', triage: '/triage', 'triage-rules': '/triage?tab=rules', 'triage-suggestions': '/triage?tab=suggestions', cves: '/cves', ...(d.cve ? { cve: `/cves/${d.cve}` } : {}), inbox: '/inbox', reports: '/reports', agents: '/agents', network: '/network', knowledge: '/knowledge', missing: '/nowhere',
+    ...Object.fromEntries(pages.map((p) => [`settings-${p}`, `/settings/${p}`])),
   }
   const looks = [['light', 1440], ['dark', 1440], ['light', 390], ['dark', 390]].filter(([theme, width]) => !process.env.LOOKS || process.env.LOOKS.split(',').includes(`${theme}-${width}`))
   for (const width of [1440, 390, 320]) {
@@ -124,5 +152,5 @@ try {
     await page.context().close()
   }
 } finally {
-  await browser.close(); site.site.close(); await s.close()
+  await browser.close(); site.site.close(); hub.close(); await s.close()
 }
