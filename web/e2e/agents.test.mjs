@@ -124,7 +124,7 @@ journey('repositories at GitHub are connected, set up, reviewed and disconnected
   await dialog.getByText('goes back to its default').waitFor()
   await dialog.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('row', { name: /octo\/shop.*1 set here/ }).waitFor()
-  const kept = (await server.api('GET', '/api/v1/github/repos')).repositories[0].effective_config
+  const kept = (await server.api('GET', '/api/v1/github/repos')).repositories.find((x) => x.repo_full_name === 'octo/shop').effective_config
   assert.deepEqual([kept.check_gate, kept.exclude_patterns.source], [{ source: 'repo', value: 'high' }, 'default'])
 
   await hub.opened()

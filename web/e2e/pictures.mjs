@@ -1,6 +1,6 @@
 // Takes a picture of every screen, light and dark, wide and narrow, of a server with realistic and hostile data, for people
 // to look at: OUT=folder node web/e2e/pictures.mjs [part of a screen's name]… after make build. It is no test. With
-// HOSTILE=1 the settings have foreign texts, too.
+// HOSTILE=1 the settings have foreign texts, too; with CLEAN=1 nothing has, as in the pictures of docs/use/console.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fillSettings } from './hostile.mjs'
@@ -9,6 +9,7 @@ import { browse, open, ready, serve, signIn, weakSite } from './kit.mjs'
 
 const out = process.env.OUT ?? 'pictures'
 const only = process.argv.slice(2)
+const clean = process.env.CLEAN === '1'
 mkdirSync(out, { recursive: true })
 
 const long = (word, n = 200) => `${word} `.repeat(Math.ceil(n / (word.length + 1))).slice(0, n)
@@ -34,7 +35,7 @@ function report() {
         request: `GET /app/${id}?page=${i} HTTP/1.1\r\nHost: ${host}\r\nUser-Agent: Mozilla/5.0\r\nAccept: */*\r\n\r\n`, response: `HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nServer: Apache/2.4.41\r\n\r\n<html><head><title>App</title></head><body>${name}</body></html>`, 'curl-command': `curl -X GET 'https://${host}/app/${id}?page=${i}'`, 'extracted-results': i % 2 ? ['2.4.41'] : undefined })
     }
   }
-  const hostile = (id, name, extra) => events.push({ 'template-id': id, info: { name, author: [name], tags: [evil, long('tag', 60)], severity: 'critical', description: long(name, 2000), reference: [evil], classification: { 'cve-id': ['CVE-2026-1'], 'cvss-score': 9.8 } }, host: 'evil.example', 'matched-at': `http://evil.example/${'x'.repeat(400)}${evil}`, type: 'http', ip: '192.0.2.99', port: '80', 'matcher-status': true, timestamp: '2026-11-20T08:00:00Z', request: `GET /${evil} HTTP/1.1\r\n\r\n`, response: `HTTP/1.1 200 OK\r\n\r\n${evil}`, ...extra })
+  const hostile = (id, name, extra) => !clean && events.push({ 'template-id': id, info: { name, author: [name], tags: [evil, long('tag', 60)], severity: 'critical', description: long(name, 2000), reference: [evil], classification: { 'cve-id': ['CVE-2026-1'], 'cvss-score': 9.8 } }, host: 'evil.example', 'matched-at': `http://evil.example/${'x'.repeat(400)}${evil}`, type: 'http', ip: '192.0.2.99', port: '80', 'matcher-status': true, timestamp: '2026-11-20T08:00:00Z', request: `GET /${evil} HTTP/1.1\r\n\r\n`, response: `HTTP/1.1 200 OK\r\n\r\n${evil}`, ...extra })
   hostile('markup', `Evil ${evil}`)
   hostile('long-name', long('Extraordinarily-long'), { 'matched-at': `http://${'very-long-host-name.'.repeat(10)}example/` })
   hostile('one-word', 'W'.repeat(200))
@@ -58,7 +59,7 @@ async function seed(s, target) {
   }
   const quiet = (work) => work.catch((e) => { console.error(String(e).slice(0, 300)) })
   await s.api('POST', '/v1/scans/import?format=nuclei&name=' + encodeURIComponent('Quarterly assessment'), report())
-  await quiet(s.api('POST', '/v1/scans/import?format=nuclei&name=' + encodeURIComponent(`${long('Yearly assessment of', 100)}${evil}`), report().split('\n').slice(0, 3).join('\n')))
+  if (!clean) await quiet(s.api('POST', '/v1/scans/import?format=nuclei&name=' + encodeURIComponent(`${long('Yearly assessment of', 100)}${evil}`), report().split('\n').slice(0, 3).join('\n')))
   const scan = (await s.api('POST', '/v1/scans', { name: 'Weekly', targets: [target, `${target}/shop`], recommended: true, capture_traffic: true })).id
   const enumeration = await s.api('POST', '/v1/asset/enumerate', { name: 'Machines', enrichment_inputs: [new URL(target).host] })
   const task = (await s.api('POST', '/api/v1/tasks', { task: `Look for exposed files on ${target}`, response_format: 'json' })).id
@@ -67,12 +68,12 @@ async function seed(s, target) {
   await s.api('POST', `/v1/scans/${scan}/rescan`)
   await until(`/v1/scans/${scan}`, ['finished', 'failed'])
   const rows = (await s.api('GET', '/v1/scans/results?limit=100&sort_desc=severity')).data
-  await s.api('PATCH', '/v1/scans/vulns/labels', { ids: rows.slice(5, 12).map((r) => r.vuln_id), labels: ['payment', long('label', 60)], type: 'append' })
+  await s.api('PATCH', '/v1/scans/vulns/labels', { ids: rows.slice(5, 12).map((r) => r.vuln_id), labels: clean ? ['payment'] : ['payment', long('label', 60)], type: 'append' })
   await s.api('PATCH', '/v1/scans/vulns/assignee', { vuln_ids: rows.slice(3, 9).map((r) => r.vuln_id), assignee: 'bob@example.com' })
   await s.api('PATCH', '/v1/scans/vulns/assignee', { vuln_ids: rows.slice(9, 12).map((r) => r.vuln_id), assignee: 'ada@example.com' })
   await s.api('PATCH', '/v1/scans/vulns', { vuln_ids: rows.slice(20, 24).map((r) => r.vuln_id), vuln_status: 'fixed' })
-  await s.api('PATCH', '/v1/scans/vulns', { vuln_ids: rows.slice(14, 16).map((r) => r.vuln_id), vuln_status: 'false_positive', reason: `Checked by hand. ${evil}` })
-  await quiet(s.api('POST', '/api/v1/triage/queues', { name: `Critical ${evil}`.slice(0, 100), sort: 'severity', selection: { severity: ['critical'] } }))
+  await s.api('PATCH', '/v1/scans/vulns', { vuln_ids: rows.slice(14, 16).map((r) => r.vuln_id), vuln_status: 'false_positive', reason: clean ? 'Checked by hand.' : `Checked by hand. ${evil}` })
+  await quiet(s.api('POST', '/api/v1/triage/queues', { name: clean ? 'Worst of all' : `Critical ${evil}`.slice(0, 100), sort: 'severity', selection: { severity: ['critical'] } }))
   await quiet(s.api('POST', '/api/v1/triage/queues', { name: 'Of the shop', sort: 'oldest', selection: { search: 'shop' } }))
   await quiet(s.api('POST', '/api/v1/knowledge/index', { name: `${long('Handbook', 120)}${evil}`.slice(0, 200), content: `${arabic}\n${evil}\n${long('The till is in the cellar.', 3000)}` }))
   await quiet(s.api('POST', '/api/v1/prompts', { name: `Prompt ${evil}`.slice(0, 100), text: 'Look at {{host}}', description: evil }))
@@ -84,7 +85,7 @@ async function seed(s, target) {
   const id = (n) => rows.find((r) => r.event[0].info.name.startsWith(n) || r.template_id === n)?.vuln_id ?? rows[0].vuln_id
   const assets = (await s.api('GET', '/v1/asset/enumerate/contents?limit=5')).data
   const network = await quiet(s.api('GET', '/v1/scans?limit=1')) && (await quiet(s.api('GET', '/api/v1/network/events?limit=1')))
-  return { scan, task, cve: 'CVE-2021-44228', enumeration: enumeration.id, rows, assets, id, network }
+  return { scan, task, cve: 'CVE-2021-44228', queue: (await s.api('GET', '/api/v1/triage/queues')).queues[0].id, enumeration: enumeration.id, rows, assets, id, network }
 }
 
 /** What a team sets in its first week. */
@@ -122,7 +123,7 @@ try {
     tasks: '/tasks', 'task-new': '/tasks/new', task: `/tasks/${d.task}`, 'task-findings': `/tasks/${d.task}?tab=findings`, 'task-calls': `/tasks/${d.task}?tab=calls`, 'task-about': `/tasks/${d.task}?tab=about`,
     scans: '/scans', 'scan-new': '/scans/new', scan: `/scans/${d.scan}`, ...Object.fromEntries(['coverage', 'log', 'runs', 'compare', 'about'].map((tab) => [`scan-${tab}`, `/scans/${d.scan}?tab=${tab}`])),
     assets: '/assets', 'assets-gallery': '/assets?view=gallery', policies: '/assets/policies', associated: '/assets/associated', ...(d.assets[0] ? { asset: `/assets/${d.assets[0].id}` } : {}), enumerations: '/enumerations', enumeration: `/enumerations/${d.enumeration}`, 'enumeration-diff': `/enumerations/${d.enumeration}?tab=diff`,
-    templates: '/templates', template: '/templates/vedette-git-head', 'template-new': '/templates/new', triage: '/triage', 'triage-rules': '/triage?tab=rules', 'triage-suggestions': '/triage?tab=suggestions', cves: '/cves', ...(d.cve ? { cve: `/cves/${d.cve}` } : {}), inbox: '/inbox', reports: '/reports', agents: '/agents', network: '/network', knowledge: '/knowledge', missing: '/nowhere',
+    templates: '/templates', template: '/templates/vedette-git-head', 'template-new': '/templates/new', triage: '/triage', queue: `/triage/${d.queue}`, 'triage-rules': '/triage?tab=rules', 'triage-suggestions': '/triage?tab=suggestions', cves: '/cves', ...(d.cve ? { cve: `/cves/${d.cve}` } : {}), inbox: '/inbox', reports: '/reports', agents: '/agents', network: '/network', knowledge: '/knowledge', missing: '/nowhere',
     ...Object.fromEntries(pages.map((p) => [`settings-${p}`, `/settings/${p}`])),
   }
   const looks = [['light', 1440], ['dark', 1440], ['light', 390], ['dark', 390]].filter(([theme, width]) => !process.env.LOOKS || process.env.LOOKS.split(',').includes(`${theme}-${width}`))
@@ -138,6 +139,7 @@ try {
       if (only.length > 0 && !only.some((x) => name.includes(x))) continue
       await page.at(path)
       await ready(page).catch((e) => console.log(`${name} ${width}: not ready: ${e.message.split('\n')[0]}`))
+      if (name === 'queue' && await page.getByRole('button', { name: /^Next finding/ }).count() > 0) { await page.keyboard.press('n'); await page.getByRole('button', { name: /^Skip/ }).waitFor(); await ready(page) }
       await page.waitForTimeout(150)
       const wide = await page.evaluate(() => document.documentElement.scrollWidth)
       if (wide > width) console.log(`${name}: ${wide} wide at ${width}`)

@@ -44,7 +44,7 @@ export function CVEs() {
             {found.data.results.map((x) => (
               <tr key={x.cve_id}>
                 <td><Severity of={x.severity} /></td>
-                <td className="min-w-56"><To to={`/cves/${x.cve_id}`} className="font-medium hover:text-accent"><Shown text={x.cve_id} max={60} /></To> {x.is_kev && <Chip tone="bad">{c.flag.is_kev}</Chip>} {x.is_template && <Chip tone="good">{c.flag.is_template}</Chip>}<span className="block text-xs text-muted"><Shown text={x.name || x.description} max={160} /></span></td>
+                <td className="min-w-56"><To to={`/cves/${x.cve_id}`} className="font-medium hover:text-accent"><Shown text={x.cve_id} max={60} /></To> {x.is_kev && <Chip tone="bad">{c.flag.is_kev}</Chip>} {x.is_template && <Chip tone="good">{c.flag.is_template}</Chip>}<span className="block text-xs text-muted"><Shown text={x.name && x.name !== x.cve_id ? x.name : x.description} max={160} /></span></td>
                 <td>{x.cvss_score ?? '–'}</td><td className="whitespace-nowrap">{percent(x.epss_score)}</td><td className="text-muted"><Time at={x.cve_created_at} /></td>
               </tr>
             ))}
@@ -69,7 +69,7 @@ export function CVE() {
   const x = found.data?.data
   return (
     <>
-      <Head title={<Shown text={x?.cve_id ?? id} max={60} />} crumb={<To to="/cves" className="link">{c.title}</To>} note={x?.name && <Shown text={x.name} max={300} />}>
+      <Head title={<Shown text={x?.cve_id ?? id} max={60} />} crumb={<To to="/cves" className="link">{c.title}</To>} note={x?.name && x.name !== x.cve_id && <Shown text={x.name} max={300} />}>
         {role.writes && x && (x.templates ?? []).length > 0 && <To to="/scans/new" search={{ template: x.templates!.slice(0, 50).join(',') }} className="btn btn-primary">{t.templates.scan}</To>}
       </Head>
       {found.error ? <Problem error={found.error} /> : !x ? <Loading what={c.one} /> : (

@@ -17,8 +17,10 @@ const r = t.rules
 type Rule = Agent['TriageRule']
 type Run = Agent['TriageRunResult']
 
+const word = (v: unknown) => t.status[String(v)] ?? t.severity[String(v)] ?? (v === true ? r.yes : v === false ? r.no : String(v))
+
 /** What a selection or what is set says, in words. */
-const said = (x: object) => Object.entries(x).filter(([, v]) => v !== undefined && !(Array.isArray(v) && v.length === 0)).map(([k, v]) => `${r.field[k] ?? k}: ${Array.isArray(v) ? v.join(', ') : typeof v === 'object' ? JSON.stringify(v) : String(v)}`).join(' · ')
+const said = (x: object) => Object.entries(x).filter(([, v]) => v !== undefined && !(Array.isArray(v) && v.length === 0)).map(([k, v]) => `${r.field[k] ?? k}: ${Array.isArray(v) ? v.map(word).join(', ') : typeof v === 'object' ? JSON.stringify(v) : word(v)}`).join(' · ')
 
 export function Rules() {
   const role = useRole()

@@ -120,7 +120,7 @@ function Repositories() {
             <tr key={x.id}>
               <td><Shown text={x.repo_full_name} max={120} className="font-medium" /> {x.is_private && <Chip>{g.private}</Chip>}</td>
               <td>{x.auto_review_enabled ? g.byItself : g.onCommand}</td><td>{t.severity[String(x.effective_config.check_gate?.value)] ?? g.off}</td>
-              <td className="text-muted">{g.nSet(set(x))}</td><td><span className="flex justify-end"><Button aria-label={g.optionsOf(x.repo_full_name)} onClick={() => setOpen(x)}>{g.look}</Button></span></td>
+              <td className="whitespace-nowrap text-muted">{g.nSet(set(x))}</td><td><span className="flex justify-end"><Button aria-label={g.optionsOf(x.repo_full_name)} onClick={() => setOpen(x)}>{g.look}</Button></span></td>
             </tr>
           ))}
         </Table>
