@@ -265,7 +265,8 @@ journey('hostile names and texts in every setting run nothing and break no page'
   const looked = async (what) => {
     for (const i of [0, 1]) {
       if (i === 1) await page.setViewportSize({ width: width = width === 320 ? 1280 : 320, height: 800 })
-      const seen = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, made: document.querySelectorAll('main img, main script, main iframe, main b, dialog img, dialog script').length }))
+      const seen = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, made: document.querySelectorAll('main img, main script, main iframe, main b, dialog img, dialog script').length, scrolls: [...document.querySelectorAll('table.cards')].filter((x) => x.parentElement.scrollWidth > x.parentElement.clientWidth + 1).map((x) => x.parentElement.ariaLabel) }))
+      if (width === 320) assert.deepEqual(seen.scrolls, [], what) // their rows are cards
       assert.ok(seen.wide <= width, `${what} is ${seen.wide} wide on ${width}`)
       assert.equal(seen.made, 0, what)
     }

@@ -220,6 +220,8 @@ journey('on a phone, the chosen finding is a sheet over the list', async (page) 
   await page.at('/findings?status=any')
   await signIn(page)
   await page.setViewportSize({ width: 390, height: 844 })
+  const list = await page.getByRole('region', { name: 'Findings' }).first().evaluate((x) => [x.scrollWidth, x.clientWidth])
+  assert.ok(list[0] <= list[1], `the list is ${list.join(' of ')} wide`) // its rows are cards
   const row = page.getByRole('row').nth(1)
   await row.getByRole('cell').last().click()
   const sheet = page.getByRole('complementary', { name: 'The chosen finding' })
