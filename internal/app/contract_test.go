@@ -41,6 +41,7 @@ type operation struct {
 	Responses map[string]struct {
 		Description string
 		Content     map[string]struct{ Schema *schema }
+		Headers     map[string]struct{ Schema *schema }
 	}
 	method, path string
 }
@@ -191,6 +192,12 @@ func checkResponses(t *testing.T, doc *contract, name string, op *operation) {
 	for status, response := range op.Responses {
 		if strings.HasPrefix(status, "2") {
 			good++
+			continue
+		}
+		if strings.HasPrefix(status, "3") { // a browser is sent on
+			if response.Headers["Location"].Schema == nil {
+				t.Errorf("%s: the answer %s says not where to", name, status)
+			}
 			continue
 		}
 		content, ok := response.Content["application/json"]

@@ -173,7 +173,7 @@ func (s *seeder) decide(ctx context.Context) error {
 			return err
 		}
 		if _, err := s.findings.SetLabels(ctx, f, finding.AppendLabels,
-			[]string{"label" + strconv.Itoa(i%17), "seen"}); err != nil {
+			[]string{"label" + strconv.Itoa(i%17), "seen"}, ""); err != nil {
 			return err
 		}
 	}

@@ -1,20 +1,26 @@
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
-import { both, browse, journeys, serve, signIn, weakSite } from './kit.mjs'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fillSettings } from './hostile.mjs'
+import { startHub } from './hub.mjs'
+import { both, browse, journeys, ready, serve, signIn, weakSite } from './kit.mjs'
 
-// What agents bring along, on a server with a language model, whose answers are written down.
+// What agents bring along, and the areas around them: GitHub, CVEs, memory, files, signers, rules. On a server with a
+// language model, whose answers are written down, and a GitHub App.
 
-let server, browser, site, target
+let server, browser, site, target, hub
 const model = { replies: [
   { turn: 1, system: 'You measure.', calls: [{ name: 'measure', args: '{"what":"page"}' }] },
   { turn: 2, system: 'You measure.', text: 'Measured 7 units.' },
 ] }
 
 before(async () => {
-  [server, browser] = await Promise.all([serve({ model }), browse()]);
+  hub = await startHub(() => server.base);
+  [server, browser] = await Promise.all([serve({ model, settings: hub.settings }), browse()]);
   ({ site, target } = await weakSite())
 })
-after(async () => { await browser?.close(); site?.close(); await server?.close() })
+after(async () => { await browser?.close(); site?.close(); await server?.close(); hub?.close() })
 
 const journey = journeys(() => ({ browser, server }))
 const hostile = "\"><img src=x onerror=breach('ran')>\u202e"
@@ -90,4 +96,197 @@ journey('an agent of the directory is read before it is copied', async (page) =>
   await dialog.waitFor({ state: 'detached' })
   await row.getByRole('button', { name: 'Copy' }).click()
   await page.getByText(/is yours to change now/).waitFor()
+})
+
+journey('repositories at GitHub are connected, set up, reviewed and disconnected', async (page) => {
+  await page.at('/settings/github')
+  await signIn(page)
+  await page.getByText('Nothing is connected').waitFor()
+  await page.getByRole('button', { name: 'Connect', exact: true }).click()
+  await page.getByRole('dialog').getByRole('link', { name: /^Go to 127/ }).click()
+  await page.getByText('It is connected.').waitFor()
+  page.problems.splice(0) // the person left the console, as it said
+  await page.getByRole('button', { name: 'Close' }).click()
+  assert.equal(new URL(page.url()).search, '')
+  await page.getByRole('listitem').filter({ hasText: 'octo' }).getByText('Active', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Read again' }).click()
+  await page.getByText('octo: 3 repositories.').waitFor()
+
+  await page.getByRole('button', { name: 'Options of octo/shop' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Check fails from').selectOption('high')
+  await dialog.getByLabel('Files left out').fill('vendor/**\n*.lock')
+  await both(page, 'options of a repository')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('row', { name: /octo\/shop.*High.*2 set here/ }).waitFor()
+  await page.getByRole('button', { name: 'Options of octo/shop' }).click()
+  await dialog.getByRole('button', { name: 'Reset: Files left out' }).click()
+  await dialog.getByText('goes back to its default').waitFor()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('row', { name: /octo\/shop.*1 set here/ }).waitFor()
+  const kept = (await server.api('GET', '/api/v1/github/repos')).repositories.find((x) => x.repo_full_name === 'octo/shop').effective_config
+  assert.deepEqual([kept.check_gate, kept.exclude_patterns.source], [{ source: 'repo', value: 'high' }, 'default'])
+
+  await hub.opened()
+  for (;;) { // a review is a job
+    const { reviews: [first] } = await server.api('GET', '/api/v1/github/reviews')
+    if (first?.finished_at) { assert.equal(first.status, 'completed', first.error); break }
+    await new Promise((done) => setTimeout(done, 100))
+  }
+  await page.reload()
+  await page.getByRole('row', { name: /octo\/shop #1.*Done.*Failed/ }).getByRole('button').click()
+  await dialog.getByText('deploy/env.sh:4').waitFor()
+  assert.equal((await dialog.innerText()).includes('AKIAQ3ZL7TXWN5VKE2YD'), false)
+  await both(page, 'a review')
+  await page.keyboard.press('Escape')
+  await both(page, 'GitHub')
+  await page.getByRole('button', { name: 'Disconnect' }).click()
+  await dialog.getByRole('button', { name: 'Disconnect' }).click()
+  await page.getByText('Nothing is connected').waitFor()
+  await page.at('/api/v1/github/oauth/callback?code=x&installation_id=7&state=unknown')
+  await page.getByText('This connection was not begun here').waitFor()
+})
+
+journey('a viewer sees no way to connect GitHub', async (page) => {
+  await page.at('/settings/github')
+  await signIn(page, 'bob@example.com')
+  await page.getByText('Nothing is connected').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Connect' }).count(), 0)
+})
+
+journey('a CVE is found by words and flags, and says what the team has of it', async (page) => {
+  const file = join(server.dir, 'nvd.json')
+  writeFileSync(file, JSON.stringify({ vulnerabilities: [{ cve: {
+    id: 'CVE-2021-44228', published: '2021-12-10T10:15:09.143', lastModified: '2025-02-01T10:00:00.000', references: [{ url: 'https://advisory.example/log4j', source: 'x' }],
+    descriptions: [{ lang: 'en', value: `JNDI features in log4j. ${hostile}` }], metrics: { cvssMetricV31: [{ type: 'Primary', cvssData: { vectorString: 'CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:C/C:H/I:H/A:H', baseScore: 10, baseSeverity: 'CRITICAL' } }] },
+  } }] }))
+  server.run(['feeds', 'load', '--nvd', file])
+  while (!(await fetch(`${server.base}/v2/vulnerability/CVE-2021-44228`, { headers: { 'X-Api-Key': server.key } })).ok) await new Promise((done) => setTimeout(done, 200))
+  await page.at('/templates')
+  await signIn(page)
+  await page.keyboard.press('g')
+  await page.keyboard.press('v')
+  await page.getByRole('heading', { name: 'CVEs', level: 1 }).waitFor()
+  await page.getByRole('searchbox', { name: /^Words/ }).fill('log4j severity:critical')
+  await page.getByRole('button', { name: 'Over a network' }).click()
+  await page.getByRole('button', { name: 'Over a network', pressed: true }).waitFor()
+  await page.waitForURL(/q=log4j.*is_remote=1|is_remote=1.*q=log4j/)
+  await ready(page)
+  await both(page, 'CVEs')
+  await page.getByRole('row', { name: /CVE-2021-44228.*10/ }).getByRole('link').click()
+  await page.getByText('JNDI features in log4j').first().waitFor()
+  await page.getByText('https://advisory.example/log4j').waitFor()
+  assert.equal(await page.getByRole('link', { name: /advisory/ }).count(), 0) // it is text
+  await ready(page)
+  await both(page, 'a CVE')
+  await page.goBack()
+  await page.getByRole('button', { name: 'Over a network', pressed: true }).waitFor()
+})
+
+journey('memory, files, reports and signers are set', async (page) => {
+  await page.at('/settings/memory')
+  await signIn(page)
+  await page.getByLabel('What your tasks should know').fill(`Staging is rebuilt every night.\n${hostile}`)
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Your tasks know it from now on.').waitFor()
+  assert.deepEqual((await server.api('GET', '/api/v1/memory')).data.facts[0], 'Staging is rebuilt every night.')
+  await both(page, 'memory')
+  await page.getByRole('button', { name: 'Forget all' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Forget all' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Forget all' }).waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'Files', exact: true }).click()
+  await page.getByLabel('File', { exact: true }).setInputFiles({ name: 'api.yaml', mimeType: 'text/yaml', buffer: Buffer.from('openapi: 3.1.0\n') })
+  await page.getByRole('row', { name: /api\.yaml/ }).waitFor()
+  const [saved] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download: api.yaml' }).click()])
+  assert.equal(saved.suggestedFilename(), 'api.yaml')
+  await both(page, 'files')
+  await page.getByRole('button', { name: 'Delete: api.yaml' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No files').waitFor()
+  await page.getByRole('link', { name: 'Findings and reports' }).click()
+  await page.getByLabel('Who may export evidence').selectOption('nobody')
+  await page.getByText('It is saved.').first().waitFor()
+  await page.getByLabel('Your company').fill(`Acme ${hostile}`)
+  await page.getByRole('checkbox', { name: 'Summary' }).check()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('It is saved.').nth(1).waitFor()
+  const [style, policy] = [await server.api('GET', '/v1/team/report'), await server.api('GET', '/v1/team/evidence')]
+  assert.deepEqual([style.company, style.sections, policy.unmasked], [`Acme ${hostile}`, ['summary'], 'nobody'])
+  await both(page, 'findings and reports')
+  await page.getByRole('link', { name: 'Signers' }).click()
+  await page.getByLabel('Certificate').fill('none')
+  await page.getByRole('button', { name: 'Trust it' }).click()
+  await page.getByRole('alert').waitFor() // it is none, and the server says so
+  await both(page, 'signers')
+})
+
+journey('a rule is made, tried on what is there and applied; a suggestion waits for a person', async (page) => {
+  const found = (n) => JSON.stringify({ 'template-id': `old-${n}`, info: { name: `Old page ${n} ${hostile}`, author: ['me'], severity: 'info' }, host: 'old.example', 'matched-at': `http://old.example/${n}`, type: 'http', 'matcher-status': true, timestamp: '2026-01-01T00:00:00Z' })
+  await server.api('POST', '/v1/scans/import?format=nuclei&name=Old', [1, 2].map(found).join('\n'))
+  await page.at('/triage?tab=rules')
+  await signIn(page)
+  await page.getByRole('button', { name: 'New rule' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name', { exact: true }).fill(`Old ${hostile}`)
+  await dialog.getByRole('checkbox', { name: 'Info' }).check()
+  await dialog.getByLabel('Hosts').fill('old.example')
+  await dialog.getByLabel('Status').selectOption('accepted_risk')
+  await both(page, 'a rule')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('applied to 0 findings').waitFor()
+  await page.getByRole('button', { name: 'Try on what is there' }).click()
+  await dialog.getByText('Of 2 findings, 2 would change.').waitFor()
+  await both(page, 'a trial of a rule')
+  await dialog.getByRole('button', { name: 'Apply it' }).click()
+  await page.getByText('applied to 2 findings').waitFor()
+  await both(page, 'rules')
+  await page.getByRole('button', { name: 'Turn off' }).click()
+  await page.getByText('off', { exact: true }).waitFor()
+  await page.getByRole('link', { name: 'Suggestions' }).click()
+  await page.getByText('No suggestions').waitFor()
+  await page.getByRole('link', { name: 'Rules' }).click()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No rules').waitFor()
+})
+
+journey('hostile names and texts in every setting run nothing and break no page', async (page) => {
+  await fillSettings(server)
+  await server.api('POST', '/api/v1/github/installations/claim', { installation_id: 7 })
+  await page.at('/settings/account')
+  await signIn(page)
+  await ready(page)
+  const links = page.getByRole('navigation', { name: 'Settings' }).getByRole('link')
+  const pages = await links.evaluateAll((all) => all.map((a) => new URL(a.href).pathname))
+  assert.ok(pages.length >= 25, pages.join())
+  // Wide and narrow; it goes on with the size that it ends with, because each change costs a layout.
+  let width = 1280
+  const looked = async (what) => {
+    for (const i of [0, 1]) {
+      if (i === 1) await page.setViewportSize({ width: width = width === 320 ? 1280 : 320, height: 800 })
+      const seen = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, made: document.querySelectorAll('main img, main script, main iframe, main b, dialog img, dialog script').length, scrolls: [...document.querySelectorAll('table.cards')].filter((x) => x.parentElement.scrollWidth > x.parentElement.clientWidth + 1).map((x) => x.parentElement.ariaLabel) }))
+      if (width === 320) assert.deepEqual(seen.scrolls, [], what) // their rows are cards
+      assert.ok(seen.wide <= width, `${what} is ${seen.wide} wide on ${width}`)
+      assert.equal(seen.made, 0, what)
+    }
+  }
+  for (const path of [...pages, '/triage?tab=rules', '/tasks/new', '/agents']) {
+    if (path.startsWith('/settings')) await links.nth(pages.indexOf(path)).click()
+    else await page.at(path)
+    await page.waitForURL((u) => u.pathname + u.search === path)
+    await ready(page)
+    await looked(path)
+    // What opens from the first row of it, too.
+    const opens = page.getByRole('main').getByRole('button', { name: /^(Edit|Read$|Options of|People of|Delete)/ })
+    const opened = path.startsWith('/settings') && await opens.count() > 0
+    if (opened) {
+      await opens.first().click()
+      await page.getByRole('dialog').waitFor()
+      await ready(page)
+      await looked(`a dialog of ${path}`)
+    }
+    if (/projects|prompts|agents$|tools|memory|rules/.test(path)) await page.getByText(/<img src=x/).filter({ visible: true }).first().waitFor() // it is there, as text
+    if (opened) await page.keyboard.press('Escape')
+  }
 })

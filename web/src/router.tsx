@@ -25,6 +25,8 @@ const screens = [
   createRoute({ getParentRoute: () => frame, path: '/assets/$id', component: lazyRouteComponent(() => import('./screens/assets'), 'Asset') }),
   createRoute({ getParentRoute: () => frame, path: '/templates', component: lazyRouteComponent(() => import('./screens/templates'), 'Templates') }),
   createRoute({ getParentRoute: () => frame, path: '/templates/$id', component: lazyRouteComponent(() => import('./screens/template'), 'Template') }),
+  createRoute({ getParentRoute: () => frame, path: '/cves', component: lazyRouteComponent(() => import('./screens/cves'), 'CVEs') }),
+  createRoute({ getParentRoute: () => frame, path: '/cves/$id', component: lazyRouteComponent(() => import('./screens/cves'), 'CVE') }),
   createRoute({ getParentRoute: () => frame, path: '/enumerations', component: lazyRouteComponent(() => import('./screens/enumerations'), 'Enumerations') }),
   createRoute({ getParentRoute: () => frame, path: '/enumerations/$id', component: lazyRouteComponent(() => import('./screens/enumerations'), 'Enumeration') }),
   createRoute({ getParentRoute: () => frame, path: '/triage', component: lazyRouteComponent(() => import('./screens/triage'), 'Triage') }),

@@ -67,13 +67,15 @@ const (
 )
 
 // SetLabels changes the labels of the findings that a filter picks and of the others of their weaknesses, and returns
-// how many had others.
-func (fs *Findings) SetLabels(ctx context.Context, f Filter, mode LabelMode, labels []string) (changed int, err error) {
+// how many had others. operation is the id of the change, by which it is undone; empty: a new one.
+func (fs *Findings) SetLabels(
+	ctx context.Context, f Filter, mode LabelMode, labels []string, operation string,
+) (changed int, err error) {
 	c, picked, err := fs.PickWritable(ctx, "ids", f)
 	if err != nil {
 		return 0, err
 	}
-	e := Edit{Column: "labels", Field: timeline.Labels, Kind: timeline.LabelsChange, Value: func(old Finding) (from, to string) {
+	e := Edit{Column: "labels", Field: timeline.Labels, Kind: timeline.LabelsChange, Operation: operation, Value: func(old Finding) (from, to string) {
 		all := labels
 		switch mode {
 		case AppendLabels:
@@ -220,7 +222,7 @@ func (fs *Findings) Edit(
 	if err := fs.Lock(ctx, tx, by.TeamID); err != nil {
 		return 0, err
 	}
-	all, err := withSiblings(ctx, tx, by.TeamID, numbers)
+	all, err := WithSiblings(ctx, tx, by.TeamID, numbers)
 	if err != nil {
 		return 0, err
 	}

@@ -225,7 +225,7 @@ func step(t *rapid.T, r room) {
 		_, err = r.SetStatus(r.alice, some, rapid.SampledFrom(Statuses).Draw(t, "status"))
 	case 1:
 		_, err = r.SetLabels(r.alice, some, AppendLabels,
-			[]string{rapid.SampledFrom([]string{"Prod", "dmz"}).Draw(t, "label")})
+			[]string{rapid.SampledFrom([]string{"Prod", "dmz"}).Draw(t, "label")}, "")
 	case 2:
 		_, err = r.Delete(r.alice, some)
 	case 3:
@@ -323,7 +323,7 @@ func TestStrangersIDChangesNothing(t *testing.T) {
 		for name, change := range map[string]func(ctx context.Context) error{
 			"status": func(ctx context.Context) error { _, err := r.SetStatus(ctx, f, Fixed); return err },
 			"labels": func(ctx context.Context) error {
-				_, err := r.SetLabels(ctx, f, AppendLabels, []string{"x"})
+				_, err := r.SetLabels(ctx, f, AppendLabels, []string{"x"}, "")
 				return err
 			},
 			"delete": func(ctx context.Context) error { _, err := r.Delete(ctx, f); return err },

@@ -38,7 +38,7 @@ func (fs *Findings) Occurrences(
 	if err != nil {
 		return nil, 0, err
 	}
-	numbers, err := withSiblings(ctx, fs.db, c.TeamID, []int64{f.no})
+	numbers, err := WithSiblings(ctx, fs.db, c.TeamID, []int64{f.no})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -66,7 +66,7 @@ func TestJoinAndSplit(t *testing.T) {
 		if _, err := r.SetStatus(r.alice, Filter{IDs: []string{id("s1", 1)}}, Triaged); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.SetLabels(r.alice, Filter{IDs: []string{id("s1", 1)}}, ReplaceLabels, []string{"web"}); err != nil {
+		if _, err := r.SetLabels(r.alice, Filter{IDs: []string{id("s1", 1)}}, ReplaceLabels, []string{"web"}, ""); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := r.Join(r.alice, []string{id("s1", 1), id("s2", 2), id("s1", 2)}); err != nil || n != 1 {
@@ -220,7 +220,7 @@ func liveOn(rt *rapid.T, r room) {
 		_, err = r.SetStatus(r.alice, Filter{IDs: []string{pick("one")}}, rapid.SampledFrom(Statuses).Draw(rt, "status"))
 	case "label":
 		_, err = r.SetLabels(r.alice, Filter{IDs: []string{pick("one")}}, ReplaceLabels,
-			[]string{rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "label")})
+			[]string{rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "label")}, "")
 	case "assign":
 		to := rapid.SampledFrom([]string{"", "bob@example.com", "carl@example.com"}).Draw(rt, "assignee")
 		err = r.db.Tx(r.alice, func(tx *db.Tx) error {

@@ -45,7 +45,7 @@ func (w *walker) write(deletes bool) {
 	if len(w.alive) > 0 {
 		id := w.alive[w.drawn("changed", 0, len(w.alive)-1)]
 		if _, err := w.SetLabels(w.alice, Filter{IDs: []string{id}}, AppendLabels,
-			[]string{strconv.Itoa(w.made)}); err != nil {
+			[]string{strconv.Itoa(w.made)}, ""); err != nil {
 			w.Fatal(err)
 		}
 	}

@@ -126,7 +126,7 @@ func (fs *Findings) changeOverrides(
 		slices.Sort(templates)
 		operation := ids.New()
 		for _, id := range slices.Compact(templates) {
-			if _, err := fs.applyOverrides(ctx, tx, c, id, operation, o); err != nil {
+			if _, err := fs.ApplyOverrides(ctx, tx, c, id, operation, o); err != nil {
 				return err
 			}
 		}
@@ -149,7 +149,7 @@ func (fs *Findings) RestoreSeverity(
 		if err != nil {
 			return changed, err
 		}
-		n, err := fs.applyOverrides(ctx, tx, c, template, operation, &had)
+		n, err := fs.ApplyOverrides(ctx, tx, c, template, operation, &had)
 		if changed += n; err != nil {
 			return changed, err
 		}
@@ -157,8 +157,9 @@ func (fs *Findings) RestoreSeverity(
 	return changed, nil
 }
 
-// applyOverrides gives the findings of a template their severities.
-func (fs *Findings) applyOverrides(
+// ApplyOverrides gives the findings of a template the severities that its overrides say, in the caller's transaction, and
+// returns how many had another. The reason and the vector of o are in their timelines.
+func (fs *Findings) ApplyOverrides(
 	ctx context.Context, tx *db.Tx, c account.Caller, templateID, operation string, o *Override,
 ) (changed int, err error) {
 	overrides, err := override.Find(ctx, tx, c.TeamID, []string{templateID})

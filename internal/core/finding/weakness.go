@@ -187,8 +187,8 @@ func (fs *Findings) regroup(ctx context.Context, tx *db.Tx, teamID string, weakn
 	return nil
 }
 
-// withSiblings are the numbers of findings and of all others of their weaknesses, ascending.
-func withSiblings(ctx context.Context, q db.Querier, teamID string, numbers []int64) (all []int64, err error) {
+// WithSiblings are the numbers of findings and of all others of their weaknesses, ascending.
+func WithSiblings(ctx context.Context, q db.Querier, teamID string, numbers []int64) (all []int64, err error) {
 	for part := range slices.Chunk(numbers, batch) {
 		hashes, err := hashesOf(ctx, q, teamID, part)
 		if err != nil {

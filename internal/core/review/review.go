@@ -19,6 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/notify/github"
 )
@@ -171,11 +172,14 @@ func (rs *Reviews) Repository(ctx context.Context, id string) (r Repository, err
 const reviewColumns = `id, team_id, repo, pull, head, cause, status, error, conclusion, posting, check_id, findings, commented, files,
 	created_at, finished_at`
 
-func scanReview(r db.Row) (v Review, err error) {
-	return v, r.Scan(&v.ID, &v.TeamID, &v.Repo, &v.Pull, &v.Head, &v.Cause, &v.Status, &v.Error, &v.Conclusion,
-		&v.posting, &v.check,
-		db.Into(&v.Findings), db.Into(&v.Commented), &v.Files, db.Into(&v.CreatedAt), db.Into(&v.FinishedAt))
+// scanReview reads the columns, and those after them into more.
+func scanReview(r db.Row, more ...any) (v Review, err error) {
+	return v, r.Scan(append([]any{&v.ID, &v.TeamID, &v.Repo, &v.Pull, &v.Head, &v.Cause, &v.Status, &v.Error, &v.Conclusion,
+		&v.posting, &v.check, db.Into(&v.Findings), db.Into(&v.Commented), &v.Files, db.Into(&v.CreatedAt),
+		db.Into(&v.FinishedAt)}, more...)...)
 }
+
+func scanOne(r db.Row) (Review, error) { return scanReview(r) }
 
 // History are the reviews of a pull request, the newest first, at most 100.
 func (rs *Reviews) History(ctx context.Context, fullName string, pull int) (Repository, []Review, error) {
@@ -191,7 +195,29 @@ func (rs *Reviews) History(ctx context.Context, fullName string, pull int) (Repo
 	if err != nil {
 		return r, nil, err
 	}
-	found, err := db.Select(ctx, rs.db, scanReview, `SELECT `+reviewColumns+` FROM github_review WHERE repo = ? AND pull = ?
+	found, err := db.Select(ctx, rs.db, scanOne, `SELECT `+reviewColumns+` FROM github_review WHERE repo = ? AND pull = ?
 		ORDER BY id DESC LIMIT 100`, r.ID, pull)
 	return r, found, err
+}
+
+// Listed is a review, and the name of its repository.
+type Listed struct {
+	Review
+
+	FullName string
+}
+
+// Latest are the reviews of all repositories of the team, the newest first, and whether there are more.
+func (rs *Reviews) Latest(ctx context.Context, w page.Window) (found []Listed, more bool, err error) {
+	c, err := rs.reader(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	found, err = db.Select(ctx, rs.db, func(r db.Row) (x Listed, err error) {
+		x.Review, err = scanReview(r, &x.FullName)
+		return x, err
+	}, `SELECT `+reviewColumns+`, (SELECT r.full_name FROM github_repo r WHERE r.id = github_review.repo) FROM github_review
+		WHERE team_id = ? ORDER BY id DESC LIMIT ? OFFSET ?`, c.TeamID, w.Limit+1, w.Offset)
+	more = len(found) > w.Limit
+	return found[:min(len(found), w.Limit)], more, err
 }

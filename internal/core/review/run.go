@@ -221,7 +221,7 @@ func (w work) comment(ctx context.Context, found examined) error {
 	if *w.config.Output != OutputComments || len(w.v.Commented) > 0 {
 		return nil
 	}
-	before, err := db.Select(ctx, w.db, scanReview, `SELECT `+reviewColumns+` FROM github_review WHERE repo = ? AND pull = ? AND id <> ?`,
+	before, err := db.Select(ctx, w.db, scanOne, `SELECT `+reviewColumns+` FROM github_review WHERE repo = ? AND pull = ? AND id <> ?`,
 		w.v.Repo, w.v.Pull, w.v.ID)
 	if err != nil {
 		return err

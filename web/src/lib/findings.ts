@@ -130,6 +130,20 @@ export function useDecideAll() {
   }
 }
 
+/** Labels everything that a list shows. */
+export function useLabelAll() {
+  const refresh = useRefresh()
+  const undo = useUndo()
+  return async (all: Everything, labels: string[], type: 'append' | 'delete') => {
+    try {
+      const done = await body(platform.PATCH('/v1/scans/vulns/labels', { body: { filter: all.filter, labels, type } }))
+      const change = done.change_id
+      toast(t.findings.labelledAll(done.changed ?? 0, labels.join(', '), type === 'append'), change ? () => void undo([change]) : undefined)
+      return true
+    } catch (e) { failed(e); return false } finally { refresh() }
+  }
+}
+
 /** Gives everything that a list shows to a member of the team. */
 export function useAssignAll() {
   const refresh = useRefresh()

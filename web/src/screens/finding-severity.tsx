@@ -2,11 +2,12 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useAct } from '../lib/act'
 import { body, platform, team, type Platform } from '../lib/api'
-import { ofFindings, severities } from '../lib/findings'
+import { ofFindings, severities, useUndo, type Everything } from '../lib/findings'
 import { Shown } from '../lib/show'
 import { Button, Copy, Dialog, Field, Problem } from '../ui/kit'
 import { toast } from '../ui/toast'
 import { t } from '../texts'
+import { About } from './finding-work'
 import type { Vulnerability } from './finding-evidence'
 
 type Mapping = Platform['SeverityMapping']
@@ -39,8 +40,9 @@ export function OwnSeverity({ f, writes }: { f: Vulnerability; writes: boolean }
 }
 
 /** Gives findings, or all of their templates, the team's own severity: in a word, or by a CVSS vector. */
-export function SeverityDialog({ list, onClose }: { list: Rated[]; onClose: () => void }) {
-  const one = list.length === 1 ? list[0] : undefined
+export function SeverityDialog({ list, all: everything, onClose }: { list: Rated[]; all?: Everything; onClose: () => void }) {
+  const undo = useUndo()
+  const one = list.length === 1 && !everything ? list[0] : undefined
   const own = useOwn(one)
   const templates = [...new Set(list.map((x) => x.template_id))]
   const [by, setBy] = useState<'word' | 'vector'>(own?.cvss_vector ? 'vector' : 'word')
@@ -50,14 +52,17 @@ export function SeverityDialog({ list, onClose }: { list: Rated[]; onClose: () =
   const [reason, setReason] = useState(own?.reason ?? '')
   const set = useAct(async () => {
     const rated = { reason: reason.trim() || undefined, ...(by === 'word' ? { custom_severity: word as never } : { cvss_vector: vector.trim() }) }
+    if (everything) return body(platform.POST('/v1/scans/config/severity', { body: { filter: everything.filter, ...rated } }))
     for (const of of all ? templates.map((template_id) => ({ template_id })) : list.map((x) => ({ template_id: x.template_id, vuln_id: x.vuln_id }))) await platform.POST('/v1/scans/config/severity', { body: { ...of, ...rated } })
-  }, changed, () => { onClose(); toast(t.severityOwn.set(list.length)) }, { shown: true })
+    return undefined
+  }, changed, (done) => { onClose(); const change = done?.change_id; toast(done ? t.severityOwn.setAll(done.changed ?? 0) : t.severityOwn.set(list.length), change ? () => void undo([change]) : undefined) }, { shown: true })
   return (
     <Dialog title={t.severityOwn.title} onClose={onClose}>
+      <About all={everything} />
       <form onSubmit={(e) => { e.preventDefault(); set.mutate() }}>
         <fieldset className="mb-4">
           <legend className="mb-1 text-sm font-medium">{t.severityOwn.by}</legend>
-          {!one && <p className="mb-1 text-sm text-muted">{t.findings.chosen(list.length)}</p>}
+          {!one && !everything && <p className="mb-1 text-sm text-muted">{t.findings.chosen(list.length)}</p>}
           {(['word', 'vector'] as const).map((b) => (
             <label key={b} className="flex min-h-8 items-center gap-2 rounded-sm px-2 hover:bg-hover"><input type="radio" name="by" autoFocus={b === by} checked={by === b} onChange={() => setBy(b)} />{t.severityOwn.how[b]}</label>
           ))}
@@ -67,12 +72,12 @@ export function SeverityDialog({ list, onClose }: { list: Rated[]; onClose: () =
         ) : (
           <Field label={t.severityOwn.vector} hint={t.severityOwn.vectorHint}>{(p) => <input {...p} className="field font-mono" required maxLength={500} spellCheck={false} value={vector} onChange={(e) => setVector(e.target.value)} />}</Field>
         )}
-        <fieldset className="mb-4">
+        {!everything && <fieldset className="mb-4">
           <legend className="mb-1 text-sm font-medium">{t.severityOwn.of}</legend>
           {[false, true].map((a) => (
             <label key={String(a)} className="flex min-h-8 items-center gap-2 rounded-sm px-2 hover:bg-hover"><input type="radio" name="of" checked={all === a} onChange={() => setAll(a)} /><span>{a ? <>{t.severityOwn.template(templates.length)} <Shown text={templates.join(', ')} max={160} /></> : t.severityOwn.weakness(list.length)}</span></label>
           ))}
-        </fieldset>
+        </fieldset>}
         <Field label={t.findings.reason} hint={t.severityOwn.reasonHint}>{(p) => <textarea {...p} className="field" rows={2} maxLength={2000} value={reason} onChange={(e) => setReason(e.target.value)} />}</Field>
         {set.error ? <Problem error={set.error} /> : null}
         <div className="flex justify-end gap-2"><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" type="submit" disabled={set.isPending}>{t.severityOwn.action}</Button></div>

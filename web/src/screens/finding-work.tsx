@@ -1,5 +1,5 @@
 import { useState } from 'react'
-import { statuses, useAssign, useAssignAll, useAssignees, useDecide, useDecideAll, useLabel, type Decision, type Everything, type Result, type Status } from '../lib/findings'
+import { statuses, useAssign, useAssignAll, useAssignees, useDecide, useDecideAll, useLabel, useLabelAll, type Decision, type Everything, type Result, type Status } from '../lib/findings'
 import { count } from '../lib/format'
 import { useMe, useRole } from '../lib/me'
 import { Shown } from '../lib/show'
@@ -16,15 +16,16 @@ export function WorkDialogs({ asking, list, all, onClose, onDone }: { asking: As
   const label = useLabel()
   const decideAll = useDecideAll()
   const assignAll = useAssignAll()
+  const labelAll = useLabelAll()
   const then = (work: Promise<boolean>) => { onClose(); void work.then((ok) => { if (ok) onDone?.() }) }
   if (asking === 'status') return <StatusDialog list={list} all={all} onClose={onClose} onDecide={(d) => then(all ? decideAll(all, d) : decide(list, d))} />
   if (asking === 'assign') return <AssignDialog list={list} all={all} onClose={onClose} onAssign={(who) => then(all ? assignAll(all, who) : assign(list, who))} />
-  if (asking === 'label') return <LabelDialog list={list} onClose={onClose} onLabel={(labels, type) => then(label(list, labels, type))} />
+  if (asking === 'label') return <LabelDialog list={list} all={all} onClose={onClose} onLabel={(labels, type) => then(all ? labelAll(all, labels, type) : label(list, labels, type))} />
   return null
 }
 
 /** Says what a decision about everything is about: how many, by which filter, and that there is a way back. */
-function About({ all }: { all?: Everything }) {
+export function About({ all }: { all?: Everything }) {
   if (!all) return null
   return <p className="mb-4 rounded-sm bg-medium-soft px-3 py-2 text-sm text-medium">{t.findings.everything(count(all.n), all.about)} <Shown text={all.words} max={600} className="font-medium" />. {t.findings.everythingBack}</p>
 }
@@ -93,12 +94,13 @@ function AssignDialog({ list, all, onClose, onAssign }: { list: Result[]; all?: 
   )
 }
 
-function LabelDialog({ list, onClose, onLabel }: { list: Result[]; onClose: () => void; onLabel: (labels: string[], type: 'append' | 'delete') => void }) {
+function LabelDialog({ list, all, onClose, onLabel }: { list: Result[]; all?: Everything; onClose: () => void; onLabel: (labels: string[], type: 'append' | 'delete') => void }) {
   const [text, setText] = useState('')
   const there = [...new Set(list.flatMap((r) => r.labels))].slice(0, 60)
   const labels = [...new Set(text.split(',').map((l) => l.trim()).filter(Boolean))]
   return (
-    <Dialog title={t.findings.labelOf(list.length)} onClose={onClose}>
+    <Dialog title={t.findings.labelOf(all?.n ?? list.length)} onClose={onClose}>
+      <About all={all} />
       <form onSubmit={(e) => { e.preventDefault(); onLabel(labels, 'append') }}>
         <Field label={t.findings.labels} hint={t.findings.labelHint}>{(p) => <input {...p} autoFocus required className="field" maxLength={500} value={text} onChange={(e) => setText(e.target.value)} />}</Field>
         {there.length > 0 && (

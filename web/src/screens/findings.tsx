@@ -9,7 +9,7 @@ import { useMe, useRole } from '../lib/me'
 import { save } from '../lib/save'
 import { useTyped, useURL, type Search } from '../lib/search'
 import { Shown } from '../lib/show'
-import { Button, Chip, Dialog, Empty, Head, Loading, Pages, Problem, Severity, Sheet, Time, To, useTitle } from '../ui/kit'
+import { Button, Chip, Dialog, Empty, Head, Loading, Pages, Problem, Severity, Sheet, Time, To, useCards, useTitle } from '../ui/kit'
 import { t } from '../texts'
 import { Detail } from './finding'
 import { SeverityDialog } from './finding-severity'
@@ -66,6 +66,7 @@ export function Findings() {
   const [everything, setEverything] = useState(false) // beyond this page
   const filter = useRef<HTMLInputElement>(null)
   const body = useRef<HTMLTableSectionElement>(null)
+  const cards = useCards(false)
   const now = rows[Math.min(at, rows.length - 1)]
   const what = JSON.stringify([queryOf(search), page])
   useEffect(() => { setChosen(new Map()); setAt(0); setEverything(false) }, [what])
@@ -97,8 +98,8 @@ export function Findings() {
       { id: 'f everything', label: t.findings.keys.everything, group: g, run: () => { setChosen(new Map(rows.map((r) => [r.vuln_id, r]))); setEverything(true) } },
       { id: 'f status', label: t.findings.keys.status, group: g, keys: 's', run: () => targets.length > 0 && setAsking('status') },
       { id: 'f assign', label: t.findings.keys.assign, group: g, keys: 'a', run: () => targets.length > 0 && setAsking('assign') },
-      { id: 'f label', label: t.findings.keys.label, group: g, keys: 'l', run: () => targets.length > 0 && !everything && setAsking('label') },
-      { id: 'f severity', label: t.findings.keys.severity, group: g, keys: 'v', run: () => targets.length > 0 && !everything && setRating(true) },
+      { id: 'f label', label: t.findings.keys.label, group: g, keys: 'l', run: () => targets.length > 0 && setAsking('label') },
+      { id: 'f severity', label: t.findings.keys.severity, group: g, keys: 'v', run: () => targets.length > 0 && setRating(true) },
     ] : []),
   ])
   const sort = (field: string) => set(
@@ -106,6 +107,7 @@ export function Findings() {
   const total = found.data?.total_results ?? 0
   const about = !!found.data?.total_is_estimate
   const filtered = filters.some((k) => search[k])
+  const all = everything && rows[0] ? everythingOf(search, total, about, rows[0]) : undefined
 
   return (
     <>
@@ -143,8 +145,8 @@ export function Findings() {
                   {!everything && chosen.size === rows.length && total > rows.length && <> <button type="button" className="link ml-1" onClick={() => setEverything(true)}>{t.findings.chooseEverything(count(total), about)}</button></>}</span>
                 <Button onClick={() => setAsking('status')}>{t.findings.setStatus} <span className="kbd" aria-hidden="true">s</span></Button>
                 <Button onClick={() => setAsking('assign')}>{t.findings.assign} <span className="kbd" aria-hidden="true">a</span></Button>
-                {!everything && <><Button onClick={() => setAsking('label')}>{t.findings.label} <span className="kbd" aria-hidden="true">l</span></Button>
-                <Button onClick={() => setRating(true)}>{t.severityOwn.action} <span className="kbd" aria-hidden="true">v</span></Button></>}
+                <Button onClick={() => setAsking('label')}>{t.findings.label} <span className="kbd" aria-hidden="true">l</span></Button>
+                <Button onClick={() => setRating(true)}>{t.severityOwn.action} <span className="kbd" aria-hidden="true">v</span></Button>
                 <Button kind="quiet" onClick={clear}>{t.findings.none}</Button>
               </div>
             )}
@@ -153,21 +155,21 @@ export function Findings() {
                 : <Empty title={t.findings.empty} action={role.writes && <To to="/tasks/new" className="btn btn-primary">{t.tasks.new}</To>}>{t.findings.emptyText}</Empty>
             ) : (
               <div className="relative overflow-x-auto" tabIndex={0} role="region" aria-label={t.findings.title}>
-                <table className="w-full border-collapse text-left text-sm" aria-label={t.findings.title} aria-rowcount={total}>
-                  <thead>
-                    <tr className="border-b border-line text-xs text-muted">
-                      {role.writes && <th scope="col" className="w-8 pl-3"><span className="sr-only">{t.findings.choose}</span></th>}
+                <table ref={cards} role="table" className="cards cards-sorted w-full border-collapse text-left text-sm" aria-label={t.findings.title} aria-rowcount={total}>
+                  <thead role="rowgroup">
+                    <tr role="row" className="border-b border-line text-xs text-muted">
+                      {role.writes && <th scope="col" role="columnheader" className="w-8 pl-3 max-sm:hidden"><span className="sr-only">{t.findings.choose}</span></th>}
                       {([['severity', t.findings.col.severity], ['template_id', t.findings.col.name], ['host', t.findings.col.place], ['vuln_status', t.findings.col.status], ['created_at', t.findings.col.found]] as const).filter(([f]) => !search.open || (f !== 'host' && f !== 'created_at')).map(([f, name]) => {
                         const is = (search.sort || 'severity') === f
                         return (
-                          <th key={f} scope="col" aria-sort={is ? (search.dir === 'asc' ? 'ascending' : 'descending') : 'none'} className={`px-3 py-1 ${f === 'template_id' ? (search.open ? 'w-full' : 'w-3/5 min-w-44') : ''}`}>
+                          <th key={f} scope="col" role="columnheader" aria-sort={is ? (search.dir === 'asc' ? 'ascending' : 'descending') : 'none'} className={`px-3 py-1 ${f === 'template_id' ? (search.open ? 'w-full' : 'w-3/5 min-w-44') : ''}`}>
                             <button type="button" className="min-h-6 font-medium whitespace-nowrap hover:text-text" onClick={() => sort(f)}>{name}<span aria-hidden="true">{is ? (search.dir === 'asc' ? ' ↑' : ' ↓') : ''}</span></button>
                           </th>
                         )
                       })}
                     </tr>
                   </thead>
-                  <tbody ref={body}>
+                  <tbody ref={body} role="rowgroup">
                     {rows.map((r, i) => <Row key={r.vuln_id} of={r} now={i === at} narrow={!!search.open} open={search.open === r.vuln_id} chosen={chosen.has(r.vuln_id)} writes={role.writes} onToggle={() => toggle(r)} onOpen={() => { setAt(i); set({ open: search.open === r.vuln_id ? undefined : r.vuln_id }) }} />)}
                   </tbody>
                 </table>
@@ -182,8 +184,8 @@ export function Findings() {
           )}
         </div>
       </div>
-      {rating && targets.length > 0 && <SeverityDialog list={targets.map((r) => ({ vuln_id: r.vuln_id, template_id: r.template_id, event: r.event[0] }))} onClose={() => { setRating(false); setChosen(new Map()) }} />}
-      <WorkDialogs asking={asking} list={targets} all={everything && rows[0] ? everythingOf(search, total, about, rows[0]) : undefined} onClose={() => { setAsking(''); clear() }} />
+      {rating && targets.length > 0 && <SeverityDialog list={targets.map((r) => ({ vuln_id: r.vuln_id, template_id: r.template_id, event: r.event[0] }))} all={all} onClose={() => { setRating(false); clear() }} />}
+      <WorkDialogs asking={asking} list={targets} all={all} onClose={() => { setAsking(''); clear() }} />
     </>
   )
 }
@@ -196,14 +198,14 @@ function Row({ of: r, now, narrow, open, chosen, writes, onToggle, onOpen }: { o
       onClick={(ev) => { if (!(ev.target as Element).closest('a, input')) onOpen() }}>
       {writes && <td className="py-1.5 pl-3 align-top"><input type="checkbox" className="size-4 align-[-3px]" aria-label={t.findings.chooseOne(name)} checked={chosen} onChange={onToggle} /></td>}
       <td className="px-3 py-1.5 align-top"><Severity of={e?.info.severity} /></td>
-      <td className="px-3 py-1.5 align-top">
+      <td className="cards-line px-3 py-1.5 align-top">
         <To to={`/findings/${r.vuln_id}`} className="line-clamp-2 font-medium hover:text-accent"><Shown text={name} max={160} /></To>
         {r.is_regression && <span className="mr-1"><Chip tone="wait">{t.findings.regression}</Chip></span>}
         {narrow && <span className="line-clamp-1 text-xs text-muted"><Shown text={e?.['matched-at'] || r.target} max={100} /></span>}
         {r.labels.slice(0, 4).map((l) => <span key={l} className="mr-1"><Chip><Shown text={l} max={30} /></Chip></span>)}
         {r.assignee && <span className="text-xs text-muted"><Shown text={r.assignee} max={60} /></span>}
       </td>
-      {!narrow && <td className="w-2/5 min-w-64 px-3 py-1.5 align-top text-muted"><span className="line-clamp-2"><Shown text={e?.['matched-at'] || r.target} max={140} /></span></td>}
+      {!narrow && <td className="cards-line w-2/5 min-w-64 px-3 py-1.5 align-top text-muted"><span className="line-clamp-2"><Shown text={e?.['matched-at'] || r.target} max={140} /></span></td>}
       <td className="px-3 py-1.5 align-top"><Chip tone={statusTone[r.vuln_status ?? 'open']}>{t.status[r.vuln_status ?? 'open']}</Chip></td>
       {!narrow && <td className="px-3 py-1.5 align-top text-muted"><Time at={r.created_at} /></td>}
     </tr>

@@ -19,6 +19,7 @@ const places: { to: string; name: string; keys: string; icon: string; insider?: 
   { to: '/findings', name: t.nav.findings, keys: 'g f', icon: 'M12 3 22 20H2zM12 10v5M12 17.5v.5' },
   { to: '/assets', name: t.nav.assets, keys: 'g a', icon: 'M4 4h16v7H4zM4 13h16v7H4zM8 7.5h.01M8 16.5h.01' },
   { to: '/templates', name: t.nav.templates, keys: 'g p', icon: 'M9 4 3 12l6 8M15 4l6 8-6 8' },
+  { to: '/cves', name: t.nav.cves, keys: 'g v', icon: 'M12 3 4 6v6c0 4.5 3.5 8 8 9 4.5-1 8-4.5 8-9V6zM12 8v5M12 16v.5' },
   { to: '/knowledge', name: t.nav.knowledge, keys: 'g k', icon: 'M4 5c3-1.5 6-1 8 1 2-2 5-2.5 8-1v14c-3-1.5-6-1-8 1-2-2-5-2.5-8-1zM12 6v14' },
   { to: '/network', name: t.nav.network, keys: 'g n', icon: 'M4 8h15M15 4l4 4-4 4M20 16H5M9 12l-4 4 4 4' },
   { to: '/reports', name: t.nav.reports, keys: 'g r', icon: 'M4 20V4M4 20h16M8 16v-5M12 16V8M16 16v-7' },

@@ -9,7 +9,7 @@ import { useRole } from '../lib/me'
 import { save } from '../lib/save'
 import { useURL, type Search } from '../lib/search'
 import { Shown } from '../lib/show'
-import { Button, Chip, Confirm, Empty, Head, Loading, Problem, Time, To, useTitle, Sheet } from '../ui/kit'
+import { Button, Chip, Confirm, Empty, Head, Loading, Problem, Time, To, useCards, useTitle, Sheet } from '../ui/kit'
 import { failed, toast } from '../ui/toast'
 import { t } from '../texts'
 import { answerTone, EventDetail } from './network-event'
@@ -101,15 +101,16 @@ function Nothing({ search, filtered, none }: { search: Search; filtered: boolean
 
 function Rows({ of: rows, at, open, body, onOpen }: { of: Event[]; at: number; open?: string; body: React.RefObject<HTMLTableSectionElement | null>; onOpen: (e: Event, i: number) => void }) {
   const narrow = !!open
+  const cards = useCards()
   return (
     <div className="relative overflow-x-auto" tabIndex={0} role="region" aria-label={x.title}>
-      <table className="w-full border-collapse text-left text-sm" aria-label={x.title}>
-        <thead>
-          <tr className="border-b border-line text-xs text-muted">
-            {[x.request, x.status, ...(narrow ? [] : [x.time, x.size, x.tool]), x.sent].map((h, i) => <th key={h} scope="col" className={`px-3 py-1.5 whitespace-nowrap ${i === 0 ? 'w-full' : ''}`}>{h}</th>)}
+      <table ref={cards} role="table" className="cards w-full border-collapse text-left text-sm" aria-label={x.title}>
+        <thead role="rowgroup">
+          <tr role="row" className="border-b border-line text-xs text-muted">
+            {[x.request, x.status, ...(narrow ? [] : [x.time, x.size, x.tool]), x.sent].map((h, i) => <th key={h} role="columnheader" scope="col" className={`px-3 py-1.5 whitespace-nowrap ${i === 0 ? 'w-full' : ''}`}>{h}</th>)}
           </tr>
         </thead>
-        <tbody ref={body}>
+        <tbody ref={body} role="rowgroup">
           {rows.map((e, i) => (
             <tr key={e.id} aria-selected={i === at} onClick={(ev) => { if (!(ev.target as Element).closest('a, button')) onOpen(e, i) }}
               className={`cursor-pointer border-b border-line align-top last:border-0 [&>td]:px-3 [&>td]:py-1.5 ${open === e.id ? 'bg-accent-soft' : 'hover:bg-panel'} ${i === at ? 'shadow-[inset_3px_0_0_var(--accent)]' : ''}`}>

@@ -18,7 +18,7 @@ export function NewScan() {
   const [targets, setTargets] = useState(search.target ?? '')
   const [name, setName] = useState('')
   const [which, setWhich] = useState<Which>(search.template ? 'chosen' : 'recommended')
-  const [chosen, setChosen] = useState<string[]>(search.template ? [search.template] : [])
+  const [chosen, setChosen] = useState<string[]>(search.template?.split(',').slice(0, 50) ?? [])
   const [web, setWeb] = useState(noWeb)
   const [excluded, setExcluded] = useState('')
   const [capture, setCapture] = useState(false)

@@ -6,17 +6,23 @@ import { count } from '../lib/format'
 import { useDecide, type Result, type Status } from '../lib/findings'
 import { useCommands } from '../lib/keys'
 import { useRole } from '../lib/me'
+import { tabOf, useURL } from '../lib/search'
 import { Shown } from '../lib/show'
-import { Button, Card, Chip, Confirm, Empty, Head, Loading, Problem, Severity, Table, Time, To, useTitle } from '../ui/kit'
+import { Button, Card, Chip, Confirm, Empty, Head, Loading, Problem, Severity, Table, Tabs, Time, To, useTitle } from '../ui/kit'
 import { t } from '../texts'
 import { Detail } from './finding'
 import { WorkDialogs, type Asking } from './finding-work'
 import { SeverityCounts } from './scans'
+import { Rules, Suggestions } from './triage-rules'
 import { searchOf, useQueues, type Queue } from './views'
+
+const tabs = ['queues', 'rules', 'suggestions'] as const
 
 /** The queues of a team: views of findings that were saved, to be worked off. */
 export function Triage() {
   useTitle(t.triage.title)
+  const [search] = useURL()
+  const tab = tabOf(search, tabs)
   const role = useRole()
   const queries = useQueryClient()
   const [gone, setGone] = useState<Queue>()
@@ -28,7 +34,8 @@ export function Triage() {
   return (
     <>
       <Head title={t.triage.title} crumb={<To to="/findings" className="link">{t.findings.title}</To>} note={t.triage.note} />
-      <Card flush>
+      <Tabs of={tabs.map((x) => [x, t.triage.tabs[x]])} now={tab} />
+      {tab === 'rules' ? <Rules /> : tab === 'suggestions' ? <Suggestions /> : <Card flush>
         {found.error ? <Problem error={found.error} retry={() => void found.refetch()} /> : !found.data ? <Loading what={t.triage.title} /> : found.data.queues.length === 0
           ? <Empty title={t.triage.none} action={<To to="/findings" className="btn btn-primary">{t.findings.title}</To>}>{t.triage.noneText}</Empty> : (
             <Table label={t.triage.title} head={[t.scans.name, t.triage.waiting, t.triage.oldest, t.triage.looked, '']}>
@@ -42,7 +49,7 @@ export function Triage() {
               ))}
             </Table>
           )}
-      </Card>
+      </Card>}
       {gone && <Confirm title={t.triage.deleteTitle} action={t.delete} busy={remove.isPending} error={remove.error} onClose={() => setGone(undefined)} onYes={() => remove.mutate()}>{t.triage.deleteText(gone.name)}</Confirm>}
     </>
   )

@@ -42,8 +42,9 @@ export function Chart({ label, at, series, value, height = 240 }: { label: strin
       hooks: { setCursor: [(p) => setPoint(p.cursor.idx ?? undefined)] },
     }, [days.map((d) => new Date(d).getTime() / 1000), ...list.map((s) => s.values)], box.current!)
     plot.current = u
-    const size = new ResizeObserver(() => u.setSize({ width: box.current!.clientWidth, height }))
-    size.observe(box.current!)
+    const el = box.current! // the observer may call once more when the chart has gone
+    const size = new ResizeObserver(() => { if (el.isConnected) u.setSize({ width: el.clientWidth, height }) })
+    size.observe(el)
     return () => { size.disconnect(); u.destroy() }
   }, [data, dark, height, value])
   const show = (i: number) => {

@@ -124,7 +124,7 @@ export function Chip({ tone = 'calm', title, children }: { tone?: string; title?
 }
 
 /** A dialog over the page. Escape and a click beside it close it. */
-export function Dialog({ title, onClose, children, wide = false }: { title: string; onClose: () => void; children: ReactNode; wide?: boolean }) {
+export function Dialog({ title, onClose, children, wide = false }: { title: ReactNode; onClose: () => void; children: ReactNode; wide?: boolean }) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   const [before] = useState(() => document.activeElement)
@@ -192,12 +192,14 @@ export function Field({ label, hint, error, children }: { label: string; hint?: 
   )
 }
 
-/** A row of links that scrolls on a narrow screen: the one that is shown is in view. */
+/** Links that scroll, on a narrow screen sideways: the one that is shown is in view. */
 export function useNowInView(now: string) {
   const nav = useRef<HTMLElement>(null)
   useEffect(() => {
     const link = nav.current?.querySelector<HTMLElement>('[data-now], [aria-current]')
-    if (nav.current && link) nav.current.scrollLeft = link.offsetLeft - (nav.current.clientWidth - link.offsetWidth) / 2
+    if (!nav.current || !link) return
+    nav.current.scrollLeft = link.offsetLeft - (nav.current.clientWidth - link.offsetWidth) / 2
+    nav.current.scrollTop = link.offsetTop - (nav.current.clientHeight - link.offsetHeight) / 2
   }, [now])
   return nav
 }
@@ -238,13 +240,37 @@ export function Facts({ of }: { of: [name: string, value: ReactNode][] }) {
   )
 }
 
+/**
+ * For a table of the class cards, which has its rows as cards on a narrow screen (styles.css): each cell gets the name of
+ * its column, but for the first, and the second where the first is a severity; and the roles that it loses by that look.
+ */
+export function useCards(labels = true) {
+  const table = useRef<HTMLTableElement>(null)
+  useLayoutEffect(() => {
+    const heads = [...(table.current?.tHead?.rows[0]?.cells ?? [])].map((h) => h.textContent ?? '')
+    const plain = heads[0] === t.findings.col.severity ? 2 : 1
+    for (const row of table.current?.tBodies[0]?.rows ?? []) {
+      row.setAttribute('role', 'row')
+      for (const [i, cell] of [...row.cells].entries()) {
+        cell.setAttribute('role', 'cell')
+        if (!labels) continue
+        if (i >= plain && heads[i]) cell.dataset.label = heads[i]
+        cell.toggleAttribute('data-line', i === plain - 1)
+        cell.toggleAttribute('data-blank', !cell.textContent?.trim() && !cell.querySelector('input, button, select, [role]'))
+      }
+    }
+  })
+  return table
+}
+
 /** A small table, for at most some hundred rows. */
 export function Table({ head, children, label }: { head: ReactNode[]; children: ReactNode; label: string }) {
+  const table = useCards()
   return (
     <div className="relative overflow-x-auto" tabIndex={0} role="region" aria-label={label}>
-      <table className="w-full border-collapse text-left text-sm">
-        <thead><tr className="border-b border-line text-xs text-muted">{head.map((h, i) => <th key={i} scope="col" className="px-3 py-1.5 whitespace-nowrap">{h}</th>)}</tr></thead>
-        <tbody className="[&_td]:px-3 [&_td]:py-1.5 [&_td]:align-top [&_tr]:border-b [&_tr]:border-line [&_tr:hover]:bg-panel [&_tr:last-child]:border-0">{children}</tbody>
+      <table ref={table} role="table" className="cards w-full border-collapse text-left text-sm">
+        <thead role="rowgroup"><tr role="row" className="border-b border-line text-xs text-muted">{head.map((h, i) => <th key={i} role="columnheader" scope="col" className="px-3 py-1.5 whitespace-nowrap">{h}</th>)}</tr></thead>
+        <tbody role="rowgroup" className="[&_td]:px-3 [&_td]:py-1.5 [&_td]:align-top [&_tr]:border-b [&_tr]:border-line [&_tr:hover]:bg-panel [&_tr:last-child]:border-0">{children}</tbody>
       </table>
     </div>
   )

@@ -25,4 +25,5 @@ func (a Area) Register() {
 	a.slack()
 	a.installations()
 	a.repositories()
+	a.reviews()
 }

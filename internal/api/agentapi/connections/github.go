@@ -3,7 +3,9 @@ package connections
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,6 +14,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/core/review/rule"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // Claim is the body of POST /api/v1/github/installations/claim.
@@ -81,6 +85,20 @@ type Metadata struct {
 	Total        int      `json:"total"`
 }
 
+// ListedReview is a review, and of which pull request.
+type ListedReview struct {
+	Review
+
+	FullName string `json:"repo_full_name" doc:"Owner and name of the repository."`
+	Pull     int    `json:"pr_number" doc:"The pull request's number."`
+}
+
+// ReviewList is a page of reviews.
+type ReviewList struct {
+	Reviews []ListedReview `json:"reviews" doc:"The newest first."`
+	HasMore bool           `json:"has_more"`
+}
+
 // Review is a review of a commit.
 type Review struct {
 	ID         string         `json:"id"`
@@ -134,10 +152,26 @@ func (a Area) installations() {
 	finish := rest.NewOp("finish-github", "GET "+github+"/oauth/callback", tag, "Finish connecting an installation of the GitHub App", 403, 404, 409, 424)
 	finish.Auth = rest.Optional
 	finish.Description = "GitHub sends browsers here. The state must be the one in the browser's cookie, unless the person who began calls with an " +
-		"API key; code must prove that they can see the installation. It answers with the installation; there is no redirect."
-	rest.Handle(a.API, finish, func(ctx context.Context, in *callback) (*Installation, error) {
+		"API key; code must prove that they can see the installation. It answers with the installation. A browser, which accepts text/html, " +
+		"is sent on to the console with 303, also after a failure."
+	finish.Responses = map[string]*huma.Response{"303": {Description: "A browser is sent on to the console.", Headers: map[string]*huma.Param{
+		"Location": {Description: "The console's page of GitHub.", Schema: &huma.Schema{Type: huma.TypeString}}}}}
+	type finished struct {
+		Status   int
+		Location string `header:"Location" doc:"Where a browser is sent on to."`
+		Body     Installation
+	}
+	rest.Register(a.API, finish, func(ctx context.Context, in *callback) (*finished, error) {
 		i, err := a.Reviews.Finish(ctx, in.State, in.kept(a.API), in.Code, in.ID)
-		return new(installation(i)), err
+		switch {
+		case !in.browser() && err != nil:
+			return nil, err
+		case !in.browser():
+			return &finished{Status: http.StatusOK, Body: installation(i)}, nil
+		case err != nil:
+			return &finished{Status: http.StatusSeeOther, Location: consolePage + "?problem=" + url.QueryEscape(errs.From(err).Code)}, nil
+		}
+		return &finished{Status: http.StatusSeeOther, Location: consolePage + "?connected=" + url.QueryEscape(i.ID), Body: installation(i)}, nil
 	})
 
 	claim := rest.NewOp("claim-github", "POST "+path+"/claim", tag, "Connect an installation of the GitHub App by its number", 403, 404, 409, 424)
@@ -160,6 +194,9 @@ func (a Area) installations() {
 		})
 }
 
+// consolePage is where people see what is connected.
+const consolePage = "/settings/github"
+
 // callback is what a browser comes back with.
 type callback struct {
 	Code  string `query:"code" maxLength:"1000" doc:"GitHub's proof of who they are."`
@@ -173,6 +210,11 @@ type callback struct {
 func (c *callback) Resolve(ctx huma.Context) []error {
 	c.r, _ = humachi.Unwrap(ctx)
 	return nil
+}
+
+// browser reports whether a person looks at the answer.
+func (c *callback) browser() bool {
+	return c.r != nil && strings.Contains(c.r.Header.Get("Accept"), "text/html")
 }
 
 func (c *callback) kept(api *rest.API) string {
@@ -224,6 +266,19 @@ func (a Area) repositories() {
 		})
 }
 
+func (a Area) reviews() {
+	rest.Handle(a.API, rest.NewOp("list-github-reviews", "GET "+github+"/reviews", "GitHub", "List the reviews of all repositories of your team", 409),
+		func(ctx context.Context, in *struct {
+			Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"How many to return."`
+			Offset int `query:"offset" minimum:"0" maximum:"100000" doc:"How many to skip."`
+		}) (*ReviewList, error) {
+			found, more, err := a.Reviews.Latest(ctx, page.Window{Offset: in.Offset, Limit: in.Limit})
+			return &ReviewList{rest.Each(found, func(x review.Listed) ListedReview {
+				return ListedReview{oneReview(x.Review), x.FullName, x.Pull}
+			}), more}, err
+		})
+}
+
 // Words name and describe the area's types in the contract.
 func Words() rest.Vocabulary {
 	return rest.Vocabulary{
@@ -241,6 +296,8 @@ func Words() rest.Vocabulary {
 			reflect.TypeFor[RepositoryPatch]():         "GitHubRepositoryPatch",
 			reflect.TypeFor[Metadata]():                "GitHubReviewMetadata",
 			reflect.TypeFor[Review]():                  "GitHubReview",
+			reflect.TypeFor[ListedReview]():            "GitHubListedReview",
+			reflect.TypeFor[ReviewList]():              "GitHubReviewList",
 			reflect.TypeFor[review.Value]():            "GitHubOption",
 			reflect.TypeFor[review.PathInstructions](): "GitHubPathInstructions",
 			reflect.TypeFor[rule.Finding]():            "GitHubFinding",

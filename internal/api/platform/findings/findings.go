@@ -112,15 +112,8 @@ func (s area) findings() {
 			n, err := s.Findings.Delete(ctx, f)
 			return wire.Messagef("%d findings are deleted.", n), err
 		})
-	rest.Handle(s.API, wire.Op("label-vulnerabilities", "PATCH /v1/scans/vulns/labels", vulnTag, "Label findings", 404),
-		func(ctx context.Context, in *struct{ Body VulnLabels }) (*wire.Message, error) {
-			mode := finding.LabelMode(in.Body.Type)
-			if mode == "" {
-				mode = finding.ReplaceLabels
-			}
-			n, err := s.Findings.SetLabels(ctx, finding.Filter{IDs: in.Body.IDs}, mode, in.Body.Labels)
-			return wire.Messagef("The labels of %d findings are changed.", n), err
-		})
+	rest.Handle(s.API, wire.Op("label-vulnerabilities", "PATCH /v1/scans/vulns/labels", vulnTag,
+		"Label findings, named by id or by a filter", 404), s.labelVulns)
 	rest.Handle(s.API, wire.Op("list-changelogs", "GET /v1/scans/vuln/changelogs", vulnTag,
 		"What changed of your team's findings, newest first"),
 		func(ctx context.Context, in *ChangelogQuery) (*ChangelogList, error) {
@@ -349,13 +342,6 @@ type VulnDeletion struct {
 	IDs      []string `json:"ids,omitempty" maxItems:"10000" doc:"The findings; default: those that the other fields select."`
 	Statuses []string `json:"vuln_status,omitempty" enum:"open,false_positive,fixed,duplicate,fix_in_progress,accepted_risk,triaged" doc:"Triage statuses."`
 	VulnFilter
-}
-
-// VulnLabels are labels for findings.
-type VulnLabels struct {
-	IDs    []string `json:"ids" minItems:"1" maxItems:"10000"`
-	Type   string   `json:"type,omitempty" enum:"append,replace,delete" doc:"How the labels change the present ones; default replace."`
-	Labels []string `json:"labels,omitempty" maxItems:"100"`
 }
 
 // assetAt is all that the inventory of the caller's team knows of a host and port; nil: nothing.

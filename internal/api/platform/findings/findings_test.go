@@ -67,7 +67,7 @@ func TestExportedFindingIsTheDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := findings.SetLabels(ctx, finding.Filter{Templates: []string{"full"}}, finding.ReplaceLabels,
-		[]string{"prod", `a"b`}); err != nil {
+		[]string{"prod", `a"b`}, ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, got := range exported(ctx, t,

@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -94,7 +95,7 @@ type VulnPatch struct {
 // Decided says what a decision has changed.
 type Decided struct {
 	Message  string `json:"message"`
-	Changed  *int   `json:"changed,omitempty" doc:"With filter: number of findings that had another status, those of all sightings counted."`
+	Changed  *int   `json:"changed,omitempty" doc:"With filter: number of findings that are changed, those of all sightings counted."`
 	ChangeID string `json:"change_id,omitempty" doc:"With filter: what POST /v1/scans/vulns/undo takes back; absent when nothing has changed."`
 }
 
@@ -112,12 +113,36 @@ func (s area) patchVulns(ctx context.Context, in *struct{ Body VulnPatch }) (*De
 		d.Until = until
 	}
 	n, err := s.Findings.SetDecision(ctx, f, d)
-	out := &Decided{Message: fmt.Sprintf("The status of %d findings is changed.", n)}
-	if in.Body.Filter != nil { // the answer to others is that of the public service
-		out.Changed = &n
-		if n > 0 {
-			out.ChangeID = d.Operation
+	return decided(fmt.Sprintf("The status of %d findings is changed.", n), in.Body.Filter, n, d.Operation), err
+}
+
+// decided is the answer about a change. That to a request without a filter is that of the public service.
+func decided(message string, by *VulnSelection, changed int, operation string) *Decided {
+	out := &Decided{Message: message}
+	if by != nil {
+		out.Changed = &changed
+		if changed > 0 {
+			out.ChangeID = operation
 		}
 	}
-	return out, err
+	return out
+}
+
+// VulnLabels are labels for findings.
+type VulnLabels struct {
+	IDs    []string       `json:"ids,omitempty" minItems:"1" maxItems:"10000" doc:"The findings; or filter."`
+	Filter *VulnSelection `json:"filter,omitempty" doc:"What a list of findings shows with these filters, on all of its pages; instead of ids."`
+	Type   string         `json:"type,omitempty" enum:"append,replace,delete" doc:"How the labels change the present ones; default replace."`
+	Labels []string       `json:"labels,omitempty" maxItems:"100"`
+}
+
+func (s area) labelVulns(ctx context.Context, in *struct{ Body VulnLabels }) (*Decided, error) {
+	b, operation := in.Body, ids.New()
+	f, err := VulnFilter{Filter: b.Filter}.picked(b.IDs)
+	if err != nil {
+		return nil, err
+	}
+	mode := cmp.Or(finding.LabelMode(b.Type), finding.ReplaceLabels)
+	n, err := s.Findings.SetLabels(ctx, f, mode, b.Labels, operation)
+	return decided(fmt.Sprintf("The labels of %d findings are changed.", n), b.Filter, n, operation), err
 }

@@ -2,6 +2,7 @@ package findings
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/api/platform/wire"
@@ -9,6 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/infra/cvss"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
 // SeverityMapping is a team's own severity.
@@ -39,6 +41,35 @@ type SeverityRequest struct {
 	CVSSVector     string `json:"cvss_vector,omitempty" maxLength:"512" doc:"A vector of CVSS 3.0, 3.1 or 4.0, whose score says the severity: that with all metrics it has, those of threat and environment too."`
 }
 
+// SeverityAddition says which severity findings have: those of a template, one of them, or those of a filter.
+type SeverityAddition struct {
+	TemplateID string         `json:"template_id,omitempty" maxLength:"256" doc:"The template's id, such as CVE-2024-0001; or filter."`
+	Filter     *VulnSelection `json:"filter,omitempty" doc:"Each finding that a list shows with these filters, on all of its pages, by a mapping of its own; instead of template_id and vuln_id."`
+
+	CustomSeverity string `json:"custom_severity,omitempty" enum:"critical,high,medium,low,info,unknown" doc:"The severity of its findings. With cvss_vector it may be left out."`
+	VulnID         string `json:"vuln_id,omitempty" maxLength:"64" doc:"One vulnerability of the template; without it all, those to come included."`
+	Reason         string `json:"reason,omitempty" maxLength:"2000" doc:"Why, for the mapping and for the timelines of the findings."`
+	CVSSVector     string `json:"cvss_vector,omitempty" maxLength:"512" doc:"A vector of CVSS 3.0, 3.1 or 4.0, whose score says the severity: that with all metrics it has, those of threat and environment too."`
+}
+
+// overrideAll gives each finding of the filter a mapping.
+func (s area) overrideAll(ctx context.Context, b SeverityAddition) (*SeverityMade, error) {
+	if b.TemplateID != "" || b.VulnID != "" {
+		return nil, errs.Field("filter", "filter stands for itself: leave out template_id and vuln_id.")
+	}
+	f, err := VulnFilter{Filter: b.Filter}.picked(nil)
+	if err != nil {
+		return nil, err
+	}
+	operation := ids.New()
+	n, err := s.Works.Rate(ctx, f, finding.Override{Custom: b.CustomSeverity, Reason: b.Reason, Vector: b.CVSSVector}, operation)
+	made := &SeverityMade{Message: fmt.Sprintf("The severity of %d findings is changed.", n), Changed: &n}
+	if n > 0 {
+		made.ChangeID = operation
+	}
+	return made, err
+}
+
 func (r SeverityRequest) override() finding.Override {
 	return finding.Override{TemplateID: r.TemplateID, FindingID: r.VulnID, Custom: r.CustomSeverity, Reason: r.Reason,
 		Vector: r.CVSSVector}
@@ -55,8 +86,10 @@ func mapping(o finding.Override) SeverityMapping {
 
 // SeverityMade is the answer about a new mapping.
 type SeverityMade struct {
-	ID      int64  `json:"id" doc:"Number within the team."`
-	Message string `json:"message"`
+	ID       int64  `json:"id,omitempty" doc:"Number within the team; absent with filter, which makes many."`
+	Message  string `json:"message"`
+	Changed  *int   `json:"changed,omitempty" doc:"With filter: number of findings that had another severity, those of all sightings counted."`
+	ChangeID string `json:"change_id,omitempty" doc:"With filter: what POST /v1/scans/vulns/undo takes back; absent when nothing has changed."`
 }
 
 // SeverityDeletion names mappings to delete.
@@ -72,16 +105,21 @@ func (s area) severities() {
 			return &SeverityMappings{rest.Each(found, mapping)}, err
 		})
 	add := wire.Op("add-severity-mapping", "POST "+path, tag,
-		"Set the severity of a template's findings, existing and new")
+		"Set the severity of a template's findings, existing and new, or of those of a filter")
 	add.Description = "A template that has a mapping already gets the new severity under the same id. " +
-		"A mapping with vuln_id takes precedence over one without."
-	rest.Handle(s.API, add, func(ctx context.Context, in *struct{ Body SeverityRequest }) (*SeverityMade, error) {
-		o, err := s.known(ctx, in.Body.override())
+		"A mapping with vuln_id takes precedence over one without. Findings that come to match a filter later are not changed."
+	rest.Handle(s.API, add, func(ctx context.Context, in *struct{ Body SeverityAddition }) (*SeverityMade, error) {
+		b := in.Body
+		if b.Filter != nil {
+			return s.overrideAll(ctx, b)
+		}
+		o, err := s.known(ctx, finding.Override{TemplateID: b.TemplateID, FindingID: b.VulnID, Custom: b.CustomSeverity,
+			Reason: b.Reason, Vector: b.CVSSVector})
 		if err != nil {
 			return nil, err
 		}
 		id, err := s.Findings.Override(ctx, o)
-		return &SeverityMade{id, "The severity mapping is made."}, err
+		return &SeverityMade{ID: id, Message: "The severity mapping is made."}, err
 	})
 	wire.Act(s.API, wire.Op("delete-severity-mappings", "DELETE "+path, tag,
 		"Delete severity mappings; findings get their template's severity back", 404, 413, 415),

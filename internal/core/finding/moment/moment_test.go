@@ -149,7 +149,7 @@ func (r room) step(rt *rapid.T) {
 	case 2:
 		_, err = r.findings.SetStatus(r.alice, f, rapid.SampledFrom(finding.Statuses).Draw(rt, "status"))
 	case 3:
-		_, err = r.findings.SetLabels(r.alice, f, finding.ReplaceLabels, []string{rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "label")})
+		_, err = r.findings.SetLabels(r.alice, f, finding.ReplaceLabels, []string{rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "label")}, "")
 	}
 	if err != nil {
 		rt.Fatal(err)

@@ -37,6 +37,20 @@ const maxReason = 2000
 
 // Check refuses what is no override. An override with a vector and without Custom gets the severity of its score.
 func (o *Override) Check() error {
+	if err := o.CheckRating(); err != nil {
+		return err
+	}
+	switch {
+	case o.TemplateID == "":
+		return errs.Field("template_id", "template_id is required.")
+	case len(o.TemplateID) > 256:
+		return errs.Field("template_id", "template_id has more than 256 bytes.")
+	}
+	return nil
+}
+
+// CheckRating is Check of what an override says, whatever it is about.
+func (o *Override) CheckRating() error {
 	if o.Vector != "" {
 		v, err := cvss.Parse(o.Vector)
 		if err != nil {
@@ -52,10 +66,6 @@ func (o *Override) Check() error {
 	switch {
 	case utf8.RuneCountInString(o.Reason) > maxReason:
 		return errs.Field("reason", "reason has more than %d characters.", maxReason)
-	case o.TemplateID == "":
-		return errs.Field("template_id", "template_id is required.")
-	case len(o.TemplateID) > 256:
-		return errs.Field("template_id", "template_id has more than 256 bytes.")
 	case !slices.Contains(listing.Severities, o.Custom):
 		return errs.Field("custom_severity", "custom_severity must be one of %s.", strings.Join(listing.Severities, ", "))
 	}
@@ -105,35 +115,4 @@ func Find(ctx context.Context, q db.Querier, teamID string, templates []string) 
 		return err
 	}, `SELECT template_id, finding_id, custom FROM finding_severity`+w.String()+` ORDER BY +id`, w.Args...)
 	return out, err
-}
-
-// Restore gives findings of a template the severity that they had (Custom, with Reason and Vector), by overrides of
-// each where the template's own severity, or that of an override of the template, is another one; own is a finding's
-// severity by its template.
-func Restore(
-	ctx context.Context, tx *db.Tx, teamID, templateID string, findingIDs []string, had Override, now db.Time,
-	own func(findingID string) (string, error),
-) error {
-	for _, id := range findingIDs {
-		if _, err := tx.Exec(ctx, `DELETE FROM finding_severity WHERE team_id = ? AND template_id = ? AND substr(finding_id, 1, ?) = ?`,
-			teamID, templateID, hashLetters, ofHash(id)); err != nil {
-			return err
-		}
-		set, err := Find(ctx, tx, teamID, []string{templateID})
-		if err != nil {
-			return err
-		}
-		plain, err := own(id)
-		if err != nil {
-			return err
-		}
-		if set.Severity(templateID, id, plain) == had.Custom {
-			continue
-		}
-		had.TemplateID, had.FindingID, had.Original = templateID, id, plain
-		if _, err := Store(ctx, tx, teamID, had, now); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -108,7 +108,7 @@ func (r room) do(a act) error {
 		}
 		_, err = r.findings.SetDecision(r.alice, f, d)
 	case "label":
-		_, err = r.findings.SetLabels(r.alice, f, finding.AppendLabels, []string{"l" + a.word})
+		_, err = r.findings.SetLabels(r.alice, f, finding.AppendLabels, []string{"l" + a.word}, "")
 	case "assign":
 		to := ""
 		if a.word != "" {

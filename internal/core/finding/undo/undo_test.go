@@ -145,7 +145,7 @@ func (r room) change(rt *rapid.T, one finding.Finding) string {
 		_, err = r.findings.SetDecision(r.alice, f, d)
 	case 1:
 		mode := rapid.SampledFrom([]finding.LabelMode{finding.AppendLabels, finding.ReplaceLabels}).Draw(rt, "mode")
-		_, err = r.findings.SetLabels(r.alice, f, mode, []string{rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "label")})
+		_, err = r.findings.SetLabels(r.alice, f, mode, []string{rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "label")}, "")
 	case 2:
 		_, err = r.works.Assign(r.alice, f, rapid.SampledFrom([]string{"", "bob@example.com"}).Draw(rt, "who"))
 	case 3:

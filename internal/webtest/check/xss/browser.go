@@ -99,5 +99,6 @@ func post(r *message.Request) (string, error) {
 	return fmt.Sprintf(`() => { const f = document.createElement("form"); f.method = "post"; f.action = %q
 		for (const [name, all] of Object.entries(%s)) for (const value of all) {
 			const i = document.createElement("textarea"); i.name = name; i.value = value; f.appendChild(i) }
+		if (!document.documentElement) document.appendChild(document.createElement("html")) // a page that has just begun
 		document.documentElement.appendChild(f); HTMLFormElement.prototype.submit.call(f) }`, r.URL.String(), encoded), nil
 }

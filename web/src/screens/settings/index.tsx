@@ -11,11 +11,15 @@ const page = <K extends string>(load: () => Promise<Record<K, ComponentType>>, n
 const pages: Record<string, { group: keyof typeof t.settings.group; page: ComponentType; admin?: boolean; insider?: boolean }> = {
   account: { group: 'you', page: page(() => import('./account'), 'Account') },
   keys: { group: 'you', page: page(() => import('./keys'), 'Keys') },
+  memory: { group: 'you', page: page(() => import('./memory'), 'Memory') },
+  files: { group: 'you', page: page(() => import('./files'), 'Files') },
   members: { group: 'team', page: page(() => import('./members'), 'Members'), insider: true },
   models: { group: 'team', page: page(() => import('./models'), 'Models'), insider: true },
   scope: { group: 'team', page: page(() => import('./scope'), 'Scope'), insider: true },
   credits: { group: 'team', page: page(() => import('./credits'), 'Credits'), insider: true },
   due: { group: 'team', page: page(() => import('./due'), 'Due'), insider: true },
+  results: { group: 'team', page: page(() => import('./results'), 'Results'), insider: true },
+  signers: { group: 'team', page: page(() => import('./signers'), 'Signers'), insider: true },
   leaks: { group: 'team', page: page(() => import('./leaks'), 'Leaks'), insider: true },
   audit: { group: 'team', page: page(() => import('./audit'), 'Audit'), admin: true },
   projects: { group: 'work', page: page(() => import('./projects'), 'Projects') },
@@ -28,6 +32,7 @@ const pages: Record<string, { group: keyof typeof t.settings.group; page: Compon
   tools: { group: 'work', page: page(() => import('./tools'), 'Tools') },
   notifications: { group: 'out', page: page(() => import('./notifications'), 'Notifications'), insider: true },
   trackers: { group: 'out', page: page(() => import('./notifications'), 'Trackers'), insider: true },
+  github: { group: 'out', page: page(() => import('./github'), 'GitHub'), insider: true },
   webhooks: { group: 'out', page: page(() => import('./webhooks'), 'Webhooks'), insider: true },
 }
 
@@ -44,14 +49,14 @@ export function Settings() {
     <>
       <Head title={t.settings.page[now]} crumb={t.nav.settings} />
       <div className="grid grid-cols-1 items-start gap-x-6 gap-y-4 lg:grid-cols-[11rem_minmax(0,1fr)]">
-        <nav ref={nav} aria-label={t.nav.settings} className="no-print flex min-w-0 gap-x-4 max-lg:relative gap-y-3 max-lg:overflow-x-auto max-lg:border-b max-lg:border-line lg:sticky lg:top-4 lg:flex-col">
+        <nav ref={nav} aria-label={t.nav.settings} className="no-print flex min-w-0 gap-x-4 gap-y-3 max-lg:relative max-lg:overflow-x-auto max-lg:border-b max-lg:border-line lg:sticky lg:top-4 lg:max-h-[calc(100vh-7rem)] lg:flex-col lg:overflow-y-auto lg:pb-2">
           {(['you', 'team', 'work', 'out'] as const).map((g) => {
             const of = there.filter(([, p]) => p.group === g)
             return of.length > 0 && (
               <div key={g} className="flex gap-1 lg:flex-col lg:gap-0.5">
                 <h2 className="px-2 text-xs font-semibold text-muted max-lg:sr-only">{t.settings.group[g]}</h2>
                 {of.map(([name]) => (
-                  <To key={name} to={`/settings/${name}`} className="flex min-h-8 items-center rounded-sm px-2 text-sm font-medium whitespace-nowrap text-muted hover:bg-hover hover:text-text aria-[current]:bg-accent-soft aria-[current]:text-accent">{t.settings.page[name]}</To>
+                  <To key={name} to={`/settings/${name}`} className="flex min-h-8 items-center rounded-sm px-2 text-sm lg:min-h-7 font-medium whitespace-nowrap text-muted hover:bg-hover hover:text-text aria-[current]:bg-accent-soft aria-[current]:text-accent">{t.settings.page[name]}</To>
                 ))}
               </div>
             )

@@ -17,6 +17,7 @@ export function Projects() {
   const role = useRole()
   const [open, setOpen] = useState<Project | 'new'>()
   const [gone, setGone] = useState<Project>()
+  const [people, setPeople] = useState<Project>()
   const found = useQuery({ queryKey: ['projects', team.id], queryFn: () => body(agent.GET('/api/v1/projects')) })
   const remove = useAct(() => agent.DELETE('/api/v1/projects/{project_id}', { params: { path: { project_id: gone!.id } } }), ['projects'], () => setGone(undefined), { shown: true })
   const rows = found.data?.projects ?? []
@@ -32,13 +33,14 @@ export function Projects() {
                   <p className="text-xs text-muted">{p.holds(x.task_count, x.member_count)} · <Shown text={x.owner_email} max={80} /> · <Time at={x.updated_at} /></p>
                   {x.spending_cap_usd !== null && <div className="mt-1.5 max-w-xs"><p className="mb-1 text-xs text-muted">{p.spent(money(x.cap_used_usd), money(x.spending_cap_usd))}</p><Bar percent={x.cap_percent_used ?? 100} label={p.cap} /></div>}
                 </div>
-                {role.writes && (x.is_owner || role.admin) && <span className="flex gap-2"><Button onClick={() => setOpen(x)}>{t.notify.edit}</Button><Button onClick={() => setGone(x)}>{t.delete}</Button></span>}
+                <span className="flex flex-wrap gap-2"><Button aria-label={p.peopleOf(x.name)} onClick={() => setPeople(x)}>{p.people}</Button>{role.writes && (x.is_owner || role.admin) && <><Button onClick={() => setOpen(x)}>{t.notify.edit}</Button><Button onClick={() => setGone(x)}>{t.delete}</Button></>}</span>
               </li>
             ))}
           </ul>
         )}
       </Card>
       {open && <Edit of={open === 'new' ? undefined : open} onClose={() => setOpen(undefined)} />}
+      {people && <People of={people} onClose={() => setPeople(undefined)} />}
       {gone && <Confirm title={p.deleteTitle} action={t.delete} busy={remove.isPending} error={remove.error} onClose={() => setGone(undefined)} onYes={() => remove.mutate()}>{p.deleteText(gone.name)}</Confirm>}
     </div>
   )
@@ -67,5 +69,47 @@ function Edit({ of, onClose }: { of?: Project; onClose: () => void }) {
         <div className="flex justify-end gap-2"><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" type="submit" disabled={save.isPending}>{t.save}</Button></div>
       </form>
     </Dialog>
+  )
+}
+
+/** Who may use a project beside the team's admins, and the facts that all of its tasks know. */
+function People({ of, onClose }: { of: Project; onClose: () => void }) {
+  const role = useRole()
+  const [email, setEmail] = useState('')
+  const [as, setAs] = useState<'member' | 'admin'>('member')
+  const path = { project_id: of.id }
+  const members = useQuery({ queryKey: ['project-members', of.id], queryFn: () => body(agent.GET('/api/v1/projects/{project_id}/members', { params: { path } })) })
+  const memory = useQuery({ queryKey: ['project-memory', of.id], queryFn: () => body(agent.GET('/api/v1/projects/{project_id}/memory', { params: { path } })) })
+  const add = useAct(() => agent.POST('/api/v1/projects/{project_id}/members', { params: { path }, body: { email, role: as } }), ['project-members', 'projects'], () => setEmail(''), { shown: true })
+  const remove = useAct((who: string) => agent.DELETE('/api/v1/projects/{project_id}/members', { params: { path, query: { email: who } } }), ['project-members', 'projects'])
+  return (
+    <Dialog title={p.peopleOf(of.name)} onClose={onClose}>
+      <p className="mb-3 text-sm text-muted">{of.shared_with_team ? p.all : p.invited}</p>
+      {members.error ? <Problem error={members.error} /> : !members.data ? <Loading what={p.people} /> : members.data.members.length === 0 ? <p className="text-sm text-muted">{p.nobody}</p> : (
+        <ul className="divide-y divide-line border-y border-line">
+          {members.data.members.map((m) => <li key={m.email} className="flex flex-wrap items-center gap-2 py-1.5 text-sm"><Shown text={m.email} max={100} className="min-w-0 flex-1" /><Chip>{m.is_owner ? p.owner : p.roles[m.role]}</Chip>{role.writes && !m.is_owner && <Button disabled={remove.isPending} aria-label={p.removeOf(m.email)} onClick={() => remove.mutate(m.email)}>{p.remove}</Button>}</li>)}
+        </ul>
+      )}
+      {role.writes && (
+        <form className="mt-4 grid gap-x-3 sm:grid-cols-[minmax(0,1fr)_8rem]" onSubmit={(e) => { e.preventDefault(); add.mutate() }}>
+          <Field label={p.who}>{(q) => <input {...q} className="field" type="email" required maxLength={254} value={email} onChange={(e) => setEmail(e.target.value)} />}</Field>
+          <Field label={p.role}>{(q) => <select {...q} className="field" value={as} onChange={(e) => setAs(e.target.value as typeof as)}>{(['member', 'admin'] as const).map((x) => <option key={x} value={x}>{p.roles[x]}</option>)}</select>}</Field>
+          <div className="sm:col-span-2">{add.error && <Problem error={add.error} />}<Button type="submit" disabled={add.isPending}>{p.invite}</Button></div>
+        </form>
+      )}
+      {memory.error ? <Problem error={memory.error} /> : memory.data && <Facts key={memory.data.facts.join()} id={of.id} of={memory.data.facts} writes={role.writes} />}
+    </Dialog>
+  )
+}
+
+function Facts({ id, of, writes }: { id: string; of: string[]; writes: boolean }) {
+  const [text, setText] = useState(of.join('\n'))
+  const save = useAct(() => agent.PUT('/api/v1/projects/{project_id}/memory', { params: { path: { project_id: id } }, body: { facts: text.split('\n').map((x) => x.trim()).filter(Boolean) } }), ['project-memory'], () => toast(p.factsSaved), { shown: true })
+  return (
+    <form className="mt-4 border-t border-line pt-4" onSubmit={(e) => { e.preventDefault(); save.mutate() }}>
+      <Field label={p.facts} hint={p.factsHint}>{(q) => <textarea {...q} className="field" rows={4} disabled={!writes} value={text} onChange={(e) => setText(e.target.value)} />}</Field>
+      {save.error && <Problem error={save.error} />}
+      {writes && <Button type="submit" disabled={save.isPending}>{t.save}</Button>}
+    </form>
   )
 }
