@@ -19,7 +19,8 @@ import (
 // where the map has found one; schemas of GraphQL, as its answer to an introspection. They are read like those that
 // were given.
 var (
-	apiPaths = []string{"/openapi.json", "/swagger.json", "/api/openapi.json", "/api/swagger.json", "/v2/api-docs", "/v3/api-docs",
+	apiPaths = []string{"/openapi.json", "/swagger.json", "/api/openapi.json", "/api/swagger.json", "/v2/api-docs",
+		"/v3/api-docs",
 		"/swagger/v1/swagger.json", "/api-docs", "/api/v1/openapi.json", "/openapi.yaml", "/swagger.yaml"}
 	graphPaths = []string{"/graphql", "/api/graphql", "/v1/graphql", "/query"}
 )
@@ -90,12 +91,14 @@ func (r *run) publishedLater(ctx context.Context, m *sitemap.Map) error {
 			r.takeAPI(e.Request.URL, e.Response.Body)
 		}
 	}
-	if r.Client.Level > client.Passive && !slices.ContainsFunc(given, func(d *spec.Document) bool { return d.Kind == spec.GraphQL }) {
+	if r.Client.Level > client.Passive && !slices.ContainsFunc(given,
+		func(d *spec.Document) bool { return d.Kind == spec.GraphQL }) {
 		r.introspect(ctx, m)
 	}
 	if len(r.Documents) > 0 {
 		r.described(ctx)
-		more, err := sitemap.Crawl(ctx, sitemap.Config{Client: r.client, As: r.user(), Seeds: r.Seeds[seeds:], Depth: r.Depth, Only: true})
+		more, err := sitemap.Crawl(ctx, sitemap.Config{Client: r.client, As: r.user(), Seeds: r.Seeds[seeds:],
+			Depth: r.Depth, Only: true})
 		m.AddOf(more, "")
 		if err != nil && ctx.Err() != nil {
 			return err

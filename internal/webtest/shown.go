@@ -83,7 +83,8 @@ func (r *run) enterShown(ctx context.Context, m *sitemap.Map, isMapped bool) err
 	return nil
 }
 
-// tryShown logs in with credentials that are shown, and reports them, if the same user with another password is refused.
+// tryShown logs in with credentials that are shown, and reports them, if the same user with another password is
+// refused.
 func (r *run) tryShown(ctx context.Context, c shown) (*session.Session, error) {
 	open := func(password string) (*session.Session, error) {
 		return session.Open(ctx, r.client, r.Starts, session.Account{Name: c.user, User: c.user, Password: password,

@@ -157,8 +157,8 @@ func (fs *Findings) RestoreSeverity(
 	return changed, nil
 }
 
-// ApplyOverrides gives the findings of a template the severities that its overrides say, in the caller's transaction, and
-// returns how many had another. The reason and the vector of o are in their timelines.
+// ApplyOverrides gives the findings of a template the severities that its overrides say, in the caller's transaction,
+// and returns how many had another. The reason and the vector of o are in their timelines.
 func (fs *Findings) ApplyOverrides(
 	ctx context.Context, tx *db.Tx, c account.Caller, templateID, operation string, o *Override,
 ) (changed int, err error) {

@@ -174,7 +174,8 @@ const reviewColumns = `id, team_id, repo, pull, head, cause, status, error, conc
 
 // scanReview reads the columns, and those after them into more.
 func scanReview(r db.Row, more ...any) (v Review, err error) {
-	return v, r.Scan(append([]any{&v.ID, &v.TeamID, &v.Repo, &v.Pull, &v.Head, &v.Cause, &v.Status, &v.Error, &v.Conclusion,
+	return v, r.Scan(append([]any{&v.ID, &v.TeamID, &v.Repo, &v.Pull, &v.Head, &v.Cause, &v.Status, &v.Error,
+		&v.Conclusion,
 		&v.posting, &v.check, db.Into(&v.Findings), db.Into(&v.Commented), &v.Files, db.Into(&v.CreatedAt),
 		db.Into(&v.FinishedAt)}, more...)...)
 }

@@ -237,8 +237,8 @@ func (u *unit) add(reply *proto.Reply, findings []match.Finding) {
 	}
 }
 
-// findings are those of the unit as a whole, as nuclei has them: where matchers with names match, one for each name, with
-// the values of all; else one for each extractor with a name; else one.
+// findings are those of the unit as a whole, as nuclei has them: where matchers with names match, one for each name,
+// with the values of all; else one for each extractor with a name; else one.
 func (u *unit) findings() []Finding {
 	var values []string
 	isMatched, isExtracted := false, false

@@ -1,7 +1,8 @@
 // Package weakkey finds the keys of signed cookies that examples and defaults have made public.
 //
 // Each framework signs in a form of its own, with a key that it derives from the secret. The form is told by the
-// separator, the number of parts and the length of the signature; each public secret is then tried, which costs one HMAC.
+// separator, the number of parts and the length of the signature; each public secret is then tried, which costs one
+// HMAC.
 package weakkey
 
 import (
@@ -52,7 +53,8 @@ var (
 )
 
 // Of finds the public secret of a cookie that Django, Flask, Rack or Express (cookie-session, "data^signature") has
-// signed, or of a JSON Web Token, and says by which of them it is. The error is ErrUnknown, ErrStrong, or the context's.
+// signed, or of a JSON Web Token, and says by which of them it is. The error is ErrUnknown, ErrStrong, or the
+// context's.
 func Of(ctx context.Context, cookie string) (key, by string, err error) {
 	forms := formsOf(cookie)
 	if len(forms) == 0 {

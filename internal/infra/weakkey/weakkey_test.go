@@ -3,7 +3,7 @@ package weakkey_test
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // what Rack and Express sign with
+	"crypto/sha1"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"

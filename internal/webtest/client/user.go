@@ -101,7 +101,7 @@ func (u *User) setCookies(at *url.URL, cookies []*http.Cookie) {
 		u.flags = map[string]http.Cookie{}
 	}
 	for _, c := range cookies {
-		u.flags[c.Name] = http.Cookie{Name: c.Name, HttpOnly: c.HttpOnly, SameSite: c.SameSite}
+		u.flags[c.Name] = http.Cookie{Name: c.Name, HttpOnly: c.HttpOnly, SameSite: c.SameSite} //nolint:gosec // what the target said of it
 	}
 	u.jar.SetCookies(at, cookies)
 }
@@ -118,8 +118,8 @@ func (u *User) FromElsewhere(at *url.URL) bool {
 	})
 }
 
-// ForAllSites reports whether each cookie of the user for a URL, of which there is one at least, says that browsers send
-// it with requests that pages of other sites make.
+// ForAllSites reports whether each cookie of the user for a URL, of which there is one at least, says that browsers
+// send it with requests that pages of other sites make.
 func (u *User) ForAllSites(at *url.URL) bool {
 	cookies := u.Cookies(at)
 	u.mu.Lock()

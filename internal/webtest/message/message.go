@@ -160,7 +160,8 @@ func (p Place) Members() (out []Place) {
 	return out
 }
 
-// whole is the place of the object around a member, and that object with another text, or a value of JSON, as the member.
+// whole is the place of the object around a member, and that object with another text, or a value of JSON, as the
+// member.
 func (p Place) whole(text string, raw bool) (Place, string) {
 	object := p.Outer
 	for _, s := range jsonSpans(p.Outer) {

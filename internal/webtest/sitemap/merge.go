@@ -5,9 +5,9 @@ import (
 	"net/http"
 )
 
-// AddOf adds what a later map has and this one has not: of the first user all, and of another one, by name, requests that nothing led the first user to, and
-// those that the first was refused and the other was not. What is of a kind that is known, such as another order, is
-// kept apart: it is an object of somebody else, and no other page.
+// AddOf adds what a later map has and this one has not: of the first user all, and of another one, by name, requests
+// that nothing led the first user to, and those that the first was refused and the other was not. What is of a kind
+// that is known, such as another order, is kept apart: it is an object of somebody else, and no other page.
 func (m *Map) AddOf(other *Map, name string) {
 	known, kinds, alike := map[string]int{}, map[string]bool{}, map[string]int{}
 	for i, e := range m.Entries {

@@ -82,7 +82,8 @@ type Entry struct {
 // Map is what a crawl found. It is safe for one goroutine; Entries may be read when the crawl has ended.
 type Map struct {
 	Entries []*Entry
-	Others  []*Entry          // pages of other users that are like Entries, but of objects that the first user is not led to
+	// pages of other users that are like Entries, but of objects that the first user is not led to
+	Others  []*Entry
 	Scripts map[string][]byte // texts of scripts by address, inline ones by that of their page and their number
 	Skipped map[string]int    // requests that were not sent, by reason
 	Headers map[string]bool   // names of headers that scripts send or read

@@ -154,8 +154,9 @@ func (a Area) installations() {
 	finish.Description = "GitHub sends browsers here. The state must be the one in the browser's cookie, unless the person who began calls with an " +
 		"API key; code must prove that they can see the installation. It answers with the installation. A browser, which accepts text/html, " +
 		"is sent on to the console with 303, also after a failure."
-	finish.Responses = map[string]*huma.Response{"303": {Description: "A browser is sent on to the console.", Headers: map[string]*huma.Param{
-		"Location": {Description: "The console's page of GitHub.", Schema: &huma.Schema{Type: huma.TypeString}}}}}
+	finish.Responses = map[string]*huma.Response{"303": {Description: "A browser is sent on to the console.",
+		Headers: map[string]*huma.Param{
+			"Location": {Description: "The console's page of GitHub.", Schema: &huma.Schema{Type: huma.TypeString}}}}}
 	type finished struct {
 		Status   int
 		Location string `header:"Location" doc:"Where a browser is sent on to."`
@@ -169,7 +170,8 @@ func (a Area) installations() {
 		case !in.browser():
 			return &finished{Status: http.StatusOK, Body: installation(i)}, nil
 		case err != nil:
-			return &finished{Status: http.StatusSeeOther, Location: consolePage + "?problem=" + url.QueryEscape(errs.From(err).Code)}, nil
+			return &finished{Status: http.StatusSeeOther,
+				Location: consolePage + "?problem=" + url.QueryEscape(errs.From(err).Code)}, nil
 		}
 		return &finished{Status: http.StatusSeeOther, Location: consolePage + "?connected=" + url.QueryEscape(i.ID), Body: installation(i)}, nil
 	})
@@ -267,7 +269,8 @@ func (a Area) repositories() {
 }
 
 func (a Area) reviews() {
-	rest.Handle(a.API, rest.NewOp("list-github-reviews", "GET "+github+"/reviews", "GitHub", "List the reviews of all repositories of your team", 409),
+	rest.Handle(a.API, rest.NewOp("list-github-reviews", "GET "+github+"/reviews", "GitHub",
+		"List the reviews of all repositories of your team", 409),
 		func(ctx context.Context, in *struct {
 			Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"How many to return."`
 			Offset int `query:"offset" minimum:"0" maximum:"100000" doc:"How many to skip."`

@@ -62,7 +62,8 @@ func (s area) overrideAll(ctx context.Context, b SeverityAddition) (*SeverityMad
 		return nil, err
 	}
 	operation := ids.New()
-	n, err := s.Works.Rate(ctx, f, finding.Override{Custom: b.CustomSeverity, Reason: b.Reason, Vector: b.CVSSVector}, operation)
+	n, err := s.Works.Rate(ctx, f, finding.Override{Custom: b.CustomSeverity, Reason: b.Reason, Vector: b.CVSSVector},
+		operation)
 	made := &SeverityMade{Message: fmt.Sprintf("The severity of %d findings is changed.", n), Changed: &n}
 	if n > 0 {
 		made.ChangeID = operation

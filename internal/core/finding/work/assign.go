@@ -1,5 +1,6 @@
-// Package work says who works on findings, and gives all findings of a list a severity of the team's own. An assignee belongs to a weakness, as its status does: all
-// its sightings have the same one, those to come included, and each change is in their timelines.
+// Package work says who works on findings, and gives all findings of a list a severity of the team's own. An assignee
+// belongs to a weakness, as its status does: all its sightings have the same one, those to come included, and each
+// change is in their timelines.
 package work
 
 import (

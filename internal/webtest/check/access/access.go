@@ -152,7 +152,8 @@ func reads(r *message.Request) bool {
 		return true
 	}
 	var in struct{ Query string }
-	return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Content-Type"), "json") && json.Unmarshal(r.Body, &in) == nil &&
+	return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Content-Type"), "json") &&
+		json.Unmarshal(r.Body, &in) == nil &&
 		in.Query != "" && !strings.Contains(in.Query, "mutation")
 }
 
@@ -207,7 +208,8 @@ func objects(r *message.Request) (all []message.Place) {
 
 // broken confirms that the other has what only the owner should: nobody has not, the other has it again, and an object
 // that does not exist is answered otherwise.
-func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view, owner, other *client.User) (bool, error) {
+func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view, owner, other *client.User) (bool,
+	error) {
 	nobody, err := w.Client.Send(ctx, v.request, client.Options{})
 	if err != nil || nobody.Status == http.StatusOK && same(v.owner, nobody) {
 		return false, err

@@ -98,7 +98,8 @@ func roleAt(ctx context.Context, w *kit.World, r *message.Request, u *client.Use
 }
 
 // assignForm tries one form with one role.
-func assignForm(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request, u *client.User, shown *stated, value string) (
+func assignForm(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request, u *client.User, shown *stated,
+	value string) (
 	bool, error,
 ) {
 	place := message.Place{Component: message.Body, Format: message.Form, Name: shown.name}
@@ -138,7 +139,8 @@ func assignForm(ctx context.Context, w *kit.World, c *kit.Check, r *message.Requ
 	user, users := kit.Names(u)
 	says := func(text string) []proof.Expect { return []proof.Expect{{What: proof.Contains, Value: text}} }
 	w.Found(c, kit.Finding{Request: raised, Place: place, Payload: value, Detail: detail, Evidence: []kit.Evidence{
-		{Request: raised, Response: answer, Note: "with the field " + shown.name + ", " + shown.page.URL.String() + " says " + value},
+		{Request: raised, Response: answer,
+			Note: "with the field " + shown.name + ", " + shown.page.URL.String() + " says " + value},
 		{Request: r, Response: plain, Note: "without it, it says " + shown.value}},
 		Proof: &proof.Program{About: "A form sets the role of who sends it.", Users: users, Steps: []proof.Step{
 			{ID: "raise", As: user, Send: raised, Writes: true},

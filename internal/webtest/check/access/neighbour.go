@@ -26,8 +26,8 @@ const (
 // neighbours is the check for objects of others where one user alone logs in. An object of the user has a number; the
 // objects with the numbers beside it, and the first ones, are asked for. One that has private data of its own, such as
 // another address of e-mail, and that no page of the user leads to, belongs to somebody else: nobody without a login
-// gets it, and a number that is nobody's is answered otherwise. Two requests for each page whose address or cookie has a
-// number, six more where nobody gets it.
+// gets it, and a number that is nobody's is answered otherwise. Two requests for each page whose address or cookie has
+// a number, six more where nobody gets it.
 func neighbours() kit.Check {
 	c := kit.Check{ID: "access-of-neighbours", Class: "bola", Level: client.Safe}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
@@ -240,9 +240,7 @@ var (
 
 // private is the private data of an answer.
 func private(r *message.Response) (all []string) {
-	for _, m := range email.FindAllString(string(r.Body), 50) {
-		all = append(all, m)
-	}
+	all = append(all, email.FindAllString(string(r.Body), 50)...)
 	for _, m := range labeled.FindAllStringSubmatch(string(r.Body), 50) {
 		all = append(all, m[1])
 	}
@@ -261,7 +259,8 @@ func foreign(r *message.Response, others ...*message.Response) []string {
 // bones are the elements of a page and the names of a JSON object.
 var bones = regexp.MustCompile(`<[a-zA-Z][a-zA-Z0-9]*|"[\w-]{1,60}"\s*:`)
 
-// alike says whether two answers are of the same kind, about other things: their elements and names are nearly the same.
+// alike says whether two answers are of the same kind, about other things: their elements and names are nearly the
+// same.
 func alike(a, b *message.Response) bool {
 	if a.Status != b.Status || a.Type() != b.Type() {
 		return false

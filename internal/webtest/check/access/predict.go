@@ -22,8 +22,9 @@ const drawn = 5
 func maxStep(n int) int { return min(max(n/100_000, 20), 10_000) }
 
 // predictable is the check for tokens that count, or tell the time: the values that several equal requests get are
-// numbers, as they are, in base64 or as a digest, that grow by little from each to the next, as random ones do not. Five requests for each cookie whose name is that of a token and whose value
-// changes; two for one whose value does not.
+// numbers, as they are, in base64 or as a digest, that grow by little from each to the next, as random ones do not.
+// Five requests for each cookie whose name is that of a token and whose value changes; two for one whose value does
+// not.
 func predictable() kit.Check {
 	c := kit.Check{ID: "predictable-token", Class: "predictable-token", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
@@ -75,8 +76,8 @@ func draw(ctx context.Context, w *kit.World, c *kit.Check, t *kit.Target, name s
 		evidence = append(evidence, kit.Evidence{Request: t.Request, Response: answer, Match: value,
 			Note: "it says " + strconv.Itoa(n)})
 	}
-	w.Found(c, kit.Finding{Request: t.Request, Place: message.Place{Component: message.Cookie, Name: name}, Evidence: evidence,
-		Detail: "the next values of the cookie " + name + " can be told from the last"})
+	w.Found(c, kit.Finding{Request: t.Request, Place: message.Place{Component: message.Cookie, Name: name},
+		Evidence: evidence, Detail: "the next values of the cookie " + name + " can be told from the last"})
 	return nil
 }
 

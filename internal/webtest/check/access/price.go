@@ -87,8 +87,8 @@ func (o *order) cheaper(ctx context.Context, c *kit.Check, price message.Place) 
 		return nil //nolint:nilerr // it is not whole
 	}
 	ours := 1000 + kit.Number()%7000
-	real, err := o.send(ctx, o.with(several))
-	if err != nil || !total(asked*several).Match(real.Body) || total(ours*several).Match(real.Body) {
+	usual, err := o.send(ctx, o.with(several))
+	if err != nil || !total(asked*several).Match(usual.Body) || total(ours*several).Match(usual.Body) {
 		return err
 	}
 	made := o.with(several).Put(price, strconv.Itoa(ours))
@@ -96,25 +96,26 @@ func (o *order) cheaper(ctx context.Context, c *kit.Check, price message.Place) 
 	if err != nil || !total(ours*several).Match(answer.Body) || total(asked*several).Match(answer.Body) {
 		return err
 	}
-	o.report(c, price, strconv.Itoa(ours), "the price of an order is the one that is sent", real, answer, total(ours*several))
+	o.report(c, price, strconv.Itoa(ours), "the price of an order is the one that is sent", usual, answer,
+		total(ours*several))
 	return nil
 }
 
 // negative asks for less than nothing.
 func (o *order) negative(ctx context.Context, c *kit.Check, price message.Place) error {
-	real, err := o.send(ctx, o.with(several))
-	if err != nil || real.Status >= 400 {
+	usual, err := o.send(ctx, o.with(several))
+	if err != nil || usual.Status >= 400 {
 		return err
 	}
 	var sum int
-	for _, m := range number.FindAllStringSubmatch(string(real.Body), 200) {
+	for _, m := range number.FindAllStringSubmatch(string(usual.Body), 200) {
 		n, err := strconv.Atoi(m[1])
 		if err == nil && n > several && n%several == 0 && (price.Name == "" || price.Value == strconv.Itoa(n/several)) {
 			sum = n
 			break
 		}
 	}
-	if sum == 0 || total(-sum).Match(real.Body) {
+	if sum == 0 || total(-sum).Match(usual.Body) {
 		return nil
 	}
 	answer, err := o.send(ctx, o.with(-several))
@@ -125,18 +126,20 @@ func (o *order) negative(ctx context.Context, c *kit.Check, price message.Place)
 	if err != nil || !total(-2*sum).Match(double.Body) {
 		return err
 	}
-	o.report(c, o.quantity, strconv.Itoa(-several), "a quantity below zero makes a total below zero", real, answer, total(-sum))
+	o.report(c, o.quantity, strconv.Itoa(-several), "a quantity below zero makes a total below zero", usual, answer,
+		total(-sum))
 	return nil
 }
 
 var number = regexp.MustCompile(`(?:^|[^\d.,-])(\d{1,7})(?:[.,]00?)?(?:$|[^\d.,]|[.,](?:\D|$))`)
 
-func (o *order) report(c *kit.Check, p message.Place, text, about string, real, answer *message.Response, sum *regexp.Regexp) {
+func (o *order) report(c *kit.Check, p message.Place, text, about string, usual, answer *message.Response,
+	sum *regexp.Regexp) {
 	user, users := kit.Names(o.User)
 	o.Found(c, kit.Finding{Request: answer.Request, Place: p, Payload: text, Detail: about, Evidence: []kit.Evidence{
 		{Request: answer.Request, Response: answer, Match: sum.FindString(string(answer.Body)), Note: about},
-		{Request: real.Request, Response: real, Note: "the order as it is meant"}},
+		{Request: usual.Request, Response: usual, Note: "the order as it is meant"}},
 		Proof: &proof.Program{About: about, Users: users, Steps: []proof.Step{
-			{ID: "meant", As: user, Send: real.Request, Writes: true, Expect: []proof.Expect{{What: proof.Matches, Value: sum.String(), Not: true}}},
+			{ID: "meant", As: user, Send: usual.Request, Writes: true, Expect: []proof.Expect{{What: proof.Matches, Value: sum.String(), Not: true}}},
 			{ID: "ours", As: user, Send: answer.Request, Writes: true, Expect: []proof.Expect{{What: proof.Matches, Value: sum.String()}}}}}})
 }

@@ -37,33 +37,41 @@ func roles() kit.Check {
 	c := kit.Check{ID: "role-of-client", Class: "bfla", Level: client.Safe, CWE: 565}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
 		for _, u := range w.Users[:min(len(w.Users), 3)] {
-			tried := 0
-			for _, r := range w.Pages() {
-				cookies := roleCookies(u, r.URL)
-				if len(cookies) == 0 || tried >= maxRefused || r.Method != http.MethodGet && w.Level < client.Active {
-					continue
-				}
-				base, err := w.Client.Send(ctx, r, client.Options{As: u, Writes: r.Method != http.MethodGet})
-				if errors.Is(err, client.ErrScope) {
-					continue
-				}
-				if base, err = kit.Broken(ctx, r, base, err); err != nil {
-					return err
-				}
-				if base.Status != http.StatusForbidden && base.Status != http.StatusUnauthorized {
-					continue
-				}
-				tried++
-				for _, p := range cookies {
-					if err := raised(ctx, w, &c, r, u, p, base); err != nil {
-						return err
-					}
-				}
+			if err := rolesOf(ctx, w, &c, u); err != nil {
+				return err
 			}
 		}
 		return nil
 	}
 	return c
+}
+
+// rolesOf tries other roles on the pages that a user is refused.
+func rolesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) error {
+	tried := 0
+	for _, r := range w.Pages() {
+		cookies := roleCookies(u, r.URL)
+		if len(cookies) == 0 || tried >= maxRefused || r.Method != http.MethodGet && w.Level < client.Active {
+			continue
+		}
+		base, err := w.Client.Send(ctx, r, client.Options{As: u, Writes: r.Method != http.MethodGet})
+		if errors.Is(err, client.ErrScope) {
+			continue
+		}
+		if base, err = kit.Broken(ctx, r, base, err); err != nil {
+			return err
+		}
+		if base.Status != http.StatusForbidden && base.Status != http.StatusUnauthorized {
+			continue
+		}
+		tried++
+		for _, p := range cookies {
+			if err := raised(ctx, w, c, r, u, p, base); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // roleCookies are the cookies of a user that speak of a role.
@@ -126,7 +134,8 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 		status := func(r *message.Response) []proof.Expect {
 			return []proof.Expect{{What: proof.Status, Value: strconv.Itoa(r.Status)}}
 		}
-		w.Found(c, kit.Finding{Request: opened, Place: p, Payload: encode(value), Detail: "the cookie " + p.Name + " says the role",
+		w.Found(c, kit.Finding{Request: opened, Place: p, Payload: encode(value),
+			Detail: "the cookie " + p.Name + " says the role",
 			Evidence: []kit.Evidence{
 				{Request: r, Response: base, Note: u.Name + " is refused"},
 				{Request: opened, Response: answer, Note: "and is not with another value of the cookie " + p.Name},
@@ -163,7 +172,8 @@ func written(ctx context.Context, w *kit.World, c *kit.Check, views []view, owne
 			}
 			answers = append(answers, answer)
 		}
-		if answers[0].Status == 0 || answers[0].Status >= 400 || !same(answers[0], answers[1]) || same(answers[0], answers[2]) {
+		if answers[0].Status == 0 || answers[0].Status >= 400 || !same(answers[0], answers[1]) || same(answers[0],
+			answers[2]) {
 			continue
 		}
 		w.Found(c, kit.Finding{Request: r, Evidence: []kit.Evidence{

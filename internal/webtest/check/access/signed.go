@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/infra/weakkey"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -30,7 +29,7 @@ func signed() kit.Check {
 				}
 				w.Found(&c, kit.Finding{Request: t.Request, Place: message.Place{Component: message.Cookie, Name: k.Name},
 					Detail: "signed by " + by + " with the key " + key, Evidence: []kit.Evidence{{Request: t.Request, Response: t.Response,
-						Match: (&http.Cookie{Name: k.Name, Value: k.Value}).String(),
+						Match: k.Name + "=" + k.Value,
 						Note:  "its signature is right with the key " + key}}})
 			}
 		}

@@ -20,9 +20,9 @@ var (
 )
 
 // offices is the check for pages whose address says that they are for those who run the application, which no page
-// leads a user to, and which the user can open all the same and nobody else can. It is proved where the application says
-// that the user has another role, and probable where it says nothing of roles. Two requests for each such address and
-// user, and one for each page of the map where there is one.
+// leads a user to, and which the user can open all the same and nobody else can. It is proved where the application
+// says that the user has another role, and probable where it says nothing of roles. Two requests for each such address
+// and user, and one for each page of the map where there is one.
 func offices() kit.Check {
 	c := kit.Check{ID: "pages-of-staff", Class: "bfla", Level: client.Safe}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
@@ -90,24 +90,27 @@ func officesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) 
 			continue
 		}
 		user, users := kit.Names(u)
-		f := kit.Finding{Request: r, Confidence: kit.Probable, Detail: "the application says nothing of the role of " + u.Name,
+		f := kit.Finding{Request: r, Confidence: kit.Probable,
+			Detail: "the application says nothing of the role of " + u.Name,
 			Evidence: []kit.Evidence{{Request: r, Response: own, Note: u.Name + " can open it, whom no page leads there"},
 				{Request: r, Response: nobody, Note: "nobody can"}},
-			Proof: &proof.Program{About: u.Name + " opens a page of those who run the application.", Users: users, Steps: []proof.Step{
-				{ID: "user", As: user, Send: r, Expect: []proof.Expect{{What: proof.Status, Value: "200"}}},
-				{ID: "nobody", Send: r, Expect: []proof.Expect{{What: proof.Status, Value: "200", Not: true}}}}}}
+			Proof: &proof.Program{About: u.Name + " opens a page of those who run the application.", Users: users,
+				Steps: []proof.Step{
+					{ID: "user", As: user, Send: r, Expect: []proof.Expect{{What: proof.Status, Value: "200"}}},
+					{ID: "nobody", Send: r, Expect: []proof.Expect{{What: proof.Status, Value: "200", Not: true}}}}}}
 		if says != nil {
 			f.Confidence, f.Detail = kit.Proved, ""
-			f.Evidence = append(f.Evidence, kit.Evidence{Request: says.Request, Response: says, Match: string(saidRole.Find(says.Body)),
-				Note: "the application says which role " + u.Name + " has"})
+			f.Evidence = append(f.Evidence, kit.Evidence{Request: says.Request, Response: says,
+				Match: string(saidRole.Find(says.Body)),
+				Note:  "the application says which role " + u.Name + " has"})
 		}
 		w.Found(c, f)
 	}
 	return nil
 }
 
-// roleOf reports whether pages say that a user is one of those who run the application, and the page that says that they
-// are not; nil if none says either.
+// roleOf reports whether pages say that a user is one of those who run the application, and the page that says that
+// they are not; nil if none says either.
 func roleOf(u *client.User, texts []*message.Response) (runs bool, says *message.Response) {
 	for _, text := range texts {
 		body := string(text.Body)

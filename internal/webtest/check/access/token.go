@@ -284,7 +284,8 @@ func (p *parts) weakKey() (string, bool) {
 func hideKey(key string) string { return key[:min(len(key), 2)] + "…" }
 
 // keyPaths are where applications show the public keys of their tokens.
-var keyPaths = []string{"/.well-known/jwks.json", "/jwks.json", "/public.pem", "/public.key", "/publickey.pem", "/key.pub"}
+var keyPaths = []string{"/.well-known/jwks.json", "/jwks.json", "/public.pem", "/public.key", "/publickey.pem",
+	"/key.pub"}
 
 var (
 	keyName = regexp.MustCompile(`(?i)jwk|\.pem$|\.pub$|public|\bkey`)
@@ -304,7 +305,8 @@ func (o *bearer) publicKeys(ctx context.Context, p *parts) (keys [][]byte) {
 	if o.Pages != nil {
 		for _, r := range o.Pages() {
 			at := r.URL.Path
-			if r.Method == http.MethodGet && r.URL.Host == o.Request.URL.Host && keyName.MatchString(at) && !slices.Contains(paths, at) {
+			if r.Method == http.MethodGet && r.URL.Host == o.Request.URL.Host && keyName.MatchString(at) &&
+				!slices.Contains(paths, at) {
 				paths = append(paths, at)
 			}
 		}

@@ -117,15 +117,16 @@ func secrets() kit.Check {
 	return c
 }
 
-// telling are endings of files that are seldom for visitors; the text of a dump of a database or of a key tells that they
-// are what they are called.
+// telling are endings of files that are seldom for visitors; the text of a dump of a database or of a key tells that
+// they are what they are called.
 var telling = regexp.MustCompile(`(?i)\.(?:sql|dump|bak|env|pem|key|htpasswd|old|save)$|/id_rsa$`)
 
 // exposed looks for files that the map has led to, such as by the listing of a folder, and that are not for visitors.
 func exposed() kit.Check {
 	c := kit.Check{ID: "exposed-file-linked", Class: "exposed-file"}.Describe()
 	c.Passive = func(w *kit.World, t *kit.Target) {
-		if t.Response == nil || t.Response.Status != http.StatusOK || t.Response.IsHTML() || !telling.MatchString(t.Request.URL.Path) {
+		if t.Response == nil || t.Response.Status != http.StatusOK || t.Response.IsHTML() ||
+			!telling.MatchString(t.Request.URL.Path) {
 			return
 		}
 		for _, f := range knownFiles() {
@@ -188,9 +189,11 @@ func loginCookies() kit.Check {
 	c.Site = func(_ context.Context, w *kit.World, root *url.URL) error {
 		for _, u := range w.Users {
 			for _, name := range u.ReadByScripts(root) {
-				if sessionName.MatchString(name) && !strings.Contains(strings.ToLower(name), "srf") && w.Once("cookie "+root.Host+name) {
-					w.Found(&c, kit.Finding{Request: message.From(http.MethodGet, root), Detail: "the cookie " + name + " lacks HttpOnly",
-						Place: message.Place{Component: message.Cookie, Name: name}})
+				if sessionName.MatchString(name) && !strings.Contains(strings.ToLower(name), "srf") &&
+					w.Once("cookie "+root.Host+name) {
+					w.Found(&c, kit.Finding{Request: message.From(http.MethodGet, root),
+						Detail: "the cookie " + name + " lacks HttpOnly",
+						Place:  message.Place{Component: message.Cookie, Name: name}})
 				}
 			}
 		}

@@ -182,6 +182,21 @@ func alike(a, b *message.Response) bool {
 	return x.Status == y.Status && x.Target == y.Target && diff.Likeness(x, y, nil) >= 0.9
 }
 
+// ended is a request for a page under the address of a file, with a word that was never used.
+func ended(r *message.Request, ending string) (*message.Request, error) {
+	path := strings.TrimSuffix(r.URL.EscapedPath(), "/") + strings.ReplaceAll(ending, "{w}", kit.Word())
+	if !strings.HasPrefix(path, "/") { // of the front page
+		path = "/" + path
+	}
+	plain, err := message.New(http.MethodGet, r.URL.Scheme+"://"+r.URL.Host+path)
+	if err != nil {
+		return nil, err
+	}
+	out := r.Clone()
+	out.URL.Path, out.URL.RawPath = plain.URL.Path, plain.URL.RawPath
+	return out, nil
+}
+
 // deceives asks for a page of a user under addresses of files, and then as nobody.
 func deceives(ctx context.Context, c *kit.Check, w *kit.World, r *message.Request, own *message.Response) (
 	bool, error,
@@ -190,17 +205,13 @@ func deceives(ctx context.Context, c *kit.Check, w *kit.World, r *message.Reques
 		var evidence []kit.Evidence
 		var shown *message.Request
 		for range 2 {
-			named, control := r.Clone(), r.Clone()
-			for _, one := range []*message.Request{named, control} {
-				path := strings.TrimSuffix(r.URL.EscapedPath(), "/") + strings.ReplaceAll(ending, "{w}", kit.Word())
-				if !strings.HasPrefix(path, "/") { // of the front page
-					path = "/" + path
-				}
-				plain, err := message.New(http.MethodGet, r.URL.Scheme+"://"+r.URL.Host+path)
-				if err != nil {
-					return false, err
-				}
-				one.URL.Path, one.URL.RawPath = plain.URL.Path, plain.URL.RawPath
+			named, err := ended(r, ending)
+			if err != nil {
+				return false, err
+			}
+			control, err := ended(r, ending)
+			if err != nil {
+				return false, err
 			}
 			mine, err := w.Client.Send(ctx, named, client.Options{As: w.Users[0]})
 			if mine, err = kit.Broken(ctx, named, mine, err); err != nil {

@@ -270,8 +270,9 @@ func inHeader(h http.Header, word string) bool {
 	return false
 }
 
-// hostHeader is the check for links to a host that a header names: those of proxies, and Host itself. Two requests for a
-// page of each kind, with a value in the query that no cache knows; two more where the page has its own host in a link.
+// hostHeader is the check for links to a host that a header names: those of proxies, and Host itself. Two requests for
+// a page of each kind, with a value in the query that no cache knows; two more where the page has its own host in a
+// link.
 func hostHeader() kit.Check {
 	c := kit.Check{ID: "host-header", Class: "host-header", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {

@@ -286,7 +286,8 @@ func missing(r *message.Request, word string) *message.Request {
 func cut(r *message.Response, page *message.Request, words ...string) *message.Response {
 	out := *r
 	text := string(r.Body)
-	for _, name := range append(words, page.URL.Path, path.Base(page.URL.Path), strings.ToUpper(path.Base(page.URL.Path))) {
+	for _, name := range append(words, page.URL.Path, path.Base(page.URL.Path),
+		strings.ToUpper(path.Base(page.URL.Path))) {
 		if len(name) > 1 {
 			text = strings.ReplaceAll(text, name, "")
 		}

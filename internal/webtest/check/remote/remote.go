@@ -248,7 +248,10 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 	}
 	for i := range pages {
 		pages[i].parts = slices.DeleteFunc(pages[i].parts, func(part string) bool {
-			return slices.ContainsFunc(pages, func(p page) bool { return p.address != pages[i].address && slices.Contains(p.parts, part) })
+			return slices.ContainsFunc(pages, func(p page) bool {
+				return p.address != pages[i].address &&
+					slices.Contains(p.parts, part)
+			})
 		})
 	}
 	w.Memo.Store(key, pages)

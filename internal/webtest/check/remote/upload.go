@@ -106,7 +106,8 @@ func named(r *message.Request, part, name, kind string) *message.Request {
 
 // listing is the answer that names a file that was sent: that to the form, the page that it leads to, or the one that
 // shows the form.
-func listing(ctx context.Context, w *kit.World, t *kit.Target, sent *message.Response, word string) (*message.Response, error) {
+func listing(ctx context.Context, w *kit.World, t *kit.Target, sent *message.Response,
+	word string) (*message.Response, error) {
 	if bytes.Contains(sent.Body, []byte(word)) {
 		return sent, nil
 	}
