@@ -94,6 +94,9 @@ func shownErrors(w *kit.World, c *kit.Check, t *kit.Target, r *message.Response,
 	}
 	for _, p := range patterns()["errors"] {
 		if match := p.match(r.Body); match != "" && w.Once("error "+t.Request.URL.Host+t.Request.URL.Path+p.id) {
+			if r == t.Response { // nothing has provoked it
+				f.Confidence = quoted(r, match)
+			}
 			report(w, c, t, r, match, p.about, f)
 		}
 	}
@@ -111,10 +114,33 @@ func secrets() kit.Check {
 			if match == "" || !w.Once("secret "+t.Request.URL.Host+match) {
 				continue
 			}
-			report(w, &c, t, t.Response, hide(match), p.about, kit.Finding{})
+			report(w, &c, t, t.Response, hide(match), p.about, kit.Finding{Confidence: quoted(t.Response, match)})
 		}
 	}
 	return c
+}
+
+var quotes = regexp.MustCompile(`(?i)<(/?)(pre|code|blockquote|textarea)[\s>]`)
+
+// quoted is Probable for a text that a page which is no error quotes: an article about errors has them, too. Else it is
+// Proved.
+func quoted(r *message.Response, match string) kit.Confidence {
+	at := bytes.Index(r.Body, []byte(match))
+	if r.Status >= http.StatusBadRequest || !r.IsHTML() || at < 0 {
+		return kit.Proved
+	}
+	depth := 0
+	for _, tag := range quotes.FindAllSubmatch(r.Body[:at], -1) {
+		if len(tag[1]) == 0 {
+			depth++
+		} else {
+			depth--
+		}
+	}
+	if depth > 0 {
+		return kit.Probable
+	}
+	return kit.Proved
 }
 
 // telling are endings of files that are seldom for visitors; the text of a dump of a database or of a key tells that

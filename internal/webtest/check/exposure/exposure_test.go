@@ -268,3 +268,29 @@ func TestCookiesOfLogin(t *testing.T) {
 		}
 	}
 }
+
+// What an article quotes is probable alone; on a page of an error it is one.
+func TestQuotedTexts(t *testing.T) {
+	const trace = "Traceback (most recent call last):\n  File \"/srv/app.py\", line 31, in days\nAKIA" + "ABCDEFGHIJKLMNOP\n"
+	quote := "<h1>About errors</h1><pre>" + strings.ReplaceAll(trace, `"`, "&#34;") + "</pre>"
+	for name, c := range map[string]struct {
+		body   string
+		status int
+		want   kit.Confidence
+	}{
+		"an article": {quote, http.StatusOK, kit.Probable}, "an error": {quote, http.StatusInternalServerError, kit.Proved},
+		"after a quote": {"<pre>x</pre>" + strings.ReplaceAll(trace, `"`, "&#34;"), http.StatusOK, kit.Proved},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(c.status)
+			fmt.Fprint(w, c.body)
+		}))
+		for _, id := range []string{"verbose-error", "secret-exposure"} {
+			found := lab.Run(t, check(t, id), lab.Target(t, http.MethodGet, "/", ""))
+			if len(found) != 1 || found[0].Confidence != c.want {
+				t.Errorf("%s, %s: %+v", name, id, found)
+			}
+		}
+	}
+}
