@@ -43,7 +43,7 @@ var webTags = map[string][]string{
 	"sqli": {"sql-injection"}, "xss": {"xss", "stored-xss", "dom-xss"}, "ssrf": {"ssrf"}, "ssti": {"template-injection"},
 	"traversal": {"path-traversal", "file-inclusion"}, "redirect": {"open-redirect"}, "xxe": {"xxe"},
 	"nosqli": {"nosql-injection"}, "cmdi": {"command-injection", "code-injection"}, "csrf": {"csrf"},
-	"access": {"bola", "bfla", "mass-assignment", "access-bypass"}, "upload": {"file-upload"},
+	"access": {"bola", "bfla", "mass-assignment", "access-bypass"}, "upload": {"file-upload"}, "logic": {"business-logic"},
 	"crlf":       {"header-injection"},
 	"hostheader": {"host-header"}, "jwt": {"jwt"}, "ldapi": {"ldap-injection"}, "xpathi": {"xpath-injection"},
 	"deserialization": {"deserialization"}, "webcache": {"cache-poisoning", "cache-deception"},

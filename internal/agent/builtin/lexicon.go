@@ -181,7 +181,9 @@ var intents = [][2]string{
 	{"ssti", "ssti,template injection,server side template injection"},
 	{"xxe", "xxe,xml external entity"}, {"csrf", "csrf,cross site request forgery"}, {"nosqli", "nosql injection"},
 	{"cmdi", "command injection,os command injection,code injection"}, {"jwt", "jwt,json web token"},
-	{"access", "idor,bola,bfla,mass assignment,access control,broken access control,insecure direct object reference"},
+	{"access", "idor,bola,bfla,mass assignment,access control,broken access control,insecure direct object reference," +
+		"privilege escalation,forced browsing"},
+	{"logic", "business logic,logic flaw,price manipulation,parameter tampering"},
 	{"upload", "file upload,unrestricted file upload"}, {"crlf", "crlf injection,header injection"},
 	{"hostheader", "host header injection"}, {"ldapi", "ldap injection"}, {"xpathi", "xpath injection"},
 	{"deserialization", "deserialization,insecure deserialization,deserialisation,insecure deserialisation,object injection,php object injection"},

@@ -102,7 +102,7 @@ var tagWords = map[string]string{
 	"cookies": "cookie flags", "cors": "CORS", "tls": "TLS", "version": "version disclosure",
 	"default-page": "default pages",
 	"debug":        "debug pages", "status-page": "status pages", "cmdi": "command injection", "nosqli": "NoSQL injection",
-	"access": "broken access control", "upload": "file uploads", "crlf": "header injection",
+	"logic": "business logic", "access": "broken access control", "upload": "file uploads", "crlf": "header injection",
 	"deserialization": "deserialisation", "webcache": "cache poisoning and deception",
 	"hostheader": "host header injection", "ldapi": "LDAP injection", "xpathi": "XPath injection", "jwt": "JWT",
 	"csrf": "CSRF",
