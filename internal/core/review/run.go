@@ -171,9 +171,9 @@ func (w work) examine(files []github.File, more bool) (out examined) {
 			continue
 		}
 		out.files++
-		for _, l := range lines {
+		for i, l := range lines {
 			if l.Added {
-				w.line(f.Name, l, &out)
+				w.line(f.Name, l, above(lines, i), &out)
 			}
 		}
 	}
@@ -186,8 +186,23 @@ func (w work) examine(files []github.File, more bool) (out examined) {
 	return out
 }
 
-func (w work) line(name string, l diff.Line, out *examined) {
-	found, _ := rule.Check(name, l.Number, l.Text)
+// maxAbove is how many lines above one are looked at for the list that it is in.
+const maxAbove = 20
+
+// above are the lines before one that a patch shows without a gap.
+func above(lines []diff.Line, i int) (out []string) {
+	first := i
+	for first > 0 && i-first < maxAbove && lines[first-1].Number == lines[first].Number-1 {
+		first--
+	}
+	for _, l := range lines[first:i] {
+		out = append(out, l.Text)
+	}
+	return out
+}
+
+func (w work) line(name string, l diff.Line, above []string, out *examined) {
+	found, _ := rule.Check(name, l.Number, l.Text, above...)
 	for _, f := range found {
 		switch {
 		case *w.config.Focus != FocusAll && *w.config.Focus != string(f.Kind):

@@ -44,6 +44,9 @@ type configRule struct {
 	title, why string
 }
 
+// lists are, by rule, the keys of the lists whose items it is about.
+var lists = map[string]*regexp.Regexp{"kubernetes-capability": re(`^(?:cap_)?add$`)}
+
 // comment excuses lines of YAML, Dockerfiles and Terraform that configure nothing.
 var comment = re(`^\s*(?:#|//)`)
 
@@ -105,9 +108,9 @@ var configRules = []configRule{
 		"A pod shares a namespace of its host", "It sees the host's processes or network, and what is there without a password."},
 	{manifest, "kubernetes-run-as-root", Medium, re(`^\s*(?:-\s*)?(?:runAsUser:\s*0|runAsNonRoot:\s*false)\s*(?:#.*)?$`), nil, "",
 		"A container runs as root", "Whoever breaks into it is root there, and nearer to the host. Run it as a user without rights."},
-	{manifest, "kubernetes-capability", High, re(`^\s*-\s*["']?(?:SYS_ADMIN|ALL|SYS_PTRACE|SYS_MODULE|CAP_SYS_ADMIN)["']?\s*(?:#.*)?$`),
-		nil, "", "A container may get a capability that is near to root",
-		"With it a program can leave the container. If this line is below drop:, all is well."},
+	{manifest, "kubernetes-capability", High, re(`^\s*(?:-\s*["']?(?:SYS_ADMIN|ALL|SYS_PTRACE|SYS_MODULE|CAP_SYS_ADMIN)["']?|` +
+		`(?:cap_)?add:\s*\[[^\]]*\b(?:CAP_)?(?:SYS_ADMIN|ALL|SYS_PTRACE|SYS_MODULE)\b[^\]]*\])\s*(?:#.*)?$`),
+		nil, "", "A container gets a capability that is near to root", "With it a program can leave the container."},
 	{manifest, "docker-socket", High, re(`/(?:var/)?run/(?:docker|containerd/containerd|crio/crio)\.sock`), comment, "",
 		"A container gets the socket of the container engine", "Whoever breaks into it can start containers with all rights of the host."},
 	{manifest, "kubernetes-host-path", Medium, re(`^\s*path:\s*["']?/(?:etc|root|proc|sys|var/lib/kubelet)?["']?\s*$`), nil, "",

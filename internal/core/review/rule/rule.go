@@ -1,7 +1,7 @@
 // Package rule finds secrets and misconfigurations in lines that a change adds.
 //
 // A rule looks at one line at a time: a regular expression for what it finds, and for some another that excuses the
-// line. Secret rules are for the forms of providers' keys, and for values of a telling name that are random enough
+// line, or one for the key of the list that the line is in, which the lines above show. Secret rules are for the forms of providers' keys, and for values of a telling name that are random enough
 // (Shannon's entropy, in bits a character); what is a placeholder by its text is left out. Misconfiguration rules are
 // for kinds of file, told by their paths. A line gets a rule's name once, and of several secrets on a line the first.
 //
@@ -12,6 +12,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Severity is how bad a finding is.
@@ -60,8 +61,9 @@ type Finding struct {
 // maxLine is how much of a line is read, in bytes: longer ones are made by programs.
 const maxLine = 4096
 
-// Check is what the rules find on an added line of a file, and the secrets on it, which nobody is to be shown.
-func Check(path string, number int, text string) (out []Finding, secrets []string) {
+// Check is what the rules find on an added line of a file, and the secrets on it, which nobody is to be shown. above are
+// the lines before it that the change shows, the nearest last.
+func Check(path string, number int, text string, above ...string) (out []Finding, secrets []string) {
 	if len(text) > maxLine {
 		text = text[:maxLine]
 	}
@@ -77,6 +79,9 @@ func Check(path string, number int, text string) (out []Finding, secrets []strin
 		if !slices.Contains(kinds, r.file) || !r.finds.MatchString(text) || r.unless != nil && r.unless.MatchString(text) {
 			continue
 		}
+		if list := lists[r.name]; list != nil && strings.HasPrefix(strings.TrimSpace(text), "-") && !list.MatchString(keyOf(text, above)) {
+			continue
+		}
 		f := Finding{Rule: r.name, Kind: Config, Severity: r.severity, Path: path, Line: number, Title: r.title, Why: r.why}
 		if r.fix != "" && len(secrets) == 0 {
 			f.Fixed = r.finds.ReplaceAllString(text, r.fix)
@@ -84,6 +89,19 @@ func Check(path string, number int, text string) (out []Finding, secrets []strin
 		out = append(out, f)
 	}
 	return out, secrets
+}
+
+var key = regexp.MustCompile(`^(\s*)(?:-\s+)?["']?([\w.-]+)["']?:\s*(?:#.*)?$`)
+
+// keyOf is the key of the list that an item of YAML is in; "" if the lines above do not show it.
+func keyOf(item string, above []string) string {
+	indent := len(item) - len(strings.TrimLeft(item, " "))
+	for _, line := range slices.Backward(above) {
+		if m := key.FindStringSubmatch(line); m != nil && len(m[1]) <= indent {
+			return m[2]
+		}
+	}
+	return ""
 }
 
 // secretRule is the form of a key. The first group of finds, if it has one, is the secret; else all of it is.

@@ -98,7 +98,7 @@ func TestMisconfigurations(t *testing.T) {
 		{yaml, "kubernetes-escalation", "  allowPrivilegeEscalation: true", "  allowPrivilegeEscalation: false"},
 		{yaml, "kubernetes-host-namespace", "  hostNetwork: true", "  hostNetwork: false"},
 		{yaml, "kubernetes-run-as-root", "  runAsUser: 0", "  runAsUser: 1000"},
-		{yaml, "kubernetes-capability", "    - SYS_ADMIN", "    - NET_BIND_SERVICE"},
+		{yaml, "kubernetes-capability", "    add: [NET_ADMIN, SYS_ADMIN]", "    drop: [ALL]"},
 		{yaml, "docker-socket", "  - /var/run/docker.sock:/var/run/docker.sock", "  - ./data:/data"},
 		{yaml, "kubernetes-host-path", "    path: /etc", "    path: /metrics"},
 		{yaml, "kubernetes-wildcard-role", `  verbs: ["*"]`, `  verbs: ["get"]`},
@@ -141,5 +141,18 @@ func TestMisconfigurations(t *testing.T) {
 func TestSeveritiesAreInOrder(t *testing.T) {
 	if !Critical.AtLeast(High) || !Low.AtLeast(Low) || Info.AtLeast(Low) {
 		t.Error("the order is wrong")
+	}
+}
+
+// An item is about the list that the lines above show: what is dropped is none.
+func TestItemsOfLists(t *testing.T) {
+	for above, want := range map[string]int{
+		"capabilities:|  add:": 1, "cap_add:": 1, "  add:|  - NET_ADMIN": 1, "  drop:|  - NET_RAW": 0, "cap_drop:": 0, "  - NET_RAW": 0,
+		"  add:|    drop:|  # all of them": 1, // that key is deeper than the item
+	} {
+		found, _ := Check("deploy/web.yaml", 7, "  - ALL", strings.Split(above, "|")...)
+		if len(found) != want {
+			t.Errorf("%s: %+v", above, found)
+		}
 	}
 }
