@@ -92,9 +92,26 @@ const (
 
 var colours = []string{"#ff5c57", "#ff9f43", "#f3d250", "#5fb3f3", "#9aa8b5"}
 
+// columns are those of a wide terminal, which breaks longer lines.
+const columns = 120
+
+// broken are the lines of a text as a terminal shows them, broken at blanks.
+func broken(text string) (lines []string) {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		for len(line) > columns {
+			at := strings.LastIndexByte(line[:columns], ' ')
+			if at <= 0 {
+				break
+			}
+			lines, line = append(lines, line[:at]), line[at+1:]
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
 func draw(text string) string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	longest := 0
+	lines, longest := broken(text), 0
 	for _, line := range lines {
 		longest = max(longest, len([]rune(line)))
 	}

@@ -23,6 +23,10 @@ func TestDraw(t *testing.T) {
 			t.Errorf("no %s in %s", want, svg)
 		}
 	}
+	long := draw(strings.Repeat("word ", 30) + strings.Repeat("x", 130))
+	if !strings.Contains(long, ">"+strings.Repeat("word ", 23)+"word</text>") || strings.Count(long, "<text") != 3 {
+		t.Error("lines are not broken:", long)
+	}
 	if strings.Contains(svg, "<script>") {
 		t.Error("text is not encoded")
 	}
