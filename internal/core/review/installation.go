@@ -161,8 +161,32 @@ func (rs *Reviews) connect(ctx context.Context, teamID string, installation int6
 		if err != nil {
 			return err
 		}
-		return rs.keepRepos(ctx, tx, i, repos)
+		if err := rs.keepRepos(ctx, tx, i, repos); err != nil || len(repos) != total || total > maxListed {
+			return err
+		}
+		return dropRepos(ctx, tx, i, repos)
 	})
+}
+
+// dropRepos removes the repositories that an installation has no longer, as GitHub's event about them does.
+func dropRepos(ctx context.Context, tx *db.Tx, i Installation, repos []github.Repository) error {
+	has := make(map[int64]bool, len(repos))
+	for _, r := range repos {
+		has[r.ID] = true
+	}
+	known, err := db.Values[int64](ctx, tx, `SELECT repo_id FROM github_repo WHERE install = ?`, i.ID)
+	if err != nil {
+		return err
+	}
+	for _, id := range known {
+		if has[id] {
+			continue
+		}
+		if _, err := tx.Exec(ctx, `DELETE FROM github_repo WHERE install = ? AND repo_id = ?`, i.ID, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keepRepos adds repositories of an installation, or gives them their names.

@@ -127,3 +127,25 @@ func open(t *testing.T, d *db.DB) (*Reviews, *githubtest.Hub, string) {
 	}
 	return rs, hub, id
 }
+
+// Repositories that an installation has no longer are gone when it is read again; the others keep what was set.
+func TestRepositoriesThatAreGone(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		rs, _, _ := open(t, d)
+		var team string
+		if err := d.QueryRow(t.Context(), `SELECT team_id FROM github_installation`).Scan(&team); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Exec(t.Context(), `INSERT INTO github_repo (id, team_id, install, repo_id, full_name, is_private, config)
+			SELECT ?, team_id, id, 999, 'octo/gone', ?, ? FROM github_installation`, ids.New(), false, db.Doc(Config{})); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rs.connect(t.Context(), team, githubtest.Installation); err != nil {
+			t.Fatal(err)
+		}
+		names, err := db.Values[string](t.Context(), d, `SELECT full_name FROM github_repo ORDER BY full_name`)
+		if err != nil || strings.Join(names, " ") != "octo/shop octo/site" {
+			t.Errorf("%q, %v", names, err)
+		}
+	})
+}
