@@ -2,25 +2,27 @@ import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { startChat, token } from './chat.mjs'
 import { fillSettings } from './hostile.mjs'
 import { startHub } from './hub.mjs'
 import { both, browse, journeys, ready, serve, signIn, weakSite } from './kit.mjs'
 
-// What agents bring along, and the areas around them: GitHub, CVEs, memory, files, signers, rules. On a server with a
-// language model, whose answers are written down, and a GitHub App.
+// What agents bring along, and the areas around them: GitHub, Slack, CVEs, memory, files, signers, rules. On a server with a
+// language model, whose answers are written down, a GitHub App and a Slack app.
 
-let server, browser, site, target, hub
+let server, browser, site, target, hub, chat
 const model = { replies: [
   { turn: 1, system: 'You measure.', calls: [{ name: 'measure', args: '{"what":"page"}' }] },
   { turn: 2, system: 'You measure.', text: 'Measured 7 units.' },
 ] }
 
 before(async () => {
-  hub = await startHub(() => server.base);
-  [server, browser] = await Promise.all([serve({ model, settings: hub.settings }), browse()]);
+  hub = await startHub(() => server.base)
+  chat = await startChat(() => server.base);
+  [server, browser] = await Promise.all([serve({ model, settings: { ...hub.settings, ...chat.settings } }), browse()]);
   ({ site, target } = await weakSite())
 })
-after(async () => { await browser?.close(); site?.close(); await server?.close(); hub?.close() })
+after(async () => { await browser?.close(); site?.close(); await server?.close(); hub?.close(); chat?.close() })
 
 const journey = journeys(() => ({ browser, server }))
 const hostile = "\"><img src=x onerror=breach('ran')>\u202e"
@@ -154,6 +156,63 @@ journey('a viewer sees no way to connect GitHub', async (page) => {
   assert.equal(await page.getByRole('button', { name: 'Connect' }).count(), 0)
 })
 
+journey('a workspace of Slack is connected, disconnected, claimed; a team has an app of its own', async (page) => {
+  const dialog = page.getByRole('dialog')
+  const disconnect = async () => {
+    await page.getByRole('button', { name: 'Disconnect', exact: true }).click()
+    await dialog.getByText('Tasks that run go on here.').waitFor()
+    await dialog.getByRole('button', { name: 'Disconnect' }).click()
+    await page.getByText('Disconnected', { exact: true }).waitFor()
+  }
+  await page.at('/settings/slack')
+  await signIn(page)
+  await page.getByText('Not connected', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Connect', exact: true }).click()
+  await dialog.getByRole('link', { name: /^Go to 127/ }).click()
+  await page.getByText('It is connected.').waitFor()
+  page.problems.splice(0) // the person left the console, as it said
+  await page.getByText('Connected', { exact: true }).waitFor()
+  await page.getByText('Blue "><img src=x').waitFor() // it is text
+  await page.getByText(`${server.base}/hooks/slack`, { exact: true }).waitFor()
+  await both(page, 'Slack')
+  await disconnect()
+
+  // From Slack's own page of the app, by somebody who is not signed in yet.
+  await page.context().clearCookies()
+  await page.at('/api/v1/slack/oauth/callback?code=the-code')
+  await signIn(page, 'ada@example.com', true)
+  await page.getByText('A workspace waits for a team.').waitFor()
+  assert.equal(new URL(page.url()).hash, '') // the token stays in no address
+  await both(page, 'a workspace that waits')
+  await page.getByRole('button', { name: 'Claim' }).click()
+  await page.getByText('Connected', { exact: true }).waitFor()
+  await disconnect()
+  await page.getByLabel('Setup token').fill('another')
+  await page.getByRole('button', { name: 'Claim' }).click()
+  await page.getByText('No workspace waits to be claimed').waitFor()
+
+  await page.getByLabel('Bot token').fill('xoxp-of-a-person')
+  await page.getByLabel('Signing secret').fill('own-signing-secret-0123')
+  await page.getByRole('button', { name: 'Connect this app' }).click()
+  await page.getByText('bot_token must be').waitFor()
+  await page.getByLabel('Bot token').fill(token)
+  await page.getByRole('button', { name: 'Connect this app' }).click()
+  await page.getByText(/\/hooks\/slack\/[0-9a-f-]{36}$/).waitFor()
+  for (const name of ['Bot token', 'Signing secret']) {
+    const field = page.getByLabel(name)
+    assert.deepEqual([await field.inputValue(), await field.getAttribute('type')], ['', 'password'])
+  }
+  await page.at('/api/v1/slack/oauth/callback?code=x&state=unknown')
+  await page.getByText('This connection was not begun here').waitFor()
+})
+
+journey('a viewer sees no way to connect Slack', async (page) => {
+  await page.at('/settings/slack')
+  await signIn(page, 'bob@example.com')
+  await page.getByText('Blue "><img src=x').waitFor()
+  for (const role of ['textbox', 'button']) assert.equal(await page.getByRole('main').getByRole(role, { name: /onnect|Claim|oken|ecret/ }).count(), 0)
+})
+
 journey('a CVE is found by words and flags, and says what the team has of it', async (page) => {
   const file = join(server.dir, 'nvd.json')
   writeFileSync(file, JSON.stringify({ vulnerabilities: [{ cve: {
@@ -254,6 +313,7 @@ journey('a rule is made, tried on what is there and applied; a suggestion waits 
 journey('hostile names and texts in every setting run nothing and break no page', async (page) => {
   await fillSettings(server)
   await server.api('POST', '/api/v1/github/installations/claim', { installation_id: 7 })
+  await server.api('PUT', '/api/v1/slack/connection', { bot_token: token, signing_secret: 'own-signing-secret-0123' })
   await page.at('/settings/account')
   await signIn(page)
   await ready(page)
@@ -286,7 +346,7 @@ journey('hostile names and texts in every setting run nothing and break no page'
       await ready(page)
       await looked(`a dialog of ${path}`)
     }
-    if (/projects|prompts|agents$|tools|memory|rules/.test(path)) await page.getByText(/<img src=x/).filter({ visible: true }).first().waitFor() // it is there, as text
+    if (/projects|prompts|settings\/agents|tools|memory|rules|slack/.test(path)) await page.getByRole('main').getByText(/<img src=x/).filter({ visible: true }).first().waitFor() // it is there, as text
     if (opened) await page.keyboard.press('Escape')
   }
 })

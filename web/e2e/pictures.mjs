@@ -116,7 +116,7 @@ s = started
 try {
   const d = await seed(s, site.target)
   const f = d.id('default-login')
-  const pages = ['account', 'keys', 'members', 'models', 'scope', 'credits', 'due', 'leaks', 'results', 'signers', 'memory', 'files', 'audit', 'projects', 'schedules', 'secrets', 'ssh', 'agents', 'skills', 'prompts', 'tools', 'notifications', 'trackers', 'github', 'webhooks']
+  const pages = ['account', 'keys', 'members', 'models', 'scope', 'credits', 'due', 'leaks', 'results', 'signers', 'memory', 'files', 'audit', 'projects', 'schedules', 'secrets', 'ssh', 'agents', 'skills', 'prompts', 'tools', 'notifications', 'trackers', 'github', 'slack', 'webhooks']
   const screens = {
     today: '/', findings: '/findings', 'findings-panel': `/findings?open=${f}`, 'findings-empty': '/findings?q=nothing-like-this', finding: `/findings/${f}`, 'finding-evidence': `/findings/${f}?tab=evidence`, 'finding-history': `/findings/${d.rows[14].vuln_id}?tab=history`, 'finding-places': `/findings/${f}?tab=places`,
     'finding-evil': `/findings/${d.id('markup')}`, 'finding-word': `/findings/${d.id('one-word')}`, 'finding-arabic': `/findings/${d.id('right-to-left')}`, 'finding-big': `/findings/${d.id('big-body')}?tab=evidence`,

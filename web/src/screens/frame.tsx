@@ -48,9 +48,9 @@ export function Frame() {
   }, [strange, queries])
   const out = status === 401 && !known.current
   useEffect(() => {
-    const { pathname, search } = window.location
+    const { pathname, search, hash } = window.location
     if (!out || pathname === '/login') return // it is on its way
-    void navigate({ to: '/login', search: { next: pathname === '/' ? undefined : pathname + search } as never, replace: true })
+    void navigate({ to: '/login', search: { next: pathname === '/' ? undefined : pathname + search } as never, hash: hash.slice(1), replace: true })
   }, [out, navigate])
 
   if (out || strange) return null

@@ -22,7 +22,7 @@ export function Login() {
           <img src="/console/icon.svg" alt="" width="28" height="28" />
           <h1 className="text-xl font-semibold tracking-tight">{t.login.title}</h1>
         </div>
-        <SignIn onDone={() => { queries.clear(); void navigate({ href: next } as never) }} />
+        <SignIn onDone={() => { queries.clear(); void navigate({ href: next + window.location.hash } as never) }} />
       </div>
     </main>
   )

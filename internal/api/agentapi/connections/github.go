@@ -3,9 +3,7 @@ package connections
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,7 +12,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/core/review/rule"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
@@ -154,9 +151,7 @@ func (a Area) installations() {
 	finish.Description = "GitHub sends browsers here. The state must be the one in the browser's cookie, unless the person who began calls with an " +
 		"API key; code must prove that they can see the installation. It answers with the installation. A browser, which accepts text/html, " +
 		"is sent on to the console with 303, also after a failure."
-	finish.Responses = map[string]*huma.Response{"303": {Description: "A browser is sent on to the console.",
-		Headers: map[string]*huma.Param{
-			"Location": {Description: "The console's page of GitHub.", Schema: &huma.Schema{Type: huma.TypeString}}}}}
+	finish.Responses = sentOn("GitHub")
 	type finished struct {
 		Status   int
 		Location string `header:"Location" doc:"Where a browser is sent on to."`
@@ -164,16 +159,13 @@ func (a Area) installations() {
 	}
 	rest.Register(a.API, finish, func(ctx context.Context, in *callback) (*finished, error) {
 		i, err := a.Reviews.Finish(ctx, in.State, in.kept(a.API), in.Code, in.ID)
-		switch {
-		case !in.browser() && err != nil:
-			return nil, err
-		case !in.browser():
-			return &finished{Status: http.StatusOK, Body: installation(i)}, nil
-		case err != nil:
-			return &finished{Status: http.StatusSeeOther,
-				Location: consolePage + "?problem=" + url.QueryEscape(errs.From(err).Code)}, nil
+		if to := sendOn(in.r, githubPage, i.ID, err); to != "" {
+			return &finished{http.StatusSeeOther, to, installation(i)}, nil
 		}
-		return &finished{Status: http.StatusSeeOther, Location: consolePage + "?connected=" + url.QueryEscape(i.ID), Body: installation(i)}, nil
+		if err != nil {
+			return nil, err
+		}
+		return &finished{Status: http.StatusOK, Body: installation(i)}, nil
 	})
 
 	claim := rest.NewOp("claim-github", "POST "+path+"/claim", tag, "Connect an installation of the GitHub App by its number", 403, 404, 409, 424)
@@ -196,8 +188,8 @@ func (a Area) installations() {
 		})
 }
 
-// consolePage is where people see what is connected.
-const consolePage = "/settings/github"
+// githubPage is where people see what is connected.
+const githubPage = "/settings/github"
 
 // callback is what a browser comes back with.
 type callback struct {
@@ -212,11 +204,6 @@ type callback struct {
 func (c *callback) Resolve(ctx huma.Context) []error {
 	c.r, _ = humachi.Unwrap(ctx)
 	return nil
-}
-
-// browser reports whether a person looks at the answer.
-func (c *callback) browser() bool {
-	return c.r != nil && strings.Contains(c.r.Header.Get("Accept"), "text/html")
 }
 
 func (c *callback) kept(api *rest.API) string {
@@ -269,8 +256,7 @@ func (a Area) repositories() {
 }
 
 func (a Area) reviews() {
-	rest.Handle(a.API, rest.NewOp("list-github-reviews", "GET "+github+"/reviews", "GitHub",
-		"List the reviews of all repositories of your team", 409),
+	rest.Handle(a.API, rest.NewOp("list-github-reviews", "GET "+github+"/reviews", "GitHub", "List the reviews of all repositories of your team", 409),
 		func(ctx context.Context, in *struct {
 			Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"How many to return."`
 			Offset int `query:"offset" minimum:"0" maximum:"100000" doc:"How many to skip."`

@@ -86,14 +86,30 @@ func (a Area) slack() {
 	finish.Auth = rest.Optional
 	finish.Description = "Slack sends browsers here. A state must be the one in the browser's cookie, unless the person who began calls with an API " +
 		"key: the workspace is their team's. Without a state, as Slack's own pages send it, the workspace waits to be claimed with " +
-		"setup_token. There is no redirect."
-	rest.Handle(a.API, finish, func(ctx context.Context, in *slackCallback) (*Workspace, error) {
+		"setup_token. A browser, which accepts text/html, is sent on to the console with 303, also after a failure; setup_token is then in the " +
+		"fragment of the address."
+	finish.Responses = sentOn("Slack")
+	type finished struct {
+		Status   int
+		Location string `header:"Location" doc:"Where a browser is sent on to."`
+		Body     Workspace
+	}
+	rest.Register(a.API, finish, func(ctx context.Context, in *slackCallback) (*finished, error) {
 		kept := ""
 		if in.r != nil {
 			kept = a.Kept(in.r, rest.SlackCookie)
 		}
 		w, err := a.Chats.Finish(ctx, chat.Back{Code: in.Code, State: in.State, Kept: kept, Denied: in.Error})
-		return new(workspace(w)), err
+		if to := sendOn(in.r, slackPage, w.ID, err); to != "" {
+			if w.SetupToken != "" { // in the fragment, which a browser sends to no server, whose log would have it
+				to = slackPage + "#setup_token=" + w.SetupToken
+			}
+			return &finished{http.StatusSeeOther, to, workspace(w)}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &finished{Status: http.StatusOK, Body: workspace(w)}, nil
 	})
 
 	rest.Handle(a.API, rest.NewOp("claim-slack", "POST "+slack+"/oauth/claim", tag,
@@ -124,6 +140,9 @@ func (a Area) slack() {
 		return new(workspace(w)), err
 	})
 }
+
+// slackPage is where people see what is connected.
+const slackPage = "/settings/slack"
 
 // slackCallback is what a browser comes back with.
 type slackCallback struct {

@@ -8,6 +8,7 @@ import { Shown } from '../../lib/show'
 import { Button, Card, Chip, Confirm, Copy, Dialog, Empty, Facts, Loading, Problem, Severity, Table, Time } from '../../ui/kit'
 import { toast } from '../../ui/toast'
 import { t } from '../../texts'
+import { CameBack } from './came-back'
 import { Options } from './github-options'
 
 const g = t.github
@@ -21,7 +22,7 @@ export function GitHub() {
   const none = installations.error instanceof ApiError && installations.error.code === 'github_not_configured'
   return (
     <div className="grid max-w-5xl gap-4 *:min-w-0">
-      <CameBack />
+      <CameBack of={g} />
       {none ? <NoApp /> : installations.error ? <Problem error={installations.error} retry={() => void installations.refetch()} /> : !installations.data ? <Loading what={g.installations} /> : (
         <>
           <Installations of={installations.data.installations} />
@@ -29,18 +30,6 @@ export function GitHub() {
           {installations.data.total > 0 && <Reviews />}
         </>
       )}
-    </div>
-  )
-}
-
-/** Says how it went, to who comes back from GitHub. */
-function CameBack() {
-  const [search, set] = useURL()
-  if (!search.connected && !search.problem) return null
-  return (
-    <div role="status" className={`flex items-center gap-3 rounded-sm px-3 py-2 text-sm ${search.connected ? 'bg-good-soft text-good' : 'bg-high-soft text-high'}`}>
-      <span className="flex-1">{search.connected ? g.connected : (g.problem[search.problem!] ?? g.failed)}</span>
-      <Button kind="quiet" className="w-8 !px-0" aria-label={t.close} onClick={() => set({ connected: undefined, problem: undefined }, { replace: true })}>✕</Button>
     </div>
   )
 }
