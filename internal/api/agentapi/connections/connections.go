@@ -36,12 +36,13 @@ func (a Area) Register() {
 
 // sentOn documents that browsers are sent on to the console.
 func sentOn(of string) map[string]*huma.Response {
-	return map[string]*huma.Response{"303": {Description: "A browser is sent on to the console.", Headers: map[string]*huma.Param{
-		"Location": {Description: "The console's page of " + of + ".", Schema: &huma.Schema{Type: huma.TypeString}}}}}
+	return map[string]*huma.Response{"303": {Description: "A browser is sent on to the console.",
+		Headers: map[string]*huma.Param{
+			"Location": {Description: "The console's page of " + of + ".", Schema: &huma.Schema{Type: huma.TypeString}}}}}
 }
 
-// sendOn is the page of the console that a browser is sent on to, which says how it went. It is empty where no person looks
-// at the answer, and for failures of this server, which belong in its log.
+// sendOn is the page of the console that a browser is sent on to, which says how it went. It is empty where no person
+// looks at the answer, and for failures of this server, which belong in its log.
 func sendOn(r *http.Request, page, connected string, err error) string {
 	switch {
 	case r == nil || !strings.Contains(r.Header.Get("Accept"), "text/html"):

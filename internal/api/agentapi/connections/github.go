@@ -256,7 +256,8 @@ func (a Area) repositories() {
 }
 
 func (a Area) reviews() {
-	rest.Handle(a.API, rest.NewOp("list-github-reviews", "GET "+github+"/reviews", "GitHub", "List the reviews of all repositories of your team", 409),
+	rest.Handle(a.API, rest.NewOp("list-github-reviews", "GET "+github+"/reviews", "GitHub",
+		"List the reviews of all repositories of your team", 409),
 		func(ctx context.Context, in *struct {
 			Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"How many to return."`
 			Offset int `query:"offset" minimum:"0" maximum:"100000" doc:"How many to skip."`

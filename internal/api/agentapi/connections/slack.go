@@ -81,6 +81,39 @@ func (a Area) slack() {
 			time.Now().UTC().Add(chat.AttemptFor)}}, nil
 	})
 
+	a.finishSlack(tag)
+
+	rest.Handle(a.API, rest.NewOp("claim-slack", "POST "+slack+"/oauth/claim", tag,
+		"Connect a workspace that waits for it to your team (team admins only)", 403, 409),
+		func(ctx context.Context, in *struct{ Body Setup }) (*Workspace, error) {
+			w, err := a.Chats.Claim(ctx, in.Body.Token)
+			return new(workspace(w)), err
+		})
+
+	rest.Handle(a.API, rest.NewOp("set-slack-app", "PUT "+slack+"/connection", tag,
+		"Connect a workspace with an app of your team's (team admins only)", 409, 424),
+		func(ctx context.Context, in *struct{ Body Bot }) (*Workspace, error) {
+			w, err := a.Chats.UseToken(ctx, in.Body.Token, in.Body.SigningSecret)
+			return new(workspace(w)), err
+		})
+
+	disconnect := rest.NewOp("disconnect-slack", "DELETE "+slack+"/connection", tag, "Disconnect the workspace of your team (team admins only)", 404)
+	disconnect.Description = "Its token is forgotten, and that of the operator's app is ended at Slack. Tasks go on; nothing more is written at Slack."
+	rest.Handle(a.API, disconnect, func(ctx context.Context, _ *struct{}) (*Workspace, error) {
+		kept, err := a.Chats.Disconnect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if kept {
+			rest.Warnf(ctx, "Slack did not end the token: uninstall the app there.")
+		}
+		w, err := a.Chats.Status(ctx)
+		return new(workspace(w)), err
+	})
+}
+
+// finishSlack is where Slack sends browsers back to.
+func (a Area) finishSlack(tag string) {
 	finish := rest.NewOp("finish-slack", "GET "+slack+"/oauth/callback", tag, "Finish connecting a workspace",
 		403, 409, 424)
 	finish.Auth = rest.Optional
@@ -110,34 +143,6 @@ func (a Area) slack() {
 			return nil, err
 		}
 		return &finished{Status: http.StatusOK, Body: workspace(w)}, nil
-	})
-
-	rest.Handle(a.API, rest.NewOp("claim-slack", "POST "+slack+"/oauth/claim", tag,
-		"Connect a workspace that waits for it to your team (team admins only)", 403, 409),
-		func(ctx context.Context, in *struct{ Body Setup }) (*Workspace, error) {
-			w, err := a.Chats.Claim(ctx, in.Body.Token)
-			return new(workspace(w)), err
-		})
-
-	rest.Handle(a.API, rest.NewOp("set-slack-app", "PUT "+slack+"/connection", tag,
-		"Connect a workspace with an app of your team's (team admins only)", 409, 424),
-		func(ctx context.Context, in *struct{ Body Bot }) (*Workspace, error) {
-			w, err := a.Chats.UseToken(ctx, in.Body.Token, in.Body.SigningSecret)
-			return new(workspace(w)), err
-		})
-
-	disconnect := rest.NewOp("disconnect-slack", "DELETE "+slack+"/connection", tag, "Disconnect the workspace of your team (team admins only)", 404)
-	disconnect.Description = "Its token is forgotten, and that of the operator's app is ended at Slack. Tasks go on; nothing more is written at Slack."
-	rest.Handle(a.API, disconnect, func(ctx context.Context, _ *struct{}) (*Workspace, error) {
-		kept, err := a.Chats.Disconnect(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if kept {
-			rest.Warnf(ctx, "Slack did not end the token: uninstall the app there.")
-		}
-		w, err := a.Chats.Status(ctx)
-		return new(workspace(w)), err
 	})
 }
 

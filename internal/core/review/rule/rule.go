@@ -1,9 +1,10 @@
 // Package rule finds secrets and misconfigurations in lines that a change adds.
 //
 // A rule looks at one line at a time: a regular expression for what it finds, and for some another that excuses the
-// line, or one for the key of the list that the line is in, which the lines above show. Secret rules are for the forms of providers' keys, and for values of a telling name that are random enough
-// (Shannon's entropy, in bits a character); what is a placeholder by its text is left out. Misconfiguration rules are
-// for kinds of file, told by their paths. A line gets a rule's name once, and of several secrets on a line the first.
+// line, or one for the key of the list that the line is in, which the lines above show. Secret rules are for the forms
+// of providers' keys, and for values of a telling name that are random enough (Shannon's entropy, in bits a
+// character); what is a placeholder by its text is left out. Misconfiguration rules are for kinds of file, told by
+// their paths. A line gets a rule's name once, and of several secrets on a line the first.
 //
 // No finding holds a secret: it is shown by its first four characters.
 package rule
@@ -61,8 +62,8 @@ type Finding struct {
 // maxLine is how much of a line is read, in bytes: longer ones are made by programs.
 const maxLine = 4096
 
-// Check is what the rules find on an added line of a file, and the secrets on it, which nobody is to be shown. above are
-// the lines before it that the change shows, the nearest last.
+// Check is what the rules find on an added line of a file, and the secrets on it, which nobody is to be shown. above
+// are the lines before it that the change shows, the nearest last.
 func Check(path string, number int, text string, above ...string) (out []Finding, secrets []string) {
 	if len(text) > maxLine {
 		text = text[:maxLine]
@@ -79,7 +80,8 @@ func Check(path string, number int, text string, above ...string) (out []Finding
 		if !slices.Contains(kinds, r.file) || !r.finds.MatchString(text) || r.unless != nil && r.unless.MatchString(text) {
 			continue
 		}
-		if list := lists[r.name]; list != nil && strings.HasPrefix(strings.TrimSpace(text), "-") && !list.MatchString(keyOf(text, above)) {
+		isItem := strings.HasPrefix(strings.TrimSpace(text), "-")
+		if list := lists[r.name]; list != nil && isItem && !list.MatchString(keyOf(text, above)) {
 			continue
 		}
 		f := Finding{Rule: r.name, Kind: Config, Severity: r.severity, Path: path, Line: number, Title: r.title, Why: r.why}
