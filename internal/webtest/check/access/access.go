@@ -20,7 +20,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
-	"github.com/vedette-sec/vedette/internal/webtest/diff"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
@@ -102,7 +101,7 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 		again = false
 		for i := range views {
 			v := &views[i]
-			if v.broken || v.other.Status != http.StatusOK || !same(v.owner, v.other) || !onlyShownTo(views, v) {
+			if v.broken || v.other.Status != http.StatusOK || !kit.Same(v.owner, v.other) || !onlyShownTo(views, v) {
 				continue
 			}
 			found, err := broken(ctx, w, objects, functions, v, owner, other)
@@ -119,12 +118,6 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 func describes(r *message.Response) bool {
 	head := r.Body[:min(len(r.Body), 300)]
 	return bytes.Contains(head, []byte("openapi")) || bytes.Contains(head, []byte("swagger")) || bytes.Contains(head, []byte(`"__schema"`))
-}
-
-// same says whether two answers say the same, or nearly so: pages name their reader.
-func same(a, b *message.Response) bool {
-	x, y := diff.New(a), diff.New(b)
-	return x.Status == y.Status && x.Target == y.Target && diff.Likeness(x, y, nil) >= 0.9
 }
 
 // onlyShownTo says whether pages of the owner lead to a request, or name its object, and none of the other does.
@@ -211,11 +204,11 @@ func objects(r *message.Request) (all []message.Place) {
 func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view, owner, other *client.User) (bool,
 	error) {
 	nobody, err := w.Client.Send(ctx, v.request, client.Options{})
-	if err != nil || nobody.Status == http.StatusOK && same(v.owner, nobody) {
+	if err != nil || nobody.Status == http.StatusOK && kit.Same(v.owner, nobody) {
 		return false, err
 	}
 	again, err := w.Client.Send(ctx, v.request, client.Options{As: other, Fresh: true})
-	if err != nil || !same(v.owner, again) {
+	if err != nil || !kit.Same(v.owner, again) {
 		return false, err
 	}
 	f := kit.Finding{Request: v.request, Evidence: []kit.Evidence{
@@ -235,7 +228,7 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 		if err != nil {
 			return false, err
 		}
-		if same(v.owner, refused) {
+		if kit.Same(v.owner, refused) {
 			continue // it does not decide about the page
 		}
 		check, f.Place, f.Payload = c, p, p.Value
@@ -283,11 +276,11 @@ func forgery() kit.Check {
 		foreign := t.Request.With("Origin", "https://"+kit.Word()+".example.org").With("Referer", "https://example.org/").
 			With("Sec-Fetch-Site", "cross-site")
 		crossed, err := w.Send(ctx, t, foreign)
-		if err != nil || !same(own, crossed) {
+		if err != nil || !kit.Same(own, crossed) {
 			return err
 		}
 		nobody, err := w.Client.Send(ctx, t.Request, client.Options{})
-		if err != nil || same(own, nobody) {
+		if err != nil || kit.Same(own, nobody) {
 			return err
 		}
 		user, users := kit.Names(t.User)

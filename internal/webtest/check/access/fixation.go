@@ -77,7 +77,7 @@ func opens(ctx context.Context, w *kit.World, private *message.Request, own *mes
 		if err != nil {
 			return fixed{}, err
 		}
-		if answer.Status == http.StatusOK && same(answer, own) && !same(control, own) {
+		if answer.Status == http.StatusOK && kit.Same(answer, own) && !kit.Same(control, own) {
 			return fixed{name, r, []kit.Evidence{
 				{Request: r, Response: answer, Note: "the cookie from before the login opens a page of the user"},
 				{Request: strange, Response: control, Note: "a random one does not"}}}, nil
@@ -102,7 +102,7 @@ func privatePage(ctx context.Context, w *kit.World, u *client.User) (*message.Re
 		if nobody, err = kit.Broken(ctx, r, nobody, err); err != nil {
 			return nil, nil, err
 		}
-		if own.Status == http.StatusOK && !kit.Static(own) && !same(own, nobody) {
+		if own.Status == http.StatusOK && !kit.Static(own) && !kit.Same(own, nobody) {
 			return r, own, nil
 		}
 	}

@@ -38,7 +38,7 @@ func hijacking() kit.Check {
 				if answer.Status != http.StatusSwitchingProtocols || len(answer.Body) == 0 {
 					return nil
 				}
-			} else if same(evidence[0].Response, answer) != ask.wants {
+			} else if kit.Same(evidence[0].Response, answer) != ask.wants {
 				return nil
 			}
 			evidence = append(evidence, kit.Evidence{Request: r, Response: answer, Note: ask.again})

@@ -135,13 +135,13 @@ func (n *neighbourhood) look(ctx context.Context, r *message.Request, p message.
 		return err
 	}
 	nobody, err := n.send(ctx, r, nil)
-	if err != nil || nobody.Status == http.StatusOK && same(own, nobody) {
+	if err != nil || nobody.Status == http.StatusOK && kit.Same(own, nobody) {
 		return err
 	}
 	s := seriesOf(p.Value)
 	none := r.Put(p, s.write(s.number%1000+987_654_000))
 	missing, err := n.send(ctx, none, n.as)
-	if err != nil || same(own, missing) {
+	if err != nil || kit.Same(own, missing) {
 		return err
 	}
 	for _, number := range s.beside() {
@@ -158,11 +158,11 @@ func (n *neighbourhood) look(ctx context.Context, r *message.Request, p message.
 			return err
 		}
 		refused, err := n.send(ctx, theirs, nil)
-		if err != nil || refused.Status == http.StatusOK && same(refused, answer) {
+		if err != nil || refused.Status == http.StatusOK && kit.Same(refused, answer) {
 			return err
 		}
 		again, err := n.send(ctx, theirs, n.as)
-		if err != nil || !same(again, answer) {
+		if err != nil || !kit.Same(again, answer) {
 			return err
 		}
 		n.found(r, theirs, p, others[0], []kit.Evidence{

@@ -119,7 +119,7 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 		if err != nil {
 			return err
 		}
-		if answer.Status != http.StatusOK || same(base, answer) {
+		if answer.Status != http.StatusOK || kit.Same(base, answer) {
 			continue
 		}
 		control, refused, err := send(encode(strings.ToLower(kit.Word())))
@@ -127,7 +127,7 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 			return err
 		}
 		_, again, err := send(encode(value))
-		if err != nil || !same(answer, again) {
+		if err != nil || !kit.Same(answer, again) {
 			return err
 		}
 		user, users := kit.Names(u)
@@ -172,7 +172,7 @@ func written(ctx context.Context, w *kit.World, c *kit.Check, views []view, owne
 			}
 			answers = append(answers, answer)
 		}
-		if answers[0].Status == 0 || answers[0].Status >= 400 || !same(answers[0], answers[1]) || same(answers[0],
+		if answers[0].Status == 0 || answers[0].Status >= 400 || !kit.Same(answers[0], answers[1]) || kit.Same(answers[0],
 			answers[2]) {
 			continue
 		}

@@ -16,12 +16,9 @@ import (
 	_ "embed"
 	"net/http"
 	"strings"
-	"sync"
 
-	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
-	"github.com/vedette-sec/vedette/internal/webtest/diff"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
@@ -33,17 +30,7 @@ func Checks() []kit.Check { return []kit.Check{poisoning(), deception(), smuggli
 var cacheText []byte
 
 // lists are those of cache.yaml: headers that no cache looks at, and endings that caches keep.
-var lists = sync.OnceValue(func() map[string][]string {
-	value, err := yamltext.Value(cacheText)
-	if err != nil {
-		panic(err) // it is ours
-	}
-	all := map[string][]string{}
-	for name, list := range value.(map[string]any) { //nolint:forcetypeassert // it is ours
-		all[name] = kit.Texts(list)
-	}
-	return all
-})
+var lists = kit.Lists(cacheText)
 
 // apart is a request with a word of its own in its query.
 func apart(r *message.Request) *message.Request {
@@ -163,7 +150,7 @@ func deception() kit.Check {
 			if nobody, err = kit.Broken(ctx, r, nobody, err); err != nil {
 				return err
 			}
-			if own.Status != http.StatusOK || alike(own, nobody) {
+			if own.Status != http.StatusOK || kit.Same(own, nobody) {
 				continue
 			}
 			looked++
@@ -174,12 +161,6 @@ func deception() kit.Check {
 		return nil
 	}
 	return c
-}
-
-// alike says whether two answers say nearly the same.
-func alike(a, b *message.Response) bool {
-	x, y := diff.New(a), diff.New(b)
-	return x.Status == y.Status && x.Target == y.Target && diff.Likeness(x, y, nil) >= 0.9
 }
 
 // ended is a request for a page under the address of a file, with a word that was never used.
@@ -217,7 +198,7 @@ func deceives(ctx context.Context, c *kit.Check, w *kit.World, r *message.Reques
 			if mine, err = kit.Broken(ctx, named, mine, err); err != nil {
 				return false, err
 			}
-			if mine.Status != http.StatusOK || !alike(mine, own) {
+			if mine.Status != http.StatusOK || !kit.Same(mine, own) {
 				break
 			}
 			theirs, err := w.Client.Send(ctx, named, client.Options{Fresh: true})
@@ -228,7 +209,7 @@ func deceives(ctx context.Context, c *kit.Check, w *kit.World, r *message.Reques
 			if err != nil {
 				return false, err
 			}
-			if theirs.Status != http.StatusOK || !alike(theirs, own) || alike(never, own) {
+			if theirs.Status != http.StatusOK || !kit.Same(theirs, own) || kit.Same(never, own) {
 				break
 			}
 			shown = named

@@ -64,3 +64,18 @@ func Texts(value any) (all []string) {
 	}
 	return all
 }
+
+// Lists reads lists of texts by name from YAML of ours, when they are first asked for.
+func Lists(text []byte) func() map[string][]string {
+	return sync.OnceValue(func() map[string][]string {
+		value, err := yamltext.Value(text)
+		if err != nil {
+			panic(err) // it is ours
+		}
+		all := map[string][]string{}
+		for name, list := range value.(map[string]any) { //nolint:forcetypeassert // it is ours
+			all[name] = Texts(list)
+		}
+		return all
+	})
+}

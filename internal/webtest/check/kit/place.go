@@ -197,6 +197,12 @@ func Number() int {
 	return 11_003 + int(n.Int64())
 }
 
+// Same says whether two answers say the same, or nearly so: pages name their reader.
+func Same(a, b *message.Response) bool {
+	x, y := diff.New(a), diff.New(b)
+	return x.Status == y.Status && x.Target == y.Target && diff.Likeness(x, y, nil) >= 0.9
+}
+
 // Bit is a random bit.
 func Bit() bool { return Number()&1 == 1 }
 

@@ -55,7 +55,7 @@ func (t *trial) behind(ctx context.Context, away *message.Response) error {
 		if own, err = (&trial{w: t.w, as: u}).send(ctx, t.page); err != nil {
 			return err
 		}
-		if own.Status != http.StatusOK || !same(own, page(away)) {
+		if own.Status != http.StatusOK || !kit.Same(own, page(away)) {
 			return nil
 		}
 		if what = longest(own, away); what == "" {
@@ -69,7 +69,7 @@ func (t *trial) behind(ctx context.Context, away *message.Response) error {
 		return nil
 	}
 	other, err := t.send(ctx, missing(t.page, kit.Word()))
-	if err != nil || same(page(other), page(away)) || strings.Contains(string(other.Body), what) {
+	if err != nil || kit.Same(page(other), page(away)) || strings.Contains(string(other.Body), what) {
 		return err
 	}
 	again, err := t.send(ctx, t.page)

@@ -19,12 +19,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
-	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
-	"github.com/vedette-sec/vedette/internal/webtest/diff"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
@@ -36,17 +33,7 @@ func Checks() []kit.Check { return []kit.Check{bypass(), body()} }
 var waysText []byte
 
 // lists are those of ways.yaml.
-var lists = sync.OnceValue(func() map[string][]string {
-	value, err := yamltext.Value(waysText)
-	if err != nil {
-		panic(err) // it is ours
-	}
-	all := map[string][]string{}
-	for name, list := range value.(map[string]any) { //nolint:forcetypeassert // it is ours
-		all[name] = kit.Texts(list)
-	}
-	return all
-})
+var lists = kit.Lists(waysText)
 
 const (
 	maxPages   = 300
@@ -211,7 +198,7 @@ func (t *trial) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if opened.Status != http.StatusOK || len(opened.Body) == 0 || asksForPassword(opened) || same(opened, t.base) {
+		if opened.Status != http.StatusOK || len(opened.Body) == 0 || asksForPassword(opened) || kit.Same(opened, t.base) {
 			continue
 		}
 		found, err := t.confirm(ctx, way, r, opened)
@@ -250,7 +237,7 @@ func (t *trial) confirm(ctx context.Context, by way, r *message.Request, opened 
 	}
 	for i, control := range controls {
 		answer, err := t.send(ctx, control.r)
-		if err != nil || same(cut(opened, t.page), cut(answer, t.page, word)) {
+		if err != nil || kit.Same(cut(opened, t.page), cut(answer, t.page, word)) {
 			return false, err
 		}
 		evidence = append(evidence, kit.Evidence{Request: control.r, Response: answer, Note: control.about})
@@ -258,7 +245,7 @@ func (t *trial) confirm(ctx context.Context, by way, r *message.Request, opened 
 			Expect: []proof.Expect{{What: proof.Same, Of: "opened", Not: true}}})
 	}
 	front, err := t.send(ctx, message.From(http.MethodGet, &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: "/"}))
-	if err != nil || same(front, opened) {
+	if err != nil || kit.Same(front, opened) {
 		return false, err
 	}
 	refused, err := t.send(ctx, t.page)
@@ -266,7 +253,7 @@ func (t *trial) confirm(ctx context.Context, by way, r *message.Request, opened 
 		return false, err
 	}
 	again, err := t.send(ctx, r)
-	if err != nil || !same(again, opened) {
+	if err != nil || !kit.Same(again, opened) {
 		return false, err
 	}
 	t.w.Found(t.c, kit.Finding{Request: r, Detail: "it is given with " + by.about, Evidence: evidence,
@@ -294,10 +281,4 @@ func cut(r *message.Response, page *message.Request, words ...string) *message.R
 	}
 	out.Body = []byte(text)
 	return &out
-}
-
-// same says whether two answers say the same, or nearly so.
-func same(a, b *message.Response) bool {
-	x, y := diff.New(a), diff.New(b)
-	return x.Status == y.Status && x.Target == y.Target && diff.Likeness(x, y, nil) >= 0.9
 }
