@@ -28,13 +28,17 @@ var (
 	puzzleField = regexp.MustCompile(`(?i)captcha|turnstile|recaptcha`)
 )
 
-const registered = 2 // users that are made
+const (
+	registered = 2 // users that are made
+	maxForms   = 3 // that are tried
+)
 
 // made is a user whom the run has registered, as it is kept in its journal.
 type made struct{ Name, Mail, Password string }
 
-// registrations are the requests of the map that make a user, those of forms first.
-func registrations(m *sitemap.Map) (all []*message.Request) {
+// registrations are the requests of the map that make a user, those whose address says so first.
+func registrations(m *sitemap.Map) []*message.Request {
+	var named, others []*message.Request
 	for _, e := range m.Entries {
 		r := e.Request
 		isNamed := registering.MatchString(r.URL.Path)
@@ -50,21 +54,15 @@ func registrations(m *sitemap.Map) (all []*message.Request) {
 		isPassword := slices.ContainsFunc(places, func(p message.Place) bool {
 			return p.Component == message.Body && client.IsPassword(lastOf(p.Name))
 		})
-		if isPassword && (has(nameField) || has(mailField)) && !has(puzzleField) {
-			all = append(all, r)
+		switch {
+		case !isPassword || !has(nameField) && !has(mailField) || has(puzzleField):
+		case isNamed:
+			named = append(named, r)
+		default:
+			others = append(others, r)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *message.Request) int {
-		return boolOf(registering.MatchString(b.URL.Path)) - boolOf(registering.MatchString(a.URL.Path))
-	})
-	return all
-}
-
-func boolOf(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return append(named, others...)
 }
 
 // lastOf is the last name of a place in a nested body.
@@ -113,7 +111,8 @@ func (r *run) enterRegistered(ctx context.Context, m *sitemap.Map, isMapped bool
 	if len(r.sessions) > 0 {
 		return r.mapAs(ctx, m, r.user())
 	}
-	for _, request := range registrations(m)[:min(len(registrations(m)), 3)] {
+	forms := registrations(m)
+	for _, request := range forms[:min(len(forms), maxForms)] {
 		for range registered {
 			u := made{Name: "vdt" + kit.Word()[1:7], Password: "Vd-" + kit.Word() + "7!"}
 			u.Mail = u.Name + "@example.com"

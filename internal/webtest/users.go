@@ -31,14 +31,7 @@ func (r *run) mappedOthers(ctx context.Context, m *sitemap.Map) error {
 
 // mapAs adds what a user is shown to the map.
 func (r *run) mapAs(ctx context.Context, m *sitemap.Map, u *client.User) error {
-	share := int64(0)
-	if most := r.Client.Requests; most > 0 {
-		share = max(20, most/othersShare)
-	}
-	until := time.Time{}
-	if end := r.Client.Until; !end.IsZero() {
-		until = time.Now().Add(time.Until(end) / othersShare)
-	}
+	share, until := r.part(othersShare)
 	cfg := sitemap.Config{Until: until, Client: r.client, As: u, Starts: r.Starts, Depth: r.Depth, Share: share}
 	if u == r.user() { // for whom most tests are
 		cfg.Browser, cfg.Seeds = r.Browser, r.Seeds
@@ -52,6 +45,17 @@ func (r *run) mapAs(ctx context.Context, m *sitemap.Map, u *client.User) error {
 	}
 	m.AddOf(theirs, u.Name)
 	return nil
+}
+
+// part is one of n parts of the budget: requests, 0 for no bound, and when its time is over.
+func (r *run) part(n int64) (share int64, until time.Time) {
+	if most := r.Client.Requests; most > 0 {
+		share = max(20, most/n)
+	}
+	if end := r.Client.Until; !end.IsZero() {
+		until = time.Now().Add(time.Until(end) / time.Duration(n))
+	}
+	return share, until
 }
 
 // userOf is who tests an entry of the map.

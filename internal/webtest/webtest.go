@@ -225,14 +225,7 @@ func (r *run) mapped(ctx context.Context) error {
 	}
 	r.report.Coverage.skippedMap = map[string]int{}
 	r.described(ctx)
-	share := int64(0)
-	if most := r.Client.Requests; most > 0 {
-		share = max(20, most/crawlShare)
-	}
-	until := time.Time{}
-	if end := r.Client.Until; !end.IsZero() {
-		until = time.Now().Add(time.Until(end) / crawlShare)
-	}
+	share, until := r.part(crawlShare)
 	m, err := sitemap.Crawl(
 		ctx,
 		sitemap.Config{Until: until, Client: r.client, As: r.user(), Starts: r.Starts, Seeds: r.Seeds,

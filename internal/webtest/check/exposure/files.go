@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"errors"
 	"net/http"
 	"net/url"
 	"path"
@@ -29,13 +28,7 @@ var climbsText []byte
 //go:embed files.yaml
 var filesText []byte
 
-var oldNames = sync.OnceValue(func() []string {
-	value, err := yamltext.Value(oldFilesText)
-	if err != nil {
-		panic(err) // it is ours
-	}
-	return kit.Texts(value)
-})
+var oldNames = kit.List(oldFilesText)
 
 // file is a file that is looked for.
 type file struct {
@@ -61,11 +54,7 @@ var knownFiles = sync.OnceValue(func() (all []file) {
 func get(ctx context.Context, w *kit.World, at *url.URL, to string) (*message.Response, error) {
 	r := message.From(http.MethodGet, at)
 	r.URL.Path, r.URL.RawPath, r.URL.RawQuery = to, "", ""
-	answer, err := w.Client.Send(ctx, r, client.Options{})
-	if errors.Is(err, client.ErrScope) { // by its name it does something
-		return &message.Response{Header: http.Header{}, Request: r}, nil
-	}
-	return kit.Broken(ctx, r, answer, err)
+	return w.Ask(ctx, r, nil)
 }
 
 // exists is the proof of a file: its content, and none under a random name of the same form.

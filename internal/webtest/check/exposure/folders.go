@@ -3,15 +3,12 @@ package exposure
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"path"
 	"regexp"
 	"strings"
-	"sync"
 
-	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
@@ -24,13 +21,7 @@ const (
 )
 
 // climbs are the ways out of a folder of files, to the root of the system.
-var climbs = sync.OnceValue(func() []string {
-	value, err := yamltext.Value(climbsText)
-	if err != nil {
-		panic(err) // it is ours
-	}
-	return kit.Texts(value)
-})
+var climbs = kit.List(climbsText)
 
 // reference is a file that a page uses.
 var reference = regexp.MustCompile(`(?i)(?:src|href)\s*=\s*["']?([^"'\s>#?]+\.(?:m?js|css|png|jpe?g|gif|svg|ico|webp|woff2?|pdf|txt))`)
@@ -92,7 +83,7 @@ func filesOf(ctx context.Context, w *kit.World) (all []*message.Request, err err
 			hosts[r.URL.Host] = r.URL
 		}
 		read++
-		answer, err := send(ctx, w, r)
+		answer, err := w.Ask(ctx, r, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -108,21 +99,13 @@ func filesOf(ctx context.Context, w *kit.World) (all []*message.Request, err err
 	return all, nil
 }
 
-func send(ctx context.Context, w *kit.World, r *message.Request) (*message.Response, error) {
-	answer, err := w.Client.Send(ctx, r, client.Options{})
-	if errors.Is(err, client.ErrScope) {
-		return &message.Response{Header: http.Header{}, Request: r}, nil
-	}
-	return kit.Broken(ctx, r, answer, err)
-}
-
 var users = regexp.MustCompile(`root:[^:\n]{0,200}:0:0:`)
 
 // climb asks for a file of the system by ways out of a folder.
 func climb(ctx context.Context, w *kit.World, c *kit.Check, at *url.URL, dir string) (bool, error) {
 	for _, up := range climbs() {
 		r := raw(at, strings.TrimSuffix(dir, "/")+"/"+up+"etc/passwd")
-		answer, err := send(ctx, w, r)
+		answer, err := w.Ask(ctx, r, nil)
 		if err != nil {
 			return false, err
 		}
@@ -130,7 +113,7 @@ func climb(ctx context.Context, w *kit.World, c *kit.Check, at *url.URL, dir str
 			continue
 		}
 		control := raw(at, strings.TrimSuffix(dir, "/")+"/"+up+"etc/"+kit.Word())
-		refused, err := send(ctx, w, control)
+		refused, err := w.Ask(ctx, control, nil)
 		if err != nil || users.Match(refused.Body) {
 			return false, err
 		}
@@ -163,18 +146,18 @@ func alias(ctx context.Context, w *kit.World, c *kit.Check, file *message.Reques
 	if len(parts) < 2 {
 		return nil
 	}
-	usual, err := send(ctx, w, file)
+	usual, err := w.Ask(ctx, file, nil)
 	if err != nil || usual.Status != http.StatusOK || len(usual.Body) < 16 {
 		return err
 	}
 	rest := strings.Join(parts[1:], "/")
 	r := raw(file.URL, "/"+parts[0]+"../"+parts[0]+"/"+rest)
-	answer, err := send(ctx, w, r)
+	answer, err := w.Ask(ctx, r, nil)
 	if err != nil || answer.Status != http.StatusOK || !bytes.Equal(answer.Body, usual.Body) {
 		return err
 	}
 	control := raw(file.URL, "/"+parts[0]+"../"+kit.Word()+"/"+rest)
-	refused, err := send(ctx, w, control)
+	refused, err := w.Ask(ctx, control, nil)
 	if err != nil || bytes.Equal(refused.Body, usual.Body) {
 		return err
 	}

@@ -65,6 +65,17 @@ func Texts(value any) (all []string) {
 	return all
 }
 
+// List reads a list of texts from YAML of ours, when it is first asked for.
+func List(text []byte) func() []string {
+	return sync.OnceValue(func() []string {
+		value, err := yamltext.Value(text)
+		if err != nil {
+			panic(err) // it is ours
+		}
+		return Texts(value)
+	})
+}
+
 // Lists reads lists of texts by name from YAML of ours, when they are first asked for.
 func Lists(text []byte) func() map[string][]string {
 	return sync.OnceValue(func() map[string][]string {

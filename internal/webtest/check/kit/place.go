@@ -52,6 +52,16 @@ func (w *World) Send(ctx context.Context, t *Target, r *message.Request) (*messa
 	return Broken(ctx, r, answer, err)
 }
 
+// Ask sends a request as a user, or as nobody for nil. One that is out of scope, also because it does something by its
+// name, gets an answer of status 0, as where the connection breaks.
+func (w *World) Ask(ctx context.Context, r *message.Request, as *client.User) (*message.Response, error) {
+	answer, err := w.Client.Send(ctx, r, client.Options{As: as})
+	if errors.Is(err, client.ErrScope) {
+		return &message.Response{Header: http.Header{}, Request: r}, nil
+	}
+	return Broken(ctx, r, answer, err)
+}
+
 // Broken makes an answer of status 0 of a connection that broke, which is what some applications do with some values.
 // Errors that are not of one answer stay errors.
 func Broken(ctx context.Context, r *message.Request, answer *message.Response, err error) (*message.Response, error) {

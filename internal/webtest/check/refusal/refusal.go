@@ -12,7 +12,6 @@ package refusal
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"net/http"
 	"net/url"
 	"path"
@@ -106,11 +105,7 @@ type trial struct {
 }
 
 func (t *trial) send(ctx context.Context, r *message.Request) (*message.Response, error) {
-	answer, err := t.w.Client.Send(ctx, r, client.Options{As: t.as})
-	if errors.Is(err, client.ErrScope) { // by its name it does something
-		return &message.Response{Header: http.Header{}, Request: r}, nil
-	}
-	return kit.Broken(ctx, r, answer, err)
+	return t.w.Ask(ctx, r, t.as)
 }
 
 var login = regexp.MustCompile(`(?i)log-?_?in|sign-?_?in|auth|sso|session`)
