@@ -17,34 +17,21 @@ const minBody = 200
 
 // body is the check for answers that send a visitor away, and have the page in them all the same: the application goes
 // on after it has written the header (CWE-698). With a user, it is the page that the user gets; without one, it has
-// forms or tables.
+// forms or tables. bypass runs it.
 func body() kit.Check {
-	c := kit.Check{ID: "page-behind-redirect", Class: "access-bypass", CWE: 698, Level: client.Safe}.Describe()
-	c.Title = "A redirect has the refused page in it"
-	c.After = func(ctx context.Context, w *kit.World) error {
-		for _, r := range candidates(w) {
-			nobody := &trial{w: w, c: &c, page: r}
-			answer, err := nobody.send(ctx, r)
-			if err != nil {
-				return err
-			}
-			if to := answer.Redirect(); to == nil || len(answer.Body) < minBody || asksForPassword(answer) ||
-				strings.TrimSuffix(to.Path, "/") == strings.TrimSuffix(r.URL.Path, "/") {
-				continue
-			}
-			if err := nobody.behind(ctx, answer); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return c
+	return kit.Check{ID: "page-behind-redirect", Class: "access-bypass", CWE: 698, Level: client.Safe,
+		Title: "A redirect has the refused page in it"}.Describe()
 }
 
 var content = regexp.MustCompile(`(?i)<(?:form|table|textarea|select|article)[\s>][^\n]{0,80}`)
 
-// behind reports a redirect that has a page in it.
-func (t *trial) behind(ctx context.Context, away *message.Response) error {
+// behind reports a redirect of nobody that has a page in it.
+func (t *trial) behind(ctx context.Context) error {
+	away := t.base
+	if to := away.Redirect(); to == nil || len(away.Body) < minBody || asksForPassword(away) ||
+		strings.TrimSuffix(to.Path, "/") == strings.TrimSuffix(t.page.URL.Path, "/") {
+		return nil
+	}
 	var own *message.Response
 	var users []string
 	what := string(content.Find(away.Body))
