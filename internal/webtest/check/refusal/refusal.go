@@ -2,7 +2,8 @@
 // another way: with another method, another spelling of the path, or a header that a proxy would add; and pages that
 // stand in the answer that sends the visitor away to log in.
 //
-// A page is open when another way gets a page that the usual way does not get, before and after it, twice; when the
+// A page is refused by its status, by sending the visitor away to log in, or by a short text that says so with status
+// 200. It is open when another way gets a page that the usual way does not get, before and after it, twice; when the
 // same way gets something else for a page that does not exist; and, of headers, when another value is refused.
 //
 // Requests: one for each page of the map and ten for names of pages of administrators; some thirty for each of 15 pages
@@ -15,7 +16,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -117,17 +117,6 @@ func (t *trial) send(ctx context.Context, r *message.Request) (*message.Response
 	return t.w.Ask(ctx, r, t.as)
 }
 
-var login = regexp.MustCompile(`(?i)log-?_?in|sign-?_?in|auth|sso|session`)
-
-// isRefused says whether an answer refuses: by its status, or by sending away to log in.
-func isRefused(r *message.Response) bool {
-	if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden {
-		return true
-	}
-	to := r.Redirect()
-	return to != nil && login.MatchString(to.Path)
-}
-
 // way is another way to ask for a page.
 type way struct {
 	about  string
@@ -202,7 +191,8 @@ func (t *trial) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if opened.Status != http.StatusOK || len(opened.Body) == 0 || asksForPassword(opened) || kit.Same(opened, t.base) {
+		if opened.Status != http.StatusOK || len(opened.Body) == 0 || asksForPassword(opened) || isRefused(opened) ||
+			kit.Same(opened, t.base) {
 			continue
 		}
 		found, err := t.confirm(ctx, way, r, opened)
@@ -212,10 +202,6 @@ func (t *trial) run(ctx context.Context) error {
 	}
 	return nil
 }
-
-var password = regexp.MustCompile(`(?i)<input[^>]+type\s*=\s*["']?password`)
-
-func asksForPassword(r *message.Response) bool { return password.Match(r.Body) }
 
 // confirm reports a way that opens the page, if its controls say so.
 func (t *trial) confirm(ctx context.Context, by way, r *message.Request, opened *message.Response) (bool, error) {
@@ -236,7 +222,7 @@ func (t *trial) confirm(ctx context.Context, by way, r *message.Request, opened 
 	}
 	user, users := kit.Names(t.as)
 	steps := []proof.Step{
-		{ID: "refused", As: user, Send: t.page, Expect: []proof.Expect{{What: proof.Status, Value: "200", Not: true}}},
+		{ID: "refused", As: user, Send: t.page, Expect: []proof.Expect{says(t.base)}},
 		{ID: "opened", As: user, Send: r, Expect: []proof.Expect{{What: proof.Status, Value: "200"}}},
 	}
 	for i, control := range controls {

@@ -118,6 +118,42 @@ func TestBypass(t *testing.T) {
 	}
 }
 
+// Pages that refuse with status 200 are asked for in other ways, too; articles about refusals are pages, and so are
+// notes below what a page has.
+func TestRefusedWithStatus200(t *testing.T) {
+	long := "<h1>Errors</h1>" + strings.Repeat("<p>Access denied means that a rule does not let you in, for now.</p>", 40)
+	for name, c := range map[string]struct {
+		refused, opened string
+		want            int
+	}{
+		"a sentence":        {"<nav><a href='/'>Home</a></nav><p>Sorry, this page can be reached from localhost only.</p>", staff, 1},
+		"JSON":              {`{"status":"error","message":"You do not have permission to see this"}`, staff, 1},
+		"refused in turn":   {"<p>Access denied.</p>", "<p>Access denied. Your address 127.0.0.1 is noted.</p>", 0},
+		"an article":        {long, staff, 0},
+		"no word of it":     {"<p>Nothing to see.</p>", staff, 0},
+		"asks for a name":   {"<p>Access denied.</p>", `<form>Log in <input name="u"><input type="password" name="p"></form>` + staff, 0},
+		"the front for all": {"<p>Access denied.</p>", "<h1>Shop</h1><p>Welcome to the shop.</p>", 0},
+	} {
+		lab, found := run(t, "access-bypass", func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/":
+				fmt.Fprint(w, "<h1>Shop</h1><p>Welcome to the shop.</p>")
+			case r.URL.Path != "/staff/wages":
+				http.NotFound(w, r)
+			case r.Header.Get("X-Forwarded-For") == "127.0.0.1":
+				fmt.Fprint(w, c.opened)
+			default:
+				fmt.Fprint(w, c.refused)
+			}
+		}, "/", "/staff/wages")
+		if len(found) != c.want {
+			t.Errorf("%s: %d found", name, len(found))
+		} else if c.want > 0 {
+			holds(t, name, lab, found[0])
+		}
+	}
+}
+
 func holds(t *testing.T, name string, lab *kittest.Lab, f kit.Finding) {
 	t.Helper()
 	runner := proof.Runner{Send: lab.World.Client.Send, Users: func(string) *client.User { return lab.World.Users[0] }}

@@ -17,11 +17,16 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
-// uploads are files that do something where they are run or shown: {a} and {b} are numbers, {f} is a function.
+// uploads are files that do something where they are run or shown: {a} and {b} are numbers, {f} is a function. Some look
+// like pictures, by their type, their first bytes, or one of two endings, to those who check only that.
 var uploads = []struct{ ext, kind, content string }{
 	{".php", "application/x-php", "{f}<?php echo {a}*{b}; ?>"},
 	{".jsp", "application/octet-stream", "{f}<%= {a}*{b} %>"},
-	{".phtml", "image/png", "{f}<?php echo {a}*{b}; ?>"},
+	{".php", "image/gif", "GIF89a{f}<?php echo {a}*{b}; ?>"},
+	{".phtml", "image/png", "\x89PNG\r\n\x1a\n{f}<?php echo {a}*{b}; ?>"},
+	{".pHp", "image/gif", "GIF89a{f}<?php echo {a}*{b}; ?>"},
+	{".gif.php", "image/gif", "GIF89a{f}<?php echo {a}*{b}; ?>"},
+	{".php.gif", "image/gif", "GIF89a{f}<?php echo {a}*{b}; ?>"},
 	{".html", "text/html", "<p>{f}</p><script>{f}()</script>"},
 	{".html", "image/png", "<p>{f}</p><script>{f}()</script>"},
 	{".svg", "image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg"><script>{f}()</script></svg>`},
@@ -99,8 +104,8 @@ func uploadOne(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p
 func named(r *message.Request, part, name, kind string) *message.Request {
 	out := r.Clone()
 	head := regexp.MustCompile(`(?i)(Content-Disposition:[^\r\n]*name="` + regexp.QuoteMeta(part) +
-		`"[^\r\n]*filename=")[^"\r\n]*(")([^\r\n]*\r?\n)(Content-Type:[^\r\n]*)?`)
-	out.Body = head.ReplaceAll(out.Body, []byte("${1}"+name+"${2}${3}Content-Type: "+kind))
+		`"[^\r\n]*filename=")[^"\r\n]*(")([^\r\n]*\r?\n)(?:Content-Type:[^\r\n]*\r?\n)?`)
+	out.Body = head.ReplaceAll(out.Body, []byte("${1}"+name+"${2}${3}Content-Type: "+kind+"\r\n"))
 	return out
 }
 

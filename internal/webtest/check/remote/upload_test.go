@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
 var echoes = regexp.MustCompile(`<\?php echo (\d+)\*(\d+); \?>`)
@@ -86,6 +87,72 @@ func TestUpload(t *testing.T) {
 	}
 }
 
+// What is taken for a picture by its type, its first bytes or the first of its endings is run all the same.
+func TestUploadOfPictures(t *testing.T) {
+	for name, c := range map[string]struct {
+		takes func(name, kind, text string) bool
+		want  string
+	}{
+		"by its type": {func(name, kind, _ string) bool { return strings.HasPrefix(kind, "image/") }, ".php"},
+		"by its first bytes": {func(_, kind, text string) bool {
+			return kind == "image/gif" && strings.HasPrefix(text, "GIF8")
+		}, ".php"},
+		"by an ending in small letters": {func(name, _, _ string) bool { return !strings.HasSuffix(name, ".php") }, ".phtml"},
+		"by capitals": {func(name, _, _ string) bool {
+			return !strings.HasSuffix(name, ".php") && !strings.HasSuffix(name, ".phtml")
+		}, ".pHp"},
+		"by its first ending": {func(name, _, _ string) bool { return strings.Split(name, ".")[1] == "gif" }, ".gif.php"},
+		"by its last ending":  {func(name, _, _ string) bool { return path.Ext(name) == ".gif" }, ""},
+	} {
+		var mu sync.Mutex
+		files := map[string]string{}
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			if r.Method == http.MethodGet {
+				text := files[path.Base(r.URL.Path)]
+				m := echoes.FindStringSubmatch(text)
+				if m == nil {
+					http.NotFound(w, r)
+					return
+				}
+				w.Header().Set("Content-Type", "image/gif")
+				if strings.HasPrefix(strings.ToLower(path.Ext(r.URL.Path)), ".ph") {
+					a, _ := strconv.Atoi(m[1])
+					b, _ := strconv.Atoi(m[2])
+					text = strings.ReplaceAll(text, m[0], strconv.Itoa(a*b))
+					w.Header().Set("Content-Type", "text/html")
+				}
+				fmt.Fprint(w, text)
+				return
+			}
+			file, head, err := r.FormFile("picture")
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			text, _ := io.ReadAll(file)
+			if strings.HasSuffix(head.Filename, ".html") || strings.HasSuffix(head.Filename, ".svg") ||
+				!c.takes(head.Filename, head.Header.Get("Content-Type"), string(text)) {
+				fmt.Fprint(w, "not this")
+				return
+			}
+			files[head.Filename] = string(text)
+			fmt.Fprintf(w, "../shown/%s is here now", head.Filename)
+		}))
+		r, err := message.New(http.MethodPost, lab.URL+"/forms/left")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+		r.Body = []byte("--b\r\nContent-Disposition: form-data; name=\"picture\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\nP\r\n--b--\r\n")
+		found := lab.Run(t, upload(), &kit.Target{Request: r, Places: message.Places(r)})
+		if c.want == "" && len(found) > 0 || c.want != "" && (len(found) != 1 || found[0].Variant != c.want) {
+			t.Errorf("%s: found %s, want %q", name, kittest.Titles(found), c.want)
+		}
+	}
+}
+
 // A file that the page behind a redirect names is found, and one that is taken for the type that its sender claims.
 func TestUploadThatIsListedElsewhere(t *testing.T) {
 	body := "--b\r\nContent-Disposition: form-data; name=\"picture\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\nPNG\r\n--b--\r\n"
@@ -127,6 +194,55 @@ func TestUploadThatIsListedElsewhere(t *testing.T) {
 		found := lab.Run(t, upload(), &kit.Target{Request: r, Places: message.Places(r)})
 		if len(found) != map[string]int{"weak": 1}[name] {
 			t.Errorf("%s: found %s", name, kittest.Titles(found))
+		}
+	}
+}
+
+// A drawing or a document of XML whose entities bring a file is found, in the answer to it alone; one whose entities
+// are left out, or shown as they were sent, is not.
+func TestEntitiesInFiles(t *testing.T) {
+	declared := regexp.MustCompile(`<!ENTITY (\w+) SYSTEM "file:///etc/passwd">`)
+	passwd := "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
+	inside := regexp.MustCompile(`<(title|name)>(.*?)</(?:title|name)>`)
+	for name, c := range map[string]struct {
+		reads func(name string) bool
+		opens bool
+		want  int
+	}{
+		"a drawing":    {func(n string) bool { return strings.HasSuffix(n, ".svg") }, true, 1},
+		"a document":   {func(n string) bool { return strings.HasSuffix(n, ".xml") }, true, 1},
+		"not expanded": {func(string) bool { return true }, false, 0},
+		"not read":     {func(string) bool { return false }, true, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			file, head, err := r.FormFile("doc")
+			if err != nil || !c.reads(head.Filename) {
+				http.Error(w, "not this type", http.StatusBadRequest)
+				return
+			}
+			text, _ := io.ReadAll(file)
+			shown := inside.FindStringSubmatch(string(text))[2]
+			if m := declared.FindSubmatch(text); m != nil && c.opens && shown == "&"+string(m[1])+";" {
+				shown = passwd
+			}
+			fmt.Fprintf(w, "<p>Thank you for %s</p>", shown)
+		}))
+		r, err := message.New(http.MethodPost, lab.URL+"/import")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+		r.Body = []byte("--b\r\nContent-Disposition: form-data; name=\"doc\"; filename=\"a\"\r\n\r\nP\r\n--b--\r\n")
+		found := lab.Run(t, xxeInFile(), &kit.Target{Request: r, Places: message.Places(r)})
+		if len(found) != c.want {
+			t.Errorf("%s: found %s", name, kittest.Titles(found))
+			continue
+		}
+		for _, f := range found {
+			runner := proof.Runner{Send: lab.World.Client.Send}
+			if out, err := runner.Run(t.Context(), f.Proof); err != nil || !out.Holds {
+				t.Errorf("%s: the proof does not hold: %s, %v", name, out.Failed, err)
+			}
 		}
 	}
 }

