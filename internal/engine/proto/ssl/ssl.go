@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -157,16 +158,32 @@ type server struct {
 	host, port, address string
 }
 
-// dial makes one connection, as one request.
+// dial makes one connection, as one request that ends when the connection is closed: servers bound how many they have.
 func (s *server) dial(ctx context.Context) (net.Conn, error) {
 	end, err := s.Begin(ctx, s.address)
 	if err != nil {
 		return nil, err
 	}
-	defer end()
 	ctx, cancel := context.WithTimeout(ctx, s.Timeout)
 	defer cancel()
-	return s.Dial(ctx, "tcp", s.address)
+	conn, err := s.Dial(ctx, "tcp", s.address)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return &counted{conn, sync.OnceFunc(end)}, nil
+}
+
+// counted is a connection that ends its request.
+type counted struct {
+	net.Conn
+
+	end func()
+}
+
+func (c *counted) Close() error {
+	defer c.end()
+	return c.Conn.Close()
 }
 
 // look makes a handshake with crypto/tls, or by hand when that has no version or suite in common with the server.

@@ -16,6 +16,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -156,6 +157,35 @@ func run(t *testing.T, address string, s *syntax.SSL, timeout time.Duration) (ma
 	var fields map[string]any
 	err = p.Run(t.Context(), env, func(r *proto.Reply) bool { fields = r.Fields; return true })
 	return fields, err
+}
+
+// A handshake counts as a request for as long as its connection is open: a scan of many hosts behind one server would
+// take more connections than it has otherwise, and the server would close them.
+func TestARequestLastsAsLongAsItsConnection(t *testing.T) {
+	var open atomic.Int32
+	address := serve(t, &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		if n := open.Load(); n != 1 {
+			t.Errorf("%d requests while the hello is read", n)
+		}
+		return nil, nil //nolint:nilnil // the configuration as it is
+	}})
+	p, err := Compile("t.yaml", &syntax.SSL{Address: "{{Hostname}}", TLSVersionEnum: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := &proto.Env{
+		Target: rawurl.URL{Host: address}, Timeout: time.Minute, Dial: (&net.Dialer{}).DialContext,
+		Begin: func(context.Context, string) (func(), error) {
+			open.Add(1)
+			return func() { open.Add(-1) }, nil
+		},
+		Vars: func(at rawurl.URL) *dsl.Env {
+			return &dsl.Env{Ctx: t.Context(), Vars: dsl.Map(at.Variables(false))}
+		},
+	}
+	if err := p.Run(t.Context(), env, func(*proto.Reply) bool { return true }); err != nil || open.Load() != 0 {
+		t.Errorf("%v, %d requests left", err, open.Load())
+	}
 }
 
 func dial(t *testing.T, address string) net.Conn {
