@@ -102,6 +102,8 @@ type Engine struct {
 	client *web.Client
 	sender *sender.Sender
 	host   *functions.Host // for functions of expressions that use the network
+
+	scripts chan struct{} // one for each script that runs
 }
 
 // New makes an engine. Close it after the last scan.
@@ -124,7 +126,7 @@ func New(cfg Config) *Engine {
 	if len(cfg.Resolvers) == 0 {
 		cfg.Resolvers = dns.SystemResolvers()
 	}
-	e := &Engine{cfg: cfg, host: &functions.Host{Dial: cfg.Dial}, client: web.New(web.Config{
+	e := &Engine{cfg: cfg, scripts: make(chan struct{}, cfg.Concurrency), host: &functions.Host{Dial: cfg.Dial}, client: web.New(web.Config{
 		Dial: cfg.Dial, Timeout: cfg.Timeout, MaxBody: cfg.MaxBody, PerHost: cfg.PerHost,
 		UserAgent: cfg.UserAgent, Headers: cfg.Headers, SNI: cfg.SNI, Certificates: cfg.Certificates, Record: cfg.Record,
 	})}

@@ -93,6 +93,7 @@ func (s *session) prober(ctx context.Context, j, t int, at rawurl.URL) *prober.R
 			Input: s.target.Input, Target: in.Target, Timeout: cfg.Timeout, Files: cfg.Files, DNS: cfg.Resolvers,
 			Program: cfg.Program, Begin: s.begin, Dial: cfg.Dial, DialHelper: cfg.DialHelper,
 			Pages: cfg.Pages, Headers: cfg.Headers, Jar: s.jar, Allow: cfg.Allow, Log: s.onLog.Of(s.bound.ID),
+			Scripts: s.engine.scripts,
 		},
 		OnReply: func(waited time.Duration) {
 			s.requests.Add(1)

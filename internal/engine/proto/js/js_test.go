@@ -71,6 +71,23 @@ func run(t testing.TB, ctx context.Context, e *proto.Env, block *syntax.JavaScri
 	return reply, err
 }
 
+// A script waits for its turn, which does not count as its time, and gives it on.
+func TestScriptsTakeTurns(t *testing.T) {
+	e := env("127.0.0.1:1", time.Minute)
+	e.Scripts = make(chan struct{}, 1)
+	e.Scripts <- struct{}{}
+	ended, end := context.WithCancelCause(t.Context())
+	end(errors.New("the scan ended"))
+	if reply, err := run(t, ended, e, &syntax.JavaScript{Code: "'ran'"}); reply != nil {
+		t.Errorf("it did not wait: %v, %v", reply.Fields["response"], err)
+	}
+	<-e.Scripts
+	reply, err := run(t, t.Context(), e, &syntax.JavaScript{Code: "'ran'"})
+	if err != nil || reply == nil || reply.Fields["response"] != "ran" || len(e.Scripts) != 0 {
+		t.Errorf("%v, %v, %d turns kept", reply, err, len(e.Scripts))
+	}
+}
+
 const open = "let conn = require('nuclei/net').Open('tcp', Host + ':' + Port);\n"
 
 // What a script takes without an end is bounded: computing, memory, and what a server sends.

@@ -49,6 +49,14 @@ var errTimeout = errors.New("the script took too long")
 func (p *Probe) execute(
 	ctx context.Context, env *proto.Env, vars *dsl.Env, values map[string]any, code *program,
 ) (got result) {
+	if env.Scripts != nil {
+		select {
+		case env.Scripts <- struct{}{}:
+			defer func() { <-env.Scripts }()
+		case <-ctx.Done():
+			return result{err: context.Cause(ctx)}
+		}
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*env.Timeout, errTimeout)
 	defer cancel()
 	slot := &slots{env: env}
