@@ -101,6 +101,7 @@ func (r *run) enterRegistered(ctx context.Context, m *sitemap.Map, isMapped bool
 	for _, u := range r.journal.users {
 		if s, err := r.openMade(ctx, u, m); err == nil {
 			r.enter(s)
+			r.world.Registered[u.Name] = u.Password
 		} else if ctx.Err() != nil {
 			return err
 		}
@@ -124,6 +125,7 @@ func (r *run) enterRegistered(ctx context.Context, m *sitemap.Map, isMapped bool
 				break
 			}
 			r.enter(s)
+			r.world.Registered[u.Name] = u.Password
 			r.note(fmt.Sprintf("Registered the user %s at %s, who stays. %s", u.Name, request.URL.Path, s.Describe()))
 		}
 		if len(r.sessions) > 0 {

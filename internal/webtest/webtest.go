@@ -151,7 +151,7 @@ func (r *run) all(ctx context.Context) error {
 	for _, s := range r.sessions {
 		r.world.Users = append(r.world.Users, s.User)
 	}
-	r.world.Login = r.freshLogin
+	r.world.Login, r.world.LoginWith, r.world.Registered = r.freshLogin, r.loginWith, map[string]string{}
 	if err := r.mapped(ctx); err != nil {
 		return err
 	}
@@ -198,6 +198,19 @@ func (r *run) freshLogin(ctx context.Context, u *client.User) (*client.User, err
 		}
 	}
 	return nil, errors.New("there is no such user")
+}
+
+// loginWith logs a user of the run in with another password, beside their session.
+func (r *run) loginWith(ctx context.Context, u *client.User, password string) error {
+	for _, s := range r.sessions {
+		if s.User == u {
+			account := s.Account
+			account.Password = password
+			_, err := session.Open(ctx, r.client, r.Starts, account)
+			return err
+		}
+	}
+	return errors.New("there is no such user")
 }
 
 // user is who crawls and tests. Nobody's cookies are kept, too, as a browser keeps them.

@@ -46,6 +46,10 @@ type World struct {
 
 	// Logins are the credentials of a user for checks that log in again; nil: none are known.
 	Login func(ctx context.Context, u *client.User) (*client.User, error)
+	// Registered are the passwords of users whom the tester has registered, by name. LoginWith says whether one of them
+	// may log in with another password: nil, or why not.
+	Registered map[string]string
+	LoginWith  func(ctx context.Context, u *client.User, password string) error
 	// Defaults allows checks that try default passwords.
 	Defaults bool
 
