@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest"
+	"github.com/vedette-sec/vedette/internal/webtest/check/redirect"
 	"github.com/vedette-sec/vedette/internal/webtest/session"
 )
 
@@ -48,6 +49,70 @@ func TestPagesOfAnotherUserAreTested(t *testing.T) {
 		}
 		if n := len(report.Map.Others); n != 1 {
 			t.Errorf("%s first: %d objects of others", accounts[0].Name, n)
+		}
+	}
+}
+
+// A login that leads to any host of its request when it has worked is found; one that leads to pages of its own, or
+// anywhere only when it fails, is not. The password of the user is in no evidence.
+func TestRedirectAfterLogin(t *testing.T) {
+	for name, leads := range map[string]func(next string, in bool) string{
+		"any host": func(next string, in bool) string {
+			if in {
+				return next
+			}
+			return "/enter?failed"
+		},
+		"own pages": func(next string, _ bool) string {
+			if strings.HasPrefix(next, "/") && !strings.HasPrefix(next, "//") {
+				return next
+			}
+			return "/"
+		},
+		"when it fails": func(next string, in bool) string {
+			if in {
+				return "/"
+			}
+			return next
+		},
+	} {
+		report, err := webtest.Run(t.Context(), serve(t, webtest.Config{Checks: redirect.Checks(),
+			Accounts: []session.Account{{User: "bob", Password: "pass word"}}}, func(w http.ResponseWriter, r *http.Request) {
+			_, err := r.Cookie("sid")
+			w.Header().Set("Content-Type", "text/html")
+			switch {
+			case r.URL.Path == "/enter-login" && r.Method == http.MethodPost:
+				in := r.PostFormValue("name") == "bob" && r.PostFormValue("secret") == "pass word"
+				if in {
+					http.SetCookie(w, &http.Cookie{Name: "sid", Value: "1", Path: "/"})
+				}
+				w.Header().Set("Location", leads(r.PostFormValue("return_to"), in))
+				w.WriteHeader(http.StatusFound)
+			case err != nil:
+				fmt.Fprint(w, `<form method=post action="/enter-login"><input type=hidden name=return_to value="/">`+
+					`<input name=name><input type=password name=secret></form>`)
+			case r.URL.Path == "/":
+				fmt.Fprint(w, `Welcome, bob. <a href="/logout">Log out</a><a href="/enter-login?return_to=%2F">again</a>`)
+			default:
+				http.NotFound(w, r)
+			}
+		}))
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		found := 0
+		for _, f := range report.Findings {
+			if f.Check == "redirect-after-login" {
+				found++
+				for _, e := range f.Evidence {
+					if text := e.Request.Text(); strings.Contains(text, "pass word") || strings.Contains(text, "pass+word") {
+						t.Error("the password is in the evidence")
+					}
+				}
+			}
+		}
+		if want := map[string]int{"any host": 1}[name]; found != want {
+			t.Errorf("%s: %d found: %v", name, found, places(report))
 		}
 	}
 }

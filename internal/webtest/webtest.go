@@ -151,7 +151,8 @@ func (r *run) all(ctx context.Context) error {
 	for _, s := range r.sessions {
 		r.world.Users = append(r.world.Users, s.User)
 	}
-	r.world.Login, r.world.LoginWith, r.world.Registered = r.freshLogin, r.loginWith, map[string]string{}
+	r.world.Login, r.world.LoginWith, r.world.LoginLeads = r.freshLogin, r.loginWith, r.loginLeads
+	r.world.Registered = map[string]string{}
 	if err := r.mapped(ctx); err != nil {
 		return err
 	}
@@ -186,31 +187,61 @@ func (r *run) logIn(ctx context.Context) error {
 	return nil
 }
 
-// freshLogin logs a user of the run in once more, beside their session.
-func (r *run) freshLogin(ctx context.Context, u *client.User) (*client.User, error) {
+// account is that of a user of the run.
+func (r *run) account(u *client.User) (session.Account, error) {
 	for _, s := range r.sessions {
 		if s.User == u {
-			again, err := session.Open(ctx, r.client, r.Starts, s.Account)
-			if err != nil {
-				return nil, err
-			}
-			return again.User, nil
+			return s.Account, nil
 		}
 	}
-	return nil, errors.New("there is no such user")
+	return session.Account{}, errors.New("there is no such user")
+}
+
+// freshLogin logs a user of the run in once more, beside their session.
+func (r *run) freshLogin(ctx context.Context, u *client.User) (*client.User, error) {
+	account, err := r.account(u)
+	if err != nil {
+		return nil, err
+	}
+	again, err := session.Open(ctx, r.client, r.Starts, account)
+	if err != nil {
+		return nil, err
+	}
+	return again.User, nil
 }
 
 // loginWith logs a user of the run in with another password, beside their session.
 func (r *run) loginWith(ctx context.Context, u *client.User, password string) error {
-	for _, s := range r.sessions {
-		if s.User == u {
-			account := s.Account
-			account.Password = password
-			_, err := session.Open(ctx, r.client, r.Starts, account)
-			return err
-		}
+	account, err := r.account(u)
+	if err != nil {
+		return err
 	}
-	return errors.New("there is no such user")
+	account.Password = password
+	_, err = session.Open(ctx, r.client, r.Starts, account)
+	return err
+}
+
+// loginLeads logs a user of the run in by an altered form, beside their session. What it sent is returned without the
+// password.
+func (r *run) loginLeads(ctx context.Context, u *client.User, alter func(*message.Request) *message.Request) (
+	shown *message.Request, to *url.URL, err error,
+) {
+	account, err := r.account(u)
+	if err != nil {
+		return nil, nil, err
+	}
+	account.Alter = func(form *message.Request) *message.Request {
+		form = alter(form)
+		shown = form
+		for _, p := range message.Places(form) {
+			if p.Value == account.Password {
+				shown = shown.Put(p, "********")
+			}
+		}
+		return form
+	}
+	to, err = session.Leads(ctx, r.client, r.Starts, account)
+	return shown, to, err
 }
 
 // user is who crawls and tests. Nobody's cookies are kept, too, as a browser keeps them.

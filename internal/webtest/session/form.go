@@ -111,6 +111,9 @@ func (s *Session) submit(ctx context.Context, form sitemap.LoginForm) error {
 		r = r.Put(form.User, s.Account.User)
 	}
 	r = r.Put(form.Password, s.Password)
+	if s.Alter != nil {
+		r = s.Alter(r)
+	}
 	answer, err := s.follow(ctx, r, s.User)
 	if err != nil {
 		return err

@@ -36,6 +36,8 @@ type Account struct {
 	Seeds          []*message.Request // requests that are known, among which may be the login
 	OAuth          *OAuth             // how a token is got; nil: not by OAuth 2
 	Browser        *browser.Pool      // for logins at an identity provider; nil: none
+
+	Alter func(r *message.Request) *message.Request // changes the form before it is sent; nil: nothing
 }
 
 // Session is a user who is logged in.
@@ -75,6 +77,16 @@ func Open(ctx context.Context, c *client.Client, starts []*url.URL, a Account) (
 		return nil, err
 	}
 	return s, s.learn(ctx)
+}
+
+// Leads logs an account in and says to which address of another host the application leads then; nil: to none.
+func Leads(ctx context.Context, c *client.Client, starts []*url.URL, a Account) (*url.URL, error) {
+	a.Browser = nil // that page is not opened
+	s := &Session{Account: a, User: client.NewUser(a.Name), Cookies: map[string]bool{}, client: c, starts: starts}
+	if err := s.logIn(ctx); err != nil && s.away == nil {
+		return nil, err
+	}
+	return s.away, nil
 }
 
 // Renew logs the user in again. What was given, such as a cookie, cannot be renewed: it is ErrRefused if it is refused.

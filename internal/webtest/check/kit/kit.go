@@ -46,6 +46,10 @@ type World struct {
 
 	// Logins are the credentials of a user for checks that log in again; nil: none are known.
 	Login func(ctx context.Context, u *client.User) (*client.User, error)
+	// LoginLeads logs a user in by a form that was altered. It returns what was sent, without the password, and to which
+	// other host that leads; nil: to none.
+	LoginLeads func(ctx context.Context, u *client.User, alter func(*message.Request) *message.Request) (
+		sent *message.Request, to *url.URL, err error)
 	// Registered are the passwords of users whom the tester has registered, by name. LoginWith says whether one of them
 	// may log in with another password: nil, or why not.
 	Registered map[string]string
