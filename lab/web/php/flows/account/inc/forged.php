@@ -1,7 +1,9 @@
 <?php
-// "weak" asks for no token, "get" takes its form by GET too, "unchecked" checks a token when one comes; "referer" asks
-// where a request comes from, "sound" for a token.
-require 'lab.php';
+// Forged requests. "weak" asks for no token, "get" takes its forms by GET, which browsers send with cookies for the same
+// site, too; "unchecked" checks a token when one comes. "referer" asks where a request comes from, "sound" for a token.
+// Cookies say nothing of sites, as is PHP's way, but in "get".
+require_once 'lab.php';
+begin(['cookie_samesite' => variant('get') ? 'Lax' : '']);
 function forged() {
     if (variant('weak', 'get')) return false;
     if (variant('referer')) {
