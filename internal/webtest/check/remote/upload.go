@@ -22,6 +22,8 @@ var uploads = []struct{ ext, kind, content string }{
 	{".php", "application/x-php", "{f}<?php echo {a}*{b}; ?>"},
 	{".jsp", "application/octet-stream", "{f}<%= {a}*{b} %>"},
 	{".phtml", "image/png", "{f}<?php echo {a}*{b}; ?>"},
+	{".png.php", "image/png", "{f}<?php echo {a}*{b}; ?>"}, // where a name must have the ending of a picture somewhere
+	{".php.png", "image/png", "{f}<?php echo {a}*{b}; ?>"}, // where a server runs what has the ending anywhere
 	{".html", "text/html", "<p>{f}</p><script>{f}()</script>"},
 	{".html", "image/png", "<p>{f}</p><script>{f}()</script>"},
 	{".svg", "image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg"><script>{f}()</script></svg>`},
@@ -29,7 +31,7 @@ var uploads = []struct{ ext, kind, content string }{
 
 // upload is the check for files of types that are run, or shown as pages. It stores files of ours, whose only effect is
 // a product of two numbers; where they can be read, they are asked for. At level active only, and what is left is said.
-// Nine requests for each kind of file, at most.
+// Nine requests for each of eight kinds of file, at most.
 func upload() kit.Check {
 	c := kit.Check{ID: "file-upload", Class: "file-upload", Level: client.Active}.Describe()
 	c.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
