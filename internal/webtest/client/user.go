@@ -118,6 +118,17 @@ func (u *User) FromElsewhere(at *url.URL) bool {
 	})
 }
 
+// ByLinks reports whether a browser sends each cookie of the user for a URL, of which there is one at least, when a page of
+// another site leads there.
+func (u *User) ByLinks(at *url.URL) bool {
+	cookies := u.Cookies(at)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(cookies) > 0 && !slices.ContainsFunc(cookies, func(c *http.Cookie) bool {
+		return u.flags[c.Name].SameSite == http.SameSiteStrictMode
+	})
+}
+
 // ForAllSites reports whether each cookie of the user for a URL, of which there is one at least, says that browsers
 // send it with requests that pages of other sites make.
 func (u *User) ForAllSites(at *url.URL) bool {

@@ -18,12 +18,12 @@ var files = []struct{ address, missing, grammar string }{
 	{"file:///c:/windows/win.ini", "file:///c:/windows/wim.ini", `(?i)\[(fonts|extensions|mci extensions)\]`},
 }
 
-// xxe is the check for entities. Two requests for each value of an XML body that is clean, one more for the
-// out-of-band server; none for other bodies.
+// xxe is the check for entities. Two requests for each value of an XML body that is clean, and for each other value that
+// is a document of XML, as in a form; one more for the out-of-band server; none for other values.
 func xxe() kit.Check {
 	c := kit.Check{ID: "xxe", Class: "xxe", Level: client.Safe}.Describe()
 	c.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
-		if p.Format != message.XML || strings.Contains(p.Name, "@") {
+		if p.Key || (p.Format != message.XML || strings.Contains(p.Name, "@")) && !document.MatchString(p.Value) {
 			return nil
 		}
 		for _, f := range files {
@@ -67,16 +67,31 @@ func xxe() kit.Check {
 	return c
 }
 
+// document is a text that is a document of XML with a text in it.
+var document = regexp.MustCompile(`(?s)^\s*(?:<\?xml[^>]*\?>)?\s*<[A-Za-z][\w:.-]*(?:\s[^<>]*)?>.*>[^<>]*[^<>\s][^<>]*</[\w:.-]+>.*</[\w:.-]+>\s*$|` +
+	`^\s*(?:<\?xml[^>]*\?>)?\s*<[A-Za-z][\w:.-]*>[^<>]+</[\w:.-]+>\s*$`)
+
+// texts are the texts between the tags of a document.
+var texts = regexp.MustCompile(`>[^<>]*[^<>\s][^<>]*</`)
+
 var prolog = regexp.MustCompile(`^\s*<\?xml[^>]*\?>`)
 var doctype = regexp.MustCompile(`(?is)<!DOCTYPE[^>\[]*(\[.*?\])?\s*>`)
 
 // entity is a request whose document declares an external entity and has it at a place.
 func entity(r *message.Request, p message.Place, address string) *message.Request {
 	name := "e" + kit.Word()
+	if p.Format != message.XML {
+		return r.Put(p, string(declare(texts.ReplaceAll([]byte(p.Value), []byte(">&"+name+";</")), name, address)))
+	}
 	out := r.PutRaw(p, "&"+name+";")
-	body := doctype.ReplaceAll(out.Body, nil)
-	declared := []byte(`<!DOCTYPE r [<!ENTITY ` + name + ` SYSTEM "` + address + `">]>`)
-	head := prolog.Find(body)
-	out.Body = bytes.Join([][]byte{head, declared, body[len(head):]}, nil)
+	out.Body = declare(out.Body, name, address)
 	return out
+}
+
+// declare is a document with the declaration of an entity.
+func declare(document []byte, name, address string) []byte {
+	document = doctype.ReplaceAll(document, nil)
+	declared := []byte(`<!DOCTYPE r [<!ENTITY ` + name + ` SYSTEM "` + address + `">]>`)
+	head := prolog.Find(document)
+	return bytes.Join([][]byte{head, declared, document[len(head):]}, nil)
 }
