@@ -27,7 +27,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{others(), offices(), roles(), neighbours(), tokens(), enumeration(), forgery(), assignment(),
-		defaults(), limits(), fixation(), predictable(), signed(), hijacking(), prices()}
+		defaults(), limits(), fixation(), predictable(), ofUsers(), signed(), hijacking(), prices()}
 }
 
 // maxPages are how many pages of the map are compared.
