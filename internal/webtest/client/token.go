@@ -13,9 +13,9 @@ import (
 type token struct {
 	mu      sync.Mutex
 	value   string
-	changes bool // each view of the page gives another
-	version int  // of the session in which it was given out
-	stays   bool // the page with it gives nobody a cookie
+	changes bool  // each view of the page gives another
+	version int64 // of the session in which it was given out
+	stays   bool  // the page with it gives nobody a cookie
 }
 
 // visit gives a request of nobody, who keeps no cookies, what its token needs where the page with the token gives it with
@@ -71,7 +71,7 @@ func (c *Client) renew(ctx context.Context, r *message.Request, as *User) (renew
 		return r, release
 	}
 	name := ""
-	version := 0
+	version := int64(0)
 	if as != nil {
 		name, version = as.Name, as.Version()
 	}

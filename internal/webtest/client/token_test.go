@@ -77,3 +77,39 @@ func TestTokensOfNobody(t *testing.T) {
 		}
 	}
 }
+
+// Two sessions of users of one name do not share a token, as those of a login and of the next one.
+func TestTokensOfTwoSessions(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		k, err := r.Cookie("sid")
+		if err != nil {
+			http.Error(w, "log in", http.StatusUnauthorized)
+			return
+		}
+		if r.Method == http.MethodPost && r.FormValue("csrf_token") != "token-of-"+k.Value {
+			http.Error(w, "expired", http.StatusForbidden)
+			return
+		}
+		fmt.Fprintf(w, `<input type="hidden" name="csrf_token" value="token-of-%s">`, k.Value)
+	}))
+	defer server.Close()
+	own := client.New(client.Config{Level: client.Active})
+	defer own.Close()
+	page, err := message.New(http.MethodGet, server.URL+"/form")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := page.Clone()
+	r.Method, r.Body = http.MethodPost, []byte("csrf_token=token-of-1")
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Token = &message.Token{Field: "csrf_token", Value: "token-of-1", Page: page,
+		Place: message.Place{Component: message.Body, Format: message.Form, Name: "csrf_token"}}
+	for _, id := range []string{"1", "2"} {
+		u := client.NewUser("anna")
+		u.SetCookies(page.URL, []*http.Cookie{{Name: "sid", Value: id, Path: "/"}})
+		answer, err := own.Send(t.Context(), r, client.Options{As: u})
+		if err != nil || answer.Status != http.StatusOK {
+			t.Errorf("session %s: %v %v", id, answer, err)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -488,6 +489,41 @@ func TestLoginLimit(t *testing.T) {
 		lab.World.Defaults = true
 		if found := lab.Run(t, check(t, "login-limit"), target); len(found) > 0 != c.found {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+	}
+}
+
+// A login whose form has a token, and whose session is there before, is tried like others: its pages differ in the token,
+// and what works sets no cookie but leads elsewhere. One that always leads to the same page has not worked.
+func TestLoginsWithTokens(t *testing.T) {
+	for name, c := range map[string]struct {
+		works bool // admin with admin
+		leads bool // a failed login leads somewhere, too
+		want  string
+	}{"weak": {true, false, "default-login"}, "none": {false, false, ""}, "always leads away": {false, true, ""}} {
+		var views atomic.Int64
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch {
+			case r.Method == http.MethodPost && c.works && r.FormValue("user") == "admin" && r.FormValue("password") == "admin":
+				http.Redirect(w, r, "/home", http.StatusSeeOther)
+			case r.Method == http.MethodPost && c.leads:
+				http.Redirect(w, r, fmt.Sprint("/login?try=", views.Add(1)), http.StatusSeeOther)
+			default:
+				fmt.Fprintf(w, `<p>wrong</p><input type="hidden" name="csrf_token" value="%032d">`, views.Add(1))
+			}
+		}))
+		lab.World.Defaults = true
+		page := lab.Target(t, http.MethodGet, "/login", "").Request
+		for _, id := range []string{"default-login", "login-limit"} {
+			target := lab.Target(t, http.MethodPost, "/login", "user=a&password=b&csrf_token=00000000")
+			target.Request.Token = &message.Token{Field: "csrf_token", Value: "00000000", Page: page,
+				Place: message.Place{Component: message.Body, Format: message.Form, Name: "csrf_token"}}
+			found := lab.Run(t, check(t, id), target)
+			want := id == c.want || id == "login-limit" && !c.leads
+			if len(found) > 0 != want {
+				t.Errorf("%s, %s: %s", name, id, kittest.Titles(found))
+			}
 		}
 	}
 }

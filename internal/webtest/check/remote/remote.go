@@ -141,17 +141,17 @@ func write(variant string, at *url.URL) string {
 }
 
 // written is a host in another way of writing, which is resolved to the same: an IPv4 address as one number, a name
-// with the dot of the root.
+// with the dot of the root. The number has the digits of hexadecimal numbers, as Apache refuses a host of decimal digits.
 func written(host string) string {
 	ip, err := netip.ParseAddr(host)
 	switch {
 	case err == nil && ip.Is4():
 		b := ip.As4()
-		return strconv.FormatUint(uint64(binary.BigEndian.Uint32(b[:])), 10)
+		return "0x" + strconv.FormatUint(uint64(binary.BigEndian.Uint32(b[:])), 16)
 	case err == nil:
 		return host
 	case host == "localhost":
-		return "2130706433"
+		return "0x7f000001"
 	}
 	return strings.TrimSuffix(host, ".") + "."
 }

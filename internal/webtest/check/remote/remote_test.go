@@ -141,7 +141,7 @@ func TestFetchPastAList(t *testing.T) {
 				fmt.Fprint(w, "<p>This has no preview.</p>")
 				return
 			}
-			fmt.Fprint(w, get(strings.Replace(v, "2130706433", "127.0.0.1", 1)))
+			fmt.Fprint(w, get(strings.Replace(v, "0x7f000001", "127.0.0.1", 1)))
 		}))
 		found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodGet, "/show?page="+url.QueryEscape(lab.URL+"/a.html"), ""))
 		if len(found) != c.want || len(found) == 1 && found[0].Variant != "{o}" {
