@@ -136,6 +136,11 @@ func IsPassword(name string) bool {
 		strings.HasSuffix(name, "_pass") || strings.HasPrefix(name, "pass_") || strings.Contains(name, "passphrase")
 }
 
+// page reports whether a value of the query names a page that says one of the words.
+func (in intent) page(known []string) bool {
+	return slices.ContainsFunc(in.pages, func(s string) bool { return says(s, known) })
+}
+
 // any reports whether the request says one of the words anywhere; in the path only at its last two segments.
 func (in intent) any(known []string) bool {
 	for _, texts := range [][]string{in.segments[max(0, len(in.segments)-2):], in.names, in.actions} {
@@ -174,7 +179,7 @@ func (in intent) linkWrites() bool {
 func (c *Client) harm(r *message.Request) string {
 	in := intentOf(r)
 	switch {
-	case !c.May.Logout && (in.any(logoutWords) || slices.ContainsFunc(in.pages, func(s string) bool { return says(s, logoutWords) })):
+	case !c.May.Logout && (in.any(logoutWords) || in.page(logoutWords)):
 		return "it would end the session"
 	case !c.May.Delete && (r.Method == http.MethodDelete || in.any(deleteWords) ||
 		!in.reads && in.any(resetWords)):

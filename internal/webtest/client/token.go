@@ -18,11 +18,12 @@ type token struct {
 	stays   bool  // the page with it gives nobody a cookie
 }
 
-// visit gives a request of nobody, who keeps no cookies, what its token needs where the page with the token gives it with
-// a cookie, as pages with logins do: a visitor of that page alone, with its cookies and its token. Elsewhere the request
-// stays, and nobody sends it.
+// visit gives a request of nobody, who keeps no cookies, what its token needs where the page with the token gives it
+// with a cookie, as pages with logins do: a visitor of that page alone, with its cookies and its token. Elsewhere the
+// request stays, and nobody sends it.
 func (c *Client) visit(ctx context.Context, r *message.Request) (*message.Request, *User) {
-	if r.Token == nil || r.Token.Page == nil || r.Header.Get("Cookie") != "" || valueAt(r, r.Token.Place) != r.Token.Value {
+	if r.Token == nil || r.Token.Page == nil || r.Header.Get("Cookie") != "" ||
+		valueAt(r, r.Token.Place) != r.Token.Value {
 		return r, nil
 	}
 	t := c.tokenOf(r, "")

@@ -122,8 +122,8 @@ func (u *User) FromElsewhere(at *url.URL) bool {
 	})
 }
 
-// ByLinks reports whether a browser sends each cookie of the user for a URL, of which there is one at least, when a page of
-// another site leads there.
+// ByLinks reports whether a browser sends each cookie of the user for a URL, of which there is one at least, when a
+// page of another site leads there.
 func (u *User) ByLinks(at *url.URL) bool {
 	cookies := u.Cookies(at)
 	u.mu.Lock()

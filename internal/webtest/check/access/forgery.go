@@ -17,33 +17,29 @@ import (
 // forgery is the check for forms that other sites can send. It sends a form as its user with the Origin of another
 // site, and without its token, if it has one; the answer must be that of the form itself, and nobody's another. It is
 // proved where the cookies are for all sites, or where a value of ours that was sent so stands on a page afterwards and
-// the cookies are for the requests of other sites by some browsers; a form that is sent by GET, or that
-// has a token, needs that effect. Then the form is sent as it was. Three requests for a form that changes data; up to eight for one
+// the cookies are for the requests of other sites by some browsers; a form that is sent by GET, or that has a token,
+// needs that effect. Then the form is sent as it was. Three requests for a form that changes data; up to eight for one
 // that another site can send.
 func forgery() kit.Check {
 	c := kit.Check{ID: "csrf", Class: "csrf", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
-		byLink := t.Request.Method == http.MethodGet
-		if !kit.Known(t.User) || !changes(t) || !(byLink && t.Request.URL.RawQuery != "" || sendable(t.Request)) ||
-			!byLink && t.Request.Method != http.MethodPost || len(t.User.Cookies(t.Request.URL)) == 0 ||
-			t.User.Headers(t.Request.URL).Get("Authorization") != "" || headerToken(t.Request) ||
-			byLink && !t.User.ByLinks(t.Request.URL) {
+		if !forgeable(t) {
 			return nil
 		}
 		own, err := w.Send(ctx, t, t.Request)
 		if err != nil || own.Status >= 400 {
 			return err
 		}
-		foreign := withoutToken(t.Request).With("Origin", "https://"+kit.Word()+".example.org").With("Referer", "https://example.org/").
-			With("Sec-Fetch-Site", "cross-site")
-		if byLink { // browsers name no origin
-			foreign.Header.Del("Origin")
+		bare := withoutToken(t.Request)
+		foreign := bare.With("Referer", "https://example.org/").With("Sec-Fetch-Site", "cross-site")
+		if t.Request.Method != http.MethodGet { // for a link browsers name no origin
+			foreign = foreign.With("Origin", "https://"+kit.Word()+".example.org")
 		}
 		crossed, err := w.Send(ctx, t, foreign)
 		if err != nil || !kit.Same(own, crossed) {
 			return err
 		}
-		nobody, err := w.Client.Send(ctx, withoutToken(t.Request), client.Options{})
+		nobody, err := w.Client.Send(ctx, bare, client.Options{})
 		if err != nil || kit.Same(own, nobody) {
 			return err
 		}
@@ -56,24 +52,8 @@ func forgery() kit.Check {
 				{ID: "own", As: user, Send: t.Request, Writes: true},
 				{ID: "foreign", As: user, Send: foreign, Writes: true, Expect: []proof.Expect{{What: proof.Same, Of: "own"}}},
 			}}}
-		needed := byLink || hasToken(t.Request) // what is refused is often answered as what is not
-		switch {
-		case t.User.ForAllSites(t.Request.URL) && !needed:
-			f.Confidence, f.Detail = kit.Proved, "its cookies say that browsers send them from all sites (SameSite=None)"
-		case byLink || t.User.FromElsewhere(t.Request.URL):
-			seen, err := effect(ctx, w, t, foreign)
-			if err != nil || seen == nil && needed {
-				return err
-			}
-			if seen != nil {
-				f.Confidence, f.Evidence = kit.Proved, append(f.Evidence, *seen)
-				f.Detail = "its cookies do not say for which sites they are, and not all browsers keep them back"
-			}
-			if byLink {
-				f.Detail = "a link of another site is enough, which browsers send with the cookies"
-			}
-		case needed:
-			return nil
+		if enough, err := believed(ctx, w, t, &f); err != nil || !enough {
+			return err
 		}
 		w.Found(&c, f)
 		return nil
@@ -81,11 +61,49 @@ func forgery() kit.Check {
 	return c
 }
 
+// forgeable reports whether another site could send a request with a user's cookies, and would change something by it.
+func forgeable(t *kit.Target) bool {
+	if !kit.Known(t.User) || !changes(t) || len(t.User.Cookies(t.Request.URL)) == 0 ||
+		t.User.Headers(t.Request.URL).Get("Authorization") != "" || headerToken(t.Request) {
+		return false
+	}
+	switch t.Request.Method {
+	case http.MethodGet:
+		return t.Request.URL.RawQuery != "" && t.User.ByLinks(t.Request.URL)
+	case http.MethodPost:
+		return sendable(t.Request)
+	}
+	return false
+}
+
+// believed looks for the proof of a finding, and reports whether there is enough to report it.
+func believed(ctx context.Context, w *kit.World, t *kit.Target, f *kit.Finding) (enough bool, err error) {
+	byLink := t.Request.Method == http.MethodGet
+	needed := byLink || hasToken(t.Request) // what is refused is often answered as what is not
+	if !needed && t.User.ForAllSites(t.Request.URL) {
+		f.Confidence, f.Detail = kit.Proved, "its cookies say that browsers send them from all sites (SameSite=None)"
+		return true, nil
+	}
+	if !byLink && !t.User.FromElsewhere(t.Request.URL) {
+		return !needed, nil
+	}
+	seen, err := effect(ctx, w, t, f.Request)
+	if err != nil || seen == nil {
+		return !needed, err
+	}
+	f.Confidence, f.Evidence = kit.Proved, append(f.Evidence, *seen)
+	f.Detail = "its cookies do not say for which sites they are, and not all browsers keep them back"
+	if byLink {
+		f.Detail = "a link of another site is enough, which browsers send with the cookies"
+	}
+	return true, nil
+}
+
 // maxEffects are how many fields of a form are tried until the effect of one is seen.
 const maxEffects = 2
 
-// effect sends a request of another site with a value of ours, and is the page that shows it afterwards; nil if none does.
-// In the end the form is sent as it was.
+// effect sends a request of another site with a value of ours, and is the page that shows it afterwards; nil if none
+// does. In the end the form is sent as it was.
 func effect(ctx context.Context, w *kit.World, t *kit.Target, foreign *message.Request) (*kit.Evidence, error) {
 	tried := 0
 	for _, p := range message.Places(foreign) {
@@ -118,7 +136,9 @@ func effect(ctx context.Context, w *kit.World, t *kit.Target, foreign *message.R
 var typed = regexp.MustCompile(`^[A-Za-z][\w .-]{1,60}$|^[\w.+-]{1,40}@[\w.-]{3,60}$`)
 
 // shows is the page that has a word: where the answer leads, the page of the form, or its own address.
-func shows(ctx context.Context, w *kit.World, t *kit.Target, answer *message.Response, word string) (*kit.Evidence, error) {
+func shows(ctx context.Context, w *kit.World, t *kit.Target, answer *message.Response, word string) (
+	*kit.Evidence, error,
+) {
 	bare := *t.Request.URL
 	bare.RawQuery = ""
 	pages := []*url.URL{answer.Redirect(), &bare}

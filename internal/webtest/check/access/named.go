@@ -2,8 +2,8 @@ package access
 
 import (
 	"context"
-	"crypto/md5" //nolint:gosec // it is what applications digest names with
-	"crypto/sha1"
+	"crypto/md5"  //nolint:gosec // it is what applications digest names with
+	"crypto/sha1" //nolint:gosec // see above
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -15,10 +15,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-// ofUsers is the check for sessions that can be written by whoever knows the name or the number of a user. The cookies of
-// two users must be written from their names, or from numbers, in one way. The cookie of the second, with nothing else,
-// must open a page as the second, and one that is written so from another name, or a number that is nobody's, must not.
-// No requests where no cookie is; otherwise those for a private page, and four for each cookie.
+// ofUsers is the check for sessions that whoever knows the name or the number of a user can write. The cookies of two
+// users must be written from their names, or from numbers, in one way. The cookie of the second, with nothing else, must
+// open a page as the second, and one that is written so from another name, or a number that is nobody's, must not. No
+// requests where no such cookie is; otherwise those for a private page, and four for each cookie.
 func ofUsers() kit.Check {
 	c := kit.Check{ID: "session-of-user", Class: "predictable-token", Level: client.Safe,
 		Title: "A session is written from the name or the number of its user"}.Describe()
@@ -72,7 +72,7 @@ var ofNames = []func(string) string{
 	func(s string) string { sum := sha256.Sum256([]byte(s)); return hex.EncodeToString(sum[:]) },
 }
 
-// forged are cookies: the one of the second user, and one that is written in the same way and is nobody's.
+// forgedCookie are two values: the one of the second user, and one that is written in the same way and is nobody's.
 type forgedCookie struct{ theirs, nobodys, about string }
 
 // writing is how the values of two users were written; nil if they were not in one way.

@@ -141,7 +141,7 @@ func write(variant string, at *url.URL) string {
 }
 
 // written is a host in another way of writing, which is resolved to the same: an IPv4 address as one number, a name
-// with the dot of the root. The number has the digits of hexadecimal numbers, as Apache refuses a host of decimal digits.
+// with the dot of the root. The number is a hexadecimal one, as Apache refuses a host of decimal digits.
 func written(host string) string {
 	ip, err := netip.ParseAddr(host)
 	switch {

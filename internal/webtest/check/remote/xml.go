@@ -18,8 +18,8 @@ var files = []struct{ address, missing, grammar string }{
 	{"file:///c:/windows/win.ini", "file:///c:/windows/wim.ini", `(?i)\[(fonts|extensions|mci extensions)\]`},
 }
 
-// xxe is the check for entities. Two requests for each value of an XML body that is clean, and for each other value that
-// is a document of XML, as in a form; one more for the out-of-band server; none for other values.
+// xxe is the check for entities. Two requests for each value of an XML body that is clean, and for each other value
+// that is a document of XML, as in a form; one more for the out-of-band server; none for other values.
 func xxe() kit.Check {
 	c := kit.Check{ID: "xxe", Class: "xxe", Level: client.Safe}.Describe()
 	c.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
