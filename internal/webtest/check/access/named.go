@@ -16,9 +16,9 @@ import (
 )
 
 // ofUsers is the check for sessions that whoever knows the name or the number of a user can write. The cookies of two
-// users must be written from their names, or from numbers, in one way. The cookie of the second, with nothing else, must
-// open a page as the second, and one that is written so from another name, or a number that is nobody's, must not. No
-// requests where no such cookie is; otherwise those for a private page, and four for each cookie.
+// users must be written from their names, or from numbers, in one way. The cookie of the second, with nothing else,
+// must open a page as the second, and one that is written so from another name, or a number that is nobody's, must not.
+// No requests where no such cookie is; otherwise those for a private page, and four for each cookie.
 func ofUsers() kit.Check {
 	c := kit.Check{ID: "session-of-user", Class: "predictable-token", Level: client.Safe,
 		Title: "A session is written from the name or the number of its user"}.Describe()
