@@ -79,7 +79,7 @@ func (r *run) plan(t *target) (places, others []message.Place) {
 func (r *run) planBeside(t *target, places []message.Place, tested, other func(message.Place)) {
 	scripted := r.report.Map
 	for _, c := range t.User.Cookies(t.Request.URL)[:min(len(t.User.Cookies(t.Request.URL)), maxCookies)] {
-		p := message.Place{Component: message.Cookie, Name: c.Name, Value: c.Value}
+		p := message.PlaceOfCookie(c.Name, c.Value)
 		if r.ofThisPath(t, c.Name) {
 			tested(p)
 		} else {

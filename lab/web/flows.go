@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -17,6 +18,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Flow is one variant of an application of several pages on a stack. Its users are the accounts that testers get.
@@ -36,7 +38,7 @@ var passwords = map[string]string{"anna": "anna-Pass1", "ben": "ben-Pass2", "roo
 
 // Flows are the flows of a stack that have a case of one of some classes; of all without classes.
 func Flows(stack string, classes []string) (all []Flow) {
-	for _, row := range flows {
+	for _, row := range slices.Concat(flows, flowsPHP) {
 		if !slices.Contains(strings.Fields(row.stacks), stack) {
 			continue
 		}
@@ -64,8 +66,13 @@ func Flows(stack string, classes []string) (all []Flow) {
 	return all
 }
 
-// At reports whether a finding at a path is at the place of a case of a flow.
+// At reports whether a finding at a path, with a query, is at the place of a case of a flow. One whose path has a query, as
+// pages of a front controller have, is where that is.
 func (c *Case) At(at string) bool {
+	at, query, _ := strings.Cut(at, "?")
+	if path, want, ok := strings.Cut(c.Path, "?"); ok {
+		return (path == at || path == at+"index.php") && slices.Contains(strings.Split(query, "&"), want)
+	}
 	if folder, ok := strings.CutSuffix(c.Path, "**"); ok {
 		return strings.HasPrefix(at, folder)
 	}
@@ -96,16 +103,30 @@ func forged(variant, public string) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(sum.Sum(nil))
 }
 
+// object is an object of PHP, as a cookie has it, that reads a file when it is shown.
+func object(variant string) string {
+	text := `a:1:{s:5:"theme";O:8:"Fragment":1:{s:4:"file";s:11:"/etc/passwd";}}`
+	if variant == "weak" || variant == "signed" {
+		text = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	return url.QueryEscape(text)
+}
+
 var (
-	ups     = map[string]string{"strip": "....//", "prefix": "manuals/../", "twice": "%252e%252e/", "sound": "../"}
+	ups = map[string]string{"strip": "....//", "prefix": "manuals/../", "twice": "%252e%252e/", "sound": "../",
+		"weak": "../", "list": "../", "base": "../", "low": "../", "medium": "....//"}
+	guessed = map[string]string{"counter": "1", "signed": "1", "random": "1", "name": "cm9vdA==", "hash": "c4ca4238a0b923820dcc509a6f75849b"}
 	origins = map[string]string{"reflect": "https://q7.example", "null": "null", "suffix": "https://q7lab.example", "sound": "https://q7.example"}
 	encoded = regexp.MustCompile(`\{b64:(.*?)\}( |$)`)
+	uploads = map[string]string{"refusing": "q7.phtml", "double": "q7.php.png"}
+	hidden  = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 	leading = regexp.MustCompile(`^\[([\w-]+): ([^\]]*)\] `)
 )
 
 // Prove sends the proof of a case and reports whether its last answer shows the weakness, and that answer. A proof is
 // requests separated by " ; ": who sends (or what begins with - for nobody), [headers], a method, a path, a body. FILE sends a file by a
-// form: its field, name, type and contents.
+// form: its field, name, type and contents. {token} is the anti-forgery token of the form in the last answer. What is expected is a
+// regular expression, or "slow" for an answer that takes two seconds.
 func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -121,8 +142,10 @@ func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, err
 		}
 		_, public, _ = strings.Cut(got, "\n\n")
 	}
-	fill := strings.NewReplacer("{jwt}", forged(f.Variant, public), "{port}", u.Port(), "{up}", up, "{origin}", origins[f.Variant])
-	clients, got := map[string]*person{}, ""
+	fill := strings.NewReplacer("{jwt}", forged(f.Variant, public), "{port}", u.Port(), "{up}", up, "{origin}", origins[f.Variant],
+		"{guess}", guessed[f.Variant], "{object}", object(f.Variant), "{file}", cmp.Or(uploads[f.Variant], "q7.php"),
+		"{quote}", map[string]string{"low": "'"}[f.Variant])
+	clients, got, took := map[string]*person{}, "", time.Duration(0)
 	for one := range strings.SplitSeq(c.Proof, " ; ") {
 		one = encoded.ReplaceAllStringFunc(fill.Replace(one), func(s string) string {
 			m := encoded.FindStringSubmatch(s)
@@ -134,9 +157,14 @@ func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, err
 				return false, "", err
 			}
 		}
+		began := time.Now()
 		if got, err = clients[who].send(ctx, at, rest); err != nil {
 			return false, "", err
 		}
+		took = time.Since(began)
+	}
+	if c.Expect == "slow" {
+		return took > 1900*time.Millisecond, got, nil
 	}
 	pattern, err := regexp.Compile(fill.Replace(c.Expect))
 	if err != nil {
@@ -148,7 +176,8 @@ func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, err
 // person sends requests of one user.
 type person struct {
 	client http.Client
-	token  string
+	token  string            // of an interface
+	hidden map[string]string // fields of the forms in the last answer that had some
 }
 
 // enter logs a user in; nobody begins with "-".
@@ -162,9 +191,17 @@ func (f *Flow) enter(ctx context.Context, who, at string) (*person, error) {
 		return p, nil
 	}
 	l := strings.Fields(f.login) // kind, path, names of user and password
+	if l[0] == "token" {         // a form with an anti-forgery token
+		if _, err := p.send(ctx, at, "GET "+l[1]); err != nil {
+			return nil, err
+		}
+	}
 	body := url.Values{l[2]: {who}, l[3]: {passwords[who]}}.Encode()
 	if strings.HasSuffix(l[0], "json") {
 		body = fmt.Sprintf(`{"%s":"%s","%s":"%s"}`, l[2], who, l[3], passwords[who])
+	}
+	if l[0] == "token" {
+		body += "&token={token}"
 	}
 	got, err := p.send(ctx, at, "POST "+l[1]+" "+body)
 	if err != nil {
@@ -187,7 +224,7 @@ func (p *person) send(ctx context.Context, at, text string) (string, error) {
 		headers[m[1]], text = m[2], text[len(m[0]):]
 	}
 	method, rest, _ := strings.Cut(text, " ")
-	to, body, _ := strings.Cut(rest, " ")
+	to, body, _ := strings.Cut(strings.ReplaceAll(rest, "{token}", p.hidden["token"]), " ")
 	kind := "application/x-www-form-urlencoded"
 	switch {
 	case method == "FILE":
@@ -222,6 +259,12 @@ func (p *person) send(ctx context.Context, at, text string) (string, error) {
 	}
 	defer answer.Body.Close()
 	got, err := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+	for _, m := range hidden.FindAllSubmatch(got, -1) {
+		if p.hidden == nil {
+			p.hidden = map[string]string{}
+		}
+		p.hidden[string(m[1])] = string(m[2])
+	}
 	h := answer.Header
 	return fmt.Sprintf("%d %s\nLocation: %s\nAllow-Origin: %s\n\n%s", answer.StatusCode, h.Get("Content-Type"), h.Get("Location"),
 		h.Get("Access-Control-Allow-Origin"), got), err

@@ -5,10 +5,11 @@ type flow struct {
 	app      string
 	stacks   string // which have it, separated by blanks
 	variants string // separated by blanks; "sound" has none of the faults, and looks as if it had
-	login    string // "form /login username password": where and how its users log in; "json …" answers a token; "" for none
-	users    string // who the tester is, of anna, ben and root; "anna ben" without
-	spec     string // path of its description
-	cases    []step
+	login    string // "form /login username password": where and how its users log in; "token …" is a form with a token against forged requests;
+	// "json …" answers a token; "" for none
+	users string // who the tester is, of anna, ben and root; "anna ben" without
+	spec  string // path of its description
+	cases []step
 }
 
 // step is a place of a flow with a class of FlowClasses.
@@ -27,7 +28,9 @@ var FlowClasses = map[string][]int{
 	"exposure": {200, 538, 552, 548, 530, 540, 527, 312, 798}, "error": {209, 550}, "logic": {840, 841, 472, 602, 799}, "pollution": {1321},
 	"websocket": {1385, 346}, "deserialization": {502}, "sql": Classes["sql"], "xss": Classes["xss"], "command": Classes["command"],
 	"path": {22, 23, 36, 73, 98}, "redirect": Classes["redirect"], "template": Classes["template"], "xxe": Classes["xxe"],
-	"ssrf": Classes["ssrf"], "xpath": Classes["xpath"],
+	"ssrf": Classes["ssrf"], "xpath": Classes["xpath"], "code": {94, 95, 78, 77, 470, 98}, "juggling": {1024, 697, 843, 704, 287, 289, 303, 305, 1025},
+	"predictable": {330, 334, 335, 340, 341, 342, 343, 331, 6, 539, 565, 287, 290, 302}, "overwrite": {621, 473, 915, 454, 285, 862, 863, 269},
+	"continue": {698, 705, 425, 862, 863, 285, 284, 306, 200},
 }
 
 const (

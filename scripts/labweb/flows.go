@@ -44,7 +44,8 @@ func (l *lab) flows(ctx context.Context, stack string, o *options) (apps []*appl
 	}
 	what := stack + "-flows"
 	_, err = l.program(ctx, what, ready, "LAB_FLOWS="+strings.Join(list, " "), "LAB_PYTHON="+l.python,
-		"LAB_FILES="+filepath.Join(l.dir, what), "LAB_POSTGRES_PORT="+strconv.Itoa(l.postgres))
+		"LAB_FILES="+filepath.Join(l.dir, what), "LAB_POSTGRES_PORT="+strconv.Itoa(l.postgres),
+		"LAB_MARIADB_PORT="+strconv.Itoa(l.mariadb))
 	if err != nil {
 		return nil, err
 	}

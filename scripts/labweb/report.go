@@ -26,7 +26,11 @@ type reported struct {
 	class string // a word of web.Classes, "" for another
 	path  string
 	title string
+	query string // of the address, without the "?"
 }
+
+// at is where a finding is, as cases of flows name it.
+func (f *reported) at() string { return f.path + "?" + f.query }
 
 // result is what a tester found on an application.
 type result struct {
@@ -128,7 +132,7 @@ func ofWapiti(text []byte) (all []reported, err error) {
 	}
 	for category, list := range in.Vulnerabilities {
 		for _, one := range list {
-			all = append(all, reported{0, wapitiClasses[category], one.Path, category + ": " + one.Info})
+			all = append(all, reported{0, wapitiClasses[category], one.Path, category + ": " + one.Info, ""})
 		}
 	}
 	return all, nil
@@ -183,7 +187,7 @@ func (r *result) score(cases []web.Case, findings []reported) {
 // findings say nothing of it: several cases of a flow may have one address.
 func (r *result) ofFlow(c *web.Case, t *tally, findings []reported) (hit bool) {
 	for _, f := range findings {
-		if !c.At(f.path) || !slices.Contains(web.FlowClasses[c.Class], f.cwe) && (f.cwe != 0 || f.class != c.Class) {
+		if !c.At(f.at()) || !slices.Contains(web.FlowClasses[c.Class], f.cwe) && (f.cwe != 0 || f.class != c.Class) {
 			continue
 		}
 		if hit = true; !c.True {
@@ -197,7 +201,7 @@ func (r *result) ofFlow(c *web.Case, t *tally, findings []reported) (hit bool) {
 // others are findings on a flow that are of none of its cases: to be judged by hand.
 func (r *result) others(cases []web.Case, findings []reported) {
 	for _, f := range findings {
-		if !slices.ContainsFunc(cases, func(c web.Case) bool { return c.At(f.path) && slices.Contains(web.FlowClasses[c.Class], f.cwe) }) {
+		if !slices.ContainsFunc(cases, func(c web.Case) bool { return c.At(f.at()) && slices.Contains(web.FlowClasses[c.Class], f.cwe) }) {
 			r.extra = append(r.extra, fmt.Sprintf("%s (CWE-%d): %s", f.path, f.cwe, f.title))
 		}
 	}
@@ -292,7 +296,7 @@ func ofVedette(text []byte) (all []reported, err error) {
 		_, _ = fmt.Sscanf(in.CWE, "CWE-%d", &cwe) // one without a number is of no class
 		for _, text := range append(in.Where, in.URL) {
 			if u, err := url.Parse(address.FindString(text)); err == nil && u.Host != "" {
-				all = append(all, reported{cwe, classOf(cwe), u.Path, cmp.Or(in.Title, in.Class)})
+				all = append(all, reported{cwe, classOf(cwe), u.Path, cmp.Or(in.Title, in.Class), u.RawQuery})
 			}
 		}
 	}

@@ -38,10 +38,12 @@ func TestScore(t *testing.T) {
 // neither right nor wrong.
 func TestScoreOfFlows(t *testing.T) {
 	cases := []web.Case{{Path: "/orders/*", Class: "bola", True: true, Source: "flow"}, {Path: "/orders/*", Class: "sql", Source: "flow"},
-		{Path: "/profile", Class: "mass", Source: "flow"}}
+		{Path: "/profile", Class: "mass", Source: "flow"}, {Path: "/index.php?page=people", Class: "bfla", True: true, Source: "flow"},
+		{Path: "/index.php?page=faq", Class: "bfla", Source: "flow"}}
 	all, err := ofVedette([]byte(`{"title":"t","cwe":"CWE-639","url":"http://h/orders/3"}
 {"title":"u","cwe":"CWE-915","url":"http://h/profile"}
 {"title":"v","cwe":"CWE-79","url":"http://h/profile"}
+{"title":"w","cwe":"CWE-285","url":"http://h/index.php?page=people"}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +51,7 @@ func TestScoreOfFlows(t *testing.T) {
 	r := &result{classes: map[string]*tally{}}
 	r.score(cases, all)
 	r.others(cases, all)
-	if len(r.found) != 1 || len(r.missed) != 0 || len(r.wrong) != 1 || len(r.extra) != 1 {
+	if len(r.found) != 2 || len(r.missed) != 0 || len(r.wrong) != 1 || len(r.extra) != 1 {
 		t.Errorf("found %v, missed %v, wrong %v, extra %v", r.found, r.missed, r.wrong, r.extra)
 	}
 }

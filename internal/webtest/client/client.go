@@ -188,6 +188,9 @@ func (c *Client) Send(ctx context.Context, r *message.Request, o Options) (*mess
 		return c.inOrder(ctx, r, o)
 	}
 	defer o.As.hold()()
+	if o.As == nil {
+		r, o.As = c.visit(ctx, r)
+	}
 	r, release := c.renew(ctx, r, o.As)
 	defer release()
 	return c.send(ctx, r, o)

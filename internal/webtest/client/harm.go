@@ -2,6 +2,7 @@ package client
 
 import (
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -43,6 +44,9 @@ var (
 	forgeryNames = []string{"nonce", "csrf", "xsrf", "sectok", "authenticity", "verificationtoken", "formkey", "form_key",
 		"sesskey", "securitytoken"}
 )
+
+// pageValue is a value that may name a page: index.php?page=signout, ?r=site/logout.
+var pageValue = regexp.MustCompile(`^[\w./:-]{5,40}$`)
 
 // words are the parts of a name, in lower case: of deleteUser, delete-user and delete_user they are delete and user.
 func words(text string) (out []string) {
@@ -93,6 +97,7 @@ type intent struct {
 	names     []string
 	actions   []string
 	verbs     []string // the actions that a parameter for them names
+	pages     []string // values of the query that may name a page, as for a front controller
 	passwords int      // parameters with a new password
 	files     bool
 }
@@ -105,6 +110,9 @@ func intentOf(r *message.Request) intent {
 			in.segments = append(in.segments, p.Value)
 		case message.Query, message.Body:
 			in.names = append(in.names, p.Name)
+			if p.Component == message.Query && pageValue.MatchString(p.Value) {
+				in.pages = append(in.pages, p.Value)
+			}
 			names := slices.Contains(actionNames, strings.ToLower(p.Name)) || r.IsMessage() && p.Name == "type"
 			if names || p.Format == message.Plain {
 				in.actions = append(in.actions, p.Value)
@@ -126,6 +134,11 @@ func IsPassword(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "passw") || strings.Contains(name, "pwd") || name == "pass" || name == "pw" ||
 		strings.HasSuffix(name, "_pass") || strings.HasPrefix(name, "pass_") || strings.Contains(name, "passphrase")
+}
+
+// page reports whether a value of the query names a page that says one of the words.
+func (in intent) page(known []string) bool {
+	return slices.ContainsFunc(in.pages, func(s string) bool { return says(s, known) })
 }
 
 // any reports whether the request says one of the words anywhere; in the path only at its last two segments.
@@ -166,7 +179,7 @@ func (in intent) linkWrites() bool {
 func (c *Client) harm(r *message.Request) string {
 	in := intentOf(r)
 	switch {
-	case !c.May.Logout && in.any(logoutWords):
+	case !c.May.Logout && (in.any(logoutWords) || in.page(logoutWords)):
 		return "it would end the session"
 	case !c.May.Delete && (r.Method == http.MethodDelete || in.any(deleteWords) ||
 		!in.reads && in.any(resetWords)):

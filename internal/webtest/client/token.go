@@ -13,8 +13,54 @@ import (
 type token struct {
 	mu      sync.Mutex
 	value   string
-	changes bool // each view of the page gives another
-	version int  // of the session in which it was given out
+	changes bool  // each view of the page gives another
+	version int64 // of the session in which it was given out
+	stays   bool  // the page with it gives nobody a cookie
+}
+
+// visit gives a request of nobody, who keeps no cookies, what its token needs where the page with the token gives it
+// with a cookie, as pages with logins do: a visitor of that page alone, with its cookies and its token. Elsewhere the
+// request stays, and nobody sends it.
+func (c *Client) visit(ctx context.Context, r *message.Request) (*message.Request, *User) {
+	if r.Token == nil || r.Token.Page == nil || r.Header.Get("Cookie") != "" ||
+		valueAt(r, r.Token.Place) != r.Token.Value {
+		return r, nil
+	}
+	t := c.tokenOf(r, "")
+	t.mu.Lock()
+	stays := t.stays
+	t.mu.Unlock()
+	if stays {
+		return r, nil
+	}
+	page := r.Token.Page.Clone()
+	page.Token = nil
+	visitor := NewUser("")
+	answer, err := c.send(ctx, page, Options{As: visitor})
+	if err != nil {
+		return r, nil
+	}
+	fresh := fieldValue(answer.Body, r.Token.Field)
+	if fresh == "" || len(visitor.Cookies(r.URL)) == 0 {
+		t.mu.Lock()
+		t.stays = true
+		t.mu.Unlock()
+		return r, nil
+	}
+	r = r.Put(r.Token.Place, fresh)
+	r.Token = nil
+	return r, visitor
+}
+
+// tokenOf is what is known of the token of a request of a user with a name.
+func (c *Client) tokenOf(r *message.Request, name string) *token {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := name + "\n" + r.Token.Field + "\n" + r.Token.Page.Key()
+	if c.tokens[key] == nil {
+		c.tokens[key] = &token{value: r.Token.Value, version: -1}
+	}
+	return c.tokens[key]
 }
 
 // renew gives a request a token that the application takes: the one of the session, or, where each view of a page makes
@@ -26,18 +72,11 @@ func (c *Client) renew(ctx context.Context, r *message.Request, as *User) (renew
 		return r, release
 	}
 	name := ""
-	version := 0
+	version := int64(0)
 	if as != nil {
 		name, version = as.Name, as.Version()
 	}
-	c.mu.Lock()
-	key := name + "\n" + r.Token.Field + "\n" + r.Token.Page.Key()
-	t := c.tokens[key]
-	if t == nil {
-		t = &token{value: r.Token.Value, version: -1}
-		c.tokens[key] = t
-	}
-	c.mu.Unlock()
+	t := c.tokenOf(r, name)
 	t.mu.Lock()
 	if t.changes || t.version != version {
 		page := r.Token.Page.Clone()

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
@@ -22,7 +23,7 @@ type User struct {
 	jar     *cookiejar.Jar
 	own     http.Header
 	hosts   map[string]bool // that get the headers
-	version int
+	version int64
 
 	credentials map[string]*credentials // by host
 	kept        map[string]string
@@ -43,7 +44,7 @@ func (u *User) Reset() {
 	defer u.mu.Unlock()
 	u.jar, _ = cookiejar.New(nil) // it never fails
 	u.own, u.hosts, u.credentials = http.Header{}, nil, nil
-	u.version++
+	u.version = versions.Add(1)
 }
 
 // hold keeps requests that belong together from being sent until release.
@@ -55,8 +56,11 @@ func (u *User) hold() (release func()) {
 	return u.steps.RUnlock
 }
 
-// Version changes whenever the session of the user is renewed.
-func (u *User) Version() int {
+// versions are of all users: one who logs in as another did is in another session.
+var versions atomic.Int64
+
+// Version changes whenever the session of the user is renewed, and no two users have the same.
+func (u *User) Version() int64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.version
@@ -85,7 +89,7 @@ func (u *User) SetHeader(host, name, value string) {
 		u.hosts = map[string]bool{}
 	}
 	u.hosts[host] = true
-	u.version++
+	u.version = versions.Add(1)
 }
 
 // SetCookies gives the user cookies for a URL.
@@ -115,6 +119,17 @@ func (u *User) FromElsewhere(at *url.URL) bool {
 	return len(cookies) > 0 && !slices.ContainsFunc(cookies, func(c *http.Cookie) bool {
 		site := u.flags[c.Name].SameSite
 		return site == http.SameSiteLaxMode || site == http.SameSiteStrictMode
+	})
+}
+
+// ByLinks reports whether a browser sends each cookie of the user for a URL, of which there is one at least, when a
+// page of another site leads there.
+func (u *User) ByLinks(at *url.URL) bool {
+	cookies := u.Cookies(at)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(cookies) > 0 && !slices.ContainsFunc(cookies, func(c *http.Cookie) bool {
+		return u.flags[c.Name].SameSite == http.SameSiteStrictMode
 	})
 }
 

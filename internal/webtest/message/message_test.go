@@ -341,3 +341,21 @@ func TestMembers(t *testing.T) {
 		}
 	}
 }
+
+// A cookie that is sent encoded, as PHP's are, is a place with what it says, and is not encoded twice.
+func TestPlaceOfCookie(t *testing.T) {
+	r, err := message.New(http.MethodGet, "http://h.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sent, says := range map[string]string{"a%3A1%3A%7B%7D": "a:1:{}", "eA%3D%3D": "eA==", "plain": "plain", "50%": "50%"} {
+		p := message.PlaceOfCookie("prefs", sent)
+		if p.Value != says {
+			t.Errorf("%s says %q", sent, p.Value)
+		}
+		put := r.Put(p, p.Value)
+		if again := message.Places(put); len(again) == 0 || again[0].Value != says {
+			t.Errorf("%s is sent as %s", sent, put.Header.Get("Cookie"))
+		}
+	}
+}

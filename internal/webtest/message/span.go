@@ -260,19 +260,24 @@ func cookieSpans(r *Request) (out []span) {
 	for pair := range strings.SplitSeq(line, ";") {
 		name, value, ok := strings.Cut(pair, "=")
 		if ok && len(out) < maxPlaces {
-			plain, err := url.PathUnescape(value)
-			if err != nil {
-				plain = value
-			}
 			from := start + len(name) + 1
 			out = append(out, span{
-				Place: Place{Component: Cookie, Name: strings.TrimSpace(name), Value: plain},
+				Place: PlaceOfCookie(strings.TrimSpace(name), value),
 				start: from, end: from + len(value), write: cookieValue,
 			})
 		}
 		start += len(pair) + 1
 	}
 	return out
+}
+
+// PlaceOfCookie is the place of a cookie with a value as it is sent: what it encodes is read, and written again by Put.
+func PlaceOfCookie(name, value string) Place {
+	plain, err := url.PathUnescape(value)
+	if err != nil {
+		plain = value
+	}
+	return Place{Component: Cookie, Name: name, Value: plain}
 }
 
 // cookieValue encodes what no cookie may have (RFC 6265, 4.1.1), and what is itself an encoding or read as a space.

@@ -58,13 +58,19 @@ func (s *Session) byForm(ctx context.Context, start *message.Response) (tried bo
 				continue
 			}
 			tried = true
-			// The address of a form may be set by a script, and take no form without it.
-			if err := s.submit(ctx, form); !errors.Is(err, errNoForm) {
+			// The address of a form may be set by a script, and take no form without it. One that would put the password into
+			// an address is sent by a script.
+			err := s.submit(ctx, form)
+			if errors.Is(err, ErrRefused) && form.Request.Method == http.MethodGet {
+				s.scripted = append(s.scripted, page)
+				continue
+			}
+			if !errors.Is(err, errNoForm) {
 				return true, err
 			}
 		}
 	}
-	if tried {
+	if tried && len(s.scripted) == 0 {
 		return true, ErrRefused
 	}
 	return false, nil
@@ -242,11 +248,14 @@ func (s *Session) calls(ctx context.Context, start *message.Response) (out []*me
 			add(filled)
 		}
 	}
-	texts := []string{string(start.Body)}
-	for _, m := range scriptSrc.FindAllSubmatch(start.Body, 10) {
-		if u, err := start.Request.URL.Parse(string(m[1])); err == nil && u.Host == s.starts[0].Host {
-			if answer, err := s.get(ctx, u, s.User); err == nil {
-				texts = append(texts, string(answer.Body))
+	var texts []string
+	for _, page := range append([]*message.Response{start}, s.scripted...) {
+		texts = append(texts, string(page.Body))
+		for _, m := range scriptSrc.FindAllSubmatch(page.Body, 10) {
+			if u, err := page.Request.URL.Parse(string(m[1])); err == nil && u.Host == s.starts[0].Host {
+				if answer, err := s.get(ctx, u, s.User); err == nil {
+					texts = append(texts, string(answer.Body))
+				}
 			}
 		}
 	}

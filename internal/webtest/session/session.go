@@ -53,6 +53,8 @@ type Session struct {
 	marker *marker
 	leaves *url.URL // a page of the application that led to another host
 	away   *url.URL // to which
+
+	scripted []*message.Response // pages with a login form that no address takes: a script sends it
 }
 
 // ErrRefused says that the application did not take the user and the password.
@@ -169,6 +171,9 @@ func (s *Session) enter(ctx context.Context) error {
 		}
 	}
 	tried, err = s.byAPI(ctx, start)
+	if err == nil && !tried && len(s.scripted) > 0 && s.Browser == nil {
+		return ErrRefused
+	}
 	if err == nil && !tried && s.Browser != nil && s.away == nil { // a script may make the form
 		if tried, err = s.byBrowser(ctx); err != nil && !tried && ctx.Err() == nil {
 			err = errors.Join(ErrNoLogin, err)

@@ -194,6 +194,37 @@ func TestLoginBesidesAFormOfAScript(t *testing.T) {
 	}
 }
 
+// A form that would put the password into an address is sent by a script of its page; where no call takes the user, the
+// login is refused.
+func TestLoginByTheScriptOfAForm(t *testing.T) {
+	for _, password := range []string{"pass word", "wrong"} {
+		s := &site{sessions: map[string]bool{}}
+		_, _, _, err := open(t, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/gate/auth.php" && r.Method == http.MethodPost:
+				var in struct{ Username, Password string }
+				if json.NewDecoder(r.Body).Decode(&in) != nil || in.Password != "pass word" {
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				http.SetCookie(w, &http.Cookie{Name: "sid", Value: s.begin(), Path: "/"})
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprint(w, `{"name": "bob"}`)
+			case r.URL.Path == "/login":
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprint(w, `<form id="f"><input name="username"><input type="password" name="password"></form>
+<script>document.getElementById("f").onsubmit = () => fetch("/gate/auth.php", {method: "POST"})</script>`)
+			default:
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprint(w, `<a href="/login">in</a>`)
+			}
+		}, session.Account{User: "bob", Password: password})
+		if password == "wrong" && !errors.Is(err, session.ErrRefused) || password != "wrong" && (err != nil || s.logins != 1) {
+			t.Errorf("%s: %d logins, %v", password, s.logins, err)
+		}
+	}
+}
+
 func TestNoLogin(t *testing.T) {
 	_, _, _, err := open(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

@@ -27,7 +27,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{others(), offices(), roles(), neighbours(), tokens(), enumeration(), forgery(), assignment(),
-		defaults(), limits(), fixation(), predictable(), signed(), hijacking(), prices(), overwriting()}
+		defaults(), limits(), fixation(), predictable(), ofUsers(), signed(), hijacking(), prices(), overwriting()}
 }
 
 // maxPages are how many pages of the map are compared.
@@ -255,67 +255,6 @@ func nonexistent(v string) string {
 		}
 		return r
 	}, v)
-}
-
-// forgery is the check for forms that other sites can send. It sends a form as its user with the Origin of another
-// site; the answer must be that of the form itself, and nobody's another. Three requests for a form that changes
-// data and
-// has no token; none otherwise.
-func forgery() kit.Check {
-	c := kit.Check{ID: "csrf", Class: "csrf", Level: client.Active}.Describe()
-	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
-		if !kit.Known(t.User) || t.Request.Method != http.MethodPost || !changes(t) || hasToken(t.Request) ||
-			!sendable(t.Request) || len(t.User.Cookies(t.Request.URL)) == 0 ||
-			t.User.Headers(t.Request.URL).Get("Authorization") != "" {
-			return nil
-		}
-		own, err := w.Send(ctx, t, t.Request)
-		if err != nil || own.Status >= 400 {
-			return err
-		}
-		foreign := t.Request.With("Origin", "https://"+kit.Word()+".example.org").With("Referer", "https://example.org/").
-			With("Sec-Fetch-Site", "cross-site")
-		crossed, err := w.Send(ctx, t, foreign)
-		if err != nil || !kit.Same(own, crossed) {
-			return err
-		}
-		nobody, err := w.Client.Send(ctx, t.Request, client.Options{})
-		if err != nil || kit.Same(own, nobody) {
-			return err
-		}
-		user, users := kit.Names(t.User)
-		confidence, detail := kit.Probable, "browsers may keep the cookie back (SameSite); whether the effect came was not seen"
-		if t.User.ForAllSites(t.Request.URL) {
-			confidence, detail = kit.Proved, "its cookies say that browsers send them from all sites (SameSite=None)"
-		}
-		w.Found(&c, kit.Finding{Request: foreign, Confidence: confidence, Detail: detail,
-			Evidence: []kit.Evidence{{Request: foreign, Response: crossed, Note: "a request of another site is answered as one's own"},
-				{Request: t.Request, Response: nobody, Note: "nobody is answered otherwise"}},
-			Proof: &proof.Program{About: "A request of another site is answered as one's own.", Users: users, Steps: []proof.Step{
-				{ID: "own", As: user, Send: t.Request, Writes: true},
-				{ID: "foreign", As: user, Send: foreign, Writes: true, Expect: []proof.Expect{{What: proof.Same, Of: "own"}}},
-			}}})
-		return nil
-	}
-	return c
-}
-
-// changes reports whether a request changes something: by its words, or as its answer leads back to a page, as those of
-// forms that write do. A login is none.
-func changes(t *kit.Target) bool {
-	_, isLogin := loginOf(t.Request)
-	return client.Writes(t.Request) || !isLogin && t.Response != nil && t.Response.Redirect() != nil
-}
-
-var tokenName = regexp.MustCompile(`(?i)csrf|xsrf|token|nonce|authenticity|verification|__viewstate|formkey|sesskey|_wpnonce`)
-
-func hasToken(r *message.Request) bool {
-	for name := range r.Header {
-		if tokenName.MatchString(name) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(message.Places(r), func(p message.Place) bool { return tokenName.MatchString(p.Name) })
 }
 
 // sendable says whether a form of another site can send a request: its type is one of those of forms.

@@ -10,10 +10,12 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -338,6 +340,74 @@ func TestForgery(t *testing.T) {
 	}
 }
 
+// forms is an account whose address of mail is changed by a form. What is refused is answered as what is not, and shown on
+// a page of its own.
+func forms(refuses func(r *http.Request) bool) http.Handler {
+	var mu sync.Mutex
+	mail := "bob@lab.example"
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, err := r.Cookie("user"); err != nil {
+			http.Error(w, "log in", http.StatusUnauthorized)
+			return
+		}
+		if v := r.FormValue("mail"); v != "" {
+			if !refuses(r) {
+				mail = v
+			}
+			http.Redirect(w, r, "/account/change", http.StatusSeeOther)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, "<p>Your address is %s</p>", html.EscapeString(mail))
+	})
+}
+
+// Cookies that say nothing of sites are proof enough with an effect that is seen; so is a token that is not asked for,
+// and a form that is sent by GET, which cookies for links (Lax) do not hinder.
+func TestForgeryWithEffect(t *testing.T) {
+	never := func(*http.Request) bool { return false }
+	foreign := func(r *http.Request) bool { return r.Header.Get("Sec-Fetch-Site") == "cross-site" }
+	strict := func(r *http.Request) bool { return r.FormValue("csrf_token") != "right-token" }
+	lax := func(r *http.Request) bool {
+		return r.FormValue("csrf_token") != "right-token" && r.Form.Has("csrf_token")
+	}
+	for name, c := range map[string]struct {
+		refuses         func(*http.Request) bool
+		method, at      string
+		body            string
+		site            http.SameSite
+		want            int
+		wantsConfidence kit.Confidence
+	}{
+		"no attribute":     {never, http.MethodPost, "/account/change", "mail=bob%40lab.example", 0, 1, kit.Proved},
+		"same site":        {never, http.MethodPost, "/account/change", "mail=bob%40lab.example", http.SameSiteLaxMode, 1, kit.Probable},
+		"silently refused": {foreign, http.MethodPost, "/account/change", "mail=bob%40lab.example", 0, 1, kit.Probable},
+		"token unchecked":  {lax, http.MethodPost, "/account/change", "mail=bob%40lab.example&csrf_token=right-token", 0, 1, kit.Proved},
+		"token checked":    {strict, http.MethodPost, "/account/change", "mail=bob%40lab.example&csrf_token=right-token", 0, 0, ""},
+		"token, same site": {lax, http.MethodPost, "/account/change", "mail=bob%40lab.example&csrf_token=right-token", http.SameSiteLaxMode, 0, ""},
+		"by GET":           {never, http.MethodGet, "/account/change?mail=bob%40lab.example", "", http.SameSiteLaxMode, 1, kit.Proved},
+		"GET, strict":      {never, http.MethodGet, "/account/change?mail=bob%40lab.example", "", http.SameSiteStrictMode, 0, ""},
+		"GET, no effect":   {foreign, http.MethodGet, "/account/change?mail=bob%40lab.example", "", http.SameSiteLaxMode, 0, ""},
+	} {
+		lab := kittest.New(t, forms(c.refuses))
+		target := lab.Target(t, c.method, c.at, c.body)
+		target.Response = &message.Response{Request: target.Request, Status: http.StatusSeeOther, Header: http.Header{"Location": {"/account/change"}}}
+		target.User = as(t, lab, "bob")
+		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.site}})
+		lab.World.Users = []*client.User{target.User}
+		found := lab.Run(t, check(t, "csrf"), target)
+		if len(found) != c.want || len(found) == 1 && found[0].Confidence != c.wantsConfidence {
+			t.Errorf("%s: found %s, want %d %s", name, kittest.Titles(found), c.want, c.wantsConfidence)
+		}
+		left, err := lab.World.Client.Send(t.Context(), lab.Target(t, http.MethodGet, "/account/show", "").Request, client.Options{As: target.User})
+		if err != nil || !strings.Contains(string(left.Body), "bob@lab.example") {
+			t.Errorf("%s: it leaves %s %v", name, left.Body, err)
+		}
+	}
+}
+
 // members is an application whose login keeps the identifier of the session, or makes a new one.
 func members(fixed bool) http.Handler {
 	var mu sync.Mutex
@@ -419,6 +489,41 @@ func TestLoginLimit(t *testing.T) {
 		lab.World.Defaults = true
 		if found := lab.Run(t, check(t, "login-limit"), target); len(found) > 0 != c.found {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+	}
+}
+
+// A login whose form has a token, and whose session is there before, is tried like others: its pages differ in the token,
+// and what works sets no cookie but leads elsewhere. One that always leads to the same page has not worked.
+func TestLoginsWithTokens(t *testing.T) {
+	for name, c := range map[string]struct {
+		works bool // admin with admin
+		leads bool // a failed login leads somewhere, too
+		want  string
+	}{"weak": {true, false, "default-login"}, "none": {false, false, ""}, "always leads away": {false, true, ""}} {
+		var views atomic.Int64
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch {
+			case r.Method == http.MethodPost && c.works && r.FormValue("user") == "admin" && r.FormValue("password") == "admin":
+				http.Redirect(w, r, "/home", http.StatusSeeOther)
+			case r.Method == http.MethodPost && c.leads:
+				http.Redirect(w, r, fmt.Sprint("/login?try=", views.Add(1)), http.StatusSeeOther)
+			default:
+				fmt.Fprintf(w, `<p>wrong</p><input type="hidden" name="csrf_token" value="%032d">`, views.Add(1))
+			}
+		}))
+		lab.World.Defaults = true
+		page := lab.Target(t, http.MethodGet, "/login", "").Request
+		for _, id := range []string{"default-login", "login-limit"} {
+			target := lab.Target(t, http.MethodPost, "/login", "user=a&password=b&csrf_token=00000000")
+			target.Request.Token = &message.Token{Field: "csrf_token", Value: "00000000", Page: page,
+				Place: message.Place{Component: message.Body, Format: message.Form, Name: "csrf_token"}}
+			found := lab.Run(t, check(t, id), target)
+			want := id == c.want || id == "login-limit" && !c.leads
+			if len(found) > 0 != want {
+				t.Errorf("%s, %s: %s", name, id, kittest.Titles(found))
+			}
 		}
 	}
 }

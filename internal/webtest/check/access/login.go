@@ -165,11 +165,11 @@ func defaults() kit.Check {
 			if err != nil {
 				return err
 			}
-			if diff.Same(page, failed, nil) || diff.Same(page, wrong, nil) || !loggedIn(answer, control) {
+			if diff.Same(page, failed, nil) || diff.Same(page, wrong, nil) || !loggedIn(l.request, answer, control) {
 				continue
 			}
 			again, _, err := l.try(ctx, w, pair[0], pair[1])
-			if err != nil || !loggedIn(again, control) {
+			if err != nil || !loggedIn(l.request, again, control) {
 				return err
 			}
 			w.Found(&c, kit.Finding{Request: answer.Request, Place: l.password, Payload: pair[0] + " with a well-known password",
@@ -185,14 +185,14 @@ func defaults() kit.Check {
 var tokenField = regexp.MustCompile(`(?i)"(?:access_?token|auth_?token|token|jwt|session_?id?)"\s*:\s*"[^"]{8,}"`)
 
 // loggedIn says whether an answer is that of a login that worked: it leads elsewhere than the failed one and sets a
-// cookie, or has a token.
-func loggedIn(r, failed *message.Response) bool {
+// cookie, or has a token. Where the form has a token there is a session already, and a failed login leads nowhere.
+func loggedIn(form *message.Request, r, failed *message.Response) bool {
 	if tokenField.Match(r.Body) && !tokenField.Match(failed.Body) {
 		return true
 	}
 	to := r.Header.Get("Location")
 	return r.Status/100 == 3 && to != failed.Header.Get("Location") && !strings.Contains(strings.ToLower(to), "error") &&
-		!strings.Contains(strings.ToLower(to), "fail") && len(r.Header["Set-Cookie"]) > 0
+		!strings.Contains(strings.ToLower(to), "fail") && (len(r.Header["Set-Cookie"]) > 0 || form.Token != nil && failed.Status/100 != 3)
 }
 
 // privileged are fields that users must not set for themselves.

@@ -71,8 +71,8 @@ func (n *neighbourhood) numbered(r *message.Request) (all []message.Place) {
 		}
 	}
 	for _, k := range n.as.Cookies(r.URL) {
-		if seriesOf(k.Value) != nil {
-			all = append(all, message.Place{Component: message.Cookie, Name: k.Name, Value: k.Value})
+		if p := message.PlaceOfCookie(k.Name, k.Value); seriesOf(p.Value) != nil {
+			all = append(all, p)
 		}
 	}
 	return all

@@ -179,7 +179,7 @@ func (o *overwrite) try(ctx context.Context, n naming) (bool, error) {
 		return false, err
 	}
 	f := o.finding(n, field, second)
-	if old := valueOf(first.page.owner, field.Name); old != "" {
+	if old := valueIn(first.page.owner, field.Name); old != "" {
 		back := n.request.Put(field, old)
 		if _, err := o.w.Client.Send(ctx, back, client.Options{As: o.owner, Writes: true}); err != nil && ctx.Err() != nil {
 			return false, err
@@ -273,8 +273,8 @@ func (o *overwrite) finding(n naming, field message.Place, done wrote) kit.Findi
 					Expect: []proof.Expect{{What: proof.Contains, Value: marker}}}}}}
 }
 
-// valueOf is the value of a field in JSON or in a form; "" if it is not there once.
-func valueOf(page *message.Response, name string) string {
+// valueIn is the value of a field in JSON or in a form; "" if it is not there once.
+func valueIn(page *message.Response, name string) string {
 	name = regexp.QuoteMeta(name[strings.LastIndexAny(strings.TrimRight(name, "]"), ".[/")+1:])
 	pattern := regexp.MustCompile(`"` + name + `"\s*:\s*"([^"\\]{1,200})"|name\s*=\s*"` + name + `"[^>]*value\s*=\s*"([^"&]{1,200})"`)
 	all := pattern.FindAllStringSubmatch(string(page.Body), 2)

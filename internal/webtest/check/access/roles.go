@@ -77,13 +77,14 @@ func rolesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) er
 // roleCookies are the cookies of a user that speak of a role.
 func roleCookies(u *client.User, at *url.URL) (out []message.Place) {
 	for _, k := range u.Cookies(at) {
-		plain := k.Value
-		if raw, err := base64.StdEncoding.DecodeString(k.Value); err == nil && plainWord.Match(raw) && len(k.Value)%4 == 0 {
+		p := message.PlaceOfCookie(k.Name, k.Value)
+		plain := p.Value
+		if raw, err := base64.StdEncoding.DecodeString(p.Value); err == nil && plainWord.Match(raw) && len(p.Value)%4 == 0 {
 			plain = string(raw)
 		}
 		if plainWord.MatchString(plain) && (roleName.MatchString(k.Name) || roleValue.MatchString(plain)) ||
-			plainWord.MatchString(k.Value) && roleName.MatchString(k.Name) {
-			out = append(out, message.Place{Component: message.Cookie, Name: k.Name, Value: k.Value})
+			plainWord.MatchString(p.Value) && roleName.MatchString(k.Name) {
+			out = append(out, p)
 		}
 	}
 	return out

@@ -6,7 +6,7 @@
 // does. Nothing outside is asked for, and no internal address. Where there is an out-of-band server, a call of it is
 // waited for, too: by DNS alone it is probable, by HTTP proved.
 //
-// Requests for a clean place: none where neither name nor value speaks of files or addresses; otherwise two to five,
+// Requests for a clean place: none where neither name nor value speaks of files or addresses; otherwise three to six,
 // and one for the out-of-band server; two requests for each host, once, to read its own pages.
 package remote
 
@@ -49,7 +49,7 @@ var (
 
 // variants are how an address is written: {a} is it, {n} without its scheme, {s} what follows that, {o} with its host
 // written otherwise, which a list of forbidden hosts does not know.
-var variants = []string{"{a}", "{n}", "{a}?", "hTtP{s}", "{a}\x00", "{o}"}
+var variants = []string{"{a}", "{n}", "{o}", "{a}?", "hTtP{s}", "{a}\x00"}
 
 // page is a page of the application and lines that only it has.
 type page struct {
@@ -87,7 +87,7 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 	}
 	known := pages[0]
 	for i, variant := range variants {
-		if i > 1 && !reaction.Effect && !reaction.Echo {
+		if i > 2 && !reaction.Effect && !reaction.Echo {
 			return nil
 		}
 		first, match, err := brings(ctx, w, t, p, write(variant, known.address), known, base.Response, reaction.Unknown)
@@ -141,17 +141,17 @@ func write(variant string, at *url.URL) string {
 }
 
 // written is a host in another way of writing, which is resolved to the same: an IPv4 address as one number, a name
-// with the dot of the root.
+// with the dot of the root. The number is a hexadecimal one, as Apache refuses a host of decimal digits.
 func written(host string) string {
 	ip, err := netip.ParseAddr(host)
 	switch {
 	case err == nil && ip.Is4():
 		b := ip.As4()
-		return strconv.FormatUint(uint64(binary.BigEndian.Uint32(b[:])), 10)
+		return "0x" + strconv.FormatUint(uint64(binary.BigEndian.Uint32(b[:])), 16)
 	case err == nil:
 		return host
 	case host == "localhost":
-		return "2130706433"
+		return "0x7f000001"
 	}
 	return strings.TrimSuffix(host, ".") + "."
 }

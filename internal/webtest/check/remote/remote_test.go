@@ -6,6 +6,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -89,6 +90,65 @@ func holds(t *testing.T, lab *kittest.Lab, f kit.Finding) {
 }
 
 var declared = regexp.MustCompile(`<!ENTITY (\w+) SYSTEM "([^"]*)">`)
+
+// A document in a field of a form is tested, too; a page that shows it as a text is none, and neither is a text with marks.
+func TestEntitiesInForms(t *testing.T) {
+	for name, c := range map[string]struct {
+		value string
+		reads bool
+		want  int
+	}{
+		"weak":       {`<?xml version="1.0"?><feed><entry><title>One</title></entry></feed>`, true, 1},
+		"one tag":    {`<title>One</title>`, true, 1},
+		"shown":      {`<feed><title>One</title></feed>`, false, 0},
+		"not a text": {`1 < 2 and 3 > 2`, true, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			v := r.FormValue("feed")
+			if m := declared.FindStringSubmatch(v); m != nil && c.reads {
+				content := ""
+				if m[2] == "file:///etc/passwd" {
+					content = "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin"
+				}
+				v = strings.ReplaceAll(v, "&"+m[1]+";", content)
+			}
+			fmt.Fprint(w, html.EscapeString(v))
+		}))
+		target := lab.Target(t, http.MethodPost, "/import", url.Values{"feed": {c.value}, "name": {"news"}}.Encode())
+		before := lab.Sent.Load()
+		found := lab.Run(t, Checks()[1], target)
+		if len(found) != c.want || c.value[0] != '<' && lab.Sent.Load() != before {
+			t.Errorf("%s: found %s, want %d; %d requests", name, kittest.Titles(found), c.want, lab.Sent.Load()-before)
+		}
+		for _, f := range found {
+			holds(t, lab, f)
+		}
+	}
+}
+
+// A host is written in another way where neither an effect nor an echo shows that the address counts: a list of forbidden
+// hosts refuses the usual one. What refuses both, or shows none of the page, is silent.
+func TestFetchPastAList(t *testing.T) {
+	for name, c := range map[string]struct {
+		refuses func(v string) bool
+		want    int
+	}{
+		"names":     {func(v string) bool { return strings.Contains(v, "127.") || strings.Contains(v, "localhost") }, 1},
+		"all hosts": {func(v string) bool { return !strings.HasPrefix(v, "http://feeds.lab.example/") }, 0},
+	} {
+		lab := kittest.New(t, site(func(w http.ResponseWriter, _ *http.Request, v string) {
+			if u, err := url.Parse(v); err != nil || u.Scheme != "http" || c.refuses(v) {
+				fmt.Fprint(w, "<p>This has no preview.</p>")
+				return
+			}
+			fmt.Fprint(w, get(strings.Replace(v, "0x7f000001", "127.0.0.1", 1)))
+		}))
+		found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodGet, "/show?page="+url.QueryEscape(lab.URL+"/a.html"), ""))
+		if len(found) != c.want || len(found) == 1 && found[0].Variant != "{o}" {
+			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
+		}
+	}
+}
 
 func TestEntities(t *testing.T) {
 	for name, c := range map[string]struct {

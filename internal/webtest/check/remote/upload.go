@@ -17,16 +17,19 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
+// png are the first bytes of such a picture.
+const png = "\x89PNG\r\n\x1a\n"
+
 // uploads are files that do something where they are run or shown: {a} and {b} are numbers, {f} is a function. Some look
 // like pictures, by their type, their first bytes, or one of two endings, to those who check only that.
 var uploads = []struct{ ext, kind, content string }{
 	{".php", "application/x-php", "{f}<?php echo {a}*{b}; ?>"},
 	{".jsp", "application/octet-stream", "{f}<%= {a}*{b} %>"},
 	{".php", "image/gif", "GIF89a{f}<?php echo {a}*{b}; ?>"},
-	{".phtml", "image/png", "\x89PNG\r\n\x1a\n{f}<?php echo {a}*{b}; ?>"},
+	{".phtml", "image/png", png + "{f}<?php echo {a}*{b}; ?>"},
 	{".pHp", "image/gif", "GIF89a{f}<?php echo {a}*{b}; ?>"},
-	{".gif.php", "image/gif", "GIF89a{f}<?php echo {a}*{b}; ?>"},
-	{".php.gif", "image/gif", "GIF89a{f}<?php echo {a}*{b}; ?>"},
+	{".png.php", "image/png", png + "{f}<?php echo {a}*{b}; ?>"}, // where a name must have the ending of a picture somewhere
+	{".php.png", "image/png", png + "{f}<?php echo {a}*{b}; ?>"}, // where a server runs what has the ending anywhere
 	{".html", "text/html", "<p>{f}</p><script>{f}()</script>"},
 	{".html", "image/png", "<p>{f}</p><script>{f}()</script>"},
 	{".svg", "image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg"><script>{f}()</script></svg>`},
@@ -34,7 +37,7 @@ var uploads = []struct{ ext, kind, content string }{
 
 // upload is the check for files of types that are run, or shown as pages. It stores files of ours, whose only effect is
 // a product of two numbers; where they can be read, they are asked for. At level active only, and what is left is said.
-// Nine requests for each kind of file, at most.
+// Nine requests for each of eight kinds of file, at most.
 func upload() kit.Check {
 	c := kit.Check{ID: "file-upload", Class: "file-upload", Level: client.Active}.Describe()
 	c.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {

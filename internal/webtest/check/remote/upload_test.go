@@ -56,6 +56,26 @@ func store(takes func(ext string) bool, run, attach bool) http.Handler {
 	})
 }
 
+// endings runs files whose names have an ending that runs, and takes names that have one it takes.
+func endings(runs, takes string) http.Handler {
+	run, take := regexp.MustCompile(runs), regexp.MustCompile(takes)
+	running, still := store(func(string) bool { return true }, true, false), store(func(string) bool { return true }, false, true)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := r.URL.Path
+		if _, head, err := r.FormFile("picture"); err == nil {
+			name = head.Filename
+		}
+		switch {
+		case r.Method == http.MethodPost && !take.MatchString(name):
+			http.Error(w, "no picture", http.StatusUnsupportedMediaType)
+		case run.MatchString(name):
+			running.ServeHTTP(w, r)
+		default:
+			still.ServeHTTP(w, r)
+		}
+	})
+}
+
 func TestUpload(t *testing.T) {
 	body := "--b\r\nContent-Disposition: form-data; name=\"picture\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\nPNG\r\n--b--\r\n"
 	all := func(string) bool { return true }
@@ -63,10 +83,14 @@ func TestUpload(t *testing.T) {
 		app  http.Handler
 		want string
 	}{
-		"runs":     {store(all, true, false), ".php"},
-		"shows":    {store(func(ext string) bool { return ext == ".html" }, false, false), ".html"},
-		"attaches": {store(all, false, true), ""},
-		"refuses":  {store(func(ext string) bool { return ext == ".png" }, true, false), ""},
+		"runs":        {store(all, true, false), ".php"},
+		"shows":       {store(func(ext string) bool { return ext == ".html" }, false, false), ".html"},
+		"any ending":  {endings(`\.php\b`, ``), ".php"},
+		"picture too": {endings(`\.php$`, `\.png`), ".png.php"},
+		"ends so":     {endings(`\.php\b`, `\.png$`), ".php.png"},
+		"as it ends":  {endings(`\.php$`, `\.png$`), ""},
+		"attaches":    {store(all, false, true), ""},
+		"refuses":     {store(func(ext string) bool { return ext == ".png" }, false, false), ""},
 	} {
 		lab := kittest.New(t, c.app)
 		r, err := message.New(http.MethodPost, lab.URL+"/profile")
@@ -101,8 +125,8 @@ func TestUploadOfPictures(t *testing.T) {
 		"by capitals": {func(name, _, _ string) bool {
 			return !strings.HasSuffix(name, ".php") && !strings.HasSuffix(name, ".phtml")
 		}, ".pHp"},
-		"by its first ending": {func(name, _, _ string) bool { return strings.Split(name, ".")[1] == "gif" }, ".gif.php"},
-		"by its last ending":  {func(name, _, _ string) bool { return path.Ext(name) == ".gif" }, ""},
+		"by its first ending": {func(name, _, _ string) bool { return strings.Split(name, ".")[1] == "png" }, ".png.php"},
+		"by its last ending":  {func(name, _, _ string) bool { return path.Ext(name) == ".png" }, ""},
 	} {
 		var mu sync.Mutex
 		files := map[string]string{}

@@ -18,12 +18,12 @@ var files = []struct{ address, missing, grammar string }{
 	{"file:///c:/windows/win.ini", "file:///c:/windows/wim.ini", `(?i)\[(fonts|extensions|mci extensions)\]`},
 }
 
-// xxe is the check for entities. Two requests for each value of an XML body that is clean, one more for the
-// out-of-band server; none for other bodies.
+// xxe is the check for entities. Two requests for each value of an XML body that is clean, and for each other value
+// that is a document of XML, as in a form; one more for the out-of-band server; none for other values.
 func xxe() kit.Check {
 	c := kit.Check{ID: "xxe", Class: "xxe", Level: client.Safe}.Describe()
 	c.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
-		if p.Format != message.XML || strings.Contains(p.Name, "@") {
+		if p.Key || (p.Format != message.XML || strings.Contains(p.Name, "@")) && !document.MatchString(p.Value) {
 			return nil
 		}
 		e := entities{World: w, Target: t, c: &c, place: p,
@@ -36,11 +36,18 @@ func xxe() kit.Check {
 	return c
 }
 
-// drawings are files with an entity {e}, declared in {d}, that applications read as XML.
+// document is a text that is a document of XML with a text in it.
+var document = regexp.MustCompile(`(?s)^\s*(?:<\?xml[^>]*\?>)?\s*<[A-Za-z][\w:.-]*(?:\s[^<>]*)?>.*>[^<>]*[^<>\s][^<>]*</[\w:.-]+>.*</[\w:.-]+>\s*$|` +
+	`^\s*(?:<\?xml[^>]*\?>)?\s*<[A-Za-z][\w:.-]*>[^<>]+</[\w:.-]+>\s*$`)
+
+// texts are the texts between the tags of a document.
+var texts = regexp.MustCompile(`>[^<>]*[^<>\s][^<>]*</`)
+
+// drawings are files with an entity {e} that applications read as XML.
 var drawings = []struct{ ext, kind, content string }{
-	{".svg", "image/svg+xml", `<?xml version="1.0"?>{d}<svg xmlns="http://www.w3.org/2000/svg" width="400" height="80">` +
+	{".svg", "image/svg+xml", `<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="400" height="80">` +
 		`<title>{e}</title><desc>{e}</desc><text x="9" y="20">{e}</text></svg>`},
-	{".xml", "text/xml", `<?xml version="1.0"?>{d}<data><item><name>{e}</name></item></data>`},
+	{".xml", "text/xml", `<?xml version="1.0"?><data><item><name>{e}</name></item></data>`},
 }
 
 // xxeInFile is the check for entities in files that are left: drawings and documents of XML. Two requests for each
@@ -54,8 +61,8 @@ func xxeInFile() kit.Check {
 		for _, d := range drawings {
 			e := entities{World: w, Target: t, c: &c, place: p, writes: true, with: func(address string) *message.Request {
 				name := "e" + kit.Word()
-				text := strings.NewReplacer("{d}", declare(name, address), "{e}", "&"+name+";").Replace(d.content)
-				return named(t.Request.Put(p, text), p.Name, kit.Word()+d.ext, d.kind)
+				text := declare([]byte(strings.ReplaceAll(d.content, "{e}", "&"+name+";")), name, address)
+				return named(t.Request.Put(p, string(text)), p.Name, kit.Word()+d.ext, d.kind)
 			}}
 			if found, err := e.read(ctx); err != nil || found {
 				return err
@@ -128,14 +135,18 @@ var doctype = regexp.MustCompile(`(?is)<!DOCTYPE[^>\[]*(\[.*?\])?\s*>`)
 // entity is a request whose document declares an external entity and has it at a place.
 func entity(r *message.Request, p message.Place, address string) *message.Request {
 	name := "e" + kit.Word()
+	if p.Format != message.XML {
+		return r.Put(p, string(declare(texts.ReplaceAll([]byte(p.Value), []byte(">&"+name+";</")), name, address)))
+	}
 	out := r.PutRaw(p, "&"+name+";")
-	body := doctype.ReplaceAll(out.Body, nil)
-	head := prolog.Find(body)
-	out.Body = bytes.Join([][]byte{head, []byte(declare(name, address)), body[len(head):]}, nil)
+	out.Body = declare(out.Body, name, address)
 	return out
 }
 
-// declare declares an external entity.
-func declare(name, address string) string {
-	return `<!DOCTYPE r [<!ENTITY ` + name + ` SYSTEM "` + address + `">]>`
+// declare is a document with the declaration of an entity.
+func declare(document []byte, name, address string) []byte {
+	document = doctype.ReplaceAll(document, nil)
+	declared := []byte(`<!DOCTYPE r [<!ENTITY ` + name + ` SYSTEM "` + address + `">]>`)
+	head := prolog.Find(document)
+	return bytes.Join([][]byte{head, declared, document[len(head):]}, nil)
 }

@@ -291,6 +291,23 @@ var apps = map[string]func(string) string{
 		return "<p>not found</p>"
 	},
 	"java-include-safe": func(v string) string { return "<p>" + html.EscapeString(v) + " &lt;web-app&gt;</p>" },
+	// A front controller that adds the ending to the name of a module, or knows its modules.
+	"php-module": func(v string) string {
+		rest, filtered := strings.CutPrefix(v, "php://filter/convert.base64-encode/resource=")
+		switch {
+		case filtered && rest == "start":
+			return base64.StdEncoding.EncodeToString([]byte("<?php echo 'begin'; require 'settings.php'; ?>"))
+		case v == "start":
+			return "<p>begin</p>"
+		}
+		return "<p>there is no such module</p>"
+	},
+	"php-module-safe": func(v string) string {
+		if v == "start" {
+			return "<p>begin</p>"
+		}
+		return "<p>there is no such module: " + html.EscapeString(base64.StdEncoding.EncodeToString([]byte(v))) + "</p>"
+	},
 	"php-include": func(v string) string {
 		if rest, ok := strings.CutPrefix(v, "php://filter/convert.base64-encode/resource="); ok && rest == "home.php" {
 			return base64.StdEncoding.EncodeToString([]byte("<?php echo 'this is home'; include 'config.php'; ?>"))

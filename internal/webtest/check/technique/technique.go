@@ -195,7 +195,8 @@ func (o *probe) set(ctx context.Context, s *Set) (best *shown, err error) {
 func (o *probe) fits(s *Set, p *Payload) bool {
 	number := kit.IsNumber(o.value)
 	switch {
-	case p.Values == "number" && !number, p.Values == "text" && number, p.Values == "path" && !o.isPath():
+	case p.Values == "number" && !number, p.Values == "text" && number, p.Values == "path" && !o.isPath(),
+		p.Values == "page" && (!pageName.MatchString(o.value) || o.place.Component != message.Query):
 		return false
 	case p.Reads && !kit.OnlyReads(o.Request):
 		return false
@@ -225,6 +226,7 @@ func (o *probe) isPath() bool {
 
 var (
 	fileValue = regexp.MustCompile(`[/\\]|^[^ ]+\.[A-Za-z][A-Za-z0-9]{1,4}$`)
+	pageName  = regexp.MustCompile(`^[A-Za-z][\w/-]{1,40}$`)
 	fileName  = regexp.MustCompile(`(?i)file|path|page|doc|templ|incl|dir|folder|lang|locale|view|url|src|load|im(g|age)|` +
 		`target|content|theme|style|skin|layout|module|resource|report|log|attach|read|show|open`)
 	javaSigns = regexp.MustCompile(`(?i)jsessionid|servlet|tomcat|coyote|jetty|jboss|wildfly|weblogic|websphere|undertow|` +

@@ -1,0 +1,199 @@
+package access
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+// forgery is the check for forms that other sites can send. It sends a form as its user with the Origin of another
+// site, and without its token, if it has one; the answer must be that of the form itself, and nobody's another. It is
+// proved where the cookies are for all sites, or where a value of ours that was sent so stands on a page afterwards and
+// the cookies are for the requests of other sites by some browsers; a form that is sent by GET, or that has a token,
+// needs that effect. Then the form is sent as it was. Three requests for a form that changes data; up to eight for one
+// that another site can send.
+func forgery() kit.Check {
+	c := kit.Check{ID: "csrf", Class: "csrf", Level: client.Active}.Describe()
+	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
+		if !forgeable(t) {
+			return nil
+		}
+		own, err := w.Send(ctx, t, t.Request)
+		if err != nil || own.Status >= 400 {
+			return err
+		}
+		bare := withoutToken(t.Request)
+		foreign := bare.With("Referer", "https://example.org/").With("Sec-Fetch-Site", "cross-site")
+		if t.Request.Method != http.MethodGet { // for a link browsers name no origin
+			foreign = foreign.With("Origin", "https://"+kit.Word()+".example.org")
+		}
+		crossed, err := w.Send(ctx, t, foreign)
+		if err != nil || !kit.Same(own, crossed) {
+			return err
+		}
+		nobody, err := w.Client.Send(ctx, bare, client.Options{})
+		if err != nil || kit.Same(own, nobody) {
+			return err
+		}
+		user, users := kit.Names(t.User)
+		f := kit.Finding{Request: foreign, Confidence: kit.Probable,
+			Detail: "browsers may keep the cookie back (SameSite); whether the effect came was not seen",
+			Evidence: []kit.Evidence{{Request: foreign, Response: crossed, Note: "a request of another site is answered as one's own"},
+				{Request: t.Request, Response: nobody, Note: "nobody is answered otherwise"}},
+			Proof: &proof.Program{About: "A request of another site is answered as one's own.", Users: users, Steps: []proof.Step{
+				{ID: "own", As: user, Send: t.Request, Writes: true},
+				{ID: "foreign", As: user, Send: foreign, Writes: true, Expect: []proof.Expect{{What: proof.Same, Of: "own"}}},
+			}}}
+		if enough, err := believed(ctx, w, t, &f); err != nil || !enough {
+			return err
+		}
+		w.Found(&c, f)
+		return nil
+	}
+	return c
+}
+
+// forgeable reports whether another site could send a request with a user's cookies, and would change something by it.
+func forgeable(t *kit.Target) bool {
+	if !kit.Known(t.User) || !changes(t) || len(t.User.Cookies(t.Request.URL)) == 0 ||
+		t.User.Headers(t.Request.URL).Get("Authorization") != "" || headerToken(t.Request) {
+		return false
+	}
+	switch t.Request.Method {
+	case http.MethodGet:
+		return t.Request.URL.RawQuery != "" && t.User.ByLinks(t.Request.URL)
+	case http.MethodPost:
+		return sendable(t.Request)
+	}
+	return false
+}
+
+// believed looks for the proof of a finding, and reports whether there is enough to report it.
+func believed(ctx context.Context, w *kit.World, t *kit.Target, f *kit.Finding) (enough bool, err error) {
+	byLink := t.Request.Method == http.MethodGet
+	needed := byLink || hasToken(t.Request) // what is refused is often answered as what is not
+	if !needed && t.User.ForAllSites(t.Request.URL) {
+		f.Confidence, f.Detail = kit.Proved, "its cookies say that browsers send them from all sites (SameSite=None)"
+		return true, nil
+	}
+	if !byLink && !t.User.FromElsewhere(t.Request.URL) {
+		return !needed, nil
+	}
+	seen, err := effect(ctx, w, t, f.Request)
+	if err != nil || seen == nil {
+		return !needed, err
+	}
+	f.Confidence, f.Evidence = kit.Proved, append(f.Evidence, *seen)
+	f.Detail = "its cookies do not say for which sites they are, and not all browsers keep them back"
+	if byLink {
+		f.Detail = "a link of another site is enough, which browsers send with the cookies"
+	}
+	return true, nil
+}
+
+// maxEffects are how many fields of a form are tried until the effect of one is seen.
+const maxEffects = 2
+
+// effect sends a request of another site with a value of ours, and is the page that shows it afterwards; nil if none
+// does. In the end the form is sent as it was.
+func effect(ctx context.Context, w *kit.World, t *kit.Target, foreign *message.Request) (*kit.Evidence, error) {
+	tried := 0
+	for _, p := range message.Places(foreign) {
+		of := p.Component == message.Body || p.Component == message.Query && foreign.Method == http.MethodGet
+		if !of || p.Key || p.File || tried >= maxEffects || !typed.MatchString(p.Value) || tokenName.MatchString(p.Name) {
+			continue
+		}
+		tried++
+		word := kit.Word()
+		value := word
+		if _, domain, isMail := strings.Cut(p.Value, "@"); isMail {
+			value += "@" + domain
+		}
+		answer, err := w.Send(ctx, t, foreign.Put(p, value))
+		if err != nil {
+			return nil, err
+		}
+		seen, err := shows(ctx, w, t, answer, word)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := w.Send(ctx, t, t.Request); err != nil || seen != nil {
+			return seen, err
+		}
+	}
+	return nil, nil //nolint:nilnil // none is seen
+}
+
+// typed are values that a user writes: words and addresses of mail.
+var typed = regexp.MustCompile(`^[A-Za-z][\w .-]{1,60}$|^[\w.+-]{1,40}@[\w.-]{3,60}$`)
+
+// shows is the page that has a word: where the answer leads, the page of the form, or its own address.
+func shows(ctx context.Context, w *kit.World, t *kit.Target, answer *message.Response, word string) (
+	*kit.Evidence, error,
+) {
+	bare := *t.Request.URL
+	bare.RawQuery = ""
+	pages := []*url.URL{answer.Redirect(), &bare}
+	if from, err := url.Parse(t.Request.Header.Get("Referer")); err == nil {
+		pages = append(pages, from)
+	}
+	for i, at := range pages {
+		if at == nil || at.Host != t.Request.URL.Host || strings.Contains(at.String(), word) ||
+			slices.ContainsFunc(pages[:i], func(u *url.URL) bool { return u != nil && u.String() == at.String() }) {
+			continue
+		}
+		get := message.From(http.MethodGet, at)
+		page, err := w.Client.Send(ctx, get, client.Options{As: t.User})
+		if page, err = kit.Broken(ctx, get, page, err); err != nil {
+			return nil, err
+		}
+		if strings.Contains(string(page.Body), word) {
+			return &kit.Evidence{Request: get, Response: page, Match: kit.Around(page.Body, word),
+				Note: "afterwards the page has the value that a request of another site brought"}, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // none has it
+}
+
+// changes reports whether a request changes something: by its words, or as its answer leads back to a page, as those of
+// forms that write do. A login is none.
+func changes(t *kit.Target) bool {
+	_, isLogin := loginOf(t.Request)
+	return client.Writes(t.Request) || !isLogin && t.Response != nil && t.Response.Redirect() != nil
+}
+
+var tokenName = regexp.MustCompile(`(?i)csrf|xsrf|token|nonce|authenticity|verification|__viewstate|formkey|sesskey|_wpnonce`)
+
+// headerToken reports whether a request has a token in a header, which no form of another site can send.
+func headerToken(r *message.Request) bool {
+	for name := range r.Header {
+		if tokenName.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasToken(r *message.Request) bool {
+	return slices.ContainsFunc(message.Places(r), func(p message.Place) bool { return tokenName.MatchString(p.Name) })
+}
+
+// withoutToken is a request whose fields with a token have another name, so that it comes without them.
+func withoutToken(r *message.Request) *message.Request {
+	out := r.Clone()
+	out.Token = nil
+	for _, p := range message.Places(r) {
+		if (p.Component == message.Body || p.Component == message.Query) && !p.Key && tokenName.MatchString(p.Name) {
+			out = out.Rename(p, kit.Word(), p.Value)
+		}
+	}
+	return out
+}

@@ -1,0 +1,3 @@
+<?php
+require 'inc/forged.php';
+login('/index.php');

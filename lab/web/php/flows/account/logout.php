@@ -1,0 +1,6 @@
+<?php
+require 'inc/forged.php';
+begin();
+$_SESSION = [];
+session_destroy();
+go('/index.php');

@@ -1,0 +1,3 @@
+<?php
+defined('DESK') || exit;
+show('Questions', '<p>Turn it off and on again.</p>');

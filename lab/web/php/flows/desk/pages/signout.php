@@ -1,0 +1,4 @@
+<?php
+defined('DESK') || exit;
+session_destroy();
+go('/index.php?page=signin');

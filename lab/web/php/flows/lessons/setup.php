@@ -1,0 +1,3 @@
+<?php
+// Run once, before the application.
+mkdir(__DIR__ . '/files');

@@ -1,0 +1,1 @@
+<?php echo '<p>Open at nine.</p>'; return true;

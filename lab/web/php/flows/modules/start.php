@@ -1,0 +1,1 @@
+<?php echo '<p>Books for all.</p>'; return true;

@@ -1,0 +1,4 @@
+<?php
+require 'lab.php';
+need();
+show('Hours', '<p>Nine to five.</p>');

@@ -1,0 +1,3 @@
+<?php
+require 'api.php';
+answer(['name' => 'Accounts', 'description' => '/openapi.json']);

@@ -1,0 +1,6 @@
+<?php
+require 'lab.php';
+begin();
+$_SESSION = [];
+session_destroy();
+go('/index.php');

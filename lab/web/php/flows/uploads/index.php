@@ -1,0 +1,3 @@
+<?php
+require 'lab.php';
+show('Club', hello() . links(['/avatar.php' => 'Picture']));

@@ -1,0 +1,3 @@
+<?php
+require 'lab.php';
+login('/index.php');
