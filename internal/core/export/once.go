@@ -2,6 +2,7 @@ package export
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/export/report"
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/mask"
 )
@@ -150,8 +152,24 @@ func learn(m *mask.Masker, i *task.Issue) {
 	}
 }
 
+// compared are the requests that a finding was compared with.
+func compared(d *finding.Document) (out []engine.Compared) {
+	if text := d.Compared().JSON; text != "" {
+		_ = json.Unmarshal([]byte(text), &out) // it was written as such
+	}
+	return out
+}
+
+// titled is the title of an exchange with what it shows.
+func titled(kind, note string) string {
+	if note == "" {
+		return kind
+	}
+	return kind + " (" + fact.Clip(note, 200) + ")"
+}
+
 // maxProofs is how many exchanges of a finding are shown.
-const maxProofs = 3
+const maxProofs = 2 + engine.MaxCompared
 
 // verification adds how an issue was confirmed, and by which requests.
 func verification(m *mask.Masker, h fact.Hints, i *task.Issue, out *report.Finding) {
@@ -163,7 +181,7 @@ func verification(m *mask.Masker, h fact.Hints, i *task.Issue, out *report.Findi
 			out.Verified = fmt.Sprintf("%d of %d further requests showed it again", e.Confirmed, e.Tried)
 		}
 		if len(out.Exchanges) < maxProofs {
-			out.Exchanges = append(out.Exchanges, report.Exchange{Title: report.Title(e.Kind),
+			out.Exchanges = append(out.Exchanges, report.Exchange{Title: titled(report.Title(e.Kind), m.Text(e.Note)),
 				Request: cutRequest(m.Text(e.Request)), Response: h.Find(m.Text(e.Response), maxResponse)})
 		}
 	}

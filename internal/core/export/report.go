@@ -231,6 +231,10 @@ func describe(m *mask.Masker, hints map[string][]byte, d *finding.Document, also
 			{Request: cutRequest(d.Request.Text), Response: h.Find(d.Response.Text, maxResponse)},
 		}
 	}
+	for _, c := range compared(d) { // it is masked by now
+		out.Exchanges = append(out.Exchanges, report.Exchange{Title: titled("Comparison", c.Note),
+			Request: cutRequest(c.Request), Response: h.Find(c.Response, maxResponse)})
+	}
 	for _, i := range also {
 		learn(m, i)
 		verification(m, h, i, &out)

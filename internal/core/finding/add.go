@@ -72,7 +72,7 @@ func (fs *Findings) Store(ctx context.Context, tx *db.Tx, p Prepared) (Added, er
 
 const (
 	batch    = 250  // rows that one statement reads
-	together = 1000 // that are stored by the same statements: SQLite writes its text index out after each such part
+	together = 1000 // and that are stored at once: SQLite writes its text index out after each part
 )
 
 // known is a finding in the database that is seen again.
@@ -371,7 +371,7 @@ func rowOf(from Origin, s Sighting, secret []byte) (r row, err error) {
 		seenAt: db.At(e.Timestamp), claimed: s.Status,
 	}
 	r.id = identity.ID(from.ScanID, r.hash)
-	if r.exchange, err = json.Marshal(exchange{e.Request, e.Response, s.TemplateEncoded}); err != nil {
+	if r.exchange, err = json.Marshal(exchange{e.Request, e.Response, s.TemplateEncoded, e.Compared}); err != nil {
 		return r, err
 	}
 	target := cmp.Or(s.Target, e.Host, e.MatchedAt)
@@ -379,7 +379,7 @@ func rowOf(from Origin, s Sighting, secret []byte) (r row, err error) {
 	if r.leaf, err = seen.Leaf(secret); err != nil {
 		return r, err
 	}
-	e.Request, e.Response = "", ""
+	e.Request, e.Response, e.Compared = "", "", nil
 	r.event, err = json.Marshal(storedEvent{e, target, p.Scheme, s.TemplateURL, s.Proof})
 	return r, err
 }

@@ -109,9 +109,10 @@ type storedEvent struct {
 
 // exchange is the large part of an event, which lists leave out.
 type exchange struct {
-	Request         string `json:"request,omitempty"`
-	Response        string `json:"response,omitempty"`
-	TemplateEncoded string `json:"template_encoded,omitempty"`
+	Request         string            `json:"request,omitempty"`
+	Response        string            `json:"response,omitempty"`
+	TemplateEncoded string            `json:"template_encoded,omitempty"`
+	Compared        []engine.Compared `json:"compared,omitempty"`
 }
 
 // Follows is what of a finding follows from elsewhere: from the policy of its team, and from feeds.
@@ -171,6 +172,6 @@ func scanWhole(r db.Row) (Finding, error) {
 	if err := json.Unmarshal(doc, &x); err != nil {
 		return f, fmt.Errorf("exchange of finding %s: %w", f.ID, err)
 	}
-	f.Event.Request, f.Event.Response, f.TemplateEncoded = x.Request, x.Response, x.TemplateEncoded
+	f.Event.Request, f.Event.Response, f.TemplateEncoded, f.Event.Compared = x.Request, x.Response, x.TemplateEncoded, x.Compared
 	return f, nil
 }
