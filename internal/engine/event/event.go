@@ -68,8 +68,8 @@ type Event struct {
 	Origin *Origin `json:"-"` // nil for an event that was stored in between, or comes from elsewhere
 }
 
-// Compared is a request with whose answer that of an event was compared: the other one of a blind test, or the control of
-// a verification.
+// Compared is a request with whose answer that of an event was compared: the other one of a blind test, or the control
+// of a verification.
 type Compared struct {
 	Note     string `json:"note,omitempty"` // what it shows
 	Request  string `json:"request"`        // at most 16 KiB of each
@@ -84,7 +84,8 @@ const comparedBytes = 16 << 10
 // CompareWith adds a request to those that the event was compared with, unless it has MaxCompared.
 func (ev *Event) CompareWith(note, request, response string) {
 	if len(ev.Compared) < MaxCompared {
-		ev.Compared = append(ev.Compared, Compared{note, errs.Clip(request, comparedBytes), errs.Clip(response, comparedBytes)})
+		one := Compared{note, errs.Clip(request, comparedBytes), errs.Clip(response, comparedBytes)}
+		ev.Compared = append(ev.Compared, one)
 	}
 }
 
