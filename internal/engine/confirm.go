@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"maps"
+	"sync/atomic"
 
 	"github.com/vedette-sec/vedette/internal/engine/canary"
+	"github.com/vedette-sec/vedette/internal/engine/event"
 	"github.com/vedette-sec/vedette/internal/engine/prober"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/rawurl"
@@ -24,42 +26,50 @@ func inAddress(ev Event) bool {
 
 // Control repeats the request of an event for a path that cannot exist beside the matched one (same folder and
 // extension; for the root, below it), or without the payload in its URL. If the same matcher holds there, the event
-// says nothing about its path.
-func (e *Engine) Control(ctx context.Context, target string, p *program.Program, ev Event) (matched bool, err error) {
+// says nothing about its path. seen has the request and the answer, whether it matched or not.
+func (e *Engine) Control(
+	ctx context.Context, target string, p *program.Program, ev Event,
+) (seen Event, matched bool, err error) {
 	change := func(req *web.Request) { req.Address.Path = canary.Beside(req.Address.Path) }
 	if inAddress(ev) {
 		_, plain, err := e.address(ctx, target, p, ev)
 		if err != nil {
-			return false, err
+			return seen, false, err
 		}
 		change = func(req *web.Request) { req.Address = plain }
 	}
-	_, matched, err = e.repeat(ctx, target, p, ev, false, change)
-	return matched, err
+	var last atomic.Pointer[web.Exchange]
+	send := func(ctx context.Context, req web.Request) (x *web.Exchange, err error) {
+		if x, err = e.sendAlone(ctx, req); err == nil {
+			last.Store(x)
+		}
+		return x, err
+	}
+	_, matched, err = e.repeat(ctx, target, p, ev, requester{send: send, change: change})
+	if x := last.Load(); x != nil {
+		seen.Request, seen.Response = event.Texts(x)
+	}
+	return seen, matched, err
 }
 
 // Confirm repeats the request of an event on a new connection without cookies and returns the new event when the same
 // matcher holds. A template whose requests depend on each other runs from its beginning.
 func (e *Engine) Confirm(ctx context.Context, target string, p *program.Program, ev Event) (Event, bool, error) {
-	return e.repeat(ctx, target, p, ev, true, nil)
+	return e.repeat(ctx, target, p, ev, requester{send: e.sendAlone, newConnection: true})
 }
 
-// repeat repeats the requests of an event, changed, and looks for the same finding.
+// repeat repeats the requests of an event, changed and sent as r says, and looks for the same finding.
 func (e *Engine) repeat(
-	ctx context.Context, target string, p *program.Program, ev Event, newConnection bool, change func(*web.Request),
+	ctx context.Context, target string, p *program.Program, ev Event, r requester,
 ) (Event, bool, error) {
 	t, address, err := e.address(ctx, target, p, ev)
 	if err != nil {
 		return Event{}, false, err
 	}
 	var found []Event
-	s := session{
-		requester: &requester{
-			engine: e, target: t, address: address, send: e.sendAlone, beforeSend: e.sender.Wait, tupleSlots: e.tupleSlots(),
-			newConnection: newConnection, change: change, begin: e.beginAlone, dials: &prober.Dials{},
-		},
-		jar: web.NewJar(), emit: func(events []Event) { found = append(found, events...) },
-	}
+	r.engine, r.target, r.address, r.beforeSend, r.tupleSlots = e, t, address, e.sender.Wait, e.tupleSlots()
+	r.begin, r.dials = e.beginAlone, &prober.Dials{}
+	s := session{requester: &r, jar: web.NewJar(), emit: func(events []Event) { found = append(found, events...) }}
 	if s.bound = p.Bind(program.Vars{}); ev.Origin != nil && ev.Origin.Bound.Program == p {
 		s.bound, s.onlyOrigin = ev.Origin.Bound, ev.Origin
 	}

@@ -98,9 +98,12 @@ func TestControl(t *testing.T) {
 			"folder": `^/[a-z]{16}/$`}
 		for i, p := range programs {
 			ev := eventOf(t, events, p.ID)
-			matched, err := e.Control(t.Context(), target, p, ev)
+			seen, matched, err := e.Control(t.Context(), target, p, ev)
 			if err != nil || matched != c.want {
 				t.Errorf("%s %s: %v %v", name, p.ID, matched, err)
+			}
+			if !strings.HasPrefix(seen.Request, "GET "+asked[len(asked)-1]) || !strings.HasPrefix(seen.Response, "HTTP/1.1 ") {
+				t.Errorf("%s %s: the control is %q, %.40q", name, p.ID, seen.Request, seen.Response)
 			}
 			if last := asked[len(asked)-1]; !regexp.MustCompile(forms[p.ID]).MatchString(last) {
 				t.Errorf("%s: the control of program %d asked for %s", p.ID, i, last)

@@ -73,22 +73,20 @@ type Config struct {
 	Record func(traffic.Exchange) // gets each HTTP request that was sent, from any goroutine; may be nil
 }
 
-// Event is what a scan reports.
-type Event = event.Event
+// What a scan reports.
+type (
+	Event        = event.Event
+	Pending      = event.Pending      // a request that an out-of-band interaction may turn into an Event
+	Mark         = event.Mark         // a reason to doubt an Event
+	Compared     = event.Compared     // a request that an Event was compared with
+	IssueTracker = event.IssueTracker // an issue that was filed for an Event
+)
 
-// Pending is a request that an out-of-band interaction may turn into an Event.
-type Pending = event.Pending
-
-// Mark is a reason to doubt an Event.
-type Mark = event.Mark
-
-// IssueTracker is an issue that was filed for an Event.
-type IssueTracker = event.IssueTracker
-
-// AnswersAlike and MatchDensity are the marks.
+// AnswersAlike and MatchDensity are the marks; MaxCompared bounds Compared.
 const (
 	AnswersAlike = event.AnswersAlike
 	MatchDensity = event.MatchDensity
+	MaxCompared  = event.MaxCompared
 )
 
 // Clean is event.Clean.

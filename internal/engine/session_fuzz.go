@@ -9,6 +9,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/board"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
 	"github.com/vedette-sec/vedette/internal/engine/dsl"
+	"github.com/vedette-sec/vedette/internal/engine/event"
 	"github.com/vedette-sec/vedette/internal/engine/fuzz"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/proto/web"
@@ -63,6 +64,7 @@ type fuzzing struct {
 	base     web.Request                // of the target
 	known    dsl.Lookup                 // of base
 	facts    map[string]any             // what the analyzer confirmed, for operators
+	compared *web.Exchange              // that the analyzer saw answered otherwise; nil: it confirmed nothing
 	outcomes map[fuzz.ParameterKey]bool // whether parameters are worth another try
 	skipped  []string                   // parameters that were fuzzed in vain on too many pages
 
@@ -150,6 +152,7 @@ func (f *fuzzing) send(ctx context.Context, m *fuzz.Mutation) entryResult {
 		return got
 	}
 	clear(f.facts)
+	f.compared = nil
 	if err := f.analyze(ctx, m, chain[0]); err != nil {
 		return unanswered(ctx, err)
 	}
@@ -173,6 +176,10 @@ func (f *fuzzing) describe(got *entryResult, m *fuzz.Mutation) {
 		if details, ok := f.facts["analyzer_details"].(string); ok {
 			ev.AnalyzerDetails = Clean(details)
 		}
+		if x := f.compared; x != nil {
+			request, response := event.Texts(x)
+			ev.CompareWith("the analyzer sent it for comparison", request, response)
+		}
 		ev.Origin.Fuzzed = m.Key()
 	}
 }
@@ -183,6 +190,8 @@ func (f *fuzzing) analyze(ctx context.Context, m *fuzz.Mutation, first *web.Exch
 	if a == nil {
 		return nil
 	}
+	var other *web.Exchange // the second: the short delay, or the condition that does not hold
+	n := 0
 	again := func(ctx context.Context, r *web.Request) (fuzz.Answer, error) {
 		r.Address = r.Address.Sent()
 		if f.change != nil {
@@ -195,12 +204,15 @@ func (f *fuzzing) analyze(ctx context.Context, m *fuzz.Mutation, first *web.Exch
 			return fuzz.Answer{}, err
 		}
 		f.requests.Add(1)
+		if n++; n <= 2 {
+			other = x
+		}
 		return fuzz.Answer{Status: x.Status, Body: x.Body, Took: x.Duration}, nil
 	}
 	confirmed, details, err := a.Analyze(ctx, m, fuzz.Answer{Status: first.Status, Body: first.Body, Took: first.Duration},
 		again)
 	if confirmed {
-		f.facts["analyzer"], f.facts["analyzer_details"] = true, details
+		f.facts["analyzer"], f.facts["analyzer_details"], f.compared = true, details, other
 	}
 	return err
 }

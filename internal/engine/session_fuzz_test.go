@@ -107,7 +107,7 @@ func TestFuzzingIsControlled(t *testing.T) {
 				t.Fatal(err)
 			}
 			for name, ev := range map[string]engine.Event{"fresh": ev, "stored": stored} {
-				alike, err := e.Control(t.Context(), target, p, ev)
+				_, alike, err := e.Control(t.Context(), target, p, ev)
 				if err != nil || alike != everywhere || !engine.HasControl(p, ev) {
 					t.Errorf("%s, %s: the same without the payload: %v (%v)", path, name, alike, err)
 				}
@@ -118,5 +118,29 @@ func TestFuzzingIsControlled(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestBlindFindingHasBothRequests: a finding that an analyzer confirmed by comparing has a request that was answered
+// otherwise; what it reflects has nothing to compare with.
+func TestBlindFindingHasBothRequests(t *testing.T) {
+	site := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if q := r.FormValue("q"); !strings.Contains(q, "=0") && !strings.Contains(q, "'") {
+			fmt.Fprint(w, "three items")
+		}
+	})
+	p := template(t, "t", `
+  - fuzzing:
+      - {part: query, mode: single, type: postfix, fuzz: [" AND [INFERENCE]"]}
+    analyzer: {name: true_false}
+    matchers:
+      - {type: word, part: analyzer, words: ["true"]}
+`)
+	_, events, _ := run(t, newEngine(t, engine.Config{}), engine.Scan{Targets: []string{site + "/?q=1"}, Programs: []*program.Program{p}})
+	if len(events) != 1 || len(events[0].Compared) != 1 || !strings.HasSuffix(events[0].Response, "three items") {
+		t.Fatalf("%+v", events)
+	}
+	if c := events[0].Compared[0]; !strings.Contains(c.Request, "=0 HTTP/1.1") || strings.Contains(c.Response, "items") || c.Note == "" {
+		t.Errorf("compared with %+v", c)
 	}
 }

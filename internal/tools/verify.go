@@ -75,7 +75,7 @@ func (v verify) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upd
 
 // verifyMatch verifies one match. An error is one of our own: the match says nothing.
 func (v verify) verifyMatch(ctx context.Context, issue task.Issue, t child.Template) error {
-	again, why, err := v.recheck(ctx, issue, t)
+	again, control, why, err := v.recheck(ctx, issue, t)
 	var template *task.RetestTemplate
 	if why == "" && err == nil {
 		template = v.distiller().Write(ctx, issue, again)
@@ -88,32 +88,33 @@ func (v verify) verifyMatch(ctx context.Context, issue task.Issue, t child.Templ
 	case why != "":
 		return v.Run.MarkUnverified(ctx, issue, why)
 	}
-	return v.Run.Confirm(ctx, issue, task.Confirmation{Last: again, Confirmed: 1, Tried: 1, RetestTemplate: template})
+	return v.Run.Confirm(ctx, issue, task.Confirmation{Last: again, Control: control, Confirmed: 1, Tried: 1,
+		RetestTemplate: template})
 }
 
 // recheck sends the second request and the control: whether a match at a path also occurs at a path that does not
 // exist, or one with a payload without it. why says why they do not confirm a match.
 func (v verify) recheck(
 	ctx context.Context, issue task.Issue, t child.Template,
-) (again engine.Event, why string, err error) {
+) (again, control engine.Event, why string, err error) {
 	if t.Path == "" {
-		return again, "its template is no longer there", nil
+		return again, control, "its template is no longer there", nil
 	}
 	again, shown, err := v.runner.Confirm(ctx, issue.Target, t, issue.Event)
 	switch {
 	case err != nil:
-		return again, "the second request failed: " + brief.Reason(err), runner.Own(err)
+		return again, control, "the second request failed: " + brief.Reason(err), runner.Own(err)
 	case !shown:
-		return again, notReproduced, nil
+		return again, control, notReproduced, nil
 	}
-	alike, err := v.runner.Control(ctx, issue.Target, t, issue.Event)
+	control, alike, err := v.runner.Control(ctx, issue.Target, t, issue.Event)
 	switch {
 	case err != nil:
-		return again, "the control request failed: " + brief.Reason(err), runner.Own(err)
+		return again, control, "the control request failed: " + brief.Reason(err), runner.Own(err)
 	case alike && issue.Event.Fuzzed:
 		why = sameWithoutPayload
 	case alike:
 		why = sameAtMissingPath
 	}
-	return again, why, nil
+	return again, control, why, nil
 }

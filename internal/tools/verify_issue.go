@@ -83,7 +83,7 @@ func (k *Kit) verify(ctx context.Context, issue task.Issue) (loop.Verification, 
 		return loop.Verification{Result: loop.FalsePositive, Reason: issue.Note}, nil
 	}
 	before := k.scope.Total()
-	j, last, err := k.reproduce(ctx, issue)
+	j, last, control, err := k.reproduce(ctx, issue)
 	if err != nil {
 		return j, err
 	}
@@ -97,22 +97,25 @@ func (k *Kit) verify(ctx context.Context, issue task.Issue) (loop.Verification, 
 	issue.VerificationResult = j
 	if j.Result == loop.Confirmed {
 		return j, k.Run.Confirm(ctx, issue,
-			task.Confirmation{Last: last, Confirmed: j.Confirmed, Tried: j.Tried, RetestTemplate: retest})
+			task.Confirmation{Last: last, Control: control, Confirmed: j.Confirmed, Tried: j.Tried, RetestTemplate: retest})
 	}
 	return j, k.Run.MarkUnverified(ctx, issue, strings.TrimRight(j.Reason, "."))
 }
 
-// reproduce tests for an issue several times; last is the last event. The error is that of ctx.
-func (k *Kit) reproduce(ctx context.Context, issue task.Issue) (j loop.Verification, last engine.Event, err error) {
+// reproduce tests for an issue several times; last is the last event, and seen what the control was answered. The error
+// is that of ctx.
+func (k *Kit) reproduce(
+	ctx context.Context, issue task.Issue,
+) (j loop.Verification, last, seen engine.Event, err error) {
 	again, control, err := k.checks(ctx, issue)
 	if err != nil {
 		return loop.Verification{Result: loop.Inconclusive, Reason: "it could not be tested again: " + brief.Reason(err)},
-			last, context.Cause(ctx)
+			last, seen, context.Cause(ctx)
 	}
 	for range reproductions {
 		event, shown, err := again(ctx)
 		if ctx.Err() != nil {
-			return j, last, context.Cause(ctx)
+			return j, last, seen, context.Cause(ctx)
 		}
 		j.Tried++
 		switch {
@@ -130,10 +133,10 @@ func (k *Kit) reproduce(ctx context.Context, issue task.Issue) (j loop.Verificat
 		j.Result = loop.Inconclusive
 		j.Reason = strings.TrimSpace(fmt.Sprintf("it showed again %d of %d times. %s", j.Confirmed, reproductions, j.Reason))
 	default:
-		alike, err := control(ctx)
-		switch {
+		answered, alike, err := control(ctx)
+		switch seen = answered; {
 		case ctx.Err() != nil:
-			return j, last, context.Cause(ctx)
+			return j, last, seen, context.Cause(ctx)
 		case err != nil:
 			j.Result, j.Reason = loop.Inconclusive, "the control request failed: "+brief.Reason(err)
 		case alike:
@@ -142,20 +145,20 @@ func (k *Kit) reproduce(ctx context.Context, issue task.Issue) (j loop.Verificat
 			j.Result = loop.Confirmed
 		}
 	}
-	return j, last, nil
+	return j, last, seen, nil
 }
 
 // checks returns a function that tests for an issue again, and one that makes its control request, which must not
 // match.
 func (k *Kit) checks(
 	ctx context.Context, issue task.Issue,
-) (again func(context.Context) (engine.Event, bool, error), control func(context.Context) (bool, error), err error) {
+) (again, control func(context.Context) (engine.Event, bool, error), err error) {
 	if p := issue.Proof; p != nil && p.Template == "" {
 		again = func(ctx context.Context) (engine.Event, bool, error) {
 			e, why, err := k.tryProof(ctx, *p, "")
 			return e, why == "", err
 		}
-		return again, func(ctx context.Context) (bool, error) { return k.showsAtMissingPath(ctx, *p) }, nil
+		return again, func(ctx context.Context) (engine.Event, bool, error) { return k.showsAtMissingPath(ctx, *p) }, nil
 	}
 	t, err := k.text(ctx, issue)
 	if err != nil {
@@ -164,21 +167,21 @@ func (k *Kit) checks(
 	again = func(ctx context.Context) (engine.Event, bool, error) {
 		return k.runner.Confirm(ctx, issue.Target, t, issue.Event)
 	}
-	return again, func(ctx context.Context) (bool, error) {
+	return again, func(ctx context.Context) (engine.Event, bool, error) {
 		return k.runner.Control(ctx, issue.Target, t, issue.Event)
 	}, nil
 }
 
 // showsAtMissingPath reports whether a proof also holds at a path that does not exist; for a root and for absent texts
 // that means nothing.
-func (k *Kit) showsAtMissingPath(ctx context.Context, p task.Proof) (bool, error) {
+func (k *Kit) showsAtMissingPath(ctx context.Context, p task.Proof) (seen engine.Event, shows bool, err error) {
 	u, err := url.Parse(p.URL)
 	if err != nil || len(p.Contains) == 0 || strings.Trim(u.Path, "/") == "" {
-		return false, err
+		return seen, false, err
 	}
-	_, why, err := k.tryProof(ctx, p,
+	seen, why, err := k.tryProof(ctx, p,
 		path.Join(path.Dir(strings.TrimSuffix(u.Path, "/")), ids.Random(12)+path.Ext(u.Path)))
-	return why == "", err
+	return seen, why == "", err
 }
 
 // text is the template that found an issue.

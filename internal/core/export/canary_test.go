@@ -26,10 +26,12 @@ import (
 const (
 	session  = "s%3ACANARYsession0123456789/+="
 	password = "CANARYpassword-77"
-	apiKey   = "CANARYapikey998877"
-	teamKey  = "CANARY team key +/ 5544"
-	jwt      = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJDQU5BUlkifQ.Q0FOQVJZQ0FOQVJZ"
-	cloud    = "AKIACANARYCANARY1234"
+
+	otherSession = "CANARYother5566778899" // in the request of a comparison alone
+	apiKey       = "CANARYapikey998877"
+	teamKey      = "CANARY team key +/ 5544"
+	jwt          = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJDQU5BUlkifQ.Q0FOQVJZQ0FOQVJZ"
+	cloud        = "AKIACANARYCANARY1234"
 )
 
 // canaries are the secrets and what is left of them in other spellings.
@@ -51,6 +53,8 @@ func leak() engine.Event {
 			base64.StdEncoding.EncodeToString([]byte(session)) + " or " + base64.StdEncoding.EncodeToString([]byte("x"+session)) + "\n" +
 			`{"password":"` + password + `","key":"` + cloud + `","team":"` + teamKey + `"}` + "\n-----BEGIN PRIVATE KEY-----\nCANARYCANARY\n-----END PRIVATE KEY-----\nPROOF of the leak\n",
 		Info: syntax.Info{Name: "A leak", Severity: "high", Description: "It leaks."},
+		Compared: []engine.Compared{{Note: "the other one", Request: "GET /y HTTP/1.1\r\nCookie: sid=" + otherSession + "\r\n\r\n",
+			Response: "HTTP/1.1 404 Not Found\r\n\r\nnothing for " + otherSession + " or " + session + "\n"}},
 	}
 }
 
@@ -104,6 +108,9 @@ func TestNoSecretLeaves(t *testing.T) {
 						t.Errorf("%s of %s: %q in %q", format, name, canary, text[max(0, at-80):min(len(text), at+60)])
 					}
 				}
+				if format.IsReport() && !strings.Contains(strings.ReplaceAll(text, " ", ""), "404NotFound") {
+					t.Errorf("%s of %s: what it was compared with is left out", format, name)
+				}
 				if name == "findings" && format.IsReport() && strings.Count(strings.ReplaceAll(text, " ", ""), "Aleak") < 2 {
 					t.Errorf("%s: the report of the team leaves out what tasks found", format)
 				}
@@ -135,6 +142,7 @@ func TestMaskedJSONIsJSON(t *testing.T) {
 	var all []struct {
 		Event struct {
 			Request, Response string
+			Compared          []engine.Compared
 			Extracted         []string `json:"extracted-results"`
 		}
 	}
@@ -150,6 +158,10 @@ func TestMaskedJSONIsJSON(t *testing.T) {
 	}
 	if len(e.Extracted) != 4 || !strings.HasPrefix(e.Extracted[0], "[masked:30:") || !strings.Contains(e.Response, "PROOF of the leak") {
 		t.Errorf("%+v", e)
+	}
+	if len(e.Compared) != 1 || !strings.Contains(e.Compared[0].Request, "Cookie: sid=[masked:21:") ||
+		!strings.HasPrefix(e.Compared[0].Response, "HTTP/1.1 404") {
+		t.Errorf("compared with %+v", e.Compared)
 	}
 	// Equal values have one tag.
 	tag := regexp.MustCompile(`sid=(\[masked:[^\]]*\])`)

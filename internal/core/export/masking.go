@@ -62,6 +62,10 @@ func maskDocument(m *mask.Masker, d *finding.Document) {
 	m.Forget()
 	m.Learn(d.Request.Text)
 	m.Learn(d.Response.Text)
+	for _, c := range compared(d) {
+		m.Learn(c.Request)
+		m.Learn(c.Response)
+	}
 	d.Rewrite(func(key string, v finding.Value) finding.Value { return maskValue(m, key, v) })
 }
 

@@ -32,7 +32,8 @@ const (
 type seen struct {
 	id, template string
 	at           time.Time
-	issue        *task.Issue // of a task; nil: of a scan
+	issue        *task.Issue   // of a task; nil: of a scan
+	also         []*task.Issue // of tasks that saw the same weakness
 }
 
 // writeReport writes a report. All findings are counted, then the worst are read again and described.
@@ -69,6 +70,10 @@ func (f *File) input(ctx context.Context) (in report.Input, err error) {
 	}
 	c := chosen{bySeverity: map[string][]seen{}, scans: map[string]int{}, tasks: map[string]int{}}
 	withIssues := f.es.from.Tasks != nil && ofTasks(f.Filter)
+	issues, err := f.issuesOf(ctx, withIssues)
+	if err != nil {
+		return in, err
+	}
 	if f.selected != nil {
 		err = f.selected.Brief().Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
 			switch {
@@ -79,12 +84,15 @@ func (f *File) input(ctx context.Context) (in report.Input, err error) {
 			default:
 				c.scans[d.ScanID]++
 			}
-			c.add(d, nil)
+			c.add(d, nil, issues.sameAs(d.ID))
 			return dst, nil
 		}, nil)
 	}
-	if err == nil {
-		err = f.countIssues(ctx, &c)
+	for _, one := range issues.left() {
+		c.add(one.d, one.issue, one.also)
+	}
+	for i := range issues.all {
+		c.tasks[issues.all[i].issue.TaskID]++
 	}
 	if err != nil {
 		return in, err
@@ -101,39 +109,10 @@ func (f *File) input(ctx context.Context) (in report.Input, err error) {
 	return in, err
 }
 
-// countIssues counts those of the task, or in a report across scans those of all tasks that the caller sees.
-func (f *File) countIssues(ctx context.Context, c *chosen) error {
-	var issues []task.Issue
-	var err error
-	switch {
-	case f.task != nil:
-		issues = f.task.issues
-	case f.es.from.Tasks == nil || !ofTasks(f.Filter):
-		return nil
-	default:
-		if issues, err = f.es.issues(ctx, task.IssueFilter{}); err != nil {
-			return err
-		}
-	}
-	for i := range issues {
-		d, err := documentOf(&issues[i])
-		if err != nil {
-			return err
-		}
-		if f.task == nil && !picks(f.Filter, d) {
-			continue
-		}
-		c.tasks[issues[i].TaskID]++
-		c.add(d, &issues[i])
-	}
-	return nil
-}
-
 // ofTasks reports whether a filter may pick findings of tasks: it has no condition that only those of scans can meet.
 func ofTasks(f finding.Filter) bool {
-	return len(f.IDs)+len(f.ScanIDs)+len(f.Categories)+len(f.Labels) == 0 && f.Internal == nil && f.Regression == nil &&
-		f.Ticket == nil &&
-		f.Before == 0
+	return len(f.IDs)+len(f.ScanIDs)+len(f.Categories)+len(f.Labels)+len(f.Assignees)+len(f.Due) == 0 &&
+		f.Internal == nil && f.Regression == nil && f.Ticket == nil && f.KEV == nil && f.MinEPSS == 0 && f.Before == 0
 }
 
 // picks reports whether a filter picks a finding of a task.
@@ -167,11 +146,11 @@ type chosen struct {
 	scans, tasks map[string]int // findings by id
 }
 
-func (c *chosen) add(d *finding.Document, issue *task.Issue) {
+func (c *chosen) add(d *finding.Document, issue *task.Issue, also []*task.Issue) {
 	name := fact.Clip(cmp.Or(d.Info("name").Text, d.TemplateID), 300)
 	c.totals.Add(name, d.Host, d.Severity, d.Status, d.IsRegression, d.CreatedAt)
 	all := c.bySeverity[d.Severity]
-	all = append(all, seen{strings.Clone(d.ID), strings.Clone(d.TemplateID), d.CreatedAt, issue})
+	all = append(all, seen{strings.Clone(d.ID), strings.Clone(d.TemplateID), d.CreatedAt, issue, also})
 	if len(all) >= 2*maxSections {
 		all = newest(all)
 	}
@@ -205,7 +184,7 @@ func (f *File) described(ctx context.Context, worst []seen) ([]report.Finding, e
 	out := make([]report.Finding, len(worst))
 	for i, s := range worst {
 		if s.issue != nil {
-			if out[i], err = describeIssue(f.masker, hints, s.issue); err != nil {
+			if out[i], err = describeIssue(f.masker, hints, s.issue, s.also); err != nil {
 				return nil, err
 			}
 			continue
@@ -220,7 +199,7 @@ func (f *File) described(ctx context.Context, worst []seen) ([]report.Finding, e
 		}
 		err = selected.Encode(ctx, func(dst []byte, d *finding.Document) ([]byte, error) {
 			if i, wanted := at[d.ID]; wanted {
-				out[i] = describe(f.masker, hints, d)
+				out[i] = describe(f.masker, hints, d, worst[i].also)
 			}
 			return dst, nil
 		}, nil)
@@ -232,8 +211,8 @@ func (f *File) described(ctx context.Context, worst []seen) ([]report.Finding, e
 	return out, f.retests(ctx, out)
 }
 
-// describe is a finding of a scan.
-func describe(m *mask.Masker, hints map[string][]byte, d *finding.Document) report.Finding {
+// describe is a finding of a scan, that tasks may have seen as well.
+func describe(m *mask.Masker, hints map[string][]byte, d *finding.Document, also []*task.Issue) report.Finding {
 	template := hints[d.TemplateID]
 	if text, err := base64.StdEncoding.DecodeString(d.Encoded()); err == nil && len(text) > 0 {
 		template = text
@@ -243,6 +222,7 @@ func describe(m *mask.Masker, hints map[string][]byte, d *finding.Document) repo
 	out := report.Finding{Finding: fact.Of(d)}
 	complete(&out.Finding, template)
 	h := fact.HintsOf(template, matcher).With(out.Extracted...)
+	out.From = from(d.ScanID, also)
 	if at := d.Event("fuzzing_parameter").Text; at != "" {
 		out.Verified = fact.Clip(d.Event("analyzer_details").Text, 500)
 	}
@@ -250,6 +230,14 @@ func describe(m *mask.Masker, hints map[string][]byte, d *finding.Document) repo
 		out.Exchanges = []report.Exchange{
 			{Request: cutRequest(d.Request.Text), Response: h.Find(d.Response.Text, maxResponse)},
 		}
+	}
+	for _, c := range compared(d) { // it is masked by now
+		out.Exchanges = append(out.Exchanges, report.Exchange{Title: titled("Comparison", c.Note),
+			Request: cutRequest(c.Request), Response: h.Find(c.Response, maxResponse)})
+	}
+	for _, i := range also {
+		learn(m, i)
+		verification(m, h, i, &out)
 	}
 	return out
 }

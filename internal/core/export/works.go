@@ -307,8 +307,10 @@ func (f *File) taskGaps(ctx context.Context, t task.Task, streams []task.Stream)
 	return out, nil
 }
 
-// describeIssue is a finding of a task.
-func describeIssue(m *mask.Masker, hints map[string][]byte, i *task.Issue) (out report.Finding, err error) {
+// describeIssue is a finding of a task, that other tasks may have seen as well.
+func describeIssue(
+	m *mask.Masker, hints map[string][]byte, i *task.Issue, also []*task.Issue,
+) (out report.Finding, err error) {
 	d, err := documentOf(i)
 	if err != nil {
 		return out, err
@@ -321,14 +323,11 @@ func describeIssue(m *mask.Masker, hints map[string][]byte, i *task.Issue) (out 
 	for _, text := range []string{d.Request.Text, d.Response.Text} {
 		m.Learn(text)
 	}
-	for _, e := range i.Evidence {
-		m.Learn(e.Request)
-		m.Learn(e.Response)
-	}
+	learn(m, i)
 	if !m.Off() {
 		d.Rewrite(func(key string, v finding.Value) finding.Value { return maskValue(m, key, v) })
 	}
-	out = report.Finding{Finding: fact.Of(d), From: "Task " + i.TaskID}
+	out = report.Finding{Finding: fact.Of(d), From: from("", append([]*task.Issue{i}, also...))}
 	complete(&out.Finding, template)
 	h := fact.HintsOf(template, matcher).With(out.Extracted...)
 	if i.Proof != nil {
@@ -337,21 +336,7 @@ func describeIssue(m *mask.Masker, hints map[string][]byte, i *task.Issue) (out 
 	out.Exchanges = []report.Exchange{
 		{Title: "Detection", Request: cutRequest(d.Request.Text), Response: h.Find(d.Response.Text, maxResponse)},
 	}
-	for _, e := range i.Evidence {
-		if e.Kind == "detection" {
-			continue
-		}
-		if e.Tried > 0 {
-			out.Verified = fmt.Sprintf("%d of %d further requests showed it again", e.Confirmed, e.Tried)
-		}
-		if len(out.Exchanges) < 3 {
-			out.Exchanges = append(
-				out.Exchanges,
-				report.Exchange{Title: report.Title(e.Kind), Request: cutRequest(m.Text(e.Request)),
-					Response: h.Find(m.Text(e.Response), maxResponse)},
-			)
-		}
-	}
+	verification(m, h, i, &out)
 	if r := i.Retest; r != nil {
 		out.Retest = strings.ReplaceAll(string(r.State), "_", " ")
 		if r.EndedAt != nil {

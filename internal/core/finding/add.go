@@ -58,7 +58,7 @@ func (fs *Findings) Add(ctx context.Context, tx *db.Tx, from Origin, seen []Sigh
 // fixed since it was seen last, in whichever scan, all findings of the weakness are reopened as regressions.
 func (fs *Findings) Store(ctx context.Context, tx *db.Tx, p Prepared) (Added, error) {
 	var all Added
-	for part := range slices.Chunk(p.rows, batch) {
+	for part := range slices.Chunk(p.rows, together) {
 		added, err := fs.store(ctx, tx, Prepared{p.from, part, p.secret})
 		if err != nil {
 			return all, err
@@ -70,8 +70,10 @@ func (fs *Findings) Store(ctx context.Context, tx *db.Tx, p Prepared) (Added, er
 	return all, arrival.TellRules(ctx, tx, fs.queue, p.from.TeamID, db.At(fs.now()))
 }
 
-// batch is how many rows one statement reads.
-const batch = 250
+const (
+	batch    = 250  // rows that one statement reads
+	together = 1000 // and that are stored at once: SQLite writes its text index out after each part
+)
 
 // known is a finding in the database that is seen again.
 type known struct {
@@ -251,19 +253,22 @@ func (fs *Findings) Lock(ctx context.Context, tx *db.Tx, teamID string) error {
 }
 
 // findKnown reads the findings that have the ids of the rows with these indices.
-func findKnown(ctx context.Context, tx *db.Tx, rows []row, indices []int) ([]known, error) {
-	if len(indices) == 0 {
-		return nil, nil
+func findKnown(ctx context.Context, tx *db.Tx, rows []row, indices []int) (out []known, err error) {
+	for part := range slices.Chunk(indices, batch) {
+		var w db.Where
+		ids := make([]string, len(part))
+		for i, index := range part {
+			ids[i] = rows[index].id
+		}
+		db.In(&w, "id", ids)
+		found, err := db.Select(ctx, tx, func(r db.Row) (k known, err error) {
+			return k, r.Scan(&k.id, &k.no, &k.run, &k.status, &k.changed)
+		}, `SELECT id, no, run, status, updated_at FROM finding`+w.String(), w.Args...)
+		if out = append(out, found...); err != nil {
+			return nil, err
+		}
 	}
-	ids := make([]string, len(indices))
-	for i, index := range indices {
-		ids[i] = rows[index].id
-	}
-	var w db.Where
-	db.In(&w, "id", ids)
-	return db.Select(ctx, tx, func(r db.Row) (k known, err error) {
-		return k, r.Scan(&k.id, &k.no, &k.run, &k.status, &k.changed)
-	}, `SELECT id, no, run, status, updated_at FROM finding`+w.String(), w.Args...)
+	return out, nil
 }
 
 // inherit gives new sightings what was decided about their weaknesses. What was fixed before it was seen is back. A new
@@ -366,7 +371,7 @@ func rowOf(from Origin, s Sighting, secret []byte) (r row, err error) {
 		seenAt: db.At(e.Timestamp), claimed: s.Status,
 	}
 	r.id = identity.ID(from.ScanID, r.hash)
-	if r.exchange, err = json.Marshal(exchange{e.Request, e.Response, s.TemplateEncoded}); err != nil {
+	if r.exchange, err = json.Marshal(exchange{e.Request, e.Response, s.TemplateEncoded, e.Compared}); err != nil {
 		return r, err
 	}
 	target := cmp.Or(s.Target, e.Host, e.MatchedAt)
@@ -374,7 +379,7 @@ func rowOf(from Origin, s Sighting, secret []byte) (r row, err error) {
 	if r.leaf, err = seen.Leaf(secret); err != nil {
 		return r, err
 	}
-	e.Request, e.Response = "", ""
+	e.Request, e.Response, e.Compared = "", "", nil
 	r.event, err = json.Marshal(storedEvent{e, target, p.Scheme, s.TemplateURL, s.Proof})
 	return r, err
 }

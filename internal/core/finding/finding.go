@@ -109,9 +109,10 @@ type storedEvent struct {
 
 // exchange is the large part of an event, which lists leave out.
 type exchange struct {
-	Request         string `json:"request,omitempty"`
-	Response        string `json:"response,omitempty"`
-	TemplateEncoded string `json:"template_encoded,omitempty"`
+	Request         string            `json:"request,omitempty"`
+	Response        string            `json:"response,omitempty"`
+	TemplateEncoded string            `json:"template_encoded,omitempty"`
+	Compared        []engine.Compared `json:"compared,omitempty"`
 }
 
 // Follows is what of a finding follows from elsewhere: from the policy of its team, and from feeds.
@@ -127,9 +128,7 @@ type Findings struct {
 }
 
 // New makes the service.
-func New(d *db.DB, q *queue.Queue) *Findings {
-	return &Findings{db: d, queue: q, now: time.Now}
-}
+func New(d *db.DB, q *queue.Queue) *Findings { return &Findings{db: d, queue: q, now: time.Now} }
 
 const columns = `f.no, f.id, f.scan_id, f.hash, f.severity, f.status, f.template_id, f.name, f.host, f.port, f.categories, f.tags, f.labels,
 	f.is_internal, f.is_regression, f.is_ticket, f.is_task, f.is_repeat, f.assignee, f.created_at, f.updated_at, f.seen_at,
@@ -143,10 +142,9 @@ func scan(r db.Row, more ...any) (f Finding, err error) {
 	var doc []byte
 	dest := []any{
 		&f.no, &f.ID, &f.ScanID, &f.Hash, &f.Severity, &f.Status, &f.TemplateID, &f.Name, &f.Host, &f.Port, &categories,
-		&tags, &labels,
-		&f.IsInternal, &f.IsRegression, &f.IsTicket, &f.IsTask, &f.IsRepeat, &f.Assignee, db.Into(&f.CreatedAt),
-		db.Into(&f.UpdatedAt),
-		db.Into(&f.SeenAt), &f.Follows.DueAt, &f.Follows.DueState, &f.Follows.EPSS, &f.Follows.IsKEV, &f.Weakness, &doc,
+		&tags, &labels, &f.IsInternal, &f.IsRegression, &f.IsTicket, &f.IsTask, &f.IsRepeat, &f.Assignee,
+		db.Into(&f.CreatedAt), db.Into(&f.UpdatedAt), db.Into(&f.SeenAt), &f.Follows.DueAt,
+		&f.Follows.DueState, &f.Follows.EPSS, &f.Follows.IsKEV, &f.Weakness, &doc,
 	}
 	if err := r.Scan(append(dest, more...)...); err != nil {
 		return f, err
@@ -171,6 +169,7 @@ func scanWhole(r db.Row) (Finding, error) {
 	if err := json.Unmarshal(doc, &x); err != nil {
 		return f, fmt.Errorf("exchange of finding %s: %w", f.ID, err)
 	}
-	f.Event.Request, f.Event.Response, f.TemplateEncoded = x.Request, x.Response, x.TemplateEncoded
+	f.Event.Request, f.Event.Response, f.Event.Compared = x.Request, x.Response, x.Compared
+	f.TemplateEncoded = x.TemplateEncoded
 	return f, nil
 }

@@ -407,3 +407,19 @@ func TestMigratedFindingsAreListed(t *testing.T) {
 		}
 	})
 }
+
+// TestManyAtOnce: more findings than one part are stored and recognized, and an entry of evidence is about few of them.
+func TestManyAtOnce(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r, n := setUp(t, d), together+1
+		for run, want := range []Added{{New: n}, {Again: n}} {
+			if got := r.add(t, "s", int64(run+1), sightings(0, n)...); got != want {
+				t.Errorf("run %d: %+v, want %+v", run+1, got, want)
+			}
+		}
+		entries, err := db.Values[int](t.Context(), d, `SELECT length(leaves) / 40 FROM evidence_entry ORDER BY seq`)
+		if err != nil || !slices.Equal(entries, []int{batch, batch, batch, batch, 1}) {
+			t.Errorf("the entries are about %v findings, %v", entries, err)
+		}
+	})
+}

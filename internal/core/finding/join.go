@@ -133,30 +133,29 @@ func (fs *Findings) follow(
 		return err
 	}
 	for _, hash := range hashes {
-		if err := identity.Carry(ctx, tx, c.TeamID, operation, hash, into); err != nil {
+		err := identity.Carry(ctx, tx, c.TeamID, operation, hash, into)
+		if err == nil && hash != into { // those that it keeps, as that has its own in the same tracker
+			err = fs.TellTickets(ctx, tx, c.TeamID, []string{hash}, TicketNews{NewsRegrouped, into, c.Email})
+		}
+		if err != nil {
 			return err
 		}
 	}
 	slices.Sort(numbers)
-	entry := timeline.Entry{
-		Kind: timeline.JoinedChange, Field: timeline.Weakness, To: stood.id, Actor: c.Email, Operation: operation,
-	}
+	entry := timeline.Entry{Kind: timeline.JoinedChange, Field: timeline.Weakness, To: stood.id, Actor: c.Email,
+		Operation: operation}
 	if err := fs.note(ctx, tx, c.TeamID, numbers, entry); err != nil {
 		return err
 	}
-	if _, err := fs.update(ctx, tx, c, numbers, Edit{Column: "labels", Field: timeline.Labels,
-		Kind: timeline.LabelsChange, Operation: entry.Operation, Value: func(old Finding) (from,
-			to string) {
-			return listing.Join(old.Labels), stood.labels
-		},
+	if _, err := fs.update(ctx, tx, c, numbers, Edit{
+		Column: "labels", Field: timeline.Labels, Kind: timeline.LabelsChange, Operation: entry.Operation,
+		Value: func(old Finding) (from, to string) { return listing.Join(old.Labels), stood.labels },
 	}); err != nil {
 		return err
 	}
-	if _, err := fs.update(ctx, tx, c, numbers, Edit{Column: "assignee", Field: timeline.Assignee,
-		Kind: timeline.AssigneeChange, Operation: entry.Operation, Value: func(old Finding) (from,
-			to string) {
-			return old.Assignee, stood.assignee
-		},
+	if _, err := fs.update(ctx, tx, c, numbers, Edit{
+		Column: "assignee", Field: timeline.Assignee, Kind: timeline.AssigneeChange, Operation: entry.Operation,
+		Value: func(old Finding) (from, to string) { return old.Assignee, stood.assignee },
 	}); err != nil {
 		return err
 	}
@@ -256,8 +255,11 @@ func (fs *Findings) Split(ctx context.Context, id string) (sightings int, err er
 		if err := decision.Store(ctx, tx, c.TeamID, []string{rest, own}, d); err != nil {
 			return err
 		}
-		return fs.note(ctx, tx, c.TeamID, numbers,
-			timeline.Entry{Kind: timeline.SplitChange, Field: timeline.Weakness, To: id, Actor: c.Email, Operation: operation})
+		if err := fs.note(ctx, tx, c.TeamID, numbers, timeline.Entry{Kind: timeline.SplitChange, Field: timeline.Weakness,
+			To: id, Actor: c.Email, Operation: operation}); err != nil {
+			return err
+		}
+		return fs.TellTickets(ctx, tx, c.TeamID, []string{own}, TicketNews{NewsRegrouped, own, c.Email})
 	})
 	return sightings, err
 }

@@ -152,9 +152,8 @@ func firstAt(ctx context.Context, q db.Querier, teamID string, at time.Time) (in
 		middle := (low + high) / 2
 		var no int64
 		var created db.Time
-		err = q.QueryRow(ctx, `SELECT no, created_at FROM finding WHERE team_id = ? AND no >= ? ORDER BY no LIMIT 1`, teamID,
-			middle).
-			Scan(&no, &created)
+		err = q.QueryRow(ctx, `SELECT no, created_at FROM finding WHERE team_id = ? AND no >= ? ORDER BY no LIMIT 1`,
+			teamID, middle).Scan(&no, &created)
 		switch {
 		case db.IsNoRows(err): // deleted meanwhile
 			high, err = middle, nil

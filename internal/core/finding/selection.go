@@ -23,11 +23,12 @@ type Value = document.Value
 // DocumentOf is a document of an event that is no row of this package, such as that of a task's issue, with its place
 // and its hash. The caller sets the other fields.
 func DocumentOf(e engine.Event, target string) (*Document, error) {
-	event, err := json.Marshal(storedEvent{Event: e, Target: target})
+	large, err := json.Marshal(exchange{Request: e.Request, Response: e.Response, Compared: e.Compared})
 	if err != nil {
 		return nil, err
 	}
-	large, err := json.Marshal(exchange{Request: e.Request, Response: e.Response})
+	e.Compared = nil
+	event, err := json.Marshal(storedEvent{Event: e, Target: target})
 	if err != nil {
 		return nil, err
 	}

@@ -36,16 +36,17 @@ type Ticket struct {
 
 // TicketNews is what there is to tell the issues of a finding.
 type TicketNews struct {
-	Kind   string // status, seen or comment
-	Text   string // the status, what saw it, or the comment
+	Kind   string // status, seen, comment or regrouped
+	Text   string // the status, what saw it, the comment, or what it became part of
 	Author string // an email; empty: the service
 }
 
 // The kinds of TicketNews.
 const (
-	NewsStatus  = "status"
-	NewsSeen    = "seen"
-	NewsComment = "comment"
+	NewsStatus    = "status"
+	NewsSeen      = "seen"
+	NewsComment   = "comment"
+	NewsRegrouped = "regrouped" // the finding is part of another, or one of its own again
 )
 
 // ticketGrace is when a job that was queued for a ticket is taken for lost.

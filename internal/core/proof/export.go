@@ -296,6 +296,10 @@ func (f *File) record(out *evidence.Writer, stored chain.Stored, no int64, seen 
 		f.masker.Forget()
 		f.masker.Learn(seen.Event.Request)
 		f.masker.Learn(seen.Event.Response)
+		for _, c := range seen.Event.Compared {
+			f.masker.Learn(c.Request)
+			f.masker.Learn(c.Response)
+		}
 		masker = f.masker.Text
 	}
 	out.Record(evidence.Open(no, facts, key, fields, masker))

@@ -78,6 +78,7 @@ func (r room) add(t rapid.TB, scan string, from, to int) {
 		e.Request = fmt.Sprintf("GET /%d HTTP/1.1\r\nCookie: session=abcdef0123456789%d\r\n\r\n", i, i)
 		e.ExtractedResults = []string{"\xffbytes", "é"}
 		e.Meta = map[string]string{"b": "2", "a": "1"}
+		e.CompareWith("the other one", strings.Replace(e.Request, "abcdef", "fedcba", 1), "HTTP/1.1 404 Not Found\r\n\r\n")
 		seen = append(seen, finding.Sighting{Event: e, Proof: &chain.Proof{Digest: "d", Shown: 1, Runs: 1}})
 	}
 	if err := r.db.Tx(r.ctx, func(tx *db.Tx) error {

@@ -96,7 +96,7 @@ type Proof struct {
 
 // Evidence is one request and its response, as text.
 type Evidence struct {
-	Kind      string    `json:"kind"` // detection, or verification
+	Kind      string    `json:"kind"` // detection, comparison, control or verification
 	URL       string    `json:"url"`
 	Matcher   string    `json:"matcher,omitempty"`
 	Extracted []string  `json:"extracted,omitempty"`
@@ -104,6 +104,7 @@ type Evidence struct {
 	Response  string    `json:"response"` // the beginning of it
 	Curl      string    `json:"curl,omitempty"`
 	At        time.Time `json:"at"`
+	Note      string    `json:"note,omitempty" doc:"Of a comparison or a control: what it shows."`
 
 	// Of a verification: its result, and how often the finding was reproduced.
 	Verdict        string          `json:"verdict,omitempty"`
@@ -167,6 +168,10 @@ func (r *Run) StoreIssue(ctx context.Context, i Issue) (id string, err error) {
 		i.Severity = "unknown"
 	}
 	detections := []Evidence{evidence("detection", i.Event, now.Time)}
+	for _, c := range i.Event.Compared {
+		detections = append(detections, Evidence{Kind: "comparison", URL: i.Event.MatchedAt, Request: excerpt(c.Request),
+			Response: excerpt(c.Response), At: now.Time, Note: db.Clean(c.Note)})
+	}
 	err = r.write(ctx, func(tx *db.Tx) (err error) {
 		id, err = db.Value[string](ctx, tx, `INSERT INTO issue (id, team_id, task_id, hash, status, verification, severity,
 			title, description, remediation, template_id, target, matched_at, evidence, event, proof, created_at, updated_at)
@@ -211,6 +216,7 @@ func (r *Run) Issue(ctx context.Context, id string) (Issue, error) {
 // Confirmation is the result of independent requests: Confirmed of Tried reproduced an issue.
 type Confirmation struct {
 	Last             engine.Event // of these requests
+	Control          engine.Event // that did not show it; without a request: there was none
 	Confirmed, Tried int
 	RetestTemplate   *RetestTemplate
 }
@@ -220,10 +226,17 @@ func (r *Run) Confirm(ctx context.Context, i Issue, c Confirmation) error {
 	now := db.At(r.tasks.now())
 	proof := evidence("verification", c.Last, now.Time)
 	proof.Verdict, proof.Confirmed, proof.Tried, proof.RetestTemplate = "confirmed", c.Confirmed, c.Tried, c.RetestTemplate
+	if c := c.Control; c.Request != "" {
+		control := evidence("control", c, now.Time)
+		control.Note = "it must not show the weakness, and does not"
+		i.Evidence = append(i.Evidence, control)
+		i.Event.CompareWith("the control, which does not show it", db.Clean(c.Request), db.Clean(c.Response))
+	}
 	i.Evidence = append(i.Evidence, proof)
 	return r.write(ctx, func(tx *db.Tx) error {
-		n, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, evidence = ?, result = ?, updated_at = ?
-			WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), db.Doc(i.VerificationResult), now, i.ID, Pending)
+		n, err := tx.Exec(ctx, `UPDATE issue SET verification = ?, evidence = ?, event = ?, result = ?, updated_at = ?
+			WHERE id = ? AND verification = ?`, Verified, db.Doc(i.Evidence), db.Doc(i.Event), db.Doc(i.VerificationResult), now,
+			i.ID, Pending)
 		if err != nil || n == 0 {
 			return err
 		}

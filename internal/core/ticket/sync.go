@@ -112,7 +112,10 @@ func (ts *Tickets) sync(ctx context.Context, t tracker.Tracker, r *row) error {
 		return err
 	}
 	f, err := ts.findings.OfWeakness(ctx, nil, r.TeamID, r.Hash)
-	if errs.Is(err, errs.NotFound) || r.isGone { // nothing is left to tell
+	if errs.Is(err, errs.NotFound) || r.isGone { // nothing is left to tell, unless it is part of another
+		if err := ts.retire(ctx, t, r, list); err != nil {
+			return err
+		}
 		return ts.tellNothing(ctx, r, list)
 	}
 	if err != nil {

@@ -29,6 +29,7 @@ func (ts *Tickets) tell(ctx context.Context, t tracker.Tracker, r *row, f findin
 	switch {
 	case n.kind == finding.NewsSeen:
 		text = tracker.SeenAgain(f.Event.MatchedAt)
+	case n.kind == finding.NewsRegrouped: // it is one of its own again
 	case !t.Comments:
 	case n.kind == finding.NewsComment:
 		text = n.author + ":\n\n" + n.text

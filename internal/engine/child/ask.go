@@ -75,7 +75,7 @@ func (w *wire) repeat(ctx context.Context, e *engine.Engine, p *program.Program,
 	case !r.Control:
 		again, result.Shown, err = e.Confirm(ctx, w.Targets[0], p, r.Event)
 	case engine.HasControl(p, r.Event):
-		result.Shown, err = e.Control(ctx, w.Targets[0], p, r.Event)
+		again, result.Shown, err = e.Control(ctx, w.Targets[0], p, r.Event)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -86,7 +86,7 @@ func (w *wire) repeat(ctx context.Context, e *engine.Engine, p *program.Program,
 			result.Fault = errs.Clip(err.Error(), maxFault)
 		}
 	}
-	if result.Shown && !r.Control {
+	if result.Shown && !r.Control || again.Request != "" {
 		out.event(0, again)
 	}
 	result.set(0, 0, coverage.End{State: engine.Tested})

@@ -56,6 +56,8 @@ type Event struct {
 	FuzzingPosition  string `json:"fuzzing_position,omitempty"` // query, path, header, cookie or body
 	AnalyzerDetails  string `json:"analyzer_details,omitempty"` // what confirmed it
 
+	Compared []Compared `json:"compared,omitempty"` // what the answer was compared with, at most MaxCompared
+
 	Interaction *oast.Interaction `json:"interaction,omitempty"` // the out-of-band interaction that the request caused
 
 	// Not part of the JSON.
@@ -64,6 +66,32 @@ type Event struct {
 	Scheme string `json:"-"` // of the target
 
 	Origin *Origin `json:"-"` // nil for an event that was stored in between, or comes from elsewhere
+}
+
+// Compared is a request with whose answer that of an event was compared: the other one of a blind test, or the control
+// of a verification.
+type Compared struct {
+	Note     string `json:"note,omitempty"` // what it shows
+	Request  string `json:"request"`        // at most 16 KiB of each
+	Response string `json:"response"`
+}
+
+// MaxCompared is how many an event has.
+const MaxCompared = 3
+
+const comparedBytes = 16 << 10
+
+// CompareWith adds a request to those that the event was compared with, unless it has MaxCompared.
+func (ev *Event) CompareWith(note, request, response string) {
+	if len(ev.Compared) < MaxCompared {
+		one := Compared{note, errs.Clip(request, comparedBytes), errs.Clip(response, comparedBytes)}
+		ev.Compared = append(ev.Compared, one)
+	}
+}
+
+// Texts are a request and its answer as events have them.
+func Texts(x *web.Exchange) (request, response string) {
+	return Clean(Dump(x.Sent())), Clean(Dump(slices.Concat(x.Head(), x.Body)))
 }
 
 // IssueTracker is an issue that was filed for an event.

@@ -185,12 +185,15 @@ func untested(result *child.Result, notes []string) error {
 }
 
 // Control reports whether an event also occurs where it must not, as engine.Control does; false when it has no control,
-// as one of an out-of-band interaction.
-func (r *Runner) Control(ctx context.Context, target string, t child.Template, e engine.Event) (bool, error) {
+// as one of an out-of-band interaction. seen has the request and the answer; empty: there was no control.
+func (r *Runner) Control(
+	ctx context.Context, target string, t child.Template, e engine.Event,
+) (seen engine.Event, shown bool, err error) {
 	if e.Interaction != nil {
-		return false, nil
+		return seen, false, nil
 	}
-	return r.repeat(ctx, target, t, e, true, nil)
+	shown, err = r.repeat(ctx, target, t, e, true, func(_ int, got engine.Event) { seen = got })
+	return seen, shown, err
 }
 
 func (r *Runner) repeat(

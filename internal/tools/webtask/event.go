@@ -35,9 +35,14 @@ func EventOf(f webtest.Finding, hide func(string) string) engine.Event {
 		e.FuzzingMethod = f.Request.Method
 		e.Request = hide(engine.Clean(f.Request.Text()))
 	}
+	var last string // what the request of the event shows
 	for _, shown := range f.Evidence {
 		if shown.Request != nil && shown.Response != nil {
+			if e.Response != "" {
+				e.CompareWith(last, e.Request, e.Response)
+			}
 			e.Request, e.Response = hide(engine.Clean(shown.Request.Text())), hide(ResponseText(shown.Response))
+			last = hide(engine.Clean(shown.Note))
 		}
 		if shown.Match != "" {
 			e.ExtractedResults = append(e.ExtractedResults, errs.Clip(engine.Clean(shown.Match), 500))

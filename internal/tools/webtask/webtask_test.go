@@ -66,12 +66,17 @@ func TestEventOfAFinding(t *testing.T) {
 	}
 	request.Header.Set("X-Key", "hunter2")
 	f := webtest.Finding{Check: "sql", Title: "SQL injection", Class: "sql-injection", CWE: 89, Severity: kit.High, Request: request,
-		Place:    message.Place{Component: message.Query, Format: message.Form, Name: "id"},
-		Evidence: []kit.Evidence{{Request: request, Response: &message.Response{Status: 500, Body: []byte("syntax")}, Match: "syntax"}}}
+		Place: message.Place{Component: message.Query, Format: message.Form, Name: "id"},
+		Evidence: []kit.Evidence{{Request: request, Response: &message.Response{Status: 200, Body: []byte("all is hunter2")}, Note: "it is true"},
+			{Request: request, Response: &message.Response{Status: 500, Body: []byte("syntax")}, Match: "syntax"}}}
 	e := EventOf(f, strings.NewReplacer("hunter2", "$key").Replace)
 	if e.MatchedAt != "https://shop.test/item?id=1%27" || e.Port != "443" || e.FuzzingParameter != "id" ||
 		e.Info.Classification.CWEID[0] != "cwe-89" || !strings.Contains(e.Response, "syntax") {
 		t.Errorf("%+v", e)
+	}
+	if len(e.Compared) != 1 || e.Compared[0].Note != "it is true" || e.Compared[0].Request != e.Request ||
+		!strings.HasSuffix(e.Compared[0].Response, "all is $key") {
+		t.Errorf("compared with %+v", e.Compared)
 	}
 	if strings.Contains(e.Request, "hunter2") {
 		t.Error("a secret is in the evidence")

@@ -25,6 +25,7 @@ type VulnerabilityEvent struct {
 	Path             string                          `json:"path,omitempty" doc:"The path that was asked for, without the query."`
 	Request          string                          `json:"request,omitempty" doc:"The request as it was sent; not in lists."`
 	Response         string                          `json:"response,omitempty" doc:"What came back; not in lists."`
+	Compared         []ComparedRequest               `json:"compared,omitempty" doc:"Requests with whose answers that one was compared, such as the other one of a blind test or the control of a verification; not in lists."`
 	TemplateID       string                          `json:"template-id"`
 	TemplatePath     string                          `json:"template-path,omitempty"`
 	Timestamp        string                          `json:"timestamp,omitempty"`
@@ -32,6 +33,13 @@ type VulnerabilityEvent struct {
 	Error            string                          `json:"error,omitempty"`
 	IssueTrackers    map[string]VulnerabilityTracker `json:"issue_trackers,omitempty" doc:"The issues that were filed for it, by tracker: jira, github, gitlab, linear, custom."`
 	Port             string                          `json:"port,omitempty"`
+}
+
+// ComparedRequest is a request that the one of a finding was compared with.
+type ComparedRequest struct {
+	Note     string `json:"note,omitempty" doc:"What it shows."`
+	Request  string `json:"request" doc:"At most 16 KiB."`
+	Response string `json:"response" doc:"At most 16 KiB."`
 }
 
 // VulnerabilityTracker is an issue in a tracker.
@@ -151,6 +159,9 @@ func eventOf(f finding.Finding) VulnerabilityEvent {
 	}
 	if !e.Timestamp.IsZero() {
 		out.Timestamp = e.Timestamp.UTC().Format(time.RFC3339Nano)
+	}
+	for _, one := range e.Compared {
+		out.Compared = append(out.Compared, ComparedRequest(one))
 	}
 	if c := e.Info.Classification; c != nil {
 		out.Info.Classification = &VulnerabilityClassification{c.CPE, c.CVEID, c.CVSSMetrics, c.CVSSScore, c.CWEID,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -32,7 +33,7 @@ type Origin struct {
 	Version    string // of the engine
 }
 
-// AppendSightings appends an entry about new findings, asked for by the caller in ctx, if there is one.
+// AppendSightings appends entries about new findings, asked for by the caller in ctx, if there is one.
 func AppendSightings(
 	ctx context.Context, tx *db.Tx, at db.Time, from Origin, secret []byte, leaves []evidence.Leaf,
 ) error {
@@ -43,9 +44,16 @@ func AppendSightings(
 	if c, err := account.From(ctx); err == nil { // a worker has none
 		e.By = clean(c.Email)
 	}
-	_, err := Append(ctx, tx, at, e, secret, leaves)
-	return err
+	for part := range slices.Chunk(leaves, perEntry) {
+		if _, err := Append(ctx, tx, at, e, secret, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// perEntry is how many sightings an entry has at most: the evidence of one of them has the hashes of all.
+const perEntry = 250
 
 // Again is a proof that was sent again.
 type Again struct {

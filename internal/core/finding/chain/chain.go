@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -110,6 +111,12 @@ func (s Seen) fields() []evidence.Field {
 		add("fuzzing", strings.Join([]string{e.FuzzingMethod, e.FuzzingPosition, e.FuzzingParameter}, " "))
 	}
 	add("analyzer_details", e.AnalyzerDetails)
+	for i, c := range e.Compared {
+		of := "compared/" + strconv.Itoa(i+1)
+		add(of, c.Note)
+		add(of+"/request", c.Request)
+		add(of+"/response", c.Response)
+	}
 	for _, name := range sortedKeys(e.Meta) {
 		add("meta/"+name, e.Meta[name])
 	}

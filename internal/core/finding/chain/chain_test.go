@@ -46,7 +46,9 @@ func TestRecordsSurviveStorage(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"\xff\xfe", "a\xffb", "\u2028<&>", "\x00", "", "é"}))
 	rapid.Check(t, func(t *rapid.T) {
 		s := seen()
+		s.Event.Compared = []engine.Compared{{Note: "n"}}
 		for _, to := range []*string{
+			&s.Event.Compared[0].Request, &s.Event.Compared[0].Response,
 			&s.Event.Request, &s.Event.Response, &s.Event.Host, &s.Event.TemplateID, &s.Event.Info.Name, &s.Target,
 			&s.Event.ExtractedResults[0], &s.Event.MatcherName, &s.Event.Interaction.RawRequest, &s.Event.Info.Classification.CVEID[0],
 		} {
@@ -90,6 +92,7 @@ func TestEachFactCounts(t *testing.T) {
 		"severity": func(s *Seen) { s.Event.Info.Severity = "low" }, "cwe": func(s *Seen) { s.Event.Info.Classification.CWEID = nil },
 		"interaction": func(s *Seen) { s.Event.Interaction.RawResponse = "x" }, "tool": func(s *Seen) { s.Event.Info.Metadata = nil },
 		"parameter": func(s *Seen) { s.Event.FuzzingParameter = "x" }, "kind": func(s *Seen) { s.RunID = "id" },
+		"compared": func(s *Seen) { s.Event.Compared = []engine.Compared{{Request: "x"}} },
 	} {
 		s := seen()
 		change(&s)

@@ -98,13 +98,21 @@ func Store(ctx context.Context, tx *db.Tx, teamID string, weaknesses []string, d
 
 // Find reads what was decided about weaknesses. The column hash has the name of the weakness.
 func Find(ctx context.Context, q db.Querier, teamID string, weaknesses []string) (map[string]Decision, error) {
-	w := db.InTeam(teamID, "hash", weaknesses)
 	out := map[string]Decision{}
-	return out, db.Each(ctx, q, func(r db.Row) error {
-		var hash string
-		var d Decision
-		err := r.Scan(&hash, &d.Status, &d.IsRegression, &d.Actor, &d.At, &d.Reason, db.Into(&d.Until))
-		out[hash] = d
-		return err
-	}, `SELECT hash, status, is_regression, actor, at, reason, until FROM finding_decision`+w.String(), w.Args...)
+	for part := range slices.Chunk(weaknesses, batch) {
+		w := db.InTeam(teamID, "hash", part)
+		err := db.Each(ctx, q, func(r db.Row) error {
+			var hash string
+			var d Decision
+			err := r.Scan(&hash, &d.Status, &d.IsRegression, &d.Actor, &d.At, &d.Reason, db.Into(&d.Until))
+			out[hash] = d
+			return err
+		}, `SELECT hash, status, is_regression, actor, at, reason, until FROM finding_decision`+w.String(), w.Args...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
+
+const batch = 250 // weaknesses that one statement reads

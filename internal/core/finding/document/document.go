@@ -167,6 +167,9 @@ func (d *Document) Rewrite(change func(key string, v Value) Value) {
 	d.Request, d.Response = d.exchange.get("request"), d.exchange.get("response")
 }
 
+// Compared are the requests that the event was compared with.
+func (d *Document) Compared() Value { return d.exchange.get("compared") }
+
 // Encoded is the text of the template in base64, where it is kept with the finding.
 func (d *Document) Encoded() string { return d.exchange.get("template_encoded").Text }
 
@@ -262,6 +265,7 @@ func (d *Document) appendEvent(w *writer) {
 	}
 	w.optional("request", d.Request.JSON)
 	w.optional("response", d.Response.JSON)
+	w.optional("compared", d.Compared().JSON)
 	w.dst = append(w.dst, '}')
 }
 

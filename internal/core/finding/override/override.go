@@ -106,13 +106,18 @@ const hashLetters = 16
 
 // Find reads a team's overrides for some templates.
 func Find(ctx context.Context, q db.Querier, teamID string, templates []string) (Set, error) {
-	w := db.InTeam(teamID, "template_id", templates)
 	out := Set{}
-	err := db.Each(ctx, q, func(r db.Row) error {
-		var template, finding, custom string
-		err := r.Scan(&template, &finding, &custom)
-		out[[2]string{template, ofHash(finding)}] = custom
-		return err
-	}, `SELECT template_id, finding_id, custom FROM finding_severity`+w.String()+` ORDER BY +id`, w.Args...)
-	return out, err
+	for part := range slices.Chunk(templates, chunk) {
+		w := db.InTeam(teamID, "template_id", part)
+		err := db.Each(ctx, q, func(r db.Row) error {
+			var template, finding, custom string
+			err := r.Scan(&template, &finding, &custom)
+			out[[2]string{template, ofHash(finding)}] = custom
+			return err
+		}, `SELECT template_id, finding_id, custom FROM finding_severity`+w.String()+` ORDER BY +id`, w.Args...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

@@ -82,7 +82,7 @@ func forget(ctx context.Context, tx *db.Tx, teamID, templateID string, findings 
 	return nil
 }
 
-const chunk = 250 // ids that one statement names
+const chunk = 250 // ids or templates that one statement names
 
 // add stores new overrides of findings of a template.
 func add(ctx context.Context, tx *db.Tx, teamID, templateID string, all []Override, now db.Time) error {

@@ -2,6 +2,7 @@ package undo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding/timeline"
 	"github.com/vedette-sec/vedette/internal/core/finding/work"
 	"github.com/vedette-sec/vedette/internal/core/inbox"
+	"github.com/vedette-sec/vedette/internal/engine/syntax"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -27,7 +29,7 @@ const histories = 20
 // places is how many sightings place makes.
 const places = 6
 
-// place is a sighting; several are one weakness by a rule: a name and its address, and two checks with the same CVE.
+// place is a sighting; several are one weakness by a rule: a name and its address, and two checks of one class.
 func place(i int, at time.Time) finding.Sighting {
 	e := findingtest.Event(0)
 	switch i {
@@ -41,6 +43,7 @@ func place(i int, at time.Time) finding.Sighting {
 		e.TemplateID = fmt.Sprintf("check-%d", i)
 		e.MatchedAt, e.Host = fmt.Sprintf("http://a.example/item/%d?q=1", i), "a.example"
 		e.Fuzzed, e.FuzzingPosition, e.FuzzingParameter = true, "query", "q"
+		e.Info.Classification = &syntax.Classification{CWEID: []string{"cwe-89"}}
 	}
 	e.Timestamp = at
 	return finding.Sighting{Event: e}
@@ -64,7 +67,7 @@ type act struct {
 
 func drawAct(rt *rapid.T) act {
 	what := rapid.SampledFrom([]string{"see", "see", "import", "decide", "label", "assign", "severity", "join", "split", "retest",
-		"undo"})
+		"ticket", "undo"})
 	return act{
 		what: what.Draw(rt, "what"), scan: rapid.SampledFrom(nodeScans).Draw(rt, "scan"),
 		scan2: rapid.SampledFrom(nodeScans).Draw(rt, "scan2"),
@@ -122,6 +125,11 @@ func (r room) do(a act) error {
 		_, err = r.findings.Join(r.alice, []string{one, two})
 	case "split":
 		_, err = r.findings.Split(r.alice, one)
+	case "ticket":
+		var f finding.Finding
+		if f, err = r.findings.Find(r.alice, one); err == nil {
+			err = r.moveTicket(f, a.status)
+		}
 	case "retest":
 		err = r.retest(one, a.later)
 	case "undo":
@@ -132,7 +140,8 @@ func (r room) do(a act) error {
 			_, err = r.Undo(r.alice, "", last)
 		}
 	}
-	if db.IsNoRows(err) || errs.Is(err, errs.NotFound) || errs.Is(err, errs.Conflict) || a.what == "severity" && errs.Is(err, errs.Invalid) {
+	if db.IsNoRows(err) || errs.Is(err, errs.NotFound) || errs.Is(err, errs.Conflict) ||
+		errors.Is(err, finding.ErrOtherStatus) || a.what == "severity" && errs.Is(err, errs.Invalid) {
 		return nil
 	}
 	return err
@@ -182,7 +191,7 @@ func TestTwoNodes(t *testing.T) {
 			other := one
 			findings := finding.New(d, nil)
 			other.Undos, other.works = New(d, findings), work.New(d, findings, inbox.New(d, nil, ""))
-			nodes, errors := []room{one, other}, make([]error, 2)
+			nodes, failed := []room{one, other}, make([]error, 2)
 			one.see(rt, "s1", 0)
 			acts := make([][]act, len(nodes))
 			for i := range acts {
@@ -194,14 +203,14 @@ func TestTwoNodes(t *testing.T) {
 			for i, node := range nodes {
 				over.Go(func() {
 					for _, a := range acts[i] {
-						if err := node.do(a); err != nil && errors[i] == nil {
-							errors[i] = fmt.Errorf("%s: %w", a.what, err)
+						if err := node.do(a); err != nil && failed[i] == nil {
+							failed[i] = fmt.Errorf("%s: %w", a.what, err)
 						}
 					}
 				})
 			}
 			over.Wait()
-			for i, err := range errors {
+			for i, err := range failed {
 				if err != nil {
 					rt.Fatalf("node %d: %v", i, err)
 				}

@@ -48,6 +48,12 @@ func (u *undoing) regroup(ctx context.Context, entries []timeline.Entry, operati
 			return nil, err
 		}
 	}
+	for _, m := range moved { // an issue that was closed for the other one's is opened again
+		news := finding.TicketNews{Kind: finding.NewsRegrouped, Text: m.To, Author: u.by.Email}
+		if err := u.findings.TellTickets(ctx, u.tx, u.by.TeamID, []string{m.To}, news); err != nil {
+			return nil, err
+		}
+	}
 	w := db.Where{}
 	w.And("team_id = ? AND operation <> '' AND operation = ? AND field = ?", u.by.TeamID, operation, timeline.Weakness)
 	if _, err := u.tx.Exec(ctx, `UPDATE finding_change SET undone = ?`+w.String(), append([]any{true}, w.Args...)...); err != nil {

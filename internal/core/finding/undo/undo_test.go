@@ -53,11 +53,16 @@ func setUp(t *testing.T, d *db.DB) room {
 	return r
 }
 
+// see stores sightings of a scan: up to 4 those of findingtest, and from 5 on some of which a rule joins two.
 func (r room) see(t rapid.TB, scan string, which ...int) {
 	t.Helper()
 	var seen []finding.Sighting
 	for _, i := range which {
-		seen = append(seen, finding.Sighting{Event: findingtest.Event(i)})
+		s := finding.Sighting{Event: findingtest.Event(i)}
+		if i > 4 {
+			s = place(i-3, s.Event.Timestamp)
+		}
+		seen = append(seen, s)
 	}
 	if err := r.db.Tx(context.Background(), func(tx *db.Tx) error {
 		_, err := r.findings.Add(context.Background(), tx, finding.Origin{TeamID: r.team, ScanID: scan, Run: 1}, seen)
@@ -136,7 +141,7 @@ func (r room) change(rt *rapid.T, one finding.Finding) string {
 	}
 	before := r.lastSeq(rt)
 	var err error
-	switch rapid.IntRange(0, 4).Draw(rt, "what") {
+	switch rapid.IntRange(0, 5).Draw(rt, "what") {
 	case 0:
 		d := decision.Decision{Status: rapid.SampledFrom(finding.Statuses).Draw(rt, "status")}
 		if d.Status == finding.AcceptedRisk && rapid.Bool().Draw(rt, "ends") {
@@ -155,14 +160,16 @@ func (r room) change(rt *rapid.T, one finding.Finding) string {
 		}
 		_, err = r.findings.Override(r.alice, o)
 	case 4:
-		r.see(rt, rapid.SampledFrom([]string{"s1", "s2"}).Draw(rt, "scan"), rapid.IntRange(1, 4).Draw(rt, "which"))
+		r.see(rt, rapid.SampledFrom([]string{"s1", "s2"}).Draw(rt, "scan"), rapid.IntRange(1, 8).Draw(rt, "which"))
 		return r.reopened(rt, before)
+	case 5:
+		err = r.moveTicket(one, rapid.SampledFrom(append(finding.Statuses, "")).Draw(rt, "status"))
 	}
 	if err != nil {
 		rt.Fatal(err)
 	}
 	var w db.Where
-	w.And("team_id = ? AND seq > ?", r.team, before)
+	w.And("team_id = ? AND seq > ? AND field <> 'ticket'", r.team, before) // what the tracker said stays
 	made, err := timeline.Read(context.Background(), r.db, w, ` ORDER BY seq`)
 	if err != nil {
 		rt.Fatal(err)
@@ -176,6 +183,14 @@ func (r room) change(rt *rapid.T, one finding.Finding) string {
 		}
 	}
 	return made[0].Operation
+}
+
+// moveTicket lets a tracker say something about a finding, and change its status unless that is empty.
+func (r room) moveTicket(one finding.Finding, status finding.Status) error {
+	return r.db.Tx(r.alice, func(tx *db.Tx) error {
+		return r.findings.MoveTicket(r.alice, tx, r.team, finding.TicketMove{Weakness: one.Weakness,
+			Change: timeline.TicketClosed, From: "open", To: "done", Actor: "carol (Jira)", Had: one.Status, Status: status})
+	})
 }
 
 // reopened is the operation of a regression since a revision; empty: nothing but that was seen.

@@ -97,7 +97,7 @@ func verify(t *testing.T, e *engine.Engine, target string, p *program.Program, e
 	if !engine.HasControl(p, ev) {
 		return
 	}
-	if everywhere, err := e.Control(t.Context(), target, p, ev); err != nil || everywhere {
+	if _, everywhere, err := e.Control(t.Context(), target, p, ev); err != nil || everywhere {
 		t.Errorf("found beside %s, too: %v", ev.MatchedAt, err)
 	}
 }
