@@ -8,7 +8,9 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/notify/github"
+	"github.com/vedette-sec/vedette/internal/notify/gitlab"
 )
 
 // GitHub are the options of the GitHub App that reviews pull requests.
@@ -53,21 +55,21 @@ func (g GitHub) check() error {
 	return nil
 }
 
-// openReviews reads the App's key. The operator names the API, so it may be in a private network.
-func (a *App) openReviews() (*review.Reviews, error) {
-	g := a.config.GitHub
+// openReviews reads the App's key. The operator names the API, so it may be in a private network; people name GitLabs.
+func (a *App) openReviews(box *seal.Box, users *netguard.Guard) (*review.Reviews, error) {
+	g, deps := a.config.GitHub, review.Deps{Lab: gitlab.New(users), Box: box}
 	if g.AppID == 0 {
-		return review.New(a.db, a.queue, nil), nil
+		return review.New(a.db, a.queue, deps), nil
 	}
 	key, err := os.ReadFile(g.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("github_private_key_file: %w", err)
 	}
 	anywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-	app, err := github.New(github.Config{AppID: g.AppID, Key: key, WebhookSecret: g.WebhookSecret, ClientID: g.ClientID,
+	deps.App, err = github.New(github.Config{AppID: g.AppID, Key: key, WebhookSecret: g.WebhookSecret, ClientID: g.ClientID,
 		ClientSecret: g.ClientSecret, API: g.API}, &netguard.Guard{Allow: anywhere})
 	if err != nil {
 		return nil, fmt.Errorf("github_app_id: %w", err)
 	}
-	return review.New(a.db, a.queue, app), nil
+	return review.New(a.db, a.queue, deps), nil
 }

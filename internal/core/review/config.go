@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/review/rule"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/notify/forge"
 )
 
 // Config is how a repository is reviewed; nil is the default.
@@ -145,38 +146,45 @@ func (c Config) Values() map[string]Value {
 	return out
 }
 
-// Configure changes the configuration of a repository, which must have the name: an id of another would change the
-// wrong one.
-func (rs *Reviews) Configure(ctx context.Context, id, fullName string, change Config, reset []string) (
+// Configure changes the configuration of a repository, which must have the name, if one is given: an id of another would
+// change the wrong one.
+func (rs *Reviews) Configure(ctx context.Context, at Forge, id, fullName string, change Config, reset []string) (
 	r Repository, err error,
 ) {
-	c, err := rs.admin(ctx)
+	c, err := rs.admin(ctx, at)
 	if err != nil {
 		return r, err
 	}
-	if r, err = rs.Repository(ctx, id); err != nil {
+	if r, err = rs.Repository(ctx, at, id); err != nil {
 		return r, err
 	}
-	if !strings.EqualFold(r.FullName, fullName) {
+	if fullName != "" && !strings.EqualFold(r.FullName, fullName) {
 		return r, errs.Field("repo_full_name", "repo_full_name is not that of this repository, %s.", r.FullName)
 	}
-	for name, list := range map[string]*[]string{"exclude_patterns": change.Exclude,
-		"branch_include": change.BranchInclude,
-		"branch_exclude": change.BranchExclude} {
+	if err := change.check(); err != nil {
+		return r, err
+	}
+	if r.Config, err = r.Config.with(change, reset); err != nil {
+		return r, err
+	}
+	return r, db.ExecOr(ctx, rs.db, at.missing(), `UPDATE review_repo SET config = ? WHERE id = ? AND team_id = ?`, db.Doc(r.Config), r.ID,
+		c.TeamID)
+}
+
+// check refuses patterns that are none.
+func (c Config) check() error {
+	for name, list := range map[string]*[]string{"exclude_patterns": c.Exclude, "branch_include": c.BranchInclude,
+		"branch_exclude": c.BranchExclude} {
 		if list == nil {
 			continue
 		}
 		for _, pattern := range *list {
 			if _, err := path.Match(pattern, ""); err != nil || pattern == "" || len(pattern) > 500 {
-				return r, errs.Field(name, "%s holds %q, which is no pattern.", name, errs.Clip(pattern, 64))
+				return errs.Field(name, "%s holds %q, which is no pattern.", name, errs.Clip(pattern, 64))
 			}
 		}
 	}
-	if r.Config, err = r.Config.with(change, reset); err != nil {
-		return r, err
-	}
-	return r, db.ExecOr(ctx, rs.db, errs.Missing("github_repository"), `UPDATE github_repo SET config = ? WHERE id = ? AND team_id = ?`,
-		db.Doc(r.Config), r.ID, c.TeamID)
+	return nil
 }
 
 // matches reports whether a name matches one of the patterns: * is for what is in a folder, ** for folders too.
@@ -189,26 +197,19 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// subject is what decides whether a pull request is reviewed by itself.
-type subject struct {
-	author, branch, title string
-	labels                []string
-	draft                 bool
-}
-
-// automatic reports whether a pull request is reviewed without a command.
-func (c Config) automatic(s subject) bool {
+// automatic reports whether a change is reviewed without a command.
+func (c Config) automatic(s forge.Change) bool {
 	e := c.Effective()
 	fits := func(include, exclude []string, has func(pattern string) bool) bool {
 		return (len(include) == 0 || slices.ContainsFunc(include, has)) && !slices.ContainsFunc(exclude, has)
 	}
-	return *e.AutoReview && (!s.draft || *e.Draft == DraftReview) &&
-		fits(*e.AuthorInclude, *e.AuthorExclude, func(p string) bool { return strings.EqualFold(p, s.author) }) &&
-		fits(*e.BranchInclude, *e.BranchExclude, func(p string) bool { return matches([]string{p}, s.branch) }) &&
+	return *e.AutoReview && (!s.Draft || *e.Draft == DraftReview) &&
+		fits(*e.AuthorInclude, *e.AuthorExclude, func(p string) bool { return strings.EqualFold(p, s.Author) }) &&
+		fits(*e.BranchInclude, *e.BranchExclude, func(p string) bool { return matches([]string{p}, s.Into) }) &&
 		fits(*e.KeywordInclude, *e.KeywordExclude, func(p string) bool {
-			return strings.Contains(strings.ToLower(s.title), strings.ToLower(p))
+			return strings.Contains(strings.ToLower(s.Title), strings.ToLower(p))
 		}) &&
 		fits(*e.LabelInclude, *e.LabelExclude, func(p string) bool {
-			return slices.ContainsFunc(s.labels, func(l string) bool { return strings.EqualFold(l, p) })
+			return slices.ContainsFunc(s.Labels, func(l string) bool { return strings.EqualFold(l, p) })
 		})
 }

@@ -1,0 +1,96 @@
+package review
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/infra/db"
+	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/seal"
+	"github.com/vedette-sec/vedette/internal/notify/gitlab"
+	"github.com/vedette-sec/vedette/internal/notify/gitlab/gitlabtest"
+)
+
+// A run at GitLab that is cut off between its discussions is done again, and what is there is written once. The token
+// and the secret of the webhook are in no column in the clear.
+func TestARunAtGitLabThatWasCutOff(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		rs, lab, c := connected(t, d)
+		for number, request := range []string{"POST /notes", "POST /statuses/" + headOf(1), "POST /discussions"} {
+			id := waiting(t, d, c, number, lab)
+			lab.Fail(request, http.StatusBadGateway)
+			held := func(context.Context, *db.Tx) error { return nil }
+			if err := rs.run(t.Context(), RunArgs{id}, held); err == nil {
+				t.Fatalf("%s fails, and the run does not", request)
+			}
+			for range 2 {
+				if err := rs.run(t.Context(), RunArgs{id}, held); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := lab.State()
+			if len(s.Discussions) != 2*(number+1) || len(s.Notes) != number+1 || len(s.Statuses) != number+1 ||
+				s.Statuses[number].State != "success" {
+				t.Errorf("%s: %+v", request, s)
+			}
+		}
+		kept, err := scanConnection(d.QueryRow(t.Context(), `SELECT `+connectionColumns+` WHERE id = ?`, c.ID))
+		if err != nil || strings.Contains(string(kept.token)+string(kept.hook), gitlabtest.Token) || kept.Error != "" {
+			t.Errorf("%+v %v", kept, err)
+		}
+	})
+}
+
+func headOf(number int) string { return strings.Repeat(string(rune('a'+number)), 40) }
+
+// connected is the service of a team with a connection to a GitLab.
+func connected(t *testing.T, d *db.DB) (*Reviews, *gitlabtest.Lab, Connection) {
+	t.Helper()
+	accounts, err := account.Open(t.Context(), d, account.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := accounts.CreateUser(t.Context(), account.NewUser{Email: "ada@example.com", Admin: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := seal.Open(filepath.Join(t.TempDir(), "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab := gitlabtest.New()
+	server := httptest.NewServer(lab)
+	t.Cleanup(server.Close)
+	guard := &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	rs := New(d, nil, Deps{Lab: gitlab.New(guard), Box: box})
+	ada := account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})
+	c, err := rs.Add(ada, NewConnection{URL: server.URL, Token: gitlabtest.Token, Projects: []string{"acme/shop"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rs, lab, c
+}
+
+// waiting is a review of a merge request that adds two keys.
+func waiting(t *testing.T, d *db.DB, c Connection, number int, lab *gitlabtest.Lab) string {
+	t.Helper()
+	lab.Put(gitlabtest.Merge{Number: number + 1, Head: headOf(number), Files: []gitlabtest.File{{Old: "env.sh", New: "env.sh",
+		Diff: "@@ -0,0 +1,2 @@\n+export AWS_ACCESS_KEY_ID=AKIAQ3ZL7TXWN5VKE2YD\n+export B=AKIAQ3ZL7TXWN5VKE3YD"}}})
+	id := ids.New()
+	if _, err := d.Exec(t.Context(), `INSERT INTO review_run (id, team_id, forge, repo, pull, head, cause, status, error, conclusion, posting,
+		check_id, findings, commented, files, created_at) SELECT ?, team_id, forge, id, ?, ?, 'opened', 'queued', '', '', ?, 0, ?, ?, 0, ?
+		FROM review_repo WHERE connection = ?`, id, number+1, headOf(number), false, db.Doc([]string{}), db.Doc([]string{}),
+		db.At(time.Now()), c.ID); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
