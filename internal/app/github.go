@@ -57,7 +57,7 @@ func (g GitHub) check() error {
 
 // openReviews reads the App's key. The operator names the API, so it may be in a private network; people name GitLabs.
 func (a *App) openReviews(box *seal.Box, users *netguard.Guard) (*review.Reviews, error) {
-	g, deps := a.config.GitHub, review.Deps{Lab: gitlab.New(users), Box: box}
+	g, deps := a.config.GitHub, review.Deps{Lab: gitlab.New(users), Box: box, Models: a.Models, Secrets: a.secrets}
 	if g.AppID == 0 {
 		return review.New(a.db, a.queue, deps), nil
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/review/rule"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -31,17 +32,19 @@ type Config struct {
 	Summary        *bool     `json:"high_level_summary,omitempty" doc:"The summary says what was read, too."`
 	Suggest        *bool     `json:"suggested_changes_enabled,omitempty" doc:"Comments suggest a change where a rule knows one."`
 	Draft          *string   `json:"draft_policy,omitempty" enum:"skip,review" doc:"What happens to drafts."`
-	Focus          *string   `json:"focus,omitempty" enum:"all,secrets,misconfiguration" doc:"The kind of rules that are applied."`
+	Focus          *string   `json:"focus,omitempty" enum:"all,secrets,misconfiguration,code" doc:"What is looked for. code: by a model alone."`
 	Tone           *string   `json:"tone,omitempty" enum:"detailed,concise" doc:"detailed: comments say why, too."`
 	Severity       *string   `json:"severity_threshold,omitempty" enum:"critical,high,medium,low,info" doc:"The least severity of a finding."`
 	Output         *string   `json:"review_output_mode,omitempty" enum:"comments,summary,check" doc:"check: the check run alone. summary: and the summary. comments: and comments on lines."`
 	Gate           *string   `json:"check_gate,omitempty" enum:"off,critical,high,medium,low,info" doc:"The check run fails when there is a finding of this severity or a worse one."`
 
-	// What needs a model, or somebody who watches, is kept and has no effect (Unused).
-	Instructions *string             `json:"custom_instructions,omitempty" maxLength:"10000" doc:"What a review must heed. No effect yet: it needs a model."`
-	Paths        *[]PathInstructions `json:"path_instructions,omitempty" maxItems:"100" doc:"Instructions for some files. No effect yet."`
-	Stream       *bool               `json:"streaming_enabled,omitempty" doc:"Show the review while it is written. No effect yet."`
-	DeployWait   *int                `json:"deploy_wait_timeout,omitempty" minimum:"0" maximum:"86400" doc:"Seconds to wait for a deployment. No effect yet."`
+	Model        *bool               `json:"model_review,omitempty" doc:"The team's language model reads the change, too, if there is one. Its calls are paid as those of tasks are."`
+	Instructions *string             `json:"custom_instructions,omitempty" maxLength:"10000" doc:"What the model must heed."`
+	Paths        *[]PathInstructions `json:"path_instructions,omitempty" maxItems:"100" doc:"What the model must heed in some files."`
+
+	// What needs somebody who watches is kept and has no effect (Unused).
+	Stream     *bool `json:"streaming_enabled,omitempty" doc:"Show the review while it is written. No effect yet."`
+	DeployWait *int  `json:"deploy_wait_timeout,omitempty" minimum:"0" maximum:"86400" doc:"Seconds to wait for a deployment. No effect yet."`
 }
 
 // PathInstructions are instructions for the files that match a pattern.
@@ -50,15 +53,29 @@ type PathInstructions struct {
 	Instructions string `json:"instructions" maxLength:"10000" doc:"What a review of these files must heed."`
 }
 
-// Unused are the options that c sets and no review heeds.
-func (c Config) Unused() (names []string) {
-	set := c.fields()
-	for _, name := range []string{"custom_instructions", "path_instructions", "streaming_enabled", "deploy_wait_timeout"} {
-		if set[name] != nil {
+// Unused are the options that change sets and no review of the repository heeds.
+func (rs *Reviews) Unused(ctx context.Context, r Repository, change Config) (names []string) {
+	set, needModel := change.fields(), []string{"custom_instructions", "path_instructions"}
+	for _, name := range append(needModel, "streaming_enabled", "deploy_wait_timeout") {
+		if set[name] != nil && !(slices.Contains(needModel, name) && rs.hasModel(ctx, r)) {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// hasModel reports whether a model reads the changes of a repository.
+func (rs *Reviews) hasModel(ctx context.Context, r Repository) bool {
+	if rs.Models == nil || !r.Config.Effective().asksModel() {
+		return false
+	}
+	_, err := rs.Models.Resolve(ctx, r.TeamID, "", model.Auto)
+	return err == nil
+}
+
+// asksModel reports whether effective options let a model read changes.
+func (c Config) asksModel() bool {
+	return *c.Model && (*c.Focus == FocusAll || *c.Focus == string(rule.Code))
 }
 
 // The values of the options that have a few.
@@ -80,7 +97,7 @@ var defaults = Config{
 	LabelInclude: new([]string{}), LabelExclude: new([]string{}), Exclude: new([]string{}), MaxComments: new(50),
 	Summary: new(true), Suggest: new(true), Draft: new(DraftSkip), Focus: new(FocusAll), Tone: new(ToneDetailed),
 	Severity: new(string(rule.Low)), Output: new(OutputComments), Gate: new(GateOff),
-	Instructions: new(""), Paths: new([]PathInstructions{}), Stream: new(false), DeployWait: new(0),
+	Model: new(true), Instructions: new(""), Paths: new([]PathInstructions{}), Stream: new(false), DeployWait: new(0),
 }
 
 // fields are the members of a configuration by name.

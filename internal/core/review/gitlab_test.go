@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/agent/llm"
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -93,4 +95,31 @@ func waiting(t *testing.T, d *db.DB, c Connection, number int, lab *gitlabtest.L
 		t.Fatal(err)
 	}
 	return id
+}
+
+// What a model said is kept: a run after one that was cut off does not pay for it again.
+func TestAModelIsAskedOnce(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		rs, lab, c := connected(t, d)
+		accounts, err := account.Open(t.Context(), d, account.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rs.Models = model.New(d, rs.Box, accounts, model.Config{Server: &model.Server{Model: "m", Script: &llm.Script{Replies: []llm.Reply{
+			{Text: `[{"path":"env.sh","line":2,"title":"t","severity":"low","reason":"r"}]`}}}}})
+		id := waiting(t, d, c, 0, lab)
+		lab.Fail("POST /notes", http.StatusBadGateway)
+		held := func(context.Context, *db.Tx) error { return nil }
+		if rs.run(t.Context(), RunArgs{id}, held) == nil {
+			t.Fatal("the run does not fail")
+		}
+		if err := rs.run(t.Context(), RunArgs{id}, held); err != nil {
+			t.Fatal(err)
+		}
+		calls, err := db.Value[int](t.Context(), d, `SELECT count(*) FROM reservation`)
+		v, failed := scanReview(d.QueryRow(t.Context(), `SELECT `+reviewColumns+` FROM review_run WHERE id = ?`, id))
+		if err != nil || failed != nil || calls != 1 || len(v.Findings) != 3 || v.Status != Completed {
+			t.Errorf("%d calls, %+v, %v %v", calls, v, err, failed)
+		}
+	})
 }

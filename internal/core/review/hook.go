@@ -149,7 +149,7 @@ func (rs *Reviews) begin(ctx context.Context, tx *db.Tx, r Repository, p forge.C
 	err := tx.QueryRow(ctx, `INSERT INTO review_run (id, team_id, forge, repo, pull, head, cause, status, error, conclusion, posting,
 		check_id, findings, commented, files, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, 0, ?, ?, 0, ?)
 		ON CONFLICT (repo, pull, head) DO UPDATE SET status = excluded.status, cause = excluded.cause, error = '',
-			finished_at = NULL
+			finished_at = NULL, opinion = NULL
 		WHERE excluded.cause = ? AND review_run.finished_at IS NOT NULL RETURNING id`, ids.New(), r.TeamID, r.Forge, r.ID, p.Number,
 		db.Clean(p.Head), cause, Queued, false, db.Doc([]struct{}{}), db.Doc([]string{}), db.At(rs.now()),
 		command).Scan(&id)

@@ -3,7 +3,7 @@
 // happens there; a job reviews each commit that a change comes to.
 //
 // A review reads the files that the change touches and applies the rules (package rule) to the lines that it adds
-// (package diff). It writes one summary, which later reviews of the change replace, comments on lines, and a
+// (package diff); where the team has a language model, that reads the change, too (package opinion). It writes one summary, which later reviews of the change replace, comments on lines, and a
 // check. What is written has a mark with the id of what it belongs to: a job that was killed finds what it wrote
 // and goes on. There is one row, and so one job, for each commit; a line that has a comment gets no second one by
 // later reviews.
@@ -16,7 +16,10 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/review/opinion"
 	"github.com/vedette-sec/vedette/internal/core/review/rule"
+	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -100,6 +103,7 @@ type Review struct {
 
 	posting bool
 	check   int64
+	opinion *opinion.Answer // nil: no model was asked yet
 }
 
 // Reviews is the service.
@@ -110,11 +114,14 @@ type Reviews struct {
 	now func() time.Time
 }
 
-// Deps are what the service speaks with forges by.
+// Deps are what the service speaks with forges and models by.
 type Deps struct {
 	App *github.App    // nil: the operator has configured none
 	Lab *gitlab.Client // nil: no GitLab can be connected
 	Box *seal.Box      // seals tokens of GitLab
+
+	Models  *model.Models   // may read changes; nil: none does
+	Secrets *secret.Secrets // of teams, which no model is shown
 }
 
 // New makes the service.
@@ -195,14 +202,14 @@ func (rs *Reviews) Repository(ctx context.Context, at Forge, id string) (r Repos
 }
 
 const reviewColumns = `id, team_id, repo, pull, head, cause, status, error, conclusion, posting, check_id, findings, commented, files,
-	created_at, finished_at`
+	created_at, finished_at, opinion`
 
 // scanReview reads the columns, and those after them into more.
 func scanReview(r db.Row, more ...any) (v Review, err error) {
 	return v, r.Scan(append([]any{&v.ID, &v.TeamID, &v.Repo, &v.Pull, &v.Head, &v.Cause, &v.Status, &v.Error,
 		&v.Conclusion,
 		&v.posting, &v.check, db.Into(&v.Findings), db.Into(&v.Commented), &v.Files, db.Into(&v.CreatedAt),
-		db.Into(&v.FinishedAt)}, more...)...)
+		db.Into(&v.FinishedAt), db.Into(&v.opinion)}, more...)...)
 }
 
 func scanOne(r db.Row) (Review, error) { return scanReview(r) }

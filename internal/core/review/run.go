@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/review/diff"
+	"github.com/vedette-sec/vedette/internal/core/review/opinion"
 	"github.com/vedette-sec/vedette/internal/core/review/rule"
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -116,6 +117,10 @@ func (w work) do(ctx context.Context) error {
 		return err
 	}
 	found := w.examine(files, more)
+	if err := w.opine(ctx, &found); err != nil {
+		return err
+	}
+	found.sort()
 	w.v.Findings, w.v.Files = found.findings, found.files
 	if err := w.held(ctx); err != nil {
 		return err
@@ -144,7 +149,9 @@ type examined struct {
 	changed  map[string]forge.File // by name
 	files    int
 	left     []string // files that were not read, and why
-	below    int      // findings below the threshold
+	shown    []opinion.File
+	said     *opinion.Answer // of a model; nil: none was asked
+	below    int             // findings below the threshold
 }
 
 func place(f rule.Finding) string { return fmt.Sprintf("%s:%d", f.Path, f.Line) }
@@ -171,6 +178,7 @@ func (w work) examine(files []forge.File, more bool) (out examined) {
 		}
 		out.files++
 		out.changed[f.Name] = f
+		out.shown = append(out.shown, opinion.File{Path: f.Name, Lines: lines})
 		for i, l := range lines {
 			if l.Added {
 				w.line(f.Name, l, above(lines, i), &out)
@@ -180,10 +188,14 @@ func (w work) examine(files []forge.File, more bool) (out examined) {
 	if more {
 		out.left = append(out.left, fmt.Sprintf("all files after the first %d", maxFiles))
 	}
-	slices.SortStableFunc(out.findings, func(a, b rule.Finding) int {
+	return out
+}
+
+// sort puts the worst findings first.
+func (e *examined) sort() {
+	slices.SortStableFunc(e.findings, func(a, b rule.Finding) int {
 		return slices.Index(rule.Severities, a.Severity) - slices.Index(rule.Severities, b.Severity)
 	})
-	return out
 }
 
 // maxAbove is how many lines above one are looked at for the list that it is in.
@@ -203,23 +215,31 @@ func above(lines []diff.Line, i int) (out []string) {
 
 func (w work) line(name string, l diff.Line, above []string, out *examined) {
 	found, _ := rule.Check(name, l.Number, l.Text, above...)
+	out.take(w.config, l.Text, found)
+}
+
+// take adds findings on a line, if the options ask for them.
+func (e *examined) take(c Config, text string, found []rule.Finding) {
 	for _, f := range found {
 		switch {
-		case *w.config.Focus != FocusAll && *w.config.Focus != string(f.Kind):
-		case !f.Severity.AtLeast(rule.Severity(*w.config.Severity)):
-			out.below++
-		case len(out.findings) < maxFindings:
-			out.findings, out.lines[place(f)] = append(out.findings, f), l.Text
+		case *c.Focus != FocusAll && *c.Focus != string(f.Kind):
+		case !f.Severity.AtLeast(rule.Severity(*c.Severity)):
+			e.below++
+		case len(e.findings) < maxFindings:
+			e.findings, e.lines[place(f)] = append(e.findings, f), text
 		}
 	}
 }
 
+// conclusion is that of the check. What a model says fails no gate: nobody has verified it.
 func (w work) conclusion(found []rule.Finding) string {
 	if len(found) == 0 {
 		return forge.Success
 	}
 	if gate := *w.config.Gate; gate != GateOff &&
-		slices.ContainsFunc(found, func(f rule.Finding) bool { return f.Severity.AtLeast(rule.Severity(gate)) }) {
+		slices.ContainsFunc(found, func(f rule.Finding) bool {
+			return f.FoundBy != rule.ByModel && f.Severity.AtLeast(rule.Severity(gate))
+		}) {
 		return forge.Failure
 	}
 	return forge.Neutral

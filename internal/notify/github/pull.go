@@ -119,7 +119,8 @@ type byMark struct {
 // maxSearched bounds the comments that are searched for a mark.
 const maxSearched = 1000
 
-// find is the id of what we wrote with a mark into a list; 0: nothing. Anybody can write a mark, but not as the App.
+// find is the id of what we wrote with a mark at its end into a list; 0: nothing. Anybody can write a mark, but not as
+// the App; what it repeats of others does not end its texts.
 func (r Repo) find(ctx context.Context, list, mark string) (int64, error) {
 	known, err := r.app.about(ctx)
 	if err != nil {
@@ -132,7 +133,7 @@ func (r Repo) find(ctx context.Context, list, mark string) (int64, error) {
 			return 0, err
 		}
 		for _, m := range found {
-			if m.User.Login == known.Slug+"[bot]" && strings.Contains(m.Body, mark) {
+			if m.User.Login == known.Slug+"[bot]" && strings.HasSuffix(strings.TrimSpace(m.Body), mark) {
 				return m.ID, nil
 			}
 		}

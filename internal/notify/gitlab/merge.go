@@ -95,9 +95,10 @@ type note struct {
 	Author User   `json:"author"`
 }
 
-// ours reports whether we wrote a note with a mark. Anybody can write a mark, but not as our account.
+// ours reports whether we wrote a note with a mark at its end. Anybody can write a mark, but not as our account; what we
+// repeat of others does not end our texts.
 func (r Repo) ours(n note, mark string) bool {
-	return n.Author.ID == r.account.id && strings.Contains(n.Body, mark)
+	return n.Author.ID == r.account.id && strings.HasSuffix(strings.TrimSpace(n.Body), mark)
 }
 
 // maxSearched bounds the comments that are searched for a mark.

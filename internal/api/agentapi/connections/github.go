@@ -1,6 +1,7 @@
 package connections
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"reflect"
@@ -123,6 +124,9 @@ func repository(r review.Repository) Repository {
 }
 
 func oneReview(v review.Review) Review {
+	for i := range v.Findings { // those of earlier versions do not say who
+		v.Findings[i].FoundBy = cmp.Or(v.Findings[i].FoundBy, rule.ByRules)
+	}
 	return Review{v.ID, v.Head, v.Cause, v.Status, v.Error, v.Conclusion, rest.OrEmpty(v.Findings), len(v.Commented),
 		v.Files, v.CreatedAt,
 		rest.OrNull(v.FinishedAt)}
@@ -238,7 +242,7 @@ func (a Area) repositories() {
 	}) (*Repository, error) {
 		r, err := a.Reviews.Configure(ctx, review.GitHub, in.ID, in.Body.FullName, in.Body.Config, in.Body.Reset)
 		if err == nil {
-			warnUnused(ctx, in.Body.Config)
+			a.warnUnused(ctx, r, in.Body.Config)
 		}
 		return new(repository(r)), err
 	})
@@ -254,9 +258,9 @@ func (a Area) repositories() {
 }
 
 // warnUnused says which options have no effect.
-func warnUnused(ctx context.Context, c review.Config) {
-	for _, name := range c.Unused() {
-		rest.Warnf(ctx, "%s is kept, and no review heeds it yet: this server reviews by rules.", name)
+func (a Area) warnUnused(ctx context.Context, r review.Repository, c review.Config) {
+	for _, name := range a.Reviews.Unused(ctx, r, c) {
+		rest.Warnf(ctx, "%s is kept, and no review heeds it: no language model reads changes, and nobody watches.", name)
 	}
 }
 

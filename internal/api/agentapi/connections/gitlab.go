@@ -144,7 +144,7 @@ func (a Area) projects() {
 	}) (*Project, error) {
 		r, err := a.Reviews.Configure(ctx, review.GitLab, in.ID, "", in.Body.Config, in.Body.Reset)
 		if err == nil {
-			warnUnused(ctx, in.Body.Config)
+			a.warnUnused(ctx, r, in.Body.Config)
 		}
 		return new(project(r)), err
 	})
