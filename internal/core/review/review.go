@@ -3,7 +3,8 @@
 // happens there; a job reviews each commit that a change comes to.
 //
 // A review reads the files that the change touches and applies the rules (package rule) to the lines that it adds
-// (package diff); where the team has a language model, that reads the change, too (package opinion). It writes one summary, which later reviews of the change replace, comments on lines, and a
+// (package diff); where the team has a language model, that reads the change, too (package opinion),
+// and where gitleaks and semgrep are installed, they look at its files (package program). It writes one summary, which later reviews of the change replace, comments on lines, and a
 // check. What is written has a mark with the id of what it belongs to: a job that was killed finds what it wrote
 // and goes on. There is one row, and so one job, for each commit; a line that has a comment gets no second one by
 // later reviews.
@@ -18,6 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/review/opinion"
+	"github.com/vedette-sec/vedette/internal/core/review/program"
 	"github.com/vedette-sec/vedette/internal/core/review/rule"
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
@@ -122,6 +124,8 @@ type Deps struct {
 
 	Models  *model.Models   // may read changes; nil: none does
 	Secrets *secret.Secrets // of teams, which no model is shown
+
+	Programs *program.Runner // look at changes where they are installed; nil: none does
 }
 
 // New makes the service.

@@ -117,6 +117,9 @@ func (w work) do(ctx context.Context) error {
 		return err
 	}
 	found := w.examine(files, more)
+	if err := w.inspect(ctx, pull, &found); err != nil {
+		return err
+	}
 	if err := w.opine(ctx, &found); err != nil {
 		return err
 	}
@@ -151,6 +154,9 @@ type examined struct {
 	left     []string // files that were not read, and why
 	shown    []opinion.File
 	said     *opinion.Answer // of a model; nil: none was asked
+	ran      []string        // programs that looked
+	problems []string        // of programs that did not, in words
+	unseen   []string        // files that programs were not shown
 	below    int             // findings below the threshold
 }
 

@@ -35,12 +35,16 @@ func (w work) said(f rule.Finding) string {
 		}
 		return text
 	}
-	text := fmt.Sprintf("**%s** (%s, `%s`)", f.Title, f.Severity, f.Rule)
+	title, why := f.Title, f.Why
+	if f.FoundBy != rule.ByRules { // a program may repeat what strangers wrote
+		title, why = plain(f.Title), quoted(f.Why, 1000)
+	}
+	text := fmt.Sprintf("**%s** (%s, %s)", title, f.Severity, plain(f.Rule))
 	if f.Shown != "" {
 		text += ": " + plain(f.Shown)
 	}
 	if *w.config.Tone == ToneDetailed {
-		text += "\n\n" + f.Why
+		text += "\n\n" + why
 	}
 	if *w.config.Suggest && f.Fixed != "" && !strings.Contains(f.Fixed, "```") {
 		text += "\n\n```suggestion\n" + f.Fixed + "\n```"
@@ -66,8 +70,12 @@ func (w work) text(found examined) string {
 	}
 	for _, f := range found.findings[:min(len(found.findings), maxShown)] {
 		title := f.Title
-		if f.FoundBy == rule.ByModel {
+		switch f.FoundBy {
+		case rule.ByModel:
 			title = plain(title) + " (the opinion of a model)"
+		case rule.ByGitleaks, rule.BySemgrep:
+			title = plain(title) + " (" + string(f.FoundBy) + ")"
+		case rule.ByRules:
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", f.Severity, title, plain(place(f)))
 	}
@@ -75,6 +83,11 @@ func (w work) text(found examined) string {
 		fmt.Fprintf(&b, "\n%d more are not shown.\n", n)
 	}
 	listed(&b, "Not read", found.left)
+	if len(found.ran) > 0 {
+		b.WriteString("\nThese programs looked at the files, too: " + strings.Join(found.ran, ", ") + ".\n")
+	}
+	listed(&b, "Programs that did not look at the files", found.problems)
+	listed(&b, "Not shown to programs", found.unseen)
 	if said := found.said; said != nil {
 		fmt.Fprintf(&b, "\nThe language model %s read the change, too. What it says is its opinion, which nobody has verified, and fails no check.", plain(said.Model))
 		if said.Problem != "" {

@@ -7,8 +7,10 @@ package forge
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 )
@@ -73,6 +75,8 @@ type Repo interface {
 	Change(ctx context.Context, number int) (Change, error)
 	// Files are its first files, up to most; more reports that there are others.
 	Files(ctx context.Context, number, most int) (files []File, more bool, err error)
+	// Content is a file as a commit has it; whole is false for one that the forge does not give, as it is large.
+	Content(ctx context.Context, commit, path string) (text []byte, whole bool, err error)
 	// CommentLines writes comments on lines, none twice.
 	CommentLines(ctx context.Context, b Batch) error
 	// FindComment is the id of the comment on a change that we wrote with a mark; 0: none.
@@ -85,6 +89,19 @@ type Repo interface {
 	SetCheck(ctx context.Context, id int64, c Check) (int64, error)
 	// MayWrite reports whether a person has write access, by what the forge's webhook calls them.
 	MayWrite(ctx context.Context, person string) (bool, error)
+}
+
+// Blob is a file as both forges give it.
+type Blob struct {
+	Encoding string `json:"encoding"` // base64; GitHub has none for a large file
+	Size     int    `json:"size"`
+	Content  string `json:"content"`
+}
+
+// Text is what is in the file; whole is false if that is not all.
+func (b Blob) Text() (text []byte, whole bool) {
+	text, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(b.Content, "\n", ""))
+	return text, err == nil && b.Encoding == "base64" && len(text) == b.Size
 }
 
 // Gone reports whether a forge says that there is no such thing, or not for us.

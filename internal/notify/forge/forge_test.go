@@ -18,3 +18,18 @@ func TestGone(t *testing.T) {
 		t.Error("another error")
 	}
 }
+
+func TestBlob(t *testing.T) {
+	for _, c := range []struct {
+		blob  Blob
+		text  string
+		whole bool
+	}{
+		{Blob{"base64", 2, "aG\nk=\n"}, "hi", true}, {Blob{"base64", 0, ""}, "", true}, {Blob{"none", 2_000_000, ""}, "", false},
+		{Blob{"base64", 3, "aGk="}, "hi", false}, {Blob{"base64", 2, "?"}, "", false},
+	} {
+		if text, whole := c.blob.Text(); string(text) != c.text || whole != c.whole {
+			t.Errorf("%+v: %q %v", c.blob, text, whole)
+		}
+	}
+}

@@ -17,7 +17,7 @@ import (
 func open(t *testing.T) (*App, *githubtest.Hub) {
 	hub := githubtest.New()
 	hub.Put(githubtest.Pull{Repo: "octo/shop", Number: 1, Title: "A change", Author: "ada", Head: strings.Repeat("a", 40),
-		Files: []githubtest.File{{Name: "a.txt", Status: "added", Patch: "@@ -0,0 +1,2 @@\n+one\n+two"}}})
+		Files: []githubtest.File{{Name: "a.txt", Status: "added", Patch: "@@ -0,0 +1,2 @@\n+one\n+two", Text: "one\ntwo"}}})
 	server := httptest.NewServer(hub)
 	t.Cleanup(server.Close)
 	app, err := New(Config{AppID: githubtest.AppID, Key: hub.KeyPEM(), WebhookSecret: githubtest.Secret, ClientID: githubtest.ClientID,
@@ -117,6 +117,12 @@ func TestMarks(t *testing.T) {
 			t.Fatal(err, hub.State().Reviews)
 		}
 		batch.Again = true
+	}
+	if text, whole, err := repo.Content(ctx, head, "a.txt"); string(text) != "one\ntwo" || !whole || err != nil {
+		t.Errorf("%q %v %v", text, whole, err)
+	}
+	if _, _, err := repo.Content(ctx, head, "b c/d.txt"); !forge.Gone(err) {
+		t.Error(err)
 	}
 	check := forge.Check{Name: "Vedette", Commit: head, External: "x"}
 	made, err := repo.SetCheck(ctx, 0, check)

@@ -17,7 +17,7 @@ var head = strings.Repeat("a", 40)
 func open(t *testing.T, token string) (Account, *gitlabtest.Lab) {
 	lab := gitlabtest.New()
 	lab.Put(gitlabtest.Merge{Number: 1, Title: "A change", Author: "ada", Head: head, Labels: []string{"security"}, Files: []gitlabtest.File{
-		{Old: "old.txt", New: "a.txt", Diff: "--- a/old.txt\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+one\n+two"}}})
+		{Old: "old.txt", New: "a.txt", Diff: "--- a/old.txt\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+one\n+two", Text: "one\ntwo"}}})
 	server := httptest.NewServer(lab)
 	t.Cleanup(server.Close)
 	guard := &netguard.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
@@ -51,6 +51,12 @@ func TestAMergeRequest(t *testing.T) {
 	files, more, err := repo.Files(ctx, 1, 10)
 	if err != nil || more || len(files) != 1 || files[0] != (forge.File{Name: "a.txt", Old: "old.txt", Patch: "@@ -0,0 +1,2 @@\n+one\n+two"}) {
 		t.Fatalf("%+v %v", files, err)
+	}
+	if text, whole, err := repo.Content(ctx, head, "a.txt"); string(text) != "one\ntwo" || !whole || err != nil {
+		t.Errorf("%q %v %v", text, whole, err)
+	}
+	if _, _, err := repo.Content(ctx, head, "../a.txt"); !forge.Gone(err) {
+		t.Error(err)
 	}
 	batch := forge.Batch{Change: c, Comments: []forge.LineComment{{File: files[0], Line: 2, Body: "here", Mark: "<!-- 1 -->"},
 		{File: files[0], Line: 9, Body: "on no line", Mark: "<!-- 2 -->"}, {File: files[0], Line: 1, Body: "there", Mark: "<!-- 3 -->"}}}

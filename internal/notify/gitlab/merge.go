@@ -77,6 +77,14 @@ func (r Repo) Files(ctx context.Context, number, most int) (out []forge.File, mo
 	}
 }
 
+// Content implements forge.Repo.
+func (r Repo) Content(ctx context.Context, commit, path string) ([]byte, bool, error) {
+	var blob forge.Blob
+	err := r.call(ctx, http.MethodGet, "/repository/files/"+url.PathEscape(path)+"?ref="+url.QueryEscape(commit), nil, &blob)
+	text, whole := blob.Text()
+	return text, whole, err
+}
+
 // hunks is a diff without the lines that name the files, which older versions of GitLab write above it.
 func hunks(diff string) string {
 	if !strings.HasPrefix(diff, "--- ") {

@@ -7,8 +7,10 @@
 package gitlabtest
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +28,7 @@ type File struct {
 	Old  string `json:"old_path"`
 	New  string `json:"new_path"`
 	Diff string `json:"diff"`
+	Text string `json:"-"` // all of it, as the merge request leaves it
 }
 
 // Merge is a merge request of acme/shop.
@@ -159,6 +162,8 @@ func (l *Lab) answer(r *http.Request) (int, any) {
 			return message(http.StatusNotFound, "404 Not found")
 		}
 		return http.StatusOK, map[string]any{"access_level": level, "state": "active"}
+	case strings.HasPrefix(path, "repository/files/"):
+		return l.content(r, strings.TrimPrefix(path, "repository/files/"))
 	case parts[0] == "statuses" && r.Method == http.MethodPost:
 		return l.setStatus(r, parts[1])
 	case parts[0] == "merge_requests" && len(parts) > 1:
@@ -167,6 +172,18 @@ func (l *Lab) answer(r *http.Request) (int, any) {
 		}
 	}
 	return message(http.StatusNotFound, "404 Not found")
+}
+
+func (l *Lab) content(r *http.Request, path string) (int, any) {
+	for _, m := range l.merges {
+		for _, f := range m.Files {
+			if url.PathEscape(f.New) == path && r.URL.Query().Get("ref") == m.Head && f.Text != "" {
+				return http.StatusOK, map[string]any{"encoding": "base64", "size": len(f.Text),
+					"content": base64.StdEncoding.EncodeToString([]byte(f.Text))}
+			}
+		}
+	}
+	return message(http.StatusNotFound, "404 File Not Found")
 }
 
 func (l *Lab) setStatus(r *http.Request, commit string) (int, any) {
