@@ -85,7 +85,7 @@ func (rs *Reviews) obey(ctx context.Context, r Repository, a ObeyArgs, held func
 // look has a change reviewed, if it is one that is reviewed by itself: GitLab's webhooks do not say whose it is.
 func (rs *Reviews) look(ctx context.Context, hub forge.Repo, r Repository, a ObeyArgs) error {
 	pull, err := hub.Change(ctx, a.Pull)
-	if err != nil || !pull.Open || !r.Config.automatic(pull) {
+	if err != nil || !pull.Open || !r.Effective().automatic(pull) {
 		return err
 	}
 	return rs.db.Tx(ctx, func(tx *db.Tx) error {

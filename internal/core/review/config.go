@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/review/rule"
 	"github.com/vedette-sec/vedette/internal/infra/db"
@@ -66,7 +67,7 @@ func (rs *Reviews) Unused(ctx context.Context, r Repository, change Config) (nam
 
 // hasModel reports whether a model reads the changes of a repository.
 func (rs *Reviews) hasModel(ctx context.Context, r Repository) bool {
-	if rs.Models == nil || !r.Config.Effective().asksModel() {
+	if rs.Models == nil || !r.Effective().asksModel() {
 		return false
 	}
 	_, err := rs.Models.Resolve(ctx, r.TeamID, "", model.Auto)
@@ -138,29 +139,72 @@ func (c Config) with(change Config, reset []string) (Config, error) {
 	return configOf(fields)
 }
 
-// Effective is c with the defaults for what is not set.
-func (c Config) Effective() Config {
-	out, _ := defaults.with(c, nil) // fails for no Config
+// over is c, with what base has for what is not set.
+func (c Config) over(base Config) Config {
+	out, _ := base.with(c, nil) // fails for no Config
 	return out
 }
 
+// Effective is c with the defaults for what is not set.
+func (c Config) Effective() Config { return c.over(defaults) }
+
+// Effective are the repository's options as they hold: its own, else the team's, else the defaults.
+func (r Repository) Effective() Config { return r.Config.over(r.Team).Effective() }
+
 // Value is an option as it holds, and where it comes from.
 type Value struct {
-	Source string `json:"source" enum:"repo,default" doc:"repo: it was set for the repository. default: it was not."`
+	Source string `json:"source" enum:"repo,team,default" doc:"repo: it was set for the repository. team: for all of the team's. default: for none."`
 	Value  any    `json:"value" doc:"The option's value."`
 }
 
 // Values are all options by name.
-func (c Config) Values() map[string]Value {
-	out, set := map[string]Value{}, c.fields()
-	for name, value := range c.Effective().fields() {
+func (r Repository) Values() map[string]Value {
+	out, own, team := map[string]Value{}, r.Config.fields(), r.Team.fields()
+	for name, value := range r.Effective().fields() {
 		source := "default"
-		if set[name] != nil {
+		switch {
+		case own[name] != nil:
 			source = "repo"
+		case team[name] != nil:
+			source = "team"
 		}
 		out[name] = Value{source, value}
 	}
 	return out
+}
+
+// Defaults are how the team's repositories are reviewed, where nothing is set for one: a repository without a name.
+func (rs *Reviews) Defaults(ctx context.Context) (r Repository, err error) {
+	c, err := account.From(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.TeamID = c.TeamID
+	err = rs.db.QueryRow(ctx, `SELECT config FROM review_defaults WHERE team_id = ?`, c.TeamID).Scan(db.Into(&r.Team))
+	if db.IsNoRows(err) {
+		err = nil
+	}
+	return r, err
+}
+
+// SetDefaults changes them.
+func (rs *Reviews) SetDefaults(ctx context.Context, change Config, reset []string) (r Repository, err error) {
+	c, err := rs.admin(ctx, GitLab) // needs no App
+	if err != nil {
+		return r, err
+	}
+	if err := change.check(); err != nil {
+		return r, err
+	}
+	if r, err = rs.Defaults(ctx); err != nil {
+		return r, err
+	}
+	if r.Team, err = r.Team.with(change, reset); err != nil {
+		return r, err
+	}
+	_, err = rs.db.Exec(ctx, `INSERT INTO review_defaults (team_id, config) VALUES (?, ?)
+		ON CONFLICT (team_id) DO UPDATE SET config = excluded.config`, c.TeamID, db.Doc(r.Team))
+	return r, err
 }
 
 // Configure changes the configuration of a repository, which must have the name, if one is given: an id of another would

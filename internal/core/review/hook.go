@@ -124,7 +124,7 @@ func (rs *Reviews) repoOf(ctx context.Context, tx *db.Tx, i Installation, e gith
 
 func (rs *Reviews) pulled(ctx context.Context, tx *db.Tx, i Installation, e github.Event) (Taken, error) {
 	r, err := rs.repoOf(ctx, tx, i, e)
-	if db.IsNoRows(err) || err == nil && !r.Config.automatic(e.PullRequest.Change()) {
+	if db.IsNoRows(err) || err == nil && !r.Effective().automatic(e.PullRequest.Change()) {
 		return Ignored, nil
 	}
 	if err != nil {

@@ -73,6 +73,7 @@ type Repository struct {
 	FullName       string
 	Private        bool
 	Config         Config
+	Team           Config // the team's defaults
 	repoID         int64
 	status         string // of the installation
 }
@@ -165,12 +166,13 @@ func failed(err error) error {
 }
 
 const repoColumns = `r.id, r.team_id, r.forge, coalesce(r.install, ''), coalesce(i.installation_id, 0), coalesce(r.connection, ''), r.repo_id,
-	r.full_name, r.is_private, r.config, coalesce(i.status, 'active')
-	FROM review_repo r LEFT JOIN github_installation i ON i.id = r.install`
+	r.full_name, r.is_private, r.config, d.config, coalesce(i.status, 'active')
+	FROM review_repo r LEFT JOIN github_installation i ON i.id = r.install
+	LEFT JOIN review_defaults d ON d.team_id = r.team_id`
 
 func scanRepo(r db.Row) (x Repository, err error) {
 	return x, r.Scan(&x.ID, &x.TeamID, &x.Forge, &x.Install, &x.InstallationID, &x.Connection, &x.repoID, &x.FullName, &x.Private,
-		db.Into(&x.Config), &x.status)
+		db.Into(&x.Config), db.Into(&x.Team), &x.status)
 }
 
 const maxListed = 2000

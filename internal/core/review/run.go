@@ -55,7 +55,7 @@ func (rs *Reviews) run(ctx context.Context, a RunArgs, lease func(context.Contex
 	if err != nil {
 		return err
 	}
-	w := work{rs, lease, &v, r.Config.Effective(), hub}
+	w := work{rs, lease, &v, r.Effective(), hub}
 	err = w.do(ctx)
 	if noted := rs.note(ctx, r, err); noted != nil {
 		return noted

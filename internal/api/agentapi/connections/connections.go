@@ -35,6 +35,7 @@ func (a Area) Register() {
 	a.reviews()
 	a.gitlab()
 	a.projects()
+	a.defaults()
 }
 
 // sentOn documents that browsers are sent on to the console.

@@ -71,7 +71,7 @@ type RepositoryPatch struct {
 	review.Config
 
 	FullName string   `json:"repo_full_name" minLength:"1" maxLength:"300" doc:"Owner and name of this repository."`
-	Reset    []string `json:"reset_fields,omitempty" maxItems:"100" doc:"Options that go back to their defaults."`
+	Reset    []string `json:"reset_fields,omitempty" maxItems:"100" doc:"Options that go back to the team's default, or else to that of this server."`
 }
 
 // Metadata is what is known of the reviews of a pull request.
@@ -118,9 +118,9 @@ func installation(i review.Installation) Installation {
 }
 
 func repository(r review.Repository) Repository {
-	e := r.Config.Effective()
+	e := r.Effective()
 	return Repository{r.ID, r.InstallationID, r.FullName, r.Private, *e.AutoReview, *e.Exclude, *e.Instructions,
-		*e.Draft, r.Config.Values()}
+		*e.Draft, r.Values()}
 }
 
 func oneReview(v review.Review) Review {
@@ -300,6 +300,8 @@ func Words() rest.Vocabulary {
 			reflect.TypeFor[review.Value]():            "GitHubOption",
 			reflect.TypeFor[review.PathInstructions](): "GitHubPathInstructions",
 			reflect.TypeFor[rule.Finding]():            "GitHubFinding",
+			reflect.TypeFor[Defaults]():                "ReviewDefaults",
+			reflect.TypeFor[DefaultsPatch]():           "ReviewDefaultsPatch",
 			reflect.TypeFor[LabToken]():                "GitLabToken",
 			reflect.TypeFor[LabChange]():               "GitLabConnectionPatch",
 			reflect.TypeFor[Lab]():                     "GitLabConnection",

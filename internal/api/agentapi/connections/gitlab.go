@@ -62,7 +62,7 @@ type ProjectList struct {
 type ProjectPatch struct {
 	review.Config
 
-	Reset []string `json:"reset_fields,omitempty" maxItems:"100" doc:"Options that go back to their defaults."`
+	Reset []string `json:"reset_fields,omitempty" maxItems:"100" doc:"Options that go back to the team's default, or else to that of this server."`
 }
 
 // LabReview is a review, and of which merge request.
@@ -84,7 +84,7 @@ func lab(c review.Connection) Lab {
 }
 
 func project(r review.Repository) Project {
-	return Project{r.ID, r.Connection, r.FullName, r.Private, r.Config.Values()}
+	return Project{r.ID, r.Connection, r.FullName, r.Private, r.Values()}
 }
 
 // LabPath names a connection.
