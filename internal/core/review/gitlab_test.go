@@ -123,3 +123,22 @@ func TestAModelIsAskedOnce(t *testing.T) {
 		}
 	})
 }
+
+// A review that fails for good leaves no check in progress, and the connection says why.
+func TestAReviewThatFailsForGood(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		rs, lab, c := connected(t, d)
+		id := waiting(t, d, c, 0, lab)
+		lab.Fail("POST /notes", http.StatusForbidden)
+		if err := rs.run(t.Context(), RunArgs{id}, func(context.Context, *db.Tx) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		v, err := scanReview(d.QueryRow(t.Context(), `SELECT `+reviewColumns+` FROM review_run WHERE id = ?`, id))
+		kept, failed := scanConnection(d.QueryRow(t.Context(), `SELECT `+connectionColumns+` WHERE id = ?`, c.ID))
+		s := lab.State().Statuses
+		if err != nil || failed != nil || v.Status != Failed || !strings.Contains(v.Error, "403") || !strings.Contains(kept.Error, "403") ||
+			len(s) != 1 || s[0].State != "success" || s[0].Description != "The review failed" {
+			t.Errorf("%+v %+v %+v %v %v", v, kept, s, err, failed)
+		}
+	})
+}

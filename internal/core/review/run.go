@@ -63,7 +63,17 @@ func (rs *Reviews) run(ctx context.Context, a RunArgs, lease func(context.Contex
 	if _, retry := apiclient.RetryAfter(err); err == nil || retry {
 		return err
 	}
+	w.release(ctx)
 	return rs.end(ctx, rs.db, v.ID, Failed, errs.From(failed(err)).Message)
+}
+
+// release ends the check of a review that failed, if the forge lets us: one that stays in progress keeps a change from
+// being merged.
+func (w work) release(ctx context.Context) {
+	if w.v.check != 0 {
+		_, _ = w.hub.SetCheck(ctx, w.v.check, forge.Check{Name: checkName, Commit: w.v.Head, External: w.v.ID, Conclusion: forge.Neutral,
+			Title: "The review failed", Summary: "The console of Vedette says why."})
+	}
 }
 
 // GiveUp ends a review whose job is not tried again.
