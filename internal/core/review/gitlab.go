@@ -132,7 +132,8 @@ func (rs *Reviews) Change(ctx context.Context, id string, n NewConnection) (chan
 	if token == "" {
 		plain, err := rs.Box.Open(found.token, tokenContext(found.ID))
 		if err != nil {
-			return changed, err
+			return changed, errs.New(errs.Conflict, "gitlab_token_unreadable",
+				"The token that is stored cannot be read any more, as after a change of the server's key: send token.").At("token")
 		}
 		token = string(plain)
 	}

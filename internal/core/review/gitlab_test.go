@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
@@ -139,6 +140,23 @@ func TestAReviewThatFailsForGood(t *testing.T) {
 		if err != nil || failed != nil || v.Status != Failed || !strings.Contains(v.Error, "403") || !strings.Contains(kept.Error, "403") ||
 			len(s) != 1 || s[0].State != "success" || s[0].Description != "The review failed" {
 			t.Errorf("%+v %+v %+v %v %v", v, kept, s, err, failed)
+		}
+	})
+}
+
+// A token that cannot be read any more, as with another key of the server, is replaced by sending it again.
+func TestATokenThatCannotBeRead(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		rs, _, c := connected(t, d)
+		if _, err := d.Exec(t.Context(), `UPDATE gitlab_connection SET token = ? WHERE id = ?`, []byte("other"), c.ID); err != nil {
+			t.Fatal(err)
+		}
+		ada := account.WithCaller(t.Context(), account.Caller{UserID: "ada", TeamID: c.TeamID, Role: account.Admin})
+		if _, err := rs.Change(ada, c.ID, NewConnection{Hook: true}); errs.From(err).Code != "gitlab_token_unreadable" {
+			t.Error(err)
+		}
+		if changed, err := rs.Change(ada, c.ID, NewConnection{Token: gitlabtest.Token}); err != nil || changed.Projects != 1 {
+			t.Error(changed, err)
 		}
 	})
 }

@@ -107,7 +107,7 @@ func (a Area) gitlab() {
 			return &LabList{rest.Each(found, lab), len(found)}, err
 		})
 	rest.Handle(a.API, rest.NewOp("update-gitlab-connection", "PATCH "+path+"/{gitlab_connection_id}", tag,
-		"Change the token, the projects or the secret of a connection (team admins only)", 404, 424),
+		"Change the token, the projects or the secret of a connection (team admins only)", 404, 409, 424),
 		func(ctx context.Context, in *struct {
 			LabPath
 			Body LabChange
