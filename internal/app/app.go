@@ -215,7 +215,7 @@ func (a *App) join(
 	a.works = work.New(a.db, a.Findings, a.inbox)
 	a.news = news.New(a.db, a.Findings, a.inbox, a.logger)
 	a.tickets = ticket.New(a.db, a.queue, a.Findings, a.comments, a.settings, webhooks, a.logger)
-	if a.reviews, err = a.openReviews(); err != nil {
+	if a.reviews, err = a.openReviews(box, webhooks); err != nil {
 		return err
 	}
 	a.openChats(box)

@@ -131,8 +131,24 @@ func (a *attacker) installation() string {
 		total_repos, error, created_at) VALUES (?, ?, ?, 'octo', 'User', 'active', 1, '', ?)`, id, a.admin.TeamID, number, db.At(time.Now())); err != nil {
 		a.t.Fatal(err)
 	}
-	if _, err := a.db.Exec(context.Background(), `INSERT INTO github_repo (id, team_id, install, repo_id, full_name, is_private, config)
-		VALUES (?, ?, ?, 70, 'octo/shop', ?, ?)`, id, a.admin.TeamID, id, true, db.Doc(struct{}{})); err != nil {
+	if _, err := a.db.Exec(context.Background(), `INSERT INTO review_repo (id, team_id, forge, install, repo_id, full_name, is_private, config)
+		VALUES (?, ?, 'github', ?, 70, 'octo/shop', ?, ?)`, id, a.admin.TeamID, id, true, db.Doc(struct{}{})); err != nil {
+		a.t.Fatal(err)
+	}
+	return id
+}
+
+// gitlab is a connection to a GitLab that does not answer, with a project.
+func (a *attacker) gitlab() string {
+	a.t.Helper()
+	id := ids.New()
+	if _, err := a.db.Exec(context.Background(), `INSERT INTO gitlab_connection (id, team_id, url, user_id, username, token, hook, error, created_at)
+		VALUES (?, ?, 'http://127.0.0.1:9', ?, 'bot', ?, ?, '', ?)`, id, a.admin.TeamID, time.Now().UnixNano(), []byte{1}, []byte{1},
+		db.At(time.Now())); err != nil {
+		a.t.Fatal(err)
+	}
+	if _, err := a.db.Exec(context.Background(), `INSERT INTO review_repo (id, team_id, forge, connection, repo_id, full_name, is_private, config)
+		VALUES (?, ?, 'gitlab', ?, 70, 'acme/shop', ?, ?)`, id, a.admin.TeamID, id, true, db.Doc(struct{}{})); err != nil {
 		a.t.Fatal(err)
 	}
 	return id

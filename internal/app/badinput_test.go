@@ -58,7 +58,8 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 			"queue_id": (*attacker).triageQueue,
 			"rule_id":  (*attacker).triageRule, "audit_log_id": (*attacker).auditLog, "suggestion_id": (*attacker).suggestion,
 			"skill_id": (*attacker).skill, "source_id": (*attacker).source, "template_key": (*attacker).templateKey, "prompt_id": (*attacker).prompt,
-			"github_installation_id": (*attacker).installation, "github_repo": (*attacker).installation}
+			"github_installation_id": (*attacker).installation, "github_repo": (*attacker).installation,
+			"gitlab_connection_id": (*attacker).gitlab, "gitlab_project_id": (*attacker).gitlab}
 		a.made["listed_agent_id"] = "vedette-web-tester"
 		a.made["public"] = "vedette-backup-zip"
 		out[surface] = a

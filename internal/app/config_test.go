@@ -275,7 +275,7 @@ func TestEveryOptionReachesTheConfig(t *testing.T) {
 	}
 	if c, _, err := Load(nil, append(together, "VEDETTE_PUBLIC_URL=https://a.example"), ""); err != nil || c.TurnstileKey != "x" || c.TurnstileSec != "x" ||
 		c.OIDCIssuer != "https://x" || c.OIDCAudience != "x" || c.OIDCClientID != "x" || c.OIDCSecretFile != "/x" || !c.OIDCOnly || c.SMTPServer != "127.0.0.1:25" || c.SMTPFrom != "vedette@example.com" ||
-		c.GitHub != (GitHub{12, "/x", "x", "x", "x", "https://api.github.com"}) || c.Slack != (Slack{"x", "x", "x", "https://slack.com/api"}) ||
+		c.GitHub != (GitHub{12, "/x", "x", "x", "x", "https://api.github.com", ""}) || c.Slack != (Slack{"x", "x", "x", "https://slack.com/api"}) ||
 		c.OASTDomain != "oast.example" || !slices.Equal(c.OASTListen, []string{"dns://127.0.0.1:53"}) {
 		t.Errorf("%+v, %v", c, err)
 	}

@@ -46,7 +46,7 @@ func adminsOnly(op *operation) bool {
 	// What a team of several pays, its admins alone see.
 	return writes && op.Tags[0] == "Teams" || slices.Contains(owners, op.OperationID) || op.Tags[0] == "BYOK" ||
 		op.Tags[0] == "Usage" || op.Tags[0] == "Billing" ||
-		writes && (op.Tags[0] == "GitHub" || op.Tags[0] == "Slack")
+		writes && (op.Tags[0] == "GitHub" || op.Tags[0] == "GitLab" || op.Tags[0] == "Reviews" || op.Tags[0] == "Slack")
 }
 
 // owners are the operations on what an admin of the team may change, or who owns it: it is the victim's, an admin.

@@ -4,13 +4,13 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startChat, token } from './chat.mjs'
 import { fillSettings } from './hostile.mjs'
-import { startHub } from './hub.mjs'
+import { startHub, startLab } from './hub.mjs'
 import { both, browse, journeys, ready, serve, signIn, weakSite } from './kit.mjs'
 
 // What agents bring along, and the areas around them: GitHub, Slack, CVEs, memory, files, signers, rules. On a server with a
 // language model, whose answers are written down, a GitHub App and a Slack app.
 
-let server, browser, site, target, hub, chat
+let server, browser, site, target, hub, lab, chat
 const model = { replies: [
   { turn: 1, system: 'You measure.', calls: [{ name: 'measure', args: '{"what":"page"}' }] },
   { turn: 2, system: 'You measure.', text: 'Measured 7 units.' },
@@ -18,11 +18,12 @@ const model = { replies: [
 
 before(async () => {
   hub = await startHub(() => server.base)
+  lab = await startLab(() => server.base)
   chat = await startChat(() => server.base);
-  [server, browser] = await Promise.all([serve({ model, settings: { ...hub.settings, ...chat.settings } }), browse()]);
+  [server, browser] = await Promise.all([serve({ model, settings: { ...hub.settings, ...chat.settings, VEDETTE_WEBHOOK_ALLOW: '127.0.0.0/8' } }), browse()]);
   ({ site, target } = await weakSite())
 })
-after(async () => { await browser?.close(); site?.close(); await server?.close(); hub?.close(); chat?.close() })
+after(async () => { await browser?.close(); site?.close(); await server?.close(); hub?.close(); lab?.close(); chat?.close() })
 
 const journey = journeys(() => ({ browser, server }))
 const hostile = "\"><img src=x onerror=breach('ran')>\u202e"
@@ -154,6 +155,66 @@ journey('a viewer sees no way to connect GitHub', async (page) => {
   await signIn(page, 'bob@example.com')
   await page.getByText('Nothing is connected').waitFor()
   assert.equal(await page.getByRole('button', { name: 'Connect' }).count(), 0)
+})
+
+journey('projects at GitLab are connected by a token, set up, reviewed and disconnected', async (page) => {
+  const dialog = page.getByRole('dialog')
+  await page.at('/settings/gitlab')
+  await signIn(page)
+  await page.getByText('Nothing is connected').waitFor()
+  await page.getByRole('button', { name: 'Connect', exact: true }).click()
+  await dialog.getByLabel('Address of the GitLab').fill(lab.url)
+  await dialog.getByLabel('Access token').fill('glpat-wrong')
+  await dialog.getByLabel(/^Projects/).fill('acme/shop')
+  await both(page, 'connecting a GitLab')
+  await dialog.getByRole('button', { name: 'Connect' }).click()
+  await dialog.getByText(/GitLab answered 401/).waitFor()
+  page.problems.splice(0) // the refusal, in the browser's log
+  await dialog.getByLabel('Access token').fill('glpat-journey')
+  await dialog.getByRole('button', { name: 'Connect' }).click()
+  await dialog.getByText('The secret is shown once.').waitFor()
+  const [hook, secret] = await dialog.locator('code').allInnerTexts()
+  await both(page, 'the webhook of a GitLab')
+  await dialog.getByRole('button', { name: 'Close' }).last().click()
+  await page.getByText('bot"><img src=x').waitFor() // it is text
+
+  await page.getByRole('button', { name: 'Options of acme/shop' }).click()
+  await dialog.getByLabel('Check fails from').selectOption('high')
+  await dialog.getByLabel('What the model must heed').fill('Mind tenants.')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('row', { name: /acme\/shop.*High.*2 set here/ }).waitFor()
+
+  await page.getByRole('button', { name: 'Defaults of the team' }).click()
+  await dialog.getByLabel('Tone').selectOption('concise')
+  await both(page, 'defaults of reviews')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Options of acme/shop' }).click()
+  await dialog.getByText('The team’s', { exact: true }).waitFor()
+  await page.keyboard.press('Escape')
+
+  await lab.opened(new URL(hook).pathname, secret)
+  for (;;) { // a review is a job
+    const { reviews: [first] } = await server.api('GET', '/api/v1/gitlab/reviews')
+    if (first?.finished_at) { assert.equal(first.status, 'completed', first.error); break }
+    await new Promise((done) => setTimeout(done, 100))
+  }
+  await page.reload()
+  await page.getByRole('row', { name: /acme\/shop #1.*Done.*Failed/ }).getByRole('button').click()
+  await dialog.getByText('deploy/env.sh:4').waitFor()
+  assert.equal((await dialog.innerText()).includes('AKIAQ3ZL7TXWN5VKE2YD'), false)
+  await page.keyboard.press('Escape')
+
+  await page.getByRole('button', { name: 'Change' }).click()
+  assert.equal(await dialog.getByLabel(/^Projects/).inputValue(), 'acme/shop')
+  await dialog.getByLabel('Make another secret').check()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.getByText('The secret is shown once.').waitFor()
+  assert.notEqual((await dialog.locator('code').allInnerTexts())[1], secret)
+  await dialog.getByRole('button', { name: 'Close' }).last().click()
+  await both(page, 'GitLab')
+  await page.getByRole('button', { name: 'Disconnect' }).click()
+  await dialog.getByRole('button', { name: 'Disconnect' }).click()
+  await page.getByText('Nothing is connected').waitFor()
 })
 
 journey('a workspace of Slack is connected, disconnected, claimed; a team has an app of its own', async (page) => {

@@ -55,3 +55,30 @@ export async function startHub(base) {
     close: () => { site.close(); site.closeAllConnections(); rmSync(dir, { recursive: true, force: true }) },
   }
 }
+
+/** Starts a GitLab with one project, acme/shop, and a merge request that adds a key; url is its address. */
+export async function startLab(base) {
+  const answers = {
+    'GET /user': () => ({ id: 5, username: `bot${evil}` }),
+    'GET /projects/acme%2Fshop': () => ({ id: 70, path_with_namespace: 'acme/shop', visibility: 'private' }),
+    'GET /projects/70/merge_requests/1': () => ({ iid: 1, state: 'opened', title: 'Deploy', sha: head, target_branch: 'main', labels: [], author: { id: 1, username: 'ada' }, diff_refs: { base_sha: head, start_sha: head } }),
+    'GET /projects/70/merge_requests/1/diffs': () => [{ old_path: 'deploy/env.sh', new_path: 'deploy/env.sh', diff: '@@ -3,2 +3,3 @@\n set -e\n+export AWS_ACCESS_KEY_ID=AKIAQ3ZL7TXWN5VKE2YD\n exec ./shop' }],
+  }
+  const site = createServer((q, r) => {
+    q.resume().on('end', () => {
+      const known = answers[`${q.method} ${q.url.split('?')[0].replace('/api/v4', '')}`]
+      const doc = known ? known() : q.method === 'GET' ? [] : { id: 1 }
+      r.writeHead(q.headers['private-token'] === 'glpat-journey' ? 200 : 401, { 'Content-Type': 'application/json' }).end(JSON.stringify(doc))
+    })
+  })
+  await new Promise((done) => site.listen(0, '127.0.0.1', done))
+  return {
+    url: `http://127.0.0.1:${site.address().port}`,
+    /** Tells the server that the merge request was opened. */
+    opened: async (path, token) => {
+      const r = await fetch(base() + path, { method: 'POST', body: JSON.stringify({ object_kind: 'merge_request', project: { id: 70 }, object_attributes: { iid: 1, action: 'open' } }), headers: { 'Content-Type': 'application/json', 'X-Gitlab-Event': 'Merge Request Hook', 'X-Gitlab-Token': token } })
+      if (!r.ok) throw new Error(`the webhook: ${r.status} ${await r.text()}`)
+    },
+    close: () => { site.close(); site.closeAllConnections() },
+  }
+}

@@ -1,11 +1,11 @@
 // Package inbound takes webhooks: of issue trackers, POST /hooks/trackers/{config_id}/{provider}, of the operator's
-// GitHub App, POST /hooks/github, and of Slack, POST /hooks/slack for the operator's app and POST
+// GitHub App, POST /hooks/github, of GitLab, POST /hooks/gitlab/{connection_id}, and of Slack, POST /hooks/slack for the operator's app and POST
 // /hooks/slack/{installation_id} for those of teams. It is no part of the documented APIs, as its callers are other
 // services, each with its own way to prove who it is (core/ticket, core/review, core/chat).
 //
 // Of a tracker, an address that does not exist, a configuration that takes no webhooks and a wrong signature have the
 // same answer, byte for byte. A webhook of the App says whose it is, and has one address: it is 401 if it is not
-// signed.
+// signed. So is one of GitLab without the secret of its connection.
 package inbound
 
 import (
@@ -28,6 +28,7 @@ const Path = "/hooks/"
 const (
 	trackerRoute = "POST " + Path + "trackers/{config_id}/{provider}"
 	githubRoute  = "POST " + Path + "github"
+	gitlabRoute  = "POST " + Path + "gitlab/{connection_id}"
 	slackRoute   = "POST " + Path + "slack"
 )
 
@@ -53,6 +54,12 @@ func New(tickets *ticket.Tickets, reviews *review.Reviews, chats *chat.Chats, lo
 			return statuses[taken], err
 		}))
 	})
+	mux.HandleFunc(gitlabRoute, func(w http.ResponseWriter, r *http.Request) {
+		answer(w, take(r, review.MaxHook, logger, func(ctx context.Context, body []byte) (int, error) {
+			taken, err := reviews.ReceiveGitLab(ctx, r.PathValue("connection_id"), r.Header, body)
+			return statuses[taken], err
+		}))
+	})
 	fromSlack := func(w http.ResponseWriter, r *http.Request) {
 		var challenge string
 		status := take(r, chat.MaxHook, logger, func(ctx context.Context, body []byte) (int, error) {
@@ -73,7 +80,7 @@ func New(tickets *ticket.Tickets, reviews *review.Reviews, chats *chat.Chats, lo
 	return mux
 }
 
-// statuses are the answers to webhooks of the App.
+// statuses are the answers to webhooks of the App and of GitLab.
 var statuses = map[review.Taken]int{
 	review.Unknown: http.StatusNotFound, review.Unsigned: http.StatusUnauthorized, review.Malformed: http.StatusBadRequest,
 	review.Ignored: http.StatusAccepted, review.Accepted: http.StatusOK,

@@ -55,7 +55,7 @@ func TestAnswers(t *testing.T) {
 		guard := &netguard.Guard{}
 		settings := setting.New(d, box, guard)
 		findings := finding.New(d, q)
-		handler := New(ticket.New(d, q, findings, comment.New(d, findings, inbox.New(d, nil, "")), settings, guard, logger), review.New(d, q, nil), chat.New(d, chat.Config{Queue: q, Box: box, Logger: logger}), logger)
+		handler := New(ticket.New(d, q, findings, comment.New(d, findings, inbox.New(d, nil, "")), settings, guard, logger), review.New(d, q, review.Deps{Box: box}), chat.New(d, chat.Config{Queue: q, Box: box, Logger: logger}), logger)
 		alice := account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})
 		desk := trackertest.New(t, "github")
 		var ids []string

@@ -6,7 +6,6 @@ package generate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/engine/templates"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
-	"github.com/vedette-sec/vedette/internal/infra/ids"
 )
 
 // Written is what a model wrote.
@@ -59,14 +57,9 @@ func Template(
 	defer cancel()
 	g := &generation{
 		models: models, templates: templates, chosen: chosen,
-		usage: model.Row{
-			StreamID: ids.New(), TeamID: caller.TeamID, UserID: caller.UserID, Title: prompt, Model: chosen.Name,
-			Provider: chosen.Provider, BYOK: chosen.BYOK, Priced: chosen.Priced, CreatedAt: models.Now(),
-		},
+		usage: models.Stream(chosen, caller.TeamID, caller.UserID, prompt),
 	}
-	g.usage.TaskID = g.usage.StreamID // a stream of its own, of no task
 	w, err = g.write(ctx, prompt)
-	g.usage.Status = "completed"
 	if err != nil {
 		g.usage.Status, g.usage.Error = "error", errs.From(err).Message
 	}
@@ -90,7 +83,7 @@ func (g *generation) write(ctx context.Context, prompt string) (w Written, err e
 		Messages: []llm.Message{{Role: llm.User, Text: prompt}},
 	}
 	for {
-		answer, err := g.ask(ctx, request)
+		answer, err := g.models.Ask(ctx, g.chosen, &g.usage, "template", request)
 		if err != nil {
 			return w, err
 		}
@@ -107,35 +100,6 @@ func (g *generation) write(ctx context.Context, prompt string) (w Written, err e
 		request.Messages = append(request.Messages, llm.Message{Role: llm.Assistant, Text: answer.Text},
 			llm.Message{Role: llm.User, Text: complaint})
 	}
-}
-
-// ask makes one call, paid for.
-func (g *generation) ask(ctx context.Context, request llm.Request) (llm.Response, error) {
-	account := model.Account{
-		TeamID: g.usage.TeamID, UserID: g.usage.UserID, TaskID: g.usage.TaskID, BYOK: g.chosen.BYOK,
-	}
-	paid := g.models.Reservations(account)
-	key := fmt.Sprintf("template/%d", g.usage.Steps)
-	worst := g.chosen.Price.Micros(llm.Estimate(request))
-	if err := paid.Reserve(ctx, key, worst); err != nil {
-		return llm.Response{}, err
-	}
-	began := time.Now()
-	request.Key = g.usage.StreamID + "/" + key
-	answer, err := g.chosen.Complete(ctx, request, nil)
-	cost := g.chosen.Price.Micros(answer.Usage)
-	if err != nil && ctx.Err() != nil { // the provider bills what it had written, and has not said how much
-		cost = worst
-	}
-	g.usage.Steps++
-	g.usage.Usage = g.usage.Usage.Plus(answer.Usage)
-	g.usage.Micros += cost
-	g.usage.LLM += time.Since(began)
-	g.usage.Total = g.usage.LLM
-	if failed := paid.Settle(context.WithoutCancel(ctx), key, cost); failed != nil {
-		err = errors.Join(err, failed)
-	}
-	return answer, err
 }
 
 const written = "template.yaml" // the name of what a model wrote

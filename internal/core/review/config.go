@@ -9,9 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/core/account"
+	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/review/rule"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/notify/forge"
 )
 
 // Config is how a repository is reviewed; nil is the default.
@@ -30,17 +33,19 @@ type Config struct {
 	Summary        *bool     `json:"high_level_summary,omitempty" doc:"The summary says what was read, too."`
 	Suggest        *bool     `json:"suggested_changes_enabled,omitempty" doc:"Comments suggest a change where a rule knows one."`
 	Draft          *string   `json:"draft_policy,omitempty" enum:"skip,review" doc:"What happens to drafts."`
-	Focus          *string   `json:"focus,omitempty" enum:"all,secrets,misconfiguration" doc:"The kind of rules that are applied."`
+	Focus          *string   `json:"focus,omitempty" enum:"all,secrets,misconfiguration,code" doc:"What is looked for. code: by a model alone."`
 	Tone           *string   `json:"tone,omitempty" enum:"detailed,concise" doc:"detailed: comments say why, too."`
 	Severity       *string   `json:"severity_threshold,omitempty" enum:"critical,high,medium,low,info" doc:"The least severity of a finding."`
 	Output         *string   `json:"review_output_mode,omitempty" enum:"comments,summary,check" doc:"check: the check run alone. summary: and the summary. comments: and comments on lines."`
 	Gate           *string   `json:"check_gate,omitempty" enum:"off,critical,high,medium,low,info" doc:"The check run fails when there is a finding of this severity or a worse one."`
 
-	// What needs a model, or somebody who watches, is kept and has no effect (Unused).
-	Instructions *string             `json:"custom_instructions,omitempty" maxLength:"10000" doc:"What a review must heed. No effect yet: it needs a model."`
-	Paths        *[]PathInstructions `json:"path_instructions,omitempty" maxItems:"100" doc:"Instructions for some files. No effect yet."`
-	Stream       *bool               `json:"streaming_enabled,omitempty" doc:"Show the review while it is written. No effect yet."`
-	DeployWait   *int                `json:"deploy_wait_timeout,omitempty" minimum:"0" maximum:"86400" doc:"Seconds to wait for a deployment. No effect yet."`
+	Model        *bool               `json:"model_review,omitempty" doc:"The team's language model reads the change, too, if there is one. Its calls are paid as those of tasks are."`
+	Instructions *string             `json:"custom_instructions,omitempty" maxLength:"10000" doc:"What the model must heed."`
+	Paths        *[]PathInstructions `json:"path_instructions,omitempty" maxItems:"100" doc:"What the model must heed in some files."`
+
+	// What needs somebody who watches is kept and has no effect (Unused).
+	Stream     *bool `json:"streaming_enabled,omitempty" doc:"Show the review while it is written. No effect yet."`
+	DeployWait *int  `json:"deploy_wait_timeout,omitempty" minimum:"0" maximum:"86400" doc:"Seconds to wait for a deployment. No effect yet."`
 }
 
 // PathInstructions are instructions for the files that match a pattern.
@@ -49,15 +54,29 @@ type PathInstructions struct {
 	Instructions string `json:"instructions" maxLength:"10000" doc:"What a review of these files must heed."`
 }
 
-// Unused are the options that c sets and no review heeds.
-func (c Config) Unused() (names []string) {
-	set := c.fields()
-	for _, name := range []string{"custom_instructions", "path_instructions", "streaming_enabled", "deploy_wait_timeout"} {
-		if set[name] != nil {
+// Unused are the options that change sets and no review of the repository heeds.
+func (rs *Reviews) Unused(ctx context.Context, r Repository, change Config) (names []string) {
+	set, needModel := change.fields(), []string{"custom_instructions", "path_instructions"}
+	for _, name := range append(needModel, "streaming_enabled", "deploy_wait_timeout") {
+		if set[name] != nil && !(slices.Contains(needModel, name) && rs.hasModel(ctx, r)) {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// hasModel reports whether a model reads the changes of a repository.
+func (rs *Reviews) hasModel(ctx context.Context, r Repository) bool {
+	if rs.Models == nil || !r.Effective().asksModel() {
+		return false
+	}
+	_, err := rs.Models.Resolve(ctx, r.TeamID, "", model.Auto)
+	return err == nil
+}
+
+// asksModel reports whether effective options let a model read changes.
+func (c Config) asksModel() bool {
+	return *c.Model && (*c.Focus == FocusAll || *c.Focus == string(rule.Code))
 }
 
 // The values of the options that have a few.
@@ -79,7 +98,7 @@ var defaults = Config{
 	LabelInclude: new([]string{}), LabelExclude: new([]string{}), Exclude: new([]string{}), MaxComments: new(50),
 	Summary: new(true), Suggest: new(true), Draft: new(DraftSkip), Focus: new(FocusAll), Tone: new(ToneDetailed),
 	Severity: new(string(rule.Low)), Output: new(OutputComments), Gate: new(GateOff),
-	Instructions: new(""), Paths: new([]PathInstructions{}), Stream: new(false), DeployWait: new(0),
+	Model: new(true), Instructions: new(""), Paths: new([]PathInstructions{}), Stream: new(false), DeployWait: new(0),
 }
 
 // fields are the members of a configuration by name.
@@ -120,63 +139,113 @@ func (c Config) with(change Config, reset []string) (Config, error) {
 	return configOf(fields)
 }
 
-// Effective is c with the defaults for what is not set.
-func (c Config) Effective() Config {
-	out, _ := defaults.with(c, nil) // fails for no Config
+// over is c, with what base has for what is not set.
+func (c Config) over(base Config) Config {
+	out, _ := base.with(c, nil) // fails for no Config
 	return out
 }
 
+// Effective is c with the defaults for what is not set.
+func (c Config) Effective() Config { return c.over(defaults) }
+
+// Effective are the repository's options as they hold: its own, else the team's, else the defaults.
+func (r Repository) Effective() Config { return r.Config.over(r.Team).Effective() }
+
 // Value is an option as it holds, and where it comes from.
 type Value struct {
-	Source string `json:"source" enum:"repo,default" doc:"repo: it was set for the repository. default: it was not."`
+	Source string `json:"source" enum:"repo,team,default" doc:"repo: it was set for the repository. team: for all of the team's. default: for none."`
 	Value  any    `json:"value" doc:"The option's value."`
 }
 
 // Values are all options by name.
-func (c Config) Values() map[string]Value {
-	out, set := map[string]Value{}, c.fields()
-	for name, value := range c.Effective().fields() {
+func (r Repository) Values() map[string]Value {
+	out, own, team := map[string]Value{}, r.Config.fields(), r.Team.fields()
+	for name, value := range r.Effective().fields() {
 		source := "default"
-		if set[name] != nil {
+		switch {
+		case own[name] != nil:
 			source = "repo"
+		case team[name] != nil:
+			source = "team"
 		}
 		out[name] = Value{source, value}
 	}
 	return out
 }
 
-// Configure changes the configuration of a repository, which must have the name: an id of another would change the
-// wrong one.
-func (rs *Reviews) Configure(ctx context.Context, id, fullName string, change Config, reset []string) (
-	r Repository, err error,
-) {
-	c, err := rs.admin(ctx)
+// Defaults are how the team's repositories are reviewed, where nothing is set for one: a repository without a name.
+func (rs *Reviews) Defaults(ctx context.Context) (r Repository, err error) {
+	c, err := account.From(ctx)
 	if err != nil {
 		return r, err
 	}
-	if r, err = rs.Repository(ctx, id); err != nil {
+	r.TeamID = c.TeamID
+	err = rs.db.QueryRow(ctx, `SELECT config FROM review_defaults WHERE team_id = ?`, c.TeamID).Scan(db.Into(&r.Team))
+	if db.IsNoRows(err) {
+		err = nil
+	}
+	return r, err
+}
+
+// SetDefaults changes them.
+func (rs *Reviews) SetDefaults(ctx context.Context, change Config, reset []string) (r Repository, err error) {
+	c, err := rs.admin(ctx, GitLab) // needs no App
+	if err != nil {
 		return r, err
 	}
-	if !strings.EqualFold(r.FullName, fullName) {
+	if err := change.check(); err != nil {
+		return r, err
+	}
+	if r, err = rs.Defaults(ctx); err != nil {
+		return r, err
+	}
+	if r.Team, err = r.Team.with(change, reset); err != nil {
+		return r, err
+	}
+	_, err = rs.db.Exec(ctx, `INSERT INTO review_defaults (team_id, config) VALUES (?, ?)
+		ON CONFLICT (team_id) DO UPDATE SET config = excluded.config`, c.TeamID, db.Doc(r.Team))
+	return r, err
+}
+
+// Configure changes the configuration of a repository, which must have the name, if one is given: an id of another would
+// change the wrong one.
+func (rs *Reviews) Configure(ctx context.Context, at Forge, id, fullName string, change Config, reset []string) (
+	r Repository, err error,
+) {
+	c, err := rs.admin(ctx, at)
+	if err != nil {
+		return r, err
+	}
+	if r, err = rs.Repository(ctx, at, id); err != nil {
+		return r, err
+	}
+	if fullName != "" && !strings.EqualFold(r.FullName, fullName) {
 		return r, errs.Field("repo_full_name", "repo_full_name is not that of this repository, %s.", r.FullName)
 	}
-	for name, list := range map[string]*[]string{"exclude_patterns": change.Exclude,
-		"branch_include": change.BranchInclude,
-		"branch_exclude": change.BranchExclude} {
+	if err := change.check(); err != nil {
+		return r, err
+	}
+	if r.Config, err = r.Config.with(change, reset); err != nil {
+		return r, err
+	}
+	return r, db.ExecOr(ctx, rs.db, at.missing(), `UPDATE review_repo SET config = ? WHERE id = ? AND team_id = ?`, db.Doc(r.Config), r.ID,
+		c.TeamID)
+}
+
+// check refuses patterns that are none.
+func (c Config) check() error {
+	for name, list := range map[string]*[]string{"exclude_patterns": c.Exclude, "branch_include": c.BranchInclude,
+		"branch_exclude": c.BranchExclude} {
 		if list == nil {
 			continue
 		}
 		for _, pattern := range *list {
 			if _, err := path.Match(pattern, ""); err != nil || pattern == "" || len(pattern) > 500 {
-				return r, errs.Field(name, "%s holds %q, which is no pattern.", name, errs.Clip(pattern, 64))
+				return errs.Field(name, "%s holds %q, which is no pattern.", name, errs.Clip(pattern, 64))
 			}
 		}
 	}
-	if r.Config, err = r.Config.with(change, reset); err != nil {
-		return r, err
-	}
-	return r, db.ExecOr(ctx, rs.db, errs.Missing("github_repository"), `UPDATE github_repo SET config = ? WHERE id = ? AND team_id = ?`,
-		db.Doc(r.Config), r.ID, c.TeamID)
+	return nil
 }
 
 // matches reports whether a name matches one of the patterns: * is for what is in a folder, ** for folders too.
@@ -189,26 +258,19 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// subject is what decides whether a pull request is reviewed by itself.
-type subject struct {
-	author, branch, title string
-	labels                []string
-	draft                 bool
-}
-
-// automatic reports whether a pull request is reviewed without a command.
-func (c Config) automatic(s subject) bool {
+// automatic reports whether a change is reviewed without a command.
+func (c Config) automatic(s forge.Change) bool {
 	e := c.Effective()
 	fits := func(include, exclude []string, has func(pattern string) bool) bool {
 		return (len(include) == 0 || slices.ContainsFunc(include, has)) && !slices.ContainsFunc(exclude, has)
 	}
-	return *e.AutoReview && (!s.draft || *e.Draft == DraftReview) &&
-		fits(*e.AuthorInclude, *e.AuthorExclude, func(p string) bool { return strings.EqualFold(p, s.author) }) &&
-		fits(*e.BranchInclude, *e.BranchExclude, func(p string) bool { return matches([]string{p}, s.branch) }) &&
+	return *e.AutoReview && (!s.Draft || *e.Draft == DraftReview) &&
+		fits(*e.AuthorInclude, *e.AuthorExclude, func(p string) bool { return strings.EqualFold(p, s.Author) }) &&
+		fits(*e.BranchInclude, *e.BranchExclude, func(p string) bool { return matches([]string{p}, s.Into) }) &&
 		fits(*e.KeywordInclude, *e.KeywordExclude, func(p string) bool {
-			return strings.Contains(strings.ToLower(s.title), strings.ToLower(p))
+			return strings.Contains(strings.ToLower(s.Title), strings.ToLower(p))
 		}) &&
 		fits(*e.LabelInclude, *e.LabelExclude, func(p string) bool {
-			return slices.ContainsFunc(s.labels, func(l string) bool { return strings.EqualFold(l, p) })
+			return slices.ContainsFunc(s.Labels, func(l string) bool { return strings.EqualFold(l, p) })
 		})
 }

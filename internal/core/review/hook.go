@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/notify/forge"
 	"github.com/vedette-sec/vedette/internal/notify/github"
 )
 
@@ -22,7 +23,7 @@ type Taken int
 const (
 	Unknown   Taken = iota // this server takes none
 	Unsigned               // the signature is missing or wrong
-	Malformed              // it is none of GitHub's
+	Malformed              // it is none of the forge's
 	Ignored                // it says nothing that matters here
 	Accepted
 )
@@ -32,10 +33,10 @@ const deliveryFor = 30 * 24 * time.Hour
 
 // Receive takes a webhook of the App. One that was taken before changes nothing.
 func (rs *Reviews) Receive(ctx context.Context, header http.Header, body []byte) (taken Taken, err error) {
-	if rs.app == nil {
+	if rs.App == nil {
 		return Unknown, nil
 	}
-	if !rs.app.Signed(header, body) {
+	if !rs.App.Signed(header, body) {
 		return Unsigned, nil
 	}
 	e, ok := github.ReadEvent(header, body)
@@ -93,7 +94,7 @@ func (rs *Reviews) installed(ctx context.Context, tx *db.Tx, i Installation, e g
 	if status == "" {
 		return Ignored, nil
 	}
-	rs.app.Forget(i.InstallationID)
+	rs.App.Forget(i.InstallationID)
 	_, err := tx.Exec(ctx, `UPDATE github_installation SET status = ? WHERE id = ?`, status, i.ID)
 	return Accepted, err
 }
@@ -104,11 +105,11 @@ func (rs *Reviews) listed(ctx context.Context, tx *db.Tx, i Installation, e gith
 		return Ignored, err
 	}
 	for _, r := range e.Removed {
-		if _, err := tx.Exec(ctx, `DELETE FROM github_repo WHERE install = ? AND repo_id = ?`, i.ID, r.ID); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM review_repo WHERE install = ? AND repo_id = ?`, i.ID, r.ID); err != nil {
 			return Ignored, err
 		}
 	}
-	_, err := tx.Exec(ctx, `UPDATE github_installation SET total_repos = (SELECT count(*) FROM github_repo WHERE install = ?) WHERE id = ?`,
+	_, err := tx.Exec(ctx, `UPDATE github_installation SET total_repos = (SELECT count(*) FROM review_repo WHERE install = ?) WHERE id = ?`,
 		i.ID, i.ID)
 	return Accepted, err
 }
@@ -123,42 +124,34 @@ func (rs *Reviews) repoOf(ctx context.Context, tx *db.Tx, i Installation, e gith
 
 func (rs *Reviews) pulled(ctx context.Context, tx *db.Tx, i Installation, e github.Event) (Taken, error) {
 	r, err := rs.repoOf(ctx, tx, i, e)
-	if db.IsNoRows(err) || err == nil && !r.Config.automatic(subjectOf(e.PullRequest)) {
+	if db.IsNoRows(err) || err == nil && !r.Effective().automatic(e.PullRequest.Change()) {
 		return Ignored, nil
 	}
 	if err != nil {
 		return Ignored, err
 	}
-	begun, err := rs.begin(ctx, tx, r, e.PullRequest, e.Action)
+	begun, err := rs.begin(ctx, tx, r, e.PullRequest.Change(), e.Action)
 	if err != nil || !begun {
 		return Ignored, err
 	}
 	return Accepted, nil
 }
 
-func subjectOf(p github.Pull) subject {
-	s := subject{author: p.User.Login, branch: p.Base.Ref, title: p.Title, draft: p.Draft}
-	for _, l := range p.Labels {
-		s.labels = append(s.labels, l.Name)
-	}
-	return s
-}
-
 // command is the cause of reviews that somebody asked for.
 const command = "command"
 
-// begin has the head of a pull request reviewed; one that was reviewed, again on command only.
-func (rs *Reviews) begin(ctx context.Context, tx *db.Tx, r Repository, p github.Pull, cause string) (bool, error) {
-	if p.Number < 1 || p.Head.SHA == "" || len(p.Head.SHA) > 64 {
+// begin has the head of a change reviewed; one that was reviewed, again on command only.
+func (rs *Reviews) begin(ctx context.Context, tx *db.Tx, r Repository, p forge.Change, cause string) (bool, error) {
+	if p.Number < 1 || p.Head == "" || len(p.Head) > 64 {
 		return false, nil
 	}
 	var id string
-	err := tx.QueryRow(ctx, `INSERT INTO github_review (id, team_id, repo, pull, head, cause, status, error, conclusion, posting, check_id,
-		findings, commented, files, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, '', '', ?, 0, ?, ?, 0, ?)
+	err := tx.QueryRow(ctx, `INSERT INTO review_run (id, team_id, forge, repo, pull, head, cause, status, error, conclusion, posting,
+		check_id, findings, commented, files, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, '', '', ?, 0, ?, ?, 0, ?)
 		ON CONFLICT (repo, pull, head) DO UPDATE SET status = excluded.status, cause = excluded.cause, error = '',
-			finished_at = NULL
-		WHERE excluded.cause = ? AND github_review.finished_at IS NOT NULL RETURNING id`, ids.New(), r.TeamID, r.ID, p.Number,
-		db.Clean(p.Head.SHA), cause, Queued, false, db.Doc([]struct{}{}), db.Doc([]string{}), db.At(rs.now()),
+			finished_at = NULL, opinion = NULL
+		WHERE excluded.cause = ? AND review_run.finished_at IS NOT NULL RETURNING id`, ids.New(), r.TeamID, r.Forge, r.ID, p.Number,
+		db.Clean(p.Head), cause, Queued, false, db.Doc([]struct{}{}), db.Doc([]string{}), db.At(rs.now()),
 		command).Scan(&id)
 	if db.IsNoRows(err) {
 		return false, nil // it is under way, or was reviewed
@@ -174,6 +167,7 @@ func (rs *Reviews) begin(ctx context.Context, tx *db.Tx, r Repository, p github.
 const (
 	sayReview = "review"
 	sayHelp   = "help"
+	sayLook   = "look" // in no comment: of jobs
 )
 
 // commandIn is the command that a comment begins with; empty: none.

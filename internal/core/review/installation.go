@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/notify/forge"
 	"github.com/vedette-sec/vedette/internal/notify/github"
 )
 
@@ -24,7 +25,7 @@ func scanInstall(r db.Row) (i Installation, err error) {
 
 // Installations are the team's, in the order in which they were connected.
 func (rs *Reviews) Installations(ctx context.Context) ([]Installation, error) {
-	c, err := rs.reader(ctx)
+	c, err := rs.reader(ctx, GitHub)
 	if err != nil {
 		return nil, err
 	}
@@ -42,16 +43,16 @@ func hashed(state string) string {
 // Connect begins a connection: where to send the browser, and the state that it must come back with. The browser keeps
 // the state too: whoever sends somebody a link of theirs would get that person's installation otherwise.
 func (rs *Reviews) Connect(ctx context.Context) (link, state string, err error) {
-	c, err := rs.admin(ctx)
+	c, err := rs.admin(ctx, GitHub)
 	if err != nil {
 		return "", "", err
 	}
-	if !rs.app.WithPeople() {
+	if !rs.App.WithPeople() {
 		return "", "", errs.New(errs.Conflict, "github_client_not_configured",
 			"The operator has configured no client of the GitHub App (github_client_id): only an operator can claim installations.")
 	}
 	state = ids.Random(43)
-	if link, err = rs.app.InstallURL(ctx, state); err != nil {
+	if link, err = rs.App.InstallURL(ctx, state); err != nil {
 		return "", "", failed(err)
 	}
 	return link, state, rs.db.Tx(ctx, func(tx *db.Tx) error {
@@ -70,7 +71,7 @@ func (rs *Reviews) Connect(ctx context.Context) (link, state string, err error) 
 func (rs *Reviews) Finish(ctx context.Context, state, kept, code string, installation int64) (
 	i Installation, err error,
 ) {
-	if rs.app == nil {
+	if rs.App == nil {
 		return i, ErrNotConfigured
 	}
 	caller, err := account.From(ctx)
@@ -81,7 +82,7 @@ func (rs *Reviews) Finish(ctx context.Context, state, kept, code string, install
 	if err != nil {
 		return i, err
 	}
-	owns, err := rs.app.Owns(ctx, code, installation)
+	owns, err := rs.App.Owns(ctx, code, installation)
 	if err != nil {
 		return i, failed(err)
 	}
@@ -113,7 +114,7 @@ var errNotYours = errs.New(errs.Forbidden, "github_installation_not_yours",
 // Claim connects an installation to the caller's team: for an operator of the server, who has the App's key. Of the
 // team's own it reads the repositories again.
 func (rs *Reviews) Claim(ctx context.Context, installation int64) (Installation, error) {
-	c, err := rs.admin(ctx)
+	c, err := rs.admin(ctx, GitHub)
 	if err != nil {
 		return Installation{}, err
 	}
@@ -129,14 +130,14 @@ func (rs *Reviews) Claim(ctx context.Context, installation int64) (Installation,
 }
 
 func (rs *Reviews) connect(ctx context.Context, teamID string, installation int64) (i Installation, err error) {
-	remote, err := rs.app.Installation(ctx, installation)
-	if isGone(err) {
+	remote, err := rs.App.Installation(ctx, installation)
+	if forge.Gone(err) {
 		return i, errs.Missing("github_installation")
 	}
 	if err != nil {
 		return i, failed(err)
 	}
-	repos, total, err := rs.app.Repositories(ctx, installation)
+	repos, total, err := rs.App.Repositories(ctx, installation)
 	if err != nil {
 		return i, failed(err)
 	}
@@ -174,7 +175,7 @@ func dropRepos(ctx context.Context, tx *db.Tx, i Installation, repos []github.Re
 	for _, r := range repos {
 		has[r.ID] = true
 	}
-	known, err := db.Values[int64](ctx, tx, `SELECT repo_id FROM github_repo WHERE install = ?`, i.ID)
+	known, err := db.Values[int64](ctx, tx, `SELECT repo_id FROM review_repo WHERE install = ?`, i.ID)
 	if err != nil {
 		return err
 	}
@@ -182,7 +183,7 @@ func dropRepos(ctx context.Context, tx *db.Tx, i Installation, repos []github.Re
 		if has[id] {
 			continue
 		}
-		if _, err := tx.Exec(ctx, `DELETE FROM github_repo WHERE install = ? AND repo_id = ?`, i.ID, id); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM review_repo WHERE install = ? AND repo_id = ?`, i.ID, id); err != nil {
 			return err
 		}
 	}
@@ -195,9 +196,9 @@ func (rs *Reviews) keepRepos(ctx context.Context, tx *db.Tx, i Installation, rep
 		if r.ID == 0 || r.FullName == "" || len(r.FullName) > 300 {
 			continue
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO github_repo (id, team_id, install, repo_id, full_name, is_private, config)
-			VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (install, repo_id) DO UPDATE SET full_name = excluded.full_name,
-			is_private = excluded.is_private`, ids.New(), i.TeamID, i.ID, r.ID, db.Clean(r.FullName), r.Private, db.Doc(Config{})); err != nil {
+		if _, err := tx.Exec(ctx, `INSERT INTO review_repo (id, team_id, forge, install, repo_id, full_name, is_private, config)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (install, repo_id) DO UPDATE SET full_name = excluded.full_name,
+			is_private = excluded.is_private`, ids.New(), i.TeamID, GitHub, i.ID, r.ID, db.Clean(r.FullName), r.Private, db.Doc(Config{})); err != nil {
 			return err
 		}
 	}
@@ -207,7 +208,7 @@ func (rs *Reviews) keepRepos(ctx context.Context, tx *db.Tx, i Installation, rep
 // Disconnect removes an installation from the team, with its repositories, their configurations and reviews. At GitHub
 // the App stays installed.
 func (rs *Reviews) Disconnect(ctx context.Context, id string) error {
-	c, err := rs.admin(ctx)
+	c, err := rs.admin(ctx, GitHub)
 	if err != nil {
 		return err
 	}
@@ -215,13 +216,17 @@ func (rs *Reviews) Disconnect(ctx context.Context, id string) error {
 		db.Clean(id), c.TeamID)
 }
 
-// note keeps how the last call for an installation went.
-func (rs *Reviews) note(ctx context.Context, install string, cause error) error {
+// note keeps how the last call for a repository went, where it is connected.
+func (rs *Reviews) note(ctx context.Context, r Repository, cause error) error {
 	text := ""
 	if cause != nil {
 		text = errs.Clip(db.Clean(errs.From(failed(cause)).Message), 500)
 	}
-	_, err := rs.db.Exec(context.WithoutCancel(ctx), `UPDATE github_installation SET error = ?,
-		checked_at = CASE WHEN ? = '' THEN ? ELSE checked_at END WHERE id = ?`, text, text, db.At(rs.now()), install)
+	table, id := "github_installation", r.Install
+	if r.Forge == GitLab {
+		table, id = "gitlab_connection", r.Connection
+	}
+	_, err := rs.db.Exec(context.WithoutCancel(ctx), `UPDATE `+table+` SET error = ?,
+		checked_at = CASE WHEN ? = '' THEN ? ELSE checked_at END WHERE id = ?`, text, text, db.At(rs.now()), id)
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
+	"github.com/vedette-sec/vedette/internal/notify/forge"
 	"github.com/vedette-sec/vedette/internal/notify/github"
 	"github.com/vedette-sec/vedette/internal/notify/github/githubtest"
 )
@@ -22,7 +23,7 @@ import (
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
 func TestWhatIsReviewedByItself(t *testing.T) {
-	s := subject{author: "Ada", branch: "release/1", title: "Fix the Login", labels: []string{"Security"}}
+	s := forge.Change{Author: "Ada", Into: "release/1", Title: "Fix the Login", Labels: []string{"Security"}}
 	for name, c := range map[string]struct {
 		change Config
 		want   bool
@@ -38,7 +39,7 @@ func TestWhatIsReviewedByItself(t *testing.T) {
 			t.Error(name)
 		}
 	}
-	s.draft = true
+	s.Draft = true
 	if (Config{}).automatic(s) || !(Config{Draft: new(DraftReview)}).automatic(s) {
 		t.Error("drafts")
 	}
@@ -83,7 +84,7 @@ func TestARunThatWasCutOff(t *testing.T) {
 				}
 			}
 			s := hub.State()
-			if len(s.Checks) != 1 || s.Checks[0].Conclusion != github.Neutral || len(s.Comments) != 1 || len(s.Reviews) != 1 ||
+			if len(s.Checks) != 1 || s.Checks[0].Conclusion != forge.Neutral || len(s.Comments) != 1 || len(s.Reviews) != 1 ||
 				len(s.Reviews[0].Comments) != 1 {
 				t.Errorf("%s: %+v", request, s)
 			}
@@ -113,15 +114,15 @@ func open(t *testing.T, d *db.DB) (*Reviews, *githubtest.Hub, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rs := New(d, nil, app)
+	rs := New(d, nil, Deps{App: app})
 	i, err := rs.connect(t.Context(), u.TeamID, githubtest.Installation)
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := ids.New()
-	if _, err := d.Exec(t.Context(), `INSERT INTO github_review (id, team_id, repo, pull, head, cause, status, error, conclusion, posting,
-		check_id, findings, commented, files, created_at) SELECT ?, team_id, id, 1, ?, 'opened', 'queued', '', '', ?, 0, ?, ?, 0, ?
-		FROM github_repo WHERE install = ? AND full_name = 'octo/shop'`, id, head, false, db.Doc([]string{}), db.Doc([]string{}),
+	if _, err := d.Exec(t.Context(), `INSERT INTO review_run (id, team_id, forge, repo, pull, head, cause, status, error, conclusion, posting,
+		check_id, findings, commented, files, created_at) SELECT ?, team_id, forge, id, 1, ?, 'opened', 'queued', '', '', ?, 0, ?, ?, 0, ?
+		FROM review_repo WHERE install = ? AND full_name = 'octo/shop'`, id, head, false, db.Doc([]string{}), db.Doc([]string{}),
 		db.At(time.Now()), i.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -136,14 +137,14 @@ func TestRepositoriesThatAreGone(t *testing.T) {
 		if err := d.QueryRow(t.Context(), `SELECT team_id FROM github_installation`).Scan(&team); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Exec(t.Context(), `INSERT INTO github_repo (id, team_id, install, repo_id, full_name, is_private, config)
-			SELECT ?, team_id, id, 999, 'octo/gone', ?, ? FROM github_installation`, ids.New(), false, db.Doc(Config{})); err != nil {
+		if _, err := d.Exec(t.Context(), `INSERT INTO review_repo (id, team_id, forge, install, repo_id, full_name, is_private, config)
+			SELECT ?, team_id, 'github', id, 999, 'octo/gone', ?, ? FROM github_installation`, ids.New(), false, db.Doc(Config{})); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := rs.connect(t.Context(), team, githubtest.Installation); err != nil {
 			t.Fatal(err)
 		}
-		names, err := db.Values[string](t.Context(), d, `SELECT full_name FROM github_repo ORDER BY full_name`)
+		names, err := db.Values[string](t.Context(), d, `SELECT full_name FROM review_repo ORDER BY full_name`)
 		if err != nil || strings.Join(names, " ") != "octo/shop octo/site" {
 			t.Errorf("%q, %v", names, err)
 		}

@@ -9,12 +9,13 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/core/review/diff"
+	"github.com/vedette-sec/vedette/internal/core/review/opinion"
 	"github.com/vedette-sec/vedette/internal/core/review/rule"
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
-	"github.com/vedette-sec/vedette/internal/notify/github"
+	"github.com/vedette-sec/vedette/internal/notify/forge"
 )
 
 // RunArgs are the arguments of the job that reviews a commit.
@@ -23,7 +24,7 @@ type RunArgs struct {
 }
 
 // Kind implements queue.Args.
-func (RunArgs) Kind() string { return "github.review" }
+func (RunArgs) Kind() string { return "review.run" }
 
 // Bounds of what is read of a pull request.
 const (
@@ -39,10 +40,7 @@ func (rs *Reviews) Run(ctx context.Context, job queue.Job[RunArgs]) error {
 }
 
 func (rs *Reviews) run(ctx context.Context, a RunArgs, lease func(context.Context, *db.Tx) error) error {
-	if rs.app == nil {
-		return ErrNotConfigured
-	}
-	v, err := scanReview(rs.db.QueryRow(ctx, `SELECT `+reviewColumns+` FROM github_review WHERE id = ?`, a.ReviewID))
+	v, err := scanReview(rs.db.QueryRow(ctx, `SELECT `+reviewColumns+` FROM review_run WHERE id = ?`, a.ReviewID))
 	if db.IsNoRows(err) || err == nil && v.Status != Queued && v.Status != Running {
 		return nil // it was disconnected, or ended
 	}
@@ -53,15 +51,29 @@ func (rs *Reviews) run(ctx context.Context, a RunArgs, lease func(context.Contex
 	if err != nil {
 		return err
 	}
-	w := work{rs, lease, &v, r.Config.Effective(), rs.app.Repo(r.InstallationID, r.FullName)}
+	hub, err := rs.open(ctx, r)
+	if err != nil {
+		return err
+	}
+	w := work{rs, lease, &v, r.Effective(), hub}
 	err = w.do(ctx)
-	if noted := rs.note(ctx, r.Install, err); noted != nil {
+	if noted := rs.note(ctx, r, err); noted != nil {
 		return noted
 	}
 	if _, retry := apiclient.RetryAfter(err); err == nil || retry {
 		return err
 	}
+	w.release(ctx)
 	return rs.end(ctx, rs.db, v.ID, Failed, errs.From(failed(err)).Message)
+}
+
+// release ends the check of a review that failed, if the forge lets us: one that stays in progress keeps a change from
+// being merged.
+func (w work) release(ctx context.Context) {
+	if w.v.check != 0 {
+		_, _ = w.hub.SetCheck(ctx, w.v.check, forge.Check{Name: checkName, Commit: w.v.Head, External: w.v.ID, Conclusion: forge.Neutral,
+			Title: "The review failed", Summary: "The console of Vedette says why."})
+	}
 }
 
 // GiveUp ends a review whose job is not tried again.
@@ -70,7 +82,7 @@ func (rs *Reviews) GiveUp(ctx context.Context, tx *db.Tx, a RunArgs) error {
 }
 
 func (rs *Reviews) end(ctx context.Context, q db.Querier, id, status, why string) error {
-	_, err := q.Exec(ctx, `UPDATE github_review SET status = ?, error = ?, finished_at = ? WHERE id = ? AND finished_at IS NULL`, status,
+	_, err := q.Exec(ctx, `UPDATE review_run SET status = ?, error = ?, finished_at = ? WHERE id = ? AND finished_at IS NULL`, status,
 		errs.Clip(db.Clean(why), 500), db.At(rs.now()), id)
 	return err
 }
@@ -82,7 +94,7 @@ type work struct {
 	lease  func(context.Context, *db.Tx) error
 	v      *Review
 	config Config
-	hub    github.Repo
+	hub    forge.Repo
 }
 
 // held fails in a run that was taken for dead, whose successor writes in its place.
@@ -91,26 +103,23 @@ func (w work) held(ctx context.Context) error {
 }
 
 func (w work) do(ctx context.Context) error {
-	pull, err := w.hub.Pull(ctx, w.v.Pull)
+	pull, err := w.hub.Change(ctx, w.v.Pull)
 	if err != nil {
 		return err
 	}
-	if pull.Head.SHA != w.v.Head || pull.State != "open" {
+	if pull.Head != w.v.Head || !pull.Open {
 		return w.end(ctx, w.db, w.v.ID, Superseded, "")
 	}
-	check := github.CheckRun{Name: checkName, Commit: w.v.Head, External: w.v.ID}
+	check := forge.Check{Name: checkName, Commit: w.v.Head, External: w.v.ID}
 	if err := w.held(ctx); err != nil {
 		return err
 	}
 	if w.v.check == 0 {
-		if w.v.check, err = w.hub.FindCheck(ctx, check); err == nil && w.v.check == 0 {
-			w.v.check, err = w.hub.SetCheck(ctx, 0, check)
-		}
-		if err != nil {
+		if w.v.check, err = w.hub.SetCheck(ctx, 0, check); err != nil {
 			return err
 		}
 	}
-	if _, err := w.db.Exec(ctx, `UPDATE github_review SET status = ?, check_id = ? WHERE id = ?`, Running, w.v.check, w.v.ID); err != nil {
+	if _, err := w.db.Exec(ctx, `UPDATE review_run SET status = ?, check_id = ? WHERE id = ?`, Running, w.v.check, w.v.ID); err != nil {
 		return err
 	}
 	files, more, err := w.hub.Files(ctx, w.v.Pull, maxFiles)
@@ -118,11 +127,18 @@ func (w work) do(ctx context.Context) error {
 		return err
 	}
 	found := w.examine(files, more)
+	if err := w.inspect(ctx, pull, &found); err != nil {
+		return err
+	}
+	if err := w.opine(ctx, &found); err != nil {
+		return err
+	}
+	found.sort()
 	w.v.Findings, w.v.Files = found.findings, found.files
 	if err := w.held(ctx); err != nil {
 		return err
 	}
-	if err := w.comment(ctx, found); err != nil {
+	if err := w.comment(ctx, pull, found); err != nil {
 		return err
 	}
 	if err := w.summarise(ctx, found); err != nil {
@@ -133,7 +149,7 @@ func (w work) do(ctx context.Context) error {
 	if _, err := w.hub.SetCheck(ctx, w.v.check, check); err != nil {
 		return err
 	}
-	_, err = w.db.Exec(ctx, `UPDATE github_review SET status = ?, conclusion = ?, findings = ?, commented = ?, files = ?, finished_at = ?
+	_, err = w.db.Exec(ctx, `UPDATE review_run SET status = ?, conclusion = ?, findings = ?, commented = ?, files = ?, finished_at = ?
 		WHERE id = ? AND finished_at IS NULL`, Completed, check.Conclusion, db.Doc(found.findings), db.Doc(w.v.Commented), found.files,
 		db.At(w.now()), w.v.ID)
 	return err
@@ -142,19 +158,25 @@ func (w work) do(ctx context.Context) error {
 // examined is what the rules say of a pull request.
 type examined struct {
 	findings []rule.Finding
-	lines    map[string]string // the text of a finding's line, by place
+	lines    map[string]string     // the text of a finding's line, by place
+	changed  map[string]forge.File // by name
 	files    int
 	left     []string // files that were not read, and why
-	below    int      // findings below the threshold
+	shown    []opinion.File
+	said     *opinion.Answer // of a model; nil: none was asked
+	ran      []string        // programs that looked
+	problems []string        // of programs that did not, in words
+	unseen   []string        // files that programs were not shown
+	below    int             // findings below the threshold
 }
 
 func place(f rule.Finding) string { return fmt.Sprintf("%s:%d", f.Path, f.Line) }
 
-func (w work) examine(files []github.File, more bool) (out examined) {
-	out.lines = map[string]string{}
+func (w work) examine(files []forge.File, more bool) (out examined) {
+	out.lines, out.changed = map[string]string{}, map[string]forge.File{}
 	size := 0
 	for _, f := range files {
-		if f.Status == "removed" || matches(*w.config.Exclude, f.Name) {
+		if f.Removed || matches(*w.config.Exclude, f.Name) {
 			continue
 		}
 		size += len(f.Patch)
@@ -166,11 +188,13 @@ func (w work) examine(files []github.File, more bool) (out examined) {
 		case err != nil:
 			out.left = append(out.left, f.Name+" (its patch cannot be read)")
 			continue
-		case f.Patch == "" && f.Additions > 0:
-			out.left = append(out.left, f.Name+" (GitHub shows no patch of it)")
+		case f.Hidden:
+			out.left = append(out.left, f.Name+" (its patch is not shown)")
 			continue
 		}
 		out.files++
+		out.changed[f.Name] = f
+		out.shown = append(out.shown, opinion.File{Path: f.Name, Lines: lines})
 		for i, l := range lines {
 			if l.Added {
 				w.line(f.Name, l, above(lines, i), &out)
@@ -180,10 +204,14 @@ func (w work) examine(files []github.File, more bool) (out examined) {
 	if more {
 		out.left = append(out.left, fmt.Sprintf("all files after the first %d", maxFiles))
 	}
-	slices.SortStableFunc(out.findings, func(a, b rule.Finding) int {
+	return out
+}
+
+// sort puts the worst findings first.
+func (e *examined) sort() {
+	slices.SortStableFunc(e.findings, func(a, b rule.Finding) int {
 		return slices.Index(rule.Severities, a.Severity) - slices.Index(rule.Severities, b.Severity)
 	})
-	return out
 }
 
 // maxAbove is how many lines above one are looked at for the list that it is in.
@@ -203,26 +231,34 @@ func above(lines []diff.Line, i int) (out []string) {
 
 func (w work) line(name string, l diff.Line, above []string, out *examined) {
 	found, _ := rule.Check(name, l.Number, l.Text, above...)
+	out.take(w.config, l.Text, found)
+}
+
+// take adds findings on a line, if the options ask for them.
+func (e *examined) take(c Config, text string, found []rule.Finding) {
 	for _, f := range found {
 		switch {
-		case *w.config.Focus != FocusAll && *w.config.Focus != string(f.Kind):
-		case !f.Severity.AtLeast(rule.Severity(*w.config.Severity)):
-			out.below++
-		case len(out.findings) < maxFindings:
-			out.findings, out.lines[place(f)] = append(out.findings, f), l.Text
+		case *c.Focus != FocusAll && *c.Focus != string(f.Kind):
+		case !f.Severity.AtLeast(rule.Severity(*c.Severity)):
+			e.below++
+		case len(e.findings) < maxFindings:
+			e.findings, e.lines[place(f)] = append(e.findings, f), text
 		}
 	}
 }
 
+// conclusion is that of the check. What a model says fails no gate: nobody has verified it.
 func (w work) conclusion(found []rule.Finding) string {
 	if len(found) == 0 {
-		return github.Success
+		return forge.Success
 	}
 	if gate := *w.config.Gate; gate != GateOff &&
-		slices.ContainsFunc(found, func(f rule.Finding) bool { return f.Severity.AtLeast(rule.Severity(gate)) }) {
-		return github.Failure
+		slices.ContainsFunc(found, func(f rule.Finding) bool {
+			return f.FoundBy != rule.ByModel && f.Severity.AtLeast(rule.Severity(gate))
+		}) {
+		return forge.Failure
 	}
-	return github.Neutral
+	return forge.Neutral
 }
 
 // fingerprint is the same for a finding on a line that has moved.
@@ -232,11 +268,11 @@ func fingerprint(f rule.Finding, line string) string {
 }
 
 // comment writes the comments on lines, in one review, unless an earlier run has: a commit gets its comments once.
-func (w work) comment(ctx context.Context, found examined) error {
+func (w work) comment(ctx context.Context, pull forge.Change, found examined) error {
 	if *w.config.Output != OutputComments || len(w.v.Commented) > 0 {
 		return nil
 	}
-	before, err := db.Select(ctx, w.db, scanOne, `SELECT `+reviewColumns+` FROM github_review WHERE repo = ? AND pull = ? AND id <> ?`,
+	before, err := db.Select(ctx, w.db, scanOne, `SELECT `+reviewColumns+` FROM review_run WHERE repo = ? AND pull = ? AND id <> ?`,
 		w.v.Repo, w.v.Pull, w.v.ID)
 	if err != nil {
 		return err
@@ -245,30 +281,24 @@ func (w work) comment(ctx context.Context, found examined) error {
 	for _, v := range before {
 		had = append(had, v.Commented...)
 	}
-	var comments []github.LineComment
+	var comments []forge.LineComment
 	for _, f := range found.findings {
 		mark := fingerprint(f, found.lines[place(f)])
 		if slices.Contains(had, mark) || len(comments) >= *w.config.MaxComments {
 			continue
 		}
 		had, w.v.Commented = append(had, mark), append(w.v.Commented, mark)
-		comments = append(comments, github.LineComment{Path: f.Path, Line: f.Line, Side: "RIGHT", Body: w.said(f)})
+		comments = append(comments, forge.LineComment{File: found.changed[f.Path], Line: f.Line, Body: w.said(f),
+			Mark: "<!-- vedette:line:" + w.v.ID + ":" + mark + " -->"})
 	}
 	if len(comments) == 0 {
 		return nil
 	}
-	mark := "<!-- vedette:review:" + w.v.ID + " -->"
-	if w.v.posting { // a run before this one began to write
-		if id, err := w.hub.FindReview(ctx, w.v.Pull, mark); err != nil || id != 0 {
-			return err
-		}
-	}
-	if _, err := w.db.Exec(ctx, `UPDATE github_review SET posting = ? WHERE id = ?`, true, w.v.ID); err != nil {
+	if _, err := w.db.Exec(ctx, `UPDATE review_run SET posting = ? WHERE id = ?`, true, w.v.ID); err != nil {
 		return err
 	}
-	_, err = w.hub.Review(ctx, w.v.Pull, w.v.Head, fmt.Sprintf("Vedette commented on %d lines.\n%s", len(comments),
-		mark), comments)
-	return err
+	return w.hub.CommentLines(ctx, forge.Batch{Change: pull, Mark: "<!-- vedette:review:" + w.v.ID + " -->",
+		Text: fmt.Sprintf("Vedette commented on %d lines.", len(comments)), Comments: comments, Again: w.v.posting})
 }
 
 const summaryMark = "<!-- vedette:summary -->"
@@ -284,7 +314,7 @@ func (w work) summarise(ctx context.Context, found examined) error {
 		return err
 	}
 	if id != 0 {
-		if gone, err := w.hub.Edit(ctx, id, text); err != nil || !gone {
+		if gone, err := w.hub.Edit(ctx, w.v.Pull, id, text); err != nil || !gone {
 			return err
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
-	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/mask"
 )
 
@@ -71,11 +70,7 @@ func (ts *Triage) ask(ctx context.Context, c account.Caller, found []finding.Fin
 	}
 	ctx, cancel := context.WithTimeout(ctx, askDeadline)
 	defer cancel()
-	usage := model.Row{
-		StreamID: ids.New(), TeamID: c.TeamID, UserID: c.UserID, Title: "Triage suggestions", Model: chosen.Name,
-		Provider: chosen.Provider, BYOK: chosen.BYOK, Priced: chosen.Priced, CreatedAt: ts.now(), Status: "completed",
-	}
-	usage.TaskID = usage.StreamID // a stream of its own, of no task
+	usage := ts.models.Stream(chosen, c.TeamID, c.UserID, "Triage suggestions")
 	for part := range slices.Chunk(found, maxAsked) {
 		var made []Suggestion
 		if made, err = ts.askPart(ctx, chosen, &usage, part); err != nil {
@@ -100,28 +95,7 @@ func (ts *Triage) askPart(
 	}
 	request := llm.Request{Model: chosen.Name, System: instruction, MaxTokens: maxAnswer,
 		Messages: []llm.Message{{Role: llm.User, Text: string(text)}}}
-	paid := ts.models.Reservations(model.Account{TeamID: usage.TeamID, UserID: usage.UserID, TaskID: usage.TaskID,
-		BYOK: usage.BYOK})
-	key := fmt.Sprintf("triage/%d", usage.Steps)
-	worst := chosen.Price.Micros(llm.Estimate(request))
-	if err := paid.Reserve(ctx, key, worst); err != nil {
-		return nil, err
-	}
-	began := time.Now()
-	request.Key = usage.StreamID + "/" + key
-	answer, err := chosen.Complete(ctx, request, nil)
-	cost := chosen.Price.Micros(answer.Usage)
-	if err != nil && ctx.Err() != nil { // the provider bills what it had written, and has not said how much
-		cost = worst
-	}
-	usage.Steps++
-	usage.Usage = usage.Usage.Plus(answer.Usage)
-	usage.Micros += cost
-	usage.LLM += time.Since(began)
-	usage.Total = usage.LLM
-	if failed := paid.Settle(context.WithoutCancel(ctx), key, cost); failed != nil {
-		err = errors.Join(err, failed)
-	}
+	answer, err := ts.models.Ask(ctx, chosen, usage, "triage", request)
 	if err != nil {
 		return nil, err
 	}

@@ -10,13 +10,14 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/infra/apiclient"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/notify/forge"
 	"github.com/vedette-sec/vedette/internal/notify/github/githubtest"
 )
 
 func open(t *testing.T) (*App, *githubtest.Hub) {
 	hub := githubtest.New()
 	hub.Put(githubtest.Pull{Repo: "octo/shop", Number: 1, Title: "A change", Author: "ada", Head: strings.Repeat("a", 40),
-		Files: []githubtest.File{{Name: "a.txt", Status: "added", Patch: "@@ -0,0 +1,2 @@\n+one\n+two"}}})
+		Files: []githubtest.File{{Name: "a.txt", Status: "added", Patch: "@@ -0,0 +1,2 @@\n+one\n+two", Text: "one\ntwo"}}})
 	server := httptest.NewServer(hub)
 	t.Cleanup(server.Close)
 	app, err := New(Config{AppID: githubtest.AppID, Key: hub.KeyPEM(), WebhookSecret: githubtest.Secret, ClientID: githubtest.ClientID,
@@ -57,15 +58,15 @@ func TestAnInstallationHasOneToken(t *testing.T) {
 		t.Fatalf("%v %d %v", repos, total, err)
 	}
 	repo := app.Repo(githubtest.Installation, "octo/shop")
-	pull, err := repo.Pull(ctx, 1)
-	if err != nil || pull.User.Login != "ada" || hub.Tokens != 1 {
+	pull, err := repo.Change(ctx, 1)
+	if err != nil || pull.Author != "ada" || hub.Tokens != 1 {
 		t.Errorf("%+v %v, %d tokens", pull, err, hub.Tokens)
 	}
 	hub.Fail("GET /pulls/1", http.StatusUnauthorized) // the token was revoked: the next call gets another
-	if _, err := repo.Pull(ctx, 1); err == nil {
+	if _, err := repo.Change(ctx, 1); err == nil {
 		t.Error("the refusal is lost")
 	}
-	if _, err := repo.Pull(ctx, 1); err != nil || hub.Tokens != 2 {
+	if _, err := repo.Change(ctx, 1); err != nil || hub.Tokens != 2 {
 		t.Errorf("%v, %d tokens", err, hub.Tokens)
 	}
 	_, err = app.Installation(ctx, 8)
@@ -102,27 +103,34 @@ func TestMarks(t *testing.T) {
 	if found, again := repo.FindComment(ctx, 1, "<!-- mark -->"); err != nil || again != nil || found != id || id == 0 {
 		t.Errorf("%d is not %d: %v %v", found, id, err, again)
 	}
-	if gone, err := repo.Edit(ctx, id, "new"); gone || err != nil {
+	if gone, err := repo.Edit(ctx, 1, id, "new"); gone || err != nil {
 		t.Error(gone, err)
 	}
-	if gone, err := repo.Edit(ctx, 999, "new"); !gone || err != nil {
+	if gone, err := repo.Edit(ctx, 1, 999, "new"); !gone || err != nil {
 		t.Error(gone, err)
 	}
 	head := strings.Repeat("a", 40)
-	comments := []LineComment{{Path: "a.txt", Line: 2, Side: "RIGHT", Body: "here"}}
-	if _, err := repo.Review(ctx, 1, head, "two <!-- r -->", comments); err != nil {
-		t.Fatal(err)
+	batch := forge.Batch{Change: forge.Change{Number: 1, Head: head}, Mark: "<!-- r -->", Text: "two",
+		Comments: []forge.LineComment{{File: forge.File{Name: "a.txt"}, Line: 2, Body: "here"}}}
+	for range 2 {
+		if err := repo.CommentLines(ctx, batch); err != nil || len(hub.State().Reviews) != 1 {
+			t.Fatal(err, hub.State().Reviews)
+		}
+		batch.Again = true
 	}
-	if id, err := repo.FindReview(ctx, 1, "<!-- r -->"); id == 0 || err != nil {
-		t.Error(id, err)
+	if text, whole, err := repo.Content(ctx, head, "a.txt"); string(text) != "one\ntwo" || !whole || err != nil {
+		t.Errorf("%q %v %v", text, whole, err)
 	}
-	check := CheckRun{Name: "Vedette", Commit: head, External: "x"}
+	if _, _, err := repo.Content(ctx, head, "b c/d.txt"); !forge.Gone(err) {
+		t.Error(err)
+	}
+	check := forge.Check{Name: "Vedette", Commit: head, External: "x"}
 	made, err := repo.SetCheck(ctx, 0, check)
-	if found, again := repo.FindCheck(ctx, check); err != nil || again != nil || found != made || made == 0 {
+	if found, again := repo.SetCheck(ctx, 0, check); err != nil || again != nil || found != made || made == 0 {
 		t.Errorf("%d is not %d: %v %v", found, made, err, again)
 	}
-	check.Conclusion, check.Title, check.Summary = Failure, "1 finding", "text"
-	if _, err := repo.SetCheck(ctx, made, check); err != nil || hub.State().Checks[0].Conclusion != Failure {
+	check.Conclusion, check.Title, check.Summary = forge.Failure, "1 finding", "text"
+	if _, err := repo.SetCheck(ctx, made, check); err != nil || hub.State().Checks[0].Conclusion != forge.Failure {
 		t.Error(err, hub.State().Checks)
 	}
 }

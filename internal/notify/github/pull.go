@@ -1,14 +1,14 @@
 package github
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/infra/apiclient"
+	"github.com/vedette-sec/vedette/internal/notify/forge"
 )
 
 // Repo is a repository as an installation reaches it.
@@ -17,6 +17,8 @@ type Repo struct {
 	installation int64
 	path         string
 }
+
+var _ forge.Repo = Repo{}
 
 // Repo is a repository of an installation by its full name, owner/name.
 func (a *App) Repo(installation int64, fullName string) Repo {
@@ -51,29 +53,45 @@ type Pull struct {
 	} `json:"labels"`
 }
 
-// Pull reads a pull request.
-func (r Repo) Pull(ctx context.Context, number int) (p Pull, err error) {
-	return p, r.call(ctx, http.MethodGet, fmt.Sprintf("/pulls/%d", number), nil, &p)
+// Change is the pull request as reviews know it.
+func (p Pull) Change() forge.Change {
+	c := forge.Change{Number: p.Number, Open: p.State == "open", Draft: p.Draft, Title: p.Title, Author: p.User.Login,
+		Head: p.Head.SHA, Into: p.Base.Ref, Base: p.Base.SHA}
+	for _, l := range p.Labels {
+		c.Labels = append(c.Labels, l.Name)
+	}
+	return c
 }
 
-// File is a file that a pull request changes.
-type File struct {
+// Change implements forge.Repo.
+func (r Repo) Change(ctx context.Context, number int) (forge.Change, error) {
+	var p Pull
+	err := r.call(ctx, http.MethodGet, fmt.Sprintf("/pulls/%d", number), nil, &p)
+	return p.Change(), err
+}
+
+// file is a file that a pull request changes.
+type file struct {
 	Name      string `json:"filename"`
+	Previous  string `json:"previous_filename"`
 	Status    string `json:"status"` // added, modified, removed, renamed …
 	Additions int    `json:"additions"`
-	Deletions int    `json:"deletions"`
 	Patch     string `json:"patch"` // empty: of a large or binary file
 }
 
-// Files are the first files of a pull request, up to most; more reports that there are others.
-func (r Repo) Files(ctx context.Context, number, most int) (out []File, more bool, err error) {
+// Files implements forge.Repo.
+func (r Repo) Files(ctx context.Context, number, most int) (out []forge.File, more bool, err error) {
 	for page := 1; ; page++ {
-		var found []File
+		var found []file
 		path := fmt.Sprintf("/pulls/%d/files?per_page=%d&page=%d", number, perPage, page)
 		if err := r.call(ctx, http.MethodGet, path, nil, &found); err != nil {
 			return nil, false, err
 		}
-		if out = append(out, found...); len(out) > most {
+		for _, f := range found {
+			out = append(out, forge.File{Name: f.Name, Old: cmp.Or(f.Previous, f.Name), Removed: f.Status == "removed",
+				Hidden: f.Patch == "" && f.Additions > 0, Patch: f.Patch})
+		}
+		if len(out) > most {
 			return out[:most], true, nil
 		}
 		if len(found) < perPage {
@@ -82,8 +100,16 @@ func (r Repo) Files(ctx context.Context, number, most int) (out []File, more boo
 	}
 }
 
-// LineComment is a comment on a line of the new file.
-type LineComment struct {
+// Content implements forge.Repo.
+func (r Repo) Content(ctx context.Context, commit, path string) ([]byte, bool, error) {
+	var blob forge.Blob
+	err := r.call(ctx, http.MethodGet, "/contents/"+strings.ReplaceAll(url.PathEscape(path), "%2F", "/")+"?ref="+url.QueryEscape(commit), nil, &blob)
+	text, whole := blob.Text()
+	return text, whole, err
+}
+
+// lineComment is a comment on a line of the new file.
+type lineComment struct {
 	Path string `json:"path"`
 	Line int    `json:"line"`
 	Side string `json:"side"` // RIGHT
@@ -101,7 +127,8 @@ type byMark struct {
 // maxSearched bounds the comments that are searched for a mark.
 const maxSearched = 1000
 
-// find is the id of what we wrote with a mark into a list; 0: nothing. Anybody can write a mark, but not as the App.
+// find is the id of what we wrote with a mark at its end into a list; 0: nothing. Anybody can write a mark, but not as
+// the App; what it repeats of others does not end its texts.
 func (r Repo) find(ctx context.Context, list, mark string) (int64, error) {
 	known, err := r.app.about(ctx)
 	if err != nil {
@@ -114,7 +141,7 @@ func (r Repo) find(ctx context.Context, list, mark string) (int64, error) {
 			return 0, err
 		}
 		for _, m := range found {
-			if m.User.Login == known.Slug+"[bot]" && strings.Contains(m.Body, mark) {
+			if m.User.Login == known.Slug+"[bot]" && strings.HasSuffix(strings.TrimSpace(m.Body), mark) {
 				return m.ID, nil
 			}
 		}
@@ -129,69 +156,57 @@ type made struct {
 	ID int64 `json:"id"`
 }
 
-// FindReview is the id of the review that we wrote with a mark; 0: none.
-func (r Repo) FindReview(ctx context.Context, number int, mark string) (int64, error) {
-	return r.find(ctx, fmt.Sprintf("/pulls/%d/reviews", number), mark)
+// CommentLines implements forge.Repo: the comments are one review, which has the mark.
+func (r Repo) CommentLines(ctx context.Context, b forge.Batch) error {
+	path := fmt.Sprintf("/pulls/%d/reviews", b.Change.Number)
+	if b.Again {
+		if id, err := r.find(ctx, path, b.Mark); err != nil || id != 0 {
+			return err
+		}
+	}
+	var comments []lineComment
+	for _, c := range b.Comments {
+		comments = append(comments, lineComment{c.File.Name, c.Line, "RIGHT", c.Body})
+	}
+	return r.call(ctx, http.MethodPost, path, map[string]any{"commit_id": b.Change.Head, "event": "COMMENT",
+		"body": b.Text + "\n" + b.Mark, "comments": comments}, nil)
 }
 
-// Review writes comments on lines of a commit, together.
-func (r Repo) Review(ctx context.Context, number int, commit, body string, comments []LineComment) (int64, error) {
-	var m made
-	err := r.call(ctx, http.MethodPost, fmt.Sprintf("/pulls/%d/reviews", number),
-		map[string]any{"commit_id": commit, "event": "COMMENT", "body": body, "comments": comments}, &m)
-	return m.ID, err
-}
-
-// FindComment is the id of the comment on a pull request that we wrote with a mark; 0: none.
+// FindComment implements forge.Repo.
 func (r Repo) FindComment(ctx context.Context, number int, mark string) (int64, error) {
 	return r.find(ctx, fmt.Sprintf("/issues/%d/comments", number), mark)
 }
 
-// Comment writes a comment on a pull request.
+// Comment implements forge.Repo.
 func (r Repo) Comment(ctx context.Context, number int, body string) (int64, error) {
 	var m made
 	err := r.call(ctx, http.MethodPost, fmt.Sprintf("/issues/%d/comments", number), map[string]any{"body": body}, &m)
 	return m.ID, err
 }
 
-// Edit replaces the text of a comment. gone: somebody has deleted it.
-func (r Repo) Edit(ctx context.Context, comment int64, body string) (gone bool, err error) {
+// Edit implements forge.Repo.
+func (r Repo) Edit(ctx context.Context, _ int, comment int64, body string) (gone bool, err error) {
 	err = r.call(ctx, http.MethodPatch, fmt.Sprintf("/issues/comments/%d", comment), map[string]any{"body": body}, nil)
-	if failed, ok := errors.AsType[*apiclient.Error](err); ok &&
-		(failed.Status == http.StatusNotFound || failed.Status == http.StatusGone) {
+	if forge.Gone(err) {
 		return true, nil
 	}
 	return false, err
 }
 
-// MayWrite reports whether a person has write access.
+// MayWrite implements forge.Repo; a person is their login.
 func (r Repo) MayWrite(ctx context.Context, login string) (bool, error) {
 	var found struct {
 		Permission string `json:"permission"` // admin, write, read or none; maintain is write
 	}
 	err := r.call(ctx, http.MethodGet, "/collaborators/"+url.PathEscape(login)+"/permission", nil, &found)
-	if failed, ok := errors.AsType[*apiclient.Error](err); ok && failed.Status == http.StatusNotFound {
+	if forge.Gone(err) {
 		return false, nil
 	}
 	return found.Permission == "admin" || found.Permission == "write", err
 }
 
-// The conclusions of a check run.
-const (
-	Success = "success"
-	Neutral = "neutral"
-	Failure = "failure"
-	Skipped = "skipped"
-)
-
-// CheckRun is a check of a commit.
-type CheckRun struct {
-	Name, Commit, External string // External is our id of it
-	Conclusion             string // empty: it is in progress
-	Title, Summary         string
-}
-
-func (c CheckRun) body() map[string]any {
+// body is a check run as GitHub takes it. The conclusions have GitHub's names.
+func body(c forge.Check) map[string]any {
 	doc := map[string]any{"name": c.Name, "external_id": c.External, "status": "in_progress"}
 	if c.Title != "" {
 		doc["output"] = map[string]any{"title": c.Title, "summary": c.Summary}
@@ -202,8 +217,8 @@ func (c CheckRun) body() map[string]any {
 	return doc
 }
 
-// FindCheck is the id of our check run of a commit with an external id; 0: none.
-func (r Repo) FindCheck(ctx context.Context, c CheckRun) (int64, error) {
+// findCheck is the id of our check run of a commit with an external id; 0: none.
+func (r Repo) findCheck(ctx context.Context, c forge.Check) (int64, error) {
 	var found struct {
 		Runs []struct {
 			ID       int64  `json:"id"`
@@ -223,15 +238,18 @@ func (r Repo) FindCheck(ctx context.Context, c CheckRun) (int64, error) {
 	return 0, nil
 }
 
-// SetCheck creates a check run (id 0) or changes it, and gives its id.
-func (r Repo) SetCheck(ctx context.Context, id int64, c CheckRun) (int64, error) {
-	doc, method, path := c.body(), http.MethodPost, "/check-runs"
-	if id != 0 {
-		method, path = http.MethodPatch, fmt.Sprintf("/check-runs/%d", id)
-	} else {
+// SetCheck implements forge.Repo by a check run.
+func (r Repo) SetCheck(ctx context.Context, id int64, c forge.Check) (int64, error) {
+	if id == 0 {
+		found, err := r.findCheck(ctx, c)
+		if err != nil || found != 0 {
+			return found, err
+		}
+		doc := body(c)
 		doc["head_sha"] = c.Commit
+		var m made
+		err = r.call(ctx, http.MethodPost, "/check-runs", doc, &m)
+		return m.ID, err
 	}
-	var m made
-	err := r.call(ctx, method, path, doc, &m)
-	return m.ID, err
+	return id, r.call(ctx, http.MethodPatch, fmt.Sprintf("/check-runs/%d", id), body(c), nil)
 }

@@ -1,4 +1,4 @@
-// Package connections serves the operations about Slack and GitHub. Those that need an app of the operator's are
+// Package connections serves the operations about Slack, GitHub and GitLab. Those that need an app of the operator's are
 // refused by name on a server without one, so that a caller can tell that from a wrong path.
 package connections
 
@@ -24,6 +24,7 @@ type Area struct {
 const (
 	slack  = "/api/v1/slack"
 	github = "/api/v1/github"
+	gitlab = "/api/v1/gitlab"
 )
 
 // Register adds the operations.
@@ -32,6 +33,9 @@ func (a Area) Register() {
 	a.installations()
 	a.repositories()
 	a.reviews()
+	a.gitlab()
+	a.projects()
+	a.defaults()
 }
 
 // sentOn documents that browsers are sent on to the console.

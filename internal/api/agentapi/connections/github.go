@@ -1,6 +1,7 @@
 package connections
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"reflect"
@@ -70,7 +71,7 @@ type RepositoryPatch struct {
 	review.Config
 
 	FullName string   `json:"repo_full_name" minLength:"1" maxLength:"300" doc:"Owner and name of this repository."`
-	Reset    []string `json:"reset_fields,omitempty" maxItems:"100" doc:"Options that go back to their defaults."`
+	Reset    []string `json:"reset_fields,omitempty" maxItems:"100" doc:"Options that go back to the team's default, or else to that of this server."`
 }
 
 // Metadata is what is known of the reviews of a pull request.
@@ -117,12 +118,15 @@ func installation(i review.Installation) Installation {
 }
 
 func repository(r review.Repository) Repository {
-	e := r.Config.Effective()
+	e := r.Effective()
 	return Repository{r.ID, r.InstallationID, r.FullName, r.Private, *e.AutoReview, *e.Exclude, *e.Instructions,
-		*e.Draft, r.Config.Values()}
+		*e.Draft, r.Values()}
 }
 
 func oneReview(v review.Review) Review {
+	for i := range v.Findings { // those of earlier versions do not say who
+		v.Findings[i].FoundBy = cmp.Or(v.Findings[i].FoundBy, rule.ByRules)
+	}
 	return Review{v.ID, v.Head, v.Cause, v.Status, v.Error, v.Conclusion, rest.OrEmpty(v.Findings), len(v.Commented),
 		v.Files, v.CreatedAt,
 		rest.OrNull(v.FinishedAt)}
@@ -222,13 +226,13 @@ func (a Area) repositories() {
 	const tag, path = "GitHub", github + "/repos"
 	rest.Handle(a.API, rest.NewOp("list-github-repositories", "GET "+path, tag, "List the repositories of your team's installations", 409),
 		func(ctx context.Context, _ *struct{}) (*RepositoryList, error) {
-			found, err := a.Reviews.Repositories(ctx)
+			found, err := a.Reviews.Repositories(ctx, review.GitHub)
 			return &RepositoryList{rest.Each(found, repository), len(found)}, err
 		})
 	rest.Handle(a.API, rest.NewOp("get-github-repository", "GET "+path+"/{id}", tag, "Get how a repository is reviewed",
 		404, 409),
 		func(ctx context.Context, in *Path) (*Repository, error) {
-			r, err := a.Reviews.Repository(ctx, in.ID)
+			r, err := a.Reviews.Repository(ctx, review.GitHub, in.ID)
 			return new(repository(r)), err
 		})
 	rest.Handle(a.API, rest.NewOp("update-github-repository", "PATCH "+path+"/{id}", tag,
@@ -236,11 +240,9 @@ func (a Area) repositories() {
 		Path
 		Body RepositoryPatch
 	}) (*Repository, error) {
-		r, err := a.Reviews.Configure(ctx, in.ID, in.Body.FullName, in.Body.Config, in.Body.Reset)
+		r, err := a.Reviews.Configure(ctx, review.GitHub, in.ID, in.Body.FullName, in.Body.Config, in.Body.Reset)
 		if err == nil {
-			for _, name := range in.Body.Unused() {
-				rest.Warnf(ctx, "%s is kept, and no review heeds it yet: this server reviews by rules.", name)
-			}
+			a.warnUnused(ctx, r, in.Body.Config)
 		}
 		return new(repository(r)), err
 	})
@@ -250,9 +252,16 @@ func (a Area) repositories() {
 			FullName string `query:"repo_full_name" required:"true" minLength:"1" maxLength:"300" doc:"Owner and name of the repository."`
 			Pull     int    `query:"pr_number" required:"true" minimum:"1" doc:"The pull request's number."`
 		}) (*Metadata, error) {
-			r, found, err := a.Reviews.History(ctx, in.FullName, in.Pull)
+			r, found, err := a.Reviews.History(ctx, review.GitHub, in.FullName, in.Pull)
 			return &Metadata{r.ID, r.FullName, in.Pull, rest.Each(found, oneReview), len(found)}, err
 		})
+}
+
+// warnUnused says which options have no effect.
+func (a Area) warnUnused(ctx context.Context, r review.Repository, c review.Config) {
+	for _, name := range a.Reviews.Unused(ctx, r, c) {
+		rest.Warnf(ctx, "%s is kept, and no review heeds it: no language model reads changes, and nobody watches.", name)
+	}
 }
 
 func (a Area) reviews() {
@@ -262,7 +271,7 @@ func (a Area) reviews() {
 			Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"How many to return."`
 			Offset int `query:"offset" minimum:"0" maximum:"100000" doc:"How many to skip."`
 		}) (*ReviewList, error) {
-			found, more, err := a.Reviews.Latest(ctx, page.Window{Offset: in.Offset, Limit: in.Limit})
+			found, more, err := a.Reviews.Latest(ctx, review.GitHub, page.Window{Offset: in.Offset, Limit: in.Limit})
 			return &ReviewList{rest.Each(found, func(x review.Listed) ListedReview {
 				return ListedReview{oneReview(x.Review), x.FullName, x.Pull}
 			}), more}, err
@@ -291,6 +300,17 @@ func Words() rest.Vocabulary {
 			reflect.TypeFor[review.Value]():            "GitHubOption",
 			reflect.TypeFor[review.PathInstructions](): "GitHubPathInstructions",
 			reflect.TypeFor[rule.Finding]():            "GitHubFinding",
+			reflect.TypeFor[Defaults]():                "ReviewDefaults",
+			reflect.TypeFor[DefaultsPatch]():           "ReviewDefaultsPatch",
+			reflect.TypeFor[LabToken]():                "GitLabToken",
+			reflect.TypeFor[LabChange]():               "GitLabConnectionPatch",
+			reflect.TypeFor[Lab]():                     "GitLabConnection",
+			reflect.TypeFor[LabList]():                 "GitLabConnectionList",
+			reflect.TypeFor[Project]():                 "GitLabProject",
+			reflect.TypeFor[ProjectList]():             "GitLabProjectList",
+			reflect.TypeFor[ProjectPatch]():            "GitLabProjectPatch",
+			reflect.TypeFor[LabReview]():               "GitLabReview",
+			reflect.TypeFor[LabReviewList]():           "GitLabReviewList",
 		},
 		Words: map[string]string{},
 	}

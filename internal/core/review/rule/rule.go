@@ -43,13 +43,26 @@ type Kind string
 const (
 	Secret Kind = "secrets"
 	Config Kind = "misconfiguration"
-	Code   Kind = "code" // found by a model
+	Code   Kind = "code" // no rule here finds it
+)
+
+// By is who finds.
+type By string
+
+// Who finds.
+const (
+	ByRules By = "rules"
+	ByModel By = "model" // what a language model says is its opinion: nobody has verified it
+
+	ByGitleaks By = "gitleaks"
+	BySemgrep  By = "semgrep"
 )
 
 // Finding is what a rule says of a line.
 type Finding struct {
-	Rule     string   `json:"rule" doc:"The rule's name."`
-	Kind     Kind     `json:"kind" enum:"secrets,misconfiguration" doc:"What it is about."`
+	Rule     string   `json:"rule" doc:"The rule's name, as who found it calls it; model for what a model says."`
+	FoundBy  By       `json:"found_by" enum:"rules,gitleaks,semgrep,model" doc:"rules: of this server. gitleaks, semgrep: by the program, where it is installed. model: it is the opinion of a language model, which nobody has verified."`
+	Kind     Kind     `json:"kind" enum:"secrets,misconfiguration,code" doc:"What it is about."`
 	Severity Severity `json:"severity" enum:"critical,high,medium,low,info"`
 	Path     string   `json:"path" doc:"The file."`
 	Line     int      `json:"line" doc:"In the new file, from 1."`
@@ -69,7 +82,7 @@ func Check(path string, number int, text string, above ...string) (out []Finding
 		text = text[:maxLine]
 	}
 	if f, found := secretOn(text); len(found) > 0 {
-		f.Path, f.Line = path, number
+		f.FoundBy, f.Path, f.Line = ByRules, path, number
 		out, secrets = append(out, f), found
 	}
 	kinds := kindsOf(path)
@@ -84,7 +97,7 @@ func Check(path string, number int, text string, above ...string) (out []Finding
 		if list := lists[r.name]; list != nil && isItem && !list.MatchString(keyOf(text, above)) {
 			continue
 		}
-		f := Finding{Rule: r.name, Kind: Config, Severity: r.severity, Path: path, Line: number, Title: r.title, Why: r.why}
+		f := Finding{Rule: r.name, FoundBy: ByRules, Kind: Config, Severity: r.severity, Path: path, Line: number, Title: r.title, Why: r.why}
 		if r.fix != "" && len(secrets) == 0 {
 			f.Fixed = r.finds.ReplaceAllString(text, r.fix)
 		}
@@ -123,9 +136,7 @@ func secretOn(text string) (first Finding, secrets []string) {
 				continue
 			}
 			if len(secrets) == 0 {
-				first = Finding{Rule: r.name, Kind: Secret, Severity: r.severity, Title: r.title, Shown: shown(value),
-					Why: "Whoever can read the repository can use it, also after it is removed: it stays in the history. " +
-						"Revoke it, and have the program read the new one from its environment or a store of secrets."}
+				first = Finding{Rule: r.name, Kind: Secret, Severity: r.severity, Title: r.title, Shown: Shown(value), Why: WhySecret}
 			}
 			if !slices.Contains(secrets, value) {
 				secrets = append(secrets, value)
@@ -135,8 +146,12 @@ func secretOn(text string) (first Finding, secrets []string) {
 	return first, secrets
 }
 
-// shown is what people see of a secret.
-func shown(value string) string {
+// WhySecret is why a secret in a change matters.
+const WhySecret = "Whoever can read the repository can use it, also after it is removed: it stays in the history. " +
+	"Revoke it, and have the program read the new one from its environment or a store of secrets."
+
+// Shown is what people see of a secret.
+func Shown(value string) string {
 	if len(value) < 12 {
 		return "********"
 	}

@@ -12,6 +12,7 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
@@ -43,6 +44,7 @@ type File struct {
 	Name   string `json:"filename"`
 	Status string `json:"status"`
 	Patch  string `json:"patch,omitempty"`
+	Text   string `json:"-"` // all of it, as the pull request leaves it
 }
 
 // Pull is a pull request.
@@ -273,8 +275,22 @@ func (h *Hub) repo(r *http.Request, repo string, parts []string) (int, any) {
 		return h.edit(r, repo, what)
 	case parts[0] == "issues" && what == "comments":
 		return h.comments(r, repo, parts[1])
+	case parts[0] == "contents":
+		return h.content(repo, strings.Join(parts[1:], "/"), r.URL.Query().Get("ref"))
 	case parts[0] == "pulls":
 		return h.pull(r, repo, parts[1:])
+	}
+	return http.StatusNotFound, notFound
+}
+
+func (h *Hub) content(repo, path, ref string) (int, any) {
+	for _, p := range h.pulls {
+		for _, f := range p.Files {
+			if p.Repo == repo && f.Name == path && p.Head == ref && f.Text != "" {
+				return http.StatusOK, map[string]any{"type": "file", "encoding": "base64", "size": len(f.Text),
+					"content": base64.StdEncoding.EncodeToString([]byte(f.Text)) + "\n"}
+			}
+		}
 	}
 	return http.StatusNotFound, notFound
 }

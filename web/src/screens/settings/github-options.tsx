@@ -1,5 +1,5 @@
 import { useId, useState } from 'react'
-import { agent, body, type Agent } from '../../lib/api'
+import type { Agent } from '../../lib/api'
 import { useAct } from '../../lib/act'
 import { useRole } from '../../lib/me'
 import { Shown } from '../../lib/show'
@@ -12,28 +12,29 @@ import { t } from '../../texts'
 const g = t.github
 type Value = boolean | number | string | string[]
 const severities = ['critical', 'high', 'medium', 'low', 'info']
-const options: [name: string, kind: 'yes' | 'number' | 'list' | string[]][] = [
-  ['auto_review', 'yes'], ['draft_policy', ['skip', 'review']], ['focus', ['all', 'secrets', 'misconfiguration']], ['severity_threshold', severities], ['check_gate', ['off', ...severities]],
+const options: [name: string, kind: 'yes' | 'number' | 'list' | 'text' | string[]][] = [
+  ['auto_review', 'yes'], ['draft_policy', ['skip', 'review']], ['focus', ['all', 'secrets', 'misconfiguration', 'code']], ['severity_threshold', severities], ['check_gate', ['off', ...severities]],
   ['review_output_mode', ['comments', 'summary', 'check']], ['max_inline_comments', 'number'], ['tone', ['detailed', 'concise']], ['high_level_summary', 'yes'], ['suggested_changes_enabled', 'yes'],
+  ['model_review', 'yes'], ['custom_instructions', 'text'],
   ['exclude_patterns', 'list'], ['branch_include', 'list'], ['branch_exclude', 'list'], ['author_include', 'list'], ['author_exclude', 'list'], ['keyword_include', 'list'], ['keyword_exclude', 'list'], ['label_include', 'list'], ['label_exclude', 'list'],
 ]
 
-export function Options({ of, onClose }: { of: Agent['GitHubRepository']; onClose: () => void }) {
+export function Options({ name: of, own = 'repo', config, keys, save: send, onClose }: { name: string; own?: 'repo' | 'team'; config: Agent['GitHubRepository']['effective_config']; keys: string[]; save: (change: object) => Promise<unknown>; onClose: () => void }) {
   const role = useRole()
   const [changed, setChanged] = useState<Record<string, Value>>({})
   const [reset, setReset] = useState<ReadonlySet<string>>(new Set())
-  const save = useAct(() => body(agent.PATCH('/api/v1/github/repos/{id}', { params: { path: { id: of.id } }, body: { repo_full_name: of.repo_full_name, ...changed, reset_fields: [...reset] } as never })), ['github-repos'], () => { toast(g.saved(of.repo_full_name)); onClose() }, { shown: true })
+  const save = useAct(() => send({ ...changed, reset_fields: [...reset] }), keys, () => { toast(g.saved(of)); onClose() }, { shown: true })
   const put = (name: string, value: Value) => { setChanged({ ...changed, [name]: value }); setReset(new Set([...reset].filter((x) => x !== name))) }
   const back = (name: string) => { const { [name]: _, ...rest } = changed; setChanged(rest); setReset(new Set([...reset, name])) }
   return (
-    <Dialog wide title={<Shown text={of.repo_full_name} max={120} />} onClose={onClose}>
+    <Dialog wide title={<Shown text={of} max={120} />} onClose={onClose}>
       <form onSubmit={(e) => { e.preventDefault(); save.mutate() }}>
         <div className="divide-y divide-line">
           {options.map(([name, kind]) => {
-            const now = of.effective_config[name]
-            const here = name in changed || (now?.source === 'repo' && !reset.has(name))
+            const now = config[name]
+            const here = name in changed || (now?.source === own && !reset.has(name))
             return (
-              <Option key={name + (reset.has(name) ? ' reset' : '')} name={name} kind={kind} value={changed[name] ?? (now?.value as Value)} unknown={reset.has(name)} here={here}
+              <Option key={name + (reset.has(name) ? ' reset' : '')} name={name} kind={kind} value={changed[name] ?? (now?.value as Value)} unknown={reset.has(name)} here={here} team={own === 'repo' && now?.source === 'team'}
                 put={role.admin ? (v) => put(name, v) : undefined} back={role.admin && here ? () => back(name) : undefined} />
             )
           })}
@@ -49,7 +50,7 @@ export function Options({ of, onClose }: { of: Agent['GitHubRepository']; onClos
 const lines = (s: string) => s.split('\n').map((x) => x.trim()).filter(Boolean)
 
 /** One option. Its value is not known while it waits to go back to its default. */
-function Option({ name, kind, value, unknown, here, put, back }: { name: string; kind: 'yes' | 'number' | 'list' | string[]; value: Value; unknown: boolean; here: boolean; put?: (v: Value) => void; back?: () => void }) {
+function Option({ name, kind, value, unknown, here, team, put, back }: { name: string; kind: 'yes' | 'number' | 'list' | 'text' | string[]; value: Value; unknown: boolean; here: boolean; team: boolean; put?: (v: Value) => void; back?: () => void }) {
   const id = useId()
   const [text, setText] = useState(Array.isArray(value) ? value.join('\n') : String(value ?? ''))
   const common = { id, disabled: !put, 'aria-describedby': `${id}-about`, className: 'field' }
@@ -60,10 +61,11 @@ function Option({ name, kind, value, unknown, here, put, back }: { name: string;
         {unknown ? <span className="text-muted">{g.goesBack}</span>
           : kind === 'yes' ? <select {...common} value={String(value)} onChange={(e) => put?.(e.target.value === 'true')}><option value="true">{g.yes}</option><option value="false">{g.no}</option></select>
             : kind === 'number' ? <input {...common} type="number" min={0} max={1000} required value={text} onChange={(e) => { setText(e.target.value); if (e.target.value !== '') put?.(Number(e.target.value)) }} />
+              : kind === 'text' ? <textarea {...common} rows={2} maxLength={10_000} value={text} onChange={(e) => { setText(e.target.value); put?.(e.target.value) }} />
               : kind === 'list' ? <textarea {...common} rows={2} spellCheck={false} placeholder={g.oneALine} value={text} onChange={(e) => { setText(e.target.value); put?.(lines(e.target.value)) }} />
                 : <select {...common} value={String(value)} onChange={(e) => put?.(e.target.value)}>{kind.map((k) => <option key={k} value={k}>{g.value[k] ?? t.severity[k] ?? k}</option>)}</select>}
       </div>
-      <div className="flex items-start gap-2 sm:justify-end"><Chip tone={here ? 'busy' : 'calm'}>{unknown ? g.isDefault : here ? g.isSet : g.isDefault}</Chip>{back && <button type="button" className="link min-h-6" aria-label={g.resetOf(g.option[name]![0]!)} onClick={back}>{g.reset}</button>}</div>
+      <div className="flex items-start gap-2 sm:justify-end"><Chip tone={here ? 'busy' : 'calm'}>{!unknown && here ? g.isSet : team ? g.isTeam : g.isDefault}</Chip>{back && <button type="button" className="link min-h-6" aria-label={g.resetOf(g.option[name]![0]!)} onClick={back}>{g.reset}</button>}</div>
     </div>
   )
 }

@@ -33,6 +33,7 @@ const pages: Record<string, { group: keyof typeof t.settings.group; page: Compon
   notifications: { group: 'out', page: page(() => import('./notifications'), 'Notifications'), insider: true },
   trackers: { group: 'out', page: page(() => import('./notifications'), 'Trackers'), insider: true },
   github: { group: 'out', page: page(() => import('./github'), 'GitHub'), insider: true },
+  gitlab: { group: 'out', page: page(() => import('./gitlab'), 'GitLab'), insider: true },
   slack: { group: 'out', page: page(() => import('./slack'), 'Slack'), insider: true },
   webhooks: { group: 'out', page: page(() => import('./webhooks'), 'Webhooks'), insider: true },
 }
