@@ -21,8 +21,8 @@ type ObeyArgs struct {
 	Cause   string `json:"cause,omitempty"` // of sayLook
 }
 
-// Kind implements queue.Args.
-func (ObeyArgs) Kind() string { return "review.command" }
+// Kind implements queue.Args. It is that of jobs from when GitHub alone was reviewed.
+func (ObeyArgs) Kind() string { return "github.command" }
 
 const help = "Vedette reads the lines that a change adds.\n\n" +
 	"- `/vedette review` reviews the present commit, again if need be.\n- `/vedette help` writes this.\n"

@@ -23,8 +23,8 @@ type RunArgs struct {
 	ReviewID string `json:"review_id"`
 }
 
-// Kind implements queue.Args.
-func (RunArgs) Kind() string { return "review.run" }
+// Kind implements queue.Args. It is that of jobs from when GitHub alone was reviewed.
+func (RunArgs) Kind() string { return "github.review" }
 
 // Bounds of what is read of a pull request.
 const (
