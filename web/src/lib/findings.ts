@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
 import { body, platform, team, type Platform } from './api'
 import { failed, toast } from '../ui/toast'
 import { t } from '../texts'
@@ -15,13 +15,14 @@ export const eventOf = (r: Result) => r.event[0]
 
 export type Query = Record<string, string | number | boolean | undefined>
 
-/** A page of findings. */
+/** A page of findings, and how it is asked for. */
+export const pageOf = (query: Query) => queryOptions({
+  queryKey: ['findings', team.id, query],
+  queryFn: ({ signal }) => body(platform.GET('/v1/scans/results', { params: { query: query as never }, signal })),
+})
+
 export function useFindings(query: Query, enabled = true, refetch: number | false = false) {
-  return useQuery({
-    queryKey: ['findings', team.id, query], enabled, refetchInterval: refetch,
-    placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => body(platform.GET('/v1/scans/results', { params: { query: query as never }, signal })),
-  })
+  return useQuery({ ...pageOf(query), enabled, refetchInterval: refetch, placeholderData: keepPreviousData })
 }
 
 type Event = Platform['TimelineEvent']
