@@ -61,7 +61,7 @@ export function useUndo() {
 }
 
 /** What is read again when findings have changed. */
-export const ofFindings = ['findings', 'finding', 'finding-counts', 'timeline', 'comments', 'scan', 'queues', 'queue']
+export const ofFindings = ['findings', 'finding', 'finding-counts', 'timeline', 'comments', 'scan', 'queues', 'queue', 'places', 'tickets']
 
 function useRefresh() {
   const queries = useQueryClient()
@@ -180,6 +180,34 @@ export function useLabel() {
     is: (e) => e.event_type === 'labels_change',
     said: (n) => t.findings.labelled(n, labels.join(', '), type === 'append'),
   })
+}
+
+/** Makes findings one weakness, that of the first. */
+export function useJoin() {
+  const refresh = useRefresh()
+  const undo = useUndo()
+  return async (first: Result, others: Result[]) => {
+    try {
+      await platform.POST('/v1/scans/vulns/join', { body: { vuln_ids: [first.vuln_id, ...others.map((r) => r.vuln_id)] } })
+      const change = await lastChange(others[0]!.vuln_id, (e) => e.event_type === 'joined').catch(() => undefined)
+      toast(t.findings.joined(others.length + 1), change ? () => void undo([change]) : undefined)
+      return true
+    } catch (e) { failed(e); return false } finally { refresh() }
+  }
+}
+
+/** Makes a sighting, and all that saw the same, a weakness of its own. */
+export function useSplit() {
+  const refresh = useRefresh()
+  const undo = useUndo()
+  return async (id: string) => {
+    try {
+      await platform.POST('/v1/scans/vuln/{vuln_id}/split', { params: { path: { vuln_id: id } } })
+      const change = await lastChange(id, (e) => e.event_type === 'split').catch(() => undefined)
+      toast(t.findings.splitOff, change ? () => void undo([change]) : undefined)
+      return true
+    } catch (e) { failed(e); return false } finally { refresh() }
+  }
 }
 
 /** Members whom findings can be given to: no guests, and nobody who has not come yet. */

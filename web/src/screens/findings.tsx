@@ -93,6 +93,7 @@ export function Findings() {
   const does = useRef<Does>({ toggle: () => undefined, open: () => undefined })
   does.current = { toggle, open: (i, r) => { setAt(i); set({ open: search.open === r.vuln_id ? undefined : r.vuln_id }) } }
   const targets = chosen.size > 0 ? [...chosen.values()] : now ? [now] : []
+  const joinable = !everything && chosen.size > 1
   const clear = () => { setChosen(new Map()); setEverything(false) }
   const g = t.findings.title
   useCommands([
@@ -109,6 +110,7 @@ export function Findings() {
       { id: 'f status', label: t.findings.keys.status, group: g, keys: 's', run: () => targets.length > 0 && setAsking('status') },
       { id: 'f assign', label: t.findings.keys.assign, group: g, keys: 'a', run: () => targets.length > 0 && setAsking('assign') },
       { id: 'f label', label: t.findings.keys.label, group: g, keys: 'l', run: () => targets.length > 0 && setAsking('label') },
+      { id: 'f join', label: t.findings.keys.join, group: g, keys: 'm', run: () => joinable && setAsking('join') },
       { id: 'f severity', label: t.findings.keys.severity, group: g, keys: 'v', run: () => targets.length > 0 && setRating(true) },
     ] : []),
   ])
@@ -157,6 +159,7 @@ export function Findings() {
                 <Button onClick={() => setAsking('assign')}>{t.findings.assign} <span className="kbd" aria-hidden="true">a</span></Button>
                 <Button onClick={() => setAsking('label')}>{t.findings.label} <span className="kbd" aria-hidden="true">l</span></Button>
                 <Button onClick={() => setRating(true)}>{t.severityOwn.action} <span className="kbd" aria-hidden="true">v</span></Button>
+                {joinable && <Button onClick={() => setAsking('join')}>{t.findings.join} <span className="kbd" aria-hidden="true">m</span></Button>}
                 <Button kind="quiet" onClick={clear}>{t.findings.none}</Button>
               </div>
             )}
