@@ -92,6 +92,14 @@ export const t = {
     retest: 'Retest', retestStarted: 'The finding will be looked at again.', sameBy: 'the same by',
     export: 'Export…', exporting: 'Exporting…',
   },
+  reportSchedules: {
+    title: 'Scheduled reports', new: 'Schedule a report', none: 'No report is scheduled', noneText: 'A report of what you choose, made every week or month, kept here, and told to your channels.', editTitle: (name: string) => `Change ${name.slice(0, 80)}`,
+    when: 'When', last: 'Last', next: 'Next', off: 'Off', turnOff: 'Turn off', turnOn: 'Turn on', run: 'Make now', made: (name: string) => `${name} is being made`, weekly: (d: string, at: string) => `${d}s, ${at}`, monthly: (d: number, at: string) => `day ${d} of each month, ${at}`,
+    days: ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday'], often: 'How often', frequency: { weekly: 'Every week', monthly: 'Every month' }, day: 'Day', dayOfMonth: 'Day of the month', dayHint: '1 to 28', at: 'Time', zone: 'Time zone',
+    times: { all_time: 'At any time', last_day: 'In the last day', last_week: 'In the last week', last_month: 'In the last month', last_3_months: 'In the last 3 months', last_6_months: 'In the last 6 months', last_12_months: 'In the last year' } as Record<string, string>,
+    search: 'Only with', searchHint: 'Part of the host, template or name', further: 'Further filters, which stay:', tell: 'Tell that it is ready', tellHint: 'They get a message with the way here, not the file.', noChannels: 'Nobody: there are no channels yet.',
+    keep: 'Keep for (days)', keepHint: 'Then the file is deleted.', saved: (name: string, at: string) => (at ? `${name} is made next on ${at}` : `${name} is saved, and off`), deleteTitle: 'Delete this schedule?', deleteText: (name: string) => `${name} is not made any more. Its files stay until they expire.`,
+  },
   tickets: {
     title: 'Tickets', none: 'No issue of a tracker is about this finding.', file: 'File a ticket', fileTitle: 'File this finding', how: { file: 'A new issue in a tracker', link: 'An issue that is there already' } as Record<string, string>,
     where: 'Tracker', whereHint: 'Where it has an issue already, a comment says that the finding still exists.', id: 'Issue', idHint: 'Its number or key there.', url: 'Address', link: 'Link', sending: 'Filing…', opens: '(opens in a new tab)', waiting: 'being filed',
@@ -292,7 +300,7 @@ export const t = {
     example: { alerting: 'slack:\n  webhook_url: https://hooks.slack.com/services/…\n  severity: [critical, high]\n', reporting: 'github:\n  owner: acme\n  project-name: shop\n  token: …\nallow-list:\n  severity: [critical, high]\n' },
     test: 'Test it', testing: 'Testing…', saved: (name: string) => `${name} is saved.`, none: 'Nobody is told', noneText: 'Chats, mail and webhooks that are told of findings, failures and what came back.', noTrackers: 'No tracker is connected', noTrackersText: 'Findings become issues in Jira, GitHub, GitLab, Linear, Azure DevOps or ServiceNow, and follow them.',
     deleteTitle: 'Delete this configuration?', deleteText: (name: string) => `“${name}” is not used any more, also by scans that name it.`, log: 'What was sent', noLog: 'Nothing was sent', noLogText: 'Each alert, its channel, and whether it arrived.', event: 'Event', about: 'About', channel: 'Channel', state: { succeeded: 'Arrived', failed: 'Failed', pending: 'Waiting' } as Record<string, string>,
-    events: { running: 'Runs', finished: 'Finished', failed_stopped: 'Failed or stopped', new_vuln: 'New finding', new_asset: 'New asset', source_drop: 'A source fails', regression: 'It came back', risk_ended: 'Accepted risk ended' } as Record<string, string>,
+    events: { running: 'Runs', finished: 'Finished', failed_stopped: 'Failed or stopped', new_vuln: 'New finding', new_asset: 'New asset', source_drop: 'A source fails', regression: 'It came back', risk_ended: 'Accepted risk ended', due_soon: 'Due soon', overdue: 'Overdue', report: 'Report' } as Record<string, string>,
   },
   projects: {
     people: 'People', peopleOf: (name: string) => `People of ${name.slice(0, 80)}`, invite: 'Invite', role: 'Role', roles: { admin: 'Admin', member: 'Member' } as Record<string, string>, owner: 'owner', nobody: 'Nobody was invited.', all: 'Everybody in the team may use it, and who is named here.', invited: 'Who is named here may use it, and admins of the team.', who: 'Member of the team', remove: 'Remove', removeOf: (who: string) => `Remove ${who}`,
