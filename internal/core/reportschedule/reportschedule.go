@@ -156,7 +156,9 @@ func (ss *Schedules) Replace(ctx context.Context, id, name string, active bool, 
 }
 
 // set gives a schedule what a caller says, and its next time.
-func (ss *Schedules) set(ctx context.Context, c account.Caller, s *Schedule, name string, active bool, spec Spec) error {
+func (ss *Schedules) set(
+	ctx context.Context, c account.Caller, s *Schedule, name string, active bool, spec Spec,
+) error {
 	s.UserID, s.Owner, s.Name, s.Active, s.Spec = c.UserID, c.Email, db.Clean(strings.TrimSpace(name)), active, spec
 	s.UpdatedAt, s.NextRun = ss.now(), time.Time{}
 	if s.Name == "" {

@@ -52,8 +52,8 @@ func (ss *Schedules) Sweep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// RunNow makes a report of a schedule of the caller's team at once; its next time stays as it is. Conflict says why none
-// is made.
+// RunNow makes a report of a schedule of the caller's team at once; its next time stays as it is. Conflict says why
+// none is made.
 func (ss *Schedules) RunNow(ctx context.Context, id string) (e export.Export, err error) {
 	if _, err := account.Writer(ctx); err != nil {
 		return e, err
