@@ -41,6 +41,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/core/proof"
+	"github.com/vedette-sec/vedette/internal/core/reportschedule"
 	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/secret"
@@ -98,6 +99,7 @@ type App struct {
 	issues       *issue.Issues
 	triage       *triage.Triage
 	exports      *export.Exports
+	reports      *reportschedule.Schedules
 	proofs       *proof.Proofs
 	audit        *audit.Log
 	failures     *audit.Failures
@@ -207,6 +209,7 @@ func (a *App) join(
 	}
 	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets, Scans: a.Scans,
 		Tasks: a.Tasks, Secrets: a.secrets, Catalog: a.catalog}, a.logger)
+	a.reports = reportschedule.New(a.db, a.Accounts, a.exports, a.settings, notification.New(a.db, a.queue), a.logger)
 	a.proofs = proof.New(a.db, a.queue, proof.Sources{Findings: a.Findings, Scans: a.Scans, Exports: a.exports, Box: box,
 		Logger: a.logger})
 	a.openNetwork(box)
@@ -229,7 +232,7 @@ func (a *App) join(
 		Tasks:   a.Tasks, Models: a.Models, Secrets: a.secrets, Files: a.files, Projects: a.projects, SSHKeys: a.sshKeys,
 		Agents: a.agents, Extensions: a.extensions, Toolkits: a.toolkits, Installs: a.installs, Skills: a.skills,
 		Exclusions: exclusion.New(a.db), Hooks: hooks, Scans: a.Scans, Fixes: a.fixes(), Findings: a.Findings,
-		Exports: a.exports, Knowledge: a.knowledge,
+		Exports: a.exports, Reports: a.reports, PublicURL: a.config.PublicURL, Knowledge: a.knowledge,
 		Proofs: a.proofs, Assets: a.assets, Policies: a.policies, Enumerations: a.enumerations, Catalog: a.catalog,
 		Settings:      a.settings,
 		Notifications: notification.New(a.db, a.queue),
@@ -429,6 +432,7 @@ func (a *App) Run(ctx context.Context) error {
 		}
 		go a.enumerations.Schedules().Keep(a.closing)
 		go a.schedules.Keep(a.closing)
+		go a.reports.Keep(a.closing)
 		go a.tickets.Keep(a.closing)
 		a.keepFindings()
 		go a.triage.Keep(a.closing)

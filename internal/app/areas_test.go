@@ -38,6 +38,12 @@ func (a *attacker) schedule() string {
 	return a.nested("/api/v1/schedules", `{"task_message": "check http://127.0.0.1:9/", "scan_frequency": "daily"}`)
 }
 
+// reportSchedule creates a schedule of reports.
+func (a *attacker) reportSchedule() string {
+	a.t.Helper()
+	return a.createdID("/v1/export/schedule", `{"name": "r", "type": "csv", "frequency": "weekly", "start_time": "07:00"}`)
+}
+
 // project creates a project.
 func (a *attacker) project() string {
 	a.t.Helper()

@@ -53,7 +53,7 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 			"group_id": (*attacker).group, "policy_id": (*attacker).policy,
 			"template_id": (*attacker).template, "share": (*attacker).share, "early": (*attacker).early,
 			"id": (*attacker).another, "secret_id": (*attacker).secret, "agent_id": (*attacker).agent,
-			"mcp_server_id": (*attacker).mcpServer, "tool_id": (*attacker).tool, "toolkit_id": (*attacker).toolkit, "dynamic_tool_id": (*attacker).program, "schedule_id": (*attacker).schedule, "project_id": (*attacker).project,
+			"mcp_server_id": (*attacker).mcpServer, "tool_id": (*attacker).tool, "toolkit_id": (*attacker).toolkit, "dynamic_tool_id": (*attacker).program, "schedule_id": (*attacker).schedule, "report_schedule_id": (*attacker).reportSchedule, "project_id": (*attacker).project,
 			"ssh_key_id": (*attacker).sshKey, "ssh_host_id": (*attacker).sshHost, "eventId": (*attacker).networkEvent, "replay_id": (*attacker).networkReplay,
 			"queue_id": (*attacker).triageQueue,
 			"rule_id":  (*attacker).triageRule, "audit_log_id": (*attacker).auditLog, "suggestion_id": (*attacker).suggestion,

@@ -60,7 +60,7 @@ func (a *App) routes(
 		Assets:       a.assets, AssetReports: report.New(a.db, a.assets), Policies: a.policies, Findings: a.Findings,
 		Tickets: a.tickets, Comments: a.comments, Works: a.works, Undos: undo.New(a.db, a.Findings),
 		Moments: moment.New(a.db, a.Findings),
-		Inbox:   a.inbox, Exports: a.exports, Proofs: a.proofs, Fixes: a.fixes(), Upkeep: a.upkeep(), Feeds: feed.New(a.db),
+		Inbox:   a.inbox, Exports: a.exports, Reports: a.reports, Proofs: a.proofs, Fixes: a.fixes(), Upkeep: a.upkeep(), Feeds: feed.New(a.db),
 		Catalog: a.catalog, Domains: a.related.Domains, Audit: a.audit, Notifications: notification.New(a.db, a.queue),
 		EgressIPs: egress, Models: a.Models, Leaks: a.leaks,
 		CVEs: vulnerability.New(a.db), Signers: a.Scans.Signers,

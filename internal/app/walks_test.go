@@ -45,6 +45,7 @@ var seeds = []struct{ method, path, body string }{
 		`"matched-at": "http://MARK.example.com/", "info": {"name": "MARK", "severity": "low"}}`},
 	{"POST", "/v1/scans/config/severity", `{"template_id": "MARK", "custom_severity": "low"}`},
 	{"POST", "/v1/scans/results/export?async=true", `{"search": "MARK"}`},
+	{"POST", "/v1/export/schedule", `{"name": "MARK", "frequency": "weekly", "start_time": "07:00", "search": "MARK"}`},
 	{"POST", "/v1/user/team/member", `{"email": "MARK@example.com", "role": "VIEWER"}`},
 	{"PATCH", "/v1/user/team", `{"name": "team MARK"}`},
 }

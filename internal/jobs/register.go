@@ -113,7 +113,7 @@ func (w worker) register(q *queue.Queue) { //nolint:funlen // a line a kind of j
 	})
 	queue.Handle(q, queue.Handler[domain.VerifyArgs]{Quick: true, Work: args(w.Related.Domains.Check)})
 	queue.Handle(q, queue.Handler[export.RunArgs]{
-		Work: w.Exports.Run,
+		Work: w.makeExport,
 		GiveUp: giveUp(w, func(ctx context.Context, tx *db.Tx, a export.RunArgs) error {
 			return w.Exports.GiveUp(ctx, tx, a.ExportID)
 		}),

@@ -27,6 +27,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/project"
 	"github.com/vedette-sec/vedette/internal/core/proof"
+	"github.com/vedette-sec/vedette/internal/core/reportschedule"
 	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/scan/fixed"
@@ -68,6 +69,7 @@ type Deps struct {
 	Engines       *child.Pool // of scans
 	Findings      *finding.Findings
 	Exports       *export.Exports
+	Reports       *reportschedule.Schedules
 	Proofs        *proof.Proofs
 	Assets        *asset.Assets
 	Policies      *policy.Policies
@@ -86,6 +88,7 @@ type Deps struct {
 	Related       Related
 	Backoff       func(attempt int) time.Duration // before notifications are sent again; nil: the queue's own
 	Deny          []netip.Prefix                  // networks that are never scanned
+	PublicURL     string                          // where people reach the console; empty: it is not known
 	Logger        *slog.Logger
 }
 

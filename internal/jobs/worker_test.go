@@ -34,6 +34,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/proof"
+	"github.com/vedette-sec/vedette/internal/core/reportschedule"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/secret"
 	"github.com/vedette-sec/vedette/internal/core/setting"
@@ -147,7 +148,7 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 		Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Agents: members, Extensions: extensions,
 		Toolkits: toolkits, Installs: installs, Skills: skills, Knowledge: texts,
 		Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Engines: engines, Findings: findings,
-		Exports: exports, Catalog: templatesKept,
+		Exports: exports, Reports: reportschedule.New(d, accounts, exports, settings, notification.New(d, q), logger), Catalog: templatesKept,
 		Settings: settings, Deny: deny, Notifications: notification.New(d, q), Alerts: alert.NewSender(loopback()),
 		News: news.New(d, findings, inbox.New(d, nil, ""), logger), Tickets: ticket.New(d, q, findings, comment.New(d, findings, inbox.New(d, nil, "")), settings, loopback(), logger), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startChat, token } from './chat.mjs'
 import { fillSettings } from './hostile.mjs'
@@ -11,9 +11,18 @@ import { both, browse, journeys, ready, serve, signIn, weakSite } from './kit.mj
 // language model, whose answers are written down, a GitHub App and a Slack app.
 
 let server, browser, site, target, hub, lab, chat
+const template = (id, name) => `id: ${id}
+info: {name: ${name}, author: a model, severity: high, description: d, tags: [till]}
+http:
+  - method: GET
+    path: ['{{BaseURL}}/till']
+    matchers-condition: and
+    matchers: [{type: status, status: [200]}, {type: word, words: [till-7]}]
+`
 const model = { replies: [
   { turn: 1, system: 'You measure.', calls: [{ name: 'measure', args: '{"what":"page"}' }] },
   { turn: 2, system: 'You measure.', text: 'Measured 7 units.' },
+  { turn: 1, system: 'You write detection templates', text: template('till-open', 'Till is open') },
 ] }
 
 before(async () => {
@@ -369,6 +378,52 @@ journey('a rule is made, tried on what is there and applied; a suggestion waits 
   await page.getByRole('button', { name: 'Delete' }).click()
   await dialog.getByRole('button', { name: 'Delete' }).click()
   await page.getByText('No rules').waitFor()
+})
+
+journey('a model writes a template, which says who wrote it; an early one is found, read and copied', async (page) => {
+  await page.at('/templates/new')
+  await signIn(page)
+  await page.getByRole('button', { name: 'Have a model write it' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('In words').fill('Find tills that are open')
+  await both(page, 'a wish')
+  await dialog.getByRole('button', { name: 'Write it' }).click()
+  await page.waitForURL(/\/templates\/.+from=team/)
+  await page.getByRole('heading', { name: 'Till is open', level: 1 }).waitFor()
+  await page.getByText('Find tills that are open').waitFor()
+  await page.getByText('Written by').waitFor()
+  await both(page, 'a template of a model')
+  mkdirSync(join(server.dir, 'early'))
+  writeFileSync(join(server.dir, 'early', 'anvil.yaml'), template('early-anvil', 'An early anvil'))
+  server.run(['templates', 'update', '--early', '--from', join(server.dir, 'early'), '--tag', 'e1'])
+  await page.at('/templates')
+  await page.getByLabel('Whose').selectOption('Early ones')
+  const row = page.getByRole('row', { name: /An early anvil/ })
+  await row.getByText('Early', { exact: true }).waitFor()
+  await both(page, 'early templates')
+  await row.getByRole('link').click()
+  await page.getByRole('heading', { name: 'An early anvil', level: 1 }).waitFor()
+  await page.getByRole('link', { name: 'Copy to edit' }).click()
+  await page.waitForURL(/\/templates\/new\?copy=/)
+  await page.getByText('my-early-anvil').waitFor()
+})
+
+journey('default members are added and removed, and are back by undo', async (page) => {
+  await page.at('/settings/members')
+  await signIn(page)
+  const card = page.getByRole('region', { name: 'Default members' }).first()
+  await card.getByLabel('Email').fill('carol@example.com')
+  await card.getByLabel('Role').selectOption('Viewer')
+  await card.getByRole('button', { name: 'Add' }).click()
+  const row = card.getByRole('row', { name: /carol@example.com Viewer/ })
+  await row.waitFor()
+  await both(page, 'default members')
+  await row.getByRole('button', { name: 'Remove' }).click()
+  await row.waitFor({ state: 'detached' })
+  assert.deepEqual((await server.api('GET', '/v1/user/team/default-members')).members, [])
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await row.waitFor()
+  assert.deepEqual((await server.api('GET', '/v1/user/team/default-members')).members, [{ email: 'carol@example.com', role: 'VIEWER' }])
 })
 
 journey('hostile names and texts in every setting run nothing and break no page', async (page) => {

@@ -5,14 +5,26 @@ import { both, browse, journeys, password, ready, serve, signIn, weakSite } from
 
 // The inventory: groups, labels, policies, differences, associated domains; and screens that a phone or a guest sees.
 
-let server, browser, site, sources, target, enumeration
+let server, browser, site, sources, tracker, target, enumeration
+const filed = [] // in the tracker
 
 before(async () => {
   // Certificates, as crt.sh tells of them; one of them has markup in its name.
   sources = createServer((_, r) => r.end(JSON.stringify([{ issuer_ca_id: 1, issuer_name: 'C=US, O=Example CA, CN=R1', common_name: 'acme.com <b>x</b>', name_value: 'acme.com\nwww.acme-shop.com', id: 1, entry_timestamp: '2026-01-01T00:00:00.1', not_before: '2026-01-01T00:00:00', not_after: '2026-04-01T00:00:00', serial_number: '0a1b', result_count: 2 }])))
   await new Promise((done) => sources.listen(0, '127.0.0.1', done))
+  // A GitHub that files what it is told to.
+  tracker = createServer((q, r) => {
+    let text = ''
+    q.on('data', (part) => { text += part })
+    q.on('end', () => {
+      if (q.method === 'POST' && q.url.endsWith('/issues')) filed.push(JSON.parse(text))
+      const issue = { id: 700, number: 7, state: 'open', html_url: `http://127.0.0.1:${tracker.address().port}/acme/shop/issues/7`, title: filed.at(-1)?.title }
+      r.writeHead(q.method === 'POST' ? 201 : 200, { 'Content-Type': 'application/json' }).end(JSON.stringify(q.url.startsWith('/search') ? { total_count: 0, items: [] } : q.url.includes('/issues?') ? [] : issue))
+    })
+  })
+  await new Promise((done) => tracker.listen(0, '127.0.0.1', done))
   const off = ['certspotter', 'rdap', 'rdap-bootstrap', 'whois', 'wikidata', 'crunchbase', 'asn'].map((x) => `${x}=off`)
-  const settings = { VEDETTE_SOURCE_URLS: [`crtsh=http://127.0.0.1:${sources.address().port}/`, 'dns=127.0.0.1:9', ...off].join(',') };
+  const settings = { VEDETTE_SOURCE_URLS: [`crtsh=http://127.0.0.1:${sources.address().port}/`, 'dns=127.0.0.1:9', ...off].join(','), VEDETTE_WEBHOOK_ALLOW: '127.0.0.0/8' };
   [server, browser] = await Promise.all([serve({ settings }), browse()]);
   ({ site, target } = await weakSite())
   enumeration = (await server.api('POST', '/v1/asset/enumerate', { name: 'The shop', enrichment_inputs: [`${target}/`] })).id
@@ -23,7 +35,7 @@ before(async () => {
     await new Promise((done) => setTimeout(done, 150))
   }
 })
-after(async () => { await browser?.close(); site?.close(); sources?.close(); await server?.close() })
+after(async () => { await browser?.close(); site?.close(); sources?.close(); tracker?.close(); await server?.close() })
 
 const journey = journeys(() => ({ browser, server }))
 const dialog = (page) => page.getByRole('dialog')
@@ -214,6 +226,88 @@ journey('all that match, on all pages, are decided about in one step, which is t
   await page.keyboard.press('z')
   await page.getByText('130 findings match').waitFor()
   assert.equal(await with_('severity=low'), 130)
+})
+
+/** Findings of a report, by its name. */
+async function imported(name, ...ids) {
+  const event = (id) => JSON.stringify({ 'template-id': id, host: `${name}.example`, 'matched-at': `https://${name}.example/${id}`, type: 'http', info: { name: `Weakness ${id}`, severity: 'high' } })
+  const scan = (await server.api('POST', `/v1/scans/import?name=${name}`, ids.map(event).join('\n'))).id
+  const rows = (await server.api('GET', `/v1/scans/results?scan_ids=${scan}&sort_asc=template_id`)).data
+  assert.equal(rows.length, ids.length)
+  return rows.map((r) => r.vuln_id)
+}
+
+journey('findings are made one and are apart again; one is split off, and is back', async (page) => {
+  const [a] = await imported('pair', 'pair-a', 'pair-b')
+  await page.at('/findings?q=pair.example')
+  await signIn(page)
+  await page.getByRole('row').nth(2).waitFor()
+  await page.keyboard.press('X')
+  await page.keyboard.press('m')
+  await dialog(page).getByRole('radio', { name: /Weakness pair-a/ }).check()
+  await both(page, 'joining')
+  await dialog(page).getByRole('button', { name: 'Join' }).click()
+  await page.getByText('2 findings are one now').waitFor()
+  await page.getByRole('row').nth(2).waitFor({ state: 'detached' })
+  await page.getByRole('row', { name: /Weakness pair-a/ }).waitFor() // the one that was chosen to stay
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByRole('row').nth(2).waitFor()
+  await page.getByText(/as before/).waitFor()
+  await page.keyboard.press('X')
+  await page.getByRole('button', { name: 'Join', exact: true }).click()
+  await dialog(page).getByRole('radio', { name: /Weakness pair-a/ }).check()
+  await dialog(page).getByRole('button', { name: 'Join' }).click()
+  await page.getByRole('row').nth(2).waitFor({ state: 'detached' })
+  await page.at(`/findings/${a}?tab=places`)
+  const sightings = page.getByRole('main').getByRole('listitem')
+  await sightings.nth(1).waitFor()
+  await both(page, 'sightings')
+  await page.getByRole('button', { name: 'Split off https://pair.example/pair-b' }).click()
+  await dialog(page).getByRole('button', { name: 'Split off' }).click()
+  await page.getByText('a finding of its own now').waitFor()
+  await sightings.nth(1).waitFor({ state: 'detached' })
+  assert.equal(await page.getByRole('button', { name: /^Split off/ }).count(), 0) // what is alone cannot be split
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await sightings.nth(1).waitFor()
+})
+
+journey('a ticket is filed by hand and unlinked; one that is there is linked, and its way back links it again', async (page) => {
+  const [id] = await imported('desk', 'desk-a')
+  const config = `github: {owner: acme, project-name: shop, token: t, base-url: "http://127.0.0.1:${tracker.address().port}"}`
+  await page.at(`/findings/${id}`)
+  await signIn(page)
+  const card = page.getByRole('region', { name: 'Tickets' })
+  await card.getByText('No issue of a tracker').waitFor()
+  await card.getByRole('button', { name: 'File a ticket' }).click()
+  await dialog(page).getByRole('link', { name: 'Trackers' }).waitFor() // none is set up
+  await page.keyboard.press('Escape')
+  await server.api('POST', '/v1/scans/config', { name: 'Issues of the shop', config_type: 'reporting', config })
+  await page.reload()
+  await card.getByRole('button', { name: 'File a ticket' }).click()
+  await dialog(page).getByLabel('Tracker', { exact: true }).waitFor()
+  await both(page, 'filing a ticket')
+  await dialog(page).getByRole('button', { name: 'File a ticket' }).click()
+  await page.getByText('The finding is filed as').waitFor()
+  assert.equal(filed.length, 1)
+  assert.match(filed[0].title, /Weakness desk-a/)
+  const issue = card.getByRole('link', { name: /7/ })
+  assert.match(await issue.getAttribute('href'), /\/acme\/shop\/issues\/7$/)
+  await both(page, 'a filed ticket')
+  await card.getByRole('button', { name: /^Unlink/ }).click()
+  await dialog(page).getByRole('button', { name: 'Unlink' }).click()
+  await issue.waitFor({ state: 'detached' })
+  await card.getByRole('button', { name: 'File a ticket' }).click()
+  await dialog(page).getByRole('radio', { name: 'An issue that is there already' }).check()
+  await dialog(page).getByLabel('Issue', { exact: true }).fill('SEC-7')
+  await dialog(page).getByLabel('Address').fill('https://issues.example/SEC-7')
+  await dialog(page).getByRole('button', { name: 'Link', exact: true }).click()
+  await card.getByRole('link', { name: /^SEC-7/ }).waitFor()
+  const undo = (said) => page.getByRole('status').locator('div', { hasText: said }).last().getByRole('button', { name: 'Undo' }).click()
+  await undo('SEC-7 is linked')
+  await page.getByText('SEC-7 is no longer linked').waitFor()
+  await card.getByRole('link', { name: /^SEC-7/ }).waitFor({ state: 'detached' })
+  await undo('SEC-7 is no longer linked')
+  await card.getByRole('link', { name: /^SEC-7/ }).waitFor()
 })
 
 journey('on a phone, the chosen finding is a sheet over the list', async (page) => {

@@ -140,9 +140,23 @@ export async function narrow(page, what) {
   assert.ok(wide <= 320, `${what} is ${wide} wide on 320`)
 }
 
+/** Takes pictures of a page for people to look at, where SHOTS names a folder: light and dark, 1440 and 390 wide. */
+async function pictures(page, what) {
+  const before = page.viewportSize()
+  for (const width of [1440, 390]) {
+    await page.setViewportSize({ width, height: 844 })
+    for (const theme of ['light', 'dark']) {
+      await page.evaluate((x) => { document.documentElement.dataset.theme = x }, theme)
+      await page.screenshot({ path: join(process.env.SHOTS, `${what.replace(/\W+/g, '-')}-${theme}-${width}.png`) })
+    }
+  }
+  await page.setViewportSize(before)
+}
+
 /** Says that a page fits a narrow screen, and that axe finds nothing on it, light and dark. What is not about colours is the same in both. */
 export async function both(page, what) {
   await narrow(page, what)
+  if (process.env.SHOTS) await pictures(page, what)
   for (const theme of ['light', 'dark']) {
     await page.evaluate((x) => { document.documentElement.dataset.theme = x }, theme)
     assert.deepEqual(await check(page, theme === 'dark'), [], `${what}, ${theme}`)

@@ -8,10 +8,10 @@ const root = createRootRoute({ component: Outlet, notFoundComponent: Missing, er
 const login = createRoute({ getParentRoute: () => root, path: '/login', component: Login })
 const frame = createRoute({ getParentRoute: () => root, id: 'frame', component: Frame, errorComponent: Crash })
 
-// Each screen is a file of its own that the browser loads when it is opened.
+// Each screen is a file of its own that the browser loads when it is opened. Lists are asked for then, beside who is signed in.
 const screens = [
   createRoute({ getParentRoute: () => frame, path: '/', component: lazyRouteComponent(() => import('./screens/today'), 'Today') }),
-  createRoute({ getParentRoute: () => frame, path: '/findings', component: lazyRouteComponent(() => import('./screens/findings'), 'Findings') }),
+  createRoute({ getParentRoute: () => frame, path: '/findings', loader: ({ location }) => { void import('./screens/findings').then((m) => m.ask(location.search)) }, component: lazyRouteComponent(() => import('./screens/findings'), 'Findings') }),
   createRoute({ getParentRoute: () => frame, path: '/findings/$id', component: lazyRouteComponent(() => import('./screens/finding'), 'Finding') }),
   createRoute({ getParentRoute: () => frame, path: '/scans', component: lazyRouteComponent(() => import('./screens/scans'), 'Scans') }),
   createRoute({ getParentRoute: () => frame, path: '/scans/new', component: lazyRouteComponent(() => import('./screens/scan-new'), 'NewScan') }),
@@ -19,7 +19,7 @@ const screens = [
   createRoute({ getParentRoute: () => frame, path: '/tasks', component: lazyRouteComponent(() => import('./screens/tasks'), 'Tasks') }),
   createRoute({ getParentRoute: () => frame, path: '/tasks/new', component: lazyRouteComponent(() => import('./screens/task-new'), 'NewTask') }),
   createRoute({ getParentRoute: () => frame, path: '/tasks/$id', component: lazyRouteComponent(() => import('./screens/task'), 'Task') }),
-  createRoute({ getParentRoute: () => frame, path: '/assets', component: lazyRouteComponent(() => import('./screens/assets'), 'Assets') }),
+  createRoute({ getParentRoute: () => frame, path: '/assets', loader: ({ location }) => { void import('./screens/assets').then((m) => m.ask(location.search)) }, component: lazyRouteComponent(() => import('./screens/assets'), 'Assets') }),
   createRoute({ getParentRoute: () => frame, path: '/assets/policies', component: lazyRouteComponent(() => import('./screens/asset-policies'), 'Policies') }),
   createRoute({ getParentRoute: () => frame, path: '/assets/associated', component: lazyRouteComponent(() => import('./screens/associated'), 'Associated') }),
   createRoute({ getParentRoute: () => frame, path: '/assets/$id', component: lazyRouteComponent(() => import('./screens/assets'), 'Asset') }),

@@ -35,6 +35,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/proof"
+	"github.com/vedette-sec/vedette/internal/core/reportschedule"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/scan/fixed"
 	"github.com/vedette-sec/vedette/internal/core/setting"
@@ -85,6 +86,7 @@ type Deps struct {
 	Moments       *moment.Moments
 	Inbox         *inbox.Inbox
 	Exports       *export.Exports
+	Reports       *reportschedule.Schedules
 	Proofs        *proof.Proofs
 	Catalog       *catalog.Catalog
 	Domains       *domain.Domains
@@ -123,7 +125,7 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		EgressIPs: d.EgressIPs,
 	})
 	exports.Register(api, exports.Services{
-		Exports: d.Exports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations,
+		Exports: d.Exports, Reports: d.Reports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations,
 	})
 	templates.Register(api, templates.Services{Catalog: d.Catalog, Models: d.Models, Signers: d.Signers})
 	leaks.Register(api, d.Leaks)

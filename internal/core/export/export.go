@@ -97,6 +97,16 @@ type Request struct {
 	Unmasked  bool            // secrets are shown
 	Inventory *Inventory      // assets, and no findings
 	Log       *scan.LogFilter // the log of the scan ScanID, and no findings
+
+	Schedule Schedule // that asks for it; zero: a person
+}
+
+// Schedule is what asks for an export again and again.
+type Schedule struct {
+	ID  string
+	Run int64 // which of its times, from 1
+	// Keep is how long its exports are kept.
+	Keep time.Duration
 }
 
 // Sources are the services that exports read.

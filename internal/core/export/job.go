@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"context"
 	"encoding/json"
@@ -50,6 +51,9 @@ type Export struct {
 	CreatedAt time.Time
 	UpdatedAt time.Time
 	ExpiresAt time.Time // it is deleted then
+
+	ScheduleID  string // that made it; empty: a person
+	ScheduleRun int64  // which of its times
 }
 
 // Progress is the part that is written, 0 to 100; 100 only when it is finished.
@@ -105,91 +109,104 @@ type options struct {
 	TaskID   string       `json:"task_id,omitempty"`
 	Style    report.Style `json:"style"`
 	Unmasked bool         `json:"unmasked,omitempty"`
+	Run      int64        `json:"schedule_run,omitempty"`
 }
 
 // Start queues an export for the caller's team. What may be refused is as Open says.
 func (es *Exports) Start(ctx context.Context, r Request) (Export, error) {
-	c, err := account.Writer(ctx)
+	if _, err := account.Writer(ctx); err != nil {
+		return Export{}, err
+	}
+	e, filter, err := es.prepare(ctx, r)
 	if err != nil {
 		return Export{}, err
 	}
-	if err := es.db.CheckRoom(); err != nil {
+	return e, es.db.Tx(ctx, func(tx *db.Tx) error { return es.insert(ctx, tx, e, r, filter) })
+}
+
+// StartIn is Start of findings across scans, in the transaction of the schedule that asks for them.
+func (es *Exports) StartIn(ctx context.Context, tx *db.Tx, r Request) (Export, error) {
+	if _, err := account.Writer(ctx); err != nil {
 		return Export{}, err
 	}
-	if err := checkMask(ctx, r); err != nil {
+	e, filter, err := es.prepare(ctx, r)
+	if err != nil {
 		return Export{}, err
+	}
+	return e, es.insert(ctx, tx, e, r, filter)
+}
+
+// prepare is the export of a request, and its filter as it is stored.
+func (es *Exports) prepare(ctx context.Context, r Request) (e Export, filter any, err error) {
+	if err := es.db.CheckRoom(); err != nil {
+		return e, nil, err
+	}
+	if err := checkMask(ctx, r); err != nil {
+		return e, nil, err
 	}
 	if r.TaskID != "" {
 		if _, err := es.from.Tasks.Find(ctx, r.TaskID); err != nil {
-			return Export{}, err
+			return e, nil, err
 		}
 	}
 	now := es.now()
-	e := Export{
+	e = Export{
 		ID: ids.New(), Name: db.Clean(r.Name), Format: r.Format, ScanID: r.ScanID, TaskID: r.TaskID, About: OfFindings,
 		State:     Queued,
-		CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(keepFor),
+		CreatedAt: now, UpdatedAt: now, ExpiresAt: now.Add(cmp.Or(r.Schedule.Keep, keepFor)),
+		ScheduleID: r.Schedule.ID, ScheduleRun: r.Schedule.Run,
 	}
-	filter := db.Doc(any(r.Filter))
+	filter = db.Doc(any(r.Filter))
 	if r.Inventory != nil {
 		if _, err := r.Inventory.query(ctx, es.from.Assets); err != nil { // refuse now what the job could not do
-			return Export{}, err
+			return e, nil, err
 		}
 		e.About, e.Assets, filter = OfAssets, r.Inventory.EnumerationID, db.Doc(any(*r.Inventory))
 	}
 	if r.Log != nil {
 		file, err := es.openLog(ctx, r)
 		if err != nil {
-			return Export{}, err
+			return e, nil, err
 		}
 		e.About, e.Name, filter = OfLog, db.Clean(file.Name), db.Doc(any(*file.Log))
 	}
-	err = es.db.Tx(ctx, func(tx *db.Tx) error {
-		// The team's row is locked, so that two requests cannot both add the last export that is allowed.
-		if _, err := tx.Exec(ctx, `UPDATE team SET id = id WHERE id = ?`, c.TeamID); err != nil {
-			return err
-		}
-		var count int
-		if err := tx.QueryRow(ctx, `SELECT count(*) FROM export WHERE team_id = ? AND expires_at > ?`, c.TeamID,
-			db.At(now)).Scan(&count); err != nil {
-			return err
-		}
-		if count >= maxExports {
-			return errs.New(errs.Conflict, "too_many_exports",
-				"Your team has %d exports. Delete some, or wait: each is kept for %d days.",
-				count, int(keepFor.Hours()/24))
-		}
-		job, err := es.queue.Insert(ctx, tx, c.TeamID, RunArgs{e.ID})
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(
-			ctx,
-			`INSERT INTO export (id, team_id, user_id, name, format, scan_id, about, enumeration_id, filter, options, state,
-			job_id, created_at, updated_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			e.ID,
-			c.TeamID,
-			c.UserID,
-			e.Name,
-			e.Format,
-			e.ScanID,
-			e.About,
-			e.Assets,
-			filter,
-			db.Doc(options{r.TaskID, r.Style, r.Unmasked}),
-			e.State,
-			job,
-			db.At(now),
-			db.At(now),
-			db.At(e.ExpiresAt),
-		)
-		return err
-	})
-	return e, err
+	return e, filter, nil
 }
 
-const exportColumns = `id, name, format, scan_id, about, enumeration_id, options, state, total, done, size, created_at, updated_at,
-	expires_at`
+// insert stores an export with its job, unless the caller's team has too many.
+func (es *Exports) insert(ctx context.Context, tx *db.Tx, e Export, r Request, filter any) error {
+	c, err := account.From(ctx)
+	if err != nil {
+		return err
+	}
+	// The team's row is locked, so that two requests cannot both add the last export that is allowed.
+	if _, err := tx.Exec(ctx, `UPDATE team SET id = id WHERE id = ?`, c.TeamID); err != nil {
+		return err
+	}
+	count, err := db.Value[int](ctx, tx, `SELECT count(*) FROM export WHERE team_id = ? AND expires_at > ?`, c.TeamID,
+		db.At(e.CreatedAt))
+	if err != nil {
+		return err
+	}
+	if count >= maxExports {
+		return errs.New(errs.Conflict, "too_many_exports",
+			"Your team has %d exports. Delete some, or wait until they expire.", count)
+	}
+	job, err := es.queue.Insert(ctx, tx, c.TeamID, RunArgs{e.ID})
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx,
+		`INSERT INTO export (id, team_id, user_id, name, format, scan_id, about, enumeration_id, filter, options, state,
+		job_id, schedule_id, created_at, updated_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.ID, c.TeamID, c.UserID, e.Name, e.Format, e.ScanID, e.About, e.Assets, filter,
+		db.Doc(options{r.TaskID, r.Style, r.Unmasked, r.Schedule.Run}), e.State, job, e.ScheduleID, db.At(e.CreatedAt),
+		db.At(e.UpdatedAt), db.At(e.ExpiresAt))
+	return err
+}
+
+const exportColumns = `id, name, format, scan_id, about, enumeration_id, options, state, total, done, size, schedule_id,
+	created_at, updated_at, expires_at`
 
 func exportRow(r db.Row) (e Export, err error) {
 	var more *options // nil in rows of earlier releases
@@ -205,12 +222,13 @@ func exportRow(r db.Row) (e Export, err error) {
 		&e.Total,
 		&e.Done,
 		&e.Size,
+		&e.ScheduleID,
 		db.Into(&e.CreatedAt),
 		db.Into(&e.UpdatedAt),
 		db.Into(&e.ExpiresAt),
 	)
 	if more != nil {
-		e.TaskID = more.TaskID
+		e.TaskID, e.ScheduleRun = more.TaskID, more.Run
 	}
 	return e, err
 }
@@ -227,8 +245,11 @@ func (es *Exports) Find(ctx context.Context, id string) (Export, error) {
 	return e, db.OrMissing(err, "export")
 }
 
-// FindAll lists the exports of the caller's team, the newest first, with their total number. An empty state picks any.
-func (es *Exports) FindAll(ctx context.Context, state State, w page.Window) (found []Export, total int, err error) {
+// FindAll lists the exports of the caller's team, the newest first, with their total number. An empty state, or
+// schedule, picks any.
+func (es *Exports) FindAll(
+	ctx context.Context, state State, scheduleID string, w page.Window,
+) (found []Export, total int, err error) {
 	c, err := account.From(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -236,8 +257,24 @@ func (es *Exports) FindAll(ctx context.Context, state State, w page.Window) (fou
 	var where db.Where
 	where.And("team_id = ? AND expires_at > ?", c.TeamID, db.At(es.now()))
 	db.Equal(&where, "state", state)
+	db.Equal(&where, "schedule_id", db.Clean(scheduleID))
 	return db.Page(ctx, es.db, exportRow, `SELECT `+exportColumns+` FROM export`, `export`, where,
 		` ORDER BY created_at DESC, id`, w)
+}
+
+// Made is an export that a schedule asked for, of any team; ok is false for others. It is for jobs.
+func (es *Exports) Made(ctx context.Context, id string) (e Export, teamID string, ok bool, err error) {
+	teamID, err = db.Value[string](ctx, es.db, `SELECT team_id FROM export WHERE id = ? AND schedule_id <> ''`, id)
+	if db.IsNoRows(err) {
+		return e, "", false, nil
+	}
+	if err == nil {
+		e, err = exportRow(es.db.QueryRow(ctx, `SELECT `+exportColumns+` FROM export WHERE id = ?`, id))
+	}
+	if db.IsNoRows(err) {
+		return e, "", false, nil
+	}
+	return e, teamID, err == nil, err
 }
 
 // Delete deletes an export of the caller's team and cancels its job.

@@ -164,7 +164,7 @@ func TestExportsExpire(t *testing.T) {
 		if err := d.QueryRow(t.Context(), `SELECT count(*) FROM export_part`).Scan(&parts); err != nil || parts != 1 {
 			t.Errorf("%d parts are left, %v", parts, err)
 		}
-		if found, total, err := r.FindAll(r.alice, Finished, page.Window{Limit: 10}); err != nil || total != 1 ||
+		if found, total, err := r.FindAll(r.alice, Finished, "", page.Window{Limit: 10}); err != nil || total != 1 ||
 			found[0].ID != young.ID {
 			t.Errorf("%d of %d, %v", len(found), total, err)
 		}
@@ -184,7 +184,7 @@ func TestExportsAreTheTeams(t *testing.T) {
 		if err := r.Delete(r.stranger, mine.ID); !errs.Is(err, errs.NotFound) {
 			t.Errorf("a stranger deletes it: %v", err)
 		}
-		if _, total, err := r.FindAll(r.stranger, "", page.Window{Limit: 10}); total != 0 || err != nil {
+		if _, total, err := r.FindAll(r.stranger, "", "", page.Window{Limit: 10}); total != 0 || err != nil {
 			t.Errorf("a stranger lists %d, %v", total, err)
 		}
 		if _, err := r.Start(account.WithCaller(t.Context(), account.Caller{TeamID: r.team, Role: account.Viewer}),

@@ -51,6 +51,7 @@ const (
 	OfEnumeration Kind = "enumeration"
 	OfPolicy      Kind = "policy"
 	OfFinding     Kind = "finding" // the subject is the id of a finding, a slash and the operation
+	OfReport      Kind = "report"  // made on a schedule; the subject is the schedule
 	OfRule        Kind = "rule"    // of triage; the subject is the id of the rule, a slash and what was done at once
 )
 

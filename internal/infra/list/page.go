@@ -119,7 +119,14 @@ func (s *search) grouped(ctx context.Context, p *Page, query Query) (done bool, 
 		}
 		group.filter = All(one, s.filter)
 		group.cols, group.index = columns(group.filter), group.narrow(group.filter)
-		if skip > 0 {
+		var part Page
+		rest := Query{Orders: query.Orders[1:], Offset: skip, Limit: query.Limit - len(p.Numbers)}
+		if skip <= limits.few { // to walk past so many costs less than a count
+			if err := group.part(ctx, &part, rest); err != nil {
+				return false, err
+			}
+		}
+		if skip > 0 && len(part.Numbers) == 0 {
 			n, estimate, err := group.total(ctx)
 			if err != nil {
 				return false, err
@@ -132,11 +139,9 @@ func (s *search) grouped(ctx context.Context, p *Page, query Query) (done bool, 
 				skip -= n
 				continue
 			}
-		}
-		var part Page
-		rest := Query{Orders: query.Orders[1:], Offset: skip, Limit: query.Limit - len(p.Numbers)}
-		if err := group.part(ctx, &part, rest); err != nil {
-			return false, err
+			if err := group.part(ctx, &part, rest); err != nil {
+				return false, err
+			}
 		}
 		p.Numbers, skip = append(p.Numbers, part.Numbers...), 0
 		if len(p.Numbers) == query.Limit {

@@ -24,10 +24,12 @@ const (
 	RiskEnded  Kind = "risk_ended"     // the time is over for which the risk of a finding was accepted
 	DueSoon    Kind = "due_soon"       // a finding is to be fixed soon
 	Overdue    Kind = "overdue"        // a finding was to be fixed by now
+	Report     Kind = "report"         // a report that is made on a schedule is ready
 )
 
 // Kinds are all kinds.
-var Kinds = []Kind{Running, Finished, Failed, NewVuln, NewAsset, SourceDrop, Regression, RiskEnded, DueSoon, Overdue}
+var Kinds = []Kind{Running, Finished, Failed, NewVuln, NewAsset, SourceDrop, Regression, RiskEnded, DueSoon, Overdue,
+	Report}
 
 // Alert is what happened. Its JSON is the body for webhooks; members of other kinds are null.
 type Alert struct {
@@ -38,6 +40,8 @@ type Alert struct {
 	ScanID          string     `json:"scan_id,omitempty"`
 	EnumerationName string     `json:"enumeration_name,omitempty"`
 	EnumerationID   string     `json:"enumeration_id,omitempty"`
+	ReportName      string     `json:"report_name,omitempty"`
+	ExportID        string     `json:"export_id,omitempty"` // of a report
 	Running         *Start     `json:"running"`
 	Finished        *End       `json:"finished"`
 	Failed          *Breakdown `json:"failed_stopped"`

@@ -238,7 +238,7 @@ func TestParseErrors(t *testing.T) {
 		"zzz: {}\npager: {}\nslack: {}\nteams: {}\ndiscord: {}": `discord: webhook_url must be an http or https URL`,
 		"severity: 5\nevents: 5":                                `events is not a list of words`,
 		"slack: {webhook_url: 'https://x', events: [never]}": `slack: "never" is no event: running, finished, ` +
-			`failed_stopped, new_vuln, new_asset, source_drop, regression, risk_ended, due_soon, overdue are`,
+			`failed_stopped, new_vuln, new_asset, source_drop, regression, risk_ended, due_soon, overdue, report are`,
 	} {
 		for range 20 {
 			if _, err := Parse([]byte(text)); err == nil || err.Error() != want {

@@ -62,7 +62,8 @@ func (c Config) Provider() string {
 }
 
 // defaultEvents are sent when a configuration names none.
-var defaultEvents = []Kind{Finished, Failed, NewVuln, NewAsset, SourceDrop, Regression, RiskEnded, DueSoon, Overdue}
+var defaultEvents = []Kind{Finished, Failed, NewVuln, NewAsset, SourceDrop, Regression, RiskEnded, DueSoon, Overdue,
+	Report}
 
 // Wants reports whether a channel gets alerts of a kind.
 func (c Channel) Wants(k Kind) bool {

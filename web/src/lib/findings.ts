@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, queryOptions, useQuery, useQueryClient } from '@tanstack/react-query'
 import { body, platform, team, type Platform } from './api'
 import { failed, toast } from '../ui/toast'
 import { t } from '../texts'
@@ -15,13 +15,14 @@ export const eventOf = (r: Result) => r.event[0]
 
 export type Query = Record<string, string | number | boolean | undefined>
 
-/** A page of findings. */
+/** A page of findings, and how it is asked for. */
+export const pageOf = (query: Query) => queryOptions({
+  queryKey: ['findings', team.id, query],
+  queryFn: ({ signal }) => body(platform.GET('/v1/scans/results', { params: { query: query as never }, signal })),
+})
+
 export function useFindings(query: Query, enabled = true, refetch: number | false = false) {
-  return useQuery({
-    queryKey: ['findings', team.id, query], enabled, refetchInterval: refetch,
-    placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => body(platform.GET('/v1/scans/results', { params: { query: query as never }, signal })),
-  })
+  return useQuery({ ...pageOf(query), enabled, refetchInterval: refetch, placeholderData: keepPreviousData })
 }
 
 type Event = Platform['TimelineEvent']
@@ -60,7 +61,7 @@ export function useUndo() {
 }
 
 /** What is read again when findings have changed. */
-export const ofFindings = ['findings', 'finding', 'finding-counts', 'timeline', 'comments', 'scan', 'queues', 'queue']
+export const ofFindings = ['findings', 'finding', 'finding-counts', 'timeline', 'comments', 'scan', 'queues', 'queue', 'places', 'tickets']
 
 function useRefresh() {
   const queries = useQueryClient()
@@ -179,6 +180,34 @@ export function useLabel() {
     is: (e) => e.event_type === 'labels_change',
     said: (n) => t.findings.labelled(n, labels.join(', '), type === 'append'),
   })
+}
+
+/** Makes findings one weakness, that of the first. */
+export function useJoin() {
+  const refresh = useRefresh()
+  const undo = useUndo()
+  return async (first: Result, others: Result[]) => {
+    try {
+      await platform.POST('/v1/scans/vulns/join', { body: { vuln_ids: [first.vuln_id, ...others.map((r) => r.vuln_id)] } })
+      const change = await lastChange(others[0]!.vuln_id, (e) => e.event_type === 'joined').catch(() => undefined)
+      toast(t.findings.joined(others.length + 1), change ? () => void undo([change]) : undefined)
+      return true
+    } catch (e) { failed(e); return false } finally { refresh() }
+  }
+}
+
+/** Makes a sighting, and all that saw the same, a weakness of its own. */
+export function useSplit() {
+  const refresh = useRefresh()
+  const undo = useUndo()
+  return async (id: string) => {
+    try {
+      await platform.POST('/v1/scans/vuln/{vuln_id}/split', { params: { path: { vuln_id: id } } })
+      const change = await lastChange(id, (e) => e.event_type === 'split').catch(() => undefined)
+      toast(t.findings.splitOff, change ? () => void undo([change]) : undefined)
+      return true
+    } catch (e) { failed(e); return false } finally { refresh() }
+  }
 }
 
 /** Members whom findings can be given to: no guests, and nobody who has not come yet. */

@@ -1,16 +1,33 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, queryOptions, useQuery } from '@tanstack/react-query'
 import { useParams } from '@tanstack/react-router'
-import { body, platform, team } from '../lib/api'
+import { memo } from 'react'
+import { body, platform, team, type Platform } from '../lib/api'
 import { count, date } from '../lib/format'
 import { useRole } from '../lib/me'
-import { useTyped, useURL } from '../lib/search'
+import { queries } from '../lib/queries'
+import { useTyped, useURL, type Search } from '../lib/search'
 import { Shown } from '../lib/show'
-import { Card, Chip, Empty, Facts, Head, Loading, Pages, Problem, Table, Tabs, Time, To, useTitle } from '../ui/kit'
+import { Card, Chip, Empty, Facts, Head, Loading, Pages, Problem, RowLink, Table, Tabs, Time, To, useTitle } from '../ui/kit'
 import { Gallery, Graph, Screenshot } from './asset-views'
 import { AssetLabels, filterOf, WithShown } from './asset-work'
 import { t } from '../texts'
 
 const pageSize = 100
+const pageAt = (s: Search) => Math.max(0, Number(s.page ?? 1) - 1 || 0)
+const isGallery = (s: Search) => s.view === 'gallery'
+const sizeOf = (s: Search) => (isGallery(s) ? 24 : pageSize)
+
+/** How the page of an address is asked for. */
+function pageOf(s: Search) {
+  const query = { ...filterOf(s), is_screenshot: isGallery(s) || undefined, as_of: s.on, limit: sizeOf(s), offset: pageAt(s) * sizeOf(s) }
+  return queryOptions({
+    queryKey: ['assets', team.id, query],
+    queryFn: ({ signal }) => body(platform.GET('/v1/asset/enumerate/contents', { params: { query: query as never }, signal })),
+  })
+}
+
+/** Asks for what an address shows, before anything can be drawn. */
+export const ask = (s: Search) => void queries.prefetchQuery(pageOf(s))
 
 /** The inventory, as it is or as it was on a day. */
 export function Assets() {
@@ -18,17 +35,13 @@ export function Assets() {
   const [search, set] = useURL()
   const [typed, setTyped] = useTyped('q')
   const role = useRole()
-  const page = Math.max(0, Number(search.page ?? 1) - 1 || 0)
-  const gallery = search.view === 'gallery'
-  const size = gallery ? 24 : pageSize
+  const page = pageAt(search)
+  const gallery = isGallery(search)
+  const size = sizeOf(search)
   const [label, setLabel] = useTyped('label')
   const [where, setWhere] = useTyped('where')
   const filter = filterOf(search)
-  const query = { ...filter, is_screenshot: gallery || undefined, as_of: search.on, limit: size, offset: page * size }
-  const found = useQuery({
-    queryKey: ['assets', team.id, query], placeholderData: keepPreviousData,
-    queryFn: ({ signal }) => body(platform.GET('/v1/asset/enumerate/contents', { params: { query: query as never }, signal })),
-  })
+  const found = useQuery({ ...pageOf(search), placeholderData: keepPreviousData })
   const rows = found.data?.data ?? []
   return (
     <>
@@ -50,21 +63,25 @@ export function Assets() {
           search.q || search.new || search.on || search.label || search.where ? <Empty title={t.assets.noMatch} /> : <Empty title={t.assets.empty} action={role.writes && <To to="/enumerations" search={{ new: '1' }} className="btn btn-primary">{t.enumerations.new}</To>}>{t.assets.emptyText}</Empty>
         ) : (
           <Table label={t.nav.assets} head={[t.assets.name, t.assets.kind, t.assets.address, t.assets.answer, t.assets.tech, t.nav.findings, t.assets.seen]}>
-            {rows.map((a) => (
-              <tr key={a.id}>
-                <td className="min-w-52"><To to={`/assets/${a.id}`} className="font-medium hover:text-accent"><Shown text={a.name || a.host} max={120} /></To> {a.is_new && <Chip tone="busy">{t.assets.new}</Chip>} {(a.labels ?? []).slice(0, 5).map((l) => <Chip key={l}><Shown text={l} max={30} /></Chip>)}</td>
-                <td>{a.type}{a.port ? `:${a.port}` : ''}</td><td className="text-muted"><Shown text={(a.ip ?? []).join(', ')} max={60} /></td>
-                <td>{a.status_code ? <><Chip>{a.status_code}</Chip> <Shown text={a.title} max={60} /></> : ''}</td><td className="text-muted"><Shown text={(a.technologies ?? []).join(', ')} max={60} /></td>
-                <td>{a.vulnerabilities ? <To to="/findings" search={{ host: a.host }} className="link">{count(a.vulnerabilities)}</To> : ''}</td><td className="text-muted"><Time at={a.updated_at} /></td>
-              </tr>
-            ))}
+            {rows.map((a, i) => <Row key={i} of={a} />)}
           </Table>
         )}
-        {(found.data?.total_results ?? 0) > size && <Pages page={page} total={found.data!.total_results} size={size} go={(p) => set({ page: p > 0 ? String(p + 1) : undefined })} />}
+        {(found.data?.total_results ?? 0) > size && <Pages page={page} total={found.data!.total_results} size={size} go={(p) => set({ page: p > 0 ? String(p + 1) : undefined })} near={(p) => ask({ ...search, page: String(p + 1) })} />}
       </Card>
     </>
   )
 }
+
+const Row = memo(function Row({ of: a }: { of: Platform['EnumerationContent'] }) {
+  return (
+    <tr>
+      <td className="min-w-52"><RowLink to={`/assets/${a.id}`} className="font-medium hover:text-accent"><Shown text={a.name || a.host} max={120} /></RowLink> {a.is_new && <Chip tone="busy">{t.assets.new}</Chip>} {(a.labels ?? []).slice(0, 5).map((l) => <Chip key={l}><Shown text={l} max={30} /></Chip>)}</td>
+      <td>{a.type}{a.port ? `:${a.port}` : ''}</td><td className="text-muted"><Shown text={(a.ip ?? []).join(', ')} max={60} /></td>
+      <td>{a.status_code ? <><Chip>{a.status_code}</Chip> <Shown text={a.title} max={60} /></> : ''}</td><td className="text-muted"><Shown text={(a.technologies ?? []).join(', ')} max={60} /></td>
+      <td>{a.vulnerabilities ? <RowLink to="/findings" search={{ host: a.host }} className="link">{count(a.vulnerabilities)}</RowLink> : ''}</td><td className="text-muted"><Time at={a.updated_at} /></td>
+    </tr>
+  )
+})
 
 export function Asset() {
   const { id } = useParams({ strict: false }) as { id: string }

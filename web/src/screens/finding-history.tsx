@@ -15,7 +15,7 @@ export function History({ id, writes }: { id: string; writes: boolean }) {
 }
 
 const talk = new Set(['comment', 'comment_edited', 'comment_deleted'])
-const undoable = new Set(['status_change', 'resolved', 'reopened', 'severity_change', 'labels_change', 'assignee_change'])
+const undoable = new Set(['status_change', 'resolved', 'reopened', 'severity_change', 'labels_change', 'assignee_change', 'joined', 'split'])
 
 function Timeline({ id, writes }: { id: string; writes: boolean }) {
   const undo = useUndo()

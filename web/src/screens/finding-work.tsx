@@ -1,13 +1,13 @@
 import { useState } from 'react'
-import { statuses, useAssign, useAssignAll, useAssignees, useDecide, useDecideAll, useLabel, useLabelAll, type Decision, type Everything, type Result, type Status } from '../lib/findings'
+import { statuses, statusTone, useAssign, useAssignAll, useAssignees, useDecide, eventOf, useDecideAll, useJoin, useLabel, useLabelAll, type Decision, type Everything, type Result, type Status } from '../lib/findings'
 import { count } from '../lib/format'
 import { useMe, useRole } from '../lib/me'
 import { Shown } from '../lib/show'
-import { Button, Dialog, Field } from '../ui/kit'
+import { Button, Chip, Dialog, Field, Severity } from '../ui/kit'
 import { t } from '../texts'
 
 /** Which dialog about findings is open. */
-export type Asking = '' | 'status' | 'assign' | 'label'
+export type Asking = '' | 'status' | 'assign' | 'label' | 'join'
 
 /** What people decide about one or many findings, or all that a list shows: their status, who works on them, their labels. */
 export function WorkDialogs({ asking, list, all, onClose, onDone }: { asking: Asking; list: Result[]; all?: Everything; onClose: () => void; onDone?: () => void }) {
@@ -17,10 +17,12 @@ export function WorkDialogs({ asking, list, all, onClose, onDone }: { asking: As
   const decideAll = useDecideAll()
   const assignAll = useAssignAll()
   const labelAll = useLabelAll()
+  const join = useJoin()
   const then = (work: Promise<boolean>) => { onClose(); void work.then((ok) => { if (ok) onDone?.() }) }
   if (asking === 'status') return <StatusDialog list={list} all={all} onClose={onClose} onDecide={(d) => then(all ? decideAll(all, d) : decide(list, d))} />
   if (asking === 'assign') return <AssignDialog list={list} all={all} onClose={onClose} onAssign={(who) => then(all ? assignAll(all, who) : assign(list, who))} />
   if (asking === 'label') return <LabelDialog list={list} all={all} onClose={onClose} onLabel={(labels, type) => then(all ? labelAll(all, labels, type) : label(list, labels, type))} />
+  if (asking === 'join') return <JoinDialog list={list} onClose={onClose} onJoin={(first) => then(join(first, list.filter((r) => r !== first)))} />
   return null
 }
 
@@ -108,6 +110,28 @@ function LabelDialog({ list, all, onClose, onLabel }: { list: Result[]; all?: Ev
             <ul className="flex flex-wrap gap-1">{there.map((l) => <li key={l}><button type="button" className="min-h-6 rounded-sm bg-info-soft px-2 text-xs text-info hover:bg-hover" onClick={() => onLabel([l], 'delete')}><Shown text={l} max={60} /> <span aria-hidden="true">✕</span><span className="sr-only">{t.findings.labelDrop}</span></button></li>)}</ul></div>
         )}
         <div className="flex justify-end gap-2"><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" type="submit" disabled={labels.length === 0}>{t.findings.label}</Button></div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** Which of some findings the others become part of: its status and labels hold for all. */
+function JoinDialog({ list, onClose, onJoin }: { list: Result[]; onClose: () => void; onJoin: (first: Result) => void }) {
+  const [first, setFirst] = useState(list[0])
+  return (
+    <Dialog title={t.findings.joinOf(list.length)} onClose={onClose}>
+      <form onSubmit={(e) => { e.preventDefault(); if (first) onJoin(first) }}>
+        <p className="mb-4 text-sm text-muted">{t.findings.joinText}</p>
+        <fieldset className="mb-4"><legend className="mb-1 text-sm font-medium">{t.findings.joinInto}</legend>
+          {list.map((r) => (
+            <label key={r.vuln_id} className="flex items-start gap-2 rounded-sm px-2 py-1.5 text-sm hover:bg-hover">
+              <input type="radio" name="first" className="mt-0.5" autoFocus={r === list[0]} checked={first === r} onChange={() => setFirst(r)} />
+              <span className="min-w-0"><Severity of={eventOf(r)?.info.severity} short /> <Shown text={eventOf(r)?.info.name || r.template_id} max={120} className="font-medium" /> <Chip tone={statusTone[r.vuln_status ?? 'open']}>{t.status[r.vuln_status ?? 'open']}</Chip>
+                <span className="block text-xs text-muted"><Shown text={eventOf(r)?.['matched-at'] || r.target} max={160} /></span></span>
+            </label>
+          ))}
+        </fieldset>
+        <div className="flex justify-end gap-2"><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" type="submit">{t.findings.join}</Button></div>
       </form>
     </Dialog>
   )

@@ -3,18 +3,19 @@ import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { body, platform, team } from '../lib/api'
 import { date } from '../lib/format'
-import { statusTone, type Result } from '../lib/findings'
+import { statusTone, useSplit, type Result } from '../lib/findings'
 import { useCommands } from '../lib/keys'
 import { useRole } from '../lib/me'
 import { save } from '../lib/save'
 import { tabOf, useURL } from '../lib/search'
 import { Shown } from '../lib/show'
-import { Button, Card, Chip, Copy, Facts, Head, Loading, Problem, Severity, Tabs, Time, To, useTitle } from '../ui/kit'
+import { Button, Card, Chip, Confirm, Copy, Facts, Head, Loading, Problem, Severity, Tabs, Time, To, useTitle } from '../ui/kit'
 import { failed, toast } from '../ui/toast'
 import { t } from '../texts'
 import { Evidence, Seal, useOccurrences, type Vulnerability } from './finding-evidence'
 import { History } from './finding-history'
 import { OwnSeverity, SeverityDialog } from './finding-severity'
+import { Tickets } from './finding-tickets'
 import { WorkDialogs, type Asking } from './finding-work'
 
 export function Finding() {
@@ -67,10 +68,10 @@ export function Detail({ id, panel = false, onClose }: { id: string; panel?: boo
           {panel ? <PanelBody f={f} /> : (
             <>
               <Tabs of={[['about', t.findings.tabs.about], ['evidence', t.findings.tabs.evidence], ['history', t.findings.tabs.history], ['places', t.findings.tabs.places]]} now={tab} />
-              {tab === 'about' && <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]"><div className="grid content-start gap-4"><About f={f} /><Evidence f={f} brief /></div><Side f={f} /></div>}
+              {tab === 'about' && <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]"><div className="grid content-start gap-4"><About f={f} /><Evidence f={f} brief /></div><div className="grid content-start gap-4"><Side f={f} /><Tickets f={f} writes={role.writes} /></div></div>}
               {tab === 'evidence' && <div className="grid gap-4"><Seal id={id} /><Evidence f={f} /></div>}
               {tab === 'history' && <History id={id} writes={role.writes} />}
-              {tab === 'places' && <Places id={id} />}
+              {tab === 'places' && <Places id={id} writes={role.writes} />}
             </>
           )}
           <WorkDialogs asking={asking} list={[f as unknown as Result]} onClose={() => setAsking('')} />
@@ -158,23 +159,31 @@ function Retest({ id, writes }: { id: string; writes: boolean }) {
   )
 }
 
-function Places({ id }: { id: string }) {
+function Places({ id, writes }: { id: string; writes: boolean }) {
   const found = useOccurrences(id)
+  const split = useSplit()
+  const [off, setOff] = useState<string>()
+  const rows = found.data?.data ?? []
+  const apart = writes && new Set(rows.map((o) => o.vuln_hash)).size > 1 // what has one hash is one weakness
   return (
     <Card title={t.findings.tabs.places} flush>
       {found.error ? <Problem error={found.error} /> : !found.data ? <Loading what={t.findings.tabs.places} /> : (
         <ul className="divide-y divide-line">
-          {found.data.data.map((o) => (
-            <li key={o.vuln_id + o.vuln_hash} className="px-3 py-2 text-sm">
-              <p><Shown text={o.matched_at} max={300} className="font-medium" /></p>
-              <p className="text-xs text-muted">
-                {o.scan_id ? <To to={`/scans/${o.scan_id}`} className="link">{t.findings.scan}</To> : o.task_id ? <To to={`/tasks/${o.task_id}`} className="link">{t.findings.task}</To> : ''}
-                {' · '}<Shown text={o.template_id} max={120} />{' · '}{t.findings.sameBy} <Shown text={o.equal || o.rule} max={300} />{' · '}{t.findings.last} <Time at={o.last_seen_at} />
-              </p>
+          {rows.map((o) => (
+            <li key={o.vuln_id + o.vuln_hash} className="flex flex-wrap items-start gap-3 px-3 py-2 text-sm">
+              <div className="min-w-0 flex-1 basis-64">
+                <p><Shown text={o.matched_at} max={300} className="font-medium" /></p>
+                <p className="text-xs text-muted">
+                  {o.scan_id ? <To to={`/scans/${o.scan_id}`} className="link">{t.findings.scan}</To> : o.task_id ? <To to={`/tasks/${o.task_id}`} className="link">{t.findings.task}</To> : ''}
+                  {' · '}<Shown text={o.template_id} max={120} />{' · '}{t.findings.sameBy} <Shown text={o.equal || o.rule} max={300} />{' · '}{t.findings.last} <Time at={o.last_seen_at} />
+                </p>
+              </div>
+              {apart && <Button aria-label={t.findings.splitOne(o.matched_at || o.template_id)} onClick={() => setOff(o.vuln_id)}>{t.findings.split}</Button>}
             </li>
           ))}
         </ul>
       )}
+      {off && <Confirm title={t.findings.splitTitle} action={t.findings.split} onClose={() => setOff(undefined)} onYes={() => { setOff(undefined); void split(off) }}>{t.findings.splitText}</Confirm>}
     </Card>
   )
 }

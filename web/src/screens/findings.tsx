@@ -1,15 +1,16 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useEffect, useRef, useState } from 'react'
+import { memo, useEffect, useRef, useState, type RefObject } from 'react'
 import { platform, body, team } from '../lib/api'
 import { count } from '../lib/format'
-import { type Everything, eventOf, severities, statuses, statusTone, useFindings, type Query, type Result } from '../lib/findings'
+import { type Everything, eventOf, pageOf, severities, statuses, statusTone, useFindings, type Query, type Result } from '../lib/findings'
 import { useCommands } from '../lib/keys'
 import { useMe, useRole } from '../lib/me'
+import { queries } from '../lib/queries'
 import { save } from '../lib/save'
 import { useTyped, useURL, type Search } from '../lib/search'
 import { Shown } from '../lib/show'
-import { Button, Chip, Dialog, Empty, Head, Loading, Pages, Problem, Severity, Sheet, Time, To, useCards, useTitle } from '../ui/kit'
+import { Button, Chip, Dialog, Empty, Head, Loading, Pages, Problem, RowLink, Severity, Sheet, Time, To, useCards, useTitle } from '../ui/kit'
 import { t } from '../texts'
 import { Detail } from './finding'
 import { SeverityDialog } from './finding-severity'
@@ -33,6 +34,12 @@ function queryOf(s: Search): Query {
   }
 }
 
+const pageAt = (s: Search) => Math.max(0, Number(s.page ?? 1) - 1 || 0)
+const rowsOf = (s: Search): Query => ({ ...queryOf(s), limit: pageSize, offset: pageAt(s) * pageSize })
+
+/** Asks for what an address shows, before anything can be drawn. */
+export const ask = (s: Search) => void queries.prefetchQuery(pageOf(rowsOf(s)))
+
 const list = (v: unknown) => (v ? String(v).split(',').map((x) => x.trim()).filter(Boolean) : undefined)
 
 /** What a search selects on all of its pages, for a request, and in words. */
@@ -55,8 +62,8 @@ export function Findings() {
   const [typed, setTyped] = useTyped('q')
   const role = useRole()
   const navigate = useNavigate()
-  const page = Math.max(0, Number(search.page ?? 1) - 1 || 0)
-  const found = useFindings({ ...queryOf(search), limit: pageSize, offset: page * pageSize })
+  const page = pageAt(search)
+  const found = useFindings(rowsOf(search))
   const rows = found.data?.data ?? []
   const me = useMe()
   const [chosen, setChosen] = useState<Map<string, Result>>(new Map())
@@ -82,7 +89,11 @@ export function Findings() {
     if (search.open && rows[next]) set({ open: rows[next].vuln_id }, { replace: true })
   }
   const toggle = (r: Result) => { setEverything(false); setChosen((old) => { const m = new Map(old); if (!m.delete(r.vuln_id)) m.set(r.vuln_id, r); return m }) }
+  // What a row does, always the same to it, so that only rows that change are drawn again.
+  const does = useRef<Does>({ toggle: () => undefined, open: () => undefined })
+  does.current = { toggle, open: (i, r) => { setAt(i); set({ open: search.open === r.vuln_id ? undefined : r.vuln_id }) } }
   const targets = chosen.size > 0 ? [...chosen.values()] : now ? [now] : []
+  const joinable = !everything && chosen.size > 1
   const clear = () => { setChosen(new Map()); setEverything(false) }
   const g = t.findings.title
   useCommands([
@@ -99,6 +110,7 @@ export function Findings() {
       { id: 'f status', label: t.findings.keys.status, group: g, keys: 's', run: () => targets.length > 0 && setAsking('status') },
       { id: 'f assign', label: t.findings.keys.assign, group: g, keys: 'a', run: () => targets.length > 0 && setAsking('assign') },
       { id: 'f label', label: t.findings.keys.label, group: g, keys: 'l', run: () => targets.length > 0 && setAsking('label') },
+      { id: 'f join', label: t.findings.keys.join, group: g, keys: 'm', run: () => joinable && setAsking('join') },
       { id: 'f severity', label: t.findings.keys.severity, group: g, keys: 'v', run: () => targets.length > 0 && setRating(true) },
     ] : []),
   ])
@@ -136,7 +148,7 @@ export function Findings() {
       </div>
       {role.insider && <Views search={search} filtered={filtered} />}
       <div className="grid gap-4 lg:grid-cols-[11rem_minmax(0,1fr)]">
-        <Facets search={search} set={set} />
+        <Facets search={search} set={set} after={!found.isFetching} />
         <div className={`grid min-w-0 items-start gap-4 ${search.open ? 'xl:grid-cols-[minmax(0,1fr)_minmax(26rem,45%)]' : ''}`}>
           <div className="card min-w-0">
             {chosen.size > 0 && (
@@ -147,6 +159,7 @@ export function Findings() {
                 <Button onClick={() => setAsking('assign')}>{t.findings.assign} <span className="kbd" aria-hidden="true">a</span></Button>
                 <Button onClick={() => setAsking('label')}>{t.findings.label} <span className="kbd" aria-hidden="true">l</span></Button>
                 <Button onClick={() => setRating(true)}>{t.severityOwn.action} <span className="kbd" aria-hidden="true">v</span></Button>
+                {joinable && <Button onClick={() => setAsking('join')}>{t.findings.join} <span className="kbd" aria-hidden="true">m</span></Button>}
                 <Button kind="quiet" onClick={clear}>{t.findings.none}</Button>
               </div>
             )}
@@ -170,12 +183,13 @@ export function Findings() {
                     </tr>
                   </thead>
                   <tbody ref={body} role="rowgroup">
-                    {rows.map((r, i) => <Row key={r.vuln_id} of={r} now={i === at} narrow={!!search.open} open={search.open === r.vuln_id} chosen={chosen.has(r.vuln_id)} writes={role.writes} onToggle={() => toggle(r)} onOpen={() => { setAt(i); set({ open: search.open === r.vuln_id ? undefined : r.vuln_id }) }} />)}
+                    {/* Keyed by place, so that a page takes over the rows of the one before. */}
+                    {rows.map((r, i) => <Row key={i} of={r} i={i} now={i === at} narrow={!!search.open} open={search.open === r.vuln_id} chosen={chosen.has(r.vuln_id)} writes={role.writes} does={does} />)}
                   </tbody>
                 </table>
               </div>
             )}
-            {total > pageSize && <Pages page={page} total={total} size={pageSize} go={(p) => set({ page: p > 0 ? String(p + 1) : undefined })} />}
+            {total > pageSize && <Pages page={page} total={total} size={pageSize} go={(p) => set({ page: p > 0 ? String(p + 1) : undefined })} near={(p) => ask({ ...search, page: String(p + 1) })} />}
           </div>
           {search.open && (
             <Sheet label={t.findings.panel}>
@@ -190,16 +204,18 @@ export function Findings() {
   )
 }
 
-function Row({ of: r, now, narrow, open, chosen, writes, onToggle, onOpen }: { of: Result; now: boolean; narrow: boolean; open: boolean; chosen: boolean; writes: boolean; onToggle: () => void; onOpen: () => void }) {
+type Does = { toggle: (r: Result) => void; open: (i: number, r: Result) => void }
+
+const Row = memo(function Row({ of: r, i, now, narrow, open, chosen, writes, does }: { of: Result; i: number; now: boolean; narrow: boolean; open: boolean; chosen: boolean; writes: boolean; does: RefObject<Does> }) {
   const e = eventOf(r)
   const name = e?.info.name || r.template_id
   return (
     <tr className={`cursor-pointer border-b border-line last:border-0 ${open ? 'bg-accent-soft' : chosen ? 'bg-panel' : 'hover:bg-panel'} ${now ? 'shadow-[inset_3px_0_0_var(--accent)]' : ''}`} aria-selected={now}
-      onClick={(ev) => { if (!(ev.target as Element).closest('a, input')) onOpen() }}>
-      {writes && <td className="py-1.5 pl-3 align-top"><input type="checkbox" className="size-4 align-[-3px]" aria-label={t.findings.chooseOne(name)} checked={chosen} onChange={onToggle} /></td>}
+      onClick={(ev) => { if (!(ev.target as Element).closest('a, input')) does.current.open(i, r) }}>
+      {writes && <td className="py-1.5 pl-3 align-top"><input type="checkbox" className="size-4 align-[-3px]" aria-label={t.findings.chooseOne(name)} checked={chosen} onChange={() => does.current.toggle(r)} /></td>}
       <td className="px-3 py-1.5 align-top"><Severity of={e?.info.severity} /></td>
       <td className="cards-line px-3 py-1.5 align-top">
-        <To to={`/findings/${r.vuln_id}`} className="line-clamp-2 font-medium hover:text-accent"><Shown text={name} max={160} /></To>
+        <RowLink to={`/findings/${r.vuln_id}`} className="line-clamp-2 font-medium hover:text-accent"><Shown text={name} max={160} /></RowLink>
         {r.is_regression && <span className="mr-1"><Chip tone="wait">{t.findings.regression}</Chip></span>}
         {narrow && <span className="line-clamp-1 text-xs text-muted"><Shown text={e?.['matched-at'] || r.target} max={100} /></span>}
         {r.labels.slice(0, 4).map((l) => <span key={l} className="mr-1"><Chip><Shown text={l} max={30} /></Chip></span>)}
@@ -210,11 +226,11 @@ function Row({ of: r, now, narrow, open, chosen, writes, onToggle, onOpen }: { o
       {!narrow && <td className="px-3 py-1.5 align-top text-muted"><Time at={r.created_at} /></td>}
     </tr>
   )
-}
+})
 
-function Facets({ search, set }: { search: Search; set: (c: Partial<Search>) => void }) {
+function Facets({ search, set, after }: { search: Search; set: (c: Partial<Search>) => void; after: boolean }) {
   const chosen = (k: string, d: string) => new Set((search[k] ?? d).split(',').filter(Boolean))
-  const counts = useCounts(search)
+  const counts = useCounts(search, after)
   const toggle = (k: string, d: string, v: string) => {
     const s = chosen(k, d)
     if (!s.delete(v)) s.add(v)
@@ -255,12 +271,12 @@ function Facets({ search, set }: { search: Search; set: (c: Partial<Search>) => 
   )
 }
 
-/** How many findings each facet has, counted without the facet's own filter. */
-function useCounts(search: Search) {
+/** How many findings each facet has, counted without the facet's own filter: after the rows, which they would hold up on a big database. */
+function useCounts(search: Search, after: boolean) {
   const q = queryOf(search)
   const { sort_asc: _a, sort_desc: _d, ...query } = q as Record<string, unknown>
   const found = useQuery({
-    queryKey: ['finding-counts', team.id, query], placeholderData: keepPreviousData,
+    queryKey: ['finding-counts', team.id, query], enabled: after, placeholderData: keepPreviousData,
     queryFn: ({ signal }) => body(platform.GET('/v1/scans/results/counts', { params: { query: query as never }, signal })),
   })
   return {

@@ -11,6 +11,7 @@ import { Shown } from '../lib/show'
 import { Bar, Button, Card, Chip, Empty, Field, Head, Loading, Problem, Severity, Table, Time, To, useTitle } from '../ui/kit'
 import { failed, toast } from '../ui/toast'
 import { t } from '../texts'
+import { Scheduled } from './report-schedules'
 
 const r = t.reports
 const Chart = lazy(() => import('../ui/chart').then((m) => ({ default: m.Chart })))
@@ -31,6 +32,7 @@ export function Reports() {
       <div className="grid gap-4 *:min-w-0">
         <Trend days={days} />
         <div className="grid items-start gap-4 *:min-w-0 lg:grid-cols-2"><Coverage />{role.admin && <Cost />}</div>
+        <Scheduled />
         <Files />
       </div>
     </>

@@ -13,6 +13,7 @@ import { toast } from '../ui/toast'
 import { t } from '../texts'
 import type { Schema } from '../lib/complete'
 import { Share } from './template-share'
+import { Wish } from './template-wish'
 import { Trials } from './template-trials'
 
 const Editor = lazy(() => import('../ui/editor').then((m) => ({ default: m.Editor })))
@@ -28,17 +29,20 @@ export function Template() {
   const copied = made ? search.copy : undefined
   const wanted = copied ?? id
   const own = search.from === 'team'
+  const early = search.from === 'early'
   const found = useQuery({
     queryKey: ['template', team.id, wanted, search.from ?? ''], enabled: !made || !!copied,
     queryFn: async () => (own
       ? ((await body(platform.GET('/v1/template/{template_id}', { params: { path: { template_id: wanted } } }))) as { template: Doc }).template
-      : (await body(platform.GET('/v1/template/public/{template_id}', { params: { path: { template_id: wanted } } }))).data),
+      : early
+        ? ((await body(platform.GET('/v1/template/early/{id}', { params: { path: { id: wanted } } }))) as { template: Doc }).template
+        : (await body(platform.GET('/v1/template/public/{template_id}', { params: { path: { template_id: wanted } } }))).data),
   })
   useTitle(made ? o.new : (found.data?.name ?? t.templates.one))
   if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />
   if (made && !copied) return <Work key="new" id="new" text={o.start} />
   if (!found.data) return <Loading what={t.templates.one} />
-  return made ? <Work key={wanted} id="new" text={(found.data.raw ?? '').replace(/^id:\s*(\S+)/m, 'id: my-$1').replace(/^# digest:.*\n?/gm, '')} /> : <Work key={id} id={id} text={found.data.raw ?? ''} of={found.data} own={own} />
+  return made ? <Work key={`new ${wanted}`} id="new" text={(found.data.raw ?? '').replace(/^id:\s*(\S+)/m, 'id: my-$1').replace(/^# digest:.*\n?/gm, '')} /> : <Work key={id} id={id} text={found.data.raw ?? ''} of={found.data} own={own} />
 }
 
 const draftKey = (id: string) => `vedette.template.${team.id}.${id}`
@@ -54,6 +58,8 @@ function Work({ id, text: stored, of, own = false }: { id: string; text: string;
   const [goTo, setGoTo] = useState<{ line: number }>()
   const [asking, setAsking] = useState(false)
   const [sharing, setSharing] = useState(false)
+  const [wishing, setWishing] = useState(false)
+  const [fault, setFault] = useState('') // of what a model wrote
   const dirty = editable && text !== stored
   useEffect(() => { // what was not saved survives another page and an ended session
     if (!editable) return
@@ -82,7 +88,8 @@ function Work({ id, text: stored, of, own = false }: { id: string; text: string;
     <>
       <Head title={made ? o.new : <Shown text={of!.name} max={200} />} crumb={<To to="/templates" className="link">{t.nav.templates}</To>} note={!made && <code><Shown text={written || id} max={120} /></code>}>
         {!made && <To to="/findings" search={{ template: written || id, status: 'any' }} className="btn">{t.templates.found}</To>}
-        {!made && role.writes && <To to="/templates/new" search={{ copy: id, from: own ? 'team' : undefined }} className="btn">{o.copy}</To>}
+        {!made && role.writes && <To to="/templates/new" search={{ copy: id, from: own ? 'team' : of!.is_early ? 'early' : undefined }} className="btn">{o.copy}</To>}
+        {made && role.writes && <Button onClick={() => setWishing(true)}>{t.templates.ask}</Button>}
         {own && role.writes && <Button onClick={() => setSharing(true)}>{o.share}</Button>}
         {own && role.writes && <Button onClick={() => setAsking(true)}>{t.delete}</Button>}
         {!made && role.writes && <To to="/scans/new" search={{ template: id }} className="btn">{t.templates.scan}</To>}
@@ -90,6 +97,7 @@ function Work({ id, text: stored, of, own = false }: { id: string; text: string;
       </Head>
       {dirty && !made && <p className="mb-2 text-sm text-medium">{o.unsaved} <button type="button" className="link" onClick={() => setText(stored)}>{o.discard}</button></p>}
       {save.error && <Problem error={save.error} />}
+      {fault && <p role="status" className="mb-3 rounded-sm bg-medium-soft px-3 py-2 text-sm text-medium">{t.templates.noGood} <Shown text={fault} max={1000} /></p>}
       <div className="grid items-start gap-4 xl:grid-cols-[minmax(0,1fr)_26rem]">
         <div className="grid min-w-0 gap-4">
           <Card title={t.templates.text} flush actions={<Copy text={text} />}>
@@ -106,12 +114,14 @@ function Work({ id, text: stored, of, own = false }: { id: string; text: string;
               [t.findings.col.severity, <Severity key="s" of={of.severity} />], [t.findings.description, <Shown key="d" text={of.description} max={3000} />], [t.findings.remediation, <Shown key="r" text={of.remediation} max={3000} />],
               [t.templates.protocol, of.type], [t.templates.tags, <span key="t" className="flex flex-wrap gap-1">{(of.tags ?? []).slice(0, 30).map((tag) => <Chip key={tag}><Shown text={tag} max={40} /></Chip>)}</span>],
               [t.templates.author, <Shown key="a" text={(of.author ?? []).join(', ')} max={200} />],
+              [t.templates.byModel, of.ai_meta?.model_used && <span key="m"><Shown text={of.ai_meta.model_used} max={100} />{of.ai_meta.is_template_by_human && ` ${t.templates.changed}`}</span>], [t.templates.from, of.ai_meta?.prompt && <Shown key="p" text={of.ai_meta.prompt} max={2000} />],
             ]} />
           </Card>}
           {!made && <Found template={written || id} />}
           {editable && <Card title={o.help}><ul className="grid list-disc gap-1 pl-4 text-sm text-muted">{o.helpText.map((x) => <li key={x}>{x}</li>)}</ul></Card>}
         </div>
       </div>
+      {wishing && <Wish onClose={() => setWishing(false)} onDraft={(draft, why) => { setText(draft); setFault(why) }} />}
       {sharing && <Share id={id} onClose={() => setSharing(false)} />}
       {asking && <Confirm title={o.deleteTitle} action={t.delete} busy={remove.isPending} error={remove.error} onClose={() => setAsking(false)} onYes={() => remove.mutate()}>{o.deleteText}</Confirm>}
     </>

@@ -16,8 +16,8 @@ export function Templates() {
   const [search, set] = useURL()
   const [typed, setTyped] = useTyped('q')
   const page = Math.max(0, Number(search.page ?? 1) - 1 || 0)
-  const q = [search.q, search.severity && `severity:${search.severity}`, search.tag && `tags:${search.tag}`].filter(Boolean).join(' ')
-  const query = { q: q || undefined, scope: search.scope || undefined, limit: pageSize, offset: page * pageSize, facet_size: 12, fields: 'id,template_id,name,severity,tags,type,description,template_type' }
+  const q = [search.q, search.severity && `severity:${search.severity}`, search.tag && `tags:${search.tag}`, search.scope === 'early' && 'is_early:true'].filter(Boolean).join(' ')
+  const query = { q: q || undefined, scope: search.scope === 'early' ? undefined : search.scope || undefined, limit: pageSize, offset: page * pageSize, facet_size: 12, fields: 'id,template_id,name,severity,tags,type,description,template_type,is_early' }
   const found = useQuery({
     queryKey: ['template-search', team.id, query], placeholderData: keepPreviousData,
     queryFn: ({ signal }) => body(platform.GET('/v2/template/search', { params: { query: query as never }, signal })),
@@ -47,7 +47,7 @@ export function Templates() {
             {found.data.results.map((x) => (
               <tr key={x.template_id ?? x.id}>
                 <td><Severity of={x.severity} /></td>
-                <td className="min-w-56"><To to={`/templates/${x.template_id ?? x.id}`} search={{ from: x.template_type === 'public' ? undefined : 'team' }} className="font-medium hover:text-accent"><Shown text={x.name} max={140} /></To> {x.template_type !== 'public' && <Chip>{t.templates.own}</Chip>}</td>
+                <td className="min-w-56"><To to={`/templates/${x.template_id ?? x.id}`} search={{ from: x.is_early ? 'early' : x.template_type === 'public' ? undefined : 'team' }} className="font-medium hover:text-accent"><Shown text={x.name} max={140} /></To> {x.template_type !== 'public' && <Chip>{t.templates.own}</Chip>}{x.is_early && <Chip tone="busy">{t.templates.early}</Chip>}</td>
                 <td><code className="text-xs md:whitespace-nowrap"><Shown text={x.template_id ?? x.id} max={60} /></code></td><td>{x.type}</td>
                 <td className="text-xs text-muted"><Shown text={(x.tags ?? []).join(', ')} max={80} /></td>
               </tr>

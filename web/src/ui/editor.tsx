@@ -64,8 +64,8 @@ export function Editor({ label, text, readOnly = false, marks, schema, onChange,
         doc: first.current,
         extensions: [
           lineNumbers(), highlightActiveLine(), drawSelection(), indentUnit.of('  '), yaml(), colours, look, search({ top: true }),
-          EditorView.contentAttributes.of({ 'aria-label': label, spellcheck: 'false', autocapitalize: 'off' }),
-          ...(readOnly ? [EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({ tabindex: '0', role: 'textbox', 'aria-readonly': 'true', 'aria-multiline': 'true' })] : [
+          EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0', spellcheck: 'false', autocapitalize: 'off' }),
+          ...(readOnly ? [EditorState.readOnly.of(true), EditorView.editable.of(false), EditorView.contentAttributes.of({ role: 'textbox', 'aria-readonly': 'true', 'aria-multiline': 'true' })] : [
             history(), indentOnInput(), bracketMatching(), closeBrackets(), highlightSelectionMatches(), lintGutter(), autocompletion({ override: [complete] }),
             Prec.highest(keymap.of([{ key: 'Mod-s', preventDefault: true, run: () => { now.current.onSave?.(); return true } }])),
             keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap]),

@@ -1,7 +1,8 @@
-import { Link, type LinkProps } from '@tanstack/react-router'
+import { Link, useNavigate, type LinkProps } from '@tanstack/react-router'
 import { useEffect, useId, useLayoutEffect, useRef, useState, type ButtonHTMLAttributes, type ReactNode } from 'react'
 import { ApiError } from '../lib/api'
 import { ago, count, date } from '../lib/format'
+import { write } from '../lib/search'
 import { visible } from '../lib/show'
 import { t } from '../texts'
 
@@ -15,6 +16,18 @@ export function Button({ kind = '', className = '', ...rest }: ButtonHTMLAttribu
 /** A link to a view, with the search as plain strings. */
 export function To({ to, search, className, children, ...rest }: { to: string; search?: Record<string, string | undefined>; className?: string; children: ReactNode } & Record<string, unknown>) {
   return <Link {...({ to, search, className, ...rest } as unknown as LinkProps)}>{children}</Link>
+}
+
+/** A link of a row, of which a list has hundreds. It does not look whether it leads to where one is, as To does at each change of the address. */
+export function RowLink({ to, search, className, children }: { to: string; search?: Record<string, string | undefined>; className?: string; children: ReactNode }) {
+  const navigate = useNavigate()
+  return (
+    <a href={to + write(search ?? {})} className={className} onClick={(e) => {
+      if (e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return // the browser's own: a tab, a window, a file
+      e.preventDefault()
+      void navigate({ to, search: search ?? {} } as never)
+    }}>{children}</a>
+  )
 }
 
 /** The head of a screen. Its heading takes the focus when the address changes, so that screen readers say where they are. */
@@ -249,12 +262,13 @@ export function useCards(labels = true) {
   useLayoutEffect(() => {
     const heads = [...(table.current?.tHead?.rows[0]?.cells ?? [])].map((h) => h.textContent ?? '')
     const plain = heads[0] === t.findings.col.severity ? 2 : 1
+    // What is there already is not written again: each write has the browser look at the styles of a hundred rows.
     for (const row of table.current?.tBodies[0]?.rows ?? []) {
-      row.setAttribute('role', 'row')
+      if (!row.role) row.role = 'row'
       for (const [i, cell] of [...row.cells].entries()) {
-        cell.setAttribute('role', 'cell')
+        if (!cell.role) cell.role = 'cell'
         if (!labels) continue
-        if (i >= plain && heads[i]) cell.dataset.label = heads[i]
+        if (i >= plain && heads[i] && cell.dataset.label !== heads[i]) cell.dataset.label = heads[i]
         cell.toggleAttribute('data-line', i === plain - 1)
         cell.toggleAttribute('data-blank', !cell.textContent?.trim() && !cell.querySelector('input, button, select, [role]'))
       }
@@ -276,8 +290,8 @@ export function Table({ head, children, label }: { head: ReactNode[]; children: 
   )
 }
 
-/** Which page of a long list is shown, and the way to the others. */
-export function Pages({ page, total, size, go }: { page: number; total: number; size: number; go: (page: number) => void }) {
+/** Which page of a long list is shown, and the way to the others; near: somebody is about to go to one. */
+export function Pages({ page, total, size, go, near }: { page: number; total: number; size: number; go: (page: number) => void; near?: (page: number) => void }) {
   const last = Math.max(0, Math.ceil(total / size) - 1)
   return (
     <nav aria-label={t.pages.title} className="no-print flex flex-wrap items-center gap-2 border-t border-line px-3 py-1.5 text-sm">
@@ -287,7 +301,7 @@ export function Pages({ page, total, size, go }: { page: number; total: number; 
         <input key={page} name="page" className="field !w-16" inputMode="numeric" aria-label={t.pages.go} defaultValue={page + 1} />
       </form>
       <span className="text-muted">{t.pages.of(count(last + 1))}</span>
-      <Button disabled={page >= last} onClick={() => go(page + 1)}>{t.pages.next}</Button>
+      <Button disabled={page >= last} onClick={() => go(page + 1)} onPointerEnter={() => near?.(page + 1)} onFocus={() => near?.(page + 1)}>{t.pages.next}</Button>
     </nav>
   )
 }

@@ -1,1 +1,1 @@
-import{I as a,N as c}from"./index.js";import{u as f}from"./useMutation.js";function l(o,e,r,s={}){const t=a();return f({mutationFn:o,onSuccess:(u,i)=>{for(const n of e)t.invalidateQueries({queryKey:[n]});r?.(u,i)},onError:s.shown?void 0:c})}export{l as u};
+import{J as a,K as c}from"./index.js";import{u as f}from"./useMutation.js";function l(o,e,r,s={}){const t=a();return f({mutationFn:o,onSuccess:(u,i)=>{for(const n of e)t.invalidateQueries({queryKey:[n]});r?.(u,i)},onError:s.shown?void 0:c})}export{l as u};

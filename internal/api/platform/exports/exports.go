@@ -17,12 +17,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/enumeration"
 	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/finding"
+	"github.com/vedette-sec/vedette/internal/core/reportschedule"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 )
 
 // Services are what the operations call.
 type Services struct {
 	Exports      *export.Exports
+	Reports      *reportschedule.Schedules
 	Scans        *scan.Scans
 	Findings     *finding.Findings
 	Assets       *asset.Assets
@@ -92,6 +94,7 @@ func (s area) exports() {
 	down.Responses = map[string]*huma.Response{"200": FileResponse(slices.Concat(export.OfFinding,
 		[]export.Format{export.Lines, export.Raw})...)}
 	rest.Register(s.API, down, s.downloadExport)
+	s.schedules()
 	s.assetExports()
 	s.style()
 }
@@ -215,10 +218,11 @@ func (s area) downloadExport(ctx context.Context, in *ExportPath) (*huma.StreamR
 }
 
 func (s area) listExports(ctx context.Context, in *struct {
-	Status string `query:"export_status" enum:"queued,running,finished,failed" doc:"Only those in this state."`
+	Status   string `query:"export_status" enum:"queued,running,finished,failed" doc:"Only those in this state."`
+	Schedule string `query:"schedule_id" maxLength:"100" doc:"Only those that this schedule of reports made."`
 	wire.Window
 }) (*ExportList, error) {
-	found, total, err := s.Exports.FindAll(ctx, export.State(in.Status), in.Page())
+	found, total, err := s.Exports.FindAll(ctx, export.State(in.Status), in.Schedule, in.Page())
 	if err != nil {
 		return nil, err
 	}

@@ -86,6 +86,7 @@ type ExportItem struct {
 	ScanID    string    `json:"scan_id,omitempty" doc:"The scan, where it is of one."`
 	TaskID    string    `json:"task_id,omitempty" doc:"The task, where it is of one."`
 	Enumerate string    `json:"enumerate_id,omitempty" doc:"The enumeration or group, where it is of one."`
+	Schedule  string    `json:"schedule_id,omitempty" doc:"The schedule of reports that made it."`
 	Format    string    `json:"type" enum:"json,csv,pdf,docx,html,sarif,cyclonedx,csaf,openvex,defectdojo,ocsf,jsonl,raw" doc:"The kind of file."`
 	Progress  int       `json:"progress"`
 	Total     int       `json:"total" doc:"How many findings, assets or lines the filter picked; 0 while it is queued."`
@@ -100,7 +101,7 @@ type ExportItem struct {
 func exportOf(e export.Export) ExportItem {
 	out := ExportItem{
 		ID: e.ID, Name: e.Name, Status: string(e.State), ItemType: "results", ScanID: e.ScanID,
-		TaskID: e.TaskID, Enumerate: e.Assets,
+		TaskID: e.TaskID, Enumerate: e.Assets, Schedule: e.ScheduleID,
 		Format: string(e.Format), Progress: e.Progress(),
 		Total: e.Total, Done: e.Done, Size: e.Size, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, ExpiresAt: e.ExpiresAt,
 	}

@@ -15,9 +15,9 @@ import (
 // AlertEvent is one alert for one channel.
 type AlertEvent struct {
 	ID             string          `json:"id" doc:"The alert's id: webhooks get it as Idempotency-Key, mail has it in its Message-ID."`
-	EventType      string          `json:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop,regression,risk_ended,due_soon,overdue" doc:"Content."`
-	SubjectType    string          `json:"subject_type" enum:"scan,enumeration,asset_policy,finding,rule"`
-	SubjectID      string          `json:"subject_id" doc:"The id of the scan, the enumeration, the policy or (the first) finding."`
+	EventType      string          `json:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop,regression,risk_ended,due_soon,overdue,report" doc:"Content."`
+	SubjectType    string          `json:"subject_type" enum:"scan,enumeration,asset_policy,finding,rule,report"`
+	SubjectID      string          `json:"subject_id" doc:"The id of the scan, the enumeration, the policy, (the first) finding or the schedule of the report."`
 	SubjectName    string          `json:"subject_name" doc:"Its name at that time; empty for a policy, whose name is in the message."`
 	Run            int64           `json:"run"`
 	Status         string          `json:"status" enum:"succeeded,failed,pending" doc:"succeeded: the channel accepted it. failed: given up. pending: being sent, or to be retried."`
@@ -38,6 +38,7 @@ func alertOf(n notification.Notification, names map[string]string) AlertEvent {
 	var content struct {
 		Scan        string `json:"scan_name"`
 		Enumeration string `json:"enumeration_name"`
+		Report      string `json:"report_name"`
 	}
 	_ = json.Unmarshal(n.Body, &content) // an unreadable one has no name
 	e := AlertEvent{
@@ -50,6 +51,8 @@ func alertOf(n notification.Notification, names map[string]string) AlertEvent {
 	switch n.Kind {
 	case notification.OfEnumeration:
 		e.SubjectName = content.Enumeration
+	case notification.OfReport:
+		e.SubjectName = content.Report
 	case notification.OfFinding:
 		e.SubjectID, _, _ = strings.Cut(n.Subject, "/")
 	case notification.OfPolicy:
@@ -82,8 +85,8 @@ func alertStates(status string) (out []notification.State) {
 // AlertQuery has the parameters of the alert log.
 type AlertQuery struct {
 	Config  string `query:"alert_config_id" maxLength:"100" doc:"Only those of this alerting configuration."`
-	Event   string `query:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop,regression,risk_ended,due_soon,overdue" doc:"Only of this type."`
-	Subject string `query:"subject_id" maxLength:"100" doc:"Only those about this scan, enumeration or policy."`
+	Event   string `query:"event_type" enum:"running,finished,failed_stopped,new_vuln,new_asset,source_drop,regression,risk_ended,due_soon,overdue,report" doc:"Only of this type."`
+	Subject string `query:"subject_id" maxLength:"100" doc:"Only those about this scan, enumeration, policy or schedule of reports."`
 	Status  string `query:"status" enum:"succeeded,failed,pending" doc:"Only those in this state."`
 	wire.HistoryRange
 	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Maximum number of events."`

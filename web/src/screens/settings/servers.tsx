@@ -8,6 +8,7 @@ import { Shown } from '../../lib/show'
 import { Button, Card, Chip, Confirm, Dialog, Empty, Field, Problem, Loading } from '../../ui/kit'
 import { toast } from '../../ui/toast'
 import { t } from '../../texts'
+import { ServerForm } from './server-form'
 
 // MCP servers, at an address or run by this server, and their authorization by OAuth 2.1: begun here, allowed at the
 // authorization server, and finished here by the code that the browser comes back with.
@@ -21,6 +22,7 @@ export function Servers() {
   const role = useRole()
   const [adding, setAdding] = useState(false)
   const [gone, setGone] = useState<Server>()
+  const [changing, setChanging] = useState<Server>()
   const [authorizing, setAuthorizing] = useState<Server>()
   const [revoking, setRevoking] = useState<Server>()
   const [search] = useURL()
@@ -42,8 +44,8 @@ export function Servers() {
             const fresh = tools.filter((y) => y.state === 'new' || y.state === 'changed')
             return (
               <li key={x.id} className="px-3 py-2.5 text-sm">
-                <div className="flex flex-wrap items-start gap-3"><div className="min-w-0 flex-1 basis-72"><p className="flex flex-wrap items-center gap-2"><Shown text={x.name} max={80} className="font-medium" /><Chip tone={serverTone[x.status]}>{o.serverState[x.status]}</Chip>{x.shared && <Chip>{t.projects.shared}</Chip>}</p><p className="text-xs text-muted"><Shown text={x.url || x.command.join(' ')} max={200} /></p>{x.oauth.authorized && <p className="text-xs text-good">{o.authorized} <Shown text={x.oauth.issuer} max={120} /></p>}{x.error && <p className="text-xs text-high"><Shown text={x.error} max={300} /></p>}{x.log && <details className="text-xs"><summary className="text-muted">{o.log}</summary><pre className="raw mt-1 max-h-40 overflow-auto" tabIndex={0}><Shown text={x.log} max={4000} /></pre></details>}</div>
-                  {role.writes && x.is_owner && <span className="flex flex-wrap gap-2">{x.url && (x.oauth.authorized ? <Button onClick={() => setRevoking(x)}>{o.revoke}</Button> : !x.masked_token && <Button onClick={() => setAuthorizing(x)}>{o.authorize}</Button>)}<Button disabled={look.isPending} onClick={() => look.mutate(x.id)}>{o.look}</Button><Button onClick={() => setGone(x)}>{t.delete}</Button></span>}</div>
+                <div className="flex flex-wrap items-start gap-3"><div className="min-w-0 flex-1 basis-72"><p className="flex flex-wrap items-center gap-2"><Shown text={x.name} max={80} className="font-medium" /><Chip tone={serverTone[x.status]}>{o.serverState[x.status]}</Chip>{x.shared && <Chip>{t.projects.shared}</Chip>}{!x.enabled && <Chip tone="wait">{o.isOff}</Chip>}</p><p className="text-xs text-muted"><Shown text={x.url || x.command.join(' ')} max={200} /></p>{x.oauth.authorized && <p className="text-xs text-good">{o.authorized} <Shown text={x.oauth.issuer} max={120} /></p>}{x.error && <p className="text-xs text-high"><Shown text={x.error} max={300} /></p>}{x.log && <details className="text-xs"><summary className="text-muted">{o.log}</summary><pre className="raw mt-1 max-h-40 overflow-auto" tabIndex={0}><Shown text={x.log} max={4000} /></pre></details>}</div>
+                  {role.writes && x.is_owner && <span className="flex flex-wrap gap-2">{x.url && (x.oauth.authorized ? <Button onClick={() => setRevoking(x)}>{o.revoke}</Button> : !x.masked_token && <Button onClick={() => setAuthorizing(x)}>{o.authorize}</Button>)}<Button disabled={look.isPending} onClick={() => look.mutate(x.id)}>{o.look}</Button><Button onClick={() => setChanging({ ...x, tools })}>{t.notify.edit}</Button><Button onClick={() => setGone(x)}>{t.delete}</Button></span>}</div>
                 {tools.length > 0 && <details className="mt-1"><summary className="text-xs text-muted">{o.nTools(tools.length)}</summary>
                   <ul className="mt-1 grid gap-1">{tools.map((y) => <li key={y.name} className="text-xs"><code><Shown text={y.offered_as || y.name} max={100} /></code> <Chip tone={y.state === 'accepted' ? 'good' : y.state === 'gone' ? 'calm' : 'wait'}>{o.toolState[y.state]}</Chip> <span className="text-muted"><Shown text={y.description} max={240} /></span></li>)}</ul></details>}
                 {role.writes && x.is_owner && fresh.length > 0 && <p className="mt-2"><Button disabled={accept.isPending} onClick={() => accept.mutate({ id: x.id, digests: fresh.map((y) => y.digest) })}>{o.accept(fresh.length)}</Button></p>}
@@ -55,7 +57,8 @@ export function Servers() {
       {authorizing && <Authorize of={authorizing} onClose={() => setAuthorizing(undefined)} />}
       {revoking && <Confirm title={o.revokeTitle} action={o.revoke} busy={revoke.isPending} error={revoke.error} onClose={() => setRevoking(undefined)} onYes={() => revoke.mutate()}>{o.revokeText(revoking.name)}</Confirm>}
       {search.state && search.code && found.data && <Finish servers={found.data.servers} onDone={keep} />}
-      {adding && <NewServer onDone={keep} onClose={() => setAdding(false)} />}
+      {adding && <ServerForm onDone={keep} onClose={() => setAdding(false)} />}
+      {changing && <ServerForm of={changing} onDone={keep} onClose={() => setChanging(undefined)} />}
       {gone && <Confirm title={o.deleteTitle} action={t.delete} busy={remove.isPending} error={remove.error} onClose={() => setGone(undefined)} onYes={() => remove.mutate()}>{o.deleteText(gone.name)}</Confirm>}
     </Card>
   )
@@ -98,60 +101,6 @@ function Finish({ servers, onDone }: { servers: Server[]; onDone: (x: Server) =>
       <p className="mb-4 text-sm">{of ? o.finishText(of.name) : o.gone}</p>
       {finish.error && <Problem error={finish.error} />}
       <div className="flex justify-end gap-2"><Button onClick={close}>{t.cancel}</Button>{of && <Button kind="primary" disabled={finish.isPending} onClick={() => finish.mutate()}>{o.finish}</Button>}</div>
-    </Dialog>
-  )
-}
-
-const lines = (s: string) => s.split('\n').map((x) => x.trim()).filter(Boolean)
-
-function NewServer({ onDone, onClose }: { onDone: (x: Server) => void; onClose: () => void }) {
-  const [how, setHow] = useState<'url' | 'command'>('url')
-  const [f, setF] = useState({ name: '', url: '', token: '', command: '', hosts: '', env: '' })
-  const [files, setFiles] = useState<{ name: string; text: string }[]>([])
-  const [readOnly, setReadOnly] = useState(true)
-  const create = useAct(() => body(agent.POST('/api/v1/mcp/servers', { body: {
-    name: f.name, read_only: readOnly,
-    ...(how === 'url' ? { url: f.url, bearer_token: f.token || undefined } : {
-      command: lines(f.command), hosts: lines(f.hosts), env_vars: f.env.split(',').map((x) => x.trim()).filter(Boolean), files: Object.fromEntries(files.filter((x) => x.name.trim()).map((x) => [x.name.trim(), x.text])),
-    }),
-  } })), ['mcp'], (x) => { onDone(x); onClose() }, { shown: true })
-  const field = (k: keyof typeof f) => ({ value: f[k], onChange: (e: { target: { value: string } }) => setF({ ...f, [k]: e.target.value }) })
-  const file = (i: number, change: Partial<(typeof files)[number]>) => setFiles(files.map((x, j) => (i === j ? { ...x, ...change } : x)))
-  return (
-    <Dialog title={o.newServer} onClose={onClose} wide={how === 'command'}>
-      <form onSubmit={(e) => { e.preventDefault(); create.mutate() }}>
-        <Field label={t.scans.name} hint={o.serverHint}>{(p) => <input {...p} autoFocus className="field" required maxLength={20} {...field('name')} />}</Field>
-        <fieldset className="mb-4 flex flex-wrap gap-x-4 text-sm"><legend className="sr-only">{o.newServer}</legend>
-          {(['url', 'command'] as const).map((x) => <label key={x} className="flex min-h-8 items-center gap-1.5"><input type="radio" name="how" checked={how === x} onChange={() => setHow(x)} />{o.how[x]}</label>)}
-        </fieldset>
-        {how === 'url' ? (
-          <>
-            <Field label={o.url}>{(p) => <input {...p} className="field" type="url" required {...field('url')} />}</Field>
-            <Field label={o.token} hint={o.tokenHint}>{(p) => <input {...p} className="field" autoComplete="off" {...field('token')} />}</Field>
-          </>
-        ) : (
-          <>
-            <Field label={o.command} hint={o.commandHint}>{(p) => <textarea {...p} className="field font-mono" rows={3} required spellCheck={false} {...field('command')} />}</Field>
-            <div className="grid gap-x-3 sm:grid-cols-2">
-              <Field label={o.hosts} hint={o.hostsHint}>{(p) => <textarea {...p} className="field" rows={2} spellCheck={false} {...field('hosts')} />}</Field>
-              <Field label={o.env} hint={o.envHint}>{(p) => <input {...p} className="field" spellCheck={false} {...field('env')} />}</Field>
-            </div>
-            <fieldset className="mb-4"><legend className="mb-1 text-sm font-medium">{o.files}</legend><p className="mb-2 text-xs text-muted">{o.filesHint}</p>
-              {files.map((x, i) => (
-                <div key={i} className="mb-3 rounded-sm border border-line p-3">
-                  <Field label={o.fileName}>{(p) => <input {...p} autoFocus className="field font-mono" required maxLength={200} spellCheck={false} value={x.name} onChange={(e) => file(i, { name: e.target.value })} />}</Field>
-                  <Field label={o.fileText}>{(p) => <textarea {...p} className="field font-mono" rows={6} spellCheck={false} value={x.text} onChange={(e) => file(i, { text: e.target.value })} />}</Field>
-                  <Button onClick={() => setFiles(files.filter((_, j) => j !== i))}>{o.dropFile(i + 1)}</Button>
-                </div>
-              ))}
-              <Button onClick={() => setFiles([...files, { name: '', text: '' }])}>{o.addFile}</Button>
-            </fieldset>
-          </>
-        )}
-        <label className="mb-4 flex items-center gap-2 text-sm"><input type="checkbox" checked={readOnly} onChange={(e) => setReadOnly(e.target.checked)} />{o.readOnly}</label>
-        {create.error && <Problem error={create.error} />}
-        <div className="flex justify-end gap-2"><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" type="submit" disabled={create.isPending}>{create.isPending ? o.connecting : o.connect}</Button></div>
-      </form>
     </Dialog>
   )
 }

@@ -1,0 +1,1 @@
+function r(n){return n}export{r as q};
