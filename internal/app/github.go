@@ -83,7 +83,8 @@ func (a *App) openReviews(box *seal.Box, users *netguard.Guard) (*review.Reviews
 		return nil, fmt.Errorf("github_private_key_file: %w", err)
 	}
 	anywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-	deps.App, err = github.New(github.Config{AppID: g.AppID, Key: key, WebhookSecret: g.WebhookSecret, ClientID: g.ClientID,
+	deps.App, err = github.New(github.Config{AppID: g.AppID, Key: key, WebhookSecret: g.WebhookSecret,
+		ClientID:     g.ClientID,
 		ClientSecret: g.ClientSecret, API: g.API}, &netguard.Guard{Allow: anywhere})
 	if err != nil {
 		return nil, fmt.Errorf("github_app_id: %w", err)

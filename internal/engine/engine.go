@@ -73,13 +73,17 @@ type Config struct {
 	Record func(traffic.Exchange) // gets each HTTP request that was sent, from any goroutine; may be nil
 }
 
-// What a scan reports.
 type (
-	Event        = event.Event
-	Pending      = event.Pending      // a request that an out-of-band interaction may turn into an Event
-	Mark         = event.Mark         // a reason to doubt an Event
-	Compared     = event.Compared     // a request that an Event was compared with
-	IssueTracker = event.IssueTracker // an issue that was filed for an Event
+	// Event is what a scan reports.
+	Event = event.Event
+	// Pending is a request that an out-of-band interaction may turn into an Event.
+	Pending = event.Pending
+	// Mark is a reason to doubt an Event.
+	Mark = event.Mark
+	// Compared is a request that an Event was compared with.
+	Compared = event.Compared
+	// IssueTracker is an issue that was filed for an Event.
+	IssueTracker = event.IssueTracker
 )
 
 // AnswersAlike and MatchDensity are the marks; MaxCompared bounds Compared.
@@ -124,10 +128,11 @@ func New(cfg Config) *Engine {
 	if len(cfg.Resolvers) == 0 {
 		cfg.Resolvers = dns.SystemResolvers()
 	}
-	e := &Engine{cfg: cfg, scripts: make(chan struct{}, cfg.Concurrency), host: &functions.Host{Dial: cfg.Dial}, client: web.New(web.Config{
-		Dial: cfg.Dial, Timeout: cfg.Timeout, MaxBody: cfg.MaxBody, PerHost: cfg.PerHost,
-		UserAgent: cfg.UserAgent, Headers: cfg.Headers, SNI: cfg.SNI, Certificates: cfg.Certificates, Record: cfg.Record,
-	})}
+	e := &Engine{cfg: cfg, scripts: make(chan struct{}, cfg.Concurrency), host: &functions.Host{Dial: cfg.Dial},
+		client: web.New(web.Config{
+			Dial: cfg.Dial, Timeout: cfg.Timeout, MaxBody: cfg.MaxBody, PerHost: cfg.PerHost,
+			UserAgent: cfg.UserAgent, Headers: cfg.Headers, SNI: cfg.SNI, Certificates: cfg.Certificates, Record: cfg.Record,
+		})}
 	e.sender = sender.New(e.client, sender.Config{
 		Timeout: cfg.Timeout, Retries: cfg.Retries, RateLimit: cfg.RateLimit, HostRate: cfg.HostRate,
 		RateWindow: cfg.RateWindow, Concurrency: cfg.Concurrency, PerHost: cfg.PerHost, RecheckPauses: cfg.RecheckPauses,

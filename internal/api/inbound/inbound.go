@@ -1,7 +1,7 @@
 // Package inbound takes webhooks: of issue trackers, POST /hooks/trackers/{config_id}/{provider}, of the operator's
-// GitHub App, POST /hooks/github, of GitLab, POST /hooks/gitlab/{connection_id}, and of Slack, POST /hooks/slack for the operator's app and POST
-// /hooks/slack/{installation_id} for those of teams. It is no part of the documented APIs, as its callers are other
-// services, each with its own way to prove who it is (core/ticket, core/review, core/chat).
+// GitHub App, POST /hooks/github, of GitLab, POST /hooks/gitlab/{connection_id}, and of Slack, POST /hooks/slack for
+// the operator's app and POST /hooks/slack/{installation_id} for those of teams. It is no part of the documented APIs,
+// as its callers are other services, each with its own way to prove who it is (core/ticket, core/review, core/chat).
 //
 // Of a tracker, an address that does not exist, a configuration that takes no webhooks and a wrong signature have the
 // same answer, byte for byte. A webhook of the App says whose it is, and has one address: it is 401 if it is not
@@ -115,6 +115,8 @@ func answer(w http.ResponseWriter, status int) {
 }
 
 // take reads a body of at most most bytes, and gives the status with which do answers.
+//
+//nolint:unparam // each area says how much it takes
 func take(r *http.Request, most int, logger *slog.Logger, do func(context.Context, []byte) (int, error)) int {
 	if r.ContentLength > int64(most) {
 		return http.StatusRequestEntityTooLarge

@@ -125,7 +125,8 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 		EgressIPs: d.EgressIPs,
 	})
 	exports.Register(api, exports.Services{
-		Exports: d.Exports, Reports: d.Reports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets, Enumerations: d.Enumerations,
+		Exports: d.Exports, Reports: d.Reports, Scans: d.Scans, Findings: d.Findings, Assets: d.Assets,
+		Enumerations: d.Enumerations,
 	})
 	templates.Register(api, templates.Services{Catalog: d.Catalog, Models: d.Models, Signers: d.Signers})
 	leaks.Register(api, d.Leaks)

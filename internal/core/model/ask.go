@@ -19,7 +19,8 @@ func (s *Models) Stream(c Chosen, teamID, userID, title string) Row {
 
 // Ask makes one call of a stream, paid for: its highest price is reserved before, and usage counts what it cost. what
 // names it. It fails with the codes of caps, or of package llm.
-func (s *Models) Ask(ctx context.Context, c Chosen, usage *Row, what string, request llm.Request) (llm.Response, error) {
+func (s *Models) Ask(ctx context.Context, c Chosen, usage *Row, what string, request llm.Request) (llm.Response,
+	error) {
 	paid := s.Reservations(Account{TeamID: usage.TeamID, UserID: usage.UserID, TaskID: usage.TaskID, BYOK: usage.BYOK})
 	key := fmt.Sprintf("%s/%d", what, usage.Steps)
 	worst := c.Price.Micros(llm.Estimate(request))

@@ -58,7 +58,7 @@ type PathInstructions struct {
 func (rs *Reviews) Unused(ctx context.Context, r Repository, change Config) (names []string) {
 	set, needModel := change.fields(), []string{"custom_instructions", "path_instructions"}
 	for _, name := range append(needModel, "streaming_enabled", "deploy_wait_timeout") {
-		if set[name] != nil && !(slices.Contains(needModel, name) && rs.hasModel(ctx, r)) {
+		if set[name] != nil && (!slices.Contains(needModel, name) || !rs.hasModel(ctx, r)) {
 			names = append(names, name)
 		}
 	}
@@ -207,8 +207,8 @@ func (rs *Reviews) SetDefaults(ctx context.Context, change Config, reset []strin
 	return r, err
 }
 
-// Configure changes the configuration of a repository, which must have the name, if one is given: an id of another would
-// change the wrong one.
+// Configure changes the configuration of a repository, which must have the name, if one is given: an id of another
+// would change the wrong one.
 func (rs *Reviews) Configure(ctx context.Context, at Forge, id, fullName string, change Config, reset []string) (
 	r Repository, err error,
 ) {

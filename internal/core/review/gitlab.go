@@ -117,8 +117,8 @@ func (rs *Reviews) Add(ctx context.Context, n NewConnection) (made Connection, e
 	return made, err
 }
 
-// Change changes the token, the projects or the secret of the webhook of a connection. A project that is named no longer
-// goes, with its options and reviews.
+// Change changes the token, the projects or the secret of the webhook of a connection. A project that is named no
+// longer goes, with its options and reviews.
 func (rs *Reviews) Change(ctx context.Context, id string, n NewConnection) (changed Connection, err error) {
 	c, err := rs.admin(ctx, GitLab)
 	if err != nil {
@@ -280,7 +280,8 @@ func (rs *Reviews) ReceiveGitLab(ctx context.Context, id string, header http.Hea
 	}
 	args := ObeyArgs{Pull: e.Object.IID, Command: sayLook, Cause: e.Cause()}
 	if e.IsNote() {
-		args = ObeyArgs{Pull: e.Merge.IID, Comment: e.Object.ID, Login: strconv.FormatInt(e.User.ID, 10), Command: commandIn(e.Object.Note)}
+		args = ObeyArgs{Pull: e.Merge.IID, Comment: e.Object.ID, Login: strconv.FormatInt(e.User.ID, 10),
+			Command: commandIn(e.Object.Note)}
 	}
 	if args.Pull < 1 || args.Command == "" || args.Command == sayLook && args.Cause == "" {
 		return Ignored, nil

@@ -34,7 +34,8 @@ func (w work) inspect(ctx context.Context, pull forge.Change, found *examined) e
 	}
 	found.ran, found.problems = got.Ran, got.Problems
 	for _, f := range got.Findings {
-		if !slices.ContainsFunc(found.findings, func(o rule.Finding) bool { return o.Kind == rule.Secret && o.Kind == f.Kind && place(o) == place(f) }) {
+		isKnown := func(o rule.Finding) bool { return o.Kind == rule.Secret && place(o) == place(f) }
+		if f.Kind != rule.Secret || !slices.ContainsFunc(found.findings, isKnown) {
 			found.take(w.config, textOf(found.shown, f), []rule.Finding{f})
 		}
 	}

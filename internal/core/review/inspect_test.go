@@ -23,7 +23,7 @@ func TestGitleaksLooksAtAChange(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, folder := range []string{dir, filepath.Dir(dir)} { // nobody starts it, too
-		if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // the same
+		if err := os.Chmod(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,7 +33,7 @@ while [ $# -gt 0 ]; do [ "$1" = --report-path ] && out=$2; shift; done
 echo '[{"Description": "A \u0060word\u0060", "StartLine": 2, "Secret": "hunter2hunter2", "File": "env.sh", "RuleID": "word"},
  {"Description": "AWS", "StartLine": 1, "Secret": "AKIAQ3ZL7TXWN5VKE2YD", "File": "env.sh", "RuleID": "aws"}]' >"$out"
 `
-	if err := os.WriteFile(filepath.Join(dir, "gitleaks"), []byte(text), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(dir, "gitleaks"), []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

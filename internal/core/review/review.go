@@ -4,10 +4,10 @@
 //
 // A review reads the files that the change touches and applies the rules (package rule) to the lines that it adds
 // (package diff); where the team has a language model, that reads the change, too (package opinion),
-// and where gitleaks and semgrep are installed, they look at its files (package program). It writes one summary, which later reviews of the change replace, comments on lines, and a
-// check. What is written has a mark with the id of what it belongs to: a job that was killed finds what it wrote
-// and goes on. There is one row, and so one job, for each commit; a line that has a comment gets no second one by
-// later reviews.
+// and where gitleaks and semgrep are installed, they look at its files (package program). It writes one summary, which
+// later reviews of the change replace, comments on lines, and a check. What is written has a mark with the id of what
+// it belongs to: a job that was killed finds what it wrote and goes on. There is one row, and so one job, for each
+// commit; a line that has a comment gets no second one by later reviews.
 package review
 
 import (
@@ -171,7 +171,8 @@ const repoColumns = `r.id, r.team_id, r.forge, coalesce(r.install, ''), coalesce
 	LEFT JOIN review_defaults d ON d.team_id = r.team_id`
 
 func scanRepo(r db.Row) (x Repository, err error) {
-	return x, r.Scan(&x.ID, &x.TeamID, &x.Forge, &x.Install, &x.InstallationID, &x.Connection, &x.repoID, &x.FullName, &x.Private,
+	return x, r.Scan(&x.ID, &x.TeamID, &x.Forge, &x.Install, &x.InstallationID, &x.Connection, &x.repoID, &x.FullName,
+		&x.Private,
 		db.Into(&x.Config), db.Into(&x.Team), &x.status)
 }
 

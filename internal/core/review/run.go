@@ -71,8 +71,9 @@ func (rs *Reviews) run(ctx context.Context, a RunArgs, lease func(context.Contex
 // being merged.
 func (w work) release(ctx context.Context) {
 	if w.v.check != 0 {
-		_, _ = w.hub.SetCheck(ctx, w.v.check, forge.Check{Name: checkName, Commit: w.v.Head, External: w.v.ID, Conclusion: forge.Neutral,
-			Title: "The review failed", Summary: "The console of Vedette says why."})
+		_, _ = w.hub.SetCheck(ctx, w.v.check, forge.Check{Name: checkName, Commit: w.v.Head, External: w.v.ID,
+			Conclusion: forge.Neutral,
+			Title:      "The review failed", Summary: "The console of Vedette says why."})
 	}
 }
 

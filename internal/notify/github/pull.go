@@ -103,7 +103,8 @@ func (r Repo) Files(ctx context.Context, number, most int) (out []forge.File, mo
 // Content implements forge.Repo.
 func (r Repo) Content(ctx context.Context, commit, path string) ([]byte, bool, error) {
 	var blob forge.Blob
-	err := r.call(ctx, http.MethodGet, "/contents/"+strings.ReplaceAll(url.PathEscape(path), "%2F", "/")+"?ref="+url.QueryEscape(commit), nil, &blob)
+	err := r.call(ctx, http.MethodGet, "/contents/"+strings.ReplaceAll(url.PathEscape(path), "%2F",
+		"/")+"?ref="+url.QueryEscape(commit), nil, &blob)
 	text, whole := blob.Text()
 	return text, whole, err
 }

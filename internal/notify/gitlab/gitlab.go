@@ -1,5 +1,5 @@
-// Package gitlab speaks with the REST API (version 4) of a GitLab, the public one or one's own, with the access token of
-// an account, and reads its webhooks. It implements forge.Repo; core/review decides what is reviewed and written.
+// Package gitlab speaks with the REST API (version 4) of a GitLab, the public one or one's own, with the access token
+// of an account, and reads its webhooks. It implements forge.Repo; core/review decides what is reviewed and written.
 //
 // A merge request's files come with their diffs; GitLab leaves out those of large files. Comments on lines are
 // discussions, one request each: a run after one that was cut off looks for the marks of those that are there. The

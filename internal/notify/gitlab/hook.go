@@ -24,7 +24,7 @@ type Event struct {
 		Action   string `json:"action"` // of a merge request: open, update, reopen, close, merge …
 		OldHead  string `json:"oldrev"` // of an update that pushed
 		Note     string `json:"note"`
-		NoteType string `json:"noteable_type"` // MergeRequest …
+		NoteType string `json:"noteable_type"` //nolint:misspell // GitLab calls it so; MergeRequest …
 		System   bool   `json:"system"`
 	} `json:"object_attributes"`
 	Changes struct {
@@ -52,8 +52,8 @@ func ReadEvent(header http.Header, body []byte) (e Event, ok bool) {
 	return e, true
 }
 
-// Cause is why a merge request is to be reviewed now: opened, synchronize, reopened or ready_for_review, as GitHub calls
-// it; "" for another event.
+// Cause is why a merge request is to be reviewed now: opened, synchronize, reopened or ready_for_review, as GitHub
+// calls it; "" for another event.
 func (e Event) Cause() string {
 	switch {
 	case e.Kind != "merge_request":

@@ -80,7 +80,8 @@ func (r Repo) Files(ctx context.Context, number, most int) (out []forge.File, mo
 // Content implements forge.Repo.
 func (r Repo) Content(ctx context.Context, commit, path string) ([]byte, bool, error) {
 	var blob forge.Blob
-	err := r.call(ctx, http.MethodGet, "/repository/files/"+url.PathEscape(path)+"?ref="+url.QueryEscape(commit), nil, &blob)
+	err := r.call(ctx, http.MethodGet, "/repository/files/"+url.PathEscape(path)+"?ref="+url.QueryEscape(commit), nil,
+		&blob)
 	text, whole := blob.Text()
 	return text, whole, err
 }
@@ -103,8 +104,8 @@ type note struct {
 	Author User   `json:"author"`
 }
 
-// ours reports whether we wrote a note with a mark at its end. Anybody can write a mark, but not as our account; what we
-// repeat of others does not end our texts.
+// ours reports whether we wrote a note with a mark at its end. Anybody can write a mark, but not as our account; what
+// we repeat of others does not end our texts.
 func (r Repo) ours(n note, mark string) bool {
 	return n.Author.ID == r.account.id && strings.HasSuffix(strings.TrimSpace(n.Body), mark)
 }
@@ -188,7 +189,8 @@ func (r Repo) Comment(ctx context.Context, number int, body string) (int64, erro
 
 // Edit implements forge.Repo.
 func (r Repo) Edit(ctx context.Context, number int, comment int64, body string) (gone bool, err error) {
-	err = r.call(ctx, http.MethodPut, fmt.Sprintf("%s/notes/%d", merge(number), comment), map[string]any{"body": body}, nil)
+	err = r.call(ctx, http.MethodPut, fmt.Sprintf("%s/notes/%d", merge(number), comment), map[string]any{"body": body},
+		nil)
 	if forge.Gone(err) {
 		return true, nil
 	}

@@ -1,5 +1,5 @@
-// Package connections serves the operations about Slack, GitHub and GitLab. Those that need an app of the operator's are
-// refused by name on a server without one, so that a caller can tell that from a wrong path.
+// Package connections serves the operations about Slack, GitHub and GitLab. Those that need an app of the operator's
+// are refused by name on a server without one, so that a caller can tell that from a wrong path.
 package connections
 
 import (

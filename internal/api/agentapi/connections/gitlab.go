@@ -112,7 +112,8 @@ func (a Area) gitlab() {
 			LabPath
 			Body LabChange
 		}) (*Lab, error) {
-			c, err := a.Reviews.Change(ctx, in.ID, review.NewConnection{Token: in.Body.Token, Projects: in.Body.Projects, Hook: in.Body.Hook})
+			c, err := a.Reviews.Change(ctx, in.ID, review.NewConnection{Token: in.Body.Token, Projects: in.Body.Projects,
+				Hook: in.Body.Hook})
 			return new(lab(c)), err
 		})
 	signin.Act(a.API, rest.NewOp("disconnect-gitlab", "DELETE "+path+"/{gitlab_connection_id}", tag,
@@ -127,12 +128,14 @@ type ProjectPath struct {
 
 func (a Area) projects() {
 	const tag, path = "GitLab", gitlab + "/projects"
-	rest.Handle(a.API, rest.NewOp("list-gitlab-projects", "GET "+path, tag, "List the projects that your team has connected"),
+	rest.Handle(a.API, rest.NewOp("list-gitlab-projects", "GET "+path, tag,
+		"List the projects that your team has connected"),
 		func(ctx context.Context, _ *struct{}) (*ProjectList, error) {
 			found, err := a.Reviews.Repositories(ctx, review.GitLab)
 			return &ProjectList{rest.Each(found, project), len(found)}, err
 		})
-	rest.Handle(a.API, rest.NewOp("get-gitlab-project", "GET "+path+"/{gitlab_project_id}", tag, "Get how a project is reviewed", 404),
+	rest.Handle(a.API, rest.NewOp("get-gitlab-project", "GET "+path+"/{gitlab_project_id}", tag,
+		"Get how a project is reviewed", 404),
 		func(ctx context.Context, in *ProjectPath) (*Project, error) {
 			r, err := a.Reviews.Repository(ctx, review.GitLab, in.ID)
 			return new(project(r)), err
@@ -148,7 +151,8 @@ func (a Area) projects() {
 		}
 		return new(project(r)), err
 	})
-	rest.Handle(a.API, rest.NewOp("list-gitlab-reviews", "GET "+gitlab+"/reviews", tag, "List the reviews of your team's projects"),
+	rest.Handle(a.API, rest.NewOp("list-gitlab-reviews", "GET "+gitlab+"/reviews", tag,
+		"List the reviews of your team's projects"),
 		func(ctx context.Context, in *struct {
 			Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"How many to return."`
 			Offset int `query:"offset" minimum:"0" maximum:"100000" doc:"How many to skip."`

@@ -1,9 +1,9 @@
-// Package program has gitleaks and semgrep look at the files of a change, where they are installed, and makes findings of
-// their reports on the lines that the change adds.
+// Package program has gitleaks and semgrep look at the files of a change, where they are installed, and makes findings
+// of their reports on the lines that the change adds.
 //
 // The files go into the sandbox of package isolate as an archive, which is unpacked there: strangers wrote them, and
-// their names. A program has no network, nothing of the machine but itself and what all programs see, and bounds of time
-// and memory; one runs at a time. What would configure a program is left out of the archive. Its report is read by
+// their names. A program has no network, nothing of the machine but itself and what all programs see, and bounds of
+// time and memory; one runs at a time. What would configure a program is left out of the archive. Its report is read by
 // package importer. Whatever goes wrong is in the result, in words for the summary.
 package program
 
@@ -70,7 +70,8 @@ const (
 )
 
 var kinds = []kind{
-	{rule.ByGitleaks, rule.Secret, []string{"gitleaks", "detect", "--no-git", "--no-banner", "--source", ".", "--report-format", "json",
+	{rule.ByGitleaks, rule.Secret, []string{"gitleaks", "detect", "--no-git", "--no-banner", "--source", ".",
+		"--report-format", "json",
 		"--report-path", report, "--exit-code", "0"}, []int{0}},
 	{rule.BySemgrep, rule.Code, []string{"semgrep", "scan", "--json", "--output", report, "--quiet", "--metrics", "off",
 		"--disable-version-check", "--no-git-ignore", "--config", rules, "."}, []int{0, 1}},
@@ -81,7 +82,8 @@ func (r *Runner) Wanted(finds ...rule.Kind) bool { return len(r.installed(finds)
 
 func (r *Runner) installed(finds []rule.Kind) (out []kind) {
 	for _, k := range kinds {
-		if _, err := sandbox.LookPath(k.args[0]); err == nil && slices.Contains(finds, k.finds) && (k.by != rule.BySemgrep || r.rules != "") {
+		if _, err := sandbox.LookPath(k.args[0]); err == nil && slices.Contains(finds, k.finds) &&
+			(k.by != rule.BySemgrep || r.rules != "") {
 			out = append(out, k)
 		}
 	}
@@ -183,7 +185,8 @@ func see(at string, folders map[string]string) (string, error) {
 }
 
 // configuring are files by which a change could tell a program what to leave out.
-var configuring = []string{".gitleaks.toml", ".gitleaksignore", ".semgrepignore", ".semgrep.yml", ".semgrep.yaml", ".semgrep", ".gitignore"}
+var configuring = []string{".gitleaks.toml", ".gitleaksignore", ".semgrepignore", ".semgrep.yml", ".semgrep.yaml",
+	".semgrep", ".gitignore"}
 
 // pack makes an archive of files, less those whose path leads elsewhere or that would configure a program.
 func pack(files []File) ([]byte, error) {
@@ -224,7 +227,8 @@ func read(ctx context.Context, k kind, text []byte, files []File) (out []rule.Fi
 		if number == 0 {
 			return nil
 		}
-		f := rule.Finding{Rule: line(r.Check, maxTitle), FoundBy: k.by, Kind: k.finds, Severity: rule.Severity(r.Severity), Path: name,
+		f := rule.Finding{Rule: line(r.Check, maxTitle), FoundBy: k.by, Kind: k.finds, Severity: rule.Severity(r.Severity),
+			Path: name,
 			Line: number, Title: line(r.Title, maxTitle), Why: line(r.Description, maxWhy)}
 		if k.finds == rule.Secret {
 			f.Why, f.Shown = rule.WhySecret, rule.Shown(r.Evidence.Matched)

@@ -39,11 +39,11 @@ func install(t *testing.T, name, text string) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, folder := range []string{dir, filepath.Dir(dir)} { // nobody starts it, too
-		if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // the same
+		if err := os.Chmod(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
@@ -74,11 +74,11 @@ new" ] && [ ! -e .gitleaksignore ] && [ ! -e /abs ] || exit 9
 `+writes("--output", scanned))
 	dir := t.TempDir()
 	for _, folder := range []string{dir, filepath.Dir(dir)} {
-		if err := os.Chmod(folder, 0o755); err != nil { //nolint:gosec // nobody reads it
+		if err := os.Chmod(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte("rules: []"), 0o644); err != nil { //nolint:gosec // the same
+	if err := os.WriteFile(filepath.Join(dir, "a.yaml"), []byte("rules: []"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	out, err := New(dir).Run(t.Context(), files, rule.Secret, rule.Code)

@@ -97,7 +97,8 @@ func Check(path string, number int, text string, above ...string) (out []Finding
 		if list := lists[r.name]; list != nil && isItem && !list.MatchString(keyOf(text, above)) {
 			continue
 		}
-		f := Finding{Rule: r.name, FoundBy: ByRules, Kind: Config, Severity: r.severity, Path: path, Line: number, Title: r.title, Why: r.why}
+		f := Finding{Rule: r.name, FoundBy: ByRules, Kind: Config, Severity: r.severity, Path: path, Line: number,
+			Title: r.title, Why: r.why}
 		if r.fix != "" && len(secrets) == 0 {
 			f.Fixed = r.finds.ReplaceAllString(text, r.fix)
 		}
@@ -136,7 +137,8 @@ func secretOn(text string) (first Finding, secrets []string) {
 				continue
 			}
 			if len(secrets) == 0 {
-				first = Finding{Rule: r.name, Kind: Secret, Severity: r.severity, Title: r.title, Shown: Shown(value), Why: WhySecret}
+				first = Finding{Rule: r.name, Kind: Secret, Severity: r.severity, Title: r.title, Shown: Shown(value),
+					Why: WhySecret}
 			}
 			if !slices.Contains(secrets, value) {
 				secrets = append(secrets, value)

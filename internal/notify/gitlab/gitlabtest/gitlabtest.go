@@ -189,7 +189,8 @@ func (l *Lab) content(r *http.Request, path string) (int, any) {
 func (l *Lab) setStatus(r *http.Request, commit string) (int, any) {
 	s := Status{Commit: commit}
 	if json.NewDecoder(r.Body).Decode(&s) != nil || s.Name == "" ||
-		!slices.Contains([]string{"pending", "running", "success", "failed", "canceled"}, s.State) || len(s.Description) > 255 {
+		!slices.Contains([]string{"pending", "running", "success", "failed", "canceled"}, s.State) ||
+		len(s.Description) > 255 {
 		return message(http.StatusBadRequest, "state does not have a valid value")
 	}
 	i := slices.IndexFunc(l.state.Statuses, func(o Status) bool { return o.Commit == commit && o.Name == s.Name })
@@ -239,7 +240,8 @@ func (l *Lab) merge(r *http.Request, m Merge, parts []string) (int, any) {
 	case what == "POST discussions":
 		p := sent.Position
 		if p.Type != "text" || p.Head != m.Head || p.Base != base || p.Start != start || !m.shows(p.Old, p.New, p.Line) {
-			return message(http.StatusBadRequest, "400 Bad request - Note {:line_code=>[\"can't be blank\", \"must be a valid line code\"]}")
+			return message(http.StatusBadRequest,
+				"400 Bad request - Note {:line_code=>[\"can't be blank\", \"must be a valid line code\"]}")
 		}
 		l.add(&l.state.Discussions, Note{Merge: m.Number, By: Bot, Body: sent.Body, Path: p.New, Line: p.Line})
 		return http.StatusCreated, map[string]any{"id": "d"}
@@ -264,7 +266,8 @@ func (m Merge) doc() map[string]any {
 		state = "closed"
 	}
 	return map[string]any{"iid": m.Number, "state": state, "draft": m.Draft, "title": m.Title, "sha": m.Head,
-		"target_branch": "main", "labels": append([]string{}, m.Labels...), "author": map[string]any{"id": 1, "username": m.Author},
+		"target_branch": "main", "labels": append([]string{}, m.Labels...), "author": map[string]any{"id": 1,
+			"username": m.Author},
 		"diff_refs": map[string]any{"base_sha": base, "start_sha": start, "head_sha": m.Head}}
 }
 

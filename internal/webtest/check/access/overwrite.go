@@ -238,7 +238,8 @@ func (o *overwrite) write(ctx context.Context, n naming, field message.Place, pa
 	if errors.Is(err, client.ErrScope) {
 		return done, nil
 	}
-	if done.sent, err = kit.Broken(ctx, r, done.sent, err); err != nil || done.sent.Status == 0 || done.sent.Status >= 400 {
+	if done.sent, err = kit.Broken(ctx, r, done.sent, err); err != nil || done.sent.Status == 0 ||
+		done.sent.Status >= 400 {
 		return done, err
 	}
 	for i := range pages {

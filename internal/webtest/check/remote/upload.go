@@ -20,8 +20,8 @@ import (
 // png are the first bytes of such a picture.
 const png = "\x89PNG\r\n\x1a\n"
 
-// uploads are files that do something where they are run or shown: {a} and {b} are numbers, {f} is a function. Some look
-// like pictures, by their type, their first bytes, or one of two endings, to those who check only that.
+// uploads are files that do something where they are run or shown: {a} and {b} are numbers, {f} is a function. Some
+// look like pictures, by their type, their first bytes, or one of two endings, to those who check only that.
 var uploads = []struct{ ext, kind, content string }{
 	{".php", "application/x-php", "{f}<?php echo {a}*{b}; ?>"},
 	{".jsp", "application/octet-stream", "{f}<%= {a}*{b} %>"},
