@@ -78,19 +78,10 @@ type (
 	Event = event.Event
 	// Pending is a request that an out-of-band interaction may turn into an Event.
 	Pending = event.Pending
-	// Mark is a reason to doubt an Event.
-	Mark = event.Mark
 	// Compared is a request that an Event was compared with.
 	Compared = event.Compared
 	// IssueTracker is an issue that was filed for an Event.
 	IssueTracker = event.IssueTracker
-)
-
-// AnswersAlike and MatchDensity are the marks; MaxCompared bounds Compared.
-const (
-	AnswersAlike = event.AnswersAlike
-	MatchDensity = event.MatchDensity
-	MaxCompared  = event.MaxCompared
 )
 
 // Clean is event.Clean.
@@ -100,12 +91,11 @@ const defaultConcurrency = 50
 
 // Engine runs scans, any number at once.
 type Engine struct {
-	cfg    Config
-	client *web.Client
-	sender *sender.Sender
-	host   *functions.Host // for functions of expressions that use the network
-
-	scripts chan struct{} // one for each script that runs
+	cfg     Config
+	client  *web.Client
+	sender  *sender.Sender
+	host    *functions.Host // for functions of expressions that use the network
+	scripts chan struct{}   // one for each script that runs
 }
 
 // New makes an engine. Close it after the last scan.

@@ -1,16 +1,18 @@
 package engine
 
+import "github.com/vedette-sec/vedette/internal/engine/event"
+
 // denseMatches is how many templates above severity info match on a target before it is in doubt. Ordinary targets
 // have a handful.
 const denseMatches = 15
 
 // marks are the reasons to doubt findings on the target, as far as they are known now. The caller holds mu.
-func (t *targetScan) marks(pathSpecific bool) (all []Mark) {
+func (t *targetScan) marks(pathSpecific bool) (all []event.Mark) {
 	if t.report.Canary.AnswersAlike && pathSpecific {
-		all = append(all, AnswersAlike)
+		all = append(all, event.AnswersAlike)
 	}
 	if t.severe >= denseMatches {
-		all = append(all, MatchDensity)
+		all = append(all, event.MatchDensity)
 	}
 	return all
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/engine/canary"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
+	"github.com/vedette-sec/vedette/internal/engine/event"
 )
 
 // State is how the testing of one target with one template ended; see package coverage.
@@ -46,7 +47,7 @@ type TargetReport struct {
 	Reason  string        `json:"reason,omitempty"` // why not, when not
 	Canary  canary.Canary `json:"-"`
 	Matched int           `json:"matched"`         // templates that matched
-	Marks   []Mark        `json:"marks,omitempty"` // reasons to doubt findings
+	Marks   []event.Mark  `json:"marks,omitempty"` // reasons to doubt findings
 
 	cells coverage.Cells
 }

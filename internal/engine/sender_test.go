@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/event"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 )
 
@@ -263,10 +264,10 @@ func TestMatchDensity(t *testing.T) {
 		if ev.Target == honest && len(ev.Marks) > 0 {
 			t.Errorf("a finding on an honest host has marks: %v", ev.Marks)
 		}
-		if ev.Target == trap && !slices.Contains(ev.Marks, engine.AnswersAlike) {
+		if ev.Target == trap && !slices.Contains(ev.Marks, event.AnswersAlike) {
 			t.Error("a finding at a path of a wall has no mark")
 		}
-		if slices.Contains(ev.Marks, engine.MatchDensity) {
+		if slices.Contains(ev.Marks, event.MatchDensity) {
 			dense++
 		}
 	}

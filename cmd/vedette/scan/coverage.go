@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/coverage"
+	"github.com/vedette-sec/vedette/internal/engine/event"
 )
 
 // Bounds of what is printed about a scan's coverage.
@@ -30,7 +31,7 @@ type summary struct {
 	targets int
 	silent  []string // the first that did not answer
 	dead    int
-	marks   map[engine.Mark]int // targets
+	marks   map[event.Mark]int // targets
 	reasons map[string]*reasonCount
 }
 
@@ -40,7 +41,7 @@ type reasonCount struct {
 }
 
 func newSummary() *summary {
-	return &summary{marks: map[engine.Mark]int{}, reasons: map[string]*reasonCount{}}
+	return &summary{marks: map[event.Mark]int{}, reasons: map[string]*reasonCount{}}
 }
 
 // add counts a target that has ended.
@@ -94,7 +95,7 @@ func (s *summary) printTogether(w io.Writer, r *engine.Report, listed bool) {
 		}
 		fmt.Fprintf(w, "  %s did not answer: %s\n", cli.Counted(s.dead, "target"), printable(names))
 	}
-	for _, m := range []engine.Mark{engine.AnswersAlike, engine.MatchDensity} {
+	for _, m := range []event.Mark{event.AnswersAlike, event.MatchDensity} {
 		if n := s.marks[m]; n > 0 {
 			fmt.Fprintf(w, "  on %s: %s\n", cli.Counted(n, "target"), m.Description())
 		}

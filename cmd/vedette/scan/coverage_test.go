@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/event"
 	"github.com/vedette-sec/vedette/internal/engine/program"
 	"github.com/vedette-sec/vedette/internal/engine/syntax"
 )
@@ -41,7 +42,7 @@ func coverageReport(t *testing.T) *engine.Report {
 		t.Fatal(err)
 	}
 	report.Targets[0].Target = "evil\x1b[2J\u202e"
-	report.Targets[0].Marks = []engine.Mark{engine.AnswersAlike, engine.MatchDensity}
+	report.Targets[0].Marks = []event.Mark{event.AnswersAlike, event.MatchDensity}
 	return report
 }
 

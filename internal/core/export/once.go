@@ -12,6 +12,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/finding"
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
+	"github.com/vedette-sec/vedette/internal/engine/event"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/mask"
 )
@@ -169,7 +170,7 @@ func titled(kind, note string) string {
 }
 
 // maxProofs is how many exchanges of a finding are shown.
-const maxProofs = 2 + engine.MaxCompared
+const maxProofs = 2 + event.MaxCompared
 
 // verification adds how an issue was confirmed, and by which requests.
 func verification(m *mask.Masker, h fact.Hints, i *task.Issue, out *report.Finding) {
