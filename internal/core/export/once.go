@@ -150,6 +150,10 @@ func learn(m *mask.Masker, i *task.Issue) {
 	for _, e := range i.Evidence {
 		m.Learn(e.Request)
 		m.Learn(e.Response)
+		for _, c := range e.Compared {
+			m.Learn(c.Request)
+			m.Learn(c.Response)
+		}
 	}
 }
 
@@ -174,16 +178,22 @@ const maxProofs = 2 + event.MaxCompared
 
 // verification adds how an issue was confirmed, and by which requests.
 func verification(m *mask.Masker, h fact.Hints, i *task.Issue, out *report.Finding) {
+	show := func(title, request, response string) {
+		if len(out.Exchanges) < maxProofs {
+			out.Exchanges = append(out.Exchanges, report.Exchange{Title: title,
+				Request: cutRequest(m.Text(request)), Response: h.Find(m.Text(response), maxResponse)})
+		}
+	}
 	for _, e := range i.Evidence {
+		for _, c := range e.Compared {
+			show(titled("Comparison", m.Text(c.Note)), c.Request, c.Response)
+		}
 		if e.Kind == "detection" {
 			continue
 		}
 		if e.Tried > 0 {
 			out.Verified = fmt.Sprintf("%d of %d further requests showed it again", e.Confirmed, e.Tried)
 		}
-		if len(out.Exchanges) < maxProofs {
-			out.Exchanges = append(out.Exchanges, report.Exchange{Title: titled(report.Title(e.Kind), m.Text(e.Note)),
-				Request: cutRequest(m.Text(e.Request)), Response: h.Find(m.Text(e.Response), maxResponse)})
-		}
+		show(report.Title(e.Kind), e.Request, e.Response)
 	}
 }

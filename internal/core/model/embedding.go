@@ -56,7 +56,7 @@ func (s *Models) HasEmbedding(ctx context.Context) (bool, error) {
 	if s.Embedding != nil {
 		return true, nil
 	}
-	n, err := db.Value[int](ctx, s.db, `SELECT count(*) FROM (SELECT 1 FROM model_key WHERE embedding_model <> '' LIMIT 1) AS some`)
+	n, err := db.Value[int](ctx, s.db, `SELECT count(*) FROM (SELECT 1 FROM model_key WHERE embedding_model <> '' LIMIT 1) AS teams`)
 	return n > 0, err
 }
 

@@ -34,6 +34,9 @@ func TestEmbeddingSpending(t *testing.T) {
 			t.Fatalf("%+v %v", e, err)
 		}
 		who := model.Account{TeamID: ada.TeamID, UserID: ada.UserID, TaskID: ids.New()}
+		if has, err := open(t, d, model.Config{}).HasEmbedding(t.Context()); has || err != nil {
+			t.Errorf("a team has a model: %t, %v", has, err)
+		}
 		usage := r.EmbeddingUsage(*e, who, "Vectors")
 		streams := func() (sum int64, n int) {
 			t.Helper()

@@ -96,7 +96,7 @@ type Proof struct {
 
 // Evidence is one request and its response, as text.
 type Evidence struct {
-	Kind      string    `json:"kind"` // detection, comparison, control or verification
+	Kind      string    `json:"kind"` // detection or verification
 	URL       string    `json:"url"`
 	Matcher   string    `json:"matcher,omitempty"`
 	Extracted []string  `json:"extracted,omitempty"`
@@ -104,7 +104,8 @@ type Evidence struct {
 	Response  string    `json:"response"` // the beginning of it
 	Curl      string    `json:"curl,omitempty"`
 	At        time.Time `json:"at"`
-	Note      string    `json:"note,omitempty" doc:"Of a comparison or a control: what it shows."`
+	// Compared are the requests that it was compared with, such as the first of a blind test, or one that must not show it.
+	Compared []engine.Compared `json:"compared,omitempty" doc:"Requests that it was compared with: note, request and response."`
 
 	// Of a verification: its result, and how often the finding was reproduced.
 	Verdict        string          `json:"verdict,omitempty"`
@@ -129,6 +130,12 @@ func evidence(kind string, e engine.Event, at time.Time) Evidence {
 		Kind: kind, URL: e.MatchedAt, Matcher: e.MatcherName, Extracted: e.ExtractedResults,
 		Request: excerpt(e.Request), Response: excerpt(e.Response), Curl: e.CurlCommand, At: at,
 	}
+}
+
+// compare adds a request that it was compared with.
+func (e *Evidence) compare(note, request, response string) {
+	e.Compared = append(e.Compared, engine.Compared{Note: db.Clean(note), Request: excerpt(request),
+		Response: excerpt(response)})
 }
 
 func excerpt(s string) string {
@@ -167,10 +174,9 @@ func (r *Run) StoreIssue(ctx context.Context, i Issue) (id string, err error) {
 	if !slices.Contains(Severities, i.Severity) {
 		i.Severity = "unknown"
 	}
-	detections := []Evidence{evidence("detection", i.Event, now.Time)}
+	detection := evidence("detection", i.Event, now.Time)
 	for _, c := range i.Event.Compared {
-		detections = append(detections, Evidence{Kind: "comparison", URL: i.Event.MatchedAt, Request: excerpt(c.Request),
-			Response: excerpt(c.Response), At: now.Time, Note: db.Clean(c.Note)})
+		detection.compare(c.Note, c.Request, c.Response)
 	}
 	err = r.write(ctx, func(tx *db.Tx) (err error) {
 		id, err = db.Value[string](ctx, tx, `INSERT INTO issue (id, team_id, task_id, hash, status, verification, severity,
@@ -179,7 +185,7 @@ func (r *Run) StoreIssue(ctx context.Context, i Issue) (id string, err error) {
 			ON CONFLICT (task_id, hash) DO UPDATE SET hash = excluded.hash RETURNING id`,
 			ids.New(), r.Task.TeamID, r.Task.ID, hash(i.Event), Open, Pending, i.Severity,
 			db.Clean(i.Title), db.Clean(i.Description), db.Clean(i.Remediation), db.Clean(i.TemplateID), db.Clean(i.Target),
-			db.Clean(i.MatchedAt), db.Doc(detections), db.Doc(i.Event), db.Doc(i.Proof), now, now)
+			db.Clean(i.MatchedAt), db.Doc([]Evidence{detection}), db.Doc(i.Event), db.Doc(i.Proof), now, now)
 		return err
 	})
 	return id, err
@@ -227,9 +233,7 @@ func (r *Run) Confirm(ctx context.Context, i Issue, c Confirmation) error {
 	proof := evidence("verification", c.Last, now.Time)
 	proof.Verdict, proof.Confirmed, proof.Tried, proof.RetestTemplate = "confirmed", c.Confirmed, c.Tried, c.RetestTemplate
 	if c := c.Control; c.Request != "" {
-		control := evidence("control", c, now.Time)
-		control.Note = "it must not show the weakness, and does not"
-		i.Evidence = append(i.Evidence, control)
+		proof.compare("it must not show the weakness, and does not", c.Request, c.Response)
 		i.Event.CompareWith("the control, which does not show it", db.Clean(c.Request), db.Clean(c.Response))
 	}
 	i.Evidence = append(i.Evidence, proof)
