@@ -264,6 +264,7 @@ var changing = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "TIME"},
 	{regexp.MustCompile(`"digest":"[0-9a-f]{64}"`), "DIGEST"}, // of a template that names the site
 	{regexp.MustCompile(`Date: [A-Z][a-z]{2}, [^\\]+ GMT`), "DATE"},
+	{regexp.MustCompile(`/[0-9A-Za-z]{12}(?:\.[a-z]+)? HTTP/1\.1`), "/NAME HTTP/1.1"}, // of a control: nothing has it
 }
 
 // timeless is a document without the parts that differ between two identical runs.
