@@ -104,7 +104,7 @@ type Evidence struct {
 	Response  string    `json:"response"` // the beginning of it
 	Curl      string    `json:"curl,omitempty"`
 	At        time.Time `json:"at"`
-	// Compared are the requests that it was compared with, such as the first of a blind test, or one that must not show it.
+	// Compared are requests that it was compared with: the first of a blind test, or one that must not show it.
 	Compared []engine.Compared `json:"compared,omitempty" doc:"Requests that it was compared with: note, request and response."`
 
 	// Of a verification: its result, and how often the finding was reproduced.
