@@ -105,13 +105,20 @@ type Evidence struct {
 	Curl      string    `json:"curl,omitempty"`
 	At        time.Time `json:"at"`
 	// Compared are requests that it was compared with: the first of a blind test, or one that must not show it.
-	Compared []engine.Compared `json:"compared,omitempty" doc:"Requests that it was compared with: note, request and response."`
+	Compared []Compared `json:"compared,omitempty" doc:"Requests that it was compared with."`
 
 	// Of a verification: its result, and how often the finding was reproduced.
 	Verdict        string          `json:"verdict,omitempty"`
 	Confirmed      int             `json:"confirmed,omitempty"`
 	Tried          int             `json:"tried,omitempty"`
 	RetestTemplate *RetestTemplate `json:"means,omitempty" doc:"How a retest tests for a confirmed finding, without a language model."`
+}
+
+// Compared is a request that one of an evidence was compared with.
+type Compared struct {
+	Note     string `json:"note,omitempty" doc:"What the comparison shows."`
+	Request  string `json:"request" doc:"The request, as text."`
+	Response string `json:"response" doc:"The beginning of its answer, as text."`
 }
 
 // RetestTemplate is the template that tests for an issue again without a language model.
@@ -134,7 +141,7 @@ func evidence(kind string, e engine.Event, at time.Time) Evidence {
 
 // compare adds a request that it was compared with.
 func (e *Evidence) compare(note, request, response string) {
-	e.Compared = append(e.Compared, engine.Compared{Note: db.Clean(note), Request: excerpt(request),
+	e.Compared = append(e.Compared, Compared{Note: db.Clean(note), Request: excerpt(request),
 		Response: excerpt(response)})
 }
 
