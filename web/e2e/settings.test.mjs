@@ -398,7 +398,7 @@ journey('a template is written: the editor completes, the engine judges, it is t
   await page.keyboard.type('%bad')
   await page.getByText('Cannot be run', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Go to line 20' }).click()
-  await page.waitForFunction(() => document.activeElement?.getAttribute('role') === 'textbox') // keys go where the focus is
+  await page.waitForFunction(() => document.activeElement?.hasAttribute('data-editor')) // keys go where the focus is
   await page.keyboard.press('End')
   for (let i = 0; i < 4; i++) await page.keyboard.press('Backspace')
   await page.getByText('Can be run', { exact: true }).waitFor()
