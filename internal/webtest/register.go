@@ -101,7 +101,6 @@ func (r *run) enterRegistered(ctx context.Context, m *sitemap.Map, isMapped bool
 	for _, u := range r.journal.users {
 		if s, err := r.openMade(ctx, u, m); err == nil {
 			r.enter(s)
-			r.world.Registered[u.Name] = u.Password
 		} else if ctx.Err() != nil {
 			return err
 		}
@@ -125,7 +124,6 @@ func (r *run) enterRegistered(ctx context.Context, m *sitemap.Map, isMapped bool
 				break
 			}
 			r.enter(s)
-			r.world.Registered[u.Name] = u.Password
 			r.note(fmt.Sprintf("Registered the user %s at %s, who stays. %s", u.Name, request.URL.Path, s.Describe()))
 		}
 		if len(r.sessions) > 0 {
@@ -135,6 +133,7 @@ func (r *run) enterRegistered(ctx context.Context, m *sitemap.Map, isMapped bool
 	return nil
 }
 
+// enter makes a session one of the run.
 func (r *run) enter(s *session.Session) {
 	r.sessions = append(r.sessions, s)
 	r.world.Users = append(r.world.Users, s.User)
@@ -159,7 +158,8 @@ func (r *run) registerOne(ctx context.Context, request *message.Request, u made,
 	return s, r.journal.note(record{User: &u})
 }
 
-// openMade logs in a user who was registered: by name or, where that is refused, by the address of e-mail.
+// openMade logs in a user who was registered: by name or, where that is refused, by the address of e-mail. Checks know
+// the password then.
 func (r *run) openMade(ctx context.Context, u made, m *sitemap.Map) (s *session.Session, err error) {
 	var seeds []*message.Request // among them may be the login
 	for _, e := range m.Entries {
@@ -170,6 +170,9 @@ func (r *run) openMade(ctx context.Context, u made, m *sitemap.Map) (s *session.
 	for _, name := range []string{u.Name, u.Mail} {
 		s, err = session.Open(ctx, r.client, r.Starts, session.Account{Name: u.Name, User: name, Password: u.Password,
 			Seeds: append(r.loginSeeds(), seeds...), Browser: r.Browser})
+		if err == nil {
+			r.world.Registered[u.Name] = u.Password
+		}
 		if !errors.Is(err, session.ErrRefused) {
 			return s, err
 		}

@@ -11,7 +11,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -81,11 +80,8 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 		if !reads(r) || len(views) >= maxPages {
 			continue
 		}
-		own, err := w.Client.Send(ctx, r, client.Options{As: owner})
-		if errors.Is(err, client.ErrScope) {
-			continue // such as the way out
-		}
-		if own, err = kit.Broken(ctx, r, own, err); err != nil {
+		own, err := w.Ask(ctx, r, owner)
+		if err != nil {
 			return err
 		}
 		if own.Status != http.StatusOK || kit.Static(own) || describes(own) {

@@ -74,11 +74,8 @@ func statedRole(ctx context.Context, w *kit.World, u *client.User) (*stated, err
 
 // roleAt is the first role that a page says, and the name of the field.
 func roleAt(ctx context.Context, w *kit.World, r *message.Request, u *client.User) (value, name string, err error) {
-	answer, err := w.Client.Send(ctx, r, client.Options{As: u})
-	if errors.Is(err, client.ErrScope) {
-		return "", "", nil
-	}
-	if answer, err = kit.Broken(ctx, r, answer, err); err != nil || !answer.IsHTML() {
+	answer, err := w.Ask(ctx, r, u)
+	if err != nil || !answer.IsHTML() {
 		return "", "", err
 	}
 	for _, m := range saidRole.FindAllSubmatch(answer.Body, 50) {

@@ -3,7 +3,6 @@ package remote
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"path"
@@ -131,11 +130,8 @@ func listing(ctx context.Context, w *kit.World, t *kit.Target, sent *message.Res
 			continue
 		}
 		get := message.From(http.MethodGet, at)
-		answer, err := w.Client.Send(ctx, get, client.Options{As: t.User})
-		if errors.Is(err, client.ErrScope) {
-			continue
-		}
-		if answer, err = kit.Broken(ctx, get, answer, err); err != nil {
+		answer, err := w.Ask(ctx, get, t.User)
+		if err != nil {
 			return nil, err
 		}
 		if bytes.Contains(answer.Body, []byte(word)) {
