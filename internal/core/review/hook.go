@@ -43,7 +43,7 @@ func (rs *Reviews) Receive(ctx context.Context, header http.Header, body []byte)
 	if !ok {
 		return Malformed, nil
 	}
-	return taken, rs.db.Tx(ctx, func(tx *db.Tx) error {
+	err = rs.db.Tx(ctx, func(tx *db.Tx) error {
 		now := rs.now()
 		if _, err := tx.Exec(ctx, `DELETE FROM github_delivery WHERE at < ?`, db.At(now.Add(-deliveryFor))); err != nil {
 			return err
@@ -57,6 +57,7 @@ func (rs *Reviews) Receive(ctx context.Context, header http.Header, body []byte)
 		taken, err = rs.apply(ctx, tx, e)
 		return err
 	})
+	return taken, err
 }
 
 // apply does what an event asks for.
