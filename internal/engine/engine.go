@@ -95,7 +95,7 @@ type Engine struct {
 	client  *web.Client
 	sender  *sender.Sender
 	host    *functions.Host // for functions of expressions that use the network
-	scripts chan struct{}   // one for each script that runs
+	scripts *proto.Scripts
 }
 
 // New makes an engine. Close it after the last scan.
@@ -118,7 +118,7 @@ func New(cfg Config) *Engine {
 	if len(cfg.Resolvers) == 0 {
 		cfg.Resolvers = dns.SystemResolvers()
 	}
-	e := &Engine{cfg: cfg, scripts: make(chan struct{}, cfg.Concurrency), host: &functions.Host{Dial: cfg.Dial},
+	e := &Engine{cfg: cfg, scripts: proto.NewScripts(cfg.Concurrency), host: &functions.Host{Dial: cfg.Dial},
 		client: web.New(web.Config{
 			Dial: cfg.Dial, Timeout: cfg.Timeout, MaxBody: cfg.MaxBody, PerHost: cfg.PerHost,
 			UserAgent: cfg.UserAgent, Headers: cfg.Headers, SNI: cfg.SNI, Certificates: cfg.Certificates, Record: cfg.Record,

@@ -65,9 +65,7 @@ type Env struct {
 
 	Log func(text string) // shows what a script logs; nil: nobody does
 
-	// Scripts has room for the scripts that may run at once, as many as requests may be sent: more would only wait,
-	// each with a machine of some hundred KB that the garbage collector looks at; nil: any number.
-	Scripts chan struct{}
+	Scripts *Scripts // what the scripts of the engine share
 
 	Vars func(at rawurl.URL) *dsl.Env // what names mean in a request to an address
 

@@ -10,7 +10,12 @@
 
   function fail(what) { throw new RangeError(what + " is too large"); }
   function put(object, name, f) { define(object, name, { value: f, writable: true, configurable: true }); }
-  function wrap(object, name, make) { if (typeof object[name] === "function") put(object, name, make(object[name])); }
+  function wrap(object, name, make) { // an assignment keeps the attributes of what is there, and costs half of put
+    const f = object[name];
+    if (typeof f === "function") object[name] = make(f, name);
+  }
+  // Each machine runs all this before its script: loops by index cost a fraction of iterators.
+  function wrapAll(object, list, make) { for (let i = 0; i < list.length; i++) wrap(object, list[i], make); }
   function text(v) { const s = String(v); if (s.length > maxText) fail("the text"); return s; }
   function count(list) { if (list.length > maxItems) fail("the list"); return list; }
 
@@ -23,10 +28,12 @@
     "Set", "WeakMap", "WeakSet", "Symbol", "Promise", "isNaN", "isFinite", "parseInt", "parseFloat", "encodeURI",
     "encodeURIComponent", "decodeURI", "decodeURIComponent", "escape", "unescape", "NaN", "Infinity", "undefined",
     "globalThis"]);
-  const B = bytes ? G.ArrayBuffer : null, arrays = ["Int8Array", "Uint8Array", "Uint8ClampedArray", "Int16Array",
-    "Uint16Array", "Int32Array", "Uint32Array", "Float32Array", "Float64Array"].map((name) => [name, G[name]]);
-  const view = G.DataView;
-  for (const name of names(G)) if (!keep.has(name)) delete G[name];
+  const arrays = ["Int8Array", "Uint8Array", "Uint8ClampedArray", "Int16Array", "Uint16Array", "Int32Array",
+    "Uint32Array", "Float32Array", "Float64Array"], made = [];
+  const B = bytes ? G.ArrayBuffer : null, view = bytes ? G.DataView : null;
+  if (bytes) for (let i = 0; i < arrays.length; i++) made[i] = G[arrays[i]];
+  const globals = names(G);
+  for (let i = 0; i < globals.length; i++) if (!keep.has(globals[i])) delete G[globals[i]];
 
   // Lists.
   function real(v) {
@@ -37,11 +44,8 @@
     return list;
   }
   const A = Array.prototype, join = A.join;
-  for (const name of names(A)) {
-    if (name !== "constructor" && name !== "toString") {
-      wrap(A, name, (f) => function (...a) { return run(f, real(this), a); });
-    }
-  }
+  const listMethods = names(A).filter((name) => name !== "constructor" && name !== "toString");
+  wrapAll(A, listMethods, (f) => function (...a) { return run(f, real(this), a); });
   wrap(A, "values", (f) => {
     put(A, Symbol.iterator, function () { if (real(this).length > maxSpread) fail("the list"); return run(f, this, []); });
     return f;
@@ -88,22 +92,19 @@
   wrap(Object.getPrototypeOf(run), "apply", (f) => function (self, list) {
     return run(f, this, [self, list === undefined || list === null ? list : real(list)]);
   });
-  for (const name of ["keys", "values", "entries", "getOwnPropertyNames", "getOwnPropertyDescriptors", "assign"]) {
-    wrap(Object, name, (f) => function (...a) {
-      for (let i = 0; i < a.length; i++) if (typeof a[i] === "string" || a[i] instanceof String) count(a[i]);
-      return run(f, this, a);
-    });
-  }
+  const objectMethods = ["keys", "values", "entries", "getOwnPropertyNames", "getOwnPropertyDescriptors", "assign"];
+  wrapAll(Object, objectMethods, (f) => function (...a) {
+    for (let i = 0; i < a.length; i++) if (typeof a[i] === "string" || a[i] instanceof String) count(a[i]);
+    return run(f, this, a);
+  });
 
   // Texts.
   const S = String.prototype;
   delete String.raw;
-  for (const name of ["encodeURI", "encodeURIComponent", "escape", "unescape"]) {
-    wrap(G, name, (f) => function (v) { return f(text(v)); });
-  }
-  for (const name of ["concat", "endsWith", "includes", "indexOf", "lastIndexOf", "localeCompare", "match", "matchAll",
-    "normalize", "search", "slice", "split", "startsWith", "substring", "toLowerCase", "toUpperCase", "trim"]) {
-    wrap(S, name, (f) => function (...a) {
+  wrapAll(G, ["encodeURI", "encodeURIComponent", "escape", "unescape"], (f) => function (v) { return f(text(v)); });
+  wrapAll(S, ["concat", "endsWith", "includes", "indexOf", "lastIndexOf", "localeCompare", "match", "matchAll",
+    "normalize", "search", "slice", "split", "startsWith", "substring", "toLowerCase", "toUpperCase", "trim"],
+    (f, name) => function (...a) {
       const s = text(this);
       if (name === "match" || name === "matchAll" || name === "search") {
         if (a.length > 0 && !(a[0] instanceof RE)) { a[0] = text(a[0]); checkPattern(a[0]); checkSearch(a[0], s.length); }
@@ -116,19 +117,16 @@
       } else if (name === "split" && s.length > maxItems) fail("the list");
       return run(f, s, a);
     });
-  }
   wrap(S, Symbol.iterator, (f) => function () { return run(f, count(text(this)), []); });
   wrap(S, "repeat", (f) => function (n) {
     const s = text(this);
     if (s.length * (n = Number(n)) > maxText) fail("the text");
     return run(f, s, [n]);
   });
-  for (const name of ["padStart", "padEnd"]) {
-    wrap(S, name, (f) => function (n, ...a) {
-      if ((n = Number(n)) > maxText) fail("the text");
-      return run(f, text(this), [n, ...a]);
-    });
-  }
+  wrapAll(S, ["padStart", "padEnd"], (f) => function (n, ...a) {
+    if ((n = Number(n)) > maxText) fail("the text");
+    return run(f, text(this), [n, ...a]);
+  });
   function growth(s, by) {
     if (typeof by === "function") return by;
     by = text(by);
@@ -136,23 +134,20 @@
     if ((by.includes("$'") || by.includes("$`")) && s.length * s.length > maxText) fail("the text");
     return by;
   }
-  for (const name of ["replace", "replaceAll"]) {
-    wrap(S, name, (f) => function (what, by) {
-      const s = text(this);
-      return run(f, s, [what instanceof RE ? what : text(what), growth(s, by)]);
-    });
-  }
+  wrapAll(S, ["replace", "replaceAll"], (f) => function (what, by) {
+    const s = text(this);
+    return run(f, s, [what instanceof RE ? what : text(what), growth(s, by)]);
+  });
 
   // Regular expressions.
   const RE = RegExp, P = RE.prototype, source = Object.getOwnPropertyDescriptor(P, "source").get;
   function looked(re, v) { const s = text(v); checkSearch(run(source, re, []), s.length); return s; }
-  for (const name of ["exec", "test", Symbol.match, Symbol.matchAll, Symbol.search, Symbol.split, Symbol.replace]) {
-    wrap(P, name, (f) => function (v, ...a) {
+  wrapAll(P, ["exec", "test", Symbol.match, Symbol.matchAll, Symbol.search, Symbol.split, Symbol.replace],
+    (f, name) => function (v, ...a) {
       const s = looked(this, v);
       if (name === Symbol.replace) a[0] = growth(s, a[0]);
       return run(f, this, [s, ...a]);
     });
-  }
   delete P.compile;
   function RegExp_(pattern, flags) {
     checkPattern(pattern instanceof RE ? run(source, pattern, []) : pattern === undefined ? "" : text(pattern));
@@ -188,16 +183,17 @@
   function size(n) { if (!((n = Number(n) || 0) <= maxItems)) fail("the array"); return n; }
   inherit("ArrayBuffer", function (n) { return new B(size(n)); }, B);
   inherit("DataView", function (...a) { return new view(...a); }, view);
-  const T = Object.getPrototypeOf(arrays[0][1].prototype);
-  for (const [name, old] of arrays) {
+  const T = Object.getPrototypeOf(made[0].prototype);
+  for (let i = 0; i < arrays.length; i++) {
+    const name = arrays[i], old = made[i];
     const typed = function (from, offset, length) {
       if (from === null || typeof from !== "object") return new old(size(from));
-      if (from instanceof B) return new old(from, offset, length);
-      if (isArray(from)) { // scripts make many of one byte, and the machine's own way calls the iterator above
-        const made = new old(count(from).length);
-        for (let i = 0; i < made.length; i++) made[i] = from[i];
-        return made;
+      if (isArray(from)) { // first, as scripts make many of one byte; the machine's own way calls the iterator above
+        const n = count(from).length, list = new old(n);
+        for (let i = 0; i < n; i++) list[i] = from[i];
+        return list;
       }
+      if (from instanceof B) return new old(from, offset, length);
       if (!(from instanceof old)) from = typeof from[Symbol.iterator] === "function" ? [...from] : real(from);
       return new old(count(from));
     };

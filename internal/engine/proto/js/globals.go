@@ -38,6 +38,9 @@ var modules = map[string]func(*host.Host) *goja.Object{
 	"ikev2": services.IKEv2,
 }
 
+// pureModules compute with their arguments alone.
+var pureModules = []string{"bytes", "structs", "console"}
+
 var requireCall = regexp.MustCompile("\\brequire\\s*\\(\\s*[\"'`]([^\"'`]*)[\"'`]\\s*\\)")
 
 // unsupported is the first module of a source that is not built; "" for none.
@@ -77,28 +80,29 @@ var globalsProgram = sync.OnceValue(func() *goja.Program { return goja.MustCompi
 func (r *run) globals(initial bool) {
 	h := r.host
 	for name, f := range map[string]host.Method{
-		"Rand": func(a *host.Args) (any, error) {
+		"Rand": r.asks(func(a *host.Args) (any, error) {
 			if n := a.Int(0); n < 0 || n > 1<<20 {
 				return nil, fmt.Errorf("%d random bytes are too many", n)
 			}
 			b := make([]byte, a.Int(0))
 			_, _ = rand.Read(b)
 			return b, nil
-		},
-		"RandInt": func(*host.Args) (any, error) {
+		}),
+		"RandInt": r.asks(func(*host.Args) (any, error) {
 			var b [8]byte
 			_, _ = rand.Read(b[:])
 			return int64(binary.BigEndian.Uint64(b[:]) >> 1), nil
-		},
+		}),
 		"log": func(a *host.Args) (any, error) {
 			if r.log != nil {
+				r.outside = true // it is to be said at each target
 				r.log(r.text(a.Value(0)))
 			}
 			return a.Value(0), nil
 		},
 		"getNetworkPort": networkPort,
-		"isPortOpen":     h.Waits(r.open("tcp")),
-		"isUDPPortOpen":  h.Waits(r.open("udp")),
+		"isPortOpen":     r.asks(h.Waits(r.open("tcp"))),
+		"isUDPPortOpen":  r.asks(h.Waits(r.open("udp"))),
 		"ToBytes":        func(a *host.Args) (any, error) { return toBytes(a), nil },
 		"ToString":       func(a *host.Args) (any, error) { return toText(a), nil },
 		"atob": func(a *host.Args) (any, error) {
@@ -150,6 +154,14 @@ func (r *run) globals(initial bool) {
 	r.define("template", r.vm.NewDynamicObject(&template{run: r, own: map[string]goja.Value{}}))
 }
 
+// asks is a function whose result the arguments of the script do not say.
+func (r *run) asks(f host.Method) host.Method {
+	return func(a *host.Args) (any, error) {
+		r.outside = true
+		return f(a)
+	}
+}
+
 func (r *run) define(name string, v goja.Value) {
 	if err := r.vm.Set(name, v); err != nil {
 		panic(r.vm.NewGoError(err))
@@ -165,6 +177,7 @@ func (r *run) require(a *host.Args) (any, error) {
 	if name == "console" {
 		return r.vm.Get("console"), nil
 	}
+	r.outside = r.outside || !slices.Contains(pureModules, name)
 	if r.modules[name] == nil {
 		r.modules[name] = modules[name](r.host)
 	}
@@ -287,6 +300,7 @@ func (t *template) Get(name string) goja.Value {
 	}
 	v, ok := t.run.values[name]
 	if !ok && t.run.vars.Vars != nil {
+		t.run.outside = true
 		v, ok = t.run.vars.Vars(name)
 	}
 	if !ok {

@@ -46,6 +46,7 @@ type program struct {
 	source   string
 	compiled *goja.Program
 	exports  bool // it calls Export or ExportAs: its text is that of a function
+	computes bool // it seems to need nothing but its arguments
 }
 
 type arg struct {
@@ -115,11 +116,22 @@ func (p *Probe) arguments(file string, s *syntax.JavaScript) (err error) {
 	return nil
 }
 
+// computes reports whether a source names nothing that asks a server, for which others should not wait. Whether it
+// needs more than its arguments is seen when it runs.
+func computes(source string) bool {
+	for _, found := range requireCall.FindAllStringSubmatch(source, -1) {
+		if name, _ := moduleName(found[1]); !slices.Contains(pureModules, name) {
+			return false
+		}
+	}
+	return !strings.Contains(source, "PortOpen")
+}
+
 func compile(source string) (*program, error) {
 	if len(source) > maxSource {
 		return nil, fmt.Errorf("%d bytes are more than %d", len(source), maxSource)
 	}
-	p := &program{source: source, exports: strings.Contains(source, "Export")}
+	p := &program{source: source, exports: strings.Contains(source, "Export"), computes: computes(source)}
 	if p.exports {
 		source = "(function() {" + source + "\n})()"
 	}

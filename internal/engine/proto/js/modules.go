@@ -37,6 +37,7 @@ func (r *run) requireFile(folder, name string) (goja.Value, error) {
 	if r.host.Folder == "" {
 		return nil, &host.Missing{Name: "require of a file, where none may be read,"}
 	}
+	r.outside = true
 	at := path.Join(folder, name)
 	if path.IsAbs(name) {
 		return nil, fmt.Errorf("%.80q is not in the template's folder", name)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/dop251/goja"
 
@@ -16,7 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine/script"
 )
 
-// result is what a script ended with.
+// result is what a script ended with. Nobody changes it.
 type result struct {
 	success  bool
 	response any    // the value, or what was exported
@@ -41,22 +43,34 @@ type run struct {
 
 	exported strings.Builder
 	exports  map[string]string
+	outside  bool // it asked for something that its arguments do not say, such as a server, a file, the time or chance
 }
 
 var errTimeout = errors.New("the script took too long")
 
-// execute runs a script for at most twice the timeout of a connection.
+// execute runs a script, or takes what it computed with the same arguments before.
 func (p *Probe) execute(
 	ctx context.Context, env *proto.Env, vars *dsl.Env, values map[string]any, code *program,
-) (got result) {
-	if env.Scripts != nil {
-		select {
-		case env.Scripts <- struct{}{}:
-			defer func() { <-env.Scripts }()
-		case <-ctx.Done():
-			return result{err: context.Cause(ctx)}
-		}
+) result {
+	if !code.computes || code == p.init { // init changes the arguments
+		got, _ := p.evaluate(ctx, env, vars, values, code)
+		return got
 	}
+	return env.Scripts.Once(ctx, code.source, values, func() (any, int, bool) {
+		got, r := p.evaluate(ctx, env, vars, values, code)
+		return got, got.size(), got.err == nil && r != nil && !r.outside
+	}).(result)
+}
+
+// evaluate runs a script for at most twice the timeout of a connection. Without a turn there is no *run.
+func (p *Probe) evaluate(
+	ctx context.Context, env *proto.Env, vars *dsl.Env, values map[string]any, code *program,
+) (got result, r *run) {
+	end, err := env.Scripts.Turn(ctx)
+	if err != nil {
+		return result{err: err}, nil
+	}
+	defer end()
 	ctx, cancel := context.WithTimeoutCause(ctx, 2*env.Timeout, errTimeout)
 	defer cancel()
 	slot := &slots{env: env}
@@ -73,7 +87,7 @@ func (p *Probe) execute(
 		}
 	}()
 	script.Bound(vm, true)
-	r := &run{vm: vm, vars: vars, values: values, modules: map[string]*goja.Object{},
+	r = &run{vm: vm, vars: vars, values: values, modules: map[string]*goja.Object{},
 		exports: map[string]string{}, log: env.Log}
 	r.host = host.New(ctx, vm, clock, env.Timeout, slot.dial)
 	if env.Files {
@@ -84,6 +98,8 @@ func (p *Probe) execute(
 		vm.Interrupt(context.Cause(ctx))
 		r.host.Close()
 	})()
+	vm.SetRandSource(func() float64 { r.outside = true; return mathrand.Float64() })
+	vm.SetTimeSource(func() time.Time { r.outside = true; return time.Now() })
 	r.globals(code == p.init)
 	value, err := vm.RunProgram(code.compiled)
 	got.exports, got.updates, got.ip, got.failed = r.exports, r.updates, r.host.IP(), r.host.Failed()
@@ -97,7 +113,16 @@ func (p *Probe) execute(
 	if got.err = script.RunError(err); got.err != nil {
 		got.success = false
 	}
-	return got
+	return got, r
+}
+
+// size is about that of a result, in bytes.
+func (got result) size() int {
+	n := len(got.text)
+	for name, text := range got.exports {
+		n += len(name) + len(text)
+	}
+	return n
 }
 
 // take takes over what a script returned and exported.
