@@ -193,7 +193,7 @@ func (a *App) join(
 	if err != nil {
 		return err
 	}
-	if err := a.openAgents(names, deny); err != nil {
+	if err := a.openAgents(names); err != nil {
 		return err
 	}
 	a.assets = asset.New(a.db, a.queue, blobs)
@@ -496,5 +496,5 @@ func (a *App) Close() (err error) {
 	if a.oast != nil {
 		a.oast.Close()
 	}
-	return errors.Join(err, a.installs.Close(), a.db.Close(), a.unlock())
+	return errors.Join(err, a.closeTools(), a.db.Close(), a.unlock())
 }

@@ -39,6 +39,8 @@ type Config struct {
 	WebhookAllow   []string      `koanf:"webhook_allow"`
 	DenyTargets    []string      `koanf:"deny_targets"`
 	InstallHosts   []string      `koanf:"install_hosts"`
+	NPMRegistry    string        `koanf:"npm_registry"`
+	PipIndex       string        `koanf:"pip_index"`
 	EgressIPs      []string      `koanf:"egress_ips"`
 	BillingLink    string        `koanf:"billing_link"`
 	Resolvers      []string      `koanf:"resolvers"`
@@ -152,7 +154,9 @@ func Options() []Option {
 		{Key: "browser", Default: "", Help: "path of the Chromium of these templates; empty: the one that is installed"},
 		{Key: "webhook_allow", Default: []string{}, Help: "network (CIDR) that webhooks may reach although it is private; repeatable"},
 		{Key: "deny_targets", Default: []string{}, Help: "network (CIDR) that is never scanned; repeatable"},
-		{Key: "install_hosts", Default: []string{}, Help: "host that the install commands of agents may reach, such as a package registry, as a target of a scope: a name, *.example.com or a network, with a port if it is not any; repeatable; default: none"},
+		{Key: "install_hosts", Default: []string{}, Help: "host that installations of agents and of toolkits may reach, such as a package registry, as a target of a scope: a name, *.example.com or a network, with a port if it is not any; repeatable; default: none"},
+		{Key: "npm_registry", Default: "", Help: "address of the registry that packages of toolkits in TypeScript and JavaScript come from; install_hosts must name its host; empty: that of npm"},
+		{Key: "pip_index", Default: "", Help: "address of the index that packages of toolkits in Python come from; install_hosts must name its host; empty: that of pip"},
 		{Key: "egress_ips", Default: []string{},
 			Help: "address from which scans reach their targets, as users are told to allow it; repeatable; default: the public addresses of this machine"},
 		{Key: "billing_link", Default: "",
@@ -176,15 +180,7 @@ func Options() []Option {
 		{Key: "region_timeout", Default: 3 * time.Second, Help: "how long to wait for the other regions"},
 		{Key: "public_url", Default: "", Help: "production URL of this server, for links, security keys and the OpenAPI documents"},
 		{Key: "development_url", Default: "", Help: "development URL, for the OpenAPI documents"},
-	}, signInOptions(), []Option{
-		{Key: "smtp_server", Default: "",
-			Help: "mail server, as host:port, for mails of the server itself: links for a new password, invitations; needs smtp_from and public_url; empty: it sends none"},
-		{Key: "smtp_username", Default: "", Help: "user at the mail server; empty: no authentication"},
-		{Key: "smtp_password", Default: "", Help: "password at the mail server", Secret: true},
-		{Key: "smtp_from", Default: "", Help: "address that mails of the server come from"},
-		{Key: "smtp_security", Default: "tls",
-			Help: "tls: STARTTLS, or TLS from the start on port 465; none: plain text, for a mail server on this machine"},
-	}, githubOptions(), slackOptions(), modelOptions(), oastOptions(), []Option{
+	}, signInOptions(), mailOptions(), githubOptions(), slackOptions(), modelOptions(), oastOptions(), []Option{
 		{Key: "teams", Default: "everybody", Help: "who makes teams over the API: everybody or operators (admins of the server)"},
 		{Key: "api_keys_per_user", Default: 1, Help: "API keys that a user may have at once", Shared: true},
 		{Key: "token_ttl", Default: 12 * time.Hour, Help: "lifetime of a bearer token"},
@@ -228,6 +224,19 @@ func signInOptions() []Option {
 			Help: "Turnstile site key; with the secret, login and key creation need a challenge"},
 		{Key: "turnstile_secret", Default: "", Help: "Turnstile secret", Secret: true},
 		{Key: "turnstile_verify_url", Default: "", Help: "URL that checks challenge tokens; empty: Cloudflare's"},
+	}
+}
+
+// mailOptions are those of the mail server.
+func mailOptions() []Option {
+	return []Option{
+		{Key: "smtp_server", Default: "",
+			Help: "mail server, as host:port, for mails of the server itself: links for a new password, invitations; needs smtp_from and public_url; empty: it sends none"},
+		{Key: "smtp_username", Default: "", Help: "user at the mail server; empty: no authentication"},
+		{Key: "smtp_password", Default: "", Help: "password at the mail server", Secret: true},
+		{Key: "smtp_from", Default: "", Help: "address that mails of the server come from"},
+		{Key: "smtp_security", Default: "tls",
+			Help: "tls: STARTTLS, or TLS from the start on port 465; none: plain text, for a mail server on this machine"},
 	}
 }
 

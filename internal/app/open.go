@@ -23,6 +23,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/toolkit"
 	"github.com/vedette-sec/vedette/internal/infra/blob"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/provision"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/notify/mailer"
 	"github.com/vedette-sec/vedette/internal/tools"
@@ -66,7 +67,8 @@ func SetLimits(ctx context.Context, c Config, team string, change membership.Cha
 // library are the services of what agents work with.
 type library struct {
 	toolkits  *toolkit.Toolkits
-	installs  *install.Installs // of agents
+	folders   *provision.Folders // of what programs of people install
+	installs  *install.Installs  // of agents
 	leaks     *leak.Leaks
 	skills    *skill.Skills
 	prompts   *prompt.Prompts
@@ -89,27 +91,35 @@ func (a *App) openExtensions(box *seal.Box, guard *netguard.Guard, deny []netip.
 	}
 	a.extensions = extension.New(a.db, box, extension.Config{Guard: guard, Secrets: a.secrets, Reserved: reserved,
 		PublicURL: strings.TrimSuffix(a.config.PublicURL, "/")})
+	if a.folders, err = provision.New(a.config.InstallHosts, deny); err != nil {
+		return fmt.Errorf("install_hosts: %w", err)
+	}
 	a.toolkits = toolkit.New(a.db, toolkit.Config{
 		Secrets: a.secrets, Exclusions: exclusion.New(a.db), Reserved: reserved, Deny: deny,
+		Folders: a.folders, NPMRegistry: a.config.NPMRegistry, PipIndex: a.config.PipIndex,
 	})
 	a.leaks = leak.New(a.db, box)
 	a.skills, a.prompts = skill.New(a.db, guard), prompt.New(a.db)
 	return nil
 }
 
+// closeTools ends what programs of people still do, and removes what was installed for them.
+func (a *App) closeTools() error {
+	if a.toolkits == nil {
+		return nil
+	}
+	a.toolkits.Close()
+	return a.folders.Close()
+}
+
 // openAgents opens the service of custom agents, which may have the named tools, and that of their programs.
-func (a *App) openAgents(names []string, deny []netip.Prefix) error {
+func (a *App) openAgents(names []string) error {
 	reserved, err := tools.Reserved()
 	if err != nil {
 		return err
 	}
 	a.agents = customagent.New(a.db, names, reserved...)
-	a.installs, err = install.New(install.Config{
-		Agents: a.agents, Secrets: a.secrets, Hosts: a.config.InstallHosts, Deny: deny,
-	})
-	if err != nil {
-		return fmt.Errorf("install_hosts: %w", err)
-	}
+	a.installs = install.New(install.Config{Agents: a.agents, Secrets: a.secrets, Folders: a.folders})
 	return nil
 }
 

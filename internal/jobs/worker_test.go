@@ -48,6 +48,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/provision"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
@@ -130,11 +131,12 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 	members := customagent.New(d, []string{"crawl", "http_request", "read_findings", "report_issue"})
 	extensions := extension.New(d, box, extension.Config{Guard: loopback(), Secrets: secrets})
 	toolkits := toolkit.New(d, toolkit.Config{Secrets: secrets, Exclusions: exclusion.New(d)})
-	installs, err := install.New(install.Config{Agents: members, Secrets: secrets})
+	folders, err := provision.New(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = installs.Close() })
+	t.Cleanup(func() { _ = folders.Close() })
+	installs := install.New(install.Config{Agents: members, Secrets: secrets, Folders: folders})
 	skills, texts := skill.New(d, loopback()), knowledge.NewService(d, q, files, loopback(), nil, nil)
 	settings := setting.New(d, box, loopback())
 	assets := asset.New(d, q, nil)

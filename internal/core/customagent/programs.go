@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/agent/loop"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/provision"
 )
 
 // Programs are what is run of an agent, in the sandbox alone (package install).
@@ -189,9 +190,6 @@ type Installation struct {
 	At     time.Time
 }
 
-// MostInstallTime is how long an installation takes at most.
-const MostInstallTime = 10 * time.Minute
-
 // as is the installation as it is shown for the agent's present text.
 func (i Installation) as(hash string, p Programs, now time.Time) Installation {
 	switch {
@@ -199,7 +197,7 @@ func (i Installation) as(hash string, p Programs, now time.Time) Installation {
 		return Installation{Status: NothingToInstall}
 	case hash != p.InstallHash():
 		return Installation{Status: NotStarted}
-	case i.Status == Installing && now.Sub(i.At) > MostInstallTime+time.Minute:
+	case i.Status == Installing && now.Sub(i.At) > provision.MostTime+time.Minute:
 		i.Status, i.Fault = InstallFailed, "It was interrupted. The next task installs the agent again."
 	}
 	return i

@@ -10,6 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/provision"
 )
 
 var texts = map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{"type": "string"}}}
@@ -112,7 +113,7 @@ func TestInstallationIsShown(t *testing.T) {
 		if err := cr.SetInstallation(alice, made, Installation{Status: Installing}); err != nil {
 			t.Fatal(err)
 		}
-		cr.now = func() time.Time { return time.Now().Add(MostInstallTime + time.Hour) }
+		cr.now = func() time.Time { return time.Now().Add(provision.MostTime + time.Hour) }
 		if a := status(InstallFailed); !strings.Contains(a.Installation.Fault, "interrupted") {
 			t.Errorf("%+v", a.Installation)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/agent/redact"
+	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // Offer is a tool for a task.
@@ -38,13 +39,12 @@ func (s *Toolkits) ForTask(
 		return nil, nil, nil, err
 	}
 	names := slices.Clone(taken)
-	unusable := map[Language]string{}
+	unusable := map[string]string{} // why tools of a toolkit cannot be run
 	for _, t := range tools {
 		kit := kits[t.Toolkit]
-		if _, asked := unusable[kit.Language]; !asked {
-			unusable[kit.Language] = ""
-			if err := s.usable(ctx, kit.Language); err != nil {
-				unusable[kit.Language] = err.Error()
+		if _, asked := unusable[kit.ID]; !asked {
+			if unusable[kit.ID], err = s.unusable(ctx, kit); err != nil {
+				return nil, nil, nil, err
 			}
 		}
 		env, absent, err := s.environment(ctx, teamID, t.OwnerID, kit)
@@ -54,8 +54,8 @@ func (s *Toolkits) ForTask(
 		switch {
 		case slices.Contains(names, t.ToolID):
 			missing = append(missing, Missing{t.ToolID, "another tool has its name"})
-		case unusable[kit.Language] != "":
-			missing = append(missing, Missing{t.ToolID, unusable[kit.Language]})
+		case unusable[kit.ID] != "":
+			missing = append(missing, Missing{t.ToolID, unusable[kit.ID]})
 		case absent != "":
 			missing = append(missing, Missing{t.ToolID, "its owner has no secret named " + absent})
 		default:
@@ -67,6 +67,22 @@ func (s *Toolkits) ForTask(
 		}
 	}
 	return offers, missing, hidden, nil
+}
+
+// unusable is why the tools of a toolkit cannot be run in a task; its packages are installed where they are not yet.
+func (s *Toolkits) unusable(ctx context.Context, kit Toolkit) (why string, err error) {
+	if status, fault := s.status(ctx, kit); status == Failed {
+		return fault, nil
+	}
+	_, release, err := s.packages(ctx, kit)
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
+		return errs.Clip(errs.From(err).Message, maxInstallText), nil
+	}
+	release()
+	return "", nil
 }
 
 func (s *Toolkits) offer(kit Toolkit, t Tool, env map[string]string) Offer {
@@ -113,6 +129,7 @@ func (s *Toolkits) kitsOf(ctx context.Context, teamID string, tools []Tool) (map
 			return nil, err
 		}
 		kit.InitCode = strings.TrimSpace(kit.InitCode)
+		kit.aged(s.Now())
 		kits[t.Toolkit] = kit
 	}
 	return kits, nil

@@ -76,6 +76,11 @@ func (s *Toolkits) run(
 	case <-ctx.Done():
 		return out, ctx.Err()
 	}
+	packages, release, err := s.packages(ctx, kit)
+	if err != nil {
+		return out, err
+	}
+	defer release()
 	mark := rand.Text()
 	asked, err := json.Marshal(map[string]any{"mark": mark, "input": input})
 	if err != nil {
@@ -96,7 +101,8 @@ func (s *Toolkits) run(
 	began := time.Now()
 	got, err := isolate.Run(
 		ctx,
-		isolate.Command{Args: args, Stdin: string(asked), Files: files, Env: env, Dial: dial, Time: t.Timeout},
+		isolate.Command{Args: args, Stdin: string(asked), Files: files, Folders: kit.Language.folders(packages), Env: env,
+			Dial: dial, Time: t.Timeout},
 	)
 	out.Took = time.Since(began)
 	switch {
@@ -164,6 +170,9 @@ func (s *Toolkits) Test(ctx context.Context, id string, input json.RawMessage, t
 	}
 	if err := s.usable(ctx, kit.Language); err != nil {
 		return Output{}, errs.New(errs.Unavailable, "tools_not_available", "%s.", err.Error())
+	}
+	if err := s.ready(ctx, kit); err != nil {
+		return Output{}, err
 	}
 	env, missing, err := s.environment(ctx, c.TeamID, c.UserID, kit)
 	if err != nil {

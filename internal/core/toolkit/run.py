@@ -4,6 +4,8 @@ import asyncio, inspect, json, os, sys, traceback
 asked = json.load(sys.stdin)
 out = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)
+if os.path.isdir("/packages"):
+    sys.path.insert(0, "/packages")
 try:
     space = {"__name__": "tool"}
     for name in ("init_code.py", "tool.py"):

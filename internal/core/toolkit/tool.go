@@ -78,8 +78,8 @@ func (s *Toolkits) CreateTool(ctx context.Context, toolkit string, text ToolText
 	made := errors.Is(err, errNoToolkit) && (toolkit == "" || toolkit == Global)
 	if made {
 		kit, err = Toolkit{ID: ids.New(), ToolkitID: Global, OwnerID: c.UserID, CreatedAt: now, UpdatedAt: now,
-			Text: Text{Name: "Tools without a toolkit", Language: TypeScript, EnvVars: []string{}, Tags: []string{}}}, nil
-		kit.Status, kit.Fault = s.status(ctx, kit.Language)
+			Text: Text{Name: "Tools without a toolkit", Language: TypeScript, EnvVars: []string{}, Tags: []string{}, Dependencies: map[string]string{}}}, nil
+		kit.Status, kit.Fault = s.status(ctx, kit)
 	}
 	if err != nil {
 		return Tool{}, errs.From(err).At("toolkit_id")

@@ -5,7 +5,7 @@
 // the tool's schemas. A toolkit is what tools share: their language, code that is run before each (init_code), and the
 // names of the secrets that are in their environment. A tool belongs to the user who wrote it or, shared, to the team's
 // tasks, and always gets its owner's secrets. Package isolate runs it: it reaches what the caller dials, and nothing of
-// this machine.
+// this machine, but the packages that were installed for it (packages.go).
 package toolkit
 
 import (
@@ -14,10 +14,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -27,6 +29,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/isolate"
+	"github.com/vedette-sec/vedette/internal/infra/provision"
 )
 
 // Config is what the service needs.
@@ -37,6 +40,9 @@ type Config struct {
 	Deny       []netip.Prefix // networks that no tool reaches
 	AtOnce     int            // programs that run at the same time; 0: 4
 	Now        func() time.Time
+
+	Folders               *provision.Folders // of packages
+	NPMRegistry, PipIndex string             // addresses; "": those of npm and pip
 }
 
 // Toolkits keeps the toolkits and tools of users.
@@ -45,14 +51,22 @@ type Toolkits struct {
 	db    *db.DB
 	slots chan struct{}
 	check func(ctx context.Context) error // whether programs can be run here
+
+	installing chan struct{}
+	background sync.WaitGroup
+	running    context.Context //nolint:containedctx // ends with the service
+	end        context.CancelFunc
 }
 
-// New makes the service.
+// New makes the service; close it.
 func New(d *db.DB, c Config) *Toolkits {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Toolkits{Config: c, db: d, slots: make(chan struct{}, cmp.Or(c.AtOnce, 4)), check: isolate.Check}
+	s := &Toolkits{Config: c, db: d, slots: make(chan struct{}, cmp.Or(c.AtOnce, 4)), check: isolate.Check,
+		installing: make(chan struct{}, maxInstalling)}
+	s.running, s.end = context.WithCancel(context.Background())
+	return s
 }
 
 // Language is what the tools of a toolkit are written in.
@@ -70,7 +84,8 @@ type Status string
 
 // Statuses of a toolkit (agent API, Dynamic Tools).
 const (
-	NotStarted Status = "not_started"
+	NotStarted Status = "not_started" // its packages are to be installed
+	Installing Status = "installing"
 	Installed  Status = "installed"
 	Failed     Status = "failed"
 )
@@ -83,10 +98,14 @@ type Text struct {
 	Name        string
 	Description string
 	Language    Language
-	EnvVars     []string // names of secrets of the owner's
-	InitCode    string
-	Pinned      bool
-	Tags        []string
+
+	// Dependencies are packages of npm or PyPI, and which version of each.
+	Dependencies map[string]string
+
+	EnvVars  []string // names of secrets of the owner's
+	InitCode string
+	Pinned   bool
+	Tags     []string
 }
 
 // Toolkit is what some tools share.
@@ -96,7 +115,8 @@ type Toolkit struct {
 	OwnerID   string
 	Text
 	Status    Status
-	Fault     string // why it has Failed
+	Fault     string    // why it has Failed
+	StatusAt  time.Time // when the status was set; zero: not since packages are installed
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -112,6 +132,7 @@ func (k Toolkit) Hash() string {
 type Change struct {
 	Name, Description, InitCode *string
 	EnvVars, Tags               *[]string
+	Dependencies                map[string]string // nil stays
 	Pinned                      *bool
 }
 
@@ -150,7 +171,7 @@ func (s *Toolkits) Create(ctx context.Context, id string, text Text) (Toolkit, e
 	}
 	now := db.At(s.Now()).Time
 	k := Toolkit{ID: ids.New(), ToolkitID: id, OwnerID: c.UserID, Text: text, CreatedAt: now, UpdatedAt: now}
-	k.Status, k.Fault = s.status(ctx, text.Language)
+	k.Status, k.Fault = s.status(ctx, k)
 	return k, s.db.Tx(ctx, func(tx *db.Tx) error { return s.insert(ctx, tx, c.TeamID, k) })
 }
 
@@ -162,7 +183,7 @@ func (s *Toolkits) insert(ctx context.Context, tx *db.Tx, teamID string, k Toolk
 	if count >= maxToolkits {
 		return errs.New(errs.Conflict, "too_many_toolkits", "There are %d already; delete one first.", count)
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO toolkit (team_id, `+columns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	_, err = tx.Exec(ctx, `INSERT INTO toolkit (team_id, `+columns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		append([]any{teamID}, k.values()...)...)
 	if db.IsDuplicate(err) {
 		err = errs.New(errs.Conflict, "toolkit_id_taken", "You have a toolkit %s already.", k.ToolkitID).At("toolkit_id")
@@ -170,17 +191,19 @@ func (s *Toolkits) insert(ctx context.Context, tx *db.Tx, teamID string, k Toolk
 	return err
 }
 
-const columns = `id, user_id, toolkit_id, name, description, language, env_vars, init_code, pinned, tags, status, fault, created_at, updated_at`
+const columns = `id, user_id, toolkit_id, name, description, language, env_vars, init_code, pinned, tags, status, fault, created_at, updated_at, dependencies, status_at`
 
 func (k Toolkit) values() []any {
 	return []any{k.ID, k.OwnerID, k.ToolkitID, k.Name, k.Description, k.Language, db.Doc(k.EnvVars), k.InitCode, k.Pinned,
-		db.Doc(k.Tags), k.Status, k.Fault, db.At(k.CreatedAt), db.At(k.UpdatedAt)}
+		db.Doc(k.Tags), k.Status, k.Fault, db.At(k.CreatedAt), db.At(k.UpdatedAt), db.Doc(k.Dependencies),
+		db.At(k.StatusAt)}
 }
 
 func scan(r db.Row) (k Toolkit, err error) {
 	return k, r.Scan(&k.ID, &k.OwnerID, &k.ToolkitID, &k.Name, &k.Description, &k.Language, db.Into(&k.EnvVars),
 		&k.InitCode,
-		&k.Pinned, db.Into(&k.Tags), &k.Status, &k.Fault, db.Into(&k.CreatedAt), db.Into(&k.UpdatedAt))
+		&k.Pinned, db.Into(&k.Tags), &k.Status, &k.Fault, db.Into(&k.CreatedAt), db.Into(&k.UpdatedAt),
+		db.Into(&k.Dependencies), db.Into(&k.StatusAt))
 }
 
 // check checks a text and puts it in order.
@@ -211,6 +234,12 @@ func (t *Text) check() error {
 		}
 	}
 	t.EnvVars, t.Tags = unique(t.EnvVars), unique(t.Tags)
+	if t.Dependencies == nil {
+		t.Dependencies = map[string]string{}
+	}
+	if err := checkPackages(t.Language, t.Dependencies); err != nil {
+		return err
+	}
 	if err := checkCode("init_code", t.InitCode); err != nil {
 		return err
 	}
@@ -260,6 +289,9 @@ func (s *Toolkits) List(ctx context.Context) ([]Toolkit, error) {
 		return nil, err
 	}
 	all, err := db.Select(ctx, s.db, scan, `SELECT `+columns+` FROM toolkit WHERE team_id = ? AND user_id = ?`, c.TeamID, c.UserID)
+	for i := range all {
+		all[i].aged(s.Now())
+	}
 	slices.SortFunc(all, func(a, b Toolkit) int { return strings.Compare(a.ToolkitID, b.ToolkitID) })
 	return all, err
 }
@@ -284,6 +316,7 @@ func (s *Toolkits) by(ctx context.Context, q db.Querier, c account.Caller, colum
 	if db.IsNoRows(err) {
 		err = errNoToolkit
 	}
+	k.aged(s.Now())
 	return k, err
 }
 
@@ -303,13 +336,21 @@ func (s *Toolkits) Update(ctx context.Context, id string, change Change) (Toolki
 	set(&k.EnvVars, change.EnvVars)
 	set(&k.Tags, change.Tags)
 	set(&k.Pinned, change.Pinned)
+	others := change.Dependencies != nil && !maps.Equal(k.Dependencies, change.Dependencies)
+	if others {
+		k.Dependencies = change.Dependencies
+	}
 	if err := k.check(); err != nil {
 		return Toolkit{}, err
 	}
+	if others {
+		k.Status, k.Fault = s.status(ctx, k)
+	}
 	k.UpdatedAt = db.At(s.Now()).Time
 	err = db.ExecOr(ctx, s.db, errNoToolkit, `UPDATE toolkit SET name = ?, description = ?, env_vars = ?, init_code = ?, pinned = ?,
-		tags = ?, updated_at = ? WHERE id = ? AND team_id = ?`, k.Name, k.Description, db.Doc(k.EnvVars), k.InitCode, k.Pinned,
-		db.Doc(k.Tags), db.At(k.UpdatedAt), k.ID, c.TeamID)
+		tags = ?, updated_at = ?, dependencies = ?, status = ?, fault = ? WHERE id = ? AND team_id = ?`, k.Name, k.Description,
+		db.Doc(k.EnvVars), k.InitCode, k.Pinned, db.Doc(k.Tags), db.At(k.UpdatedAt), db.Doc(k.Dependencies), k.Status,
+		k.Fault, k.ID, c.TeamID)
 	return k, err
 }
 
@@ -329,7 +370,8 @@ func (s *Toolkits) Delete(ctx context.Context, id string) error {
 		c.UserID, db.Clean(id))
 }
 
-// Install looks again whether the tools of a toolkit of the caller's can be run here.
+// Install installs the packages of a toolkit of the caller's, which goes on after the answer, and looks again whether
+// its tools can be run here. Unavailable: too many installations run.
 func (s *Toolkits) Install(ctx context.Context, id string) (Toolkit, error) {
 	c, err := account.Writer(ctx)
 	if err != nil {
@@ -339,15 +381,11 @@ func (s *Toolkits) Install(ctx context.Context, id string) (Toolkit, error) {
 	if err != nil {
 		return Toolkit{}, err
 	}
-	k.Status, k.Fault = s.status(ctx, k.Language)
-	err = db.ExecOr(ctx, s.db, errNoToolkit, `UPDATE toolkit SET status = ?, fault = ? WHERE id = ? AND team_id = ?`,
-		k.Status, k.Fault, k.ID, c.TeamID)
-	return k, err
-}
-
-func (s *Toolkits) status(ctx context.Context, language Language) (Status, string) {
-	if err := s.usable(ctx, language); err != nil {
-		return Failed, errs.Clip(err.Error(), 300)
+	status, fault, err := s.begin(ctx, k)
+	if err != nil || status == Installing {
+		k.Status, k.Fault = Installing, ""
+		return k, err
 	}
-	return Installed, ""
+	k.Status, k.Fault = status, fault
+	return k, s.setStatus(ctx, k, status, fault)
 }

@@ -3,8 +3,6 @@ package dynamic
 import (
 	"testing"
 	"time"
-
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 // A patch changes what it names and nothing else.
@@ -16,8 +14,5 @@ func TestPatchesLeaveWhatIsAbsent(t *testing.T) {
 	c, err = ProgramPatch{Timeout: new(int64(1500)), OutputSchema: &map[string]any{"type": "object"}}.change()
 	if err != nil || *c.Timeout != 1500*time.Millisecond || c.InputSchema != nil || string(*c.OutputSchema) != `{"type":"object"}` {
 		t.Errorf("%+v, %v", c, err)
-	}
-	if err := noDependencies(map[string]string{"a": "1"}); errs.From(err).Param != "dependencies" {
-		t.Error(err)
 	}
 }

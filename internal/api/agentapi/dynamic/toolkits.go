@@ -9,7 +9,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/agentapi/signin"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/toolkit"
-	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
 type surface struct {
@@ -32,7 +31,7 @@ type ToolkitRequest struct {
 	Name         string            `json:"name" minLength:"1" maxLength:"128"`
 	Description  string            `json:"description,omitempty" maxLength:"2000"`
 	Language     string            `json:"language,omitempty" enum:"typescript,javascript,python" doc:"typescript when absent."`
-	Dependencies map[string]string `json:"dependencies,omitempty" doc:"Must be empty: this server installs no packages. Tools use what the language brings and what the operator has installed."`
+	Dependencies map[string]string `json:"dependencies,omitempty" doc:"Packages that the tools import: name and version, or range of versions, of each; * for any. Of npm, or of PyPI for python. At most 50. They are installed by POST …/install, and when they are first needed."`
 	EnvVars      []string          `json:"env_vars,omitempty" maxItems:"50" doc:"Names of secrets of yours, which are in the environment of the tools under these names."`
 	InitCode     string            `json:"init_code,omitempty" maxLength:"262144" doc:"Code that stands before each tool's."`
 	Pinned       bool              `json:"pinned,omitempty" doc:"Kept. All schemas are always given to models in full."`
@@ -43,7 +42,7 @@ type ToolkitRequest struct {
 type ToolkitPatch struct {
 	Name         *string           `json:"name,omitempty" minLength:"1" maxLength:"128"`
 	Description  *string           `json:"description,omitempty" maxLength:"2000"`
-	Dependencies map[string]string `json:"dependencies,omitempty" doc:"Must be empty, as when it is created."`
+	Dependencies map[string]string `json:"dependencies,omitempty" doc:"Packages, in the place of all that were there."`
 	EnvVars      *[]string         `json:"env_vars,omitempty" maxItems:"50" doc:"Names of secrets of yours, in the place of all that were there."`
 	InitCode     *string           `json:"init_code,omitempty" maxLength:"262144" doc:"Code that stands before each tool's."`
 	Pinned       *bool             `json:"pinned,omitempty" doc:"Kept, as when it is created."`
@@ -57,12 +56,12 @@ type Toolkit struct {
 	Name               string            `json:"name"`
 	Description        string            `json:"description"`
 	Language           string            `json:"language" enum:"typescript,javascript,python" doc:"What its tools are written in."`
-	Dependencies       map[string]string `json:"dependencies" doc:"Always empty."`
+	Dependencies       map[string]string `json:"dependencies" doc:"Packages that its tools import: name and version of each."`
 	EnvVars            []string          `json:"env_vars" doc:"Names of secrets of its owner's, which are in the environment of its tools."`
 	InitCode           string            `json:"init_code" doc:"Code that stands before each tool's."`
 	Pinned             bool              `json:"pinned" doc:"As its owner has set it."`
 	Tags               []string          `json:"tags"`
-	InstallationStatus string            `json:"installation_status" enum:"not_started,installing,installed,failed" doc:"installed: its tools can be run on the server that was asked; failed: they cannot, for the reason in installation_error."`
+	InstallationStatus string            `json:"installation_status" enum:"not_started,installing,installed,failed" doc:"not_started: its packages are to be installed; installed: its tools can be run on the server that was asked; failed: they cannot, for the reason in installation_error."`
 	InstallationError  string            `json:"installation_error" doc:"Why its tools cannot be run; empty when they can."`
 	ConfigHash         string            `json:"config_hash" doc:"Changes with what its owner writes."`
 	IsSystemGlobal     bool              `json:"is_system_global" doc:"It is the toolkit of tools that name none."`
@@ -79,25 +78,13 @@ type ToolkitList struct {
 func toolkitOf(k toolkit.Toolkit) Toolkit {
 	return Toolkit{
 		ID: k.ID, ToolkitID: k.ToolkitID, Name: k.Name, Description: k.Description, Language: string(k.Language),
-		Dependencies: map[string]string{}, EnvVars: k.EnvVars, InitCode: k.InitCode, Pinned: k.Pinned, Tags: k.Tags,
+		Dependencies: k.Dependencies, EnvVars: k.EnvVars, InitCode: k.InitCode, Pinned: k.Pinned, Tags: k.Tags,
 		InstallationStatus: string(k.Status), InstallationError: k.Fault, ConfigHash: k.Hash(),
 		IsSystemGlobal: k.ToolkitID == toolkit.Global, CreatedAt: k.CreatedAt, UpdatedAt: k.UpdatedAt,
 	}
 }
 
 func answer(k toolkit.Toolkit, err error) (*Toolkit, error) { return new(toolkitOf(k)), err }
-
-// noDependencies refuses packages.
-func noDependencies(all map[string]string) error {
-	if len(all) == 0 {
-		return nil
-	}
-	return errs.Field(
-		"dependencies",
-		"dependencies must be empty: this server installs no packages. Use what the language "+
-			"brings, or ask the operator to install what is missing.",
-	)
-}
 
 // ToolkitPath names a toolkit.
 type ToolkitPath struct {
@@ -113,12 +100,9 @@ func (s surface) toolkits() {
 	create.Description = "Its tools share the language, code that stands before theirs, and the secrets in their environment."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body ToolkitRequest }) (*Toolkit, error) {
 		b := in.Body
-		if err := noDependencies(b.Dependencies); err != nil {
-			return nil, err
-		}
 		return answer(s.Toolkits.Create(ctx, b.ToolkitID, toolkit.Text{
-			Name: b.Name, Description: b.Description, Language: toolkit.Language(b.Language), EnvVars: b.EnvVars,
-			InitCode: b.InitCode, Pinned: b.Pinned, Tags: b.Tags,
+			Name: b.Name, Description: b.Description, Language: toolkit.Language(b.Language),
+			Dependencies: b.Dependencies, EnvVars: b.EnvVars, InitCode: b.InitCode, Pinned: b.Pinned, Tags: b.Tags,
 		}))
 	})
 
@@ -140,11 +124,9 @@ func (s surface) toolkits() {
 		Body ToolkitPatch
 	}) (*Toolkit, error) {
 		b := in.Body
-		if err := noDependencies(b.Dependencies); err != nil {
-			return nil, err
-		}
 		return answer(s.Toolkits.Update(ctx, in.ID, toolkit.Change{
-			Name: b.Name, Description: b.Description, EnvVars: b.EnvVars, InitCode: b.InitCode, Pinned: b.Pinned, Tags: b.Tags,
+			Name: b.Name, Description: b.Description, Dependencies: b.Dependencies, EnvVars: b.EnvVars, InitCode: b.InitCode,
+			Pinned: b.Pinned, Tags: b.Tags,
 		}))
 	})
 
@@ -156,7 +138,7 @@ func (s surface) toolkits() {
 	)
 
 	rest.Handle(s.API, op("install-toolkit", "POST "+path+"/{toolkit_id}/install", tag,
-		"Look again whether the tools of a toolkit of yours can be run", 404),
+		"Install the packages of a toolkit of yours, and look again whether its tools can be run", 404, 503),
 		func(ctx context.Context, in *ToolkitPath) (*Toolkit, error) {
 			return answer(s.Toolkits.Install(ctx, in.ID))
 		})

@@ -21,6 +21,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/isolate"
+	"github.com/vedette-sec/vedette/internal/infra/provision"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 )
 
@@ -50,17 +51,14 @@ func open(t *testing.T, d *db.DB, hosts ...string) shelf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := New(Config{Agents: customagent.New(d, nil), Secrets: secret.New(d, box), Hosts: hosts})
+	folders, err := provision.New(hosts, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := New(Config{Agents: customagent.New(d, nil), Secrets: secret.New(d, box), Folders: folders})
 	t.Cleanup(func() {
-		root := s.root
-		if err := s.Close(); err != nil {
+		if err := folders.Close(); err != nil {
 			t.Error(err)
-		}
-		if _, err := os.Stat(root); root != "" && !os.IsNotExist(err) {
-			t.Errorf("%s is left: %v", root, err)
 		}
 	})
 	return shelf{s, account.WithCaller(t.Context(), account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
@@ -178,9 +176,6 @@ func TestFailuresAreNamed(t *testing.T) {
 			t.Errorf("%s: %+v", want, shown)
 		}
 	}
-	if left, _ := os.ReadDir(s.root); len(left) > 0 || len(s.kept) > 0 {
-		t.Errorf("%v and %v are left", left, s.kept)
-	}
 	s.refuseAll(t)
 }
 
@@ -223,39 +218,5 @@ func TestNetworkOfInstallations(t *testing.T) {
 	if out, err := r.Tools()[0].Call(t.Context(), json.RawMessage(`{}`), refuse); err != nil ||
 		!strings.Contains(string(out.Result), "out of scope") {
 		t.Errorf("%+v, %v", out, err)
-	}
-	if _, err := New(Config{Hosts: []string{"no host"}}); err == nil {
-		t.Error("no host is a host")
-	}
-}
-
-// Folders that no task uses are removed when there are too many, the oldest first; those in use stay.
-func TestOldFoldersGo(t *testing.T) {
-	s, err := New(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	var first *kept
-	for i := range maxKept + 3 {
-		k, err := s.hold(t.Context(), string(rune('a'+i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if k.folder, err = s.newFolder(); err != nil {
-			t.Fatal(err)
-		}
-		<-k.busy
-		if i == 0 {
-			first = k
-			continue
-		}
-		s.letGo(k)
-	}
-	if left, _ := os.ReadDir(s.root); len(left) != maxKept+1 {
-		t.Errorf("%d folders are left", len(left))
-	}
-	if _, err := os.Stat(first.folder); err != nil || s.kept["b"] != nil || s.kept["d"] == nil {
-		t.Errorf("%v, %v", err, s.kept)
 	}
 }

@@ -63,7 +63,7 @@ func (r *Ready) call(
 		}
 	}
 	began := time.Now()
-	got, err := r.all.turn(ctx, c)
+	got, err := r.all.Folders.Turn(ctx, c)
 	out.Took = time.Since(began)
 	switch {
 	case sandbox.IsLimit(err):

@@ -56,10 +56,11 @@ func (p *Probe) execute(
 		got, _ := p.evaluate(ctx, env, vars, values, code)
 		return got
 	}
-	return env.Scripts.Once(ctx, code.source, values, func() (any, int, bool) {
+	got, _ := env.Scripts.Once(ctx, code.source, values, func() (any, int, bool) {
 		got, r := p.evaluate(ctx, env, vars, values, code)
 		return got, got.size(), got.err == nil && r != nil && !r.outside
 	}).(result)
+	return got
 }
 
 // evaluate runs a script for at most twice the timeout of a connection. Without a turn there is no *run.
