@@ -26,9 +26,10 @@ func kdc(t *testing.T) string {
 	folder := jstest.Folder(t)
 	at, _ := jstest.Port(t)
 	files := map[string]string{
-		"krb5.conf": "[libdefaults]\ndefault_realm = LAB.EXAMPLE\n",
+		"krb5.conf": "[libdefaults]\ndefault_realm = LAB.EXAMPLE\nallow_rc4 = true\npermitted_enctypes = aes256-cts rc4-hmac\n",
 		"kdc.conf": fmt.Sprintf("[kdcdefaults]\nkdc_listen = %[2]s\nkdc_tcp_listen = %[2]s\n[realms]\nLAB.EXAMPLE = {\n"+
-			"database_name = %[1]s/db\nkey_stash_file = %[1]s/stash\nacl_file = %[1]s/acl\n}\n"+
+			"database_name = %[1]s/db\nkey_stash_file = %[1]s/stash\nacl_file = %[1]s/acl\n"+
+			"supported_enctypes = aes256-cts:normal arcfour-hmac:normal\n}\n"+
 			"[logging]\nkdc = STDERR\n", folder, at),
 	}
 	for name, text := range files {
@@ -82,6 +83,20 @@ func TestKerberos(t *testing.T) {
 		{"JSON.stringify(new m.TGS())", `{"ticket":{},"hash":"","error":""}`},
 	} {
 		jstest.Check{Module: windows.Kerberos, Address: at, Source: client + c.source, Want: c.want}.Run(t)
+	}
+	const roast = "const r = { Username: 'bob', Password: 'Winter-1', Domain: 'lab.example', KDCHost: H + ':' + P, " +
+		"SPN: 'HTTP/web.lab.example' }; "
+	for _, c := range []struct{ source, want string }{
+		{"m.ASRepRoast(r)", "$krb5asrep$23$bob@LAB.EXAMPLE:"},
+		{"r.Format = 'john'; m.ASRepRoast(r)", "$krb5asrep$bob@LAB.EXAMPLE:"},
+		{"r.Format = 'text'; m.ASRepRoast(r)", "error the Format \"text\" is neither hashcat nor john"},
+		{"r.Username = 'alice'; m.ASRepRoast(r)", "error KRB Error: (25) KDC_ERR_PREAUTH_REQUIRED"},
+		{"const t = m.Kerberoast(r); t.Username + t.EType + t.Hash.slice(0, 54)", "bob18$krb5tgs$18$bob$LAB.EXAMPLE$*HTTP/web.lab.example*$"},
+		{"r.NTHash = '00'; m.Kerberoast(r)", "error krbroast.Kerberoast with NTHash is not supported yet"},
+		{"m.Kerberoast({ Username: 'bob', Domain: 'd', KDCHost: H })", "error SPN is empty"},
+		{"JSON.stringify(new m.KerberoastResult())", `{"Username":"","SPN":"","Hash":"","EType":0}`},
+	} {
+		jstest.Check{Module: windows.KrbRoast, Address: at, Source: roast + c.source, Want: c.want}.Run(t)
 	}
 	silent := jstest.Check{Module: windows.Kerberos, Address: at, Source: client + "m.SendToKDC(c, 'nonsense')"}
 	if got := silent.Result(t, 200*time.Millisecond); !strings.HasPrefix(got, "error ") {
