@@ -197,18 +197,12 @@ func (d *domain) enumerate(h *host.Host, user string) (any, error) {
 	return userFields(true, hash, ""), err
 }
 
-func userFields(valid bool, hash, problem string) host.Shown {
-	return host.Shown{
-		Fields: host.Fields{{Name: "Valid", Value: valid}, {Name: "ASREPHash", Value: hash}, {Name: "Error", Value: problem}},
-		JSON:   host.Fields{{Name: "valid", Value: valid}, {Name: "asrep_hash", Value: hash}, {Name: "error", Value: problem}},
-	}
+func userFields(valid bool, hash, problem string) host.Fields {
+	return host.Fields{{Name: "Valid", Value: valid}, {Name: "ASREPHash", Value: hash}, {Name: "Error", Value: problem}}
 }
 
-func serviceFields(ticket goja.Value, hash string) host.Shown {
-	return host.Shown{
-		Fields: host.Fields{{Name: "Ticket", Value: ticket}, {Name: "Hash", Value: hash}, {Name: "ErrMsg", Value: ""}},
-		JSON:   host.Fields{{Name: "ticket", Value: ticket}, {Name: "hash", Value: hash}, {Name: "error", Value: ""}},
-	}
+func serviceFields(ticket goja.Value, hash string) host.Fields {
+	return host.Fields{{Name: "Ticket", Value: ticket}, {Name: "Hash", Value: hash}, {Name: "ErrMsg", Value: ""}}
 }
 
 func ticketFields(t *messages.Ticket) host.Fields {

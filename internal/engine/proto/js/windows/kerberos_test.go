@@ -63,7 +63,7 @@ func TestKerberos(t *testing.T) {
 			"true,(25) KDC_ERR_PREAUTH_REQUIRED Additional pre-authentication required,"},
 		{"c.EnumerateUser('bob').ASREPHash", "$krb5asrep$18$bob@LAB.EXAMPLE:"},
 		{"JSON.stringify(c.EnumerateUser('nobody'))",
-			`{"valid":false,"asrep_hash":"","error":"(6) KDC_ERR_C_PRINCIPAL_UNKNOWN Client not found in Kerberos database"}`},
+			`{"Valid":false,"ASREPHash":"","Error":"(6) KDC_ERR_C_PRINCIPAL_UNKNOWN Client not found in Kerberos database"}`},
 		{"c.GetServiceTicket('alice', 'Summer-1', 'HTTP/web.lab.example').Hash",
 			"$krb5tgs$18$*LAB.EXAMPLE$LAB.EXAMPLE$HTTP/web.lab.example*$"},
 		{"c.GetServiceTicket('bob', 'Winter-1', 'HTTP/web.lab.example').Ticket.SName.NameString", "HTTP,web.lab.example"},
@@ -80,7 +80,7 @@ func TestKerberos(t *testing.T) {
 		{"new m.Client('')", "error the domain is empty"},
 		{"new m.Client('lab.example')", "error kerberos.Client without a domain controller is not supported yet"},
 		{"c.SetConfig({})", "error the argument is no Config"},
-		{"JSON.stringify(new m.TGS())", `{"ticket":{},"hash":"","error":""}`},
+		{"JSON.stringify(new m.TGS())", `{"Ticket":{},"Hash":"","ErrMsg":""}`},
 	} {
 		jstest.Check{Module: windows.Kerberos, Address: at, Source: client + c.source, Want: c.want}.Run(t)
 	}

@@ -168,10 +168,7 @@ func (r roast) ticket(h *host.Host) (any, error) {
 		format = "$krb5tgs$%d$%s$%s$*%s*$%s$%s"
 	}
 	hash := fmt.Sprintf(format, kind, user, d.realm, strings.ReplaceAll(r["SPN"], ":", "~"), sum, data)
-	fields := host.Fields{
+	return host.Fields{
 		{Name: "Username", Value: user}, {Name: "SPN", Value: r["SPN"]}, {Name: "Hash", Value: hash}, {Name: "EType", Value: kind},
-	}
-	return host.Shown{Fields: fields, JSON: host.Fields{
-		{Name: "username", Value: user}, {Name: "spn", Value: r["SPN"]}, {Name: "hash", Value: hash}, {Name: "enc_type", Value: kind},
-	}}, nil
+	}, nil
 }
