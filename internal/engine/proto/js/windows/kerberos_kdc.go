@@ -105,7 +105,8 @@ func (d *domain) serviceTicket(h *host.Host, user, password, service string) (*m
 		return nil, err
 	}
 	session := login.DecryptedEncPart.Key
-	request, err := messages.NewTGSReq(principal(user), d.realm, d.config, login.Ticket, session, principal(service), false)
+	from, to := principal(user), principal(service)
+	request, err := messages.NewTGSReq(from, d.realm, d.config, login.Ticket, session, to, false)
 	if err != nil {
 		return nil, err
 	}

@@ -93,6 +93,7 @@ func TestKerberos(t *testing.T) {
 		{"r.Username = 'alice'; m.ASRepRoast(r)", "error KRB Error: (25) KDC_ERR_PREAUTH_REQUIRED"},
 		{"const t = m.Kerberoast(r); t.Username + t.EType + t.Hash.slice(0, 54)", "bob18$krb5tgs$18$bob$LAB.EXAMPLE$*HTTP/web.lab.example*$"},
 		{"r.NTHash = '00'; m.Kerberoast(r)", "error krbroast.Kerberoast with NTHash is not supported yet"},
+		{"r.Password = ''; m.Kerberoast(r)", "error Password is empty"},
 		{"m.Kerberoast({ Username: 'bob', Domain: 'd', KDCHost: H })", "error SPN is empty"},
 		{"JSON.stringify(new m.KerberoastResult())", `{"Username":"","SPN":"","Hash":"","EType":0}`},
 	} {

@@ -35,6 +35,12 @@ func KrbRoast(h *host.Host) *goja.Object {
 			if err != nil {
 				return nil, err
 			}
+			if r["NTHash"] != "" {
+				return nil, &host.Missing{Name: "krbroast.Kerberoast with NTHash"}
+			}
+			if err := r.needs("Password"); err != nil {
+				return nil, err
+			}
 			return r.ticket(h)
 		})),
 	}
@@ -70,12 +76,17 @@ func roastOf(v goja.Value, fields []string, needed ...string) (roast, error) {
 			r[field] = text.String()
 		}
 	}
-	for _, field := range needed {
+	return r, r.needs(needed...)
+}
+
+// needs is an error where one of some fields is empty.
+func (r roast) needs(fields ...string) error {
+	for _, field := range fields {
 		if r[field] == "" {
-			return nil, fmt.Errorf("%s is empty", field)
+			return fmt.Errorf("%s is empty", field)
 		}
 	}
-	return r, nil
+	return nil
 }
 
 func (r roast) domain() *domain {
@@ -144,12 +155,6 @@ func replyText(kind int32, cipher []byte, user, realm string, john bool) (string
 
 // ticket is the ticket of a service.
 func (r roast) ticket(h *host.Host) (any, error) {
-	if r["NTHash"] != "" {
-		return nil, &host.Missing{Name: "krbroast.Kerberoast with NTHash"}
-	}
-	if r["Password"] == "" {
-		return nil, errors.New("Password is empty")
-	}
 	d, user := r.domain(), r["TargetUser"]
 	if user == "" {
 		user = r["Username"]
@@ -169,6 +174,7 @@ func (r roast) ticket(h *host.Host) (any, error) {
 	}
 	hash := fmt.Sprintf(format, kind, user, d.realm, strings.ReplaceAll(r["SPN"], ":", "~"), sum, data)
 	return host.Fields{
-		{Name: "Username", Value: user}, {Name: "SPN", Value: r["SPN"]}, {Name: "Hash", Value: hash}, {Name: "EType", Value: kind},
+		{Name: "Username", Value: user}, {Name: "SPN", Value: r["SPN"]},
+		{Name: "Hash", Value: hash}, {Name: "EType", Value: kind},
 	}, nil
 }
