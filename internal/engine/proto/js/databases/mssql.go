@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/dop251/goja"
@@ -53,6 +54,11 @@ func isMSSQL(h *host.Host, a *host.Args) (any, error) {
 	})
 }
 
+// mssqlSource is how the driver is set. What a script says is no part of it: a source can name files. The name of this
+// machine is not the target's business.
+const mssqlSource = "sqlserver://server.invalid:1433?encrypt=false&trustservercertificate=true&protocol=tcp" +
+	"&workstation+id=workstation"
+
 // mssqlAsk asks the server in the first two arguments as the user in the next two: with a domain before a backslash, by
 // NTLM.
 func mssqlAsk(h *host.Host, a *host.Args, database, query string) (any, error) {
@@ -60,17 +66,27 @@ func mssqlAsk(h *host.Host, a *host.Args, database, query string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Text(2) == "" { // on Windows, the driver would log in as who runs this process
-		return nil, errors.New("the name of the user is empty")
-	}
-	// The name of this machine is not the target's business.
-	cfg, err := msdsn.Parse("sqlserver://" + address + "?encrypt=false&trustservercertificate=true&workstation+id=workstation&protocol=tcp")
+	name, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
-	cfg.User, cfg.Password, cfg.Database = a.Text(2), a.Text(3), database
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, err
+	}
+	if a.Text(2) == "" { // on Windows, the driver would log in as who runs this process
+		return nil, errors.New("the name of the user is empty")
+	}
+	cfg, err := msdsn.Parse(mssqlSource)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Host, cfg.Port, cfg.User, cfg.Password, cfg.Database = name, n, a.Text(2), a.Text(3), database
+	if cfg.TLSConfig != nil {
+		cfg.TLSConfig.ServerName = name
+	}
 	connector := mssql.NewConnectorConfig(cfg)
-	connector.Dialer = mssqlDialer{h, cfg.Host}
+	connector.Dialer = mssqlDialer{h, name}
 	return server{h, address}.ask(func(ctx context.Context) (any, error) {
 		conn, err := connector.Connect(ctx)
 		if err != nil {

@@ -208,6 +208,7 @@ func TestSQLServer(t *testing.T) {
 		{"c.ConnectWithDB(H, P, 'sa', 'p@:/?#', 'a?b&c')", "false"},
 		{"c.Connect('192.0.2.7', P, 'sa', 'Summer-1')", "error out of scope"},
 		{"c.Connect('db.invalid', P, 'sa', 'Summer-1')", "error out of scope"},
+		{"c.Connect(H + '/x?certificate=/etc/passwd&', P, 'sa', 'Summer-1')", "error out of scope"},
 		{"c.Connect(H, 0, 'sa', 'Summer-1')", "error \"0\" is no port"},
 		{"c.Connect(H, P, '', '')", "error the name of the user is empty"},
 		{ask + "'values'))", `{"Count":1,"Columns":["n","t","d","b","x"],"Rows":[{"b":"true","d":"12.50","n":"7","t":"hé","x":""}]}`},
