@@ -84,7 +84,7 @@ demo: build ## one task against a deliberately weak local site, under a minute
 # writes, and would compile the same packages again at the same time. `make vet` vets.
 test: ## run every test (as root on Debian, first installs what is missing)
 	@scripts/need go postgres nginx
-	@scripts/need --wish poppler libreoffice redis openssh apache2 chromium postfix curl jq openssl rsync mariadbd smbd slapd ip bwrap socat python3 node
+	@scripts/need --wish poppler libreoffice redis openssh apache2 chromium postfix curl jq openssl rsync mariadbd smbd krb5kdc slapd ip bwrap socat python3 node
 	@CGO_ENABLED=0 go build -trimpath -buildvcs=false ./...
 	@CGO_ENABLED=0 GOFLAGS='-trimpath $(GOFLAGS)' scripts/test -vet=off $(TESTFLAGS) ./...
 

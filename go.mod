@@ -52,7 +52,22 @@ require (
 	github.com/icholy/digest v1.2.0
 )
 
-require github.com/elazarl/goproxy v1.9.3
+require (
+	github.com/elazarl/goproxy v1.9.3
+	github.com/jcmturner/gokrb5/v8 v8.4.4
+	github.com/microsoft/go-mssqldb v1.11.2
+)
+
+require (
+	github.com/golang-sql/civil v0.0.0-20220223132316-b832511892a9 // indirect
+	github.com/golang-sql/sqlexp v0.1.0 // indirect
+	github.com/hashicorp/go-uuid v1.0.3 // indirect
+	github.com/jcmturner/aescts/v2 v2.0.0 // indirect
+	github.com/jcmturner/dnsutils/v2 v2.0.0 // indirect
+	github.com/jcmturner/gofork v1.7.6 // indirect
+	github.com/jcmturner/rpc/v2 v2.0.3 // indirect
+	github.com/shopspring/decimal v1.4.0 // indirect
+)
 
 require (
 	cloud.google.com/go/compute/metadata v0.9.0 // indirect

@@ -10,6 +10,7 @@ var table = []Service{
 	{Name: "postgres", Port: 5432, Program: "/usr/lib/postgresql/15/bin/postgres"},
 	{Name: "mariadb", Port: 3306, Program: "mariadbd"},
 	{Name: "ldap", Port: 389, Program: "slapd"},
+	{Name: "kdc", Port: 88, Program: "krb5kdc"},
 	{Name: "ftp", Port: 21, Program: "vsftpd"},
 	{Name: "smtp", Port: 25, Program: "postfix"},
 	{Name: "mail", Port: 143, Program: "dovecot"},

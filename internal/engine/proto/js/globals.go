@@ -32,8 +32,8 @@ import (
 var modules = map[string]func(*host.Host) *goja.Object{
 	"bytes": core.Bytes, "structs": core.Structs, "net": core.Net, "fs": core.Fs,
 	"mysql": databases.MySQL, "mssql": databases.MSSQL, "smb": windows.SMB, "rdp": windows.RDP, "ldap": windows.LDAP,
-	"postgres": databases.Postgres,
-	"redis":    services.Redis, "ssh": services.SSH, "pop3": services.POP3, "smtp": services.SMTP,
+	"postgres": databases.Postgres, "kerberos": windows.Kerberos, "krbroast": windows.KrbRoast,
+	"redis": services.Redis, "ssh": services.SSH, "pop3": services.POP3, "smtp": services.SMTP,
 	"telnet": services.Telnet, "vnc": services.VNC, "rsync": services.Rsync, "oracle": services.Oracle,
 	"ikev2": services.IKEv2,
 }

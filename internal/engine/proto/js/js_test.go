@@ -333,7 +333,7 @@ func TestRequireFiles(t *testing.T) {
 		"t/data.json":   `{"users": ["ann"]}`,
 		"t/throws.js":   "throw new Error('broken file')",
 		"t/loops.js":    "try { while (true) {} } catch (e) {}",
-		"t/module.js":   "require('nuclei/kerberos')",
+		"t/module.js":   "require('nuclei/wmi')",
 		"t/big.js":      "10n",
 		"t/nothing.txt": "",
 		"outside.js":    "exports.secret = 1",
@@ -351,7 +351,7 @@ func TestRequireFiles(t *testing.T) {
 		{"require('./nowhere')", "error no such file"},
 		{"try { require('./throws.js') } catch (e) { 'caught ' + e }", "caught Error: broken file"},
 		{"try { require('./loops.js') } catch (e) {} 'on it goes'", "error stopped after"},
-		{"try { require('./module.js') } catch (e) {} 'on it goes'", "error nuclei/kerberos is not supported"},
+		{"try { require('./module.js') } catch (e) {} 'on it goes'", "error nuclei/wmi is not supported"},
 		{"require('./big.js')", "error BigInt is not supported"},
 	} {
 		p, err := js.Compile(filepath.Join(folder, "t", "t.yaml"), &syntax.JavaScript{Code: c.code})

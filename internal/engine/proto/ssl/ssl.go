@@ -109,7 +109,7 @@ func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply
 	s := server{Env: env, host: host, port: port, address: address}
 	f, err := s.look(ctx, p)
 	if err != nil {
-		return judge(err)
+		return s.judge(ctx, p, err)
 	}
 	f.Connection = cmp.Or(p.client, f.Connection)
 	if p.enumVersions {
@@ -136,20 +136,38 @@ func (p *Probe) Run(ctx context.Context, env *proto.Env, found func(*proto.Reply
 	return ctx.Err()
 }
 
-// judge is the error of a handshake: a server that speaks no TLS is no target, and one that ends it wants none of what
-// was offered.
-func judge(err error) error {
-	alert, refused := errors.AsType[tls.AlertError](err)
-	op, remote := errors.AsType[*net.OpError](err)
+// judge is the error of a handshake: a server that speaks no TLS is no target, and one that refuses wants none of what
+// was offered. To end the connection without a word is a refusal only where a template offers a part of what there is,
+// and the server answers the whole.
+func (s *server) judge(ctx context.Context, p *Probe, err error) error {
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
 	switch {
 	case plain, errors.Is(err, errNoTLS):
 		return proto.Inapplicable("the server does not speak TLS")
-	case refused && alert != 0, remote && op.Op == "remote error", errors.Is(err, errRefused), errors.Is(err, io.EOF),
-		errors.Is(err, syscall.ECONNRESET):
+	case refused(err):
 		return proto.Refused()
+	case !abrupt(err):
+		return err
 	}
-	return err
+	if p.first > versionSSL30 || p.last < versionTLS13 || len(p.suites) > 0 {
+		whole := &Probe{first: versionSSL30, last: versionTLS13}
+		if _, other := s.look(ctx, whole); other == nil || refused(other) {
+			return proto.Refused()
+		}
+	}
+	return fmt.Errorf("the server ended the handshake without an answer: %w", err)
+}
+
+// refused reports whether a server said in TLS that it does not want a handshake.
+func refused(err error) bool {
+	alert, local := errors.AsType[tls.AlertError](err)
+	op, remote := errors.AsType[*net.OpError](err)
+	return local && alert != 0 || remote && op.Op == "remote error" || errors.Is(err, errRefused)
+}
+
+// abrupt reports whether a connection was ended without an alert.
+func abrupt(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // server is a server that is looked at.
@@ -206,7 +224,7 @@ func (s *server) look(ctx context.Context, p *Probe) (*facts, error) {
 			f.IP = ip
 			return f, nil
 		}
-		if first == nil {
+		if first == nil || abrupt(first) && refused(err) {
 			first = err
 		}
 		if ctx.Err() != nil || ip == "" {

@@ -69,6 +69,43 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// A server that ends the connection without an alert refuses what was offered if it answers another offer. One that
+// never answers was not tested.
+func TestAbruptEnds(t *testing.T) {
+	reset := func(c net.Conn) {
+		if tcp, ok := c.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+	}
+	shut := listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) })
+	resets := listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)); reset(c) })
+	at := func(end func(net.Conn)) string { // as servers and filters do that know no alert
+		choose := func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			if !slices.ContainsFunc(hello.SupportedVersions, func(v uint16) bool { return v >= tls.VersionTLS12 }) {
+				end(hello.Conn)
+				_ = hello.Conn.Close()
+			}
+			return nil, nil //nolint:nilnil // the configuration as it is
+		}
+		return serve(t, &tls.Config{MinVersion: tls.VersionTLS10, GetConfigForClient: choose})
+	}
+	choosy, rude := at(func(net.Conn) {}), at(reset)
+	for _, c := range []struct {
+		address, first, last string
+		refused              bool
+	}{
+		{shut, "", "", false}, {shut, "tls10", "tls11", false}, {resets, "", "", false}, {resets, "ssl30", "ssl30", false},
+		{choosy, "tls10", "tls11", true}, {rude, "tls10", "tls11", true}, {choosy, "ssl30", "ssl30", true},
+	} {
+		block := &syntax.SSL{Address: "{{Hostname}}", MinVersion: c.first, MaxVersion: c.last}
+		_, err := run(t, c.address, block, time.Minute)
+		end, ok := errors.AsType[*proto.End](err)
+		if err == nil || ok != c.refused || ok && end.Kind != proto.KindRefused {
+			t.Errorf("%s %s-%s: %v", c.address, c.first, c.last, err)
+		}
+	}
+}
+
 func TestFingerprintsOnDemand(t *testing.T) {
 	address := serve(t, &tls.Config{})
 	for part, want := range map[string]int{"ja3s_hash": 32, "jarm_hash": 62, "cipher": 0} {

@@ -158,7 +158,10 @@ func (d *dialogue) talk(ctx context.Context, p *Probe, address *url.URL) error {
 		return http.ErrUseLastResponse
 	}}
 	options := &websocket.DialOptions{HTTPClient: client, HTTPHeader: headers, Host: headers.Get("Host")}
-	conn, _, err := websocket.Dial(connecting, address.String(), options) //nolint:bodyclose // the connection owns it
+	conn, answer, err := websocket.Dial(connecting, address.String(), options) //nolint:bodyclose // the connection owns it
+	if err != nil && answer != nil && refuses(answer.StatusCode) {
+		return proto.Refused()
+	}
 	if err != nil {
 		return err
 	}
@@ -172,6 +175,12 @@ func (d *dialogue) talk(ctx context.Context, p *Probe, address *url.URL) error {
 		}
 	}
 	return nil
+}
+
+// refuses reports whether a status is a server's word that it wants no WebSocket there, or not from this origin. Errors
+// of a server, and of too many requests, say nothing about that.
+func refuses(status int) bool {
+	return status != http.StatusSwitchingProtocols && status != http.StatusTooManyRequests && status < 500
 }
 
 // send sends an input and reads the next message.

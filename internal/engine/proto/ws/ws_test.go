@@ -2,6 +2,7 @@ package ws
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -59,6 +60,27 @@ func TestAddress(t *testing.T) {
 	for _, address := range []string{"wss://{{Hostname}}/away", "http://{{Hostname}}", "{{Hostname}}"} {
 		if r, err := run(t, target, &syntax.Websocket{Address: address}); err == nil {
 			t.Errorf("%s: %+v", address, r)
+		}
+	}
+}
+
+// A server that answers the handshake with another status refuses; one that fails has said nothing.
+func TestRefusals(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Origin") == "http://evil.test" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer site.Close()
+	target := rawurl.URL{Scheme: "ws", Host: strings.TrimPrefix(site.URL, "http://")}
+	for origin, want := range map[string]bool{"http://evil.test": true, "http://own.test": false} {
+		block := &syntax.Websocket{Address: "ws://{{Hostname}}", Headers: []syntax.Pair{{Name: "Origin", Value: origin}}}
+		_, err := run(t, target, block)
+		end, ok := errors.AsType[*proto.End](err)
+		if err == nil || ok != want || ok && end.Kind != proto.KindRefused {
+			t.Errorf("%s: %v", origin, err)
 		}
 	}
 }

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jcmturner/gokrb5/v8/iana/patype"
+	"github.com/jcmturner/gokrb5/v8/messages"
+	"github.com/jcmturner/gokrb5/v8/types"
 )
 
 func FuzzParse(f *testing.F) {
@@ -70,5 +74,24 @@ func FuzzShares(f *testing.F) {
 		}
 		_, _ = parseShares(b)
 		_, _, _ = joined(b)
+	})
+}
+
+// FuzzKerberos reads what a domain controller says.
+func FuzzKerberos(f *testing.F) {
+	f.Add([]byte("\x30\x14\x30\x12" + "\xa0\x03\x02\x01\x12" + "\xa1\x03\x1b\x01s" + "\xa2\x06\x04\x04\x00\x00\x10\x00"))
+	f.Add([]byte("\x6b\x03\x02\x01\x05"))
+	f.Fuzz(func(_ *testing.T, b []byte) {
+		var reply messages.ASRep
+		if reply.Unmarshal(b) == nil {
+			_, _ = hashOfReply(&reply)
+			_, _ = hashOfTicket(&reply.Ticket, "u")
+		}
+		var hints types.PADataSequence
+		if hints.Unmarshal(b) != nil {
+			hints = types.PADataSequence{{PADataType: patype.PA_ETYPE_INFO2, PADataValue: b}}
+		}
+		_ = boundedDerivation(hints)
+		_, _ = hintedType(hints)
 	})
 }
