@@ -45,6 +45,16 @@ func TestSeedCreatesTheRequestedRows(t *testing.T) {
 			if err := run(t.Context(), []string{"--database", url}); err == nil {
 				t.Error("it accepts an existing user")
 			}
+			if err := upload(t.Context(), d, "seed@example.com", 1, 40); err != nil {
+				t.Error(err)
+			}
+			var all int
+			if err := d.QueryRow(t.Context(), `SELECT count(*) FROM finding`).Scan(&all); err != nil || all != findings+40 {
+				t.Errorf("%d findings after a further upload; %v", all, err)
+			}
+			if err := run(t.Context(), []string{"--database", url, "--uploads", "1", "--email", "x@example.com"}); err == nil {
+				t.Error("it uploads for nobody")
+			}
 		})
 	}
 	for _, args := range [][]string{{"--scans", "0"}, {"--findings", "-1"}, {"--assets", "-1"}, {"more"}, {"--nonsense"},

@@ -106,20 +106,16 @@ func (s *Selection) Encode(
 // reader reads a selection piece by piece.
 type reader struct {
 	*Selection
-	encode   func([]byte, *Document) ([]byte, error)
-	document Document
-	encoded  []byte // the present piece
+	encode  func([]byte, *Document) ([]byte, error)
+	ahead   document.Ahead
+	encoded []byte // the present piece
 }
 
 // fill encodes the first of the numbers until the piece is full; read is how many numbers are done.
 func (r *reader) fill(ctx context.Context, numbers []uint32) (read, rows int, err error) {
 	query, args, asked := r.query(numbers)
 	r.encoded = r.encoded[:0]
-	d := &r.document
-	for row, err := range r.fs.db.Rows(ctx, query, args...) {
-		if err == nil {
-			err = d.Read(row)
-		}
+	for d, err := range r.ahead.Documents(r.fs.db.Rows(ctx, query, args...)) {
 		if err != nil {
 			return 0, 0, err
 		}

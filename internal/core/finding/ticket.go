@@ -102,17 +102,20 @@ func (fs *Findings) QueueTicket(ctx context.Context, tx *db.Tx, a TicketArgs) er
 	return err
 }
 
-// OfWeakness is the finding of a weakness that was seen last, with the status that was decided. NotFound when there is
-// none.
+// OfWeakness is the finding of a weakness that was seen last, with the status that was decided; of some that were seen
+// at one time, it is of the hash that the weakness is named by. NotFound when there is none.
 func (fs *Findings) OfWeakness(ctx context.Context, q db.Querier, teamID, weakness string) (f Finding, err error) {
 	if q == nil {
 		q = fs.db
 	}
 	own, args := withHashes(teamID, []string{weakness})
 	const joined = ` WHERE f.team_id = ? AND f.weakness <> '' AND f.weakness = ?`
-	for where, args := range map[string][]any{own + ` AND f.weakness = ''`: args, joined: {teamID, weakness}} {
-		one, err := scanWhole(q.QueryRow(ctx, `SELECT `+columns+`, d.exchange`+tables+where+
-			` ORDER BY f.seen_at DESC, f.no DESC LIMIT 1`, args...))
+	for _, of := range []struct {
+		where string
+		args  []any
+	}{{own + ` AND f.weakness = ''`, args}, {joined, []any{teamID, weakness}}} {
+		one, err := scanWhole(q.QueryRow(ctx, `SELECT `+columns+`, d.exchange`+tables+of.where+
+			` ORDER BY f.seen_at DESC, f.no DESC LIMIT 1`, of.args...))
 		if err != nil && !db.IsNoRows(err) {
 			return f, err
 		}

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	importBatch = 2000    // results in one transaction
+	importBatch = 1000    // results in one transaction
 	importBytes = 8 << 20 // bytes after which a transaction takes no further result
 	maxLine     = 8 << 20 // bytes of one result
 )

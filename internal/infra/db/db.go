@@ -134,9 +134,10 @@ func openSQLite(path string) (*DB, error) {
 		q := url.Values{"_pragma": append(pragmas, extra...), "_txlock": {"immediate"}}
 		return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 	}
-	// The writer has a large page cache and a late checkpoint, because it writes keys in random order.
+	// The writer has a large page cache and a late checkpoint, because it writes keys in random order. The cache takes
+	// twice what is said here, as the driver rounds the memory of a page up to 8 KiB.
 	// Readers rely on the file cache of the system.
-	write, err := sql.Open("sqlite", dsn("cache_size(-32000)", "wal_autocheckpoint(8000)"))
+	write, err := sql.Open("sqlite", dsn("cache_size(-16000)", "wal_autocheckpoint(8000)"))
 	if err != nil {
 		return nil, err
 	}

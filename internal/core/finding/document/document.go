@@ -38,7 +38,8 @@ type Document struct {
 
 	doc, event, info, exchange object
 	created, updated           int64
-	eventText, exchangeText    sql.RawBytes
+	eventText, exchangeText    sql.RawBytes // valid until the next row is read
+	eventJSON, exchangeJSON    string
 	columns                    []any // the destinations of a row
 }
 
@@ -104,8 +105,8 @@ func (d *Document) Classification(key string) Value {
 const Columns = `f.no, f.id, f.scan_id, f.hash, f.severity, f.status, f.template_id, f.host, f.port, f.tags, f.labels, f.assignee,
 	f.is_internal, f.is_regression, f.is_task, f.due_at, f.due_state, f.epss, f.is_kev, f.created_at, f.updated_at, d.event`
 
-// Read reads a row of Columns and the exchange, which may be NULL.
-func (d *Document) Read(r db.Row) error {
+// read reads a row of Columns and the exchange, which may be NULL, and leaves its JSON to be parsed.
+func (d *Document) read(r db.Row) error {
 	if d.columns == nil {
 		d.columns = []any{
 			&d.No, &d.ID, &d.ScanID, &d.Hash, &d.Severity, (*string)(&d.Status), &d.TemplateID, &d.Host, &d.Port, &d.Tags,
@@ -114,12 +115,10 @@ func (d *Document) Read(r db.Row) error {
 			&d.Follows.IsKEV, &d.created, &d.updated, &d.eventText, &d.exchangeText,
 		}
 	}
-	if err := r.Scan(d.columns...); err != nil {
-		return err
-	}
+	err := r.Scan(d.columns...)
 	d.CreatedAt, d.UpdatedAt = time.UnixMicro(d.created).UTC(), time.UnixMicro(d.updated).UTC()
-	d.parse(string(d.eventText), string(d.exchangeText))
-	return nil
+	d.eventJSON, d.exchangeJSON = string(d.eventText), string(d.exchangeText)
+	return err
 }
 
 // HasDate reports whether the finding is to be fixed by a date. One that is no row has none.
