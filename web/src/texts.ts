@@ -87,6 +87,11 @@ export const t = {
     extracted: 'Extracted', curl: 'As a command', request: 'Request', response: 'Response', firstLook: 'First look', secondLook: 'Second look', compare: 'Compare with the second look',
     verified: (c: number, k: number) => `Shown again by ${c} of ${n(k, 'second look', 'second looks')}.`,
     noEvidence: 'No request and response are stored with it.', same: 'The same lines as in the first look.', differs: (k: number) => `${n(k, 'line differs', 'lines differ')} from the first look:`,
+    compared: {
+      title: 'Compared with', of: { detection: 'First look', verification: 'Second look', report: 'Report' } as Record<string, string>, first: 'What shows it', second: 'What it was compared with',
+      text: 'Another request, and what it was answered. What differs is marked.', link: (k: number) => `${n(k, 'request that it was compared with', 'requests that it was compared with')}`,
+      lines: (k: number) => (k === 0 ? 'the same' : `${n(k, 'line differs', 'lines differ')}`), too: 'hardly a line is the same', cut: 'Only the beginning is shown, as far as both were kept.', nothing: 'Nothing was answered.', noRequest: 'No request is kept.',
+    },
     join: 'Join', joinOf: (k: number) => `Make ${k.toLocaleString('en')} findings one`, joinInto: 'The one that stays', joinText: 'They are the same weakness: its status and labels hold for all of them, and for what is seen later. Nothing is deleted.', joined: (k: number) => `${k.toLocaleString('en')} findings are one now`,
     split: 'Split off', splitOne: (where: string) => `Split off ${where.slice(0, 120)}`, splitTitle: 'Split this sighting off?', splitText: 'All sightings of the same check at the same place become a finding of their own, with the status that they have now. It can be undone.', splitOff: 'The sighting is a finding of its own now',
     retest: 'Retest', retestStarted: 'The finding will be looked at again.', sameBy: 'the same by',
