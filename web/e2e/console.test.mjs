@@ -330,6 +330,9 @@ journey('a hostile finding runs nothing, widens nothing, and shows what is hidde
   await server.api('POST', '/v1/template', { template: `id: evil\ninfo: {name: ${JSON.stringify(name.replace(/[^ -~]/g, ''))}, author: me, severity: high}\nhttp:\n  - path: ["{{BaseURL}}/"]\n    matchers: [{type: status, status: [200]}]\n` })
   await server.api('PATCH', '/v1/scans/vulns/assignee', { vuln_ids: [vuln], assignee: 'bob@example.com' })
   await server.api('POST', '/v1/scans/import?format=nuclei&name=' + encodeURIComponent(name), hostile)
+  await server.api('POST', '/v1/export/schedule', { name, type: 'csv', frequency: 'weekly', weekday: 1, start_time: '07:00', search: evil.slice(0, 150) })
+  const [other1] = (await server.api('GET', '/v1/scans/results?severity=critical&sightings=true&search=evil')).data.filter((r) => r.vuln_id !== vuln)
+  if (other1) await server.api('POST', '/v1/scans/vulns/join', { vuln_ids: [vuln, other1.vuln_id] }).catch(() => undefined) // the same weakness already
   const lists = ['/triage', `/triage/${queue?.id ?? ''}`, '/reports', `/scans/${id}?tab=compare`, '/agents', '/knowledge', '/knowledge?q=evil', '/templates?scope=private', '/settings/agents', '/settings/skills', '/settings/prompts', '/settings/audit', '/settings/members']
   for (const path of [...lists, '/', '/scans', `/scans/${id}`, `/scans/${id}?tab=log`, '/findings?severity=critical', `/findings?severity=critical&open=${vuln}`, `/findings/${vuln}`, `/findings/${vuln}?tab=evidence`, `/findings/${vuln}?tab=history`, `/findings/${vuln}?tab=places`, `/findings?q=${encodeURIComponent(evil)}`]) {
     await page.at(path)
@@ -337,7 +340,7 @@ journey('a hostile finding runs nothing, widens nothing, and shows what is hidde
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 1280, path)
     await narrow(page, path)
     assert.equal(await page.evaluate(() => document.querySelectorAll('main img, main script, main iframe').length), 0, path)
-    if (/triage$|prompts|settings.agents|knowledge\?/.test(path)) await page.getByRole('main').getByText(/<img src=x/).filter({ visible: true }).first().waitFor() // it is there, as text
+    if (/triage$|prompts|settings.agents|knowledge\?|reports/.test(path)) await page.getByRole('main').getByText(/<img src=x/).filter({ visible: true }).first().waitFor() // it is there, as text
   }
   const other = await page.context().browser().newContext()
   const bob = await other.newPage()

@@ -38,8 +38,8 @@ export const t = {
   },
   keys: { title: 'Keyboard shortcuts', on: 'Shortcuts of single keys are on' },
   pages: {
-    title: 'Pages', previous: 'Previous', next: 'Next', first: 'To the first', go: 'Page', of: (last: string) => `of ${last}`,
-    rows: (from: string, to: string, total: string) => `${from}–${to} of ${total}`,
+    title: 'Pages', previous: 'Previous', next: 'Next', first: 'To the first', go: 'Page', of: (last: string) => `of ${last}`, counting: 'of …', count: 'Counting…',
+    rows: (from: string, to: string, total: string) => `${from}–${to}${total && ` of ${total}`}`,
   },
   time: { '': 'Found at any time', last_day: 'Found in the last day', last_week: 'Found in the last week', last_month: 'Found in the last month', last_3_months: 'Found in the last 3 months' } as Record<string, string>,
   severity: { critical: 'Critical', high: 'High', medium: 'Medium', low: 'Low', info: 'Info', unknown: 'Unknown' } as Record<string, string>,
@@ -201,7 +201,7 @@ export const t = {
     start: 'id: my-check\n\ninfo:\n  name: What it shows\n  author: me\n  severity: medium\n  description: Why it matters, in a sentence.\n  tags: mine\n\nhttp:\n  - method: GET\n    path:\n      - "{{BaseURL}}/"\n    matchers:\n      - type: word\n        part: body\n        words:\n          - "It works"\n',
   },
   assets: {
-    one: 'Asset', total: (k: string) => (k === '1' ? '1 asset' : `${k} assets`), filter: 'Part of a host, title, address or technology', onlyNew: 'Only new', asOf: 'As on', noMatch: 'No assets match', empty: 'No assets yet',
+    one: 'Asset', total: (k: string, more = false) => (k === '1' && !more ? '1 asset' : `${more ? 'More than ' : ''}${k} assets`), filter: 'Part of a host, title, address or technology', onlyNew: 'Only new', asOf: 'As on', noMatch: 'No assets match', empty: 'No assets yet',
     emptyText: 'Hosts, ports and pages that an enumeration finds come here. Start one with the name of a domain.', name: 'Name', kind: 'Kind', address: 'Address', answer: 'Answer', tech: 'Technologies', seen: 'Seen', new: 'New', scan: 'Scan it', port: 'Port', pageTitle: 'Title', server: 'Server',
     certificate: 'Certificate', certificateEnds: 'Certificate ends', changes: 'Changes', noChanges: 'Nothing has changed', event: { changed: 'Changed', not_seen: 'Not seen any more', seen_again: 'Seen again', labels_changed: 'Labels' } as Record<string, string>,
   },

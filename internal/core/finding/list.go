@@ -111,7 +111,8 @@ func (fs *Findings) Backfill(ctx context.Context) error {
 func (fs *Findings) query(
 	ctx context.Context, q db.Querier, teamID string, f Filter, sorts []page.Sort, w page.Window,
 ) (list.Query, error) {
-	out := list.Query{Filter: f.Conditions(), Before: f.Before, Offset: w.Offset, Limit: w.Limit}
+	out := list.Query{Filter: f.Conditions(), Before: f.Before, Offset: w.Offset, Limit: w.Limit,
+		WithoutTotal: w.WithoutTotal}
 	for _, s := range sorts {
 		order := listing.Orders[s.Column]
 		order.Desc = s.Desc
