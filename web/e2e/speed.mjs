@@ -64,8 +64,8 @@ async function time(page, of, act) {
   await settled(page)
   return page.evaluate(({ path, counts }) => {
     const drawn = (p) => window.watched.asked.filter((x) => x.path === p && !x.failed).at(-1)
-    const l = window.watched.asked.find((x) => x.path === path && !x.failed && x.began >= window.watched.last), c = drawn(counts) // the first: others are asked for ahead
-    return { rows: (window.watched.rows > 0 ? window.watched.rows : Math.max(l.drawn, window.watched.acted)) - window.watched.last, waited: l ? l.ended - l.began : 0, counts: c && c.drawn - window.watched.last }
+    const l = window.watched.asked.find((x) => x.path === path && !x.failed && x.began >= window.watched.last && x.began < window.watched.last + 250), c = drawn(counts) // what follows is asked for ahead, 300 ms later
+    return { rows: (l ? Math.max(l.drawn, window.watched.acted) : window.watched.rows) - window.watched.last, waited: l ? l.ended - l.began : 0, counts: c && c.drawn - window.watched.last }
   }, { path: list[of], counts })
 }
 
