@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/proof"
+	"github.com/vedette-sec/vedette/internal/core/reportschedule"
 	"github.com/vedette-sec/vedette/internal/core/review"
 	"github.com/vedette-sec/vedette/internal/core/scan"
 	"github.com/vedette-sec/vedette/internal/core/task"
@@ -115,9 +116,10 @@ func (w worker) register(q *queue.Queue) { //nolint:funlen // a line a kind of j
 	queue.Handle(q, queue.Handler[export.RunArgs]{
 		Work: w.makeExport,
 		GiveUp: giveUp(w, func(ctx context.Context, tx *db.Tx, a export.RunArgs) error {
-			return w.Exports.GiveUp(ctx, tx, a.ExportID)
+			return w.Reports.GiveUp(ctx, tx, a.ExportID)
 		}),
 	})
+	queue.Handle(q, queue.Handler[reportschedule.FailedArgs]{Quick: true, Work: args(w.tellOfFailedReport)})
 	queue.Handle(q, queue.Handler[notification.Args]{
 		Quick: true, MaxAttempts: notificationAttempts, Backoff: w.Backoff,
 		Work: args(func(ctx context.Context, a notification.Args) error { return w.dispatcher.Send(ctx, a.ID) }),

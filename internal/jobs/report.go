@@ -3,9 +3,11 @@ package jobs
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/export"
 	"github.com/vedette-sec/vedette/internal/core/notification"
+	"github.com/vedette-sec/vedette/internal/core/reportschedule"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/notify/alert"
 )
@@ -26,14 +28,33 @@ func (w worker) tellOfReport(ctx context.Context, exportID string) error {
 	}
 	about := notification.Notification{TeamID: s.TeamID, Kind: notification.OfReport, Subject: s.ID, Run: e.ScheduleRun}
 	return w.post(ctx, about, s.ConfigIDs, true, func() ([]alert.Alert, error) {
-		where := "It is under Reports in the console."
-		if w.PublicURL != "" {
-			where = w.PublicURL + "/reports"
-		}
 		return []alert.Alert{{
 			Kind: alert.Report, ReportName: s.Name, ExportID: e.ID,
 			Message: fmt.Sprintf("The report %q is ready: %d findings, until %s. %s", s.Name, e.Total,
-				e.ExpiresAt.Format("2 January 2006"), where),
+				e.ExpiresAt.Format("2 January 2006"), w.whereReportsAre("It is")),
 		}}, nil
 	})
+}
+
+// tellOfFailedReport tells the channels of a schedule, and the team's global ones, that it made no report.
+func (w worker) tellOfFailedReport(ctx context.Context, a reportschedule.FailedArgs) error {
+	s, run, ok, err := w.Reports.Failed(ctx, a)
+	if err != nil || !ok {
+		return err
+	}
+	about := notification.Notification{TeamID: s.TeamID, Kind: notification.OfReport, Subject: s.ID, Run: run}
+	return w.post(ctx, about, s.ConfigIDs, false, func() ([]alert.Alert, error) {
+		return []alert.Alert{{
+			Kind: alert.Failed, ReportName: s.Name, ExportID: a.ExportID, Failed: &alert.Breakdown{Timestamp: time.Now()},
+			Message: fmt.Sprintf("The report %q was not made. %s %s", s.Name, a.Reason, w.whereReportsAre("Its schedule is")),
+		}}, nil
+	})
+}
+
+// whereReportsAre says where to look.
+func (w worker) whereReportsAre(what string) string {
+	if w.PublicURL != "" {
+		return w.PublicURL + "/reports"
+	}
+	return what + " under Reports in the console."
 }

@@ -83,6 +83,7 @@ type office struct {
 	catalog      *catalog.Catalog
 	proofs       *proof.Proofs
 	knowledge    *knowledge.Knowledge
+	reports      *reportschedule.Schedules
 	ctx          context.Context // with a caller
 }
 
@@ -144,13 +145,14 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 	policies := policy.New(d, q, assets, settings)
 	enumerations := enumeration.New(d, q, assets, policies, settings, logger)
 	exports := export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger)
+	reports := reportschedule.New(d, q, accounts, exports, settings, notification.New(d, q), logger)
 	proofs := proof.New(d, q, proof.Sources{Findings: findings, Scans: scans, Exports: exports, Box: box, Logger: logger})
 	if err := Register(q, Deps{Proofs: proofs, Assets: assets, Policies: policies, Enumerations: enumerations,
 		Discovery: pipeline.Config{Resolvers: []string{"127.0.0.1:1"}}, Guard: loopback(), Tasks: tasks,
 		Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Agents: members, Extensions: extensions,
 		Toolkits: toolkits, Installs: installs, Skills: skills, Knowledge: texts,
 		Exclusions: exclusion.New(d), Hooks: hooks, Scans: scans, Engines: engines, Findings: findings,
-		Exports: exports, Reports: reportschedule.New(d, accounts, exports, settings, notification.New(d, q), logger), Catalog: templatesKept,
+		Exports: exports, Reports: reports, Catalog: templatesKept,
 		Settings: settings, Deny: deny, Notifications: notification.New(d, q), Alerts: alert.NewSender(loopback()),
 		News: news.New(d, findings, inbox.New(d, nil, ""), logger), Tickets: ticket.New(d, q, findings, comment.New(d, findings, inbox.New(d, nil, "")), settings, loopback(), logger), Backoff: func(int) time.Duration { return 10 * time.Millisecond }, Logger: logger}); err != nil {
 		t.Fatal(err)
@@ -168,7 +170,7 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 		t.Fatal(err)
 	}
 	return office{tasks, scans, findings, settings, assets, enumerations, notification.New(d, q), extensions, toolkits, skills, secrets,
-		files, members, templatesKept, proofs, texts, account.WithCaller(t.Context(),
+		files, members, templatesKept, proofs, texts, reports, account.WithCaller(t.Context(),
 			account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
 }
 

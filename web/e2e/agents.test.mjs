@@ -22,6 +22,7 @@ http:
 const model = { replies: [
   { turn: 1, system: 'You measure.', calls: [{ name: 'measure', args: '{"what":"page"}' }] },
   { turn: 2, system: 'You measure.', text: 'Measured 7 units.' },
+  ...[1, 2, 3].map((turn) => ({ turn, system: 'You write detection templates', last: turn === 1 ? 'poem' : 'cannot be run', text: `Roses are red ${turn}.` })),
   { turn: 1, system: 'You write detection templates', text: template('till-open', 'Till is open') },
 ] }
 
@@ -189,9 +190,17 @@ journey('projects at GitLab are connected by a token, set up, reviewed and disco
 
   await page.getByRole('button', { name: 'Options of acme/shop' }).click()
   await dialog.getByLabel('Check fails from').selectOption('high')
-  await dialog.getByLabel('What the model must heed').fill('Mind tenants.')
+  await dialog.getByLabel('What the model must heed', { exact: true }).fill('Mind tenants.')
+  await dialog.getByRole('button', { name: 'Add files' }).click()
+  await page.keyboard.type('deploy/**') // the new field has the focus
+  await dialog.getByLabel('What the model must heed there').fill('No secrets in scripts.')
+  await dialog.getByRole('button', { name: 'Add files' }).click()
+  await dialog.getByRole('button', { name: 'Remove files 2' }).click()
+  await both(page, 'instructions for paths')
   await dialog.getByRole('button', { name: 'Save' }).click()
-  await page.getByRole('row', { name: /acme\/shop.*High.*2 set here/ }).waitFor()
+  await page.getByRole('row', { name: /acme\/shop.*High.*3 set here/ }).waitFor()
+  const project = (await server.api('GET', '/api/v1/gitlab/projects')).projects.find((x) => x.effective_config.path_instructions.value.length > 0)
+  assert.deepEqual(project.effective_config.path_instructions.value, [{ path: 'deploy/**', instructions: 'No secrets in scripts.' }])
 
   await page.getByRole('button', { name: 'Defaults of the team' }).click()
   await dialog.getByLabel('Tone').selectOption('concise')
@@ -214,6 +223,7 @@ journey('projects at GitLab are connected by a token, set up, reviewed and disco
   await page.keyboard.press('Escape')
 
   await page.getByRole('button', { name: 'Change' }).click()
+  await dialog.locator('textarea:enabled').waitFor() // the projects are read first
   assert.equal(await dialog.getByLabel(/^Projects/).inputValue(), 'acme/shop')
   await dialog.getByLabel('Make another secret').check()
   await dialog.getByRole('button', { name: 'Save' }).click()
@@ -393,6 +403,17 @@ journey('a model writes a template, which says who wrote it; an early one is fou
   await page.getByText('Find tills that are open').waitFor()
   await page.getByText('Written by').waitFor()
   await both(page, 'a template of a model')
+  // What the engine does not take is kept nowhere: it is a draft in the editor, with what is wrong.
+  await page.at('/templates/new')
+  await page.getByRole('button', { name: 'Have a model write it' }).click()
+  await dialog.getByLabel('In words').fill('Write a poem')
+  await dialog.getByRole('button', { name: 'Write it' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByText('Roses are red 3.').first().waitFor()
+  await page.getByText('The model wrote no template that the engine takes. It is in the editor, not saved:').waitFor()
+  assert.equal(new URL(page.url()).pathname, '/templates/new')
+  assert.equal((await server.api('GET', '/v1/template')).total, 1)
+  await both(page, 'a draft that cannot be run')
   mkdirSync(join(server.dir, 'early'))
   writeFileSync(join(server.dir, 'early', 'anvil.yaml'), template('early-anvil', 'An early anvil'))
   server.run(['templates', 'update', '--early', '--from', join(server.dir, 'early'), '--tag', 'e1'])

@@ -72,6 +72,18 @@ journey('by keyboard alone: a task, its finding, a decision, back, a retest', as
   await page.getByRole('heading', { name: 'What it is' }).waitFor()
 })
 
+journey('a finding of a task is shown beside the control that did not show it', async (page) => {
+  const { issues } = await server.api('GET', '/api/v1/issues?per_page=200')
+  const issue = issues.find((i) => i.evidence.some((e) => e.compared))
+  await page.at(`/findings/${issue.vuln_id}?tab=evidence`)
+  await signIn(page)
+  const card = page.getByRole('region', { name: /^Compared with: .*Second look$/ })
+  await card.getByRole('region', { name: 'What it was compared with: Response' }).locator('mark').first().waitFor()
+  assert.equal(await card.count(), 1) // the finding and its issue have the same control
+  await card.evaluate((c) => c.scrollIntoView())
+  await both(page, 'a control')
+})
+
 journey('a dialog begins where one types, and gives the focus back', async (page) => {
   await page.at('/tasks')
   await signIn(page)
@@ -297,11 +309,12 @@ const evil = `"><img src=x onerror=breach('ran')><script>breach('ran')</script>{
 const hostile = JSON.stringify({
   'template-id': `evil-template`, info: { name: `Evil ${evil}`, author: [evil], tags: [evil], description: evil, impact: evil, remediation: evil, severity: 'critical', reference: [`javascript:breach('ran')`, evil], classification: { 'cve-id': [evil], 'cwe-id': [evil] } },
   host: 'evil.example', 'matched-at': `http://evil.example/${'x'.repeat(3000)}${evil}`, 'extracted-results': [evil, 'A'.repeat(5000)], 'matcher-status': true, type: 'http', ip: '192.0.2.1', port: '80', timestamp: '2026-01-02T03:04:05Z',
+  compared: [{ note: evil, request: `GET /${'y'.repeat(3000)}${evil} HTTP/1.1\r\n\r\n`, response: `${evil}${'\u202e<b>x</b>\n'.repeat(1000)}` }],
   request: `GET / HTTP/1.1\r\nX: ${evil}\r\n\r\n`, response: `HTTP/1.1 200 OK\r\n\r\n<html>${evil}${'<b>x</b>\u202e'.repeat(60_000)}`, 'curl-command': `curl '${evil}'`, 'template-path': evil,
 })
 
 journey('a hostile finding runs nothing, widens nothing, and shows what is hidden in it', async (page) => {
-  const made = await server.api('POST', '/v1/scans/import?format=nuclei&name=' + encodeURIComponent('Evil <script>breach(1)</script>'), hostile)
+  const made = await server.api('POST', '/v1/scans/import?name=' + encodeURIComponent('Evil <script>breach(1)</script>'), hostile)
   const id = made.id ?? made.scan_id ?? made.scan?.id
   const found = await server.api('GET', `/v1/scans/results?severity=critical&search=evil`)
   const vuln = found.data[0].vuln_id
@@ -317,6 +330,9 @@ journey('a hostile finding runs nothing, widens nothing, and shows what is hidde
   await server.api('POST', '/v1/template', { template: `id: evil\ninfo: {name: ${JSON.stringify(name.replace(/[^ -~]/g, ''))}, author: me, severity: high}\nhttp:\n  - path: ["{{BaseURL}}/"]\n    matchers: [{type: status, status: [200]}]\n` })
   await server.api('PATCH', '/v1/scans/vulns/assignee', { vuln_ids: [vuln], assignee: 'bob@example.com' })
   await server.api('POST', '/v1/scans/import?format=nuclei&name=' + encodeURIComponent(name), hostile)
+  await server.api('POST', '/v1/export/schedule', { name, type: 'csv', frequency: 'weekly', weekday: 1, start_time: '07:00', search: evil.slice(0, 150) })
+  const [other1] = (await server.api('GET', '/v1/scans/results?severity=critical&sightings=true&search=evil')).data.filter((r) => r.vuln_id !== vuln)
+  if (other1) await server.api('POST', '/v1/scans/vulns/join', { vuln_ids: [vuln, other1.vuln_id] }).catch(() => undefined) // the same weakness already
   const lists = ['/triage', `/triage/${queue?.id ?? ''}`, '/reports', `/scans/${id}?tab=compare`, '/agents', '/knowledge', '/knowledge?q=evil', '/templates?scope=private', '/settings/agents', '/settings/skills', '/settings/prompts', '/settings/audit', '/settings/members']
   for (const path of [...lists, '/', '/scans', `/scans/${id}`, `/scans/${id}?tab=log`, '/findings?severity=critical', `/findings?severity=critical&open=${vuln}`, `/findings/${vuln}`, `/findings/${vuln}?tab=evidence`, `/findings/${vuln}?tab=history`, `/findings/${vuln}?tab=places`, `/findings?q=${encodeURIComponent(evil)}`]) {
     await page.at(path)
@@ -324,7 +340,7 @@ journey('a hostile finding runs nothing, widens nothing, and shows what is hidde
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 1280, path)
     await narrow(page, path)
     assert.equal(await page.evaluate(() => document.querySelectorAll('main img, main script, main iframe').length), 0, path)
-    if (/triage$|prompts|settings.agents|knowledge\?/.test(path)) await page.getByRole('main').getByText(/<img src=x/).filter({ visible: true }).first().waitFor() // it is there, as text
+    if (/triage$|prompts|settings.agents|knowledge\?|reports/.test(path)) await page.getByRole('main').getByText(/<img src=x/).filter({ visible: true }).first().waitFor() // it is there, as text
   }
   const other = await page.context().browser().newContext()
   const bob = await other.newPage()
@@ -340,6 +356,7 @@ journey('a hostile finding runs nothing, widens nothing, and shows what is hidde
   await page.getByText('U+202E').first().waitFor()
   assert.equal(await page.getByRole('link', { name: /javascript/ }).count(), 0)
   await page.at(`/findings/${vuln}?tab=evidence`)
+  await page.getByRole('region', { name: /^Compared with: / }).getByText(/lines differ|hardly a line/).first().waitFor()
   await page.getByRole('button', { name: 'Show more' }).first().waitFor()
 })
 

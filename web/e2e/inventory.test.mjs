@@ -7,6 +7,8 @@ import { both, browse, journeys, password, ready, serve, signIn, weakSite } from
 
 let server, browser, site, sources, tracker, target, enumeration
 const filed = [] // in the tracker
+const open = { state: 'open', state_reason: null, updated_at: '2026-01-01T00:00:00Z' }
+let issue = open // as somebody there left it
 
 before(async () => {
   // Certificates, as crt.sh tells of them; one of them has markup in its name.
@@ -18,8 +20,9 @@ before(async () => {
     q.on('data', (part) => { text += part })
     q.on('end', () => {
       if (q.method === 'POST' && q.url.endsWith('/issues')) filed.push(JSON.parse(text))
-      const issue = { id: 700, number: 7, state: 'open', html_url: `http://127.0.0.1:${tracker.address().port}/acme/shop/issues/7`, title: filed.at(-1)?.title }
-      r.writeHead(q.method === 'POST' ? 201 : 200, { 'Content-Type': 'application/json' }).end(JSON.stringify(q.url.startsWith('/search') ? { total_count: 0, items: [] } : q.url.includes('/issues?') ? [] : issue))
+      if (q.method === 'PATCH') issue = { ...issue, ...JSON.parse(text), updated_at: '2026-01-03T00:00:00Z' }
+      const now = { id: 700, number: 7, ...issue, html_url: `http://127.0.0.1:${tracker.address().port}/acme/shop/issues/7`, title: filed.at(-1)?.title }
+      r.writeHead(q.method === 'POST' ? 201 : 200, { 'Content-Type': 'application/json' }).end(JSON.stringify(q.url.startsWith('/search') ? { total_count: 0, items: [] } : q.url.includes('/issues?') ? [] : now))
     })
   })
   await new Promise((done) => tracker.listen(0, '127.0.0.1', done))
@@ -308,6 +311,30 @@ journey('a ticket is filed by hand and unlinked; one that is there is linked, an
   await card.getByRole('link', { name: /^SEC-7/ }).waitFor({ state: 'detached' })
   await undo('SEC-7 is no longer linked')
   await card.getByRole('link', { name: /^SEC-7/ }).waitFor()
+})
+
+journey('an issue was closed there and its finding fixed here: a person says which side holds', async (page) => {
+  const [id] = await imported('clash', 'clash-a')
+  const config = `github: {owner: acme, project-name: shop, token: t, base-url: "http://127.0.0.1:${tracker.address().port}"}`
+  const made = (await server.api('POST', '/v1/scans/config', { name: 'Issues of clashes', config_type: 'reporting', config })).id
+  issue = open
+  await server.api('POST', `/v1/scans/vulns/${id}/ticket?reporting_config_id=${made}`, {})
+  issue = { state: 'closed', state_reason: 'not_planned', updated_at: '2026-01-02T00:00:00Z' }
+  await server.api('PATCH', '/v1/scans/vulns', { vuln_ids: [id], vuln_status: 'fixed' })
+  while ((await server.api('GET', '/v1/scans/vulns/tickets?state=conflict')).total_results === 0) await new Promise((done) => setTimeout(done, 100))
+  await page.at(`/findings/${id}`)
+  await signIn(page)
+  const card = page.getByRole('region', { name: 'Tickets' })
+  await card.getByRole('button', { name: 'Settle' }).click()
+  await both(page, 'a conflict')
+  await dialog(page).getByRole('radio').nth(1).check() // theirs
+  await dialog(page).getByLabel('Status').selectOption('false_positive')
+  await dialog(page).getByRole('button', { name: 'Settle' }).click()
+  await dialog(page).waitFor({ state: 'detached' })
+  await card.getByRole('button', { name: 'Settle' }).waitFor({ state: 'detached' })
+  await page.getByText('False positive', { exact: true }).first().waitFor()
+  assert.equal((await server.api('GET', `/v1/scans/vuln/${id}`)).vuln_status, 'false_positive')
+  assert.equal((await server.api('GET', '/v1/scans/vulns/tickets?state=conflict')).total_results, 0)
 })
 
 journey('on a phone, the chosen finding is a sheet over the list', async (page) => {

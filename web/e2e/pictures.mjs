@@ -35,6 +35,10 @@ function report() {
         request: `GET /app/${id}?page=${i} HTTP/1.1\r\nHost: ${host}\r\nUser-Agent: Mozilla/5.0\r\nAccept: */*\r\n\r\n`, response: `HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nServer: Apache/2.4.41\r\n\r\n<html><head><title>App</title></head><body>${name}</body></html>`, 'curl-command': `curl -X GET 'https://${host}/app/${id}?page=${i}'`, 'extracted-results': i % 2 ? ['2.4.41'] : undefined })
     }
   }
+  const ask = (q) => `GET /catalogue?id=${q} HTTP/1.1\r\nHost: shop.acme.example\r\nUser-Agent: Mozilla/5.0\r\nAccept: */*\r\n\r\n`
+  const page = (items) => `HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nServer: Apache/2.4.41\r\n\r\n<html><head><title>Catalogue</title></head>\n<body>\n<h1>Catalogue</h1>\n${items}\n</body></html>\n`
+  events.push({ 'template-id': 'blind-sqli', info: { name: 'SQL injection, shown by two conditions', author: ['team'], severity: 'high', description: 'A condition in the parameter decides what the page shows.' }, host: 'shop.acme.example', 'matched-at': 'https://shop.acme.example/catalogue?id=7', type: 'http', 'matcher-status': true, timestamp: '2026-11-20T08:00:00Z',
+    request: ask('7+AND+31=31'), response: page('<ul><li>Anvil, 40 kg</li><li>Rocket skates</li></ul>'), compared: [{ note: 'a condition that does not hold', request: ask('7+AND+31=32'), response: page('<p>Nothing was found.</p>') }] })
   const hostile = (id, name, extra) => !clean && events.push({ 'template-id': id, info: { name, author: [name], tags: [evil, long('tag', 60)], severity: 'critical', description: long(name, 2000), reference: [evil], classification: { 'cve-id': ['CVE-2026-1'], 'cvss-score': 9.8 } }, host: 'evil.example', 'matched-at': `http://evil.example/${'x'.repeat(400)}${evil}`, type: 'http', ip: '192.0.2.99', port: '80', 'matcher-status': true, timestamp: '2026-11-20T08:00:00Z', request: `GET /${evil} HTTP/1.1\r\n\r\n`, response: `HTTP/1.1 200 OK\r\n\r\n${evil}`, ...extra })
   hostile('markup', `Evil ${evil}`)
   hostile('long-name', long('Extraordinarily-long'), { 'matched-at': `http://${'very-long-host-name.'.repeat(10)}example/` })
@@ -58,7 +62,7 @@ async function seed(s, target) {
     throw new Error(`${path} has not ended`)
   }
   const quiet = (work) => work.catch((e) => { console.error(String(e).slice(0, 300)) })
-  await s.api('POST', '/v1/scans/import?format=nuclei&name=' + encodeURIComponent('Quarterly assessment'), report())
+  await s.api('POST', '/v1/scans/import?name=' + encodeURIComponent('Quarterly assessment'), report())
   if (!clean) await quiet(s.api('POST', '/v1/scans/import?format=nuclei&name=' + encodeURIComponent(`${long('Yearly assessment of', 100)}${evil}`), report().split('\n').slice(0, 3).join('\n')))
   const scan = (await s.api('POST', '/v1/scans', { name: 'Weekly', targets: [target, `${target}/shop`], recommended: true, capture_traffic: true })).id
   const enumeration = await s.api('POST', '/v1/asset/enumerate', { name: 'Machines', enrichment_inputs: [new URL(target).host] })
@@ -118,7 +122,7 @@ try {
   const f = d.id('default-login')
   const pages = ['account', 'keys', 'members', 'models', 'scope', 'credits', 'due', 'leaks', 'results', 'signers', 'memory', 'files', 'audit', 'projects', 'schedules', 'secrets', 'ssh', 'agents', 'skills', 'prompts', 'tools', 'notifications', 'trackers', 'github', 'slack', 'webhooks']
   const screens = {
-    today: '/', findings: '/findings', 'findings-panel': `/findings?open=${f}`, 'findings-empty': '/findings?q=nothing-like-this', finding: `/findings/${f}`, 'finding-evidence': `/findings/${f}?tab=evidence`, 'finding-history': `/findings/${d.rows[14].vuln_id}?tab=history`, 'finding-places': `/findings/${f}?tab=places`,
+    today: '/', findings: '/findings', 'findings-panel': `/findings?open=${f}`, 'findings-empty': '/findings?q=nothing-like-this', finding: `/findings/${f}`, 'finding-evidence': `/findings/${f}?tab=evidence`, 'finding-compared': `/findings/${d.id('blind-sqli')}?tab=evidence`, 'finding-history': `/findings/${d.rows[14].vuln_id}?tab=history`, 'finding-places': `/findings/${f}?tab=places`,
     'finding-evil': `/findings/${d.id('markup')}`, 'finding-word': `/findings/${d.id('one-word')}`, 'finding-arabic': `/findings/${d.id('right-to-left')}`, 'finding-big': `/findings/${d.id('big-body')}?tab=evidence`,
     tasks: '/tasks', 'task-new': '/tasks/new', task: `/tasks/${d.task}`, 'task-findings': `/tasks/${d.task}?tab=findings`, 'task-calls': `/tasks/${d.task}?tab=calls`, 'task-about': `/tasks/${d.task}?tab=about`,
     scans: '/scans', 'scan-new': '/scans/new', scan: `/scans/${d.scan}`, ...Object.fromEntries(['coverage', 'log', 'runs', 'compare', 'about'].map((tab) => [`scan-${tab}`, `/scans/${d.scan}?tab=${tab}`])),

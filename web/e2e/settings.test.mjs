@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash, createHmac } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { after, before } from 'node:test'
 import { both, browse, journeys, password, ready, serve, signIn, weakSite } from './kit.mjs'
@@ -16,6 +17,7 @@ before(async () => {
 after(async () => { await browser?.close(); site?.close(); deskSite?.close(); deskSite?.closeAllConnections(); await server?.close() })
 
 const journey = journeys(() => ({ browser, server }))
+const hostile = "\"><img src=x onerror=breach('ran')>\u202e"
 const confirm = (page, name) => page.getByRole('dialog').getByRole('button', { name }).click()
 const finished = async () => {
   for (;;) {
@@ -55,15 +57,17 @@ journey('secrets, an SSH key and exclusions come and go', async (page) => {
   assert.equal(await page.getByText('hunter2hunter2').count(), 0)
   await both(page, 'secrets')
   await page.getByRole('link', { name: 'Webhook' }).click()
-  await page.getByLabel('Signed with').selectOption('SHOP_TOKEN')
-  await page.getByLabel('Address').fill('https://192.0.2.7/events')
+  await page.getByLabel('Bearer token').selectOption('SHOP_TOKEN')
+  await page.getByLabel('Address').fill(`${target}/`)
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('The webhook is saved.').waitFor()
-  assert.equal((await server.api('GET', '/api/v1/teams')).team.webhook_url, 'https://192.0.2.7/events')
+  assert.equal((await server.api('GET', '/api/v1/teams')).team.webhook_url, `${target}/`)
   await page.getByText('Nothing was sent yet').waitFor()
+  await page.getByRole('button', { name: 'Send a test' }).click()
+  await page.getByRole('row', { name: /webhook\.test test .*Delivered 200/ }).waitFor()
   await both(page, 'webhook')
   await page.getByLabel('Address').fill('')
-  await page.getByLabel('Signed with').selectOption('')
+  await page.getByLabel('Bearer token').selectOption('')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('link', { name: 'SSH keys' }).click()
   await page.getByLabel('Name', { exact: true }).fill('look-inside')
@@ -102,6 +106,32 @@ journey('an alert is set up, and tried before it is kept', async (page) => {
   await page.getByRole('button', { name: 'Delete' }).click()
   await confirm(page, 'Delete')
   await page.getByText('Nobody is told').waitFor()
+})
+
+journey('leaked logins are filtered, looked at, marked as fixed, and are a file', async (page) => {
+  const lines = [1, 2].map((n) => JSON.stringify({ url: `https://vpn${n}.example/login`, username: 'ada@example.com', password: `battery-${n}-${hostile}`, hostname: hostile, log_date: '2026-03-01' }))
+  server.run(['leaks', 'load', '-', '--name', 'May'], lines.join('\n'))
+  await page.at('/settings/leaks')
+  await signIn(page)
+  await page.getByRole('row', { name: /ada@example\.com/ }).nth(1).waitFor()
+  assert.equal((await page.content()).includes('battery-1'), false)
+  await page.getByLabel('Part of a login or address').fill('vpn1')
+  await page.waitForURL(/q=vpn1/)
+  const row = page.getByRole('row', { name: /vpn1\.example/ })
+  await page.getByRole('row', { name: /vpn2\.example/ }).waitFor({ state: 'detached' })
+  await row.getByRole('button', { name: 'Show' }).click()
+  await row.getByText('battery-1-"><img src=x').waitFor() // it is text
+  await both(page, 'leaked logins')
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByLabel('File of these logins').selectOption('csv')])
+  const text = readFileSync(await file.path(), 'utf8')
+  assert.deepEqual([text.includes('battery-1'), text.includes('battery-2')], [true, false]) // what the filter leaves
+  await row.getByRole('button', { name: 'Mark as fixed' }).click()
+  await page.getByText('It is marked as fixed.').waitFor()
+  await page.getByText('No leaked logins').waitFor()
+  await page.getByLabel('State').selectOption('fixed')
+  await page.waitForURL(/status=fixed/)
+  await page.reload()
+  await row.getByRole('button', { name: 'Open again' }).waitFor()
 })
 
 journey('a project and a schedule are made; the schedule is paused, resumed and run', async (page) => {
@@ -213,6 +243,9 @@ journey('an MCP server is authorized by OAuth, and revoked; another is a program
   const dialog = page.getByRole('dialog')
   await page.getByLabel('Name').fill('desk')
   await dialog.getByLabel('Address', { exact: true }).fill(`${base}/mcp`)
+  await dialog.getByRole('button', { name: 'Add a header' }).click()
+  await page.keyboard.type('X-Tenant') // the new field has the focus
+  await dialog.getByLabel('Value 1').fill('blue')
   await dialog.getByRole('button', { name: 'Connect', exact: true }).click()
   const row = page.getByRole('listitem').filter({ hasText: base })
   await row.getByText('Failed', { exact: true }).waitFor()
@@ -235,6 +268,13 @@ journey('an MCP server is authorized by OAuth, and revoked; another is a program
   await row.getByText('Accepted', { exact: true }).waitFor()
   await row.getByRole('button', { name: 'Edit' }).click()
   await dialog.getByLabel('Name').fill('till')
+  assert.equal(await dialog.getByLabel('Value 1').inputValue(), 'blue')
+  await dialog.getByRole('button', { name: 'Add a header' }).click()
+  await page.keyboard.type('Mcp-Session-Id')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.getByText(/it belongs to the protocol/).waitFor() // the server says what is wrong, and nothing is lost
+  await dialog.getByRole('button', { name: 'Remove header 2' }).click()
+  await dialog.getByLabel('Value 1').fill('green')
   await dialog.getByRole('checkbox', { name: /^Without asking: / }).check()
   await dialog.getByRole('checkbox', { name: 'Tasks may use it' }).uncheck()
   await both(page, 'a server that is changed')
@@ -242,7 +282,7 @@ journey('an MCP server is authorized by OAuth, and revoked; another is a program
   await row.getByText('till', { exact: true }).waitFor()
   await row.getByText('Off', { exact: true }).waitFor()
   const changed = (await server.api('GET', '/api/v1/mcp/servers')).servers.find((x) => x.name === 'till')
-  assert.deepEqual([changed.enabled, changed.trusted_tools.length, changed.enabled_tools, changed.read_only, changed.oauth.authorized], [false, 1, [], true, true])
+  assert.deepEqual([changed.headers, changed.enabled, changed.trusted_tools.length, changed.enabled_tools, changed.read_only, changed.oauth.authorized], [{ 'X-Tenant': 'green' }, false, 1, [], true, true])
   await row.getByRole('button', { name: 'Revoke' }).click()
   await confirm(page, 'Revoke')
   await row.getByText(/^Authorized at/).waitFor({ state: 'detached' })

@@ -5,7 +5,7 @@
 //
 // A page notes the time of each key, click and answer, and when the frame after it was drawn, so that neither the debugger
 // nor this script is measured. PAGES are scrolled through of findings, a hundred rows each; ROUNDS is how often each
-// interaction is done; PROBE=1 leaves the scrolling away, ONLY=scroll the rest.
+// interaction is done; PROBE=1 leaves the scrolling away, ONLY=scroll, findings or assets the rest.
 import { spawn, execFileSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,11 +22,13 @@ function watch() {
   const w = { open: 0, asked: [], last: 0, frames: [] }
   Object.defineProperty(window, 'watched', { value: w })
   const drawn = (note) => requestAnimationFrame(() => { const c = new MessageChannel(); c.port1.onmessage = () => note(performance.now()); c.port2.postMessage(0) })
-  for (const kind of ['click', 'input', 'change']) document.addEventListener(kind, (e) => { w.last = e.timeStamp; drawn(() => drawn((at) => { w.acted = at })) }, true)
+  for (const kind of ['click', 'input', 'change']) document.addEventListener(kind, (e) => { w.last = e.timeStamp; w.rows = undefined; drawn(() => drawn((at) => { w.acted = at })) }, true)
   const ask = window.fetch
   window.fetch = async (...of) => {
     const url = String(of[0]?.url ?? of[0])
-    const note = { path: new URL(url, location.href).pathname, began: performance.now() }
+    const at = new URL(url, location.href)
+    // A total that is asked for by itself is no list.
+    const note = { path: at.pathname + (at.searchParams.get('limit') === '1' ? ' total' : ''), began: performance.now() }
     w.asked.push(note)
     w.open++
     try {
@@ -38,6 +40,8 @@ function watch() {
       return answer
     } catch (e) { note.failed = true; note.drawn = performance.now(); throw e } finally { w.open-- }
   }
+  // The frame that shows other rows than when a person did something last.
+  new MutationObserver((list) => { if (!w.rows && list.some((m) => (m.target.nodeType === 1 ? m.target : m.target.parentElement)?.closest('main tbody'))) { w.rows = NaN; drawn((at) => { w.rows = at }) } }).observe(document, { childList: true, characterData: true, subtree: true })
   // The first row, in a frame that was drawn.
   new MutationObserver((_, o) => { if (document.querySelector('main tbody tr')) { o.disconnect(); drawn((at) => { w.first = at }) } }).observe(document, { childList: true, subtree: true })
   w.scroll = () => { w.frames = []; let before; const tick = (at) => { if (before) w.frames.push(at - before); before = at; if (w.counting) requestAnimationFrame(tick) }; w.counting = true; requestAnimationFrame(tick) }
@@ -55,12 +59,13 @@ const row = (what, of) => console.log(`| ${what} | ${ms(at(of, 0.5))} | ${ms(at(
 async function time(page, of, act) {
   await page.evaluate(() => { window.watched.asked = [] })
   await act()
-  await page.waitForFunction((path) => window.watched.asked.some((x) => x.path === path && x.drawn && !x.failed), list[of]).catch((e) => { throw new Error(`no list was asked for: ${e.message}`) })
+  // Other rows, or an answer with the same ones.
+  await page.waitForFunction((path) => window.watched.rows > 0 || window.watched.asked.some((x) => x.path === path && x.drawn && !x.failed && x.began >= window.watched.last), list[of]).catch((e) => { throw new Error(`the rows stayed: ${e.message}`) })
   await settled(page)
   return page.evaluate(({ path, counts }) => {
     const drawn = (p) => window.watched.asked.filter((x) => x.path === p && !x.failed).at(-1)
-    const l = drawn(path), c = drawn(counts)
-    return { rows: Math.max(l.drawn, window.watched.acted) - window.watched.last, waited: l.ended - l.began, counts: c && c.drawn - window.watched.last }
+    const l = window.watched.asked.find((x) => x.path === path && !x.failed && x.began >= window.watched.last && x.began < window.watched.last + 250), c = drawn(counts) // what follows is asked for ahead, 300 ms later
+    return { rows: (l ? Math.max(l.drawn, window.watched.acted) : window.watched.rows) - window.watched.last, waited: l ? l.ended - l.began : 0, counts: c && c.drawn - window.watched.last }
   }, { path: list[of], counts })
 }
 
@@ -93,7 +98,7 @@ async function measure(browser, base, cookies) {
     return page
   }
   console.log('| what | median | slowest | times |\n|---|---|---|---|')
-  for (const of of process.env.ONLY === 'scroll' ? [] : ['findings', 'assets']) {
+  for (const of of ['findings', 'assets'].filter((x) => !process.env.ONLY || process.env.ONLY === x)) {
     const first = [], rest = []
     for (let n = 0; n < rounds; n++) {
       const page = await open()

@@ -137,6 +137,29 @@ for (const name of ['sqlite', 'postgres']) {
     await both(page, 'evidence')
   })
 
+  journey(`${name}: what a finding was compared with stands beside it, and what differs is marked`, async (page) => {
+    const head = (q) => `GET /item?id=${q} HTTP/1.1\r\nHost: blind.example\r\n\r\n`
+    const event = { 'template-id': 'blind-sqli', info: { name: 'Blind SQL injection', severity: 'high' }, type: 'http', host: 'blind.example', 'matched-at': 'https://blind.example/item?id=1',
+      request: head('1+AND+5=5'), response: 'HTTP/1.1 200 OK\r\nServer: shop\r\n\r\n<h1>Items</h1>\n<p>three items</p>\n',
+      compared: [{ note: 'a condition that does not hold', request: head('1+AND+5=0'), response: 'HTTP/1.1 200 OK\r\nServer: shop\r\n\r\n<h1>Items</h1>\n<p>no items</p>\n' }, { note: 'a delay', request: head('1;SLEEP'), response: '' }] }
+    await on().api('POST', '/v1/scans/import?name=Blind', JSON.stringify(event))
+    const [row] = (await on().api('GET', '/v1/scans/results?search=blind.example')).data
+    await page.at(`/findings/${row.vuln_id}`)
+    await signIn(page)
+    await page.getByRole('link', { name: '2 requests that it was compared with' }).click()
+    await page.waitForURL(/tab=evidence/)
+    const card = page.getByRole('region', { name: 'Compared with: a condition that does not hold' })
+    const marked = (part) => card.getByRole('region', { name: part, exact: true }).locator('mark').allInnerTexts()
+    await card.waitFor()
+    assert.deepEqual(await marked('What shows it: Request'), ['5'])
+    assert.deepEqual(await marked('What it was compared with: Request'), ['0'])
+    assert.deepEqual([await marked('What shows it: Response'), await marked('What it was compared with: Response')], [['three'], ['no']])
+    assert.equal(await card.getByText('1 line differs').count(), 2)
+    await page.getByRole('region', { name: 'Compared with: a delay' }).getByText('Nothing was answered.').waitFor()
+    await card.evaluate((c) => c.scrollIntoView())
+    await both(page, 'a comparison')
+  })
+
   journey(`${name}: a view is saved and worked off by keyboard`, async (page) => {
     await page.at('/findings?q=127.0.0.1')
     await signIn(page)

@@ -95,10 +95,11 @@ func (as *Assets) listNow(ctx context.Context, teamID string, q Query) (p Page, 
 	if err != nil {
 		return p, err
 	}
-	lq.Offset, lq.Limit, lq.Orders = q.Offset, q.Limit, ordersOf(q.Sorts)
+	lq.Offset, lq.Limit, lq.WithoutTotal, lq.Orders = q.Offset, q.Limit, q.WithoutTotal, ordersOf(q.Sorts)
 	var found list.Page
 	switch {
 	case len(q.Sorts) > 0 && q.Sorts[0].Column == "new":
+		lq.WithoutTotal = false // it is two lists, the first of which is counted
 		found, err = as.byNew(ctx, teamID, lq)
 	case len(lq.Orders) > 0 && lq.Orders[0].Column == "no":
 		lq.Orders, lq.Oldest = nil, !lq.Orders[0].Desc

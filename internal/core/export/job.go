@@ -347,14 +347,19 @@ func (es *Exports) Run(ctx context.Context, job queue.Job[RunArgs]) error {
 	return out.finish()
 }
 
-// GiveUp fails an export whose job the queue has given up, in the transaction that ends the job.
-func (es *Exports) GiveUp(ctx context.Context, tx *db.Tx, id string) error {
-	if _, err := tx.Exec(ctx, `UPDATE export SET state = ?, updated_at = ? WHERE id = ? AND state IN (?, ?)`,
-		Failed, db.At(es.now()), id, Queued, Running); err != nil {
-		return err
+// GiveUp fails an export whose job the queue has given up, in the transaction that ends the job. It returns the schedule
+// that asked for it; empty: a person, or the file is there.
+func (es *Exports) GiveUp(ctx context.Context, tx *db.Tx, id string) (teamID, scheduleID string, err error) {
+	err = tx.QueryRow(ctx, `UPDATE export SET state = ?, updated_at = ? WHERE id = ? AND state IN (?, ?)
+		RETURNING team_id, schedule_id`, Failed, db.At(es.now()), id, Queued, Running).Scan(&teamID, &scheduleID)
+	if err != nil {
+		if db.IsNoRows(err) {
+			return "", "", nil
+		}
+		return "", "", err
 	}
-	_, err := tx.Exec(ctx, `DELETE FROM export_part WHERE export_id = ?`, id)
-	return err
+	_, err = tx.Exec(ctx, `DELETE FROM export_part WHERE export_id = ?`, id)
+	return teamID, scheduleID, err
 }
 
 // Download writes the file of a finished export, as Find returned it. After an error the file is incomplete.

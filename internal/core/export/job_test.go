@@ -21,7 +21,8 @@ func (r room) work(t *testing.T, run func(ctx context.Context, job queue.Job[Run
 	queue.Handle(r.queue, queue.Handler[RunArgs]{
 		Work: run, MaxAttempts: 2, Backoff: func(int) time.Duration { return 0 },
 		GiveUp: func(ctx context.Context, tx *db.Tx, job queue.Job[RunArgs], _ error) error {
-			return r.GiveUp(ctx, tx, job.Args.ExportID)
+			_, _, err := r.GiveUp(ctx, tx, job.Args.ExportID)
+			return err
 		},
 	})
 	if err := r.queue.Start(t.Context()); err != nil {

@@ -110,8 +110,9 @@ func (fs *Findings) Backfill(ctx context.Context) error {
 // query translates a filter and an order for package list.
 func (fs *Findings) query(
 	ctx context.Context, q db.Querier, teamID string, f Filter, sorts []page.Sort, w page.Window,
-) (list.Query, error) {
-	out := list.Query{Filter: f.Conditions(), Before: f.Before, Offset: w.Offset, Limit: w.Limit}
+) (out list.Query, err error) {
+	out = list.Query{Filter: f.Conditions(), Before: f.Before, Offset: w.Offset, Limit: w.Limit,
+		WithoutTotal: w.WithoutTotal}
 	for _, s := range sorts {
 		order := listing.Orders[s.Column]
 		order.Desc = s.Desc
@@ -124,7 +125,6 @@ func (fs *Findings) query(
 		}
 		out.Filter = list.All(list.Numbers(numbers...), out.Filter)
 	}
-	var err error
 	if !f.Since.IsZero() {
 		if out.From, err = firstAt(ctx, q, teamID, f.Since); err != nil {
 			return out, err

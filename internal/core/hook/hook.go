@@ -30,6 +30,9 @@ import (
 // TaskCompleted is the event of a task that ended (specification, Events).
 const TaskCompleted = "task.completed"
 
+// Test is the event of a delivery that an admin asked for, to see whether one arrives.
+const Test = "webhook.test"
+
 const (
 	timeout = 15 * time.Second // of a delivery, from the lookup of the host to the last byte read
 	grace   = 5 * time.Second  // more, for a worker to store the result

@@ -4,7 +4,8 @@
 // told. Worker nodes look for what is due every few seconds. One transaction sets the next time of a schedule and
 // queues an export (package core/export), so that each time makes one report, however many nodes there are. Times that
 // passed while no worker ran make one report together. It is made with the rights of who set the schedule last, as they
-// are then. When the file is there, the channels of the named alerting configurations are told (package jobs).
+// are then. When the file is there, the channels of the named alerting configurations are told (package jobs); when it
+// could not be made, so are the team's global ones.
 package reportschedule
 
 import (
@@ -22,6 +23,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
 )
 
 // Spec is what a schedule makes.
@@ -63,6 +65,7 @@ const (
 // Schedules is the service of reports' schedules.
 type Schedules struct {
 	db       *db.DB
+	queue    *queue.Queue
 	accounts *account.Accounts
 	exports  *export.Exports
 	settings *setting.Settings
@@ -72,10 +75,10 @@ type Schedules struct {
 }
 
 // New makes the service.
-func New(d *db.DB, accounts *account.Accounts, exports *export.Exports, settings *setting.Settings,
+func New(d *db.DB, q *queue.Queue, accounts *account.Accounts, exports *export.Exports, settings *setting.Settings,
 	notices *notification.Notifications, logger *slog.Logger,
 ) *Schedules {
-	return &Schedules{d, accounts, exports, settings, notices, logger, time.Now}
+	return &Schedules{d, q, accounts, exports, settings, notices, logger, time.Now}
 }
 
 const query = `SELECT s.id, s.team_id, s.user_id, COALESCE(u.email, ''), s.name, s.active, s.spec, s.runs, s.last_run,

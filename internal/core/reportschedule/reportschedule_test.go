@@ -41,7 +41,7 @@ func open(t *testing.T, d *db.DB) (ss *Schedules, clock *time.Time, ctx context.
 		t.Fatal(err)
 	}
 	exports := export.New(d, q, export.Sources{Findings: finding.New(d, q)}, slog.New(slog.DiscardHandler))
-	ss = New(d, accounts, exports, setting.New(d, nil, nil), notification.New(d, q), slog.New(slog.DiscardHandler))
+	ss = New(d, q, accounts, exports, setting.New(d, nil, nil), notification.New(d, q), slog.New(slog.DiscardHandler))
 	at := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 	ss.now = func() time.Time { return at }
 	c := account.Caller{UserID: u.ID, Email: u.Email, TeamID: u.TeamID, Role: u.Role}
@@ -121,8 +121,61 @@ func TestWithoutRightsNoReport(t *testing.T) {
 			len(ss.made(t, ctx, s.ID)) != 0 {
 			t.Fatalf("%+v %v", s, err)
 		}
+		// The team is told of what nobody sees, once; who asks by hand has the answer.
+		told := func() int {
+			n, err := db.Value[int](ctx, d, `SELECT count(*) FROM river_job WHERE kind = ?`, FailedArgs{}.Kind())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if n := told(); n != 1 {
+			t.Errorf("told %d times", n)
+		}
+		if got, run, ok, err := ss.Failed(ctx, FailedArgs{ScheduleID: s.ID, Run: 1}); err != nil || !ok || run != 1 ||
+			got.Name != "Weekly" {
+			t.Errorf("%+v %d %v %v", got, run, ok, err)
+		}
 		if _, err := ss.RunNow(ctx, s.ID); !errs.Is(err, errs.Conflict) {
 			t.Fatalf("run by hand: %v", err)
+		}
+		if n := told(); n != 1 {
+			t.Errorf("told %d times after the run by hand", n)
+		}
+		if _, _, ok, err := ss.Failed(ctx, FailedArgs{ScheduleID: "gone"}); ok || err != nil {
+			t.Errorf("of a deleted schedule: %v %v", ok, err)
+		}
+	})
+}
+
+// A file that could not be written is told of when a schedule asked for it, and not when a person did.
+func TestGivenUpIsTold(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ss, _, ctx := open(t, d)
+		s, err := ss.Create(ctx, "Weekly", true, weekly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := ss.RunNow(ctx, s.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := ss.exports.Start(ctx, export.Request{Format: export.CSV})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{e.ID, e.ID, own.ID} {
+			if err := d.Tx(ctx, func(tx *db.Tx) error { return ss.GiveUp(ctx, tx, id) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n, err := db.Value[int](ctx, d, `SELECT count(*) FROM river_job WHERE kind = ?`, FailedArgs{}.Kind())
+		if err != nil || n != 1 {
+			t.Errorf("told %d times: %v", n, err)
+		}
+		if got, run, ok, err := ss.Failed(ctx, FailedArgs{ScheduleID: s.ID, ExportID: e.ID}); err != nil || !ok || run != 1 ||
+			got.State != export.Failed {
+			t.Errorf("%+v %d %v %v", got, run, ok, err)
 		}
 	})
 }

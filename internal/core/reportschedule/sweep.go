@@ -45,7 +45,10 @@ func (ss *Schedules) Sweep(ctx context.Context) error {
 			if err != nil || n == 0 {
 				return err
 			}
-			_, err = ss.make(ctx, tx, &s, now)
+			if _, err = ss.make(ctx, tx, &s, now); err != nil || s.Note == "" {
+				return err
+			}
+			_, err = ss.queue.Insert(ctx, tx, s.TeamID, FailedArgs{ScheduleID: s.ID, Run: s.Runs, Reason: s.Note})
 			return err
 		}))
 	}
@@ -128,4 +131,45 @@ func (ss *Schedules) Told(ctx context.Context, exportID string) (s Schedule, e e
 		return s, e, false, nil // it was deleted
 	}
 	return s, e, err == nil && len(s.ConfigIDs) > 0, err
+}
+
+// FailedArgs is the job that tells that a schedule made no report.
+type FailedArgs struct {
+	ScheduleID string `json:"report_schedule_id"`
+	ExportID   string `json:"export_id,omitempty"` // whose file could not be made; empty: there was none
+	Run        int64  `json:"run,omitempty"`       // with ExportID it is that of the export
+	Reason     string `json:"reason,omitempty"`
+}
+
+// Kind implements queue.Args.
+func (FailedArgs) Kind() string { return "report.failed" }
+
+// GiveUp fails the export of a job that the queue has given up, in the transaction that ends the job, and has it told
+// when a schedule asked for it.
+func (ss *Schedules) GiveUp(ctx context.Context, tx *db.Tx, exportID string) error {
+	teamID, scheduleID, err := ss.exports.GiveUp(ctx, tx, exportID)
+	if err != nil || scheduleID == "" {
+		return err
+	}
+	_, err = ss.queue.Insert(ctx, tx, teamID, FailedArgs{ScheduleID: scheduleID, ExportID: exportID,
+		Reason: "The file could not be written. The server's log says why."})
+	return err
+}
+
+// Failed is the schedule of a job that tells of a failure, and which of its times it was. ok is false when the schedule
+// or the export was deleted.
+func (ss *Schedules) Failed(ctx context.Context, a FailedArgs) (s Schedule, run int64, ok bool, err error) {
+	run = a.Run
+	if a.ExportID != "" {
+		e, _, ok, err := ss.exports.Made(ctx, a.ExportID)
+		if err != nil || !ok {
+			return s, 0, false, err
+		}
+		run = e.ScheduleRun
+	}
+	s, err = scan(ss.db.QueryRow(ctx, query+` WHERE s.id = ?`, a.ScheduleID))
+	if db.IsNoRows(err) {
+		return s, 0, false, nil
+	}
+	return s, run, err == nil, err
 }

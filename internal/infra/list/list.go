@@ -76,7 +76,7 @@ type Query struct {
 	Oldest        bool
 	From, Before  int64 // numbers from the one on and below the other; 0: no bound
 	Offset, Limit int
-	WithoutTotal  bool // the page is wanted alone
+	WithoutTotal  bool // the page is wanted alone: its Total is how far it reaches, unless that is known
 	ExactTotal    bool // the total is counted to the end, however long that takes
 }
 

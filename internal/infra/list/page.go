@@ -34,10 +34,11 @@ func (x *Index) page(ctx context.Context, q db.Querier, team string, query Query
 		p.End = min(p.End, query.Before)
 	}
 	s.high = keyOf(s.team, p.End) // what arrives now is not counted
-	if err = s.part(ctx, &p, query); err != nil || query.WithoutTotal {
+	if err = s.part(ctx, &p, query); err != nil || p.Total > 0 {
 		return p, err
 	}
-	if p.Total > 0 {
+	if query.WithoutTotal {
+		p.Total, p.TotalIsEstimate = query.Offset+len(p.Numbers), len(p.Numbers) == query.Limit
 		return p, nil
 	}
 	p.Total, p.TotalIsEstimate, err = s.total(ctx)

@@ -238,6 +238,16 @@ func TestTotalsThatTakeLongAreBounded(t *testing.T) {
 	if err != nil || exact.Total != 20_000 || exact.TotalIsEstimate {
 		t.Fatalf("%d, estimated %v, %v", exact.Total, exact.TotalIsEstimate, err)
 	}
+	// A page that is wanted alone says how far it reaches, and whether more may follow.
+	q.WithoutTotal = true
+	for offset, want := range map[int]bool{0: true, 19_995: false} {
+		q.Offset = offset
+		p, err := things.Page(ctx, d, "one", q)
+		if err != nil || p.Total != offset+len(p.Numbers) || p.TotalIsEstimate != want {
+			t.Errorf("after %d: %d, estimated %v, %v", offset, p.Total, p.TotalIsEstimate, err)
+		}
+	}
+	q.WithoutTotal, q.Offset = false, 0
 	t.Cleanup(list.CountFor(time.Millisecond))
 	for _, orders := range [][]list.Order{nil, {{Column: "seen"}}} {
 		q.Orders = orders

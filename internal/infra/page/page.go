@@ -11,6 +11,8 @@ import (
 type Window struct {
 	Offset int // items to skip, ≥ 0
 	Limit  int // items to return, ≥ 1
+	// WithoutTotal asks a big list for this part alone: its total is how far the part reaches, where it is not known.
+	WithoutTotal bool
 }
 
 // Pages is the number of pages of this limit for total items.

@@ -1,5 +1,6 @@
 import { Fragment, useState, type ReactNode } from 'react'
 import { t } from '../texts'
+import type { Piece } from './diff'
 
 // Text that came from a target, or from anybody else, is shown as what it is: characters that a screen would not show, or
 // that would turn the order of others around, stand there as escapes; and there is an end to it.
@@ -17,16 +18,15 @@ function escape(c: string): string {
 // A text that consists of such characters would be as many elements, which slows the page; the rest is text.
 const mostMarked = 500
 
-/** The nodes of a text: as it is, with escapes for what would not be seen, and what matches marked. */
-export function visible(text: string, marks: string[] = []): ReactNode[] {
+/** The nodes of a text: as it is, with escapes for what would not be seen, and what matches marked. Texts of one place share a room. */
+export function visible(text: string, marks: string[] = [], room = { left: mostMarked }): ReactNode[] {
   const out: ReactNode[] = []
-  let marked = 0
   const plain = (part: string) => {
     let from = 0
     for (const m of part.matchAll(hidden)) {
       if (m.index > from) out.push(part.slice(from, m.index))
       if (m[0] !== '\r' || part[m.index + 1] !== '\n') {
-        if (++marked > mostMarked) out.push(`‹${escape(m[0])}›`)
+        if (--room.left < 0) out.push(`‹${escape(m[0])}›`)
         else out.push(<span key={out.length} className="esc" title={t.show.hidden}>{escape(m[0])}</span>)
       }
       from = m.index + m[0].length
@@ -67,6 +67,17 @@ export function Shown({ text, max = 300, className = '' }: { text: string | unde
 }
 
 const firstPart = 64 << 10
+
+/** A foreign text in pieces, of which those that differ from another text are marked. */
+export function Marked({ pieces, label }: { pieces: Piece[]; label: string }) {
+  const room = { left: mostMarked }
+  const nodes = (text: string) => visible(text, [], room).map((n, i) => <Fragment key={i}>{n}</Fragment>)
+  return (
+    <pre className="raw max-h-[28rem] overflow-auto rounded-sm border border-line bg-panel p-3" tabIndex={0} role="region" aria-label={label}>
+      {pieces.map((p, i) => (p.apart ? <mark key={i}>{nodes(p.text)}</mark> : <Fragment key={i}>{nodes(p.text)}</Fragment>))}
+    </pre>
+  )
+}
 
 /** A long foreign text, such as a response: its first 64 kB, and the rest when somebody asks for it. */
 export function Raw({ text, marks, label }: { text: string; marks?: string[]; label: string }) {

@@ -7,6 +7,7 @@ import { useRole } from '../lib/me'
 import { queries } from '../lib/queries'
 import { useTyped, useURL, type Search } from '../lib/search'
 import { Shown } from '../lib/show'
+import { useNext, useTotal } from '../lib/total'
 import { Card, Chip, Empty, Facts, Head, Loading, Pages, Problem, RowLink, Table, Tabs, Time, To, useTitle } from '../ui/kit'
 import { Gallery, Graph, Screenshot } from './asset-views'
 import { AssetLabels, filterOf, WithShown } from './asset-work'
@@ -17,9 +18,11 @@ const pageAt = (s: Search) => Math.max(0, Number(s.page ?? 1) - 1 || 0)
 const isGallery = (s: Search) => s.view === 'gallery'
 const sizeOf = (s: Search) => (isGallery(s) ? 24 : pageSize)
 
+const matchOf = (s: Search) => ({ ...filterOf(s), is_screenshot: isGallery(s) || undefined, as_of: s.on })
+
 /** How the page of an address is asked for. */
 function pageOf(s: Search) {
-  const query = { ...filterOf(s), is_screenshot: isGallery(s) || undefined, as_of: s.on, limit: sizeOf(s), offset: pageAt(s) * sizeOf(s) }
+  const query = { ...matchOf(s), without_total: s.on ? undefined : true, limit: sizeOf(s), offset: pageAt(s) * sizeOf(s) }
   return queryOptions({
     queryKey: ['assets', team.id, query],
     queryFn: ({ signal }) => body(platform.GET('/v1/asset/enumerate/contents', { params: { query: query as never }, signal })),
@@ -43,9 +46,12 @@ export function Assets() {
   const filter = filterOf(search)
   const found = useQuery({ ...pageOf(search), placeholderData: keepPreviousData })
   const rows = found.data?.data ?? []
+  const shown = found.isPlaceholderData ? undefined : found.data
+  const { n: total, about, pending } = useTotal('assets', matchOf(search), shown, (signal) => body(platform.GET('/v1/asset/enumerate/contents', { params: { query: { ...matchOf(search), limit: 1 } as never }, signal })))
+  useNext(shown, !gallery && total > (page + 1) * size, () => ask({ ...search, page: String(page + 2) }))
   return (
     <>
-      <Head title={t.nav.assets} note={found.data && t.assets.total(count(found.data.total_results))}>
+      <Head title={t.nav.assets} note={found.data && (pending ? t.pages.count : t.assets.total(count(total), about))}>
         <To to="/assets/policies" className="btn">{t.policies.title}</To><To to="/assets/associated" className="btn">{t.associated.title}</To><To to="/enumerations" className="btn">{t.enumerations.title}</To>{role.writes && <To to="/enumerations" search={{ new: '1' }} className="btn btn-primary">{t.enumerations.new}</To>}
       </Head>
       <Tabs of={[['table', t.gallery.table], ['gallery', t.gallery.gallery]]} now={search.view ?? 'table'} param="view" />
@@ -55,10 +61,10 @@ export function Assets() {
         <input type="search" className="field max-w-72 font-mono" spellCheck={false} aria-label={t.group.where} placeholder={t.group.whereHint} value={where} onChange={(e) => setWhere(e.target.value)} />
         <label className="flex items-center gap-1.5"><input type="checkbox" checked={search.new === '1'} onChange={(e) => set({ new: e.target.checked ? '1' : undefined, page: undefined })} />{t.assets.onlyNew}</label>
         <label className="flex items-center gap-1.5">{t.assets.asOf} <input type="date" className="field !w-auto" value={search.on ?? ''} onChange={(e) => set({ on: e.target.value || undefined, page: undefined })} /></label>
-        {found.data && !search.on && !gallery && <span className="ml-auto flex flex-wrap gap-2"><WithShown filter={filter} total={found.data.total_results} /></span>}
+        {found.data && !pending && !search.on && !gallery && <span className="ml-auto flex flex-wrap gap-2"><WithShown filter={filter} total={total} /></span>}
       </div>
       {gallery && found.data && !found.error && <div className="mb-4"><Gallery of={rows} /></div>}
-      <Card flush className={gallery && found.data && !found.error && found.data.total_results <= size ? 'hidden' : ''}>
+      <Card flush className={gallery && found.data && !found.error && total <= size ? 'hidden' : ''}>
         {found.error ? <Problem error={found.error} retry={() => void found.refetch()} /> : !found.data ? <Loading what={t.nav.assets} /> : gallery ? null : rows.length === 0 ? (
           search.q || search.new || search.on || search.label || search.where ? <Empty title={t.assets.noMatch} /> : <Empty title={t.assets.empty} action={role.writes && <To to="/enumerations" search={{ new: '1' }} className="btn btn-primary">{t.enumerations.new}</To>}>{t.assets.emptyText}</Empty>
         ) : (
@@ -66,7 +72,7 @@ export function Assets() {
             {rows.map((a, i) => <Row key={i} of={a} />)}
           </Table>
         )}
-        {(found.data?.total_results ?? 0) > size && <Pages page={page} total={found.data!.total_results} size={size} go={(p) => set({ page: p > 0 ? String(p + 1) : undefined })} near={(p) => ask({ ...search, page: String(p + 1) })} />}
+        {total > size && <Pages page={page} total={total} pending={pending} size={size} go={(p) => set({ page: p > 0 ? String(p + 1) : undefined })} near={(p) => ask({ ...search, page: String(p + 1) })} />}
       </Card>
     </>
   )

@@ -7,6 +7,7 @@ import { save } from '../lib/save'
 import { Button, Card, Chip, Copy, Facts, Problem, Table, Time, To } from '../ui/kit'
 import { failed } from '../ui/toast'
 import { t } from '../texts'
+import { Comparisons, comparisonsOf } from './finding-compared'
 
 export type Vulnerability = Platform['ScanVulnerability']
 
@@ -31,7 +32,8 @@ export function Evidence({ f, brief = false }: { f: Vulnerability; brief?: boole
   const e = f.event
   const second: Agent['Evidence'] | undefined = issue?.evidence.findLast((x) => x.kind === 'verification')
   const marks = e?.['extracted-results'] ?? []
-  if (!e?.request && !e?.response) return <Card title={t.findings.tabs.evidence}><p className="text-sm text-muted">{t.findings.noEvidence}</p></Card>
+  const compared = comparisonsOf(f, issue)
+  if (!e?.request && !e?.response && compared.length === 0) return <Card title={t.findings.tabs.evidence}><p className="text-sm text-muted">{t.findings.noEvidence}</p></Card>
   return (
     <div className="grid gap-4">
       {second && (
@@ -44,11 +46,13 @@ export function Evidence({ f, brief = false }: { f: Vulnerability; brief?: boole
           <ul className="font-mono text-xs">{e['extracted-results'].slice(0, 50).map((x, i) => <li key={i}><Shown text={x} max={500} /></li>)}</ul>
         </Card>
       )}
+      {!brief && <Comparisons of={compared} />}
       {e['curl-command'] && <Card title={t.findings.curl} actions={<Copy text={e['curl-command']} />}><pre className="raw max-h-32 overflow-auto" tabIndex={0} role="region" aria-label={t.findings.curl}><Shown text={e['curl-command']} max={4000} /></pre></Card>}
       <div className={brief || !second?.response ? 'grid gap-4' : 'grid gap-4 xl:grid-cols-2'}>
         <Exchange title={second ? t.findings.firstLook : ''} request={e.request} response={e.response} marks={marks} />
         {!brief && second?.response && <Exchange title={t.findings.secondLook} request={second.request} response={second.response} marks={second.extracted ?? []} than={e.response} />}
       </div>
+      {brief && compared.length > 0 && <p className="text-sm"><To to={`/findings/${f.vuln_id}`} search={{ tab: 'evidence' }} className="link">{t.findings.compared.link(compared.length)}</To></p>}
       {brief && second?.response && <p className="text-sm"><To to={`/findings/${f.vuln_id}`} search={{ tab: 'evidence' }} className="link">{t.findings.compare}</To></p>}
     </div>
   )

@@ -10,6 +10,7 @@ import { queries } from '../lib/queries'
 import { save } from '../lib/save'
 import { useTyped, useURL, type Search } from '../lib/search'
 import { Shown } from '../lib/show'
+import { useNext, useTotal } from '../lib/total'
 import { Button, Chip, Dialog, Empty, Head, Loading, Pages, Problem, RowLink, Severity, Sheet, Time, To, useCards, useTitle } from '../ui/kit'
 import { t } from '../texts'
 import { Detail } from './finding'
@@ -34,8 +35,9 @@ function queryOf(s: Search): Query {
   }
 }
 
+const counted = body // a row's place has the same name below
 const pageAt = (s: Search) => Math.max(0, Number(s.page ?? 1) - 1 || 0)
-const rowsOf = (s: Search): Query => ({ ...queryOf(s), limit: pageSize, offset: pageAt(s) * pageSize })
+const rowsOf = (s: Search): Query => ({ ...queryOf(s), without_total: true, limit: pageSize, offset: pageAt(s) * pageSize })
 
 /** Asks for what an address shows, before anything can be drawn. */
 export const ask = (s: Search) => void queries.prefetchQuery(pageOf(rowsOf(s)))
@@ -65,6 +67,10 @@ export function Findings() {
   const page = pageAt(search)
   const found = useFindings(rowsOf(search))
   const rows = found.data?.data ?? []
+  const { sort_asc: _a, sort_desc: _d, ...matching } = queryOf(search)
+  const { n: total, about, pending } = useTotal('finding-counts', matching, found.isPlaceholderData ? undefined : found.data,
+    (signal) => counted(platform.GET('/v1/scans/results', { params: { query: { ...matching, limit: 1 } as never }, signal })))
+  useNext(found.isPlaceholderData ? undefined : found.data, total > (page + 1) * pageSize, () => ask({ ...search, page: String(page + 2) }))
   const me = useMe()
   const [chosen, setChosen] = useState<Map<string, Result>>(new Map())
   const [at, setAt] = useState(0)
@@ -116,14 +122,12 @@ export function Findings() {
   ])
   const sort = (field: string) => set(
     (search.sort || 'severity') === field ? { dir: search.dir === 'asc' ? undefined : 'asc', page: undefined } : { sort: field, dir: undefined, page: undefined })
-  const total = found.data?.total_results ?? 0
-  const about = !!found.data?.total_is_estimate
   const filtered = filters.some((k) => search[k])
   const all = everything && rows[0] ? everythingOf(search, total, about, rows[0]) : undefined
 
   return (
     <>
-      <Head title={t.findings.title} note={found.data && t.findings.total(count(total), !!found.data.total_is_estimate)}>
+      <Head title={t.findings.title} note={found.data && (pending ? t.pages.count : t.findings.total(count(total), about))}>
         <Export search={search} />
       </Head>
       <div className="mb-3 flex flex-wrap items-center gap-2">
@@ -148,7 +152,7 @@ export function Findings() {
       </div>
       {role.insider && <Views search={search} filtered={filtered} />}
       <div className="grid gap-4 lg:grid-cols-[11rem_minmax(0,1fr)]">
-        <Facets search={search} set={set} after={!found.isFetching} />
+        <Facets search={search} set={set} after={!found.isFetching && !pending} />
         <div className={`grid min-w-0 items-start gap-4 ${search.open ? 'xl:grid-cols-[minmax(0,1fr)_minmax(26rem,45%)]' : ''}`}>
           <div className="card min-w-0">
             {chosen.size > 0 && (
@@ -189,7 +193,7 @@ export function Findings() {
                 </table>
               </div>
             )}
-            {total > pageSize && <Pages page={page} total={total} size={pageSize} go={(p) => set({ page: p > 0 ? String(p + 1) : undefined })} near={(p) => ask({ ...search, page: String(p + 1) })} />}
+            {total > pageSize && <Pages page={page} total={total} pending={pending} size={pageSize} go={(p) => set({ page: p > 0 ? String(p + 1) : undefined })} near={(p) => ask({ ...search, page: String(p + 1) })} />}
           </div>
           {search.open && (
             <Sheet label={t.findings.panel}>

@@ -42,19 +42,20 @@ export function Template() {
   if (found.error) return <Problem error={found.error} retry={() => void found.refetch()} />
   if (made && !copied) return <Work key="new" id="new" text={o.start} />
   if (!found.data) return <Loading what={t.templates.one} />
-  return made ? <Work key={`new ${wanted}`} id="new" text={(found.data.raw ?? '').replace(/^id:\s*(\S+)/m, 'id: my-$1').replace(/^# digest:.*\n?/gm, '')} /> : <Work key={id} id={id} text={found.data.raw ?? ''} of={found.data} own={own} />
+  return made ? <Work key={`new ${wanted}`} id="new" draft={`new.${wanted}`} text={(found.data.raw ?? '').replace(/^id:\s*(\S+)/m, 'id: my-$1').replace(/^# digest:.*\n?/gm, '')} /> : <Work key={id} id={id} text={found.data.raw ?? ''} of={found.data} own={own} />
 }
 
 const draftKey = (id: string) => `vedette.template.${team.id}.${id}`
 const loadSchema = async () => (await (await fetch('/v1/template/schema', { headers: headers() })).json()) as Schema
 
-function Work({ id, text: stored, of, own = false }: { id: string; text: string; of?: Doc; own?: boolean }) {
+// A draft is kept by its own name, so that a copy of another template does not begin with what was left of the last one.
+function Work({ id, draft = id, text: stored, of, own = false }: { id: string; draft?: string; text: string; of?: Doc; own?: boolean }) {
   const role = useRole()
   const queries = useQueryClient()
   const navigate = useNavigate()
   const made = id === 'new'
   const editable = role.writes && (made || own)
-  const [text, setText] = useState(() => (editable ? sessionStorage.getItem(draftKey(id)) : null) ?? stored)
+  const [text, setText] = useState(() => (editable ? sessionStorage.getItem(draftKey(draft)) : null) ?? stored)
   const [goTo, setGoTo] = useState<{ line: number }>()
   const [asking, setAsking] = useState(false)
   const [sharing, setSharing] = useState(false)
@@ -63,8 +64,8 @@ function Work({ id, text: stored, of, own = false }: { id: string; text: string;
   const dirty = editable && text !== stored
   useEffect(() => { // what was not saved survives another page and an ended session
     if (!editable) return
-    if (text === stored) sessionStorage.removeItem(draftKey(id)); else sessionStorage.setItem(draftKey(id), text)
-  }, [editable, text, stored, id])
+    if (text === stored) sessionStorage.removeItem(draftKey(draft)); else sessionStorage.setItem(draftKey(draft), text)
+  }, [editable, text, stored, draft])
   const judged = useVerdict(text, editable)
   const v = judged.data
   const marks = useMemo(() => (v?.faults ?? []).map((f) => ({ line: f.line, message: f.message })), [v])
@@ -72,13 +73,13 @@ function Work({ id, text: stored, of, own = false }: { id: string; text: string;
   const save = useAct(async () => (made
     ? body(platform.POST('/v1/template', { body: { template: text } }))
     : body(platform.PATCH('/v1/template', { body: { template_id: id, template: text } }))), ['template-search', 'template'], (x) => {
-    sessionStorage.removeItem(draftKey(id))
+    sessionStorage.removeItem(draftKey(draft))
     toast(o.saved(x.template_name))
     if (made) void navigate({ to: `/templates/${x.template_id}`, search: { from: 'team' }, replace: true } as never)
     else queries.setQueryData(['template', team.id, id, 'team'], x.template)
   }, { shown: true })
   const remove = useAct(() => platform.DELETE('/v1/template/{template_id}', { params: { path: { template_id: id } } }), ['template-search'], () => {
-    sessionStorage.removeItem(draftKey(id))
+    sessionStorage.removeItem(draftKey(draft))
     toast(o.deleted)
     void navigate({ to: '/templates' } as never)
   }, { shown: true })

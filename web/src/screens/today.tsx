@@ -42,11 +42,14 @@ export function Today() {
   const usage = useQuery({ queryKey: ['usage', team.id, month], enabled: role.admin, queryFn: () => body(agent.GET('/api/v1/usage/summary', { params: { query: { from: month } as never } })) })
   const sources = useQuery({ queryKey: ['sources', team.id], enabled: role.insider, retry: false, queryFn: () => body(platform.GET('/v1/domain/sources', { params: { query: {} } })) })
 
+  const reports = useQuery({ queryKey: ['report-schedules', team.id], enabled: role.insider, retry: false, staleTime: 60_000, queryFn: () => body(platform.GET('/v1/export/schedule')) })
+
   const open = counts.data?.severity ?? {}
   const urgent = (open.critical ?? 0) + (open.high ?? 0)
   const waiting = tasks.data?.tasks.filter((x) => x.status === 'suspended') ?? []
   const broken = scans.data?.data.filter((s) => s.status === 'failed') ?? []
   const sick = (sources.data as unknown as { data?: { source: string; domain: string; state: string; detail: string }[] } | undefined)?.data?.filter((s) => s.state !== 'ok' && s.state !== 'empty' && s.state !== 'skipped') ?? []
+  const unmade = reports.data?.data.filter((x) => x.is_active && (x.last_error || x.last_export_status === 'failed')) ?? []
   const nothing = scans.data?.total_results === 0 && tasks.data?.total === 0
   return (
     <>
@@ -80,11 +83,12 @@ export function Today() {
               )}
             </Card>
             <div className="grid gap-4">
-              {(waiting.length > 0 || broken.length > 0 || sick.length > 0) && (
+              {(waiting.length > 0 || broken.length > 0 || sick.length > 0 || unmade.length > 0) && (
                 <Card title={t.today.stuck} flush>
                   <ul className="divide-y divide-line text-sm">
                     {waiting.map((x) => <li key={x.id} className="px-3 py-2"><Chip tone="wait">{t.today.needsYou}</Chip> <To to={`/tasks/${x.id}`} className="font-medium hover:text-accent"><Shown text={x.title} max={90} /></To></li>)}
                     {broken.map((s) => <li key={s.scan_id} className="px-3 py-2"><Chip tone="bad">{t.scanState.failed}</Chip> <To to={`/scans/${s.scan_id}`} className="font-medium hover:text-accent"><Shown text={s.name} max={90} /></To><span className="block text-xs text-muted"><Shown text={s.failure_reason} max={160} /></span></li>)}
+                    {unmade.slice(0, 6).map((x) => <li key={x.id} className="px-3 py-2"><Chip tone="bad">{t.today.noReport}</Chip> <To to="/reports" className="font-medium hover:text-accent"><Shown text={x.name} max={90} /></To>{x.last_error && <span className="block text-xs text-muted"><Shown text={x.last_error} max={160} /></span>}</li>)}
                     {sick.slice(0, 6).map((s) => <li key={s.source + s.domain} className="px-3 py-2"><Chip tone="wait">{t.today.source}</Chip> <Shown text={s.source} max={40} /> <span className="text-muted">{s.state.replace('_', ' ')} · <Shown text={s.domain} max={60} /></span></li>)}
                   </ul>
                 </Card>

@@ -291,16 +291,17 @@ export function Table({ head, children, label }: { head: ReactNode[]; children: 
 }
 
 /** Which page of a long list is shown, and the way to the others; near: somebody is about to go to one. */
-export function Pages({ page, total, size, go, near }: { page: number; total: number; size: number; go: (page: number) => void; near?: (page: number) => void }) {
+/** The way through a list's pages. pending: how many rows there are is not known yet, at least total. */
+export function Pages({ page, total, pending = false, size, go, near }: { page: number; total: number; pending?: boolean; size: number; go: (page: number) => void; near?: (page: number) => void }) {
   const last = Math.max(0, Math.ceil(total / size) - 1)
   return (
     <nav aria-label={t.pages.title} className="no-print flex flex-wrap items-center gap-2 border-t border-line px-3 py-1.5 text-sm">
-      <span className="flex-1 text-muted">{t.pages.rows(count(page * size + 1), count(Math.min(total, (page + 1) * size)), count(total))}</span>
+      <span className="flex-1 text-muted">{t.pages.rows(count(page * size + 1), count(Math.min(total, (page + 1) * size)), pending ? '' : count(total))}</span>
       <Button disabled={page === 0} onClick={() => go(page - 1)}>{t.pages.previous}</Button>
       <form onSubmit={(e) => { e.preventDefault(); go(Math.max(0, Math.min(last, Number(new FormData(e.currentTarget).get('page')) - 1 || 0))) }}>
         <input key={page} name="page" className="field !w-16" inputMode="numeric" aria-label={t.pages.go} defaultValue={page + 1} />
       </form>
-      <span className="text-muted">{t.pages.of(count(last + 1))}</span>
+      <span className="text-muted">{pending ? t.pages.counting : t.pages.of(count(last + 1))}</span>
       <Button disabled={page >= last} onClick={() => go(page + 1)} onPointerEnter={() => near?.(page + 1)} onFocus={() => near?.(page + 1)}>{t.pages.next}</Button>
     </nav>
   )

@@ -16,6 +16,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/membership"
 	"github.com/vedette-sec/vedette/internal/core/model"
 	"github.com/vedette-sec/vedette/internal/core/secret"
+	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/page"
@@ -53,6 +54,7 @@ type TeamRequest struct {
 // Area is the areas with the services that they call.
 type Area struct {
 	*rest.API
+	Tasks     *task.Tasks
 	Accounts  *account.Accounts
 	Members   *membership.Members
 	Secrets   *secret.Secrets
@@ -105,6 +107,13 @@ func (s Area) Register() {
 	})
 	rest.Handle(s.API, op("list-webhook-deliveries", "GET "+path+"/webhook/deliveries", tag,
 		"List your team's webhook deliveries, newest first"), s.listDeliveries)
+	test := op("test-webhook", "POST "+path+"/webhook/test", tag, "Send a test to your team's webhook (team admins only)", 409)
+	test.Description = "It goes to webhook_url with the secret of the team, as the artifact of a task would, with the event " +
+		"webhook.test and without a task. What became of it is in the list of deliveries."
+	rest.Handle(s.API, test, func(ctx context.Context, _ *struct{}) (*WebhookTest, error) {
+		id, err := s.Tasks.TestWebhook(ctx)
+		return &WebhookTest{id}, err
+	})
 	s.members(path, tag)
 	s.caps(path+"/members/cap", tag)
 	s.operator(tag)
@@ -201,11 +210,16 @@ type DeliveryList struct {
 	HasMore    bool          `json:"has_more"`
 }
 
+// WebhookTest is a delivery that was asked for.
+type WebhookTest struct {
+	ID string `json:"delivery_id" doc:"As in the list of deliveries."`
+}
+
 // DeliveryDoc is one line of the delivery log.
 type DeliveryDoc struct {
 	ID         string     `json:"id"`
-	TaskID     string     `json:"task_id"`
-	Event      string     `json:"event" doc:"What was delivered: task.completed."`
+	TaskID     string     `json:"task_id" doc:"Empty of a test."`
+	Event      string     `json:"event" doc:"What was delivered: task.completed, or webhook.test."`
 	Receiver   string     `json:"receiver" doc:"Scheme and host of the webhook URL; the rest may be secret."`
 	State      hook.State `json:"state" enum:"pending,sending,delivered,failed,blocked" doc:"State; blocked: its address is not allowed."`
 	StatusCode int        `json:"status_code" doc:"HTTP status of the answer; 0 without one."`

@@ -152,6 +152,7 @@ type ContentQuery struct {
 	SortAsc  string `query:"sort_asc" doc:"Fields to sort by, ascending, separated by commas: created_at, updated_at, last_seen, host, name, port, status_code, content_length, title, webserver, domain_name, ip, cname, technologies, favicon, labels, is_new, type, enumeration_id."`
 	SortDesc string `query:"sort_desc" doc:"Descending sort fields, after those of sort_asc."`
 	Before   int64  `query:"before" minimum:"0" doc:"Only items older than this: the before or next of an earlier page. 0: all."`
+	NoTotal  bool   `query:"without_total" doc:"Do not count: where the total is not known, total_results is how far the page reaches, and total_is_estimate says that more may follow. Lists of a big database answer sooner."`
 	Limit    int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of items."`
 	Offset   int    `query:"offset" minimum:"0" maximum:"2147483648" doc:"Items to skip."`
 }
@@ -185,7 +186,7 @@ func (q ContentQuery) query(now time.Time) (out asset.Query, err error) {
 	if out.Filter, err = q.Filters().Parse(now.Truncate(time.Minute)); err != nil {
 		return out, err
 	}
-	out.Before, out.Window = q.Before, page.Window{Offset: q.Offset, Limit: q.Limit}
+	out.Before, out.Window = q.Before, page.Window{Offset: q.Offset, Limit: q.Limit, WithoutTotal: q.NoTotal}
 	out.Sorts, err = page.Sorts(q.SortAsc, q.SortDesc, asset.Sortable)
 	return out, err
 }

@@ -225,6 +225,7 @@ type ResultQuery struct {
 	SortDesc  string `query:"sort_desc" doc:"Descending sort fields, after those of sort_asc."`
 	AsOf      string `query:"as_of" doc:"The list as of this time (RFC 3339) or the end of this day; default now. Which sightings are one weakness, and what was deleted, is known as of now."`
 	Before    int64  `query:"before" minimum:"0" doc:"Only items older than this: the before or next of an earlier page. 0: all."`
+	NoTotal   bool   `query:"without_total" doc:"Do not count: where the total is not known, total_results is how far the page reaches, and total_is_estimate says that more may follow. Lists of a big database answer sooner."`
 	wire.Window
 }
 
@@ -291,7 +292,9 @@ func (s area) listResults(ctx context.Context, in *ResultQuery) (*ResultList, er
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.Findings.FindPage(ctx, f, sorts, in.Page())
+	w := in.Page()
+	w.WithoutTotal = in.NoTotal
+	p, err := s.Findings.FindPage(ctx, f, sorts, w)
 	if err != nil {
 		return nil, err
 	}

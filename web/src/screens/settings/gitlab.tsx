@@ -84,7 +84,7 @@ function Form({ of, onClose, onDone }: { of?: Connection; onClose: () => void; o
       <form className="grid gap-3 text-sm" onSubmit={(e) => { e.preventDefault(); save.mutate() }}>
         {!of && <label>{l.url}<input className="field" type="url" required maxLength={500} value={url} onChange={(e) => setURL(e.target.value)} /></label>}
         <label>{l.token}<input className="field" type="password" autoComplete="off" required={!of} maxLength={500} value={token} onChange={(e) => setToken(e.target.value)} /><span className="text-xs text-muted">{of ? l.tokenKept : l.tokenHint}</span></label>
-        <label>{l.paths}<textarea className="field" rows={4} required spellCheck={false} value={text} onChange={(e) => setPaths(e.target.value)} /><span className="text-xs text-muted">{of ? l.pathsAll : l.pathsHint}</span></label>
+        <label>{l.paths}<textarea className="field" rows={4} required disabled={!!of && known.isPending} spellCheck={false} value={text} onChange={(e) => setPaths(e.target.value)} /><span className="text-xs text-muted">{of ? l.pathsAll : l.pathsHint}</span></label>
         {of && <label className="flex items-center gap-2"><input type="checkbox" checked={again} onChange={(e) => setAgain(e.target.checked)} /> {l.secret}</label>}
         {save.error && <Problem error={save.error} />}
         <div className="flex justify-end gap-2"><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" type="submit" disabled={save.isPending}>{of ? t.save : l.connect}</Button></div>

@@ -4,10 +4,11 @@ import { body, platform, team, type Platform } from '../../lib/api'
 import { useAct } from '../../lib/act'
 import { count } from '../../lib/format'
 import { useRole } from '../../lib/me'
+import { save } from '../../lib/save'
 import { useTyped, useURL } from '../../lib/search'
 import { Shown } from '../../lib/show'
 import { Button, Card, Chip, Empty, Loading, Pages, Problem, Table } from '../../ui/kit'
-import { toast } from '../../ui/toast'
+import { failed, toast } from '../../ui/toast'
 import { t } from '../../texts'
 
 const o = t.leaks
@@ -24,12 +25,20 @@ export function Leaks() {
   const found = useQuery({ queryKey: ['leaks', team.id, query], placeholderData: keepPreviousData, queryFn: ({ signal }) => body(platform.GET('/v1/leaks', { params: { query: query as never }, signal })) })
   const mark = useAct((x: Platform['LeakItem']) => body(platform.POST('/v1/leaks/status', { body: { leakid: x.id, status: x.status === 'fixed' ? 'open' : 'fixed' } })), ['leaks'], (_, x) => toast(x.status === 'fixed' ? o.reopened : o.fixed))
   const d = found.data
+  const file = async (format: string) => {
+    try {
+      const { search: words, status, type } = query
+      const { data, response } = await platform.POST('/v1/leaks/export', { params: { query: { format: format as never } }, body: { search: words || undefined, status, type } as never, parseAs: 'blob' })
+      save(data as unknown as Blob, `leaks.${format}`, response)
+    } catch (e) { failed(e) }
+  }
   return (
     <div className="min-w-0 max-w-5xl">
       <div className="mb-3 flex flex-wrap gap-2">
         <input type="search" className="field max-w-80" aria-label={o.filter} placeholder={o.filter} value={typed} onChange={(e) => setTyped(e.target.value)} />
         <select className="field !w-auto" aria-label={t.scans.state} value={query.status} onChange={(e) => set({ status: e.target.value === 'open' ? undefined : e.target.value, page: undefined })}>{(['open', 'fixed'] as const).map((x) => <option key={x} value={x}>{t.status[x]}</option>)}</select>
         <select className="field !w-auto" aria-label={o.whose} value={search.type ?? ''} onChange={(e) => set({ type: e.target.value || undefined, page: undefined })}>{Object.entries(o.types).map(([k, v]) => <option key={k} value={k}>{v}</option>)}</select>
+        {d && d.total_count > 0 && <select className="field !w-auto" aria-label={o.export} title={o.exportText} value="" onChange={(e) => void file(e.target.value)}><option value="">{o.export}</option>{Object.entries(o.formats).map(([k, v]) => <option key={k} value={k}>{v}</option>)}</select>}
       </div>
       <Card flush>
         {found.error ? <Problem error={found.error} /> : !d ? <Loading what={t.settings.page.leaks!} /> : d.data.length === 0 ? <Empty title={o.none}>{o.noneText}</Empty> : (
