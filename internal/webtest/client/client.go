@@ -93,6 +93,7 @@ type Client struct {
 	tokens map[string]*token
 	chains map[string]*sync.Mutex // by the address that a chain of requests begins with
 	talks  map[string]habit       // of WebSockets, by the shape of the message
+	ends   map[string]bool        // host and address of what ends the session
 	next   time.Time              // when the rate allows the next request
 }
 

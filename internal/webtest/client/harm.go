@@ -2,6 +2,7 @@ package client
 
 import (
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +16,8 @@ type May struct{ Logout, Password, Delete, Pay bool }
 
 // Words of addresses, of names of parameters and of values that say what to do.
 var (
-	logoutWords = []string{"logout", "logoff", "signout", "signoff"}
+	logoutWords = []string{"logout", "logoff", "signout", "signoff", "abmelden", "ausloggen", "déconnexion", "cerrarsesión"}
+	loginWords  = []string{"login", "logon", "signin", "anmelden", "einloggen", "connexion", "iniciarsesión"}
 	deleteWords = []string{"delete", "remove", "destroy", "erase", "drop", "purge", "wipe", "truncate", "uninstall", "del",
 		"shutdown", "reboot", "unsubscribe", "deactivate", "revoke"}
 	payWords = []string{"pay", "checkout", "purchase", "buy", "payment", "transfer", "withdraw", "refund"}
@@ -88,6 +90,32 @@ func says(text string, known []string) bool {
 		}
 	}
 	return false
+}
+
+// maxLabel is how long the text of a link or a button is at most that says what it does.
+const maxLabel = 60
+
+// SaysLogout reports whether the text of a link or a button says that it ends the session, and SaysLogin whether it says
+// that it leads to a login.
+func SaysLogout(text string) bool { return len(text) <= maxLabel && says(text, logoutWords) }
+
+// SaysLogin is described above.
+func SaysLogin(text string) bool { return len(text) <= maxLabel && says(text, loginWords) }
+
+// Ends notes that an address ends the session though it does not say so: from then on it is refused as those that do.
+func (c *Client) Ends(u *url.URL) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ends == nil {
+		c.ends = map[string]bool{}
+	}
+	c.ends[u.Host+u.RequestURI()] = true
+}
+
+func (c *Client) isEnd(u *url.URL) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ends[u.Host+u.RequestURI()]
 }
 
 // intent is what a request says that it does: its path, the names of its parameters, the values of those that choose.
@@ -179,7 +207,7 @@ func (in intent) linkWrites() bool {
 func (c *Client) harm(r *message.Request) string {
 	in := intentOf(r)
 	switch {
-	case !c.May.Logout && (in.any(logoutWords) || in.page(logoutWords)):
+	case !c.May.Logout && (in.any(logoutWords) || in.page(logoutWords) || c.isEnd(r.URL)):
 		return "it would end the session"
 	case !c.May.Delete && (r.Method == http.MethodDelete || in.any(deleteWords) ||
 		!in.reads && in.any(resetWords)):

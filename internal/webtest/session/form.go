@@ -100,6 +100,9 @@ func (s *Session) loginPages(start *message.Response) (out []*url.URL) {
 			add(u)
 		}
 	}
+	for _, u := range sitemap.LoginLinks(start) {
+		add(u)
+	}
 	folder := s.starts[0].Path[:strings.LastIndexByte(s.starts[0].Path, '/')+1]
 	for _, base := range slices.Compact([]string{folder, "/"}) {
 		for _, path := range usualPages {
