@@ -89,6 +89,7 @@ type run struct {
 	client   *client.Client
 	world    *kit.World
 	sessions []*session.Session
+	made     []*session.Session // of users who were registered beside those
 	report   *Report
 	journal  *journal
 	nobody   *client.User
@@ -189,7 +190,7 @@ func (r *run) logIn(ctx context.Context) error {
 
 // account is that of a user of the run.
 func (r *run) account(u *client.User) (session.Account, error) {
-	for _, s := range r.sessions {
+	for _, s := range slices.Concat(r.sessions, r.made) {
 		if s.User == u {
 			return s.Account, nil
 		}

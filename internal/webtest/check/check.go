@@ -17,6 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/refusal"
 	"github.com/vedette-sec/vedette/internal/webtest/check/remote"
 	"github.com/vedette-sec/vedette/internal/webtest/check/technique"
+	"github.com/vedette-sec/vedette/internal/webtest/check/token"
 	"github.com/vedette-sec/vedette/internal/webtest/check/xss"
 )
 
@@ -51,7 +52,7 @@ func All() []Check {
 	var all []Check
 	for _, some := range [][]Check{
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
-		object.Checks(), front.Checks(), refusal.Checks(),
+		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(),
 	} {
 		all = append(all, some...)
 	}

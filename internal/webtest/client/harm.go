@@ -161,7 +161,17 @@ func intentOf(r *message.Request) intent {
 func IsPassword(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "passw") || strings.Contains(name, "pwd") || name == "pass" || name == "pw" ||
-		strings.HasSuffix(name, "_pass") || strings.HasPrefix(name, "pass_") || strings.Contains(name, "passphrase")
+		strings.HasSuffix(name, "_pass") || strings.HasPrefix(name, "pass_") || strings.Contains(name, "passphrase") ||
+		slices.ContainsFunc(passwordNames, func(known string) bool { return strings.Contains(name, known) })
+}
+
+// passwordNames are words for a password in other languages.
+var passwordNames = []string{"passwort", "kennwort", "motdepasse", "mot_de_passe", "contrasena", "contraseña", "wachtwoord",
+	"senha", "lozinka", "heslo"}
+
+// IsSecret reports whether a field beside that of a user has their password, under whatever name.
+func IsSecret(name string) bool {
+	return IsPassword(name) || slices.Contains([]string{"secret", "passcode", "pin", "key", "credential"}, strings.ToLower(name))
 }
 
 // page reports whether a value of the query names a page that says one of the words.

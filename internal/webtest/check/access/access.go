@@ -1,5 +1,4 @@
-// Package access finds what users may do that they should not: pages and objects of others, tokens that anybody can
-// write, logins that tell who exists, forms that other sites can send, and fields, prices and quantities that are not
+// Package access finds what users may do that they should not: pages and objects of others, logins that tell who exists, forms that other sites can send, and fields, prices and quantities that are not
 // theirs to set.
 //
 // Content decides and not the status: a page is somebody's own when nobody else is shown the way to it and a stranger
@@ -12,21 +11,21 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/diff"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
 // Checks are those of the package.
 func Checks() []kit.Check {
-	return []kit.Check{others(), offices(), roles(), neighbours(), tokens(), enumeration(), forgery(), assignment(),
-		defaults(), limits(), fixation(), predictable(), ofUsers(), signed(), hijacking(), prices(), overwriting()}
+	return []kit.Check{others(), ofNames(), offices(), roles(), neighbours(), enumeration(), forgery(), assignment(),
+		defaults(), limits(), fixation(), predictable(), ofUsers(), prices(), overwriting()}
 }
 
 // maxPages are how many pages of the map are compared.
@@ -63,10 +62,12 @@ type view struct {
 	owner, other *message.Response
 	objects      []string // that the request names
 	broken       bool     // the other should not get it: what it leads to is not shown to them
+
+	ownPage, otherPage *diff.Page
 }
 
 func viewOf(r *message.Request, owner, other *message.Response) view {
-	v := view{request: r, owner: owner, other: other}
+	v := view{request: r, owner: owner, other: other, ownPage: diff.New(owner), otherPage: diff.New(other)}
 	for _, p := range objects(r) {
 		v.objects = append(v.objects, p.Value)
 	}
@@ -97,10 +98,10 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 		again = false
 		for i := range views {
 			v := &views[i]
-			if v.broken || v.other.Status != http.StatusOK || !kit.Same(v.owner, v.other) || !onlyShownTo(views, v) {
+			if v.broken || v.other.Status != http.StatusOK || !gets(views, v) || !onlyShownTo(views, v) {
 				continue
 			}
-			found, err := broken(ctx, w, objects, functions, v, owner, other)
+			found, err := broken(ctx, w, objects, functions, v, layout(views, v), owner, other)
 			if err != nil {
 				return err
 			}
@@ -108,6 +109,26 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 		}
 	}
 	return written(ctx, w, functions, views, owner, other)
+}
+
+// enough is the part of what is special to a page that somebody gets who gets the page.
+const enough = 0.8
+
+// gets reports whether the other gets what is special to a page of the owner: what no other page has that they are shown.
+// A sentence that refuses, in the layout of all pages, has nothing of it.
+func gets(views []view, v *view) bool {
+	share, special := diff.Share(v.ownPage, v.otherPage, layout(views, v)...)
+	return special == 0 && kit.Same(v.owner, v.other) || special > 0 && share >= enough
+}
+
+// layout are the pages that the other is shown beside one, whose lines say nothing of it.
+func layout(views []view, v *view) (all []*diff.Page) {
+	for i := range views {
+		if views[i].request != v.request && !sameObject(&views[i], v) {
+			all = append(all, views[i].otherPage)
+		}
+	}
+	return all
 }
 
 // describes reports whether an answer is a description of the API: its examples are nobody's objects.
@@ -146,7 +167,7 @@ func reads(r *message.Request) bool {
 		in.Query != "" && !strings.Contains(in.Query, "mutation")
 }
 
-var staff = regexp.MustCompile(`(?i)(?:^|[/_-])(?:admin|administration|administrator|backoffice|manage|management|internal|staff)(?:$|[/_.-])`)
+var staff = regexp.MustCompile(`(?i)(?:^|[/_-])(?:admin|administration|administrator|backoffice|manage|management|internal|staff|audit|moderation|supervisor)(?:$|[/_.-])`)
 
 // ofStaff reports whether an address says that it is for those who run the application. That another user can open it
 // does not make public what it shows.
@@ -197,14 +218,14 @@ func objects(r *message.Request) (all []message.Place) {
 
 // broken confirms that the other has what only the owner should: nobody has not, the other has it again, and an object
 // that does not exist is answered otherwise.
-func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view, owner, other *client.User) (bool,
-	error) {
+func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view, layout []*diff.Page,
+	owner, other *client.User) (bool, error) {
 	nobody, err := w.Client.Send(ctx, v.request, client.Options{})
 	if err != nil || nobody.Status == http.StatusOK && kit.Same(v.owner, nobody) {
 		return false, err
 	}
 	again, err := w.Client.Send(ctx, v.request, client.Options{As: other, Fresh: true})
-	if err != nil || !kit.Same(v.owner, again) {
+	if err != nil || !diff.Same(v.otherPage, diff.New(again), nil) && !kit.Same(v.other, again) {
 		return false, err
 	}
 	f := kit.Finding{Request: v.request, Evidence: []kit.Evidence{
@@ -224,7 +245,11 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 		if err != nil {
 			return false, err
 		}
-		if kit.Same(v.owner, refused) {
+		gone := diff.New(refused, nonexistent(p.Value))
+		if diff.Same(diff.New(again, p.Value), gone, nil) {
+			return false, nil // the other gets what they get for an object that is not there
+		}
+		if share, special := diff.Share(v.ownPage, gone, layout...); special == 0 || share >= enough {
 			continue // it does not decide about the page
 		}
 		check, f.Place, f.Payload = c, p, p.Value
@@ -259,9 +284,4 @@ func sendable(r *message.Request) bool {
 	return strings.HasPrefix(kind, "application/x-www-form-urlencoded") ||
 		strings.HasPrefix(kind, "multipart/form-data") ||
 		strings.HasPrefix(kind, "text/plain")
-}
-
-// root is the front page of a request's host.
-func root(r *message.Request) *url.URL {
-	return &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: "/"}
 }

@@ -46,6 +46,9 @@ func overwriting() kit.Check {
 				return err
 			}
 		}
+		if len(w.Made) > 1 { // whose passwords may be changed
+			return (&overwrite{w: w, c: &c, owner: w.Made[0], other: w.Made[1], passwords: true}).run(ctx)
+		}
 		return nil
 	}
 	return c
@@ -57,11 +60,14 @@ type overwrite struct {
 	c            *kit.Check
 	owner, other *client.User
 	profiles     []*message.Request // pages that name the owner
+	passwords    bool               // nothing else is changed
 }
 
 func (o *overwrite) run(ctx context.Context) error {
-	if err := o.learn(ctx); err != nil {
-		return err
+	if !o.passwords {
+		if err := o.learn(ctx); err != nil {
+			return err
+		}
 	}
 	tried := 0
 	for _, r := range o.w.Pages() {
@@ -156,7 +162,7 @@ func (n *naming) field() (field message.Place, isPassword, ok bool) {
 // try sends one request as the other.
 func (o *overwrite) try(ctx context.Context, n naming) (bool, error) {
 	field, isPassword, ok := n.field()
-	if !ok {
+	if !ok || o.passwords && !isPassword {
 		return false, nil
 	}
 	if isPassword {

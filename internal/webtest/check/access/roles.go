@@ -78,6 +78,11 @@ func rolesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) er
 func roleCookies(u *client.User, at *url.URL) (out []message.Place) {
 	for _, k := range u.Cookies(at) {
 		p := message.PlaceOfCookie(k.Name, k.Value)
+		for _, m := range p.Members() {
+			if roleName.MatchString(m.Inner) && (plainWord.MatchString(m.Value)) {
+				out = append(out, m)
+			}
+		}
 		plain := p.Value
 		if raw, err := base64.StdEncoding.DecodeString(p.Value); err == nil && plainWord.Match(raw) && len(p.Value)%4 == 0 {
 			plain = string(raw)
@@ -101,7 +106,7 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 	values := slices.Clone(higher)
 	for _, other := range w.Users {
 		for _, q := range roleCookies(other, r.URL) {
-			if q.Name == p.Name && !slices.Contains(values, q.Value) {
+			if q.Name == p.Name && q.Inner == p.Inner && !slices.Contains(values, q.Value) {
 				values = append(values, q.Value)
 			}
 		}

@@ -53,7 +53,9 @@ type World struct {
 	// Registered are the passwords of users whom the tester has registered, by name. LoginWith says whether one of them
 	// may log in with another password: nil, or why not.
 	Registered map[string]string
-	LoginWith  func(ctx context.Context, u *client.User, password string) error
+	// Made are users whom the tester has registered beside those that it was given, for what it may do to them alone.
+	Made      []*client.User
+	LoginWith func(ctx context.Context, u *client.User, password string) error
 	// Defaults allows checks that try default passwords.
 	Defaults bool
 
