@@ -154,6 +154,13 @@ func (r *run) all(ctx context.Context) error {
 	}
 	r.world.Login, r.world.LoginWith, r.world.LoginLeads = r.freshLogin, r.loginWith, r.loginLeads
 	r.world.Registered = map[string]string{}
+	r.world.Password = func(u *client.User) string {
+		a, err := r.account(u)
+		if err != nil {
+			return ""
+		}
+		return a.Password
+	}
 	if err := r.mapped(ctx); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ type step struct {
 
 // FlowClasses are the classes of the flows with the CWE numbers by which testers may name each.
 var FlowClasses = map[string][]int{
-	"bola": {639, 284, 566, 862, 863}, "bfla": {285, 862, 863, 425, 284, 269, 565, 302, 807}, "mass": {915}, "jwt": {347, 345, 287, 290},
+	"bola": {639, 284, 566, 862, 863}, "bfla": {285, 862, 863, 425, 284, 269, 565, 302, 807, 288, 650}, "mass": {915}, "jwt": {347, 345, 287, 290},
 	"introspection": {200}, "upload": {434, 79, 80, 646}, "ldap": {90}, "cors": {942, 346}, "csrf": {352}, "enumeration": {204, 203},
 	"fixation": {384}, "limit": {307}, "default": {1392, 1391, 1393, 521, 798}, "cookie": {614, 1004, 1275}, "host": {644, 640, 74},
 	"exposure": {200, 538, 552, 548, 530, 540, 527, 312, 798}, "error": {209, 550}, "logic": {840, 841, 472, 602, 799}, "pollution": {1321},

@@ -20,7 +20,7 @@ import (
 
 // gate is about logging in: what a forgotten passphrase tells, where a login leads, sessions that are kept, cookies.
 func gate(s *site) {
-	e := entry{at: "/account/enter", name: "login", cookie: safeCookie, fixed: s.weak, then: func(w http.ResponseWriter, r *http.Request, u *user) {
+	e := entry{at: "/account/enter", name: "login", cookie: safeCookie, fixed: s.weak, limited: !s.weak, then: func(w http.ResponseWriter, r *http.Request, u *user) {
 		if r.PostFormValue("remember") != "" || s.weak {
 			c := safeCookie
 			c.Name, c.Path = "remember_user", "/"

@@ -134,10 +134,14 @@ func (s *site) own(pattern string, serve func(http.ResponseWriter, *http.Request
 	})
 }
 
+// maxFailed are how many wrong passphrases a limited login takes for a name.
+const maxFailed = 8
+
 // entry is how an application logs users in.
 type entry struct {
 	at, name string
 	cookie   http.Cookie // its flags
+	limited  bool        // wrong passphrases are counted
 	fixed    bool        // a session that is there is kept
 	then     func(http.ResponseWriter, *http.Request, *user)
 	also     map[string]string // other users, by password
@@ -146,6 +150,7 @@ type entry struct {
 // login gives an application a form to log in.
 func (s *site) login(e entry) {
 	s.at = e.at
+	failed := map[string]int{}
 	fields := func(more string) string { return more + form(e.at, e.name+"=", "*passphrase=") }
 	s.HandleFunc("GET "+e.at, func(w http.ResponseWriter, r *http.Request) {
 		if _, err := r.Cookie("desk_session"); err != nil && e.fixed {
@@ -160,6 +165,14 @@ func (s *site) login(e entry) {
 		if e.also[r.PostFormValue(e.name)] != "" && e.also[r.PostFormValue(e.name)] == r.PostFormValue("passphrase") {
 			u = s.users["root"]
 		} else if u == nil || u.Pass != r.PostFormValue("passphrase") {
+			s.mu.Lock()
+			failed[r.PostFormValue(e.name)]++
+			many := e.limited && failed[r.PostFormValue(e.name)] > maxFailed
+			s.mu.Unlock()
+			if many {
+				show(w, http.StatusTooManyRequests, "Sign in", "<p>Try again later.</p>")
+				return
+			}
 			show(w, http.StatusUnauthorized, "Sign in", fields("<p>Name and passphrase do not match.</p>"))
 			return
 		}

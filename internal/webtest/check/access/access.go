@@ -25,7 +25,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{others(), ofNames(), offices(), roles(), neighbours(), enumeration(), forgery(), assignment(),
-		defaults(), limits(), fixation(), predictable(), ofUsers(), prices(), overwriting()}
+		defaults(), limits(), fixation(), predictable(), ofUsers(), prices(), overwriting(), usedTwice(), byType(), passwordForgery(), forgottenNames()}
 }
 
 // maxPages are how many pages of the map are compared.
@@ -131,6 +131,18 @@ func layout(views []view, v *view) (all []*diff.Page) {
 	return all
 }
 
+// alikeTo reports whether two answers show the same text, whatever tokens are in their forms.
+func alikeTo(a, b *message.Response) bool {
+	return a.Status == b.Status && a.Header.Get("Location") == b.Header.Get("Location") && textOf(a) == textOf(b)
+}
+
+var markupOf = regexp.MustCompile(`(?is)<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>`)
+
+// textOf is what a page shows, without its elements and their attributes.
+func textOf(r *message.Response) string {
+	return strings.Join(strings.Fields(markupOf.ReplaceAllString(string(r.Body), " ")), " ")
+}
+
 // describes reports whether an answer is a description of the API: its examples are nobody's objects.
 func describes(r *message.Response) bool {
 	head := r.Body[:min(len(r.Body), 300)]
@@ -203,7 +215,7 @@ func ways(r *message.Request) (all []*regexp.Regexp) {
 
 var objectValue = regexp.MustCompile(`^(?:(?:[A-Za-z]{1,5}[-_])?\d{1,18}|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,64})$`)
 
-var objectName = regexp.MustCompile(`(?i)(?:^|[._-]|[a-z])(?:id|uuid|number|key|slug)$`)
+var objectName = regexp.MustCompile(`(?i)(?:^|[._-]|[a-z])(?:id|uuid|number|key|slug)$|^(?:ref(?:erence)?|no|nr)$`)
 
 // objects are the places of a request that name an object.
 func objects(r *message.Request) (all []message.Place) {
@@ -249,7 +261,11 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 		if diff.Same(diff.New(again, p.Value), gone, nil) {
 			return false, nil // the other gets what they get for an object that is not there
 		}
-		if share, special := diff.Share(v.ownPage, gone, layout...); special == 0 || share >= enough {
+		share, special := diff.Share(v.ownPage, gone, layout...)
+		if special == 0 { // it is as other objects are
+			share, special = diff.Share(v.ownPage, gone)
+		}
+		if special == 0 || share >= enough {
 			continue // it does not decide about the page
 		}
 		check, f.Place, f.Payload = c, p, p.Value

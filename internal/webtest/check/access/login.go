@@ -231,8 +231,18 @@ func assignment() kit.Check {
 	return c
 }
 
+// wrappedIn is the only member of an object, where that is an object itself; "" where there are more.
+func wrappedIn(fields map[string]any) string {
+	for name, value := range fields {
+		if inner, ok := value.(map[string]any); ok && len(fields) == 1 && len(inner) > 0 {
+			return name
+		}
+	}
+	return ""
+}
+
 // marked is a copy of a request whose texts are a new word, with more fields.
-func marked(r *message.Request, fields, more map[string]any) (made *message.Request, mark string) {
+func marked(r *message.Request, wrap string, fields, more map[string]any) (made *message.Request, mark string) {
 	mark = kit.Word()
 	out := map[string]any{}
 	for name, value := range fields {
@@ -246,6 +256,9 @@ func marked(r *message.Request, fields, more map[string]any) (made *message.Requ
 	}
 	maps.Copy(out, more)
 	made = r.Clone()
+	if wrap != "" {
+		out = map[string]any{wrap: out}
+	}
 	if body, err := json.Marshal(out); err == nil {
 		made.Body = body
 	}
@@ -273,10 +286,15 @@ func assign(ctx context.Context, c *kit.Check, w *kit.World, r *message.Request,
 	if json.Unmarshal(r.Body, &fields) != nil || len(fields) == 0 {
 		return false, nil //nolint:nilerr // it is no object
 	}
+	wrap := ""
+	if inner := wrappedIn(fields); inner != "" { // {"user":{…}}
+		wrap = inner
+		fields, _ = fields[inner].(map[string]any)
+	}
 	send := func(more map[string]any) (made *message.Request, mark string, object map[string]any, at *message.Response,
 		err error,
 	) {
-		made, mark = marked(r, fields, more)
+		made, mark = marked(r, wrap, fields, more)
 		answer, err := w.Client.Send(ctx, made, client.Options{As: as, Writes: true})
 		if errors.Is(err, client.ErrScope) {
 			return made, mark, nil, nil, nil

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -213,6 +214,14 @@ func (o *overwrite) views(ctx context.Context, n naming) (all []view, err error)
 		parent := at
 		parent.Path, parent.RawPath, parent.RawQuery = up, "", ""
 		pages = append(pages, message.From(http.MethodGet, &parent))
+	}
+	for _, r := range o.w.Pages() { // those of the object itself
+		if of := message.Places(r); r.Method == http.MethodGet && len(pages) < maxReaders && !n.byOwner &&
+			slices.ContainsFunc(of, func(p message.Place) bool {
+				return (p.Component == message.Path || p.Component == message.Query) && p.Value == n.place.Value
+			}) {
+			pages = append(pages, r)
+		}
 	}
 	for _, r := range append(pages, o.profiles...) {
 		answer, err := o.w.Ask(ctx, r, o.owner)

@@ -61,7 +61,7 @@ func rolesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) er
 		if base, err = kit.Broken(ctx, r, base, err); err != nil {
 			return err
 		}
-		if base.Status != http.StatusForbidden && base.Status != http.StatusUnauthorized {
+		if base.Status != http.StatusForbidden && base.Status != http.StatusUnauthorized && kit.Refusal(base) == "" {
 			continue
 		}
 		tried++
@@ -125,11 +125,11 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 		if err != nil {
 			return err
 		}
-		if answer.Status != http.StatusOK || kit.Same(base, answer) {
+		if answer.Status != http.StatusOK || kit.Refusal(answer) != "" || base.Status != http.StatusOK && kit.Same(base, answer) {
 			continue
 		}
 		control, refused, err := send(encode(strings.ToLower(kit.Word())))
-		if err != nil || refused.Status != base.Status {
+		if err != nil || refused.Status != base.Status || base.Status == http.StatusOK && kit.Refusal(refused) == "" {
 			return err
 		}
 		_, again, err := send(encode(value))
@@ -138,6 +138,9 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 		}
 		user, users := kit.Names(u)
 		status := func(r *message.Response) []proof.Expect {
+			if kit.Refusal(r) != "" {
+				return []proof.Expect{{What: proof.Matches, Value: kit.Refusing.String()}}
+			}
 			return []proof.Expect{{What: proof.Status, Value: strconv.Itoa(r.Status)}}
 		}
 		w.Found(c, kit.Finding{Request: opened, Place: p, Payload: encode(value),

@@ -50,6 +50,8 @@ type World struct {
 	// other host that leads; nil: to none.
 	LoginLeads func(ctx context.Context, u *client.User, alter func(*message.Request) *message.Request) (
 		sent *message.Request, to *url.URL, err error)
+	// Password is that of a user who was given with one; "" for another.
+	Password func(u *client.User) string
 	// Registered are the passwords of users whom the tester has registered, by name. LoginWith says whether one of them
 	// may log in with another password: nil, or why not.
 	Registered map[string]string

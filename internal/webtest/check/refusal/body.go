@@ -28,7 +28,7 @@ var content = regexp.MustCompile(`(?i)<(?:form|table|textarea|select|article)[\s
 // behind reports a redirect of nobody that has a page in it.
 func (t *trial) behind(ctx context.Context) error {
 	away := t.base
-	if to := away.Redirect(); to == nil || len(away.Body) < minBody || asksForPassword(away) ||
+	if to := away.Redirect(); to == nil || len(away.Body) < minBody || kit.AsksForPassword(away) ||
 		strings.TrimSuffix(to.Path, "/") == strings.TrimSuffix(t.page.URL.Path, "/") {
 		return nil
 	}

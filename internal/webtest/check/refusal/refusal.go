@@ -26,7 +26,7 @@ import (
 )
 
 // Checks are those of the package.
-func Checks() []kit.Check { return []kit.Check{bypass()} }
+func Checks() []kit.Check { return []kit.Check{bypass(), raising()} }
 
 //go:embed ways.yaml
 var waysText []byte
@@ -209,7 +209,7 @@ func (t *trial) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if opened.Status != http.StatusOK || len(opened.Body) == 0 || asksForPassword(opened) || isRefused(opened) ||
+		if opened.Status != http.StatusOK || len(opened.Body) == 0 || kit.AsksForPassword(opened) || isRefused(opened) ||
 			kit.Same(opened, t.base) {
 			continue
 		}
