@@ -191,6 +191,9 @@ func (r *run) logIn(ctx context.Context) error {
 		}
 		r.sessions = append(r.sessions, s)
 		r.note(s.Describe())
+		if s.Call != nil && len(r.sessions) == 1 && !r.Only { // who is logged in is not led there any more
+			r.Seeds = append(r.Seeds, s.Call)
+		}
 	}
 	return nil
 }

@@ -154,6 +154,7 @@ func intentOf(r *message.Request) intent {
 			in.files = in.files || p.File
 		}
 	}
+	in.passwords = max(in.passwords, r.Passwords)
 	return in
 }
 

@@ -189,6 +189,12 @@ func (s *Session) byAPI(ctx context.Context, start *message.Response) (tried boo
 			}
 		}
 		s.how, s.at = "the call ", r.URL.Path
+		s.Call = r
+		for _, p := range message.Places(r) {
+			if p.Value == s.Password {
+				s.Call = s.Call.Put(p, "x")
+			}
+		}
 		for name := range s.cookieValues() {
 			s.Cookies[name] = true
 		}

@@ -25,7 +25,7 @@ func passwordForgery() kit.Check {
 		u := w.Users[0]
 		known := w.Password(u)
 		for _, r := range w.Pages() {
-			if known == "" || !w.Once("password forgery "+r.Method+r.URL.Host+r.URL.Path) {
+			if same, _ := setting(r, known); known == "" || same == nil || !w.Once("password forgery "+r.Method+r.URL.Host+r.URL.Path) {
 				continue
 			}
 			if err := forgePassword(ctx, w, &c, r, u, known); err != nil {
@@ -43,7 +43,7 @@ func setting(r *message.Request, known string) (same, differing *message.Request
 	count := 0
 	for _, p := range message.Places(r) {
 		isField := p.Component == message.Body || p.Component == message.Query && r.Method == http.MethodGet
-		if !isField || p.Key || !client.IsPassword(p.Name) && !newName(p.Name) {
+		if !isField || p.Key || !client.IsPassword(p.Name) && (r.Passwords != 2 || !newName(p.Name)) {
 			continue
 		}
 		if formerName.MatchString(p.Name) {

@@ -22,33 +22,43 @@ var forgottenAt = regexp.MustCompile(`(?i)forg[eo]t|recover|remind|lost|reset|re
 func forgottenNames() kit.Check {
 	c := kit.Check{ID: "user-enumeration-forgotten", Class: "user-enumeration", Level: client.Active,
 		Title: "A page of forgotten passwords tells who has an account"}.Describe()
-	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
-		r := t.Request
-		name, texts := message.Place{}, 0
-		for _, p := range message.Places(r) {
-			of := p.Component == message.Body || p.Component == message.Query
-			switch {
-			case !of || p.Key || r.Token != nil && r.Token.Place.Same(p) || tokenName.MatchString(p.Name):
-			case client.IsPassword(p.Name):
-				return nil
-			case userName.MatchString(p.Name):
-				name = p
-				texts++
+	c.After = func(ctx context.Context, w *kit.World) error {
+		for _, r := range w.Pages() {
+			name, ok := asksForName(r)
+			if !ok || !forgottenAt.MatchString(r.URL.Path) || len(w.Users) == 0 || !w.Once("forgotten "+r.URL.Host+r.URL.Path) {
+				continue
+			}
+			if err := tellsNames(ctx, w, &c, r, name); err != nil {
+				return err
 			}
 		}
-		if texts != 1 || !forgottenAt.MatchString(r.URL.Path) || len(w.Users) == 0 || !w.Once("forgotten "+r.URL.Host+r.URL.Path) {
-			return nil
-		}
-		return tellsNames(ctx, w, &c, r, name)
+		return nil
 	}
 	return c
+}
+
+// asksForName is the place of the name in a form that asks for one, and for no password.
+func asksForName(r *message.Request) (name message.Place, ok bool) {
+	texts := 0
+	for _, p := range message.Places(r) {
+		of := p.Component == message.Body || p.Component == message.Query
+		switch {
+		case !of || p.Key || r.Token != nil && r.Token.Place.Same(p) || tokenName.MatchString(p.Name):
+		case client.IsPassword(p.Name):
+			return name, false
+		case userName.MatchString(p.Name):
+			name = p
+			texts++
+		}
+	}
+	return name, texts == 1
 }
 
 // tellsNames compares the answers to names that exist and to those that do not.
 func tellsNames(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request, p message.Place) error {
 	ask := func(name string) (*message.Response, *diff.Page, error) {
 		made := r.Put(p, name)
-		answer, err := w.Client.Send(ctx, made, client.Options{Writes: true})
+		answer, err := w.Client.Send(ctx, made, client.Options{Writes: true, Forced: true}) // it has no password
 		if errors.Is(err, client.ErrScope) {
 			return nil, nil, nil
 		}

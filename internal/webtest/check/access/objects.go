@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -51,6 +52,8 @@ type named struct {
 	c     *kit.Check
 	as    *client.User
 	lists []list
+
+	theirs []list // of another user
 }
 
 // list is an answer that lists objects, at its path.
@@ -75,6 +78,10 @@ func (n *named) run(ctx context.Context) error {
 		pages = append(pages, r)
 		if items, ok := itemsOf(answer.Body); ok {
 			n.lists = append(n.lists, list{r.URL.Path, items})
+			continue
+		}
+		if err := n.listAbove(ctx, r); err != nil {
+			return err
 		}
 	}
 	tried := 0
@@ -92,6 +99,30 @@ func (n *named) run(ctx context.Context) error {
 			if found {
 				break
 			}
+		}
+	}
+	return nil
+}
+
+// listAbove asks for the list of which an address with a query names one object: the address without it.
+func (n *named) listAbove(ctx context.Context, r *message.Request) error {
+	if r.URL.RawQuery == "" || !n.w.Once("list of "+n.as.Name+r.URL.Host+r.URL.Path) {
+		return nil
+	}
+	bare := r.Clone()
+	bare.URL.RawQuery = ""
+	for _, u := range n.w.Users[:min(len(n.w.Users), 2)] {
+		answer, err := n.w.Ask(ctx, bare, u)
+		if err != nil {
+			return err
+		}
+		items, ok := itemsOf(answer.Body)
+		switch {
+		case answer.Status != http.StatusOK || !ok:
+		case u == n.as:
+			n.lists = append(n.lists, list{r.URL.Path, items})
+		default:
+			n.theirs = append(n.theirs, list{r.URL.Path, items})
 		}
 	}
 	return nil
@@ -139,7 +170,7 @@ func (n *named) try(ctx context.Context, r *message.Request, p message.Place, va
 	}
 	object := objectIn(answer.Body)
 	owner, secret := n.ofAnother(object)
-	if owner == "" || secret == "" && !n.ownList(r.URL.Path, value) {
+	if owner == "" || secret == "" && !n.ownList(r, value) {
 		return false, nil
 	}
 	shown := owner
@@ -193,10 +224,17 @@ func (n *named) ofAnother(object map[string]any) (owner, secret string) {
 }
 
 // ownList reports whether the list above an object is of the user's own objects, and does not have it.
-func (n *named) ownList(path, value string) bool {
+func (n *named) ownList(r *message.Request, value string) bool {
+	path := r.URL.Path
+	if r.URL.RawQuery == "" {
+		path = strings.TrimSuffix(path[:strings.LastIndexByte(path, '/')], "/")
+	}
 	for _, l := range n.lists {
-		if l.path != strings.TrimSuffix(path[:strings.LastIndexByte(path, '/')], "/") {
+		if l.path != path {
 			continue
+		}
+		if slices.ContainsFunc(n.theirs, func(t list) bool { return t.path == path && t.has(value) }) {
+			return !l.has(value)
 		}
 		for _, item := range l.items {
 			mine := false
@@ -213,6 +251,18 @@ func (n *named) ownList(path, value string) bool {
 		return true
 	}
 	return false
+}
+
+// has reports whether a list names an object by a value.
+func (l *list) has(value string) bool {
+	return slices.ContainsFunc(l.items, func(item map[string]any) bool {
+		for _, v := range item {
+			if scalar(v) == value {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // scalar is a text or a number of JSON as a text; "" for anything else.
@@ -264,6 +314,8 @@ func itemsOf(body []byte) (items []map[string]any, ok bool) {
 	for _, v := range all {
 		if item, isObject := v.(map[string]any); isObject {
 			items = append(items, item)
+		} else if text := scalar(v); text != "" {
+			items = append(items, map[string]any{"": text})
 		}
 	}
 	return items, ok

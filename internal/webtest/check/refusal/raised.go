@@ -29,7 +29,8 @@ func raising() kit.Check {
 		}
 		looked := 0
 		for _, r := range w.Pages() {
-			if r.Method != http.MethodGet || r.URL.RawQuery != "" || r.After != nil || looked >= maxRaised {
+			if r.Method != http.MethodGet || r.After != nil || looked >= maxRaised ||
+				!w.Once("raise "+r.URL.Host+r.URL.Path) {
 				continue
 			}
 			t := &trial{w: w, c: &c, page: r, as: as}

@@ -1,0 +1,125 @@
+package access
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// library has books with a key, listed for all, and loans, listed for each member; open says that anybody reads all.
+func library(open bool) http.Handler {
+	books := map[string][2]string{"dune": {"alice", "key-771"}, "emma": {"bob", "key-772"}}
+	loans := map[string]string{"51": "alice", "52": "bob"}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		say := func(v any) { w.Header().Set("Content-Type", "application/json"); _ = json.NewEncoder(w).Encode(v) }
+		k, err := r.Cookie("user")
+		part := strings.Split(r.URL.Path, "/")
+		if r.URL.Path == "/books" {
+			say(map[string]any{"books": []map[string]string{{"title": "dune", "user": "alice"}, {"title": "emma", "user": "bob"}}})
+			return
+		}
+		if err != nil {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		switch {
+		case r.URL.Path == "/loans":
+			mine := []map[string]string{}
+			for id, of := range loans {
+				if of == k.Value {
+					mine = append(mine, map[string]string{"id": id, "user": of})
+				}
+			}
+			say(mine)
+		case len(part) == 3 && part[1] == "books" && books[part[2]][0] != "" && (open || books[part[2]][0] == k.Value):
+			say(map[string]any{"data": map[string]string{"title": part[2], "owner": books[part[2]][0], "secret": books[part[2]][1]}})
+		case len(part) == 3 && part[1] == "loans" && loans[part[2]] != "" && (open || loans[part[2]] == k.Value):
+			say(map[string]string{"id": part[2], "user": loans[part[2]], "until": "May"})
+		case len(part) == 3 && part[1] == "authors":
+			say(map[string]string{"name": part[2], "user": "bob", "born": "1920"}) // for all: it has no secret, and no list
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// Objects that say whose they are, and that another user reads, are found: by a secret that they have and a list of all
+// names, or as the user's own list does not have them.
+func TestObjectsOfOwners(t *testing.T) {
+	for name, c := range map[string]struct {
+		open bool
+		want string
+	}{"open": {true, "/books/emma /loans/52"}, "closed": {false, ""}} {
+		lab := kittest.New(t, library(c.open))
+		lab.World.Users = []*client.User{as(t, lab, "alice")}
+		var pages []*message.Request
+		for _, path := range []string{"/books", "/books/dune", "/loans", "/loans/52", "/authors/frank"} {
+			r, err := message.New(http.MethodGet, lab.URL+path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, r)
+		}
+		lab.World.Pages = func() []*message.Request { return pages }
+		var got []string
+		for _, f := range lab.Run(t, check(t, "objects-of-owners"), &kit.Target{}) {
+			got = append(got, f.Request.URL.Path)
+			holds(t, lab, f)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: found %v, want %s", name, got, c.want)
+		}
+	}
+}
+
+// In a layout of many lines a sentence that refuses is not the page that it refuses.
+func TestRefusalInALayout(t *testing.T) {
+	layout := strings.Repeat("<p>A line of the layout.</p>\n<p>And one more of it.</p>\n", 1)
+	for i := range 40 {
+		layout += "<li>entry " + strings.Repeat("x", i) + "</li>\n"
+	}
+	for name, strict := range map[string]bool{"weak": false, "strict": true} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			k, err := r.Cookie("user")
+			if err != nil {
+				http.Error(w, "log in first", http.StatusForbidden)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html")
+			of := map[string]string{"7001": "alice", "7002": "bob"}
+			body := "<p>There is no such statement of yours.</p>"
+			if r.URL.Path == "/" {
+				body = "<p>hello</p>"
+				for id, who := range of {
+					if who == k.Value {
+						body += "<a href='/statement?account=" + id + "'>statement</a>"
+					}
+				}
+			} else if who := of[r.FormValue("account")]; who != "" && (!strict || who == k.Value) {
+				body = "<p>" + who + " holds 512</p>"
+			}
+			_, _ = w.Write([]byte("<html>" + layout + body + "</html>"))
+		}))
+		lab.World.Users = []*client.User{as(t, lab, "alice"), as(t, lab, "bob")}
+		lab.World.Pages = func() (all []*message.Request) {
+			for _, path := range []string{"/", "/statement?account=7001"} {
+				r, err := message.New(http.MethodGet, lab.URL+path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, r)
+			}
+			return all
+		}
+		found := lab.Run(t, check(t, "access-of-others"), &kit.Target{})
+		if strict != (len(found) == 0) || !strict && found[0].Class != "bola" {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+	}
+}
