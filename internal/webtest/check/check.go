@@ -12,7 +12,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/exposure"
 	"github.com/vedette-sec/vedette/internal/webtest/check/front"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/logic"
 	"github.com/vedette-sec/vedette/internal/webtest/check/object"
+	"github.com/vedette-sec/vedette/internal/webtest/check/owned"
 	"github.com/vedette-sec/vedette/internal/webtest/check/redirect"
 	"github.com/vedette-sec/vedette/internal/webtest/check/refusal"
 	"github.com/vedette-sec/vedette/internal/webtest/check/remote"
@@ -52,6 +54,7 @@ func All() []Check {
 	var all []Check
 	for _, some := range [][]Check{
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
+		owned.Checks(), logic.Checks(),
 		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(),
 	} {
 		all = append(all, some...)

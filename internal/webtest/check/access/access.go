@@ -1,5 +1,4 @@
-// Package access finds what users may do that they should not: pages and objects of others, logins that tell who exists, forms that other sites can send, and fields, prices and quantities that are not
-// theirs to set.
+// Package access finds what users may do that they should not: pages and objects of others, logins that tell who exists, forms that other sites can send, and fields that are not theirs to set.
 //
 // Content decides and not the status: a page is somebody's own when nobody else is shown the way to it and a stranger
 // gets something else. Access is broken when another user gets the same page all the same, and not for an object that
@@ -7,7 +6,6 @@
 package access
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -24,8 +22,8 @@ import (
 
 // Checks are those of the package.
 func Checks() []kit.Check {
-	return []kit.Check{others(), ofNames(), offices(), roles(), neighbours(), enumeration(), forgery(), assignment(),
-		defaults(), limits(), fixation(), predictable(), ofUsers(), prices(), overwriting(), usedTwice(), byType(), passwordForgery(), forgottenNames()}
+	return []kit.Check{others(), offices(), roles(), neighbours(), enumeration(), forgery(), assignment(),
+		defaults(), limits(), fixation(), predictable(), ofUsers(), overwriting(), byType(), passwordForgery(), forgottenNames()}
 }
 
 // maxPages are how many pages of the map are compared.
@@ -85,7 +83,7 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 		if err != nil {
 			return err
 		}
-		if own.Status != http.StatusOK || kit.Static(own) || describes(own) {
+		if own.Status != http.StatusOK || kit.Static(own) || kit.Describes(own) {
 			continue
 		}
 		theirs, err := w.Client.Send(ctx, r, client.Options{As: other})
@@ -141,12 +139,6 @@ var markupOf = regexp.MustCompile(`(?is)<(?:script|style)\b.*?</(?:script|style)
 // textOf is what a page shows, without its elements and their attributes.
 func textOf(r *message.Response) string {
 	return strings.Join(strings.Fields(markupOf.ReplaceAllString(string(r.Body), " ")), " ")
-}
-
-// describes reports whether an answer is a description of the API: its examples are nobody's objects.
-func describes(r *message.Response) bool {
-	head := r.Body[:min(len(r.Body), 300)]
-	return bytes.Contains(head, []byte("openapi")) || bytes.Contains(head, []byte("swagger")) || bytes.Contains(head, []byte(`"__schema"`))
 }
 
 // onlyShownTo says whether pages of the owner lead to a request, or name its object, and none of the other does.
@@ -213,15 +205,13 @@ func ways(r *message.Request) (all []*regexp.Regexp) {
 	return all
 }
 
-var objectValue = regexp.MustCompile(`^(?:(?:[A-Za-z]{1,5}[-_])?\d{1,18}|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,64})$`)
-
 var objectName = regexp.MustCompile(`(?i)(?:^|[._-]|[a-z])(?:id|uuid|number|key|slug)$|^(?:ref(?:erence)?|no|nr)$`)
 
 // objects are the places of a request that name an object.
 func objects(r *message.Request) (all []message.Place) {
 	for _, p := range message.Places(r) {
 		ofGraph := p.Component == message.Body && r.Method == http.MethodPost && objectName.MatchString(p.Name) && reads(r)
-		if (p.Component == message.Path || p.Component == message.Query || ofGraph) && objectValue.MatchString(p.Value) {
+		if (p.Component == message.Path || p.Component == message.Query || ofGraph) && kit.ObjectValue.MatchString(p.Value) {
 			all = append(all, p)
 		}
 	}
@@ -252,12 +242,12 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 		{ID: "nobody", Send: v.request, Expect: []proof.Expect{{What: proof.Same, Of: "owner", Not: true}}},
 	}
 	for _, p := range objects(v.request) {
-		missing := v.request.Put(p, nonexistent(p.Value))
+		missing := v.request.Put(p, kit.Nonexistent(p.Value))
 		refused, err := w.Client.Send(ctx, missing, client.Options{As: other})
 		if err != nil {
 			return false, err
 		}
-		gone := diff.New(refused, nonexistent(p.Value))
+		gone := diff.New(refused, kit.Nonexistent(p.Value))
 		if diff.Same(diff.New(again, p.Value), gone, nil) {
 			return false, nil // the other gets what they get for an object that is not there
 		}
@@ -279,19 +269,6 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 		Users: []string{owner.Name, other.Name}, Steps: steps}
 	w.Found(check, f)
 	return true, nil
-}
-
-// nonexistent is a value of the same form that names nothing.
-func nonexistent(v string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= '0' && r <= '9':
-			return '9' - (r-'0')%3
-		case r >= 'a' && r <= 'f':
-			return 'f' - (r-'a')%3
-		}
-		return r
-	}, v)
 }
 
 // sendable says whether a form of another site can send a request: its type is one of those of forms.

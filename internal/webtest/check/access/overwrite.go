@@ -123,7 +123,7 @@ func (o *overwrite) named(r *message.Request) (all []naming) {
 		if p.Component == message.Header || p.Component == message.Cookie || p.Key {
 			continue
 		}
-		isObject := objectValue.MatchString(p.Value) && (p.Component != message.Body || objectName.MatchString(p.Name))
+		isObject := kit.ObjectValue.MatchString(p.Value) && (p.Component != message.Body || objectName.MatchString(p.Name))
 		ofOwner := p.Component == message.Path && people ||
 			p.Component != message.Path && ownerName.MatchString(p.Name) && !mailName.MatchString(p.Name)
 		people = p.Component == message.Path && peopleName.MatchString(p.Value)
@@ -149,7 +149,7 @@ func (n *naming) field() (field message.Place, isPassword, ok bool) {
 				return field, false, false // whoever knows it may change it
 			}
 			password = append(password, p)
-		case objectValue.MatchString(p.Value) || p.Value == "true" || p.Value == "false" || roleValue.MatchString(p.Value):
+		case kit.ObjectValue.MatchString(p.Value) || p.Value == "true" || p.Value == "false" || roleValue.MatchString(p.Value):
 		case !ok:
 			field, ok = p, true
 		}

@@ -59,7 +59,7 @@ func officesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) 
 		if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
 			return err
 		}
-		if describes(answer) {
+		if kit.Describes(answer) {
 			continue
 		}
 		texts = append(texts, answer)

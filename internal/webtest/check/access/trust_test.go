@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -15,46 +14,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
-
-// A code that counts each time is found, though a page counts its visits; not one that works once, nor one that anything
-// is.
-func TestCodeUsedTwice(t *testing.T) {
-	for name, c := range map[string]struct {
-		takes func(code string, used int) bool
-		want  int
-	}{
-		"again":    {func(code string, _ int) bool { return code == "SPRING20" }, 1},
-		"once":     {func(code string, used int) bool { return code == "SPRING20" && used == 0 }, 0},
-		"anything": {func(string, int) bool { return true }, 0},
-	} {
-		var mu sync.Mutex
-		used, visits := 0, 0
-		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			defer mu.Unlock()
-			w.Header().Set("Content-Type", "text/html")
-			if r.Method == http.MethodPost {
-				if c.takes(r.FormValue("promo_code"), used) {
-					used++
-				}
-				http.Redirect(w, r, "/cart", http.StatusSeeOther)
-				return
-			}
-			visits++
-			fmt.Fprintf(w, "<p>Visit %d</p><p>Off: %d</p><p>Today: SPRING20</p>", visits, 20*used)
-		}))
-		lab.World.Users = []*client.User{as(t, lab, "alice")}
-		lab.World.Pages = func() []*message.Request {
-			r, _ := message.New(http.MethodGet, lab.URL+"/cart")
-			return []*message.Request{r}
-		}
-		target := lab.Target(t, http.MethodPost, "/redeem", "promo_code=test")
-		target.User = lab.World.Users[0]
-		if found := lab.Run(t, check(t, "code-used-twice"), target); len(found) != c.want {
-			t.Errorf("%s: %s", name, kittest.Titles(found))
-		}
-	}
-}
 
 // A login that takes true for a password is found, whatever its fields are called; not one that looks at types, nor one
 // that takes anything.

@@ -1,8 +1,9 @@
-package access
+package owned
 
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -10,7 +11,49 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
+
+func check(t *testing.T, id string) kit.Check {
+	t.Helper()
+	for _, c := range Checks() {
+		if c.ID == id {
+			return c
+		}
+	}
+	t.Fatalf("there is no check %s", id)
+	return kit.Check{}
+}
+
+func holds(t *testing.T, lab *kittest.Lab, f kit.Finding) {
+	t.Helper()
+	if f.Proof == nil {
+		return
+	}
+	runner := proof.Runner{Send: lab.World.Client.Send, Users: func(name string) *client.User {
+		for _, u := range lab.World.Users {
+			if u.Name == name {
+				return u
+			}
+		}
+		return nil
+	}}
+	if out, err := runner.Run(t.Context(), f.Proof); err != nil || !out.Holds {
+		t.Errorf("the proof does not hold: %s, %v", out.Failed, err)
+	}
+}
+
+// as is a user who is known by a cookie.
+func as(t *testing.T, lab *kittest.Lab, name string) *client.User {
+	t.Helper()
+	u := client.NewUser(name)
+	at, err := url.Parse(lab.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.SetCookies(at, []*http.Cookie{{Name: "user", Value: name}})
+	return u
+}
 
 // library has books with a key, listed for all, and loans, listed for each member; open says that anybody reads all.
 func library(open bool) http.Handler {
@@ -74,52 +117,6 @@ func TestObjectsOfOwners(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: found %v, want %s", name, got, c.want)
-		}
-	}
-}
-
-// In a layout of many lines a sentence that refuses is not the page that it refuses.
-func TestRefusalInALayout(t *testing.T) {
-	layout := strings.Repeat("<p>A line of the layout.</p>\n<p>And one more of it.</p>\n", 1)
-	for i := range 40 {
-		layout += "<li>entry " + strings.Repeat("x", i) + "</li>\n"
-	}
-	for name, strict := range map[string]bool{"weak": false, "strict": true} {
-		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			k, err := r.Cookie("user")
-			if err != nil {
-				http.Error(w, "log in first", http.StatusForbidden)
-				return
-			}
-			w.Header().Set("Content-Type", "text/html")
-			of := map[string]string{"7001": "alice", "7002": "bob"}
-			body := "<p>There is no such statement of yours.</p>"
-			if r.URL.Path == "/" {
-				body = "<p>hello</p>"
-				for id, who := range of {
-					if who == k.Value {
-						body += "<a href='/statement?account=" + id + "'>statement</a>"
-					}
-				}
-			} else if who := of[r.FormValue("account")]; who != "" && (!strict || who == k.Value) {
-				body = "<p>" + who + " holds 512</p>"
-			}
-			_, _ = w.Write([]byte("<html>" + layout + body + "</html>"))
-		}))
-		lab.World.Users = []*client.User{as(t, lab, "alice"), as(t, lab, "bob")}
-		lab.World.Pages = func() (all []*message.Request) {
-			for _, path := range []string{"/", "/statement?account=7001"} {
-				r, err := message.New(http.MethodGet, lab.URL+path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				all = append(all, r)
-			}
-			return all
-		}
-		found := lab.Run(t, check(t, "access-of-others"), &kit.Target{})
-		if strict != (len(found) == 0) || !strict && found[0].Class != "bola" {
-			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}
 	}
 }

@@ -1,4 +1,8 @@
-package access
+// Package owned finds objects of interfaces that say whose they are, and that others read.
+//
+// The object names its owner, who is not the reader; it has a secret, or the reader's own list does not have it; and nobody
+// gets it without a login.
+package owned
 
 import (
 	"bytes"
@@ -16,6 +20,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
+// Checks are those of the package.
+func Checks() []kit.Check { return []kit.Check{ofNames()} }
+
 // Members of objects that say whose they are, and those that nobody else should see.
 var (
 	ownerMember  = regexp.MustCompile(`(?i)^(?:owner|user|user_?name|author|created_?by|account|customer|member|handle|patient|holder|seller|belongs_?to)(?:_?name)?$`)
@@ -23,8 +30,9 @@ var (
 )
 
 const (
-	maxNamed    = 40 // objects whose address is tried
-	maxSiblings = 6  // other objects of a list that are asked for
+	maxPages    = 300 // of the map that are read
+	maxNamed    = 40  // objects whose address is tried
+	maxSiblings = 6   // other objects of a list that are asked for
 )
 
 // ofNames is the check for objects of interfaces that a user reads though they say that somebody else owns them. The
@@ -72,7 +80,7 @@ func (n *named) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if answer.Status != http.StatusOK || !strings.Contains(answer.Type(), "json") || describes(answer) {
+		if answer.Status != http.StatusOK || !strings.Contains(answer.Type(), "json") || kit.Describes(answer) {
 			continue
 		}
 		pages = append(pages, r)
@@ -182,8 +190,8 @@ func (n *named) try(ctx context.Context, r *message.Request, p message.Place, va
 		return false, err
 	}
 	missing := r.Put(p, strings.ToLower(kit.Word()))
-	if objectValue.MatchString(value) {
-		missing = r.Put(p, nonexistent(value))
+	if kit.ObjectValue.MatchString(value) {
+		missing = r.Put(p, kit.Nonexistent(value))
 	}
 	gone, err := n.w.Ask(ctx, missing, n.as)
 	if err != nil || gone.Status == http.StatusOK && bytes.Contains(gone.Body, []byte(shown)) {

@@ -1,4 +1,4 @@
-package access
+package logic
 
 import (
 	"context"
@@ -18,7 +18,10 @@ var (
 	codeText = regexp.MustCompile(`\b[A-Z]{3,}[A-Z0-9]*\d+[A-Z0-9]*\b`)
 )
 
-const maxCodes = 3 // that pages name beside that of the form
+const (
+	maxCodes = 3  // that pages name beside that of the form
+	maxRead  = 60 // pages that are read for them
+)
 
 // usedTwice is the check for codes, such as those of coupons, that may be used again: sent three times, a number of the
 // answer, or of the page that it leads to, grows by the same each time, and a code that does not exist leaves it. Codes
@@ -55,7 +58,7 @@ func codes(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) (a
 	}
 	looked := 0
 	for _, r := range w.Pages() {
-		if r.Method != http.MethodGet || looked >= maxStated || len(all) > maxCodes {
+		if r.Method != http.MethodGet || looked >= maxRead || len(all) > maxCodes {
 			continue
 		}
 		looked++
