@@ -21,6 +21,7 @@ import (
 // vdt; they stay, and the report names them.
 var (
 	registering = regexp.MustCompile(`(?i)regist|sign-?_?up|create-?_?(?:account|user)|new-?_?(?:account|user)|enrol|/join`)
+	peopleEnd   = regexp.MustCompile(`(?i)/(?:users?|accounts?|members?|customers?|people|persons?|clients?|players?|employees?)(?:/v\d+)?/?$`)
 	mailField   = regexp.MustCompile(`(?i)e-?_?mail`)
 	nameField   = regexp.MustCompile(`(?i)user|login|nick|account|handle|^name$|^uid$`)
 	samePass    = regexp.MustCompile(`(?i)confirm|repeat|again|retype|verif|passw|pwd|^pass\d?$`)
@@ -41,7 +42,7 @@ func registrations(m *sitemap.Map) []*message.Request {
 	var named, others []*message.Request
 	for _, e := range m.Entries {
 		r := e.Request
-		isNamed := registering.MatchString(r.URL.Path)
+		isNamed := registering.MatchString(r.URL.Path) || peopleEnd.MatchString(r.URL.Path) && r.Method == http.MethodPost && !e.Login
 		if r.Method == http.MethodGet || r.IsMessage() || !isNamed && (e.Login || !registering.MatchString(e.From)) {
 			continue
 		}
@@ -95,8 +96,11 @@ func filled(r *message.Request, u made) *message.Request {
 
 // enterRegistered registers users, or logs in those that an interrupted run has registered.
 func (r *run) enterRegistered(ctx context.Context, m *sitemap.Map, isMapped bool) error {
-	if len(r.sessions) > 0 || r.Only || r.Client.Level < client.Active {
+	if r.Only || r.Client.Level < client.Active {
 		return nil
+	}
+	if len(r.sessions) > 0 {
+		return r.registerBeside(ctx, m, isMapped)
 	}
 	for _, u := range r.journal.users {
 		if s, err := r.openMade(ctx, u, m); err == nil {
@@ -114,8 +118,7 @@ func (r *run) enterRegistered(ctx context.Context, m *sitemap.Map, isMapped bool
 	forms := registrations(m)
 	for _, request := range forms[:min(len(forms), maxForms)] {
 		for range registered {
-			u := made{Name: "vdt" + kit.Word()[1:7], Password: "Vd-" + kit.Word() + "7!"}
-			u.Mail = u.Name + "@example.com"
+			u := newUser()
 			s, err := r.registerOne(ctx, request, u, m)
 			if endsRun(err) || ctx.Err() != nil {
 				return ctx.Err()
@@ -178,4 +181,57 @@ func (r *run) openMade(ctx context.Context, u made, m *sitemap.Map) (s *session.
 		}
 	}
 	return nil, err
+}
+
+// personsPassword is an address at which the password of somebody who is named is set.
+var personsPassword = regexp.MustCompile(`(?i)/(?:users?|accounts?|members?|people|persons?|profiles?|customers?|employees?)/[^/]+/?(?:[^/]*passw[^/]*)?$`)
+
+// registerBeside registers two users beside those that were given, where the map has a request that sets the password of
+// a user whom it names: that of a given one is not changed.
+func (r *run) registerBeside(ctx context.Context, m *sitemap.Map, isMapped bool) error {
+	sets := slices.ContainsFunc(m.Entries, func(e *sitemap.Entry) bool {
+		return e.Request.Method != http.MethodGet && personsPassword.MatchString(e.Request.URL.Path) &&
+			slices.ContainsFunc(message.Places(e.Request), func(p message.Place) bool {
+				return p.Component == message.Body && client.IsPassword(lastOf(p.Name))
+			})
+	})
+	if !sets {
+		return nil
+	}
+	add := func(s *session.Session) {
+		r.made = append(r.made, s)
+		r.world.Made = append(r.world.Made, s.User)
+	}
+	for _, u := range r.journal.users {
+		if s, err := r.openMade(ctx, u, m); err == nil {
+			add(s)
+		}
+	}
+	if isMapped || len(r.made) > 0 {
+		return ctx.Err()
+	}
+	forms := registrations(m)
+	for _, request := range forms[:min(len(forms), maxForms)] {
+		for range registered {
+			u := newUser()
+			s, err := r.registerOne(ctx, request, u, m)
+			if err != nil {
+				break
+			}
+			add(s)
+			r.note(fmt.Sprintf("Registered the user %s at %s, who stays, to try whose password others can change.", u.Name,
+				request.URL.Path))
+		}
+		if len(r.made) > 0 {
+			break
+		}
+	}
+	return ctx.Err()
+}
+
+// newUser is a user to be registered.
+func newUser() made {
+	u := made{Name: "vdt" + kit.Word()[1:7], Password: "Vd-" + kit.Word() + "7!"}
+	u.Mail = u.Name + "@example.com"
+	return u
 }

@@ -15,7 +15,7 @@ import (
 
 // wordSegment is the last segment of the path of a target where it is a value although it looks like a name, as in
 // /article/chair. Asked for a word that nothing has, the application answers as it does for a value: neither that the
-// page is unknown, nor with what it shows for every unknown address.
+// page is unknown, nor with what it shows for every unknown address. Or the folder has another page that is built alike.
 func (r *run) wordSegment(ctx context.Context, t *target) (p message.Place, ok bool, err error) {
 	if r.Client.Level == client.Passive || t.Response == nil || t.Response.Status/100 != 2 ||
 		t.Request.URL.RawQuery != "" || len(t.Request.Body) > 0 || t.Request.Method != http.MethodGet {
@@ -34,8 +34,8 @@ func (r *run) wordSegment(ctx context.Context, t *target) (p message.Place, ok b
 		return p, false, err
 	}
 	if answer.Status != t.Response.Status {
-		r.world.Memo.Store(folder, true)
-		return p, false, nil
+		r.world.Memo.Store(folder, true) // one of them is enough
+		return p, r.siblings(t, p), nil
 	}
 	if bytes.Contains(answer.Body, []byte(word)) && answer.IsHTML() == t.Response.IsHTML() {
 		return p, true, nil
@@ -63,4 +63,18 @@ func lastSegment(r *message.Request, tested []message.Place) (last message.Place
 	}
 	number, _ := strconv.Atoi(last.Name)
 	return last, number > 1 && !strings.Contains(last.Value, ".") && !strings.HasSuffix(r.URL.Path, "/")
+}
+
+// siblings reports whether the map has another page in the same folder that is built as this one, about something else:
+// their last segments are values of one page.
+func (r *run) siblings(t *target, p message.Place) bool {
+	folder, skeleton := path.Dir(t.Request.URL.Path), message.Skeleton(t.Response)
+	for _, e := range r.report.Map.Entries {
+		if e.Response != nil && e.Request.Method == http.MethodGet && e.Request.URL.Path != t.Request.URL.Path &&
+			e.Request.URL.RawQuery == "" && path.Dir(e.Request.URL.Path) == folder && e.Response.Status == t.Response.Status &&
+			message.Skeleton(e.Response) == skeleton && !bytes.Equal(e.Response.Body, t.Response.Body) {
+			return len(p.Value) > 0
+		}
+	}
+	return false
 }

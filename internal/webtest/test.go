@@ -349,6 +349,9 @@ func (r *run) after(ctx context.Context) error {
 		if c.After == nil || !r.allowed(t, message.Place{}, c) {
 			continue
 		}
+		if err := r.renew(ctx); err != nil { // the last check, or what was tested last, may have ended a session
+			return err
+		}
 		if err := c.After(ctx, r.world); !r.ended(t, message.Place{}, c, err) && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

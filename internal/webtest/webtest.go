@@ -89,6 +89,7 @@ type run struct {
 	client   *client.Client
 	world    *kit.World
 	sessions []*session.Session
+	made     []*session.Session // of users who were registered beside those
 	report   *Report
 	journal  *journal
 	nobody   *client.User
@@ -153,6 +154,13 @@ func (r *run) all(ctx context.Context) error {
 	}
 	r.world.Login, r.world.LoginWith, r.world.LoginLeads = r.freshLogin, r.loginWith, r.loginLeads
 	r.world.Registered = map[string]string{}
+	r.world.Password = func(u *client.User) string {
+		a, err := r.account(u)
+		if err != nil {
+			return ""
+		}
+		return a.Password
+	}
 	if err := r.mapped(ctx); err != nil {
 		return err
 	}
@@ -183,13 +191,16 @@ func (r *run) logIn(ctx context.Context) error {
 		}
 		r.sessions = append(r.sessions, s)
 		r.note(s.Describe())
+		if s.Call != nil && len(r.sessions) == 1 && !r.Only { // who is logged in is not led there any more
+			r.Seeds = append(r.Seeds, s.Call)
+		}
 	}
 	return nil
 }
 
 // account is that of a user of the run.
 func (r *run) account(u *client.User) (session.Account, error) {
-	for _, s := range r.sessions {
+	for _, s := range slices.Concat(r.sessions, r.made) {
 		if s.User == u {
 			return s.Account, nil
 		}

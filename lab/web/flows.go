@@ -38,7 +38,7 @@ var passwords = map[string]string{"anna": "anna-Pass1", "ben": "ben-Pass2", "roo
 
 // Flows are the flows of a stack that have a case of one of some classes; of all without classes.
 func Flows(stack string, classes []string) (all []Flow) {
-	for _, row := range slices.Concat(flows, flowsPHP) {
+	for _, row := range slices.Concat(flows, flowsPHP, flowsGo) {
 		if !slices.Contains(strings.Fields(row.stacks), stack) {
 			continue
 		}
@@ -46,6 +46,9 @@ func Flows(stack string, classes []string) (all []Flow) {
 			f := Flow{Stack: stack, App: row.app, Variant: variant, Spec: row.spec, login: row.login}
 			for name := range strings.FieldsSeq(row.users) {
 				f.Users = append(f.Users, name+":"+passwords[name])
+			}
+			if row.users == "-" {
+				f.Users = nil
 			}
 			if row.users == "" && row.login != "" {
 				f.Users = []string{"anna:anna-Pass1", "ben:ben-Pass2"}
@@ -208,12 +211,15 @@ func (f *Flow) enter(ctx context.Context, who, at string) (*person, error) {
 		return nil, err
 	}
 	if l[0] == "json" {
-		var in struct{ Token string }
+		var in struct {
+			Token  string
+			Access string `json:"access_token"`
+		}
 		_, text, _ := strings.Cut(got, "\n\n")
 		if err := json.Unmarshal([]byte(text), &in); err != nil {
 			return nil, fmt.Errorf("%s does not log in: %w: %.200s", who, err, got)
 		}
-		p.token = in.Token
+		p.token = cmp.Or(in.Token, in.Access)
 	}
 	return p, nil
 }

@@ -12,7 +12,7 @@ import (
 // Each flow has cases of known classes, a sound variant beside weak ones, and there are enough of both kinds.
 func TestFlows(t *testing.T) {
 	weak, safe, names := 0, 0, map[string]bool{}
-	for _, stack := range []string{"node", "python", "php"} {
+	for _, stack := range []string{"node", "python", "php", "go"} {
 		for _, f := range Flows(stack, nil) {
 			if names[f.Name()] {
 				t.Errorf("%s is there twice", f.Name())

@@ -7,7 +7,7 @@ type flow struct {
 	variants string // separated by blanks; "sound" has none of the faults, and looks as if it had
 	login    string // "form /login username password": where and how its users log in; "token …" is a form with a token against forged requests;
 	// "json …" answers a token; "" for none
-	users string // who the tester is, of anna, ben and root; "anna ben" without
+	users string // who the tester is, of anna, ben and root; "anna ben" without, and nobody with "-"
 	spec  string // path of its description
 	cases []step
 }
@@ -22,7 +22,7 @@ type step struct {
 
 // FlowClasses are the classes of the flows with the CWE numbers by which testers may name each.
 var FlowClasses = map[string][]int{
-	"bola": {639, 284, 566, 862, 863}, "bfla": {285, 862, 863, 425, 284, 269, 565, 302, 807}, "mass": {915}, "jwt": {347, 345, 287, 290},
+	"bola": {639, 284, 566, 862, 863}, "bfla": {285, 862, 863, 425, 284, 269, 565, 302, 807, 288, 650}, "mass": {915}, "jwt": {347, 345, 287, 290},
 	"introspection": {200}, "upload": {434, 79, 80, 646}, "ldap": {90}, "cors": {942, 346}, "csrf": {352}, "enumeration": {204, 203},
 	"fixation": {384}, "limit": {307}, "default": {1392, 1391, 1393, 521, 798}, "cookie": {614, 1004, 1275}, "host": {644, 640, 74},
 	"exposure": {200, 538, 552, 548, 530, 540, 527, 312, 798}, "error": {209, 550}, "logic": {840, 841, 472, 602, 799}, "pollution": {1321},
@@ -30,7 +30,7 @@ var FlowClasses = map[string][]int{
 	"path": {22, 23, 36, 73, 98}, "redirect": Classes["redirect"], "template": Classes["template"], "xxe": Classes["xxe"],
 	"ssrf": Classes["ssrf"], "xpath": Classes["xpath"], "code": {94, 95, 78, 77, 470, 98}, "juggling": {1024, 697, 843, 704, 287, 289, 303, 305, 1025},
 	"predictable": {330, 334, 335, 340, 341, 342, 343, 331, 6, 539, 565, 287, 290, 302}, "overwrite": {621, 473, 915, 454, 285, 862, 863, 269},
-	"continue": {698, 705, 425, 862, 863, 285, 284, 306, 200},
+	"takeover": {620, 639, 284, 285, 862, 863, 640}, "continue": {698, 705, 425, 862, 863, 285, 284, 306, 200},
 }
 
 const (
@@ -39,6 +39,20 @@ const (
 	pairs   = "weak sound"
 	elsewhe = "zzz'OR'1'='1"
 )
+
+var lockers = []step{
+	{"/v2/members/*", "sql", "weak", "- GET /v2/members/zzz'OR'1'='1 => anna@lab"},
+	{"/v2/members/*/password", "takeover", "weak", `anna PUT /v2/members/ben/password {"password":"ben-Pass2"} => "changed"`},
+	{"/v2/parcels/*", "bola", "weak", "anna GET /v2/parcels/violin => pin"},
+	{"/v2/lockers/*", "bola", "weak", "anna GET /v2/lockers/208 => Harbour"},
+	{"/v2/members", "mass", "weak", `- POST /v2/members {"handle":"q7","mail":"q7@lab.example","password":"q7-Pass","staff":true} ; - GET /v2/members/_all => (?s)q7.*"staff": ?true`},
+	{"/v2/members/_all", "exposure", "weak", "- GET /v2/members/_all => anna-Pass1"},
+	{"/v2/sessions", "enumeration", "weak", `- POST /v2/sessions {"handle":"zzz","password":"x"} => no such member`},
+	{"/**", "jwt", "weak", ""},
+	{"/v2/audit", "bfla", "weak", "anna GET /v2/audit => opened"},
+	{"/v2/quote", "error", "weak", `- POST /v2/quote {"weight":"x","size":"S"} => Traceback`},
+	{"/v2/sizes/*", "bola", "", ""},
+}
 
 var flows = []flow{
 	{"orders", both, pairs, byForm, "", "", []step{
@@ -136,4 +150,6 @@ var flows = []flow{
 		{"/", "deserialization", "weak", ""},
 		{"/enter", "xpath", "weak", "- POST /enter account=zzz'or'1'='1&word=zzz'or'1'='1 => Welcome"},
 	}},
+	{"lockers", "python", pairs, "json /v2/sessions handle password", "", "/openapi.json", lockers},
+	{"depot", "python", pairs, "json /v2/sessions handle password", "-", "/openapi.json", lockers}, // the same without users
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/lab/web"
+	"github.com/vedette-sec/vedette/lab/web/goflow"
 )
 
 // flows starts the applications of several pages of a stack, each behind a proxy of its own; none for a stack that has none.
@@ -27,6 +28,39 @@ func (l *lab) flows(ctx context.Context, stack string, o *options) (apps []*appl
 	})
 	if len(all) == 0 {
 		return nil, nil
+	}
+	inner, err := l.handlers(ctx, stack, all)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		a := &application{name: all[i].Name(), url: "http://" + listener.Addr().String(), cases: all[i].Cases, flow: &all[i]}
+		server := &http.Server{ReadHeaderTimeout: timeoutOfHeaders, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			a.requests.Add(1)
+			inner[i].ServeHTTP(w, r)
+		})}
+		l.servers = append(l.servers, server)
+		go server.Serve(listener) //nolint:errcheck // it ends when it is closed
+		apps = append(apps, a)
+	}
+	return apps, nil
+}
+
+// handlers are what answers for the flows of a stack: those of Go themselves, and proxies to a program.
+func (l *lab) handlers(ctx context.Context, stack string, all []web.Flow) (out []http.Handler, err error) {
+	if stack == "go" {
+		for _, f := range all {
+			h, err := goflow.New(f.App, f.Variant, filepath.Join(l.dir, "go-flows", f.App+"-"+f.Variant))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, h)
+		}
+		return out, nil
 	}
 	if err := l.databases(ctx, stack); err != nil {
 		return nil, err
@@ -49,22 +83,10 @@ func (l *lab) flows(ctx context.Context, stack string, o *options) (apps []*appl
 	if err != nil {
 		return nil, err
 	}
-	for i := range all {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		a := &application{name: all[i].Name(), url: "http://" + listener.Addr().String(), cases: all[i].Cases, flow: &all[i]}
-		inner := proxy(ports[i])
-		server := &http.Server{ReadHeaderTimeout: timeoutOfHeaders, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			a.requests.Add(1)
-			inner.ServeHTTP(w, r)
-		})}
-		l.servers = append(l.servers, server)
-		go server.Serve(listener) //nolint:errcheck // it ends when it is closed
-		apps = append(apps, a)
+	for _, port := range ports {
+		out = append(out, proxy(port))
 	}
-	return apps, nil
+	return out, nil
 }
 
 // flowArgs are what the tester is told of an application of several pages: its users, its description, and that it may write.

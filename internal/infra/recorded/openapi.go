@@ -53,6 +53,9 @@ func (r *reader) load(key, version string) (doc *openapi3.T, err error) {
 	if doc, err = openapi2conv.ToV3(&old); err != nil {
 		return nil, wrong(err)
 	}
+	if len(doc.Servers) == 0 && old.BasePath != "" { // without a host, the conversion forgets the path
+		doc.AddServer(&openapi3.Server{URL: old.BasePath})
+	}
 	if err := openapi3.NewLoader().ResolveRefsIn(doc, nil); err != nil {
 		return nil, wrong(err)
 	}

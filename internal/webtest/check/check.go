@@ -12,11 +12,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/exposure"
 	"github.com/vedette-sec/vedette/internal/webtest/check/front"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/logic"
 	"github.com/vedette-sec/vedette/internal/webtest/check/object"
+	"github.com/vedette-sec/vedette/internal/webtest/check/owned"
 	"github.com/vedette-sec/vedette/internal/webtest/check/redirect"
 	"github.com/vedette-sec/vedette/internal/webtest/check/refusal"
 	"github.com/vedette-sec/vedette/internal/webtest/check/remote"
 	"github.com/vedette-sec/vedette/internal/webtest/check/technique"
+	"github.com/vedette-sec/vedette/internal/webtest/check/token"
 	"github.com/vedette-sec/vedette/internal/webtest/check/xss"
 )
 
@@ -51,7 +54,8 @@ func All() []Check {
 	var all []Check
 	for _, some := range [][]Check{
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
-		object.Checks(), front.Checks(), refusal.Checks(),
+		owned.Checks(), logic.Checks(),
+		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(),
 	} {
 		all = append(all, some...)
 	}

@@ -93,6 +93,8 @@ type Client struct {
 	tokens map[string]*token
 	chains map[string]*sync.Mutex // by the address that a chain of requests begins with
 	talks  map[string]habit       // of WebSockets, by the shape of the message
+	often  map[string]int         // answers in a row that an address is asked too often, by method, host and path
+	ends   map[string]bool        // host and address of what ends the session
 	next   time.Time              // when the rate allows the next request
 }
 
@@ -171,6 +173,9 @@ func (c *Client) Permit(r *message.Request, o Options) error {
 		if why := c.harm(r); why != "" {
 			return refused(why)
 		}
+		if c.isTooOften(r) {
+			return refused("the application answers that it is asked too often")
+		}
 	}
 	if bound := c.Over(); bound != "" {
 		return overBudget(bound)
@@ -203,6 +208,7 @@ func (c *Client) send(ctx context.Context, r *message.Request, o Options) (*mess
 		return nil, err
 	}
 	response, err := c.exchange(ctx, r, o)
+	c.countOften(r, response)
 	l.leave(o, response, err, ctx.Err() != nil)
 	if err != nil && l.gone() { // or it only drops the requests of tests
 		root := message.From(http.MethodGet, &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host})

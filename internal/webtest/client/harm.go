@@ -2,6 +2,7 @@ package client
 
 import (
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,7 +16,8 @@ type May struct{ Logout, Password, Delete, Pay bool }
 
 // Words of addresses, of names of parameters and of values that say what to do.
 var (
-	logoutWords = []string{"logout", "logoff", "signout", "signoff"}
+	logoutWords = []string{"logout", "logoff", "signout", "signoff", "abmelden", "ausloggen", "déconnexion", "cerrarsesión"}
+	loginWords  = []string{"login", "logon", "signin", "anmelden", "einloggen", "connexion", "iniciarsesión"}
 	deleteWords = []string{"delete", "remove", "destroy", "erase", "drop", "purge", "wipe", "truncate", "uninstall", "del",
 		"shutdown", "reboot", "unsubscribe", "deactivate", "revoke"}
 	payWords = []string{"pay", "checkout", "purchase", "buy", "payment", "transfer", "withdraw", "refund"}
@@ -90,6 +92,32 @@ func says(text string, known []string) bool {
 	return false
 }
 
+// maxLabel is how long the text of a link or a button is at most that says what it does.
+const maxLabel = 60
+
+// SaysLogout reports whether the text of a link or a button says that it ends the session, and SaysLogin whether it says
+// that it leads to a login.
+func SaysLogout(text string) bool { return len(text) <= maxLabel && says(text, logoutWords) }
+
+// SaysLogin is described above.
+func SaysLogin(text string) bool { return len(text) <= maxLabel && says(text, loginWords) }
+
+// Ends notes that an address ends the session though it does not say so: from then on it is refused as those that do.
+func (c *Client) Ends(u *url.URL) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ends == nil {
+		c.ends = map[string]bool{}
+	}
+	c.ends[u.Host+u.RequestURI()] = true
+}
+
+func (c *Client) isEnd(u *url.URL) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ends[u.Host+u.RequestURI()]
+}
+
 // intent is what a request says that it does: its path, the names of its parameters, the values of those that choose.
 type intent struct {
 	reads     bool // GET or HEAD
@@ -126,6 +154,7 @@ func intentOf(r *message.Request) intent {
 			in.files = in.files || p.File
 		}
 	}
+	in.passwords = max(in.passwords, r.Passwords)
 	return in
 }
 
@@ -133,7 +162,17 @@ func intentOf(r *message.Request) intent {
 func IsPassword(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "passw") || strings.Contains(name, "pwd") || name == "pass" || name == "pw" ||
-		strings.HasSuffix(name, "_pass") || strings.HasPrefix(name, "pass_") || strings.Contains(name, "passphrase")
+		strings.HasSuffix(name, "_pass") || strings.HasPrefix(name, "pass_") || strings.Contains(name, "passphrase") ||
+		slices.ContainsFunc(passwordNames, func(known string) bool { return strings.Contains(name, known) })
+}
+
+// passwordNames are words for a password in other languages.
+var passwordNames = []string{"passwort", "kennwort", "motdepasse", "mot_de_passe", "contrasena", "contraseña", "wachtwoord",
+	"senha", "lozinka", "heslo"}
+
+// IsSecret reports whether a field beside that of a user has their password, under whatever name.
+func IsSecret(name string) bool {
+	return IsPassword(name) || slices.Contains([]string{"secret", "passcode", "pin", "key", "credential"}, strings.ToLower(name))
 }
 
 // page reports whether a value of the query names a page that says one of the words.
@@ -179,7 +218,7 @@ func (in intent) linkWrites() bool {
 func (c *Client) harm(r *message.Request) string {
 	in := intentOf(r)
 	switch {
-	case !c.May.Logout && (in.any(logoutWords) || in.page(logoutWords)):
+	case !c.May.Logout && (in.any(logoutWords) || in.page(logoutWords) || c.isEnd(r.URL)):
 		return "it would end the session"
 	case !c.May.Delete && (r.Method == http.MethodDelete || in.any(deleteWords) ||
 		!in.reads && in.any(resetWords)):

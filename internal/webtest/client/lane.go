@@ -202,6 +202,36 @@ func retryAfter(h http.Header) time.Duration {
 	return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 }
 
+// maxOften are how many answers in a row may say that an address is asked too often. Then it is let alone: a login that
+// counts wrong passwords answers so for minutes, and each of its answers is a pause for the whole host.
+const maxOften = 8
+
+func oftenKey(r *message.Request) string { return r.Method + " " + r.URL.Host + r.URL.Path }
+
+// countOften counts answers that an address is asked too often.
+func (c *Client) countOften(r *message.Request, response *message.Response) {
+	if response == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if response.Status != http.StatusTooManyRequests {
+		delete(c.often, oftenKey(r))
+		return
+	}
+	if c.often == nil {
+		c.often = map[string]int{}
+	}
+	c.often[oftenKey(r)]++
+}
+
+// isTooOften reports whether an address is let alone.
+func (c *Client) isTooOften(r *message.Request) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.often[oftenKey(r)] >= maxOften
+}
+
 // pace waits until the rate allows one request more.
 func (c *Client) pace(ctx context.Context) error {
 	if c.Rate <= 0 {

@@ -219,3 +219,20 @@ func Adds(page *Page, noise Noise, others ...*Page) bool {
 	}
 	return false
 }
+
+// Share is how much another page has of what is special to a page: of its lines that none of the controls has, the part
+// that the other has too, from 0 to 1. special is how many such lines there are; without any, nothing can be told.
+func Share(page, other *Page, controls ...*Page) (share float64, special int) {
+	had := 0
+	for l, n := range page.lines {
+		if slices.ContainsFunc(controls, func(c *Page) bool { return c.lines[l] > 0 }) {
+			continue
+		}
+		special += n
+		had += min(n, other.lines[l])
+	}
+	if special == 0 {
+		return 0, 0
+	}
+	return float64(had) / float64(special), special
+}

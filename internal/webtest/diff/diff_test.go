@@ -84,3 +84,19 @@ func TestSameIsReflexive(t *testing.T) {
 		}
 	})
 }
+
+// Of what is special to a page, a sentence in the same layout has nothing.
+func TestShare(t *testing.T) {
+	page := func(text string) *diff.Page {
+		return diff.New(&message.Response{Status: 200, Body: []byte("<nav>a</nav><p>start</p>" + text)})
+	}
+	own, layout := page("<p>order of anna</p><p>12 chairs</p>"), page("<p>hello</p>")
+	for text, want := range map[string]float64{"<p>order of anna</p><p>12 chairs</p>": 1, "<p>order of anna</p><p>no more</p>": 0.5, "<p>not yours</p>": 0} {
+		if got, special := diff.Share(own, page(text), layout); got != want || special != 2 {
+			t.Errorf("%s: %v of %d", text, got, special)
+		}
+	}
+	if _, special := diff.Share(layout, own, layout); special != 0 {
+		t.Errorf("special: %d", special)
+	}
+}

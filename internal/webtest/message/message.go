@@ -38,6 +38,8 @@ type Request struct {
 	After *Request
 	// Segments are those of the path, from 1, that a description of the API calls parameters.
 	Segments []int
+	// Passwords are how many of its values are those of fields that take a new password, whatever they are called.
+	Passwords int
 }
 
 // Token is where a request has a token, and which page has a fresh one: as the value of the field, or the content of
@@ -260,7 +262,7 @@ func (r *Request) Clone() *Request {
 		header = http.Header{}
 	}
 	return &Request{Method: r.Method, URL: &u, Header: header, Body: bytes.Clone(r.Body), Token: r.Token,
-		After: r.After, Segments: r.Segments}
+		After: r.After, Segments: r.Segments, Passwords: r.Passwords}
 }
 
 // With is a copy with another value of a header line; "" removes the line.
@@ -332,11 +334,13 @@ type stored struct {
 	Token    *Token   `json:"token,omitempty"`
 	After    *Request `json:"after,omitempty"`
 	Segments []int    `json:"segments,omitempty"`
+
+	Passwords int `json:"passwords,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler; the body is in base64.
 func (r *Request) MarshalJSON() ([]byte, error) {
-	return json.Marshal(stored{r.Method, r.URL.String(), r.Header, r.Body, r.Token, r.After, r.Segments})
+	return json.Marshal(stored{r.Method, r.URL.String(), r.Header, r.Body, r.Token, r.After, r.Segments, r.Passwords})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -350,6 +354,7 @@ func (r *Request) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	made.Body, made.Token, made.After, made.Segments = s.Body, s.Token, s.After, s.Segments
+	made.Passwords = s.Passwords
 	if s.Header != nil {
 		made.Header = s.Header
 	}

@@ -100,6 +100,9 @@ func (s *Session) loginPages(start *message.Response) (out []*url.URL) {
 			add(u)
 		}
 	}
+	for _, u := range sitemap.LoginLinks(start) {
+		add(u)
+	}
 	folder := s.starts[0].Path[:strings.LastIndexByte(s.starts[0].Path, '/')+1]
 	for _, base := range slices.Compact([]string{folder, "/"}) {
 		for _, path := range usualPages {
@@ -186,6 +189,12 @@ func (s *Session) byAPI(ctx context.Context, start *message.Response) (tried boo
 			}
 		}
 		s.how, s.at = "the call ", r.URL.Path
+		s.Call = r
+		for _, p := range message.Places(r) {
+			if p.Value == s.Password {
+				s.Call = s.Call.Put(p, "x")
+			}
+		}
 		for name := range s.cookieValues() {
 			s.Cookies[name] = true
 		}
@@ -213,7 +222,7 @@ func (s *Session) byCookie(ctx context.Context, r *message.Request, answer *mess
 	}
 	wrong := r
 	for _, p := range message.Places(r) {
-		if client.IsPassword(p.Name) {
+		if client.IsSecret(p.Name) {
 			wrong = wrong.Put(p, rand.Text())
 		}
 	}
@@ -286,29 +295,43 @@ func (s *Session) call(u *url.URL) *message.Request {
 	return r
 }
 
-// fill is a known request with the user and the password, if it takes both and says that it logs in.
+// loginPath are words of addresses of logins, and otherPath of those that take a user and a password for something else.
+var (
+	loginPath = regexp.MustCompile(`(?i)log-?_?[io]n|sign-?_?in|auth|token|session|/enter|/access`)
+	otherPath = regexp.MustCompile(`(?i)regist|sign-?_?up|reset|forgot|change|update|delete|create|invite|passw|/users?$|/members?$`)
+	userField = regexp.MustCompile(`(?i)user|mail|login|handle|nick|account|member|customer|person|phone|^name$|^uid$|identif`)
+)
+
+// fill is a known request with the user and the password, if it takes both and logs in: its address says so, or it takes
+// nothing else.
 func (s *Session) fill(r *message.Request) (*message.Request, bool) {
-	path := strings.ToLower(r.URL.Path)
-	if r.Method != http.MethodPost || !strings.Contains(path, "login") && !strings.Contains(path, "auth") &&
-		!strings.Contains(path, "signin") && !strings.Contains(path, "token") && !strings.Contains(path, "session") {
+	if r.Method != http.MethodPost {
 		return nil, false
 	}
-	user, password := false, false
-	out := r
+	var user, password, others []message.Place
 	for _, p := range message.Places(r) {
-		if p.Component != message.Body {
-			continue
-		}
-		name := strings.ToLower(p.Name)
 		switch {
-		case client.IsPassword(p.Name):
-			out, password = out.Put(p, s.Password), true
-		case strings.Contains(name, "user") || strings.Contains(name, "mail") || strings.Contains(name,
-			"login") || name == "name":
-			out, user = out.Put(p, s.Account.User), true
+		case p.Component != message.Body || p.Key:
+		case client.IsSecret(p.Name):
+			password = append(password, p)
+		case userField.MatchString(p.Name):
+			user = append(user, p)
+		default:
+			others = append(others, p)
 		}
 	}
-	return out, user && password
+	if len(user) == 0 && len(others) == 1 { // under a name of its own
+		user, others = others, nil
+	}
+	isPair := len(user) == 1 && len(password) == 1 && len(others) == 0 && !otherPath.MatchString(r.URL.Path)
+	if len(user) == 0 || len(password) != 1 || !isPair && !loginPath.MatchString(r.URL.Path) {
+		return nil, false
+	}
+	out := r.Put(password[0], s.Password)
+	for _, p := range user {
+		out = out.Put(p, s.Account.User)
+	}
+	return out, true
 }
 
 // findToken is the token in an answer to a login; "" if it has none.

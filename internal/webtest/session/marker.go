@@ -64,6 +64,7 @@ func (s *Session) candidates(ctx context.Context) (out []*url.URL) {
 		if err != nil {
 			continue
 		}
+		sitemap.NoteEnds(s.client, page)
 		out = append(out, page.Request.URL)
 		for _, m := range regexp.MustCompile(`(?i)href\s*=\s*["']?([^"'\s>#]+)`).FindAllSubmatch(page.Body, 40) {
 			to, err := page.Request.URL.Parse(string(m[1]))

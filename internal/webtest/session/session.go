@@ -54,6 +54,9 @@ type Session struct {
 	leaves *url.URL // a page of the application that led to another host
 	away   *url.URL // to which
 
+	// Call is the call of an API that has logged in, without the password; nil: it was another way.
+	Call *message.Request
+
 	scripted []*message.Response // pages with a login form that no address takes: a script sends it
 }
 

@@ -122,7 +122,9 @@ func open(t *testing.T, h http.HandlerFunc, a session.Account) (*session.Session
 	t.Cleanup(c.Close)
 	u, _ := url.Parse(s.URL + "/")
 	for i, r := range a.Seeds {
-		a.Seeds[i], _ = message.New(r.Method, s.URL+r.URL.Path)
+		made, _ := message.New(r.Method, s.URL+r.URL.Path)
+		made.Header, made.Body = r.Header, r.Body
+		a.Seeds[i] = made
 	}
 	opened, err := session.Open(t.Context(), c, []*url.URL{u}, a)
 	return opened, c, s.URL, err

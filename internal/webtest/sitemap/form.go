@@ -228,6 +228,11 @@ func (f *form) request(p *page, button *field) *Entry {
 	parts := f.values(button)
 	r := message.From(method, to)
 	f.encode(r, parts)
+	for _, one := range f.fields {
+		if one.kind == "password" && !one.current {
+			r.Passwords++
+		}
+	}
 	e := &Entry{Request: r, How: ByForm, Login: f.login(), Scripted: f.scripted}
 	e.Writes = client.Writes(r, f.labels...) && !e.Login
 	if token := f.token(p); token != nil {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"golang.org/x/net/html"
 )
@@ -25,6 +26,8 @@ const (
 type page struct {
 	base     *url.URL
 	links    []string
+	ends     []string // addresses of links whose text says that they end the session
+	logins   []string // and of those whose text says that they lead to a login
 	scripts  []string // addresses
 	inline   []string // texts of scripts and of handlers of events
 	comments []string
@@ -91,6 +94,14 @@ func (p *page) element(n *html.Node) {
 	}
 	for _, name := range linking[n.Data] {
 		p.link(attrs[name])
+	}
+	if n.Data == "a" && attrs["href"] != "" {
+		switch text := content(n); {
+		case client.SaysLogout(text), client.SaysLogout(attrs["title"]), client.SaysLogout(attrs["aria-label"]):
+			p.ends = append(p.ends, attrs["href"])
+		case client.SaysLogin(text):
+			p.logins = append(p.logins, attrs["href"])
+		}
 	}
 	for name, value := range attrs {
 		switch {
@@ -213,6 +224,7 @@ func (c *crawler) readPage(from *Entry, p *page, whole bool) {
 	if !whole {
 		how = ByComment
 	}
+	p.noteEnds(c.Client, from.Request.URL)
 	for _, text := range p.links {
 		if to := p.resolve(text); to != nil {
 			c.follow(from, to, how)

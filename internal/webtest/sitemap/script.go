@@ -146,7 +146,7 @@ func scriptRequests(p *page, text string) (out []*Entry) {
 	}
 	for _, m := range opened.FindAllStringSubmatchIndex(text, maxEndpoints) {
 		called[text[m[4]:m[5]]] = true
-		add(text[m[2]:m[3]], text[m[4]:m[5]], behind(m[1]))
+		add(text[m[2]:m[3]], text[m[4]:m[5]], sentBehind(behind(m[1])))
 	}
 	for _, m := range ajax.FindAllStringSubmatchIndex(text, maxEndpoints) {
 		address := text[m[2]:m[3]]
@@ -166,6 +166,22 @@ func scriptRequests(p *page, text string) (out []*Entry) {
 		}
 	}
 	return out
+}
+
+// sentBehind is what a script sends on a request that it has opened, up to the next one.
+func sentBehind(text string) string {
+	if next := opened.FindStringIndex(text); next != nil {
+		text = text[:next[0]]
+	}
+	_, rest, ok := strings.Cut(text, ".send(")
+	if !ok {
+		return text
+	}
+	rest = endOfCall(rest)
+	if isJSON.MatchString(text) {
+		rest += " JSON.stringify"
+	}
+	return rest
 }
 
 // scriptRequest is one request: its method and fields are those that the text behind the call shows.
@@ -314,10 +330,15 @@ func scriptBody(r *message.Request, rest string) {
 		}
 		return
 	}
-	values := map[string]string{}
+	values := map[string]any{}
 	for _, n := range names {
 		values[n.Name] = n.Value
 	}
+	if _, argument, ok := strings.Cut(rest, "JSON.stringify("); ok { // with objects in it, as it stands
+		if whole, ok := literalOf(firstArgument(endOfCall(argument)), "").(map[string]any); ok && len(whole) > 0 {
+			values = whole
+		}
+	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Body, _ = json.Marshal(values) //nolint:errchkjson // texts
+	r.Body, _ = json.Marshal(values) //nolint:errchkjson // texts, numbers and objects of them
 }

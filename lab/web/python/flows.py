@@ -375,9 +375,9 @@ function route(){var h=location.hash.split("/");var v={list:list,mail:mail,hello
 APPS = dict(orders=orders, desk=desk, rest=rest, tokens=tokens, spa=spa)
 
 if __name__ == '__main__':
-    import flows2
+    import flows2, flows3
     logging.getLogger('werkzeug').setLevel(logging.ERROR)
-    APPS.update(flows2.APPS)
+    APPS.update(flows2.APPS, lockers=flows3.lockers, depot=flows3.lockers)
     for one in os.environ['LAB_FLOWS'].split():
         name, variant, port = one.split(':')
         application = Flask(name + variant, static_folder=None)

@@ -1,6 +1,4 @@
-// Package access finds what users may do that they should not: pages and objects of others, tokens that anybody can
-// write, logins that tell who exists, forms that other sites can send, and fields, prices and quantities that are not
-// theirs to set.
+// Package access finds what users may do that they should not: pages and objects of others, logins that tell who exists, forms that other sites can send, and fields that are not theirs to set.
 //
 // Content decides and not the status: a page is somebody's own when nobody else is shown the way to it and a stranger
 // gets something else. Access is broken when another user gets the same page all the same, and not for an object that
@@ -8,25 +6,24 @@
 package access
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/diff"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
 // Checks are those of the package.
 func Checks() []kit.Check {
-	return []kit.Check{others(), offices(), roles(), neighbours(), tokens(), enumeration(), forgery(), assignment(),
-		defaults(), limits(), fixation(), predictable(), ofUsers(), signed(), hijacking(), prices(), overwriting()}
+	return []kit.Check{others(), offices(), roles(), neighbours(), enumeration(), forgery(), assignment(),
+		defaults(), limits(), fixation(), predictable(), ofUsers(), overwriting(), byType(), passwordForgery(), forgottenNames()}
 }
 
 // maxPages are how many pages of the map are compared.
@@ -63,10 +60,12 @@ type view struct {
 	owner, other *message.Response
 	objects      []string // that the request names
 	broken       bool     // the other should not get it: what it leads to is not shown to them
+
+	ownPage, otherPage *diff.Page
 }
 
 func viewOf(r *message.Request, owner, other *message.Response) view {
-	v := view{request: r, owner: owner, other: other}
+	v := view{request: r, owner: owner, other: other, ownPage: diff.New(owner), otherPage: diff.New(other)}
 	for _, p := range objects(r) {
 		v.objects = append(v.objects, p.Value)
 	}
@@ -84,7 +83,7 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 		if err != nil {
 			return err
 		}
-		if own.Status != http.StatusOK || kit.Static(own) || describes(own) {
+		if own.Status != http.StatusOK || kit.Static(own) || kit.Describes(own) {
 			continue
 		}
 		theirs, err := w.Client.Send(ctx, r, client.Options{As: other})
@@ -97,10 +96,10 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 		again = false
 		for i := range views {
 			v := &views[i]
-			if v.broken || v.other.Status != http.StatusOK || !kit.Same(v.owner, v.other) || !onlyShownTo(views, v) {
+			if v.broken || v.other.Status != http.StatusOK || !gets(views, v) || !onlyShownTo(views, v) {
 				continue
 			}
-			found, err := broken(ctx, w, objects, functions, v, owner, other)
+			found, err := broken(ctx, w, objects, functions, v, layout(views, v), owner, other)
 			if err != nil {
 				return err
 			}
@@ -110,10 +109,36 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 	return written(ctx, w, functions, views, owner, other)
 }
 
-// describes reports whether an answer is a description of the API: its examples are nobody's objects.
-func describes(r *message.Response) bool {
-	head := r.Body[:min(len(r.Body), 300)]
-	return bytes.Contains(head, []byte("openapi")) || bytes.Contains(head, []byte("swagger")) || bytes.Contains(head, []byte(`"__schema"`))
+// enough is the part of what is special to a page that somebody gets who gets the page.
+const enough = 0.8
+
+// gets reports whether the other gets what is special to a page of the owner: what no other page has that they are shown.
+// A sentence that refuses, in the layout of all pages, has nothing of it.
+func gets(views []view, v *view) bool {
+	share, special := diff.Share(v.ownPage, v.otherPage, layout(views, v)...)
+	return special == 0 && kit.Same(v.owner, v.other) || special > 0 && share >= enough
+}
+
+// layout are the pages that the other is shown beside one, whose lines say nothing of it.
+func layout(views []view, v *view) (all []*diff.Page) {
+	for i := range views {
+		if views[i].request != v.request && !sameObject(&views[i], v) {
+			all = append(all, views[i].otherPage)
+		}
+	}
+	return all
+}
+
+// alikeTo reports whether two answers show the same text, whatever tokens are in their forms.
+func alikeTo(a, b *message.Response) bool {
+	return a.Status == b.Status && a.Header.Get("Location") == b.Header.Get("Location") && textOf(a) == textOf(b)
+}
+
+var markupOf = regexp.MustCompile(`(?is)<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>`)
+
+// textOf is what a page shows, without its elements and their attributes.
+func textOf(r *message.Response) string {
+	return strings.Join(strings.Fields(markupOf.ReplaceAllString(string(r.Body), " ")), " ")
 }
 
 // onlyShownTo says whether pages of the owner lead to a request, or name its object, and none of the other does.
@@ -146,7 +171,7 @@ func reads(r *message.Request) bool {
 		in.Query != "" && !strings.Contains(in.Query, "mutation")
 }
 
-var staff = regexp.MustCompile(`(?i)(?:^|[/_-])(?:admin|administration|administrator|backoffice|manage|management|internal|staff)(?:$|[/_.-])`)
+var staff = regexp.MustCompile(`(?i)(?:^|[/_-])(?:admin|administration|administrator|backoffice|manage|management|internal|staff|audit|moderation|supervisor)(?:$|[/_.-])`)
 
 // ofStaff reports whether an address says that it is for those who run the application. That another user can open it
 // does not make public what it shows.
@@ -180,15 +205,13 @@ func ways(r *message.Request) (all []*regexp.Regexp) {
 	return all
 }
 
-var objectValue = regexp.MustCompile(`^(?:(?:[A-Za-z]{1,5}[-_])?\d{1,18}|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,64})$`)
-
-var objectName = regexp.MustCompile(`(?i)(?:^|[._-]|[a-z])(?:id|uuid|number|key|slug)$`)
+var objectName = regexp.MustCompile(`(?i)(?:^|[._-]|[a-z])(?:id|uuid|number|key|slug)$|^(?:ref(?:erence)?|no|nr)$`)
 
 // objects are the places of a request that name an object.
 func objects(r *message.Request) (all []message.Place) {
 	for _, p := range message.Places(r) {
 		ofGraph := p.Component == message.Body && r.Method == http.MethodPost && objectName.MatchString(p.Name) && reads(r)
-		if (p.Component == message.Path || p.Component == message.Query || ofGraph) && objectValue.MatchString(p.Value) {
+		if (p.Component == message.Path || p.Component == message.Query || ofGraph) && kit.ObjectValue.MatchString(p.Value) {
 			all = append(all, p)
 		}
 	}
@@ -197,14 +220,14 @@ func objects(r *message.Request) (all []message.Place) {
 
 // broken confirms that the other has what only the owner should: nobody has not, the other has it again, and an object
 // that does not exist is answered otherwise.
-func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view, owner, other *client.User) (bool,
-	error) {
+func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view, layout []*diff.Page,
+	owner, other *client.User) (bool, error) {
 	nobody, err := w.Client.Send(ctx, v.request, client.Options{})
 	if err != nil || nobody.Status == http.StatusOK && kit.Same(v.owner, nobody) {
 		return false, err
 	}
 	again, err := w.Client.Send(ctx, v.request, client.Options{As: other, Fresh: true})
-	if err != nil || !kit.Same(v.owner, again) {
+	if err != nil || !diff.Same(v.otherPage, diff.New(again), nil) && !kit.Same(v.other, again) {
 		return false, err
 	}
 	f := kit.Finding{Request: v.request, Evidence: []kit.Evidence{
@@ -219,12 +242,20 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 		{ID: "nobody", Send: v.request, Expect: []proof.Expect{{What: proof.Same, Of: "owner", Not: true}}},
 	}
 	for _, p := range objects(v.request) {
-		missing := v.request.Put(p, nonexistent(p.Value))
+		missing := v.request.Put(p, kit.Nonexistent(p.Value))
 		refused, err := w.Client.Send(ctx, missing, client.Options{As: other})
 		if err != nil {
 			return false, err
 		}
-		if kit.Same(v.owner, refused) {
+		gone := diff.New(refused, kit.Nonexistent(p.Value))
+		if diff.Same(diff.New(again, p.Value), gone, nil) {
+			return false, nil // the other gets what they get for an object that is not there
+		}
+		share, special := diff.Share(v.ownPage, gone, layout...)
+		if special == 0 { // it is as other objects are
+			share, special = diff.Share(v.ownPage, gone)
+		}
+		if special == 0 || share >= enough {
 			continue // it does not decide about the page
 		}
 		check, f.Place, f.Payload = c, p, p.Value
@@ -240,28 +271,10 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 	return true, nil
 }
 
-// nonexistent is a value of the same form that names nothing.
-func nonexistent(v string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= '0' && r <= '9':
-			return '9' - (r-'0')%3
-		case r >= 'a' && r <= 'f':
-			return 'f' - (r-'a')%3
-		}
-		return r
-	}, v)
-}
-
 // sendable says whether a form of another site can send a request: its type is one of those of forms.
 func sendable(r *message.Request) bool {
 	kind := r.Header.Get("Content-Type")
 	return strings.HasPrefix(kind, "application/x-www-form-urlencoded") ||
 		strings.HasPrefix(kind, "multipart/form-data") ||
 		strings.HasPrefix(kind, "text/plain")
-}
-
-// root is the front page of a request's host.
-func root(r *message.Request) *url.URL {
-	return &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: "/"}
 }

@@ -22,7 +22,9 @@ type login struct {
 	name, password message.Place
 }
 
-var userName = regexp.MustCompile(`(?i)user|login|name|mail|account|uid|^id$|^u$`)
+var userName = regexp.MustCompile(`(?i)user|login|name|mail|account|handle|nick|member|customer|person|phone|uid|^id$|^u$`)
+
+var registersAt = regexp.MustCompile(`(?i)regist|sign.?up|create|reset|forgot|/(?:users?|accounts?|members?|customers?|people)/?$`)
 
 // loginOf is the login that a request is; false if it is none.
 func loginOf(r *message.Request) (l login, ok bool) {
@@ -33,7 +35,7 @@ func loginOf(r *message.Request) (l login, ok bool) {
 			continue
 		}
 		switch {
-		case client.IsPassword(p.Name):
+		case client.IsSecret(p.Name):
 			l.password = p
 			passwords++
 		case userName.MatchString(p.Name) && names == 0 && !tokenName.MatchString(p.Name):
@@ -41,7 +43,7 @@ func loginOf(r *message.Request) (l login, ok bool) {
 			names++
 		}
 	}
-	registers := regexp.MustCompile(`(?i)regist|sign.?up|create|reset|forgot`).MatchString(r.URL.Path)
+	registers := registersAt.MatchString(r.URL.Path)
 	return l, passwords == 1 && names == 1 && r.Method == http.MethodPost && !registers
 }
 
@@ -196,7 +198,8 @@ func loggedIn(form *message.Request, r, failed *message.Response) bool {
 }
 
 // privileged are fields that users must not set for themselves.
-var privileged = []string{"admin", "is_admin", "isAdmin", "role_admin", "is_staff", "superuser", "verified"}
+var privileged = []string{"admin", "is_admin", "isAdmin", "role_admin", "staff", "is_staff", "isStaff", "superuser",
+	"is_superuser", "moderator", "premium", "approved", "verified"}
 
 // assignment is the check for fields that a request should not set. A field of privilege is added to the JSON that
 // makes or changes an object, whose text fields are made unique; then pages of the map are read, and the object must
@@ -228,8 +231,18 @@ func assignment() kit.Check {
 	return c
 }
 
+// wrappedIn is the only member of an object, where that is an object itself; "" where there are more.
+func wrappedIn(fields map[string]any) string {
+	for name, value := range fields {
+		if inner, ok := value.(map[string]any); ok && len(fields) == 1 && len(inner) > 0 {
+			return name
+		}
+	}
+	return ""
+}
+
 // marked is a copy of a request whose texts are a new word, with more fields.
-func marked(r *message.Request, fields, more map[string]any) (made *message.Request, mark string) {
+func marked(r *message.Request, wrap string, fields, more map[string]any) (made *message.Request, mark string) {
 	mark = kit.Word()
 	out := map[string]any{}
 	for name, value := range fields {
@@ -243,6 +256,9 @@ func marked(r *message.Request, fields, more map[string]any) (made *message.Requ
 	}
 	maps.Copy(out, more)
 	made = r.Clone()
+	if wrap != "" {
+		out = map[string]any{wrap: out}
+	}
 	if body, err := json.Marshal(out); err == nil {
 		made.Body = body
 	}
@@ -270,10 +286,15 @@ func assign(ctx context.Context, c *kit.Check, w *kit.World, r *message.Request,
 	if json.Unmarshal(r.Body, &fields) != nil || len(fields) == 0 {
 		return false, nil //nolint:nilerr // it is no object
 	}
+	wrap := ""
+	if inner := wrappedIn(fields); inner != "" { // {"user":{…}}
+		wrap = inner
+		fields, _ = fields[inner].(map[string]any)
+	}
 	send := func(more map[string]any) (made *message.Request, mark string, object map[string]any, at *message.Response,
 		err error,
 	) {
-		made, mark = marked(r, fields, more)
+		made, mark = marked(r, wrap, fields, more)
 		answer, err := w.Client.Send(ctx, made, client.Options{As: as, Writes: true})
 		if errors.Is(err, client.ErrScope) {
 			return made, mark, nil, nil, nil
@@ -322,6 +343,8 @@ func objectWith(ctx context.Context, w *kit.World, answer *message.Response, mar
 		return o, answer
 	}
 	sent := 0
+	var best map[string]any // a list may show less of it than another page
+	var shown *message.Response
 	for _, r := range w.Pages() {
 		if r.Method != http.MethodGet || sent >= 60 {
 			continue
@@ -331,11 +354,11 @@ func objectWith(ctx context.Context, w *kit.World, answer *message.Response, mar
 		if err != nil {
 			continue
 		}
-		if o := find(page.Body, mark); o != nil {
-			return o, page
+		if o := find(page.Body, mark); len(o) > len(best) {
+			best, shown = o, page
 		}
 	}
-	return nil, nil
+	return best, shown
 }
 
 // find is the innermost object of a JSON text that has a word in one of its values.

@@ -61,8 +61,8 @@ func valueOf(u *client.User, r *message.Request, name string) string {
 	return ""
 }
 
-// ofNames are ways of writing a name.
-var ofNames = []func(string) string{
+// writings are ways of writing a name.
+var writings = []func(string) string{
 	func(s string) string { return s },
 	func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
 	func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
@@ -80,7 +80,7 @@ func writing(first, second, firstName, secondName string) *forgedCookie {
 	if first == "" || second == "" || first == second {
 		return nil
 	}
-	for _, write := range ofNames {
+	for _, write := range writings {
 		if firstName != "" && write(firstName) == first && write(secondName) == second {
 			return &forgedCookie{second, write(kit.Word()), "the name"}
 		}

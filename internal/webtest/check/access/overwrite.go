@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -46,6 +47,9 @@ func overwriting() kit.Check {
 				return err
 			}
 		}
+		if len(w.Made) > 1 { // whose passwords may be changed
+			return (&overwrite{w: w, c: &c, owner: w.Made[0], other: w.Made[1], passwords: true}).run(ctx)
+		}
 		return nil
 	}
 	return c
@@ -57,11 +61,14 @@ type overwrite struct {
 	c            *kit.Check
 	owner, other *client.User
 	profiles     []*message.Request // pages that name the owner
+	passwords    bool               // nothing else is changed
 }
 
 func (o *overwrite) run(ctx context.Context) error {
-	if err := o.learn(ctx); err != nil {
-		return err
+	if !o.passwords {
+		if err := o.learn(ctx); err != nil {
+			return err
+		}
 	}
 	tried := 0
 	for _, r := range o.w.Pages() {
@@ -116,7 +123,7 @@ func (o *overwrite) named(r *message.Request) (all []naming) {
 		if p.Component == message.Header || p.Component == message.Cookie || p.Key {
 			continue
 		}
-		isObject := objectValue.MatchString(p.Value) && (p.Component != message.Body || objectName.MatchString(p.Name))
+		isObject := kit.ObjectValue.MatchString(p.Value) && (p.Component != message.Body || objectName.MatchString(p.Name))
 		ofOwner := p.Component == message.Path && people ||
 			p.Component != message.Path && ownerName.MatchString(p.Name) && !mailName.MatchString(p.Name)
 		people = p.Component == message.Path && peopleName.MatchString(p.Value)
@@ -142,7 +149,7 @@ func (n *naming) field() (field message.Place, isPassword, ok bool) {
 				return field, false, false // whoever knows it may change it
 			}
 			password = append(password, p)
-		case objectValue.MatchString(p.Value) || p.Value == "true" || p.Value == "false" || roleValue.MatchString(p.Value):
+		case kit.ObjectValue.MatchString(p.Value) || p.Value == "true" || p.Value == "false" || roleValue.MatchString(p.Value):
 		case !ok:
 			field, ok = p, true
 		}
@@ -156,7 +163,7 @@ func (n *naming) field() (field message.Place, isPassword, ok bool) {
 // try sends one request as the other.
 func (o *overwrite) try(ctx context.Context, n naming) (bool, error) {
 	field, isPassword, ok := n.field()
-	if !ok {
+	if !ok || o.passwords && !isPassword {
 		return false, nil
 	}
 	if isPassword {
@@ -207,6 +214,14 @@ func (o *overwrite) views(ctx context.Context, n naming) (all []view, err error)
 		parent := at
 		parent.Path, parent.RawPath, parent.RawQuery = up, "", ""
 		pages = append(pages, message.From(http.MethodGet, &parent))
+	}
+	for _, r := range o.w.Pages() { // those of the object itself
+		if of := message.Places(r); r.Method == http.MethodGet && len(pages) < maxReaders && !n.byOwner &&
+			slices.ContainsFunc(of, func(p message.Place) bool {
+				return (p.Component == message.Path || p.Component == message.Query) && p.Value == n.place.Value
+			}) {
+			pages = append(pages, r)
+		}
 	}
 	for _, r := range append(pages, o.profiles...) {
 		answer, err := o.w.Ask(ctx, r, o.owner)

@@ -61,7 +61,7 @@ func rolesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) er
 		if base, err = kit.Broken(ctx, r, base, err); err != nil {
 			return err
 		}
-		if base.Status != http.StatusForbidden && base.Status != http.StatusUnauthorized {
+		if base.Status != http.StatusForbidden && base.Status != http.StatusUnauthorized && kit.Refusal(base) == "" {
 			continue
 		}
 		tried++
@@ -78,6 +78,11 @@ func rolesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) er
 func roleCookies(u *client.User, at *url.URL) (out []message.Place) {
 	for _, k := range u.Cookies(at) {
 		p := message.PlaceOfCookie(k.Name, k.Value)
+		for _, m := range p.Members() {
+			if roleName.MatchString(m.Inner) && (plainWord.MatchString(m.Value)) {
+				out = append(out, m)
+			}
+		}
 		plain := p.Value
 		if raw, err := base64.StdEncoding.DecodeString(p.Value); err == nil && plainWord.Match(raw) && len(p.Value)%4 == 0 {
 			plain = string(raw)
@@ -101,7 +106,7 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 	values := slices.Clone(higher)
 	for _, other := range w.Users {
 		for _, q := range roleCookies(other, r.URL) {
-			if q.Name == p.Name && !slices.Contains(values, q.Value) {
+			if q.Name == p.Name && q.Inner == p.Inner && !slices.Contains(values, q.Value) {
 				values = append(values, q.Value)
 			}
 		}
@@ -120,11 +125,11 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 		if err != nil {
 			return err
 		}
-		if answer.Status != http.StatusOK || kit.Same(base, answer) {
+		if answer.Status != http.StatusOK || kit.Refusal(answer) != "" || base.Status != http.StatusOK && kit.Same(base, answer) {
 			continue
 		}
 		control, refused, err := send(encode(strings.ToLower(kit.Word())))
-		if err != nil || refused.Status != base.Status {
+		if err != nil || refused.Status != base.Status || base.Status == http.StatusOK && kit.Refusal(refused) == "" {
 			return err
 		}
 		_, again, err := send(encode(value))
@@ -133,6 +138,9 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 		}
 		user, users := kit.Names(u)
 		status := func(r *message.Response) []proof.Expect {
+			if kit.Refusal(r) != "" {
+				return []proof.Expect{{What: proof.Matches, Value: kit.Refusing.String()}}
+			}
 			return []proof.Expect{{What: proof.Status, Value: strconv.Itoa(r.Status)}}
 		}
 		w.Found(c, kit.Finding{Request: opened, Place: p, Payload: encode(value),

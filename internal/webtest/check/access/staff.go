@@ -15,7 +15,7 @@ import (
 
 var (
 	saidRole  = regexp.MustCompile(`(?i)\b(?:user_?|account_?)?(?:role|type|group)s?["']?\s*(?:[:=]\s*(?:</\w+>\s*<\w+>)?|</\w+>\s*<\w+>)\s*\[?\s*["']?([a-z_]{3,20})\b`)
-	saidAdmin = regexp.MustCompile(`(?i)\bis_?(?:admin|staff|superuser)["']?\s*[:=]\s*["']?(true|1|false|0)\b`)
+	saidAdmin = regexp.MustCompile(`(?i)\b(?:is_?)?(?:admin|staff|superuser)["']?\s*[:=]\s*["']?(true|1|false|0)\b`)
 	ofAdmins  = regexp.MustCompile(`(?i)admin|root|super|owner|manager|staff|operator`)
 )
 
@@ -59,7 +59,7 @@ func officesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) 
 		if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
 			return err
 		}
-		if describes(answer) {
+		if kit.Describes(answer) {
 			continue
 		}
 		texts = append(texts, answer)

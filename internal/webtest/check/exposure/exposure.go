@@ -28,7 +28,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{errorsShown(), errorsProvoked(), secrets(), cookies(), loginCookies(), frames(), origins(),
-		listings(), oldFiles(), files(), exposed(), introspection(), folders()}
+		listings(), oldFiles(), files(), exposed(), introspection(), folders(), passwords()}
 }
 
 // pattern is what a text is recognised by.

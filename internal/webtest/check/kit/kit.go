@@ -50,10 +50,14 @@ type World struct {
 	// other host that leads; nil: to none.
 	LoginLeads func(ctx context.Context, u *client.User, alter func(*message.Request) *message.Request) (
 		sent *message.Request, to *url.URL, err error)
+	// Password is that of a user who was given with one; "" for another.
+	Password func(u *client.User) string
 	// Registered are the passwords of users whom the tester has registered, by name. LoginWith says whether one of them
 	// may log in with another password: nil, or why not.
 	Registered map[string]string
-	LoginWith  func(ctx context.Context, u *client.User, password string) error
+	// Made are users whom the tester has registered beside those that it was given, for what it may do to them alone.
+	Made      []*client.User
+	LoginWith func(ctx context.Context, u *client.User, password string) error
 	// Defaults allows checks that try default passwords.
 	Defaults bool
 

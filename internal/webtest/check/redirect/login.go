@@ -3,6 +3,7 @@ package redirect
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -43,13 +44,16 @@ func afterLogin() kit.Check {
 
 // namesOf are the parameters of pages and forms of logins that may say where they lead.
 func namesOf(pages []*message.Request) (names []string) {
-	seen := map[string]bool{}
+	seen, logins := map[string]bool{}, map[string]bool{}
+	takesPassword := func(r *message.Request) bool {
+		return slices.ContainsFunc(message.Places(r), func(p message.Place) bool { return client.IsPassword(p.Name) })
+	}
+	for _, r := range pages {
+		logins[r.URL.Path] = logins[r.URL.Path] || takesPassword(r)
+	}
 	for _, r := range pages {
 		places := message.Places(r)
-		isLogin := loginPage.MatchString(r.URL.Path)
-		for _, p := range places {
-			isLogin = isLogin || client.IsPassword(p.Name)
-		}
+		isLogin := loginPage.MatchString(r.URL.Path) || logins[r.URL.Path]
 		for _, p := range places {
 			if isLogin && (p.Component == message.Query || p.Component == message.Body) && !p.Key &&
 				afterName.MatchString(p.Name) && !seen[p.Name] && len(names) < maxNames {

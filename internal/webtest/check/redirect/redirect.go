@@ -35,7 +35,7 @@ func Checks() []kit.Check {
 	open.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
 		return openRedirect(ctx, &open, w, t, p)
 	}
-	return []kit.Check{open, afterLogin(), headerInjection(), hostHeader()}
+	return []kit.Check{open, afterLogin(), headerInjection(), hostHeader(), hostOfMessages()}
 }
 
 //go:embed payloads.yaml

@@ -28,7 +28,11 @@ var content = regexp.MustCompile(`(?i)<(?:form|table|textarea|select|article)[\s
 // behind reports a redirect of nobody that has a page in it.
 func (t *trial) behind(ctx context.Context) error {
 	away := t.base
-	if to := away.Redirect(); to == nil || len(away.Body) < minBody || asksForPassword(away) ||
+	least := minBody
+	if len(t.w.Users) > 0 { // who gets the same page
+		least = 1
+	}
+	if to := away.Redirect(); to == nil || len(away.Body) < least || kit.AsksForPassword(away) ||
 		strings.TrimSuffix(to.Path, "/") == strings.TrimSuffix(t.page.URL.Path, "/") {
 		return nil
 	}
@@ -37,12 +41,18 @@ func (t *trial) behind(ctx context.Context) error {
 	what := string(content.Find(away.Body))
 	steps := []proof.Step{}
 	if len(t.w.Users) > 0 {
-		u := t.w.Users[0]
-		var err error
-		if own, err = (&trial{w: t.w, as: u}).send(ctx, t.page); err != nil {
-			return err
+		var u *client.User
+		for _, one := range t.w.Users[:min(len(t.w.Users), maxUsers)] {
+			answer, err := (&trial{w: t.w, as: one}).send(ctx, t.page)
+			if err != nil {
+				return err
+			}
+			if answer.Status == http.StatusOK && kit.Same(answer, page(away)) {
+				u, own = one, answer
+				break
+			}
 		}
-		if own.Status != http.StatusOK || !kit.Same(own, page(away)) {
+		if u == nil {
 			return nil
 		}
 		if what = longest(own, away); what == "" {

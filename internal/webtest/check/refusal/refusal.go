@@ -26,7 +26,7 @@ import (
 )
 
 // Checks are those of the package.
-func Checks() []kit.Check { return []kit.Check{bypass()} }
+func Checks() []kit.Check { return []kit.Check{bypass(), raising()} }
 
 //go:embed ways.yaml
 var waysText []byte
@@ -37,6 +37,7 @@ var lists = kit.Lists(waysText)
 const (
 	maxPages   = 300
 	maxRefused = 15
+	maxUsers   = 3
 )
 
 // bypass is the check for pages that another way opens, and for those in the answer that sends away. Where no user logs
@@ -56,10 +57,13 @@ func bypass() kit.Check {
 				return err
 			}
 			t := &trial{w: w, c: &c, page: r, base: nobody.base}
-			if len(w.Users) > 0 {
-				t.as = w.Users[len(w.Users)-1] // the one who may do least
+			for _, u := range w.Users[:min(len(w.Users), maxUsers)] { // the first who is refused
+				t.as = u
 				if t.base, err = t.send(ctx, r); err != nil {
 					return err
+				}
+				if isRefused(t.base) {
+					break
 				}
 			}
 			if !isRefused(t.base) {
@@ -124,6 +128,9 @@ type way struct {
 	ask    func(r *message.Request, isControl bool) *message.Request
 }
 
+// lower are values of parameters that say the contrary of those that are tried.
+var lower = map[string]string{"true": "false", "1": "0", "admin": "guest"}
+
 // ways are all ways: of another method, path, and header.
 func ways() (all []way) {
 	for _, method := range lists()["methods"] {
@@ -132,6 +139,17 @@ func ways() (all []way) {
 			out.Method = method
 			return out
 		}})
+	}
+	for _, line := range lists()["parameters"] {
+		name, value, _ := strings.Cut(line, "=")
+		all = append(all, way{about: "the parameter " + line, header: true,
+			ask: func(r *message.Request, isControl bool) *message.Request {
+				set := value
+				if isControl {
+					set = lower[value]
+				}
+				return r.Put(message.Place{Component: message.Query, Name: name}, set)
+			}})
 	}
 	for _, form := range lists()["paths"] {
 		all = append(all, way{about: "the path " + form, ask: func(r *message.Request, _ bool) *message.Request {
@@ -191,7 +209,7 @@ func (t *trial) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if opened.Status != http.StatusOK || len(opened.Body) == 0 || asksForPassword(opened) || isRefused(opened) ||
+		if opened.Status != http.StatusOK || len(opened.Body) == 0 || kit.AsksForPassword(opened) || isRefused(opened) ||
 			kit.Same(opened, t.base) {
 			continue
 		}

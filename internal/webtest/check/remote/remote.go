@@ -14,6 +14,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"html"
 	"net/http"
 	"net/netip"
@@ -48,8 +49,8 @@ var (
 )
 
 // variants are how an address is written: {a} is it, {n} without its scheme, {s} what follows that, {o} with its host
-// written otherwise, which a list of forbidden hosts does not know.
-var variants = []string{"{a}", "{n}", "{o}", "{a}?", "hTtP{s}", "{a}\x00"}
+// written otherwise, {m} with an IPv4 address in IPv6, which lists of forbidden hosts do not know.
+var variants = []string{"{a}", "{n}", "{o}", "{m}", "{a}?", "hTtP{s}", "{a}\x00"}
 
 // page is a page of the application and lines that only it has.
 type page struct {
@@ -87,7 +88,7 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 	}
 	known := pages[0]
 	for i, variant := range variants {
-		if i > 2 && !reaction.Effect && !reaction.Echo {
+		if i > 3 && !reaction.Effect && !reaction.Echo {
 			return nil
 		}
 		first, match, err := brings(ctx, w, t, p, write(variant, known.address), known, base.Response, reaction.Unknown)
@@ -108,6 +109,10 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 			other, note = pages[1], "another page comes back, too"
 		}
 		second, again, err := brings(ctx, w, t, p, write(variant, other.address), other, base.Response)
+		if err == nil && again == "" && len(pages) > 1 { // the usual answer may be made of that page
+			other, note = known, "it comes back again"
+			second, again, err = brings(ctx, w, t, p, write(variant, known.address), known, base.Response, reaction.Unknown)
+		}
 		if err != nil || again == "" {
 			return err
 		}
@@ -137,7 +142,24 @@ func write(variant string, at *url.URL) string {
 	_, rest, _ := strings.Cut(text, "://")
 	otherwise := *at
 	otherwise.Host = strings.Replace(at.Host, at.Hostname(), written(at.Hostname()), 1)
-	return strings.NewReplacer("{a}", text, "{n}", rest, "{s}", "://"+rest, "{o}", otherwise.String()).Replace(variant)
+	return strings.NewReplacer("{a}", text, "{n}", rest, "{s}", "://"+rest, "{o}", otherwise.String(),
+		"{m}", mapped(at)).Replace(variant)
+}
+
+// mapped is an address whose host, if that is IPv4, is written as IPv6 in hexadecimal digits; else the address as it is.
+func mapped(at *url.URL) string {
+	host := at.Hostname()
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil || !ip.Is4() {
+		return at.String()
+	}
+	b := ip.As4()
+	out := *at
+	out.Host = strings.Replace(at.Host, at.Hostname(), fmt.Sprintf("[::ffff:%x:%x]", uint16(b[0])<<8|uint16(b[1]), uint16(b[2])<<8|uint16(b[3])), 1)
+	return out.String()
 }
 
 // written is a host in another way of writing, which is resolved to the same: an IPv4 address as one number, a name
@@ -232,10 +254,9 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 			continue
 		}
 		own := page{address: r.URL, parts: partsOf(answer)}
-		for line := range strings.Lines(string(answer.Body)) {
-			line = strings.TrimSpace(line)
+		for _, line := range pieces(string(answer.Body)) {
 			ascii := strings.IndexFunc(line, func(r rune) bool { return r > 126 }) < 0
-			if len(line) >= 12 && len(line) <= 300 && len(own.lines) < 40 && ascii && !common(pages, line) {
+			if len(line) >= 12 && len(line) <= maxLine && len(own.lines) < 40 && ascii && !common(pages, line) {
 				own.lines = append(own.lines, line)
 			}
 		}
@@ -256,6 +277,24 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 	}
 	w.Memo.Store(key, pages)
 	return without(pages, t.Request.URL), nil
+}
+
+// maxLine is how long a line is at most that is looked for.
+const maxLine = 300
+
+// pieces are the lines of a page; longer ones are cut where elements begin.
+func pieces(body string) (all []string) {
+	for line := range strings.Lines(body) {
+		line = strings.TrimSpace(line)
+		if len(line) <= maxLine {
+			all = append(all, line)
+			continue
+		}
+		for part := range strings.SplitSeq(line, "<") {
+			all = append(all, "<"+strings.TrimSpace(part))
+		}
+	}
+	return all
 }
 
 var titled = regexp.MustCompile(`(?is)<title[^>]*>\s*([^<]{3,100}?)\s*</title>`)

@@ -69,7 +69,7 @@ func uploadOne(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p
 	if err != nil {
 		return false, err
 	}
-	for _, at := range placesOf(listed, t.Request.URL, word, name) {
+	for _, at := range append(placesOf(listed, t.Request.URL, word, name), newLinks(w, t, sent)...) {
 		get := message.From(http.MethodGet, at)
 		answer, err := w.Client.Send(ctx, get, client.Options{As: t.User})
 		if answer, err = kit.Broken(ctx, get, answer, err); err != nil {
@@ -155,6 +155,30 @@ func placesOf(sent *message.Response, form *url.URL, word, name string) (all []*
 			seen[at.String()] = true
 			all = append(all, at)
 		}
+	}
+	return all
+}
+
+// maxNew are how many links of an answer are followed that no page has had before.
+const maxNew = 6
+
+var href = regexp.MustCompile(`(?i)(?:href|src)\s*=\s*["']?([^"'\s>]+)`)
+
+// newLinks are where the answer to an upload leads that is neither in the map nor on the page of the form: a file that
+// was given another name.
+func newLinks(w *kit.World, t *kit.Target, sent *message.Response) (all []*url.URL) {
+	known := map[string]bool{}
+	for _, r := range w.Pages() {
+		known[r.URL.RequestURI()] = true
+	}
+	for _, m := range href.FindAllSubmatch(sent.Body, 200) {
+		at, err := sent.Request.URL.Parse(string(m[1]))
+		if err != nil || at.Host != t.Request.URL.Host || known[at.RequestURI()] || len(all) >= maxNew ||
+			t.Response != nil && bytes.Contains(t.Response.Body, m[1]) {
+			continue
+		}
+		known[at.RequestURI()] = true
+		all = append(all, at)
 	}
 	return all
 }

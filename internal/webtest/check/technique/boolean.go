@@ -42,14 +42,14 @@ func (o *probe) boolean(ctx context.Context, p *Payload) (*shown, error) {
 			return nil, nil
 		}
 	}
-	if p.Kind == "and" { // the page must be what it was, or something else has changed
-		last, err := o.Send(ctx, o.Target, o.Request)
-		if err != nil {
-			return nil, err
-		}
-		if !o.same(plain, diff.New(last, o.value)) {
-			return nil, nil
-		}
+	last, err := o.Send(ctx, o.Target, o.Request)
+	if err != nil {
+		return nil, err
+	}
+	// The page must be what it was, or something else has changed; and it must not have kept the payload from an earlier
+	// test, or cutting it as an echo makes the difference.
+	if p.Kind == "and" && !o.same(plain, diff.New(last, o.value)) || !o.same(diff.New(last), diff.New(last, yes.text)) {
+		return nil, nil
 	}
 	return &shown{payload: yes.text, detail: p.Tells, confidence: kit.Proved, evidence: []kit.Evidence{
 		yes.evidence("", "the condition holds"), no.evidence("", "the condition does not hold: another answer"),

@@ -1,4 +1,4 @@
-package access
+package token
 
 import (
 	"net/http"

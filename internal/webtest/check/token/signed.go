@@ -1,7 +1,8 @@
-package access
+package token
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/infra/weakkey"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -14,7 +15,7 @@ import (
 func signed() kit.Check {
 	c := kit.Check{ID: "public-signing-key", Class: "public-signing-key"}.Describe()
 	c.Passive = func(w *kit.World, t *kit.Target) {
-		cookies := cookiesOf(t.Response)
+		cookies := (&http.Response{Header: t.Response.Header}).Cookies()
 		if t.User != nil {
 			cookies = append(cookies, t.User.Cookies(t.Request.URL)...)
 		}

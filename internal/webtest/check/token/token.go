@@ -1,4 +1,9 @@
-package access
+// Package token finds tokens that anybody can write, or use: JSON Web Tokens whose signature is not looked at or has a
+// well-known key, cookies that are signed with a key from an example, and WebSockets that answer pages of other sites as
+// the user.
+//
+// A forged token must open what the user's own opens and a broken one must not; keys are tried here, not at the target.
+package token
 
 import (
 	"context"
@@ -14,6 +19,7 @@ import (
 	"maps"
 	"math/big"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,6 +31,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
+
+// Checks are those of the package.
+func Checks() []kit.Check { return []kit.Check{tokens(), signed(), hijacking()} }
 
 var tokenText = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*`)
 
@@ -312,7 +321,7 @@ func (o *bearer) publicKeys(ctx context.Context, p *parts) (keys [][]byte) {
 		}
 	}
 	for _, path := range paths[:min(len(paths), maxKeyPages)] {
-		r := message.From(http.MethodGet, root(o.Request))
+		r := message.From(http.MethodGet, &url.URL{Scheme: o.Request.URL.Scheme, Host: o.Request.URL.Host, Path: "/"})
 		r.URL.Path = path
 		answer, err := o.Client.Send(ctx, r, client.Options{})
 		if err != nil || answer.Status != http.StatusOK {

@@ -1,4 +1,8 @@
-package access
+// Package logic finds orders that take from who orders what is not theirs to say: prices, quantities below zero, and codes
+// that count more than once.
+//
+// A number that nobody has sent before must come out of what we have sent, twice, and not of anything else.
+package logic
 
 import (
 	"context"
@@ -12,6 +16,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
+
+// Checks are those of the package.
+func Checks() []kit.Check { return []kit.Check{prices(), usedTwice()} }
 
 var (
 	priceName    = regexp.MustCompile(`(?i)price|cost|amount|fee|unit_?value`)

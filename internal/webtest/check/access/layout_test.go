@@ -1,0 +1,58 @@
+package access
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// In a layout of many lines a sentence that refuses is not the page that it refuses.
+func TestRefusalInALayout(t *testing.T) {
+	layout := strings.Repeat("<p>A line of the layout.</p>\n<p>And one more of it.</p>\n", 1)
+	for i := range 40 {
+		layout += "<li>entry " + strings.Repeat("x", i) + "</li>\n"
+	}
+	for name, strict := range map[string]bool{"weak": false, "strict": true} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			k, err := r.Cookie("user")
+			if err != nil {
+				http.Error(w, "log in first", http.StatusForbidden)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html")
+			of := map[string]string{"7001": "alice", "7002": "bob"}
+			body := "<p>There is no such statement of yours.</p>"
+			if r.URL.Path == "/" {
+				body = "<p>hello</p>"
+				for id, who := range of {
+					if who == k.Value {
+						body += "<a href='/statement?account=" + id + "'>statement</a>"
+					}
+				}
+			} else if who := of[r.FormValue("account")]; who != "" && (!strict || who == k.Value) {
+				body = "<p>" + who + " holds 512</p>"
+			}
+			_, _ = w.Write([]byte("<html>" + layout + body + "</html>"))
+		}))
+		lab.World.Users = []*client.User{as(t, lab, "alice"), as(t, lab, "bob")}
+		lab.World.Pages = func() (all []*message.Request) {
+			for _, path := range []string{"/", "/statement?account=7001"} {
+				r, err := message.New(http.MethodGet, lab.URL+path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, r)
+			}
+			return all
+		}
+		found := lab.Run(t, check(t, "access-of-others"), &kit.Target{})
+		if strict != (len(found) == 0) || !strict && found[0].Class != "bola" {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package access
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// A login that takes true for a password is found, whatever its fields are called; not one that looks at types, nor one
+// that takes anything.
+func TestLoginByType(t *testing.T) {
+	for name, c := range map[string]struct {
+		fine func(password any) bool
+		want int
+	}{
+		"loose":    {func(p any) bool { return p == true || p == "right" }, 1},
+		"strict":   {func(p any) bool { return p == "right" }, 0},
+		"anything": {func(any) bool { return true }, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var in struct {
+				Member   string
+				Passcode any
+			}
+			_ = json.NewDecoder(r.Body).Decode(&in)
+			w.Header().Set("Content-Type", "application/json")
+			if in.Member != "alice" || !c.fine(in.Passcode) {
+				w.WriteHeader(http.StatusUnauthorized)
+				fmt.Fprint(w, `{"error":"wrong"}`)
+				return
+			}
+			fmt.Fprint(w, `{"token":"0123456789abcdef"}`)
+		}))
+		lab.World.Users = []*client.User{as(t, lab, "alice")}
+		target := lab.Target(t, http.MethodPost, "/v1/enter", `{"member":"x","passcode":"y"}`)
+		found := lab.Run(t, check(t, "login-by-type"), target)
+		if len(found) != c.want {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+		for _, f := range found {
+			holds(t, lab, f)
+		}
+	}
+}
+
+// A page of forgotten passwords that knows names, or addresses, is found; not one that answers all alike, nor one that
+// answers each otherwise.
+func TestForgottenNames(t *testing.T) {
+	n := 0
+	for name, c := range map[string]struct {
+		answer func(who string) string
+		want   int
+	}{
+		"by name": {func(who string) string { return map[bool]string{true: "Sent", false: "Nobody"}[who == "alice"] }, 1},
+		"by mail": {func(who string) string {
+			return map[bool]string{true: "Sent", false: "Nobody"}[who == "alice@lab.example"]
+		}, 1},
+		"alike":     {func(string) string { return "Look into your mail" }, 0},
+		"otherwise": {func(string) string { n++; return strings.Repeat("word ", n) }, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			if r.Method == http.MethodGet {
+				fmt.Fprint(w, "<p>You are alice@lab.example</p>")
+				return
+			}
+			fmt.Fprintf(w, "<p>%s</p>", c.answer(r.FormValue("user")))
+		}))
+		lab.World.Users = []*client.User{as(t, lab, "alice")}
+		lab.World.Pages = func() []*message.Request {
+			r, _ := message.New(http.MethodGet, lab.URL+"/me")
+			return []*message.Request{r}
+		}
+		form := lab.Target(t, http.MethodPost, "/remind-me", "user=tester").Request
+		pages := lab.World.Pages()
+		lab.World.Pages = func() []*message.Request { return append(pages, form) }
+		found := lab.Run(t, check(t, "user-enumeration-forgotten"), &kit.Target{})
+		if len(found) != c.want {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+	}
+}
+
+// A form of a new password that other sites can send is found, and sets the one that the user has; not one with a token,
+// nor one that asks for the password before, nor one that answers the same to what it refuses.
+func TestPasswordForgery(t *testing.T) {
+	const body = "password_new=x&password_confirm=x"
+	for name, c := range map[string]struct {
+		body    string
+		refuses func(r *http.Request) bool
+		silent  bool
+		want    int
+	}{
+		"open":   {body, func(*http.Request) bool { return false }, false, 1},
+		"origin": {body, func(r *http.Request) bool { return r.Header.Get("Origin") != "" }, false, 0},
+		"token":  {body + "&csrf_token=t7", func(r *http.Request) bool { return r.FormValue("csrf_token") != "t7" }, false, 0},
+		"former": {body + "&old_password=x", func(*http.Request) bool { return false }, false, 0},
+		"silent": {body, func(*http.Request) bool { return false }, true, 0},
+	} {
+		var set []string
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, err := r.Cookie("user")
+			switch fine := r.FormValue("password_new") == r.FormValue("password_confirm"); {
+			case err != nil:
+				w.WriteHeader(http.StatusUnauthorized)
+			case c.silent:
+				fmt.Fprint(w, "<p>Thank you.</p>")
+			case c.refuses(r) || !fine:
+				fmt.Fprint(w, "<p>It was not set.</p>")
+			default:
+				set = append(set, r.FormValue("password_new"))
+				fmt.Fprint(w, "<p>It was set.</p>")
+			}
+		}))
+		lab.World.Users = []*client.User{as(t, lab, "alice")}
+		lab.World.Password = func(*client.User) string { return "Right-1" }
+		r, err := message.New(http.MethodPost, lab.URL+"/account/secret")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Body = []byte(c.body)
+		lab.World.Pages = func() []*message.Request { return []*message.Request{r} }
+		found := lab.Run(t, check(t, "csrf-of-password"), &kit.Target{})
+		if len(found) != c.want {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+		for _, password := range set {
+			if password != "Right-1" {
+				t.Errorf("%s: it was set to %q", name, password)
+			}
+		}
+		for _, f := range found {
+			if strings.Contains(string(f.Request.Body), "Right-1") {
+				t.Errorf("%s: the finding has the password", name)
+			}
+		}
+	}
+}
+
+// A role in an object that a cookie has, in Base64, is found; not in one that the application does not believe.
+func TestRoleInAnObjectOfACookie(t *testing.T) {
+	state := func(role string) string {
+		return base64.StdEncoding.EncodeToString([]byte(`{"lang":"en","role":"` + role + `"}`))
+	}
+	for name, believes := range map[string]bool{"believed": true, "looked up": false} {
+		lab := kittest.New(t, ward(func(r *http.Request, who string) bool {
+			k, err := r.Cookie("state")
+			if err != nil || !believes {
+				return who == "carol"
+			}
+			text, _ := url.QueryUnescape(k.Value)
+			raw, _ := base64.StdEncoding.DecodeString(text)
+			var in struct{ Role string }
+			return json.Unmarshal(raw, &in) == nil && in.Role == "overseer"
+		}))
+		alice, carol := as(t, lab, "alice"), as(t, lab, "carol")
+		r, err := message.New(http.MethodGet, lab.URL+"/staff/wages")
+		if err != nil {
+			t.Fatal(err)
+		}
+		alice.SetCookies(r.URL, []*http.Cookie{{Name: "state", Value: state("reader")}})
+		carol.SetCookies(r.URL, []*http.Cookie{{Name: "state", Value: state("overseer")}})
+		lab.World.Users = []*client.User{alice, carol}
+		lab.World.Pages = func() []*message.Request { return []*message.Request{r} }
+		if found := lab.Run(t, check(t, "role-of-client"), &kit.Target{}); believes != (len(found) == 1) {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+	}
+}

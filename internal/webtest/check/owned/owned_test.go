@@ -1,0 +1,122 @@
+package owned
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+func check(t *testing.T, id string) kit.Check {
+	t.Helper()
+	for _, c := range Checks() {
+		if c.ID == id {
+			return c
+		}
+	}
+	t.Fatalf("there is no check %s", id)
+	return kit.Check{}
+}
+
+func holds(t *testing.T, lab *kittest.Lab, f kit.Finding) {
+	t.Helper()
+	if f.Proof == nil {
+		return
+	}
+	runner := proof.Runner{Send: lab.World.Client.Send, Users: func(name string) *client.User {
+		for _, u := range lab.World.Users {
+			if u.Name == name {
+				return u
+			}
+		}
+		return nil
+	}}
+	if out, err := runner.Run(t.Context(), f.Proof); err != nil || !out.Holds {
+		t.Errorf("the proof does not hold: %s, %v", out.Failed, err)
+	}
+}
+
+// as is a user who is known by a cookie.
+func as(t *testing.T, lab *kittest.Lab, name string) *client.User {
+	t.Helper()
+	u := client.NewUser(name)
+	at, err := url.Parse(lab.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.SetCookies(at, []*http.Cookie{{Name: "user", Value: name}})
+	return u
+}
+
+// library has books with a key, listed for all, and loans, listed for each member; open says that anybody reads all.
+func library(open bool) http.Handler {
+	books := map[string][2]string{"dune": {"alice", "key-771"}, "emma": {"bob", "key-772"}}
+	loans := map[string]string{"51": "alice", "52": "bob"}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		say := func(v any) { w.Header().Set("Content-Type", "application/json"); _ = json.NewEncoder(w).Encode(v) }
+		k, err := r.Cookie("user")
+		part := strings.Split(r.URL.Path, "/")
+		if r.URL.Path == "/books" {
+			say(map[string]any{"books": []map[string]string{{"title": "dune", "user": "alice"}, {"title": "emma", "user": "bob"}}})
+			return
+		}
+		if err != nil {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		switch {
+		case r.URL.Path == "/loans":
+			mine := []map[string]string{}
+			for id, of := range loans {
+				if of == k.Value {
+					mine = append(mine, map[string]string{"id": id, "user": of})
+				}
+			}
+			say(mine)
+		case len(part) == 3 && part[1] == "books" && books[part[2]][0] != "" && (open || books[part[2]][0] == k.Value):
+			say(map[string]any{"data": map[string]string{"title": part[2], "owner": books[part[2]][0], "secret": books[part[2]][1]}})
+		case len(part) == 3 && part[1] == "loans" && loans[part[2]] != "" && (open || loans[part[2]] == k.Value):
+			say(map[string]string{"id": part[2], "user": loans[part[2]], "until": "May"})
+		case len(part) == 3 && part[1] == "authors":
+			say(map[string]string{"name": part[2], "user": "bob", "born": "1920"}) // for all: it has no secret, and no list
+		default:
+			http.NotFound(w, r)
+		}
+	})
+}
+
+// Objects that say whose they are, and that another user reads, are found: by a secret that they have and a list of all
+// names, or as the user's own list does not have them.
+func TestObjectsOfOwners(t *testing.T) {
+	for name, c := range map[string]struct {
+		open bool
+		want string
+	}{"open": {true, "/books/emma /loans/52"}, "closed": {false, ""}} {
+		lab := kittest.New(t, library(c.open))
+		lab.World.Users = []*client.User{as(t, lab, "alice")}
+		var pages []*message.Request
+		for _, path := range []string{"/books", "/books/dune", "/loans", "/loans/52", "/authors/frank"} {
+			r, err := message.New(http.MethodGet, lab.URL+path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, r)
+		}
+		lab.World.Pages = func() []*message.Request { return pages }
+		var got []string
+		for _, f := range lab.Run(t, check(t, "objects-of-owners"), &kit.Target{}) {
+			got = append(got, f.Request.URL.Path)
+			holds(t, lab, f)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: found %v, want %s", name, got, c.want)
+		}
+	}
+}

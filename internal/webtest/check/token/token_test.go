@@ -1,0 +1,157 @@
+package token
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/proof"
+)
+
+func check(t *testing.T, id string) kit.Check {
+	t.Helper()
+	for _, c := range Checks() {
+		if c.ID == id {
+			return c
+		}
+	}
+	t.Fatalf("there is no check %s", id)
+	return kit.Check{}
+}
+
+func holds(t *testing.T, lab *kittest.Lab, f kit.Finding) {
+	t.Helper()
+	if f.Proof == nil {
+		return
+	}
+	runner := proof.Runner{Send: lab.World.Client.Send, Users: func(name string) *client.User {
+		for _, u := range lab.World.Users {
+			if u.Name == name {
+				return u
+			}
+		}
+		return nil
+	}}
+	if out, err := runner.Run(t.Context(), f.Proof); err != nil || !out.Holds {
+		t.Errorf("the proof does not hold: %s, %v", out.Failed, err)
+	}
+}
+
+// as is a user who is known by a cookie.
+func as(t *testing.T, lab *kittest.Lab, name string) *client.User {
+	t.Helper()
+	u := client.NewUser(name)
+	at, err := url.Parse(lab.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.SetCookies(at, []*http.Cookie{{Name: "user", Value: name}})
+	return u
+}
+
+func TestTokens(t *testing.T) {
+	verify := func(key string, lax func(p *parts) bool) func(string) bool {
+		return func(text string) bool {
+			p := parse(text)
+			if p == nil {
+				return false
+			}
+			alg, _ := p.header["alg"].(string)
+			return lax(p) || alg == "HS256" && string(sign(alg, []byte(key), p.head+"."+p.claims)) == string(p.signature)
+		}
+	}
+	never := func(*parts) bool { return false }
+	for name, c := range map[string]struct {
+		key  string
+		lax  func(p *parts) bool
+		want string
+	}{
+		"good":      {"8f3b2c1d9e7a6540", never, ""},
+		"weak key":  {"secret", never, "weak-key"},
+		"unchecked": {"8f3b2c1d9e7a6540", func(*parts) bool { return true }, "unchecked"},
+		"none": {"8f3b2c1d9e7a6540", func(p *parts) bool {
+			alg, _ := p.header["alg"].(string)
+			return strings.EqualFold(alg, "none")
+		}, "none"},
+		"empty": {"8f3b2c1d9e7a6540", func(p *parts) bool { return len(p.signature) == 0 }, "none"},
+	} {
+		good := verify(c.key, c.lax)
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !good(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")) {
+				http.Error(w, `{"error":"who are you?"}`, http.StatusUnauthorized)
+				return
+			}
+			fmt.Fprint(w, `{"balance":12}`)
+		}))
+		target := lab.Target(t, http.MethodGet, "/me", "")
+		target.User = client.NewUser("bob")
+		at, _ := url.Parse(lab.URL)
+		target.User.SetHeader(at.Host, "Authorization", "Bearer "+token("HS256", c.key, `{"sub":"bob"}`))
+		target.Response.Status = http.StatusOK
+		found := lab.Run(t, check(t, "jwt"), target)
+		switch {
+		case c.want == "" && len(found) > 0:
+			t.Errorf("%s: reports %s", name, kittest.Titles(found))
+		case c.want != "" && (len(found) != 1 || found[0].Variant != c.want):
+			t.Errorf("%s: found %s", name, kittest.Titles(found))
+		case c.want != "":
+			holds(t, lab, found[0])
+		}
+		if sent := lab.Sent.Load(); sent > 16 {
+			t.Errorf("%s: %d requests", name, sent)
+		}
+	}
+}
+
+// A public key is looked for at the usual addresses, and where the map names one; signed with it as if it were a secret,
+// a token is accepted by who believes its alg.
+func TestPublicKeys(t *testing.T) {
+	pair, err := rsa.GenerateKey(rand.Reader, 1024)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(&pair.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	p := &parts{header: map[string]any{"alg": "RS256"}}
+	for at, want := range map[string]int{"/public.pem": 2, "/about/signing-key": 2, "/elsewhere": 0} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != at {
+				http.NotFound(w, r)
+				return
+			}
+			fmt.Fprintf(w, "Our key:\n%sKeep it.", text)
+		}))
+		target := lab.Target(t, http.MethodGet, "/me", "")
+		lab.World.Pages = func() []*message.Request {
+			key, err := message.New(http.MethodGet, lab.URL+"/about/signing-key")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return []*message.Request{key}
+		}
+		keys := (&bearer{World: lab.World, Target: target}).publicKeys(t.Context(), p)
+		if len(keys) != want || want > 0 && string(keys[0]) != string(text) {
+			t.Errorf("%s: %q", at, keys)
+		}
+	}
+}
+
+func token(alg, key, claims string) string {
+	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"`+alg+`","typ":"JWT"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(claims))
+	return text + "." + base64.RawURLEncoding.EncodeToString(sign(alg, []byte(key), text))
+}

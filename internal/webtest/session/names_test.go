@@ -1,0 +1,79 @@
+package session_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/session"
+)
+
+// A login is found by what its link says, where its address says nothing.
+func TestLoginByTheTextOfALink(t *testing.T) {
+	s := &site{sessions: map[string]bool{}}
+	got, _, _, err := open(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		if r.URL.Path == "/" || r.URL.Path == "/home" {
+			if k, err := r.Cookie("sid"); err == nil && s.knows(k.Value) {
+				fmt.Fprint(w, "<p>Hello bob</p>")
+				return
+			}
+			fmt.Fprint(w, `<a href="/about">About</a> <a href="/enter">Sign in</a>`)
+			return
+		}
+		if r.URL.Path != "/enter" {
+			http.NotFound(w, r)
+			return
+		}
+		s.form(w, r)
+	}, session.Account{User: "bob", Password: "pass word"})
+	if err != nil || got == nil {
+		t.Fatal(err)
+	}
+}
+
+// A call that is known logs in under its own names, where it takes a name and a secret and nothing else, or its address
+// says so; one that registers, or sets a password, is not sent.
+func TestLoginByOwnNames(t *testing.T) {
+	for name, c := range map[string]struct {
+		path, body string
+		want       bool
+	}{
+		"names":     {"/v3/sign-in", `{"login":"x","secret":"y"}`, true},
+		"pair":      {"/v2/desk", `{"badge":"x","pin":"y"}`, true},
+		"registers": {"/v2/members", `{"handle":"x","password":"y"}`, false},
+		"more":      {"/v2/desk", `{"badge":"x","pin":"y","amount":"3"}`, false},
+	} {
+		var sent []map[string]string
+		account := session.Account{User: "bob", Password: "pass word"}
+		_, _, _, err := open(t, func(w http.ResponseWriter, r *http.Request) {
+			in := map[string]string{}
+			if r.Method == http.MethodPost && r.URL.Path == c.path {
+				_ = json.NewDecoder(r.Body).Decode(&in)
+				sent = append(sent, in)
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprint(w, `{"token":"0123456789abcdef0123"}`)
+				return
+			}
+			w.WriteHeader(http.StatusNotFound)
+		}, withSeed(t, account, c.path, c.body))
+		if (err == nil) != c.want || (len(sent) > 0) != c.want {
+			t.Errorf("%s: %v, sent %v", name, err, sent)
+		}
+	}
+}
+
+// withSeed is an account that knows a call; its host is set when the site is there.
+func withSeed(t *testing.T, a session.Account, path, body string) session.Account {
+	t.Helper()
+	r, err := message.New(http.MethodPost, "http://site.test"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Body = []byte(body)
+	a.Seeds = []*message.Request{r}
+	return a
+}

@@ -1,0 +1,46 @@
+package sitemap_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
+)
+
+// What ends the session by the text of its link or button is not sent; what a link back to the page says is a script's.
+func TestLinksThatEndTheSession(t *testing.T) {
+	_, asked := crawl(t, client.Config{Level: client.Active}, sitemap.Config{}, pages(map[string]string{
+		"/": `<a href="/bye">Sign out</a> <a href="/x?do=9"><b>Log</b> <i>off</i></a> <a href="#">Log out</a> <a href="/help">Help</a>
+			<form method="post" action="/end"><input type="hidden" name="t" value="1"><button>Logout</button></form>
+			<form method="post" action="/find"><input name="q"><button>Find</button></form>`,
+		"/bye": "<p>bye", "/x": "<p>x", "/help": "<p>help", "/end": "<p>end", "/find": "<p>found"}))
+	has(t, asked, "GET /help", "POST /find q=test")
+	hasNot(t, asked, "GET /bye", "GET /x?do=9", "POST /end t=1")
+}
+
+// Objects within objects that a script sends are kept as they stand, by fetch and by XMLHttpRequest.
+func TestNestedObjectsOfScripts(t *testing.T) {
+	m, _ := crawl(t, client.Config{Level: client.Active}, sitemap.Config{}, pages(map[string]string{"/": `<script>
+		function a() { fetch("/a", {method: "POST", headers: {"Content-Type": "application/json"},
+			body: JSON.stringify({filter: {name: "desk", below: 9}, all: true})}) }
+		function b() { var x = new XMLHttpRequest(); x.open("POST", "/b"); x.setRequestHeader("Content-Type", "application/json");
+			x.onload = function () { show(x) }; x.send(JSON.stringify({feed: {source: "http://h.test/rss"}})) }</script>`,
+		"/a": "{}", "/b": "{}"}))
+	bodies := map[string]string{}
+	for _, e := range m.Entries {
+		bodies[e.Request.URL.Path] = string(e.Request.Body)
+	}
+	if bodies["/a"] != `{"all":true,"filter":{"below":9,"name":"desk"}}` || bodies["/b"] != `{"feed":{"source":"http://h.test/rss"}}` {
+		t.Errorf("%v", bodies)
+	}
+}
+
+// A form with two fields of passwords sets one, and is not sent.
+func TestFormsOfNewPasswords(t *testing.T) {
+	_, asked := crawl(t, client.Config{Level: client.Active}, sitemap.Config{}, pages(map[string]string{
+		"/": `<form action="/c"><input type="password" name="new"><input type="password" name="again"><input type="hidden" name="go" value="1"></form>`}))
+	if slices.ContainsFunc(asked, func(line string) bool { return len(line) > 8 && line[:7] == "GET /c?" }) {
+		t.Errorf("%v", asked)
+	}
+}
