@@ -107,7 +107,10 @@ function Toolkits() {
   const role = useRole()
   const [adding, setAdding] = useState(false)
   const [gone, setGone] = useState<Agent['Toolkit']>()
-  const found = useQuery({ queryKey: ['toolkits', team.id], queryFn: () => body(agent.GET('/api/v1/dynamic-toolkits')) })
+  const found = useQuery({
+    queryKey: ['toolkits', team.id], queryFn: () => body(agent.GET('/api/v1/dynamic-toolkits')),
+    refetchInterval: (q) => q.state.data?.toolkits.some((x) => x.installation_status === 'installing') ? 2000 : false,
+  })
   const look = useAct((toolkit_id: string) => body(agent.POST('/api/v1/dynamic-toolkits/{toolkit_id}/install', { params: { path: { toolkit_id } } })), ['toolkits'])
   const remove = useAct(() => agent.DELETE('/api/v1/dynamic-toolkits/{toolkit_id}', { params: { path: { toolkit_id: gone!.id } } }), ['toolkits', 'programs'], () => setGone(undefined), { shown: true })
   return (
@@ -115,9 +118,9 @@ function Toolkits() {
       {found.error ? <Problem error={found.error} /> : !found.data ? <Loading what={o.toolkits} /> : found.data.toolkits.length === 0 ? <Empty title={o.noToolkits}>{o.noToolkitsText}</Empty> : (
         <Table label={o.toolkits} head={[t.scans.name, o.language, t.scans.state, '']}>
           {found.data.toolkits.map((x) => (
-            <tr key={x.id}><td><Shown text={x.name} max={80} className="font-medium" /><span className="block text-xs text-muted"><Shown text={x.description} max={160} /></span></td><td>{x.language}</td>
+            <tr key={x.id}><td><Shown text={x.name} max={80} className="font-medium" /><span className="block text-xs text-muted"><Shown text={x.description} max={160} /></span></td><td>{x.language}<span className="block font-mono text-xs text-muted"><Shown text={Object.entries(x.dependencies).map((d) => d.join(' ')).join(', ')} max={200} /></span></td>
               <td><Chip tone={kitTone[x.installation_status]}>{o.installation[x.installation_status]}</Chip>{x.installation_error && <span className="block text-xs text-high"><Shown text={x.installation_error} max={300} /></span>}</td>
-              <td>{role.writes && !x.is_system_global && <span className="flex justify-end gap-2"><Button disabled={look.isPending} onClick={() => look.mutate(x.id)}>{o.look}</Button><Button onClick={() => setGone(x)}>{t.delete}</Button></span>}</td></tr>
+              <td>{role.writes && !x.is_system_global && <span className="flex justify-end gap-2"><Button disabled={look.isPending} onClick={() => look.mutate(x.id)}>{Object.keys(x.dependencies).length > 0 ? o.install : o.look}</Button><Button onClick={() => setGone(x)}>{t.delete}</Button></span>}</td></tr>
           ))}
         </Table>
       )}
@@ -127,17 +130,25 @@ function Toolkits() {
   )
 }
 
+// Packages are lines of a name and a version, which may be missing.
+function packagesOf(text: string): Record<string, string> {
+  const lines = text.split('\n').map((line) => line.trim()).filter(Boolean)
+  return Object.fromEntries(lines.map((line) => { const [, name = '', version = ''] = /^(\S+)\s*(.*)$/.exec(line) ?? []; return [name, version || '*'] }))
+}
+
 function NewToolkit({ onClose }: { onClose: () => void }) {
   const [id, setId] = useState('')
   const [about, setAbout] = useState('')
   const [language, setLanguage] = useState<'javascript' | 'typescript' | 'python'>('javascript')
-  const create = useAct(() => body(agent.POST('/api/v1/dynamic-toolkits', { body: { toolkit_id: id, name: id, description: about, language } })), ['toolkits'], () => onClose(), { shown: true })
+  const [packages, setPackages] = useState('')
+  const create = useAct(() => body(agent.POST('/api/v1/dynamic-toolkits', { body: { toolkit_id: id, name: id, description: about, language, dependencies: packagesOf(packages) } })), ['toolkits'], () => onClose(), { shown: true })
   return (
     <Dialog title={o.newToolkit} onClose={onClose}>
       <form onSubmit={(e) => { e.preventDefault(); create.mutate() }}>
         <Field label={t.scans.name} hint={o.nameHint}>{(p) => <input {...p} autoFocus className="field font-mono" required maxLength={60} value={id} onChange={(e) => setId(e.target.value)} />}</Field>
         <Field label={o.about}>{(p) => <input {...p} className="field" maxLength={1000} value={about} onChange={(e) => setAbout(e.target.value)} />}</Field>
         <Field label={o.language}>{(p) => <select {...p} className="field" value={language} onChange={(e) => setLanguage(e.target.value as typeof language)}>{['javascript', 'typescript', 'python'].map((l) => <option key={l} value={l}>{l}</option>)}</select>}</Field>
+        <Field label={o.packages} hint={o.packagesHint}>{(p) => <textarea {...p} className="field font-mono" rows={3} value={packages} onChange={(e) => setPackages(e.target.value)} />}</Field>
         {create.error && <Problem error={create.error} />}
         <div className="flex justify-end gap-2"><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" type="submit" disabled={create.isPending}>{o.newToolkit}</Button></div>
       </form>
