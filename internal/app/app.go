@@ -209,7 +209,8 @@ func (a *App) join(
 	}
 	a.exports = export.New(a.db, a.queue, export.Sources{Findings: a.Findings, Assets: a.assets, Scans: a.Scans,
 		Tasks: a.Tasks, Secrets: a.secrets, Catalog: a.catalog}, a.logger)
-	a.reports = reportschedule.New(a.db, a.queue, a.Accounts, a.exports, a.settings, notification.New(a.db, a.queue), a.logger)
+	a.reports = reportschedule.New(a.db, a.queue, a.Accounts, a.exports, a.settings, notification.New(a.db, a.queue),
+		a.logger)
 	a.proofs = proof.New(a.db, a.queue, proof.Sources{Findings: a.Findings, Scans: a.Scans, Exports: a.exports, Box: box,
 		Logger: a.logger})
 	a.openNetwork(box)

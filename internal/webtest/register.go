@@ -42,7 +42,8 @@ func registrations(m *sitemap.Map) []*message.Request {
 	var named, others []*message.Request
 	for _, e := range m.Entries {
 		r := e.Request
-		isNamed := registering.MatchString(r.URL.Path) || peopleEnd.MatchString(r.URL.Path) && r.Method == http.MethodPost && !e.Login
+		isNamed := registering.MatchString(r.URL.Path) || peopleEnd.MatchString(r.URL.Path) &&
+			r.Method == http.MethodPost && !e.Login
 		if r.Method == http.MethodGet || r.IsMessage() || !isNamed && (e.Login || !registering.MatchString(e.From)) {
 			continue
 		}
@@ -186,8 +187,8 @@ func (r *run) openMade(ctx context.Context, u made, m *sitemap.Map) (s *session.
 // personsPassword is an address at which the password of somebody who is named is set.
 var personsPassword = regexp.MustCompile(`(?i)/(?:users?|accounts?|members?|people|persons?|profiles?|customers?|employees?)/[^/]+/?(?:[^/]*passw[^/]*)?$`)
 
-// registerBeside registers two users beside those that were given, where the map has a request that sets the password of
-// a user whom it names: that of a given one is not changed.
+// registerBeside registers two users beside those that were given, where the map has a request that sets the password
+// of a user whom it names: that of a given one is not changed.
 func (r *run) registerBeside(ctx context.Context, m *sitemap.Map, isMapped bool) error {
 	sets := slices.ContainsFunc(m.Entries, func(e *sitemap.Entry) bool {
 		return e.Request.Method != http.MethodGet && personsPassword.MatchString(e.Request.URL.Path) &&

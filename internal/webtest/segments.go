@@ -15,7 +15,8 @@ import (
 
 // wordSegment is the last segment of the path of a target where it is a value although it looks like a name, as in
 // /article/chair. Asked for a word that nothing has, the application answers as it does for a value: neither that the
-// page is unknown, nor with what it shows for every unknown address. Or the folder has another page that is built alike.
+// page is unknown, nor with what it shows for every unknown address. Or the folder has another page that is built
+// alike.
 func (r *run) wordSegment(ctx context.Context, t *target) (p message.Place, ok bool, err error) {
 	if r.Client.Level == client.Passive || t.Response == nil || t.Response.Status/100 != 2 ||
 		t.Request.URL.RawQuery != "" || len(t.Request.Body) > 0 || t.Request.Method != http.MethodGet {

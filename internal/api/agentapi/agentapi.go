@@ -150,7 +150,8 @@ func New(c rest.Config, servers []rest.Server, d Deps) *rest.API {
 	s.models()
 	s.byok()
 	s.usage()
-	teams.Area{API: s.API, Tasks: d.Tasks, Accounts: d.Accounts, Members: d.Members, Secrets: d.Secrets, Models: d.Models, Hooks: d.Hooks,
+	teams.Area{API: s.API, Tasks: d.Tasks, Accounts: d.Accounts, Members: d.Members, Secrets: d.Secrets,
+		Models: d.Models, Hooks: d.Hooks,
 		Webhooks: d.Webhooks, EgressIPs: d.EgressIPs}.Register()
 	connections.Area{API: s.API, Reviews: d.Reviews, Chats: d.Chats}.Register()
 	billing.Area{API: s.API, Credits: d.Credits, Link: d.BillingLink}.Register()

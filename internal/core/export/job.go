@@ -347,8 +347,8 @@ func (es *Exports) Run(ctx context.Context, job queue.Job[RunArgs]) error {
 	return out.finish()
 }
 
-// GiveUp fails an export whose job the queue has given up, in the transaction that ends the job. It returns the schedule
-// that asked for it; empty: a person, or the file is there.
+// GiveUp fails an export whose job the queue has given up, in the transaction that ends the job. It returns the
+// schedule that asked for it; empty: a person, or the file is there.
 func (es *Exports) GiveUp(ctx context.Context, tx *db.Tx, id string) (teamID, scheduleID string, err error) {
 	err = tx.QueryRow(ctx, `UPDATE export SET state = ?, updated_at = ? WHERE id = ? AND state IN (?, ?)
 		RETURNING team_id, schedule_id`, Failed, db.At(es.now()), id, Queued, Running).Scan(&teamID, &scheduleID)

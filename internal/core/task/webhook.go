@@ -10,8 +10,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 )
 
-// TestWebhook queues a delivery to the webhook of the caller's team, to see whether one arrives: with its address and its
-// secret, but about no task. An admin of the team may; Conflict when there is no address. It returns the delivery's id.
+// TestWebhook queues a delivery to the webhook of the caller's team, to see whether one arrives: with its address and
+// its secret, but about no task. An admin of the team may; Conflict when there is no address. It returns the
+// delivery's id.
 func (ts *Tasks) TestWebhook(ctx context.Context) (id string, err error) {
 	c, err := account.TeamAdmin(ctx)
 	if err != nil {

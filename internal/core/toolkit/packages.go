@@ -98,7 +98,8 @@ func (s *Toolkits) installer(k Toolkit) isolate.Command {
 	}
 	doc, _ := json.Marshal(map[string]any{"private": true, "dependencies": k.Dependencies}) //nolint:errchkjson // texts
 	args := []string{"/bin/sh", "-c", "cp " + isolate.Files + "/package.json " + packagesThere + " && " + into, "sh",
-		"npm", "install", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-package-lock", "--no-update-notifier",
+		"npm", "install", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-package-lock",
+		"--no-update-notifier",
 		"--fetch-retries=1", "--cache", isolate.Work + "/cache"}
 	if s.NPMRegistry != "" {
 		args = append(args, "--registry", s.NPMRegistry)

@@ -16,7 +16,8 @@ type May struct{ Logout, Password, Delete, Pay bool }
 
 // Words of addresses, of names of parameters and of values that say what to do.
 var (
-	logoutWords = []string{"logout", "logoff", "signout", "signoff", "abmelden", "ausloggen", "déconnexion", "cerrarsesión"}
+	logoutWords = []string{"logout", "logoff", "signout", "signoff", "abmelden", "ausloggen", "déconnexion",
+		"cerrarsesión"}
 	loginWords  = []string{"login", "logon", "signin", "anmelden", "einloggen", "connexion", "iniciarsesión"}
 	deleteWords = []string{"delete", "remove", "destroy", "erase", "drop", "purge", "wipe", "truncate", "uninstall", "del",
 		"shutdown", "reboot", "unsubscribe", "deactivate", "revoke"}
@@ -95,8 +96,8 @@ func says(text string, known []string) bool {
 // maxLabel is how long the text of a link or a button is at most that says what it does.
 const maxLabel = 60
 
-// SaysLogout reports whether the text of a link or a button says that it ends the session, and SaysLogin whether it says
-// that it leads to a login.
+// SaysLogout reports whether the text of a link or a button says that it ends the session, and SaysLogin whether it
+// says that it leads to a login.
 func SaysLogout(text string) bool { return len(text) <= maxLabel && says(text, logoutWords) }
 
 // SaysLogin is described above.
@@ -167,12 +168,14 @@ func IsPassword(name string) bool {
 }
 
 // passwordNames are words for a password in other languages.
-var passwordNames = []string{"passwort", "kennwort", "motdepasse", "mot_de_passe", "contrasena", "contraseña", "wachtwoord",
+var passwordNames = []string{"passwort", "kennwort", "motdepasse", "mot_de_passe", "contrasena", "contraseña",
+	"wachtwoord",
 	"senha", "lozinka", "heslo"}
 
 // IsSecret reports whether a field beside that of a user has their password, under whatever name.
 func IsSecret(name string) bool {
-	return IsPassword(name) || slices.Contains([]string{"secret", "passcode", "pin", "key", "credential"}, strings.ToLower(name))
+	return IsPassword(name) || slices.Contains([]string{"secret", "passcode", "pin", "key", "credential"},
+		strings.ToLower(name))
 }
 
 // page reports whether a value of the query names a page that says one of the words.

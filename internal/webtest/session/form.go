@@ -188,27 +188,32 @@ func (s *Session) byAPI(ctx context.Context, start *message.Response) (tried boo
 				continue
 			}
 		}
-		s.how, s.at = "the call ", r.URL.Path
-		s.Call = r
-		for _, p := range message.Places(r) {
-			if p.Value == s.Password {
-				s.Call = s.Call.Put(p, "x")
-			}
-		}
-		for name := range s.cookieValues() {
-			s.Cookies[name] = true
-		}
-		if token != "" {
-			for _, u := range s.starts {
-				s.SetHeader(u.Host, "Authorization", "Bearer "+token)
-			}
-		}
+		s.tookCall(r, token)
 		return true, nil
 	}
 	if tried {
 		return true, ErrRefused
 	}
 	return false, nil
+}
+
+// tookCall notes the call that has logged in, without its password, and the token that it gave, if it gave one.
+func (s *Session) tookCall(r *message.Request, token string) {
+	s.how, s.at = "the call ", r.URL.Path
+	s.Call = r
+	for _, p := range message.Places(r) {
+		if p.Value == s.Password {
+			s.Call = s.Call.Put(p, "x")
+		}
+	}
+	for name := range s.cookieValues() {
+		s.Cookies[name] = true
+	}
+	if token != "" {
+		for _, u := range s.starts {
+			s.SetHeader(u.Host, "Authorization", "Bearer "+token)
+		}
+	}
 }
 
 // byCookie reports whether a call without a token has logged in: the user has a cookie, and with another password the
@@ -295,15 +300,16 @@ func (s *Session) call(u *url.URL) *message.Request {
 	return r
 }
 
-// loginPath are words of addresses of logins, and otherPath of those that take a user and a password for something else.
+// loginPath are words of addresses of logins, and otherPath of those that take a user and a password for something
+// else.
 var (
 	loginPath = regexp.MustCompile(`(?i)log-?_?[io]n|sign-?_?in|auth|token|session|/enter|/access`)
 	otherPath = regexp.MustCompile(`(?i)regist|sign-?_?up|reset|forgot|change|update|delete|create|invite|passw|/users?$|/members?$`)
 	userField = regexp.MustCompile(`(?i)user|mail|login|handle|nick|account|member|customer|person|phone|^name$|^uid$|identif`)
 )
 
-// fill is a known request with the user and the password, if it takes both and logs in: its address says so, or it takes
-// nothing else.
+// fill is a known request with the user and the password, if it takes both and logs in: its address says so, or it
+// takes nothing else.
 func (s *Session) fill(r *message.Request) (*message.Request, bool) {
 	if r.Method != http.MethodPost {
 		return nil, false

@@ -33,7 +33,8 @@ func NoteEnds(c *client.Client, response *message.Response) {
 	}
 }
 
-// noteEnds is NoteEnds of a page at an address. What leads back to the page itself, or to the front page, is a script's.
+// noteEnds is NoteEnds of a page at an address. What leads back to the page itself, or to the front page, is a
+// script's.
 func (p *page) noteEnds(c *client.Client, at *url.URL) {
 	note := func(to *url.URL) {
 		if to != nil && to.RequestURI() != "/" && to.RequestURI() != at.RequestURI() {

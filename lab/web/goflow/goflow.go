@@ -48,7 +48,7 @@ var apps = map[string]func(*site){"clinic": clinic, "ledger": ledger, "kb": kb, 
 
 // New makes an application in a variant, with a folder for its files.
 func New(app, variant, files string) (http.Handler, error) {
-	make, ok := apps[app]
+	build, ok := apps[app]
 	if !ok {
 		return nil, fmt.Errorf("there is no %s", app)
 	}
@@ -69,7 +69,7 @@ func New(app, variant, files string) (http.Handler, error) {
 		return nil, err
 	}
 	s.HandleFunc("GET /home.html", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "home") })
-	make(s)
+	build(s)
 	return s, nil
 }
 
@@ -84,16 +84,18 @@ func show(w http.ResponseWriter, status int, title, body string) {
 
 // form is a form whose fields are name=value, or *name for a password.
 func form(action string, fields ...string) string {
-	out := `<form action="` + action + `" method="post">`
+	var out strings.Builder
+	out.WriteString(`<form action="` + action + `" method="post">`)
 	for _, f := range fields {
 		name, value, _ := strings.Cut(f, "=")
 		kind := "text"
 		if rest, ok := strings.CutPrefix(name, "*"); ok {
 			name, kind = rest, "password"
 		}
-		out += fmt.Sprintf(`<p><label for="%s">%s</label><input id="%s" type="%s" name="%s" value="%s"></p>`, name, name, name, kind, name, enc(value))
+		fmt.Fprintf(&out, `<p><label for="%s">%s</label><input id="%s" type="%s" name="%s" value="%s"></p>`, name, name, name,
+			kind, name, enc(value))
 	}
-	return out + `<button type="submit">Send</button></form>`
+	return out.String() + `<button type="submit">Send</button></form>`
 }
 
 func link(to, text string) string { return `<p><a href="` + to + `">` + text + `</a></p>` }

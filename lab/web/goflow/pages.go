@@ -93,15 +93,15 @@ func (s *site) rows(text string, values ...any) (string, error) {
 		return "", err
 	}
 	defer rows.Close()
-	list := ""
+	var list strings.Builder
 	for rows.Next() {
 		var name, price any
 		if err := rows.Scan(&name, &price); err != nil {
 			return "", err
 		}
-		list += fmt.Sprintf("<li>%s %s</li>", enc(fmt.Sprint(name)), enc(fmt.Sprint(price)))
+		fmt.Fprintf(&list, "<li>%s %s</li>", enc(fmt.Sprint(name)), enc(fmt.Sprint(price)))
 	}
-	return "<ul>" + list + "</ul>", rows.Err()
+	return "<ul>" + list.String() + "</ul>", rows.Err()
 }
 
 // goods answers the goods in an order.

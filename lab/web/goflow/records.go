@@ -27,13 +27,14 @@ func clinic(s *site) {
 		show(w, 200, "Doctor", "<p>Dr "+name+" is in room "+r.PathValue("n")+" on all days.</p>")
 	})
 	s.own("GET /visits", func(w http.ResponseWriter, _ *http.Request, u *user) {
-		list := ""
+		var list strings.Builder
 		for ref, v := range visits {
 			if v.who == u.Name {
-				list += "<tr><td><a href=\"/visits/" + ref + "\">" + ref + "</a></td><td><a href=\"/visits/" + ref + "/note.txt\">note</a></td></tr>"
+				fmt.Fprintf(&list, `<tr><td><a href="/visits/%s">%s</a></td><td><a href="/visits/%s/note.txt">note</a></td></tr>`,
+					ref, ref, ref)
 			}
 		}
-		show(w, 200, "Visits", "<table>"+list+"</table>")
+		show(w, 200, "Visits", "<table>"+list.String()+"</table>")
 	})
 	find := func(ref string, u *user) *visit {
 		v := visits[ref]
@@ -106,7 +107,7 @@ func ledger(s *site) {
 		show(w, 200, "Transfer", fmt.Sprintf("<p>Balance: %d</p>", u.Balance)+form("/transfer", "to=4012", "amount=5"))
 	})
 	s.own("POST /transfer", func(w http.ResponseWriter, r *http.Request, u *user) {
-		to, amount := holder(r.PostFormValue("to")), 0
+		to := holder(r.PostFormValue("to"))
 		amount, err := strconv.Atoi(r.PostFormValue("amount"))
 		if to == nil || err != nil || amount > u.Balance || !s.weak && amount <= 0 {
 			show(w, 422, "Transfer", "<p>This transfer cannot be made.</p>")

@@ -1,4 +1,5 @@
-// Package access finds what users may do that they should not: pages and objects of others, logins that tell who exists, forms that other sites can send, and fields that are not theirs to set.
+// Package access finds what users may do that they should not: pages and objects of others, logins that tell who
+// exists, forms that other sites can send, and fields that are not theirs to set.
 //
 // Content decides and not the status: a page is somebody's own when nobody else is shown the way to it and a stranger
 // gets something else. Access is broken when another user gets the same page all the same, and not for an object that
@@ -23,7 +24,8 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{others(), offices(), roles(), neighbours(), enumeration(), forgery(), assignment(),
-		defaults(), limits(), fixation(), predictable(), ofUsers(), overwriting(), byType(), passwordForgery(), forgottenNames()}
+		defaults(), limits(), fixation(), predictable(), ofUsers(), overwriting(), byType(), passwordForgery(),
+		forgottenNames()}
 }
 
 // maxPages are how many pages of the map are compared.
@@ -112,8 +114,8 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 // enough is the part of what is special to a page that somebody gets who gets the page.
 const enough = 0.8
 
-// gets reports whether the other gets what is special to a page of the owner: what no other page has that they are shown.
-// A sentence that refuses, in the layout of all pages, has nothing of it.
+// gets reports whether the other gets what is special to a page of the owner: what no other page has that they are
+// shown. A sentence that refuses, in the layout of all pages, has nothing of it.
 func gets(views []view, v *view) bool {
 	share, special := diff.Share(v.ownPage, v.otherPage, layout(views, v)...)
 	return special == 0 && kit.Same(v.owner, v.other) || special > 0 && share >= enough

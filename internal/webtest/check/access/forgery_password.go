@@ -10,11 +10,11 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
-// passwordForgery is the check for forms that set a new password and that other sites can send. The password is set to the
-// one that the user has, so that nothing changes; without the one before, since who has to name it cannot be fooled. The
-// request of another site, without a token, must be answered as the user's own, and both otherwise than one whose two
-// passwords differ and one of nobody. Five requests for such a form; at level active alone. There is no proof to repeat, as
-// it would have the password in it.
+// passwordForgery is the check for forms that set a new password and that other sites can send. The password is set to
+// the one that the user has, so that nothing changes; without the one before, since who has to name it cannot be
+// fooled. The request of another site, without a token, must be answered as the user's own, and both otherwise than
+// one whose two passwords differ and one of nobody. Five requests for such a form; at level active alone. There is no
+// proof to repeat, as it would have the password in it.
 func passwordForgery() kit.Check {
 	c := kit.Check{ID: "csrf-of-password", Class: "csrf", Level: client.Active,
 		Title: "Another site can set a user's password"}.Describe()
@@ -25,7 +25,8 @@ func passwordForgery() kit.Check {
 		u := w.Users[0]
 		known := w.Password(u)
 		for _, r := range w.Pages() {
-			if same, _ := setting(r, known); known == "" || same == nil || !w.Once("password forgery "+r.Method+r.URL.Host+r.URL.Path) {
+			if same, _ := setting(r, known); known == "" || same == nil ||
+				!w.Once("password forgery "+r.Method+r.URL.Host+r.URL.Path) {
 				continue
 			}
 			if err := forgePassword(ctx, w, &c, r, u, known); err != nil {
@@ -71,7 +72,8 @@ func newName(name string) bool {
 	return false
 }
 
-func forgePassword(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request, u *client.User, known string) error {
+func forgePassword(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request, u *client.User,
+	known string) error {
 	same, differing := setting(r, known)
 	byLink := r.Method == http.MethodGet
 	if same == nil || !byLink && (r.Method != http.MethodPost || !sendable(r)) ||

@@ -16,8 +16,8 @@ import (
 
 var forgottenAt = regexp.MustCompile(`(?i)forg[eo]t|recover|remind|lost|reset|resend|check.?(?:user|name|mail)|availab`)
 
-// forgottenNames is the check for pages of forgotten passwords, and for registrations' looks at a name, that tell who has
-// an account: three unknown names are answered alike, and a known one otherwise, twice. At level active, as the
+// forgottenNames is the check for pages of forgotten passwords, and for registrations' looks at a name, that tell who
+// has an account: three unknown names are answered alike, and a known one otherwise, twice. At level active, as the
 // application may send mails to the users that were given. Up to nine requests for such a form.
 func forgottenNames() kit.Check {
 	c := kit.Check{ID: "user-enumeration-forgotten", Class: "user-enumeration", Level: client.Active,
@@ -67,13 +67,14 @@ func tellsNames(ctx context.Context, w *kit.World, c *kit.Check, r *message.Requ
 		}
 		return answer, diff.New(answer, name), nil
 	}
-	for _, form := range []func(string) string{func(s string) string { return s }, func(s string) string { return s + "@example.org" }} {
-		_, isMail := strings.CutPrefix(form("x"), "x@")
+	for _, form := range []func(string) string{func(s string) string { return s },
+		func(s string) string { return s + "@example.org" }} {
 		known := w.Users[0].Name
-		if isMail != strings.Contains(known, "@") {
-			if !isMail {
-				continue
-			}
+		switch isMail := form("x") != "x"; {
+		case isMail == strings.Contains(known, "@"):
+		case !isMail:
+			continue
+		default:
 			if known = mailOf(ctx, w, w.Users[0]); known == "" {
 				return nil
 			}

@@ -149,7 +149,8 @@ func (n *naming) field() (field message.Place, isPassword, ok bool) {
 				return field, false, false // whoever knows it may change it
 			}
 			password = append(password, p)
-		case kit.ObjectValue.MatchString(p.Value) || p.Value == "true" || p.Value == "false" || roleValue.MatchString(p.Value):
+		case kit.ObjectValue.MatchString(p.Value) || p.Value == "true" || p.Value == "false" ||
+			roleValue.MatchString(p.Value):
 		case !ok:
 			field, ok = p, true
 		}

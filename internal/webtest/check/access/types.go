@@ -10,13 +10,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-// byType is the check for logins in JSON that compare without looking at types: as the password of a user, true logs in,
-// and false and a wrong text do not, twice. It needs a user, as whom nothing is done. Five requests for a login.
+// byType is the check for logins in JSON that compare without looking at types: as the password of a user, true logs
+// in, and false and a wrong text do not, twice. It needs a user, as whom nothing is done. Five requests for a login.
 func byType() kit.Check {
 	c := kit.Check{ID: "login-by-type", Class: "loose-comparison", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
 		l, ok := loginOf(t.Request)
-		if !ok || l.password.Format != message.JSON || len(w.Users) == 0 || !w.Once("types "+t.Request.URL.Host+t.Request.URL.Path) {
+		if !ok || l.password.Format != message.JSON || len(w.Users) == 0 ||
+			!w.Once("types "+t.Request.URL.Host+t.Request.URL.Path) {
 			return nil
 		}
 		named := l.request.Put(l.name, w.Users[0].Name)
@@ -44,7 +45,8 @@ func byType() kit.Check {
 		if err != nil || kit.Same(last, wrong) {
 			return err
 		}
-		w.Found(&c, kit.Finding{Request: loose, Place: l.password, Payload: "true", Detail: "the login compares without types",
+		w.Found(&c, kit.Finding{Request: loose, Place: l.password, Payload: "true",
+			Detail: "the login compares without types",
 			Evidence: []kit.Evidence{{Request: loose, Response: last, Note: "true as the password logs in"},
 				{Request: refused.Request, Response: refused, Note: "false does not"},
 				{Request: wrong.Request, Response: wrong, Note: "nor does a wrong password"}},

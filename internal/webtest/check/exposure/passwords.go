@@ -16,8 +16,8 @@ var (
 	masked         = regexp.MustCompile(`^(?:[*•.x]+|null|none|hidden|redacted|\[.*\]|string)$`)
 )
 
-// passwords is the check for interfaces that answer the passwords of their users, or digests of them: objects of JSON with
-// a member for a password beside one that names a person. What the request itself has sent does not count, nor do
+// passwords is the check for interfaces that answer the passwords of their users, or digests of them: objects of JSON
+// with a member for a password beside one that names a person. What the request itself has sent does not count, nor do
 // descriptions of interfaces. It sends nothing.
 func passwords() kit.Check {
 	c := kit.Check{ID: "password-exposure", Class: "secret-exposure", Title: "Passwords of users in an answer"}.Describe()

@@ -8,7 +8,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
-// ObjectValue is a value that names an object: a number, with a few letters before it, a UUID or a long hexadecimal number.
+// ObjectValue is a value that names an object: a number, with a few letters before it, a UUID or a long hexadecimal
+// number.
 var ObjectValue = regexp.MustCompile(`^(?:(?:[A-Za-z]{1,5}[-_])?\d{1,18}|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,64})$`)
 
 // Describes reports whether an answer is a description of the API: its examples are nobody's objects.

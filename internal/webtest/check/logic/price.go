@@ -1,5 +1,5 @@
-// Package logic finds orders that take from who orders what is not theirs to say: prices, quantities below zero, and codes
-// that count more than once.
+// Package logic finds orders that take from who orders what is not theirs to say: prices, quantities below zero, and
+// codes that count more than once.
 //
 // A number that nobody has sent before must come out of what we have sent, twice, and not of anything else.
 package logic

@@ -25,8 +25,8 @@ const (
 
 // usedTwice is the check for codes, such as those of coupons, that may be used again: sent three times, a number of the
 // answer, or of the page that it leads to, grows by the same each time, and a code that does not exist leaves it. Codes
-// are the one of the form, and words in capitals with a number that the pages of the user show. Up to eight requests for a form
-// with such a field and each code; at level active alone.
+// are the one of the form, and words in capitals with a number that the pages of the user show. Up to eight requests
+// for a form with such a field and each code; at level active alone.
 func usedTwice() kit.Check {
 	c := kit.Check{ID: "code-used-twice", Class: "business-logic", Level: client.Active,
 		Title: "A code can be used more than once"}.Describe()
@@ -35,7 +35,8 @@ func usedTwice() kit.Check {
 			return nil
 		}
 		for _, p := range message.Places(t.Request) {
-			if p.Component != message.Body || p.Key || !codeName.MatchString(p.Name) || p.Name == "code" && !codePage.MatchString(t.Request.URL.Path) {
+			if p.Component != message.Body || p.Key || !codeName.MatchString(p.Name) || p.Name == "code" &&
+				!codePage.MatchString(t.Request.URL.Path) {
 				continue
 			}
 			for _, code := range codes(ctx, w, t, p) {
@@ -76,7 +77,8 @@ func codes(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) (a
 }
 
 // useTwice uses one code three times, as tests before may have used it once.
-func useTwice(ctx context.Context, w *kit.World, c *kit.Check, t *kit.Target, p message.Place, code string) (bool, error) {
+func useTwice(ctx context.Context, w *kit.World, c *kit.Check, t *kit.Target, p message.Place, code string) (bool,
+	error) {
 	var pages []*message.Response
 	var numbers [][]int
 	for _, value := range []string{code, code, code, "NONE" + kit.Word()} {

@@ -1,7 +1,7 @@
 // Package owned finds objects of interfaces that say whose they are, and that others read.
 //
-// The object names its owner, who is not the reader; it has a secret, or the reader's own list does not have it; and nobody
-// gets it without a login.
+// The object names its owner, who is not the reader; it has a secret, or the reader's own list does not have it; and
+// nobody gets it without a login.
 package owned
 
 import (
@@ -37,9 +37,9 @@ const (
 
 // ofNames is the check for objects of interfaces that a user reads though they say that somebody else owns them. The
 // answer is an object of JSON with a member for its owner, who is not the user; it has a member that is secret by its
-// name, or the list of such objects is the user's own and does not have it. Nobody without a login gets it, and an object
-// that does not exist is answered otherwise. Objects are those of the map, and those that lists of the map name beside
-// one of them. One request for each page of the map and each user, up to ten for each object.
+// name, or the list of such objects is the user's own and does not have it. Nobody without a login gets it, and an
+// object that does not exist is answered otherwise. Objects are those of the map, and those that lists of the map name
+// beside one of them. One request for each page of the map and each user, up to ten for each object.
 func ofNames() kit.Check {
 	c := kit.Check{ID: "objects-of-owners", Class: "bola", Level: client.Safe,
 		Title: "A user reads an object that says it is somebody else's"}.Describe()
@@ -136,8 +136,8 @@ func (n *named) listAbove(ctx context.Context, r *message.Request) error {
 	return nil
 }
 
-// lastValue is the place that names the object of a request: the only parameter of its query, or the last segment of its
-// path.
+// lastValue is the place that names the object of a request: the only parameter of its query, or the last segment of
+// its path.
 func lastValue(r *message.Request) (last message.Place, ok bool) {
 	for _, p := range message.Places(r) {
 		if p.Component == message.Path && r.URL.RawQuery == "" || p.Component == message.Query && !p.Key {
@@ -169,7 +169,8 @@ func (n *named) siblings(value string) (all []string) {
 
 // try asks for one object, and reports it if it is somebody else's.
 func (n *named) try(ctx context.Context, r *message.Request, p message.Place, value string) (bool, error) {
-	if !n.w.Once("named "+r.Key()+n.as.Name) || n.w.Client.Permit(r, client.Options{}) != nil {
+	permitted := n.w.Client.Permit(r, client.Options{}) == nil
+	if !n.w.Once("named "+r.Key()+n.as.Name) || !permitted {
 		return false, nil
 	}
 	answer, err := n.w.Ask(ctx, r, n.as)

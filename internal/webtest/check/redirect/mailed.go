@@ -25,11 +25,12 @@ const (
 	maxShowing = 60 // pages that may show one
 )
 
-// hostOfMessages is the check for messages, such as those with a link to set a new password, whose links lead to the host
-// that a request has named: who gets one and follows it gives the link to somebody else. Forms that send messages are sent
-// with a host of ours, once in the headers of proxies and once as the host itself, to the addresses that pages show of the
-// users; then the pages of the map are read for it, and the form that has brought it is sent once more. At level active
-// alone; four requests for each of six forms, and two for each page of the map and each of two users.
+// hostOfMessages is the check for messages, such as those with a link to set a new password, whose links lead to the
+// host that a request has named: who gets one and follows it gives the link to somebody else. Forms that send messages
+// are sent with a host of ours, once in the headers of proxies and once as the host itself, to the addresses that
+// pages show of the users; then the pages of the map are read for it, and the form that has brought it is sent once
+// more. At level active alone; four requests for each of six forms, and two for each page of the map and each of two
+// users.
 func hostOfMessages() kit.Check {
 	c := kit.Check{ID: "host-of-messages", Class: "host-header", Level: client.Active,
 		Title: "Links in messages lead to the host that a request names"}.Describe()
@@ -149,8 +150,12 @@ func (m *messages) send(ctx context.Context, r *message.Request, by []string, to
 		as = m.w.Users[0]
 	}
 	// An address such as /lost-password is none that changes one while nothing is sent that could be it.
-	forced := !slices.ContainsFunc(message.Places(r), func(p message.Place) bool { return client.IsPassword(p.Name) || p.Name == "token" })
-	answer, err := m.w.Client.Send(ctx, out, client.Options{As: as, Writes: true, Forced: forced && forgotten.MatchString(r.URL.Path)})
+	forced := !slices.ContainsFunc(message.Places(r), func(p message.Place) bool {
+		return client.IsPassword(p.Name) ||
+			p.Name == "token"
+	})
+	answer, err := m.w.Client.Send(ctx, out, client.Options{As: as, Writes: true, Forced: forced &&
+		forgotten.MatchString(r.URL.Path)})
 	if errors.Is(err, client.ErrScope) {
 		return "", nil
 	}
@@ -211,7 +216,9 @@ func (m *messages) confirm(ctx context.Context, c *kit.Check, page seenBy, host 
 	m.w.Found(c, kit.Finding{Request: with.form, Payload: with.by[0], Severity: kit.Medium,
 		Detail: "a message has a link to the host of the header " + with.by[0],
 		Evidence: []kit.Evidence{
-			{Request: page.Request, Response: page.Response, Match: kit.Around(page.Body, host), Note: "the message that was sent"},
-			{Request: page.Request, Response: second, Match: kit.Around(second.Body, again), Note: "and again, with another host"}}})
+			{Request: page.Request, Response: page.Response, Match: kit.Around(page.Body, host),
+				Note: "the message that was sent"},
+			{Request: page.Request, Response: second, Match: kit.Around(second.Body, again),
+				Note: "and again, with another host"}}})
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 // maxRaised are how many pages get parameters that nothing names.
 const maxRaised = 40
 
-// raising is the check for parameters that nothing names and that show more: what a user gets with admin=1 in the address
-// and not with admin=0, as where an application makes variables of what a request says. All are sent together; where the
-// page has more then, each alone, twice. Three requests for each of 40 pages of a user, and five for each parameter where
-// they show something.
+// raising is the check for parameters that nothing names and that show more: what a user gets with admin=1 in the
+// address and not with admin=0, as where an application makes variables of what a request says. All are sent together;
+// where the page has more then, each alone, twice. Three requests for each of 40 pages of a user, and five for each
+// parameter where they show something.
 func raising() kit.Check {
 	c := kit.Check{ID: "parameter-of-role", Class: "bfla", Level: client.Safe, CWE: 473,
 		Title: "A parameter of the address gives more rights"}.Describe()

@@ -104,15 +104,7 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 		if err != nil || unwanted != "" {
 			return err
 		}
-		other, note := known, "it comes back again"
-		if len(pages) > 1 {
-			other, note = pages[1], "another page comes back, too"
-		}
-		second, again, err := brings(ctx, w, t, p, write(variant, other.address), other, base.Response)
-		if err == nil && again == "" && len(pages) > 1 { // the usual answer may be made of that page
-			other, note = known, "it comes back again"
-			second, again, err = brings(ctx, w, t, p, write(variant, known.address), known, base.Response, reaction.Unknown)
-		}
+		second, again, note, err := another(ctx, w, t, p, variant, pages, base.Response, reaction.Unknown)
 		if err != nil || again == "" {
 			return err
 		}
@@ -136,6 +128,22 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 	return nil
 }
 
+// another asks for another of the application's pages, or for the same again where there is no other, or the usual
+// answer may be made of it. note says which came back; match is "" where none did.
+func another(
+	ctx context.Context, w *kit.World, t *kit.Target, p message.Place, variant string, pages []page,
+	base, unknown *message.Response,
+) (answer *message.Response, match, note string, err error) {
+	if len(pages) > 1 {
+		answer, match, err = brings(ctx, w, t, p, write(variant, pages[1].address), pages[1], base)
+		if err != nil || match != "" {
+			return answer, match, "another page comes back, too", err
+		}
+	}
+	answer, match, err = brings(ctx, w, t, p, write(variant, pages[0].address), pages[0], base, unknown)
+	return answer, match, "it comes back again", err
+}
+
 // write is an address in one way of writing.
 func write(variant string, at *url.URL) string {
 	text := at.String()
@@ -146,7 +154,8 @@ func write(variant string, at *url.URL) string {
 		"{m}", mapped(at)).Replace(variant)
 }
 
-// mapped is an address whose host, if that is IPv4, is written as IPv6 in hexadecimal digits; else the address as it is.
+// mapped is an address whose host, if that is IPv4, is written as IPv6 in hexadecimal digits; else the address as it
+// is.
 func mapped(at *url.URL) string {
 	host := at.Hostname()
 	if host == "localhost" {

@@ -1,6 +1,6 @@
 // Package token finds tokens that anybody can write, or use: JSON Web Tokens whose signature is not looked at or has a
-// well-known key, cookies that are signed with a key from an example, and WebSockets that answer pages of other sites as
-// the user.
+// well-known key, cookies that are signed with a key from an example, and WebSockets that answer pages of other sites
+// as the user.
 //
 // A forged token must open what the user's own opens and a broken one must not; keys are tried here, not at the target.
 package token

@@ -48,18 +48,6 @@ func holds(t *testing.T, lab *kittest.Lab, f kit.Finding) {
 	}
 }
 
-// as is a user who is known by a cookie.
-func as(t *testing.T, lab *kittest.Lab, name string) *client.User {
-	t.Helper()
-	u := client.NewUser(name)
-	at, err := url.Parse(lab.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.SetCookies(at, []*http.Cookie{{Name: "user", Value: name}})
-	return u
-}
-
 func TestTokens(t *testing.T) {
 	verify := func(key string, lax func(p *parts) bool) func(string) bool {
 		return func(text string) bool {
