@@ -168,8 +168,8 @@ func (s *Toolkits) begin(ctx context.Context, k Toolkit) (Status, string, error)
 		return status, fault, nil
 	case s.Folders.Has(k.key()):
 		return Installed, "", nil
-	case k.Status == Installing:
-		return Installing, "", nil // by this process, or by another one
+	case s.Folders.Busy(k.key()):
+		return Installing, "", nil
 	}
 	select {
 	case s.installing <- struct{}{}:

@@ -132,6 +132,14 @@ func (s *Folders) Has(key string) bool {
 	return k != nil && k.folder != ""
 }
 
+// Busy reports whether the folder of a key is being filled.
+func (s *Folders) Busy(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.kept[key]
+	return k != nil && k.folder == ""
+}
+
 // hold takes the folder of a key, when nobody else installs it or looks. letGo gives it back.
 func (s *Folders) hold(ctx context.Context, key string) (*kept, error) {
 	s.mu.Lock()

@@ -44,7 +44,10 @@ func TestFilledOnce(t *testing.T) {
 	}
 	s, filled := open(t), 0
 	fill := func(ctx context.Context, w *Work) error {
-		if filled++; filled == 1 {
+		if filled++; !s.Busy("a") {
+			t.Error("it is being filled")
+		}
+		if filled == 1 {
 			return errors.New("no")
 		}
 		got, err := w.Install(ctx, isolate.Command{Args: []string{"sh", "-c", "echo hello; echo there >/in/file"}}, "/in")
@@ -73,7 +76,7 @@ func TestFilledOnce(t *testing.T) {
 		}
 		release()
 	}
-	if left, _ := os.ReadDir(s.root); filled != 2 || len(left) != 1 || !s.Has("a") {
+	if left, _ := os.ReadDir(s.root); filled != 2 || len(left) != 1 || !s.Has("a") || s.Busy("a") {
 		t.Errorf("filled %d times, %d folders", filled, len(left))
 	}
 }
