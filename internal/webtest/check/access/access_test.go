@@ -232,6 +232,50 @@ func TestAssignment(t *testing.T) {
 	}
 }
 
+// An object that a request wraps in another one gets the role within it, and what it has beside is no role of it.
+func TestAssignmentInNestedObjects(t *testing.T) {
+	for name, c := range map[string]struct {
+		takes func(string) bool
+		want  int
+	}{
+		"weak":            {func(n string) bool { return n == "username" || n == "role" }, 1},
+		"strict":          {func(n string) bool { return n == "username" }, 0},
+		"keeps all of it": {func(string) bool { return true }, 0},
+	} {
+		var mu sync.Mutex
+		var all []map[string]any
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			w.Header().Set("Content-Type", "application/json")
+			if r.Method == http.MethodGet {
+				_ = json.NewEncoder(w).Encode(map[string]any{"users": all})
+				return
+			}
+			var in struct{ User map[string]any }
+			if json.NewDecoder(r.Body).Decode(&in) != nil || in.User["username"] == nil {
+				w.WriteHeader(http.StatusUnprocessableEntity)
+				return
+			}
+			one := map[string]any{"role": "member"}
+			for field, value := range in.User {
+				if c.takes(field) {
+					one[field] = value
+				}
+			}
+			all = append(all, one)
+			fmt.Fprint(w, `{"status":"created"}`)
+		}))
+		target := lab.Target(t, http.MethodPost, "/users", `{"user":{"username":"bob","password":"x"}}`)
+		list := message.From(http.MethodGet, target.Request.URL)
+		lab.World.Pages = func() []*message.Request { return []*message.Request{target.Request, list} }
+		found := lab.Run(t, check(t, "mass-assignment"), target)
+		if len(found) != c.want || c.want > 0 && found[0].Place.Name != "role" {
+			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
+		}
+	}
+}
+
 func TestForgery(t *testing.T) {
 	for name, c := range map[string]struct {
 		origin     bool
