@@ -58,8 +58,8 @@ func TestForgery(t *testing.T) {
 	}
 }
 
-// forms is an account whose address of mail is changed by a form. What is refused is answered as what is not, and shown on
-// a page of its own.
+// forms is an account whose address of mail is changed by a form. What is refused is answered as what is not, and shown
+// on a page of its own.
 func forms(refuses func(r *http.Request) bool) http.Handler {
 	var mu sync.Mutex
 	mail := "bob@lab.example"
@@ -85,6 +85,7 @@ func forms(refuses func(r *http.Request) bool) http.Handler {
 // Cookies that say nothing of sites are proof enough with an effect that is seen; so is a token that is not asked for,
 // and a form that is sent by GET, which cookies for links (Lax) do not hinder.
 func TestForgeryWithEffect(t *testing.T) {
+	const at, mail, token = "/account/change", "mail=bob%40lab.example", "&csrf_token=right-token"
 	never := func(*http.Request) bool { return false }
 	foreign := func(r *http.Request) bool { return r.Header.Get("Sec-Fetch-Site") == "cross-site" }
 	strict := func(r *http.Request) bool { return r.FormValue("csrf_token") != "right-token" }
@@ -93,25 +94,26 @@ func TestForgeryWithEffect(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		refuses         func(*http.Request) bool
-		method, at      string
+		method, path    string
 		body            string
 		site            http.SameSite
 		want            int
 		wantsConfidence kit.Confidence
 	}{
-		"no attribute":     {never, http.MethodPost, "/account/change", "mail=bob%40lab.example", 0, 1, kit.Proved},
-		"same site":        {never, http.MethodPost, "/account/change", "mail=bob%40lab.example", http.SameSiteLaxMode, 1, kit.Probable},
-		"silently refused": {foreign, http.MethodPost, "/account/change", "mail=bob%40lab.example", 0, 1, kit.Probable},
-		"token unchecked":  {lax, http.MethodPost, "/account/change", "mail=bob%40lab.example&csrf_token=right-token", 0, 1, kit.Proved},
-		"token checked":    {strict, http.MethodPost, "/account/change", "mail=bob%40lab.example&csrf_token=right-token", 0, 0, ""},
-		"token, same site": {lax, http.MethodPost, "/account/change", "mail=bob%40lab.example&csrf_token=right-token", http.SameSiteLaxMode, 0, ""},
-		"by GET":           {never, http.MethodGet, "/account/change?mail=bob%40lab.example", "", http.SameSiteLaxMode, 1, kit.Proved},
-		"GET, strict":      {never, http.MethodGet, "/account/change?mail=bob%40lab.example", "", http.SameSiteStrictMode, 0, ""},
-		"GET, no effect":   {foreign, http.MethodGet, "/account/change?mail=bob%40lab.example", "", http.SameSiteLaxMode, 0, ""},
+		"no attribute":     {never, http.MethodPost, at, mail, 0, 1, kit.Proved},
+		"same site":        {never, http.MethodPost, at, mail, http.SameSiteLaxMode, 1, kit.Probable},
+		"silently refused": {foreign, http.MethodPost, at, mail, 0, 1, kit.Probable},
+		"token unchecked":  {lax, http.MethodPost, at, mail + token, 0, 1, kit.Proved},
+		"token checked":    {strict, http.MethodPost, at, mail + token, 0, 0, ""},
+		"token, same site": {lax, http.MethodPost, at, mail + token, http.SameSiteLaxMode, 0, ""},
+		"by GET":           {never, http.MethodGet, at + "?" + mail, "", http.SameSiteLaxMode, 1, kit.Proved},
+		"GET, strict":      {never, http.MethodGet, at + "?" + mail, "", http.SameSiteStrictMode, 0, ""},
+		"GET, no effect":   {foreign, http.MethodGet, at + "?" + mail, "", http.SameSiteLaxMode, 0, ""},
 	} {
 		lab := kittest.New(t, forms(c.refuses))
-		target := lab.Target(t, c.method, c.at, c.body)
-		target.Response = &message.Response{Request: target.Request, Status: http.StatusSeeOther, Header: http.Header{"Location": {"/account/change"}}}
+		target := lab.Target(t, c.method, c.path, c.body)
+		target.Response = &message.Response{Request: target.Request, Status: http.StatusSeeOther,
+			Header: http.Header{"Location": {at}}}
 		target.User = as(t, lab, "bob")
 		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.site}})
 		lab.World.Users = []*client.User{target.User}
@@ -119,7 +121,8 @@ func TestForgeryWithEffect(t *testing.T) {
 		if len(found) != c.want || len(found) == 1 && found[0].Confidence != c.wantsConfidence {
 			t.Errorf("%s: found %s, want %d %s", name, kittest.Titles(found), c.want, c.wantsConfidence)
 		}
-		left, err := lab.World.Client.Send(t.Context(), lab.Target(t, http.MethodGet, "/account/show", "").Request, client.Options{As: target.User})
+		left, err := lab.World.Client.Send(t.Context(), lab.Target(t, http.MethodGet, "/account/show", "").Request,
+			client.Options{As: target.User})
 		if err != nil || !strings.Contains(string(left.Body), "bob@lab.example") {
 			t.Errorf("%s: it leaves %s %v", name, left.Body, err)
 		}
