@@ -56,3 +56,39 @@ func TestWordsInPaths(t *testing.T) {
 		}
 	}
 }
+
+// Pages of one folder that are built alike have a value as their last segment, although other words are unknown there;
+// not pages that are built otherwise, nor one page that stands at two addresses.
+func TestSiblingsInPaths(t *testing.T) {
+	for name, c := range map[string]struct {
+		chair, about string
+		want         bool
+	}{
+		"alike":     {"<h1>Chair</h1><p>12.50</p>", "<h1>Table</h1><p>80.00</p>", true},
+		"otherwise": {"<h1>Chair</h1><p>12.50</p>", "<h1>About us</h1><ul><li>Anna</li></ul>", false},
+		"one page":  {"<h1>Chair</h1><p>12.50</p>", "<h1>Chair</h1><p>12.50</p>", false},
+	} {
+		var (
+			mu    sync.Mutex
+			asked []string
+		)
+		cfg := serve(t, webtest.Config{Targets: 1}, func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			asked = append(asked, r.URL.Path)
+			mu.Unlock()
+			w.Header().Set("Content-Type", "text/html")
+			text := map[string]string{"/item/chair": c.chair, "/item/about": c.about,
+				"/": `<nav><a href="/item/chair">a</a> <a href="/item/about">b</a></nav>`}[r.URL.Path]
+			if text == "" {
+				w.WriteHeader(http.StatusNotFound)
+			}
+			fmt.Fprint(w, text)
+		})
+		if _, err := webtest.Run(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.Contains(asked, "/item/<q1z9>"); got != c.want {
+			t.Errorf("%s: tested %v, want %v: %q", name, got, c.want, asked)
+		}
+	}
+}

@@ -101,6 +101,7 @@ type Client struct {
 // Options are of one request.
 type Options struct {
 	As     *User
+	From   Origin        // what a browser sends it from: cookies of As that it keeps back then are not sent
 	Fresh  bool          // on a connection of its own
 	Alone  bool          // with nothing else in flight at that host: for measurements of time
 	Slow   bool          // it may be asked to wait: few at a time, beside others, and no sign of the host's health
@@ -234,7 +235,7 @@ func (c *Client) exchange(ctx context.Context, r *message.Request, o Options) (*
 	if err != nil {
 		return nil, err
 	}
-	o.As.store(r, response)
+	o.As.store(r, o.From, response)
 	return response, nil
 }
 

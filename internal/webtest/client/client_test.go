@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -137,6 +138,53 @@ func TestUsersKeepTheirCookies(t *testing.T) {
 	send(get(t, at+"/?set=A"), a, "sid=A; all=1|Bearer x|1") // what a test set is not kept
 	send(get(t, at), nil, "all=1||1")
 	send(get(t, at), b, "sid=B; all=1||1")
+}
+
+// Of what a browser keeps back from other sites neither a request has anything, nor does its answer change it.
+func TestCookiesOfOrigins(t *testing.T) {
+	c, at := open(t, client.Config{}, func(w http.ResponseWriter, r *http.Request) {
+		for _, name := range []string{"no", "lax"} {
+			http.SetCookie(w, &http.Cookie{Name: name, Value: r.FormValue("set")})
+		}
+		fmt.Fprint(w, r.Header.Get("Cookie"))
+	})
+	host, _ := url.Parse(at)
+	for from, want := range map[client.Origin]struct {
+		line      string
+		some, all bool
+		after     string
+	}{
+		client.OwnPage:     {"lax=1; no=1; none=1; strict=1", true, true, "lax=2; no=2; none=1; strict=1"},
+		client.ByLink:      {"lax=1; no=1; none=1", true, false, "lax=2; no=2; none=1; strict=1"},
+		client.Elsewhere:   {"no=1; none=1", true, false, "lax=1; no=2; none=1; strict=1"},
+		client.AllBrowsers: {"none=1", true, false, "lax=1; no=1; none=1; strict=1"},
+	} {
+		u := client.NewUser("u")
+		u.SetCookies(host, []*http.Cookie{{Name: "no", Value: "1"}, {Name: "none", Value: "1", SameSite: http.SameSiteNoneMode},
+			{Name: "lax", Value: "1", SameSite: http.SameSiteLaxMode},
+			{Name: "strict", Value: "1", SameSite: http.SameSiteStrictMode}})
+		if some, all := u.Sends(host, from); some != want.some || all != want.all {
+			t.Errorf("%d: some %v, all %v", from, some, all)
+		}
+		for _, line := range []struct {
+			from client.Origin
+			want string
+		}{{from, want.line}, {client.OwnPage, want.after}} {
+			answer, err := c.Send(t.Context(), get(t, at+"/?set=2"), client.Options{As: u, From: line.from})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sent := strings.Split(string(answer.Body), "; ")
+			slices.Sort(sent)
+			if got := strings.Join(sent, "; "); got != line.want {
+				t.Errorf("%d: sent %q, want %q", from, got, line.want)
+			}
+		}
+	}
+	lone := client.NewUser("lone")
+	if some, all := lone.Sends(host, client.OwnPage); some || all {
+		t.Error("a user without cookies sends some")
+	}
 }
 
 // TestAlone holds two requests in flight while a third wants its host for itself.

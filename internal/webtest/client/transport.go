@@ -122,7 +122,7 @@ func (c *Client) wire(ctx context.Context, r *message.Request, o Options) (*http
 		header.Del("Host")
 	}
 	header.Del("Content-Length")
-	if line := o.As.cookieLine(r.URL, r.Header.Get("Cookie"), given.Get("Cookie")); line != "" {
+	if line := o.As.cookieLine(r.URL, o.From, r.Header.Get("Cookie"), given.Get("Cookie")); line != "" {
 		header["Cookie"] = []string{line}
 	}
 	wire.Header = header

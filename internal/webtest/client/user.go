@@ -110,38 +110,47 @@ func (u *User) setCookies(at *url.URL, cookies []*http.Cookie) {
 	u.jar.SetCookies(at, cookies)
 }
 
-// FromElsewhere reports whether a browser sends each cookie of the user for a URL, of which there is one at least, with
-// requests that pages of other sites make; a cookie that does not say is sent by some browsers.
-func (u *User) FromElsewhere(at *url.URL) bool {
-	cookies := u.Cookies(at)
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return len(cookies) > 0 && !slices.ContainsFunc(cookies, func(c *http.Cookie) bool {
-		site := u.flags[c.Name].SameSite
-		return site == http.SameSiteLaxMode || site == http.SameSiteStrictMode
-	})
+// Origin says what makes a browser send a request, and so which cookies go with it, by what they say of sites
+// (SameSite, RFC 6265bis, section 5.2).
+type Origin int
+
+// The origins of a request.
+const (
+	OwnPage     Origin = iota // a page of the application: all cookies
+	ByLink                    // a link of another site that is followed: those that are not Strict
+	Elsewhere                 // a page of another site, in some browsers: those that do not say, too
+	AllBrowsers               // a page of another site, in all browsers: those that say None
+)
+
+// sends reports whether a browser sends a cookie with a request.
+func (o Origin) sends(site http.SameSite) bool {
+	switch o {
+	case ByLink:
+		return site != http.SameSiteStrictMode
+	case Elsewhere:
+		return site != http.SameSiteStrictMode && site != http.SameSiteLaxMode
+	case AllBrowsers:
+		return site == http.SameSiteNoneMode
+	}
+	return true
 }
 
-// ByLinks reports whether a browser sends each cookie of the user for a URL, of which there is one at least, when a
-// page of another site leads there.
-func (u *User) ByLinks(at *url.URL) bool {
-	cookies := u.Cookies(at)
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return len(cookies) > 0 && !slices.ContainsFunc(cookies, func(c *http.Cookie) bool {
-		return u.flags[c.Name].SameSite == http.SameSiteStrictMode
-	})
+// Sends reports whether a browser sends some cookie of the user for a URL with a request of an origin, and whether it
+// sends all. Which of them carry the session is not known: a request with Options.From shows it.
+func (u *User) Sends(at *url.URL, from Origin) (some, all bool) {
+	sent := u.cookiesFrom(at, from)
+	return len(sent) > 0, len(sent) > 0 && len(sent) == len(u.Cookies(at))
 }
 
-// ForAllSites reports whether each cookie of the user for a URL, of which there is one at least, says that browsers
-// send it with requests that pages of other sites make.
-func (u *User) ForAllSites(at *url.URL) bool {
+// cookiesFrom are the cookies of the user for a URL that a browser sends with a request of an origin.
+func (u *User) cookiesFrom(at *url.URL, from Origin) []*http.Cookie {
 	cookies := u.Cookies(at)
+	if len(cookies) == 0 || from == OwnPage {
+		return cookies
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return len(cookies) > 0 && !slices.ContainsFunc(cookies, func(c *http.Cookie) bool {
-		return u.flags[c.Name].SameSite != http.SameSiteNoneMode
-	})
+	return slices.DeleteFunc(cookies, func(c *http.Cookie) bool { return !from.sends(u.flags[c.Name].SameSite) })
 }
 
 // ReadByScripts are the names of the user's cookies for a URL that were set by answers, for scripts to read.
@@ -181,8 +190,8 @@ func (u *User) header(at *url.URL) http.Header {
 }
 
 // cookieLine is the line Cookie: the cookies of the request itself, then those of the user and of everybody that it
-// does not name.
-func (u *User) cookieLine(at *url.URL, own, everybody string) string {
+// does not name. Of the user's it has those that go with requests of an origin.
+func (u *User) cookieLine(at *url.URL, from Origin, own, everybody string) string {
 	named := map[string]bool{}
 	var pairs []string
 	add := func(line string) {
@@ -200,15 +209,16 @@ func (u *User) cookieLine(at *url.URL, own, everybody string) string {
 		}
 	}
 	add(own)
-	for _, c := range u.Cookies(at) {
+	for _, c := range u.cookiesFrom(at, from) {
 		add(c.Name + "=" + c.Value)
 	}
 	add(everybody)
 	return strings.Join(pairs, "; ")
 }
 
-// store keeps the cookies of an answer, but not those that the request had set itself: they answer a test.
-func (u *User) store(r *message.Request, response *message.Response) {
+// store keeps the cookies of an answer, but not those that the request had set itself, which answer a test, nor those
+// that an origin keeps back: the application has missed them, and would put a new session in the place of the user's.
+func (u *User) store(r *message.Request, from Origin, response *message.Response) {
 	if u == nil || len(response.Header["Set-Cookie"]) == 0 {
 		return
 	}
@@ -216,6 +226,12 @@ func (u *User) store(r *message.Request, response *message.Response) {
 	for pair := range strings.SplitSeq(r.Header.Get("Cookie"), ";") {
 		name, _, _ := strings.Cut(strings.TrimSpace(pair), "=")
 		own[name] = true
+	}
+	sent := u.cookiesFrom(r.URL, from)
+	for _, c := range u.Cookies(r.URL) {
+		if !slices.ContainsFunc(sent, func(s *http.Cookie) bool { return s.Name == c.Name }) {
+			own[c.Name] = true
+		}
 	}
 	var kept []*http.Cookie
 	for _, c := range (&http.Response{Header: response.Header}).Cookies() {

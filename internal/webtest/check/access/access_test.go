@@ -1,14 +1,11 @@
 package access
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"html"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -232,113 +229,46 @@ func TestAssignment(t *testing.T) {
 	}
 }
 
-func TestForgery(t *testing.T) {
+// An object that a request wraps in another one gets the role within it, and what it has beside is no role of it.
+func TestAssignmentInNestedObjects(t *testing.T) {
 	for name, c := range map[string]struct {
-		origin     bool
-		body       string
-		site       http.SameSite
-		path       string
-		want       int
-		confidence kit.Confidence
+		takes func(string) bool
+		want  int
 	}{
-		"weak":       {false, "message=hello", 0, "", 1, kit.Probable},
-		"all sites":  {false, "message=hello", http.SameSiteNoneMode, "", 1, kit.Proved},
-		"origin":     {true, "message=hello", http.SameSiteNoneMode, "", 0, ""},
-		"leads back": {false, "mail=a%40example.org", http.SameSiteNoneMode, "/account/mail", 1, kit.Proved},
-		"answers":    {false, "mail=a%40example.org", http.SameSiteNoneMode, "/account/show", 0, ""},
-		"token":      {false, "message=hello&csrf_token=abc", 0, "", 0, ""},
+		"weak":            {func(n string) bool { return n == "username" || n == "role" }, 1},
+		"strict":          {func(n string) bool { return n == "username" }, 0},
+		"keeps all of it": {func(string) bool { return true }, 0},
 	} {
+		var mu sync.Mutex
+		var all []map[string]any
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if _, err := r.Cookie("user"); err != nil || c.origin && r.Header.Get("Origin") != "" {
-				http.Error(w, "no", http.StatusForbidden)
+			mu.Lock()
+			defer mu.Unlock()
+			w.Header().Set("Content-Type", "application/json")
+			if r.Method == http.MethodGet {
+				_ = json.NewEncoder(w).Encode(map[string]any{"users": all})
 				return
 			}
-			if r.URL.Path == "/account/mail" {
-				http.Redirect(w, r, "/account", http.StatusSeeOther)
+			var in struct{ User map[string]any }
+			if json.NewDecoder(r.Body).Decode(&in) != nil || in.User["username"] == nil {
+				w.WriteHeader(http.StatusUnprocessableEntity)
 				return
 			}
-			fmt.Fprint(w, "<p>sent</p>")
+			one := map[string]any{"role": "member"}
+			for field, value := range in.User {
+				if c.takes(field) {
+					one[field] = value
+				}
+			}
+			all = append(all, one)
+			fmt.Fprint(w, `{"status":"created"}`)
 		}))
-		target := lab.Target(t, http.MethodPost, cmp.Or(c.path, "/message/send"), c.body)
-		target.Response = &message.Response{Request: target.Request, Status: http.StatusOK, Header: http.Header{}}
-		if c.path == "/account/mail" {
-			target.Response.Status = http.StatusSeeOther
-			target.Response.Header.Set("Location", "/account")
-		}
-		target.User = as(t, lab, "bob")
-		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.site}})
-		lab.World.Users = []*client.User{target.User}
-		found := lab.Run(t, check(t, "csrf"), target)
-		if len(found) != c.want || len(found) == 1 && found[0].Confidence != c.confidence {
+		target := lab.Target(t, http.MethodPost, "/users", `{"user":{"username":"bob","password":"x"}}`)
+		list := message.From(http.MethodGet, target.Request.URL)
+		lab.World.Pages = func() []*message.Request { return []*message.Request{target.Request, list} }
+		found := lab.Run(t, check(t, "mass-assignment"), target)
+		if len(found) != c.want || c.want > 0 && found[0].Place.Name != "role" {
 			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
-		}
-	}
-}
-
-// forms is an account whose address of mail is changed by a form. What is refused is answered as what is not, and shown on
-// a page of its own.
-func forms(refuses func(r *http.Request) bool) http.Handler {
-	var mu sync.Mutex
-	mail := "bob@lab.example"
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		if _, err := r.Cookie("user"); err != nil {
-			http.Error(w, "log in", http.StatusUnauthorized)
-			return
-		}
-		if v := r.FormValue("mail"); v != "" {
-			if !refuses(r) {
-				mail = v
-			}
-			http.Redirect(w, r, "/account/change", http.StatusSeeOther)
-			return
-		}
-		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, "<p>Your address is %s</p>", html.EscapeString(mail))
-	})
-}
-
-// Cookies that say nothing of sites are proof enough with an effect that is seen; so is a token that is not asked for,
-// and a form that is sent by GET, which cookies for links (Lax) do not hinder.
-func TestForgeryWithEffect(t *testing.T) {
-	never := func(*http.Request) bool { return false }
-	foreign := func(r *http.Request) bool { return r.Header.Get("Sec-Fetch-Site") == "cross-site" }
-	strict := func(r *http.Request) bool { return r.FormValue("csrf_token") != "right-token" }
-	lax := func(r *http.Request) bool {
-		return r.FormValue("csrf_token") != "right-token" && r.Form.Has("csrf_token")
-	}
-	for name, c := range map[string]struct {
-		refuses         func(*http.Request) bool
-		method, at      string
-		body            string
-		site            http.SameSite
-		want            int
-		wantsConfidence kit.Confidence
-	}{
-		"no attribute":     {never, http.MethodPost, "/account/change", "mail=bob%40lab.example", 0, 1, kit.Proved},
-		"same site":        {never, http.MethodPost, "/account/change", "mail=bob%40lab.example", http.SameSiteLaxMode, 1, kit.Probable},
-		"silently refused": {foreign, http.MethodPost, "/account/change", "mail=bob%40lab.example", 0, 1, kit.Probable},
-		"token unchecked":  {lax, http.MethodPost, "/account/change", "mail=bob%40lab.example&csrf_token=right-token", 0, 1, kit.Proved},
-		"token checked":    {strict, http.MethodPost, "/account/change", "mail=bob%40lab.example&csrf_token=right-token", 0, 0, ""},
-		"token, same site": {lax, http.MethodPost, "/account/change", "mail=bob%40lab.example&csrf_token=right-token", http.SameSiteLaxMode, 0, ""},
-		"by GET":           {never, http.MethodGet, "/account/change?mail=bob%40lab.example", "", http.SameSiteLaxMode, 1, kit.Proved},
-		"GET, strict":      {never, http.MethodGet, "/account/change?mail=bob%40lab.example", "", http.SameSiteStrictMode, 0, ""},
-		"GET, no effect":   {foreign, http.MethodGet, "/account/change?mail=bob%40lab.example", "", http.SameSiteLaxMode, 0, ""},
-	} {
-		lab := kittest.New(t, forms(c.refuses))
-		target := lab.Target(t, c.method, c.at, c.body)
-		target.Response = &message.Response{Request: target.Request, Status: http.StatusSeeOther, Header: http.Header{"Location": {"/account/change"}}}
-		target.User = as(t, lab, "bob")
-		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.site}})
-		lab.World.Users = []*client.User{target.User}
-		found := lab.Run(t, check(t, "csrf"), target)
-		if len(found) != c.want || len(found) == 1 && found[0].Confidence != c.wantsConfidence {
-			t.Errorf("%s: found %s, want %d %s", name, kittest.Titles(found), c.want, c.wantsConfidence)
-		}
-		left, err := lab.World.Client.Send(t.Context(), lab.Target(t, http.MethodGet, "/account/show", "").Request, client.Options{As: target.User})
-		if err != nil || !strings.Contains(string(left.Body), "bob@lab.example") {
-			t.Errorf("%s: it leaves %s %v", name, left.Body, err)
 		}
 	}
 }

@@ -16,10 +16,10 @@ import (
 
 // forgery is the check for forms that other sites can send. It sends a form as its user with the Origin of another
 // site, and without its token, if it has one; the answer must be that of the form itself, and nobody's another. It is
-// proved where the cookies are for all sites, or where a value of ours that was sent so stands on a page afterwards and
-// the cookies are for the requests of other sites by some browsers; a form that is sent by GET, or that has a token,
-// needs that effect. Then the form is sent as it was. Three requests for a form that changes data; up to eight for one
-// that another site can send.
+// proved where the cookies that carry the session are for all sites, or where a value of ours that was sent so stands
+// on a page afterwards and those cookies are for the requests of other sites by some browsers; a form that is sent by
+// GET, or that has a token, needs that effect. Then the form is sent as it was. Three requests for a form that changes
+// data; up to ten for one that another site can send.
 func forgery() kit.Check {
 	c := kit.Check{ID: "csrf", Class: "csrf", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
@@ -69,7 +69,8 @@ func forgeable(t *kit.Target) bool {
 	}
 	switch t.Request.Method {
 	case http.MethodGet:
-		return t.Request.URL.RawQuery != "" && t.User.ByLinks(t.Request.URL)
+		sent, _ := t.User.Sends(t.Request.URL, client.ByLink)
+		return t.Request.URL.RawQuery != "" && sent
 	case http.MethodPost:
 		return sendable(t.Request)
 	}
@@ -80,14 +81,24 @@ func forgeable(t *kit.Target) bool {
 func believed(ctx context.Context, w *kit.World, t *kit.Target, f *kit.Finding) (enough bool, err error) {
 	byLink := t.Request.Method == http.MethodGet
 	needed := byLink || hasToken(t.Request) // what is refused is often answered as what is not
-	if !needed && t.User.ForAllSites(t.Request.URL) {
-		f.Confidence, f.Detail = kit.Proved, "its cookies say that browsers send them from all sites (SameSite=None)"
-		return true, nil
+	if !needed {
+		ok, err := carried(ctx, w, t, f, client.AllBrowsers)
+		if err != nil {
+			return false, err
+		}
+		if ok {
+			f.Confidence, f.Detail = kit.Proved, "its cookies say that browsers send them from all sites (SameSite=None)"
+			return true, nil
+		}
 	}
-	if !byLink && !t.User.FromElsewhere(t.Request.URL) {
-		return !needed, nil
+	from := client.Elsewhere
+	if byLink {
+		from = client.ByLink
 	}
-	seen, err := effect(ctx, w, t, f.Request)
+	if ok, err := carried(ctx, w, t, f, from); err != nil || !ok {
+		return !needed, err
+	}
+	seen, err := effect(ctx, w, t, f.Request, from)
 	if err != nil || seen == nil {
 		return !needed, err
 	}
@@ -99,12 +110,29 @@ func believed(ctx context.Context, w *kit.World, t *kit.Target, f *kit.Finding) 
 	return true, nil
 }
 
+// carried reports whether the cookies that a browser sends with requests of an origin carry the session: the answer
+// with them alone is that of all. One request where some are kept back; none otherwise.
+func carried(ctx context.Context, w *kit.World, t *kit.Target, f *kit.Finding, from client.Origin) (bool, error) {
+	if some, all := t.User.Sends(t.Request.URL, from); !some || all {
+		return some, nil
+	}
+	answer, err := w.SendFrom(ctx, t, f.Request, from)
+	if err != nil || !kit.Same(f.Evidence[0].Response, answer) {
+		return false, err
+	}
+	f.Evidence = append(f.Evidence, kit.Evidence{Request: f.Request, Response: answer,
+		Note: "so it is with those cookies alone that browsers send from other sites"})
+	return true, nil
+}
+
 // maxEffects are how many fields of a form are tried until the effect of one is seen.
 const maxEffects = 2
 
 // effect sends a request of another site with a value of ours, and is the page that shows it afterwards; nil if none
 // does. In the end the form is sent as it was.
-func effect(ctx context.Context, w *kit.World, t *kit.Target, foreign *message.Request) (*kit.Evidence, error) {
+func effect(ctx context.Context, w *kit.World, t *kit.Target, foreign *message.Request, from client.Origin) (
+	*kit.Evidence, error,
+) {
 	tried := 0
 	for _, p := range message.Places(foreign) {
 		of := p.Component == message.Body || p.Component == message.Query && foreign.Method == http.MethodGet
@@ -117,7 +145,7 @@ func effect(ctx context.Context, w *kit.World, t *kit.Target, foreign *message.R
 		if _, domain, isMail := strings.Cut(p.Value, "@"); isMail {
 			value += "@" + domain
 		}
-		answer, err := w.Send(ctx, t, foreign.Put(p, value))
+		answer, err := w.SendFrom(ctx, t, foreign.Put(p, value), from)
 		if err != nil {
 			return nil, err
 		}

@@ -75,9 +75,12 @@ func newName(name string) bool {
 func forgePassword(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request, u *client.User,
 	known string) error {
 	same, differing := setting(r, known)
-	byLink := r.Method == http.MethodGet
-	if same == nil || !byLink && (r.Method != http.MethodPost || !sendable(r)) ||
-		byLink && !u.ByLinks(r.URL) || !byLink && !u.FromElsewhere(r.URL) ||
+	byLink, from := r.Method == http.MethodGet, client.Elsewhere
+	if byLink {
+		from = client.ByLink
+	}
+	sent, _ := u.Sends(r.URL, from)
+	if same == nil || !sent || !byLink && (r.Method != http.MethodPost || !sendable(r)) ||
 		u.Headers(r.URL).Get("Authorization") != "" || headerToken(r) {
 		return nil
 	}
@@ -85,27 +88,27 @@ func forgePassword(ctx context.Context, w *kit.World, c *kit.Check, r *message.R
 	if !byLink {
 		foreign = foreign.With("Origin", "https://"+kit.Word()+".example.org")
 	}
-	ask := func(r *message.Request, as *client.User) (*message.Response, error) {
-		answer, err := w.Client.Send(ctx, r, client.Options{As: as, Writes: true, Forced: true})
+	ask := func(r *message.Request, as *client.User, from client.Origin) (*message.Response, error) {
+		answer, err := w.Client.Send(ctx, r, client.Options{As: as, From: from, Writes: true, Forced: true})
 		return kit.Broken(ctx, r, answer, err)
 	}
-	own, err := ask(same, u)
+	own, err := ask(same, u, client.OwnPage)
 	if err != nil || own.Status == 0 || own.Status >= 400 {
 		return err
 	}
-	crossed, err := ask(foreign, u)
+	crossed, err := ask(foreign, u, from)
 	if err != nil || !alikeTo(own, crossed) {
 		return err
 	}
-	refused, err := ask(differing, u)
+	refused, err := ask(differing, u, client.OwnPage)
 	if err != nil || alikeTo(own, refused) {
 		return err
 	}
-	nobody, err := ask(withoutToken(same), nil)
+	nobody, err := ask(withoutToken(same), nil, client.OwnPage)
 	if err != nil || alikeTo(own, nobody) {
 		return err
 	}
-	again, err := ask(foreign, u)
+	again, err := ask(foreign, u, from)
 	if err != nil || !alikeTo(own, again) {
 		return err
 	}

@@ -94,17 +94,22 @@ func TestForgottenNames(t *testing.T) {
 // nor one that asks for the password before, nor one that answers the same to what it refuses.
 func TestPasswordForgery(t *testing.T) {
 	const body = "password_new=x&password_confirm=x"
+	never := func(*http.Request) bool { return false }
 	for name, c := range map[string]struct {
 		body    string
 		refuses func(r *http.Request) bool
 		silent  bool
 		want    int
+		sites   []http.SameSite // of the session and of another cookie
 	}{
-		"open":   {body, func(*http.Request) bool { return false }, false, 1},
-		"origin": {body, func(r *http.Request) bool { return r.Header.Get("Origin") != "" }, false, 0},
-		"token":  {body + "&csrf_token=t7", func(r *http.Request) bool { return r.FormValue("csrf_token") != "t7" }, false, 0},
-		"former": {body + "&old_password=x", func(*http.Request) bool { return false }, false, 0},
-		"silent": {body, func(*http.Request) bool { return false }, true, 0},
+		"open":   {body, never, false, 1, nil},
+		"others": {body, never, false, 1, []http.SameSite{http.SameSiteNoneMode, http.SameSiteStrictMode}},
+		"kept":   {body, never, false, 0, []http.SameSite{http.SameSiteLaxMode, http.SameSiteNoneMode}},
+		"origin": {body, func(r *http.Request) bool { return r.Header.Get("Origin") != "" }, false, 0, nil},
+		"token": {body + "&csrf_token=t7", func(r *http.Request) bool { return r.FormValue("csrf_token") != "t7" }, false, 0,
+			nil},
+		"former": {body + "&old_password=x", never, false, 0, nil},
+		"silent": {body, never, true, 0, nil},
 	} {
 		var set []string
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -127,6 +132,11 @@ func TestPasswordForgery(t *testing.T) {
 		r, err := message.New(http.MethodPost, lab.URL+"/account/secret")
 		if err != nil {
 			t.Fatal(err)
+		}
+		if c.sites != nil {
+			lab.World.Users[0] = client.NewUser("alice")
+			lab.World.Users[0].SetCookies(r.URL, []*http.Cookie{{Name: "user", Value: "alice", Path: "/", SameSite: c.sites[0]},
+				{Name: "theme", Value: "dark", Path: "/", SameSite: c.sites[1]}})
 		}
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Body = []byte(c.body)

@@ -42,13 +42,19 @@ const oddText = `'"\)]}<z9`
 // Send sends a request of a target as its user. One that logs in is sent as nobody: what it may bring is another
 // session.
 func (w *World) Send(ctx context.Context, t *Target, r *message.Request) (*message.Response, error) {
+	return w.SendFrom(ctx, t, r, client.OwnPage)
+}
+
+// SendFrom is Send with the cookies that a browser sends with requests of an origin.
+func (w *World) SendFrom(ctx context.Context, t *Target, r *message.Request, from client.Origin) (*message.Response,
+	error) {
 	as := t.User
 	for _, p := range t.Places {
 		if client.IsPassword(p.Name) {
 			as = nil
 		}
 	}
-	answer, err := w.Client.Send(ctx, r, client.Options{As: as})
+	answer, err := w.Client.Send(ctx, r, client.Options{As: as, From: from})
 	return Broken(ctx, r, answer, err)
 }
 

@@ -208,3 +208,60 @@ func TestPageBehindRedirect(t *testing.T) {
 		}
 	}
 }
+
+// The page behind a redirect may be that of another user than the first, and short: it is theirs when they get it. A
+// redirect with the frame of the page alone, and one whose text nobody gets as a page, are not found.
+func TestPageBehindRedirectOfAnotherUser(t *testing.T) {
+	const frame, wages = "<h1>Office</h1>\n", "<p>carol 3100</p>\n<p>dave 2900</p>\n<p>erin 2700</p>"
+	for name, c := range map[string]struct {
+		body  string // of the redirect
+		reads string // who gets the page
+		want  int
+	}{
+		"the second user's": {frame + wages, "chief", 1},
+		"the frame":         {frame + "<p>Go to the login.</p>", "chief", 0},
+		"no user's":         {frame + wages, "nobody", 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			k, err := r.Cookie("user")
+			switch {
+			case r.URL.Path != "/office":
+				http.NotFound(w, r)
+			case err == nil && k.Value == c.reads:
+				fmt.Fprint(w, frame+wages)
+			default:
+				w.Header().Set("Location", "/login")
+				w.WriteHeader(http.StatusFound)
+				fmt.Fprint(w, c.body)
+			}
+		}))
+		page := lab.Target(t, http.MethodGet, "/office", "").Request
+		lab.World.Pages = func() []*message.Request { return []*message.Request{page} }
+		lab.World.Users = []*client.User{user(t, lab, "clerk"), user(t, lab, "chief")}
+		found := slices.DeleteFunc(lab.Run(t, check(t, "access-bypass"), &kit.Target{}),
+			func(f kit.Finding) bool { return f.Check != "page-behind-redirect" })
+		if len(found) != c.want {
+			t.Errorf("%s: %d found", name, len(found))
+			continue
+		}
+		for _, f := range found {
+			lab.World.Users = lab.World.Users[1:] // whom the proof names
+			if !slices.Equal(f.Proof.Users, []string{"chief"}) {
+				t.Errorf("%s: the proof is of %v", name, f.Proof.Users)
+			}
+			holds(t, name, lab, f)
+		}
+	}
+}
+
+// user is one who is known by a cookie.
+func user(t *testing.T, lab *kittest.Lab, name string) *client.User {
+	t.Helper()
+	at, err := url.Parse(lab.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := client.NewUser(name)
+	u.SetCookies(at, []*http.Cookie{{Name: "user", Value: name, Path: "/"}})
+	return u
+}

@@ -10,12 +10,15 @@ import (
 )
 
 // hijacking is the check for WebSockets that answer pages of other sites as the user: the handshake has the cookies of
-// the user and the Origin of another site, and the answer is what the user gets, and nobody without the cookies does.
-// Four requests for each kind of message.
+// the user that browsers send from other sites and the Origin of another site, and the answer is what the user gets,
+// and nobody without the cookies does. Four requests for each kind of message.
 func hijacking() kit.Check {
 	c := kit.Check{ID: "websocket-hijacking", Class: "websocket-hijacking", Level: client.Safe}.Describe()
 	c.Message = func(ctx context.Context, w *kit.World, t *kit.Target) error {
-		if !kit.Known(t.User) || !t.User.FromElsewhere(t.Request.URL) {
+		if !kit.Known(t.User) {
+			return nil
+		}
+		if some, _ := t.User.Sends(t.Request.URL, client.Elsewhere); !some {
 			return nil // a browser would not send who the user is
 		}
 		foreign := t.Request.With("Origin", "https://"+kit.Word()+".example")
@@ -26,11 +29,11 @@ func hijacking() kit.Check {
 			wants bool
 		}{{t.User, "the user's own page is answered so", true}, {t.User, "a page of another site is answered the same", true},
 			{nil, "nobody is answered otherwise", false}, {t.User, "the other site again", true}} {
-			r := foreign
+			r, from := foreign, client.Elsewhere
 			if len(evidence) == 0 {
-				r = t.Request
+				r, from = t.Request, client.OwnPage
 			}
-			answer, err := w.Client.Send(ctx, r, client.Options{As: ask.as})
+			answer, err := w.Client.Send(ctx, r, client.Options{As: ask.as, From: from})
 			if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
 				return err
 			}

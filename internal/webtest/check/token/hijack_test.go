@@ -18,13 +18,17 @@ func TestHijacking(t *testing.T) {
 	for name, c := range map[string]struct {
 		anyOrigin, everybody bool
 		sameSite             http.SameSite
+		theme                http.SameSite // of a cookie that is not the session's; 0: there is none
 		want                 int
 	}{
-		"any origin is answered":                {anyOrigin: true, want: 1},
-		"own origin alone":                      {},
-		"nothing of the user is in it":          {anyOrigin: true, everybody: true},
-		"the browser keeps the cookie":          {anyOrigin: true, sameSite: http.SameSiteLaxMode},
-		"the cookie is sent from everywhere":    {anyOrigin: true, sameSite: http.SameSiteNoneMode, want: 1},
+		"any origin is answered":              {anyOrigin: true, want: 1},
+		"own origin alone":                    {},
+		"nothing of the user is in it":        {anyOrigin: true, everybody: true},
+		"the browser keeps the cookie":        {anyOrigin: true, sameSite: http.SameSiteLaxMode},
+		"the cookie is sent from everywhere":  {anyOrigin: true, sameSite: http.SameSiteNoneMode, want: 1},
+		"the session is sent, another is not": {anyOrigin: true, theme: http.SameSiteLaxMode, want: 1},
+		"another is sent, the session is not": {anyOrigin: true, sameSite: http.SameSiteLaxMode,
+			theme: http.SameSiteNoneMode},
 		"own origin alone, cookie from anybody": {sameSite: http.SameSiteNoneMode},
 	} {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -52,6 +56,9 @@ func TestHijacking(t *testing.T) {
 		}
 		u := client.NewUser("anna")
 		u.SetCookies(at, []*http.Cookie{{Name: "sid", Value: "7f3a", Path: "/", SameSite: c.sameSite}})
+		if c.theme != 0 {
+			u.SetCookies(at, []*http.Cookie{{Name: "theme", Value: "dark", Path: "/", SameSite: c.theme}})
+		}
 		target := &kit.Target{Request: message.NewMessage(at, `{"type":"balance"}`), User: u}
 		found := lab.Run(t, hijacking(), target)
 		if len(found) != c.want {
