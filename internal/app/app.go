@@ -193,9 +193,7 @@ func (a *App) join(
 	if err != nil {
 		return err
 	}
-	if err := a.openAgents(names); err != nil {
-		return err
-	}
+	a.openAgents(names)
 	a.assets = asset.New(a.db, a.queue, blobs)
 	a.policies = policy.New(a.db, a.queue, a.assets, a.settings)
 	a.enumerations = enumeration.New(a.db, a.queue, a.assets, a.policies, a.settings, a.logger)

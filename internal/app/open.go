@@ -66,6 +66,7 @@ func SetLimits(ctx context.Context, c Config, team string, change membership.Cha
 
 // library are the services of what agents work with.
 type library struct {
+	reserved  []string // names of tools that every task has
 	toolkits  *toolkit.Toolkits
 	folders   *provision.Folders // of what programs of people install
 	installs  *install.Installs  // of agents
@@ -85,17 +86,17 @@ func (a *App) openNetwork(box *seal.Box) {
 
 // openExtensions opens the services of users' own tools, skills and prompts, and that of leaks.
 func (a *App) openExtensions(box *seal.Box, guard *netguard.Guard, deny []netip.Prefix) error {
-	reserved, err := tools.Reserved()
-	if err != nil {
+	var err error
+	if a.reserved, err = tools.Reserved(); err != nil {
 		return err
 	}
-	a.extensions = extension.New(a.db, box, extension.Config{Guard: guard, Secrets: a.secrets, Reserved: reserved,
+	a.extensions = extension.New(a.db, box, extension.Config{Guard: guard, Secrets: a.secrets, Reserved: a.reserved,
 		PublicURL: strings.TrimSuffix(a.config.PublicURL, "/")})
 	if a.folders, err = provision.New(a.config.InstallHosts, deny); err != nil {
 		return fmt.Errorf("install_hosts: %w", err)
 	}
 	a.toolkits = toolkit.New(a.db, toolkit.Config{
-		Secrets: a.secrets, Exclusions: exclusion.New(a.db), Reserved: reserved, Deny: deny,
+		Secrets: a.secrets, Exclusions: exclusion.New(a.db), Reserved: a.reserved, Deny: deny,
 		Folders: a.folders, NPMRegistry: a.config.NPMRegistry, PipIndex: a.config.PipIndex,
 	})
 	a.leaks = leak.New(a.db, box)
@@ -113,14 +114,9 @@ func (a *App) closeTools() error {
 }
 
 // openAgents opens the service of custom agents, which may have the named tools, and that of their programs.
-func (a *App) openAgents(names []string) error {
-	reserved, err := tools.Reserved()
-	if err != nil {
-		return err
-	}
-	a.agents = customagent.New(a.db, names, reserved...)
+func (a *App) openAgents(names []string) {
+	a.agents = customagent.New(a.db, names, a.reserved...)
 	a.installs = install.New(install.Config{Agents: a.agents, Secrets: a.secrets, Folders: a.folders})
-	return nil
 }
 
 // WithLeaks runs fn with only the breach lists of the configured database open.
