@@ -17,29 +17,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-func check(t *testing.T, id string) kit.Check {
-	t.Helper()
-	for _, c := range Checks() {
-		if c.ID == id {
-			return c
-		}
-	}
-	t.Fatalf("there is no check %s", id)
-	return kit.Check{}
-}
-
-// as is a user who is known by a cookie.
-func as(t *testing.T, lab *kittest.Lab, name string) *client.User {
-	t.Helper()
-	u := client.NewUser(name)
-	at, err := url.Parse(lab.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.SetCookies(at, []*http.Cookie{{Name: "user", Value: name}})
-	return u
-}
-
 func holds(t *testing.T, lab *kittest.Lab, f kit.Finding) {
 	t.Helper()
 	if f.Proof == nil {
@@ -104,7 +81,7 @@ func shop(strict bool) http.Handler {
 func TestOthers(t *testing.T) {
 	for name, strict := range map[string]bool{"weak": false, "strict": true} {
 		lab := kittest.New(t, shop(strict))
-		lab.World.Users = []*client.User{as(t, lab, "alice"), as(t, lab, "bob")}
+		lab.World.Users = []*client.User{lab.As(t, "alice"), lab.As(t, "bob")}
 		var pages []*message.Request
 		for _, path := range []string{"/", "/help", "/order?id=1001", "/order?id=1002", "/admin/users"} {
 			r, err := message.New(http.MethodGet, lab.URL+path)
@@ -115,7 +92,7 @@ func TestOthers(t *testing.T) {
 		}
 		lab.World.Pages = func() []*message.Request { return pages }
 		found := map[string]int{}
-		for _, f := range lab.Run(t, check(t, "access-of-others"), &kit.Target{}) {
+		for _, f := range lab.Run(t, kittest.Named(t, Checks(), "access-of-others"), &kit.Target{}) {
 			found[f.Class+" "+f.Request.URL.RequestURI()]++
 			holds(t, lab, f)
 		}
@@ -163,7 +140,7 @@ func TestLogins(t *testing.T) {
 	} {
 		lab := kittest.New(t, app(c.answer))
 		lab.World.Defaults = true
-		found := lab.Run(t, check(t, c.check), lab.Target(t, http.MethodPost, "/login", "user=bob&password=x"))
+		found := lab.Run(t, kittest.Named(t, Checks(), c.check), lab.Target(t, http.MethodPost, "/login", "user=bob&password=x"))
 		if len(found) != c.want {
 			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
 			continue
@@ -176,7 +153,7 @@ func TestLogins(t *testing.T) {
 
 func TestDefaultsAreAskedFor(t *testing.T) {
 	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "wrong") }))
-	lab.Run(t, check(t, "default-login"), lab.Target(t, http.MethodPost, "/login", "user=bob&password=x"))
+	lab.Run(t, kittest.Named(t, Checks(), "default-login"), lab.Target(t, http.MethodPost, "/login", "user=bob&password=x"))
 	if lab.Sent.Load() != 1 || len(lab.Skipped()) != 1 {
 		t.Errorf("%d requests, skipped %v", lab.Sent.Load(), lab.Skipped())
 	}
@@ -223,7 +200,7 @@ func TestAssignment(t *testing.T) {
 			t.Fatal(err)
 		}
 		lab.World.Pages = func() []*message.Request { return []*message.Request{target.Request, list} }
-		if found := lab.Run(t, check(t, "mass-assignment"), target); len(found) != c.want {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "mass-assignment"), target); len(found) != c.want {
 			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
 		}
 	}
@@ -266,7 +243,7 @@ func TestAssignmentInNestedObjects(t *testing.T) {
 		target := lab.Target(t, http.MethodPost, "/users", `{"user":{"username":"bob","password":"x"}}`)
 		list := message.From(http.MethodGet, target.Request.URL)
 		lab.World.Pages = func() []*message.Request { return []*message.Request{target.Request, list} }
-		found := lab.Run(t, check(t, "mass-assignment"), target)
+		found := lab.Run(t, kittest.Named(t, Checks(), "mass-assignment"), target)
 		if len(found) != c.want || c.want > 0 && found[0].Place.Name != "role" {
 			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
 		}
@@ -323,7 +300,7 @@ func TestFixation(t *testing.T) {
 		lab.World.Login = func(context.Context, *client.User) (*client.User, error) { return enter(), nil }
 		page, _ := message.New(http.MethodGet, lab.URL+"/account")
 		lab.World.Pages = func() []*message.Request { return []*message.Request{page} }
-		found := lab.Run(t, check(t, "session-fixation"), lab.Target(t, http.MethodGet, "/", ""))
+		found := lab.Run(t, kittest.Named(t, Checks(), "session-fixation"), lab.Target(t, http.MethodGet, "/", ""))
 		if len(found) > 0 != fixed {
 			t.Errorf("fixed %v: %s", fixed, kittest.Titles(found))
 		}
@@ -347,12 +324,12 @@ func TestLoginLimit(t *testing.T) {
 			fmt.Fprint(w, "<p>wrong</p>")
 		}))
 		target := lab.Target(t, http.MethodPost, "/login", "user=a&password=b")
-		if found := lab.Run(t, check(t, "login-limit"), target); len(found) > 0 || lab.Sent.Load() != 1 || len(lab.Skipped()) == 0 {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "login-limit"), target); len(found) > 0 || lab.Sent.Load() != 1 || len(lab.Skipped()) == 0 {
 			t.Errorf("%s: it is tested without being asked for", name)
 		}
 		target = lab.Target(t, http.MethodPost, "/login2", "user=a&password=b")
 		lab.World.Defaults = true
-		if found := lab.Run(t, check(t, "login-limit"), target); len(found) > 0 != c.found {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "login-limit"), target); len(found) > 0 != c.found {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}
 	}
@@ -384,7 +361,7 @@ func TestLoginsWithTokens(t *testing.T) {
 			target := lab.Target(t, http.MethodPost, "/login", "user=a&password=b&csrf_token=00000000")
 			target.Request.Token = &message.Token{Field: "csrf_token", Value: "00000000", Page: page,
 				Place: message.Place{Component: message.Body, Format: message.Form, Name: "csrf_token"}}
-			found := lab.Run(t, check(t, id), target)
+			found := lab.Run(t, kittest.Named(t, Checks(), id), target)
 			want := id == c.want || id == "login-limit" && !c.leads
 			if len(found) > 0 != want {
 				t.Errorf("%s, %s: %s", name, id, kittest.Titles(found))

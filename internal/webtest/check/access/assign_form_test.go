@@ -41,7 +41,7 @@ func TestAssignmentByForm(t *testing.T) {
 			}
 			fmt.Fprintf(w, c.html, role)
 		}))
-		lab.World.Users = []*client.User{as(t, lab, "alice")}
+		lab.World.Users = []*client.User{lab.As(t, "alice")}
 		form, err := message.New(http.MethodPost, lab.URL+"/profile")
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestAssignmentByForm(t *testing.T) {
 		form.Body = []byte("mail=a%40example.org")
 		page := requests(t, lab, "/profile")()
 		lab.World.Pages = func() []*message.Request { return append(page, form) }
-		found := lab.Run(t, check(t, "mass-assignment"), &kit.Target{})
+		found := lab.Run(t, kittest.Named(t, Checks(), "mass-assignment"), &kit.Target{})
 		if len(found) != c.want || role != "customer" {
 			t.Errorf("%s: found %s, and leaves the role %s", name, kittest.Titles(found), role)
 		}

@@ -48,10 +48,10 @@ func TestForgery(t *testing.T) {
 			target.Response.Status = http.StatusSeeOther
 			target.Response.Header.Set("Location", "/account")
 		}
-		target.User = as(t, lab, "bob")
+		target.User = lab.As(t, "bob")
 		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.site}})
 		lab.World.Users = []*client.User{target.User}
-		found := lab.Run(t, check(t, "csrf"), target)
+		found := lab.Run(t, kittest.Named(t, Checks(), "csrf"), target)
 		if len(found) != c.want || len(found) == 1 && found[0].Confidence != c.confidence {
 			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
 		}
@@ -114,10 +114,10 @@ func TestForgeryWithEffect(t *testing.T) {
 		target := lab.Target(t, c.method, c.path, c.body)
 		target.Response = &message.Response{Request: target.Request, Status: http.StatusSeeOther,
 			Header: http.Header{"Location": {at}}}
-		target.User = as(t, lab, "bob")
+		target.User = lab.As(t, "bob")
 		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.site}})
 		lab.World.Users = []*client.User{target.User}
-		found := lab.Run(t, check(t, "csrf"), target)
+		found := lab.Run(t, kittest.Named(t, Checks(), "csrf"), target)
 		if len(found) != c.want || len(found) == 1 && found[0].Confidence != c.wantsConfidence {
 			t.Errorf("%s: found %s, want %d %s", name, kittest.Titles(found), c.want, c.wantsConfidence)
 		}
@@ -157,7 +157,7 @@ func TestForgeryBySomeCookies(t *testing.T) {
 		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.session},
 			{Name: "theme", Value: "dark", Path: "/", SameSite: c.theme}})
 		lab.World.Users = []*client.User{target.User}
-		found := lab.Run(t, check(t, "csrf"), target)
+		found := lab.Run(t, kittest.Named(t, Checks(), "csrf"), target)
 		if c.want == "" && len(found) > 0 || c.want != "" && (len(found) != 1 || found[0].Confidence != c.want ||
 			!strings.Contains(found[0].Detail, c.says)) {
 			t.Errorf("%s: found %s, want %q", name, kittest.Titles(found), c.want)

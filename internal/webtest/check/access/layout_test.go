@@ -39,7 +39,7 @@ func TestRefusalInALayout(t *testing.T) {
 			}
 			_, _ = w.Write([]byte("<html>" + layout + body + "</html>"))
 		}))
-		lab.World.Users = []*client.User{as(t, lab, "alice"), as(t, lab, "bob")}
+		lab.World.Users = []*client.User{lab.As(t, "alice"), lab.As(t, "bob")}
 		lab.World.Pages = func() (all []*message.Request) {
 			for _, path := range []string{"/", "/statement?account=7001"} {
 				r, err := message.New(http.MethodGet, lab.URL+path)
@@ -50,7 +50,7 @@ func TestRefusalInALayout(t *testing.T) {
 			}
 			return all
 		}
-		found := lab.Run(t, check(t, "access-of-others"), &kit.Target{})
+		found := lab.Run(t, kittest.Named(t, Checks(), "access-of-others"), &kit.Target{})
 		if strict != (len(found) == 0) || !strict && found[0].Class != "bola" {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}

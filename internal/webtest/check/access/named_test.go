@@ -51,12 +51,12 @@ func TestSessionsOfUsers(t *testing.T) {
 			fmt.Fprintf(w, "<h1>Account</h1><p>%s, %s@example.org</p>", who, who)
 		}))
 		at := lab.Target(t, http.MethodGet, "/account", "").Request
-		alice, bob := as(t, lab, "alice"), as(t, lab, "bob")
+		alice, bob := lab.As(t, "alice"), lab.As(t, "bob")
 		alice.SetCookies(at.URL, []*http.Cookie{{Name: "account", Value: c.alice, Path: "/"}})
 		bob.SetCookies(at.URL, []*http.Cookie{{Name: "account", Value: url.QueryEscape(c.bob), Path: "/"}})
 		lab.World.Users = []*client.User{alice, bob}
 		lab.World.Pages = func() []*message.Request { return []*message.Request{at} }
-		found := lab.Run(t, check(t, "session-of-user"), lab.Target(t, http.MethodGet, "/account", ""))
+		found := lab.Run(t, kittest.Named(t, Checks(), "session-of-user"), lab.Target(t, http.MethodGet, "/account", ""))
 		if len(found) != c.want {
 			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
 		}

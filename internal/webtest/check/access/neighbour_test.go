@@ -84,7 +84,7 @@ func TestNeighbours(t *testing.T) {
 	} {
 		lab := kittest.New(t, c.app)
 		lab.World.Level = client.Safe
-		alice := as(t, lab, "alice")
+		alice := lab.As(t, "alice")
 		page := lab.Target(t, http.MethodGet, c.at, "")
 		front := lab.Target(t, http.MethodGet, "/", "")
 		if c.uid != "" {
@@ -92,7 +92,7 @@ func TestNeighbours(t *testing.T) {
 		}
 		lab.World.Users = []*client.User{alice}
 		lab.World.Pages = func() []*message.Request { return []*message.Request{front.Request, page.Request} }
-		found := lab.Run(t, check(t, "access-of-neighbours"), &kit.Target{})
+		found := lab.Run(t, kittest.Named(t, Checks(), "access-of-neighbours"), &kit.Target{})
 		if len(found) != c.want {
 			t.Errorf("%s: %d found, want %d", name, len(found), c.want)
 		}

@@ -34,7 +34,7 @@ func TestPredictableToken(t *testing.T) {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			http.SetCookie(w, &http.Cookie{Name: c.cookie, Value: c.value(), Path: "/"})
 		}))
-		if found := lab.Run(t, check(t, "predictable-token"), lab.Target(t, http.MethodGet, "/", "")); len(found) != c.want {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "predictable-token"), lab.Target(t, http.MethodGet, "/", "")); len(found) != c.want {
 			t.Errorf("%s: %d found", name, len(found))
 		}
 	}

@@ -61,7 +61,7 @@ func TestRoleOfClient(t *testing.T) {
 	} {
 		lab := kittest.New(t, ward(c.may))
 		lab.World.Level = client.Active
-		bob := as(t, lab, "bob")
+		bob := lab.As(t, "bob")
 		at, err := url.Parse(lab.URL)
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func TestRoleOfClient(t *testing.T) {
 		bob.SetCookies(at, []*http.Cookie{{Name: c.cookie, Value: c.value}})
 		lab.World.Users = []*client.User{bob}
 		lab.World.Pages = func() []*message.Request { return wardPages(t, lab) }
-		found := lab.Run(t, check(t, "role-of-client"), &kit.Target{})
+		found := lab.Run(t, kittest.Named(t, Checks(), "role-of-client"), &kit.Target{})
 		if len(found) != c.want {
 			t.Errorf("%s: %d found", name, len(found))
 		}
@@ -108,9 +108,9 @@ func TestFunctionsOfOthers(t *testing.T) {
 	}{"weak": {anybody, client.Active, 1}, "sound": {manager, client.Active, 0}, "not at level safe": {anybody, client.Safe, 0}} {
 		lab := kittest.New(t, ward(c.may))
 		lab.World.Level = c.level
-		lab.World.Users = []*client.User{as(t, lab, "alice"), as(t, lab, "bob")}
+		lab.World.Users = []*client.User{lab.As(t, "alice"), lab.As(t, "bob")}
 		lab.World.Pages = func() []*message.Request { return wardPages(t, lab) }
-		found := lab.Run(t, check(t, "access-of-others"), &kit.Target{})
+		found := lab.Run(t, kittest.Named(t, Checks(), "access-of-others"), &kit.Target{})
 		if len(found) != c.want {
 			t.Errorf("%s: %d found", name, len(found))
 		}

@@ -74,14 +74,14 @@ func TestPagesOfStaff(t *testing.T) {
 		"sound":   {false, "customer", 0, 0, ""},
 	} {
 		lab := kittest.New(t, clinic(c.weak, c.role))
-		lab.World.Users = []*client.User{as(t, lab, "alice"), as(t, lab, "bob")}
+		lab.World.Users = []*client.User{lab.As(t, "alice"), lab.As(t, "bob")}
 		lab.World.Pages = requests(t, lab, "/me", "/docs", "/cases", "/cases/C-501", "/admin/cases")
-		found := lab.Run(t, check(t, "access-of-others"), &kit.Target{})
+		found := lab.Run(t, kittest.Named(t, Checks(), "access-of-others"), &kit.Target{})
 		if len(found) != c.bola || c.bola == 1 && found[0].Class != "bola" {
 			t.Errorf("%s: objects: %s", name, kittest.Titles(found))
 		}
 		lab.World.Users = lab.World.Users[:1]
-		found = lab.Run(t, check(t, "pages-of-staff"), &kit.Target{})
+		found = lab.Run(t, kittest.Named(t, Checks(), "pages-of-staff"), &kit.Target{})
 		if len(found) != c.bfla || c.bfla == 1 && found[0].Confidence != c.confidence {
 			t.Errorf("%s: functions: %+v", name, found)
 		}
@@ -116,7 +116,7 @@ func TestObjectsOfGraphQL(t *testing.T) {
 				fmt.Fprint(w, `{"data":{"card":null}}`)
 			}
 		}))
-		lab.World.Users = []*client.User{as(t, lab, "alice"), as(t, lab, "bob")}
+		lab.World.Users = []*client.User{lab.As(t, "alice"), lab.As(t, "bob")}
 		lab.World.Pages = func() (all []*message.Request) {
 			front, err := message.New(http.MethodGet, lab.URL+"/")
 			if err != nil {
@@ -137,7 +137,7 @@ func TestObjectsOfGraphQL(t *testing.T) {
 			return all
 		}
 		lab.World.Level = client.Safe
-		found := lab.Run(t, check(t, "access-of-others"), &kit.Target{})
+		found := lab.Run(t, kittest.Named(t, Checks(), "access-of-others"), &kit.Target{})
 		if len(found) != map[string]int{"weak": 2}[name] || weak && found[0].Class != "bola" {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}

@@ -40,9 +40,9 @@ func TestLoginByType(t *testing.T) {
 			}
 			fmt.Fprint(w, `{"token":"0123456789abcdef"}`)
 		}))
-		lab.World.Users = []*client.User{as(t, lab, "alice")}
+		lab.World.Users = []*client.User{lab.As(t, "alice")}
 		target := lab.Target(t, http.MethodPost, "/v1/enter", `{"member":"x","passcode":"y"}`)
-		found := lab.Run(t, check(t, "login-by-type"), target)
+		found := lab.Run(t, kittest.Named(t, Checks(), "login-by-type"), target)
 		if len(found) != c.want {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}
@@ -75,7 +75,7 @@ func TestForgottenNames(t *testing.T) {
 			}
 			fmt.Fprintf(w, "<p>%s</p>", c.answer(r.FormValue("user")))
 		}))
-		lab.World.Users = []*client.User{as(t, lab, "alice")}
+		lab.World.Users = []*client.User{lab.As(t, "alice")}
 		lab.World.Pages = func() []*message.Request {
 			r, _ := message.New(http.MethodGet, lab.URL+"/me")
 			return []*message.Request{r}
@@ -83,7 +83,7 @@ func TestForgottenNames(t *testing.T) {
 		form := lab.Target(t, http.MethodPost, "/remind-me", "user=tester").Request
 		pages := lab.World.Pages()
 		lab.World.Pages = func() []*message.Request { return append(pages, form) }
-		found := lab.Run(t, check(t, "user-enumeration-forgotten"), &kit.Target{})
+		found := lab.Run(t, kittest.Named(t, Checks(), "user-enumeration-forgotten"), &kit.Target{})
 		if len(found) != c.want {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}
@@ -127,7 +127,7 @@ func TestPasswordForgery(t *testing.T) {
 				fmt.Fprint(w, "<p>It was set.</p>")
 			}
 		}))
-		lab.World.Users = []*client.User{as(t, lab, "alice")}
+		lab.World.Users = []*client.User{lab.As(t, "alice")}
 		lab.World.Password = func(*client.User) string { return "Right-1" }
 		r, err := message.New(http.MethodPost, lab.URL+"/account/secret")
 		if err != nil {
@@ -141,7 +141,7 @@ func TestPasswordForgery(t *testing.T) {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Body = []byte(c.body)
 		lab.World.Pages = func() []*message.Request { return []*message.Request{r} }
-		found := lab.Run(t, check(t, "csrf-of-password"), &kit.Target{})
+		found := lab.Run(t, kittest.Named(t, Checks(), "csrf-of-password"), &kit.Target{})
 		if len(found) != c.want {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}
@@ -174,7 +174,7 @@ func TestRoleInAnObjectOfACookie(t *testing.T) {
 			var in struct{ Role string }
 			return json.Unmarshal(raw, &in) == nil && in.Role == "overseer"
 		}))
-		alice, carol := as(t, lab, "alice"), as(t, lab, "carol")
+		alice, carol := lab.As(t, "alice"), lab.As(t, "carol")
 		r, err := message.New(http.MethodGet, lab.URL+"/staff/wages")
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +183,7 @@ func TestRoleInAnObjectOfACookie(t *testing.T) {
 		carol.SetCookies(r.URL, []*http.Cookie{{Name: "state", Value: state("overseer")}})
 		lab.World.Users = []*client.User{alice, carol}
 		lab.World.Pages = func() []*message.Request { return []*message.Request{r} }
-		if found := lab.Run(t, check(t, "role-of-client"), &kit.Target{}); believes != (len(found) == 1) {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "role-of-client"), &kit.Target{}); believes != (len(found) == 1) {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}
 	}

@@ -14,17 +14,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-func check(t *testing.T, id string) kit.Check {
-	t.Helper()
-	for _, c := range Checks() {
-		if c.ID == id {
-			return c
-		}
-	}
-	t.Fatalf("there is no check %s", id)
-	return kit.Check{}
-}
-
 func page(kind, body string, header ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)
@@ -53,7 +42,7 @@ func TestTexts(t *testing.T) {
 		"public key":  {"secret-exposure", "-----BEGIN PUBLIC KEY-----\nMIIB", 0},
 	} {
 		lab := kittest.New(t, page("text/html", c.body))
-		if found := lab.Run(t, check(t, c.check), lab.Target(t, http.MethodGet, "/", "")); len(found) != c.want {
+		if found := lab.Run(t, kittest.Named(t, Checks(), c.check), lab.Target(t, http.MethodGet, "/", "")); len(found) != c.want {
 			t.Errorf("%s: %d findings, want %d", name, len(found), c.want)
 		}
 	}
@@ -61,7 +50,7 @@ func TestTexts(t *testing.T) {
 
 func TestSecretsAreHidden(t *testing.T) {
 	lab := kittest.New(t, page("text/html", "AKIAIOSFODNN7QWERTYU"))
-	found := lab.Run(t, check(t, "secret-exposure"), lab.Target(t, http.MethodGet, "/", ""))
+	found := lab.Run(t, kittest.Named(t, Checks(), "secret-exposure"), lab.Target(t, http.MethodGet, "/", ""))
 	if len(found) != 1 || strings.Contains(found[0].Evidence[0].Match, "QWERTYU") {
 		t.Errorf("found %+v", found)
 	}
@@ -70,7 +59,7 @@ func TestSecretsAreHidden(t *testing.T) {
 func TestCookiesAndFrames(t *testing.T) {
 	for want, line := range map[int]string{1: "PHPSESSID=abc; path=/", 0: "PHPSESSID=abc; HttpOnly; SameSite=Lax"} {
 		lab := kittest.New(t, page("text/html", "<form>", "Set-Cookie", line))
-		if found := lab.Run(t, check(t, "weak-cookie"), lab.Target(t, http.MethodGet, "/", "")); len(found) != want {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "weak-cookie"), lab.Target(t, http.MethodGet, "/", "")); len(found) != want {
 			t.Errorf("%s: %d findings", line, len(found))
 		}
 	}
@@ -78,7 +67,7 @@ func TestCookiesAndFrames(t *testing.T) {
 		lab := kittest.New(t, page("text/html", "<form>", "Content-Security-Policy", policy))
 		target := lab.Target(t, http.MethodGet, "/", "")
 		target.User = client.NewUser("bob")
-		if found := lab.Run(t, check(t, "clickjacking"), target); len(found) != want {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "clickjacking"), target); len(found) != want {
 			t.Errorf("%s: %d findings", policy, len(found))
 		}
 	}
@@ -104,12 +93,12 @@ func TestOrigins(t *testing.T) {
 		"list":   {func(o string) bool { return o == "https://app.example.com" }, 0},
 	} {
 		lab := kittest.New(t, allow(c.decide))
-		if found := lab.Run(t, check(t, "cors"), lab.Target(t, http.MethodGet, "/", "")); len(found) != c.want {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "cors"), lab.Target(t, http.MethodGet, "/", "")); len(found) != c.want {
 			t.Errorf("%s: %d findings", name, len(found))
 		}
 	}
 	lab := kittest.New(t, page("application/json", "{}", "Access-Control-Allow-Origin", "*"))
-	if found := lab.Run(t, check(t, "cors"), lab.Target(t, http.MethodGet, "/", "")); len(found) != 0 {
+	if found := lab.Run(t, kittest.Named(t, Checks(), "cors"), lab.Target(t, http.MethodGet, "/", "")); len(found) != 0 {
 		t.Error("a public answer is reported")
 	}
 }
@@ -132,7 +121,7 @@ func TestOriginsOfData(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"phone":"555"}`)
 		}))
-		if found := lab.Run(t, check(t, "cors"), lab.Target(t, http.MethodGet, "/card", "")); len(found) != c.want {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "cors"), lab.Target(t, http.MethodGet, "/card", "")); len(found) != c.want {
 			t.Errorf("%s: %d findings", name, len(found))
 		}
 	}
@@ -155,7 +144,7 @@ func TestOriginsOfWhatIsPublic(t *testing.T) {
 		target := lab.Target(t, http.MethodGet, path, "")
 		target.User = client.NewUser("bob")
 		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "sid", Value: "1"}})
-		found := lab.Run(t, check(t, "cors"), target)
+		found := lab.Run(t, kittest.Named(t, Checks(), "cors"), target)
 		if len(found) != 1 || found[0].Severity != want {
 			t.Errorf("%s: found %+v", path, found)
 		}
@@ -184,7 +173,7 @@ func TestFiles(t *testing.T) {
 		for name, app := range map[string]http.Handler{"there": has, "answers all": soft} {
 			lab := kittest.New(t, app)
 			target := lab.Target(t, http.MethodGet, "/shop/view.jsp", "")
-			found := lab.Run(t, check(t, id), target)
+			found := lab.Run(t, kittest.Named(t, Checks(), id), target)
 			if want := map[string]int{"there": 1}[name]; len(found) != want {
 				t.Errorf("%s, %s: found %s", id, name, kittest.Titles(found))
 				continue
@@ -210,7 +199,7 @@ func TestIntrospection(t *testing.T) {
 			}
 			fmt.Fprint(w, `{"errors":[{"message":"no"}]}`)
 		}))
-		if found := lab.Run(t, check(t, "graphql-introspection"), lab.Target(t, http.MethodGet, "/", "")); len(found) != want {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "graphql-introspection"), lab.Target(t, http.MethodGet, "/", "")); len(found) != want {
 			t.Errorf("weak %v: %d findings", weak, len(found))
 		}
 	}
@@ -231,7 +220,7 @@ func TestExposedByLink(t *testing.T) {
 		"empty":  {"/a.sql", "text/plain", "nothing", 0},
 	} {
 		lab := kittest.New(t, page(c.kind, c.text))
-		if found := lab.Run(t, check(t, "exposed-file-linked"), lab.Target(t, http.MethodGet, c.path, "")); len(found) != c.want {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "exposed-file-linked"), lab.Target(t, http.MethodGet, c.path, "")); len(found) != c.want {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}
 	}
@@ -287,7 +276,7 @@ func TestQuotedTexts(t *testing.T) {
 			fmt.Fprint(w, c.body)
 		}))
 		for _, id := range []string{"verbose-error", "secret-exposure"} {
-			found := lab.Run(t, check(t, id), lab.Target(t, http.MethodGet, "/", ""))
+			found := lab.Run(t, kittest.Named(t, Checks(), id), lab.Target(t, http.MethodGet, "/", ""))
 			if len(found) != 1 || found[0].Confidence != c.want {
 				t.Errorf("%s, %s: %+v", name, id, found)
 			}

@@ -98,5 +98,5 @@ func runFolders(t *testing.T, lab *kittest.Lab) []kit.Finding {
 	lab.World.Level = client.Safe
 	front := lab.Target(t, http.MethodGet, "/", "")
 	lab.World.Pages = func() []*message.Request { return []*message.Request{front.Request} }
-	return lab.Run(t, check(t, "path-traversal-of-files"), &kit.Target{})
+	return lab.Run(t, kittest.Named(t, Checks(), "path-traversal-of-files"), &kit.Target{})
 }

@@ -26,7 +26,7 @@ func TestPasswords(t *testing.T) {
 		if c.sent != "" {
 			method = http.MethodPost
 		}
-		if found := lab.Run(t, check(t, "password-exposure"), lab.Target(t, method, "/v1/all", c.sent)); len(found) != c.want {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "password-exposure"), lab.Target(t, method, "/v1/all", c.sent)); len(found) != c.want {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}
 	}

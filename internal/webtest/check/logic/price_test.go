@@ -36,11 +36,11 @@ func TestPrices(t *testing.T) {
 			}
 			fmt.Fprintf(w, "<p>%s</p>", text)
 		}))
-		found := lab.Run(t, check(t, "price-of-client"), lab.Target(t, http.MethodPost, "/cart", c.body))
+		found := lab.Run(t, kittest.Named(t, Checks(), "price-of-client"), lab.Target(t, http.MethodPost, "/cart", c.body))
 		var got []string
 		for _, f := range found {
 			got = append(got, f.Place.Name)
-			holds(t, lab, f)
+			lab.Holds(t, f)
 		}
 		if fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%s: found %v, want %v", name, got, c.want)

@@ -3,57 +3,13 @@ package logic
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"sync"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
-	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
-
-func check(t *testing.T, id string) kit.Check {
-	t.Helper()
-	for _, c := range Checks() {
-		if c.ID == id {
-			return c
-		}
-	}
-	t.Fatalf("there is no check %s", id)
-	return kit.Check{}
-}
-
-func holds(t *testing.T, lab *kittest.Lab, f kit.Finding) {
-	t.Helper()
-	if f.Proof == nil {
-		return
-	}
-	runner := proof.Runner{Send: lab.World.Client.Send, Users: func(name string) *client.User {
-		for _, u := range lab.World.Users {
-			if u.Name == name {
-				return u
-			}
-		}
-		return nil
-	}}
-	if out, err := runner.Run(t.Context(), f.Proof); err != nil || !out.Holds {
-		t.Errorf("the proof does not hold: %s, %v", out.Failed, err)
-	}
-}
-
-// as is a user who is known by a cookie.
-func as(t *testing.T, lab *kittest.Lab, name string) *client.User {
-	t.Helper()
-	u := client.NewUser(name)
-	at, err := url.Parse(lab.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.SetCookies(at, []*http.Cookie{{Name: "user", Value: name}})
-	return u
-}
 
 // A code that counts each time is found, though a page counts its visits; not one that works once, nor one that anything
 // is.
@@ -82,14 +38,14 @@ func TestCodeUsedTwice(t *testing.T) {
 			visits++
 			fmt.Fprintf(w, "<p>Visit %d</p><p>Off: %d</p><p>Today: SPRING20</p>", visits, 20*used)
 		}))
-		lab.World.Users = []*client.User{as(t, lab, "alice")}
+		lab.World.Users = []*client.User{lab.As(t, "alice")}
 		lab.World.Pages = func() []*message.Request {
 			r, _ := message.New(http.MethodGet, lab.URL+"/cart")
 			return []*message.Request{r}
 		}
 		target := lab.Target(t, http.MethodPost, "/redeem", "promo_code=test")
 		target.User = lab.World.Users[0]
-		if found := lab.Run(t, check(t, "code-used-twice"), target); len(found) != c.want {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "code-used-twice"), target); len(found) != c.want {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}
 	}

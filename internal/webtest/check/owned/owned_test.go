@@ -3,7 +3,6 @@ package owned
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -11,49 +10,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
-	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
-
-func check(t *testing.T, id string) kit.Check {
-	t.Helper()
-	for _, c := range Checks() {
-		if c.ID == id {
-			return c
-		}
-	}
-	t.Fatalf("there is no check %s", id)
-	return kit.Check{}
-}
-
-func holds(t *testing.T, lab *kittest.Lab, f kit.Finding) {
-	t.Helper()
-	if f.Proof == nil {
-		return
-	}
-	runner := proof.Runner{Send: lab.World.Client.Send, Users: func(name string) *client.User {
-		for _, u := range lab.World.Users {
-			if u.Name == name {
-				return u
-			}
-		}
-		return nil
-	}}
-	if out, err := runner.Run(t.Context(), f.Proof); err != nil || !out.Holds {
-		t.Errorf("the proof does not hold: %s, %v", out.Failed, err)
-	}
-}
-
-// as is a user who is known by a cookie.
-func as(t *testing.T, lab *kittest.Lab, name string) *client.User {
-	t.Helper()
-	u := client.NewUser(name)
-	at, err := url.Parse(lab.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.SetCookies(at, []*http.Cookie{{Name: "user", Value: name}})
-	return u
-}
 
 // library has books with a key, listed for all, and loans, listed for each member; open says that anybody reads all.
 func library(open bool) http.Handler {
@@ -100,7 +57,7 @@ func TestObjectsOfOwners(t *testing.T) {
 		want string
 	}{"open": {true, "/books/emma /loans/52"}, "closed": {false, ""}} {
 		lab := kittest.New(t, library(c.open))
-		lab.World.Users = []*client.User{as(t, lab, "alice")}
+		lab.World.Users = []*client.User{lab.As(t, "alice")}
 		var pages []*message.Request
 		for _, path := range []string{"/books", "/books/dune", "/loans", "/loans/52", "/authors/frank"} {
 			r, err := message.New(http.MethodGet, lab.URL+path)
@@ -111,9 +68,9 @@ func TestObjectsOfOwners(t *testing.T) {
 		}
 		lab.World.Pages = func() []*message.Request { return pages }
 		var got []string
-		for _, f := range lab.Run(t, check(t, "objects-of-owners"), &kit.Target{}) {
+		for _, f := range lab.Run(t, kittest.Named(t, Checks(), "objects-of-owners"), &kit.Target{}) {
 			got = append(got, f.Request.URL.Path)
-			holds(t, lab, f)
+			lab.Holds(t, f)
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: found %v, want %s", name, got, c.want)

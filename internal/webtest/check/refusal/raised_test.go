@@ -57,7 +57,7 @@ func TestBypassByAUser(t *testing.T) {
 		lab.World.Users = append(lab.World.Users, u)
 	}
 	lab.World.Pages = func() []*message.Request { return []*message.Request{message.From(http.MethodGet, at)} }
-	found := lab.Run(t, check(t, "access-bypass"), &kit.Target{})
+	found := lab.Run(t, kittest.Named(t, Checks(), "access-bypass"), &kit.Target{})
 	if len(found) != 1 || found[0].Detail != "it is given with the parameter is_admin=true" {
 		t.Error(kittest.Titles(found))
 	}

@@ -18,17 +18,6 @@ import (
 const staff = `<html><h1>Staff</h1><table><tr><td>carol</td><td>3100</td></tr><tr><td>dave</td><td>2900</td></tr></table>
 <p>This page is for those who pay the wages, and has what they need to do so every month.</p></html>`
 
-func check(t *testing.T, id string) kit.Check {
-	t.Helper()
-	for _, c := range Checks() {
-		if c.ID == id {
-			return c
-		}
-	}
-	t.Fatal("no check", id)
-	return kit.Check{}
-}
-
 // run runs a check on an application whose map has the paths.
 func run(t *testing.T, id string, app http.HandlerFunc, paths ...string) (*kittest.Lab, []kit.Finding) {
 	t.Helper()
@@ -44,7 +33,7 @@ func run(t *testing.T, id string, app http.HandlerFunc, paths ...string) (*kitte
 		}
 		return all
 	}
-	return lab, lab.Run(t, check(t, id), &kit.Target{})
+	return lab, lab.Run(t, kittest.Named(t, Checks(), id), &kit.Target{})
 }
 
 // shop has a page for staff that a rule refuses.
@@ -197,7 +186,7 @@ func TestPageBehindRedirect(t *testing.T) {
 			u.SetCookies(page, []*http.Cookie{{Name: "user", Value: "alice"}})
 			lab.World.Users = []*client.User{u}
 		}
-		found := lab.Run(t, check(t, "access-bypass"), &kit.Target{})
+		found := lab.Run(t, kittest.Named(t, Checks(), "access-bypass"), &kit.Target{})
 		found = slices.DeleteFunc(found, func(f kit.Finding) bool { return f.Check != "page-behind-redirect" })
 		if len(found) != c.want {
 			t.Errorf("%s: %d found", name, len(found))
@@ -238,7 +227,7 @@ func TestPageBehindRedirectOfAnotherUser(t *testing.T) {
 		page := lab.Target(t, http.MethodGet, "/office", "").Request
 		lab.World.Pages = func() []*message.Request { return []*message.Request{page} }
 		lab.World.Users = []*client.User{user(t, lab, "clerk"), user(t, lab, "chief")}
-		found := slices.DeleteFunc(lab.Run(t, check(t, "access-bypass"), &kit.Target{}),
+		found := slices.DeleteFunc(lab.Run(t, kittest.Named(t, Checks(), "access-bypass"), &kit.Target{}),
 			func(f kit.Finding) bool { return f.Check != "page-behind-redirect" })
 		if len(found) != c.want {
 			t.Errorf("%s: %d found", name, len(found))

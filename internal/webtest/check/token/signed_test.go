@@ -17,8 +17,8 @@ func TestPublicSigningKey(t *testing.T) {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			http.SetCookie(w, &http.Cookie{Name: "session", Value: value})
 		}))
-		found := lab.Run(t, check(t, "public-signing-key"), lab.Target(t, http.MethodGet, "/", ""))
-		found = append(found, lab.Run(t, check(t, "public-signing-key"), lab.Target(t, http.MethodGet, "/other", ""))...)
+		found := lab.Run(t, kittest.Named(t, Checks(), "public-signing-key"), lab.Target(t, http.MethodGet, "/", ""))
+		found = append(found, lab.Run(t, kittest.Named(t, Checks(), "public-signing-key"), lab.Target(t, http.MethodGet, "/other", ""))...)
 		if len(found) != want {
 			t.Errorf("%s: %d found", value, len(found))
 		}

@@ -12,41 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
-	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
-
-func check(t *testing.T, id string) kit.Check {
-	t.Helper()
-	for _, c := range Checks() {
-		if c.ID == id {
-			return c
-		}
-	}
-	t.Fatalf("there is no check %s", id)
-	return kit.Check{}
-}
-
-func holds(t *testing.T, lab *kittest.Lab, f kit.Finding) {
-	t.Helper()
-	if f.Proof == nil {
-		return
-	}
-	runner := proof.Runner{Send: lab.World.Client.Send, Users: func(name string) *client.User {
-		for _, u := range lab.World.Users {
-			if u.Name == name {
-				return u
-			}
-		}
-		return nil
-	}}
-	if out, err := runner.Run(t.Context(), f.Proof); err != nil || !out.Holds {
-		t.Errorf("the proof does not hold: %s, %v", out.Failed, err)
-	}
-}
 
 func TestTokens(t *testing.T) {
 	verify := func(key string, lax func(p *parts) bool) func(string) bool {
@@ -87,14 +56,14 @@ func TestTokens(t *testing.T) {
 		at, _ := url.Parse(lab.URL)
 		target.User.SetHeader(at.Host, "Authorization", "Bearer "+token("HS256", c.key, `{"sub":"bob"}`))
 		target.Response.Status = http.StatusOK
-		found := lab.Run(t, check(t, "jwt"), target)
+		found := lab.Run(t, kittest.Named(t, Checks(), "jwt"), target)
 		switch {
 		case c.want == "" && len(found) > 0:
 			t.Errorf("%s: reports %s", name, kittest.Titles(found))
 		case c.want != "" && (len(found) != 1 || found[0].Variant != c.want):
 			t.Errorf("%s: found %s", name, kittest.Titles(found))
 		case c.want != "":
-			holds(t, lab, found[0])
+			lab.Holds(t, found[0])
 		}
 		if sent := lab.Sent.Load(); sent > 16 {
 			t.Errorf("%s: %d requests", name, sent)
