@@ -30,7 +30,7 @@ func (l *Lab) As(t testing.TB, name string) *client.User {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.SetCookies(at, []*http.Cookie{{Name: "user", Value: name}})
+	u.SetCookies(at, []*http.Cookie{{Name: "user", Value: name}}) //nolint:gosec // it is sent, not set
 	return u
 }
 
