@@ -173,15 +173,7 @@ func kdcConfig(h *host.Host) *goja.Object {
 
 // enumerate asks for a ticket of a user without a password: the answer says whether there is one.
 func (d *domain) enumerate(h *host.Host, user string) (any, error) {
-	request, err := messages.NewASReqForTGT(d.realm, d.config, principal(user))
-	if err != nil {
-		return nil, err
-	}
-	b, err := request.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	got, err := d.ask(h, b)
+	_, got, err := d.askTGT(h, user)
 	if refused, ok := errors.AsType[messages.KRBError](err); ok {
 		wants := refused.ErrorCode == errorcode.KDC_ERR_PREAUTH_REQUIRED
 		return userFields(wants, "", errorcode.Lookup(refused.ErrorCode)), nil

@@ -134,25 +134,32 @@ func (d *domain) serviceTicket(h *host.Host, user, password, service string) (*m
 	return &reply.Ticket, nil
 }
 
-// login is the first ticket of a user. A server that wants to see the password first says how its key is derived.
-func (d *domain) login(h *host.Host, user, password string) (*messages.ASRep, error) {
-	request, err := messages.NewASReqForTGT(d.realm, d.config, principal(user))
-	if err != nil {
-		return nil, err
+// askTGT asks for the first ticket of a user, without a password.
+func (d *domain) askTGT(h *host.Host, user string) (request messages.ASReq, reply []byte, err error) {
+	if request, err = messages.NewASReqForTGT(d.realm, d.config, principal(user)); err != nil {
+		return request, nil, err
 	}
 	b, err := request.Marshal()
 	if err != nil {
-		return nil, err
+		return request, nil, err
 	}
-	got, err := d.ask(h, b)
+	reply, err = d.ask(h, b)
+	return request, reply, err
+}
+
+// login is the first ticket of a user. A server that wants to see the password first says how its key is derived.
+func (d *domain) login(h *host.Host, user, password string) (*messages.ASRep, error) {
+	request, got, err := d.askTGT(h, user)
 	refused, ok := errors.AsType[messages.KRBError](err)
 	if ok && refused.ErrorCode == errorcode.KDC_ERR_PREAUTH_REQUIRED {
-		if b, err = d.proven(&request, password, refused.EData); err != nil {
+		b, err := d.proven(&request, password, refused.EData)
+		if err != nil {
 			return nil, err
 		}
-		got, err = d.ask(h, b)
-	}
-	if err != nil {
+		if got, err = d.ask(h, b); err != nil {
+			return nil, err
+		}
+	} else if err != nil {
 		return nil, err
 	}
 	var reply messages.ASRep

@@ -102,15 +102,7 @@ func (r roast) reply(h *host.Host) (any, error) {
 		return nil, fmt.Errorf("the Format %.20q is neither hashcat nor john", f)
 	}
 	d := r.domain()
-	request, err := messages.NewASReqForTGT(d.realm, d.config, principal(r["Username"]))
-	if err != nil {
-		return nil, err
-	}
-	b, err := request.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	got, err := d.ask(h, b)
+	_, got, err := d.askTGT(h, r["Username"])
 	if err != nil {
 		return nil, err
 	}
