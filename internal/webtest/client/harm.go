@@ -169,8 +169,7 @@ func IsPassword(name string) bool {
 
 // passwordNames are words for a password in other languages.
 var passwordNames = []string{"passwort", "kennwort", "motdepasse", "mot_de_passe", "contrasena", "contraseña",
-	"wachtwoord",
-	"senha", "lozinka", "heslo"}
+	"wachtwoord", "senha", "lozinka", "heslo"}
 
 // IsSecret reports whether a field beside that of a user has their password, under whatever name.
 func IsSecret(name string) bool {

@@ -227,9 +227,11 @@ func (u *User) store(r *message.Request, from Origin, response *message.Response
 		name, _, _ := strings.Cut(strings.TrimSpace(pair), "=")
 		own[name] = true
 	}
-	sent := u.cookiesFrom(r.URL, from)
-	for _, c := range u.Cookies(r.URL) {
-		if !slices.ContainsFunc(sent, func(s *http.Cookie) bool { return s.Name == c.Name }) {
+	known := u.Cookies(r.URL)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, c := range known {
+		if !from.sends(u.flags[c.Name].SameSite) {
 			own[c.Name] = true
 		}
 	}
@@ -239,8 +241,6 @@ func (u *User) store(r *message.Request, from Origin, response *message.Response
 			kept = append(kept, c)
 		}
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
 	u.setCookies(r.URL, kept)
 	if u.answered == nil {
 		u.answered = map[string]bool{}

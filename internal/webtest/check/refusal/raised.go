@@ -3,6 +3,7 @@ package refusal
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -51,36 +52,31 @@ func raising() kit.Check {
 	return c
 }
 
-// told is a page without what was sent.
-func told(r *message.Response, texts ...string) *diff.Page { return diff.New(r, texts...) }
-
 // raise tries the parameters on one page.
 func (t *trial) raise(ctx context.Context, first *message.Response) error {
 	second, err := t.send(ctx, t.page)
 	if err != nil {
 		return err
 	}
-	noise := diff.Learn(told(first), told(second))
+	noise := diff.Learn(diff.New(first), diff.New(second))
 	ask := func(pairs ...string) (*message.Request, *diff.Page, *message.Response, error) {
 		r := t.page
-		var sent []string
 		for _, pair := range pairs {
 			name, value, _ := strings.Cut(pair, "=")
 			r = r.Put(message.Place{Component: message.Query, Name: name}, value)
-			sent = append(sent, pair)
 		}
 		answer, err := t.send(ctx, r)
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		return r, told(answer, append(sent, strings.Join(sent, "&"))...), answer, nil
+		return r, diff.New(answer, append(slices.Clone(pairs), strings.Join(pairs, "&"))...), answer, nil
 	}
 	lowered := func(pair string) string {
 		name, value, _ := strings.Cut(pair, "=")
 		return name + "=" + lower[value]
 	}
 	more := func(page, than *diff.Page) bool {
-		return page.Status == http.StatusOK && diff.Adds(page, noise, than, told(first), told(second))
+		return page.Status == http.StatusOK && diff.Adds(page, noise, than, diff.New(first), diff.New(second))
 	}
 	all, none := distinct(), []string{}
 	for _, pair := range all {
