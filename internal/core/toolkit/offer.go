@@ -39,11 +39,18 @@ func (s *Toolkits) ForTask(
 		return nil, nil, nil, err
 	}
 	names := slices.Clone(taken)
-	unusable := map[string]string{} // why tools of a toolkit cannot be run
+	unusable := map[Language]string{}   // why tools of a language cannot be run
+	notInstalled := map[string]string{} // why those of a toolkit cannot
 	for _, t := range tools {
 		kit := kits[t.Toolkit]
-		if _, asked := unusable[kit.ID]; !asked {
-			if unusable[kit.ID], err = s.unusable(ctx, kit); err != nil {
+		if _, asked := unusable[kit.Language]; !asked {
+			unusable[kit.Language] = ""
+			if err := s.usable(ctx, kit.Language); err != nil {
+				unusable[kit.Language] = err.Error()
+			}
+		}
+		if _, asked := notInstalled[kit.ID]; !asked && unusable[kit.Language] == "" {
+			if notInstalled[kit.ID], err = s.notInstalled(ctx, kit); err != nil {
 				return nil, nil, nil, err
 			}
 		}
@@ -54,8 +61,10 @@ func (s *Toolkits) ForTask(
 		switch {
 		case slices.Contains(names, t.ToolID):
 			missing = append(missing, Missing{t.ToolID, "another tool has its name"})
-		case unusable[kit.ID] != "":
-			missing = append(missing, Missing{t.ToolID, unusable[kit.ID]})
+		case unusable[kit.Language] != "":
+			missing = append(missing, Missing{t.ToolID, unusable[kit.Language]})
+		case notInstalled[kit.ID] != "":
+			missing = append(missing, Missing{t.ToolID, notInstalled[kit.ID]})
 		case absent != "":
 			missing = append(missing, Missing{t.ToolID, "its owner has no secret named " + absent})
 		default:
@@ -69,11 +78,8 @@ func (s *Toolkits) ForTask(
 	return offers, missing, hidden, nil
 }
 
-// unusable is why the tools of a toolkit cannot be run in a task; its packages are installed where they are not yet.
-func (s *Toolkits) unusable(ctx context.Context, kit Toolkit) (why string, err error) {
-	if status, fault := s.status(ctx, kit); status == Failed {
-		return fault, nil
-	}
+// notInstalled installs the packages of a toolkit where they are not there yet, and is why they cannot be.
+func (s *Toolkits) notInstalled(ctx context.Context, kit Toolkit) (why string, err error) {
 	_, release, err := s.packages(ctx, kit)
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)

@@ -99,8 +99,7 @@ func (s *Toolkits) installer(k Toolkit) isolate.Command {
 	doc, _ := json.Marshal(map[string]any{"private": true, "dependencies": k.Dependencies}) //nolint:errchkjson // texts
 	args := []string{"/bin/sh", "-c", "cp " + isolate.Files + "/package.json " + packagesThere + " && " + into, "sh",
 		"npm", "install", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-package-lock",
-		"--no-update-notifier",
-		"--fetch-retries=1", "--cache", isolate.Work + "/cache"}
+		"--no-update-notifier", "--fetch-retries=1", "--cache", isolate.Work + "/cache"}
 	if s.NPMRegistry != "" {
 		args = append(args, "--registry", s.NPMRegistry)
 	}
@@ -133,10 +132,7 @@ const interrupted = "The installation of packages was interrupted. Install them 
 
 func (s *Toolkits) install(ctx context.Context, k Toolkit, w *provision.Work) error {
 	failed := func(how string) error {
-		message := "The packages (dependencies) could not be installed: " + how + "."
-		if !s.Folders.Networked() {
-			message += " Installations have no network on this server: its operator has named no hosts for them (install_hosts)."
-		}
+		message := "The packages (dependencies) could not be installed: " + how + "." + s.Folders.NetworkNote()
 		tail := w.Tail(func(text string) string { return text })
 		return errs.New(errs.Conflict, "installation_failed", "%s", strings.TrimSpace(message+"\n"+tail))
 	}

@@ -76,8 +76,13 @@ func New(hosts []string, deny []netip.Prefix) (*Folders, error) {
 	return s, nil
 }
 
-// Networked reports whether installations reach any host.
-func (s *Folders) Networked() bool { return s.dial != nil }
+// NetworkNote is a sentence for an installation that failed, where installations have no network; "" where they have.
+func (s *Folders) NetworkNote() string {
+	if s.dial != nil {
+		return ""
+	}
+	return " Installations have no network on this server: its operator has named no hosts for them (install_hosts)."
+}
 
 // Close removes all folders. Nobody may use one any more.
 func (s *Folders) Close() error {

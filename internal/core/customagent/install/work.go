@@ -65,8 +65,8 @@ func (w *work) command(
 	got, err := run(ctx, w.with(isolate.Command{Args: []string{"/bin/sh", "-c", there, "sh", text}}), folderThere)
 	failed := func(how string) error {
 		message := fmt.Sprintf("The agent %s could not be installed: %s[%d] %s.", w.agent.Name, field, i, how)
-		if !w.Folders.Networked() && field == "install_commands" {
-			message += " Installations have no network on this server: its operator has named no hosts for them (install_hosts)."
+		if field == "install_commands" {
+			message += w.Folders.NetworkNote()
 		}
 		return errs.New(errs.Conflict, "installation_failed", "%s", message+"\n"+w.tail())
 	}
