@@ -25,6 +25,7 @@ type Decision struct {
 
 	IsRegression bool
 	Clears       bool   // what made it a regression is taken back
+	Restores     bool   // a change is taken back: that there is no reason and no end is said too
 	Actor        string // an email; empty: the service
 	At           db.Time
 	Since        db.Time // what is seen later reopens a fixed one; zero: At
@@ -58,8 +59,8 @@ func (d *Decision) Check(now time.Time) error {
 
 // IsNew reports whether a decision says more than the same status as before.
 func (d Decision) IsNew(before Decision) bool {
-	return d.Status != before.Status ||
-		(d.Reason != "" || !d.Until.IsZero()) && (d.Reason != before.Reason || !db.At(d.Until).Equal(before.Until))
+	says := d.Restores || d.Reason != "" || !d.Until.IsZero()
+	return d.Status != before.Status || says && (d.Reason != before.Reason || !db.At(d.Until).Equal(before.Until))
 }
 
 // Entry is the entry of a decision in the timeline of the finding with a number, which had another status before.

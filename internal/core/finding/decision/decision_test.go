@@ -43,6 +43,8 @@ func TestIsNew(t *testing.T) {
 		{Decision{Status: move.AcceptedRisk}, false}, {before, false}, {Decision{Status: move.Open}, true},
 		{Decision{Status: move.AcceptedRisk, Reason: "y", Until: end}, true},
 		{Decision{Status: move.AcceptedRisk, Reason: "x"}, true},
+		{Decision{Status: move.AcceptedRisk, Restores: true}, true},
+		{Decision{Status: move.AcceptedRisk, Reason: "x", Until: end, Restores: true}, false},
 	} {
 		if c.d.IsNew(before) != c.want {
 			t.Errorf("%+v: %v", c.d, !c.want)

@@ -5,6 +5,7 @@ package undo
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -131,6 +132,7 @@ type undoing struct {
 // row is a finding as it is now.
 type row struct {
 	id, hash, template         string
+	weakness                   string
 	status                     listing.Status
 	regressed                  bool
 	severity, labels, assignee string
@@ -150,41 +152,35 @@ type target struct {
 
 // run undoes entries of one operation. Findings that get the same value get it together.
 func (u *undoing) run(ctx context.Context, entries []timeline.Entry, operation string) error {
-	groups, restored := map[target][]int64{}, map[int64]row{}
+	rows, said, err := u.before(ctx, entries)
+	if err != nil {
+		return err
+	}
+	groups := map[target][]int64{}
 	var order []target
-	for part := range slices.Chunk(entries, batch) {
-		rows, err := u.rows(ctx, part)
-		if err != nil {
-			return err
-		}
-		reasons, err := u.reasons(ctx, part)
-		if err != nil {
-			return err
-		}
-		for _, e := range part {
-			r, is := rows[e.No]
-			said := reasons[e.Seq]
-			to := target{field: e.Field, value: e.From, reason: said.Reason, vector: said.Vector}
-			if e.Field == timeline.Status {
-				to.regressed = e.Before(r.regressed)
-				if !said.Until.IsZero() {
-					to.until = said.Until.UnixMicro()
-				}
+	for _, e := range entries {
+		r, is := rows[e.No]
+		reason := said[e.Seq]
+		to := target{field: e.Field, value: e.From, reason: reason.Reason, vector: reason.Vector}
+		if e.Field == timeline.Status {
+			to.regressed = e.Before(r.regressed)
+			if !reason.Until.IsZero() {
+				to.until = reason.Until.UnixMicro()
 			}
-			switch {
-			case !is: // it was deleted
-			case r.value(e.Field) != e.To, to.until != 0 && to.until <= u.now().UnixMicro():
-				u.Kept++
-			default:
-				if groups[to] == nil {
-					order = append(order, to)
-				}
-				groups[to], restored[e.No] = append(groups[to], e.No), r
+		}
+		switch {
+		case !is: // it was deleted
+		case r.value(e.Field) != e.To, to.until != 0 && to.until <= u.now().UnixMicro():
+			u.Kept++
+		default:
+			if groups[to] == nil {
+				order = append(order, to)
 			}
+			groups[to] = append(groups[to], e.No)
 		}
 	}
 	for _, to := range order {
-		if err := u.restore(ctx, to, groups[to], restored); err != nil {
+		if err := u.restore(ctx, to, groups[to], rows); err != nil {
 			return err
 		}
 		for part := range slices.Chunk(groups[to], batch) {
@@ -209,7 +205,7 @@ func (u *undoing) restore(ctx context.Context, to target, numbers []int64, rows 
 			hashes = append(hashes, rows[no].hash)
 		}
 		d := decision.Decision{Status: listing.Status(to.value), Reason: to.reason, Actor: u.by.Email, Operation: u.Operation,
-			IsRegression: to.regressed, Clears: !to.regressed}
+			IsRegression: to.regressed, Clears: !to.regressed, Restores: true}
 		if to.until != 0 {
 			d.Until = time.UnixMicro(to.until)
 		}
@@ -248,17 +244,59 @@ func numbersOf(entries []timeline.Entry) (out []int64) {
 	return slices.Compact(out)
 }
 
+// before are the findings of entries, by number, and for each entry, by its Seq, the one that said what it was before.
+func (u *undoing) before(
+	ctx context.Context, entries []timeline.Entry,
+) (rows map[int64]row, said map[int64]timeline.Entry, err error) {
+	rows, said = map[int64]row{}, map[int64]timeline.Entry{}
+	for part := range slices.Chunk(entries, batch) {
+		of, err := u.rows(ctx, part)
+		if err != nil {
+			return nil, nil, err
+		}
+		maps.Copy(rows, of)
+		reasons, err := u.reasons(ctx, part)
+		if err != nil {
+			return nil, nil, err
+		}
+		maps.Copy(said, reasons)
+	}
+	// A decision holds for all findings of a weakness: what was said of the whole is in the timelines of those with its
+	// hash, and not of those that joined it or were seen later.
+	type whole struct{ weakness, status string }
+	decided := map[whole]timeline.Entry{}
+	for _, e := range entries {
+		was, is := said[e.Seq]
+		if !is || e.Field != timeline.Status {
+			continue
+		}
+		of := whole{rows[e.No].weakness, e.From}
+		other, isOther := decided[of]
+		isOwn := rows[e.No].hash == of.weakness
+		if !isOther || isOwn && (rows[other.No].hash != of.weakness || was.Seq > other.Seq) {
+			decided[of] = was
+		}
+	}
+	for _, e := range entries {
+		if e.Field == timeline.Status {
+			said[e.Seq] = decided[whole{rows[e.No].weakness, e.From}]
+		}
+	}
+	return rows, said, nil
+}
+
 func (u *undoing) rows(ctx context.Context, entries []timeline.Entry) (map[int64]row, error) {
 	out := map[int64]row{}
 	w := db.InTeam(u.by.TeamID, "no", numbersOf(entries))
 	return out, db.Each(ctx, u.tx, func(r db.Row) error {
 		var no int64
 		var one row
-		err := r.Scan(&no, &one.id, &one.hash, &one.template, &one.status, &one.regressed, &one.severity, &one.labels,
-			&one.assignee)
+		err := r.Scan(&no, &one.id, &one.hash, &one.weakness, &one.template, &one.status, &one.regressed, &one.severity,
+			&one.labels, &one.assignee)
 		out[no] = one
 		return err
-	}, `SELECT no, id, hash, template_id, status, is_regression, severity, labels, assignee FROM finding`+w.String(), w.Args...)
+	}, `SELECT no, id, hash, CASE weakness WHEN '' THEN hash ELSE weakness END, template_id, status, is_regression, severity,
+		labels, assignee FROM finding`+w.String(), w.Args...)
 }
 
 // reasons are, by the Seq of changes of a status or a severity, the entries that said what it was before.

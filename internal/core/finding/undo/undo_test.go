@@ -2,6 +2,8 @@ package undo
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -88,6 +90,26 @@ func state(f finding.Finding) map[string]string {
 		"is_regression": strconv.FormatBool(f.IsRegression)}
 }
 
+// decided is, by weakness, why its findings have the status they have, and until when; nothing where nothing is said.
+func (r room) decided(t rapid.TB) map[string]string {
+	t.Helper()
+	var weaknesses []string
+	for _, f := range r.all(t) {
+		weaknesses = append(weaknesses, f.Weakness)
+	}
+	decisions, err := decision.Find(context.Background(), r.db, r.team, weaknesses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for weakness, d := range decisions {
+		if d.Reason != "" || !d.Until.IsZero() {
+			out[weakness] = d.Reason + " " + d.Until.UTC().Format(time.RFC3339Nano)
+		}
+	}
+	return out
+}
+
 // TestHistories makes random changes, and undoes some. Always: what a finding is, is the fold of its timeline; lists
 // are the sum of their facets. And a change that is undone at once leaves every finding as it was before.
 func TestHistories(t *testing.T) {
@@ -102,7 +124,7 @@ func TestHistories(t *testing.T) {
 			r := setUp(t, d)
 			r.see(rt, "s1", 1, 2, 3)
 			for range rapid.IntRange(1, 8).Draw(rt, "steps") {
-				before := r.all(rt)
+				before, decided := r.all(rt), r.decided(rt)
 				one := rapid.SampledFrom(before).Draw(rt, "one")
 				operation := r.change(rt, one)
 				r.check(rt)
@@ -121,6 +143,9 @@ func TestHistories(t *testing.T) {
 							rt.Fatalf("%s of %s is %q, was %q", field, before[i].ID, got, value)
 						}
 					}
+				}
+				if got := r.decided(rt); !maps.Equal(got, decided) {
+					rt.Fatalf("decided is %v, was %v", got, decided)
 				}
 				if rapid.Bool().Draw(rt, "redo") {
 					if _, err := r.Undo(r.alice, "", undone.Operation); err != nil {
@@ -143,9 +168,11 @@ func (r room) change(rt *rapid.T, one finding.Finding) string {
 	var err error
 	switch rapid.IntRange(0, 5).Draw(rt, "what") {
 	case 0:
-		d := decision.Decision{Status: rapid.SampledFrom(finding.Statuses).Draw(rt, "status")}
-		if d.Status == finding.AcceptedRisk && rapid.Bool().Draw(rt, "ends") {
-			d.Reason, d.Until = "why", time.Now().Add(time.Hour)
+		often := append(slices.Clone(finding.Statuses), finding.AcceptedRisk, finding.AcceptedRisk, finding.AcceptedRisk)
+		d := decision.Decision{Status: rapid.SampledFrom(often).Draw(rt, "status")}
+		d.Reason = rapid.SampledFrom([]string{"", "why", "because"}).Draw(rt, "reason")
+		if d.Status == finding.AcceptedRisk && d.Reason != "" && rapid.Bool().Draw(rt, "ends") {
+			d.Until = time.Now().Add(time.Hour)
 		}
 		_, err = r.findings.SetDecision(r.alice, f, d)
 	case 1:
@@ -256,6 +283,47 @@ func (r room) check(rt *rapid.T) {
 	if n := count(finding.Filter{Assignees: []string{finding.Nobody}}); n != nobodys {
 		rt.Fatalf("the list has %d of nobody, want %d", n, nobodys)
 	}
+}
+
+// An undone decision leaves what was decided before, with its reason and its end, or without.
+func TestReasons(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := setUp(t, d)
+		r.see(t, "s1", 1)
+		one := finding.Filter{IDs: []string{r.all(t)[0].ID}}
+		for _, before := range []decision.Decision{
+			{Status: finding.AcceptedRisk}, // a bare one
+			{Status: finding.AcceptedRisk, Reason: "why"},
+			{Status: finding.AcceptedRisk, Reason: "why", Until: time.Now().Add(time.Hour)},
+			{Status: finding.FalsePositive, Reason: "checked"},
+			{Status: finding.Open, Reason: "it is true"}, // of which the sighting after it has no entry
+		} {
+			if _, err := r.findings.SetDecision(r.alice, one, before); err != nil {
+				t.Fatal(err)
+			}
+			r.see(t, "s-"+before.Reason, 1)
+			want, since := r.decided(t), r.lastSeq(t)
+			again := decision.Decision{Status: finding.AcceptedRisk, Reason: "once more", Until: time.Now().Add(2 * time.Hour)}
+			if _, err := r.findings.SetDecision(r.alice, one, again); err != nil {
+				t.Fatal(err)
+			}
+			operation, err := db.Value[string](t.Context(), d, `SELECT operation FROM finding_change WHERE team_id = ? AND seq > ? LIMIT 1`,
+				r.team, since)
+			if err != nil {
+				t.Fatal(err)
+			}
+			undone, err := r.Undo(r.alice, "", operation)
+			if got := r.decided(t); err != nil || !maps.Equal(got, want) {
+				t.Fatalf("after %+v: %v, want %v, %v", before, got, want, err)
+			}
+			if _, err := r.Undo(r.alice, "", undone.Operation); err != nil || maps.Equal(r.decided(t), want) {
+				t.Fatalf("after %+v, undone twice: %v, %v", before, r.decided(t), err)
+			}
+			if _, err := r.findings.SetStatus(r.alice, one, finding.Open); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
 }
 
 // What cannot be undone is refused, and changes nothing. What was changed again stays, and the rest is undone.
