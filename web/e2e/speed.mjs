@@ -41,7 +41,8 @@ function watch() {
     } catch (e) { note.failed = true; note.drawn = performance.now(); throw e } finally { w.open-- }
   }
   // The frame that shows other rows than when a person did something last.
-  new MutationObserver((list) => { if (!w.rows && list.some((m) => (m.target.nodeType === 1 ? m.target : m.target.parentElement)?.closest('main tbody'))) { w.rows = NaN; drawn((at) => { w.rows = at }) } }).observe(document, { childList: true, characterData: true, subtree: true })
+  const ofRows = (m) => (m.target.nodeType === 1 ? m.target : m.target.parentElement)?.closest('main tbody') || [...m.removedNodes].some((n) => n.querySelector?.('tbody')) // a list without rows has no table
+  new MutationObserver((list) => { if (!w.rows && list.some(ofRows)) { w.rows = NaN; drawn((at) => { w.rows = at }) } }).observe(document, { childList: true, characterData: true, subtree: true })
   // The first row, in a frame that was drawn.
   new MutationObserver((_, o) => { if (document.querySelector('main tbody tr')) { o.disconnect(); drawn((at) => { w.first = at }) } }).observe(document, { childList: true, subtree: true })
   w.scroll = () => { w.frames = []; let before; const tick = (at) => { if (before) w.frames.push(at - before); before = at; if (w.counting) requestAnimationFrame(tick) }; w.counting = true; requestAnimationFrame(tick) }
@@ -62,10 +63,11 @@ async function time(page, of, act) {
   // Other rows, or an answer with the same ones.
   await page.waitForFunction((path) => window.watched.rows > 0 || window.watched.asked.some((x) => x.path === path && x.drawn && !x.failed && x.began >= window.watched.last), list[of]).catch((e) => { throw new Error(`the rows stayed: ${e.message}`) })
   await settled(page)
+  await page.waitForFunction(() => !Number.isNaN(window.watched.rows)) // the frame is yet to be drawn
   return page.evaluate(({ path, counts }) => {
     const drawn = (p) => window.watched.asked.filter((x) => x.path === p && !x.failed).at(-1)
     const l = window.watched.asked.find((x) => x.path === path && !x.failed && x.began >= window.watched.last && x.began < window.watched.last + 250), c = drawn(counts) // what follows is asked for ahead, 300 ms later
-    return { rows: (l ? Math.max(l.drawn, window.watched.acted) : window.watched.rows) - window.watched.last, waited: l ? l.ended - l.began : 0, counts: c && c.drawn - window.watched.last }
+    return { rows: (l ? Math.max(l.drawn, window.watched.acted) : window.watched.rows ?? window.watched.acted) - window.watched.last, waited: l ? l.ended - l.began : 0, counts: c && c.drawn - window.watched.last }
   }, { path: list[of], counts })
 }
 

@@ -32,7 +32,7 @@ export function useURL(): [Search, (change: Partial<Search>, how?: { replace?: b
 /** Which of a screen's tabs is shown; the first, if the address names none or one that is not there. */
 export const tabOf = <T extends string>(search: Search, tabs: readonly [T, ...T[]]): T => tabs.find((x) => x === search.tab) ?? tabs[0]
 
-/** A text field whose value goes into the URL a tenth of a second after the last key. */
+/** A text field whose value goes into the URL a twentieth of a second after the last key. */
 export function useTyped(name: string): [string, (v: string) => void] {
   const [search, set] = useURL()
   const there = search[name] ?? ''
@@ -43,7 +43,7 @@ export function useTyped(name: string): [string, (v: string) => void] {
   }, [there, sent])
   useEffect(() => {
     if (value === sent) return
-    const timer = setTimeout(() => { setSent(value); set({ [name]: value || undefined }, { replace: true }) }, 100)
+    const timer = setTimeout(() => { setSent(value); set({ [name]: value || undefined }, { replace: true }) }, 50)
     return () => clearTimeout(timer)
   }, [value, sent, name, set])
   return [value, setValue]
