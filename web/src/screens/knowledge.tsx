@@ -7,7 +7,7 @@ import { count, size } from '../lib/format'
 import { useCommands } from '../lib/keys'
 import { useRole } from '../lib/me'
 import { useTyped, useURL, type Search } from '../lib/search'
-import { Raw, Shown } from '../lib/show'
+import { plain, Raw, Shown } from '../lib/show'
 import { Button, Card, Chip, Confirm, Empty, Head, Loading, Pages, Problem, Table, Time, useTitle } from '../ui/kit'
 import { toast } from '../ui/toast'
 import { t } from '../texts'
@@ -43,8 +43,8 @@ export function Knowledge() {
               onKeyDown={(e) => { if (e.key === 'Escape') e.currentTarget.blur() }} />
             <select className="field !w-auto max-w-60" aria-label={x.in} value={search.source ?? ''} onChange={(e) => set({ source: e.target.value || undefined })}>
               <option value="">{x.inAll}</option>
-              {search.source && !sources.some((s) => s.id === search.source) && <option value={search.source}>{search.source.slice(0, 60)}</option>}
-              {sources.map((s) => <option key={s.id} value={s.id}>{s.name.slice(0, 80)}</option>)}
+              {search.source && !sources.some((s) => s.id === search.source) && <option value={search.source}>{plain(search.source.slice(0, 60))}</option>}
+              {sources.map((s) => <option key={s.id} value={s.id}>{plain(s.name.slice(0, 80))}</option>)}
             </select>
           </div>
           <p className="mt-1 text-xs text-muted">{x.searchHint}</p>

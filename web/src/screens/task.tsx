@@ -193,7 +193,7 @@ function Ask({ id, of: w, mine }: { id: string; of: Waiting; mine: boolean }) {
       {w.ask.args !== undefined && <pre className="raw mt-2 max-h-48 overflow-auto rounded-sm border border-line bg-panel p-2" tabIndex={0} aria-label={t.ask.args}><Shown text={JSON.stringify(w.ask.args, null, 2)} max={8000} /></pre>}
       {mine ? (
         <form className="mt-3" onSubmit={(e) => { e.preventDefault(); if (question) decide.mutate({ decision: 'approve', text: answer }) }}>
-          {w.ask.options && w.ask.options.length > 0 && <div className="mb-2 flex flex-wrap gap-2">{w.ask.options.slice(0, 12).map((o) => <Button key={o} onClick={() => decide.mutate({ decision: 'approve', text: o })}><Shown text={o} max={80} /></Button>)}</div>}
+          {w.ask.options && w.ask.options.length > 0 && <div className="mb-2 flex flex-wrap gap-2">{w.ask.options.slice(0, 12).map((o) => <Button key={o} className="!whitespace-normal py-1 text-left" onClick={() => decide.mutate({ decision: 'approve', text: o })}><Shown text={o} max={80} /></Button>)}</div>}
           <textarea className="field" rows={2} maxLength={20000} aria-label={question ? t.ask.answer : t.ask.reason} placeholder={question ? t.ask.answer : t.ask.reason} value={answer} onChange={(e) => setAnswer(e.target.value)} />
           {decide.error && <Problem error={decide.error} />}
           <div className="mt-2 flex flex-wrap justify-end gap-2">
