@@ -136,7 +136,7 @@ export async function fillWork(server, target) {
     '/assets': ['/assets', '/assets?view=gallery'],
     '/assets/associated': [`/assets/associated?domain=${short(60)}.example`],
     '/assets/$id': [`/assets/${asset}`],
-    '/enumerations/$id': [`/enumerations/${enumeration}`, `/enumerations/${enumeration}?tab=diff`],
+    '/enumerations/$id': ['', '?tab=sources', '?tab=events', '?tab=runs', '?tab=difference'].map((tab) => `/enumerations/${enumeration}${tab}`),
     '/templates': ['/templates', '/templates?scope=private'],
     '/templates/$id': [`/templates/${template.template_id ?? template.id}?from=team`, '/templates/new', '/templates/vedette-git-head'],
     '/cves/$id': ['/cves/CVE-2021-44228'],

@@ -12,18 +12,20 @@ type Operation = {
   operationId?: string; summary?: string; description?: string; tags?: string[]; deprecated?: boolean; security?: Record<string, unknown>[]
   parameters?: Parameter[]; requestBody?: { required?: boolean; description?: string; content: Content }; responses: Record<string, { description?: string; content?: Content }>
 }
-export type Contract = { info: { title: string; version: string; description?: string }; paths: Record<string, Record<string, Operation>>; components: { schemas?: Record<string, Schema> } }
+export type Contract = { info: { title: string; version: string; description?: string }; tags?: { name: string }[]; paths: Record<string, Record<string, Operation>>; components: { schemas?: Record<string, Schema> } }
 
 /** An operation, with where it is. */
 export type Entry = { id: string; method: string; path: string; tag: string; of: Operation }
 
 const methods = ['get', 'post', 'put', 'patch', 'delete', 'head']
 
+/** All operations, those of a tag together, in the order of the contract's tags. */
 export function entriesOf(c: Contract): Entry[] {
+  const order = (e: Entry) => (c.tags ?? []).findIndex((x) => x.name === e.tag) >>> 0 // what has none comes last
   return Object.entries(c.paths).flatMap(([path, all]) => methods.filter((m) => all[m]).map((m) => {
     const of = all[m]!
     return { id: of.operationId ?? `${m} ${path}`, method: m.toUpperCase(), path, tag: of.tags?.[0] ?? '', of }
-  }))
+  })).sort((a, b) => order(a) - order(b))
 }
 
 /** One field, or one parameter. */
@@ -98,11 +100,15 @@ function sample(c: Contract, schema: Schema, depth = 0): unknown {
 
 const quoted = (s: string) => `'${s.replaceAll("'", `'\\''`)}'`
 
+/** Whether an operation can be called with that of the contract's keys. */
+export const takes = (o: Operation, key: string) => !!o.security?.some((s) => key in s)
+
 /** A request as a command, to the server at base, with the key in a variable. */
 export function commandOf(c: Contract, e: Entry, base: string): string {
   const query = (e.of.parameters ?? []).filter((p) => p.in === 'query' && p.required).map((p) => `${p.name}=${encodeURIComponent(String(sample(c, p.schema ?? {})))}`)
   const lines = [`curl${e.method === 'GET' ? '' : ` -X ${e.method}`} ${quoted(base + e.path + (query.length > 0 ? `?${query.join('&')}` : ''))}`]
-  if ((e.of.security ?? []).length > 0) lines.push('-H "X-Api-Key: $VEDETTE_API_KEY"')
+  if (takes(e.of, 'apiKey')) lines.push('-H "X-Api-Key: $VEDETTE_API_KEY"')
+  else if (takes(e.of, 'internalKey')) lines.push('-H "X-Internal-API-Key: $INTERNAL_API_KEY"')
   const [media, content] = Object.entries(e.of.requestBody?.content ?? {})[0] ?? []
   if (media) lines.push(`-H ${quoted(`Content-Type: ${media}`)}`, media.includes('json') ? `-d ${quoted(JSON.stringify(content?.example ?? sample(c, content?.schema ?? {})))}` : '--data-binary @file')
   return lines.join(' \\\n  ')

@@ -115,7 +115,7 @@ function Sources({ of, search, set }: { of: Source[]; search: Search; set: (c: P
     <>
       <Card title={x.sources} flush actions={<span className="flex flex-wrap gap-2">{choose('kind', x.kind, x.anyKind, x.kinds)}{choose('status', x.state, x.anyState, x.states)}</span>}>
         {rows.length === 0 ? <Empty title={x.noMatch} action={<Button onClick={() => void navigate({ to: '/knowledge', search: { q: search.q, source: search.source } } as never)}>{x.all}</Button>} /> : (
-          <Table label={x.sources} head={[x.name, x.kind, x.state, x.size, x.whose, x.read, <span key="a" className="sr-only">{t.groups.general}</span>]}>
+          <Table label={x.sources} head={[x.name, x.kind, x.state, x.size, x.whose, x.read, '']}>
             {rows.slice(page * pageSize, (page + 1) * pageSize).map((s) => {
               const from = s.url || s.file_key
               return (

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { check } from '../lib/api'
-import { commandOf, entriesOf, fieldsOf, parametersOf, schemaOf, typeOf, type Contract, type Entry, type Field } from '../lib/openapi'
+import { commandOf, entriesOf, fieldsOf, parametersOf, schemaOf, takes, typeOf, type Contract, type Entry, type Field } from '../lib/openapi'
 import { useTyped, useURL } from '../lib/search'
 import { Card, Chip, Copy, Empty, Head, Loading, Problem, Table, Tabs, To, useTitle } from '../ui/kit'
 import { count } from '../lib/format'
@@ -66,7 +66,7 @@ function One({ c, of: e }: { c: Contract; of: Entry }) {
         <h2 id="operation" className="text-lg font-semibold">{o.summary || e.path}</h2>
         <p className="mt-1 flex flex-wrap items-center gap-2"><Chip tone={tone[e.method]}>{e.method}</Chip><code className="[overflow-wrap:anywhere]">{e.path}</code> {o.deprecated && <Chip tone="wait">{x.deprecated}</Chip>}</p>
         {o.description && <p className="mt-2 max-w-prose text-sm whitespace-pre-line">{o.description}</p>}
-        <p className="mt-2 text-sm text-muted">{(o.security ?? []).length > 0 ? x.needs : x.open}</p>
+        <p className="mt-2 text-sm text-muted">{(o.security ?? []).length === 0 ? x.open : takes(o, 'apiKey') ? x.needs : takes(o, 'bearer') ? x.session : x.internal}</p>
       </section>
       <Card title={x.example} actions={<Copy text={command} />}><pre className="raw" tabIndex={0} aria-label={x.example}>{command}</pre></Card>
       <Fields title={x.parameters} of={parametersOf(c, o)} />
@@ -86,7 +86,7 @@ function Fields({ title, of, otherwise }: { title: string; of: Field[]; otherwis
       {of.length === 0 ? <p className="px-3 py-2.5 text-sm text-muted">{otherwise}</p> : (
         <Table label={title} head={[x.field, x.type, x.meaning]}>
           {of.map((f, i) => (
-            <tr key={i}><td><span className={`block ${indents[f.depth]}`}><code className="font-semibold [overflow-wrap:anywhere]">{f.name}</code> {f.required && <Chip tone="wait">{x.required}</Chip>}</span></td><td className="text-muted">{f.type}</td>
+            <tr key={i}><td><span className={`block sm:min-w-48 ${indents[f.depth]}`}><code className="font-semibold [overflow-wrap:anywhere]">{f.name}</code> {f.required && <Chip tone="wait">{x.required}</Chip>}</span></td><td className="text-muted">{f.type}</td>
               <td>{f.about}{f.limits && <span className="block text-xs text-muted [overflow-wrap:anywhere]">{f.limits}</span>}</td></tr>
           ))}
         </Table>
