@@ -54,8 +54,8 @@ web-check: # the committed build is what web/ builds
 	@scripts/need --wish node npm
 	@scripts/web check
 
-web-test: build ## drive the console in a browser, screen by screen (needs Node 20 and Chromium)
-	@scripts/need --wish node npm chromium
+web-test: build ## drive the console in a browser, screen by screen, on both databases (needs Node 20 and Chromium; DATABASE=sqlite: on one)
+	@scripts/need --wish node npm chromium postgres
 	@scripts/web test
 
 # Seconds of the commit, the time of all files of a release.

@@ -3,8 +3,7 @@ import { after, before } from 'node:test'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startChat, token } from './chat.mjs'
-import { fillSettings } from './hostile.mjs'
-import { startHub, startLab } from './hub.mjs'
+import { reviewed, startHub, startLab } from './hub.mjs'
 import { both, browse, journeys, ready, serve, signIn, weakSite } from './kit.mjs'
 
 // What agents bring along, and the areas around them: GitHub, Slack, CVEs, memory, files, signers, rules. On a server with a
@@ -141,11 +140,7 @@ journey('repositories at GitHub are connected, set up, reviewed and disconnected
   assert.deepEqual([kept.check_gate, kept.exclude_patterns.source], [{ source: 'repo', value: 'high' }, 'default'])
 
   await hub.opened()
-  for (;;) { // a review is a job
-    const { reviews: [first] } = await server.api('GET', '/api/v1/github/reviews')
-    if (first?.finished_at) { assert.equal(first.status, 'completed', first.error); break }
-    await new Promise((done) => setTimeout(done, 100))
-  }
+  await reviewed(server, 'github')
   await page.reload()
   await page.getByRole('row', { name: /octo\/shop #1.*Done.*Failed/ }).getByRole('button').click()
   await dialog.getByText('deploy/env.sh:4').waitFor()
@@ -211,11 +206,7 @@ journey('projects at GitLab are connected by a token, set up, reviewed and disco
   await page.keyboard.press('Escape')
 
   await lab.opened(new URL(hook).pathname, secret)
-  for (;;) { // a review is a job
-    const { reviews: [first] } = await server.api('GET', '/api/v1/gitlab/reviews')
-    if (first?.finished_at) { assert.equal(first.status, 'completed', first.error); break }
-    await new Promise((done) => setTimeout(done, 100))
-  }
+  await reviewed(server, 'gitlab')
   await page.reload()
   await page.getByRole('row', { name: /acme\/shop #1.*Done.*Failed/ }).getByRole('button').click()
   await dialog.getByText('deploy/env.sh:4').waitFor()
@@ -445,45 +436,4 @@ journey('default members are added and removed, and are back by undo', async (pa
   await page.getByRole('button', { name: 'Undo' }).click()
   await row.waitFor()
   assert.deepEqual((await server.api('GET', '/v1/user/team/default-members')).members, [{ email: 'carol@example.com', role: 'VIEWER' }])
-})
-
-journey('hostile names and texts in every setting run nothing and break no page', async (page) => {
-  await fillSettings(server)
-  await server.api('POST', '/api/v1/github/installations/claim', { installation_id: 7 })
-  await server.api('PUT', '/api/v1/slack/connection', { bot_token: token, signing_secret: 'own-signing-secret-0123' })
-  await page.at('/settings/account')
-  await signIn(page)
-  await ready(page)
-  const links = page.getByRole('navigation', { name: 'Settings' }).getByRole('link')
-  const pages = await links.evaluateAll((all) => all.map((a) => new URL(a.href).pathname))
-  assert.ok(pages.length >= 25, pages.join())
-  // Wide and narrow; it goes on with the size that it ends with, because each change costs a layout.
-  let width = 1280
-  const looked = async (what) => {
-    for (const i of [0, 1]) {
-      if (i === 1) await page.setViewportSize({ width: width = width === 320 ? 1280 : 320, height: 800 })
-      const seen = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, made: document.querySelectorAll('main img, main script, main iframe, main b, dialog img, dialog script').length, scrolls: [...document.querySelectorAll('table.cards')].filter((x) => x.parentElement.scrollWidth > x.parentElement.clientWidth + 1).map((x) => x.parentElement.ariaLabel) }))
-      if (width === 320) assert.deepEqual(seen.scrolls, [], what) // their rows are cards
-      assert.ok(seen.wide <= width, `${what} is ${seen.wide} wide on ${width}`)
-      assert.equal(seen.made, 0, what)
-    }
-  }
-  for (const path of [...pages, '/triage?tab=rules', '/tasks/new', '/agents']) {
-    if (path.startsWith('/settings')) await links.nth(pages.indexOf(path)).click()
-    else await page.at(path)
-    await page.waitForURL((u) => u.pathname + u.search === path)
-    await ready(page)
-    await looked(path)
-    // What opens from the first row of it, too.
-    const opens = page.getByRole('main').getByRole('button', { name: /^(Edit|Read$|Options of|People of|Delete)/ })
-    const opened = path.startsWith('/settings') && await opens.count() > 0
-    if (opened) {
-      await opens.first().click()
-      await page.getByRole('dialog').waitFor()
-      await ready(page)
-      await looked(`a dialog of ${path}`)
-    }
-    if (/projects|prompts|settings\/agents|tools|memory|rules|slack/.test(path)) await page.getByRole('main').getByText(/<img src=x/).filter({ visible: true }).first().waitFor() // it is there, as text
-    if (opened) await page.keyboard.press('Escape')
-  }
 })

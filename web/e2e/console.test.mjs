@@ -2,13 +2,10 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { after, before } from 'node:test'
-import { both, browse, journeys, narrow, password, ready, serve, signIn, weakSite } from './kit.mjs'
+import { another, both, browse, journeys, password, ready, serve, signIn, weakSite } from './kit.mjs'
 
 let server, browser, site, target
 let slow = 0
-
-// Further screens, for axe.
-const screens = ['/assets', '/network', '/knowledge', '/enumerations', '/triage', '/settings/trackers', '/templates', '/templates/vedette-git-head', '/settings/account', '/settings/members', '/settings/audit']
 
 before(async () => {
   [server, browser] = await Promise.all([serve(), browse()]);
@@ -167,11 +164,7 @@ journey('a member of another role is given a role, works, and is a viewer again'
   }
   await page.at('/settings/members')
   await signIn(page)
-  const other = await page.context().browser().newContext()
-  const bob = await other.newPage()
-  bob.server = server
-  await bob.goto(server.base + '/findings')
-  await signIn(bob, 'bob@example.com')
+  const bob = await another(page, '/findings')
   await bob.getByRole('row').nth(1).waitFor()
   assert.equal(await bob.getByRole('checkbox', { name: /^Choose/ }).count(), 0)
   await role('Member')
@@ -183,7 +176,7 @@ journey('a member of another role is given a role, works, and is a viewer again'
   await bob.getByRole('dialog').getByRole('button', { name: 'Set status' }).click()
   await bob.getByText('A viewer of the team can read and not change.').first().waitFor()
   assert.equal((await server.api('GET', '/v1/scans/results?vuln_status=triaged')).total_results, 0)
-  await other.close()
+  await bob.context().close()
 })
 
 journey('reports are files: PDF, SARIF and CSV of what the list shows', async (page) => {
@@ -304,62 +297,6 @@ journey('a task that streams for hours leaves the page as small as it was', asyn
   assert.ok(await page.getByRole('listitem').count() < 700)
 })
 
-// A finding whose every field tries to leave the text that it is.
-const evil = `"><img src=x onerror=breach('ran')><script>breach('ran')</script>{{7*7}}\${7*7}\u202egnp.exe\u2066\u200b\u001b[31m\u0007`
-const hostile = JSON.stringify({
-  'template-id': `evil-template`, info: { name: `Evil ${evil}`, author: [evil], tags: [evil], description: evil, impact: evil, remediation: evil, severity: 'critical', reference: [`javascript:breach('ran')`, evil], classification: { 'cve-id': [evil], 'cwe-id': [evil] } },
-  host: 'evil.example', 'matched-at': `http://evil.example/${'x'.repeat(3000)}${evil}`, 'extracted-results': [evil, 'A'.repeat(5000)], 'matcher-status': true, type: 'http', ip: '192.0.2.1', port: '80', timestamp: '2026-01-02T03:04:05Z',
-  compared: [{ note: evil, request: `GET /${'y'.repeat(3000)}${evil} HTTP/1.1\r\n\r\n`, response: `${evil}${'\u202e<b>x</b>\n'.repeat(1000)}` }],
-  request: `GET / HTTP/1.1\r\nX: ${evil}\r\n\r\n`, response: `HTTP/1.1 200 OK\r\n\r\n<html>${evil}${'<b>x</b>\u202e'.repeat(60_000)}`, 'curl-command': `curl '${evil}'`, 'template-path': evil,
-})
-
-journey('a hostile finding runs nothing, widens nothing, and shows what is hidden in it', async (page) => {
-  const made = await server.api('POST', '/v1/scans/import?name=' + encodeURIComponent('Evil <script>breach(1)</script>'), hostile)
-  const id = made.id ?? made.scan_id ?? made.scan?.id
-  const found = await server.api('GET', `/v1/scans/results?severity=critical&search=evil`)
-  const vuln = found.data[0].vuln_id
-  await page.at('/')
-  await signIn(page)
-  // What people write is foreign text, too: in every list that has it.
-  const name = `Evil ${evil}`.slice(0, 90)
-  const queue = (await server.api('POST', '/api/v1/triage/queues', { name, sort: 'severity', selection: { severity: ['critical'] } })).queue
-  await server.api('POST', '/api/v1/prompts', { name: name.replace(/[^ -~]/g, ''), description: evil, text: 'Look at {{host}}' })
-  await server.api('POST', '/api/v1/skills', { name: 'evil-skill', description: evil.replace(/[^ -~]/g, ''), instructions: evil })
-  await server.api('POST', '/api/v1/agents/user', { name, system_prompt: evil, description: evil })
-  await server.api('POST', '/api/v1/knowledge/index', { name, content: `evil ${evil}` })
-  await server.api('POST', '/v1/template', { template: `id: evil\ninfo: {name: ${JSON.stringify(name.replace(/[^ -~]/g, ''))}, author: me, severity: high}\nhttp:\n  - path: ["{{BaseURL}}/"]\n    matchers: [{type: status, status: [200]}]\n` })
-  await server.api('PATCH', '/v1/scans/vulns/assignee', { vuln_ids: [vuln], assignee: 'bob@example.com' })
-  await server.api('POST', '/v1/scans/import?format=nuclei&name=' + encodeURIComponent(name), hostile)
-  await server.api('POST', '/v1/export/schedule', { name, type: 'csv', frequency: 'weekly', weekday: 1, start_time: '07:00', search: evil.slice(0, 150) })
-  const [other1] = (await server.api('GET', '/v1/scans/results?severity=critical&sightings=true&search=evil')).data.filter((r) => r.vuln_id !== vuln)
-  if (other1) await server.api('POST', '/v1/scans/vulns/join', { vuln_ids: [vuln, other1.vuln_id] }).catch(() => undefined) // the same weakness already
-  const lists = ['/triage', `/triage/${queue?.id ?? ''}`, '/reports', `/scans/${id}?tab=compare`, '/agents', '/knowledge', '/knowledge?q=evil', '/templates?scope=private', '/settings/agents', '/settings/skills', '/settings/prompts', '/settings/audit', '/settings/members']
-  for (const path of [...lists, '/', '/scans', `/scans/${id}`, `/scans/${id}?tab=log`, '/findings?severity=critical', `/findings?severity=critical&open=${vuln}`, `/findings/${vuln}`, `/findings/${vuln}?tab=evidence`, `/findings/${vuln}?tab=history`, `/findings/${vuln}?tab=places`, `/findings?q=${encodeURIComponent(evil)}`]) {
-    await page.at(path)
-    await ready(page)
-    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 1280, path)
-    await narrow(page, path)
-    assert.equal(await page.evaluate(() => document.querySelectorAll('main img, main script, main iframe').length), 0, path)
-    if (/triage$|prompts|settings.agents|knowledge\?|reports/.test(path)) await page.getByRole('main').getByText(/<img src=x/).filter({ visible: true }).first().waitFor() // it is there, as text
-  }
-  const other = await page.context().browser().newContext()
-  const bob = await other.newPage()
-  bob.server = server
-  await bob.goto(server.base + '/inbox')
-  await signIn(bob, 'bob@example.com')
-  await bob.getByText('Assigned to you').first().waitFor()
-  await bob.getByText('Evil "><img', { exact: false }).first().waitFor()
-  assert.equal(await bob.evaluate(() => document.querySelectorAll('main img, main script').length), 0)
-  await narrow(bob, 'the inbox')
-  await other.close()
-  await page.at(`/findings/${vuln}`)
-  await page.getByText('U+202E').first().waitFor()
-  assert.equal(await page.getByRole('link', { name: /javascript/ }).count(), 0)
-  await page.at(`/findings/${vuln}?tab=evidence`)
-  await page.getByRole('region', { name: /^Compared with: / }).getByText(/lines differ|hardly a line/).first().waitFor()
-  await page.getByRole('button', { name: 'Show more' }).first().waitFor()
-})
-
 journey('another site cannot frame the console, nor act with its session', async (page) => {
   await page.at('/')
   await signIn(page)
@@ -383,19 +320,11 @@ journey('another site cannot frame the console, nor act with its session', async
   await page.getByRole('navigation', { name: 'Main' }).waitFor() // still signed in
 })
 
-journey('axe finds nothing serious on any screen, light and dark', async (page) => {
+journey('the commands and the shortcuts are dialogs that everybody can use', async (page) => {
   await page.at('/login')
   await page.getByLabel('Email').waitFor()
   await both(page, 'login')
   await signIn(page)
-  const vuln = (await server.api('GET', '/v1/scans/results?limit=1&severity=medium,high&search=git')).data[0].vuln_id
-  const scan = (await server.api('GET', '/v1/scans?limit=1')).data[0].scan_id
-  const task = (await server.api('GET', '/api/v1/tasks?limit=1')).tasks[0].id
-  for (const path of ['/', `/findings?open=${vuln}`, `/findings/${vuln}`, `/findings/${vuln}?tab=evidence`, '/scans', '/scans/new', `/scans/${scan}`, `/scans/${scan}?tab=coverage`, '/tasks', '/tasks/new', `/tasks/${task}`, ...screens]) {
-    await page.at(path)
-    await ready(page)
-    await both(page, path)
-  }
   await page.keyboard.press('Control+k')
   await page.getByRole('dialog').waitFor()
   await both(page, 'commands')

@@ -1,5 +1,6 @@
 // A GitHub for the browser tests: the part of its API that the App asks for, with one installation (7, of octo), three
 // repositories, one with a hostile name, and a pull request that adds a key. Whoever opens its installation page is sent back at once.
+import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { createServer } from 'node:http'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,6 +10,7 @@ import { evil } from './hostile.mjs'
 
 export const head = 'a'.repeat(40)
 const secret = 'the-webhook-secret'
+const patch = '@@ -3,2 +3,3 @@\n set -e\n+export AWS_ACCESS_KEY_ID=AKIAQ3ZL7TXWN5VKE2YD\n exec ./shop'
 
 /** Starts it; settings are those of a server that has its App, base() is that server's address. */
 export async function startHub(base) {
@@ -25,7 +27,7 @@ export async function startHub(base) {
     'GET /user/installations': () => ({ total_count: 1, installations: [installed] }),
     'GET /installation/repositories': () => ({ total_count: 3, repositories: [{ id: 70, full_name: 'octo/shop', private: true }, { id: 71, full_name: 'octo/site' }, { id: 72, full_name: `octo/${evil}${'w'.repeat(150)}` }] }),
     'GET /repos/octo/shop/pulls/1': () => ({ number: 1, state: 'open', title: 'Deploy', user: { login: 'ada' }, head: { sha: head, ref: 'deploy' }, base: { sha: 'b'.repeat(40), ref: 'main' }, labels: [] }),
-    'GET /repos/octo/shop/pulls/1/files': () => [{ filename: 'deploy/env.sh', status: 'modified', patch: '@@ -3,2 +3,3 @@\n set -e\n+export AWS_ACCESS_KEY_ID=AKIAQ3ZL7TXWN5VKE2YD\n exec ./shop' }],
+    'GET /repos/octo/shop/pulls/1/files': () => ['deploy/env.sh', `deploy/${evil}.sh`].map((filename) => ({ filename, status: 'modified', patch })),
     [`GET /repos/octo/shop/commits/${head}/check-runs`]: () => ({ total_count: 0, check_runs: [] }),
   }
   const site = createServer((q, r) => {
@@ -62,7 +64,7 @@ export async function startLab(base) {
     'GET /user': () => ({ id: 5, username: `bot${evil}` }),
     'GET /projects/acme%2Fshop': () => ({ id: 70, path_with_namespace: 'acme/shop', visibility: 'private' }),
     'GET /projects/70/merge_requests/1': () => ({ iid: 1, state: 'opened', title: 'Deploy', sha: head, target_branch: 'main', labels: [], author: { id: 1, username: 'ada' }, diff_refs: { base_sha: head, start_sha: head } }),
-    'GET /projects/70/merge_requests/1/diffs': () => [{ old_path: 'deploy/env.sh', new_path: 'deploy/env.sh', diff: '@@ -3,2 +3,3 @@\n set -e\n+export AWS_ACCESS_KEY_ID=AKIAQ3ZL7TXWN5VKE2YD\n exec ./shop' }],
+    'GET /projects/70/merge_requests/1/diffs': () => [{ old_path: 'deploy/env.sh', new_path: 'deploy/env.sh', diff: patch }],
   }
   const site = createServer((q, r) => {
     q.resume().on('end', () => {
@@ -80,5 +82,14 @@ export async function startLab(base) {
       if (!r.ok) throw new Error(`the webhook: ${r.status} ${await r.text()}`)
     },
     close: () => { site.close(); site.closeAllConnections() },
+  }
+}
+
+/** Waits until the first review at a forge, which is a job, has ended well. */
+export async function reviewed(server, forge) {
+  for (;;) {
+    const { reviews: [first] } = await server.api('GET', `/api/v1/${forge}/reviews`)
+    if (first?.finished_at) { assert.equal(first.status, 'completed', first.error); return }
+    await new Promise((done) => setTimeout(done, 100))
   }
 }

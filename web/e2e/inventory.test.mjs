@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { after, before } from 'node:test'
-import { both, browse, journeys, password, ready, serve, signIn, weakSite } from './kit.mjs'
+import { both, browse, ended, journeys, password, ready, serve, signIn, weakSite } from './kit.mjs'
 
 // The inventory: groups, labels, policies, differences, associated domains; and screens that a phone or a guest sees.
 
@@ -31,12 +31,7 @@ before(async () => {
   [server, browser] = await Promise.all([serve({ settings }), browse()]);
   ({ site, target } = await weakSite())
   enumeration = (await server.api('POST', '/v1/asset/enumerate', { name: 'The shop', enrichment_inputs: [`${target}/`] })).id
-  for (;;) {
-    const state = (await server.api('GET', `/v1/asset/enumerate/${enumeration}`)).data.status
-    if (state === 'finished') break
-    assert.ok(!['failed', 'stopped'].includes(state), state)
-    await new Promise((done) => setTimeout(done, 150))
-  }
+  await ended(server, `/v1/asset/enumerate/${enumeration}`, 'finished')
 })
 after(async () => { await browser?.close(); site?.close(); sources?.close(); tracker?.close(); await server?.close() })
 
@@ -160,12 +155,7 @@ journey('domains of the same owner are found, with what says so, and lead to an 
 
 journey('severities are set from the list by keyboard, for what is chosen', async (page) => {
   const scan = await server.api('POST', '/v1/scans', { name: 'Shop', targets: [target], recommended: true })
-  for (;;) {
-    const state = (await server.api('GET', `/v1/scans/${scan.id}`)).status
-    if (state === 'finished') break
-    assert.ok(!['failed', 'stopped'].includes(state), state)
-    await new Promise((done) => setTimeout(done, 150))
-  }
+  await ended(server, `/v1/scans/${scan.id}`, 'finished')
   await page.at('/findings?severity=high,medium,low')
   await signIn(page)
   await page.getByRole('row').nth(2).waitFor()

@@ -1,5 +1,7 @@
 // What the browser tests share: a server of the real binary on a free port with its own data, and pages that fail a test on
 // any breach of their policy, any error of a script and anything that a foreign text would run.
+//
+// The variable DATABASE says where the servers of a run have their data: sqlite, which it is without one, or postgres.
 import assert from 'node:assert/strict'
 import { createServer as createSite } from 'node:http'
 import { test } from 'node:test'
@@ -11,6 +13,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createRequire } from 'node:module'
 import { chromium } from 'playwright-core'
+import { mainOf, matches } from './screens.mjs'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..')
 const binary = join(root, 'bin/vedette')
@@ -19,10 +22,12 @@ export const password = 'correct-horse-battery'
 
 const freePort = () => new Promise((done) => { const s = createServer().listen(0, '127.0.0.1', () => { const { port } = s.address(); s.close(() => done(port)) }) })
 
-/** A PostgreSQL of its own, in a folder; nothing where none is installed. */
+const onPostgres = process.env.DATABASE === 'postgres'
+
+/** A PostgreSQL of its own, in a folder. */
 async function postgres(dir) {
   const versions = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql').sort((a, b) => b - a) : []
-  if (versions.length === 0) return undefined
+  if (versions.length === 0) throw new Error('no PostgreSQL is installed')
   const bin = `/usr/lib/postgresql/${versions[0]}/bin`
   const home = join(dir, 'pg')
   mkdirSync(home)
@@ -44,14 +49,13 @@ async function postgres(dir) {
 }
 
 /**
- * Starts a server; its users are ada (owner) and bob (viewer of the same team), with the same password. With postgres it
- * is on a PostgreSQL of its own; with keys, security keys can be used at its address, which is localhost; model is what a
- * language model answers, settings are variables of its environment.
+ * Starts a server; its users are ada (owner) and bob (viewer of the same team), with the same password. With keys,
+ * security keys can be used at its address, which is localhost; model is what a language model answers, settings are
+ * variables of its environment. More of them can be given to start, after kill.
  */
-export async function serve({ onPostgres = false, keys = false, model, settings = {} } = {}) {
+export async function serve({ keys = false, model, settings = {} } = {}) {
   const dir = mkdtempSync(join(tmpdir(), 'vedette-web-'))
   const database = onPostgres ? await postgres(dir) : undefined
-  if (onPostgres && !database) return undefined
   const more = ['--data-dir', join(dir, 'data'), ...(database ? ['--database', database.url] : [])]
   const run = (args, input) => execFileSync(binary, [...args, ...more], { input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'] })
   const s = { dir, run, process: undefined, base: '', kept: new Map() }
@@ -60,10 +64,10 @@ export async function serve({ onPostgres = false, keys = false, model, settings 
     writeFileSync(join(dir, 'model.json'), JSON.stringify(model))
     Object.assign(env, { VEDETTE_LLM_PROVIDER: 'scripted', VEDETTE_LLM_SCRIPT: join(dir, 'model.json') })
   }
-  s.start = async (listen = '127.0.0.1:0') => {
+  s.start = async (listen = '127.0.0.1:0', also = {}) => {
     const port = keys ? await freePort() : 0
     if (keys) listen = `127.0.0.1:${port}`
-    s.process = spawn(binary, ['serve', '--listen', listen, ...more, ...(keys ? ['--public-url', `http://localhost:${port}`] : [])], { stdio: ['ignore', 'pipe', 'pipe'], env })
+    s.process = spawn(binary, ['serve', '--listen', listen, ...more, ...(keys ? ['--public-url', `http://localhost:${port}`] : [])], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...env, ...also } })
     s.base = await new Promise((resolve, reject) => {
       let text = ''
       const take = (part) => {
@@ -94,6 +98,17 @@ export async function serve({ onPostgres = false, keys = false, model, settings 
   return s
 }
 
+/** Waits until what a path answers has the state, and gives the answer; a state that it cannot leave is an error. */
+export async function ended(server, path, wanted) {
+  for (;;) {
+    const answer = await server.api('GET', path)
+    const { status } = answer.data?.status ? answer.data : answer
+    if (status === wanted) return answer
+    assert.ok(!['failed', 'stopped', 'aborted', 'completed', 'finished'].includes(status), JSON.stringify(answer))
+    await new Promise((done) => setTimeout(done, 100))
+  }
+}
+
 export const browse = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', '--font-render-hinting=none', '--disable-lcd-text'] })
 
 /** A page, and what went wrong on it. */
@@ -103,6 +118,8 @@ export async function open(browser, server, options = {}) {
   page.setDefaultTimeout(Number(process.env.PATIENCE ?? 20_000))
   page.problems = []
   page.server = server
+  page.visited = new Set()
+  page.on('framenavigated', (f) => { if (f === page.mainFrame()) page.visited.add(new URL(f.url()).pathname) })
   page.on('pageerror', (e) => page.problems.push(`script: ${e.message}`))
   page.on('dialog', (d) => { page.problems.push(`dialog: ${d.message()}`); void d.dismiss() })
   page.on('request', (r) => { if (!r.url().startsWith(server.base) && !r.url().startsWith('blob:')) page.problems.push(`request to ${r.url()}`) })
@@ -110,6 +127,15 @@ export async function open(browser, server, options = {}) {
   await page.addInitScript(() => document.addEventListener('securitypolicyviolation', (e) => window.breach(`policy: ${e.violatedDirective} ${e.blockedURI} ${e.sample}`)))
   page.at = (path) => page.goto(server.base + path)
   return page
+}
+
+/** A page of another person, who is signed in; what is visited and goes wrong there counts for the first. */
+export async function another(page, path, email = 'bob@example.com') {
+  const other = await open(page.context().browser(), page.server)
+  Object.assign(other, { problems: page.problems, visited: page.visited })
+  await other.at(path)
+  await signIn(other, email)
+  return other
 }
 
 /** Signs in where the page is: by what an earlier sign-in at the server left in the browser, or by the form (fresh). */
@@ -154,25 +180,36 @@ async function pictures(page, what) {
   await page.setViewportSize(before)
 }
 
-/** Says that a page fits a narrow screen, and that axe finds nothing on it, light and dark. What is not about colours is the same in both. */
+/**
+ * Says that a page fits a narrow screen, and that axe finds nothing on it, light and dark. What is not about colours is the
+ * same in both; and what a page looks like is the same on both databases, so that one is enough.
+ */
 export async function both(page, what) {
+  if (onPostgres) return
   await narrow(page, what)
   if (process.env.SHOTS) await pictures(page, what)
-  for (const theme of ['light', 'dark']) {
-    await page.evaluate((x) => { document.documentElement.dataset.theme = x }, theme)
-    assert.deepEqual(await check(page, theme === 'dark'), [], `${what}, ${theme}`)
-  }
+  assert.deepEqual(await look(page), [], what)
 }
 
-/** Makes a test of a journey on a page of its own, which must have met no problem at its end. */
+/** What axe finds on a page, light and dark. */
+export async function look(page) {
+  const found = []
+  for (const theme of onPostgres ? [] : ['light', 'dark']) {
+    await page.evaluate((x) => { document.documentElement.dataset.theme = x }, theme)
+    found.push(...(await check(page, theme === 'dark')).map((x) => `${theme}: ${x}`))
+  }
+  return found
+}
+
+/** Makes a test of a journey on a page of its own, which must have met no problem at its end, and been at the screens whose main one it is. */
 export const journeys = (of) => function journey(name, run, options) {
-  test(name, async (t) => {
+  test(name, async () => {
     const { browser, server } = of()
-    if (!server) { t.skip('it needs PostgreSQL'); return }
     const page = await open(browser, server, options)
     try {
       await run(page)
       assert.deepEqual(page.problems, [])
+      for (const screen of mainOf(name)) assert.ok([...page.visited].some((path) => matches(screen, path)), `it was not at ${screen}`)
     } catch (e) {
       e.stack += `\nat ${page.url()}\nproblems: ${page.problems.join('\n')}\n${(await page.locator('body').innerText().catch(() => '')).slice(0, 1500)}`
       if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `failed-${name.replace(/\W+/g, '-').slice(0, 60)}.png`) }).catch(() => undefined)
@@ -204,6 +241,6 @@ export async function ready(page) {
 /** What axe finds that is serious or critical, of all or (colours) of contrasts alone. The tool is given to the page past its policy, by the debugger. */
 export async function check(page, colours = false) {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe)
-  const found = await page.evaluate(async (colours) => (await window.axe.run(document, { resultTypes: ['violations'], ...(colours ? { runOnly: ['color-contrast', 'link-in-text-block'] } : {}) })).violations, colours)
+  const found = await page.evaluate(async (colours) => (await window.axe.run(document, { resultTypes: ['violations'], preload: false, ...(colours ? { runOnly: ['color-contrast', 'link-in-text-block'] } : {}) })).violations, colours)
   return found.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join(' | ')}`)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { readFileSync } from 'node:fs'
 import { after, before } from 'node:test'
-import { both, browse, journeys, ready, serve, signIn, weakSite } from './kit.mjs'
+import { another, both, browse, ended, journeys, ready, serve, signIn, weakSite } from './kit.mjs'
 
 // What tasks and scans sent and were answered, sent again with changes; what people and tasks can look up; and reports of
 // other tools.
@@ -28,15 +28,6 @@ http:
     matchers: [{type: status, status: [201]}]
 `
 
-const ended = async (path, states) => {
-  for (;;) {
-    const s = await server.api('GET', path)
-    if (states.includes(s.status)) return s
-    assert.ok(!['failed', 'stopped', 'aborted'].includes(s.status), JSON.stringify(s))
-    await new Promise((done) => setTimeout(done, 150))
-  }
-}
-
 before(async () => {
   [server, browser] = await Promise.all([serve(), browse()]);
   ({ site, target } = await weakSite())
@@ -54,8 +45,8 @@ before(async () => {
   task = made.id
   const own = await server.api('POST', '/v1/template', { template })
   scan = (await server.api('POST', '/v1/scans', { name: 'Sign up', targets: [`http://127.0.0.1:${evilSite.address().port}`], templates: [own.template_id ?? own.id], capture_traffic: true })).id
-  await ended(`/api/v1/tasks/${task}`, ['completed'])
-  await ended(`/v1/scans/${scan}`, ['finished'])
+  await ended(server, `/api/v1/tasks/${task}`, 'completed')
+  await ended(server, `/v1/scans/${scan}`, 'finished')
 })
 after(async () => { await browser?.close(); site?.close(); evilSite?.close(); await server?.close() })
 
@@ -300,17 +291,14 @@ journey('what cannot be read says why; a viewer searches and changes nothing', a
   assert.deepEqual(sent.postDataJSON(), { git_url: 'https://git.invalid/team/runbooks', ref: 'main' })
   await dialog.waitFor({ state: 'detached' })
 
-  const other = await page.context().browser().newContext()
-  const bob = await other.newPage()
-  await bob.goto(server.base + '/knowledge?new=text')
-  await signIn(bob, 'bob@example.com')
+  const bob = await another(page, '/knowledge?new=text')
   await source(bob, /Team notes/).waitFor()
   assert.equal(await bob.getByText('169.254').count(), 0) // Ada's own
   for (const name of ['Add', /^Delete/, /^Read again/]) assert.equal(await bob.getByRole('button', { name }).count(), 0, String(name))
   assert.equal(await bob.getByRole('dialog').count(), 0)
   await bob.getByLabel('What do you want to know?').fill('lighthouse')
   await bob.getByRole('region', { name: /^Team notes, line/ }).waitFor()
-  await other.close()
+  await bob.context().close()
 })
 
 journey('the report of another tool is taken in, and nothing of it is dropped in silence', async (page) => {

@@ -4,7 +4,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fillSettings } from './hostile.mjs'
-import { startHub } from './hub.mjs'
+import { startHub, startLab } from './hub.mjs'
 import { browse, open, ready, serve, signIn, weakSite } from './kit.mjs'
 
 const out = process.env.OUT ?? 'pictures'
@@ -49,7 +49,7 @@ function report() {
 }
 
 const model = { replies: [
-  { turn: 1, system: 'You wait.', calls: [{ name: 'ask_user', args: JSON.stringify({ question: 'May the search of the shop be tested with 500 requests?', options: ['Yes', 'Only at night'] }) }] },
+  { turn: 1, system: 'You wait.', calls: [{ name: 'ask_question', args: JSON.stringify({ question: 'May the search of the shop be tested with 500 requests?', options: ['Yes', 'Only at night'] }) }] },
 ] }
 
 async function seed(s, target) {
@@ -69,6 +69,8 @@ async function seed(s, target) {
   const task = (await s.api('POST', '/api/v1/tasks', { task: `Look for exposed files on ${target}`, response_format: 'json' })).id
   await until(`/v1/scans/${scan}`, ['finished', 'failed'])
   await until(`/api/v1/tasks/${task}`, ['completed', 'failed'])
+  const waiting = (await s.api('POST', '/api/v1/tasks', { task: `Check the security headers of ${target}`, mode: 'plan', model: 'builtin', response_format: 'json' })).id
+  await until(`/api/v1/tasks/${waiting}`, ['suspended', 'failed'])
   await s.api('POST', `/v1/scans/${scan}/rescan`)
   await until(`/v1/scans/${scan}`, ['finished', 'failed'])
   const rows = (await s.api('GET', '/v1/scans/results?limit=100&sort_desc=severity')).data
@@ -89,7 +91,7 @@ async function seed(s, target) {
   const id = (n) => rows.find((r) => r.event[0].info.name.startsWith(n) || r.template_id === n)?.vuln_id ?? rows[0].vuln_id
   const assets = (await s.api('GET', '/v1/asset/enumerate/contents?limit=5')).data
   const network = await quiet(s.api('GET', '/v1/scans?limit=1')) && (await quiet(s.api('GET', '/api/v1/network/events?limit=1')))
-  return { scan, task, cve: 'CVE-2021-44228', queue: (await s.api('GET', '/api/v1/triage/queues')).queues[0].id, enumeration: enumeration.id, rows, assets, id, network }
+  return { scan, task, waiting, cve: 'CVE-2021-44228', queue: (await s.api('GET', '/api/v1/triage/queues')).queues[0].id, enumeration: enumeration.id, rows, assets, id, network }
 }
 
 /** What a team sets in its first week. */
@@ -109,25 +111,28 @@ async function settings(s) {
   await quiet(s.api('POST', '/api/v1/triage/rules', { name: 'The shop’s own', match: { domain: ['shop.acme.example'] }, set: { assignee: 'bob@example.com' }, stop: true }))
   await quiet(s.api('POST', '/api/v1/github/installations/claim', { installation_id: 7 }))
   await quiet(hub.opened())
+  await quiet(s.api('POST', '/api/v1/gitlab/connections', { url: lab.url, token: 'glpat-journey', projects: ['acme/shop'] }).then((x) => lab.opened(x.webhook_path, x.webhook_secret)))
+  await quiet(s.api('POST', '/api/v1/operator/credits', { team: 'Red team', credits: 250, note: 'Order 17 of November' }))
   if (process.env.HOSTILE === '1') await fillSettings(s)
 }
 
 const site = await weakSite()
 let s
 const hub = await startHub(() => s.base)
-const [started, browser] = await Promise.all([serve({ ...(process.env.MODEL ? { model } : {}), settings: hub.settings }), browse()])
+const lab = await startLab(() => s.base)
+const [started, browser] = await Promise.all([serve({ ...(process.env.MODEL ? { model } : {}), settings: { ...hub.settings, VEDETTE_WEBHOOK_ALLOW: '127.0.0.0/8' } }), browse()])
 s = started
 try {
   const d = await seed(s, site.target)
   const f = d.id('default-login')
-  const pages = ['account', 'keys', 'members', 'models', 'scope', 'credits', 'due', 'leaks', 'results', 'signers', 'memory', 'files', 'audit', 'projects', 'schedules', 'secrets', 'ssh', 'agents', 'skills', 'prompts', 'tools', 'notifications', 'trackers', 'github', 'slack', 'webhooks']
+  const pages = ['account', 'keys', 'members', 'models', 'scope', 'credits', 'due', 'leaks', 'results', 'signers', 'memory', 'files', 'audit', 'projects', 'schedules', 'secrets', 'ssh', 'agents', 'skills', 'prompts', 'tools', 'notifications', 'trackers', 'github', 'gitlab', 'slack', 'webhooks']
   const screens = {
     today: '/', findings: '/findings', 'findings-panel': `/findings?open=${f}`, 'findings-empty': '/findings?q=nothing-like-this', finding: `/findings/${f}`, 'finding-evidence': `/findings/${f}?tab=evidence`, 'finding-compared': `/findings/${d.id('blind-sqli')}?tab=evidence`, 'finding-history': `/findings/${d.rows[14].vuln_id}?tab=history`, 'finding-places': `/findings/${f}?tab=places`,
     'finding-evil': `/findings/${d.id('markup')}`, 'finding-word': `/findings/${d.id('one-word')}`, 'finding-arabic': `/findings/${d.id('right-to-left')}`, 'finding-big': `/findings/${d.id('big-body')}?tab=evidence`,
-    tasks: '/tasks', 'task-new': '/tasks/new', task: `/tasks/${d.task}`, 'task-findings': `/tasks/${d.task}?tab=findings`, 'task-calls': `/tasks/${d.task}?tab=calls`, 'task-about': `/tasks/${d.task}?tab=about`,
-    scans: '/scans', 'scan-new': '/scans/new', scan: `/scans/${d.scan}`, ...Object.fromEntries(['coverage', 'log', 'runs', 'compare', 'about'].map((tab) => [`scan-${tab}`, `/scans/${d.scan}?tab=${tab}`])),
-    assets: '/assets', 'assets-gallery': '/assets?view=gallery', policies: '/assets/policies', associated: '/assets/associated', ...(d.assets[0] ? { asset: `/assets/${d.assets[0].id}` } : {}), enumerations: '/enumerations', enumeration: `/enumerations/${d.enumeration}`, 'enumeration-diff': `/enumerations/${d.enumeration}?tab=diff`,
-    templates: '/templates', template: '/templates/vedette-git-head', 'template-new': '/templates/new', triage: '/triage', queue: `/triage/${d.queue}`, 'triage-rules': '/triage?tab=rules', 'triage-suggestions': '/triage?tab=suggestions', cves: '/cves', ...(d.cve ? { cve: `/cves/${d.cve}` } : {}), inbox: '/inbox', reports: '/reports', agents: '/agents', network: '/network', knowledge: '/knowledge', missing: '/nowhere',
+    tasks: '/tasks', 'task-new': '/tasks/new', task: `/tasks/${d.task}`, 'task-waits': `/tasks/${d.waiting}`, 'task-findings': `/tasks/${d.task}?tab=findings`, 'task-calls': `/tasks/${d.task}?tab=calls`, 'task-about': `/tasks/${d.task}?tab=about`,
+    scans: '/scans', 'scan-new': '/scans/new', scan: `/scans/${d.scan}`, ...Object.fromEntries(['coverage', 'log', 'runs', 'compare', 'config'].map((tab) => [`scan-${tab}`, `/scans/${d.scan}?tab=${tab}`])),
+    assets: '/assets', 'assets-gallery': '/assets?view=gallery', policies: '/assets/policies', associated: '/assets/associated', ...(d.assets[0] ? { asset: `/assets/${d.assets[0].id}` } : {}), enumerations: '/enumerations', enumeration: `/enumerations/${d.enumeration}`, 'enumeration-diff': `/enumerations/${d.enumeration}?tab=difference`,
+    templates: '/templates', template: '/templates/vedette-git-head', 'template-new': '/templates/new', triage: '/triage', queue: `/triage/${d.queue}`, 'triage-rules': '/triage?tab=rules', 'triage-suggestions': '/triage?tab=suggestions', cves: '/cves', ...(d.cve ? { cve: `/cves/${d.cve}` } : {}), inbox: '/inbox', reports: '/reports', agents: '/agents', network: '/network', knowledge: '/knowledge', reference: '/reference', 'reference-post': '/reference?q=post%20tasks', docs: '/docs', missing: '/nowhere',
     ...Object.fromEntries(pages.map((p) => [`settings-${p}`, `/settings/${p}`])),
   }
   const looks = [['light', 1440], ['dark', 1440], ['light', 390], ['dark', 390]].filter(([theme, width]) => !process.env.LOOKS || process.env.LOOKS.split(',').includes(`${theme}-${width}`))
@@ -158,5 +163,5 @@ try {
     await page.context().close()
   }
 } finally {
-  await browser.close(); site.site.close(); hub.close(); await s.close()
+  await browser.close(); site.site.close(); hub.close(); lab.close(); await s.close()
 }

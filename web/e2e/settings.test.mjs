@@ -3,7 +3,7 @@ import { createHash, createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { after, before } from 'node:test'
-import { both, browse, journeys, password, ready, serve, signIn, weakSite } from './kit.mjs'
+import { both, browse, ended, journeys, password, ready, serve, signIn, weakSite } from './kit.mjs'
 
 // What a person and a team set, and the screens around scans, assets and work. Its server can be reached as localhost, for
 // which browsers use security keys.
@@ -19,14 +19,7 @@ after(async () => { await browser?.close(); site?.close(); deskSite?.close(); de
 const journey = journeys(() => ({ browser, server }))
 const hostile = "\"><img src=x onerror=breach('ran')>\u202e"
 const confirm = (page, name) => page.getByRole('dialog').getByRole('button', { name }).click()
-const finished = async () => {
-  for (;;) {
-    const s = await server.api('GET', `/v1/scans/${scan}`)
-    if (s.status === 'finished') return
-    assert.ok(!['failed', 'stopped'].includes(s.status), JSON.stringify(s))
-    await new Promise((done) => setTimeout(done, 150))
-  }
-}
+const finished = () => ended(server, `/v1/scans/${scan}`, 'finished')
 
 journey('an API key is made, shown once, and deleted', async (page) => {
   await page.at('/settings/keys')
@@ -201,6 +194,20 @@ journey('models and budgets, your own tools, trackers: each page is there', asyn
   await row.getByText('Cannot run').waitFor() // the server of the test names no hosts, or runs no programs
   await both(page, 'tools')
   await page.getByRole('link', { name: 'Trackers' }).click()
+  await page.getByText('No tracker is connected').waitFor()
+  await page.getByRole('button', { name: 'Add' }).click()
+  await page.getByLabel('Name').fill('Issues of the shop')
+  await page.getByLabel('Settings, YAML').fill('github: {owner: acme}')
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('dialog').getByRole('alert').waitFor() // the server says what is missing
+  await page.getByLabel('Settings, YAML').fill('github: {owner: acme, project-name: shop, token: very-secret-token}')
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  const issues = page.getByRole('row', { name: /Issues of the shop/ })
+  await issues.getByRole('button', { name: 'Edit' }).click()
+  assert.doesNotMatch(await page.getByLabel('Settings, YAML').inputValue(), /very-secret/)
+  await page.keyboard.press('Escape')
+  await issues.getByRole('button', { name: 'Delete' }).click()
+  await confirm(page, 'Delete')
   await page.getByText('No tracker is connected').waitFor()
   await page.getByRole('link', { name: 'Slack' }).click()
   await page.getByRole('button', { name: 'Connect', exact: true }).click()
@@ -427,14 +434,6 @@ journey('an enumeration is started, and its assets are a table, a gallery and a 
   await both(page, 'asset')
 })
 
-journey('what works and what waits', async (page) => {
-  await page.at('/agents')
-  await signIn(page)
-  await page.getByRole('row', { name: /^Scans/ }).waitFor()
-  await ready(page)
-  await both(page, 'workers')
-})
-
 journey('a template is written: the editor completes, the engine judges, it is tried on a response and a target, shared, deleted', async (page) => {
   await page.at('/templates')
   await signIn(page)
@@ -476,7 +475,7 @@ journey('a template is written: the editor completes, the engine judges, it is t
   await page.waitForURL(/\/templates$/)
 })
 
-journey('agents, skills, prompts, credits, due dates, leaks and the chain of the audit log', async (page) => {
+journey('agents, skills, prompts, due dates and the chain of the audit log', async (page) => {
   await page.at('/settings/agents')
   await signIn(page)
   await page.getByRole('button', { name: 'New agent' }).click()
@@ -504,11 +503,22 @@ journey('agents, skills, prompts, credits, due dates, leaks and the chain of the
   await page.getByText('The dates are set.').waitFor()
   assert.equal((await server.api('GET', '/v1/team/sla')).days.critical, 7)
   await both(page, 'due dates')
-  for (const path of ['skills', 'credits', 'leaks']) {
-    await page.at(`/settings/${path}`)
-    await ready(page)
-    await both(page, path)
-  }
+  await page.getByRole('link', { name: 'Skills' }).click()
+  await page.getByRole('button', { name: 'New skill' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('Shop rules')
+  await page.getByLabel('What it is for').fill('When a shop is tested.')
+  await page.getByLabel('Instructions').fill('Buy nothing.')
+  await confirm(page, 'Save')
+  await page.getByRole('dialog').getByRole('alert').waitFor() // its name is one word, the server says
+  await page.getByLabel('Name', { exact: true }).fill('shop-rules')
+  await confirm(page, 'Save')
+  const skill = page.getByRole('row', { name: /shop-rules/ })
+  await skill.getByRole('button', { name: 'Read' }).click()
+  await page.getByRole('dialog').getByText('Buy nothing.').waitFor()
+  await page.keyboard.press('Escape')
+  await skill.getByRole('button', { name: 'Delete' }).click()
+  await confirm(page, 'Delete')
+  await skill.waitFor({ state: 'detached' })
   await page.at('/settings/audit')
   await page.getByRole('button', { name: 'Verify' }).click()
   await page.getByText('Intact', { exact: true }).waitFor()

@@ -37,6 +37,7 @@ const screens = [
   createRoute({ getParentRoute: () => frame, path: '/network', component: lazyRouteComponent(() => import('./screens/network'), 'Network') }),
   createRoute({ getParentRoute: () => frame, path: '/network/$id', component: lazyRouteComponent(() => import('./screens/network-event'), 'NetworkEvent') }),
   createRoute({ getParentRoute: () => frame, path: '/knowledge', component: lazyRouteComponent(() => import('./screens/knowledge'), 'Knowledge') }),
+  createRoute({ getParentRoute: () => frame, path: '/reference', component: lazyRouteComponent(() => import('./screens/reference'), 'Reference') }),
   createRoute({ getParentRoute: () => frame, path: '/settings/$page', component: lazyRouteComponent(() => import('./screens/settings/index'), 'Settings') }),
 ]
 

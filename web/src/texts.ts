@@ -53,9 +53,9 @@ export const t = {
   } as Record<string, string>,
   today: {
     title: (name: string) => (name ? `Today for ${name}` : 'Today'), numbers: 'Numbers', urgent: 'Open, critical or high', fresh: 'New in 24 hours', regressions: 'Regressions', regressionsNote: 'fixed once, and back',
-    waiting: 'Waiting for you', waitingNote: 'tasks with a question', spend: 'Spent this month', spendNote: (k: string) => `on models, ${k} tasks`,
+    waiting: 'Waiting for you', waitingNote: 'a question or an approval', spend: 'Spent this month', spendNote: (k: string) => `on models, ${k} tasks`,
     worst: 'Worst open findings', all: 'All', noOpen: 'No open findings', noOpenText: 'Everything that was found has been decided about.',
-    stuck: 'Stuck', needsYou: 'Needs you', noReport: 'Report not made', source: 'Source of names',
+    stuck: 'Stuck', needsYou: 'Needs you', moreWait: (k: number) => `${n(k, 'task more waits', 'tasks more wait')} for you`, noWorker: 'No worker has taken it yet.', works: 'What works and what waits', noReport: 'Report not made', source: 'Source of names',
     empty: 'Nothing was tested yet', emptyText: 'A task is an instruction in plain language, such as “look for exposed backups and admin panels on https://shop.example”. Vedette tests only the targets that you name, and checks each match a second time.',
   },
   findings: {
@@ -164,7 +164,7 @@ export const t = {
     intrusivenessText: { passive: 'Nothing is sent to targets.', safe: 'It reads. What changes something needs your approval.', intrusive: 'What changes something needs no approval.' } as Record<string, string>,
     requests: 'Most requests', minutes: 'Most minutes', money: 'Most US$', builtin: 'No language model is configured: the built-in planner works, which costs nothing.', builtinShort: 'built-in planner', model: 'Model', auto: 'The default', planFirst: 'Show me the plan first', start: 'Start task',
     tabs: { live: 'Live', findings: 'Findings', calls: 'Tool calls', about: 'About' }, byAt: (who: string) => `by ${who},`, stop: 'Stop', stopTitle: 'Stop this task?', stopText: 'What was found stays, and the summary says how far it came.', stopped: 'The task is stopped.',
-    steps: 'Steps', waiting: 'Waiting for the first step', noSteps: 'It took no steps', says: 'What the agent says', result: 'Result', guards: 'Guards', denied: 'Out of scope', note: 'Note', subagent: 'Sub-agent', running: 'running', runs: (tool: string) => `${tool} is running`, nIssues: (k: number) => n(k, 'finding', 'findings'),
+    steps: 'Steps', waiting: 'Waiting for the first step', waitsForYou: 'It goes on when you have decided', noSteps: 'It took no steps', says: 'What the agent says', result: 'Result', guards: 'Guards', denied: 'Out of scope', note: 'Note', subagent: 'Sub-agent', running: 'running', runs: (tool: string) => `${tool} is running`, nIssues: (k: number) => n(k, 'finding', 'findings'),
     details: 'Input and output', stopTool: 'Stop this', toolStopped: 'The call is stopped; the task goes on.', noIssues: 'No findings', noIssuesYet: 'No findings yet', plan: 'Plan', notDone: 'Not understood, or not done', cost: 'Cost', of: 'of', spent: 'Spent', free: 'nothing', tokens: 'Tokens', tokensOf: (a: string, b: string) => `${a} read, ${b} written`, toolCalls: 'Tool calls', requestLimit: 'Most requests',
     continue: 'Continue', continueHint: 'What else is to be done with it?', send: 'Send', verification: 'Verification', noCalls: 'No tool calls', noCallsText: 'The built-in planner shows its steps in the live view.', what2: 'Tool', outcome: 'Outcome',
     visibility: 'Seen by', visible: { private: 'its owner', team: 'the team', unlisted: 'who has the link', public: 'everybody' } as Record<string, string>, fromInstruction: 'what the instruction names', secrets: 'Secrets', conversation: 'Conversation', you: 'You', agent: 'Vedette',
@@ -363,6 +363,10 @@ export const t = {
     coverage: 'Coverage of the last scans', noCoverage: 'No scan has finished yet', covered: (p: string) => `${p} % tested`, cost: 'Cost of a verified finding', costText: (cost: string, k: string) => `${cost} on models for ${k} verified findings of tasks`, files: 'Files', make: 'Make a file', kind: 'Kind', audience: 'For', audiences: { technical: 'who fixes it', executive: 'who decides' } as Record<string, string>, which: 'Findings', whichOf: { open: 'Open ones', all: 'All' } as Record<string, string>, started: 'The file is being made.',
     minutes: (k: number) => n(k, 'minute', 'minutes'), hours: (k: number) => n(k, 'hour', 'hours'), days: (k: number) => n(k, 'day', 'days'),
     none: 'No files yet', noneText: 'Reports as PDF, Word and HTML; CSV, SARIF and others for programs.', name: 'File', made: 'Made', size: 'Size', download: 'Download', ends: 'Kept until', state: { queued: 'Waiting', running: 'Being made', finished: 'Ready', failed: 'Failed' } as Record<string, string>,
+  },
+  reference: {
+    title: 'API reference', note: (k: string, version: string) => `${k} operations, version ${version}`, page: 'All on one page', agent: 'Agent tasks', platform: 'Platform', filter: 'Path or words', operations: 'Operations', none: 'No operation matches', other: 'Other', deprecated: 'deprecated', needs: 'It needs an API key or a session.', open: 'It needs no key.', session: 'It needs a session.', internal: 'It needs the service key of the deployment.',
+    example: 'Example', parameters: 'Parameters', body: 'Body', answer: (status: string) => `Answer ${status}`, refusals: 'When it fails', empty: 'No body', field: 'Field', type: 'Type', meaning: 'Meaning', required: 'required',
   },
   work: {
     title: 'Workers', note: 'What runs, what waits and for how long, and what the work depends on.', kind: 'Work', running: 'Runs', queued: 'Waits', oldest: 'Oldest waiting', you: 'Waits for you', enumerations: 'Enumerations', nothing: 'Nothing waits.', where: 'Where it runs', whereText: 'All work runs on the workers of this server. It has no remote agents.',

@@ -31,7 +31,8 @@ const appPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-
 
 // appPaths are the addresses of the console's views.
 var appPaths = regexp.MustCompile(
-	`^/(login|tasks|scans|findings|assets|enumerations|templates|cves|network|knowledge|agents|reports|settings|inbox|triage)?(/[^/]{1,200})?$`,
+	`^/(login|tasks|scans|findings|assets|enumerations|templates|cves|network|knowledge|agents|reports|settings|` +
+		`inbox|triage|reference)?(/[^/]{1,200})?$`,
 )
 
 // filesPath is where the page finds its files; /assets is a view.

@@ -16,7 +16,8 @@ func TestTheConsoleIsOnePage(t *testing.T) {
 		"/": 200, "/login": 200, "/tasks": 200, "/tasks/new": 200, "/tasks/01a2141d-4c37-7e84-b41f-52e53013fafd": 200,
 		"/scans/dc3j50hkgh9ct6tnrghg?team_id=none": 200, "/findings": 200, "/findings/x": 200, "/assets": 200, "/assets/7": 200,
 		"/enumerations/x": 200, "/templates/x": 200, "/cves": 200, "/cves/x": 200, "/agents": 200, "/network": 200, "/network/x": 200, "/knowledge": 200,
-		"/reports": 200, "/settings/members": 200,
+		"/reference": 200,
+		"/reports":   200, "/settings/members": 200,
 		"/nowhere": 404, "/tasks/a/b": 404, "/taskss": 404, "/console/": 404, "/console/index.html": 404, "/console/../x": 404,
 		"/console/nothing.js": 404, "/index.html": 404, "/findings/" + strings.Repeat("x", 300): 404,
 	} {

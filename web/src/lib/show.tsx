@@ -15,6 +15,9 @@ function escape(c: string): string {
   return c === '\r' ? '\\r' : `U+${c.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
 }
 
+/** A text with escapes for what would not be seen, where there can be no marks: in options and titles. */
+export const plain = (text: string) => text.replace(hidden, escape)
+
 // A text that consists of such characters would be as many elements, which slows the page; the rest is text.
 const mostMarked = 500
 
@@ -59,7 +62,7 @@ export function Shown({ text, max = 300, className = '' }: { text: string | unde
   const s = text ?? ''
   const cut = s.length > max
   return (
-    <bdi className={`shown ${s.length <= short ? 'shown-short' : ''} ${className}`} dir="ltr" title={s.length > short ? s.slice(0, 2000).replace(hidden, escape) : undefined}>
+    <bdi className={`shown ${s.length <= short ? 'shown-short' : ''} ${className}`} dir="ltr" title={s.length > short ? plain(s.slice(0, 2000)) : undefined}>
       {visible(cut ? s.slice(0, max) : s).map((n, i) => <Fragment key={i}>{n}</Fragment>)}
       {cut && '…'}
     </bdi>

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { body, platform, team, type Platform } from '../lib/api'
 import { useAct } from '../lib/act'
-import { Shown } from '../lib/show'
+import { plain, Shown } from '../lib/show'
 import { Button, Card, Chip, Confirm, Dialog, Empty, Field, Loading, Problem, Time, To } from '../ui/kit'
 import { toast } from '../ui/toast'
 import { t } from '../texts'
@@ -94,7 +94,7 @@ function FileTicket({ id, onClose, onBack }: { id: string; onClose: () => void; 
           {(['file', 'link'] as const).map((x) => <label key={x} className="flex min-h-8 items-center gap-1.5"><input type="radio" name="how" autoFocus={x === 'file'} checked={how === x} onChange={() => { setHow(x); send.reset() }} />{k.how[x]}</label>)}
         </fieldset>
         {how === 'file' ? (found.error ? <Problem error={found.error} /> : !found.data ? <Loading what={k.where} /> : none ? <Empty title={t.notify.noTrackers} action={<To to="/settings/trackers" className="btn">{t.settings.page.trackers}</To>}>{t.notify.noTrackersText}</Empty> : (
-          <Field label={k.where} hint={k.whereHint}>{(p) => <select {...p} className="field" value={chosen} onChange={(e) => setConfig(e.target.value)}>{trackers.map((c) => <option key={c.id} value={c.id}>{`${c.name.slice(0, 80)}${c.provider_name ? ` (${k.tracker[c.provider_name] ?? c.provider_name})` : ''}`}</option>)}</select>}</Field>
+          <Field label={k.where} hint={k.whereHint}>{(p) => <select {...p} className="field" value={chosen} onChange={(e) => setConfig(e.target.value)}>{trackers.map((c) => <option key={c.id} value={c.id}>{`${plain(c.name.slice(0, 80))}${c.provider_name ? ` (${k.tracker[c.provider_name] ?? c.provider_name})` : ''}`}</option>)}</select>}</Field>
         )) : (
           <>
             <Field label={k.id} hint={k.idHint}>{(p) => <input {...p} className="field" required maxLength={200} value={issue.id} onChange={(e) => setIssue({ ...issue, id: e.target.value })} />}</Field>

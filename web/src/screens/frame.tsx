@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'react'
 import { body, onSignedOut, platform, team } from '../lib/api'
 import { allCommands, onKey, shortcuts, useCommands, type Command } from '../lib/keys'
 import { useMe, useRole } from '../lib/me'
+import { plain, visible } from '../lib/show'
 import { setTheme, theme, type Theme } from '../lib/theme'
 import { Button, Dialog, Loading, Problem, To } from '../ui/kit'
 import { Toasts } from '../ui/toast'
@@ -25,6 +26,7 @@ const places: { to: string; name: string; keys: string; icon: string; insider?: 
   { to: '/reports', name: t.nav.reports, keys: 'g r', icon: 'M4 20V4M4 20h16M8 16v-5M12 16V8M16 16v-7' },
   { to: '/agents', name: t.nav.work, keys: 'g w', icon: 'M5 4h14v6H5zM5 14h14v6H5zM9 7h.01M9 17h.01', insider: true },
   { to: '/inbox', name: t.nav.inbox, keys: 'g i', icon: 'M4 13 7 4h10l3 9v7H4zM4 13h5l1 3h4l1-3h5' },
+  { to: '/reference', name: t.nav.docs, keys: 'g d', icon: 'M5 3h11l3 3v15H5zM9 9h6M9 13h6M9 17h4' },
   { to: '/settings/account', name: t.nav.settings, keys: 'g ,', icon: 'M4 7h10M18 7h2M4 17h2M10 17h10M14 4v6M8 14v6' },
 ]
 
@@ -105,7 +107,6 @@ function Side() {
       { id: 'new scan', label: t.scans.new, group: t.groups.go, keys: 'c s', run: go('/scans/new') },
     ] : []),
     { id: 'go triage', label: t.palette.go(t.triage.title), group: t.groups.go, keys: 'g q', run: go('/triage') },
-    { id: 'docs', label: t.nav.docs, group: t.groups.go, run: () => location.assign('/docs') },
     { id: 'light', label: t.theme.light, group: t.groups.general, run: () => setTheme('light') },
     { id: 'dark', label: t.theme.dark, group: t.groups.general, run: () => setTheme('dark') },
     { id: 'sign out', label: t.nav.signOut, group: t.groups.general, run: () => void signOut() },
@@ -134,20 +135,16 @@ function Side() {
               {p.to === '/inbox' && unread > 0 && <span className="ml-auto rounded-full bg-accent px-1.5 text-xs leading-5 text-on-accent">{unread > 99 ? '99+' : unread}<span className="sr-only"> {t.inbox.isUnread}</span></span>}
             </Link>
           ))}
-          <a href="/docs" className="flex min-h-8 items-center gap-2.5 rounded-sm px-2 text-sm font-medium text-muted hover:bg-hover hover:text-text">
-            <svg viewBox="0 0 24 24" width="16" height="16" fill="none" stroke="currentColor" strokeWidth="2" strokeLinejoin="round" aria-hidden="true"><path d="M5 3h11l3 3v15H5zM9 9h6M9 13h6M9 17h4" /></svg>
-            {t.nav.docs}
-          </a>
         </nav>
         <div className="mt-auto border-t border-line p-3 text-sm">
           {spaces.length > 1 ? (
             <label className="mb-2 block">
               <span className="text-xs text-muted">{t.nav.team}</span>
               <select className="field" value={now?.team_id ?? ''} onChange={(e) => { team.set(e.target.value); queries.clear(); void navigate({ to: '/' }) }}>
-                {spaces.map((w) => <option key={w.team_id} value={w.team_id}>{w.name.slice(0, 60)}</option>)}
+                {spaces.map((w) => <option key={w.team_id} value={w.team_id}>{plain(w.name.slice(0, 60))}</option>)}
               </select>
             </label>
-          ) : <p className="mb-2 truncate font-medium">{now?.name ?? me.data?.team_name}</p>}
+          ) : <p className="mb-2 truncate font-medium">{visible(now?.name ?? me.data?.team_name ?? '')}</p>}
           <details>
             <summary className="truncate text-muted hover:text-text" title={me.data?.email}>{me.data?.email}</summary>
             <div className="mt-2 flex flex-col items-start gap-1">

@@ -7,7 +7,7 @@ import { count, size } from '../lib/format'
 import { useCommands } from '../lib/keys'
 import { useRole } from '../lib/me'
 import { useTyped, useURL, type Search } from '../lib/search'
-import { Raw, Shown } from '../lib/show'
+import { plain, Raw, Shown } from '../lib/show'
 import { Button, Card, Chip, Confirm, Empty, Head, Loading, Pages, Problem, Table, Time, useTitle } from '../ui/kit'
 import { toast } from '../ui/toast'
 import { t } from '../texts'
@@ -43,8 +43,8 @@ export function Knowledge() {
               onKeyDown={(e) => { if (e.key === 'Escape') e.currentTarget.blur() }} />
             <select className="field !w-auto max-w-60" aria-label={x.in} value={search.source ?? ''} onChange={(e) => set({ source: e.target.value || undefined })}>
               <option value="">{x.inAll}</option>
-              {search.source && !sources.some((s) => s.id === search.source) && <option value={search.source}>{search.source.slice(0, 60)}</option>}
-              {sources.map((s) => <option key={s.id} value={s.id}>{s.name.slice(0, 80)}</option>)}
+              {search.source && !sources.some((s) => s.id === search.source) && <option value={search.source}>{plain(search.source.slice(0, 60))}</option>}
+              {sources.map((s) => <option key={s.id} value={s.id}>{plain(s.name.slice(0, 80))}</option>)}
             </select>
           </div>
           <p className="mt-1 text-xs text-muted">{x.searchHint}</p>
@@ -115,7 +115,7 @@ function Sources({ of, search, set }: { of: Source[]; search: Search; set: (c: P
     <>
       <Card title={x.sources} flush actions={<span className="flex flex-wrap gap-2">{choose('kind', x.kind, x.anyKind, x.kinds)}{choose('status', x.state, x.anyState, x.states)}</span>}>
         {rows.length === 0 ? <Empty title={x.noMatch} action={<Button onClick={() => void navigate({ to: '/knowledge', search: { q: search.q, source: search.source } } as never)}>{x.all}</Button>} /> : (
-          <Table label={x.sources} head={[x.name, x.kind, x.state, x.size, x.whose, x.read, <span key="a" className="sr-only">{t.groups.general}</span>]}>
+          <Table label={x.sources} head={[x.name, x.kind, x.state, x.size, x.whose, x.read, '']}>
             {rows.slice(page * pageSize, (page + 1) * pageSize).map((s) => {
               const from = s.url || s.file_key
               return (

@@ -8,7 +8,7 @@ import { useCommands } from '../lib/keys'
 import { useRole } from '../lib/me'
 import { save } from '../lib/save'
 import { useURL, type Search } from '../lib/search'
-import { Shown } from '../lib/show'
+import { plain, Shown } from '../lib/show'
 import { Button, Chip, Confirm, Empty, Head, Loading, Problem, Time, To, useCards, useTitle, Sheet } from '../ui/kit'
 import { failed, toast } from '../ui/toast'
 import { t } from '../texts'
@@ -143,7 +143,7 @@ function Filters({ search, set, counts, filtered }: { search: Search; set: (c: P
     return (
       <select className="field !w-auto max-w-60" aria-label={name} value={search[key] ?? ''} onChange={(e) => choose({ [key]: e.target.value || undefined })}>
         <option value="">{any}</option>
-        {there.map((c) => <option key={c.value} value={c.value}>{x.counted(say(c.value).slice(0, 80), count(c.count))}</option>)}
+        {there.map((c) => <option key={c.value} value={c.value}>{x.counted(plain(say(c.value).slice(0, 80)), count(c.count))}</option>)}
       </select>
     )
   }
@@ -175,9 +175,9 @@ function Subject({ search, choose }: { search: Search; choose: (c: Partial<Searc
       choose({ task: kind === 'task' ? id : undefined, scan: kind === 'scan' ? id : undefined, host: undefined, method: undefined, status: undefined })
     }}>
       <option value="">{x.ofAny}</option>
-      {!listed && <option value={now}>{(search.task ? x.of_task : x.of_scan)} {(search.task ?? search.scan ?? '').slice(0, 64)}</option>}
-      {ofTasks.length > 0 && <optgroup label={x.tasks}>{ofTasks.map((o) => <option key={o.id} value={`task ${o.id}`}>{o.name.slice(0, 80)}</option>)}</optgroup>}
-      {ofScans.length > 0 && <optgroup label={x.scans}>{ofScans.map((o) => <option key={o.id} value={`scan ${o.id}`}>{o.name.slice(0, 80)}</option>)}</optgroup>}
+      {!listed && <option value={now}>{(search.task ? x.of_task : x.of_scan)} {plain((search.task ?? search.scan ?? '').slice(0, 64))}</option>}
+      {ofTasks.length > 0 && <optgroup label={x.tasks}>{ofTasks.map((o) => <option key={o.id} value={`task ${o.id}`}>{plain(o.name.slice(0, 80))}</option>)}</optgroup>}
+      {ofScans.length > 0 && <optgroup label={x.scans}>{ofScans.map((o) => <option key={o.id} value={`scan ${o.id}`}>{plain(o.name.slice(0, 80))}</option>)}</optgroup>}
     </select>
   )
 }

@@ -90,7 +90,7 @@ function Live({ d, mine }: { d: Detail; mine: boolean }) {
         {pending.map((w) => <Ask key={`${w.branch} ${w.key}`} id={d.task.id} of={w} mine={mine} />)}
         <p className="sr-only" role="status">{said}</p>
         <Card title={t.tasks.steps} flush actions={<Connection state={state} last={now.last?.at} />}>
-          {steps.length === 0 ? <Empty title={state === 'ended' ? t.tasks.noSteps : t.tasks.waiting} /> : (
+          {steps.length === 0 ? <Empty title={state === 'ended' ? t.tasks.noSteps : pending.length > 0 ? t.tasks.waitsForYou : t.tasks.waiting} /> : (
             <>
             {now.earlier > 0 && <p className="border-b border-line px-3 py-2 text-sm text-muted">{t.tasks.earlier(count(now.earlier))} <To to={`/tasks/${d.task.id}`} search={{ tab: 'calls' }} className="link">{t.tasks.tabs.calls}</To></p>}
             <ol className="divide-y divide-line">{steps.map((s) => <StepRow key={s.key} of={s} id={d.task.id} mine={mine} />)}</ol>
@@ -189,11 +189,11 @@ function Ask({ id, of: w, mine }: { id: string; of: Waiting; mine: boolean }) {
       <p className="mt-1 font-medium whitespace-pre-line"><Shown text={w.ask.text} max={4000} /></p>
       {w.ask.tool && <p className="mt-2 text-sm">{t.ask.tool} <code><Shown text={w.ask.tool} max={80} /></code></p>}
       {a && <div className="mt-2"><Facts of={Object.entries(a).filter(([, v]) => v !== '' && v !== null).map(([k, v]) => [t.ask.fields[k] ?? k, <Shown key={k} text={text(v)} max={1000} />])} /></div>}
-      {w.ask.plan && <div className="mt-2 text-sm"><p><Shown text={w.ask.plan.summary} max={2000} /></p><ol className="mt-1 list-decimal pl-5">{(w.ask.plan.steps ?? []).map((s, i) => <li key={i}><Shown text={s.title} max={300} /></li>)}</ol></div>}
+      {w.ask.plan && <div className="mt-2 text-sm">{w.ask.plan.summary !== w.ask.text && <p><Shown text={w.ask.plan.summary} max={2000} /></p>}<ol className="mt-1 list-decimal pl-5">{(w.ask.plan.steps ?? []).map((s, i) => <li key={i}><Shown text={t.tool[s.title] ?? s.title} max={300} /></li>)}</ol></div>}
       {w.ask.args !== undefined && <pre className="raw mt-2 max-h-48 overflow-auto rounded-sm border border-line bg-panel p-2" tabIndex={0} aria-label={t.ask.args}><Shown text={JSON.stringify(w.ask.args, null, 2)} max={8000} /></pre>}
       {mine ? (
         <form className="mt-3" onSubmit={(e) => { e.preventDefault(); if (question) decide.mutate({ decision: 'approve', text: answer }) }}>
-          {w.ask.options && w.ask.options.length > 0 && <div className="mb-2 flex flex-wrap gap-2">{w.ask.options.slice(0, 12).map((o) => <Button key={o} onClick={() => decide.mutate({ decision: 'approve', text: o })}><Shown text={o} max={80} /></Button>)}</div>}
+          {w.ask.options && w.ask.options.length > 0 && <div className="mb-2 flex flex-wrap gap-2">{w.ask.options.slice(0, 12).map((o) => <Button key={o} className="!whitespace-normal py-1 text-left" onClick={() => decide.mutate({ decision: 'approve', text: o })}><Shown text={o} max={80} /></Button>)}</div>}
           <textarea className="field" rows={2} maxLength={20000} aria-label={question ? t.ask.answer : t.ask.reason} placeholder={question ? t.ask.answer : t.ask.reason} value={answer} onChange={(e) => setAnswer(e.target.value)} />
           {decide.error && <Problem error={decide.error} />}
           <div className="mt-2 flex flex-wrap justify-end gap-2">

@@ -136,6 +136,9 @@ export function Chip({ tone = 'calm', title, children }: { tone?: string; title?
   return <span title={title} className={`inline-block max-w-full truncate rounded-sm px-1.5 align-bottom text-xs leading-5 font-medium ${chips[tone] ?? chips.calm}`}>{children}</span>
 }
 
+/** A sentence may name what people have named: what is hidden in it is written out. */
+const told = (of: ReactNode): ReactNode => (typeof of === 'string' ? visible(of) : of)
+
 /** A dialog over the page. Escape and a click beside it close it. */
 export function Dialog({ title, onClose, children, wide = false }: { title: ReactNode; onClose: () => void; children: ReactNode; wide?: boolean }) {
   const ref = useRef<HTMLDialogElement>(null)
@@ -155,7 +158,7 @@ export function Dialog({ title, onClose, children, wide = false }: { title: Reac
       onMouseDown={(e) => { if (e.target === ref.current) onClose() }}
       className={`m-auto w-full ${wide ? 'max-w-3xl' : 'max-w-lg'} rounded-lg border border-line bg-canvas p-0 text-text shadow-layer max-sm:mx-2 max-sm:w-auto`}>
       <div className="flex items-center gap-2 border-b border-line py-2 pr-2 pl-4">
-        <h2 id={id} className="flex-1 text-base font-semibold">{title}</h2>
+        <h2 id={id} className="min-w-0 flex-1 text-base font-semibold [overflow-wrap:anywhere]">{told(title)}</h2>
         <Button kind="quiet" aria-label={t.close} onClick={onClose} className="w-8 !px-0">✕</Button>
       </div>
       <div className="max-h-[75vh] overflow-auto p-4">{children}</div>
@@ -184,7 +187,7 @@ export function Sheet({ label, children }: { label: string; children: ReactNode 
 export function Confirm({ title, children, action, onYes, onClose, busy, error }: { title: string; children: ReactNode; action: string; onYes: () => void; onClose: () => void; busy?: boolean; error?: unknown }) {
   return (
     <Dialog title={title} onClose={onClose}>
-      <div className="text-sm">{children}</div>
+      <div className="text-sm [overflow-wrap:anywhere]">{told(children)}</div>
       {error ? <Problem error={error} /> : null}
       <div className="mt-4 flex justify-end gap-2">
         <Button onClick={onClose} autoFocus>{t.cancel}</Button>

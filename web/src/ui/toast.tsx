@@ -1,6 +1,7 @@
 import { useEffect, useSyncExternalStore } from 'react'
 import { ApiError } from '../lib/api'
 import { useCommands } from '../lib/keys'
+import { visible } from '../lib/show'
 import { t } from '../texts'
 import { Button } from './kit'
 
@@ -29,7 +30,7 @@ function One({ of }: { of: Toast }) {
   }, [of])
   return (
     <div className={`flex items-center gap-3 rounded-md border px-3 py-2 text-sm shadow-layer ${of.bad ? 'border-high bg-high-soft text-high' : 'border-line bg-canvas'}`}>
-      <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">{of.text}</span>
+      <span className="min-w-0 flex-1 [overflow-wrap:anywhere]">{visible(of.text)}</span>
       {of.undo && <Button onClick={() => { drop(of.id); of.undo!() }}>{t.undo} <span className="kbd" aria-hidden="true">z</span></Button>}
       <Button kind="quiet" className="w-8 !px-0" aria-label={t.close} onClick={() => drop(of.id)}>✕</Button>
     </div>
