@@ -61,7 +61,7 @@ func (w *walk) readTables(hidden []string) (tables int) {
 	w.t.Helper()
 	mark, known := w.marks[0], map[string]bool{}
 	for reason, names := range unmarked {
-		for _, name := range strings.Fields(names) {
+		for name := range strings.FieldsSeq(names) {
 			if known[name] {
 				w.t.Errorf("%s is named twice, also with %q", name, reason)
 			}

@@ -122,8 +122,8 @@ func (h *Hooks) New(ctx context.Context, tx *db.Tx, d Delivery) (id string, err 
 	return id, err
 }
 
-// Find is a page of a team's delivery log, newest first, and the log's length. Of the deliveries about tasks it has those
-// about a task t for which seen holds (task.VisibleTo says what that is for a caller).
+// Find is a page of a team's delivery log, newest first, and the log's length. Of the deliveries about tasks it has
+// those about a task t for which seen holds (task.VisibleTo says what that is for a caller).
 func (h *Hooks) Find(
 	ctx context.Context, teamID string, w page.Window, seen string, args ...any,
 ) (entries []Entry, total int, err error) {

@@ -45,7 +45,7 @@ type Event struct {
 }
 
 // What GitLab signs a webhook with, as its documentation says: a signing token is whsec_ and the base64 of a key of 32
-// bytes, and a signature is the HMAC-SHA256 of the webhook's id, its time and its body (https://www.standardwebhooks.com).
+// bytes, and a signature is the HMAC-SHA256 of the webhook's id, its time and its body (standardwebhooks.com).
 const (
 	secretPrefix    = "whsec_"
 	secretSize      = 32 // bytes
