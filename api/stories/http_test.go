@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/notify/github/githubtest"
+	"github.com/vedette-sec/vedette/internal/notify/gitlab/gitlabtest"
 )
 
 // answer is what came back.
@@ -31,6 +32,9 @@ func (s *story) request(line, text string) *answer {
 	}
 	if header.Get("X-Hub-Signature-256") == "signed" {
 		header.Set("X-Hub-Signature-256", githubtest.Sign([]byte(body)))
+	}
+	if secret, is := strings.CutPrefix(header.Get("Webhook-Signature"), "signed "); is {
+		maps.Copy(header, gitlabtest.Sign(secret, "a-webhook", []byte(body), time.Now()))
 	}
 	body = fromSlack(header, body)
 	req, err := http.NewRequestWithContext(s.t.Context(), method, path, strings.NewReader(body))

@@ -97,7 +97,7 @@ func newRoot() *cobra.Command {
 	root.SetHelpCommand(newHelp(root))
 	root.AddCommand(newServe(), newWorker(), newDemo(), scan.New(), webtest.New(), newEnumerate(), newImport(), newTask(),
 		newExport(), proof.New(), triage.Issues(), triage.New(), audit.New(), credits.New(), knowledge.New(), network.New(),
-		sla.New(), library.Agents(), library.Skills(), library.Prompts(), newTemplates(),
+		sla.New(), library.Agents(), library.Skills(), library.Prompts(), newAPI(), newTemplates(),
 		newOAST(), local.Leaks(), local.Feeds(), newUser(), newTeam(), newToken(), newConfig(), newDoctor(),
 		newBackup(), newRestore(),
 		newOpenAPI(), newCompletion(), newMan(), newVersion())

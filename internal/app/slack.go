@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/core/chat"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/ratelimit"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/notify/slack"
 )
@@ -51,6 +52,6 @@ func (a *App) openChats(box *seal.Box) {
 		Queue: a.queue, Box: box, Accounts: a.Accounts, Tasks: a.Tasks, Secrets: a.secrets, Audit: a.audit,
 		Client:    slack.New(s.SlackAPI, guard),
 		App:       slack.App{ClientID: s.SlackID, ClientSecret: s.SlackSecret, SigningSecret: s.SlackSigning},
-		PublicURL: a.config.PublicURL, Logger: a.logger,
+		PublicURL: a.config.PublicURL, Logger: a.logger, Rate: ratelimit.New(a.config.APIRate, a.config.APIBurst),
 	})
 }

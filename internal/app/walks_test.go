@@ -26,17 +26,23 @@ var seeds = []struct{ method, path, body string }{
 	{"POST", "/api/v1/secrets", `{"name": "SECRET", "value": "value-of-MARK", "description": "MARK"}`},
 	{"POST", "/api/v1/tools",
 		`{"name": "tool_MARK", "description": "MARK", "method": "GET", "url": "http://127.0.0.1:9/MARK"}`},
-	{"POST", "/api/v1/mcp/servers", `{"name": "sMARK", "url": "http://127.0.0.1:9/MARK"}`},
+	{"POST", "/api/v1/mcp/servers", `{"name": "sMARK", "url": "http://127.0.0.1:9/MARK", "bearer_token": "bearer-of-MARK-0123456789"}`},
+	{"POST", "/api/v1/dynamic-toolkits", `{"toolkit_id": "kMARK", "name": "MARK", "env_vars": ["SECRET"], "init_code": "// MARK"}`},
+	{"POST", "/api/v1/dynamic-tools", `{"tool_id": "pMARK", "toolkit_id": "kMARK", "description": "MARK", "code": "export function run() { return 'MARK' }"}`},
 	{"PUT", "/api/v1/memory", `{"facts": ["MARK"], "insights": ["MARK"]}`},
 	{"POST", "/api/v1/files?key=MARK.txt", `MARK`},
 	{"POST", "/api/v1/ssh-keys", `{"name": "MARK", "password": "MARK-secret", "default_host": "MARK.example.com"}`},
 	{"POST", "/api/v1/projects", `{"name": "MARK", "settings_md": "MARK"}`},
 	{"POST", "/api/v1/schedules", `{"task_message": "check http://127.0.0.1:9/MARK", "name": "MARK", "scan_frequency": "daily"}`},
-	{"PATCH", "/api/v1/teams", `{"webhook_url": "http://127.0.0.1:9/MARK"}`},
+	{"PATCH", "/api/v1/teams", `{"webhook_url": "http://127.0.0.1:9/MARK", "webhook_secret_name": "SECRET"}`},
 	{"POST", "/v1/template", `{"template": "id: MARK\ninfo: {name: 'MARK', author: ada}\nhttp:\n` +
 		`  - path: ['{{BaseURL}}/MARK']\n    matchers: [{type: status, status: [200]}]\n"}`},
 	{"POST", "/v1/domain", `{"domain": "MARK.example.com"}`},
 	{"POST", "/v1/scans/config", `{"name": "MARK", "config_type": "scan", "config": "rate-limit: 1 # MARK"}`},
+	{"POST", "/v1/scans/config", `{"name": "alerts MARK", "config_type": "alerting", ` +
+		`"config": "slack: {webhook_url: 'http://127.0.0.1:9/hook-of-MARK'}"}`},
+	{"POST", "/v1/scans/config", `{"name": "issues MARK", "config_type": "reporting", ` +
+		`"config": "github: {owner: MARK, project-name: p, token: tracker-of-MARK, base-url: 'http://127.0.0.1:9'}"}`},
 	{"POST", "/v1/scans",
 		`{"name": "MARK", "targets": ["http://127.0.0.1:9/MARK"], "templates": ["vedette-backup-zip"]}`},
 	{"POST", "/v1/asset/enumerate", `{"name": "MARK", "enrichment_inputs": ["127.0.0.1"], "steps": ["http_probe"]}`},
@@ -47,6 +53,8 @@ var seeds = []struct{ method, path, body string }{
 	{"POST", "/v1/scans/results/export?async=true", `{"search": "MARK"}`},
 	{"POST", "/v1/export/schedule", `{"name": "MARK", "frequency": "weekly", "start_time": "07:00", "search": "MARK"}`},
 	{"POST", "/v1/user/team/member", `{"email": "MARK@example.com", "role": "VIEWER"}`},
+	{"POST", "/api/v1/triage/queues", `{"name": "MARK", "selection": {"search": "MARK"}}`},
+	{"POST", "/api/v1/triage/rules", `{"name": "MARK", "match": {"tags": ["MARK"]}, "set": {"labels": ["MARK"]}}`},
 	{"PATCH", "/v1/user/team", `{"name": "team MARK"}`},
 }
 

@@ -146,6 +146,7 @@ func (w worker) register(q *queue.Queue) { //nolint:funlen // a line a kind of j
 	queue.Handle(q, queue.Handler[review.RunArgs]{
 		Backoff: w.Backoff, Work: w.Reviews.Run, GiveUp: giveUp(w, w.Reviews.GiveUp),
 	})
+	queue.Handle(q, queue.Handler[review.ReleaseArgs]{Quick: true, Backoff: w.Backoff, Work: w.Reviews.Release})
 	queue.Handle(q, queue.Handler[chat.EventArgs]{
 		Quick: true, MaxAttempts: chatAttempts, Backoff: w.Backoff, Work: w.Chats.Act, GiveUp: w.Chats.GiveUpAct,
 	})

@@ -13,7 +13,7 @@ import (
 )
 
 // underAgents holds the built-in planner's plan to the agent that a task names, as far as the planner can, and has the
-// plan say what it cannot.
+// plan say what it cannot, of the files that the task names, too.
 func (w worker) underAgents(ctx context.Context, t task.Task, plan agent.Plan) (agent.Plan, error) {
 	notDone := func(text string) { plan.NotDone = append(slices.Clone(plan.NotDone), text) }
 	if t.Options.AgentID != "" {
@@ -34,6 +34,9 @@ func (w worker) underAgents(ctx context.Context, t task.Task, plan agent.Plan) (
 	}
 	if len(t.Options.AgentIDs) > 0 {
 		notDone("The work is not shared with other agents: that needs a language model.")
+	}
+	if len(t.Options.FileKeys) > 0 {
+		notDone("The files were not read: that needs a language model.")
 	}
 	return plan, nil
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/inbox"
 	"github.com/vedette-sec/vedette/internal/core/knowledge"
 	"github.com/vedette-sec/vedette/internal/core/model"
+	"github.com/vedette-sec/vedette/internal/core/network"
 	"github.com/vedette-sec/vedette/internal/core/notification"
 	"github.com/vedette-sec/vedette/internal/core/policy"
 	"github.com/vedette-sec/vedette/internal/core/proof"
@@ -84,6 +85,7 @@ type office struct {
 	proofs       *proof.Proofs
 	knowledge    *knowledge.Knowledge
 	reports      *reportschedule.Schedules
+	network      *network.Events
 	ctx          context.Context // with a caller
 }
 
@@ -147,7 +149,8 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 	exports := export.New(d, q, export.Sources{Findings: findings, Assets: assets}, logger)
 	reports := reportschedule.New(d, q, accounts, exports, settings, notification.New(d, q), logger)
 	proofs := proof.New(d, q, proof.Sources{Findings: findings, Scans: scans, Exports: exports, Box: box, Logger: logger})
-	if err := Register(q, Deps{Proofs: proofs, Assets: assets, Policies: policies, Enumerations: enumerations,
+	captured := network.New(d, q, network.Sources{Tasks: tasks, Scans: scans, Secrets: secrets, Exports: exports, Box: box, Logger: logger})
+	if err := Register(q, Deps{Network: captured, Proofs: proofs, Assets: assets, Policies: policies, Enumerations: enumerations,
 		Discovery: pipeline.Config{Resolvers: []string{"127.0.0.1:1"}}, Guard: loopback(), Tasks: tasks,
 		Models: model.New(d, box, accounts, models), Secrets: secrets, Files: files, Agents: members, Extensions: extensions,
 		Toolkits: toolkits, Installs: installs, Skills: skills, Knowledge: texts,
@@ -170,7 +173,7 @@ func openEngine(t *testing.T, d *db.DB, models model.Config, engine child.Config
 		t.Fatal(err)
 	}
 	return office{tasks, scans, findings, settings, assets, enumerations, notification.New(d, q), extensions, toolkits, skills, secrets,
-		files, members, templatesKept, proofs, texts, reports, account.WithCaller(t.Context(),
+		files, members, templatesKept, proofs, texts, reports, captured, account.WithCaller(t.Context(),
 			account.Caller{UserID: u.ID, TeamID: u.TeamID, Role: u.Role})}
 }
 

@@ -2,6 +2,8 @@ package agentapi
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"mime"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/vedette-sec/vedette/internal/api/rest"
+	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/file"
 )
 
@@ -73,7 +76,7 @@ func (s surface) files() {
 	}) (*FileDoc, error) {
 		made, err := s.Files.Create(ctx,
 			file.NewFile{Key: in.Key, ProjectID: strings.ToLower(in.ProjectID), ChatID: in.ChatID, Content: &in.Stream})
-		rest.About(ctx, made.Key)
+		aboutFile(ctx, made.Key)
 		return new(fileDoc(made, true)), err
 	})
 
@@ -84,7 +87,7 @@ func (s surface) files() {
 		rest.Stream
 	}) (*FileDoc, error) {
 		changed, err := s.Files.Replace(ctx, in.Key, &in.Stream)
-		rest.About(ctx, in.Key)
+		aboutFile(ctx, in.Key)
 		return new(fileDoc(changed, true)), err
 	})
 
@@ -97,9 +100,17 @@ func (s surface) files() {
 
 	rest.Handle(s.API, op("delete-file", "DELETE "+filesPath, tag, "Delete a file", 404),
 		func(ctx context.Context, in *FileKey) (*message, error) {
-			rest.About(ctx, in.Key)
+			aboutFile(ctx, in.Key)
 			return &message{Message: "The file is deleted."}, s.Files.Delete(ctx, in.Key)
 		})
+}
+
+// aboutFile names a file in the audit log by a digest, the same for each change of it: colleagues read the log, and the
+// keys of files are their owner's.
+func aboutFile(ctx context.Context, key string) {
+	c, _ := account.From(ctx) // without a caller, there is no file
+	sum := sha256.Sum256([]byte(c.UserID + "\x00" + key))
+	rest.About(ctx, "file-"+hex.EncodeToString(sum[:8]))
 }
 
 func (s surface) listFiles(ctx context.Context, in *struct {

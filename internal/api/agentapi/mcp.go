@@ -165,7 +165,7 @@ func mcpServer(ctx context.Context, x extension.Server, review *extension.Review
 
 func mcpTool(x extension.Server, t extension.ServerTool, state extension.ToolState) MCPTool {
 	return MCPTool{
-		Name: t.Name, OfferedAs: x.OfferedAs(t), Description: t.Description, Schema: document(t.Schema),
+		Name: t.Name, OfferedAs: x.OfferedAs(t), Description: t.Description, Schema: rest.Document(t.Schema),
 		State: string(state), Digest: t.Digest, Fault: t.Fault,
 		Hidden: t.Hidden, ReadOnly: t.ReadOnly, Idempotent: t.Idempotent, Destructive: t.Destructive, Enabled: x.Offers(t),
 		Trusted: x.Trusts(t),

@@ -77,26 +77,13 @@ type ToolList struct {
 func toolOf(ctx context.Context, t extension.Tool) Tool {
 	c, _ := account.From(ctx) // without a caller, nothing is found
 	return Tool{
-		ID: t.ID, Name: t.Name, Description: t.Description, WhenToUse: t.WhenToUse, InputSchema: document(t.InputSchema),
+		ID: t.ID, Name: t.Name, Description: t.Description, WhenToUse: t.WhenToUse, InputSchema: rest.Document(t.InputSchema),
 		Timeout: t.Timeout.Milliseconds(),
 		Method:  t.Request.Method, URL: t.Request.URL, Headers: rest.OrEmptyMap(t.Request.Headers),
-		Query: rest.OrEmptyMap(t.Request.Query), Body: document(t.Request.Body), ResponsePath: t.Request.ResponsePath,
+		Query: rest.OrEmptyMap(t.Request.Query), Body: rest.Document(t.Request.Body), ResponsePath: t.Request.ResponsePath,
 		Enabled: t.Enabled, Shared: t.Shared, Trusted: t.Trusted, IsOwner: t.OwnerID == c.UserID, CreatedAt: t.CreatedAt,
 		UpdatedAt: t.UpdatedAt,
 	}
-}
-
-// document decodes stored JSON; nil for none.
-func document(raw json.RawMessage) (doc any) {
-	_ = json.Unmarshal(raw, &doc) // valid, or empty
-	return doc
-}
-
-func schema(doc map[string]any) (json.RawMessage, error) {
-	if doc == nil {
-		return nil, nil
-	}
-	return json.Marshal(doc)
 }
 
 func (p ToolPatch) change() (extension.ToolChange, error) {
@@ -114,7 +101,7 @@ func (p ToolPatch) change() (extension.ToolChange, error) {
 	if p.InputSchema == nil {
 		return out, nil
 	}
-	doc, err := schema(*p.InputSchema)
+	doc, err := rest.Encoded(*p.InputSchema)
 	out.InputSchema = &doc
 	return out, err
 }
@@ -134,7 +121,7 @@ func (s surface) tools() {
 		"none can choose the host, add a header or leave its segment of the path."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body ToolRequest }) (*Tool, error) {
 		b := in.Body
-		doc, err := schema(b.InputSchema)
+		doc, err := rest.Encoded(b.InputSchema)
 		if err != nil {
 			return nil, err
 		}

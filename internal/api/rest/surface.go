@@ -9,6 +9,7 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -23,6 +24,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/account"
 	"github.com/vedette-sec/vedette/internal/core/audit"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ratelimit"
 )
 
 // Server is an address under which a surface can be reached, for its contract.
@@ -64,7 +66,7 @@ type API struct {
 	Config
 	Huma    huma.API
 	router  chi.Router
-	limiter *limiter
+	limiter *ratelimit.Limiter
 	streams *streams
 
 	browsers *Browsers
@@ -92,7 +94,7 @@ func New(s Surface, c Config) *API {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &API{Surface: s, Config: c, router: chi.NewRouter(), limiter: newLimiter(c.Rate, c.Burst),
+	a := &API{Surface: s, Config: c, router: chi.NewRouter(), limiter: ratelimit.New(c.Rate, c.Burst),
 		streams: &streams{perUser: c.StreamsPerUser, perTeam: c.StreamsPerTeam}}
 	a.browsers = NewBrowsers("")
 	if c.Accounts != nil {
@@ -236,6 +238,20 @@ func OrEmpty[T any](list []T) []T {
 		return []T{}
 	}
 	return list
+}
+
+// Document decodes stored JSON; nil for none.
+func Document(raw json.RawMessage) (doc any) {
+	_ = json.Unmarshal(raw, &doc) // valid, or empty
+	return doc
+}
+
+// Encoded is a JSON object as it is stored; nil for none.
+func Encoded(doc map[string]any) (json.RawMessage, error) {
+	if doc == nil {
+		return nil, nil
+	}
+	return json.Marshal(doc)
 }
 
 // OrEmptyMap is a map that JSON does not write as null.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -86,6 +87,10 @@ func (cs *Chats) act(ctx context.Context, a EventArgs, lease func(context.Contex
 	}
 	if why != "" {
 		return e.refuse(ctx, "nobody/"+in.User, why)
+	}
+	if wait := cs.Rate.Take(caller.UserID, cs.now()); wait > 0 {
+		return e.refuse(ctx, "rate/"+in.User, fmt.Sprintf("That was too much at once, and I leave it. Try again in %d s.",
+			int(math.Ceil(wait.Seconds()))))
 	}
 	as := account.WithCaller(ctx, caller)
 	if in.Kind == slack.Pressed {

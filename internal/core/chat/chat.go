@@ -25,6 +25,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
+	"github.com/vedette-sec/vedette/internal/infra/ratelimit"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/notify/slack"
 )
@@ -68,8 +69,9 @@ type Config struct {
 	Secrets   *secret.Secrets
 	Audit     *audit.Log
 	Client    *slack.Client
-	App       slack.App // the operator's; the zero value: there is none
-	PublicURL string    // for links; empty: there are none
+	App       slack.App          // the operator's; the zero value: there is none
+	Rate      *ratelimit.Limiter // what each member may ask for; nil: any number
+	PublicURL string             // for links; empty: there are none
 	Logger    *slog.Logger
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/infra/page"
 	"github.com/vedette-sec/vedette/internal/infra/queue"
+	"github.com/vedette-sec/vedette/internal/infra/ratelimit"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/notify/slack"
 	"github.com/vedette-sec/vedette/internal/notify/slack/slacktest"
@@ -295,6 +296,23 @@ func TestAThread(t *testing.T) {
 		press.ID = "p5" // the button of the turn before
 		r.do(press)
 		r.last(13, "does not wait for a decision about that")
+	})
+}
+
+// A member who asks for more than the rate of calls allows is told so, once, and nothing is begun; others are not held up.
+func TestTooMuchAtOnce(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		r := open(t, d)
+		r.Rate = ratelimit.New(0.001, 1)
+		for _, id := range []string{"Ev1", "Ev2", "Ev3"} {
+			r.said(id, "U0ADA", "1."+id, "", "<@U0BOT> check shop.example")
+		}
+		r.last(2, "too much at once")
+		r.said("Ev4", "U0BOB", "2.1", "", "<@U0BOT> check shop.example")
+		r.last(3, "I am on it")
+		if n, err := db.Value[int](t.Context(), d, `SELECT count(*) FROM task`); err != nil || n != 2 {
+			t.Errorf("%d tasks, want one of each: %v", n, err)
+		}
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/errs"
+	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 )
 
@@ -161,12 +162,13 @@ func (fs *Findings) MoveTicket(ctx context.Context, tx *db.Tx, teamID string, m 
 	if m.Had != "" && f.Status != m.Had {
 		return ErrOtherStatus
 	}
+	operation := ids.New() // what is said and what follows from it are one change
 	if err := fs.Note(ctx, tx, teamID, m.Weakness, timeline.Entry{Kind: m.Change, Field: "ticket", From: db.Clean(m.From),
-		To: db.Clean(m.To), Actor: db.Clean(m.Actor)}); err != nil {
+		To: db.Clean(m.To), Actor: db.Clean(m.Actor), Operation: operation}); err != nil {
 		return err
 	}
 	if m.Status != "" {
-		d := Decision{Status: m.Status, Actor: db.Clean(m.Actor)}
+		d := Decision{Status: m.Status, Actor: db.Clean(m.Actor), Operation: operation}
 		if _, err := fs.decide(ctx, tx, teamID, []string{m.Weakness}, d); err != nil {
 			return err
 		}

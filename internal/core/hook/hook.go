@@ -122,15 +122,20 @@ func (h *Hooks) New(ctx context.Context, tx *db.Tx, d Delivery) (id string, err 
 	return id, err
 }
 
-// Find is a page of a team's delivery log, newest first, and the log's length.
-func (h *Hooks) Find(ctx context.Context, teamID string, w page.Window) (entries []Entry, total int, err error) {
-	total, err = db.Value[int](ctx, h.db, `SELECT COUNT(*) FROM hook_delivery WHERE team_id = ?`, teamID)
+// Find is a page of a team's delivery log, newest first, and the log's length. Of the deliveries about tasks it has
+// those about a task t for which seen holds (task.VisibleTo says what that is for a caller).
+func (h *Hooks) Find(
+	ctx context.Context, teamID string, w page.Window, seen string, args ...any,
+) (entries []Entry, total int, err error) {
+	where := ` FROM hook_delivery WHERE team_id = ? AND NOT EXISTS (
+		SELECT 1 FROM task t WHERE t.id = hook_delivery.subject AND NOT (` + seen + `))`
+	args = append([]any{teamID}, args...)
+	total, err = db.Value[int](ctx, h.db, `SELECT COUNT(*)`+where, args...)
 	if err != nil {
 		return nil, 0, err
 	}
 	entries, err = db.Select(ctx, h.db, scanEntry, `SELECT id, subject, event, url, state, attempts, status_code, error,
-		created_at, started_at, finished_at, duration_ms FROM hook_delivery WHERE team_id = ? ORDER BY id DESC
-		LIMIT ? OFFSET ?`, teamID, w.Limit, w.Offset)
+		created_at, started_at, finished_at, duration_ms`+where+` ORDER BY id DESC LIMIT ? OFFSET ?`, append(args, w.Limit, w.Offset)...)
 	return entries, total, err
 }
 

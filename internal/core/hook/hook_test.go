@@ -100,7 +100,7 @@ func (h *house) add(t testing.TB, url string) string {
 // entry is the log's line of a delivery.
 func (h *house) entry(t testing.TB, id string) hook.Entry {
 	t.Helper()
-	entries, _, err := h.Find(t.Context(), h.team, page.Window{Limit: 100})
+	entries, _, err := h.Find(t.Context(), h.team, page.Window{Limit: 100}, "1 = 1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestNewJoinsTheTransaction(t *testing.T) {
 		if !errors.Is(err, boom) {
 			t.Fatal(err)
 		}
-		if entries, total, err := h.Find(t.Context(), h.team, page.Window{Limit: 10}); err != nil || entries == nil ||
+		if entries, total, err := h.Find(t.Context(), h.team, page.Window{Limit: 10}, "1 = 1"); err != nil || entries == nil ||
 			len(entries) != 0 || total != 0 {
 			t.Errorf("got %v, %d, %v, want an empty list", entries, total, err)
 		}
@@ -165,7 +165,7 @@ func TestFind(t *testing.T) {
 
 		var got []string
 		for offset := 0; offset < 6; offset += 2 {
-			entries, total, err := h.Find(t.Context(), h.team, page.Window{Offset: offset, Limit: 2})
+			entries, total, err := h.Find(t.Context(), h.team, page.Window{Offset: offset, Limit: 2}, "1 = 1")
 			if err != nil || total != 5 {
 				t.Fatalf("total %d, %v, want 5", total, err)
 			}
@@ -184,7 +184,7 @@ func TestFind(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("got %v, want newest first: %v", got, want)
 		}
-		if entries, total, err := h.Find(t.Context(), ids.New(), page.Window{Limit: 10}); err != nil || len(entries) != 0 ||
+		if entries, total, err := h.Find(t.Context(), ids.New(), page.Window{Limit: 10}, "1 = 1"); err != nil || len(entries) != 0 ||
 			total != 0 {
 			t.Errorf("a stranger sees %v, %d, %v", entries, total, err)
 		}

@@ -1,8 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -170,7 +172,30 @@ func (s *Models) FindStreams(ctx context.Context, f UsageFilter, w page.Window) 
 	if err != nil {
 		return nil, 0, err
 	}
-	return s.findUsage(ctx, where, f, w)
+	found, total, err := s.findUsage(ctx, where, f, w)
+	return found, total, cmp.Or(err, s.hideTitles(ctx, found))
+}
+
+// hideTitles takes out the titles of others' private tasks: who pays for a task need not read what it is about.
+func (s *Models) hideTitles(ctx context.Context, rows []Row) error {
+	c, err := account.From(ctx)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	var where db.Where
+	where.And("team_id = ? AND visibility = 'private' AND user_id <> ?", c.TeamID, c.UserID)
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.TaskID
+	}
+	db.In(&where, "id", ids)
+	private, err := db.Values[string](ctx, s.db, `SELECT id FROM task`+where.String(), where.Args...)
+	for i := range rows {
+		if slices.Contains(private, rows[i].TaskID) {
+			rows[i].Title = ""
+		}
+	}
+	return err
 }
 
 // FindTasks is a page of the tasks that the caller may see, with all their streams, and their number. The filter is
@@ -190,7 +215,7 @@ func (s *Models) FindTasks(ctx context.Context, f UsageFilter, w page.Window) ([
 		ids[i] = r.TaskID
 	}
 	tasks, err := s.sumTasks(ctx, newest[0].TeamID, ids)
-	return tasks, total, err
+	return tasks, total, cmp.Or(err, s.hideTitles(ctx, tasks))
 }
 
 func (s *Models) findUsage(ctx context.Context, where db.Where, f UsageFilter, w page.Window) ([]Row, int, error) {

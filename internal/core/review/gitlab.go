@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -38,6 +39,7 @@ type NewConnection struct {
 	Token    string
 	Projects []string // paths, such as group/shop
 	Hook     bool     // of a change: make another secret of the webhook
+	Secret   string   // a signing token that GitLab has made, in the place of a secret of ours
 }
 
 const maxConnections = 20 // of a team
@@ -76,6 +78,9 @@ func (rs *Reviews) Add(ctx context.Context, n NewConnection) (made Connection, e
 	if !netguard.IsWebURL(n.URL) || strings.ContainsAny(n.URL, "?#@") {
 		return made, errs.Field("url", "url must be the address of a GitLab, such as %s.", gitlab.DefaultURL)
 	}
+	if err := n.checkSecret(); err != nil {
+		return made, err
+	}
 	id := ids.New()
 	user, projects, err := rs.ask(ctx, n.URL, n.Token, n.Projects)
 	if err != nil {
@@ -85,7 +90,7 @@ func (rs *Reviews) Add(ctx context.Context, n NewConnection) (made Connection, e
 	if err != nil {
 		return made, err
 	}
-	hook, sealed, err := rs.newHook(id)
+	hook, sealed, err := rs.newHook(id, n.Secret)
 	if err != nil {
 		return made, err
 	}
@@ -125,6 +130,9 @@ func (rs *Reviews) Change(ctx context.Context, id string, n NewConnection) (chan
 		return changed, err
 	}
 	found, err := rs.connection(ctx, id, c.TeamID)
+	if err == nil {
+		err = n.checkSecret()
+	}
 	if err != nil {
 		return changed, err
 	}
@@ -150,8 +158,8 @@ func (rs *Reviews) Change(ctx context.Context, id string, n NewConnection) (chan
 		return changed, err
 	}
 	hook, sealedHook := "", found.hook
-	if n.Hook {
-		if hook, sealedHook, err = rs.newHook(found.ID); err != nil {
+	if n.Hook || n.Secret != "" {
+		if hook, sealedHook, err = rs.newHook(found.ID, n.Secret); err != nil {
 			return changed, err
 		}
 	}
@@ -193,10 +201,21 @@ func (rs *Reviews) connection(ctx context.Context, id, teamID string) (Connectio
 	return found, err
 }
 
-func (rs *Reviews) newHook(id string) (plain string, sealed []byte, err error) {
-	plain = ids.Random(43)
-	sealed, err = rs.Box.Seal([]byte(plain), hookContext(id))
+// newHook is a secret for webhooks, and what is stored of it; given is one that its owner has, and need not be shown.
+func (rs *Reviews) newHook(id, given string) (plain string, sealed []byte, err error) {
+	if given == "" {
+		plain = gitlab.NewSecret()
+	}
+	sealed, err = rs.Box.Seal([]byte(cmp.Or(given, plain)), hookContext(id))
 	return plain, sealed, err
+}
+
+// checkSecret refuses what GitLab signs nothing with.
+func (n NewConnection) checkSecret() error {
+	if n.Secret != "" && !gitlab.IsSigningToken(n.Secret) {
+		return errs.Field("webhook_secret", "webhook_secret must be a signing token that GitLab has made: whsec_ and the base64 of 32 bytes.")
+	}
+	return nil
 }
 
 // ask is whose a token is, and the projects that it reaches.
@@ -271,7 +290,7 @@ func (rs *Reviews) ReceiveGitLab(ctx context.Context, id string, header http.Hea
 	if err != nil {
 		return Ignored, err
 	}
-	if !gitlab.Proven(header, string(secret)) {
+	if !gitlab.Proven(header, body, string(secret), rs.now()) {
 		return Unsigned, nil
 	}
 	e, ok := gitlab.ReadEvent(header, body)

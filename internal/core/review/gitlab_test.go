@@ -2,6 +2,7 @@ package review
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -18,6 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/errs"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
+	"github.com/vedette-sec/vedette/internal/infra/queue"
 	"github.com/vedette-sec/vedette/internal/infra/seal"
 	"github.com/vedette-sec/vedette/internal/notify/gitlab"
 	"github.com/vedette-sec/vedette/internal/notify/gitlab/gitlabtest"
@@ -141,6 +143,55 @@ func TestAReviewThatFailsForGood(t *testing.T) {
 			len(s) != 1 || s[0].State != "success" || s[0].Description != "The review failed" {
 			t.Errorf("%+v %+v %+v %v %v", v, kept, s, err, failed)
 		}
+	})
+}
+
+// No check stays in progress: not of a review whose change has come to another commit while it waited to be tried again,
+// nor of one whose job is not tried again.
+func TestNoCheckStaysInProgress(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		rs, lab, c := connected(t, d)
+		q, err := queue.Open(t.Context(), d, queue.Config{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = q.Stop(context.Background()) })
+		rs.queue = q
+		queue.Handle(q, queue.Handler[ReleaseArgs]{Work: rs.Release})
+		passed, given := waiting(t, d, c, 0, lab), waiting(t, d, c, 1, lab)
+		held := func(context.Context, *db.Tx) error { return nil }
+		for _, id := range []string{passed, given} {
+			lab.Fail("POST /notes", http.StatusBadGateway)
+			if err := rs.run(t.Context(), RunArgs{id}, held); err == nil {
+				t.Fatal("the run does not fail")
+			}
+		}
+		ends := func(number int, title string) {
+			t.Helper()
+			if s := lab.State().Statuses[number]; s.State != "success" || s.Description != title {
+				t.Errorf("%+v", s)
+			}
+		}
+		lab.Put(gitlabtest.Merge{Number: 1, Head: strings.Repeat("9", 40)})
+		lab.Fail("POST /statuses/"+headOf(0), http.StatusBadGateway)
+		if err := rs.run(t.Context(), RunArgs{passed}, held); err == nil {
+			t.Error("a check that could not be ended is not tried again")
+		}
+		if err := rs.run(t.Context(), RunArgs{passed}, held); err != nil {
+			t.Fatal(err)
+		}
+		ends(0, passedTitle)
+		if err := d.Tx(t.Context(), func(tx *db.Tx) error { return rs.GiveUp(t.Context(), tx, RunArgs{given}) }); err != nil {
+			t.Fatal(err)
+		}
+		jobs, err := db.Value[int](t.Context(), d, `SELECT count(*) FROM river_job WHERE kind = ?`, ReleaseArgs{}.Kind())
+		if err != nil || jobs != 1 {
+			t.Fatal(jobs, err)
+		}
+		if err := rs.Release(t.Context(), queue.Job[ReleaseArgs]{Args: ReleaseArgs{given}}); err != nil {
+			t.Fatal(err)
+		}
+		ends(1, failedTitle)
 	})
 }
 

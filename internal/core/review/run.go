@@ -63,23 +63,73 @@ func (rs *Reviews) run(ctx context.Context, a RunArgs, lease func(context.Contex
 	if _, retry := apiclient.RetryAfter(err); err == nil || retry {
 		return err
 	}
-	w.release(ctx)
+	_ = w.release(ctx, forge.Check{Title: failedTitle, Summary: failedText}) // if the forge lets us
 	return rs.end(ctx, rs.db, v.ID, Failed, errs.From(failed(err)).Message)
 }
 
-// release ends the check of a review that failed, if the forge lets us: one that stays in progress keeps a change from
-// being merged.
-func (w work) release(ctx context.Context) {
-	if w.v.check != 0 {
-		_, _ = w.hub.SetCheck(ctx, w.v.check, forge.Check{Name: checkName, Commit: w.v.Head, External: w.v.ID,
-			Conclusion: forge.Neutral,
-			Title:      "The review failed", Summary: "The console of Vedette says why."})
+// What the checks of reviews say that came to no end of their own.
+const (
+	failedTitle = "The review failed"
+	failedText  = "The console of Vedette says why."
+	passedTitle = "The review was not needed any more"
+	passedText  = "The change has come to another commit, or is closed."
+)
+
+// release ends the check of a review that says nothing of its commit: one that stays in progress keeps a change from
+// being merged. It is an error where trying again may help.
+func (w work) release(ctx context.Context, c forge.Check) error {
+	if w.v.check == 0 {
+		return nil
 	}
+	c.Name, c.Commit, c.External, c.Conclusion = checkName, w.v.Head, w.v.ID, forge.Neutral
+	_, err := w.hub.SetCheck(ctx, w.v.check, c)
+	if _, retry := apiclient.RetryAfter(err); !retry {
+		return nil
+	}
+	return err
 }
 
-// GiveUp ends a review whose job is not tried again.
+// ReleaseArgs are the arguments of the job that ends the check of a review whose own job is not tried again.
+type ReleaseArgs struct {
+	ReviewID string `json:"review_id"`
+}
+
+// Kind implements queue.Args.
+func (ReleaseArgs) Kind() string { return "review.release" }
+
+// GiveUp ends a review whose job is not tried again, and has its check ended.
 func (rs *Reviews) GiveUp(ctx context.Context, tx *db.Tx, a RunArgs) error {
-	return rs.end(ctx, tx, a.ReviewID, Failed, "The review could not be run. The server's log says why.")
+	if err := rs.end(ctx, tx, a.ReviewID, Failed, "The review could not be run. The server's log says why."); err != nil {
+		return err
+	}
+	team, err := db.Value[string](ctx, tx, `SELECT team_id FROM review_run WHERE id = ? AND check_id <> 0`, a.ReviewID)
+	if db.IsNoRows(err) {
+		return nil // there is no check
+	}
+	if err == nil {
+		_, err = rs.queue.Insert(ctx, tx, team, ReleaseArgs(a))
+	}
+	return err
+}
+
+// Release ends the check of a review that failed, unless it is under way again.
+func (rs *Reviews) Release(ctx context.Context, job queue.Job[ReleaseArgs]) error {
+	v, err := scanReview(rs.db.QueryRow(ctx, `SELECT `+reviewColumns+` FROM review_run WHERE id = ?`, job.Args.ReviewID))
+	if db.IsNoRows(err) || err == nil && v.Status != Failed {
+		return nil // it was disconnected, or somebody has asked for another
+	}
+	if err != nil {
+		return err
+	}
+	r, err := scanRepo(rs.db.QueryRow(ctx, `SELECT `+repoColumns+` WHERE r.id = ?`, v.Repo))
+	if err != nil {
+		return err
+	}
+	hub, err := rs.open(ctx, r)
+	if err != nil {
+		return err
+	}
+	return work{Reviews: rs, v: &v, hub: hub}.release(ctx, forge.Check{Title: failedTitle, Summary: failedText})
 }
 
 func (rs *Reviews) end(ctx context.Context, q db.Querier, id, status, why string) error {
@@ -109,6 +159,9 @@ func (w work) do(ctx context.Context) error {
 		return err
 	}
 	if pull.Head != w.v.Head || !pull.Open {
+		if err := w.release(ctx, forge.Check{Title: passedTitle, Summary: passedText}); err != nil {
+			return err
+		}
 		return w.end(ctx, w.db, w.v.ID, Superseded, "")
 	}
 	check := forge.Check{Name: checkName, Commit: w.v.Head, External: w.v.ID}

@@ -49,7 +49,7 @@ func setUp(t *testing.T, d *db.DB) *bench {
 	b := &bench{d: d, accounts: accounts, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	b.tasks = task.New(d, q, accounts, hook.New(d, &netguard.Guard{}, logger), finding.New(d, q), logger)
 	b.alice, b.bob = b.user(t, "alice"), b.user(t, "bob")
-	b.restart(2)
+	b.restart(2, 0)
 	return b
 }
 
@@ -62,12 +62,12 @@ func (b *bench) user(t *testing.T, name string) context.Context {
 	return account.WithCaller(t.Context(), account.Caller{UserID: u.ID, Email: u.Email, TeamID: u.TeamID, Role: account.Admin})
 }
 
-// restart replaces all nodes.
-func (b *bench) restart(n int) {
+// restart replaces all nodes. The clock of each is ahead of that of the node before.
+func (b *bench) restart(n int, skew time.Duration) {
 	b.nodes = nil
-	for range n {
+	for i := range n {
 		ss := New(b.d, b.tasks, b.accounts, slog.New(slog.DiscardHandler))
-		ss.now = func() time.Time { return b.now }
+		ss.now = func() time.Time { return b.now.Add(time.Duration(i) * skew) }
 		b.nodes = append(b.nodes, ss)
 	}
 }
@@ -109,70 +109,98 @@ func (b *bench) history(t interface{ Fatal(...any) }, id string) []Execution {
 }
 
 // TestEveryDueTimeOnce: whatever rule, zone and clocks, however long the server stood still, whichever of several nodes
-// looks, also when they are replaced: each time that the rule names has one execution, and each task one of these.
+// looks, also when they are replaced, when their clocks are not the same, and when one is set back: each time that the rule
+// names has one execution, and each task one of these. A schedule for one time has one.
 func TestEveryDueTimeOnce(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		b := setUp(t, d)
-		zones := []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo"}
 		rapid.Check(t, func(t *rapid.T) {
 			b.now = time.Unix(rapid.Int64Range(1_500_000_000, 1_800_000_000).Draw(t, "now"), 0).UTC()
-			rule := schedule.Rule{
-				Frequency: rapid.SampledFrom([]schedule.Frequency{schedule.Daily, schedule.Weekly, schedule.Monthly, schedule.Custom}).
-					Draw(t, "frequency"),
-				StartTime: fmt.Sprintf("%02d:%02d", rapid.IntRange(0, 23).Draw(t, "hour"), rapid.SampledFrom([]int{0, 30, 59}).Draw(t, "minute")),
-				TimeZone:  rapid.SampledFrom(zones).Draw(t, "zone"), Weekdays: []int{rapid.IntRange(0, 6).Draw(t, "weekday")},
-			}
-			s := b.create(t, Request{Type: Recurring, Rule: rule})
-			began, swept := b.now, b.now
+			b.restart(2, 0)
+			began := b.now
+			r, next := drawRequest(t, began)
+			s := b.create(t, r)
+			swept := began // the latest time that a node saw when it looked
 			for range rapid.IntRange(1, 8).Draw(t, "steps") {
-				b.now = b.now.Add(time.Duration(rapid.IntRange(0, 60*24*9).Draw(t, "minutes")) * time.Minute)
+				b.now = b.now.Add(time.Duration(rapid.IntRange(-90, 60*24*9).Draw(t, "minutes")) * time.Minute)
 				if rapid.Bool().Draw(t, "restart") {
-					b.restart(rapid.IntRange(1, 3).Draw(t, "nodes"))
+					b.restart(rapid.IntRange(1, 3).Draw(t, "nodes"), time.Duration(rapid.IntRange(0, 1800).Draw(t, "skew"))*time.Second)
 				}
 				if rapid.IntRange(0, 3).Draw(t, "awake") > 0 {
 					b.sweep(t)
-					swept = b.now
+					for _, node := range b.nodes {
+						if now := node.now(); now.After(swept) {
+							swept = now
+						}
+					}
 				}
 				if rapid.Bool().Draw(t, "end") {
 					b.endTasks(t)
 				}
 			}
 			want := map[time.Time]bool{}
-			rule.SetAt = began
-			for at := began; ; {
-				next, err := rule.Next(at)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if next.After(swept) {
-					break
-				}
-				want[next], at = true, next
+			for at := next(began); !at.IsZero() && !at.After(swept); at = next(at) {
+				want[at] = true
 			}
-			tasks := map[string]bool{}
-			for _, e := range b.history(t, s.ID) {
-				if !want[e.DueAt] {
-					t.Fatalf("%v was carried out twice, or not due: %+v", e.DueAt, e)
-				}
-				delete(want, e.DueAt)
-				if e.Status == Started == (e.TaskID == "") || tasks[e.TaskID] && e.TaskID != "" {
-					t.Fatalf("%+v", e)
-				}
-				tasks[e.TaskID] = true
-			}
-			if len(want) > 0 {
-				t.Fatalf("never carried out: %v", want)
-			}
-			delete(tasks, "")
-			made, err := db.Value[int](context.Background(), d, `SELECT count(*) FROM task WHERE schedule_id = ?`, s.ID)
-			if err != nil || made != len(tasks) {
-				t.Fatalf("%d tasks of %d executions, %v", made, len(tasks), err)
-			}
+			b.carriedOut(t, s.ID, want)
 			if err := b.nodes[0].Delete(b.alice, s.ID); err != nil {
 				t.Fatal(err)
 			}
 		})
 	})
+}
+
+// drawRequest is a schedule, and when it comes due after a time; zero: never.
+func drawRequest(t *rapid.T, began time.Time) (r Request, next func(time.Time) time.Time) {
+	if rapid.IntRange(0, 3).Draw(t, "once") == 0 {
+		minutes := rapid.IntRange(1, 60*24*20).Draw(t, "in")
+		once := began.Add(time.Duration(minutes) * time.Minute)
+		return Request{Type: OneTime, RunAt: fmt.Sprintf("%dm", minutes)}, func(after time.Time) time.Time {
+			if after.Before(once) {
+				return once
+			}
+			return time.Time{}
+		}
+	}
+	zones := []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo"}
+	rule := schedule.Rule{
+		Frequency: rapid.SampledFrom([]schedule.Frequency{schedule.Daily, schedule.Weekly, schedule.Monthly, schedule.Custom}).
+			Draw(t, "frequency"),
+		StartTime: fmt.Sprintf("%02d:%02d", rapid.IntRange(0, 23).Draw(t, "hour"), rapid.SampledFrom([]int{0, 30, 59}).Draw(t, "minute")),
+		TimeZone:  rapid.SampledFrom(zones).Draw(t, "zone"), Weekdays: []int{rapid.IntRange(0, 6).Draw(t, "weekday")},
+	}
+	set := rule
+	set.SetAt = began
+	return Request{Type: Recurring, Rule: rule}, func(after time.Time) time.Time {
+		at, err := set.Next(after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+}
+
+// carriedOut checks that each of some times has one execution, nothing else has one, and each task is of one.
+func (b *bench) carriedOut(t *rapid.T, id string, want map[time.Time]bool) {
+	tasks := map[string]bool{}
+	for _, e := range b.history(t, id) {
+		if !want[e.DueAt] {
+			t.Fatalf("%v was carried out twice, or not due: %+v", e.DueAt, e)
+		}
+		delete(want, e.DueAt)
+		if e.Status == Started == (e.TaskID == "") || tasks[e.TaskID] && e.TaskID != "" {
+			t.Fatalf("%+v", e)
+		}
+		tasks[e.TaskID] = true
+	}
+	if len(want) > 0 {
+		t.Fatalf("never carried out: %v", want)
+	}
+	delete(tasks, "")
+	made, err := db.Value[int](context.Background(), b.d, `SELECT count(*) FROM task WHERE schedule_id = ?`, id)
+	if err != nil || made != len(tasks) {
+		t.Fatalf("%d tasks of %d executions, %v", made, len(tasks), err)
+	}
 }
 
 func TestOneTimePauseAndRunNow(t *testing.T) {

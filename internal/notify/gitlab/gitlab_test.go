@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/netguard"
 	"github.com/vedette-sec/vedette/internal/notify/forge"
@@ -107,7 +108,9 @@ func TestMarks(t *testing.T) {
 
 func TestWebhooks(t *testing.T) {
 	header := http.Header{"X-Gitlab-Token": {"the secret"}, "X-Gitlab-Event": {"Merge Request Hook"}}
-	if !Proven(header, "the secret") || Proven(header, "the secret2") || Proven(header, "") || Proven(http.Header{}, "") {
+	now := time.Now()
+	if !Proven(header, nil, "the secret", now) || Proven(header, nil, "the secret2", now) || Proven(header, nil, "", now) ||
+		Proven(http.Header{}, nil, "", now) {
 		t.Error("the secret")
 	}
 	for body, want := range map[string]string{
@@ -140,4 +143,45 @@ func FuzzReadEvent(f *testing.F) {
 			t.Errorf("%+v", e)
 		}
 	})
+}
+
+// A webhook is proven by its signature, with the right key, of this body and of now; a token does not mend a wrong one.
+func TestSignatures(t *testing.T) {
+	secret, body, now := NewSecret(), []byte(`{"a": 1}`), time.Now()
+	if other := NewSecret(); other == secret || !IsSigningToken(secret) || IsSigningToken(secret[1:]) || IsSigningToken(secret[:46]) {
+		t.Fatal(secret, other)
+	}
+	header := gitlabtest.Sign(secret, "id-1", body, now)
+	if !Proven(header, body, secret, now) || !Proven(header, body, secret, now.Add(4*time.Minute)) {
+		t.Error("what is signed is not proven")
+	}
+	several := header.Clone()
+	several.Set("Webhook-Signature", "v1a,x v1,AAAA "+header.Get("Webhook-Signature"))
+	if !Proven(several, body, secret, now) {
+		t.Error("one of several signatures is right")
+	}
+	changed := func(name, value string) http.Header {
+		h := header.Clone()
+		h.Set(name, value)
+		h.Set("X-Gitlab-Token", secret)
+		return h
+	}
+	for name, ok := range map[string]bool{
+		"body":    Proven(changed("X", ""), []byte(`{"a": 2}`), secret, now),
+		"key":     Proven(header, body, NewSecret(), now),
+		"no key":  Proven(header, body, "", now),
+		"old key": Proven(header, body, strings.TrimPrefix(secret, "whsec_"), now),
+		"id":      Proven(changed("Webhook-Id", "id-2"), body, secret, now),
+		"no id":   Proven(changed("Webhook-Id", ""), body, secret, now),
+		"time":    Proven(changed("Webhook-Timestamp", "1"), body, secret, now),
+		"no time": Proven(changed("Webhook-Timestamp", ""), body, secret, now),
+		"old":     Proven(header, body, secret, now.Add(6*time.Minute)),
+		"early":   Proven(header, body, secret, now.Add(-6*time.Minute)),
+		"version": Proven(changed("Webhook-Signature", "v2"+header.Get("Webhook-Signature")[2:]), body, secret, now),
+		"none":    Proven(changed("Webhook-Signature", "v1,"), body, secret, now),
+	} {
+		if ok {
+			t.Errorf("proven in spite of its %s", name)
+		}
+	}
 }

@@ -59,17 +59,7 @@ func (g gitlab) comment(ctx context.Context, i Issue, text string) error {
 	return gone(g.call(ctx, http.MethodPost, g.one(i)+"/notes", map[string]any{"body": text}, nil))
 }
 
-func (g gitlab) who(ctx context.Context) (Account, error) {
-	var user struct{ Username string }
-	if err := g.call(ctx, http.MethodGet, "/user", nil, &user); err != nil {
-		return Account{}, err
-	}
-	if user.Username == "" {
-		return Account{}, noName(g.service)
-	}
-	who := Account{user.Username, user.Username}
-	return who, g.call(ctx, http.MethodGet, strings.TrimSuffix(g.issues, "/issues"), nil, nil)
-}
+func (g gitlab) who(ctx context.Context) (Account, error) { return g.whose(ctx, "username") }
 
 func (g gitlab) get(ctx context.Context, i Issue) (Remote, error) {
 	var is gitlabIssue

@@ -72,6 +72,20 @@ func (f *Filer) do(ctx context.Context, r apiclient.Request, out any) error {
 	return apiclient.Do(ctx, f.client, r, out)
 }
 
+// whose is who the token is of, whose name is in a field of /user, if they see the project.
+func (r rest) whose(ctx context.Context, field string) (Account, error) {
+	var user map[string]any
+	if err := r.call(ctx, http.MethodGet, "/user", nil, &user); err != nil {
+		return Account{}, err
+	}
+	name, _ := user[field].(string)
+	who, err := named(r.service, name, name)
+	if err != nil {
+		return who, err
+	}
+	return who, r.call(ctx, http.MethodGet, strings.TrimSuffix(r.issues, "/issues"), nil, nil)
+}
+
 // rowsOf are the issues of a list with their times, for changesOf.
 type rowsOf struct {
 	issues []Changed
@@ -146,17 +160,7 @@ func (g github) comment(ctx context.Context, i Issue, text string) error {
 	return gone(g.call(ctx, http.MethodPost, g.one(i)+"/comments", map[string]any{"body": text}, nil))
 }
 
-func (g github) who(ctx context.Context) (Account, error) {
-	var user struct{ Login string }
-	if err := g.call(ctx, http.MethodGet, "/user", nil, &user); err != nil {
-		return Account{}, err
-	}
-	if user.Login == "" {
-		return Account{}, noName(g.service)
-	}
-	err := g.call(ctx, http.MethodGet, strings.TrimSuffix(g.issues, "/issues"), nil, nil)
-	return Account{user.Login, user.Login}, err
-}
+func (g github) who(ctx context.Context) (Account, error) { return g.whose(ctx, "login") }
 
 func (g github) get(ctx context.Context, i Issue) (Remote, error) {
 	var is githubIssue

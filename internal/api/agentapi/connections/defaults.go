@@ -31,9 +31,6 @@ func (a Area) defaults() {
 		"Change how the repositories of your team are reviewed, where nothing is set for one (team admins only)"),
 		func(ctx context.Context, in *struct{ Body DefaultsPatch }) (*Defaults, error) {
 			r, err := a.Reviews.SetDefaults(ctx, in.Body.Config, in.Body.Reset)
-			if err == nil {
-				a.warnUnused(ctx, r, in.Body.Config)
-			}
-			return &Defaults{r.Values()}, err
+			return &Defaults{a.warned(ctx, r, in.Body.Config, err).Values()}, err
 		})
 }

@@ -241,10 +241,7 @@ func (a Area) repositories() {
 		Body RepositoryPatch
 	}) (*Repository, error) {
 		r, err := a.Reviews.Configure(ctx, review.GitHub, in.ID, in.Body.FullName, in.Body.Config, in.Body.Reset)
-		if err == nil {
-			a.warnUnused(ctx, r, in.Body.Config)
-		}
-		return new(repository(r)), err
+		return new(repository(a.warned(ctx, r, in.Body.Config, err))), err
 	})
 	rest.Handle(a.API, rest.NewOp("get-github-reviews", "GET "+github+"/review-metadata", tag,
 		"List the reviews of a pull request", 404, 409),
@@ -257,21 +254,30 @@ func (a Area) repositories() {
 		})
 }
 
-// warnUnused says which options have no effect.
-func (a Area) warnUnused(ctx context.Context, r review.Repository, c review.Config) {
+// warned is a repository whose options were changed; the answer says which of them have no effect.
+func (a Area) warned(ctx context.Context, r review.Repository, c review.Config, err error) review.Repository {
+	if err != nil {
+		return r
+	}
 	for _, name := range a.Reviews.Unused(ctx, r, c) {
 		rest.Warnf(ctx, "%s is kept, and no review heeds it: no language model reads changes, and nobody watches.", name)
 	}
+	return r
 }
+
+// latest asks for a page of the reviews of all repositories.
+type latest struct {
+	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"How many to return."`
+	Offset int `query:"offset" minimum:"0" maximum:"100000" doc:"How many to skip."`
+}
+
+func (l latest) window() page.Window { return page.Window{Offset: l.Offset, Limit: l.Limit} }
 
 func (a Area) reviews() {
 	rest.Handle(a.API, rest.NewOp("list-github-reviews", "GET "+github+"/reviews", "GitHub",
 		"List the reviews of all repositories of your team", 409),
-		func(ctx context.Context, in *struct {
-			Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"How many to return."`
-			Offset int `query:"offset" minimum:"0" maximum:"100000" doc:"How many to skip."`
-		}) (*ReviewList, error) {
-			found, more, err := a.Reviews.Latest(ctx, review.GitHub, page.Window{Offset: in.Offset, Limit: in.Limit})
+		func(ctx context.Context, in *latest) (*ReviewList, error) {
+			found, more, err := a.Reviews.Latest(ctx, review.GitHub, in.window())
 			return &ReviewList{rest.Each(found, func(x review.Listed) ListedReview {
 				return ListedReview{oneReview(x.Review), x.FullName, x.Pull}
 			}), more}, err

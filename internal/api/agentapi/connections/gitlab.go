@@ -7,7 +7,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/api/agentapi/signin"
 	"github.com/vedette-sec/vedette/internal/api/rest"
 	"github.com/vedette-sec/vedette/internal/core/review"
-	"github.com/vedette-sec/vedette/internal/infra/page"
 )
 
 // LabToken is the body of POST /api/v1/gitlab/connections.
@@ -15,6 +14,7 @@ type LabToken struct {
 	URL      string   `json:"url,omitempty" maxLength:"500" default:"https://gitlab.com" doc:"The address of the GitLab."`
 	Token    string   `json:"token" minLength:"1" maxLength:"500" doc:"An access token with the scope api, of an account that may push to the projects."`
 	Projects []string `json:"projects" minItems:"1" maxItems:"50" doc:"Paths of projects, such as group/shop."`
+	Secret   string   `json:"webhook_secret,omitempty" maxLength:"100" doc:"A signing token that GitLab has made for the webhooks, in the place of a secret of ours."`
 }
 
 // LabChange is the body of PATCH /api/v1/gitlab/connections/{id}.
@@ -22,6 +22,7 @@ type LabChange struct {
 	Token    string   `json:"token,omitempty" maxLength:"500" doc:"Replaces the token; it must be of the same account."`
 	Projects []string `json:"projects,omitempty" maxItems:"50" doc:"All projects from now on. Those that are missing go, with their options and reviews."`
 	Hook     bool     `json:"new_webhook_secret,omitempty" doc:"Make another webhook_secret."`
+	Secret   string   `json:"webhook_secret,omitempty" maxLength:"100" doc:"A signing token that GitLab has made, in the place of the secret that is there."`
 }
 
 // Lab is an account at a GitLab that the team has connected.
@@ -31,7 +32,7 @@ type Lab struct {
 	Username  string     `json:"username" doc:"Whose token it is; they write the comments."`
 	Projects  int        `json:"total_projects" doc:"Projects that are connected."`
 	HookPath  string     `json:"webhook_path" doc:"Where the projects' webhooks go at this server."`
-	Hook      string     `json:"webhook_secret,omitempty" doc:"The secret token of the webhooks; shown once."`
+	Hook      string     `json:"webhook_secret,omitempty" doc:"The signing token of the webhooks, or, at a GitLab without those, their secret token; shown once."`
 	Error     string     `json:"error,omitempty" doc:"Of the last call to GitLab, if it failed."`
 	CheckedAt *time.Time `json:"checked_at" doc:"When GitLab answered last."`
 	CreatedAt time.Time  `json:"created_at"`
@@ -96,9 +97,10 @@ func (a Area) gitlab() {
 	const tag, path = "GitLab", gitlab + "/connections"
 	add := rest.NewOp("connect-gitlab", "POST "+path, tag, "Connect projects at a GitLab by an access token (team admins only)", 409, 424)
 	add.Description = "Afterwards add a webhook to each project, or to their group: to webhook_path at this server, with webhook_secret as its " +
-		"secret token, for merge request events and comments."
+		"signing token (or secret token, where GitLab has none), for merge request events and comments."
 	rest.Handle(a.API, add, func(ctx context.Context, in *struct{ Body LabToken }) (*Lab, error) {
-		c, err := a.Reviews.Add(ctx, review.NewConnection{URL: in.Body.URL, Token: in.Body.Token, Projects: in.Body.Projects})
+		c, err := a.Reviews.Add(ctx, review.NewConnection{URL: in.Body.URL, Token: in.Body.Token, Projects: in.Body.Projects,
+			Secret: in.Body.Secret})
 		return new(lab(c)), err
 	})
 	rest.Handle(a.API, rest.NewOp("list-gitlab-connections", "GET "+path, tag, "List your team's connections to GitLab"),
@@ -113,7 +115,7 @@ func (a Area) gitlab() {
 			Body LabChange
 		}) (*Lab, error) {
 			c, err := a.Reviews.Change(ctx, in.ID, review.NewConnection{Token: in.Body.Token, Projects: in.Body.Projects,
-				Hook: in.Body.Hook})
+				Hook: in.Body.Hook, Secret: in.Body.Secret})
 			return new(lab(c)), err
 		})
 	signin.Act(a.API, rest.NewOp("disconnect-gitlab", "DELETE "+path+"/{gitlab_connection_id}", tag,
@@ -146,18 +148,12 @@ func (a Area) projects() {
 		Body ProjectPatch
 	}) (*Project, error) {
 		r, err := a.Reviews.Configure(ctx, review.GitLab, in.ID, "", in.Body.Config, in.Body.Reset)
-		if err == nil {
-			a.warnUnused(ctx, r, in.Body.Config)
-		}
-		return new(project(r)), err
+		return new(project(a.warned(ctx, r, in.Body.Config, err))), err
 	})
 	rest.Handle(a.API, rest.NewOp("list-gitlab-reviews", "GET "+gitlab+"/reviews", tag,
 		"List the reviews of your team's projects"),
-		func(ctx context.Context, in *struct {
-			Limit  int `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"How many to return."`
-			Offset int `query:"offset" minimum:"0" maximum:"100000" doc:"How many to skip."`
-		}) (*LabReviewList, error) {
-			found, more, err := a.Reviews.Latest(ctx, review.GitLab, page.Window{Offset: in.Offset, Limit: in.Limit})
+		func(ctx context.Context, in *latest) (*LabReviewList, error) {
+			found, more, err := a.Reviews.Latest(ctx, review.GitLab, in.window())
 			return &LabReviewList{rest.Each(found, func(x review.Listed) LabReview {
 				return LabReview{oneReview(x.Review), x.FullName, x.Pull}
 			}), more}, err

@@ -76,24 +76,11 @@ type ProgramOutput struct {
 	DurationMS int64  `json:"duration_ms"`
 }
 
-// document decodes stored JSON; nil for none.
-func document(raw json.RawMessage) (doc any) {
-	_ = json.Unmarshal(raw, &doc) // valid, or empty
-	return doc
-}
-
-func schema(doc map[string]any) (json.RawMessage, error) {
-	if doc == nil {
-		return nil, nil
-	}
-	return json.Marshal(doc)
-}
-
 func programOf(ctx context.Context, t toolkit.Tool) Program {
 	c, _ := account.From(ctx) // without a caller, nothing is found
 	p := Program{
 		ID: t.ID, ToolID: t.ToolID, ToolkitID: t.Toolkit, Description: t.Description, WhenToUse: t.WhenToUse, Code: t.Code,
-		InputSchema: document(t.InputSchema), OutputSchema: document(t.OutputSchema), Timeout: t.Timeout.Milliseconds(),
+		InputSchema: rest.Document(t.InputSchema), OutputSchema: rest.Document(t.OutputSchema), Timeout: t.Timeout.Milliseconds(),
 		Enabled: t.Enabled, Shared: t.Shared, IsOwner: t.OwnerID == c.UserID, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 	}
 	if !p.IsOwner {
@@ -114,7 +101,7 @@ func (p ProgramPatch) change() (toolkit.ToolChange, error) {
 		if doc == nil {
 			continue
 		}
-		text, err := schema(*doc)
+		text, err := rest.Encoded(*doc)
 		if err != nil {
 			return out, err
 		}
@@ -138,11 +125,11 @@ func (s surface) programs() {
 		"through the proxy that its environment names. It gets the secrets that its toolkit names."
 	rest.Handle(s.API, create, func(ctx context.Context, in *struct{ Body ProgramRequest }) (*Program, error) {
 		b := in.Body
-		input, err := schema(b.InputSchema)
+		input, err := rest.Encoded(b.InputSchema)
 		if err != nil {
 			return nil, err
 		}
-		output, err := schema(b.OutputSchema)
+		output, err := rest.Encoded(b.OutputSchema)
 		if err != nil {
 			return nil, err
 		}
@@ -195,13 +182,13 @@ func (s surface) programs() {
 		ProgramPath
 		Body ProgramTest
 	}) (*ProgramOutput, error) {
-		input, err := schema(in.Body.Input)
+		input, err := rest.Encoded(in.Body.Input)
 		if err != nil {
 			return nil, err
 		}
 		out, err := s.Toolkits.Test(ctx, in.ID, input, in.Body.Targets)
 		return &ProgramOutput{
-			Success: out.Fault == "", Output: document(out.Result), Error: out.Fault, Logs: out.Logs,
+			Success: out.Fault == "", Output: rest.Document(out.Result), Error: out.Fault, Logs: out.Logs,
 			DurationMS: out.Took.Milliseconds(),
 		}, err
 	})

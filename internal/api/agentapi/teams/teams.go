@@ -238,7 +238,8 @@ func (s Area) listDeliveries(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	found, total, err := s.Hooks.Find(ctx, caller.TeamID, page.Window{Offset: in.Offset, Limit: in.Limit})
+	seen, args := task.VisibleTo(caller)
+	found, total, err := s.Hooks.Find(ctx, caller.TeamID, page.Window{Offset: in.Offset, Limit: in.Limit}, seen, args...)
 	return &DeliveryList{rest.Each(found, func(e hook.Entry) DeliveryDoc {
 		return DeliveryDoc{
 			ID: e.ID, TaskID: e.Subject, Event: e.Event, Receiver: e.Receiver, State: e.State, StatusCode: e.StatusCode,

@@ -7,6 +7,8 @@
 package gitlabtest
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // What the account is.
@@ -80,6 +83,19 @@ type Lab struct {
 
 // New makes a server.
 func New() *Lab { return &Lab{fail: map[string]int{}} }
+
+// Sign is the header of a webhook that is signed with a signing token.
+func Sign(secret, id string, body []byte, at time.Time) http.Header {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil {
+		panic(err) // in a test
+	}
+	seconds := strconv.FormatInt(at.Unix(), 10)
+	mac := hmac.New(sha256.New, key)
+	mac.Write(append([]byte(id+"."+seconds+"."), body...))
+	return http.Header{"Webhook-Id": {id}, "Webhook-Timestamp": {seconds},
+		"Webhook-Signature": {"v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))}}
+}
 
 // Put adds a merge request, or replaces it.
 func (l *Lab) Put(m Merge) {
