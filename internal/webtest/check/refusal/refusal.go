@@ -62,6 +62,11 @@ func bypass() kit.Check {
 				if t.base, err = t.send(ctx, r); err != nil {
 					return err
 				}
+				if away := (&trial{w: w, c: &redirected, page: r, as: u, base: t.base}); t.base.Redirect() != nil {
+					if err := away.behind(ctx); err != nil {
+						return err
+					}
+				}
 				if isRefused(t.base) {
 					break
 				}
