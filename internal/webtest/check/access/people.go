@@ -9,7 +9,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
-	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
@@ -34,74 +33,46 @@ type listed struct {
 	match    string // a field that shows it
 }
 
-// listOfUsers is the check for lists of users that an interface answers to a user who is one of them: it has the mails and
-// further personal fields of several, and says that the reader has a lower role than others in it; or it has their
-// secrets. Nobody must not get it, since what is public is no function of a role, and each user that is known gets it.
-// One request for each page of the map that is data, three for a list.
+// listOfUsers is the check for lists of users that an interface answers to a user who is one of them: it has the mails
+// and further personal fields of several, and says that the reader has a lower role than others in it; or it has their
+// secrets. Nobody must not get it, since what is public is no function of a role. What counts is the answer of the map:
+// tests may have changed roles since. Two requests for a page of data that is such a list.
 func listOfUsers() kit.Check {
 	c := kit.Check{ID: "list-of-users", Class: "bfla", Level: client.Safe,
 		Title: "An interface answers the list of all users to any of them"}.Describe()
-	c.After = func(ctx context.Context, w *kit.World) error {
-		if len(w.Users) == 0 {
+	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
+		first := t.Response
+		if t.Request.Method != http.MethodGet || t.Request.After != nil || !kit.Known(t.User) || first == nil ||
+			first.Status != http.StatusOK || !strings.Contains(first.Type(), "json") || kit.Describes(first) {
 			return nil
 		}
-		looked := 0
-		for _, r := range w.Pages() {
-			if r.Method != http.MethodGet || r.After != nil || looked >= maxPages || !w.Once("people "+r.URL.Host+r.URL.RequestURI()) {
-				continue
-			}
-			looked++
-			if err := peopleAt(ctx, w, &c, r); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return c
-}
-
-func peopleAt(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request) error {
-	var first *message.Response
-	var shown *listed
-	var names []string
-	var evidence []kit.Evidence
-	var steps []proof.Step
-	for _, u := range w.Users[:min(len(w.Users), 2)] {
-		answer, err := w.Ask(ctx, r, u)
-		if err != nil {
-			return err
-		}
-		if answer.Status != http.StatusOK || !strings.Contains(answer.Type(), "json") || kit.Describes(answer) {
-			return nil
-		}
-		l := listOf(answer.Body, u.Name)
+		l := listOf(first.Body, t.User.Name)
 		if l == nil {
 			return nil
 		}
-		if first == nil {
-			first, shown = answer, l
+		again, err := w.Ask(ctx, t.Request, t.User)
+		if err != nil || again.Status != http.StatusOK || !strings.Contains(string(again.Body), l.match) {
+			return err
 		}
-		names = append(names, u.Name)
-		evidence = append(evidence, kit.Evidence{Request: r, Response: answer, Match: kit.Around(answer.Body, l.match),
-			Note: "what " + u.Name + " gets"})
-		steps = append(steps, proof.Step{ID: "user-" + string(rune('0'+len(names))), As: u.Name, Send: r,
-			Expect: []proof.Expect{{What: proof.Status, Value: "200"}, {What: proof.Contains, Value: l.match}}})
+		nobody, err := w.Ask(ctx, t.Request, nil)
+		if err != nil || nobody.Status == 0 || nobody.Status == http.StatusOK {
+			return err
+		}
+		user, users := kit.Names(t.User)
+		detail := "mails and personal data of all users; " + user + " is " + l.own + ", and others run the application"
+		if l.secrets > 1 {
+			detail = "secrets of all users, such as digests of their passwords"
+		}
+		w.Found(&c, kit.Finding{Request: t.Request, Detail: detail, Severity: kit.High,
+			Evidence: []kit.Evidence{{Request: t.Request, Response: first, Match: kit.Around(first.Body, l.match),
+				Note: "what " + user + " gets"}, {Request: t.Request, Response: nobody, Note: "what nobody gets"}},
+			Proof: &proof.Program{About: "A user gets the list of all users, and nobody does not.", Users: users,
+				Steps: []proof.Step{{ID: "user", As: user, Send: t.Request, Expect: []proof.Expect{
+					{What: proof.Status, Value: "200"}, {What: proof.Contains, Value: l.match}}},
+					{ID: "nobody", Send: t.Request, Expect: []proof.Expect{{What: proof.Status, Value: "200", Not: true}}}}}})
+		return nil
 	}
-	nobody, err := w.Ask(ctx, r, nil)
-	if err != nil || nobody.Status == 0 || nobody.Status == http.StatusOK {
-		return err
-	}
-	detail := "mails and personal data of all users; " + w.Users[0].Name + " is " + shown.own + ", and others run the application"
-	severity := kit.High
-	if shown.secrets > 1 {
-		detail = "secrets of all users, such as digests of their passwords"
-	}
-	w.Found(c, kit.Finding{Request: r, Detail: detail, Severity: severity,
-		Evidence: append(evidence, kit.Evidence{Request: r, Response: nobody, Note: "what nobody gets"}),
-		Proof: &proof.Program{About: "A user gets the list of all users, and nobody does not.", Users: names,
-			Steps: append(steps, proof.Step{ID: "nobody", Send: r,
-				Expect: []proof.Expect{{What: proof.Status, Value: "200", Not: true}}})}})
-	return nil
+	return c
 }
 
 // listOf is a list of users in an answer whose reader is one of them, if it has more than is for them; nil otherwise.
@@ -147,6 +118,9 @@ func usersOf(all []any, reader string) *listed {
 			case !isText || text == "":
 			case strings.EqualFold(text, reader):
 				own = true
+				if mailValue.MatchString(text) {
+					mail = text
+				}
 			case mailValue.MatchString(text):
 				mail = text
 			case roleField.MatchString(name):
@@ -159,7 +133,9 @@ func usersOf(all []any, reader string) *listed {
 		}
 		if mail != "" {
 			l.mails[mail] = true
-			l.match = mail
+			if !own || l.match == "" {
+				l.match = mail
+			}
 		}
 		if contact {
 			l.contacts++

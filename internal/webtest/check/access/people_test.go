@@ -7,7 +7,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
-	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
 func TestListOfUsers(t *testing.T) {
@@ -51,12 +50,13 @@ func TestListOfUsers(t *testing.T) {
 			fmt.Fprint(w, c.body)
 		}))
 		lab.World.Users = []*client.User{lab.As(t, "anna"), lab.As(t, "ben")}
-		r, err := message.New(http.MethodGet, lab.URL+"/api/users")
-		if err != nil {
+		target := lab.Target(t, http.MethodGet, "/api/users", "")
+		target.User = lab.World.Users[0]
+		var err error
+		if target.Response, err = lab.World.Ask(t.Context(), target.Request, target.User); err != nil {
 			t.Fatal(err)
 		}
-		lab.World.Pages = func() []*message.Request { return []*message.Request{r} }
-		found := lab.Run(t, listOfUsers(), nil)
+		found := lab.Run(t, listOfUsers(), target)
 		if len(found) > 0 != c.found {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}

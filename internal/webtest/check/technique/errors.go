@@ -88,13 +88,26 @@ func (o *probe) computedError(ctx context.Context, p *Payload, sig *Signature, o
 
 // verbose is the check under which messages of interpreters are reported that a page shows to everybody: a fault of its
 // own beside the injection, which stays when that is mended.
-var verbose = kit.Check{ID: "verbose-error-of-query", Class: "verbose-error", Level: client.Safe}
+var verbose = kit.Check{ID: "verbose-error-of-query", Class: "verbose-error", Level: client.Safe}.Describe()
 
-// tellMessage reports the message of an interpreter at a place where an injection was proved. What only looks like a
-// message, such as that of a check of inputs, stands at no such place.
-func (o *probe) tellMessage(best *shown) {
+// tellMessage reports the message of an interpreter at a place where an injection was proved, by whatever set. What only
+// looks like a message, such as that of a check of inputs, stands at no such place.
+func (o *probe) tellMessage(own []*Set) {
 	m := o.message
-	if m == nil || best.confidence != kit.Proved || !o.Once("message of a query "+o.Request.URL.Host+o.Request.URL.Path+m.detail) {
+	for _, s := range own {
+		if sig, text := o.messageIn(s, o.reaction.Odd); m == nil && sig != nil {
+			odd := answer{Response: o.reaction.Odd}
+			m = &shown{payload: o.reaction.OddText, detail: "a message of " + sig.Tells,
+				evidence: []kit.Evidence{odd.evidence(text, "the answer has a message of "+sig.Tells)},
+				proof: &proof.Program{About: "A text with quotes brings a message of the interpreter, a word does not.",
+					Users: o.users(), Steps: []proof.Step{
+						{ID: "odd", As: o.user(), Send: o.request(o.reaction.OddText),
+							Expect: []proof.Expect{{What: proof.Matches, Value: sig.Pattern}}},
+						{ID: "word", As: o.user(), Send: o.request(o.reaction.Word),
+							Expect: []proof.Expect{{What: proof.Matches, Value: sig.Pattern, Not: true}}}}}}
+		}
+	}
+	if m == nil || !o.Once("message of a query "+o.Request.URL.Host+o.Request.URL.Path+m.detail) {
 		return
 	}
 	o.Found(&verbose, kit.Finding{Request: o.request(m.payload), Place: o.place, Payload: m.payload, Detail: m.detail,

@@ -89,7 +89,9 @@ func run(ctx context.Context, c *kit.Check, own []*Set, w *kit.World, t *kit.Tar
 		w.Found(c, kit.Finding{Title: best.title, Request: t.Request.Put(p, best.payload), Place: p,
 			Payload: best.payload, Evidence: best.evidence, Proof: best.proof, Confidence: best.confidence,
 			Detail: best.detail, Variant: best.variant})
-		o.tellMessage(best)
+		if best.confidence == kit.Proved {
+			o.tellMessage(own)
+		}
 	}
 	return nil
 }
