@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"html"
 	"math/big"
 	"net/http"
 	"regexp"
@@ -257,13 +256,12 @@ func (r *run) holds(ctx context.Context, s *Step, e Expect, answer *message.Resp
 	bool, error,
 ) {
 	value, name := r.fill(e.Value), r.fill(e.Name)
-	// What a page shows of another text is often escaped in it.
-	shown := html.UnescapeString(string(answer.Body))
+	shown := message.Shown(answer.Body) // what a page shows of another text is often escaped in it
 	switch e.What {
 	case Status:
 		return strconv.Itoa(answer.Status) == value, nil
 	case Contains:
-		return bytes.Contains(answer.Body, []byte(value)) || strings.Contains(shown, value), nil
+		return strings.Contains(shown, value), nil
 	case Matches:
 		pattern, err := regexp.Compile(value)
 		if err != nil {

@@ -196,11 +196,11 @@ func brings(ctx context.Context, w *kit.World, t *kit.Target, p message.Place, t
 		return nil, "", err
 	}
 	match, found, counted := "", 0, 0
-	body := kit.Shown(answer.Body)
+	body := message.Shown(answer.Body)
 	for _, line := range of.lines {
 		elsewhere := strings.Contains(text, line)
 		for _, r := range without {
-			elsewhere = elsewhere || strings.Contains(kit.Shown(r.Body), line)
+			elsewhere = elsewhere || strings.Contains(message.Shown(r.Body), line)
 		}
 		if elsewhere {
 			continue
@@ -227,7 +227,7 @@ func excerpt(body, text string, of page, without []*message.Response) string {
 		pattern := regexp.MustCompile(`(?:^|[>"'\s:])` + regexp.QuoteMeta(part) + `(?:$|[<"'\s.,])`)
 		elsewhere := strings.Contains(text, part)
 		for _, r := range without {
-			elsewhere = elsewhere || pattern.MatchString(kit.Shown(r.Body))
+			elsewhere = elsewhere || pattern.MatchString(message.Shown(r.Body))
 		}
 		if !elsewhere && pattern.MatchString(body) {
 			return part

@@ -315,3 +315,33 @@ func TestFetchWithinALayout(t *testing.T) {
 	}
 	holds(t, lab, found[0])
 }
+
+// What an interface answers of a page is escaped as JSON, and a proof finds it again all the same.
+func TestExcerptInJSON(t *testing.T) {
+	for name, shows := range map[string]bool{"the beginning": true, "its length": false} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/" {
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprint(w, "<html><head><title>Links</title></head>\n<body><p class=\"start\"><a href=\"/\">Home</a></p>\n"+
+					"<ul><li>One</li></ul>\n<p>The rest of it is not shown</p></body></html>")
+				return
+			}
+			var in struct{ Feed struct{ Source string } }
+			_ = json.NewDecoder(r.Body).Decode(&in)
+			text := get(in.Feed.Source)
+			out := map[string]any{"read": len(text)}
+			if shows {
+				out["text"] = text[:min(len(text), 90)]
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(out)
+		}))
+		found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodPost, "/api/import", `{"feed":{"source":"http://x.invalid/a"}}`))
+		if len(found) > 0 != shows {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+		for _, f := range found {
+			lab.Holds(t, f)
+		}
+	}
+}
