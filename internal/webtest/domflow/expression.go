@@ -2,7 +2,6 @@ package domflow
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -382,27 +381,4 @@ func typeOf(e *evaluation, v value) value {
 		return text{s: "object"}
 	}
 	return e.without(v)
-}
-
-// expressionOf is a regular expression, where Go knows it, too.
-func expressionOf(x *ast.RegExpLiteral) value {
-	flags := ""
-	if strings.Contains(x.Flags, "i") {
-		flags += "i"
-	}
-	if strings.Contains(x.Flags, "m") {
-		flags += "m"
-	}
-	if strings.Contains(x.Flags, "s") {
-		flags += "s"
-	}
-	pattern := x.Pattern
-	if flags != "" {
-		pattern = "(?" + flags + ")" + pattern
-	}
-	re, err := regexp.Compile(pattern)
-	if err != nil {
-		return unknown{}
-	}
-	return &matcher{re, strings.Contains(x.Flags, "g")}
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/dop251/goja/ast"
 )
 
 // groups are what an expression finds in a text, and nothing where it does not.
@@ -250,4 +252,27 @@ func (e *evaluation) each(l *list, args []value) value {
 		out.all = append(out.all, e.apply(f, nil, "", []value{one, float64(i)}))
 	}
 	return out
+}
+
+// expressionOf is a regular expression, where Go knows it, too.
+func expressionOf(x *ast.RegExpLiteral) value {
+	flags := ""
+	if strings.Contains(x.Flags, "i") {
+		flags += "i"
+	}
+	if strings.Contains(x.Flags, "m") {
+		flags += "m"
+	}
+	if strings.Contains(x.Flags, "s") {
+		flags += "s"
+	}
+	pattern := x.Pattern
+	if flags != "" {
+		pattern = "(?" + flags + ")" + pattern
+	}
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return unknown{}
+	}
+	return &matcher{re, strings.Contains(x.Flags, "g")}
 }

@@ -24,7 +24,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{others(), offices(), roles(), neighbours(), enumeration(), forgery(), assignment(),
-		defaults(), limits(), fixation(), predictable(), ofUsers(), overwriting(), byType(), byDigest(), listOfUsers(), passwordForgery(),
+		defaults(), limits(), fixation(), predictable(), ofUsers(), overwriting(), byType(), passwordForgery(),
 		forgottenNames()}
 }
 

@@ -1,4 +1,4 @@
-package access
+package owned
 
 import (
 	"context"
@@ -17,6 +17,7 @@ var (
 	privateField = regexp.MustCompile(`(?i)phone|mobile|^tel|address|street|birth|iban|salary|ssn|passport|credit|card`)
 	secretField  = regexp.MustCompile(`(?i)pass(?:word|wd|phrase)?(?:_?hash)?$|^pw|hash|salt|secret|api_?key|token`)
 	roleField    = regexp.MustCompile(`(?i)^(?:user_?|account_?)?(?:role|type|group|level)s?$`)
+	ofAdmins     = regexp.MustCompile(`(?i)admin|root|super|owner|manager|staff|operator`)
 	adminField   = regexp.MustCompile(`(?i)^(?:is_?)?(?:admin|staff|superuser)$`)
 )
 

@@ -1,4 +1,4 @@
-package access
+package digest
 
 import (
 	"crypto/md5"  //nolint:gosec // it is what applications digest with

@@ -1,4 +1,7 @@
-package access
+// Package digest finds secrets whose digests an application in PHP compares with ==, which takes two texts that look like
+// numbers for numbers: "0e12" and "0e34" are both zero. Texts are known whose digests are such zeros; any of them is
+// taken for the secret whose digest is one, too.
+package digest
 
 import (
 	"context"
@@ -12,6 +15,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
+
+// Checks are those of the package.
+func Checks() []kit.Check { return []kit.Check{byDigest()} }
 
 // zeros are texts whose digests are a number to PHP's ==, and the same one: two zeros, an e and digits alone. They are
 // known publicly. Of each function there are two; the first two are such numbers themselves.
@@ -39,15 +45,15 @@ func byDigest() kit.Check {
 			return nil
 		}
 		base := t.Request
-		if l, ok := loginOf(base); ok {
+		if name, ok := nameOf(base); ok {
 			if !w.Defaults { // passwords are tried for a name where that is allowed
 				return nil
 			}
-			base = base.Put(l.name, "admin")
+			base = base.Put(name, "admin")
 		}
 		for _, p := range message.Places(base) {
-			isField := p.Component == message.Body || p.Component == message.Query
-			if !isField || p.Key || p.File || !codeName.MatchString(p.Name) || tokenName.MatchString(p.Name) && hasForm(p) {
+			if !isField(p) || !codeName.MatchString(p.Name) || len(p.Value) >= longToken ||
+				base.Token != nil && p.Same(base.Token.Place) {
 				continue
 			}
 			if found, err := digestsAt(ctx, w, &c, t, base, p); err != nil || found {
@@ -59,8 +65,29 @@ func byDigest() kit.Check {
 	return c
 }
 
-// hasForm reports whether a value looks like a token against forged requests, which is never a digest of ours.
-func hasForm(p message.Place) bool { return len(p.Value) >= 16 }
+// longToken is how long a value is at least that looks like a token against forged requests, which is no digest.
+const longToken = 16
+
+func isField(p message.Place) bool {
+	return (p.Component == message.Body || p.Component == message.Query) && !p.Key && !p.File
+}
+
+var userName = regexp.MustCompile(`(?i)user|login|name|mail|account|handle|nick|member|customer`)
+
+// nameOf is the name of a request that has a password and a name, as logins have; ok is false for others.
+func nameOf(r *message.Request) (name message.Place, ok bool) {
+	hasPassword := false
+	for _, p := range message.Places(r) {
+		switch {
+		case !isField(p):
+		case client.IsSecret(p.Name):
+			hasPassword = true
+		case userName.MatchString(p.Name) && !ok:
+			name, ok = p, true
+		}
+	}
+	return name, ok && hasPassword
+}
 
 // ofPHP reports whether a target shows to be one of PHP.
 func ofPHP(t *kit.Target) bool {
