@@ -45,7 +45,8 @@ func isForNew(r *message.Request) bool {
 
 // noteMade looks whether a page has made something when it was opened.
 func (c *Client) noteMade(r *message.Request, response *message.Response) {
-	if c.Level >= Active || response == nil || response.Status != http.StatusOK || !response.IsHTML() || !isForNew(r) {
+	if c.Level >= Active || response == nil || response.Status != http.StatusOK || !response.IsHTML() ||
+		!hiddenTag.Match(response.Body) || !isForNew(r) {
 		return
 	}
 	hasDraft, largest := false, int64(0)

@@ -76,6 +76,9 @@ func domRead(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target) err
 	}
 	page := read(string(t.Response.Body))
 	for _, variant := range append(routes(ctx, w, t), domVariants(t.Request.URL, readNames(string(t.Response.Body)))...) {
+		if !touches(page, variant, t.Request.URL) || ctx.Err() != nil {
+			continue
+		}
 		for _, text := range domTexts {
 			first, err := flows(ctx, w, t, page, read, variant, text)
 			if err != nil {
@@ -96,6 +99,14 @@ func domRead(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target) err
 	}
 	w.Skip(t, c.Class, "there is no browser; nothing was found by reading the scripts")
 	return nil
+}
+
+// touches reports whether the scripts of a page write a word that stands in a part of the address, in whatever way.
+func touches(page *domflow.Page, variant domVariant, at *url.URL) bool {
+	word := kit.Word()
+	return slices.ContainsFunc(page.Writes(variant.with(*at, word), word), func(wrote domflow.Write) bool {
+		return strings.Contains(strings.ToLower(wrote.Text), word)
+	})
 }
 
 // flows is what the scripts of a page write with a payload; nil where it does not run. A parameter is sent, since the
