@@ -45,10 +45,7 @@ func (e *evaluation) member(of, key value) value {
 			return nothing{}
 		}
 	case *object:
-		if v, ok := e.memberOf(o, name); ok {
-			return v
-		}
-		return unknown{}
+		return e.memberOf(o, name)
 	case *function, *matcher, float64, bool:
 	case doubt:
 		return doubt{}
@@ -58,33 +55,33 @@ func (e *evaluation) member(of, key value) value {
 	return &function{name: name, of: of}
 }
 
-// memberOf is a member of an object; ok is false where it is not known.
-func (e *evaluation) memberOf(o *object, name string) (v value, ok bool) {
+// memberOf is a member of an object.
+func (e *evaluation) memberOf(o *object, name string) value {
 	switch o.kind {
 	case "":
 		if v, ok := o.members[name]; ok {
-			return v, true
+			return v
 		}
-		return nothing{}, true
+		return nothing{}
 	case kindLocation, kindAddress:
 		if v, ok := e.partOf(name); ok {
-			return v, true
+			return v
 		}
 	case kindWindow:
-		return e.named(name, e.global), true
+		return e.named(name, e.global)
 	case kindDocument:
 		switch name {
 		case "URL", "documentURI", "baseURI":
-			return text{s: e.href()}, true
+			return text{s: e.href()}
 		case "location":
-			return &object{kind: kindLocation}, true
+			return &object{kind: kindLocation}
 		case "body", "head", "documentElement", "currentScript":
-			return &object{kind: kindElement}, true
+			return &object{kind: kindElement}
 		}
 	case kindElement:
-		return unknown{}, true
+		return unknown{}
 	}
-	return &function{name: name, of: o}, true
+	return &function{name: name, of: o}
 }
 
 func charAt(t text, i int) value {

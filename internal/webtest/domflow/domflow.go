@@ -1,15 +1,15 @@
 // Package domflow says what the scripts of a page write into it out of the address that it was opened with, without a
 // browser and without running them.
 //
-// The scripts are parsed, and evaluated with that address: texts and numbers that follow from it are known, and all that
-// a page, a server or a user would add is unknown. Of a condition that is known one branch is taken; of another both,
-// and what is written there is not Sure. Where it is unknown because the marked text of the address went into it, such
-// as through a function that may check it, nothing behind it is said. Functions are entered when they are called or
-// handed to something that calls them by itself. What reaches innerHTML, document.write, eval, location and their like is
-// noted as it would be written, with nothing for its unknown parts.
+// The scripts are parsed, and evaluated with that address: texts and numbers that follow from it are known, and all
+// that a page, a server or a user would add is unknown. Of a condition that is known one branch is taken; of another
+// both, and what is written there is not Sure. Where it is unknown because the marked text of the address went into it,
+// such as through a function that may check it, nothing behind it is said. Functions are entered when they are called
+// or handed to something that calls them by itself. What reaches innerHTML, document.write, eval, location and their
+// like is noted as it would be written, with nothing for its unknown parts.
 //
-// Scripts are those of strangers: their length, their nesting, the steps that are taken and the texts that they make are
-// bounded, and no code of theirs runs.
+// Scripts are those of strangers: their length, their nesting, the steps that are taken and the texts that they make
+// are bounded, and no code of theirs runs.
 package domflow
 
 import (

@@ -3,6 +3,7 @@ package domflow
 import (
 	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -117,11 +118,7 @@ func (e *evaluation) markedAt(v value, depth int) bool {
 	case text:
 		return strings.Contains(strings.ToLower(v.s), e.mark)
 	case *list:
-		for _, one := range v.all {
-			if e.markedAt(one, depth-1) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(v.all, func(one value) bool { return e.markedAt(one, depth-1) })
 	case *object:
 		if v.kind == kindLocation || v.kind == kindParams || v.kind == kindAddress {
 			return true
@@ -137,10 +134,8 @@ func (e *evaluation) markedAt(v value, depth int) bool {
 
 // without is what is said of a result that is not known, made of other values.
 func (e *evaluation) without(from ...value) value {
-	for _, v := range from {
-		if e.marked(v) {
-			return doubt{}
-		}
+	if slices.ContainsFunc(from, e.marked) {
+		return doubt{}
 	}
 	return unknown{}
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// minSecret is how long a secret is at least that is looked for everywhere in texts: shorter ones are in every text, and
-// are looked for where a value stands alone.
+// minSecret is how long a secret is at least that is looked for everywhere in texts: shorter ones are in every text,
+// and are looked for where a value stands alone.
 const minSecret = 4
 
 // Secrets are the credentials, without those that are too short to be looked for in texts.

@@ -78,7 +78,8 @@ func foreigns(bare *message.Request) []*message.Request {
 
 // asLink is a form that is sent by POST as a link with its fields; nil for others.
 func asLink(r *message.Request) *message.Request {
-	if r.Method != http.MethodPost || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+	kind := r.Header.Get("Content-Type")
+	if r.Method != http.MethodPost || !strings.HasPrefix(kind, "application/x-www-form-urlencoded") {
 		return nil
 	}
 	out := r.Clone()

@@ -150,7 +150,8 @@ func (o *passwordForm) forge(ctx context.Context, bare, foreign *message.Request
 		return r
 	}
 	shown := hidden(foreign)
-	o.w.Found(o.c, kit.Finding{Request: shown, Severity: kit.High, Detail: "it was set to the one that " + o.u.Name + " has",
+	o.w.Found(o.c, kit.Finding{Request: shown, Severity: kit.High,
+		Detail: "it was set to the one that " + o.u.Name + " has",
 		Evidence: []kit.Evidence{{Request: shown, Response: again, Note: "a request of another site is answered as one's own"},
 			{Request: hidden(o.differing), Response: refused, Note: "one with two passwords that differ is answered otherwise"},
 			{Request: hidden(bare), Response: nobody, Note: "nobody is, too"}}})

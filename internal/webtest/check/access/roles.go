@@ -162,17 +162,17 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 // maxRaisedForms are how many forms of a page that a role opens are tried.
 const maxRaisedForms = 5
 
-// raisedForms tries the forms of a page that another role in a cookie has opened, which no map has: the user's own cookie
-// is refused, the other role is not, a word that is no role is.
-func raisedForms(ctx context.Context, w *kit.World, c *kit.Check, page *message.Response, u *client.User, p message.Place,
-	value string, encode func(string) string,
+// raisedForms tries the forms of a page that another role in a cookie has opened, which no map has: the user's own
+// cookie is refused, the other role is not, a word that is no role is.
+func raisedForms(ctx context.Context, w *kit.World, c *kit.Check, page *message.Response, u *client.User,
+	p message.Place, value string, encode func(string) string,
 ) error {
 	if w.Level < client.Active || page.Request.Method != http.MethodGet {
 		return nil
 	}
 	for i, form := range sitemap.Forms(page) {
-		if form.Method != http.MethodPost || !sendable(form) || form.URL.Host != page.Request.URL.Host || i >= maxRaisedForms ||
-			!w.Once("raised form "+u.Name+form.URL.Host+form.URL.RequestURI()+p.Name) {
+		if form.Method != http.MethodPost || !sendable(form) || form.URL.Host != page.Request.URL.Host ||
+			i >= maxRaisedForms || !w.Once("raised form "+u.Name+form.URL.Host+form.URL.RequestURI()+p.Name) {
 			continue
 		}
 		form.Token = nil // it is that of the page which is open

@@ -1,6 +1,6 @@
-// Package digest finds secrets whose digests an application in PHP compares with ==, which takes two texts that look like
-// numbers for numbers: "0e12" and "0e34" are both zero. Texts are known whose digests are such zeros; any of them is
-// taken for the secret whose digest is one, too.
+// Package digest finds secrets whose digests an application in PHP compares with ==, which takes two texts that look
+// like numbers for numbers: "0e12" and "0e34" are both zero. Texts are known whose digests are such zeros; any of them
+// is taken for the secret whose digest is one, too.
 package digest
 
 import (
@@ -158,7 +158,8 @@ func digestsAt(ctx context.Context, w *kit.World, c *kit.Check, t *kit.Target, b
 		}
 		w.Found(c, kit.Finding{Request: first.Request, Place: p, Payload: z.first,
 			Detail: "of " + z.of + ", compared by ==",
-			Evidence: []kit.Evidence{{Request: first.Request, Response: first, Note: "a text whose digest is 0e and digits is accepted"},
+			Evidence: []kit.Evidence{
+				{Request: first.Request, Response: first, Note: "a text whose digest is 0e and digits is accepted"},
 				{Request: second.Request, Response: second, Note: "so is another such text"},
 				{Request: last.Request, Response: last, Note: "any other is refused"}},
 			Proof: &proof.Program{About: "Two different texts whose digests are the same number are accepted, others are not.",

@@ -1,8 +1,8 @@
 package digest
 
 import (
-	"crypto/md5"  //nolint:gosec // it is what applications digest with
-	"crypto/sha1" //nolint:gosec // see above
+	"crypto/md5"
+	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
 	"io"

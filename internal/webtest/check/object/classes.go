@@ -11,10 +11,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-// readObjects tells whether a value is read with objects of any class in it: two of classes that fail when they are read
-// are answered otherwise than the value, and two of no class are not.
-func readObjects(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p message.Place, f *format, plain []byte,
-	as coding,
+// readObjects tells whether a value is read with objects of any class in it: two of classes that fail when they are
+// read are answered otherwise than the value, and two of no class are not.
+func readObjects(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p message.Place, f *format,
+	plain []byte, as coding,
 ) error {
 	base, err := w.Base(ctx, t)
 	if err != nil || base.Response.Status >= 400 || f.value.FindSubmatchIndex(plain) == nil {

@@ -3,12 +3,13 @@
 //
 // A value is taken for a serialised object by how it begins. Then the same object is written in another way, which only
 // the reader of that format understands: it must be answered as before. A stream that is broken in the same place must
-// not be. Where what is read changes nothing, so that both are answered alike, objects of two classes of PHP that refuse
-// to be made of nothing stand in the place of a text: reading them fails aloud, also where errors are not shown, and
-// objects of no class are answered as before. They do nothing else.
+// not be. Where what is read changes nothing, so that both are answered alike, objects of two classes of PHP that
+// refuse to be made of nothing stand in the place of a text: reading them fails aloud, also where errors are not shown,
+// and objects of no class are answered as before. They do nothing else.
 //
-// Requests for a clean place: none for a value that is no serialised object; two otherwise, and four for one of PHP. For a prototype: four for
-// each body of JSON, at level intrusive alone, since what is set there is set for everybody until it is set back.
+// Requests for a clean place: none for a value that is no serialised object; two otherwise, and four for one of PHP.
+// For a prototype: four for each body of JSON, at level intrusive alone, since what is set there is set for everybody
+// until it is set back.
 package object
 
 import (

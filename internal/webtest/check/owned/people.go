@@ -98,6 +98,7 @@ func listOf(body []byte, reader string) *listed {
 	return nil
 }
 
+//nolint:gocognit // the fields of one object after another
 func usersOf(all []any, reader string) *listed {
 	l := &listed{mails: map[string]bool{}}
 	secrets := map[string]bool{}

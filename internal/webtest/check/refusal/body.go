@@ -42,20 +42,11 @@ func (t *trial) behind(ctx context.Context) error {
 	what := string(content.Find(away.Body))
 	steps := []proof.Step{}
 	if len(t.w.Users) > 0 {
-		var u *client.User
-		for _, one := range t.w.Users[:min(len(t.w.Users), maxUsers)] {
-			if one == t.as {
-				continue
-			}
-			answer, err := (&trial{w: t.w, as: one}).send(ctx, t.page)
-			if err != nil {
-				return err
-			}
-			if answer.Status == http.StatusOK && kit.Same(answer, page(away)) {
-				u, own = one, answer
-				break
-			}
+		u, answer, err := t.reader(ctx, away)
+		if err != nil {
+			return err
 		}
+		own = answer
 		if u == nil && t.as != nil && len(away.Body) >= minBody && what != "" {
 			return t.within(ctx, away, nil, what, nil, nil)
 		}
@@ -72,8 +63,27 @@ func (t *trial) behind(ctx context.Context) error {
 	return t.within(ctx, away, own, what, users, steps)
 }
 
+// reader is the first user who gets the page that a redirect has in it, and what they get; nil if none does.
+func (t *trial) reader(ctx context.Context, away *message.Response) (*client.User, *message.Response, error) {
+	for _, one := range t.w.Users[:min(len(t.w.Users), maxUsers)] {
+		if one == t.as {
+			continue
+		}
+		answer, err := (&trial{w: t.w, as: one}).send(ctx, t.page)
+		if err != nil {
+			return nil, nil, err
+		}
+		if answer.Status == http.StatusOK && kit.Same(answer, page(away)) {
+			return one, answer, nil
+		}
+	}
+	return nil, nil, nil
+}
+
 // within reports a redirect that has a part of a page in it, again, and that of a page which does not exist has not.
-func (t *trial) within(ctx context.Context, away, own *message.Response, what string, users []string, steps []proof.Step) error {
+func (t *trial) within(ctx context.Context, away, own *message.Response, what string, users []string,
+	steps []proof.Step,
+) error {
 	if what == "" {
 		return nil
 	}

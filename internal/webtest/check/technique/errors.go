@@ -58,7 +58,8 @@ func (o *probe) interpreterError(ctx context.Context, s *Set, p *Payload) (*show
 					Expect: []proof.Expect{{What: proof.Matches, Value: sig.Pattern, Not: true}}},
 			}}}
 	if o.message == nil {
-		o.message = &shown{payload: first.text, detail: "a message of " + sig.Tells, evidence: slices.Clone(out.evidence), proof: out.proof}
+		o.message = &shown{payload: first.text, detail: "a message of " + sig.Tells, evidence: slices.Clone(out.evidence),
+			proof: out.proof}
 	}
 	if asCode == 2 {
 		out.confidence = kit.Proved
@@ -90,8 +91,8 @@ func (o *probe) computedError(ctx context.Context, p *Payload, sig *Signature, o
 // own beside the injection, which stays when that is mended.
 var verbose = kit.Check{ID: "verbose-error-of-query", Class: "verbose-error", Level: client.Safe}.Describe()
 
-// tellMessage reports the message of an interpreter at a place where an injection was proved, by whatever set. What only
-// looks like a message, such as that of a check of inputs, stands at no such place.
+// tellMessage reports the message of an interpreter at a place where an injection was proved, by whatever set. What
+// only looks like a message, such as that of a check of inputs, stands at no such place.
 func (o *probe) tellMessage(own []*Set) {
 	m := o.message
 	for _, s := range own {

@@ -3,10 +3,10 @@ package technique
 import (
 	"context"
 	"encoding/hex"
-	"fmt"
 	"hash/crc32"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -21,7 +21,7 @@ var functions = []struct {
 	of   func(word string) string
 }{
 	{"bin2hex", func(word string) string { return hex.EncodeToString([]byte(word)) }},
-	{"crc32", func(word string) string { return fmt.Sprint(crc32.ChecksumIEEE([]byte(word))) }},
+	{"crc32", func(word string) string { return strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(word))), 10) }},
 	{"str_rot13", func(word string) string { return strings.Map(rot13, word) }},
 }
 
@@ -109,8 +109,9 @@ func (o *probe) calls(ctx context.Context, c *kit.Check, argument message.Place)
 		if named == "" {
 			named, shown = f.name, answer.Request
 		}
-		evidence = append(evidence, kit.Evidence{Request: answer.Request, Response: answer, Match: kit.Around(answer.Body, result),
-			Note: "the answer has what " + f.name + " makes of " + word})
+		evidence = append(evidence, kit.Evidence{Request: answer.Request, Response: answer,
+			Match: kit.Around(answer.Body, result),
+			Note:  "the answer has what " + f.name + " makes of " + word})
 		steps = append(steps, proof.Step{ID: f.name, As: o.user(), Send: answer.Request,
 			Expect: []proof.Expect{{What: proof.Contains, Value: result}}})
 		if len(evidence) == 2 {
@@ -133,14 +134,17 @@ func (o *probe) calls(ctx context.Context, c *kit.Check, argument message.Place)
 				Expect: []proof.Expect{{What: proof.Contains, Value: f.of(word), Not: true}}})
 		}
 	}
+	evidence = append(evidence, kit.Evidence{Request: answer.Request, Response: answer,
+		Note: "a name that is no function brings none"})
 	o.Found(c, kit.Finding{Request: shown, Place: o.place, Payload: named, Detail: "called with " + argument.Name,
-		Evidence: append(evidence, kit.Evidence{Request: answer.Request, Response: answer, Note: "a name that is no function brings none"}),
+		Evidence: evidence,
 		Proof: &proof.Program{About: "A function that the page does not offer is called by its name.", Users: o.users(),
 			Steps: steps}})
 	return true, nil
 }
 
-// form is the text of the page whose form a request is, and of the answer to it, where functions may stand to be chosen.
+// form is the text of the page whose form a request is, and of the answer to it, where functions may stand to be
+// chosen.
 func (o *probe) form(ctx context.Context) (string, error) {
 	text := string(o.base.Response.Body)
 	from := o.Request.Header.Get("Referer")
