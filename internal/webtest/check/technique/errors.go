@@ -100,11 +100,11 @@ func (o *probe) tellMessage(own []*Set) {
 			odd := answer{Response: o.reaction.Odd}
 			m = &shown{payload: o.reaction.OddText, detail: "a message of " + sig.Tells,
 				evidence: []kit.Evidence{odd.evidence(text, "the answer has a message of "+sig.Tells)},
-				proof: &proof.Program{About: "A text with quotes brings a message of the interpreter, a word does not.",
+				proof: &proof.Program{About: "A text with quotes brings a message of the interpreter, the usual value does not.",
 					Users: o.users(), Steps: []proof.Step{
 						{ID: "odd", As: o.user(), Send: o.request(o.reaction.OddText),
 							Expect: []proof.Expect{{What: proof.Matches, Value: sig.Pattern}}},
-						{ID: "word", As: o.user(), Send: o.request(o.reaction.Word),
+						{ID: "normal", As: o.user(), Send: o.Request,
 							Expect: []proof.Expect{{What: proof.Matches, Value: sig.Pattern, Not: true}}}}}}
 		}
 	}
