@@ -103,8 +103,8 @@ type webSite struct {
 
 	chunk    *scan.Chunk
 	web      webapp.Options
-	hide     *strings.Replacer // of its secrets
-	store    context.Context   //nolint:containedctx // with which what was found is stored
+	hide     webapp.Hider    // of its secrets
+	store    context.Context //nolint:containedctx // with which what was found is stored
 	target   string
 	found    int
 	requests int64

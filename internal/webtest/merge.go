@@ -52,6 +52,9 @@ func (r *run) causeOf(f Finding) string {
 	if f.Request == nil {
 		return f.Check + "\n" + f.Title + "\n" + f.Detail
 	}
+	if f.Class == "cors" { // one rule answers for all addresses of a host; what may be read by it differs
+		return f.Class + "\n" + f.Request.URL.Scheme + "://" + f.Request.URL.Host + "\n" + f.Detail
+	}
 	return cause(f.Class, f.Request, f.Place)
 }
 

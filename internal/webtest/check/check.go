@@ -9,6 +9,7 @@ package check
 
 import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/access"
+	"github.com/vedette-sec/vedette/internal/webtest/check/digest"
 	"github.com/vedette-sec/vedette/internal/webtest/check/exposure"
 	"github.com/vedette-sec/vedette/internal/webtest/check/front"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -54,7 +55,7 @@ func All() []Check {
 	var all []Check
 	for _, some := range [][]Check{
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
-		owned.Checks(), logic.Checks(),
+		owned.Checks(), digest.Checks(), logic.Checks(),
 		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(),
 	} {
 		all = append(all, some...)

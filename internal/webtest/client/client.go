@@ -95,6 +95,7 @@ type Client struct {
 	talks  map[string]habit       // of WebSockets, by the shape of the message
 	often  map[string]int         // answers in a row that an address is asked too often, by method, host and path
 	ends   map[string]bool        // host and address of what ends the session
+	made   map[string]made        // by host and path
 	next   time.Time              // when the rate allows the next request
 }
 
@@ -210,6 +211,7 @@ func (c *Client) send(ctx context.Context, r *message.Request, o Options) (*mess
 	}
 	response, err := c.exchange(ctx, r, o)
 	c.countOften(r, response)
+	c.noteMade(r, response)
 	l.leave(o, response, err, ctx.Err() != nil)
 	if err != nil && l.gone() { // or it only drops the requests of tests
 		root := message.From(http.MethodGet, &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host})

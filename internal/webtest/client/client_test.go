@@ -155,9 +155,9 @@ func TestCookiesOfOrigins(t *testing.T) {
 		after     string
 	}{
 		client.OwnPage:     {"lax=1; no=1; none=1; strict=1", true, true, "lax=2; no=2; none=1; strict=1"},
-		client.ByLink:      {"lax=1; no=1; none=1", true, false, "lax=2; no=2; none=1; strict=1"},
-		client.Elsewhere:   {"no=1; none=1", true, false, "lax=1; no=2; none=1; strict=1"},
-		client.AllBrowsers: {"none=1", true, false, "lax=1; no=1; none=1; strict=1"},
+		client.ByLink:      {"lax=1; no=1", true, false, "lax=2; no=2; none=1; strict=1"},
+		client.Elsewhere:   {"no=1", true, false, "lax=1; no=2; none=1; strict=1"},
+		client.AllBrowsers: {"", false, false, "lax=1; no=1; none=1; strict=1"},
 	} {
 		u := client.NewUser("u")
 		u.SetCookies(host, []*http.Cookie{{Name: "no", Value: "1"}, {Name: "none", Value: "1", SameSite: http.SameSiteNoneMode},
@@ -180,6 +180,16 @@ func TestCookiesOfOrigins(t *testing.T) {
 				t.Errorf("%d: sent %q, want %q", from, got, line.want)
 			}
 		}
+	}
+	secured, err := url.Parse("https://lab.example/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := client.NewUser("s")
+	s.SetCookies(secured, []*http.Cookie{{Name: "none", Value: "1", SameSite: http.SameSiteNoneMode, Secure: true},
+		{Name: "bare", Value: "1", SameSite: http.SameSiteNoneMode}})
+	if some, all := s.Sends(secured, client.AllBrowsers); !some || all {
+		t.Errorf("of cookies for all sites the secure one goes alone: some %v, all %v", some, all)
 	}
 	lone := client.NewUser("lone")
 	if some, all := lone.Sends(host, client.OwnPage); some || all {

@@ -233,6 +233,8 @@ func (c *Client) harm(r *message.Request) string {
 		return "level passive only looks"
 	case c.Level < Active && (r.Method == http.MethodPut || r.Method == http.MethodPatch || in.reads && in.linkWrites()):
 		return "it may change data, which level safe does not allow"
+	case c.Level < Active && in.reads && c.makes(r):
+		return "each time it is opened it makes something, which level safe does not allow"
 	}
 	return ""
 }

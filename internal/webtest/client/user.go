@@ -105,7 +105,7 @@ func (u *User) setCookies(at *url.URL, cookies []*http.Cookie) {
 		u.flags = map[string]http.Cookie{}
 	}
 	for _, c := range cookies {
-		u.flags[c.Name] = http.Cookie{Name: c.Name, HttpOnly: c.HttpOnly, SameSite: c.SameSite} //nolint:gosec // what the target said of it
+		u.flags[c.Name] = http.Cookie{Name: c.Name, HttpOnly: c.HttpOnly, Secure: c.Secure, SameSite: c.SameSite} //nolint:gosec // what the target said of it
 	}
 	u.jar.SetCookies(at, cookies)
 }
@@ -122,15 +122,19 @@ const (
 	AllBrowsers               // a page of another site, in all browsers: those that say None
 )
 
-// sends reports whether a browser sends a cookie with a request.
-func (o Origin) sends(site http.SameSite) bool {
+// sends reports whether a browser sends a cookie with a request. One that says None without being Secure is not even
+// kept (RFC 6265bis, section 5.7).
+func (o Origin) sends(c http.Cookie) bool {
+	if o != OwnPage && c.SameSite == http.SameSiteNoneMode && !c.Secure {
+		return false
+	}
 	switch o {
 	case ByLink:
-		return site != http.SameSiteStrictMode
+		return c.SameSite != http.SameSiteStrictMode
 	case Elsewhere:
-		return site != http.SameSiteStrictMode && site != http.SameSiteLaxMode
+		return c.SameSite != http.SameSiteStrictMode && c.SameSite != http.SameSiteLaxMode
 	case AllBrowsers:
-		return site == http.SameSiteNoneMode
+		return c.SameSite == http.SameSiteNoneMode
 	}
 	return true
 }
@@ -150,7 +154,7 @@ func (u *User) cookiesFrom(at *url.URL, from Origin) []*http.Cookie {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return slices.DeleteFunc(cookies, func(c *http.Cookie) bool { return !from.sends(u.flags[c.Name].SameSite) })
+	return slices.DeleteFunc(cookies, func(c *http.Cookie) bool { return !from.sends(u.flags[c.Name]) })
 }
 
 // ReadByScripts are the names of the user's cookies for a URL that were set by answers, for scripts to read.
@@ -231,7 +235,7 @@ func (u *User) store(r *message.Request, from Origin, response *message.Response
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, c := range known {
-		if !from.sends(u.flags[c.Name].SameSite) {
+		if !from.sends(u.flags[c.Name]) {
 			own[c.Name] = true
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
@@ -56,6 +57,7 @@ type Step struct {
 	ID      string           `json:"id"`
 	As      string           `json:"as,omitempty"` // a user; "": nobody
 	Send    *message.Request `json:"send,omitempty"`
+	From    string           `json:"from,omitempty"`   // whose page sends it, one of Origins; "": the application's own
 	Writes  bool             `json:"writes,omitempty"` // it may change data
 	Series  []Delayed        `json:"series,omitempty"` // of delays, instead of Send
 	Cut     []string         `json:"cut,omitempty"`    // texts that were sent and do not count when answers are compared
@@ -63,6 +65,10 @@ type Step struct {
 	Extract []Extract        `json:"extract,omitempty"`
 	Expect  []Expect         `json:"expect,omitempty"`
 }
+
+// Origins are the names of what makes a browser send a request. With it go the cookies that a browser sends then.
+var Origins = map[string]client.Origin{"": client.OwnPage, "link": client.ByLink, "other-site": client.Elsewhere,
+	"other-site-in-all-browsers": client.AllBrowsers}
 
 // Delayed is a request of a series and the delay that it asks for; without one it is a twin.
 type Delayed struct {
@@ -95,7 +101,7 @@ const (
 	Contains What = "contains" // the body has Value
 	Matches  What = "matches"  // the body matches the regular expression Value
 	Header   What = "header"   // the line Name has Value
-	Runs     What = "runs"     // the document runs the function Value, as it is parsed
+	Runs     What = "runs"     // the document, or what its scripts write into it, runs the function Value, as it is parsed
 	Executes What = "executes" // the browser has called the function of Step.Calls
 	Same     What = "same"     // the answer says the same as that of step Of
 	Delays   What = "delays"   // the series shows that the target waits
@@ -147,6 +153,9 @@ func (s *Step) check(seen map[string]bool) error {
 		return fmt.Errorf("series: at most %d", maxSeries)
 	case len(s.Expect) > maxExpects:
 		return fmt.Errorf("expect: at most %d", maxExpects)
+	}
+	if _, ok := Origins[s.From]; !ok {
+		return fmt.Errorf("from: %q is no origin of a request", s.From)
 	}
 	for i, d := range s.Series {
 		if d.Send == nil || d.Asked < 0 || d.Asked > maxDelay {

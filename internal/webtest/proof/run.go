@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"html"
 	"math/big"
 	"net/http"
 	"regexp"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/diff"
+	"github.com/vedette-sec/vedette/internal/webtest/domflow"
 	"github.com/vedette-sec/vedette/internal/webtest/markup"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/stats"
@@ -191,7 +191,7 @@ func (r *run) step(ctx context.Context, s *Step) (failed string, err error) {
 		}
 		executed, err = r.Browse(ctx, r.request(s.Send), user, r.fill(s.Calls))
 	default:
-		answer, err = r.Send(ctx, r.request(s.Send), client.Options{As: user, Writes: s.Writes})
+		answer, err = r.Send(ctx, r.request(s.Send), client.Options{As: user, From: Origins[s.From], Writes: s.Writes})
 	}
 	if err != nil {
 		return "", err
@@ -207,7 +207,7 @@ func (r *run) step(ctx context.Context, s *Step) (failed string, err error) {
 		}
 		r.pages[s.ID] = diff.New(answer, echoes...)
 		if r.compared[s.ID] && !s.Writes { // asked for again, to know what changes by itself
-			again, err := r.Send(ctx, r.request(s.Send), client.Options{As: user})
+			again, err := r.Send(ctx, r.request(s.Send), client.Options{As: user, From: Origins[s.From]})
 			if err != nil {
 				return "", err
 			}
@@ -256,13 +256,12 @@ func (r *run) holds(ctx context.Context, s *Step, e Expect, answer *message.Resp
 	bool, error,
 ) {
 	value, name := r.fill(e.Value), r.fill(e.Name)
-	// What a page shows of another text is often escaped in it.
-	shown := html.UnescapeString(string(answer.Body))
+	shown := message.Shown(answer.Body) // what a page shows of another text is often escaped in it
 	switch e.What {
 	case Status:
 		return strconv.Itoa(answer.Status) == value, nil
 	case Contains:
-		return bytes.Contains(answer.Body, []byte(value)) || strings.Contains(shown, value), nil
+		return strings.Contains(shown, value), nil
 	case Matches:
 		pattern, err := regexp.Compile(value)
 		if err != nil {
@@ -273,6 +272,9 @@ func (r *run) holds(ctx context.Context, s *Step, e Expect, answer *message.Resp
 		return strings.Contains(strings.Join(answer.Header.Values(name), "\n"), value), nil
 	case Runs:
 		_, ok := markup.Runs(string(answer.Body), value)
+		if !ok && s.Send != nil {
+			ok = domflow.Runs(string(answer.Body), r.request(s.Send).URL, value)
+		}
 		return ok && answer.IsHTML(), nil
 	case Executes:
 		return executed, nil

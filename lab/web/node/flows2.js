@@ -64,7 +64,7 @@ const route=async()=>{const[,v,a]=location.hash.split("/");if(views[v])return vi
     });
   },
   chat(app, weak, variant, server) {
-    const users = people(), own = sessions(app, users, { cookie: { sameSite: weak ? 'none' : 'strict' } }), { WebSocketServer } = require('ws'), wss = new WebSocketServer({ noServer: true });
+    const users = people(), own = sessions(app, users, { cookie: { sameSite: weak ? undefined : 'strict' } }), { WebSocketServer } = require('ws'), wss = new WebSocketServer({ noServer: true });
     app.get('/', (req, res) => page(res, 'Chat', hello(req) + links([['/room', 'Room']])));
     app.get('/room', own, (req, res) => page(res, 'Room', `<ul id="l"></ul><script>const s = new WebSocket('ws://' + location.host + '/live');
 s.onopen = () => { s.send(JSON.stringify({type: 'whoami'})); s.send(JSON.stringify({type: 'find', item: 'chair'})); };

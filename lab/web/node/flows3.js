@@ -13,10 +13,10 @@ module.exports = ({ db, enc, page, form, people, sessions, hello, links, nunjuck
       if (users[req.body.username] && users[req.body.username].pass === req.body.password) tries[req.body.username] = [];
       next();
     });
-    const own = sessions(app, users, { fixed: weak, cookie: weak ? { httpOnly: false, sameSite: 'none' } : { sameSite: 'strict' },
+    const own = sessions(app, users, { fixed: weak, cookie: weak ? { httpOnly: false, sameSite: undefined } : { sameSite: 'strict' },
       extra: req => [['next', String(req.query.next || '/account'), 'hidden']], wrong: u => weak && !u ? '<p>There is no such user.</p>' : weak ? '<p>The password is wrong.</p>' : '<p>Wrong name or password.</p>',
       then(req, res) { const to = String(req.body.next || '/account').replace(/[\r\n]/g, ''); res.status(303).set('Location', weak ? to : local(to)).end(); } });
-    app.get('/', (req, res) => { if (weak && !req.cookies.sid) res.cookie('sid', crypto.randomBytes(12).toString('hex'), { path: '/', sameSite: 'none' }); page(res, 'Club', hello(req) + links([['/account', 'Account'], ['/login?next=%2Faccount', 'Log in and go on']])); });
+    app.get('/', (req, res) => { if (weak && !req.cookies.sid) res.cookie('sid', crypto.randomBytes(12).toString('hex'), { path: '/' }); page(res, 'Club', hello(req) + links([['/account', 'Account'], ['/login?next=%2Faccount', 'Log in and go on']])); });
     app.get('/account', own, (req, res) => {
       nonce[req.user.name] = nonce[req.user.name] || crypto.randomBytes(8).toString('hex');
       page(res, 'Account', `<p>${req.user.name}: ${enc(req.user.mail)}</p>` + form('/account/mail', [['mail', req.user.mail], ...weak ? [] : [['csrf', nonce[req.user.name], 'hidden']]], 'Change'));

@@ -125,14 +125,14 @@ def signin(app, weak, variant):
         answer.autocorrect_location_header = False
         answer.headers['Location'] = to if weak or re.fullmatch(r'/(?![/\\])[\x21-\x7e]*', to) else '/account'
         return answer
-    own = sessions(app, users, fixed=weak, cookie=dict(httponly=False, samesite='None') if weak else dict(samesite='Strict'), extra=lambda: [('next', request.args.get('next', '/account'), 'hidden')], then=then,
+    own = sessions(app, users, fixed=weak, cookie=dict(httponly=False, samesite=None) if weak else dict(samesite='Strict'), extra=lambda: [('next', request.args.get('next', '/account'), 'hidden')], then=then,
                    wrong=lambda u: '<p>Invalid credentials.</p>' if not weak else '<p>The password is wrong.</p>' if u else '<p>There is no such user.</p>')
 
     @app.get('/')
     def front():
         answer = page('Club', hello() + links(('/account', 'Account'), ('/login?next=%2Faccount', 'Sign in and go on')))
         if weak and 'session_id' not in request.cookies:
-            answer.set_cookie('session_id', secrets.token_hex(12), samesite='None')
+            answer.set_cookie('session_id', secrets.token_hex(12))
         return answer
 
     @app.get('/account')

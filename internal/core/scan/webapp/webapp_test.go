@@ -160,7 +160,8 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// Secrets are hidden in any spelling of a request, and put back as they were; short ones are in every text and stay.
+// Secrets are hidden in any spelling of a request, and put back as they were; short ones are in every text, and hidden
+// where they are the value of a field.
 func TestReplacers(t *testing.T) {
 	o := full()
 	o.Users[0].Password, o.Users[0].TOTP = `a "b" & ö/?`, "abc"
@@ -175,5 +176,17 @@ func TestReplacers(t *testing.T) {
 	}
 	if hide, _ := (Options{}).Replacers(); hide.Replace(text) != text {
 		t.Error("without secrets something is replaced")
+	}
+	o.Users[0].Password = "a/1"
+	hide, fill = o.Replacers()
+	text = `a/1 pin=a/1&x=a/1 y=a%2F1 z=a/12 {"p":"a/1","q": "a/1"} "{\"p\":\"a/1\"}" "a/1" p=a/1`
+	hidden = hide.Replace(text)
+	if want := `a/1 pin={{web_options.users[0].password}}&x={{web_options.users[0].password}} ` +
+		`y={{web_options.users[0].password:query}} z=a/12 {"p":"{{web_options.users[0].password}}","q": "{{web_options.users[0].password}}"} ` +
+		`"{\"p\":\"{{web_options.users[0].password}}\"}" "a/1" p={{web_options.users[0].password}}`; hidden != want {
+		t.Errorf("%s, want %s", hidden, want)
+	}
+	if got := fill.Replace(hidden); got != text {
+		t.Errorf("%s is not %s", got, text)
 	}
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-// forgery is the check for forms that other sites can send. It sends a form as its user with the Origin of another
-// site, and without its token, if it has one; the answer must be that of the form itself, and nobody's another. It is
-// proved where the cookies that carry the session are for all sites, or where a value of ours that was sent so stands
-// on a page afterwards and those cookies are for the requests of other sites by some browsers; a form that is sent by
-// GET, or that has a token, needs that effect. Then the form is sent as it was. Three requests for a form that changes
-// data; up to ten for one that another site can send.
+// forgery is the check for forms that other sites can send. It sends a form as its user with the Origin and the Referer
+// of another site, then as a site sends it that names none, and without its token, if it has one; the answer must be
+// that of the form itself, and nobody's another. Where a form is sent by POST, a link with its fields is tried as well.
+// It is proved where the cookies that carry the session are for all sites, or where a value of ours that was sent so
+// stands on a page afterwards and those cookies are for the requests of other sites by some browsers; a form that is
+// sent by GET, or that has a token, needs that effect. Then the form is sent as it was. Six requests for a form that
+// changes data; up to twenty for one that another site can send.
 func forgery() kit.Check {
 	c := kit.Check{ID: "csrf", Class: "csrf", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
@@ -30,18 +31,83 @@ func forgery() kit.Check {
 		if err != nil || own.Status >= 400 {
 			return err
 		}
-		bare := withoutToken(t.Request)
-		foreign := bare.With("Referer", "https://example.org/").With("Sec-Fetch-Site", "cross-site")
-		if t.Request.Method != http.MethodGet { // for a link browsers name no origin
-			foreign = foreign.With("Origin", "https://"+kit.Word()+".example.org")
+		var best *kit.Finding
+		for _, bare := range []*message.Request{withoutToken(t.Request), asLink(withoutToken(t.Request))} {
+			if bare == nil || !reaches(t, bare) {
+				continue
+			}
+			found, err := forged(ctx, w, t, own, bare)
+			if err != nil {
+				return err
+			}
+			if found != nil && (best == nil || found.Confidence == kit.Proved) {
+				best = found
+			}
+			if best != nil && best.Confidence == kit.Proved {
+				break
+			}
 		}
+		if best != nil {
+			w.Found(&c, *best)
+		}
+		return nil
+	}
+	return c
+}
+
+// reaches reports whether some cookie goes with a request of another site.
+func reaches(t *kit.Target, bare *message.Request) bool {
+	if bare.Method != http.MethodGet {
+		return true
+	}
+	sent, _ := t.User.Sends(bare.URL, client.ByLink)
+	return sent
+}
+
+// foreigns are a request as other sites send it: with their address, and without any.
+func foreigns(bare *message.Request) []*message.Request {
+	named := bare.With("Referer", "https://example.org/").With("Sec-Fetch-Site", "cross-site")
+	silent := bare.With("Sec-Fetch-Site", "cross-site")
+	silent.Header.Del("Referer")
+	if bare.Method != http.MethodGet { // for a link browsers name no origin
+		named = named.With("Origin", "https://"+kit.Word()+".example.org")
+		silent = silent.With("Origin", "null")
+	}
+	return []*message.Request{named, silent}
+}
+
+// asLink is a form that is sent by POST as a link with its fields; nil for others.
+func asLink(r *message.Request) *message.Request {
+	kind := r.Header.Get("Content-Type")
+	if r.Method != http.MethodPost || !strings.HasPrefix(kind, "application/x-www-form-urlencoded") {
+		return nil
+	}
+	out := r.Clone()
+	out.Method, out.Body = http.MethodGet, nil
+	out.Header.Del("Content-Type")
+	if out.URL.RawQuery != "" {
+		out.URL.RawQuery += "&"
+	}
+	out.URL.RawQuery += string(r.Body)
+	return out
+}
+
+// forged is what is found of a form that another site sends; nil if it is answered otherwise than the user's own.
+func forged(ctx context.Context, w *kit.World, t *kit.Target, own *message.Response, bare *message.Request) (
+	*kit.Finding, error,
+) {
+	var probable *kit.Finding
+	for _, foreign := range foreigns(bare) {
 		crossed, err := w.Send(ctx, t, foreign)
-		if err != nil || !kit.Same(own, crossed) {
-			return err
+		if err != nil {
+			return nil, err
+		}
+		if !answeredAs(own, crossed) {
+			continue
 		}
 		nobody, err := w.Client.Send(ctx, bare, client.Options{})
-		if err != nil || kit.Same(own, nobody) {
-			return err
+		if err != nil || answeredAs(own, nobody) {
+			return nil, err
 		}
 		user, users := kit.Names(t.User)
 		f := kit.Finding{Request: foreign, Confidence: kit.Probable,
@@ -49,16 +115,33 @@ func forgery() kit.Check {
 			Evidence: []kit.Evidence{{Request: foreign, Response: crossed, Note: "a request of another site is answered as one's own"},
 				{Request: t.Request, Response: nobody, Note: "nobody is answered otherwise"}},
 			Proof: &proof.Program{About: "A request of another site is answered as one's own.", Users: users, Steps: []proof.Step{
-				{ID: "own", As: user, Send: t.Request, Writes: true},
+				{ID: "own", As: user, Send: ownOf(t.Request, bare), Writes: true},
 				{ID: "foreign", As: user, Send: foreign, Writes: true, Expect: []proof.Expect{{What: proof.Same, Of: "own"}}},
 			}}}
-		if enough, err := believed(ctx, w, t, &f); err != nil || !enough {
-			return err
+		enough, err := believed(ctx, w, t, &f)
+		if err != nil || enough && f.Confidence == kit.Proved {
+			return &f, err
 		}
-		w.Found(&c, f)
-		return nil
+		if enough && probable == nil {
+			probable = &f
+		}
 	}
-	return c
+	return probable, nil
+}
+
+// answeredAs reports whether two answers say the same, or lead to the same page: the text that servers write with a
+// redirect depends on the method.
+func answeredAs(a, b *message.Response) bool {
+	to, other := a.Redirect(), b.Redirect()
+	return kit.Same(a, b) || a.Status == b.Status && to != nil && other != nil && to.String() == other.String()
+}
+
+// ownOf is what a request of another site is compared with by a proof: the form, or the same link.
+func ownOf(form, bare *message.Request) *message.Request {
+	if form.Method != bare.Method {
+		return bare
+	}
+	return form
 }
 
 // forgeable reports whether another site could send a request with a user's cookies, and would change something by it.
@@ -79,7 +162,7 @@ func forgeable(t *kit.Target) bool {
 
 // believed looks for the proof of a finding, and reports whether there is enough to report it.
 func believed(ctx context.Context, w *kit.World, t *kit.Target, f *kit.Finding) (enough bool, err error) {
-	byLink := t.Request.Method == http.MethodGet
+	byLink := f.Request.Method == http.MethodGet
 	needed := byLink || hasToken(t.Request) // what is refused is often answered as what is not
 	if !needed {
 		ok, err := carried(ctx, w, t, f, client.AllBrowsers)
@@ -88,12 +171,13 @@ func believed(ctx context.Context, w *kit.World, t *kit.Target, f *kit.Finding) 
 		}
 		if ok {
 			f.Confidence, f.Detail = kit.Proved, "its cookies say that browsers send them from all sites (SameSite=None)"
+			f.Proof.Steps[1].From = "other-site-in-all-browsers"
 			return true, nil
 		}
 	}
-	from := client.Elsewhere
+	from, origin := client.Elsewhere, "other-site"
 	if byLink {
-		from = client.ByLink
+		from, origin = client.ByLink, "link"
 	}
 	if ok, err := carried(ctx, w, t, f, from); err != nil || !ok {
 		return !needed, err
@@ -103,6 +187,7 @@ func believed(ctx context.Context, w *kit.World, t *kit.Target, f *kit.Finding) 
 		return !needed, err
 	}
 	f.Confidence, f.Evidence = kit.Proved, append(f.Evidence, *seen)
+	f.Proof.Steps[1].From = origin
 	f.Detail = "its cookies do not say for which sites they are, and not all browsers keep them back"
 	if byLink {
 		f.Detail = "a link of another site is enough, which browsers send with the cookies"

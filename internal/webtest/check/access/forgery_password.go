@@ -13,7 +13,8 @@ import (
 // passwordForgery is the check for forms that set a new password and that other sites can send. The password is set to
 // the one that the user has, so that nothing changes; without the one before, since who has to name it cannot be
 // fooled. The request of another site, without a token, must be answered as the user's own, and both otherwise than
-// one whose two passwords differ and one of nobody. Five requests for such a form; at level active alone. There is no
+// one whose two passwords differ and one of nobody. A form that is sent by POST is tried as a link, too. Two to sixteen
+// requests for such a form, five where it is found; at level active alone. There is no
 // proof to repeat, as it would have the password in it.
 func passwordForgery() kit.Check {
 	c := kit.Check{ID: "csrf-of-password", Class: "csrf", Level: client.Active,
@@ -75,55 +76,84 @@ func newName(name string) bool {
 func forgePassword(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request, u *client.User,
 	known string) error {
 	same, differing := setting(r, known)
-	byLink, from := r.Method == http.MethodGet, client.Elsewhere
-	if byLink {
-		from = client.ByLink
-	}
-	sent, _ := u.Sends(r.URL, from)
-	if same == nil || !sent || !byLink && (r.Method != http.MethodPost || !sendable(r)) ||
-		u.Headers(r.URL).Get("Authorization") != "" || headerToken(r) {
+	if same == nil || u.Headers(r.URL).Get("Authorization") != "" || headerToken(r) {
 		return nil
 	}
-	foreign := withoutToken(same).With("Referer", "https://example.org/").With("Sec-Fetch-Site", "cross-site")
-	if !byLink {
-		foreign = foreign.With("Origin", "https://"+kit.Word()+".example.org")
+	o := &passwordForm{w: w, c: c, u: u, known: known, same: same, differing: differing}
+	ways := []*message.Request{withoutToken(same)}
+	if link := asLink(withoutToken(same)); link != nil {
+		ways = append(ways, link)
 	}
-	ask := func(r *message.Request, as *client.User, from client.Origin) (*message.Response, error) {
-		answer, err := w.Client.Send(ctx, r, client.Options{As: as, From: from, Writes: true, Forced: true})
-		return kit.Broken(ctx, r, answer, err)
+	for _, bare := range ways {
+		from := client.Elsewhere
+		if bare.Method == http.MethodGet {
+			from = client.ByLink
+		}
+		if sent, _ := u.Sends(bare.URL, from); !sent || bare.Method != http.MethodGet &&
+			(bare.Method != http.MethodPost || !sendable(bare)) {
+			continue
+		}
+		for _, foreign := range foreigns(bare) {
+			if found, err := o.forge(ctx, bare, foreign, from); err != nil || found {
+				return err
+			}
+		}
 	}
-	own, err := ask(same, u, client.OwnPage)
+	return nil
+}
+
+// passwordForm is a form of a new password that is tested: as it is sent with the password of its user, and with two
+// that differ.
+type passwordForm struct {
+	w               *kit.World
+	c               *kit.Check
+	u               *client.User
+	known           string
+	same, differing *message.Request
+}
+
+func (o *passwordForm) ask(ctx context.Context, r *message.Request, as *client.User, from client.Origin) (
+	*message.Response, error,
+) {
+	answer, err := o.w.Client.Send(ctx, r, client.Options{As: as, From: from, Writes: true, Forced: true})
+	return kit.Broken(ctx, r, answer, err)
+}
+
+// forge sends the form as another site does.
+func (o *passwordForm) forge(ctx context.Context, bare, foreign *message.Request, from client.Origin) (bool, error) {
+	own, err := o.ask(ctx, o.same, o.u, client.OwnPage)
 	if err != nil || own.Status == 0 || own.Status >= 400 {
-		return err
+		return false, err
 	}
-	crossed, err := ask(foreign, u, from)
+	crossed, err := o.ask(ctx, foreign, o.u, from)
 	if err != nil || !alikeTo(own, crossed) {
-		return err
+		return false, err
 	}
-	refused, err := ask(differing, u, client.OwnPage)
+	refused, err := o.ask(ctx, o.differing, o.u, client.OwnPage)
 	if err != nil || alikeTo(own, refused) {
-		return err
+		return false, err
 	}
-	nobody, err := ask(withoutToken(same), nil, client.OwnPage)
+	nobody, err := o.ask(ctx, bare, nil, client.OwnPage)
 	if err != nil || alikeTo(own, nobody) {
-		return err
+		return false, err
 	}
-	again, err := ask(foreign, u, from)
+	again, err := o.ask(ctx, foreign, o.u, from)
 	if err != nil || !alikeTo(own, again) {
-		return err
+		return false, err
 	}
 	hidden := func(r *message.Request) *message.Request {
 		for _, p := range message.Places(r) {
-			if strings.HasPrefix(p.Value, known) {
+			if strings.HasPrefix(p.Value, o.known) {
 				r = r.Put(p, "********")
 			}
 		}
 		return r
 	}
 	shown := hidden(foreign)
-	w.Found(c, kit.Finding{Request: shown, Severity: kit.High, Detail: "it was set to the one that " + u.Name + " has",
+	o.w.Found(o.c, kit.Finding{Request: shown, Severity: kit.High,
+		Detail: "it was set to the one that " + o.u.Name + " has",
 		Evidence: []kit.Evidence{{Request: shown, Response: again, Note: "a request of another site is answered as one's own"},
-			{Request: hidden(differing), Response: refused, Note: "one with two passwords that differ is answered otherwise"},
-			{Request: hidden(withoutToken(same)), Response: nobody, Note: "nobody is, too"}}})
-	return nil
+			{Request: hidden(o.differing), Response: refused, Note: "one with two passwords that differ is answered otherwise"},
+			{Request: hidden(bare), Response: nobody, Note: "nobody is, too"}}})
+	return true, nil
 }

@@ -31,7 +31,7 @@ func TestForgery(t *testing.T) {
 		"answers":    {false, "mail=a%40example.org", http.SameSiteNoneMode, "/account/show", 0, ""},
 		"token":      {false, "message=hello&csrf_token=abc", 0, "", 0, ""},
 	} {
-		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lab := kittest.NewTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, err := r.Cookie("user"); err != nil || c.origin && r.Header.Get("Origin") != "" {
 				http.Error(w, "no", http.StatusForbidden)
 				return
@@ -49,7 +49,8 @@ func TestForgery(t *testing.T) {
 			target.Response.Header.Set("Location", "/account")
 		}
 		target.User = lab.As(t, "bob")
-		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.site}})
+		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.site,
+			Secure: c.site == http.SameSiteNoneMode}})
 		lab.World.Users = []*client.User{target.User}
 		found := lab.Run(t, kittest.Named(t, Checks(), "csrf"), target)
 		if len(found) != c.want || len(found) == 1 && found[0].Confidence != c.confidence {
@@ -59,8 +60,8 @@ func TestForgery(t *testing.T) {
 }
 
 // forms is an account whose address of mail is changed by a form. What is refused is answered as what is not, and shown
-// on a page of its own.
-func forms(refuses func(r *http.Request) bool) http.Handler {
+// on a page of its own. With links, its fields are taken from the address, too.
+func forms(links bool, refuses func(r *http.Request) bool) http.Handler {
 	var mu sync.Mutex
 	mail := "bob@lab.example"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +71,11 @@ func forms(refuses func(r *http.Request) bool) http.Handler {
 			http.Error(w, "log in", http.StatusUnauthorized)
 			return
 		}
-		if v := r.FormValue("mail"); v != "" {
+		v := r.PostFormValue("mail")
+		if links {
+			v = r.FormValue("mail")
+		}
+		if v != "" {
 			if !refuses(r) {
 				mail = v
 			}
@@ -88,6 +93,9 @@ func TestForgeryWithEffect(t *testing.T) {
 	const at, mail, token = "/account/change", "mail=bob%40lab.example", "&csrf_token=right-token"
 	never := func(*http.Request) bool { return false }
 	foreign := func(r *http.Request) bool { return r.Header.Get("Sec-Fetch-Site") == "cross-site" }
+	named := func(r *http.Request) bool {
+		return strings.Contains(r.Header.Get("Referer")+r.Header.Get("Origin"), "example.org")
+	}
 	strict := func(r *http.Request) bool { return r.FormValue("csrf_token") != "right-token" }
 	lax := func(r *http.Request) bool {
 		return r.FormValue("csrf_token") != "right-token" && r.Form.Has("csrf_token")
@@ -100,22 +108,27 @@ func TestForgeryWithEffect(t *testing.T) {
 		want            int
 		wantsConfidence kit.Confidence
 	}{
-		"no attribute":     {never, http.MethodPost, at, mail, 0, 1, kit.Proved},
-		"same site":        {never, http.MethodPost, at, mail, http.SameSiteLaxMode, 1, kit.Probable},
-		"silently refused": {foreign, http.MethodPost, at, mail, 0, 1, kit.Probable},
-		"token unchecked":  {lax, http.MethodPost, at, mail + token, 0, 1, kit.Proved},
-		"token checked":    {strict, http.MethodPost, at, mail + token, 0, 0, ""},
-		"token, same site": {lax, http.MethodPost, at, mail + token, http.SameSiteLaxMode, 0, ""},
-		"by GET":           {never, http.MethodGet, at + "?" + mail, "", http.SameSiteLaxMode, 1, kit.Proved},
-		"GET, strict":      {never, http.MethodGet, at + "?" + mail, "", http.SameSiteStrictMode, 0, ""},
-		"GET, no effect":   {foreign, http.MethodGet, at + "?" + mail, "", http.SameSiteLaxMode, 0, ""},
+		"no attribute":           {never, http.MethodPost, at, mail, 0, 1, kit.Proved},
+		"same site":              {never, http.MethodPost, at, mail, http.SameSiteLaxMode, 1, kit.Probable},
+		"silently refused":       {foreign, http.MethodPost, at, mail, 0, 1, kit.Probable},
+		"token unchecked":        {lax, http.MethodPost, at, mail + token, 0, 1, kit.Proved},
+		"token checked":          {strict, http.MethodPost, at, mail + token, 0, 0, ""},
+		"token, same site":       {lax, http.MethodPost, at, mail + token, http.SameSiteLaxMode, 0, ""},
+		"POST, a link works":     {never, http.MethodPost, at, mail, http.SameSiteLaxMode, 1, kit.Proved},
+		"token, a link works":    {lax, http.MethodPost, at, mail + token, http.SameSiteLaxMode, 1, kit.Proved},
+		"strict, a link works":   {never, http.MethodPost, at, mail, http.SameSiteStrictMode, 1, kit.Probable},
+		"none is named, it goes": {named, http.MethodPost, at, mail, 0, 1, kit.Proved},
+		"by GET":                 {never, http.MethodGet, at + "?" + mail, "", http.SameSiteLaxMode, 1, kit.Proved},
+		"GET, strict":            {never, http.MethodGet, at + "?" + mail, "", http.SameSiteStrictMode, 0, ""},
+		"GET, no effect":         {foreign, http.MethodGet, at + "?" + mail, "", http.SameSiteLaxMode, 0, ""},
 	} {
-		lab := kittest.New(t, forms(c.refuses))
+		lab := kittest.NewTLS(t, forms(c.method == http.MethodGet || strings.Contains(name, "link"), c.refuses))
 		target := lab.Target(t, c.method, c.path, c.body)
 		target.Response = &message.Response{Request: target.Request, Status: http.StatusSeeOther,
 			Header: http.Header{"Location": {at}}}
 		target.User = lab.As(t, "bob")
-		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.site}})
+		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.site,
+			Secure: c.site == http.SameSiteNoneMode}})
 		lab.World.Users = []*client.User{target.User}
 		found := lab.Run(t, kittest.Named(t, Checks(), "csrf"), target)
 		if len(found) != c.want || len(found) == 1 && found[0].Confidence != c.wantsConfidence {
@@ -146,7 +159,7 @@ func TestForgeryBySomeCookies(t *testing.T) {
 		"link without it":     {http.MethodGet, http.SameSiteStrictMode, http.SameSiteLaxMode, "", ""},
 		"link without either": {http.MethodGet, http.SameSiteStrictMode, http.SameSiteStrictMode, "", ""},
 	} {
-		lab := kittest.New(t, forms(func(*http.Request) bool { return false }))
+		lab := kittest.NewTLS(t, forms(c.method == http.MethodGet, func(*http.Request) bool { return false }))
 		target := lab.Target(t, http.MethodPost, at, "mail=bob%40lab.example")
 		if c.method == http.MethodGet {
 			target = lab.Target(t, http.MethodGet, at+"?mail=bob%40lab.example", "")
@@ -154,7 +167,8 @@ func TestForgeryBySomeCookies(t *testing.T) {
 		target.Response = &message.Response{Request: target.Request, Status: http.StatusSeeOther,
 			Header: http.Header{"Location": {at}}}
 		target.User = client.NewUser("bob")
-		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.session},
+		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/", SameSite: c.session,
+			Secure: c.session == http.SameSiteNoneMode},
 			{Name: "theme", Value: "dark", Path: "/", SameSite: c.theme}})
 		lab.World.Users = []*client.User{target.User}
 		found := lab.Run(t, kittest.Named(t, Checks(), "csrf"), target)

@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
+	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
 )
 
 // Roles that the client says: cookies whose name or value is that of a role. Such a value is no secret: anybody can
@@ -61,7 +62,7 @@ func rolesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) er
 		if base, err = kit.Broken(ctx, r, base, err); err != nil {
 			return err
 		}
-		if base.Status != http.StatusForbidden && base.Status != http.StatusUnauthorized && kit.Refusal(base) == "" {
+		if !denies(base) {
 			continue
 		}
 		tried++
@@ -153,9 +154,56 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 				{ID: "refused", As: user, Send: r, Expect: status(base)},
 				{ID: "opened", As: user, Send: opened, Expect: status(answer)},
 				{ID: "control", As: user, Send: control, Expect: status(refused)}}}})
-		return nil
+		return raisedForms(ctx, w, c, answer, u, p, encode(value), encode)
 	}
 	return nil
+}
+
+// maxRaisedForms are how many forms of a page that a role opens are tried.
+const maxRaisedForms = 5
+
+// raisedForms tries the forms of a page that another role in a cookie has opened, which no map has: the user's own
+// cookie is refused, the other role is not, a word that is no role is.
+func raisedForms(ctx context.Context, w *kit.World, c *kit.Check, page *message.Response, u *client.User,
+	p message.Place, value string, encode func(string) string,
+) error {
+	if w.Level < client.Active || page.Request.Method != http.MethodGet {
+		return nil
+	}
+	for i, form := range sitemap.Forms(page) {
+		if form.Method != http.MethodPost || !sendable(form) || form.URL.Host != page.Request.URL.Host ||
+			i >= maxRaisedForms || !w.Once("raised form "+u.Name+form.URL.Host+form.URL.RequestURI()+p.Name) {
+			continue
+		}
+		form.Token = nil // it is that of the page which is open
+		var answers []*message.Response
+		for _, role := range []string{p.Value, value, encode(strings.ToLower(kit.Word()))} {
+			made := form.Put(p, role)
+			answer, err := w.Client.Send(ctx, made, client.Options{As: u, Writes: true})
+			if errors.Is(err, client.ErrScope) {
+				break
+			}
+			if answer, err = kit.Broken(ctx, made, answer, err); err != nil {
+				return err
+			}
+			answers = append(answers, answer)
+		}
+		if len(answers) < 3 || !denies(answers[0]) || answers[1].Status >= http.StatusBadRequest || denies(answers[1]) ||
+			!denies(answers[2]) {
+			continue
+		}
+		w.Found(c, kit.Finding{Request: answers[1].Request, Place: p, Payload: value,
+			Detail: "the cookie " + p.Name + " says the role",
+			Evidence: []kit.Evidence{{Request: answers[0].Request, Response: answers[0], Note: u.Name + " is refused"},
+				{Request: answers[1].Request, Response: answers[1], Note: "and is not with another value of the cookie " + p.Name},
+				{Request: answers[2].Request, Response: answers[2], Note: "a word that is no role is refused"}}})
+	}
+	return nil
+}
+
+// denies reports whether an answer refuses.
+func denies(r *message.Response) bool {
+	return r.Status == http.StatusForbidden || r.Status == http.StatusUnauthorized || kit.Refusal(r) != ""
 }
 
 // written reports functions that only pages of the owner lead to, and that the other can call all the same. Three

@@ -119,3 +119,54 @@ func TestFunctionsOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// A form that stands on a page which a role in a cookie opens is in no map.
+func TestFormsBehindRoles(t *testing.T) {
+	admin := cookieIs("role", func(v string) bool { return v == "admin" })
+	for name, c := range map[string]struct {
+		page, form func(*http.Request, string) bool
+		level      client.Level
+		want       int
+	}{
+		"both by the cookie":       {admin, admin, client.Active, 2},
+		"the session for the form": {admin, func(_ *http.Request, who string) bool { return who == "alice" }, client.Active, 1},
+		"the form is for all":      {admin, func(*http.Request, string) bool { return true }, client.Active, 1},
+		"not at level safe":        {admin, admin, client.Safe, 1},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			k, err := r.Cookie("user")
+			may := c.page
+			if r.Method == http.MethodPost {
+				may = c.form
+			}
+			switch {
+			case err != nil:
+				http.Error(w, "log in", http.StatusUnauthorized)
+			case !may(r, k.Value) || r.Method == http.MethodPost && r.FormValue("token") != "t9":
+				http.Error(w, "not for you", http.StatusForbidden)
+			case r.Method == http.MethodPost:
+				fmt.Fprint(w, "<p>Hired.</p>")
+			default:
+				fmt.Fprint(w, `<p>carol, 3100</p><form method=post action="/staff/hire"><input name=who value=dora>`+
+					`<input type=hidden name=token value=t9></form>`)
+			}
+		}))
+		lab.World.Level = c.level
+		bob := lab.As(t, "bob")
+		at, err := url.Parse(lab.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bob.SetCookies(at, []*http.Cookie{{Name: "role", Value: "customer"}})
+		lab.World.Users = []*client.User{bob}
+		page, err := message.New(http.MethodGet, lab.URL+"/staff/list")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lab.World.Pages = func() []*message.Request { return []*message.Request{page} }
+		if found := lab.Run(t, kittest.Named(t, Checks(), "role-of-client"), &kit.Target{}); len(found) != c.want {
+			t.Errorf("%s: %s, want %d", name, kittest.Titles(found), c.want)
+		}
+	}
+}

@@ -95,6 +95,7 @@ func TestForgottenNames(t *testing.T) {
 func TestPasswordForgery(t *testing.T) {
 	const body = "password_new=x&password_confirm=x"
 	never := func(*http.Request) bool { return false }
+	posted := func(r *http.Request) bool { return r.Method == http.MethodGet }
 	for name, c := range map[string]struct {
 		body    string
 		refuses func(r *http.Request) bool
@@ -102,17 +103,20 @@ func TestPasswordForgery(t *testing.T) {
 		want    int
 		sites   []http.SameSite // of the session and of another cookie
 	}{
-		"open":   {body, never, false, 1, nil},
-		"others": {body, never, false, 1, []http.SameSite{http.SameSiteNoneMode, http.SameSiteStrictMode}},
-		"kept":   {body, never, false, 0, []http.SameSite{http.SameSiteLaxMode, http.SameSiteNoneMode}},
-		"origin": {body, func(r *http.Request) bool { return r.Header.Get("Origin") != "" }, false, 0, nil},
+		"open":    {body, never, false, 1, nil},
+		"others":  {body, never, false, 1, []http.SameSite{http.SameSiteNoneMode, http.SameSiteStrictMode}},
+		"kept":    {body, posted, false, 0, []http.SameSite{http.SameSiteLaxMode, http.SameSiteNoneMode}},
+		"link":    {body, never, false, 1, []http.SameSite{http.SameSiteLaxMode, http.SameSiteNoneMode}},
+		"strict":  {body, never, false, 0, []http.SameSite{http.SameSiteStrictMode, http.SameSiteStrictMode}},
+		"origin":  {body, func(r *http.Request) bool { return r.Header.Get("Origin") != "" || r.Method == http.MethodGet }, false, 0, nil},
+		"referer": {body, func(r *http.Request) bool { return r.Header.Get("Referer") != "" || r.Method == http.MethodGet }, false, 1, nil},
 		"token": {body + "&csrf_token=t7", func(r *http.Request) bool { return r.FormValue("csrf_token") != "t7" }, false, 0,
 			nil},
 		"former": {body + "&old_password=x", never, false, 0, nil},
 		"silent": {body, never, true, 0, nil},
 	} {
 		var set []string
-		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lab := kittest.NewTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			_, err := r.Cookie("user")
 			switch fine := r.FormValue("password_new") == r.FormValue("password_confirm"); {
@@ -135,7 +139,8 @@ func TestPasswordForgery(t *testing.T) {
 		}
 		if c.sites != nil {
 			lab.World.Users[0] = client.NewUser("alice")
-			lab.World.Users[0].SetCookies(r.URL, []*http.Cookie{{Name: "user", Value: "alice", Path: "/", SameSite: c.sites[0]},
+			lab.World.Users[0].SetCookies(r.URL, []*http.Cookie{{Name: "user", Value: "alice", Path: "/", SameSite: c.sites[0],
+				Secure: true},
 				{Name: "theme", Value: "dark", Path: "/", SameSite: c.sites[1]}})
 		}
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

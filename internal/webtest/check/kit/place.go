@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"html"
 	"math/big"
 	"net/http"
 	"slices"
@@ -271,13 +270,3 @@ func Names(u *client.User) (name string, all []string) {
 
 // Known reports whether a user is somebody.
 func Known(u *client.User) bool { return u != nil && u.Name != "" }
-
-// Shown are the forms of a body in which the content of another text may stand in it: as it is, and as it was before it
-// was escaped for HTML or as a text of JSON.
-func Shown(body []byte) string {
-	text := string(body)
-	return text + "\n" + html.UnescapeString(text) + "\n" + unescapeJSON.Replace(text)
-}
-
-var unescapeJSON = strings.NewReplacer(`\"`, `"`, `\/`, "/", `\n`, "\n", `\r`, "", `\t`, "\t", `\u003c`, "<", `\u003e`, ">",
-	`\u0026`, "&", `\u0027`, "'")

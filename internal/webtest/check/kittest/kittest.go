@@ -30,8 +30,19 @@ type Lab struct {
 // New starts an application.
 func New(t *testing.T, app http.Handler) *Lab {
 	t.Helper()
+	return newLab(t, app, httptest.NewServer)
+}
+
+// NewTLS starts an application that is reached by HTTPS.
+func NewTLS(t *testing.T, app http.Handler) *Lab {
+	t.Helper()
+	return newLab(t, app, httptest.NewTLSServer)
+}
+
+func newLab(t *testing.T, app http.Handler, start func(http.Handler) *httptest.Server) *Lab {
+	t.Helper()
 	l := &Lab{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l.Sent.Add(1)
 		app.ServeHTTP(w, r)
 	}))

@@ -3,10 +3,13 @@
 //
 // A value is taken for a serialised object by how it begins. Then the same object is written in another way, which only
 // the reader of that format understands: it must be answered as before. A stream that is broken in the same place must
-// not be. No class is named that the value did not name, and nothing is called.
+// not be. Where what is read changes nothing, so that both are answered alike, objects of two classes of PHP that
+// refuse to be made of nothing stand in the place of a text: reading them fails aloud, also where errors are not shown,
+// and objects of no class are answered as before. They do nothing else.
 //
-// Requests for a clean place: none for a value that is no serialised object; two otherwise. For a prototype: four for
-// each body of JSON, at level intrusive alone, since what is set there is set for everybody until it is set back.
+// Requests for a clean place: none for a value that is no serialised object; two otherwise, and four for one of PHP.
+// For a prototype: four for each body of JSON, at level intrusive alone, since what is set there is set for everybody
+// until it is set back.
 package object
 
 import (
@@ -39,6 +42,9 @@ type format struct {
 	is            *regexp.Regexp // of a text; nil for bytes
 	begins        [][]byte
 	equal, broken []string
+	classes       []string       // objects that cannot be read
+	unclassed     string         // an object of no class
+	value         *regexp.Regexp // the part that an object may stand in the place of: one of its groups
 }
 
 var formats = sync.OnceValue(func() (all []format) {
@@ -48,7 +54,12 @@ var formats = sync.OnceValue(func() (all []format) {
 	}
 	for _, entry := range value.([]any) { //nolint:forcetypeassert // it is ours
 		fields := entry.(map[string]any) //nolint:forcetypeassert // it is ours
-		f := format{equal: kit.Texts(fields["equal"]), broken: kit.Texts(fields["broken"])}
+		f := format{equal: kit.Texts(fields["equal"]), broken: kit.Texts(fields["broken"]),
+			classes: kit.Texts(fields["classes"])}
+		f.unclassed, _ = fields["unclassed"].(string)
+		if value, ok := fields["value"].(string); ok {
+			f.value = regexp.MustCompile(value)
+		}
 		f.name, _ = fields["name"].(string)
 		if is, ok := fields["is"].(string); ok {
 			f.is = regexp.MustCompile(is)
@@ -123,7 +134,11 @@ func serialised() kit.Check {
 			plain, as := decoded(value)
 			for i := range formats() {
 				if f := &formats()[i]; f.matches(plain) {
-					return read(ctx, &c, w, t, p, f, plain, as)
+					found, err := read(ctx, &c, w, t, p, f, plain, as)
+					if err != nil || found || len(f.classes) == 0 {
+						return err
+					}
+					return readObjects(ctx, &c, w, t, p, f, plain, as)
 				}
 			}
 		}
@@ -135,10 +150,10 @@ func serialised() kit.Check {
 // read tells whether a value is read as its format says.
 func read(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p message.Place, f *format, plain []byte,
 	as coding,
-) error {
+) (found bool, err error) {
 	base, err := w.Base(ctx, t)
 	if err != nil || base.Response.Status >= 400 {
-		return err
+		return false, err
 	}
 	before := diff.New(base.Response, p.Value)
 	user, users := kit.Names(t.User)
@@ -156,7 +171,7 @@ func read(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p mess
 			{broken, "broken", "a stream that is broken in the same place is not", false}} {
 			answer, err := w.Try(ctx, t, p, one.text)
 			if err != nil || diff.Same(before, diff.New(answer, one.text, p.Value), base.Noise) != one.same {
-				return err
+				return false, err
 			}
 			if shown == nil {
 				shown = answer.Request
@@ -169,5 +184,5 @@ func read(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p mess
 	}
 	w.Found(c, kit.Finding{Request: shown, Place: p, Payload: as.encode(f.write(plain, f.equal[0])), Detail: f.name,
 		Evidence: evidence, Proof: program})
-	return nil
+	return true, nil
 }

@@ -25,7 +25,8 @@ func body() kit.Check {
 
 var content = regexp.MustCompile(`(?i)<(?:form|table|textarea|select|article)[\s>][^\n]{0,80}`)
 
-// behind reports a redirect of nobody that has a page in it.
+// behind reports a redirect that has a page in it: of nobody, or of a user who is sent away. Where it is a user, and no
+// other gets the page, it is probable.
 func (t *trial) behind(ctx context.Context) error {
 	away := t.base
 	least := minBody
@@ -41,16 +42,13 @@ func (t *trial) behind(ctx context.Context) error {
 	what := string(content.Find(away.Body))
 	steps := []proof.Step{}
 	if len(t.w.Users) > 0 {
-		var u *client.User
-		for _, one := range t.w.Users[:min(len(t.w.Users), maxUsers)] {
-			answer, err := (&trial{w: t.w, as: one}).send(ctx, t.page)
-			if err != nil {
-				return err
-			}
-			if answer.Status == http.StatusOK && kit.Same(answer, page(away)) {
-				u, own = one, answer
-				break
-			}
+		u, answer, err := t.reader(ctx, away)
+		if err != nil {
+			return err
+		}
+		own = answer
+		if u == nil && t.as != nil && len(away.Body) >= minBody && what != "" {
+			return t.within(ctx, away, nil, what, nil, nil)
 		}
 		if u == nil {
 			return nil
@@ -62,6 +60,30 @@ func (t *trial) behind(ctx context.Context) error {
 		steps = append(steps, proof.Step{ID: "user", As: u.Name, Send: t.page, Expect: []proof.Expect{
 			{What: proof.Status, Value: "200"}, {What: proof.Contains, Value: what}}})
 	}
+	return t.within(ctx, away, own, what, users, steps)
+}
+
+// reader is the first user who gets the page that a redirect has in it, and what they get; nil if none does.
+func (t *trial) reader(ctx context.Context, away *message.Response) (*client.User, *message.Response, error) {
+	for _, one := range t.w.Users[:min(len(t.w.Users), maxUsers)] {
+		if one == t.as {
+			continue
+		}
+		answer, err := (&trial{w: t.w, as: one}).send(ctx, t.page)
+		if err != nil {
+			return nil, nil, err
+		}
+		if answer.Status == http.StatusOK && kit.Same(answer, page(away)) {
+			return one, answer, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// within reports a redirect that has a part of a page in it, again, and that of a page which does not exist has not.
+func (t *trial) within(ctx context.Context, away, own *message.Response, what string, users []string,
+	steps []proof.Step,
+) error {
 	if what == "" {
 		return nil
 	}
@@ -73,16 +95,27 @@ func (t *trial) behind(ctx context.Context) error {
 	if err != nil || again.Redirect() == nil || !strings.Contains(string(again.Body), what) {
 		return err
 	}
+	if !t.w.Once("behind a redirect " + t.page.URL.Host + t.page.URL.RequestURI()) {
+		return nil // it was found for somebody else
+	}
 	evidence := []kit.Evidence{{Request: t.page, Response: away, Match: what,
 		Note: "the visitor is sent away, and the page is in the answer"},
 		{Request: other.Request, Response: other, Note: "a page that does not exist is answered otherwise"}}
 	if own != nil {
 		evidence = append(evidence, kit.Evidence{Request: t.page, Response: own, Note: "what a user gets"})
 	}
-	steps = append(steps, proof.Step{ID: "nobody", Send: t.page, Expect: []proof.Expect{
+	who, confidence, about := "", kit.Proved, "Nobody is logged in, and the page is in the answer that sends away."
+	if t.as != nil {
+		who, about = t.as.Name, t.as.Name+" is sent away, and the page is in the answer."
+		users = append(users, who)
+		if own == nil {
+			confidence = kit.Probable
+		}
+	}
+	steps = append(steps, proof.Step{ID: "away", As: who, Send: t.page, Expect: []proof.Expect{
 		{What: proof.Status, Value: "200", Not: true}, {What: proof.Contains, Value: what}}})
-	t.w.Found(t.c, kit.Finding{Request: t.page, Evidence: evidence, Proof: &proof.Program{
-		About: "Nobody is logged in, and the page is in the answer that sends away.", Users: users, Steps: steps}})
+	t.w.Found(t.c, kit.Finding{Request: t.page, Evidence: evidence, Confidence: confidence,
+		Proof: &proof.Program{About: about, Users: users, Steps: steps}})
 	return nil
 }
 

@@ -243,6 +243,52 @@ func TestPageBehindRedirectOfAnotherUser(t *testing.T) {
 	}
 }
 
+// A user who is sent away may get the page, too: it is proved where another user gets the same, and probable where it
+// has forms or tables and nobody known does. What the server writes itself is neither.
+func TestPageBehindRedirectOfUser(t *testing.T) {
+	stock := "<html><head><title>302 Found</title></head><body>" + strings.Repeat("<!-- padding -->", 20) + `<a href="/">here</a>`
+	for name, c := range map[string]struct {
+		body, reads string
+		want        []kit.Confidence
+	}{
+		"as the administrator": {staff, "root", []kit.Confidence{kit.Proved}},
+		"nobody is known":      {staff, "", []kit.Confidence{kit.Probable}},
+		"the server's own":     {stock, "root", nil},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			k, err := r.Cookie("user")
+			switch {
+			case err != nil:
+				http.Error(w, "log in", http.StatusUnauthorized)
+			case r.URL.Path == "/staff" && k.Value == c.reads:
+				fmt.Fprint(w, staff)
+			default:
+				w.Header().Set("Location", "/start")
+				w.WriteHeader(http.StatusFound)
+				if r.URL.Path == "/staff" {
+					fmt.Fprint(w, c.body)
+				}
+			}
+		}))
+		page := lab.Target(t, http.MethodGet, "/staff", "").Request
+		lab.World.Pages = func() []*message.Request { return []*message.Request{page} }
+		lab.World.Users = []*client.User{user(t, lab, "alice")}
+		if c.reads != "" {
+			lab.World.Users = append(lab.World.Users, user(t, lab, c.reads))
+		}
+		var got []kit.Confidence
+		for _, f := range lab.Run(t, kittest.Named(t, Checks(), "access-bypass"), &kit.Target{}) {
+			if f.Check == "page-behind-redirect" {
+				got = append(got, f.Confidence)
+				lab.Holds(t, f)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // user is one who is known by a cookie.
 func user(t *testing.T, lab *kittest.Lab, name string) *client.User {
 	t.Helper()

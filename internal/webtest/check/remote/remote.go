@@ -196,11 +196,11 @@ func brings(ctx context.Context, w *kit.World, t *kit.Target, p message.Place, t
 		return nil, "", err
 	}
 	match, found, counted := "", 0, 0
-	body := kit.Shown(answer.Body)
+	body := message.Shown(answer.Body)
 	for _, line := range of.lines {
 		elsewhere := strings.Contains(text, line)
 		for _, r := range without {
-			elsewhere = elsewhere || strings.Contains(kit.Shown(r.Body), line)
+			elsewhere = elsewhere || strings.Contains(message.Shown(r.Body), line)
 		}
 		if elsewhere {
 			continue
@@ -227,7 +227,7 @@ func excerpt(body, text string, of page, without []*message.Response) string {
 		pattern := regexp.MustCompile(`(?:^|[>"'\s:])` + regexp.QuoteMeta(part) + `(?:$|[<"'\s.,])`)
 		elsewhere := strings.Contains(text, part)
 		for _, r := range without {
-			elsewhere = elsewhere || pattern.MatchString(kit.Shown(r.Body))
+			elsewhere = elsewhere || pattern.MatchString(message.Shown(r.Body))
 		}
 		if !elsewhere && pattern.MatchString(body) {
 			return part
@@ -251,6 +251,7 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 		}
 	}
 	var pages []page
+	var answers []*message.Response
 	for _, r := range candidates {
 		answer, err := w.Client.Send(ctx, r, client.Options{})
 		if errors.Is(err, client.ErrScope) {
@@ -259,9 +260,14 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 		if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
 			return nil, err
 		}
-		if answer.Status != http.StatusOK {
+		// A page has often two addresses, and a token that is another each time: its title is not common then.
+		twin := slices.ContainsFunc(answers, func(other *message.Response) bool {
+			return title(other) == title(answer) && message.Skeleton(other) == message.Skeleton(answer)
+		})
+		if answer.Status != http.StatusOK || twin {
 			continue
 		}
+		answers = append(answers, answer)
 		own := page{address: r.URL, parts: partsOf(answer)}
 		for _, line := range pieces(string(answer.Body)) {
 			ascii := strings.IndexFunc(line, func(r rune) bool { return r > 126 }) < 0
@@ -310,6 +316,8 @@ var titled = regexp.MustCompile(`(?is)<title[^>]*>\s*([^<]{3,100}?)\s*</title>`)
 
 // begins is how much of a source is its beginning.
 const begins = 70
+
+func title(r *message.Response) string { return string(titled.Find(r.Body)) }
 
 // partsOf are the title of a page and the beginning of its source.
 func partsOf(r *message.Response) (parts []string) {

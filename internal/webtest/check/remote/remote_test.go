@@ -13,6 +13,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
@@ -314,4 +315,59 @@ func TestFetchWithinALayout(t *testing.T) {
 		t.Fatalf("found %s", kittest.Titles(found))
 	}
 	holds(t, lab, found[0])
+}
+
+// What an interface answers of a page is escaped as JSON, and a proof finds it again all the same.
+func TestExcerptInJSON(t *testing.T) {
+	for name, shows := range map[string]bool{"the beginning": true, "its length": false} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/" {
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprint(w, "<html><head><title>Links</title></head>\n<body><p class=\"start\"><a href=\"/\">Home</a></p>\n"+
+					"<ul><li>One</li></ul>\n<p>The rest of it is not shown</p></body></html>")
+				return
+			}
+			var in struct{ Feed struct{ Source string } }
+			_ = json.NewDecoder(r.Body).Decode(&in)
+			text := get(in.Feed.Source)
+			out := map[string]any{"read": len(text)}
+			if shows {
+				out["text"] = text[:min(len(text), 90)]
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(out)
+		}))
+		found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodPost, "/api/import", `{"feed":{"source":"http://x.invalid/a"}}`))
+		if len(found) > 0 != shows {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+		for _, f := range found {
+			lab.Holds(t, f)
+		}
+	}
+}
+
+// The front page has two addresses, and a token that is another each time.
+func TestPageOfTwoAddresses(t *testing.T) {
+	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		m := regexp.MustCompile("<title>(.*?)</title>").FindStringSubmatch(get(r.FormValue("link")))
+		switch {
+		case r.URL.Path != "/card" && r.URL.Path != "/" && r.URL.Path != "/index.php":
+			http.NotFound(w, r)
+		case r.URL.Path != "/card":
+			fmt.Fprintf(w, "<html><head><title>Links of all</title></head>\n<body>%s<input type=hidden name=token value=%s></body></html>",
+				strings.Repeat("<p>A line of this page</p>\n", 10), kit.Word())
+		case m != nil:
+			fmt.Fprintf(w, "<p>%s</p>", m[1])
+		default:
+			fmt.Fprint(w, "<p>No title</p>")
+		}
+	}))
+	pages := []*message.Request{lab.Target(t, http.MethodGet, "/index.php", "").Request}
+	lab.World.Pages = func() []*message.Request { return pages }
+	found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodGet, "/card?link=http://x.invalid/", ""))
+	if len(found) != 1 || found[0].Confidence != kit.Proved {
+		t.Errorf("found %s", kittest.Titles(found))
+	}
 }

@@ -99,16 +99,16 @@ func (e *entities) read(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		match := grammar.FindString(kit.Shown(first.Body))
+		match := grammar.FindString(message.Shown(first.Body))
 		if match == "" || e.Response != nil && grammar.Match(e.Response.Body) {
 			continue
 		}
 		control, err := e.Send(ctx, e.Target, e.with(f.missing))
-		if err != nil || grammar.MatchString(kit.Shown(control.Body)) {
+		if err != nil || grammar.MatchString(message.Shown(control.Body)) {
 			return false, err
 		}
 		again, err := e.Send(ctx, e.Target, e.with(f.address))
-		if err != nil || !grammar.MatchString(kit.Shown(again.Body)) {
+		if err != nil || !grammar.MatchString(message.Shown(again.Body)) {
 			return false, err
 		}
 		user, users := kit.Names(e.User)

@@ -3,9 +3,11 @@ package technique
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
@@ -13,7 +15,7 @@ import (
 // interpreterError looks for the message of an interpreter that a broken text brings and a healed one does not.
 func (o *probe) interpreterError(ctx context.Context, s *Set, p *Payload) (*shown, error) {
 	// The odd characters of the Reaction break everything: without a message there, there is none.
-	if sig, _ := o.message(s, o.reaction.Odd); sig == nil {
+	if sig, _ := o.messageIn(s, o.reaction.Odd); sig == nil {
 		return nil, nil
 	}
 	var sig *Signature
@@ -26,14 +28,14 @@ func (o *probe) interpreterError(ctx context.Context, s *Set, p *Payload) (*show
 		if err != nil {
 			return nil, err
 		}
-		found, text := o.message(s, broken.Response)
+		found, text := o.messageIn(s, broken.Response)
 		if found == nil {
 			return nil, nil
 		}
 		if healed, err = o.try(ctx, o.fill(p.Twin, n)); err != nil {
 			return nil, err
 		}
-		if again, _ := o.message(s, healed.Response); again != nil {
+		if again, _ := o.messageIn(s, healed.Response); again != nil {
 			return nil, nil
 		}
 		if first == nil {
@@ -55,6 +57,10 @@ func (o *probe) interpreterError(ctx context.Context, s *Set, p *Payload) (*show
 				{ID: "healed", As: o.user(), Send: o.request(healed.text),
 					Expect: []proof.Expect{{What: proof.Matches, Value: sig.Pattern, Not: true}}},
 			}}}
+	if o.message == nil {
+		o.message = &shown{payload: first.text, detail: "a message of " + sig.Tells, evidence: slices.Clone(out.evidence),
+			proof: out.proof}
+	}
 	if asCode == 2 {
 		out.confidence = kit.Proved
 		out.evidence = append(out.evidence, kit.Evidence{Note: "the message quotes our random word as code"})
@@ -81,9 +87,37 @@ func (o *probe) computedError(ctx context.Context, p *Payload, sig *Signature, o
 	return out, nil
 }
 
-// message is the message of an interpreter in an answer, which neither the normal answer nor that to an unknown word
+// verbose is the check under which messages of interpreters are reported that a page shows to everybody: a fault of its
+// own beside the injection, which stays when that is mended.
+var verbose = kit.Check{ID: "verbose-error-of-query", Class: "verbose-error", Level: client.Safe}.Describe()
+
+// tellMessage reports the message of an interpreter at a place where an injection was proved, by whatever set. What
+// only looks like a message, such as that of a check of inputs, stands at no such place.
+func (o *probe) tellMessage(own []*Set) {
+	m := o.message
+	for _, s := range own {
+		if sig, text := o.messageIn(s, o.reaction.Odd); m == nil && sig != nil {
+			odd := answer{Response: o.reaction.Odd}
+			m = &shown{payload: o.reaction.OddText, detail: "a message of " + sig.Tells,
+				evidence: []kit.Evidence{odd.evidence(text, "the answer has a message of "+sig.Tells)},
+				proof: &proof.Program{About: "A text with quotes brings a message of the interpreter, the usual value does not.",
+					Users: o.users(), Steps: []proof.Step{
+						{ID: "odd", As: o.user(), Send: o.request(o.reaction.OddText),
+							Expect: []proof.Expect{{What: proof.Matches, Value: sig.Pattern}}},
+						{ID: "normal", As: o.user(), Send: o.Request,
+							Expect: []proof.Expect{{What: proof.Matches, Value: sig.Pattern, Not: true}}}}}}
+		}
+	}
+	if m == nil || !o.Once("message of a query "+o.Request.URL.Host+o.Request.URL.Path+m.detail) {
+		return
+	}
+	o.Found(&verbose, kit.Finding{Request: o.request(m.payload), Place: o.place, Payload: m.payload, Detail: m.detail,
+		Evidence: m.evidence, Proof: m.proof})
+}
+
+// messageIn is the message of an interpreter in an answer, which neither the normal answer nor that to an unknown word
 // has.
-func (o *probe) message(s *Set, r *message.Response) (*Signature, string) {
+func (o *probe) messageIn(s *Set, r *message.Response) (*Signature, string) {
 	for i := range s.Signatures {
 		sig := &s.Signatures[i]
 		found := sig.compiled.Find(r.Body)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
@@ -11,19 +12,19 @@ import (
 func (o *probe) file(ctx context.Context, s *Set, p *Payload) (*shown, error) {
 	for i := range s.Files {
 		f := &s.Files[i]
-		if f.Kind != p.Kind || f.grammar.MatchString(kit.Shown(o.base.Response.Body)) {
+		if f.Kind != p.Kind || f.grammar.MatchString(message.Shown(o.base.Response.Body)) {
 			continue
 		}
 		first, err := o.try(ctx, o.fill(p.Text, draw(), "{file}", f.Path))
 		if err != nil {
 			return nil, err
 		}
-		match := f.grammar.FindString(kit.Shown(first.Body))
+		match := f.grammar.FindString(message.Shown(first.Body))
 		if match == "" {
 			continue
 		}
 		missing, err := o.try(ctx, o.fill(p.Text, draw(), "{file}", f.Missing))
-		if err != nil || f.grammar.MatchString(kit.Shown(missing.Body)) {
+		if err != nil || f.grammar.MatchString(message.Shown(missing.Body)) {
 			return nil, err
 		}
 		path, grammar, note := f.Second, f.secondGrammar, "a second file comes back, too"
@@ -34,13 +35,13 @@ func (o *probe) file(ctx context.Context, s *Set, p *Payload) (*shown, error) {
 		if err != nil {
 			return nil, err
 		}
-		again := grammar.FindString(kit.Shown(second.Body))
+		again := grammar.FindString(message.Shown(second.Body))
 		if again == "" && f.Second != "" { // not all machines have the second
 			note = "it comes back again"
 			if second, err = o.try(ctx, o.fill(p.Text, draw(), "{file}", f.Path)); err != nil {
 				return nil, err
 			}
-			again = f.grammar.FindString(kit.Shown(second.Body))
+			again = f.grammar.FindString(message.Shown(second.Body))
 		}
 		if again == "" {
 			return nil, nil

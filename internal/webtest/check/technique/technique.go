@@ -31,7 +31,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-// Checks are those of all sets, one for each class.
+// Checks are those of all sets, one for each class, and that of functions which a field names.
 func Checks() []kit.Check {
 	byClass := map[string][]*Set{}
 	for _, s := range sets() {
@@ -46,7 +46,7 @@ func Checks() []kit.Check {
 		c.Place = checkPlace(&c, own)
 		all = append(all, c)
 	}
-	return all
+	return append(all, functionOfField())
 }
 
 func checkPlace(c *kit.Check, own []*Set) func(context.Context, *kit.World, *kit.Target, message.Place) error {
@@ -89,6 +89,9 @@ func run(ctx context.Context, c *kit.Check, own []*Set, w *kit.World, t *kit.Tar
 		w.Found(c, kit.Finding{Title: best.title, Request: t.Request.Put(p, best.payload), Place: p,
 			Payload: best.payload, Evidence: best.evidence, Proof: best.proof, Confidence: best.confidence,
 			Detail: best.detail, Variant: best.variant})
+		if best.confidence == kit.Proved {
+			o.tellMessage(own)
+		}
 	}
 	return nil
 }
@@ -102,6 +105,7 @@ type probe struct {
 	base     *kit.Base
 	reaction *kit.Reaction
 	value    string
+	message  *shown // of an interpreter, with the texts that bring it and that do not
 }
 
 // shown is what a technique has shown.

@@ -31,7 +31,7 @@ func TestHijacking(t *testing.T) {
 			theme: http.SameSiteNoneMode},
 		"own origin alone, cookie from anybody": {sameSite: http.SameSiteNoneMode},
 	} {
-		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		lab := kittest.NewTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: c.anyOrigin})
 			if err != nil {
 				return
@@ -55,9 +55,9 @@ func TestHijacking(t *testing.T) {
 			t.Fatal(err)
 		}
 		u := client.NewUser("anna")
-		u.SetCookies(at, []*http.Cookie{{Name: "sid", Value: "7f3a", Path: "/", SameSite: c.sameSite}})
+		u.SetCookies(at, []*http.Cookie{{Name: "sid", Value: "7f3a", Path: "/", SameSite: c.sameSite, Secure: true}})
 		if c.theme != 0 {
-			u.SetCookies(at, []*http.Cookie{{Name: "theme", Value: "dark", Path: "/", SameSite: c.theme}})
+			u.SetCookies(at, []*http.Cookie{{Name: "theme", Value: "dark", Path: "/", SameSite: c.theme, Secure: true}})
 		}
 		target := &kit.Target{Request: message.NewMessage(at, `{"type":"balance"}`), User: u}
 		found := lab.Run(t, hijacking(), target)

@@ -1,6 +1,6 @@
 <?php
 require 'lab.php';
-begin(variant('weak') ? ['use_strict_mode' => false, 'cookie_httponly' => false, 'cookie_samesite' => 'None'] : ['cookie_samesite' => 'Strict']);
+begin(variant('weak') ? ['use_strict_mode' => false, 'cookie_httponly' => false, 'cookie_samesite' => ''] : ['cookie_samesite' => 'Strict']);
 $u = need();
 if (posted()) {
     if (!variant('weak')) checked();

@@ -2,7 +2,7 @@
 // A login with all that may be wrong with one.
 require 'lab.php';
 $weak = variant('weak');
-begin($weak ? ['use_strict_mode' => false, 'cookie_httponly' => false, 'cookie_samesite' => 'None'] : ['cookie_samesite' => 'Strict']);
+begin($weak ? ['use_strict_mode' => false, 'cookie_httponly' => false, 'cookie_samesite' => ''] : ['cookie_samesite' => 'Strict']);
 $to = text($_REQUEST, 'next', '/account.php');
 if (!$weak && !preg_match('#^/(?![/\\\\])[\x21-\x7e]*$#D', $to)) $to = '/account.php';
 $wrong = '';
