@@ -72,7 +72,7 @@ var flowsJava = []flow{
 		{"/offers", "sql", "weak quiet", "- GET /offers?page=(SELECT+3) => sofa"},
 		{"/compare", "sql", "weak quiet", "- GET /compare?id=0)OR(id=5 => sofa"},
 		{"/saved**", "sql", "weak quiet", "anna POST /saved term=zzz'OR'1'='1 ; anna GET /saved/{code} => sofa"},
-		{"/api/search", "sql", "weak quiet", `- POST /api/search {"filters":[{"field":"1=1 OR kind","op":"=","value":"x"}],"limit":3} => sofa`},
+		{"/api/search", "sql", "weak quiet", `- POST /api/search {"filters":[{"field":"id=5 OR kind","op":"=","value":"x"}],"limit":3} => goods":\[\{"name":"sofa`},
 		{"/list", "error", "weak", "- GET /list?by=price&dir=' => PSQLException"},
 	}},
 	{"front", "java", pairs, "form /login customer password", "", "", []step{

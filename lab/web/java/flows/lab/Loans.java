@@ -79,8 +79,9 @@ public class Loans extends Site {
         if (weak) {
             try {
                 ELManager el = new ELManager();
-                said = String.valueOf(ELManager.getExpressionFactory().createValueExpression(el.getELContext(), said, String.class)
-                    .getValue(el.getELContext()));
+                Object value = ELManager.getExpressionFactory().createValueExpression(el.getELContext(), said, String.class)
+                    .getValue(el.getELContext());
+                said = String.valueOf(value);
             } catch (ELException e) {
                 said = "We have no such book";
             }
