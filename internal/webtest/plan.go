@@ -213,6 +213,9 @@ func (r *run) moves(ctx context.Context, t *target, base *kit.Base, places []mes
 			continue
 		}
 		request = request.Put(p, p.Value+word+oddity)
+		if p.Component == message.Header { // another page may show it, such as a list of visits
+			r.world.Plant(word, t.Target, p)
+		}
 	}
 	answer, err := r.world.Send(ctx, t.Target, request)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/redirect"
 	"github.com/vedette-sec/vedette/internal/webtest/check/refusal"
 	"github.com/vedette-sec/vedette/internal/webtest/check/remote"
+	"github.com/vedette-sec/vedette/internal/webtest/check/state"
 	"github.com/vedette-sec/vedette/internal/webtest/check/technique"
 	"github.com/vedette-sec/vedette/internal/webtest/check/token"
 	"github.com/vedette-sec/vedette/internal/webtest/check/xss"
@@ -55,7 +56,7 @@ func All() []Check {
 	for _, some := range [][]Check{
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
 		owned.Checks(), logic.Checks(),
-		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(),
+		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(),
 	} {
 		all = append(all, some...)
 	}

@@ -12,13 +12,15 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
+	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
 )
 
 // forgery is the check for forms that other sites can send. It sends a form as its user with the Origin of another
 // site, and without its token, if it has one; the answer must be that of the form itself, and nobody's another. It is
 // proved where the cookies that carry the session are for all sites, or where a value of ours that was sent so stands
 // on a page afterwards and those cookies are for the requests of other sites by some browsers; a form that is sent by
-// GET, or that has a token, needs that effect. Then the form is sent as it was. Three requests for a form that changes
+// GET, or that has a token, needs that effect. A form that wants its token is sent with that of another user, who may be
+// the attacker. JSON is sent as plain text. Then the form is sent as it was. Three requests for a form that changes
 // data; up to ten for one that another site can send.
 func forgery() kit.Check {
 	c := kit.Check{ID: "csrf", Class: "csrf", Level: client.Active}.Describe()
@@ -35,7 +37,16 @@ func forgery() kit.Check {
 		if t.Request.Method != http.MethodGet { // for a link browsers name no origin
 			foreign = foreign.With("Origin", "https://"+kit.Word()+".example.org")
 		}
+		foreign = asText(foreign)
 		crossed, err := w.Send(ctx, t, foreign)
+		if err == nil && !kit.Same(own, crossed) {
+			if bare, err = tokenOfAnother(ctx, w, t); err != nil || bare == nil {
+				return err
+			}
+			foreign = bare.With("Referer", "https://example.org/").With("Sec-Fetch-Site", "cross-site").
+				With("Origin", "https://"+kit.Word()+".example.org")
+			crossed, err = w.Send(ctx, t, foreign)
+		}
 		if err != nil || !kit.Same(own, crossed) {
 			return err
 		}
@@ -72,9 +83,47 @@ func forgeable(t *kit.Target) bool {
 		sent, _ := t.User.Sends(t.Request.URL, client.ByLink)
 		return t.Request.URL.RawQuery != "" && sent
 	case http.MethodPost:
-		return sendable(t.Request)
+		return sendable(t.Request) || isJSON(t.Request)
 	}
 	return false
+}
+
+// tokenOfAnother is a form with the token that another user gets, who may be an attacker; nil where there is none.
+func tokenOfAnother(ctx context.Context, w *kit.World, t *kit.Target) (*message.Request, error) {
+	token := t.Request.Token
+	if token == nil || token.Page == nil || t.Request.Method != http.MethodPost {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	for _, u := range w.Users {
+		if u == t.User {
+			continue
+		}
+		page, err := w.Ask(ctx, token.Page, u)
+		if err != nil {
+			return nil, err
+		}
+		for _, form := range sitemap.Forms(page) {
+			if form.Token != nil && form.Token.Field == token.Field && form.Token.Value != "" {
+				theirs := t.Request.Put(token.Place, form.Token.Value)
+				theirs.Token = nil
+				return theirs, nil
+			}
+		}
+		break
+	}
+	return nil, nil //nolint:nilnil // there is none
+}
+
+func isJSON(r *message.Request) bool {
+	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") && len(r.Body) > 0
+}
+
+// asText is a request with JSON as a form of another site can send it: as plain text, which browsers send unasked.
+func asText(r *message.Request) *message.Request {
+	if isJSON(r) {
+		return r.With("Content-Type", "text/plain")
+	}
+	return r
 }
 
 // believed looks for the proof of a finding, and reports whether there is enough to report it.
@@ -134,6 +183,9 @@ func effect(ctx context.Context, w *kit.World, t *kit.Target, foreign *message.R
 	*kit.Evidence, error,
 ) {
 	tried := 0
+	if isJSON(t.Request) { // its places are those of JSON
+		foreign = foreign.With("Content-Type", t.Request.Header.Get("Content-Type"))
+	}
 	for _, p := range message.Places(foreign) {
 		of := p.Component == message.Body || p.Component == message.Query && foreign.Method == http.MethodGet
 		if !of || p.Key || p.File || tried >= maxEffects || !typed.MatchString(p.Value) || tokenName.MatchString(p.Name) {
@@ -145,7 +197,7 @@ func effect(ctx context.Context, w *kit.World, t *kit.Target, foreign *message.R
 		if _, domain, isMail := strings.Cut(p.Value, "@"); isMail {
 			value += "@" + domain
 		}
-		answer, err := w.SendFrom(ctx, t, foreign.Put(p, value), from)
+		answer, err := w.SendFrom(ctx, t, asText(foreign.Put(p, value)), from)
 		if err != nil {
 			return nil, err
 		}

@@ -21,7 +21,7 @@ import (
 // write it.
 var (
 	roleName  = regexp.MustCompile(`(?i)role|admin|level|group|priv|access|perm|staff|rank|usertype|user_type|account_?type|is_?(?:super|auth)`)
-	roleValue = regexp.MustCompile(`(?i)^(?:true|false|yes|no|admin(?:istrator)?|root|manager|user|guest|member|customer|client|clerk|employee|staff|normal|basic)$`)
+	roleValue = regexp.MustCompile(`(?i)^(?:true|false|yes|no|admin(?:istrator)?|root|manager|user|guest|member|customer|client|clerk|employee|staff|normal|basic|standard|premium|free|regular|silver|gold|reader|editor)$`)
 	plainWord = regexp.MustCompile(`^(?:[A-Za-z_]{1,14}|\d{1,4})$`)
 )
 

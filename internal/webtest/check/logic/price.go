@@ -1,5 +1,5 @@
-// Package logic finds orders that take from who orders what is not theirs to say: prices, quantities below zero, and
-// codes that count more than once.
+// Package logic finds orders that take from who orders what is not theirs to say: prices, quantities below zero or so
+// large that the sum is, and codes that count more than once.
 //
 // A number that nobody has sent before must come out of what we have sent, twice, and not of anything else.
 package logic
@@ -18,7 +18,7 @@ import (
 )
 
 // Checks are those of the package.
-func Checks() []kit.Check { return []kit.Check{prices(), usedTwice()} }
+func Checks() []kit.Check { return []kit.Check{prices(), usedTwice(), racing()} }
 
 var (
 	priceName    = regexp.MustCompile(`(?i)price|cost|amount|fee|unit_?value`)
@@ -30,7 +30,8 @@ const several = 3
 
 // prices is the check for orders that take their price, or a quantity below zero, from who orders. The answer must have
 // the product of the price and the quantity that we have sent, which is in no other answer: with the price of the
-// application first. Six requests for a request with a quantity, four of them for its price; at level active alone.
+// application first. A sum of 32 bits that overflows is below zero by how much we know. Where the answer leads to a page,
+// that counts. Eight requests for a request with a quantity, four of them for its price; at level active alone.
 func prices() kit.Check {
 	c := kit.Check{ID: "price-of-client", Class: "business-logic", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
@@ -84,7 +85,20 @@ func (o *order) with(quantity int) *message.Request {
 
 func (o *order) send(ctx context.Context, r *message.Request) (*message.Response, error) {
 	answer, err := o.Client.Send(ctx, r, client.Options{As: o.User, Writes: true})
-	return kit.Broken(ctx, r, answer, err)
+	if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
+		return nil, err
+	}
+	to := answer.Redirect()
+	if to == nil || to.Host != r.URL.Host {
+		return answer, nil
+	}
+	shown, err := o.Ask(ctx, message.From(http.MethodGet, to), o.User)
+	if err != nil {
+		return nil, err
+	}
+	page := *shown
+	page.Request = r // what has led to it
+	return &page, nil
 }
 
 // cheaper sends a price of ours.
@@ -126,8 +140,11 @@ func (o *order) negative(ctx context.Context, c *kit.Check, price message.Place)
 		return nil
 	}
 	answer, err := o.send(ctx, o.with(-several))
-	if err != nil || answer.Status >= 400 || !total(-sum).Match(answer.Body) {
+	if err != nil {
 		return err
+	}
+	if answer.Status >= 400 || !total(-sum).Match(answer.Body) {
+		return o.overflow(ctx, c, sum/several, usual)
 	}
 	double, err := o.send(ctx, o.with(-2*several))
 	if err != nil || !total(-2*sum).Match(double.Body) {
@@ -135,6 +152,29 @@ func (o *order) negative(ctx context.Context, c *kit.Check, price message.Place)
 	}
 	o.report(c, o.quantity, strconv.Itoa(-several), "a quantity below zero makes a total below zero", usual, answer,
 		total(-sum))
+	return nil
+}
+
+// overflow asks for so many that the sum, of 32 bits, is below zero.
+func (o *order) overflow(ctx context.Context, c *kit.Check, price int, usual *message.Response) error {
+	const half = 1 << 31
+	if price < 2 {
+		return nil
+	}
+	var answer *message.Response
+	var many, sum int
+	for range 2 {
+		many = half/price + 1 + kit.Number()
+		sum = int(int32(many * price)) //nolint:gosec // as the application does
+		if sum >= 0 {
+			return nil
+		}
+		var err error
+		if answer, err = o.send(ctx, o.with(many)); err != nil || answer.Status >= 400 || !total(sum).Match(answer.Body) {
+			return err
+		}
+	}
+	o.report(c, o.quantity, strconv.Itoa(many), "a very large quantity makes a total below zero", usual, answer, total(sum))
 	return nil
 }
 

@@ -3,9 +3,12 @@
 //
 // A value is taken for a serialised object by how it begins. Then the same object is written in another way, which only
 // the reader of that format understands: it must be answered as before. A stream that is broken in the same place must
-// not be. No class is named that the value did not name, and nothing is called.
+// not be. Of Java, a file that is never opened is sent then, to learn whether a list of classes refuses it. No other class is
+// named that the value did not name, and nothing is called. Values that are names of classes are replaced by others that
+// every program has, and that none has.
 //
-// Requests for a clean place: none for a value that is no serialised object; two otherwise. For a prototype: four for
+// Requests for a clean place: none for a value that is no serialised object and no name of a class; two otherwise, three for
+// a name. For a prototype: four for
 // each body of JSON, at level intrusive alone, since what is set there is set for everybody until it is set back.
 package object
 
@@ -28,7 +31,7 @@ import (
 )
 
 // Checks are those of the package.
-func Checks() []kit.Check { return []kit.Check{serialised(), prototype()} }
+func Checks() []kit.Check { return []kit.Check{serialised(), named(), prototype()} }
 
 //go:embed formats.yaml
 var formatsText []byte
@@ -166,6 +169,9 @@ func read(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p mess
 			program.Steps = append(program.Steps, proof.Step{ID: id, As: user, Send: t.Request.Put(p, one.text),
 				Cut: []string{one.text}, Expect: []proof.Expect{{What: proof.Same, Of: "value", Not: !one.same}}})
 		}
+	}
+	if listed, err := ofAList(ctx, w, t, p, f, as); err != nil || listed {
+		return err
 	}
 	w.Found(c, kit.Finding{Request: shown, Place: p, Payload: as.encode(f.write(plain, f.equal[0])), Detail: f.name,
 		Evidence: evidence, Proof: program})

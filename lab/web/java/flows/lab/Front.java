@@ -28,9 +28,9 @@ public class Front extends Site {
             + link("/statement", "Statement")));
         get("/offers", c -> {
             String host = c.ask.getHeader("X-Forwarded-Host");
-            if (!weak || host == null) host = c.host();
+            host = weak && host != null ? "http://" + host : "";
             String key = c.path + "?" + Objects.toString(c.ask.getQueryString(), "");
-            cached(c, key, "<p>3 % on savings</p><script src=\"http://" + enc(host) + "/offers.js\"></script>");
+            cached(c, key, "<p>3 % on savings</p><script src=\"" + enc(host) + "/offers.js\"></script>");
         });
         get("/offers.js", c -> c.send(200, "text/javascript", "var offers = 3;"));
         Page account = c -> {
