@@ -23,7 +23,7 @@ import (
 
 // Checks are those of the package.
 func Checks() []kit.Check {
-	return []kit.Check{others(), offices(), roles(), neighbours(), enumeration(), forgery(), assignment(),
+	return []kit.Check{others(), nested(), offices(), roles(), neighbours(), enumeration(), forgery(), assignment(),
 		defaults(), limits(), fixation(), predictable(), ofUsers(), overwriting(), byType(), passwordForgery(),
 		forgottenNames()}
 }
@@ -213,7 +213,7 @@ var objectName = regexp.MustCompile(`(?i)(?:^|[._-]|[a-z])(?:id|uuid|number|key|
 func objects(r *message.Request) (all []message.Place) {
 	for _, p := range message.Places(r) {
 		ofGraph := p.Component == message.Body && r.Method == http.MethodPost && objectName.MatchString(p.Name) && reads(r)
-		if (p.Component == message.Path || p.Component == message.Query || ofGraph) && kit.ObjectValue.MatchString(p.Value) {
+		if (p.Component == message.Path || p.Component == message.Query || ofGraph) && kit.IsObject(p.Value) {
 			all = append(all, p)
 		}
 	}

@@ -225,6 +225,9 @@ func shows(ctx context.Context, w *kit.World, t *kit.Target, answer *message.Res
 	if from, err := url.Parse(t.Request.Header.Get("Referer")); err == nil {
 		pages = append(pages, from)
 	}
+	if from, err := url.Parse(t.From); err == nil {
+		pages = append(pages, from)
+	}
 	for i, at := range pages {
 		if at == nil || at.Host != t.Request.URL.Host || strings.Contains(at.String(), word) ||
 			slices.ContainsFunc(pages[:i], func(u *url.URL) bool { return u != nil && u.String() == at.String() }) {

@@ -67,6 +67,7 @@ type order struct {
 	*kit.Target
 
 	quantity message.Place
+	page     *message.Request // to which the answer leads, with the total; nil: the answer has it
 }
 
 // total is how a number stands in a page as one, with or without cents.
@@ -96,6 +97,7 @@ func (o *order) send(ctx context.Context, r *message.Request) (*message.Response
 	if err != nil {
 		return nil, err
 	}
+	o.page = message.From(http.MethodGet, to)
 	page := *shown
 	page.Request = r // what has led to it
 	return &page, nil
@@ -183,10 +185,22 @@ var number = regexp.MustCompile(`(?:^|[^\d.,-])(\d{1,7})(?:[.,]00?)?(?:$|[^\d.,]
 func (o *order) report(c *kit.Check, p message.Place, text, about string, usual, answer *message.Response,
 	sum *regexp.Regexp) {
 	user, users := kit.Names(o.User)
+	var steps []proof.Step
+	for _, one := range []struct {
+		id    string
+		send  *message.Request
+		isOur bool
+	}{{"meant", usual.Request, false}, {"ours", answer.Request, true}} {
+		expect := []proof.Expect{{What: proof.Matches, Value: sum.String(), Not: !one.isOur}}
+		if o.page == nil {
+			steps = append(steps, proof.Step{ID: one.id, As: user, Send: one.send, Writes: true, Expect: expect})
+			continue
+		}
+		steps = append(steps, proof.Step{ID: one.id, As: user, Send: one.send, Writes: true},
+			proof.Step{ID: one.id + "-total", As: user, Send: o.page, Expect: expect})
+	}
 	o.Found(c, kit.Finding{Request: answer.Request, Place: p, Payload: text, Detail: about, Evidence: []kit.Evidence{
 		{Request: answer.Request, Response: answer, Match: sum.FindString(string(answer.Body)), Note: about},
 		{Request: usual.Request, Response: usual, Note: "the order as it is meant"}},
-		Proof: &proof.Program{About: about, Users: users, Steps: []proof.Step{
-			{ID: "meant", As: user, Send: usual.Request, Writes: true, Expect: []proof.Expect{{What: proof.Matches, Value: sum.String(), Not: true}}},
-			{ID: "ours", As: user, Send: answer.Request, Writes: true, Expect: []proof.Expect{{What: proof.Matches, Value: sum.String()}}}}}})
+		Proof: &proof.Program{About: about, Users: users, Steps: steps}})
 }

@@ -47,7 +47,7 @@ func racing() kit.Check {
 
 // offered are the codes in the fields of the page that has the form, newest last.
 func offered(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) (all []string, err error) {
-	page, err := url.Parse(t.Request.Header.Get("Referer"))
+	page, err := url.Parse(t.From)
 	if err != nil || page.Host != t.Request.URL.Host {
 		return nil, nil //nolint:nilerr // it stands on no page that is known
 	}

@@ -48,7 +48,7 @@ func TestRace(t *testing.T) {
 			fmt.Fprint(w, "<p>Ten more.</p>")
 		}))
 		target := lab.Target(t, http.MethodPost, "/use", "gift_card=none")
-		target.Request = target.Request.With("Referer", lab.URL+"/cards")
+		target.From = lab.URL + "/cards"
 		if found := lab.Run(t, kittest.Named(t, Checks(), "race-of-codes"), target); len(found) != c.want {
 			t.Errorf("%s: found %s", name, kittest.Titles(found))
 		}
@@ -83,6 +83,9 @@ func TestOverflow(t *testing.T) {
 		found := lab.Run(t, kittest.Named(t, Checks(), "price-of-client"), lab.Target(t, http.MethodPost, "/order", "article=7&pieces=1"))
 		if len(found) != c.want {
 			t.Errorf("%s: found %s", name, kittest.Titles(found))
+		}
+		for _, f := range found {
+			lab.Holds(t, f)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func replayed() kit.Check {
 			return nil
 		}
 		value := code.Value
-		if page, err := url.Parse(t.Request.Header.Get("Referer")); err == nil && page.Host == t.Request.URL.Host {
+		if page, err := url.Parse(t.From); err == nil && page.Host == t.Request.URL.Host {
 			answer, err := w.Ask(ctx, message.From(http.MethodGet, page), t.User)
 			if err != nil {
 				return err

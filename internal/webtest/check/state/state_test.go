@@ -171,7 +171,7 @@ func TestCodeReplay(t *testing.T) {
 			fmt.Fprint(w, `{"access_token":"a"}`)
 		}))
 		target := lab.Target(t, http.MethodPost, "/token", "grant_type=authorization_code&code=c0")
-		target.Request = target.Request.With("Referer", lab.URL+"/try")
+		target.From = lab.URL + "/try"
 		if found := lab.Run(t, kittest.Named(t, Checks(), "code-replay"), target); len(found) != c.want {
 			t.Errorf("%s: found %s", name, kittest.Titles(found))
 		}

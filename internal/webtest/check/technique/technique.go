@@ -232,8 +232,12 @@ var (
 	javaSigns = regexp.MustCompile(`(?i)jsessionid|servlet|tomcat|coyote|jetty|jboss|wildfly|weblogic|websphere|undertow|` +
 		`glassfish|payara|\bjava\b|\bjsp\b`)
 	javaPath = regexp.MustCompile(`(?i)\.(jsp|jspx|do|action|jsf|faces|xhtml)$|;jsessionid=`)
-	phpSigns = regexp.MustCompile(`(?i)phpsessid|\bphp\b`)
-	phpPath  = regexp.MustCompile(`(?i)\.(php\d?|phtml)$`)
+	// otherSigns are of what is no Java; an application of Java may say nothing of itself.
+	otherSigns = regexp.MustCompile(`(?i)php|asp\.net|iis|express|connect\.sid|werkzeug|gunicorn|uvicorn|python|django|csrftoken|` +
+		`rails|rack|puma|laravel|kestrel|phusion|deno|node`)
+	endsAsOther = regexp.MustCompile(`(?i)\.(?:php\d?|phtml|aspx?|ashx|py|rb|cgi|pl|cfm)$`)
+	phpSigns    = regexp.MustCompile(`(?i)phpsessid|\bphp\b`)
+	phpPath     = regexp.MustCompile(`(?i)\.(php\d?|phtml)$`)
 )
 
 // looksLike says whether the application shows to be written in a language.
@@ -248,7 +252,7 @@ func (o *probe) looksLike(language string) bool {
 	path := o.Request.URL.Path
 	switch language {
 	case "java":
-		return javaSigns.MatchString(text) || javaPath.MatchString(path)
+		return javaSigns.MatchString(text) || javaPath.MatchString(path) || !otherSigns.MatchString(text) && !endsAsOther.MatchString(path)
 	case "php":
 		return phpSigns.MatchString(text) || phpPath.MatchString(path) || path == "/"
 	}
