@@ -17,6 +17,26 @@ var (
 	asLines = regexp.MustCompile(`(?is)<(?:pre|textarea|samp|code)\b[^>]*>(.*?)</(?:pre|textarea|samp|code)\s*>`)
 )
 
+// forgedLines is the key of a finding of forged lines, which the reading of pages for stored scripts has made.
+type forgedLines struct{ by *message.Request }
+
+// logLines is the check for lines of a log that a value forges. What stored has found while it read the pages is reported:
+// nothing more is sent.
+func logLines() kit.Check {
+	c := kit.Check{ID: "log-lines", Class: "log-injection", Level: client.Safe}.Describe()
+	c.After = func(_ context.Context, w *kit.World) error {
+		w.Memo.Range(func(key, value any) bool {
+			if _, ok := key.(forgedLines); ok {
+				f, _ := value.(kit.Finding)
+				w.Found(&c, f)
+			}
+			return true
+		})
+		return nil
+	}
+	return c
+}
+
 // maxLogLine is how many letters of a line stand before the word at most.
 const maxLogLine = 300
 
@@ -83,6 +103,6 @@ func (s *storing) forge(ctx context.Context, p kit.Planted, head string, shown *
 		evidence = append(evidence, kit.Evidence{Request: shown, Response: answer, Match: forged,
 			Note: "a line that the application has not written stands in its log"})
 	}
-	s.Found(s.log, kit.Finding{Request: sent, Place: p.Place, Payload: payload, Detail: "shown by " + shown.URL.Path, Evidence: evidence})
+	s.Memo.Store(forgedLines{sent}, kit.Finding{Request: sent, Place: p.Place, Payload: payload, Detail: "shown by " + shown.URL.Path, Evidence: evidence})
 	return nil
 }

@@ -1,10 +1,12 @@
 package xss
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -22,9 +24,8 @@ const maxPages, maxStored = 500, 60
 // One request for each of 40 places and for each page, three for each payload. The same pages are looked at for lines of a log (lines.go).
 func stored() kit.Check {
 	c := kit.Check{ID: "xss-stored", Class: "stored-xss", Level: client.Safe}.Describe()
-	log := kit.Check{ID: "log-lines", Class: "log-injection", Level: client.Safe}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
-		s := &storing{World: w, check: &c, log: &log, words: map[string]kit.Planted{}, done: map[string]bool{}}
+		s := &storing{World: w, check: &c, words: map[string]kit.Planted{}, done: map[string]bool{}}
 		for _, p := range w.Planted() {
 			s.words[p.Word] = p
 		}
@@ -56,14 +57,19 @@ func stored() kit.Check {
 // maxReplanted are how many places get a word once more.
 const maxReplanted = 40
 
+// rank has places of bodies before others.
+var rank = map[bool]int{true: 0, false: 1}
+
 // replant sends words once more, before the pages are read: a list of the last messages does not have those of long ago.
 // Those of forms, of JSON and of headers come first, as others seldom store anything. One request for each of 40 places.
 func (s *storing) replant(ctx context.Context) error {
 	seen := map[string]bool{}
-	for _, p := range s.Planted() {
+	all := s.Planted()
+	isBody := func(p kit.Planted) bool { return p.Place.Component == message.Body }
+	slices.SortStableFunc(all, func(a, b kit.Planted) int { return cmp.Compare(rank[isBody(a)], rank[isBody(b)]) })
+	for _, p := range all {
 		key := path(p.Target.Request) + " " + p.Place.String()
-		if seen[key] || len(seen) >= maxReplanted || p.Target.Request.IsMessage() ||
-			p.Place.Component != message.Body && p.Place.Component != message.Header {
+		if seen[key] || len(seen) >= maxReplanted || p.Target.Request.IsMessage() || !isBody(p) && p.Place.Component != message.Header {
 			continue
 		}
 		seen[key] = true
@@ -82,7 +88,6 @@ type storing struct {
 	*kit.World
 
 	check *kit.Check
-	log   *kit.Check // of lines
 	words map[string]kit.Planted
 	done  map[string]bool // inputs that were followed
 }

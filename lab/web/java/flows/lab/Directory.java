@@ -27,7 +27,8 @@ public class Directory extends Site {
         return b.isEmpty() ? "<p>Nobody.</p>" : "<ul>" + b + "</ul>";
     }
 
-    private String nodes(String path) throws XPathExpressionException {
+    /** One at a time: reading a document builds it. */
+    private synchronized String nodes(String path) throws XPathExpressionException {
         NodeList all = (NodeList) XPathFactory.newInstance().newXPath().evaluate(path, cards, XPathConstants.NODESET);
         StringBuilder b = new StringBuilder();
         for (int i = 0; i < all.getLength(); i++) b.append("<li>" + enc(all.item(i).getTextContent()) + "</li>");
