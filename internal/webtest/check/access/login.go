@@ -226,9 +226,6 @@ func assignment() kit.Check {
 				}
 			}
 		}
-		if err := askedRoles(ctx, w, &c); err != nil {
-			return err
-		}
 		return assignForms(ctx, w, &c)
 	}
 	return c

@@ -167,7 +167,7 @@ func (o *order) overflow(ctx context.Context, c *kit.Check, price int, usual *me
 	var many, sum int
 	for range 2 {
 		many = half/price + 1 + kit.Number()
-		sum = int(int32(many * price)) //nolint:gosec // as the application does
+		sum = int(int32(many * price))
 		if sum >= 0 {
 			return nil
 		}

@@ -60,7 +60,7 @@ func TestOverflow(t *testing.T) {
 	for name, c := range map[string]struct {
 		sum  func(n int) (int, bool)
 		want int
-	}{"overflows": {func(n int) (int, bool) { return int(int32(25 * n)), n > 0 }, 1}, //nolint:gosec // it is what is found
+	}{"overflows": {func(n int) (int, bool) { return int(int32(25 * n)), n > 0 }, 1},
 		"refused": {func(n int) (int, bool) { return 25 * n, n > 0 && n < 100 }, 0},
 		"right":   {func(n int) (int, bool) { return 25 * n, n > 0 }, 0}} {
 		sum := 0

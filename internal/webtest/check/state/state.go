@@ -1,6 +1,6 @@
 // Package state finds what an application gives to a visitor and takes back too easily: sessions that stand in addresses
 // or outlive a logout, codes and tickets that work twice or can be guessed, answers to a login elsewhere that nobody has
-// asked for, states of a form that nothing seals, and pages of a user that a shared cache may keep.
+// asked for, states and roles in fields of a form, and pages of a user that a shared cache may keep.
 //
 // A thing is shown by using it: an old cookie opens a page of its user, where a random one does not; a code gets a second
 // token, where an invented one gets none; a changed state comes out of the next page.
@@ -26,7 +26,7 @@ import (
 
 // Checks are those of the package.
 func Checks() []kit.Check {
-	return []kit.Check{inAddress(), afterLogout(), replayed(), unasked(), tickets(), views(), cacheable()}
+	return []kit.Check{inAddress(), afterLogout(), replayed(), unasked(), tickets(), views(), cacheable(), askedRoles()}
 }
 
 // send sends a request as a user, or as nobody for nil; also one that looks as if it changed something.

@@ -2,7 +2,7 @@ package state
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // as applications do
+	"crypto/sha1"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -100,7 +100,7 @@ func TestSessionAfterLogout(t *testing.T) {
 			id := fmt.Sprintf("aa00bb%d", n)
 			u := client.NewUser("alice")
 			at := lab.Target(t, http.MethodGet, "/enter?id="+id, "").Request.URL
-			u.SetCookies(at, []*http.Cookie{{Name: "id", Value: id, Path: "/"}}) //nolint:gosec // it is sent, not set
+			u.SetCookies(at, []*http.Cookie{{Name: "id", Value: id, Path: "/"}})
 			return u, nil
 		}
 		first, _ := enter(t.Context(), nil)
@@ -241,8 +241,8 @@ func (m *mailing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // A ticket that counts, or is made from the name, is found, and one that works twice; not a random one that works once.
 func TestTickets(t *testing.T) {
-	random := func(n int) string { sum := sha1.Sum([]byte{byte(n), 77}); return hex.EncodeToString(sum[:]) } //nolint:gosec // see above
-	digest := sha1.Sum([]byte("alice"))                                                                      //nolint:gosec // see above
+	random := func(n int) string { sum := sha1.Sum([]byte{byte(n), 77}); return hex.EncodeToString(sum[:]) }
+	digest := sha1.Sum([]byte("alice"))
 	for name, c := range map[string]struct {
 		ticket func(n int) string
 		once   bool
@@ -304,6 +304,25 @@ func TestStateOfForms(t *testing.T) {
 		}
 		for _, f := range found {
 			lab.Holds(t, f)
+		}
+	}
+}
+
+// A registration that takes the role of its hidden field is found; not one that gives all the same.
+func TestRoleThatAFormAsksFor(t *testing.T) {
+	for _, takes := range []bool{true, false} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			role := "customer"
+			if takes {
+				role = r.FormValue("user.type")
+			}
+			fmt.Fprintf(w, "<dl><dt>Name</dt><dd>%s</dd><dt>Type</dt><dd>%s</dd></dl>", r.FormValue("nickname"), role)
+		}))
+		lab.World.Pages = pages(t, lab, "POST /join nickname=a&password=b&user.type=customer")
+		found := lab.Run(t, kittest.Named(t, Checks(), "role-of-form"), lab.Target(t, http.MethodGet, "/", ""))
+		if (len(found) == 1) != takes {
+			t.Errorf("it takes it: %v, found %s", takes, kittest.Titles(found))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package access
+package state
 
 import (
 	"context"
@@ -15,34 +15,39 @@ import (
 
 var (
 	roleField = regexp.MustCompile(`(?i)^(?:[\w.]+[.\[])?(?:user_?|account_?)?(?:roles?|type|group|level)\]?$`)
+	mailName  = regexp.MustCompile(`(?i)e-?mail`)
+	roleValue = regexp.MustCompile(`(?i)^(?:user|guest|member|customer|client|clerk|employee|normal|basic|standard|free|regular|reader|editor)$`)
 	ownName   = regexp.MustCompile(`(?i)user|login|nick|account|handle|^name$`)
 )
 
 // maxAsked are how many forms with a role are tried.
 const maxAsked = 5
 
-// askedRoles changes the role that a form has in a field of its own, often a hidden one, such as that of a registration.
+// askedRoles is the check for forms that say in a field, often a hidden one, which role somebody gets, as a registration may.
 // The answer to the form as it is must say that role, and with that of an administrator it must say this one. Names are
-// new ones, and those who are registered so stay. Two requests for each of five such forms.
-func askedRoles(ctx context.Context, w *kit.World, c *kit.Check) error {
-	tried := 0
-	for _, r := range w.Pages() {
-		var role message.Place
-		for _, p := range message.Places(r) {
-			if p.Component == message.Body && !p.Key && roleField.MatchString(p.Name) && roleValue.MatchString(p.Value) &&
-				!ofAdmins.MatchString(p.Value) {
-				role = p
+// new ones, and those who are registered so stay. Two requests for each of five such forms; at level active alone.
+func askedRoles() kit.Check {
+	c := kit.Check{ID: "role-of-form", Class: "mass-assignment", Level: client.Active, Title: "A form says which role its sender gets"}.Describe()
+	c.After = func(ctx context.Context, w *kit.World) error {
+		tried := 0
+		for _, r := range w.Pages() {
+			var role message.Place
+			for _, p := range message.Places(r) {
+				if p.Component == message.Body && !p.Key && roleField.MatchString(p.Name) && roleValue.MatchString(p.Value) {
+					role = p
+				}
+			}
+			if role.Name == "" || r.Method != http.MethodPost || tried >= maxAsked || !w.Once("asked role "+r.URL.Host+r.URL.Path) {
+				continue
+			}
+			tried++
+			if err := askRole(ctx, w, &c, r, role); err != nil {
+				return err
 			}
 		}
-		if role.Name == "" || r.Method != http.MethodPost || tried >= maxAsked || !w.Once("asked role "+r.URL.Host+r.URL.Path) {
-			continue
-		}
-		tried++
-		if err := askRole(ctx, w, c, r, role); err != nil {
-			return err
-		}
+		return nil
 	}
-	return nil
+	return c
 }
 
 // askRole sends a form with its own role and with that of an administrator.
@@ -63,7 +68,7 @@ func askRole(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request
 	if !strings.EqualFold(own, role.Value) || raised != "admin" {
 		return nil
 	}
-	w.Found(c, kit.Finding{Title: "A form says which role its sender gets", Request: answers[1].Request, Place: role, Payload: "admin",
+	w.Found(c, kit.Finding{Request: answers[1].Request, Place: role, Payload: "admin",
 		Detail: "who was registered so stays", Evidence: []kit.Evidence{
 			{Request: answers[1].Request, Response: answers[1], Match: raised, Note: "with the role of an administrator, the answer says it"},
 			{Request: answers[0].Request, Response: answers[0], Match: own, Note: "as the form is, it says " + own}},
