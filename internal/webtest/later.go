@@ -149,8 +149,8 @@ func (s *sweep) pair(store, page *target, places []message.Place) {
 	s.out = append(s.out, s.laterTarget(page, chain, nil, places))
 }
 
-// linked takes the pages that the answer of a request links to, and the first page does not, and the page that a request
-// makes and leads to, such as /saved/7.
+// linked takes the pages that the answer of a request links to, and the first page does not, and the page that a
+// request makes and leads to, such as /saved/7.
 func (s *sweep) linked() {
 	for _, store := range s.stores {
 		n := 0

@@ -203,7 +203,8 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 // isObject reports whether a value is base64 of an object: of Java, or of what can be read.
 func isObject(value string) bool {
 	raw, err := base64.StdEncoding.DecodeString(value)
-	return err == nil && len(raw) > 4 && (bytes.HasPrefix(raw, []byte("\xac\xed\x00\x05")) || raw[0] == '{' && utf8.Valid(raw))
+	return err == nil && len(raw) > 4 && (bytes.HasPrefix(raw, []byte("\xac\xed\x00\x05")) || raw[0] == '{' &&
+		utf8.Valid(raw))
 }
 
 // ofSession reports whether a cookie is what keeps a session.

@@ -15,8 +15,9 @@ const (
 	othersShare = 8 // the part of the budget that the map of each further user may take
 )
 
-// mappedOthers adds what the other users, and nobody, are shown, and the first is not: pages of their role, forms, and their
-// own objects; where one registers. What is there only for one of them is tested as that user; requests that the first one is refused are, too.
+// mappedOthers adds what the other users, and nobody, are shown, and the first is not: pages of their role, forms, and
+// their own objects; where one registers. What is there only for one of them is tested as that user; requests that the
+// first one is refused are, too.
 func (r *run) mappedOthers(ctx context.Context, m *sitemap.Map) error {
 	for _, s := range r.sessions[:min(len(r.sessions), maxCrawlers)] {
 		if s.User == r.user() || r.Only {

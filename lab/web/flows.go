@@ -123,21 +123,23 @@ const javaFile = "rO0ABXNyAAxqYXZhLmlvLkZpbGUELaRFDg3k/wMAAUwABHBhdGh0ABJMamF2YS
 var (
 	ups = map[string]string{"strip": "....//", "prefix": "manuals/../", "twice": "%252e%252e/", "sound": "../",
 		"weak": "../", "list": "../", "base": "../", "low": "../", "medium": "....//"}
-	guessed = map[string]string{"serial": "100041", "digest": "7fe4771c008a22eb763df47d19e2c6aa", "counter": "1", "signed": "1", "random": "1", "name": "cm9vdA==", "hash": "c4ca4238a0b923820dcc509a6f75849b"}
+	guessed = map[string]string{"serial": "100041", "digest": "7fe4771c008a22eb763df47d19e2c6aa", "counter": "1",
+		"signed": "1", "random": "1", "name": "cm9vdA==", "hash": "c4ca4238a0b923820dcc509a6f75849b"}
 	origins = map[string]string{"reflect": "https://q7.example", "null": "null", "suffix": "https://q7lab.example", "sound": "https://q7.example"}
 	encoded = regexp.MustCompile(`\{b64:(.*?)\}( |$)`)
 	uploads = map[string]string{"refusing": "q7.phtml", "double": "q7.php.png"}
 	hidden  = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 	states  = regexp.MustCompile(`\{state:(\w+)=(\w+)\}`)
-	codes   = regexp.MustCompile(`[?&;](?:code|ticket|jsessionid)=([\w.-]+)|name="(?:code|token)" value="([\w-]+)"|\nLocation: [^\n]*/(\d+)\n`)
+	codes   = regexp.MustCompile(`[?&;](?:code|ticket|jsessionid)=([\w.-]+)|name="(?:code|token)" value="([\w-]+)"` +
+		`|\nLocation: [^\n]*/(\d+)\n`)
 	leading = regexp.MustCompile(`^\[([\w-]+): ([^\]]*)\] `)
 )
 
 // Prove sends the proof of a case and reports whether its last answer shows the weakness, and that answer. A proof is
 // requests separated by " ; ": who sends (or what begins with - for nobody), [headers], a method, a path, a body. FILE sends a file by a
-// form: its field, name, type and contents. TWICE sends a request twice at once. {token} is the anti-forgery token of the form in the
-// last answer, {code} a code, ticket, session or number that any last answer had, {state:a=b} a hidden state with another text. What
-// is expected is a regular expression, or "slow" for an answer that takes two seconds.
+// form: its field, name, type and contents. TWICE sends a request twice at once. {token} is the anti-forgery token of
+// the form in the last answer, {code} a code, ticket, session or number that any last answer had, {state:a=b} a hidden
+// state with another text. What is expected is a regular expression, or "slow" for an answer that takes two seconds.
 func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -155,7 +157,8 @@ func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, err
 	}
 	fill := strings.NewReplacer("{jwt}", forged(f.Variant, public), "{port}", u.Port(), "{up}", up, "{origin}", origins[f.Variant],
 		"{guess}", guessed[f.Variant], "{object}", object(f.Variant), "{file}", cmp.Or(uploads[f.Variant], "q7.php"),
-		"{java}", javaFile, "{jsp}", cmp.Or(map[string]string{"list": "q7.jspx"}[f.Variant], "q7.jsp"), "{quote}", map[string]string{"low": "'"}[f.Variant])
+		"{java}", javaFile, "{jsp}", cmp.Or(map[string]string{"list": "q7.jspx"}[f.Variant], "q7.jsp"), "{quote}",
+		map[string]string{"low": "'"}[f.Variant])
 	clients, got, took, code := map[string]*person{}, "", time.Duration(0), ""
 	for one := range strings.SplitSeq(c.Proof, " ; ") {
 		one = encoded.ReplaceAllStringFunc(fill.Replace(one), func(s string) string {
@@ -309,7 +312,8 @@ func (p *person) send(ctx context.Context, at, text string) (string, error) {
 		p.hidden[string(m[1])] = html.UnescapeString(string(m[2]))
 	}
 	h := answer.Header
-	return fmt.Sprintf("%d %s %s\nLocation: %s\nAllow-Origin: %s\n\n%s", answer.StatusCode, h.Get("Content-Type"), h.Get("Cache-Control"),
+	return fmt.Sprintf("%d %s %s\nLocation: %s\nAllow-Origin: %s\n\n%s", answer.StatusCode, h.Get("Content-Type"),
+		h.Get("Cache-Control"),
 		h.Get("Location"), h.Get("Access-Control-Allow-Origin"), got), err
 }
 

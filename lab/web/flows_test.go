@@ -70,7 +70,8 @@ func TestProveWithTokens(t *testing.T) {
 	}))
 	defer server.Close()
 	f := Flow{App: "shop", Variant: "low", login: "token /login name word"}
-	for proof, want := range map[string][2]string{"anna POST /x token={token}&name=a{quote}": {"by a'", "slow"}, "- POST /x token={token}": {"^403", "by"}} {
+	for proof, want := range map[string][2]string{"anna POST /x token={token}&name=a{quote}": {"by a'", "slow"},
+		"- POST /x token={token}": {"^403", "by"}} {
 		for i, expect := range want {
 			c := Case{Proof: proof, Expect: expect}
 			if got, came, err := f.Prove(t.Context(), &c, server.URL); err != nil || got != (i == 0) {
@@ -144,7 +145,8 @@ func TestProveWithWhatAnswersHave(t *testing.T) {
 	defer server.Close()
 	f := Flow{App: "kiosk", Variant: "weak"}
 	for proof, want := range map[string]string{"- TWICE POST /twice a=b": "two", "-1 GET /code ; -2 GET /x{code}": "/xc7",
-		"-1 GET /number ; -2 GET /x{code}": "/x12", "- GET /form ; - POST /y view={state:basic=gold0}": `/y {"plan":"gold0"}`} {
+		"-1 GET /number ; -2 GET /x{code}":                 "/x12",
+		"- GET /form ; - POST /y view={state:basic=gold0}": `/y {"plan":"gold0"}`} {
 		c := Case{Proof: proof, Expect: want}
 		if got, came, err := f.Prove(t.Context(), &c, server.URL); err != nil || !got {
 			t.Errorf("%s: %v %s %v", proof, got, came, err)

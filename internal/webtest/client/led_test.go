@@ -39,7 +39,8 @@ func TestStepThatIsLed(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer, err := c.Send(t.Context(), again.Clone(), client.Options{})
-		if want := map[bool]string{true: fmt.Sprint("/saved/", n), false: "/saved/1"}[led]; err != nil || string(answer.Body) != want {
+		if want := map[bool]string{true: fmt.Sprint("/saved/", n), false: "/saved/1"}[led]; err != nil ||
+			string(answer.Body) != want {
 			t.Errorf("led %v: %s %v, want %s", led, answer.Body, err, want)
 		}
 	}

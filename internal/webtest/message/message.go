@@ -343,7 +343,8 @@ type stored struct {
 
 // MarshalJSON implements json.Marshaler; the body is in base64.
 func (r *Request) MarshalJSON() ([]byte, error) {
-	return json.Marshal(stored{r.Method, r.URL.String(), r.Header, r.Body, r.Token, r.After, r.Led, r.Segments, r.Passwords})
+	return json.Marshal(stored{r.Method, r.URL.String(), r.Header, r.Body, r.Token, r.After, r.Led, r.Segments,
+		r.Passwords})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -19,8 +19,8 @@ import (
 // site, and without its token, if it has one; the answer must be that of the form itself, and nobody's another. It is
 // proved where the cookies that carry the session are for all sites, or where a value of ours that was sent so stands
 // on a page afterwards and those cookies are for the requests of other sites by some browsers; a form that is sent by
-// GET, or that has a token, needs that effect. A form that wants its token is sent with that of another user, who may be
-// the attacker. JSON is sent as plain text. Then the form is sent as it was. Three requests for a form that changes
+// GET, or that has a token, needs that effect. A form that wants its token is sent with that of another user, who may
+// be the attacker. JSON is sent as plain text. Then the form is sent as it was. Three requests for a form that changes
 // data; up to ten for one that another site can send.
 func forgery() kit.Check {
 	c := kit.Check{ID: "csrf", Class: "csrf", Level: client.Active}.Describe()

@@ -14,10 +14,10 @@ import (
 // maxNested are how many pairs of requests are tried.
 const maxNested = 20
 
-// nested is the check for objects within others, such as /customers/11/orders/7, of which an application looks at the outer
-// one alone. A user who is refused the page of another asks for its inner object within an outer one of their own: they must
-// get what is special to that page, and something else for an inner object that does not exist. It needs two users. Six
-// requests for each pair of such addresses of one form.
+// nested is the check for objects within others, such as /customers/11/orders/7, of which an application looks at the
+// outer one alone. A user who is refused the page of another asks for its inner object within an outer one of their
+// own: they must get what is special to that page, and something else for an inner object that does not exist. It needs
+// two users. Six requests for each pair of such addresses of one form.
 func nested() kit.Check {
 	c := kit.Check{ID: "access-of-nested", Class: "bola", Level: client.Safe}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
@@ -49,8 +49,8 @@ func nested() kit.Check {
 	return c
 }
 
-// mixable is the place of the last object of q, and the value that it has in r: both requests have the same form, and differ
-// in the objects before and in that one.
+// mixable is the place of the last object of q, and the value that it has in r: both requests have the same form, and
+// differ in the objects before and in that one.
 func mixable(r, q *message.Request) (inner message.Place, value string, ok bool) {
 	if r.Method != http.MethodGet || q.Method != http.MethodGet || r.URL.Host != q.URL.Host ||
 		message.PathShape(r.URL.EscapedPath()) != message.PathShape(q.URL.EscapedPath()) {
@@ -71,7 +71,8 @@ func mixed(ctx context.Context, w *kit.World, c *kit.Check, r, q *message.Reques
 	asks := []struct {
 		r  *message.Request
 		as *client.User
-	}{{r, owner}, {r, other}, {q, other}, {q.Put(inner, value), other}, {q.Put(inner, kit.Nonexistent(value)), other}, {q.Put(inner, value), nil}}
+	}{{r, owner}, {r, other}, {q, other}, {q.Put(inner, value), other}, {q.Put(inner, kit.Nonexistent(value)), other},
+		{q.Put(inner, value), nil}}
 	var got []*message.Response
 	for _, one := range asks {
 		answer, err := w.Ask(ctx, one.r, one.as)
@@ -81,7 +82,8 @@ func mixed(ctx context.Context, w *kit.World, c *kit.Check, r, q *message.Reques
 		got = append(got, answer)
 	}
 	theirs, refused, own, mix, missing, nobody := got[0], got[1], got[2], got[3], got[4], got[5]
-	if theirs.Status != http.StatusOK || own.Status != http.StatusOK || mix.Status != http.StatusOK || kit.Same(refused, theirs) ||
+	if theirs.Status != http.StatusOK || own.Status != http.StatusOK || mix.Status != http.StatusOK ||
+		kit.Same(refused, theirs) ||
 		kit.Same(nobody, mix) {
 		return false, nil
 	}
@@ -96,9 +98,12 @@ func mixed(ctx context.Context, w *kit.World, c *kit.Check, r, q *message.Reques
 		{Request: r, Response: refused, Note: other.Name + " is refused it"},
 		{Request: asks[3].r, Response: mix, Note: "and gets it below an object of their own"},
 		{Request: asks[4].r, Response: missing, Note: "an object that does not exist"}},
-		Proof: &proof.Program{About: other.Name + " gets what belongs to " + owner.Name + ".", Users: []string{owner.Name, other.Name},
-			Steps: []proof.Step{{ID: "refused", As: other.Name, Send: r, Expect: []proof.Expect{{What: proof.Status, Value: "200", Not: true}}},
+		Proof: &proof.Program{About: other.Name + " gets what belongs to " + owner.Name + ".", Users: []string{owner.Name,
+			other.Name},
+			Steps: []proof.Step{{ID: "refused", As: other.Name, Send: r, Expect: []proof.Expect{{What: proof.Status,
+				Value: "200", Not: true}}},
 				{ID: "mixed", As: other.Name, Send: asks[3].r, Expect: []proof.Expect{{What: proof.Status, Value: "200"}}},
-				{ID: "missing", As: other.Name, Send: asks[4].r, Expect: []proof.Expect{{What: proof.Same, Of: "mixed", Not: true}}}}}})
+				{ID: "missing", As: other.Name, Send: asks[4].r, Expect: []proof.Expect{{What: proof.Same, Of: "mixed",
+					Not: true}}}}}})
 	return true, nil
 }

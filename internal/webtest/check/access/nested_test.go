@@ -12,12 +12,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
-// An inner object that is given below any outer one of the user is found; not where both are looked at, nor where the page
-// says nothing of the inner one.
+// An inner object that is given below any outer one of the user is found; not where both are looked at, nor where the
+// page says nothing of the inner one.
 func TestNestedObjects(t *testing.T) {
-	letters := map[string][2]string{"501": {"alice", "Rent for the flat in Mill Lane"}, "502": {"bob", "Boat in the harbour, two berths"}}
+	letters := map[string][2]string{"501": {"alice", "Rent for the flat in Mill Lane"}, "502": {"bob",
+		"Boat in the harbour, two berths"}}
 	shelves := map[string]string{"alice": "31", "bob": "32"}
-	for name, c := range map[string]struct{ checks, same, want int }{"weak": {0, 0, 1}, "sound": {1, 0, 0}, "alike": {0, 1, 0}} {
+	for name, c := range map[string]struct{ checks, same, want int }{"weak": {0, 0, 1}, "sound": {1, 0, 0}, "alike": {0,
+		1, 0}} {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			user := ""

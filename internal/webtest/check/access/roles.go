@@ -20,8 +20,10 @@ import (
 // Roles that the client says: cookies whose name or value is that of a role. Such a value is no secret: anybody can
 // write it.
 var (
-	roleName  = regexp.MustCompile(`(?i)role|admin|level|group|priv|access|perm|staff|rank|usertype|user_type|account_?type|is_?(?:super|auth)`)
-	roleValue = regexp.MustCompile(`(?i)^(?:true|false|yes|no|admin(?:istrator)?|root|manager|user|guest|member|customer|client|clerk|employee|staff|normal|basic|standard|premium|free|regular|silver|gold|reader|editor)$`)
+	roleName = regexp.MustCompile(`(?i)role|admin|level|group|priv|access|perm|staff|rank|usertype|user_type` +
+		`|account_?type|is_?(?:super|auth)`)
+	roleValue = regexp.MustCompile(`(?i)^(?:true|false|yes|no|admin(?:istrator)?|root|manager|user|guest|member` +
+		`|customer|client|clerk|employee|staff|normal|basic|standard|premium|free|regular|silver|gold|reader|editor)$`)
 	plainWord = regexp.MustCompile(`^(?:[A-Za-z_]{1,14}|\d{1,4})$`)
 )
 
@@ -174,7 +176,8 @@ func written(ctx context.Context, w *kit.World, c *kit.Check, views []view, owne
 		if err != nil {
 			return err
 		}
-		control := proof.Step{ID: "nobody", Send: r, Writes: true, Expect: []proof.Expect{{What: proof.Same, Of: "owner", Not: true}}}
+		control := proof.Step{ID: "nobody", Send: r, Writes: true, Expect: []proof.Expect{{What: proof.Same, Of: "owner",
+			Not: true}}}
 		about := "what nobody gets"
 		if link := asLink(r); link != nil && answers[0].Status != 0 && answers[0].Status < 400 && answers[1].Status >= 400 {
 			// the rule may know one method alone, and the application takes both
@@ -209,7 +212,8 @@ func written(ctx context.Context, w *kit.World, c *kit.Check, views []view, owne
 }
 
 // asEach sends a request as the owner, as the other, and as nobody; one that may not be sent has an answer of status 0.
-func asEach(ctx context.Context, w *kit.World, r *message.Request, owner, other *client.User) (answers []*message.Response, err error) {
+func asEach(ctx context.Context, w *kit.World, r *message.Request, owner,
+	other *client.User) (answers []*message.Response, err error) {
 	for _, u := range []*client.User{owner, other, nil} {
 		answer, err := w.Client.Send(ctx, r, client.Options{As: u, Writes: true})
 		if errors.Is(err, client.ErrScope) {
@@ -225,7 +229,8 @@ func asEach(ctx context.Context, w *kit.World, r *message.Request, owner, other 
 
 // asLink is a form as a link with its fields in the query; nil for what is none.
 func asLink(r *message.Request) *message.Request {
-	if r.Method != http.MethodPost || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+	if r.Method != http.MethodPost ||
+		!strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		return nil
 	}
 	out := r.Clone()

@@ -13,8 +13,8 @@ import (
 // number.
 var ObjectValue = regexp.MustCompile(`^(?:(?:[A-Za-z]{1,5}[-_])?\d{1,18}|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,64})$`)
 
-// IsObject reports whether a value names an object: as it is, or in base64 with the kind of object before its number, as
-// node ids of GraphQL are written.
+// IsObject reports whether a value names an object: as it is, or in base64 with the kind of object before its number,
+// as node ids of GraphQL are written.
 func IsObject(value string) bool {
 	if ObjectValue.MatchString(value) {
 		return true

@@ -30,8 +30,8 @@ const several = 3
 
 // prices is the check for orders that take their price, or a quantity below zero, from who orders. The answer must have
 // the product of the price and the quantity that we have sent, which is in no other answer: with the price of the
-// application first. A sum of 32 bits that overflows is below zero by how much we know. Where the answer leads to a page,
-// that counts. Eight requests for a request with a quantity, four of them for its price; at level active alone.
+// application first. A sum of 32 bits that overflows is below zero by how much we know. Where the answer leads to a
+// page, that counts. Eight requests for a request with a quantity, four of them for its price; at level active alone.
 func prices() kit.Check {
 	c := kit.Check{ID: "price-of-client", Class: "business-logic", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
@@ -176,7 +176,8 @@ func (o *order) overflow(ctx context.Context, c *kit.Check, price int, usual *me
 			return err
 		}
 	}
-	o.report(c, o.quantity, strconv.Itoa(many), "a very large quantity makes a total below zero", usual, answer, total(sum))
+	o.report(c, o.quantity, strconv.Itoa(many), "a very large quantity makes a total below zero", usual, answer,
+		total(sum))
 	return nil
 }
 

@@ -21,9 +21,9 @@ const (
 )
 
 // racing is the check for codes that count once, and more than once when several requests with one come together: two
-// codes of the user's page, each sent four times at once, must each be taken at least twice, where one of them that is sent
-// once more is refused, as an invented one is. Ten requests for a form with such a field, and five for each further code;
-// at level active alone.
+// codes of the user's page, each sent four times at once, must each be taken at least twice, where one of them that is
+// sent once more is refused, as an invented one is. Ten requests for a form with such a field, and five for each
+// further code; at level active alone.
 func racing() kit.Check {
 	c := kit.Check{ID: "race-of-codes", Class: "race-condition", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
@@ -55,7 +55,8 @@ func offered(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) 
 	if err != nil {
 		return nil, err
 	}
-	field := regexp.MustCompile(`(?i)<(?:input|option|button)\b[^>]*\bname="` + regexp.QuoteMeta(p.Name) + `"[^>]*\bvalue="([^"]{3,80})"`)
+	field := regexp.MustCompile(`(?i)<(?:input|option|button)\b[^>]*\bname="` + regexp.QuoteMeta(p.Name) +
+		`"[^>]*\bvalue="([^"]{3,80})"`)
 	for _, m := range field.FindAllSubmatch(answer.Body, 50) {
 		if code := html.UnescapeString(string(m[1])); !slices.Contains(all, code) {
 			all = append(all, code)

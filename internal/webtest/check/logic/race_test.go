@@ -12,10 +12,12 @@ import (
 
 // A card that several requests at once use is found; not one that a lock holds, nor one that is answered so each time.
 func TestRace(t *testing.T) {
-	for name, c := range map[string]struct{ locks, always, want int }{"race": {0, 0, 1}, "locked": {1, 0, 0}, "always": {0, 1, 0}} {
+	for name, c := range map[string]struct{ locks, always, want int }{"race": {0, 0, 1}, "locked": {1, 0, 0},
+		"always": {0, 1, 0}} {
 		var mu sync.Mutex
 		unused := map[string]bool{"CARD-A": true, "CARD-B": true, "CARD-C": true}
-		waiting := map[string]chan bool{"CARD-A": make(chan bool, 9), "CARD-B": make(chan bool, 9), "CARD-C": make(chan bool, 9)}
+		waiting := map[string]chan bool{"CARD-A": make(chan bool, 9), "CARD-B": make(chan bool, 9), "CARD-C": make(chan bool,
+			9)}
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			code := r.FormValue("gift_card")
@@ -55,7 +57,8 @@ func TestRace(t *testing.T) {
 	}
 }
 
-// A sum of 32 bits that overflows is found, behind a redirect too; not a quantity that is refused, nor a sum that is right.
+// A sum of 32 bits that overflows is found, behind a redirect too; not a quantity that is refused, nor a sum that is
+// right.
 func TestOverflow(t *testing.T) {
 	for name, c := range map[string]struct {
 		sum  func(n int) (int, bool)
@@ -80,7 +83,8 @@ func TestOverflow(t *testing.T) {
 			sum = s
 			http.Redirect(w, r, "/basket", http.StatusSeeOther)
 		}))
-		found := lab.Run(t, kittest.Named(t, Checks(), "price-of-client"), lab.Target(t, http.MethodPost, "/order", "article=7&pieces=1"))
+		found := lab.Run(t, kittest.Named(t, Checks(), "price-of-client"), lab.Target(t, http.MethodPost, "/order",
+			"article=7&pieces=1"))
 		if len(found) != c.want {
 			t.Errorf("%s: found %s", name, kittest.Titles(found))
 		}

@@ -16,9 +16,11 @@ import (
 const javaFile = "rO0ABXNyAAxqYXZhLmlvLkZpbGUELaRFDg3k/wMAAUwABHBhdGh0ABJMamF2YS9sYW5nL1N0cmluZzt4cHQAA3FxcXcCAC94"
 
 // listing is what filters of classes say.
-var listing = regexp.MustCompile(`(?i)filter status|InvalidClassException|REJECTED|not (?:in the |on the )?(?:allow|white)-?list`)
+var listing = regexp.MustCompile(`(?i)filter status|InvalidClassException|REJECTED|not (?:in the ` +
+	`|on the )?(?:allow|white)-?list`)
 
-// ofAList reports whether an application that reads objects of Java says that it reads those of a list of classes alone.
+// ofAList reports whether an application that reads objects of Java says that it reads those of a list of classes
+// alone.
 func ofAList(ctx context.Context, w *kit.World, t *kit.Target, p message.Place, f *format, as coding) (bool, error) {
 	raw, err := base64.StdEncoding.DecodeString(javaFile)
 	if err != nil || !f.matches(raw) {
@@ -35,8 +37,8 @@ var (
 )
 
 // named is the check for names of classes that an application loads as a request says (CWE-470): classes that every
-// program of Java has are answered otherwise than those that none has, each twice. Five requests for a value that is the
-// name of a class.
+// program of Java has are answered otherwise than those that none has, each twice. Five requests for a value that is
+// the name of a class.
 func named() kit.Check {
 	c := kit.Check{ID: "class-of-request", Class: "unsafe-reflection", Level: client.Safe}.Describe()
 	c.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
@@ -59,7 +61,8 @@ func named() kit.Check {
 			}
 		}
 		var noise diff.Noise
-		if !diff.Same(missing[0], missing[1], noise) || diff.Same(missing[0], there[0], noise) || diff.Same(missing[1], there[1], noise) {
+		if !diff.Same(missing[0], missing[1], noise) || diff.Same(missing[0], there[0], noise) ||
+			diff.Same(missing[1], there[1], noise) {
 			return nil
 		}
 		again, err := w.Try(ctx, t, p, "java.lanq.Object")
@@ -67,8 +70,10 @@ func named() kit.Check {
 			return err
 		}
 		user, users := kit.Names(t.User)
-		w.Found(&c, kit.Finding{Request: t.Request.Put(p, known[0]), Place: p, Payload: known[0], Detail: "the class that the value names is loaded",
-			Evidence: evidence, Proof: &proof.Program{About: "A class that exists is answered otherwise than one that does not.", Users: users,
+		w.Found(&c, kit.Finding{Request: t.Request.Put(p, known[0]), Place: p, Payload: known[0],
+			Detail:   "the class that the value names is loaded",
+			Evidence: evidence, Proof: &proof.Program{
+				About: "A class that exists is answered otherwise than one that does not.", Users: users,
 				Steps: []proof.Step{{ID: "missing", As: user, Send: t.Request.Put(p, unknown[0]), Cut: []string{unknown[0]}},
 					{ID: "there", As: user, Send: t.Request.Put(p, known[0]), Cut: []string{known[0]},
 						Expect: []proof.Expect{{What: proof.Same, Of: "missing", Not: true}}},

@@ -11,14 +11,15 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
 )
 
-// A class that a request names and the application loads is found; not a name that is looked up in a list, nor one that is
-// shown.
+// A class that a request names and the application loads is found; not a name that is looked up in a list, nor one that
+// is shown.
 func TestClassOfRequest(t *testing.T) {
 	for name, c := range map[string]struct {
 		loads func(class string) bool
 		want  int
 	}{"loads": {func(class string) bool { return slices.Contains(known, class) || class == "shop.export.Pdf" }, 1},
-		"list": {func(class string) bool { return class == "shop.export.Pdf" }, 0}, "anything": {func(string) bool { return true }, 0}} {
+		"list":     {func(class string) bool { return class == "shop.export.Pdf" }, 0},
+		"anything": {func(string) bool { return true }, 0}} {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			if class := r.FormValue("writer"); c.loads(class) {
@@ -27,7 +28,8 @@ func TestClassOfRequest(t *testing.T) {
 			}
 			http.Error(w, "there is no such writer", http.StatusNotFound)
 		}))
-		found := lab.Run(t, kittest.Named(t, Checks(), "class-of-request"), lab.Target(t, http.MethodGet, "/export?writer=shop.export.Pdf", ""))
+		found := lab.Run(t, kittest.Named(t, Checks(), "class-of-request"), lab.Target(t, http.MethodGet,
+			"/export?writer=shop.export.Pdf", ""))
 		if len(found) != c.want {
 			t.Errorf("%s: found %s", name, kittest.Titles(found))
 		}
@@ -46,7 +48,8 @@ func TestListOfClasses(t *testing.T) {
 			switch text := string(raw); {
 			case strings.Contains(text, "java.io.File") && lists:
 				http.Error(w, "java.io.InvalidClassException: filter status: REJECTED", http.StatusBadRequest)
-			case strings.Contains(text, "java.io.File") || !strings.HasSuffix(text, "t\x00\x05light") || strings.Contains(text, "\x00\x05z"):
+			case strings.Contains(text, "java.io.File") || !strings.HasSuffix(text, "t\x00\x05light") ||
+				strings.Contains(text, "\x00\x05z"):
 				http.Error(w, "no preferences", http.StatusBadRequest)
 			case text == usual || isEqual(text):
 				fmt.Fprint(w, "light")
@@ -54,7 +57,8 @@ func TestListOfClasses(t *testing.T) {
 				http.Error(w, "no preferences", http.StatusBadRequest)
 			}
 		}))
-		target := lab.Target(t, http.MethodPost, "/", "prefs="+strings.NewReplacer("+", "%2B", "=", "%3D").Replace(base64.StdEncoding.EncodeToString([]byte(usual))))
+		target := lab.Target(t, http.MethodPost, "/", "prefs="+strings.NewReplacer("+", "%2B", "=",
+			"%3D").Replace(base64.StdEncoding.EncodeToString([]byte(usual))))
 		if found := lab.Run(t, kittest.Named(t, Checks(), "deserialization"), target); (len(found) == 1) == lists {
 			t.Errorf("a list: %v, found %s", lists, kittest.Titles(found))
 		}

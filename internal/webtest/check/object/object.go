@@ -3,13 +3,13 @@
 //
 // A value is taken for a serialised object by how it begins. Then the same object is written in another way, which only
 // the reader of that format understands: it must be answered as before. A stream that is broken in the same place must
-// not be. Of Java, a file that is never opened is sent then, to learn whether a list of classes refuses it. No other class is
-// named that the value did not name, and nothing is called. Values that are names of classes are replaced by others that
-// every program has, and that none has.
+// not be. Of Java, a file that is never opened is sent then, to learn whether a list of classes refuses it. No other
+// class is named that the value did not name, and nothing is called. Values that are names of classes are replaced by
+// others that every program has, and that none has.
 //
-// Requests for a clean place: none for a value that is no serialised object and no name of a class; two otherwise, three for
-// a name. For a prototype: four for
-// each body of JSON, at level intrusive alone, since what is set there is set for everybody until it is set back.
+// Requests for a clean place: none for a value that is no serialised object and no name of a class; two otherwise,
+// three for a name. For a prototype: four for each body of JSON, at level intrusive alone, since what is set there is
+// set for everybody until it is set back.
 package object
 
 import (

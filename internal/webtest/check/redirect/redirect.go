@@ -41,8 +41,8 @@ func Checks() []kit.Check {
 //go:embed payloads.yaml
 var payloadsText []byte
 
-// payloads are addresses that lead to {h}; {own} is the host of the target, {v} the value, {origin} the scheme and the host of
-// the value or, where it has none, of the target.
+// payloads are addresses that lead to {h}; {own} is the host of the target, {v} the value, {origin} the scheme and the
+// host of the value or, where it has none, of the target.
 var payloads = sync.OnceValue(func() []string {
 	value, err := yamltext.Value(payloadsText)
 	if err != nil {
@@ -132,7 +132,8 @@ func fill(payload, host string, t *kit.Target, p message.Place) string {
 	if u, err := url.Parse(p.Value); err == nil && u.Host != "" && u.Scheme != "" {
 		origin = u.Scheme + "://" + u.Host
 	}
-	return strings.NewReplacer("{h}", host, "{own}", t.Request.URL.Host, "{v}", p.Value, "{origin}", origin).Replace(payload)
+	return strings.NewReplacer("{h}", host, "{own}", t.Request.URL.Host, "{v}", p.Value, "{origin}",
+		origin).Replace(payload)
 }
 
 // refersTo reports whether an answer leads to an absolute address.

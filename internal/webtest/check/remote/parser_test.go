@@ -14,8 +14,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
 )
 
-// An entity whose file the parser misses is found by the error alone; not one whose text the application looks up, nor one
-// that is refused with its address.
+// An entity whose file the parser misses is found by the error alone; not one whose text the application looks up, nor
+// one that is refused with its address.
 func TestEntitiesInErrors(t *testing.T) {
 	address := regexp.MustCompile(`SYSTEM "file://(/[^"]*)"`)
 	for name, c := range map[string]struct {
@@ -32,7 +32,8 @@ func TestEntitiesInErrors(t *testing.T) {
 			case m != nil:
 				http.Error(w, fmt.Sprintf(c.says, m[1]), http.StatusInternalServerError)
 			case c.any:
-				http.Error(w, fmt.Sprintf(c.says, bytes.TrimSuffix(bytes.SplitAfter(body, []byte("<pen>"))[1], []byte("</pen></order>"))), http.StatusInternalServerError)
+				http.Error(w, fmt.Sprintf(c.says, bytes.TrimSuffix(bytes.SplitAfter(body, []byte("<pen>"))[1],
+					[]byte("</pen></order>"))), http.StatusInternalServerError)
 			default:
 				fmt.Fprint(w, "<ok/>")
 			}
@@ -48,11 +49,12 @@ func TestEntitiesInErrors(t *testing.T) {
 	}
 }
 
-// A value that is read as XML and includes a file is found; not one that is escaped before, nor one whose parser includes
-// nothing.
+// A value that is read as XML and includes a file is found; not one that is escaped before, nor one whose parser
+// includes nothing.
 func TestInclusionOfXML(t *testing.T) {
 	href := regexp.MustCompile(`<x:include[^>]*href="([^"]*)"[^>]*/>`)
-	for name, c := range map[string]struct{ escapes, includes, want int }{"weak": {0, 1, 1}, "escaped": {1, 1, 0}, "plain": {0, 0, 0}} {
+	for name, c := range map[string]struct{ escapes, includes, want int }{"weak": {0, 1, 1}, "escaped": {1, 1, 0},
+		"plain": {0, 0, 0}} {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			text := r.FormValue("motto")

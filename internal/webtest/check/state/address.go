@@ -15,9 +15,9 @@ import (
 // idInAddress is a session in an address: as a parameter of the path, or of the query.
 var idInAddress = regexp.MustCompile(`(?i)[;?&](?:amp;)?((?:j|php|asp)?sess(?:ion)?_?id|sid)=([\w.!~-]{16,200})`)
 
-// inAddress is the check for addresses that carry the session, which browsers give to other sites and proxies write down.
-// A visitor without a cookie gets an address with a session that a cookie of the same answer has, too; another visitor gets
-// another one. Two requests for a host.
+// inAddress is the check for addresses that carry the session, which browsers give to other sites and proxies write
+// down. A visitor without a cookie gets an address with a session that a cookie of the same answer has, too; another
+// visitor gets another one. Two requests for a host.
 func inAddress() kit.Check {
 	c := kit.Check{ID: "session-in-address", Class: "session-in-address", Level: client.Safe}.Describe()
 	c.Site = func(ctx context.Context, w *kit.World, root *url.URL) error {

@@ -15,16 +15,18 @@ var (
 	forOne = regexp.MustCompile(`(?i)(?:^|[,\s])(?:private|no-store|no-cache|max-age\s*=\s*"?0*(?:"|,|\s|$))`)
 )
 
-// cacheable is the check for pages of a user alone whose answer says that shared caches may keep it for all. One request
-// as nobody, who must be refused, for each page that says so.
+// cacheable is the check for pages of a user alone whose answer says that shared caches may keep it for all. One
+// request as nobody, who must be refused, for each page that says so.
 func cacheable() kit.Check {
 	c := kit.Check{ID: "private-page-cacheable", Class: "private-page-cacheable", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
 		r := t.Response
-		if r == nil || t.Request.Method != http.MethodGet || !kit.Known(t.User) || r.Status != http.StatusOK || kit.Static(r) {
+		if r == nil || t.Request.Method != http.MethodGet || !kit.Known(t.User) || r.Status != http.StatusOK ||
+			kit.Static(r) {
 			return nil
 		}
-		said, varies := strings.Join(r.Header.Values("Cache-Control"), ", "), strings.ToLower(strings.Join(r.Header.Values("Vary"), ","))
+		said, varies := strings.Join(r.Header.Values("Cache-Control"), ", "),
+			strings.ToLower(strings.Join(r.Header.Values("Vary"), ","))
 		if !forAll.MatchString(said) || forOne.MatchString(said) || strings.Contains(varies, "cookie") ||
 			strings.Contains(varies, "authorization") || strings.Contains(varies, "*") {
 			return nil

@@ -10,10 +10,10 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
-// afterLogout is the check for sessions that a logout does not end. A user logs in once more; then that session logs out
-// by the link of a page. Its cookies from before must open a page of the user, where the browser is refused after the
-// logout and other cookies of the same form are. It is done twice. One login and some five requests each time, and two for
-// each page until one is private.
+// afterLogout is the check for sessions that a logout does not end. A user logs in once more; then that session logs
+// out by the link of a page. Its cookies from before must open a page of the user, where the browser is refused after
+// the logout and other cookies of the same form are. It is done twice. One login and some five requests each time, and
+// two for each page until one is private.
 func afterLogout() kit.Check {
 	c := kit.Check{ID: "session-after-logout", Class: "session-expiry", Level: client.Active}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
@@ -38,14 +38,16 @@ func afterLogout() kit.Check {
 			}
 			shown, evidence = seen[0].Request, append(evidence, seen...)
 		}
-		w.Found(&c, kit.Finding{Request: shown, Evidence: evidence, Detail: "the cookies of a session still open its pages after the logout"})
+		w.Found(&c, kit.Finding{Request: shown, Evidence: evidence,
+			Detail: "the cookies of a session still open its pages after the logout"})
 		return nil
 	}
 	return c
 }
 
 // outlives logs a session out and is what shows that it goes on; nil where it does not.
-func outlives(ctx context.Context, w *kit.World, u *client.User, page *message.Request, own *message.Response) ([]kit.Evidence, error) {
+func outlives(ctx context.Context, w *kit.World, u *client.User, page *message.Request,
+	own *message.Response) ([]kit.Evidence, error) {
 	var cookies, others []string
 	for _, k := range u.Cookies(page.URL) {
 		cookies = append(cookies, k.Name+"="+k.Value)

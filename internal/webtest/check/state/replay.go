@@ -13,8 +13,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
-// replayed is the check for codes of OAuth that get a token more than once (RFC 6749, 4.1.2). The code is a fresh one, from
-// the page that has the form; an invented one must be refused. Up to five requests for a form that takes a code.
+// replayed is the check for codes of OAuth that get a token more than once (RFC 6749, 4.1.2). The code is a fresh one,
+// from the page that has the form; an invented one must be refused. Up to five requests for a form that takes a code.
 func replayed() kit.Check {
 	c := kit.Check{ID: "code-replay", Class: "code-replay", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
@@ -50,7 +50,8 @@ func replayed() kit.Check {
 		if !isToken(answers[0]) || !isToken(answers[1]) || isToken(answers[2]) {
 			return nil
 		}
-		w.Found(&c, kit.Finding{Request: answers[1].Request, Place: code, Payload: value, Detail: "the code gets a second token",
+		w.Found(&c, kit.Finding{Request: answers[1].Request, Place: code, Payload: value,
+			Detail: "the code gets a second token",
 			Evidence: []kit.Evidence{{Request: answers[0].Request, Response: answers[0], Note: "the code gets a token"},
 				{Request: answers[1].Request, Response: answers[1], Match: "access_token", Note: "and once more"},
 				{Request: answers[2].Request, Response: answers[2], Note: "an invented code gets none"}}})
@@ -59,16 +60,17 @@ func replayed() kit.Check {
 	return c
 }
 
-var codeField = regexp.MustCompile(`(?i)<input\b[^>]*\bname="code"[^>]*\bvalue="([^"]+)"|<input\b[^>]*\bvalue="([^"]+)"[^>]*\bname="code"`)
+var codeField = regexp.MustCompile(`(?i)<input\b[^>]*\bname="code"[^>]*\bvalue="([^"]+)"` +
+	`|<input\b[^>]*\bvalue="([^"]+)"[^>]*\bname="code"`)
 
 func isToken(r *message.Response) bool {
 	return r.Status == http.StatusOK && bytes.Contains(r.Body, []byte(`"access_token"`))
 }
 
 // unasked is the check for the end of a login elsewhere that takes an answer which its user has not asked for (OAuth
-// without a state): an attacker links an account of theirs to somebody. The answer with another state must be taken as the
-// one with the right state is, and one with an invented code not. Six requests for a link to such a login; at level active,
-// as it links what the user may link.
+// without a state): an attacker links an account of theirs to somebody. The answer with another state must be taken as
+// the one with the right state is, and one with an invented code not. Six requests for a link to such a login; at level
+// active, as it links what the user may link.
 func unasked() kit.Check {
 	c := kit.Check{ID: "oauth-state", Class: "csrf", Level: client.Active,
 		Title: "A login elsewhere is completed without the state that began it"}.Describe()
@@ -94,10 +96,11 @@ func unasked() kit.Check {
 		if answers[0].Status >= 400 || !kit.Same(answers[0], answers[1]) || kit.Same(answers[0], answers[2]) {
 			return nil
 		}
-		w.Found(&c, kit.Finding{Request: answers[0].Request, Detail: "an answer with another state is taken", Evidence: []kit.Evidence{
-			{Request: answers[0].Request, Response: answers[0], Note: "with a state that nobody gave out"},
-			{Request: answers[1].Request, Response: answers[1], Note: "with that of the link it is answered alike"},
-			{Request: answers[2].Request, Response: answers[2], Note: "an invented code is refused"}}})
+		w.Found(&c, kit.Finding{Request: answers[0].Request, Detail: "an answer with another state is taken",
+			Evidence: []kit.Evidence{
+				{Request: answers[0].Request, Response: answers[0], Note: "with a state that nobody gave out"},
+				{Request: answers[1].Request, Response: answers[1], Note: "with that of the link it is answered alike"},
+				{Request: answers[2].Request, Response: answers[2], Note: "an invented code is refused"}}})
 		return nil
 	}
 	return c

@@ -16,18 +16,21 @@ import (
 var (
 	roleField = regexp.MustCompile(`(?i)^(?:[\w.]+[.\[])?(?:user_?|account_?)?(?:roles?|type|group|level)\]?$`)
 	mailName  = regexp.MustCompile(`(?i)e-?mail`)
-	roleValue = regexp.MustCompile(`(?i)^(?:user|guest|member|customer|client|clerk|employee|normal|basic|standard|free|regular|reader|editor)$`)
-	ownName   = regexp.MustCompile(`(?i)user|login|nick|account|handle|^name$`)
+	roleValue = regexp.MustCompile(`(?i)^(?:user|guest|member|customer|client|clerk|employee|normal|basic|standard` +
+		`|free|regular|reader|editor)$`)
+	ownName = regexp.MustCompile(`(?i)user|login|nick|account|handle|^name$`)
 )
 
 // maxAsked are how many forms with a role are tried.
 const maxAsked = 5
 
-// askedRoles is the check for forms that say in a field, often a hidden one, which role somebody gets, as a registration may.
-// The answer to the form as it is must say that role, and with that of an administrator it must say this one. Names are
-// new ones, and those who are registered so stay. Two requests for each of five such forms; at level active alone.
+// askedRoles is the check for forms that say in a field, often a hidden one, which role somebody gets, as a
+// registration may. The answer to the form as it is must say that role, and with that of an administrator it must say
+// this one. Names are new ones, and those who are registered so stay. Two requests for each of five such forms; at
+// level active alone.
 func askedRoles() kit.Check {
-	c := kit.Check{ID: "role-of-form", Class: "mass-assignment", Level: client.Active, Title: "A form says which role its sender gets"}.Describe()
+	c := kit.Check{ID: "role-of-form", Class: "mass-assignment", Level: client.Active,
+		Title: "A form says which role its sender gets"}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
 		tried := 0
 		for _, r := range w.Pages() {
@@ -37,7 +40,8 @@ func askedRoles() kit.Check {
 					role = p
 				}
 			}
-			if role.Name == "" || r.Method != http.MethodPost || tried >= maxAsked || !w.Once("asked role "+r.URL.Host+r.URL.Path) {
+			if role.Name == "" || r.Method != http.MethodPost || tried >= maxAsked ||
+				!w.Once("asked role "+r.URL.Host+r.URL.Path) {
 				continue
 			}
 			tried++
@@ -70,15 +74,18 @@ func askRole(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request
 	}
 	w.Found(c, kit.Finding{Request: answers[1].Request, Place: role, Payload: "admin",
 		Detail: "who was registered so stays", Evidence: []kit.Evidence{
-			{Request: answers[1].Request, Response: answers[1], Match: raised, Note: "with the role of an administrator, the answer says it"},
+			{Request: answers[1].Request, Response: answers[1], Match: raised,
+				Note: "with the role of an administrator, the answer says it"},
 			{Request: answers[0].Request, Response: answers[0], Match: own, Note: "as the form is, it says " + own}},
 		Proof: &proof.Program{About: "The role of a new user is the one that is sent.", Steps: []proof.Step{
-			{ID: "raised", Send: unlike(answers[1].Request), Writes: true, Expect: []proof.Expect{{What: proof.Contains, Value: raised}}}}}})
+			{ID: "raised", Send: unlike(answers[1].Request), Writes: true, Expect: []proof.Expect{{What: proof.Contains,
+				Value: raised}}}}}})
 	return nil
 }
 
 // saysRole are sentences and fields that say somebody's role.
-var saysRole = regexp.MustCompile(`(?i)\b(?:role|type|group|level)s?\b["']?\s*(?:is|:|=|</\w+>)\s*(?:<\w+>)?\s*["'\[]*([a-z_]{3,20})\b`)
+var saysRole = regexp.MustCompile(`(?i)\b(?:role|type|group|level)s?\b["']?\s*(?:is|:|=` +
+	`|</\w+>)\s*(?:<\w+>)?\s*["'\[]*([a-z_]{3,20})\b`)
 
 // sayRole is the role that an answer says outside of its fields; "" for none.
 func sayRole(r *message.Response) string {

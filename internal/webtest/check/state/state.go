@@ -1,13 +1,13 @@
-// Package state finds what an application gives to a visitor and takes back too easily: sessions that stand in addresses
-// or outlive a logout, codes and tickets that work twice or can be guessed, answers to a login elsewhere that nobody has
-// asked for, states and roles in fields of a form, and pages of a user that a shared cache may keep.
+// Package state finds what an application gives to a visitor and takes back too easily: sessions that stand in
+// addresses or outlive a logout, codes and tickets that work twice or can be guessed, answers to a login elsewhere that
+// nobody has asked for, states and roles in fields of a form, and pages of a user that a shared cache may keep.
 //
-// A thing is shown by using it: an old cookie opens a page of its user, where a random one does not; a code gets a second
-// token, where an invented one gets none; a changed state comes out of the next page.
+// A thing is shown by using it: an old cookie opens a page of its user, where a random one does not; a code gets a
+// second token, where an invented one gets none; a changed state comes out of the next page.
 //
 // Requests: two for a host for sessions in addresses; some ten for a logout; up to six for each form that takes a code,
-// for each link to a login elsewhere, and for each state; up to ten for each of two forms of forgotten passwords; one for
-// each page that says that all may keep it.
+// for each link to a login elsewhere, and for each state; up to ten for each of two forms of forgotten passwords; one
+// for each page that says that all may keep it.
 package state
 
 import (
@@ -37,7 +37,8 @@ func send(ctx context.Context, w *kit.World, r *message.Request, as *client.User
 
 // refuses reports whether an answer refuses: by its status, by leading to a login, or by asking for a password.
 func refuses(r *message.Response) bool {
-	return r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden || r.Redirect() != nil || kit.AsksForPassword(r)
+	return r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden || r.Redirect() != nil ||
+		kit.AsksForPassword(r)
 }
 
 var (
@@ -76,7 +77,8 @@ func reads(w *kit.World) (all []*message.Request) {
 	return all
 }
 
-// private is a page that a user sees, and that nobody is refused, with what the user sees; nil if the first pages have none.
+// private is a page that a user sees, and that nobody is refused, with what the user sees; nil if the first pages have
+// none.
 func private(ctx context.Context, w *kit.World, u *client.User) (*message.Request, *message.Response, error) {
 	for _, r := range reads(w) {
 		own, err := w.Ask(ctx, r, u)

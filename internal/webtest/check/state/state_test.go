@@ -48,7 +48,8 @@ func TestSessionInAddress(t *testing.T) {
 		link string
 		want int
 	}{"path": {`<a href="/shop;PHPSESSID=%s">shop</a>`, 1}, "query": {`<a href="/shop?a=1&amp;sessionid=%s">shop</a>`, 1},
-		"not the session": {`<a href="/shop?sid=0123456789abcdef0123">%s</a>`, 0}, "cookie alone": {`<a href="/shop">%.0s</a>`, 0}} {
+		"not the session": {`<a href="/shop?sid=0123456789abcdef0123">%s</a>`, 0},
+		"cookie alone":    {`<a href="/shop">%.0s</a>`, 0}} {
 		n := 0
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			n++
@@ -56,7 +57,8 @@ func TestSessionInAddress(t *testing.T) {
 			w.Header().Set("Set-Cookie", "SHOP="+id+"; HttpOnly")
 			answer(w, c.link, id)
 		}))
-		if found := lab.Run(t, kittest.Named(t, Checks(), "session-in-address"), lab.Target(t, http.MethodGet, "/", "")); len(found) != c.want {
+		if found := lab.Run(t, kittest.Named(t, Checks(), "session-in-address"), lab.Target(t, http.MethodGet, "/",
+			"")); len(found) != c.want {
 			t.Errorf("%s: found %s", name, kittest.Titles(found))
 		}
 	}
@@ -113,7 +115,8 @@ func TestSessionAfterLogout(t *testing.T) {
 	}
 }
 
-// A page of a user that all caches may keep is found; not one that is for the browser, differs by cookie, or is for all.
+// A page of a user that all caches may keep is found; not one that is for the browser, differs by cookie, or is for
+// all.
 func TestCacheablePages(t *testing.T) {
 	for name, c := range map[string]struct {
 		headers  map[string]string
@@ -149,7 +152,8 @@ func TestCacheablePages(t *testing.T) {
 
 // A code that gets two tokens is found; not one that gets one, nor an endpoint that takes anything.
 func TestCodeReplay(t *testing.T) {
-	for name, c := range map[string]struct{ once, anything, want int }{"again": {0, 0, 1}, "once": {1, 0, 0}, "anything": {0, 1, 0}} {
+	for name, c := range map[string]struct{ once, anything, want int }{"again": {0, 0, 1}, "once": {1, 0, 0},
+		"anything": {0, 1, 0}} {
 		var mu sync.Mutex
 		given, n := map[string]bool{}, 0
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -178,10 +182,11 @@ func TestCodeReplay(t *testing.T) {
 	}
 }
 
-// An answer to a login elsewhere that nobody has asked for is found where the state does not count; not where it does, nor
-// where any code is taken.
+// An answer to a login elsewhere that nobody has asked for is found where the state does not count; not where it does,
+// nor where any code is taken.
 func TestStateOfLogin(t *testing.T) {
-	for name, c := range map[string]struct{ checks, anyCode, want int }{"unchecked": {0, 0, 1}, "checked": {1, 0, 0}, "any": {0, 1, 0}} {
+	for name, c := range map[string]struct{ checks, anyCode, want int }{"unchecked": {0, 0, 1}, "checked": {1, 0, 0},
+		"any": {0, 1, 0}} {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			q := r.URL.Query()
 			switch {
@@ -193,7 +198,8 @@ func TestStateOfLogin(t *testing.T) {
 				answer(w, "<p>Your calendar is connected.</p>")
 			}
 		}))
-		target := lab.Target(t, http.MethodGet, "/authorize?response_type=code&client_id=cal&state=s1&redirect_uri="+lab.URL+"/back", "")
+		target := lab.Target(t, http.MethodGet,
+			"/authorize?response_type=code&client_id=cal&state=s1&redirect_uri="+lab.URL+"/back", "")
 		target.User = lab.As(t, "alice")
 		if found := lab.Run(t, kittest.Named(t, Checks(), "oauth-state"), target); len(found) != c.want {
 			t.Errorf("%s: found %s", name, kittest.Titles(found))
@@ -256,7 +262,8 @@ func TestTickets(t *testing.T) {
 		lab.World.Password = func(*client.User) string { return "Alice-1" }
 		lab.World.Pages = pages(t, lab, "GET /letters", "POST /lost-password account=x")
 		var got []string
-		for _, f := range lab.Run(t, kittest.Named(t, Checks(), "predictable-ticket"), lab.Target(t, http.MethodGet, "/letters", "")) {
+		for _, f := range lab.Run(t, kittest.Named(t, Checks(), "predictable-ticket"), lab.Target(t, http.MethodGet,
+			"/letters", "")) {
 			got = append(got, f.Check)
 		}
 		if strings.Join(got, " ") != c.want {
@@ -297,7 +304,8 @@ func TestStateOfForms(t *testing.T) {
 		if c.sealed {
 			view += seal(c.state)
 		}
-		target := lab.Target(t, http.MethodPost, "/order", "note=a&view="+strings.NewReplacer("+", "%2B", "=", "%3D").Replace(view))
+		target := lab.Target(t, http.MethodPost, "/order", "note=a&view="+strings.NewReplacer("+", "%2B", "=",
+			"%3D").Replace(view))
 		found := lab.Run(t, kittest.Named(t, Checks(), "client-state"), target)
 		if len(found) != c.want {
 			t.Errorf("%s: found %s", name, kittest.Titles(found))

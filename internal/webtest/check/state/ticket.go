@@ -119,15 +119,18 @@ func drawn(ctx context.Context, w *kit.World, predicted, again *kit.Check, form 
 		f := kit.Finding{Request: message.From(http.MethodGet, got[0].link), Detail: about, Payload: got[0].value,
 			Place: message.Place{Component: message.Query, Name: got[0].name}}
 		for _, t := range got {
-			f.Evidence = append(f.Evidence, kit.Evidence{Request: t.page.Request, Response: t.page, Match: t.value, Note: "a ticket that the user got"})
+			f.Evidence = append(f.Evidence, kit.Evidence{Request: t.page.Request, Response: t.page, Match: t.value,
+				Note: "a ticket that the user got"})
 		}
 		w.Found(predicted, f)
 	}
 	return twice(ctx, w, again, got[len(got)-1])
 }
 
-// ticketsOn are the links with tickets on pages of the first user, and the pages that have some; all pages when none has.
-func ticketsOn(ctx context.Context, w *kit.World, pages []*message.Request) (all []ticket, with []*message.Request, err error) {
+// ticketsOn are the links with tickets on pages of the first user, and the pages that have some; all pages when none
+// has.
+func ticketsOn(ctx context.Context, w *kit.World, pages []*message.Request) (all []ticket, with []*message.Request,
+	err error) {
 	for _, r := range pages {
 		answer, err := w.Ask(ctx, r, w.Users[0])
 		if err != nil {
@@ -225,7 +228,8 @@ func twice(ctx context.Context, w *kit.World, c *kit.Check, t ticket) error {
 	if answers[0].Status >= 400 || !kit.Same(answers[0], answers[1]) || kit.Same(answers[0], answers[2]) {
 		return nil
 	}
-	w.Found(c, kit.Finding{Request: answers[1].Request, Place: of, Payload: t.value, Detail: "the password that the user has was set with it, twice",
+	w.Found(c, kit.Finding{Request: answers[1].Request, Place: of, Payload: t.value,
+		Detail: "the password that the user has was set with it, twice",
 		Evidence: []kit.Evidence{{Request: answers[0].Request, Response: answers[0], Note: "the ticket sets a password"},
 			{Request: answers[1].Request, Response: answers[1], Note: "and once more"},
 			{Request: answers[2].Request, Response: answers[2], Note: "an invented one is refused"}}})

@@ -24,7 +24,8 @@ const (
 
 var (
 	// decided are names of what an application decides, not its user.
-	decided = regexp.MustCompile(`(?i)role|level|plan|price|amount|limit|discount|total|admin|owner|user|person|customer|account|` +
+	decided = regexp.MustCompile(`(?i)role|level|plan|price|amount|limit|discount|total|admin|owner|user|person` +
+		`|customer|account|` +
 		`status|approv|right|permission|quota|balance|credit|tariff|tier`)
 	javaText  = regexp.MustCompile(`t\x00[\x01-\x7f]`)
 	inJSON    = regexp.MustCompile(`"(\w{2,40})"\s*:\s*"?([\w.@-]{3,60})`)
@@ -38,10 +39,10 @@ type member struct {
 	at          int
 }
 
-// views is the check for states of a form that the page keeps, such as views of JSF, and that nothing seals. A value in it
-// that the application decides, by its name, and that the page shows, is replaced by another of the same length: the next
-// page must show that, twice, in place of the first. One request for a state in base64, and up to two for each of four
-// values in it.
+// views is the check for states of a form that the page keeps, such as views of JSF, and that nothing seals. A value in
+// it that the application decides, by its name, and that the page shows, is replaced by another of the same length: the
+// next page must show that, twice, in place of the first. One request for a state in base64, and up to two for each of
+// four values in it.
 func views() kit.Check {
 	c := kit.Check{ID: "client-state", Class: "client-state", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
@@ -59,7 +60,8 @@ func views() kit.Check {
 			}
 			tried := 0
 			for _, m := range members(plain) {
-				if !decided.MatchString(m.name) || len(m.value) < 4 || !strings.Contains(textOf(usual), m.value) || tried >= maxMembers {
+				if !decided.MatchString(m.name) || len(m.value) < 4 || !strings.Contains(textOf(usual), m.value) ||
+					tried >= maxMembers {
 					continue
 				}
 				tried++
@@ -79,7 +81,8 @@ func rewritten(ctx context.Context, w *kit.World, c *kit.Check, t *kit.Target, p
 ) (bool, error) {
 	user, users := kit.Names(t.User)
 	program := &proof.Program{About: "The page shows a state that nobody has sealed.", Users: users}
-	evidence := []kit.Evidence{{Request: t.Request, Response: usual, Match: m.value, Note: "the state says " + m.name + " = " + m.value}}
+	evidence := []kit.Evidence{{Request: t.Request, Response: usual, Match: m.value,
+		Note: "the state says " + m.name + " = " + m.value}}
 	var shown *message.Request
 	for i := range rounds {
 		word := likeIt(m.value)
@@ -89,11 +92,14 @@ func rewritten(ctx context.Context, w *kit.World, c *kit.Check, t *kit.Target, p
 		if err != nil || !strings.Contains(textOf(answer), word) || strings.Contains(textOf(usual), word) {
 			return false, err
 		}
-		evidence = append(evidence, kit.Evidence{Request: shown, Response: answer, Match: word, Note: "with another text in it, the page shows that"})
-		program.Steps = append(program.Steps, proof.Step{ID: "changed" + strconv.Itoa(i+1), As: user, Send: shown, Writes: true,
+		evidence = append(evidence, kit.Evidence{Request: shown, Response: answer, Match: word,
+			Note: "with another text in it, the page shows that"})
+		program.Steps = append(program.Steps, proof.Step{ID: "changed" + strconv.Itoa(i+1), As: user, Send: shown,
+			Writes: true,
 			Expect: []proof.Expect{{What: proof.Contains, Value: word}}})
 	}
-	w.Found(c, kit.Finding{Request: shown, Place: p, Payload: m.name, Detail: "the value of " + m.name + " in the state of the form",
+	w.Found(c, kit.Finding{Request: shown, Place: p, Payload: m.name,
+		Detail:   "the value of " + m.name + " in the state of the form",
 		Evidence: evidence, Proof: program})
 	return true, nil
 }
@@ -104,7 +110,8 @@ func opened(value string) (plain []byte, write func([]byte) string) {
 	if sealed && strings.Contains(rest, ".") { // a token of another kind
 		return nil, nil
 	}
-	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding,
+		base64.RawURLEncoding} {
 		if raw, err := e.DecodeString(head); err == nil {
 			return raw, func(b []byte) string { return strings.Replace(value, head, e.EncodeToString(b), 1) }
 		}

@@ -13,15 +13,16 @@ import (
 )
 
 var (
-	stamped = regexp.MustCompile(`^[\s\[<("]{0,3}(?:\d{4}-\d\d-\d\d|\d\d?[:/.]\d\d|\d\d?/[A-Z][a-z]{2}/\d{4}|[A-Z][a-z]{2} +\d{1,2} \d\d:|(?:TRACE|DEBUG|INFO|WARN|ERROR)\b)`)
+	stamped = regexp.MustCompile(`^[\s\[<("]{0,3}(?:\d{4}-\d\d-\d\d|\d\d?[:/.]\d\d|\d\d?/[A-Z][a-z]{2}/\d{4}` +
+		`|[A-Z][a-z]{2} +\d{1,2} \d\d:|(?:TRACE|DEBUG|INFO|WARN|ERROR)\b)`)
 	asLines = regexp.MustCompile(`(?is)<(?:pre|textarea|samp|code)\b[^>]*>(.*?)</(?:pre|textarea|samp|code)\s*>`)
 )
 
 // forgedLines is the key of a finding of forged lines, which the reading of pages for stored scripts has made.
 type forgedLines struct{ by *message.Request }
 
-// logLines is the check for lines of a log that a value forges. What stored has found while it read the pages is reported:
-// nothing more is sent.
+// logLines is the check for lines of a log that a value forges. What stored has found while it read the pages is
+// reported: nothing more is sent.
 func logLines() kit.Check {
 	c := kit.Check{ID: "log-lines", Class: "log-injection", Level: client.Safe}.Describe()
 	c.After = func(_ context.Context, w *kit.World) error {
@@ -76,7 +77,8 @@ func (s *storing) logged(ctx context.Context, r *message.Request, as *client.Use
 }
 
 // forge writes a line of a log that the application has not written.
-func (s *storing) forge(ctx context.Context, p kit.Planted, head string, shown *message.Request, as *client.User) error {
+func (s *storing) forge(ctx context.Context, p kit.Planted, head string, shown *message.Request,
+	as *client.User) error {
 	var evidence []kit.Evidence
 	var sent *message.Request
 	payload := ""
@@ -103,6 +105,7 @@ func (s *storing) forge(ctx context.Context, p kit.Planted, head string, shown *
 		evidence = append(evidence, kit.Evidence{Request: shown, Response: answer, Match: forged,
 			Note: "a line that the application has not written stands in its log"})
 	}
-	s.Memo.Store(forgedLines{sent}, kit.Finding{Request: sent, Place: p.Place, Payload: payload, Detail: "shown by " + shown.URL.Path, Evidence: evidence})
+	s.Memo.Store(forgedLines{sent}, kit.Finding{Request: sent, Place: p.Place, Payload: payload,
+		Detail: "shown by " + shown.URL.Path, Evidence: evidence})
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
-// A value that begins a new line of a log is found, in a page and in a text; not one whose line breaks are gone, nor a list
-// of what people wrote, which is no log.
+// A value that begins a new line of a log is found, in a page and in a text; not one whose line breaks are gone, nor a
+// list of what people wrote, which is no log.
 func TestLinesOfLogs(t *testing.T) {
 	for name, c := range map[string]struct {
 		keeps bool

@@ -21,7 +21,8 @@ const maxPages, maxStored = 500, 60
 
 // stored is the check for scripts that are saved: when all was tested, every page of the map is read once more, and the
 // words that were sent to other places are looked for. Where one comes out, a payload is sent to where it went in.
-// One request for each of 40 places and for each page, three for each payload. The same pages are looked at for lines of a log (lines.go).
+// One request for each of 40 places and for each page, three for each payload. The same pages are looked at for lines
+// of a log (lines.go).
 func stored() kit.Check {
 	c := kit.Check{ID: "xss-stored", Class: "stored-xss", Level: client.Safe}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
@@ -60,8 +61,9 @@ const maxReplanted = 40
 // rank has places of bodies before others.
 var rank = map[bool]int{true: 0, false: 1}
 
-// replant sends words once more, before the pages are read: a list of the last messages does not have those of long ago.
-// Those of forms, of JSON and of headers come first, as others seldom store anything. One request for each of 40 places.
+// replant sends words once more, before the pages are read: a list of the last messages does not have those of long
+// ago. Those of forms, of JSON and of headers come first, as others seldom store anything. One request for each of 40
+// places.
 func (s *storing) replant(ctx context.Context) error {
 	seen := map[string]bool{}
 	all := s.Planted()
@@ -69,7 +71,8 @@ func (s *storing) replant(ctx context.Context) error {
 	slices.SortStableFunc(all, func(a, b kit.Planted) int { return cmp.Compare(rank[isBody(a)], rank[isBody(b)]) })
 	for _, p := range all {
 		key := path(p.Target.Request) + " " + p.Place.String()
-		if seen[key] || len(seen) >= maxReplanted || p.Target.Request.IsMessage() || !isBody(p) && p.Place.Component != message.Header {
+		if seen[key] || len(seen) >= maxReplanted || p.Target.Request.IsMessage() || !isBody(p) &&
+			p.Place.Component != message.Header {
 			continue
 		}
 		seen[key] = true
