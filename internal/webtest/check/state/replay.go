@@ -79,7 +79,7 @@ func unasked() kit.Check {
 		back, err := url.Parse(asked.Get("redirect_uri"))
 		if err != nil || t.Request.Method != http.MethodGet || !kit.Known(t.User) || asked.Get("response_type") != "code" ||
 			back.Host != t.Request.URL.Host || !w.Once("oauth state "+back.Host+back.Path) {
-			return nil
+			return nil //nolint:nilerr // it is no such link
 		}
 		var answers []*message.Response
 		for _, change := range []func(url.Values){

@@ -17,7 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
-func answer(w http.ResponseWriter, format string, values ...any) {
+func answerf(w http.ResponseWriter, format string, values ...any) {
 	w.Header().Set("Content-Type", "text/html")
 	fmt.Fprintf(w, format, values...)
 }
@@ -55,7 +55,7 @@ func TestSessionInAddress(t *testing.T) {
 			n++
 			id := fmt.Sprintf("00aa11bb22cc33dd44ee%04d", n)
 			w.Header().Set("Set-Cookie", "SHOP="+id+"; HttpOnly")
-			answer(w, c.link, id)
+			answerf(w, c.link, id)
 		}))
 		if found := lab.Run(t, kittest.Named(t, Checks(), "session-in-address"), lab.Target(t, http.MethodGet, "/",
 			"")); len(found) != c.want {
@@ -87,7 +87,7 @@ func sessions(ends bool) http.Handler {
 		case !live[id]:
 			http.Redirect(w, r, "/enter", http.StatusSeeOther)
 		default:
-			answer(w, `<p>The letters of alice: three.</p><a href="/bye"><b>Sign out</b></a>`)
+			answerf(w, `<p>The letters of alice: three.</p><a href="/bye"><b>Sign out</b></a>`)
 		}
 	})
 }
@@ -135,7 +135,7 @@ func TestCacheablePages(t *testing.T) {
 			for k, v := range c.headers {
 				w.Header().Set(k, v)
 			}
-			answer(w, "<p>Payslip of March</p>")
+			answerf(w, "<p>Payslip of March</p>")
 		}))
 		target := lab.Target(t, http.MethodGet, "/payslip", "")
 		target.User = lab.As(t, "alice")
@@ -162,7 +162,7 @@ func TestCodeReplay(t *testing.T) {
 			if r.Method == http.MethodGet {
 				n++
 				given[fmt.Sprint("c", n)] = true
-				answer(w, `<form method="post" action="/token"><input value="c%d" name="code"></form>`, n)
+				answerf(w, `<form method="post" action="/token"><input value="c%d" name="code"></form>`, n)
 				return
 			}
 			if !given[r.FormValue("code")] && c.anything == 0 {
@@ -195,7 +195,7 @@ func TestStateOfLogin(t *testing.T) {
 			case c.checks == 1 && q.Get("state") != "s1", c.anyCode == 0 && q.Get("code") != "c1":
 				http.Error(w, "no", http.StatusForbidden)
 			default:
-				answer(w, "<p>Your calendar is connected.</p>")
+				answerf(w, "<p>Your calendar is connected.</p>")
 			}
 		}))
 		target := lab.Target(t, http.MethodGet,
@@ -225,13 +225,13 @@ func (m *mailing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			t := m.ticket(len(m.sent))
 			m.sent, m.valid[t] = append(m.sent, t), true
 		}
-		answer(w, "<p>Look into your letters.</p>")
+		answerf(w, "<p>Look into your letters.</p>")
 	case "GET/letters":
 		for _, t := range m.sent {
-			answer(w, `<a href="/reset?token=%s">new password</a>`, t)
+			answerf(w, `<a href="/reset?token=%s">new password</a>`, t)
 		}
 	case "GET/reset":
-		answer(w, `<form method="post" action="/reset"><input type="hidden" name="token" value="%s"><input type="password" name="password"></form>`,
+		answerf(w, `<form method="post" action="/reset"><input type="hidden" name="token" value="%s"><input type="password" name="password"></form>`,
 			r.FormValue("token"))
 	default:
 		if !m.valid[r.FormValue("token")] {
@@ -241,7 +241,7 @@ func (m *mailing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if m.once {
 			delete(m.valid, r.FormValue("token"))
 		}
-		answer(w, "<p>The password of %s is new.</p>", "alice")
+		answerf(w, "<p>The password of %s is new.</p>", "alice")
 	}
 }
 
@@ -298,7 +298,7 @@ func TestStateOfForms(t *testing.T) {
 				http.Error(w, "no state", http.StatusBadRequest)
 				return
 			}
-			answer(w, `<p>It says %s.</p><input name="view" value="%s">`, raw[at:at+len(c.shown)], r.FormValue("view"))
+			answerf(w, `<p>It says %s.</p><input name="view" value="%s">`, raw[at:at+len(c.shown)], r.FormValue("view"))
 		}))
 		view := base64.StdEncoding.EncodeToString([]byte(c.state))
 		if c.sealed {
