@@ -192,7 +192,7 @@ func written(ctx context.Context, w *kit.World, c *kit.Check, views []view, owne
 				continue
 			}
 			control.As, control.ID, about = other.Name, "usual", "what "+other.Name+" gets by the form"
-			answers = append(byLink[:2], answers[1])
+			answers = []*message.Response{byLink[0], byLink[1], answers[1]}
 		}
 		if answers[0].Status == 0 || answers[0].Status >= 400 || !kit.Same(answers[0], answers[1]) || kit.Same(answers[0],
 			answers[2]) {

@@ -61,7 +61,8 @@ func (s *storing) logged(ctx context.Context, r *message.Request, as *client.Use
 	for _, line := range lines(answer) {
 		word := wordPattern.FindString(line)
 		p, ok := s.words[word]
-		if !ok || !stamped.MatchString(line) || strings.Index(line, word) > maxLogLine {
+		head, _, _ := strings.Cut(line, word)
+		if !ok || !stamped.MatchString(line) || len(head) > maxLogLine {
 			continue
 		}
 		key := "line " + path(p.Target.Request) + " " + p.Place.String()
@@ -69,7 +70,7 @@ func (s *storing) logged(ctx context.Context, r *message.Request, as *client.Use
 			continue
 		}
 		s.done[key] = true
-		if err := s.forge(ctx, p, line[:strings.Index(line, word)], r, as); err != nil {
+		if err := s.forge(ctx, p, head, r, as); err != nil {
 			return err
 		}
 	}
