@@ -142,14 +142,28 @@ func (s *sweep) pair(store, page *target, places []message.Place) {
 	}
 	chain := page.Request.Clone()
 	chain.After = store.Request
+	if to := store.Response.Redirect(); to != nil { // each request leads to a page of its own
+		shape := message.PathShape(to.EscapedPath())
+		chain.Led = shape != to.EscapedPath() && shape == message.PathShape(page.Request.URL.EscapedPath())
+	}
 	s.out = append(s.out, s.laterTarget(page, chain, nil, places))
 }
 
-// linked takes the pages that the answer of a request links to, and the first page does not.
+// linked takes the pages that the answer of a request links to, and the first page does not, and the page that a
+// request makes and leads to, such as /saved/7.
 func (s *sweep) linked() {
 	for _, store := range s.stores {
 		n := 0
+		leads := ""
+		if to := store.Response.Redirect(); to != nil && message.PathShape(to.EscapedPath()) != to.EscapedPath() {
+			leads = message.PathShape(to.EscapedPath())
+		}
 		for _, page := range s.pages {
+			if leads != "" && message.PathShape(page.Request.URL.EscapedPath()) == leads {
+				leads = ""
+				s.pair(store, page, stepPlaces(store.Request, 1))
+				continue
+			}
 			link := `"` + page.Request.URL.RequestURI() + `"`
 			if n < maxLinked && strings.Contains(string(store.Response.Body), link) &&
 				!strings.Contains(string(s.pages[0].Response.Body), link) {

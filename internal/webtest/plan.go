@@ -1,11 +1,14 @@
 package webtest
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
@@ -164,7 +167,8 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 		return t.others, nil
 	}
 	others := slices.DeleteFunc(slices.Clone(t.others), func(p message.Place) bool {
-		return p.Component == message.Cookie && r.ofSession(p.Name) // without it all pages are others
+		// Without it all pages are others. One that is an object keeps more than the session.
+		return p.Component == message.Cookie && r.ofSession(p.Name) && !isObject(p.Value)
 	})
 	base, err := r.world.Base(ctx, t.Target)
 	if err != nil {
@@ -196,6 +200,13 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 	return out, nil
 }
 
+// isObject reports whether a value is base64 of an object: of Java, or of what can be read.
+func isObject(value string) bool {
+	raw, err := base64.StdEncoding.DecodeString(value)
+	return err == nil && len(raw) > 4 && (bytes.HasPrefix(raw, []byte("\xac\xed\x00\x05")) || raw[0] == '{' &&
+		utf8.Valid(raw))
+}
+
 // ofSession reports whether a cookie is what keeps a session.
 func (r *run) ofSession(name string) bool {
 	return slices.ContainsFunc(r.sessions, func(s *session.Session) bool { return s.Cookies[name] })
@@ -213,6 +224,9 @@ func (r *run) moves(ctx context.Context, t *target, base *kit.Base, places []mes
 			continue
 		}
 		request = request.Put(p, p.Value+word+oddity)
+		if p.Component == message.Header { // another page may show it, such as a list of visits
+			r.world.Plant(word, t.Target, p)
+		}
 	}
 	answer, err := r.world.Send(ctx, t.Target, request)
 	if err != nil {

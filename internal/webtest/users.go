@@ -15,8 +15,9 @@ const (
 	othersShare = 8 // the part of the budget that the map of each further user may take
 )
 
-// mappedOthers adds what the other users are shown, and the first is not: pages of their role, forms, and their own
-// objects. What is there only for one of them is tested as that user; requests that the first one is refused are, too.
+// mappedOthers adds what the other users, and nobody, are shown, and the first is not: pages of their role, forms, and
+// their own objects; where one registers. What is there only for one of them is tested as that user; requests that the
+// first one is refused are, too.
 func (r *run) mappedOthers(ctx context.Context, m *sitemap.Map) error {
 	for _, s := range r.sessions[:min(len(r.sessions), maxCrawlers)] {
 		if s.User == r.user() || r.Only {
@@ -26,8 +27,14 @@ func (r *run) mappedOthers(ctx context.Context, m *sitemap.Map) error {
 			return err
 		}
 	}
-	return nil
+	if len(r.sessions) == 0 || r.Only {
+		return nil
+	}
+	return r.mapAs(ctx, m, r.nobody)
 }
+
+// ofNobody marks entries that visitors are shown who are not logged in, and users are not, such as registrations.
+const ofNobody = "-"
 
 // mapAs adds what a user is shown to the map.
 func (r *run) mapAs(ctx context.Context, m *sitemap.Map, u *client.User) error {
@@ -42,6 +49,10 @@ func (r *run) mapAs(ctx context.Context, m *sitemap.Map, u *client.User) error {
 	}
 	if err != nil && !errors.Is(err, client.ErrScope) {
 		r.note("What " + u.Name + " is shown could not be mapped: " + err.Error() + ".")
+	}
+	if u == r.nobody {
+		m.AddOf(theirs, ofNobody)
+		return nil
 	}
 	m.AddOf(theirs, u.Name)
 	return nil
@@ -60,6 +71,9 @@ func (r *run) part(n int64) (share int64, until time.Time) {
 
 // userOf is who tests an entry of the map.
 func (r *run) userOf(e *sitemap.Entry) *client.User {
+	if e.As == ofNobody {
+		return r.nobody
+	}
 	for _, s := range r.sessions {
 		if e.As != "" && s.User.Name == e.As {
 			return s.User

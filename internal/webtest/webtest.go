@@ -339,7 +339,8 @@ func (r *run) targets() (out []*target) {
 			r.report.Coverage.untested(e, e.Why)
 			continue
 		}
-		t := &target{Target: &kit.Target{Request: e.Request, Response: e.Response, User: r.userOf(e), Kind: e.Kind},
+		t := &target{Target: &kit.Target{Request: e.Request, Response: e.Response, User: r.userOf(e), Kind: e.Kind,
+			From: e.From},
 			entry: e, key: keyOf(e.Request)}
 		t.Places, t.others = r.plan(t)
 		out = append(out, t)

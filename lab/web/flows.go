@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -18,6 +19,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -38,7 +40,7 @@ var passwords = map[string]string{"anna": "anna-Pass1", "ben": "ben-Pass2", "roo
 
 // Flows are the flows of a stack that have a case of one of some classes; of all without classes.
 func Flows(stack string, classes []string) (all []Flow) {
-	for _, row := range slices.Concat(flows, flowsPHP, flowsGo) {
+	for _, row := range slices.Concat(flows, flowsPHP, flowsGo, flowsJava) {
 		if !slices.Contains(strings.Fields(row.stacks), stack) {
 			continue
 		}
@@ -115,21 +117,29 @@ func object(variant string) string {
 	return url.QueryEscape(text)
 }
 
+// javaFile is an object of Java, a file, that is not what a page wants.
+const javaFile = "rO0ABXNyAAxqYXZhLmlvLkZpbGUELaRFDg3k/wMAAUwABHBhdGh0ABJMamF2YS9sYW5nL1N0cmluZzt4cHQAA3FxcXcCAC94"
+
 var (
 	ups = map[string]string{"strip": "....//", "prefix": "manuals/../", "twice": "%252e%252e/", "sound": "../",
 		"weak": "../", "list": "../", "base": "../", "low": "../", "medium": "....//"}
-	guessed = map[string]string{"counter": "1", "signed": "1", "random": "1", "name": "cm9vdA==", "hash": "c4ca4238a0b923820dcc509a6f75849b"}
+	guessed = map[string]string{"serial": "100041", "digest": "7fe4771c008a22eb763df47d19e2c6aa", "counter": "1",
+		"signed": "1", "random": "1", "name": "cm9vdA==", "hash": "c4ca4238a0b923820dcc509a6f75849b"}
 	origins = map[string]string{"reflect": "https://q7.example", "null": "null", "suffix": "https://q7lab.example", "sound": "https://q7.example"}
 	encoded = regexp.MustCompile(`\{b64:(.*?)\}( |$)`)
 	uploads = map[string]string{"refusing": "q7.phtml", "double": "q7.php.png"}
 	hidden  = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
+	states  = regexp.MustCompile(`\{state:(\w+)=(\w+)\}`)
+	codes   = regexp.MustCompile(`[?&;](?:code|ticket|jsessionid)=([\w.-]+)|name="(?:code|token)" value="([\w-]+)"` +
+		`|\nLocation: [^\n]*/(\d+)\n`)
 	leading = regexp.MustCompile(`^\[([\w-]+): ([^\]]*)\] `)
 )
 
 // Prove sends the proof of a case and reports whether its last answer shows the weakness, and that answer. A proof is
 // requests separated by " ; ": who sends (or what begins with - for nobody), [headers], a method, a path, a body. FILE sends a file by a
-// form: its field, name, type and contents. {token} is the anti-forgery token of the form in the last answer. What is expected is a
-// regular expression, or "slow" for an answer that takes two seconds.
+// form: its field, name, type and contents. TWICE sends a request twice at once. {token} is the anti-forgery token of
+// the form in the last answer, {code} a code, ticket, session or number that any last answer had, {state:a=b} a hidden
+// state with another text. What is expected is a regular expression, or "slow" for an answer that takes two seconds.
 func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -147,8 +157,9 @@ func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, err
 	}
 	fill := strings.NewReplacer("{jwt}", forged(f.Variant, public), "{port}", u.Port(), "{up}", up, "{origin}", origins[f.Variant],
 		"{guess}", guessed[f.Variant], "{object}", object(f.Variant), "{file}", cmp.Or(uploads[f.Variant], "q7.php"),
-		"{quote}", map[string]string{"low": "'"}[f.Variant])
-	clients, got, took := map[string]*person{}, "", time.Duration(0)
+		"{java}", javaFile, "{jsp}", cmp.Or(map[string]string{"list": "q7.jspx"}[f.Variant], "q7.jsp"), "{quote}",
+		map[string]string{"low": "'"}[f.Variant])
+	clients, got, took, code := map[string]*person{}, "", time.Duration(0), ""
 	for one := range strings.SplitSeq(c.Proof, " ; ") {
 		one = encoded.ReplaceAllStringFunc(fill.Replace(one), func(s string) string {
 			m := encoded.FindStringSubmatch(s)
@@ -161,10 +172,13 @@ func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, err
 			}
 		}
 		began := time.Now()
-		if got, err = clients[who].send(ctx, at, rest); err != nil {
+		if got, err = clients[who].sends(ctx, at, strings.ReplaceAll(rest, "{code}", code)); err != nil {
 			return false, "", err
 		}
 		took = time.Since(began)
+		if m := codes.FindStringSubmatch(got); m != nil {
+			code = cmp.Or(m[1], m[2], m[3])
+		}
 	}
 	if c.Expect == "slow" {
 		return took > 1900*time.Millisecond, got, nil
@@ -224,11 +238,37 @@ func (f *Flow) enter(ctx context.Context, who, at string) (*person, error) {
 	return p, nil
 }
 
+// sends sends a request, or with TWICE before it, two at once.
+func (p *person) sends(ctx context.Context, at, text string) (got string, err error) {
+	rest, twice := strings.CutPrefix(text, "TWICE ")
+	if !twice {
+		return p.send(ctx, at, text)
+	}
+	var wait sync.WaitGroup
+	wait.Go(func() { _, _ = p.send(ctx, at, rest) }) // what it does is seen later
+	got, err = p.send(ctx, at, rest)
+	wait.Wait()
+	return got, err
+}
+
+// reshaped is a state that a form keeps as base64, with another text of the same length.
+func (p *person) reshaped(m []string) string {
+	for _, value := range p.hidden {
+		raw, _, _ := strings.Cut(value, ".")
+		if plain, err := base64.StdEncoding.DecodeString(raw); err == nil && bytes.Contains(plain, []byte(m[1])) {
+			changed := base64.StdEncoding.EncodeToString(bytes.ReplaceAll(plain, []byte(m[1]), []byte(m[2])))
+			return url.QueryEscape(strings.Replace(value, raw, changed, 1))
+		}
+	}
+	return ""
+}
+
 func (p *person) send(ctx context.Context, at, text string) (string, error) {
 	headers := map[string]string{}
 	for m := leading.FindStringSubmatch(text); m != nil; m = leading.FindStringSubmatch(text) {
 		headers[m[1]], text = m[2], text[len(m[0]):]
 	}
+	text = states.ReplaceAllStringFunc(text, func(s string) string { return p.reshaped(states.FindStringSubmatch(s)) })
 	method, rest, _ := strings.Cut(text, " ")
 	to, body, _ := strings.Cut(strings.ReplaceAll(rest, "{token}", p.hidden["token"]), " ")
 	kind := "application/x-www-form-urlencoded"
@@ -269,11 +309,12 @@ func (p *person) send(ctx context.Context, at, text string) (string, error) {
 		if p.hidden == nil {
 			p.hidden = map[string]string{}
 		}
-		p.hidden[string(m[1])] = string(m[2])
+		p.hidden[string(m[1])] = html.UnescapeString(string(m[2]))
 	}
 	h := answer.Header
-	return fmt.Sprintf("%d %s\nLocation: %s\nAllow-Origin: %s\n\n%s", answer.StatusCode, h.Get("Content-Type"), h.Get("Location"),
-		h.Get("Access-Control-Allow-Origin"), got), err
+	return fmt.Sprintf("%d %s %s\nLocation: %s\nAllow-Origin: %s\n\n%s", answer.StatusCode, h.Get("Content-Type"),
+		h.Get("Cache-Control"),
+		h.Get("Location"), h.Get("Access-Control-Allow-Origin"), got), err
 }
 
 // file is a form with a file: field, name, type, contents.

@@ -1,10 +1,12 @@
 package web
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -12,7 +14,7 @@ import (
 // Each flow has cases of known classes, a sound variant beside weak ones, and there are enough of both kinds.
 func TestFlows(t *testing.T) {
 	weak, safe, names := 0, 0, map[string]bool{}
-	for _, stack := range []string{"node", "python", "php", "go"} {
+	for _, stack := range []string{"node", "python", "php", "go", "java"} {
 		for _, f := range Flows(stack, nil) {
 			if names[f.Name()] {
 				t.Errorf("%s is there twice", f.Name())
@@ -68,7 +70,8 @@ func TestProveWithTokens(t *testing.T) {
 	}))
 	defer server.Close()
 	f := Flow{App: "shop", Variant: "low", login: "token /login name word"}
-	for proof, want := range map[string][2]string{"anna POST /x token={token}&name=a{quote}": {"by a'", "slow"}, "- POST /x token={token}": {"^403", "by"}} {
+	for proof, want := range map[string][2]string{"anna POST /x token={token}&name=a{quote}": {"by a'", "slow"},
+		"- POST /x token={token}": {"^403", "by"}} {
 		for i, expect := range want {
 			c := Case{Proof: proof, Expect: expect}
 			if got, came, err := f.Prove(t.Context(), &c, server.URL); err != nil || got != (i == 0) {
@@ -113,5 +116,40 @@ func TestProve(t *testing.T) {
 	c.Expect = "^200"
 	if got, _, err := f.Prove(t.Context(), &c, server.URL); got || err != nil {
 		t.Error("it shows what it does not show:", err)
+	}
+}
+
+// A request is sent twice at once, a code of one answer is sent by another user, and a state is sent with another text.
+func TestProveWithWhatAnswersHave(t *testing.T) {
+	both := make(chan bool, 2)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/twice":
+			both <- true
+			for len(both) < 2 && r.Context().Err() == nil {
+				runtime.Gosched()
+			}
+			fmt.Fprint(w, "two")
+		case "/code":
+			w.Header().Set("Location", "/back?code=c7")
+		case "/number":
+			w.Header().Set("Location", "/kept/12")
+		case "/form":
+			fmt.Fprint(w, `<input type="hidden" name="view" value="`+base64.StdEncoding.EncodeToString([]byte(`{"plan":"basic"}`))+`.seal">`)
+		default:
+			state, _, _ := strings.Cut(r.FormValue("view"), ".")
+			plain, _ := base64.StdEncoding.DecodeString(state)
+			fmt.Fprintf(w, "%s %s", r.URL.Path, plain)
+		}
+	}))
+	defer server.Close()
+	f := Flow{App: "kiosk", Variant: "weak"}
+	for proof, want := range map[string]string{"- TWICE POST /twice a=b": "two", "-1 GET /code ; -2 GET /x{code}": "/xc7",
+		"-1 GET /number ; -2 GET /x{code}":                 "/x12",
+		"- GET /form ; - POST /y view={state:basic=gold0}": `/y {"plan":"gold0"}`} {
+		c := Case{Proof: proof, Expect: want}
+		if got, came, err := f.Prove(t.Context(), &c, server.URL); err != nil || !got {
+			t.Errorf("%s: %v %s %v", proof, got, came, err)
+		}
 	}
 }

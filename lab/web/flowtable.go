@@ -30,6 +30,9 @@ var FlowClasses = map[string][]int{
 	"path": {22, 23, 36, 73, 98}, "redirect": Classes["redirect"], "template": Classes["template"], "xxe": Classes["xxe"],
 	"ssrf": Classes["ssrf"], "xpath": Classes["xpath"], "code": {94, 95, 78, 77, 470, 98}, "juggling": {1024, 697, 843, 704, 287, 289, 303, 305, 1025},
 	"predictable": {330, 334, 335, 340, 341, 342, 343, 331, 6, 539, 565, 287, 290, 302}, "overwrite": {621, 473, 915, 454, 285, 862, 863, 269},
+	"race": {362, 366, 367}, "cache": {524, 525, 349, 644}, "session": {598}, "expiry": {613, 294, 672, 640}, "log": {117,
+		93},
+	"tamper": {642, 472, 565, 353, 345, 602, 807}, "hidden": {472, 602, 915, 269, 266, 285, 807},
 	"takeover": {620, 639, 284, 285, 862, 863, 640}, "continue": {698, 705, 425, 862, 863, 285, 284, 306, 200},
 }
 

@@ -40,7 +40,7 @@ func run(ctx context.Context) (err error) {
 	var o options
 	flag.StringVar(&o.stacks, "stacks", "php,java,python,node,go", "which applications")
 	flag.StringVar(&o.classes, "classes", "", "only cases of these classes; all without")
-	flag.StringVar(&o.kinds, "kinds", "pages,flows", "pages of one input, and applications of several pages (of PHP, Express, Flask and Go)")
+	flag.StringVar(&o.kinds, "kinds", "pages,flows", "pages of one input, and applications of several pages of all stacks")
 	flag.StringVar(&o.apps, "apps", "", "only these applications of several pages, such as orders or orders-weak; all without")
 	flag.StringVar(&o.testers, "testers", "vedette,wapiti", "which testers, of vedette and wapiti")
 	flag.StringVar(&o.vedette, "vedette", "bin/vedette", "the program")

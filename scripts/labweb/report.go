@@ -296,12 +296,19 @@ func ofVedette(text []byte) (all []reported, err error) {
 		_, _ = fmt.Sscanf(in.CWE, "CWE-%d", &cwe) // one without a number is of no class
 		for _, text := range append(in.Where, in.URL) {
 			if u, err := url.Parse(address.FindString(text)); err == nil && u.Host != "" {
-				all = append(all, reported{cwe, classOf(cwe), u.Path, cmp.Or(in.Title, in.Class), u.RawQuery})
+				all = append(all, reported{cwe, classOf(cwe), plain(u.Path), cmp.Or(in.Title, in.Class), u.RawQuery})
 			}
 		}
 	}
 	return all, nil
 }
+
+// plain is a path as a server reads it: without parameters of its segments, and without segments that say nothing.
+func plain(path string) string {
+	return strings.ReplaceAll(parameters.ReplaceAllString(path, ""), "/./", "/")
+}
+
+var parameters = regexp.MustCompile(`;[^/]*`)
 
 // classOf is the class of a CWE number.
 func classOf(cwe int) string {

@@ -43,7 +43,7 @@ func TestScoreOfFlows(t *testing.T) {
 	all, err := ofVedette([]byte(`{"title":"t","cwe":"CWE-639","url":"http://h/orders/3"}
 {"title":"u","cwe":"CWE-915","url":"http://h/profile"}
 {"title":"v","cwe":"CWE-79","url":"http://h/profile"}
-{"title":"w","cwe":"CWE-285","url":"http://h/index.php?page=people"}
+{"title":"w","cwe":"CWE-285","url":"http://h/./index.php;x=1?page=people"}
 `))
 	if err != nil {
 		t.Fatal(err)

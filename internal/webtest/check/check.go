@@ -11,6 +11,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/access"
 	"github.com/vedette-sec/vedette/internal/webtest/check/digest"
 	"github.com/vedette-sec/vedette/internal/webtest/check/exposure"
+	"github.com/vedette-sec/vedette/internal/webtest/check/forgery"
 	"github.com/vedette-sec/vedette/internal/webtest/check/front"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/check/logic"
@@ -19,6 +20,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/redirect"
 	"github.com/vedette-sec/vedette/internal/webtest/check/refusal"
 	"github.com/vedette-sec/vedette/internal/webtest/check/remote"
+	"github.com/vedette-sec/vedette/internal/webtest/check/state"
 	"github.com/vedette-sec/vedette/internal/webtest/check/technique"
 	"github.com/vedette-sec/vedette/internal/webtest/check/token"
 	"github.com/vedette-sec/vedette/internal/webtest/check/xss"
@@ -54,9 +56,9 @@ const (
 func All() []Check {
 	var all []Check
 	for _, some := range [][]Check{
-		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
+		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(), forgery.Checks(),
 		owned.Checks(), digest.Checks(), logic.Checks(),
-		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(),
+		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(),
 	} {
 		all = append(all, some...)
 	}

@@ -24,6 +24,18 @@ func (c *Client) chain(at *url.URL) *sync.Mutex {
 	return c.chains[key]
 }
 
+// led is the address of a step to which the answer before it leads; nil where it stays.
+func led(step *message.Request, before *message.Response) *url.URL {
+	if before == nil || !step.Led {
+		return nil
+	}
+	to := before.Redirect()
+	if to == nil || to.Host != step.URL.Host {
+		return nil
+	}
+	return to
+}
+
 // inOrder sends the requests that belong before a request, and then the request, one chain of a user at a time. A token
 // against forged requests is taken from the answer of the step before. Nobody has a session of their own for it.
 func (c *Client) inOrder(ctx context.Context, r *message.Request, o Options) (*message.Response, error) {
@@ -58,6 +70,14 @@ func (c *Client) inOrder(ctx context.Context, r *message.Request, o Options) (*m
 			}
 		} else if before == nil {
 			step, release = c.renew(ctx, step, o.As)
+		}
+		if to := led(step, before); to != nil {
+			step = step.Clone()
+			step.URL = to
+			if err := c.Permit(step, own); err != nil {
+				release()
+				return nil, err
+			}
 		}
 		answer, err := c.send(ctx, step, own)
 		release()

@@ -36,6 +36,8 @@ type Request struct {
 	// After, if not nil, is the request of the step before, as of a form of several steps: a client sends it, and those
 	// before it, each time before this one.
 	After *Request
+	// Led says that the address is where the answer to After leads; the one of the request stands for it.
+	Led bool
 	// Segments are those of the path, from 1, that a description of the API calls parameters.
 	Segments []int
 	// Passwords are how many of its values are those of fields that take a new password, whatever they are called.
@@ -262,7 +264,7 @@ func (r *Request) Clone() *Request {
 		header = http.Header{}
 	}
 	return &Request{Method: r.Method, URL: &u, Header: header, Body: bytes.Clone(r.Body), Token: r.Token,
-		After: r.After, Segments: r.Segments, Passwords: r.Passwords}
+		After: r.After, Led: r.Led, Segments: r.Segments, Passwords: r.Passwords}
 }
 
 // With is a copy with another value of a header line; "" removes the line.
@@ -333,6 +335,7 @@ type stored struct {
 
 	Token    *Token   `json:"token,omitempty"`
 	After    *Request `json:"after,omitempty"`
+	Led      bool     `json:"led,omitempty"`
 	Segments []int    `json:"segments,omitempty"`
 
 	Passwords int `json:"passwords,omitempty"`
@@ -340,7 +343,8 @@ type stored struct {
 
 // MarshalJSON implements json.Marshaler; the body is in base64.
 func (r *Request) MarshalJSON() ([]byte, error) {
-	return json.Marshal(stored{r.Method, r.URL.String(), r.Header, r.Body, r.Token, r.After, r.Segments, r.Passwords})
+	return json.Marshal(stored{r.Method, r.URL.String(), r.Header, r.Body, r.Token, r.After, r.Led, r.Segments,
+		r.Passwords})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -354,7 +358,7 @@ func (r *Request) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	made.Body, made.Token, made.After, made.Segments = s.Body, s.Token, s.After, s.Segments
-	made.Passwords = s.Passwords
+	made.Led, made.Passwords = s.Led, s.Passwords
 	if s.Header != nil {
 		made.Header = s.Header
 	}

@@ -1,5 +1,5 @@
 // Package access finds what users may do that they should not: pages and objects of others, logins that tell who
-// exists, forms that other sites can send, and fields that are not theirs to set.
+// exists, and fields that are not theirs to set.
 //
 // Content decides and not the status: a page is somebody's own when nobody else is shown the way to it and a stranger
 // gets something else. Access is broken when another user gets the same page all the same, and not for an object that
@@ -23,8 +23,8 @@ import (
 
 // Checks are those of the package.
 func Checks() []kit.Check {
-	return []kit.Check{others(), offices(), roles(), neighbours(), enumeration(), forgery(), assignment(),
-		defaults(), limits(), fixation(), predictable(), ofUsers(), overwriting(), byType(), passwordForgery(),
+	return []kit.Check{others(), nested(), offices(), roles(), neighbours(), enumeration(), assignment(),
+		defaults(), limits(), fixation(), predictable(), ofUsers(), overwriting(), byType(),
 		forgottenNames()}
 }
 
@@ -131,18 +131,6 @@ func layout(views []view, v *view) (all []*diff.Page) {
 	return all
 }
 
-// alikeTo reports whether two answers show the same text, whatever tokens are in their forms.
-func alikeTo(a, b *message.Response) bool {
-	return a.Status == b.Status && a.Header.Get("Location") == b.Header.Get("Location") && textOf(a) == textOf(b)
-}
-
-var markupOf = regexp.MustCompile(`(?is)<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>`)
-
-// textOf is what a page shows, without its elements and their attributes.
-func textOf(r *message.Response) string {
-	return strings.Join(strings.Fields(markupOf.ReplaceAllString(string(r.Body), " ")), " ")
-}
-
 // onlyShownTo says whether pages of the owner lead to a request, or name its object, and none of the other does.
 func onlyShownTo(views []view, v *view) bool {
 	names := ways(v.request)
@@ -213,7 +201,7 @@ var objectName = regexp.MustCompile(`(?i)(?:^|[._-]|[a-z])(?:id|uuid|number|key|
 func objects(r *message.Request) (all []message.Place) {
 	for _, p := range message.Places(r) {
 		ofGraph := p.Component == message.Body && r.Method == http.MethodPost && objectName.MatchString(p.Name) && reads(r)
-		if (p.Component == message.Path || p.Component == message.Query || ofGraph) && kit.ObjectValue.MatchString(p.Value) {
+		if (p.Component == message.Path || p.Component == message.Query || ofGraph) && kit.IsObject(p.Value) {
 			all = append(all, p)
 		}
 	}
@@ -271,12 +259,4 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 		Users: []string{owner.Name, other.Name}, Steps: steps}
 	w.Found(check, f)
 	return true, nil
-}
-
-// sendable says whether a form of another site can send a request: its type is one of those of forms.
-func sendable(r *message.Request) bool {
-	kind := r.Header.Get("Content-Type")
-	return strings.HasPrefix(kind, "application/x-www-form-urlencoded") ||
-		strings.HasPrefix(kind, "multipart/form-data") ||
-		strings.HasPrefix(kind, "text/plain")
 }

@@ -14,26 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
-	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
-
-func holds(t *testing.T, lab *kittest.Lab, f kit.Finding) {
-	t.Helper()
-	if f.Proof == nil {
-		return
-	}
-	runner := proof.Runner{Send: lab.World.Client.Send, Users: func(name string) *client.User {
-		for _, u := range lab.World.Users {
-			if u.Name == name {
-				return u
-			}
-		}
-		return nil
-	}}
-	if out, err := runner.Run(t.Context(), f.Proof); err != nil || !out.Holds {
-		t.Errorf("the proof does not hold: %s, %v", out.Failed, err)
-	}
-}
 
 // shop has orders of users and a page of administrators; strict says whether it looks at who asks.
 func shop(strict bool) http.Handler {
@@ -94,7 +75,7 @@ func TestOthers(t *testing.T) {
 		found := map[string]int{}
 		for _, f := range lab.Run(t, kittest.Named(t, Checks(), "access-of-others"), &kit.Target{}) {
 			found[f.Class+" "+f.Request.URL.RequestURI()]++
-			holds(t, lab, f)
+			lab.Holds(t, f)
 		}
 		if strict && len(found) > 0 {
 			t.Errorf("%s: reports %v", name, found)
@@ -146,7 +127,7 @@ func TestLogins(t *testing.T) {
 			continue
 		}
 		for _, f := range found {
-			holds(t, lab, f)
+			lab.Holds(t, f)
 		}
 	}
 }

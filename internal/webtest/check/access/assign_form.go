@@ -33,8 +33,8 @@ func assignForms(ctx context.Context, w *kit.World, c *kit.Check) error {
 		}
 		tried := 0
 		for _, r := range w.Pages() {
-			_, isLogin := loginOf(r)
-			if r.Method == http.MethodGet || isLogin || !sendable(r) || tried >= maxStated ||
+			_, isLogin := kit.LoginOf(r)
+			if r.Method == http.MethodGet || isLogin || !kit.Sendable(r) || tried >= maxStated ||
 				!w.Once("assign form "+r.URL.Host+r.URL.Path+u.Name) {
 				continue
 			}
@@ -84,7 +84,7 @@ func roleAt(ctx context.Context, w *kit.World, r *message.Request, u *client.Use
 			continue
 		}
 		name = "role"
-		for _, known := range []string{"group", "type"} {
+		for _, known := range []string{"group", "type", "level", "rank", "tier"} {
 			if strings.HasPrefix(field, known) {
 				name = known
 			}
@@ -94,14 +94,32 @@ func roleAt(ctx context.Context, w *kit.World, r *message.Request, u *client.Use
 	return "", "", nil
 }
 
+// within is what the names of all fields of a form begin with, as those that are bound to one object do (user.mail,
+// user.phone); "" for nothing.
+func within(r *message.Request) string {
+	prefix, fields := "", 0
+	for _, p := range message.Places(r) {
+		if p.Component != message.Body || p.Key || r.Token != nil && p.Same(r.Token.Place) {
+			continue
+		}
+		at := strings.LastIndex(p.Name, ".") + 1
+		if at == 0 || fields > 0 && p.Name[:at] != prefix {
+			return ""
+		}
+		prefix = p.Name[:at]
+		fields++
+	}
+	return prefix
+}
+
 // assignForm tries one form with one role.
 func assignForm(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request, u *client.User, shown *stated,
 	value string) (
 	bool, error,
 ) {
-	place := message.Place{Component: message.Body, Format: message.Form, Name: shown.name}
+	place := message.Place{Component: message.Body, Format: message.Form, Name: within(r) + shown.name}
 	for _, p := range message.Places(r) {
-		if p.Name == shown.name {
+		if p.Name == place.Name {
 			return false, nil // it is asked for
 		}
 	}

@@ -55,7 +55,7 @@ func TestAssignmentByForm(t *testing.T) {
 			t.Errorf("%s: found %s, and leaves the role %s", name, kittest.Titles(found), role)
 		}
 		for _, f := range found {
-			holds(t, lab, f)
+			lab.Holds(t, f)
 		}
 	}
 }

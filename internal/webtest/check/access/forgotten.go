@@ -43,10 +43,10 @@ func asksForName(r *message.Request) (name message.Place, ok bool) {
 	for _, p := range message.Places(r) {
 		of := p.Component == message.Body || p.Component == message.Query
 		switch {
-		case !of || p.Key || r.Token != nil && r.Token.Place.Same(p) || tokenName.MatchString(p.Name):
+		case !of || p.Key || r.Token != nil && r.Token.Place.Same(p) || kit.TokenName.MatchString(p.Name):
 		case client.IsPassword(p.Name):
 			return name, false
-		case userName.MatchString(p.Name):
+		case kit.UserName.MatchString(p.Name):
 			name = p
 			texts++
 		}

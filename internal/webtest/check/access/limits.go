@@ -18,7 +18,7 @@ const wrongLogins = 12
 func limits() kit.Check {
 	c := kit.Check{ID: "login-limit", Class: "login-limit", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
-		l, ok := loginOf(t.Request)
+		l, ok := kit.LoginOf(t.Request)
 		if !ok || !w.Once("limits "+t.Request.URL.Host+t.Request.URL.Path) {
 			return nil
 		}
@@ -35,7 +35,7 @@ func limits() kit.Check {
 		var noise diff.Noise // such as the token of the form that is shown again
 		var evidence []kit.Evidence
 		for i := range wrongLogins {
-			answer, page, err := l.try(ctx, w, name, kit.Word())
+			answer, page, err := try(ctx, w, &l, name, kit.Word())
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func limits() kit.Check {
 				return nil //nolint:nilerr // the account is locked, as it should be
 			}
 		}
-		w.Found(&c, kit.Finding{Request: l.request, Place: l.password, Confidence: confidence, Evidence: evidence,
+		w.Found(&c, kit.Finding{Request: l.Request, Place: l.Password, Confidence: confidence, Evidence: evidence,
 			Detail: "after twelve wrong passwords the next is taken like the first"})
 		return nil
 	}

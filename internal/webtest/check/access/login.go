@@ -16,45 +16,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-// login is a request that logs in: with a name and one password.
-type login struct {
-	request        *message.Request
-	name, password message.Place
-}
-
-var userName = regexp.MustCompile(`(?i)user|login|name|mail|account|handle|nick|member|customer|person|phone|uid|^id$|^u$`)
-
-var registersAt = regexp.MustCompile(`(?i)regist|sign.?up|create|reset|forgot|/(?:users?|accounts?|members?|customers?|people)/?$`)
-
-// loginOf is the login that a request is; false if it is none.
-func loginOf(r *message.Request) (l login, ok bool) {
-	l.request = r
-	passwords, names := 0, 0
-	for _, p := range message.Places(r) {
-		if p.Component != message.Query && p.Component != message.Body || p.Key {
-			continue
-		}
-		switch {
-		case client.IsSecret(p.Name):
-			l.password = p
-			passwords++
-		case userName.MatchString(p.Name) && names == 0 && !tokenName.MatchString(p.Name):
-			l.name = p
-			names++
-		}
-	}
-	registers := registersAt.MatchString(r.URL.Path)
-	return l, passwords == 1 && names == 1 && r.Method == http.MethodPost && !registers
-}
-
-// with is the login with a name and a password.
-func (l *login) with(name, password string) *message.Request {
-	return l.request.Put(l.name, name).Put(l.password, password)
-}
-
-// try logs in as nobody; what is compared has neither the name nor the password in it.
-func (l *login) try(ctx context.Context, w *kit.World, name, password string) (*message.Response, *diff.Page, error) {
-	r := l.with(name, password)
+// try sends a login as nobody; what is compared has neither the name nor the password in it.
+func try(ctx context.Context, w *kit.World, l *kit.Login, name, password string) (*message.Response, *diff.Page, error) {
+	r := l.With(name, password)
 	answer, err := w.Client.Send(ctx, r, client.Options{})
 	if err != nil {
 		return nil, nil, err
@@ -69,7 +33,7 @@ func (l *login) try(ctx context.Context, w *kit.World, name, password string) (*
 func enumeration() kit.Check {
 	c := kit.Check{ID: "user-enumeration", Class: "user-enumeration", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
-		l, ok := loginOf(t.Request)
+		l, ok := kit.LoginOf(t.Request)
 		if !ok || !w.Once("enumeration "+t.Request.URL.Host+t.Request.URL.Path) {
 			return nil
 		}
@@ -77,7 +41,7 @@ func enumeration() kit.Check {
 		var pages []*diff.Page
 		var unknown *message.Response
 		for range 3 {
-			answer, page, err := l.try(ctx, w, kit.Word(), password)
+			answer, page, err := try(ctx, w, &l, kit.Word(), password)
 			if err != nil {
 				return err
 			}
@@ -92,32 +56,32 @@ func enumeration() kit.Check {
 			if strings.Contains(strings.ToLower(string(unknown.Body)), strings.ToLower(name)) {
 				continue // the page says it of itself, and what is cut as an echo would be more than that
 			}
-			first, page, err := l.try(ctx, w, name, password)
+			first, page, err := try(ctx, w, &l, name, password)
 			if err != nil {
 				return err
 			}
 			if diff.Same(page, pages[0], noise) || first.Status == http.StatusTooManyRequests || first.Status >= 500 {
 				continue
 			}
-			_, second, err := l.try(ctx, w, name, password)
+			_, second, err := try(ctx, w, &l, name, password)
 			if err != nil || !diff.Same(page, second, noise) {
 				return err
 			}
-			_, last, err := l.try(ctx, w, kit.Word(), password)
+			_, last, err := try(ctx, w, &l, kit.Word(), password)
 			if err != nil || !diff.Same(last, pages[0], noise) {
 				return err
 			}
 			strange := kit.Word()
-			w.Found(&c, kit.Finding{Request: l.with(name, password), Place: l.name, Payload: name, Evidence: []kit.Evidence{
+			w.Found(&c, kit.Finding{Request: l.With(name, password), Place: l.Name, Payload: name, Evidence: []kit.Evidence{
 				{Request: first.Request, Response: first, Note: "the answer to a name that exists, with a wrong password"},
 				{Request: unknown.Request, Response: unknown, Note: "the answer to names that do not"},
 			}, Proof: &proof.Program{About: "The login answers a known name otherwise than unknown ones.", Steps: []proof.Step{
-				{ID: "unknown", Send: l.with(strange, password), Cut: []string{strange}},
-				{ID: "other", Send: l.with(strange+"a", password), Cut: []string{strange + "a"},
+				{ID: "unknown", Send: l.With(strange, password), Cut: []string{strange}},
+				{ID: "other", Send: l.With(strange+"a", password), Cut: []string{strange + "a"},
 					Expect: []proof.Expect{{What: proof.Same, Of: "unknown"}}},
 				{
 					ID:     "known",
-					Send:   l.with(name, password),
+					Send:   l.With(name, password),
 					Cut:    []string{name},
 					Expect: []proof.Expect{{What: proof.Same, Of: "unknown", Not: true}},
 				},
@@ -146,7 +110,7 @@ var pairs = [][2]string{{"admin", "admin"}, {"admin", "password"}, {"admin", "ad
 func defaults() kit.Check {
 	c := kit.Check{ID: "default-login", Class: "default-login", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
-		l, ok := loginOf(t.Request)
+		l, ok := kit.LoginOf(t.Request)
 		if !ok || !w.Once("defaults "+t.Request.URL.Host+t.Request.URL.Path) {
 			return nil
 		}
@@ -154,27 +118,27 @@ func defaults() kit.Check {
 			w.Skip(t, c.Class, "default passwords are not tried unless it is allowed")
 			return nil
 		}
-		control, failed, err := l.try(ctx, w, kit.Word(), kit.Word())
+		control, failed, err := try(ctx, w, &l, kit.Word(), kit.Word())
 		if err != nil {
 			return err
 		}
-		_, wrong, err := l.try(ctx, w, "admin", kit.Word())
+		_, wrong, err := try(ctx, w, &l, "admin", kit.Word())
 		if err != nil {
 			return err
 		}
 		for _, pair := range pairs {
-			answer, page, err := l.try(ctx, w, pair[0], pair[1])
+			answer, page, err := try(ctx, w, &l, pair[0], pair[1])
 			if err != nil {
 				return err
 			}
-			if diff.Same(page, failed, nil) || diff.Same(page, wrong, nil) || !loggedIn(l.request, answer, control) {
+			if diff.Same(page, failed, nil) || diff.Same(page, wrong, nil) || !loggedIn(l.Request, answer, control) {
 				continue
 			}
-			again, _, err := l.try(ctx, w, pair[0], pair[1])
-			if err != nil || !loggedIn(l.request, again, control) {
+			again, _, err := try(ctx, w, &l, pair[0], pair[1])
+			if err != nil || !loggedIn(l.Request, again, control) {
 				return err
 			}
-			w.Found(&c, kit.Finding{Request: answer.Request, Place: l.password, Payload: pair[0] + " with a well-known password",
+			w.Found(&c, kit.Finding{Request: answer.Request, Place: l.Password, Payload: pair[0] + " with a well-known password",
 				Evidence: []kit.Evidence{{Request: answer.Request, Response: answer, Note: "it logs in, twice"},
 					{Request: control.Request, Response: control, Note: "a random name and password do not"}}})
 			return nil

@@ -61,7 +61,7 @@ func TestSessionsOfUsers(t *testing.T) {
 			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
 		}
 		for _, f := range found {
-			holds(t, lab, f)
+			lab.Holds(t, f)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func TestNeighbours(t *testing.T) {
 			t.Errorf("%s: %d found, want %d", name, len(found), c.want)
 		}
 		for _, f := range found {
-			holds(t, lab, f)
+			lab.Holds(t, f)
 		}
 	}
 }

@@ -23,7 +23,6 @@ const (
 var (
 	ownerName  = regexp.MustCompile(`(?i)user|owner|account|member|login|nick|^name$|e-?mail|^who$`)
 	peopleName = regexp.MustCompile(`(?i)^(?:users?|accounts?|members?|people|persons?|profiles?|customers?|employees?)$`)
-	formerName = regexp.MustCompile(`(?i)old|current|former|previous|existing`)
 	mailName   = regexp.MustCompile(`(?i)e-?mail`)
 )
 
@@ -72,7 +71,7 @@ func (o *overwrite) run(ctx context.Context) error {
 	}
 	tried := 0
 	for _, r := range o.w.Pages() {
-		_, isLogin := loginOf(r)
+		_, isLogin := kit.LoginOf(r)
 		if r.Method != http.MethodPost && r.Method != http.MethodPut && r.Method != http.MethodPatch || isLogin || reads(r) ||
 			r.IsMessage() || r.After != nil || tried >= maxWrites {
 			continue
@@ -143,9 +142,9 @@ func (n *naming) field() (field message.Place, isPassword, ok bool) {
 	for _, p := range message.Places(n.request) {
 		switch {
 		case p.Component != message.Body || p.Key || p.File || p == n.place || p.Name == n.place.Name:
-		case n.request.Token != nil && n.request.Token.Place == p || tokenName.MatchString(p.Name):
+		case n.request.Token != nil && n.request.Token.Place == p || kit.TokenName.MatchString(p.Name):
 		case client.IsPassword(p.Name):
-			if formerName.MatchString(p.Name) {
+			if kit.FormerName.MatchString(p.Name) {
 				return field, false, false // whoever knows it may change it
 			}
 			password = append(password, p)

@@ -74,7 +74,7 @@ func TestRoleOfClient(t *testing.T) {
 			t.Errorf("%s: %d found", name, len(found))
 		}
 		for _, f := range found {
-			holds(t, lab, f)
+			lab.Holds(t, f)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestFunctionsOfOthers(t *testing.T) {
 			t.Errorf("%s: %d found", name, len(found))
 		}
 		for _, f := range found {
-			holds(t, lab, f)
+			lab.Holds(t, f)
 		}
 	}
 }

@@ -14,7 +14,8 @@ import (
 )
 
 var (
-	saidRole  = regexp.MustCompile(`(?i)\b(?:user_?|account_?)?(?:role|type|group)s?["']?\s*(?:[:=]\s*(?:</\w+>\s*<\w+>)?|</\w+>\s*<\w+>)\s*\[?\s*["']?([a-z_]{3,20})\b`)
+	saidRole = regexp.MustCompile(`(?i)\b(?:user_?|account_?)?(?:role|type|group|level|rank` +
+		`|tier)s?["']?\s*(?:[:=]\s*(?:</\w+>\s*<\w+>)?|</\w+>\s*<\w+>)\s*\[?\s*["']?([a-z_]{3,20})\b`)
 	saidAdmin = regexp.MustCompile(`(?i)\b(?:is_?)?(?:admin|staff|superuser)["']?\s*[:=]\s*["']?(true|1|false|0)\b`)
 	ofAdmins  = regexp.MustCompile(`(?i)admin|root|super|owner|manager|staff|operator`)
 )

@@ -86,7 +86,7 @@ func TestPagesOfStaff(t *testing.T) {
 			t.Errorf("%s: functions: %+v", name, found)
 		}
 		for _, f := range found {
-			holds(t, lab, f)
+			lab.Holds(t, f)
 		}
 	}
 }

@@ -15,29 +15,29 @@ import (
 func byType() kit.Check {
 	c := kit.Check{ID: "login-by-type", Class: "loose-comparison", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
-		l, ok := loginOf(t.Request)
-		if !ok || l.password.Format != message.JSON || len(w.Users) == 0 ||
+		l, ok := kit.LoginOf(t.Request)
+		if !ok || l.Password.Format != message.JSON || len(w.Users) == 0 ||
 			!w.Once("types "+t.Request.URL.Host+t.Request.URL.Path) {
 			return nil
 		}
-		named := l.request.Put(l.name, w.Users[0].Name)
+		named := l.Request.Put(l.Name, w.Users[0].Name)
 		ask := func(r *message.Request) (*message.Response, error) {
 			answer, err := w.Client.Send(ctx, r, client.Options{Forced: true})
 			return kit.Broken(ctx, r, answer, err)
 		}
-		wrong, err := ask(named.Put(l.password, kit.Word()))
+		wrong, err := ask(named.Put(l.Password, kit.Word()))
 		if err != nil || wrong.Status == http.StatusTooManyRequests {
 			return err
 		}
-		loose := named.PutRaw(l.password, "true")
+		loose := named.PutRaw(l.Password, "true")
 		for range 2 {
 			answer, err := ask(loose)
 			if err != nil || answer.Status != http.StatusOK || kit.Same(answer, wrong) ||
-				wrong.Status == http.StatusOK && !loggedIn(l.request, answer, wrong) {
+				wrong.Status == http.StatusOK && !loggedIn(l.Request, answer, wrong) {
 				return err
 			}
 		}
-		refused, err := ask(named.PutRaw(l.password, "false"))
+		refused, err := ask(named.PutRaw(l.Password, "false"))
 		if err != nil || !kit.Same(refused, wrong) {
 			return err
 		}
@@ -45,13 +45,13 @@ func byType() kit.Check {
 		if err != nil || kit.Same(last, wrong) {
 			return err
 		}
-		w.Found(&c, kit.Finding{Request: loose, Place: l.password, Payload: "true",
+		w.Found(&c, kit.Finding{Request: loose, Place: l.Password, Payload: "true",
 			Detail: "the login compares without types",
 			Evidence: []kit.Evidence{{Request: loose, Response: last, Note: "true as the password logs in"},
 				{Request: refused.Request, Response: refused, Note: "false does not"},
 				{Request: wrong.Request, Response: wrong, Note: "nor does a wrong password"}},
 			Proof: &proof.Program{About: "true is taken for the password of a user.", Steps: []proof.Step{
-				{ID: "wrong", Send: named.PutRaw(l.password, "false")},
+				{ID: "wrong", Send: named.PutRaw(l.Password, "false")},
 				{ID: "loose", Send: loose, Expect: []proof.Expect{{What: proof.Same, Of: "wrong", Not: true}}}}}})
 		return nil
 	}

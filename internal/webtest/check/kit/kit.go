@@ -25,6 +25,7 @@ type Target struct {
 	Places   []message.Place   // that are to be tested now; nil for checks of whole requests
 	Response *message.Response // the normal answer
 	User     *client.User
+	From     string   // address of the page that led to it; "" where none is known
 	Kind     string   // of page, for checks that test a kind once
 	Memo     sync.Map // what checks have learned of it, by name
 

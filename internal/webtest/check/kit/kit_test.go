@@ -82,3 +82,14 @@ func TestBrokenConnectionsAreAnswers(t *testing.T) {
 		t.Error("a run that is over goes on")
 	}
 }
+
+// Numbers are objects, and names of objects with a number in base64; words are not, nor is base64 of a sentence.
+func TestObjects(t *testing.T) {
+	for value, want := range map[string]bool{"17": true, "ORD-17": true, "cG9saWN5OjgxMDI": true, "VXNlcjo3": true,
+		"about":           false,
+		"aGVsbG8gd29ybGQ": false} {
+		if kit.IsObject(value) != want {
+			t.Errorf("%s: %v", value, !want)
+		}
+	}
+}

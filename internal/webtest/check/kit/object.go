@@ -2,6 +2,7 @@ package kit
 
 import (
 	"bytes"
+	"encoding/base64"
 	"regexp"
 	"strings"
 
@@ -11,6 +12,22 @@ import (
 // ObjectValue is a value that names an object: a number, with a few letters before it, a UUID or a long hexadecimal
 // number.
 var ObjectValue = regexp.MustCompile(`^(?:(?:[A-Za-z]{1,5}[-_])?\d{1,18}|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|[0-9a-fA-F]{16,64})$`)
+
+// IsObject reports whether a value names an object: as it is, or in base64 with the kind of object before its number,
+// as node ids of GraphQL are written.
+func IsObject(value string) bool {
+	if ObjectValue.MatchString(value) {
+		return true
+	}
+	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
+		if raw, err := e.DecodeString(value); err == nil && encodedObject.Match(raw) {
+			return true
+		}
+	}
+	return false
+}
+
+var encodedObject = regexp.MustCompile(`^[A-Za-z_]{0,20}[:/=|#-]?\d{1,18}$`)
 
 // Describes reports whether an answer is a description of the API: its examples are nobody's objects.
 func Describes(r *message.Response) bool {

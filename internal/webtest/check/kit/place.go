@@ -165,6 +165,9 @@ func (w *World) plant(word string, t *Target, p message.Place) {
 	}
 }
 
+// Plant notes a word that was sent in a place beside what React sends.
+func (w *World) Plant(word string, t *Target, p message.Place) { w.plant(word, t, p) }
+
 // Planted are the words that were sent, for those who look where they come out.
 func (w *World) Planted() []Planted {
 	w.mu.Lock()

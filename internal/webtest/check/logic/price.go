@@ -1,5 +1,5 @@
-// Package logic finds orders that take from who orders what is not theirs to say: prices, quantities below zero, and
-// codes that count more than once.
+// Package logic finds orders that take from who orders what is not theirs to say: prices, quantities below zero or so
+// large that the sum is, and codes that count more than once.
 //
 // A number that nobody has sent before must come out of what we have sent, twice, and not of anything else.
 package logic
@@ -18,7 +18,7 @@ import (
 )
 
 // Checks are those of the package.
-func Checks() []kit.Check { return []kit.Check{prices(), usedTwice()} }
+func Checks() []kit.Check { return []kit.Check{prices(), usedTwice(), racing()} }
 
 var (
 	priceName    = regexp.MustCompile(`(?i)price|cost|amount|fee|unit_?value`)
@@ -30,7 +30,8 @@ const several = 3
 
 // prices is the check for orders that take their price, or a quantity below zero, from who orders. The answer must have
 // the product of the price and the quantity that we have sent, which is in no other answer: with the price of the
-// application first. Six requests for a request with a quantity, four of them for its price; at level active alone.
+// application first. A sum of 32 bits that overflows is below zero by how much we know. Where the answer leads to a
+// page, that counts. Eight requests for a request with a quantity, four of them for its price; at level active alone.
 func prices() kit.Check {
 	c := kit.Check{ID: "price-of-client", Class: "business-logic", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
@@ -66,6 +67,7 @@ type order struct {
 	*kit.Target
 
 	quantity message.Place
+	page     *message.Request // to which the answer leads, with the total; nil: the answer has it
 }
 
 // total is how a number stands in a page as one, with or without cents.
@@ -84,7 +86,21 @@ func (o *order) with(quantity int) *message.Request {
 
 func (o *order) send(ctx context.Context, r *message.Request) (*message.Response, error) {
 	answer, err := o.Client.Send(ctx, r, client.Options{As: o.User, Writes: true})
-	return kit.Broken(ctx, r, answer, err)
+	if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
+		return nil, err
+	}
+	to := answer.Redirect()
+	if to == nil || to.Host != r.URL.Host {
+		return answer, nil
+	}
+	shown, err := o.Ask(ctx, message.From(http.MethodGet, to), o.User)
+	if err != nil {
+		return nil, err
+	}
+	o.page = message.From(http.MethodGet, to)
+	page := *shown
+	page.Request = r // what has led to it
+	return &page, nil
 }
 
 // cheaper sends a price of ours.
@@ -126,8 +142,11 @@ func (o *order) negative(ctx context.Context, c *kit.Check, price message.Place)
 		return nil
 	}
 	answer, err := o.send(ctx, o.with(-several))
-	if err != nil || answer.Status >= 400 || !total(-sum).Match(answer.Body) {
+	if err != nil {
 		return err
+	}
+	if answer.Status >= 400 || !total(-sum).Match(answer.Body) {
+		return o.overflow(ctx, c, sum/several, usual)
 	}
 	double, err := o.send(ctx, o.with(-2*several))
 	if err != nil || !total(-2*sum).Match(double.Body) {
@@ -138,15 +157,51 @@ func (o *order) negative(ctx context.Context, c *kit.Check, price message.Place)
 	return nil
 }
 
+// overflow asks for so many that the sum, of 32 bits, is below zero.
+func (o *order) overflow(ctx context.Context, c *kit.Check, price int, usual *message.Response) error {
+	const half = 1 << 31
+	if price < 2 {
+		return nil
+	}
+	var answer *message.Response
+	var many, sum int
+	for range 2 {
+		many = half/price + 1 + kit.Number()
+		sum = int(int32(many * price))
+		if sum >= 0 {
+			return nil
+		}
+		var err error
+		if answer, err = o.send(ctx, o.with(many)); err != nil || answer.Status >= 400 || !total(sum).Match(answer.Body) {
+			return err
+		}
+	}
+	o.report(c, o.quantity, strconv.Itoa(many), "a very large quantity makes a total below zero", usual, answer,
+		total(sum))
+	return nil
+}
+
 var number = regexp.MustCompile(`(?:^|[^\d.,-])(\d{1,7})(?:[.,]00?)?(?:$|[^\d.,]|[.,](?:\D|$))`)
 
 func (o *order) report(c *kit.Check, p message.Place, text, about string, usual, answer *message.Response,
 	sum *regexp.Regexp) {
 	user, users := kit.Names(o.User)
+	var steps []proof.Step
+	for _, one := range []struct {
+		id    string
+		send  *message.Request
+		isOur bool
+	}{{"meant", usual.Request, false}, {"ours", answer.Request, true}} {
+		expect := []proof.Expect{{What: proof.Matches, Value: sum.String(), Not: !one.isOur}}
+		if o.page == nil {
+			steps = append(steps, proof.Step{ID: one.id, As: user, Send: one.send, Writes: true, Expect: expect})
+			continue
+		}
+		steps = append(steps, proof.Step{ID: one.id, As: user, Send: one.send, Writes: true},
+			proof.Step{ID: one.id + "-total", As: user, Send: o.page, Expect: expect})
+	}
 	o.Found(c, kit.Finding{Request: answer.Request, Place: p, Payload: text, Detail: about, Evidence: []kit.Evidence{
 		{Request: answer.Request, Response: answer, Match: sum.FindString(string(answer.Body)), Note: about},
 		{Request: usual.Request, Response: usual, Note: "the order as it is meant"}},
-		Proof: &proof.Program{About: about, Users: users, Steps: []proof.Step{
-			{ID: "meant", As: user, Send: usual.Request, Writes: true, Expect: []proof.Expect{{What: proof.Matches, Value: sum.String(), Not: true}}},
-			{ID: "ours", As: user, Send: answer.Request, Writes: true, Expect: []proof.Expect{{What: proof.Matches, Value: sum.String()}}}}}})
+		Proof: &proof.Program{About: about, Users: users, Steps: steps}})
 }

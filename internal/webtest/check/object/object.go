@@ -5,11 +5,13 @@
 // the reader of that format understands: it must be answered as before. A stream that is broken in the same place must
 // not be. Where what is read changes nothing, so that both are answered alike, objects of two classes of PHP that
 // refuse to be made of nothing stand in the place of a text: reading them fails aloud, also where errors are not shown,
-// and objects of no class are answered as before. They do nothing else.
+// and objects of no class are answered as before. Of Java, a file that is never opened is sent, to learn whether a list
+// of classes refuses it. No other class is named that the value did not name, and nothing is called. Values that are
+// names of classes are replaced by others that every program has, and that none has.
 //
-// Requests for a clean place: none for a value that is no serialised object; two otherwise, and four for one of PHP.
-// For a prototype: four for each body of JSON, at level intrusive alone, since what is set there is set for everybody
-// until it is set back.
+// Requests for a clean place: none for a value that is no serialised object and no name of a class; two otherwise,
+// three for a name, and four for one of PHP. For a prototype: four for each body of JSON, at level intrusive alone,
+// since what is set there is set for everybody until it is set back.
 package object
 
 import (
@@ -31,7 +33,7 @@ import (
 )
 
 // Checks are those of the package.
-func Checks() []kit.Check { return []kit.Check{serialised(), prototype()} }
+func Checks() []kit.Check { return []kit.Check{serialised(), named(), prototype()} }
 
 //go:embed formats.yaml
 var formatsText []byte
@@ -181,6 +183,9 @@ func read(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p mess
 			program.Steps = append(program.Steps, proof.Step{ID: id, As: user, Send: t.Request.Put(p, one.text),
 				Cut: []string{one.text}, Expect: []proof.Expect{{What: proof.Same, Of: "value", Not: !one.same}}})
 		}
+	}
+	if listed, err := ofAList(ctx, w, t, p, f, as); err != nil || listed {
+		return listed, err
 	}
 	w.Found(c, kit.Finding{Request: shown, Place: p, Payload: as.encode(f.write(plain, f.equal[0])), Detail: f.name,
 		Evidence: evidence, Proof: program})

@@ -41,7 +41,8 @@ func Checks() []kit.Check {
 //go:embed payloads.yaml
 var payloadsText []byte
 
-// payloads are addresses that lead to {h}; {own} is the host of the target, {v} the value.
+// payloads are addresses that lead to {h}; {own} is the host of the target, {v} the value, {origin} the scheme and the
+// host of the value or, where it has none, of the target.
 var payloads = sync.OnceValue(func() []string {
 	value, err := yamltext.Value(payloadsText)
 	if err != nil {
@@ -67,6 +68,7 @@ func openRedirect(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target
 	if err != nil {
 		return err
 	}
+	leads = leads || refersTo(base.Response, p.Value)
 	if !leads && len(destinations(base.Response)) == 0 && !addressName.MatchString(p.Name) &&
 		!strings.ContainsAny(p.Value, "/") {
 		return nil
@@ -126,7 +128,20 @@ func refers(text, host string) bool {
 }
 
 func fill(payload, host string, t *kit.Target, p message.Place) string {
-	return strings.NewReplacer("{h}", host, "{own}", t.Request.URL.Host, "{v}", p.Value).Replace(payload)
+	origin := t.Request.URL.Scheme + "://" + t.Request.URL.Host
+	if u, err := url.Parse(p.Value); err == nil && u.Host != "" && u.Scheme != "" {
+		origin = u.Scheme + "://" + u.Host
+	}
+	return strings.NewReplacer("{h}", host, "{own}", t.Request.URL.Host, "{v}", p.Value, "{origin}",
+		origin).Replace(payload)
+}
+
+// refersTo reports whether an answer leads to an absolute address.
+func refersTo(r *message.Response, value string) bool {
+	u, err := url.Parse(value)
+	return err == nil && u.Host != "" && slices.ContainsFunc(destinations(r), func(d destination) bool {
+		return strings.HasPrefix(d.to, value)
+	})
 }
 
 // destination is where an answer leads, and how.

@@ -136,9 +136,13 @@ type way struct {
 // lower are values of parameters that say the contrary of those that are tried.
 var lower = map[string]string{"true": "false", "1": "0", "admin": "guest"}
 
-// ways are all ways: of another method, path, and header.
-func ways() (all []way) {
-	for _, method := range lists()["methods"] {
+// ways are all ways: of another method, path, and header. POST, with no body, may write in some applications.
+func ways(writes bool) (all []way) {
+	methods := lists()["methods"]
+	if writes {
+		methods = append(methods, http.MethodPost)
+	}
+	for _, method := range methods {
 		all = append(all, way{about: "the method " + method, ask: func(r *message.Request, _ bool) *message.Request {
 			out := r.Clone()
 			out.Method = method
@@ -205,7 +209,7 @@ func spelled(r *message.Request, form string) *message.Request {
 
 // run tries all ways, until one opens the page.
 func (t *trial) run(ctx context.Context) error {
-	for _, way := range ways() {
+	for _, way := range ways(t.w.Level >= client.Active) {
 		r := way.ask(t.page, false)
 		if r == nil {
 			continue

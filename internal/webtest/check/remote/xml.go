@@ -18,7 +18,7 @@ var files = []struct{ address, missing, grammar string }{
 	{"file:///c:/windows/win.ini", "file:///c:/windows/wim.ini", `(?i)\[(fonts|extensions|mci extensions)\]`},
 }
 
-// xxe is the check for entities. Two requests for each value of an XML body that is clean, and for each other value
+// xxe is the check for entities. Three requests for each value of an XML body that is clean, and for each other value
 // that is a document of XML, as in a form; one more for the out-of-band server; none for other values.
 func xxe() kit.Check {
 	c := kit.Check{ID: "xxe", Class: "xxe", Level: client.Safe}.Describe()
@@ -91,8 +91,16 @@ type entities struct {
 
 func (e *entities) called(address string) *message.Request { return e.with("http://" + address + "/") }
 
-// read reports an entity that brings the content of a file.
+// read reports an entity that brings the content of a file, or that the parser says it cannot read.
 func (e *entities) read(ctx context.Context) (bool, error) {
+	if found, err := e.contents(ctx); err != nil || found || e.writes {
+		return found, err
+	}
+	return e.fails(ctx)
+}
+
+// contents reports an entity that brings the content of a file.
+func (e *entities) contents(ctx context.Context) (bool, error) {
 	for _, f := range files {
 		grammar := regexp.MustCompile(f.grammar)
 		first, err := e.Send(ctx, e.Target, e.with(f.address))

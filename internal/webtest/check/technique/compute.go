@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/diff"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
@@ -51,6 +52,9 @@ func (o *probe) poly(ctx context.Context, s *Set) (bool, error) {
 	}
 	if a.Status >= 500 && o.base.Response.Status < 500 {
 		return true, nil
+	}
+	if o.reaction.WordPage != nil && !diff.Same(o.reaction.WordPage, diff.New(a.Response, a.text, o.value), o.base.Noise) {
+		return true, nil // it comes back, but in another page: engines refuse a text with the syntax of others
 	}
 	body := string(a.Body)
 	return !strings.Contains(body, a.text) && !strings.Contains(html.UnescapeString(body), a.text), nil

@@ -231,13 +231,20 @@ func (o *probe) isPath() bool {
 var (
 	fileValue = regexp.MustCompile(`[/\\]|^[^ ]+\.[A-Za-z][A-Za-z0-9]{1,4}$`)
 	pageName  = regexp.MustCompile(`^[A-Za-z][\w/-]{1,40}$`)
-	fileName  = regexp.MustCompile(`(?i)file|path|page|doc|templ|incl|dir|folder|lang|locale|view|url|src|load|im(g|age)|` +
+	fileName  = regexp.MustCompile(`(?i)file|path|page|doc|templ|incl|dir|folder|lang|locale|view|url|src|load|im(g` +
+		`|age)|` +
 		`target|content|theme|style|skin|layout|module|resource|report|log|attach|read|show|open`)
-	javaSigns = regexp.MustCompile(`(?i)jsessionid|servlet|tomcat|coyote|jetty|jboss|wildfly|weblogic|websphere|undertow|` +
+	javaSigns = regexp.MustCompile(`(?i)jsessionid|servlet|tomcat|coyote|jetty|jboss|wildfly|weblogic|websphere` +
+		`|undertow|` +
 		`glassfish|payara|\bjava\b|\bjsp\b`)
 	javaPath = regexp.MustCompile(`(?i)\.(jsp|jspx|do|action|jsf|faces|xhtml)$|;jsessionid=`)
-	phpSigns = regexp.MustCompile(`(?i)phpsessid|\bphp\b`)
-	phpPath  = regexp.MustCompile(`(?i)\.(php\d?|phtml)$`)
+	// otherSigns are of what is no Java; an application of Java may say nothing of itself.
+	otherSigns = regexp.MustCompile(`(?i)php|asp\.net|iis|express|connect\.sid|werkzeug|gunicorn|uvicorn|python` +
+		`|django|csrftoken|` +
+		`rails|rack|puma|laravel|kestrel|phusion|deno|node`)
+	endsAsOther = regexp.MustCompile(`(?i)\.(?:php\d?|phtml|aspx?|ashx|py|rb|cgi|pl|cfm)$`)
+	phpSigns    = regexp.MustCompile(`(?i)phpsessid|\bphp\b`)
+	phpPath     = regexp.MustCompile(`(?i)\.(php\d?|phtml)$`)
 )
 
 // looksLike says whether the application shows to be written in a language.
@@ -252,7 +259,8 @@ func (o *probe) looksLike(language string) bool {
 	path := o.Request.URL.Path
 	switch language {
 	case "java":
-		return javaSigns.MatchString(text) || javaPath.MatchString(path)
+		return javaSigns.MatchString(text) || javaPath.MatchString(path) || !otherSigns.MatchString(text) &&
+			!endsAsOther.MatchString(path)
 	case "php":
 		return phpSigns.MatchString(text) || phpPath.MatchString(path) || path == "/"
 	}

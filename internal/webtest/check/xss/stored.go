@@ -1,9 +1,12 @@
 package xss
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -18,7 +21,8 @@ const maxPages, maxStored = 500, 60
 
 // stored is the check for scripts that are saved: when all was tested, every page of the map is read once more, and the
 // words that were sent to other places are looked for. Where one comes out, a payload is sent to where it went in.
-// One request for each page, three for each payload.
+// One request for each of 40 places and for each page, three for each payload. The same pages are looked at for lines
+// of a log (lines.go).
 func stored() kit.Check {
 	c := kit.Check{ID: "xss-stored", Class: "stored-xss", Level: client.Safe}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
@@ -28,6 +32,9 @@ func stored() kit.Check {
 		}
 		if len(s.words) == 0 {
 			return nil
+		}
+		if err := s.replant(ctx); err != nil {
+			return err
 		}
 		users := append([]*client.User{nil}, w.Users...)
 		pages := w.Pages()
@@ -48,6 +55,38 @@ func stored() kit.Check {
 	return c
 }
 
+// maxReplanted are how many places get a word once more.
+const maxReplanted = 40
+
+// rank has places of bodies before others.
+var rank = map[bool]int{true: 0, false: 1}
+
+// replant sends words once more, before the pages are read: a list of the last messages does not have those of long
+// ago. Those of forms, of JSON and of headers come first, as others seldom store anything. One request for each of 40
+// places.
+func (s *storing) replant(ctx context.Context) error {
+	seen := map[string]bool{}
+	all := s.Planted()
+	isBody := func(p kit.Planted) bool { return p.Place.Component == message.Body }
+	slices.SortStableFunc(all, func(a, b kit.Planted) int { return cmp.Compare(rank[isBody(a)], rank[isBody(b)]) })
+	for _, p := range all {
+		key := path(p.Target.Request) + " " + p.Place.String()
+		if seen[key] || len(seen) >= maxReplanted || p.Target.Request.IsMessage() || !isBody(p) &&
+			p.Place.Component != message.Header {
+			continue
+		}
+		seen[key] = true
+		word := kit.Word()
+		s.words[word] = kit.Planted{Word: word, Target: p.Target, Place: p.Place}
+		if _, err := s.Try(ctx, p.Target, p.Place, word); errors.Is(err, client.ErrScope) {
+			continue
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 type storing struct {
 	*kit.World
 
@@ -61,6 +100,9 @@ func (s *storing) page(ctx context.Context, r *message.Request, as *client.User)
 	answer, err := s.Client.Send(ctx, r, client.Options{As: as})
 	if err != nil {
 		return nil //nolint:nilerr // a page that cannot be read shows nothing
+	}
+	if err := s.logged(ctx, r, as, answer); err != nil {
+		return err
 	}
 	if !document(answer) {
 		return nil

@@ -31,7 +31,7 @@ func Checks() []kit.Check {
 	reflected.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
 		return test(ctx, &reflected, w, t, p)
 	}
-	return []kit.Check{reflected, stored(), dom()}
+	return []kit.Check{reflected, stored(), dom(), logLines()}
 }
 
 // tries are how many payloads are sent for one context, and for one place.

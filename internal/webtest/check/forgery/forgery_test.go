@@ -1,4 +1,4 @@
-package access
+package forgery
 
 import (
 	"cmp"
@@ -61,7 +61,7 @@ func TestForgery(t *testing.T) {
 
 // forms is an account whose address of mail is changed by a form. What is refused is answered as what is not, and shown
 // on a page of its own. With links, its fields are taken from the address, too.
-func forms(links bool, refuses func(r *http.Request) bool) http.Handler {
+func labForms(links bool, refuses func(r *http.Request) bool) http.Handler {
 	var mu sync.Mutex
 	mail := "bob@lab.example"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -122,7 +122,7 @@ func TestForgeryWithEffect(t *testing.T) {
 		"GET, strict":            {never, http.MethodGet, at + "?" + mail, "", http.SameSiteStrictMode, 0, ""},
 		"GET, no effect":         {foreign, http.MethodGet, at + "?" + mail, "", http.SameSiteLaxMode, 0, ""},
 	} {
-		lab := kittest.NewTLS(t, forms(c.method == http.MethodGet || strings.Contains(name, "link"), c.refuses))
+		lab := kittest.NewTLS(t, labForms(c.method == http.MethodGet || strings.Contains(name, "link"), c.refuses))
 		target := lab.Target(t, c.method, c.path, c.body)
 		target.Response = &message.Response{Request: target.Request, Status: http.StatusSeeOther,
 			Header: http.Header{"Location": {at}}}
@@ -159,7 +159,7 @@ func TestForgeryBySomeCookies(t *testing.T) {
 		"link without it":     {http.MethodGet, http.SameSiteStrictMode, http.SameSiteLaxMode, "", ""},
 		"link without either": {http.MethodGet, http.SameSiteStrictMode, http.SameSiteStrictMode, "", ""},
 	} {
-		lab := kittest.NewTLS(t, forms(c.method == http.MethodGet, func(*http.Request) bool { return false }))
+		lab := kittest.NewTLS(t, labForms(c.method == http.MethodGet, func(*http.Request) bool { return false }))
 		target := lab.Target(t, http.MethodPost, at, "mail=bob%40lab.example")
 		if c.method == http.MethodGet {
 			target = lab.Target(t, http.MethodGet, at+"?mail=bob%40lab.example", "")
@@ -177,7 +177,7 @@ func TestForgeryBySomeCookies(t *testing.T) {
 			t.Errorf("%s: found %s, want %q", name, kittest.Titles(found), c.want)
 		}
 		for _, f := range found {
-			holds(t, lab, f)
+			lab.Holds(t, f)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package access
+package forgery
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
-// passwordForgery is the check for forms that set a new password and that other sites can send. The password is set to
+// passwords is the check for forms that set a new password and that other sites can send. The password is set to
 // the one that the user has, so that nothing changes; without the one before, since who has to name it cannot be
 // fooled. The request of another site, without a token, must be answered as the user's own, and both otherwise than
 // one whose two passwords differ and one of nobody. A form that is sent by POST is tried as a link, too. Two to sixteen
 // requests for such a form, five where it is found; at level active alone. There is no
 // proof to repeat, as it would have the password in it.
-func passwordForgery() kit.Check {
+func passwords() kit.Check {
 	c := kit.Check{ID: "csrf-of-password", Class: "csrf", Level: client.Active,
 		Title: "Another site can set a user's password"}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
@@ -48,7 +48,7 @@ func setting(r *message.Request, known string) (same, differing *message.Request
 		if !isField || p.Key || !client.IsPassword(p.Name) && (r.Passwords != 2 || !newName(p.Name)) {
 			continue
 		}
-		if formerName.MatchString(p.Name) {
+		if kit.FormerName.MatchString(p.Name) {
 			return nil, nil
 		}
 		same = same.Put(p, known)
@@ -81,7 +81,7 @@ func forgePassword(ctx context.Context, w *kit.World, c *kit.Check, r *message.R
 	}
 	o := &passwordForm{w: w, c: c, u: u, known: known, same: same, differing: differing}
 	ways := []*message.Request{withoutToken(same)}
-	if link := asLink(withoutToken(same)); link != nil {
+	if link := kit.AsLink(withoutToken(same)); link != nil {
 		ways = append(ways, link)
 	}
 	for _, bare := range ways {
@@ -90,7 +90,7 @@ func forgePassword(ctx context.Context, w *kit.World, c *kit.Check, r *message.R
 			from = client.ByLink
 		}
 		if sent, _ := u.Sends(bare.URL, from); !sent || bare.Method != http.MethodGet &&
-			(bare.Method != http.MethodPost || !sendable(bare)) {
+			(bare.Method != http.MethodPost || !kit.Sendable(bare)) {
 			continue
 		}
 		for _, foreign := range foreigns(bare) {
@@ -126,19 +126,19 @@ func (o *passwordForm) forge(ctx context.Context, bare, foreign *message.Request
 		return false, err
 	}
 	crossed, err := o.ask(ctx, foreign, o.u, from)
-	if err != nil || !alikeTo(own, crossed) {
+	if err != nil || !kit.SameText(own, crossed) {
 		return false, err
 	}
 	refused, err := o.ask(ctx, o.differing, o.u, client.OwnPage)
-	if err != nil || alikeTo(own, refused) {
+	if err != nil || kit.SameText(own, refused) {
 		return false, err
 	}
 	nobody, err := o.ask(ctx, bare, nil, client.OwnPage)
-	if err != nil || alikeTo(own, nobody) {
+	if err != nil || kit.SameText(own, nobody) {
 		return false, err
 	}
 	again, err := o.ask(ctx, foreign, o.u, from)
-	if err != nil || !alikeTo(own, again) {
+	if err != nil || !kit.SameText(own, again) {
 		return false, err
 	}
 	hidden := func(r *message.Request) *message.Request {

@@ -1,4 +1,6 @@
-package access
+// Package forgery finds requests that another site can make the browser of a user send, and that are answered as the
+// user's own (CWE-352). Which cookies browsers send with such requests is known from what the cookies say (client.Origin).
+package forgery
 
 import (
 	"context"
@@ -12,16 +14,21 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
+	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
 )
 
-// forgery is the check for forms that other sites can send. It sends a form as its user with the Origin and the Referer
+// Checks are those of the package.
+func Checks() []kit.Check { return []kit.Check{forms(), passwords()} }
+
+// forms is the check for forms that other sites can send. It sends a form as its user with the Origin and the Referer
 // of another site, then as a site sends it that names none, and without its token, if it has one; the answer must be
-// that of the form itself, and nobody's another. Where a form is sent by POST, a link with its fields is tried as well.
+// that of the form itself, and nobody's another. Where a form is sent by POST, a link with its fields is tried as well;
+// one that wants its token is sent with that of another user, who may be the attacker. JSON is sent as plain text.
 // It is proved where the cookies that carry the session are for all sites, or where a value of ours that was sent so
 // stands on a page afterwards and those cookies are for the requests of other sites by some browsers; a form that is
 // sent by GET, or that has a token, needs that effect. Then the form is sent as it was. Six requests for a form that
-// changes data; up to twenty for one that another site can send.
-func forgery() kit.Check {
+// changes data; up to thirty for one that another site can send.
+func forms() kit.Check {
 	c := kit.Check{ID: "csrf", Class: "csrf", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
 		if !forgeable(t) {
@@ -32,7 +39,7 @@ func forgery() kit.Check {
 			return err
 		}
 		var best *kit.Finding
-		for _, bare := range []*message.Request{withoutToken(t.Request), asLink(withoutToken(t.Request))} {
+		for _, bare := range []*message.Request{withoutToken(t.Request), kit.AsLink(withoutToken(t.Request))} {
 			if bare == nil || !reaches(t, bare) {
 				continue
 			}
@@ -45,6 +52,15 @@ func forgery() kit.Check {
 			}
 			if best != nil && best.Confidence == kit.Proved {
 				break
+			}
+		}
+		if best == nil {
+			theirs, err := tokenOfAnother(ctx, w, t)
+			if err == nil && theirs != nil {
+				best, err = forged(ctx, w, t, own, theirs)
+			}
+			if err != nil {
+				return err
 			}
 		}
 		if best != nil {
@@ -66,6 +82,7 @@ func reaches(t *kit.Target, bare *message.Request) bool {
 
 // foreigns are a request as other sites send it: with their address, and without any.
 func foreigns(bare *message.Request) []*message.Request {
+	bare = asText(bare)
 	named := bare.With("Referer", "https://example.org/").With("Sec-Fetch-Site", "cross-site")
 	silent := bare.With("Sec-Fetch-Site", "cross-site")
 	silent.Header.Del("Referer")
@@ -74,22 +91,6 @@ func foreigns(bare *message.Request) []*message.Request {
 		silent = silent.With("Origin", "null")
 	}
 	return []*message.Request{named, silent}
-}
-
-// asLink is a form that is sent by POST as a link with its fields; nil for others.
-func asLink(r *message.Request) *message.Request {
-	kind := r.Header.Get("Content-Type")
-	if r.Method != http.MethodPost || !strings.HasPrefix(kind, "application/x-www-form-urlencoded") {
-		return nil
-	}
-	out := r.Clone()
-	out.Method, out.Body = http.MethodGet, nil
-	out.Header.Del("Content-Type")
-	if out.URL.RawQuery != "" {
-		out.URL.RawQuery += "&"
-	}
-	out.URL.RawQuery += string(r.Body)
-	return out
 }
 
 // forged is what is found of a form that another site sends; nil if it is answered otherwise than the user's own.
@@ -155,9 +156,47 @@ func forgeable(t *kit.Target) bool {
 		sent, _ := t.User.Sends(t.Request.URL, client.ByLink)
 		return t.Request.URL.RawQuery != "" && sent
 	case http.MethodPost:
-		return sendable(t.Request)
+		return kit.Sendable(t.Request) || isJSON(t.Request)
 	}
 	return false
+}
+
+// tokenOfAnother is a form with the token that another user gets, who may be an attacker; nil where there is none.
+func tokenOfAnother(ctx context.Context, w *kit.World, t *kit.Target) (*message.Request, error) {
+	token := t.Request.Token
+	if token == nil || token.Page == nil || t.Request.Method != http.MethodPost {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	for _, u := range w.Users {
+		if u == t.User {
+			continue
+		}
+		page, err := w.Ask(ctx, token.Page, u)
+		if err != nil {
+			return nil, err
+		}
+		for _, form := range sitemap.Forms(page) {
+			if form.Token != nil && form.Token.Field == token.Field && form.Token.Value != "" {
+				theirs := t.Request.Put(token.Place, form.Token.Value)
+				theirs.Token = nil
+				return theirs, nil
+			}
+		}
+		break
+	}
+	return nil, nil //nolint:nilnil // there is none
+}
+
+func isJSON(r *message.Request) bool {
+	return strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") && len(r.Body) > 0
+}
+
+// asText is a request with JSON as a form of another site can send it: as plain text, which browsers send unasked.
+func asText(r *message.Request) *message.Request {
+	if isJSON(r) {
+		return r.With("Content-Type", "text/plain")
+	}
+	return r
 }
 
 // believed looks for the proof of a finding, and reports whether there is enough to report it.
@@ -219,9 +258,12 @@ func effect(ctx context.Context, w *kit.World, t *kit.Target, foreign *message.R
 	*kit.Evidence, error,
 ) {
 	tried := 0
+	if isJSON(t.Request) { // its places are those of JSON
+		foreign = foreign.With("Content-Type", t.Request.Header.Get("Content-Type"))
+	}
 	for _, p := range message.Places(foreign) {
 		of := p.Component == message.Body || p.Component == message.Query && foreign.Method == http.MethodGet
-		if !of || p.Key || p.File || tried >= maxEffects || !typed.MatchString(p.Value) || tokenName.MatchString(p.Name) {
+		if !of || p.Key || p.File || tried >= maxEffects || !typed.MatchString(p.Value) || kit.TokenName.MatchString(p.Name) {
 			continue
 		}
 		tried++
@@ -230,7 +272,7 @@ func effect(ctx context.Context, w *kit.World, t *kit.Target, foreign *message.R
 		if _, domain, isMail := strings.Cut(p.Value, "@"); isMail {
 			value += "@" + domain
 		}
-		answer, err := w.SendFrom(ctx, t, foreign.Put(p, value), from)
+		answer, err := w.SendFrom(ctx, t, asText(foreign.Put(p, value)), from)
 		if err != nil {
 			return nil, err
 		}
@@ -258,6 +300,9 @@ func shows(ctx context.Context, w *kit.World, t *kit.Target, answer *message.Res
 	if from, err := url.Parse(t.Request.Header.Get("Referer")); err == nil {
 		pages = append(pages, from)
 	}
+	if from, err := url.Parse(t.From); err == nil {
+		pages = append(pages, from)
+	}
 	for i, at := range pages {
 		if at == nil || at.Host != t.Request.URL.Host || strings.Contains(at.String(), word) ||
 			slices.ContainsFunc(pages[:i], func(u *url.URL) bool { return u != nil && u.String() == at.String() }) {
@@ -279,16 +324,14 @@ func shows(ctx context.Context, w *kit.World, t *kit.Target, answer *message.Res
 // changes reports whether a request changes something: by its words, or as its answer leads back to a page, as those of
 // forms that write do. A login is none.
 func changes(t *kit.Target) bool {
-	_, isLogin := loginOf(t.Request)
+	_, isLogin := kit.LoginOf(t.Request)
 	return client.Writes(t.Request) || !isLogin && t.Response != nil && t.Response.Redirect() != nil
 }
-
-var tokenName = regexp.MustCompile(`(?i)csrf|xsrf|token|nonce|authenticity|verification|__viewstate|formkey|sesskey|_wpnonce`)
 
 // headerToken reports whether a request has a token in a header, which no form of another site can send.
 func headerToken(r *message.Request) bool {
 	for name := range r.Header {
-		if tokenName.MatchString(name) {
+		if kit.TokenName.MatchString(name) {
 			return true
 		}
 	}
@@ -296,7 +339,7 @@ func headerToken(r *message.Request) bool {
 }
 
 func hasToken(r *message.Request) bool {
-	return slices.ContainsFunc(message.Places(r), func(p message.Place) bool { return tokenName.MatchString(p.Name) })
+	return slices.ContainsFunc(message.Places(r), func(p message.Place) bool { return kit.TokenName.MatchString(p.Name) })
 }
 
 // withoutToken is a request whose fields with a token have another name, so that it comes without them.
@@ -304,7 +347,7 @@ func withoutToken(r *message.Request) *message.Request {
 	out := r.Clone()
 	out.Token = nil
 	for _, p := range message.Places(r) {
-		if (p.Component == message.Body || p.Component == message.Query) && !p.Key && tokenName.MatchString(p.Name) {
+		if (p.Component == message.Body || p.Component == message.Query) && !p.Key && kit.TokenName.MatchString(p.Name) {
 			out = out.Rename(p, kit.Word(), p.Value)
 		}
 	}

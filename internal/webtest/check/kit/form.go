@@ -1,0 +1,88 @@
+package kit
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// Names of fields.
+var (
+	// TokenName matches those of tokens against forged requests.
+	TokenName = regexp.MustCompile(`(?i)csrf|xsrf|token|nonce|authenticity|verification|__viewstate|formkey|sesskey|_wpnonce`)
+	// UserName matches those that say who somebody is.
+	UserName = regexp.MustCompile(`(?i)user|login|name|mail|account|handle|nick|member|customer|person|phone|uid|^id$|^u$`)
+	// FormerName matches those of what a form replaces, such as the password until now.
+	FormerName = regexp.MustCompile(`(?i)old|current|former|previous|existing`)
+)
+
+// Login is a request that logs in: with a name and one password.
+type Login struct {
+	Request        *message.Request
+	Name, Password message.Place
+}
+
+var registersAt = regexp.MustCompile(`(?i)regist|sign.?up|create|reset|forgot|/(?:users?|accounts?|members?|customers?|people)/?$`)
+
+// LoginOf is the login that a request is; false if it is none.
+func LoginOf(r *message.Request) (l Login, ok bool) {
+	l.Request = r
+	passwords, names := 0, 0
+	for _, p := range message.Places(r) {
+		if p.Component != message.Query && p.Component != message.Body || p.Key {
+			continue
+		}
+		switch {
+		case client.IsSecret(p.Name):
+			l.Password = p
+			passwords++
+		case UserName.MatchString(p.Name) && names == 0 && !TokenName.MatchString(p.Name):
+			l.Name = p
+			names++
+		}
+	}
+	registers := registersAt.MatchString(r.URL.Path)
+	return l, passwords == 1 && names == 1 && r.Method == http.MethodPost && !registers
+}
+
+// With is the login with a name and a password.
+func (l *Login) With(name, password string) *message.Request {
+	return l.Request.Put(l.Name, name).Put(l.Password, password)
+}
+
+// Sendable says whether a form of another site can send a request: its type is one of those of forms.
+func Sendable(r *message.Request) bool {
+	kind := r.Header.Get("Content-Type")
+	return strings.HasPrefix(kind, "application/x-www-form-urlencoded") ||
+		strings.HasPrefix(kind, "multipart/form-data") ||
+		strings.HasPrefix(kind, "text/plain")
+}
+
+// AsLink is a form that is sent by POST as a link with its fields; nil for others.
+func AsLink(r *message.Request) *message.Request {
+	kind := r.Header.Get("Content-Type")
+	if r.Method != http.MethodPost || !strings.HasPrefix(kind, "application/x-www-form-urlencoded") {
+		return nil
+	}
+	out := r.Clone()
+	out.Method, out.Body, out.Token = http.MethodGet, nil, nil
+	out.Header.Del("Content-Type")
+	if out.URL.RawQuery != "" {
+		out.URL.RawQuery += "&"
+	}
+	out.URL.RawQuery += string(r.Body)
+	return out
+}
+
+var markup = regexp.MustCompile(`(?is)<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>`)
+
+// SameText reports whether two answers show the same text, whatever tokens are in their forms.
+func SameText(a, b *message.Response) bool {
+	text := func(r *message.Response) string {
+		return strings.Join(strings.Fields(markup.ReplaceAllString(string(r.Body), " ")), " ")
+	}
+	return a.Status == b.Status && a.Header.Get("Location") == b.Header.Get("Location") && text(a) == text(b)
+}

@@ -1,0 +1,95 @@
+package logic
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+)
+
+// A card that several requests at once use is found; not one that a lock holds, nor one that is answered so each time.
+func TestRace(t *testing.T) {
+	for name, c := range map[string]struct{ locks, always, want int }{"race": {0, 0, 1}, "locked": {1, 0, 0},
+		"always": {0, 1, 0}} {
+		var mu sync.Mutex
+		unused := map[string]bool{"CARD-A": true, "CARD-B": true, "CARD-C": true}
+		waiting := map[string]chan bool{"CARD-A": make(chan bool, 9), "CARD-B": make(chan bool, 9), "CARD-C": make(chan bool,
+			9)}
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			code := r.FormValue("gift_card")
+			mu.Lock()
+			if r.Method == http.MethodGet {
+				for one := range unused {
+					fmt.Fprintf(w, `<input type="hidden" name="gift_card" value="%s">`, one)
+				}
+				mu.Unlock()
+				return
+			}
+			ok := unused[code] || c.always == 1
+			if c.locks == 1 {
+				delete(unused, code)
+			}
+			mu.Unlock()
+			if ok && c.locks == 0 && c.always == 0 { // until another has looked
+				waiting[code] <- true
+				for len(waiting[code]) < 2 && r.Context().Err() == nil {
+					runtime.Gosched()
+				}
+			}
+			mu.Lock()
+			delete(unused, code)
+			mu.Unlock()
+			if !ok {
+				http.Error(w, "this card cannot be used", http.StatusConflict)
+				return
+			}
+			fmt.Fprint(w, "<p>Ten more.</p>")
+		}))
+		target := lab.Target(t, http.MethodPost, "/use", "gift_card=none")
+		target.From = lab.URL + "/cards"
+		if found := lab.Run(t, kittest.Named(t, Checks(), "race-of-codes"), target); len(found) != c.want {
+			t.Errorf("%s: found %s", name, kittest.Titles(found))
+		}
+	}
+}
+
+// A sum of 32 bits that overflows is found, behind a redirect too; not a quantity that is refused, nor a sum that is
+// right.
+func TestOverflow(t *testing.T) {
+	for name, c := range map[string]struct {
+		sum  func(n int) (int, bool)
+		want int
+	}{"overflows": {func(n int) (int, bool) { return int(int32(25 * n)), n > 0 }, 1},
+		"refused": {func(n int) (int, bool) { return 25 * n, n > 0 && n < 100 }, 0},
+		"right":   {func(n int) (int, bool) { return 25 * n, n > 0 }, 0}} {
+		sum := 0
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			if r.Method == http.MethodGet {
+				fmt.Fprintf(w, "<p>Sum: %d</p>", sum)
+				return
+			}
+			n := 0
+			_, _ = fmt.Sscan(r.FormValue("pieces"), &n)
+			s, ok := c.sum(n)
+			if !ok {
+				http.Error(w, "not so many", http.StatusBadRequest)
+				return
+			}
+			sum = s
+			http.Redirect(w, r, "/basket", http.StatusSeeOther)
+		}))
+		found := lab.Run(t, kittest.Named(t, Checks(), "price-of-client"), lab.Target(t, http.MethodPost, "/order",
+			"article=7&pieces=1"))
+		if len(found) != c.want {
+			t.Errorf("%s: found %s", name, kittest.Titles(found))
+		}
+		for _, f := range found {
+			lab.Holds(t, f)
+		}
+	}
+}
