@@ -39,6 +39,7 @@ var (
 	// of their own, as edit and new have.
 	stateVerbs = []string{"trash", "untrash", "spam", "unspam", "approve", "unapprove", "activate", "publish", "unpublish",
 		"enable", "disable", "toggle", "lock", "unlock", "ban", "unban", "mark", "unmark", "pin", "unpin", "vote",
+		"rollback", "revert",
 		"subscribe"}
 	// visibilityWords change something in a link with a token; without one they are pages as well.
 	visibilityWords = []string{"visibility", "sticky", "private"}

@@ -60,6 +60,7 @@ func TestHarm(t *testing.T) {
 		"GET /comment.php?c=1&action=trashcomment&_wpnonce=1a2b":      true,
 		"GET /wiki?id=start&sectok=1a2b":                              true,
 		"GET /comment.php?c=1&action=approvecomment":                  true,
+		"GET /index.php?title=Main&action=rollback&token=e1":          true,
 		"GET /posts?do=toggle-sticky&id=3":                            true,
 		"GET /links/3/pin?token=1a2b":                                 true,
 		"GET /links/3?token=1a2b":                                     false,
