@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/vedette-sec/vedette/cmd/vedette/audit"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
+	"github.com/vedette-sec/vedette/cmd/vedette/client"
 	"github.com/vedette-sec/vedette/cmd/vedette/credits"
 	"github.com/vedette-sec/vedette/cmd/vedette/knowledge"
 	"github.com/vedette-sec/vedette/cmd/vedette/library"
@@ -97,7 +98,7 @@ func newRoot() *cobra.Command {
 	root.SetHelpCommand(newHelp(root))
 	root.AddCommand(newServe(), newWorker(), newDemo(), scan.New(), webtest.New(), newEnumerate(), newImport(), newTask(),
 		newExport(), proof.New(), triage.Issues(), triage.New(), audit.New(), credits.New(), knowledge.New(), network.New(),
-		sla.New(), library.Agents(), library.Skills(), library.Prompts(), newAPI(), newTemplates(),
+		sla.New(), library.Agents(), library.Skills(), library.Prompts(), client.NewAPI(), newTemplates(),
 		newOAST(), local.Leaks(), local.Feeds(), newUser(), newTeam(), newToken(), newConfig(), newDoctor(),
 		newBackup(), newRestore(),
 		newOpenAPI(), newCompletion(), newMan(), newVersion())

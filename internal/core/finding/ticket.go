@@ -163,20 +163,16 @@ func (fs *Findings) MoveTicket(ctx context.Context, tx *db.Tx, teamID string, m 
 		return ErrOtherStatus
 	}
 	operation := ids.New() // what is said and what follows from it are one change
-	if err := fs.Note(ctx, tx, teamID, m.Weakness, timeline.Entry{Kind: m.Change, Field: "ticket", From: db.Clean(m.From),
-		To: db.Clean(m.To), Actor: db.Clean(m.Actor), Operation: operation}); err != nil {
-		return err
-	}
-	if m.Status != "" {
+	err = fs.Note(ctx, tx, teamID, m.Weakness, timeline.Entry{Kind: m.Change, Field: "ticket", From: db.Clean(m.From),
+		To: db.Clean(m.To), Actor: db.Clean(m.Actor), Operation: operation})
+	if err == nil && m.Status != "" {
 		d := Decision{Status: m.Status, Actor: db.Clean(m.Actor), Operation: operation}
-		if _, err := fs.decide(ctx, tx, teamID, []string{m.Weakness}, d); err != nil {
-			return err
-		}
+		_, err = fs.decide(ctx, tx, teamID, []string{m.Weakness}, d)
 	}
-	if !m.Retest {
-		return nil
+	if err == nil && m.Retest {
+		err = fs.queueRetest(ctx, tx, teamID, f, nil)
 	}
-	return fs.queueRetest(ctx, tx, teamID, f, nil)
+	return err
 }
 
 // endClaim opens a finding again whose issue was closed, when a retest still finds it.

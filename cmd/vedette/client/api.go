@@ -1,4 +1,4 @@
-package main
+package client
 
 import (
 	"encoding/json"
@@ -10,13 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
-	"github.com/vedette-sec/vedette/cmd/vedette/client"
 )
 
 var apiMethods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// newAPI is the command for operations that have none of their own.
-func newAPI() *cobra.Command {
+// NewAPI is the command for operations that have none of their own.
+func NewAPI() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "api [METHOD] PATH", Short: "Send a request to the APIs of a server", Args: cobra.RangeArgs(1, 2),
 		Long: `Sends a request to an operation of the APIs and prints the answer as it comes. Without METHOD it is
@@ -33,7 +32,7 @@ operations are at /docs of the server; the API key is in VEDETTE_API_KEY.`,
 			return apiMethods, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	server := client.ServerFlag(cmd)
+	server := ServerFlag(cmd)
 	data := cmd.Flags().String("data", "", "the body: JSON, @FILE, or - for standard input")
 	raw := cmd.Flags().Bool("raw", false, "the body is no JSON: it is sent as bytes")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -87,7 +86,7 @@ func apiBody(in io.Reader, data string, raw bool) (body io.Reader, kind string, 
 
 // sendAPI prints the answer while it comes: a stream is shown event by event.
 func sendAPI(cmd *cobra.Command, server, method, path, kind string, body io.Reader) error {
-	to, err := client.Connect(server)
+	to, err := Connect(server)
 	if err != nil {
 		return err
 	}
