@@ -56,8 +56,8 @@ const (
 func All() []Check {
 	var all []Check
 	for _, some := range [][]Check{
-		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(), forgery.Checks(),
-		owned.Checks(), digest.Checks(), logic.Checks(),
+		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
+		forgery.Checks(), owned.Checks(), digest.Checks(), logic.Checks(),
 		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(),
 	} {
 		all = append(all, some...)

@@ -80,7 +80,8 @@ func programOf(ctx context.Context, t toolkit.Tool) Program {
 	c, _ := account.From(ctx) // without a caller, nothing is found
 	p := Program{
 		ID: t.ID, ToolID: t.ToolID, ToolkitID: t.Toolkit, Description: t.Description, WhenToUse: t.WhenToUse, Code: t.Code,
-		InputSchema: rest.Document(t.InputSchema), OutputSchema: rest.Document(t.OutputSchema), Timeout: t.Timeout.Milliseconds(),
+		InputSchema: rest.Document(t.InputSchema), OutputSchema: rest.Document(t.OutputSchema),
+		Timeout: t.Timeout.Milliseconds(),
 		Enabled: t.Enabled, Shared: t.Shared, IsOwner: t.OwnerID == c.UserID, CreatedAt: t.CreatedAt, UpdatedAt: t.UpdatedAt,
 	}
 	if !p.IsOwner {

@@ -17,7 +17,9 @@ import (
 )
 
 // try sends a login as nobody; what is compared has neither the name nor the password in it.
-func try(ctx context.Context, w *kit.World, l *kit.Login, name, password string) (*message.Response, *diff.Page, error) {
+func try(ctx context.Context, w *kit.World, l *kit.Login, name, password string) (
+	*message.Response, *diff.Page, error,
+) {
 	r := l.With(name, password)
 	answer, err := w.Client.Send(ctx, r, client.Options{})
 	if err != nil {

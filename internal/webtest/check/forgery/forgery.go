@@ -1,5 +1,6 @@
 // Package forgery finds requests that another site can make the browser of a user send, and that are answered as the
-// user's own (CWE-352). Which cookies browsers send with such requests is known from what the cookies say (client.Origin).
+// user's own (CWE-352). Which cookies browsers send with such requests is known from what the cookies say
+// (client.Origin).
 package forgery
 
 import (
@@ -38,37 +39,39 @@ func forms() kit.Check {
 		if err != nil || own.Status >= 400 {
 			return err
 		}
-		var best *kit.Finding
-		for _, bare := range []*message.Request{withoutToken(t.Request), kit.AsLink(withoutToken(t.Request))} {
-			if bare == nil || !reaches(t, bare) {
-				continue
-			}
-			found, err := forged(ctx, w, t, own, bare)
-			if err != nil {
-				return err
-			}
-			if found != nil && (best == nil || found.Confidence == kit.Proved) {
-				best = found
-			}
-			if best != nil && best.Confidence == kit.Proved {
-				break
-			}
-		}
-		if best == nil {
-			theirs, err := tokenOfAnother(ctx, w, t)
-			if err == nil && theirs != nil {
+		best, err := inSomeWay(ctx, w, t, own)
+		if err == nil && best == nil {
+			var theirs *message.Request
+			if theirs, err = tokenOfAnother(ctx, w, t); err == nil && theirs != nil {
 				best, err = forged(ctx, w, t, own, theirs)
 			}
-			if err != nil {
-				return err
-			}
 		}
-		if best != nil {
+		if err == nil && best != nil {
 			w.Found(&c, *best)
 		}
-		return nil
+		return err
 	}
 	return c
+}
+
+// inSomeWay is the best of what is found of a form without its token, and of a link with its fields; nil: nothing.
+func inSomeWay(ctx context.Context, w *kit.World, t *kit.Target, own *message.Response) (best *kit.Finding, err error) {
+	for _, bare := range []*message.Request{withoutToken(t.Request), kit.AsLink(withoutToken(t.Request))} {
+		if bare == nil || !reaches(t, bare) {
+			continue
+		}
+		found, err := forged(ctx, w, t, own, bare)
+		if err != nil {
+			return nil, err
+		}
+		if found != nil && found.Confidence == kit.Proved {
+			return found, nil
+		}
+		if best == nil {
+			best = found
+		}
+	}
+	return best, nil
 }
 
 // reaches reports whether some cookie goes with a request of another site.
