@@ -35,6 +35,8 @@ type attacker struct {
 	makers   map[string]func(*attacker) string // path parameter → makes one of the admin's things, and gives its id
 	made     map[string]string                 // path parameter → the id of one that stays
 	turn     int                               // see textsFor
+	seen     map[*schema]bool                  // types of fields that were tried
+	tried    map[string]bool                   // parameters that were
 }
 
 func attackers(t testing.TB, engine string) map[string]*attacker {
@@ -45,7 +47,8 @@ func attackers(t testing.TB, engine string) map[string]*attacker {
 	out := map[string]*attacker{}
 	for _, surface := range []string{"agent", "platform"} {
 		a := &attacker{h, contractOf(t, Config{}, surface), surface == "platform", admin, taskID, nil,
-			map[string]string{"id": taskID, "task_id": taskID, "issue": issueID, "provider": "openai-compatible"}, 0}
+			map[string]string{"id": taskID, "task_id": taskID, "issue": issueID, "provider": "openai-compatible"}, 0,
+			map[*schema]bool{}, map[string]bool{}}
 		a.makers = map[string]func(*attacker) string{"config_id": (*attacker).config, "session_id": (*attacker).session, "invited_team_id": (*attacker).invitation,
 			"key_id": (*attacker).key, "security_key_id": (*attacker).securityKey,
 			"mapping_id": (*attacker).mapping,
