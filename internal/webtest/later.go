@@ -38,13 +38,22 @@ var laterClasses = append([]string{"xss", "ssrf", "file-inclusion"}, readers...)
 // steps are targets for the places of the steps before those of targets that were found behind another request. They
 // are made before order, which takes steps away that the request itself does not need.
 func (r *run) steps(targets []*target) (out []*target) {
+	answers := map[string]*message.Response{}
+	for _, t := range targets {
+		answers[t.key] = t.Response
+	}
 	for _, t := range targets {
 		var places []message.Place
 		for step := 1; t.Request.Before(step) != nil && step <= maxLinked; step++ {
 			places = append(places, stepPlaces(t.Request.Before(step), step)...)
 		}
 		if len(places) > 0 && len(out) < maxLaterPairs {
-			out = append(out, r.laterTarget(t, t.Request, t.Response, places))
+			chain := t.Request
+			if leads(answers[keyOf(chain.After)], chain) {
+				chain = chain.Clone()
+				chain.Led = true
+			}
+			out = append(out, r.laterTarget(t, chain, t.Response, places))
 		}
 	}
 	return out
@@ -142,25 +151,32 @@ func (s *sweep) pair(store, page *target, places []message.Place) {
 	}
 	chain := page.Request.Clone()
 	chain.After = store.Request
-	if to := store.Response.Redirect(); to != nil { // each request leads to a page of its own
-		shape := message.PathShape(to.EscapedPath())
-		chain.Led = shape != to.EscapedPath() && shape == message.PathShape(page.Request.URL.EscapedPath())
-	}
+	chain.Led = leads(store.Response, page.Request)
 	s.out = append(s.out, s.laterTarget(page, chain, nil, places))
+}
+
+// leads reports whether an answer leads to a page that its request has made, such as /saved/7, and of which a request
+// asks for one: each such request makes a page of its own.
+func leads(answer *message.Response, to *message.Request) bool {
+	if answer == nil {
+		return false
+	}
+	at := answer.Redirect()
+	if at == nil {
+		return false
+	}
+	shape := message.PathShape(at.EscapedPath())
+	return shape != at.EscapedPath() && shape == message.PathShape(to.URL.EscapedPath())
 }
 
 // linked takes the pages that the answer of a request links to, and the first page does not, and the page that a
 // request makes and leads to, such as /saved/7.
 func (s *sweep) linked() {
 	for _, store := range s.stores {
-		n := 0
-		leads := ""
-		if to := store.Response.Redirect(); to != nil && message.PathShape(to.EscapedPath()) != to.EscapedPath() {
-			leads = message.PathShape(to.EscapedPath())
-		}
+		n, isLed := 0, false
 		for _, page := range s.pages {
-			if leads != "" && message.PathShape(page.Request.URL.EscapedPath()) == leads {
-				leads = ""
+			if !isLed && leads(store.Response, page.Request) {
+				isLed = true
 				s.pair(store, page, stepPlaces(store.Request, 1))
 				continue
 			}

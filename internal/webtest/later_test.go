@@ -113,3 +113,47 @@ func TestLater(t *testing.T) {
 		t.Errorf("no script in /near: %v", got)
 	}
 }
+
+// TestLaterPageThatIsMade: each request makes a page and leads to it, which uses what the request brought, in a
+// statement or bound. The page that the map has seen stays as it was made.
+func TestLaterPageThatIsMade(t *testing.T) {
+	var mu sync.Mutex
+	values := map[string]string{}
+	cfg := serve(t, webtest.Config{Checks: check.All()}, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		w.Header().Set("Content-Type", "text/html")
+		kind, isOne := strings.CutPrefix(r.URL.Path, "/")
+		kind, _, isMade := strings.Cut(kind, "/")
+		value, known := values[r.URL.Path]
+		switch {
+		case r.Method == http.MethodPost && isOne && !isMade:
+			at := fmt.Sprint("/", kind, "/", len(values)+1)
+			values[at] = r.PostFormValue("term")
+			http.Redirect(w, r, at, http.StatusSeeOther)
+		case kind == "saved" && known:
+			fmt.Fprintf(w, "<p>%s</p>", found(value))
+		case kind == "bound" && known:
+			fmt.Fprintf(w, "<p>%s: nothing.</p>", html.EscapeString(value))
+		case r.URL.Path == "/":
+			for _, to := range []string{"/saved", "/bound"} {
+				fmt.Fprintf(w, `<form method="post" action="%s"><input name="term" value="test"><button>Go</button></form>`, to)
+			}
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	report, err := webtest.Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, f := range report.Findings {
+		if f.Place.Component != "" {
+			got += f.Class + " " + f.Request.URL.Path[:len("/saved")] + " " + f.Place.String() + "\n"
+		}
+	}
+	if want := "sql-injection /saved body parameter term of a request before\n"; got != want {
+		t.Errorf("found %q, want %q", got, want)
+	}
+}
