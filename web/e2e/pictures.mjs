@@ -44,7 +44,7 @@ function report() {
   hostile('long-name', long('Extraordinarily-long'), { 'matched-at': `http://${'very-long-host-name.'.repeat(10)}example/` })
   hostile('one-word', 'W'.repeat(200))
   hostile('right-to-left', arabic)
-  hostile('big-body', 'A response of 10 MB', { response: `HTTP/1.1 200 OK\r\n\r\n${'<li>item</li>\n'.repeat(700_000)}` })
+  hostile('big-body', 'A response of 7 MB', { response: `HTTP/1.1 200 OK\r\n\r\n${'<li>item</li>\n'.repeat(500_000)}` })
   return events.map((e) => JSON.stringify(e)).join('\n')
 }
 
