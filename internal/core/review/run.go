@@ -40,22 +40,11 @@ func (rs *Reviews) Run(ctx context.Context, job queue.Job[RunArgs]) error {
 }
 
 func (rs *Reviews) run(ctx context.Context, a RunArgs, lease func(context.Context, *db.Tx) error) error {
-	v, err := scanReview(rs.db.QueryRow(ctx, `SELECT `+reviewColumns+` FROM review_run WHERE id = ?`, a.ReviewID))
-	if db.IsNoRows(err) || err == nil && v.Status != Queued && v.Status != Running {
-		return nil // it was disconnected, or ended
-	}
-	if err != nil {
+	w, r, err := rs.work(ctx, a.ReviewID, Queued, Running)
+	if w == nil || err != nil {
 		return err
 	}
-	r, err := scanRepo(rs.db.QueryRow(ctx, `SELECT `+repoColumns+` WHERE r.id = ?`, v.Repo))
-	if err != nil {
-		return err
-	}
-	hub, err := rs.open(ctx, r)
-	if err != nil {
-		return err
-	}
-	w := work{rs, lease, &v, r.Effective(), hub}
+	w.lease = lease
 	err = w.do(ctx)
 	if noted := rs.note(ctx, r, err); noted != nil {
 		return noted
@@ -64,7 +53,7 @@ func (rs *Reviews) run(ctx context.Context, a RunArgs, lease func(context.Contex
 		return err
 	}
 	_ = w.release(ctx, forge.Check{Title: failedTitle, Summary: failedText}) // if the forge lets us
-	return rs.end(ctx, rs.db, v.ID, Failed, errs.From(failed(err)).Message)
+	return rs.end(ctx, rs.db, w.v.ID, Failed, errs.From(failed(err)).Message)
 }
 
 // What the checks of reviews say that came to no end of their own.
@@ -114,22 +103,32 @@ func (rs *Reviews) GiveUp(ctx context.Context, tx *db.Tx, a RunArgs) error {
 
 // Release ends the check of a review that failed, unless it is under way again.
 func (rs *Reviews) Release(ctx context.Context, job queue.Job[ReleaseArgs]) error {
-	v, err := scanReview(rs.db.QueryRow(ctx, `SELECT `+reviewColumns+` FROM review_run WHERE id = ?`, job.Args.ReviewID))
-	if db.IsNoRows(err) || err == nil && v.Status != Failed {
-		return nil // it was disconnected, or somebody has asked for another
+	w, _, err := rs.work(ctx, job.Args.ReviewID, Failed)
+	if w == nil || err != nil {
+		return err
+	}
+	return w.release(ctx, forge.Check{Title: failedTitle, Summary: failedText})
+}
+
+// work is the work of a review that has one of some statuses, without a lease, and its repository; nil: it has another,
+// or is gone with what it belonged to.
+func (rs *Reviews) work(ctx context.Context, id string, statuses ...string) (*work, Repository, error) {
+	v, err := scanReview(rs.db.QueryRow(ctx, `SELECT `+reviewColumns+` FROM review_run WHERE id = ?`, id))
+	if db.IsNoRows(err) || err == nil && !slices.Contains(statuses, v.Status) {
+		return nil, Repository{}, nil
 	}
 	if err != nil {
-		return err
+		return nil, Repository{}, err
 	}
 	r, err := scanRepo(rs.db.QueryRow(ctx, `SELECT `+repoColumns+` WHERE r.id = ?`, v.Repo))
 	if err != nil {
-		return err
+		return nil, Repository{}, err
 	}
 	hub, err := rs.open(ctx, r)
 	if err != nil {
-		return err
+		return nil, Repository{}, err
 	}
-	return work{Reviews: rs, v: &v, hub: hub}.release(ctx, forge.Check{Title: failedTitle, Summary: failedText})
+	return &work{Reviews: rs, v: &v, config: r.Effective(), hub: hub}, r, nil
 }
 
 func (rs *Reviews) end(ctx context.Context, q db.Querier, id, status, why string) error {
