@@ -32,7 +32,7 @@ import (
 // The secrets of a team, beside those that walk.seed has: no row, no line of the log and no answer has them in plain.
 const slackSecret = "signing-secret-of-the-canary"
 
-// must sends a request of somebody that is taken, and gives the texts in its answer by their names.
+// must sends a request that has to succeed, and returns the texts of its answer by field.
 func (w *walk) must(p *person, method, path, body string) map[string]string {
 	w.t.Helper()
 	got := w.do(w.request(method, path, p, body))
@@ -63,14 +63,14 @@ func (w *walk) plant() (hidden []string) {
 
 	vuln := w.only(`SELECT id FROM finding WHERE host = '` + mark + `.example.com'`)
 	w.must(&w.admin, http.MethodPost, "/v1/scans/vulns/"+vuln+"/comments", `{"text": "`+mark+`"}`)
-	w.told(vuln, mark)
+	w.storeRowsOfJobs(vuln, mark)
 	w.exec(`INSERT INTO inbox_message (team_id, user_id, id, kind, finding_id, text, actor, at) VALUES (?, ?, ?, 'mention', ?, ?, '', ?)`,
 		w.admin.TeamID, w.admin.UserID, ids.New(), vuln, mark, db.At(time.Now()))
 	return hidden
 }
 
-// told writes what jobs would have about the team's things: suggestions, notices, messages, events, grants and hosts.
-func (w *walk) told(vuln, mark string) {
+// storeRowsOfJobs stores what only jobs write about things of the team: suggestions, notices, messages, events, grants and hosts.
+func (w *walk) storeRowsOfJobs(vuln, mark string) {
 	w.t.Helper()
 	team, now := w.admin.TeamID, db.At(time.Now())
 	enumeration := w.only(`SELECT id FROM enumeration WHERE name = '` + mark + `'`)

@@ -86,7 +86,7 @@ func (w *walk) colleague(all map[string]*walk, role account.Role, made map[strin
 	}
 }
 
-// shows are the lists, exports and searches whose answer to somebody has one of some words, with what stands around it.
+// shows returns the lists, exports and searches whose answer has one of some words, each with the text around the word.
 func (w *walk) shows(all map[string]*walk, sign func(*http.Request), words ...string) (out []string) {
 	w.t.Helper()
 	for _, each := range all {
