@@ -168,7 +168,7 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 	}
 	others := slices.DeleteFunc(slices.Clone(t.others), func(p message.Place) bool {
 		// Without it all pages are others. One that is an object keeps more than the session.
-		return p.Component == message.Cookie && r.ofSession(p.Name) && !isObject(p.Value)
+		return p.Component == message.Cookie && r.ofSession(p.Name) && !isSerialised(p.Value)
 	})
 	base, err := r.world.Base(ctx, t.Target)
 	if err != nil {
@@ -200,8 +200,8 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 	return out, nil
 }
 
-// isObject reports whether a value is base64 of an object: of Java, or of what can be read.
-func isObject(value string) bool {
+// isSerialised reports whether a value is base64 of an object: of Java, or of JSON and its like.
+func isSerialised(value string) bool {
 	raw, err := base64.StdEncoding.DecodeString(value)
 	return err == nil && len(raw) > 4 && (bytes.HasPrefix(raw, []byte("\xac\xed\x00\x05")) || raw[0] == '{' &&
 		utf8.Valid(raw))

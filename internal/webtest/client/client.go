@@ -130,7 +130,7 @@ func New(c Config) *Client {
 		c.UserAgent = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 	}
 	client := &Client{Config: c, lanes: map[string]*lane{}, tokens: map[string]*token{},
-		chains: map[string]*sync.Mutex{}, talks: map[string]habit{}}
+		chains: map[string]*sync.Mutex{}, talks: map[string]habit{}, made: map[string]made{}}
 	client.sent.Store(c.Sent)
 	client.shared, client.fresh = client.transport(false), client.transport(true)
 	return client

@@ -39,8 +39,7 @@ var (
 	// of their own, as edit and new have.
 	stateVerbs = []string{"trash", "untrash", "spam", "unspam", "approve", "unapprove", "activate", "publish", "unpublish",
 		"enable", "disable", "toggle", "lock", "unlock", "ban", "unban", "mark", "unmark", "pin", "unpin", "vote",
-		"rollback", "revert",
-		"subscribe"}
+		"rollback", "revert", "subscribe"}
 	// visibilityWords change something in a link with a token; without one they are pages as well.
 	visibilityWords = []string{"visibility", "sticky", "private"}
 	// forgeryNames are parts of the names of tokens against forged requests. An application puts one into a link that

@@ -46,7 +46,7 @@ func isForNew(r *message.Request) bool {
 // noteMade looks whether a page has made something when it was opened.
 func (c *Client) noteMade(r *message.Request, response *message.Response) {
 	if c.Level >= Active || response == nil || response.Status != http.StatusOK || !response.IsHTML() ||
-		!hiddenTag.Match(response.Body) || !isForNew(r) {
+		!isForNew(r) || !hiddenTag.Match(response.Body) {
 		return
 	}
 	hasDraft, largest := false, int64(0)
@@ -60,9 +60,6 @@ func (c *Client) noteMade(r *message.Request, response *message.Response) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.made == nil {
-		c.made = map[string]made{}
-	}
 	key := madeKey(r.URL)
 	known, ok := c.made[key]
 	if !ok && len(c.made) >= maxMade {

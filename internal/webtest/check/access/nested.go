@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"iter"
 	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -25,22 +26,22 @@ func nested() kit.Check {
 			return nil // others says so
 		}
 		tried := 0
-		for _, r := range w.Pages() {
-			for _, q := range w.Pages() {
-				inner, value, ok := mixable(r, q)
-				key := "nested " + r.URL.String() + " " + q.URL.Path
-				if !ok || tried >= maxNested || !w.Once(key) {
-					continue
+		for r, q := range alikePages(w.Pages()) {
+			inner, value, ok := mixable(r, q)
+			if tried >= maxNested {
+				break
+			}
+			if !ok || !w.Once("nested "+r.URL.String()+" "+q.URL.Path) {
+				continue
+			}
+			tried++
+			for i, owner := range w.Users[:2] {
+				found, err := mixed(ctx, w, &c, r, q, inner, value, owner, w.Users[1-i])
+				if err != nil {
+					return err
 				}
-				tried++
-				for i, owner := range w.Users[:2] {
-					found, err := mixed(ctx, w, &c, r, q, inner, value, owner, w.Users[1-i])
-					if err != nil {
-						return err
-					}
-					if found {
-						break
-					}
+				if found {
+					break
 				}
 			}
 		}
@@ -49,13 +50,36 @@ func nested() kit.Check {
 	return c
 }
 
-// mixable is the place of the last object of q, and the value that it has in r: both requests have the same form, and
+// alikePages are each page with each of its form.
+func alikePages(pages []*message.Request) iter.Seq2[*message.Request, *message.Request] {
+	alike := map[string][]*message.Request{}
+	for _, r := range pages {
+		if form := formOf(r); form != "" {
+			alike[form] = append(alike[form], r)
+		}
+	}
+	return func(yield func(r, q *message.Request) bool) {
+		for _, r := range pages {
+			for _, q := range alike[formOf(r)] {
+				if !yield(r, q) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// formOf is the same for pages whose addresses differ in objects alone; "" for other requests.
+func formOf(r *message.Request) string {
+	if r.Method != http.MethodGet {
+		return ""
+	}
+	return r.URL.Host + message.PathShape(r.URL.EscapedPath())
+}
+
+// mixable is the place of the last object of q, and the value that it has in r: both requests are of one form, and
 // differ in the objects before and in that one.
 func mixable(r, q *message.Request) (inner message.Place, value string, ok bool) {
-	if r.Method != http.MethodGet || q.Method != http.MethodGet || r.URL.Host != q.URL.Host ||
-		message.PathShape(r.URL.EscapedPath()) != message.PathShape(q.URL.EscapedPath()) {
-		return inner, "", false
-	}
 	a, b := objects(r), objects(q)
 	if len(a) != len(b) || len(a) < 2 {
 		return inner, "", false
@@ -83,8 +107,7 @@ func mixed(ctx context.Context, w *kit.World, c *kit.Check, r, q *message.Reques
 	}
 	theirs, refused, own, mix, missing, nobody := got[0], got[1], got[2], got[3], got[4], got[5]
 	if theirs.Status != http.StatusOK || own.Status != http.StatusOK || mix.Status != http.StatusOK ||
-		kit.Same(refused, theirs) ||
-		kit.Same(nobody, mix) {
+		kit.Same(refused, theirs) || kit.Same(nobody, mix) {
 		return false, nil
 	}
 	outer := objects(r)[0].Value

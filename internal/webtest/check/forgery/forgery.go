@@ -207,20 +207,22 @@ func believed(ctx context.Context, w *kit.World, t *kit.Target, f *kit.Finding) 
 	byLink := f.Request.Method == http.MethodGet
 	needed := byLink || hasToken(t.Request) // what is refused is often answered as what is not
 	if !needed {
-		ok, err := carried(ctx, w, t, f, client.AllBrowsers)
+		const all = "other-site-in-all-browsers"
+		ok, err := carried(ctx, w, t, f, proof.Origins[all])
 		if err != nil {
 			return false, err
 		}
 		if ok {
 			f.Confidence, f.Detail = kit.Proved, "its cookies say that browsers send them from all sites (SameSite=None)"
-			f.Proof.Steps[1].From = "other-site-in-all-browsers"
+			f.Proof.Steps[1].From = all
 			return true, nil
 		}
 	}
-	from, origin := client.Elsewhere, "other-site"
+	origin := "other-site"
 	if byLink {
-		from, origin = client.ByLink, "link"
+		origin = "link"
 	}
+	from := proof.Origins[origin]
 	if ok, err := carried(ctx, w, t, f, from); err != nil || !ok {
 		return !needed, err
 	}

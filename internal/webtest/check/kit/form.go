@@ -77,12 +77,14 @@ func AsLink(r *message.Request) *message.Request {
 	return out
 }
 
+// markup is what a page does not show of itself.
 var markup = regexp.MustCompile(`(?is)<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>`)
+
+// Text is what a page shows, without its elements and their attributes; escaped letters stay so.
+func Text(r *message.Response) string { return markup.ReplaceAllString(string(r.Body), " ") }
 
 // SameText reports whether two answers show the same text, whatever tokens are in their forms.
 func SameText(a, b *message.Response) bool {
-	text := func(r *message.Response) string {
-		return strings.Join(strings.Fields(markup.ReplaceAllString(string(r.Body), " ")), " ")
-	}
+	text := func(r *message.Response) string { return strings.Join(strings.Fields(Text(r)), " ") }
 	return a.Status == b.Status && a.Header.Get("Location") == b.Header.Get("Location") && text(a) == text(b)
 }

@@ -137,7 +137,7 @@ func (w *World) React(ctx context.Context, t *Target, p message.Place) (*Reactio
 	listed := count(base.Response, value)-count(r.Unknown, value) != shown
 	lost := count(r.Odd, value)-count(r.Unknown, value) < shown
 	r.Effect = listed || lost || !diff.Same(plain, r.WordPage, base.Noise) || !diff.Same(plain, r.OddPage, base.Noise)
-	w.plant(r.Word, t, p)
+	w.Plant(r.Word, t, p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.reactions == nil {
@@ -157,16 +157,14 @@ type Planted struct {
 // maxPlanted is how many words are kept.
 const maxPlanted = 20_000
 
-func (w *World) plant(word string, t *Target, p message.Place) {
+// Plant notes a word that was sent in a place, for those who look where it comes out.
+func (w *World) Plant(word string, t *Target, p message.Place) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.planted) < maxPlanted {
 		w.planted = append(w.planted, Planted{word, t, p})
 	}
 }
-
-// Plant notes a word that was sent in a place beside what React sends.
-func (w *World) Plant(word string, t *Target, p message.Place) { w.plant(word, t, p) }
 
 // Planted are the words that were sent, for those who look where they come out.
 func (w *World) Planted() []Planted {

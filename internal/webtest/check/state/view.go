@@ -25,12 +25,10 @@ const (
 var (
 	// decided are names of what an application decides, not its user.
 	decided = regexp.MustCompile(`(?i)role|level|plan|price|amount|limit|discount|total|admin|owner|user|person` +
-		`|customer|account|` +
-		`status|approv|right|permission|quota|balance|credit|tariff|tier`)
-	javaText  = regexp.MustCompile(`t\x00[\x01-\x7f]`)
-	inJSON    = regexp.MustCompile(`"(\w{2,40})"\s*:\s*"?([\w.@-]{3,60})`)
-	inPHP     = regexp.MustCompile(`s:\d+:"(\w{2,40})";(?:s:\d+:"|[id]:)([\w.@-]{3,60})`)
-	hiddenTag = regexp.MustCompile(`(?is)<(?:script|style)\b.*?</(?:script|style)\s*>|<[^>]*>`)
+		`|customer|account|status|approv|right|permission|quota|balance|credit|tariff|tier`)
+	javaText = regexp.MustCompile(`t\x00[\x01-\x7f]`)
+	inJSON   = regexp.MustCompile(`"(\w{2,40})"\s*:\s*"?([\w.@-]{3,60})`)
+	inPHP    = regexp.MustCompile(`s:\d+:"(\w{2,40})";(?:s:\d+:"|[id]:)([\w.@-]{3,60})`)
 )
 
 // member is a value in a state, and where it stands.
@@ -162,6 +160,4 @@ func likeIt(value string) string {
 }
 
 // textOf is what a page shows, without its fields.
-func textOf(r *message.Response) string {
-	return html.UnescapeString(hiddenTag.ReplaceAllString(string(r.Body), " "))
-}
+func textOf(r *message.Response) string { return html.UnescapeString(kit.Text(r)) }
