@@ -70,11 +70,13 @@ type Report struct {
 	Map      *sitemap.Map
 	Coverage *Coverage
 	Requests int64
-	Over     string   // the bound of the budget that ended it: requests, time; "" for none
-	Down     bool     // the target stopped answering
-	Denied   bool     // nothing of it is in scope
-	Logins   int      // how often sessions were renewed
-	Notes    []string // as OnNote got them
+	Over     string           // the bound of the budget that ended it: requests, time; "" for none
+	Down     bool             // the target stopped answering
+	Denied   bool             // nothing of it is in scope
+	Logins   int              // how often sessions were renewed
+	Notes    []string         // as OnNote got them
+	Written  []client.Written // addresses that tests at level active may have written to
+	Left     []string         // pages that show what tests have written, and that could not be removed
 	Resumed  bool
 }
 
@@ -177,6 +179,9 @@ func (r *run) all(ctx context.Context) error {
 	}
 	if err == nil {
 		err = r.after(ctx)
+	}
+	if err == nil {
+		err = r.clean(ctx)
 	}
 	return err
 }

@@ -209,8 +209,16 @@ func (p *printer) whole(r *webtest.Report) error {
 		"findings": all, "requests": r.Requests, "notes": r.Notes,
 		"tested":     map[string]int{"requests": requests, "places": places, "checks": checks},
 		"not_mapped": ofMap, "not_tested": ofChecks, "budget_reached": r.Over, "target_gone": r.Down,
-		"partial": r.Partial(), "logged_in_again": r.Logins,
+		"partial": r.Partial(), "logged_in_again": r.Logins, "written": orEmpty(r.Written), "left": orEmpty(r.Left),
 	}, "  ")
+}
+
+// orEmpty has an empty list written as [].
+func orEmpty[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
 }
 
 // summary tells people what was done, and what not and why.
@@ -259,7 +267,7 @@ func writeCoverage(name string, r *webtest.Report) error {
 	ofMap, ofChecks := r.Coverage.Reasons()
 	text, err := json.MarshalIndent(map[string]any{
 		"requests": r.Requests, "ended": time.Now().UTC(), "not_mapped": ofMap, "not_tested": ofChecks,
-		"places": r.Coverage.Rows(),
+		"places": r.Coverage.Rows(), "written": orEmpty(r.Written), "left": orEmpty(r.Left),
 	}, "", " ")
 	if err != nil {
 		return err

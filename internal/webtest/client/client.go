@@ -88,15 +88,16 @@ type Client struct {
 	shared, fresh *http.Transport
 	sent          atomic.Int64
 
-	mu     sync.Mutex
-	lanes  map[string]*lane
-	tokens map[string]*token
-	chains map[string]*sync.Mutex // by the address that a chain of requests begins with
-	talks  map[string]habit       // of WebSockets, by the shape of the message
-	often  map[string]int         // answers in a row that an address is asked too often, by method, host and path
-	ends   map[string]bool        // host and address of what ends the session
-	made   map[string]made        // by host and path
-	next   time.Time              // when the rate allows the next request
+	mu      sync.Mutex
+	lanes   map[string]*lane
+	tokens  map[string]*token
+	chains  map[string]*sync.Mutex // by the address that a chain of requests begins with
+	talks   map[string]habit       // of WebSockets, by the shape of the message
+	often   map[string]int         // answers in a row that an address is asked too often, by method, host and path
+	ends    map[string]bool        // host and address of what ends the session
+	made    map[string]made        // by host and path
+	written written
+	next    time.Time // when the rate allows the next request
 }
 
 // Options are of one request.
@@ -212,6 +213,7 @@ func (c *Client) send(ctx context.Context, r *message.Request, o Options) (*mess
 	response, err := c.exchange(ctx, r, o)
 	c.countOften(r, response)
 	c.noteMade(r, response)
+	c.noteWritten(r, response)
 	l.leave(o, response, err, ctx.Err() != nil)
 	if err != nil && l.gone() { // or it only drops the requests of tests
 		root := message.From(http.MethodGet, &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host})

@@ -20,7 +20,11 @@ var (
 		"cerrarsesión"}
 	loginWords  = []string{"login", "logon", "signin", "anmelden", "einloggen", "connexion", "iniciarsesión"}
 	deleteWords = []string{"delete", "remove", "destroy", "erase", "drop", "purge", "wipe", "truncate", "uninstall", "del",
-		"shutdown", "reboot", "unsubscribe", "deactivate", "revoke"}
+		"shutdown", "reboot", "unsubscribe", "deactivate", "revoke", "löschen", "loeschen", "entfernen", "supprimer",
+		"effacer", "eliminar", "borrar", "verwijderen", "excluir", "usuń", "usun"}
+	// removeWords say that one object is deleted.
+	removeWords = []string{"delete", "remove", "erase", "del", "trash", "discard", "löschen", "loeschen", "entfernen",
+		"supprimer", "effacer", "eliminar", "borrar", "verwijderen", "excluir", "usuń", "usun"}
 	payWords = []string{"pay", "checkout", "purchase", "buy", "payment", "transfer", "withdraw", "refund"}
 	// resetWords do harm only when they are sent, not when the page of that name is read.
 	resetWords = []string{"reset", "install", "setup", "restart", "clear", "flush", "empty", "restore", "migrate"}
@@ -202,11 +206,10 @@ func (in intent) chosen(known []string) bool {
 func (in intent) linkWrites() bool {
 	token := false
 	for _, name := range in.names {
-		name = strings.ToLower(name)
-		if slices.ContainsFunc(forgeryNames, func(part string) bool { return strings.Contains(name, part) }) {
+		if isForgeryToken(name) {
 			return true
 		}
-		token = token || strings.Contains(name, "token")
+		token = token || strings.Contains(strings.ToLower(name), "token")
 	}
 	for _, verb := range in.verbs {
 		if slices.ContainsFunc(stateVerbs, func(start string) bool { return strings.HasPrefix(verb, start) }) {
@@ -214,6 +217,19 @@ func (in intent) linkWrites() bool {
 		}
 	}
 	return token && (in.any(stateVerbs) || in.any(writeWords) || in.any(visibilityWords))
+}
+
+// isForgeryToken reports whether a parameter of this name has a token against forged requests.
+func isForgeryToken(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(forgeryNames, func(part string) bool { return strings.Contains(name, part) })
+}
+
+// IsFleeting reports whether a parameter of this name has another value each time: a token, or the time.
+func IsFleeting(name string) bool {
+	name = strings.ToLower(name)
+	return isForgeryToken(name) || strings.Contains(name, "token") ||
+		slices.Contains([]string{"_", "t", "ts", "time", "timestamp", "rand", "random", "hash", "sig", "signature"}, name)
 }
 
 // harm says why a request is not sent at this level; "" if it is.
@@ -293,6 +309,15 @@ func (in intent) collection() bool {
 		}
 	}
 	return false
+}
+
+// Removes reports whether a request, with the text of its link or button, says that it deletes something.
+func Removes(r *message.Request, label string) bool {
+	in := intentOf(r)
+	if len(label) <= maxLabel {
+		in.actions = append(in.actions, label)
+	}
+	return r.Method == http.MethodDelete || in.any(removeWords)
 }
 
 // Reads reports whether a request, with the labels of its form, says that it only looks for something.

@@ -20,6 +20,7 @@ const maxButtons = 4
 
 // form is a form of a page.
 type form struct {
+	node                         *html.Node
 	id, action, method, encoding string
 	labels                       []string // what it says that it does
 	fields                       []*field
@@ -39,7 +40,7 @@ type field struct {
 
 func newForm(n *html.Node) *form {
 	a := attributes(n)
-	f := &form{id: a["id"], action: strings.TrimSpace(a["action"]), method: strings.ToUpper(a["method"]),
+	f := &form{node: n, id: a["id"], action: strings.TrimSpace(a["action"]), method: strings.ToUpper(a["method"]),
 		encoding: strings.ToLower(a["enctype"])}
 	if f.method != http.MethodPost {
 		f.method = http.MethodGet

@@ -26,10 +26,11 @@ const (
 type page struct {
 	base     *url.URL
 	links    []string
-	ends     []string // addresses of links whose text says that they end the session
-	logins   []string // and of those whose text says that they lead to a login
-	scripts  []string // addresses
-	inline   []string // texts of scripts and of handlers of events
+	anchors  []*html.Node // elements a with an address
+	ends     []string     // addresses of links whose text says that they end the session
+	logins   []string     // and of those whose text says that they lead to a login
+	scripts  []string     // addresses
+	inline   []string     // texts of scripts and of handlers of events
 	comments []string
 	forms    []*form
 	metas    map[string]string
@@ -96,6 +97,9 @@ func (p *page) element(n *html.Node) {
 		p.link(attrs[name])
 	}
 	if n.Data == "a" && attrs["href"] != "" {
+		if len(p.anchors) < maxLinks {
+			p.anchors = append(p.anchors, n)
+		}
 		switch text := content(n); {
 		case client.SaysLogout(text), client.SaysLogout(attrs["title"]), client.SaysLogout(attrs["aria-label"]):
 			p.ends = append(p.ends, attrs["href"])

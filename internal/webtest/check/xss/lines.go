@@ -59,7 +59,7 @@ func (s *storing) logged(ctx context.Context, r *message.Request, as *client.Use
 		return nil
 	}
 	for _, line := range lines(answer) {
-		word := wordPattern.FindString(line)
+		word := client.TestWord.FindString(line)
 		p, ok := s.words[word]
 		head, _, _ := strings.Cut(line, word)
 		if !ok || !stamped.MatchString(line) || len(head) > maxLogLine {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -127,10 +126,8 @@ func (s *storing) page(ctx context.Context, r *message.Request, as *client.User)
 	return nil
 }
 
-var wordPattern = regexp.MustCompile(`q[a-z]{9}z`)
-
 // planted are the texts of a page that look like words of ours.
-func planted(body string) []string { return wordPattern.FindAllString(body, 200) }
+func planted(body string) []string { return client.TestWord.FindAllString(body, 200) }
 
 // follow stores payloads and looks whether they run on a page.
 func (s *storing) follow(ctx context.Context, p kit.Planted, c markup.Context, shown *message.Request,
