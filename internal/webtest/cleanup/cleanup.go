@@ -317,7 +317,7 @@ func (c *cleaner) restore(ctx context.Context, u *client.User, now, had []*sitem
 			if place.Component != message.Body || !known || control.Own[place.Name] == value {
 				continue
 			}
-			if c.Client.Wrote(control.Own[place.Name]) && !c.Client.Wrote(value) {
+			if c.Client.Wrote(control.Own[place.Name]) {
 				changed = true
 			}
 			request = request.Put(place, value)

@@ -147,7 +147,7 @@ func named(removal *message.Request, id string) *message.Request {
 }
 
 // restoreObject gives an object that tests have changed the values back that it had, by the request of the map that
-// updates it at the address where it is read.
+// updates it, at the address where it is read or one segment below.
 func (c *cleaner) restoreObject(ctx context.Context, p Page, answer *message.Response) (sent bool, err error) {
 	if p.Before == nil {
 		return false, nil
@@ -155,14 +155,14 @@ func (c *cleaner) restoreObject(ctx context.Context, p Page, answer *message.Res
 	had, has := membersOf(p.Before), membersOf(answer)
 	for _, update := range c.Updates {
 		request := update.Request
-		if id := "values " + identity(request); request.URL.Host != p.Request.URL.Host ||
-			request.URL.Path != p.Request.URL.Path || c.tried[id] {
+		if to := request.URL; to.Host != p.Request.URL.Host || c.tried["values "+identity(request)] ||
+			to.Path != p.Request.URL.Path && parent(to.Path) != strings.TrimRight(p.Request.URL.Path, "/")+"/" {
 			continue
 		}
 		changed := false
 		for _, place := range message.Places(request) {
 			if value, known := had[place.Name]; known && place.Format == message.JSON {
-				changed = changed || has[place.Name] != value && c.Client.Wrote(has[place.Name]) && !c.Client.Wrote(value)
+				changed = changed || has[place.Name] != value && c.Client.Wrote(has[place.Name])
 				request = request.Put(place, value)
 			}
 		}
