@@ -29,6 +29,8 @@ const (
 	maxScript  = 256 << 10 // letters of one script
 	maxScripts = 30
 	maxNesting = 100     // brackets within one another, and calls
+	maxArrows  = 2000    // the parser takes time by the square of arrow functions within one another
+	maxChoices = 20_000  // and of choices by ? within one another
 	maxSteps   = 200_000 // nodes that are evaluated for one address
 	maxText    = 64 << 10
 	maxLoop    = 50
@@ -108,7 +110,7 @@ func Read(document string, load func(src string) string) *Page {
 			}
 			text = load(html.UnescapeString(src[1]))
 		}
-		if len(text) > maxScript || nesting(text) > maxNesting {
+		if isTooMuch(text) {
 			continue
 		}
 		// Without the option, a comment of the script names a file that the parser opens.
@@ -117,6 +119,12 @@ func Read(document string, load func(src string) string) *Page {
 		}
 	}
 	return p
+}
+
+// isTooMuch reports whether a script is longer or deeper than the parser, or who evaluates it, takes in good time.
+func isTooMuch(text string) bool {
+	return len(text) > maxScript || nesting(text) > maxNesting || strings.Count(text, "=>") > maxArrows ||
+		strings.Count(text, "?") > maxChoices
 }
 
 // nesting is how deep brackets stand in one another, at most; brackets in texts count, too.
