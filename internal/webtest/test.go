@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -25,8 +28,7 @@ func (r *run) look(targets []*target) {
 		}
 		for j := range r.Checks {
 			if c := &r.Checks[j]; c.Passive != nil {
-				c.Passive(r.world, t.Target)
-				r.report.Coverage.tested(t, message.Place{}, c)
+				r.ended(t, message.Place{}, c, safely(func() error { c.Passive(r.world, t.Target); return nil }))
 			}
 		}
 		r.progress("look", i+1, len(targets))
@@ -157,7 +159,10 @@ func (r *run) batch(ctx context.Context, some []*target, done, total int) error 
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
-			whole := r.target(ctx, t)
+			var whole bool
+			if err := safely(func() error { whole = r.target(ctx, t); return nil }); err != nil {
+				r.failed(t, message.Place{}, nil, err)
+			}
 			if whole && ctx.Err() == nil {
 				_ = r.journal.note(record{Done: t.key, Sent: r.client.Sent()}) // its error comes with the next findings
 			}
@@ -220,7 +225,7 @@ func (r *run) requests(ctx context.Context, t *target) (whole bool) {
 		if check == nil || !r.allowed(t, message.Place{}, c) {
 			continue
 		}
-		err := check(ctx, r.world, t.Target)
+		err := safely(func() error { return check(ctx, r.world, t.Target) })
 		whole = r.ended(t, message.Place{}, c, err) && whole
 	}
 	return whole
@@ -244,7 +249,7 @@ func (r *run) place(ctx context.Context, t *target, p message.Place) (whole bool
 			r.report.Coverage.cut(t, p, c, readReason)
 			continue
 		}
-		err := c.Place(ctx, r.world, t.Target, p)
+		err := safely(func() error { return c.Place(ctx, r.world, t.Target, p) })
 		whole = r.ended(t, p, c, err) && whole
 	}
 	if p.Step == 0 {
@@ -280,6 +285,33 @@ func (r *run) allowed(t *target, p message.Place, c *kit.Check) bool {
 	}
 	return true
 }
+
+// safely turns a panic into an error. Checks read what a hostile application answers, in the process that tests for
+// other people as well: one that has a fault must not end it. The error says where.
+func safely(do func() error) (err error) {
+	defer func() {
+		cause := recover()
+		if cause == nil {
+			return
+		}
+		at := "an unknown line"
+		callers := make([]uintptr, maxFrames)
+		frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+		for more := true; more; {
+			var frame runtime.Frame
+			frame, more = frames.Next()
+			if strings.Contains(frame.Function, "/internal/webtest") {
+				at = fmt.Sprintf("%s:%d", path.Base(frame.File), frame.Line)
+				break
+			}
+		}
+		err = fmt.Errorf("the check broke at %s: %v", at, cause)
+	}()
+	return do()
+}
+
+// maxFrames are how many callers are looked at for the line of a fault.
+const maxFrames = 32
 
 // ended notes how a check ended, and reports whether it was not cut short.
 func (r *run) ended(t *target, p message.Place, c *kit.Check, err error) bool {
@@ -328,7 +360,8 @@ func (r *run) sites(ctx context.Context) error {
 			if c.Site == nil || !r.allowed(t, message.Place{}, c) {
 				continue
 			}
-			if err := c.Site(ctx, r.world, root); !r.ended(t, message.Place{}, c, err) && ctx.Err() != nil {
+			err := safely(func() error { return c.Site(ctx, r.world, root) })
+			if !r.ended(t, message.Place{}, c, err) && ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 		}
@@ -352,7 +385,8 @@ func (r *run) after(ctx context.Context) error {
 		if err := r.renew(ctx); err != nil { // the last check, or what was tested last, may have ended a session
 			return err
 		}
-		if err := c.After(ctx, r.world); !r.ended(t, message.Place{}, c, err) && ctx.Err() != nil {
+		err := safely(func() error { return c.After(ctx, r.world) })
+		if !r.ended(t, message.Place{}, c, err) && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
