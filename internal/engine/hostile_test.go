@@ -25,7 +25,8 @@ import (
 
 // hostileCase is a template of testdata/hostile that tries to take time or memory from everybody else. The name of
 // its file is NAME.KIND; its first line is "# TIME BYTES STATE": what it may take, and how it ends. Behind that may
-// stand late=TIME, target=SERVICE (of hostileServices; the site without it) and requests=N of the scan.
+// stand late=TIME, target=SERVICE (of hostileServices; the site without it), requests=N of the scan, and compute=TIME
+// of a script that uses all the time that it gets: a bound below that of servers costs less, and flow/endless has theirs.
 type hostileCase struct {
 	name, kind, source string
 
@@ -35,6 +36,7 @@ type hostileCase struct {
 	state    string
 	target   string
 	requests int
+	compute  time.Duration // 0: as on a server
 }
 
 // hostileEnd is how a case ended in its process.
@@ -99,6 +101,10 @@ func hostileCases(t *testing.T) (all []hostileCase) {
 				key, value, found := strings.Cut(field, "=")
 				switch {
 				case !found || i < 4:
+				case key == "compute":
+					if c.compute, err = time.ParseDuration(value); err != nil {
+						t.Fatal(err)
+					}
 				case key == "late": // what cannot be stopped within
 					if c.late, err = time.ParseDuration(value); err != nil {
 						t.Fatal(err)
@@ -311,7 +317,8 @@ func hostileScan(
 		}
 		scan.Programs = []*program.Program{p}
 	}
-	e := newEngine(t, engine.Config{Files: c.kind == "file", Timeout: 5 * time.Second, Resolvers: []string{services["DNS"]}})
+	e := newEngine(t, engine.Config{Files: c.kind == "file", Timeout: 5 * time.Second, Compute: c.compute,
+		Resolvers: []string{services["DNS"]}})
 	report, err := e.Run(ctx, scan)
 	if err != nil {
 		return "error", err.Error()

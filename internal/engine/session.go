@@ -144,7 +144,7 @@ func (s *session) run(ctx context.Context) {
 	}
 	if s.bound.Flow != nil {
 		err := s.bound.Flow.Run(ctx, &flow.Host{Call: s.call, Values: s.values, Field: s.history.Field, Set: s.history.Set,
-			Log: s.onLog.Of(s.bound.ID)})
+			Log: s.onLog.Of(s.bound.ID), Compute: s.engine.cfg.Compute})
 		if _, stopped := errors.AsType[*flow.Error](err); stopped {
 			s.addEnd(coverage.End{State: Failed, Reason: err.Error()})
 		}

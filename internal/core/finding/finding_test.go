@@ -290,15 +290,33 @@ func plainly(all []Finding, f Filter, sorts []page.Sort) (out []Finding) {
 		}
 	}
 	key := func(x Finding, column string) string {
-		return map[string]string{
-			"severity": fmt.Sprint(9 - slices.Index(Severities, x.Severity)), "host": x.Host, "template": x.TemplateID,
-			"port": listing.PortText(x.Port), "status": string(x.Status),
-			"created_at": fmt.Sprintf("%09d", x.no), "updated_at": fmt.Sprintf("%020d", x.UpdatedAt.UnixNano()),
-		}[column]
+		switch column {
+		case "severity":
+			return fmt.Sprint(9 - slices.Index(Severities, x.Severity))
+		case "host":
+			return x.Host
+		case "template":
+			return x.TemplateID
+		case "port":
+			return listing.PortText(x.Port)
+		case "status":
+			return string(x.Status)
+		case "created_at":
+			return fmt.Sprintf("%09d", x.no)
+		case "updated_at":
+			return fmt.Sprintf("%020d", x.UpdatedAt.UnixNano())
+		}
+		return ""
 	}
-	slices.SortStableFunc(out, func(a, b Finding) int {
+	keys := make(map[int64][]string, len(out)) // by number, of each sort
+	for _, x := range out {
 		for _, s := range sorts {
-			c := strings.Compare(key(a, s.Column), key(b, s.Column))
+			keys[x.no] = append(keys[x.no], key(x, s.Column))
+		}
+	}
+	slices.SortFunc(out, func(a, b Finding) int {
+		for i, s := range sorts {
+			c := strings.Compare(keys[a.no][i], keys[b.no][i])
 			if s.Column == "updated_at" && c == 0 {
 				c = cmp.Compare(a.no, b.no)
 			}

@@ -7,22 +7,16 @@
 package dbtest
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
-	"os/exec"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/ids"
@@ -34,6 +28,9 @@ func Main(m *testing.M) { os.Exit(Run(m)) }
 // Run is Main for a TestMain with its own clean-up; the caller exits with the returned code.
 func Run(m *testing.M) (code int) {
 	code = m.Run()
+	if server.admin != nil {
+		server.admin.Close()
+	}
 	if server.stop != nil {
 		server.stop()
 	}
@@ -52,16 +49,28 @@ func Each(t *testing.T, fn func(t *testing.T, d *db.DB)) {
 }
 
 // Prepare adds to the migrated databases that tests copy, so that what each test of a package needs is made once. Set
-// by a TestMain.
-var Prepare = func(context.Context, *db.DB) error { return nil }
+// by a TestMain; nil adds nothing.
+var Prepare func(context.Context, *db.DB) error
 
-// migrate makes a migrated and prepared database.
+// prepare does Prepare on a migrated database.
+func prepare(url string) error {
+	if Prepare == nil {
+		return nil
+	}
+	return openAndClose(url, Prepare)
+}
+
+// migrate migrates a database.
 func migrate(url string) error {
+	return openAndClose(url, func(context.Context, *db.DB) error { return nil })
+}
+
+func openAndClose(url string, do func(context.Context, *db.DB) error) error {
 	d, err := db.Open(context.Background(), db.Config{URL: url})
 	if err != nil {
 		return err
 	}
-	return errors.Join(Prepare(context.Background(), d), d.Close())
+	return errors.Join(do(context.Background(), d), d.Close())
 }
 
 // Engines are the names of the databases that Each runs on. Under the race detector it is PostgreSQL alone: what may
@@ -106,11 +115,11 @@ func URL(t testing.TB, engine string) string {
 	}
 	admin := adminURL(t)
 	name := "t_" + ids.Random(12)
-	if err := onServer(admin, fmt.Sprintf(`CREATE DATABASE %q TEMPLATE %q`, name, server.template)); err != nil {
+	if err := onServer(fmt.Sprintf(`CREATE DATABASE %q TEMPLATE %q %s`, name, server.template, server.copying)); err != nil {
 		t.Fatalf("creating a test database: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := onServer(admin, fmt.Sprintf(`DROP DATABASE IF EXISTS %q WITH (FORCE)`, name)); err != nil {
+		if err := onServer(fmt.Sprintf(`DROP DATABASE IF EXISTS %q WITH (FORCE)`, name)); err != nil {
 			t.Logf("dropping the test database: %v", err)
 		}
 	})
@@ -134,7 +143,10 @@ var migrated = sync.OnceValues(func() (data []byte, err error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "vedette.db")
-	if err := migrate("sqlite:" + file); err != nil { // the last one to close it leaves nothing beside the file
+	if err := copyMigrated(file); err != nil {
+		return nil, err
+	}
+	if err := prepare("sqlite:" + file); err != nil { // the last one to close it leaves nothing beside the file
 		return nil, err
 	}
 	if _, err := os.Stat(file + "-wal"); !errors.Is(err, os.ErrNotExist) {
@@ -147,40 +159,58 @@ var server struct {
 	once     sync.Once
 	err      error
 	url      string
-	template string // a migrated database that tests copy
+	admin    *sql.DB // of the server's maintenance database
+	template string  // a migrated database that tests copy
+	copying  string  // how, as CREATE DATABASE has it
 	stop     func()
 }
 
 // adminURL is the URL of the server's maintenance database. The first call starts the server.
 func adminURL(t testing.TB) string {
 	t.Helper()
-	server.once.Do(func() {
-		server.url = os.Getenv("VEDETTE_TEST_POSTGRES")
-		if server.url == "" {
-			server.url, server.stop, server.err = Start()
-			if server.err != nil {
-				return
-			}
-		}
-		server.template = "template_" + ids.Random(12)
-		if server.err = onServer(server.url, fmt.Sprintf(`CREATE DATABASE %q`, server.template)); server.err != nil {
-			return
-		}
-		server.err = migrate(withDatabase(server.url, server.template))
-	})
+	server.once.Do(func() { server.err = startServer() })
 	if server.err != nil {
 		t.Fatalf("PostgreSQL for the tests: %v", server.err)
 	}
 	return server.url
 }
 
-func onServer(admin, statement string) error {
-	conn, err := sql.Open("pgx", admin)
-	if err != nil {
+func startServer() (err error) {
+	has := false
+	if server.url = os.Getenv("VEDETTE_TEST_POSTGRES"); server.url == "" {
+		if server.url, server.template, server.stop, err = startMigrated(); err != nil {
+			return err
+		}
+		has = server.template != ""
+	}
+	if server.admin, err = sql.Open("pgx", server.url); err != nil {
 		return err
 	}
-	defer conn.Close()
-	_, err = conn.Exec(statement)
+	server.admin.SetMaxOpenConns(2)
+	var version int
+	if err := server.admin.QueryRow(`SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
+		return err
+	}
+	if version >= 150000 {
+		server.copying = "STRATEGY FILE_COPY" // half the processor's time of writing each page into the log
+	}
+	if !has {
+		server.template = "template_" + ids.Random(12)
+		if err := onServer(fmt.Sprintf(`CREATE DATABASE %q`, server.template)); err != nil {
+			return err
+		}
+	}
+	url := withDatabase(server.url, server.template)
+	if !has {
+		if err := migrate(url); err != nil {
+			return err
+		}
+	}
+	return prepare(url)
+}
+
+func onServer(statement string) error {
+	_, err := server.admin.Exec(statement)
 	return err
 }
 
@@ -195,181 +225,4 @@ func withDatabase(admin, name string) string {
 	q.Set("idle_in_transaction_session_timeout", "60s")
 	u.RawQuery = q.Encode()
 	return u.String()
-}
-
-// Start creates a PostgreSQL cluster in a temporary folder and runs it, without durability, on a unix socket
-// there.
-func Start() (adminURL string, stop func(), err error) {
-	s, err := newServer()
-	if err != nil {
-		return "", nil, err
-	}
-	if err := s.run(); err != nil {
-		s.remove()
-		return "", nil, err
-	}
-	return s.url, s.remove, nil
-}
-
-// Server is a PostgreSQL server of a test's own, which it may stop and start.
-type Server struct {
-	t       testing.TB
-	bin     string
-	dir     string // has the cluster and the socket
-	url     string
-	as      *syscall.SysProcAttr
-	process *exec.Cmd // nil: it does not run
-	exited  chan error
-}
-
-// NewServer runs a server until the end of the test.
-func NewServer(t testing.TB) *Server {
-	t.Helper()
-	s, err := newServer()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.t = t
-	t.Cleanup(s.remove)
-	s.Start()
-	return s
-}
-
-// URL is the URL of the database postgres there, which is empty at first.
-func (s *Server) URL() string { return s.url }
-
-// Start starts the server again, and waits until it answers.
-func (s *Server) Start() {
-	s.t.Helper()
-	if err := s.run(); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// Stop ends the server and all connections to it: with a message to each, or as in a crash.
-func (s *Server) Stop(crash bool) {
-	if s.process == nil {
-		return
-	}
-	how := syscall.SIGINT
-	if crash {
-		how = syscall.SIGQUIT
-	}
-	s.process.Process.Signal(how)
-	<-s.exited
-	s.process = nil
-}
-
-func (s *Server) remove() {
-	s.Stop(true) // at once: nothing in it is worth a checkpoint
-	os.RemoveAll(s.dir)
-}
-
-// newServer makes a cluster. PostgreSQL refuses to run as root, so root runs it as the user postgres or nobody.
-func newServer() (s *Server, err error) {
-	bin, err := binaries()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "vedette-pg-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			os.RemoveAll(dir)
-		}
-	}()
-	as, err := unprivileged(dir)
-	if err != nil {
-		return nil, err
-	}
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", filepath.Join(dir, "data"), "-U", "vedette", "-A", "trust",
-		"-E", "UTF8", "--locale=C", "--no-sync")
-	initdb.SysProcAttr = as
-	initdb.Dir = dir
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
-	}
-	return &Server{bin: bin, dir: dir, as: as, url: "postgres://vedette@/postgres?host=" + url.QueryEscape(dir)}, nil
-}
-
-func (s *Server) run() error {
-	var log bytes.Buffer
-	s.process = exec.Command(filepath.Join(s.bin, "postgres"), "-D", filepath.Join(s.dir, "data"), "-k", s.dir,
-		"-c", "listen_addresses=", "-c", "fsync=off", "-c", "full_page_writes=off", "-c", "max_connections=300")
-	if s.t == nil { // nobody stops it, so nothing can be lost
-		s.process.Args = append(s.process.Args, "-c", "synchronous_commit=off")
-	}
-	s.process.SysProcAttr = s.as
-	s.process.Dir = s.dir
-	s.process.Stderr = &log
-	if err := s.process.Start(); err != nil {
-		s.process = nil
-		return err
-	}
-	process, exited := s.process, make(chan error, 1)
-	s.exited = exited
-	go func() { exited <- process.Wait() }()
-	if err := waitReady(s.url, exited); err != nil {
-		s.Stop(true)
-		return fmt.Errorf("%w\n%s", err, log.Bytes())
-	}
-	return nil
-}
-
-func waitReady(adminURL string, exited chan error) error {
-	pool, err := sql.Open("pgx", adminURL)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	deadline := time.After(30 * time.Second)
-	for {
-		if err = pool.Ping(); err == nil {
-			return nil
-		}
-		select {
-		case werr := <-exited:
-			exited <- werr
-			return fmt.Errorf("postgres ended: %w", errors.Join(werr, err))
-		case <-deadline:
-			return fmt.Errorf("postgres does not answer: %w", err)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
-// binaries finds the folder of PostgreSQL's programs: Debian keeps them off the PATH.
-func binaries() (string, error) {
-	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); len(found) > 0 {
-		return filepath.Dir(found[len(found)-1]), nil
-	}
-	path, err := exec.LookPath("initdb")
-	if err != nil {
-		return "", errors.New("initdb is not installed: install PostgreSQL (Debian: postgresql), or set VEDETTE_TEST_POSTGRES")
-	}
-	return filepath.Dir(path), nil
-}
-
-func unprivileged(dir string) (*syscall.SysProcAttr, error) {
-	// A test process that is killed takes its server with it.
-	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
-	if os.Getuid() != 0 {
-		return attr, nil
-	}
-	u, err := user.Lookup("postgres")
-	if err != nil {
-		u, err = user.Lookup("nobody")
-	}
-	if err != nil {
-		return nil, err
-	}
-	uid, _ := strconv.Atoi(u.Uid)
-	gid, _ := strconv.Atoi(u.Gid)
-	if err := os.Chown(dir, uid, gid); err != nil {
-		return nil, err
-	}
-	attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	return attr, nil
 }
