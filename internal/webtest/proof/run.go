@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -278,7 +279,7 @@ func (r *run) holds(ctx context.Context, s *Step, e Expect, answer *message.Resp
 		return ok && answer.IsHTML(), nil
 	case Executes:
 		return executed, nil
-	case Delays:
+	case Delays, Works:
 		return delayed, nil
 	case Same:
 		a, b := r.pages[s.ID], r.pages[e.Of]
@@ -310,6 +311,10 @@ func (r *run) series(ctx context.Context, s *Step, user *client.User, alone bool
 		return false, errors.New("a series needs requests without a delay")
 	}
 	base := stats.Learn(twins)
+	base.Work = slices.ContainsFunc(s.Expect, func(e Expect) bool { return e.What == Works })
+	if base.Work {
+		base.Delay = 0
+	}
 	for _, d := range s.Series {
 		base.Delay = max(base.Delay, d.Asked/2)
 	}

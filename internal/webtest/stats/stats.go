@@ -5,6 +5,10 @@
 // random order: the levels must be wholly separated, and a line through them (Theil and Sen's, which outliers do not
 // move) must rise by 0.9 seconds a second or more, pass near m at no delay, and be near all points. A last twin must be
 // quick again. By luck nine equal answers are so ordered once in 1,680 times, before sizes count.
+//
+// Where a target cannot wait it is asked for work instead, whose time depends on what else it does: the levels must be
+// separated as well, the line must rise by half a second a second to two and a half, and be nearer to each point than
+// half the distance of two levels.
 package stats
 
 import (
@@ -17,6 +21,7 @@ import (
 type Base struct {
 	Median, Spread time.Duration
 	Delay          time.Duration // to be asked for; 0: too unsteady to be tested by time
+	Work           bool          // what is asked for is work that takes about that long
 }
 
 // Limits of a delay: the shortest that is asked for, and the longest.
@@ -43,11 +48,31 @@ func Learn(took []time.Duration) Base {
 	return b
 }
 
+// Limits of the time that work takes.
+const minWork, maxWork = 500 * time.Millisecond, 1500 * time.Millisecond
+
 func median(sorted []time.Duration) time.Duration {
 	if len(sorted) == 0 {
 		return 0
 	}
 	return sorted[len(sorted)/2]
+}
+
+// WorkDelay is how long work must take that is asked for: several times as long as answers differ by themselves; 0
+// where that is too long.
+func (b Base) WorkDelay() time.Duration {
+	if d := max(minWork, 8*b.Spread); d <= maxWork {
+		return d
+	}
+	return 0
+}
+
+// Late is what a series must show at least of a delay that is asked for, answer by answer.
+func (b Base) Late(asked time.Duration) time.Duration {
+	if b.Work {
+		return asked * 4 / 10
+	}
+	return asked * 8 / 10
 }
 
 // Screened says whether an answer to a request with the delay took so long that a series is worth it.
@@ -102,6 +127,11 @@ func Line(series []Sample) Fit {
 // Delayed says whether a series shows that the target waits as long as it is asked to.
 func (b Base) Delayed(series []Sample) bool {
 	f := Line(series)
+	if b.Work {
+		step := time.Duration(f.Slope * float64(b.Delay))
+		return f.Separated && f.Slope >= 0.5 && f.Slope <= 2.5 && f.Worst <= step/2 &&
+			(f.Intercept-b.Median).Abs() <= step/2
+	}
 	if !f.Separated || f.Slope < 0.9 || math.IsInf(f.Slope, 0) {
 		return false
 	}

@@ -56,6 +56,41 @@ func TestDelayed(t *testing.T) {
 	}
 }
 
+// Work that takes about as long as it should is told from answers that are late for another reason.
+func TestWorked(t *testing.T) {
+	b := base()
+	b.Work, b.Delay = true, b.WorkDelay()
+	if b.Delay != 500*ms {
+		t.Fatalf("base %+v", b)
+	}
+	for name, c := range map[string]struct {
+		took func(asked time.Duration, i int) time.Duration
+		want bool
+	}{
+		"as long":                  {func(asked time.Duration, _ int) time.Duration { return asked + 50*ms }, true},
+		"unsteadily":               {func(asked time.Duration, i int) time.Duration { return asked*time.Duration(80+i*5)/100 + 60*ms }, true},
+		"never":                    {func(time.Duration, int) time.Duration { return 50 * ms }, false},
+		"slow for every such word": {func(time.Duration, int) time.Duration { return 600 * ms }, false},
+		"slow when it is asked for more": {func(asked time.Duration, _ int) time.Duration {
+			return min(asked, b.Delay) + 50*ms
+		}, false},
+		"a hiccup": {func(asked time.Duration, i int) time.Duration {
+			if i == 4 {
+				return 3 * time.Second
+			}
+			return asked + 50*ms
+		}, false},
+		"much too long": {func(asked time.Duration, _ int) time.Duration { return 4*asked + 50*ms }, false},
+	} {
+		if got := b.Delayed(series(b, c.took)); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	if b.Spread = time.Second; b.WorkDelay() != 0 {
+		t.Error("work is asked for though answers differ by seconds")
+	}
+}
+
 func TestUnsteadyIsNotTested(t *testing.T) {
 	b := stats.Learn([]time.Duration{50 * ms, 9 * time.Second, 12 * time.Second, 100 * ms, 20 * time.Second})
 	if b.Delay != 0 || b.Screened(time.Hour) {
