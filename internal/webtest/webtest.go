@@ -93,7 +93,8 @@ type run struct {
 	report   *Report
 	journal  *journal
 	nobody   *client.User
-	ctx      context.Context //nolint:containedctx // of Run, for what checks report from theirs
+	seen     map[*client.User]map[string]*message.Response // what the map saw as each user, by address
+	ctx      context.Context                               //nolint:containedctx // of Run, for what checks report from theirs
 
 	mu       sync.Mutex
 	merged   map[string]int // index into report.Findings by cause
@@ -153,6 +154,7 @@ func (r *run) all(ctx context.Context) error {
 		r.world.Users = append(r.world.Users, s.User)
 	}
 	r.world.Login, r.world.LoginWith, r.world.LoginLeads = r.freshLogin, r.loginWith, r.loginLeads
+	r.world.Seen = r.seenAs
 	r.world.Registered = map[string]string{}
 	r.world.Password = func(u *client.User) string {
 		a, err := r.account(u)
@@ -288,6 +290,7 @@ func (r *run) mapped(ctx context.Context) error {
 			Note: func(identity string, answer *message.Response) { r.journal.asked(identity, answer, r.client.Sent()) }},
 	)
 	r.report.Map = m
+	r.remember(m, r.user())
 	for why, n := range m.Skipped {
 		r.report.Coverage.skippedMap[why] += n
 	}

@@ -37,10 +37,11 @@ type Target struct {
 // World is what a check may use.
 type World struct {
 	Client  *client.Client
-	Browser *browser.Pool             // nil: there is none, and what needs one is skipped
-	OAST    *OOB                      // nil: there is no out-of-band server
-	Pages   func() []*message.Request // the map as it is known so far
-	Users   []*client.User            // who can log in, in the order of their configuration
+	Browser *browser.Pool                                              // nil: there is none, and what needs one is skipped
+	OAST    *OOB                                                       // nil: there is no out-of-band server
+	Pages   func() []*message.Request                                  // the map as it is known so far
+	Seen    func(u *client.User, r *message.Request) *message.Response // what a user got before anything was tested; nil: not known
+	Users   []*client.User                                             // who can log in, in the order of their configuration
 	Level   client.Level
 	Skip    func(t *Target, class, why string) // notes in the coverage that something was not tested
 	Report  func(Finding)

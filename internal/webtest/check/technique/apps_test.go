@@ -142,6 +142,8 @@ var apps = map[string]func(string) string{
 	"sqlite-like-paren": query(false, statement("SELECT id, name FROM users WHERE (lower(id) LIKE lower('%%%s%%'))")),
 	"sqlite-column":     query(false, statement("SELECT id, %s FROM users")),
 	"sqlite-order":      query(false, statement("SELECT id, name FROM users ORDER BY %s")),
+	"sqlite-direction":  query(true, statement("SELECT id, name FROM users ORDER BY name %s")),
+	"sqlite-offset":     query(true, statement("SELECT id, name FROM users ORDER BY id LIMIT 3 OFFSET %s")),
 	"sqlite-limit":      query(false, statement("SELECT id, name FROM users LIMIT %s")),
 	"sqlite-login":      query(false, statement("SELECT id, name FROM users WHERE name='%s' AND pass='zz'")),
 	"sqlite-login-silent": func(v string) string {

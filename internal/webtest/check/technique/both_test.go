@@ -56,6 +56,26 @@ func login(sound bool, name, secret string) http.Handler {
 	})
 }
 
+// A login that counts wrong passwords is let alone once it says so, and that is told.
+func TestLoginsThatCount(t *testing.T) {
+	sent := 0
+	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if sent++; sent > 9 {
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	target := lab.Target(t, http.MethodPost, "/signon", "user=zoe&password=x1y2z3")
+	for _, c := range Checks() {
+		lab.Run(t, c, target)
+	}
+	if sent > 12 || len(lab.Skipped()) == 0 {
+		t.Errorf("%d requests, not tested: %v", sent, lab.Skipped())
+	}
+}
+
 // A login whose filter has both values is found, of a form and of JSON, though it refuses with 401; a sound one is not.
 func TestBothValuesOfALogin(t *testing.T) {
 	ldap := only(sets()[slices.IndexFunc(sets(), func(s *Set) bool { return s.ID == "ldap" })])

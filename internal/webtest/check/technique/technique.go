@@ -21,7 +21,9 @@ package technique
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -61,6 +63,10 @@ func run(ctx context.Context, c *kit.Check, own []*Set, w *kit.World, t *kit.Tar
 	if kit.Static(t.Response) {
 		return nil
 	}
+	if _, isLimited := t.Memo.Load(limitedMemo); isLimited {
+		w.Skip(t, c.Class, limitedReason)
+		return nil
+	}
 	reaction, err := w.React(ctx, t, p)
 	if err != nil {
 		return err
@@ -76,6 +82,11 @@ func run(ctx context.Context, c *kit.Check, own []*Set, w *kit.World, t *kit.Tar
 	var best *shown
 	for _, s := range own {
 		found, err := o.set(ctx, s)
+		if errors.Is(err, errLimited) {
+			t.Memo.Store(limitedMemo, true)
+			w.Skip(t, c.Class, limitedReason)
+			break
+		}
 		if err != nil {
 			return err
 		}
@@ -131,11 +142,23 @@ type answer struct {
 	like *diff.Page // also without the value: compared with the normal answer
 }
 
+// errLimited ends the tests of a target that answers that it is asked too often, as a login does that counts wrong
+// passwords: each such answer is a pause for the whole host.
+var errLimited = errors.New(limitedReason)
+
+const (
+	limitedMemo   = "limited"
+	limitedReason = "the application answers that it is asked too often"
+)
+
 // try sends a text in the place.
 func (o *probe) try(ctx context.Context, text string) (*answer, error) {
 	r, err := o.Try(ctx, o.Target, o.place, text)
 	if err != nil {
 		return nil, err
+	}
+	if r.Status == http.StatusTooManyRequests {
+		return nil, errLimited
 	}
 	return &answer{r, text, diff.New(r, text), diff.New(r, text, o.value)}, nil
 }

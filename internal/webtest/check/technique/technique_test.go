@@ -176,6 +176,26 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
+// Where any word breaks a statement, as between its words, the message is found beside the injection all the same.
+func TestMessagesOfWords(t *testing.T) {
+	for app, c := range map[string]struct {
+		value string
+		want  int
+	}{"sqlite-direction": {"asc", 1}, "sqlite-offset": {"1", 1}, "sqlite-order": {"name", 0}, "bound": {"1", 0}} {
+		lab, target := start(t, Test{App: app, Value: c.value})
+		var got int
+		for _, f := range lab.Run(t, kittest.Named(t, Checks(), "sql-injection"), target) {
+			if f.Check == verbose.ID {
+				got++
+				holds(t, lab, f)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %d messages, want %d", app, got, c.want)
+		}
+	}
+}
+
 // The message of a database beside an injection is a finding of its own; one that is always there, or that a check of
 // inputs writes, is none.
 func TestMessagesBesideInjections(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -141,6 +142,9 @@ func (o *probe) delayed(ctx context.Context, p *Payload, asked time.Duration, al
 		Accept: 8*asked + 20*time.Second})
 	if r, err = kit.Broken(ctx, o.request(text), r, err); err != nil {
 		return 0, nil, err
+	}
+	if r.Status == http.StatusTooManyRequests {
+		return 0, nil, errLimited
 	}
 	return o.Duration(r), &answer{Response: r, text: text}, nil
 }
