@@ -304,6 +304,12 @@ func members(fixed bool) http.Handler {
 			id = k.Value
 		}
 		switch {
+		case r.URL.Path == "/": // the same for all, with a session in its address for who has no cookie
+			path := "/account"
+			if id == "" {
+				path += fmt.Sprintf(";jsessionid=%032d", len(in))
+			}
+			fmt.Fprintf(w, "<h1>Shop</h1><p><a href='%s'>Account</a></p>", path)
 		case r.URL.Path == "/login":
 			if !fixed {
 				id = fmt.Sprintf("fresh-%05d", len(in))
@@ -339,8 +345,9 @@ func TestFixation(t *testing.T) {
 		}
 		lab.World.Users = []*client.User{enter()}
 		lab.World.Login = func(context.Context, *client.User) (*client.User, error) { return enter(), nil }
+		front, _ := message.New(http.MethodGet, lab.URL+"/")
 		page, _ := message.New(http.MethodGet, lab.URL+"/account")
-		lab.World.Pages = func() []*message.Request { return []*message.Request{page} }
+		lab.World.Pages = func() []*message.Request { return []*message.Request{front, page} }
 		found := lab.Run(t, kittest.Named(t, Checks(), "session-fixation"), lab.Target(t, http.MethodGet, "/", ""))
 		if len(found) > 0 != fixed {
 			t.Errorf("fixed %v: %s", fixed, kittest.Titles(found))
