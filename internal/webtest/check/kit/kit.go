@@ -41,6 +41,7 @@ type World struct {
 	OAST    *OOB                                                       // nil: there is no out-of-band server
 	Pages   func() []*message.Request                                  // the map as it is known so far
 	Seen    func(u *client.User, r *message.Request) *message.Response // what a user got before anything was tested; nil: not known
+	About   func(r *message.Request) string                            // what a description of the API says of a request; "" for nothing
 	Users   []*client.User                                             // who can log in, in the order of their configuration
 	Level   client.Level
 	Skip    func(t *Target, class, why string) // notes in the coverage that something was not tested
