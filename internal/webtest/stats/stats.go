@@ -49,7 +49,7 @@ func Learn(took []time.Duration) Base {
 }
 
 // Limits of the time that work takes.
-const minWork, maxWork = 500 * time.Millisecond, 1500 * time.Millisecond
+const minWork, maxWork = 500 * time.Millisecond, time.Second
 
 func median(sorted []time.Duration) time.Duration {
 	if len(sorted) == 0 {
