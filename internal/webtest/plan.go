@@ -201,8 +201,8 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 	return out, nil
 }
 
-// isSerialised reports whether a value is an object: one of PHP, or base64 of one of Java, of Python, or of JSON and its
-// like.
+// isSerialised reports whether a value is an object: one of PHP, or base64 of one of Java, of Python, or of JSON and
+// its like.
 func isSerialised(value string) bool {
 	if ofPHP.MatchString(value) {
 		return true

@@ -229,8 +229,8 @@ func (r *reader) api() error {
 		if !r.room() {
 			break
 		}
-		r.doc.Operations = append(r.doc.Operations, &Operation{Name: o.Name, About: o.About, Secured: o.Secured, Learns: o.Path,
-			build: func(values *Values) (*message.Request, error) {
+		r.doc.Operations = append(r.doc.Operations, &Operation{Name: o.Name, About: o.About, Secured: o.Secured,
+			Learns: o.Path, build: func(values *Values) (*message.Request, error) {
 				q, err := o.Request(values)
 				if err != nil {
 					return nil, err

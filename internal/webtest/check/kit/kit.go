@@ -37,15 +37,18 @@ type Target struct {
 // World is what a check may use.
 type World struct {
 	Client  *client.Client
-	Browser *browser.Pool                                              // nil: there is none, and what needs one is skipped
-	OAST    *OOB                                                       // nil: there is no out-of-band server
-	Pages   func() []*message.Request                                  // the map as it is known so far
-	Seen    func(u *client.User, r *message.Request) *message.Response // what a user got before anything was tested; nil: not known
-	About   func(r *message.Request) string                            // what a description of the API says of a request; "" for nothing
-	Users   []*client.User                                             // who can log in, in the order of their configuration
+	Browser *browser.Pool             // nil: there is none, and what needs one is skipped
+	OAST    *OOB                      // nil: there is no out-of-band server
+	Pages   func() []*message.Request // the map as it is known so far
+	Users   []*client.User            // who can log in, in the order of their configuration
 	Level   client.Level
 	Skip    func(t *Target, class, why string) // notes in the coverage that something was not tested
 	Report  func(Finding)
+
+	// Seen is what a user got for a request before anything was tested; nil: not known. About is what a description of the
+	// API says of a request; "" for nothing. Both may be nil.
+	Seen  func(u *client.User, r *message.Request) *message.Response
+	About func(r *message.Request) string
 
 	// Logins are the credentials of a user for checks that log in again; nil: none are known.
 	Login func(ctx context.Context, u *client.User) (*client.User, error)

@@ -121,7 +121,8 @@ func (o *probe) messageIn(s *Set, r *message.Response, without ...*message.Respo
 	for i := range s.Signatures {
 		sig := &s.Signatures[i]
 		found := sig.compiled.Find(r.Body)
-		if found == nil || slices.ContainsFunc(without, func(r *message.Response) bool { return sig.compiled.Match(r.Body) }) {
+		has := func(r *message.Response) bool { return sig.compiled.Match(r.Body) }
+		if found == nil || slices.ContainsFunc(without, has) {
 			continue
 		}
 		return sig, strings.ToValidUTF8(string(found), "?")
