@@ -80,6 +80,7 @@ func TestWorked(t *testing.T) {
 			}
 			return asked + 50*ms
 		}, false},
+		"a third of it": {func(asked time.Duration, _ int) time.Duration { return asked/3 + 50*ms }, false},
 		"much too long": {func(asked time.Duration, _ int) time.Duration { return 4*asked + 50*ms }, false},
 	} {
 		if got := b.Delayed(series(b, c.took)); got != c.want {

@@ -220,7 +220,7 @@ var apps = map[string]func(string) string{
 	"sleeps-postgres-filtered": func(v string) string {
 		return sleeps(`^[a-z]+'\|\|pg_sleep\((\d+)\)\|\|'$`)(regexp.MustCompile(`(?i)select`).ReplaceAllString(v, ""))
 	},
-	"computes-sqlite": computes(`^[a-z]+'\|\|\(SELECT.*RANDOMBLOB\((\d+)\).*\|\|'$`, 4e-7),
+	"computes-sqlite": computes(`^[a-z]+'\|\|\(SELECT.*RANDOMBLOB\((\d+)\).*\|\|'$`, 12e-8),
 	"computes-slowly": computes(`^\d+-\(SELECT.*RANDOMBLOB\((\d+)\).*\)b\)$`, 15e-7),
 	"slow-by-length":  func(v string) string { return fmt.Sprint("slept ", float64(len(v))/100) },
 	// A cache that the first such text fills.
