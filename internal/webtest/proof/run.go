@@ -181,7 +181,7 @@ func (r *run) step(ctx context.Context, s *Step) (failed string, err error) {
 	executed := false
 	switch {
 	case len(s.Series) > 0:
-		for _, alone := range []bool{false, true} { // a machine that is busy has hiccups, and a delay is seen again
+		for _, alone := range (stats.Base{Work: s.works()}).Tries() {
 			if delayed, err = r.series(ctx, s, user, alone); delayed || err != nil {
 				break
 			}
@@ -293,6 +293,11 @@ func (r *run) holds(ctx context.Context, s *Step, e Expect, answer *message.Resp
 	return false, nil
 }
 
+// works reports whether a series is of work.
+func (s *Step) works() bool {
+	return slices.ContainsFunc(s.Expect, func(e Expect) bool { return e.What == Works })
+}
+
 // series runs a series of delays, in the order of the program.
 func (r *run) series(ctx context.Context, s *Step, user *client.User, alone bool) (bool, error) {
 	var twins []time.Duration
@@ -311,10 +316,7 @@ func (r *run) series(ctx context.Context, s *Step, user *client.User, alone bool
 		return false, errors.New("a series needs requests without a delay")
 	}
 	base := stats.Learn(twins)
-	base.Work = slices.ContainsFunc(s.Expect, func(e Expect) bool { return e.What == Works })
-	if base.Work {
-		base.Delay = 0
-	}
+	base.Work = s.works()
 	for _, d := range s.Series {
 		base.Delay = max(base.Delay, d.Asked/2)
 	}

@@ -40,7 +40,7 @@ func (o *probe) confirm(ctx context.Context, p *Payload, base stats.Base) (found
 	}
 	var series []stats.Sample
 	var evidence []kit.Evidence
-	for _, alone := range []bool{false, true} { // a machine that is busy has hiccups, and a delay is seen again
+	for _, alone := range base.Tries() {
 		if series, evidence, err = o.series(ctx, p, base, alone); err != nil {
 			return nil, err
 		}
@@ -61,20 +61,20 @@ func (o *probe) confirm(ctx context.Context, p *Payload, base stats.Base) (found
 func (o *probe) series(ctx context.Context, p *Payload, base stats.Base, alone bool) (
 	[]stats.Sample, []kit.Evidence, error,
 ) {
-	levels := []time.Duration{0, 0, 0, base.Delay, base.Delay, base.Delay, 2 * base.Delay, 2 * base.Delay, 2 * base.Delay}
+	levels := base.Levels()
 	rand.Shuffle(len(levels), func(i, j int) { levels[i], levels[j] = levels[j], levels[i] })
 	series := make([]stats.Sample, 0, len(levels))
 	var evidence []kit.Evidence
 	for _, asked := range levels {
 		took, a, err := o.delayed(ctx, p, asked, alone)
-		if err == nil && asked == 0 && !base.Quick(took) { // by chance, perhaps
+		if err == nil && asked == 0 && !base.Work && !base.Quick(took) { // by chance, perhaps
 			took, a, err = o.delayed(ctx, p, asked, alone)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 		// The first that is asked for nothing and is not quick, twice, ends it, as does one that is not delayed.
-		if asked == 0 && !base.Quick(took) || asked > 0 && took-base.Median < base.Late(asked) {
+		if !base.Work && (asked == 0 && !base.Quick(took) || asked > 0 && took-base.Median < asked*8/10) {
 			return nil, nil, nil
 		}
 		series = append(series, stats.Sample{Asked: asked, Took: took})
@@ -152,7 +152,7 @@ func (o *probe) delayed(ctx context.Context, p *Payload, asked time.Duration, al
 // waiting are the names in texts of a delay, or of work that takes that long.
 func (p *Payload) waiting(d time.Duration) []string {
 	if p.rate > 0 {
-		return []string{"{n}", fmt.Sprintf("%08d", max(1, int(p.rate*d.Seconds())))}
+		return []string{"{n}", fmt.Sprintf("%08d", min(max(1, int(p.rate*d.Seconds())), mostWork))}
 	}
 	n := int(d / time.Second)
 	return []string{"{d}", strconv.Itoa(n), "{d1}", strconv.Itoa(n + 1)}
@@ -163,8 +163,7 @@ func (o *probe) timeProof(p *Payload, base stats.Base) *proof.Program {
 	if base.Work {
 		step.Expect[0].What = proof.Works
 	}
-	for i := range 9 {
-		asked := time.Duration(i%3) * base.Delay
+	for _, asked := range base.Levels() {
 		step.Series = append(step.Series, proof.Delayed{Asked: asked,
 			Send: o.request(o.fill(p.Text, draw(), p.waiting(asked)...))})
 	}

@@ -12,6 +12,7 @@ import (
 const (
 	firstWork = 1_000_000
 	lastWork  = 4_000_000
+	mostWork  = 16_000_000 // of a series, for the sake of memory
 	leastLate = 100 * time.Millisecond
 )
 
