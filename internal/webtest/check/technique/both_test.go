@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
 // enters says whether a filter finds somebody: its parts must all match, and what is no filter is an error.
@@ -73,6 +74,19 @@ func TestLoginsThatCount(t *testing.T) {
 	}
 	if sent > 12 || len(lab.Skipped()) == 0 {
 		t.Errorf("%d requests, not tested: %v", sent, lab.Skipped())
+	}
+}
+
+// Of a login that refuses, what is beside its fields is not tested.
+func TestBesideALogin(t *testing.T) {
+	lab := kittest.New(t, login(true, "uid", "pin"))
+	target := lab.Target(t, http.MethodPost, "/signon", "uid=zoe&pin=1234")
+	target.Places = []message.Place{{Component: message.Header, Name: "User-Agent", Value: "Mozilla/5.0"}}
+	for _, c := range Checks() {
+		lab.Run(t, c, target)
+	}
+	if sent := lab.Sent.Load(); sent > 5 { // the target, its base, and the reaction of the place
+		t.Errorf("%d requests for a header", sent)
 	}
 }
 

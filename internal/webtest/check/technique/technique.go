@@ -75,7 +75,9 @@ func run(ctx context.Context, c *kit.Check, own []*Set, w *kit.World, t *kit.Tar
 	if err != nil {
 		return err
 	}
-	if kit.Refused(base.Response) && !kit.TakesPassword(t.Request) {
+	// A login refuses for what its fields say, and anything else whatever is sent.
+	isField := p.Component == message.Body || p.Component == message.Query
+	if kit.Refused(base.Response) && (!isField || !kit.TakesPassword(t.Request)) {
 		return nil
 	}
 	o := &probe{World: w, Target: t, place: p, base: base, reaction: reaction, value: kit.Value(p)}
