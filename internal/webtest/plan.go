@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -200,12 +201,20 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 	return out, nil
 }
 
-// isSerialised reports whether a value is base64 of an object: of Java, or of JSON and its like.
+// isSerialised reports whether a value is an object: one of PHP, or base64 of one of Java, of Python, or of JSON and
+// its like.
 func isSerialised(value string) bool {
+	if ofPHP.MatchString(value) {
+		return true
+	}
 	raw, err := base64.StdEncoding.DecodeString(value)
-	return err == nil && len(raw) > 4 && (bytes.HasPrefix(raw, []byte("\xac\xed\x00\x05")) || raw[0] == '{' &&
-		utf8.Valid(raw))
+	return err == nil && len(raw) > 4 && (bytes.HasPrefix(raw, []byte("\xac\xed\x00\x05")) ||
+		raw[0] == 0x80 && raw[1] >= 2 && raw[1] <= 5 && raw[len(raw)-1] == '.' || raw[0] == '{' && utf8.Valid(raw) ||
+		ofPHP.Match(raw))
 }
+
+// ofPHP is how objects and lists begin that PHP has written.
+var ofPHP = regexp.MustCompile(`^(?:a|O:\d{1,3}:"\w+"):\d{1,4}:\{`)
 
 // ofSession reports whether a cookie is what keeps a session.
 func (r *run) ofSession(name string) bool {
@@ -223,7 +232,11 @@ func (r *run) moves(ctx context.Context, t *target, base *kit.Base, places []mes
 			request = request.Put(message.Place{Component: p.Component, Format: p.Format, Name: word}, "1")
 			continue
 		}
-		request = request.Put(p, p.Value+word+oddity)
+		text := p.Value + word + oddity
+		if isSerialised(p.Value) { // what follows its end is not read
+			text = word + oddity + p.Value
+		}
+		request = request.Put(p, text)
 		if p.Component == message.Header { // another page may show it, such as a list of visits
 			r.world.Plant(word, t.Target, p)
 		}

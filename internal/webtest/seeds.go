@@ -25,6 +25,7 @@ func (r *run) described(ctx context.Context) {
 			}
 			request.Segments = segmentsOf(request, o)
 			r.Seeds = append(r.Seeds, request)
+			r.abouts[request.Method+" "+request.URL.String()] = o.About
 			if request.Method != http.MethodGet && (doc.Kind != spec.GraphQL || !strings.HasPrefix(o.Name, "query ")) {
 				continue
 			}
@@ -41,6 +42,9 @@ func (r *run) described(ctx context.Context) {
 		}
 	}
 }
+
+// about is World.About.
+func (r *run) about(q *message.Request) string { return r.abouts[q.Method+" "+q.URL.String()] }
 
 // segmentsOf are the segments of a request's path that its description writes as {name}.
 func segmentsOf(r *message.Request, o *spec.Operation) (out []int) {

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
 )
 
@@ -54,8 +57,40 @@ func (r *run) mapAs(ctx context.Context, m *sitemap.Map, u *client.User) error {
 		m.AddOf(theirs, ofNobody)
 		return nil
 	}
+	r.remember(theirs, u)
 	m.AddOf(theirs, u.Name)
 	return nil
+}
+
+// Bounds of what is kept of the pages that a user was shown before anything was tested: how many, and how large each.
+const (
+	maxRemembered  = 300
+	sizeRemembered = 64 << 10
+)
+
+// remember keeps what the map has seen as a user: a list that shows the last thirty shows what tests have written
+// afterwards.
+func (r *run) remember(m *sitemap.Map, u *client.User) {
+	if m == nil || r.Client.Level < client.Active {
+		return
+	}
+	if r.seen == nil {
+		r.seen = map[*client.User]map[string]*message.Response{}
+	}
+	pages := map[string]*message.Response{}
+	for _, e := range m.Entries {
+		a := e.Response
+		if len(pages) < maxRemembered && e.Request.Method == http.MethodGet && e.As == "" && a != nil &&
+			a.Status == http.StatusOK && len(a.Body) <= sizeRemembered && !kit.Static(a) {
+			pages[e.Request.URL.String()] = a
+		}
+	}
+	r.seen[u] = pages
+}
+
+// seenAs is World.Seen.
+func (r *run) seenAs(u *client.User, request *message.Request) *message.Response {
+	return r.seen[u][request.URL.String()]
 }
 
 // part is one of n parts of the budget: requests, 0 for no bound, and when its time is over.

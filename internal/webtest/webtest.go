@@ -95,7 +95,9 @@ type run struct {
 	report   *Report
 	journal  *journal
 	nobody   *client.User
-	ctx      context.Context //nolint:containedctx // of Run, for what checks report from theirs
+	abouts   map[string]string                             // what descriptions say of requests, by method and address
+	seen     map[*client.User]map[string]*message.Response // what the map saw as each user, by address
+	ctx      context.Context                               //nolint:containedctx // of Run, for what checks report from theirs
 
 	mu       sync.Mutex
 	merged   map[string]int // index into report.Findings by cause
@@ -133,6 +135,7 @@ func newRun(cfg Config) (*run, error) {
 		cfg.Client.Now = time.Now
 	}
 	r := &run{Config: cfg, report: &Report{Coverage: newCoverage()}, merged: map[string]int{}, classes: map[string]bool{},
+		abouts: map[string]string{},
 		probed: map[string]int{}, nobody: client.NewUser("")}
 	var err error
 	if r.journal, err = openJournal(cfg.Journal); err != nil {
@@ -155,6 +158,7 @@ func (r *run) all(ctx context.Context) error {
 		r.world.Users = append(r.world.Users, s.User)
 	}
 	r.world.Login, r.world.LoginWith, r.world.LoginLeads = r.freshLogin, r.loginWith, r.loginLeads
+	r.world.Seen, r.world.About = r.seenAs, r.about
 	r.world.Registered = map[string]string{}
 	r.world.Password = func(u *client.User) string {
 		a, err := r.account(u)
@@ -293,6 +297,7 @@ func (r *run) mapped(ctx context.Context) error {
 			Note: func(identity string, answer *message.Response) { r.journal.asked(identity, answer, r.client.Sent()) }},
 	)
 	r.report.Map = m
+	r.remember(m, r.user())
 	for why, n := range m.Skipped {
 		r.report.Coverage.skippedMap[why] += n
 	}

@@ -25,6 +25,7 @@ type API struct {
 // Operation is an operation of an API at one server, with one type of body.
 type Operation struct {
 	Name         string   // its id in the description, else method and path
+	About        string   // its summary and its description
 	Method, Path string   // the path with its parameters in braces, without that of the server
 	Secured      []string // the schemes of which it asks for one; none when it can do without
 
@@ -62,7 +63,8 @@ func ReadAPI(file string, text []byte, o Options) (*API, error) {
 		api.Title = doc.Info.Title
 	}
 	for _, own := range all {
-		o := Operation{Name: own.op.OperationID, Method: own.method, Path: own.path, own: own, Secured: own.secured()}
+		o := Operation{Name: own.op.OperationID, Method: own.method, Path: own.path, own: own, Secured: own.secured(),
+			About: strings.TrimSpace(own.op.Summary + "\n" + own.op.Description)}
 		if o.Name == "" {
 			o.Name = o.Method + " " + o.Path
 		}

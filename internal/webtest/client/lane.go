@@ -203,8 +203,9 @@ func retryAfter(h http.Header) time.Duration {
 }
 
 // maxOften are how many answers in a row may say that an address is asked too often. Then it is let alone: a login that
-// counts wrong passwords answers so for minutes, and each of its answers is a pause for the whole host.
-const maxOften = 8
+// counts wrong passwords answers so for minutes, and each of its answers is a pause for the whole host. Of a login that
+// sends a password maxOftenLogin say enough.
+const maxOften, maxOftenLogin = 8, 2
 
 func oftenKey(r *message.Request) string { return r.Method + " " + r.URL.Host + r.URL.Path }
 
@@ -228,8 +229,9 @@ func (c *Client) countOften(r *message.Request, response *message.Response) {
 // isTooOften reports whether an address is let alone.
 func (c *Client) isTooOften(r *message.Request) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.often[oftenKey(r)] >= maxOften
+	times := c.often[oftenKey(r)]
+	c.mu.Unlock()
+	return times >= maxOften || times >= maxOftenLogin && intentOf(r).passwords > 0
 }
 
 // pace waits until the rate allows one request more.

@@ -105,6 +105,7 @@ const (
 	Executes What = "executes" // the browser has called the function of Step.Calls
 	Same     What = "same"     // the answer says the same as that of step Of
 	Delays   What = "delays"   // the series shows that the target waits
+	Works    What = "works"    // the series shows that the target computes what it is asked to, which takes about that long
 	Called   What = "called"   // the callback Value was called
 )
 
@@ -165,9 +166,9 @@ func (s *Step) check(seen map[string]bool) error {
 	for i, e := range s.Expect {
 		switch e.What {
 		case Status, Contains, Matches, Header, Runs, Executes, Called:
-		case Delays:
+		case Delays, Works:
 			if len(s.Series) == 0 {
-				return fmt.Errorf("expect[%d]: delays needs a series", i)
+				return fmt.Errorf("expect[%d]: %s needs a series", i, e.What)
 			}
 		case Same:
 			if !seen[e.Of] {

@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -180,7 +181,7 @@ func (r *run) step(ctx context.Context, s *Step) (failed string, err error) {
 	executed := false
 	switch {
 	case len(s.Series) > 0:
-		for _, alone := range []bool{false, true} { // a machine that is busy has hiccups, and a delay is seen again
+		for _, alone := range (stats.Base{Work: s.works()}).Tries() {
 			if delayed, err = r.series(ctx, s, user, alone); delayed || err != nil {
 				break
 			}
@@ -278,7 +279,7 @@ func (r *run) holds(ctx context.Context, s *Step, e Expect, answer *message.Resp
 		return ok && answer.IsHTML(), nil
 	case Executes:
 		return executed, nil
-	case Delays:
+	case Delays, Works:
 		return delayed, nil
 	case Same:
 		a, b := r.pages[s.ID], r.pages[e.Of]
@@ -290,6 +291,11 @@ func (r *run) holds(ctx context.Context, s *Step, e Expect, answer *message.Resp
 		return r.Called(ctx, r.callbacks[e.Value])
 	}
 	return false, nil
+}
+
+// works reports whether a series is of work.
+func (s *Step) works() bool {
+	return slices.ContainsFunc(s.Expect, func(e Expect) bool { return e.What == Works })
 }
 
 // series runs a series of delays, in the order of the program.
@@ -310,6 +316,7 @@ func (r *run) series(ctx context.Context, s *Step, user *client.User, alone bool
 		return false, errors.New("a series needs requests without a delay")
 	}
 	base := stats.Learn(twins)
+	base.Work = s.works()
 	for _, d := range s.Series {
 		base.Delay = max(base.Delay, d.Asked/2)
 	}

@@ -98,6 +98,7 @@ type crawler struct {
 	queue  []*item
 	queued map[string]bool
 	shapes map[string]*shape
+	forms  map[string]int // of one shape that were sent
 	byKey  map[string][]*Entry
 	began  int64
 	kept   int // bytes of bodies
@@ -117,6 +118,7 @@ func Crawl(ctx context.Context, cfg Config) (*Map, error) {
 		cfg.Depth = defaultDepth
 	}
 	c := &crawler{Config: cfg, hosts: map[string]bool{}, queued: map[string]bool{}, shapes: map[string]*shape{},
+		forms: map[string]int{},
 		byKey: map[string][]*Entry{}, began: cfg.Client.Sent()}
 	c.Scripts, c.Skipped = map[string][]byte{}, map[string]int{}
 	c.Headers, c.Cookies = map[string]bool{}, map[string]bool{}
@@ -198,6 +200,12 @@ func (c *crawler) unwanted(it *item) string {
 	if s != nil && s.settled() && it.How != ByStart && it.How != BySpec {
 		s.more()
 		return alikeReason
+	}
+	if it.How == ByForm && it.Request.Method == http.MethodPost && !it.Login {
+		key := it.Request.Shape() + choice(it.Request)
+		if c.forms[key]++; c.forms[key] > maxAlikeForms { // each may use something up, such as a voucher, which tests need
+			return alikeReason
+		}
 	}
 	return ""
 }
@@ -353,6 +361,9 @@ func (c *crawler) newShapes(known int) bool {
 	}
 	return false
 }
+
+// maxAlikeForms are how many forms of one shape are sent.
+const maxAlikeForms = 4
 
 // perKey is how many entries of one shape are kept: each is another value of what chooses, or another structure.
 const perKey = 3

@@ -206,6 +206,25 @@ func TestActiveLevelSendsWhatWrites(t *testing.T) {
 }
 
 // TestTokensAreRenewed takes a token once only.
+// Of forms that differ in a value alone, each of which uses something up, some are left for tests; forms that do something
+// else by a word are not of the same kind.
+func TestFormsOfOneShapeAreNotAllSent(t *testing.T) {
+	var wallet strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&wallet, `<form method=post action="/redeem"><input type=hidden name=voucher value="GIFT-%d"></form>`, i)
+		fmt.Fprintf(&wallet, `<form method=post action="/list/%d/close"><input name=why value=a></form>`, 100+i)
+	}
+	for _, do := range []string{"open", "copy", "send", "print", "share", "close"} {
+		fmt.Fprintf(&wallet, `<form method=post action="/desk"><input type=hidden name=action value="%s"></form>`, do)
+	}
+	_, asked := crawl(t, client.Config{Level: client.Active}, sitemap.Config{}, pages(map[string]string{"/": wallet.String(),
+		"/redeem": "done", "/desk": "done"}))
+	if text := strings.Join(asked, "\n"); strings.Count(text, "POST /redeem") != 4 || strings.Count(text, "POST /list/") != 4 ||
+		strings.Count(text, "POST /desk") != 6 {
+		t.Errorf("asked:\n%s", text)
+	}
+}
+
 func TestTokensAreRenewed(t *testing.T) {
 	var mu sync.Mutex
 	given, accepted, refused := 0, 0, 0

@@ -84,6 +84,7 @@ type Document struct {
 // Operation is one thing that can be asked of the application.
 type Operation struct {
 	Name    string   // what the document calls it, else method and path
+	About   string   // what the document says of it
 	Secured []string // names of Schemes of which it asks for one; none when it can do without
 	Learns  string   // the path by which Values.Learn is to know its answer
 
@@ -228,8 +229,8 @@ func (r *reader) api() error {
 		if !r.room() {
 			break
 		}
-		r.doc.Operations = append(r.doc.Operations, &Operation{Name: o.Name, Secured: o.Secured, Learns: o.Path,
-			build: func(values *Values) (*message.Request, error) {
+		r.doc.Operations = append(r.doc.Operations, &Operation{Name: o.Name, About: o.About, Secured: o.Secured,
+			Learns: o.Path, build: func(values *Values) (*message.Request, error) {
 				q, err := o.Request(values)
 				if err != nil {
 					return nil, err

@@ -5,6 +5,10 @@
 // random order: the levels must be wholly separated, and a line through them (Theil and Sen's, which outliers do not
 // move) must rise by 0.9 seconds a second or more, pass near m at no delay, and be near all points. A last twin must be
 // quick again. By luck nine equal answers are so ordered once in 1,680 times, before sizes count.
+//
+// Where a target cannot wait it is asked for work instead, whose time is some times as long on a machine that is busy:
+// the levels are 0, d and 4d. Of the 27 pairs of answers of two levels one may be in the wrong order (by luck that is so
+// once in 560 times), and the line must rise by a quarter of a second a second to six.
 package stats
 
 import (
@@ -17,6 +21,7 @@ import (
 type Base struct {
 	Median, Spread time.Duration
 	Delay          time.Duration // to be asked for; 0: too unsteady to be tested by time
+	Work           bool          // what is asked for is work that takes about that long
 }
 
 // Limits of a delay: the shortest that is asked for, and the longest.
@@ -43,11 +48,44 @@ func Learn(took []time.Duration) Base {
 	return b
 }
 
+// Limits of the time that work takes.
+const minWork, maxWork = 400 * time.Millisecond, 500 * time.Millisecond
+
 func median(sorted []time.Duration) time.Duration {
 	if len(sorted) == 0 {
 		return 0
 	}
 	return sorted[len(sorted)/2]
+}
+
+// Levels are what the requests of a series ask for.
+func (b Base) Levels() (all []time.Duration) {
+	longest := 2 * b.Delay
+	if b.Work {
+		longest = 4 * b.Delay
+	}
+	for range 3 {
+		all = append(all, 0, b.Delay, longest)
+	}
+	return all
+}
+
+// Tries are how often a series is sent that shows nothing, and whether alone: a machine that is busy has hiccups, and
+// a delay is seen again.
+func (b Base) Tries() []bool {
+	if b.Work {
+		return []bool{false, true, true}
+	}
+	return []bool{false, true}
+}
+
+// WorkDelay is how long the lesser work must take that is asked for: several times as long as answers differ by
+// themselves; 0 where that is too long.
+func (b Base) WorkDelay() time.Duration {
+	if d := max(minWork, 4*b.Spread); d <= maxWork {
+		return d
+	}
+	return 0
 }
 
 // Screened says whether an answer to a request with the delay took so long that a series is worth it.
@@ -66,27 +104,29 @@ type Fit struct {
 	Slope     float64       // seconds of answer for a second of delay; 2 if a payload runs twice
 	Intercept time.Duration // without a delay
 	Worst     time.Duration // the distance of the point that is farthest
-	Separated bool          // every answer to a longer delay took longer than each to a shorter one
+	Inverted  int           // pairs of answers of which the one to a longer delay took no longer; -1 if there is no line
 }
 
 // Line fits a line to a series.
 func Line(series []Sample) Fit {
 	var slopes []float64
-	separated := len(series) > 0
+	inverted := 0
 	for i, a := range series {
 		for _, b := range series[i+1:] {
 			if a.Asked == b.Asked {
 				continue
 			}
 			slopes = append(slopes, float64(b.Took-a.Took)/float64(b.Asked-a.Asked))
-			separated = separated && (a.Asked < b.Asked) == (a.Took < b.Took)
+			if a.Took == b.Took || (a.Asked < b.Asked) != (a.Took < b.Took) {
+				inverted++
+			}
 		}
 	}
 	if len(slopes) == 0 {
-		return Fit{}
+		return Fit{Inverted: -1}
 	}
 	slices.Sort(slopes)
-	f := Fit{Slope: slopes[len(slopes)/2], Separated: separated}
+	f := Fit{Slope: slopes[len(slopes)/2], Inverted: inverted}
 	rest := make([]time.Duration, len(series))
 	for i, s := range series {
 		rest[i] = s.Took - time.Duration(f.Slope*float64(s.Asked))
@@ -102,7 +142,10 @@ func Line(series []Sample) Fit {
 // Delayed says whether a series shows that the target waits as long as it is asked to.
 func (b Base) Delayed(series []Sample) bool {
 	f := Line(series)
-	if !f.Separated || f.Slope < 0.9 || math.IsInf(f.Slope, 0) {
+	if b.Work {
+		return f.Inverted <= 1 && f.Slope >= 0.25 && f.Slope <= 6
+	}
+	if f.Inverted > 0 || f.Slope < 0.9 || math.IsInf(f.Slope, 0) {
 		return false
 	}
 	allowed := time.Duration(0.15*f.Slope*float64(b.Delay)) + 3*b.Spread

@@ -60,8 +60,10 @@ func others() kit.Check {
 type view struct {
 	request      *message.Request
 	owner, other *message.Response
-	objects      []string // that the request names
-	broken       bool     // the other should not get it: what it leads to is not shown to them
+	objects      []string          // that the request names
+	ownSeen      *message.Response // before anything was tested; nil where not both are known
+	otherSeen    *message.Response
+	broken       bool // the other should not get it: what it leads to is not shown to them
 
 	ownPage, otherPage *diff.Page
 }
@@ -92,7 +94,13 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 		if theirs, err = kit.Broken(ctx, r, theirs, err); err != nil {
 			return err
 		}
-		views = append(views, viewOf(r, own, theirs))
+		v := viewOf(r, own, theirs)
+		if w.Seen != nil {
+			if mine, its := w.Seen(owner, r), w.Seen(other, r); mine != nil && its != nil {
+				v.ownSeen, v.otherSeen = mine, its
+			}
+		}
+		views = append(views, v)
 	}
 	for again := true; again; { // what a broken page leads to is found in the next round
 		again = false
@@ -141,10 +149,10 @@ func onlyShownTo(views []view, v *view) bool {
 			continue // who asks for an object by its name is not led to it by the answer
 		}
 		for _, name := range names {
-			if !l.broken && !ofStaff(l.request) && contains(l.other, name) {
+			if !l.broken && !ofStaff(l.request) && (contains(l.other, name) || contains(l.otherSeen, name)) {
 				return false
 			}
-			shown = shown || contains(l.owner, name)
+			shown = shown || contains(l.owner, name) || contains(l.ownSeen, name)
 		}
 	}
 	return shown
@@ -173,7 +181,7 @@ func sameObject(a, b *view) bool {
 }
 
 func contains(r *message.Response, name *regexp.Regexp) bool {
-	return r.Status == http.StatusOK && name.Match(r.Body)
+	return r != nil && r.Status == http.StatusOK && name.Match(r.Body)
 }
 
 // ways are what leads to a request: its address in an attribute, the number of its object in JSON.

@@ -86,6 +86,66 @@ func TestOthers(t *testing.T) {
 	}
 }
 
+// A list that shows the last of all people is full of what tests have written: what it showed before counts. News that
+// everybody was shown before are nobody's own.
+func TestOthersInListsThatAreFull(t *testing.T) {
+	for name, c := range map[string]struct {
+		public, strict bool
+		want           int
+	}{"weak": {false, false, 2}, "strict": {false, true, 0}, "news": {true, false, 0}} {
+		full := false
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			k, err := r.Cookie("user")
+			if err != nil {
+				http.Error(w, "log in first", http.StatusForbidden)
+				return
+			}
+			files := map[string]string{"/files/7": "alice", "/files/8": "bob"}
+			of, isFile := files[r.URL.Path]
+			switch {
+			case r.URL.Path == "/files" && !full:
+				for path, owner := range files {
+					if owner == k.Value || c.public {
+						fmt.Fprintf(w, "<a href='%s'>a file</a>", path)
+					}
+				}
+			case r.URL.Path == "/files":
+				fmt.Fprint(w, "<a href='/files/900'>what tests have written</a>")
+			case !isFile || c.strict && of != k.Value:
+				http.Error(w, "no such file", http.StatusNotFound)
+			default:
+				fmt.Fprintf(w, "<p>a contract with %s</p>\n<p>12 Main Street</p>", of)
+			}
+		}))
+		lab.World.Users = []*client.User{lab.As(t, "alice"), lab.As(t, "bob")}
+		var pages []*message.Request
+		seen := map[string]*message.Response{}
+		for _, path := range []string{"/files", "/files/7", "/files/8"} {
+			r, err := message.New(http.MethodGet, lab.URL+path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, r)
+			for _, u := range lab.World.Users {
+				if seen[u.Name+path], err = lab.World.Ask(t.Context(), r, u); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		full = true
+		lab.World.Pages = func() []*message.Request { return pages }
+		lab.World.Seen = func(u *client.User, r *message.Request) *message.Response { return seen[u.Name+r.URL.Path] }
+		found := lab.Run(t, kittest.Named(t, Checks(), "access-of-others"), &kit.Target{})
+		if len(found) != c.want {
+			t.Errorf("%s: found %s", name, kittest.Titles(found))
+		}
+		for _, f := range found {
+			lab.Holds(t, f)
+		}
+	}
+}
+
 func TestLogins(t *testing.T) {
 	app := func(answer func(name, password string) string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -244,6 +304,12 @@ func members(fixed bool) http.Handler {
 			id = k.Value
 		}
 		switch {
+		case r.URL.Path == "/": // the same for all, with a session in its address for who has no cookie
+			path := "/account"
+			if id == "" {
+				path += fmt.Sprintf(";jsessionid=%032d", len(in))
+			}
+			fmt.Fprintf(w, "<h1>Shop</h1><p><a href='%s'>Account</a></p>", path)
 		case r.URL.Path == "/login":
 			if !fixed {
 				id = fmt.Sprintf("fresh-%05d", len(in))
@@ -279,8 +345,9 @@ func TestFixation(t *testing.T) {
 		}
 		lab.World.Users = []*client.User{enter()}
 		lab.World.Login = func(context.Context, *client.User) (*client.User, error) { return enter(), nil }
+		front, _ := message.New(http.MethodGet, lab.URL+"/")
 		page, _ := message.New(http.MethodGet, lab.URL+"/account")
-		lab.World.Pages = func() []*message.Request { return []*message.Request{page} }
+		lab.World.Pages = func() []*message.Request { return []*message.Request{front, page} }
 		found := lab.Run(t, kittest.Named(t, Checks(), "session-fixation"), lab.Target(t, http.MethodGet, "/", ""))
 		if len(found) > 0 != fixed {
 			t.Errorf("fixed %v: %s", fixed, kittest.Titles(found))

@@ -102,11 +102,21 @@ func privatePage(ctx context.Context, w *kit.World, u *client.User) (*message.Re
 		if nobody, err = kit.Broken(ctx, r, nobody, err); err != nil {
 			return nil, nil, err
 		}
-		if own.Status == http.StatusOK && !kit.Static(own) && !kit.Same(own, nobody) {
+		if own.Status == http.StatusOK && !kit.Static(own) && !kit.Same(withoutSession(own), withoutSession(nobody)) {
 			return r, own, nil
 		}
 	}
 	return nil, nil, nil
+}
+
+// pathSession is a session in the path of an address, for browsers that have no cookie yet.
+var pathSession = regexp.MustCompile(`;[A-Za-z_]{3,20}=[\w.!~-]{16,200}`)
+
+// withoutSession is an answer without the sessions in its addresses, which make no page private.
+func withoutSession(r *message.Response) *message.Response {
+	out := *r
+	out.Body = pathSession.ReplaceAll(r.Body, nil)
+	return &out
 }
 
 // other is a value of the same form, with other letters and digits.

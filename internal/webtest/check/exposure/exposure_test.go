@@ -31,6 +31,8 @@ func TestTexts(t *testing.T) {
 	}{
 		"java":        {"verbose-error", "<pre>java.lang.NullPointerException: x\n\tat com.acme.Shop.buy(Shop.java:12)\n", 1},
 		"java, named": {"verbose-error", "<p>A java.lang.NullPointerException is thrown when it is null</p>", 0},
+		"tomcat":      {"verbose-error", "<pre>java.lang.NumberFormatException: For input\n\tcom.acme.Shop.buy(Shop.java:12)\n", 1},
+		"java, code":  {"verbose-error", "<pre>catch (java.io.IOException e)\n\tcom.acme.Log.write(e);\n", 0},
 		"python":      {"verbose-error", "Traceback (most recent call last):\n  File \"/app/a.py\", line 3, in f", 1},
 		"php":         {"verbose-error", "<b>Warning</b>: mysqli_query() failed in <b>/var/www/a.php</b> on line <b>3</b>", 1},
 		"php, text":   {"verbose-error", "<p>Warning: the bridge is closed on line 3</p>", 0},

@@ -45,6 +45,11 @@ type World struct {
 	Skip    func(t *Target, class, why string) // notes in the coverage that something was not tested
 	Report  func(Finding)
 
+	// Seen is what a user got for a request before anything was tested; nil: not known. About is what a description of the
+	// API says of a request; "" for nothing. Both may be nil.
+	Seen  func(u *client.User, r *message.Request) *message.Response
+	About func(r *message.Request) string
+
 	// Logins are the credentials of a user for checks that log in again; nil: none are known.
 	Login func(ctx context.Context, u *client.User) (*client.User, error)
 	// LoginLeads logs a user in by a form that was altered. It returns what was sent, without the password, and to which

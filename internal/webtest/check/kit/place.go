@@ -261,6 +261,16 @@ func Refused(r *message.Response) bool {
 	return r != nil && (r.Status == 401 || r.Status == 405)
 }
 
+// TakesPassword reports whether a request sends a password, as a login does: it may be refused for what it says.
+func TakesPassword(r *message.Request) bool {
+	return r.Passwords > 0 || slices.ContainsFunc(message.Places(r), func(p message.Place) bool {
+		return (p.Component == message.Body || p.Component == message.Query) && client.IsSecret(lastName(p.Name))
+	})
+}
+
+// lastName is the last part of a path in JSON.
+func lastName(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
 // Names are the name of a user and the users that a proof needs.
 func Names(u *client.User) (name string, all []string) {
 	if u == nil || u.Name == "" { // nobody's cookies may be kept, too

@@ -1,7 +1,8 @@
 // Package owned finds objects of interfaces that say whose they are, and that others read.
 //
 // The object names its owner, who is not the reader; it has a secret, or the reader's own list does not have it; and
-// nobody gets it without a login. A list of all users is an object of those who run the application.
+// nobody gets it without a login. A list of all users is an object of those who run the application, and so is what
+// the description of the interface says is for them.
 package owned
 
 import (
@@ -21,7 +22,7 @@ import (
 )
 
 // Checks are those of the package.
-func Checks() []kit.Check { return []kit.Check{ofNames(), listOfUsers()} }
+func Checks() []kit.Check { return []kit.Check{ofNames(), listOfUsers(), forStaff()} }
 
 // Members of objects that say whose they are, and those that nobody else should see.
 var (

@@ -117,6 +117,18 @@ func sleeps(pattern string) func(string) string {
 	}
 }
 
+// computes is sleeps for work, of which each unit takes so many seconds.
+func computes(pattern string, unit float64) func(string) string {
+	re := regexp.MustCompile(pattern)
+	return func(v string) string {
+		if m := re.FindStringSubmatch(v); m != nil {
+			n, _ := strconv.ParseFloat(m[1], 64)
+			return fmt.Sprint("slept ", n*unit)
+		}
+		return "slept 0"
+	}
+}
+
 // apps answer to a value.
 var apps = map[string]func(string) string{
 	"sqlite-string": query(true, statement("SELECT id, name FROM users WHERE id='%s'")),
@@ -130,6 +142,8 @@ var apps = map[string]func(string) string{
 	"sqlite-like-paren": query(false, statement("SELECT id, name FROM users WHERE (lower(id) LIKE lower('%%%s%%'))")),
 	"sqlite-column":     query(false, statement("SELECT id, %s FROM users")),
 	"sqlite-order":      query(false, statement("SELECT id, name FROM users ORDER BY %s")),
+	"sqlite-direction":  query(true, statement("SELECT id, name FROM users ORDER BY name %s")),
+	"sqlite-offset":     query(true, statement("SELECT id, name FROM users ORDER BY id LIMIT 3 OFFSET %s")),
 	"sqlite-limit":      query(false, statement("SELECT id, name FROM users LIMIT %s")),
 	"sqlite-login":      query(false, statement("SELECT id, name FROM users WHERE name='%s' AND pass='zz'")),
 	"sqlite-login-silent": func(v string) string {
@@ -190,8 +204,29 @@ var apps = map[string]func(string) string{
 		return "<p>ok</p>"
 	},
 	"slow-on-words": func(v string) string {
-		if regexp.MustCompile(`(?i)sleep|waitfor`).MatchString(v) {
+		if regexp.MustCompile(`(?i)sleep|waitfor|randomblob`).MatchString(v) {
 			return "slept 5"
+		}
+		return "slept 0"
+	},
+	// A volatile function in a condition is called for each of five rows, one in a statement of its own once.
+	"sleeps-postgres-rows": func(v string) string {
+		if m := regexp.MustCompile(`^[a-z]+'\|\|pg_sleep\((\d+)\)\|\|'$`).FindStringSubmatch(v); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			return fmt.Sprint("slept ", 5*n)
+		}
+		return sleeps(`^[a-z]+'\|\|\(SELECT''FROM/\*\*/pg_sleep\((\d+)\)\)\|\|'$`)(v)
+	},
+	"sleeps-postgres-filtered": func(v string) string {
+		return sleeps(`^[a-z]+'\|\|pg_sleep\((\d+)\)\|\|'$`)(regexp.MustCompile(`(?i)select`).ReplaceAllString(v, ""))
+	},
+	"computes-sqlite": computes(`^[a-z]+'\|\|\(SELECT.*RANDOMBLOB\((\d+)\).*\|\|'$`, 12e-8),
+	"computes-slowly": computes(`^\d+-\(SELECT.*RANDOMBLOB\((\d+)\).*\)b\)$`, 15e-7),
+	"slow-by-length":  func(v string) string { return fmt.Sprint("slept ", float64(len(v))/100) },
+	// A cache that the first such text fills.
+	"slow-once": func(v string) string {
+		if strings.Contains(v, "RANDOMBLOB(01000000)") {
+			return "slept 0.6"
 		}
 		return "slept 0"
 	},

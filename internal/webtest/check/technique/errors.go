@@ -15,7 +15,8 @@ import (
 // interpreterError looks for the message of an interpreter that a broken text brings and a healed one does not.
 func (o *probe) interpreterError(ctx context.Context, s *Set, p *Payload) (*shown, error) {
 	// The odd characters of the Reaction break everything: without a message there, there is none.
-	if sig, _ := o.messageIn(s, o.reaction.Odd); sig == nil {
+	without := []*message.Response{o.base.Response, o.reaction.Unknown}
+	if sig, _ := o.messageIn(s, o.reaction.Odd, without...); sig == nil {
 		return nil, nil
 	}
 	var sig *Signature
@@ -28,14 +29,14 @@ func (o *probe) interpreterError(ctx context.Context, s *Set, p *Payload) (*show
 		if err != nil {
 			return nil, err
 		}
-		found, text := o.messageIn(s, broken.Response)
+		found, text := o.messageIn(s, broken.Response, without...)
 		if found == nil {
 			return nil, nil
 		}
 		if healed, err = o.try(ctx, o.fill(p.Twin, n)); err != nil {
 			return nil, err
 		}
-		if again, _ := o.messageIn(s, healed.Response); again != nil {
+		if again, _ := o.messageIn(s, healed.Response, without...); again != nil {
 			return nil, nil
 		}
 		if first == nil {
@@ -96,7 +97,7 @@ var verbose = kit.Check{ID: "verbose-error-of-query", Class: "verbose-error", Le
 func (o *probe) tellMessage(own []*Set) {
 	m := o.message
 	for _, s := range own {
-		if sig, text := o.messageIn(s, o.reaction.Odd); m == nil && sig != nil {
+		if sig, text := o.messageIn(s, o.reaction.Odd, o.base.Response); m == nil && sig != nil {
 			odd := answer{Response: o.reaction.Odd}
 			m = &shown{payload: o.reaction.OddText, detail: "a message of " + sig.Tells,
 				evidence: []kit.Evidence{odd.evidence(text, "the answer has a message of "+sig.Tells)},
@@ -115,13 +116,13 @@ func (o *probe) tellMessage(own []*Set) {
 		Evidence: m.evidence, Proof: m.proof})
 }
 
-// messageIn is the message of an interpreter in an answer, which neither the normal answer nor that to an unknown word
-// has.
-func (o *probe) messageIn(s *Set, r *message.Response) (*Signature, string) {
+// messageIn is the message of an interpreter in an answer, which none of the others has.
+func (o *probe) messageIn(s *Set, r *message.Response, without ...*message.Response) (*Signature, string) {
 	for i := range s.Signatures {
 		sig := &s.Signatures[i]
 		found := sig.compiled.Find(r.Body)
-		if found == nil || sig.compiled.Match(o.base.Response.Body) || sig.compiled.Match(o.reaction.Unknown.Body) {
+		has := func(r *message.Response) bool { return sig.compiled.Match(r.Body) }
+		if found == nil || slices.ContainsFunc(without, has) {
 			continue
 		}
 		return sig, strings.ToValidUTF8(string(found), "?")

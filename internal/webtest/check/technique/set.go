@@ -34,7 +34,8 @@ type Set struct {
 
 // Payload is one text that is sent, with what stands beside it. Texts name: {v} the value, {a} and {b} random numbers,
 // {p} their product, {s} the sum of {p} and {a}, {w} a random word, {c} a condition, {d} seconds and {d1} one more,
-// {file} the path of a file, {dir}, {base} and {ext} the parts of a value that is a path, {null} a byte of zero.
+// {n} an amount of work, {file} the path of a file, {dir}, {base} and {ext} the parts of a value that is a path,
+// {null} a byte of zero.
 type Payload struct {
 	ID           string
 	Text         string
@@ -45,11 +46,14 @@ type Payload struct {
 	Kind         string    // boolean: and (true is as the normal page) or or (it is not); file: the kind of File
 	Values       string    // number, text: only where the value is one; path: where it or its name is that of a file
 	Only         string    // java, php: only where the application shows to be that
+	Beside       string    // boolean: what is in the field of the name, only where the place is the password of a login
 	Reads        bool      // only in requests that do not change data
 	Blind        bool      // also where the page does not depend on the place; of files where it is or names a path
 	Always       bool      // compute: also where the expressions of Poly come back as they are, as in a text of the code
 	Proves       []Proving // error: texts whose message shows {p} computed
 	Tells        string    // what it tells: the database, the engine
+
+	rate float64 // work: how much of it takes a second on this target
 }
 
 // Proving is a text for one interpreter; without Tells for each.
@@ -93,7 +97,7 @@ var sets = sync.OnceValue(func() []*Set {
 	return all
 })
 
-var techniques = []string{"compute", "error", "boolean", "time", "file"}
+var techniques = []string{"compute", "error", "boolean", "time", "work", "file"}
 
 // readSet reads a set. The error names what is wrong.
 func readSet(text []byte) (*Set, error) {

@@ -10,6 +10,7 @@
 //   - boolean: two conditions that hold bring the same page, two that do not bring another, a nonsense twin does not
 //     bring the first; random conditions then come out right one after another.
 //   - time: answers wait as long as they are asked to; see package stats.
+//   - work: as time, for what cannot wait: answers take longer the more is computed.
 //   - file: the content of a file comes back whose grammar is known, the name of a missing file does not bring it, and
 //     a second file or a second try does.
 //
@@ -20,7 +21,9 @@ package technique
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,6 +63,10 @@ func run(ctx context.Context, c *kit.Check, own []*Set, w *kit.World, t *kit.Tar
 	if kit.Static(t.Response) {
 		return nil
 	}
+	if _, isLimited := t.Memo.Load(limitedMemo); isLimited {
+		w.Skip(t, c.Class, limitedReason)
+		return nil
+	}
 	reaction, err := w.React(ctx, t, p)
 	if err != nil {
 		return err
@@ -68,13 +75,20 @@ func run(ctx context.Context, c *kit.Check, own []*Set, w *kit.World, t *kit.Tar
 	if err != nil {
 		return err
 	}
-	if kit.Refused(base.Response) {
+	// A login refuses for what its fields say, and anything else whatever is sent.
+	isField := p.Component == message.Body || p.Component == message.Query
+	if kit.Refused(base.Response) && (!isField || !kit.TakesPassword(t.Request)) {
 		return nil
 	}
 	o := &probe{World: w, Target: t, place: p, base: base, reaction: reaction, value: kit.Value(p)}
 	var best *shown
 	for _, s := range own {
 		found, err := o.set(ctx, s)
+		if errors.Is(err, errLimited) {
+			t.Memo.Store(limitedMemo, true)
+			w.Skip(t, c.Class, limitedReason)
+			break
+		}
 		if err != nil {
 			return err
 		}
@@ -86,7 +100,10 @@ func run(ctx context.Context, c *kit.Check, own []*Set, w *kit.World, t *kit.Tar
 		}
 	}
 	if best != nil {
-		w.Found(c, kit.Finding{Title: best.title, Request: t.Request.Put(p, best.payload), Place: p,
+		if best.request == nil {
+			best.request = o.request(best.payload)
+		}
+		w.Found(c, kit.Finding{Title: best.title, Request: best.request, Place: p,
 			Payload: best.payload, Evidence: best.evidence, Proof: best.proof, Confidence: best.confidence,
 			Detail: best.detail, Variant: best.variant})
 		if best.confidence == kit.Proved {
@@ -114,7 +131,8 @@ type shown struct {
 	evidence               []kit.Evidence
 	proof                  *proof.Program
 	confidence             kit.Confidence
-	variant                string // the payload
+	variant                string           // the payload
+	request                *message.Request // nil: that of the place with the payload
 }
 
 // answer is one answer to a payload.
@@ -126,11 +144,23 @@ type answer struct {
 	like *diff.Page // also without the value: compared with the normal answer
 }
 
+// errLimited ends the tests of a target that answers that it is asked too often, as a login does that counts wrong
+// passwords: each such answer is a pause for the whole host.
+var errLimited = errors.New(limitedReason)
+
+const (
+	limitedMemo   = "limited"
+	limitedReason = "the application answers that it is asked too often"
+)
+
 // try sends a text in the place.
 func (o *probe) try(ctx context.Context, text string) (*answer, error) {
 	r, err := o.Try(ctx, o.Target, o.place, text)
 	if err != nil {
 		return nil, err
+	}
+	if r.Status == http.StatusTooManyRequests {
+		return nil, errLimited
 	}
 	return &answer{r, text, diff.New(r, text), diff.New(r, text, o.value)}, nil
 }
@@ -161,7 +191,7 @@ func (o *probe) set(ctx context.Context, s *Set) (best *shown, err error) {
 		if !alive && (!p.Always || !o.reaction.Effect) || !o.fits(s, p) {
 			continue
 		}
-		same := o.fill(p.Text+p.Yes, numbers{})
+		same := o.fill(p.Text+p.Yes+p.Beside, numbers{})
 		if sent[same] {
 			continue
 		}
@@ -173,9 +203,11 @@ func (o *probe) set(ctx context.Context, s *Set) (best *shown, err error) {
 		case "error":
 			found, err = o.interpreterError(ctx, s, p)
 		case "boolean":
-			found, err = o.boolean(ctx, p)
+			found, err = o.decides(ctx, p)
 		case "time":
 			found, err = o.time(ctx, p)
+		case "work":
+			found, err = o.work(ctx, p)
 		case "file":
 			found, err = o.file(ctx, s, p)
 		}
@@ -202,7 +234,7 @@ func (o *probe) fits(s *Set, p *Payload) bool {
 	case p.Values == "number" && !number, p.Values == "text" && number, p.Values == "path" && !o.isPath(),
 		p.Values == "page" && (!pageName.MatchString(o.value) || o.place.Component != message.Query):
 		return false
-	case p.Reads && !kit.OnlyReads(o.Request):
+	case p.Reads && !kit.OnlyReads(o.Request), p.Beside != "" && o.nameOfLogin() == nil:
 		return false
 	case o.Level < s.level():
 		return false
@@ -214,7 +246,7 @@ func (o *probe) fits(s *Set, p *Payload) bool {
 		return s.Technique != "file" || o.isPath()
 	}
 	switch s.Technique {
-	case "time":
+	case "time", "work":
 		return true
 	case "boolean":
 		return o.reaction.Effect

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -28,13 +29,18 @@ func (o *probe) time(ctx context.Context, p *Payload) (*shown, error) {
 	if err != nil {
 		return nil, err
 	}
+	return o.confirm(ctx, p, base)
+}
+
+// confirm shows a delay by a series; nil where it does not come as it is asked for.
+func (o *probe) confirm(ctx context.Context, p *Payload, base stats.Base) (found *shown, err error) {
 	if base.Delay == 0 {
 		o.Skip(o.Target, "time", "its answers take too differently long")
 		return nil, nil
 	}
 	var series []stats.Sample
 	var evidence []kit.Evidence
-	for _, alone := range []bool{false, true} { // a machine that is busy has hiccups, and a delay is seen again
+	for _, alone := range base.Tries() {
 		if series, evidence, err = o.series(ctx, p, base, alone); err != nil {
 			return nil, err
 		}
@@ -46,7 +52,7 @@ func (o *probe) time(ctx context.Context, p *Payload) (*shown, error) {
 		return nil, nil
 	}
 	fit := stats.Line(series)
-	return &shown{payload: o.fill(p.Text, draw(), waiting(base.Delay)...), detail: p.Tells, confidence: kit.Proved,
+	return &shown{payload: o.fill(p.Text, draw(), p.waiting(base.Delay)...), detail: p.Tells, confidence: kit.Proved,
 		evidence: append(evidence, kit.Evidence{Note: fmt.Sprintf("answers take %.2f seconds for each second asked for",
 			fit.Slope)}), proof: o.timeProof(p, base)}, nil
 }
@@ -55,20 +61,20 @@ func (o *probe) time(ctx context.Context, p *Payload) (*shown, error) {
 func (o *probe) series(ctx context.Context, p *Payload, base stats.Base, alone bool) (
 	[]stats.Sample, []kit.Evidence, error,
 ) {
-	levels := []time.Duration{0, 0, 0, base.Delay, base.Delay, base.Delay, 2 * base.Delay, 2 * base.Delay, 2 * base.Delay}
+	levels := base.Levels()
 	rand.Shuffle(len(levels), func(i, j int) { levels[i], levels[j] = levels[j], levels[i] })
 	series := make([]stats.Sample, 0, len(levels))
 	var evidence []kit.Evidence
 	for _, asked := range levels {
 		took, a, err := o.delayed(ctx, p, asked, alone)
-		if err == nil && asked == 0 && !base.Quick(took) { // by chance, perhaps
+		if err == nil && asked == 0 && !base.Work && !base.Quick(took) { // by chance, perhaps
 			took, a, err = o.delayed(ctx, p, asked, alone)
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 		// The first that is asked for nothing and is not quick, twice, ends it, as does one that is not delayed.
-		if asked == 0 && !base.Quick(took) || asked > 0 && took-base.Median < asked*8/10 {
+		if !base.Work && (asked == 0 && !base.Quick(took) || asked > 0 && took-base.Median < asked*8/10) {
 			return nil, nil, nil
 		}
 		series = append(series, stats.Sample{Asked: asked, Took: took})
@@ -131,27 +137,35 @@ func (o *probe) timing(ctx context.Context, p *Payload) (base stats.Base, err er
 func (o *probe) delayed(ctx context.Context, p *Payload, asked time.Duration, alone bool) (
 	time.Duration, *answer, error,
 ) {
-	text := o.fill(p.Text, draw(), waiting(asked)...)
+	text := o.fill(p.Text, draw(), p.waiting(asked)...)
 	r, err := o.Client.Send(ctx, o.request(text), client.Options{As: o.User, Alone: alone, Slow: true,
 		Accept: 8*asked + 20*time.Second})
 	if r, err = kit.Broken(ctx, o.request(text), r, err); err != nil {
 		return 0, nil, err
 	}
+	if r.Status == http.StatusTooManyRequests {
+		return 0, nil, errLimited
+	}
 	return o.Duration(r), &answer{Response: r, text: text}, nil
 }
 
-// waiting are the names in texts of a delay.
-func waiting(d time.Duration) []string {
+// waiting are the names in texts of a delay, or of work that takes that long.
+func (p *Payload) waiting(d time.Duration) []string {
+	if p.rate > 0 {
+		return []string{"{n}", fmt.Sprintf("%08d", min(max(1, int(p.rate*d.Seconds())), mostWork))}
+	}
 	n := int(d / time.Second)
 	return []string{"{d}", strconv.Itoa(n), "{d1}", strconv.Itoa(n + 1)}
 }
 
 func (o *probe) timeProof(p *Payload, base stats.Base) *proof.Program {
 	step := proof.Step{ID: "delays", As: o.user(), Expect: []proof.Expect{{What: proof.Delays}}}
-	for i := range 9 {
-		asked := time.Duration(i%3) * base.Delay
+	if base.Work {
+		step.Expect[0].What = proof.Works
+	}
+	for _, asked := range base.Levels() {
 		step.Series = append(step.Series, proof.Delayed{Asked: asked,
-			Send: o.request(o.fill(p.Text, draw(), waiting(asked)...))})
+			Send: o.request(o.fill(p.Text, draw(), p.waiting(asked)...))})
 	}
 	rand.Shuffle(len(step.Series), func(i, j int) { step.Series[i], step.Series[j] = step.Series[j], step.Series[i] })
 	return &proof.Program{About: "Answers wait as long as they are asked to.", Users: o.users(), Steps: []proof.Step{step}}
