@@ -98,6 +98,7 @@ type crawler struct {
 	queue  []*item
 	queued map[string]bool
 	shapes map[string]*shape
+	mixes  map[string]*mix
 	byKey  map[string][]*Entry
 	began  int64
 	kept   int // bytes of bodies
@@ -117,7 +118,7 @@ func Crawl(ctx context.Context, cfg Config) (*Map, error) {
 		cfg.Depth = defaultDepth
 	}
 	c := &crawler{Config: cfg, hosts: map[string]bool{}, queued: map[string]bool{}, shapes: map[string]*shape{},
-		byKey: map[string][]*Entry{}, began: cfg.Client.Sent()}
+		mixes: map[string]*mix{}, byKey: map[string][]*Entry{}, began: cfg.Client.Sent()}
 	c.Scripts, c.Skipped = map[string][]byte{}, map[string]int{}
 	c.Headers, c.Cookies = map[string]bool{}, map[string]bool{}
 	for _, u := range cfg.Starts {
@@ -199,16 +200,22 @@ func (c *crawler) unwanted(it *item) string {
 		s.more()
 		return alikeReason
 	}
+	if c.isMixed(it.Entry) {
+		return mixedReason
+	}
 	return ""
 }
 
-// alikeReason is why members of a kind are not fetched. They are no gap: their kind was.
-const alikeReason = "pages like it were fetched"
+// Why members of a kind are not fetched. They are no gap: their kind was.
+const (
+	alikeReason = "pages like it were fetched"
+	mixedReason = "other combinations of its parameters were fetched"
+)
 
 // skip notes a request that is not sent. One that has inputs of its own is kept as an entry, to be told of.
 func (c *crawler) skip(it *item, why string) {
 	c.Skipped[why]++
-	if why != alikeReason && (it.How == ByForm || it.How == BySpec) {
+	if why != alikeReason && why != mixedReason && (it.How == ByForm || it.How == BySpec) {
 		it.Why = why
 		c.keep(it.Entry, nil)
 	}
@@ -337,6 +344,7 @@ func (c *crawler) read(it *item, response *message.Response) {
 	}
 	skeleton := message.Skeleton(response)
 	s.fetched(strconv.Itoa(response.Status)+skeleton, c.newShapes(known))
+	c.mixed(it.Request, response, strconv.Itoa(response.Status)+skeleton)
 	it.Kind = it.Request.Shape() + " " + skeleton
 	if isStatic(response) && len(it.Request.URL.RawQuery) == 0 {
 		return // pictures and styles are no inputs, and tell nothing
@@ -347,7 +355,7 @@ func (c *crawler) read(it *item, response *message.Response) {
 // newShapes reports whether something of a new shape was queued since so many were.
 func (c *crawler) newShapes(known int) bool {
 	for _, it := range c.queue {
-		if it.order > known && c.shapes[it.Request.Shape()] == nil {
+		if it.order > known && c.shapes[it.Request.Shape()] == nil && !c.isMixed(it.Entry) {
 			return true
 		}
 	}
@@ -363,7 +371,7 @@ func (c *crawler) keep(e *Entry, response *message.Response) {
 		return
 	}
 	e.Response = c.trimmed(response)
-	key := e.Request.Shape() + choice(e.Request)
+	key := e.Request.Shape() + Choice(e.Request, "")
 	for _, other := range c.byKey[key] {
 		if other.Kind == e.Kind || len(c.byKey[key]) >= perKey {
 			other.Alike++
@@ -394,11 +402,11 @@ func (c *crawler) trimmed(r *message.Response) *message.Response {
 var choosing = []string{"action", "act", "do", "op", "page", "view", "module", "option", "task", "controller", "c", "m",
 	"route", "r", "p", "cmd", "mode", "method", "func", "tab", "section", "type"}
 
-// choice are the values of a request that choose what is done, if they are words.
-func choice(r *message.Request) string {
+// Choice are the values of a request that choose what is done, if they are words, but for those of one name.
+func Choice(r *message.Request, but string) string {
 	chosen := map[string]bool{}
 	for _, p := range message.Places(r) {
-		if (p.Component == message.Query || p.Component == message.Body) && isWord(p.Value) &&
+		if p.Name != but && (p.Component == message.Query || p.Component == message.Body) && isWord(p.Value) &&
 			slices.Contains(choosing, strings.ToLower(p.Name)) {
 			chosen[p.Name+"="+p.Value] = true
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -305,6 +306,29 @@ func TestTrapsEnd(t *testing.T) {
 	if products != 1 || m.Skipped["pages like it were fetched"] < 900 {
 		t.Errorf("%d products, skipped %v", products, m.Skipped)
 	}
+}
+
+// A list with switches, each page of which links to more combinations of them, is followed in some; what a word in the
+// same script chooses is another page, and so is a link that only one combination has.
+func TestCombinationsEnd(t *testing.T) {
+	m, asked := crawl(t, client.Config{}, sitemap.Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		q := r.URL.Query()
+		kind := q.Get("kind")
+		fmt.Fprint(w, "<h1>", kind, "</h1><a href='/list?kind=red&a=0'>r</a><a href='/list?kind=blue&a=0'>b</a>")
+		if kind == "blue" {
+			fmt.Fprint(w, "<table><tr><td>b</table>")
+		}
+		for _, name := range strings.Split("abcdefgh", "") {
+			more := r.URL.Query()
+			more.Set(name, strconv.Itoa(1-min(1, len(q.Get(name)))))
+			fmt.Fprintf(w, "<a href='/list?%s'>x</a>", more.Encode())
+		}
+	}))
+	if len(asked) > 120 || m.Skipped["other combinations of its parameters were fetched"] == 0 {
+		t.Errorf("%d requests, %v", len(asked), m.Skipped)
+	}
+	has(t, lines(m), "GET /list?kind=red&a=0", "GET /list?kind=blue&a=0")
 }
 
 // TestEveryHandlerIsRead has many pages of one structure that are handlers of their own.
