@@ -129,7 +129,7 @@ func (r *run) renew(ctx context.Context) error {
 func (r *run) flush() {
 	r.mu.Lock()
 	all := r.pending
-	r.pending, r.batching = nil, false
+	r.pending, r.batching, r.undo = nil, false, nil
 	r.mu.Unlock()
 	r.take(true, all...)
 }
@@ -139,6 +139,10 @@ func (r *run) drop() {
 	defer r.mu.Unlock()
 	r.pending = nil
 	r.batching = true
+	for _, uncount := range r.undo {
+		uncount()
+	}
+	r.undo = nil
 	for cause := range r.classes {
 		if _, kept := r.merged[cause]; !kept {
 			delete(r.classes, cause)
@@ -230,6 +234,12 @@ func (r *run) requests(ctx context.Context, t *target) (whole bool) {
 // once it is known.
 func (r *run) place(ctx context.Context, t *target, p message.Place) (whole bool) {
 	whole = true
+	why, done := r.sampled(ctx, t, p)
+	defer done()
+	if why != "" {
+		r.report.Coverage.note(t.Request, p, "*", why)
+		return true
+	}
 	for _, c := range ordered(r.Checks, p) {
 		if c.Place == nil || p.Step > 0 && !slices.Contains(laterClasses, c.Class) || !r.allowed(t, p, c) {
 			continue

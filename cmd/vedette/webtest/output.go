@@ -209,7 +209,7 @@ func (p *printer) whole(r *webtest.Report) error {
 		"findings": all, "requests": r.Requests, "notes": r.Notes,
 		"tested":     map[string]int{"requests": requests, "places": places, "checks": checks},
 		"not_mapped": ofMap, "not_tested": ofChecks, "budget_reached": r.Over, "target_gone": r.Down,
-		"partial": r.Partial(), "logged_in_again": r.Logins,
+		"partial": r.Partial(), "logged_in_again": r.Logins, "logins_failed": r.Refused,
 	}, "  ")
 }
 
@@ -222,6 +222,9 @@ func summary(stderr io.Writer, r *webtest.Report) {
 		} else {
 			proved++
 		}
+	}
+	for _, why := range r.Refused {
+		fmt.Fprintf(stderr, "the login failed, and what that user alone is shown was not tested: %s\n", cli.Printable(why))
 	}
 	requests, places, _ := r.Coverage.Count()
 	fmt.Fprintf(stderr, "%s in %s and %s of %d that were found, with %d requests", cli.Counted(proved, "finding"),
