@@ -169,6 +169,9 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.mapped(ctx); err != nil {
 		return err
 	}
+	for _, why := range r.client.Untrusted() {
+		r.note("A certificate is not trusted on this machine, and what it protects is tested all the same: " + why + ".")
+	}
 	r.take(false, r.journal.findings...)
 	targets := r.targets()
 	r.look(targets)

@@ -111,7 +111,7 @@ func (f *flags) define(cmd *cobra.Command) {
 	s.StringSliceVar(&f.scope, "scope", nil, "further `hosts` that may be contacted")
 	s.StringSliceVar(&f.exclude, "exclude-hosts", nil, "`hosts` that are never contacted")
 	s.Int64Var(&f.maxRequests, "max-requests", 0, "requests that are sent at most (default: no bound)")
-	s.DurationVar(&f.maxTime, "max-time", 0, "time after which it ends, such as 30m (default: no bound)")
+	s.DurationVar(&f.maxTime, "max-time", time.Hour, "time after which it ends, such as 30m; 0 is no bound")
 	s.IntVar(&f.depth, "depth", 8, "links from the start that are followed at most")
 	s.IntVarP(&f.concurrency, "concurrency", "c", 16, "requests at a time to one host at most")
 	s.Float64Var(&f.rate, "rate-limit", 0, "requests a second at most (default: as the target bears)")

@@ -97,6 +97,9 @@ type Client struct {
 	ends   map[string]bool        // host and address of what ends the session
 	made   map[string]made        // by host and path
 	next   time.Time              // when the rate allows the next request
+
+	judged    map[string]bool // names whose certificate was looked at
+	untrusted []string        // why, of those that are not trusted
 }
 
 // Options are of one request.

@@ -74,6 +74,9 @@ func mixKeys(r *message.Request) (keys []mixKey, names []string) {
 	}
 	keys = []mixKey{{but(""), "", "", func(m *mix) bool { return m.stale >= alikeMixes }}}
 	for name, word := range words {
+		if slices.Contains(choosing, strings.ToLower(name)) {
+			continue
+		}
 		keys = append(keys, mixKey{but(name) + " " + name, name, word, func(m *mix) bool {
 			return m.stale >= alikeWords && len(m.words) >= alikeWords && len(m.skeletons) <= wordLayouts
 		}})

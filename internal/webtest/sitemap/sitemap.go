@@ -174,13 +174,22 @@ func (c *crawler) take() []*item {
 		}
 		return a.order - b.order
 	})
-	var out []*item
+	var out, later []*item
+	forNew := map[string]bool{}
+	defer func() { c.queue = append(later, c.queue...) }()
 	for len(c.queue) > 0 && len(out) < wave {
 		it := c.queue[0]
 		c.queue = c.queue[1:]
 		if why := c.unwanted(it); why != "" {
 			c.skip(it, why)
 			continue
+		}
+		if key := client.ForNew(it.Request); key != "" && c.Client.Level < client.Active {
+			if forNew[key] {
+				later = append(later, it)
+				continue
+			}
+			forNew[key] = true
 		}
 		out = append(out, it)
 	}

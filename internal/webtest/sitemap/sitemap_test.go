@@ -308,6 +308,23 @@ func TestTrapsEnd(t *testing.T) {
 	}
 }
 
+// Pages for something new, at one address, are opened one after the other, and no more once one has made something.
+func TestDraftsAreMadeOnce(t *testing.T) {
+	_, asked := crawl(t, client.Config{}, sitemap.Config{}, pages(map[string]string{
+		"/":             `<a href="/post-new.php">n</a><a href="/post-new.php?type=page">p</a><a href="/post-new.php?type=link">l</a>`,
+		"/post-new.php": `<input type=hidden name=auto_draft value=1><input type=hidden name=post_ID value=7>`,
+	}))
+	n := 0
+	for _, line := range asked {
+		if strings.Contains(line, "/post-new.php") {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d drafts: %q", n, asked)
+	}
+}
+
 // A list with switches, each page of which links to more combinations of them, is followed in some; what a word in the
 // same script chooses is another page, and so is a link that only one combination has.
 func TestCombinationsEnd(t *testing.T) {
