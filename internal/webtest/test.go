@@ -162,7 +162,7 @@ func (r *run) batch(ctx context.Context, some []*target, done, total int) error 
 		group.Go(func() {
 			defer func() { <-turns }()
 			whole := r.target(ctx, t)
-			if whole && ctx.Err() == nil {
+			if whole && ctx.Err() == nil && r.client.Over() == "" {
 				_ = r.journal.note(record{Done: t.key, Sent: r.client.Sent()}) // its error comes with the next findings
 			}
 			r.progress("test", done+i+1, total)
@@ -177,6 +177,10 @@ func (r *run) target(ctx context.Context, t *target) (whole bool) {
 	whole = true
 	if kit.Static(t.Response) {
 		return true
+	}
+	if bound := r.client.Over(); bound != "" {
+		r.report.Coverage.left(t, append([]message.Place{{}}, t.Places...), "the budget of "+bound+" is used up")
+		return false
 	}
 	if t.later {
 		for _, p := range t.Places {
@@ -283,7 +287,12 @@ func (r *run) provoked(ctx context.Context, t *target, p message.Place) {
 // errorClass is the class of checks that look for what errors tell.
 const errorClass = "verbose-error"
 
+// allowed reports whether a check may run. It sends nothing once the budget is used up, but might think for long.
 func (r *run) allowed(t *target, p message.Place, c *kit.Check) bool {
+	if bound := r.client.Over(); bound != "" {
+		r.report.Coverage.cut(t, p, c, "the budget of "+bound+" is used up")
+		return false
+	}
 	if c.Level > r.Client.Level {
 		r.report.Coverage.cut(t, p, c, "it needs level "+c.Level.String())
 		return false
