@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -28,7 +27,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest"
 	"github.com/vedette-sec/vedette/internal/webtest/check"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
-	"github.com/vedette-sec/vedette/internal/webtest/session"
 )
 
 const (
@@ -163,11 +161,6 @@ func (s *webSite) test(ctx context.Context) (engine.State, string, error) {
 	}
 	cfg.OnProgress = s.progress(ctx, stop)
 	report, err := webtest.Run(ctx, cfg)
-	var login error
-	if errors.Is(err, session.ErrRefused) || errors.Is(err, session.ErrNoLogin) { // what needs no login is tested
-		login, cfg.Accounts = err, nil
-		report, err = webtest.Run(ctx, cfg)
-	}
 	if cause := context.Cause(ctx); cause != nil {
 		return "", "", cause
 	}
@@ -182,8 +175,8 @@ func (s *webSite) test(ctx context.Context) (engine.State, string, error) {
 		}
 	}
 	state, reason := stateOf(report, err)
-	if login != nil {
-		return engine.Failed, "the login failed: " + login.Error() + "; what anyone can see: " + reason, nil
+	if len(report.Refused) > 0 {
+		return engine.Failed, "the login failed: " + strings.Join(report.Refused, "; ") + "; the rest: " + reason, nil
 	}
 	return state, reason, nil
 }

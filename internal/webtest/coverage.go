@@ -205,10 +205,10 @@ func (c *Coverage) untested(e *sitemap.Entry, why string) {
 	c.note(e.Request, message.Place{}, "*", why)
 }
 
-// quiet notes places that do not change the answer, which is why no more is tested there.
-func (c *Coverage) quiet(t *target, places []message.Place) {
+// left notes why places are not tested.
+func (c *Coverage) left(t *target, places []message.Place, why string) {
 	for _, p := range places {
-		c.note(t.Request, p, "*", quietReason)
+		c.note(t.Request, p, "*", why)
 	}
 }
 
@@ -234,6 +234,7 @@ var nowhere = &url.URL{}
 
 // isChoice reports whether something is not tested by what was chosen, and not for a lack.
 func isChoice(why string) bool {
-	return why == quietReason || strings.HasPrefix(why, "it needs level ") || strings.Contains(why, "does not allow") ||
+	return why == quietReason || why == layoutReason || why == reactionReason ||
+		strings.HasPrefix(why, "it needs level ") || strings.Contains(why, "does not allow") ||
 		strings.HasPrefix(why, "it would ") || strings.HasPrefix(why, "level passive")
 }

@@ -29,6 +29,7 @@ const (
 	maxLaterPlaces = 6 // of one request
 	maxLaterPairs  = 200
 	maxLinked      = 3 // pages that one answer links to
+	maxAlike       = 3 // pages of one script that are built alike
 	maxNear        = 4 // requests that may have changed a page which does not show what they brought
 )
 
@@ -87,11 +88,17 @@ func (r *run) later(ctx context.Context, targets, steps []*target) ([]*target, e
 	for _, t := range steps {
 		s.found[pairKey(t.Request.After, t.Request, message.Place{})] = true
 	}
+	alike, left := map[string]int{}, 0
 	for _, t := range targets {
 		switch {
 		case t.Response == nil || kit.Static(t.Response):
 		case t.Request.Method == http.MethodGet && t.Request.After == nil && t.Response.Status < http.StatusMultipleChoices:
-			s.pages = append(s.pages, t)
+			kind := sampleKey(t.Request, message.Place{}) + t.layout()
+			if alike[kind]++; alike[kind] <= maxAlike {
+				s.pages = append(s.pages, t)
+			} else {
+				left++
+			}
 		case t.Request.Method != http.MethodGet && !t.entry.Login && len(stepPlaces(t.Request, 1)) > 0:
 			s.stores = append(s.stores, t)
 		}
@@ -101,6 +108,9 @@ func (r *run) later(ctx context.Context, targets, steps []*target) ([]*target, e
 	s.stores = s.cut("requests were sent", s.stores, maxLaterStores)
 	if len(s.stores) == 0 || len(s.pages) == 0 {
 		return s.out, nil
+	}
+	if left > 0 {
+		s.note(fmt.Sprintf("To find values that a later request uses, %d pages that are built like others were not read.", left))
 	}
 	s.linked()
 	err := s.changed(ctx)

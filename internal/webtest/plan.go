@@ -154,7 +154,8 @@ func (r *run) ofThisPath(t *target, name string) bool {
 }
 
 // react tells which of the other places of a target change its answer. One request has odd words in all of them; where
-// its answer differs, each is asked alone. Of the first targets of a host all are tested.
+// its answer differs, each is asked alone. Of the first targets of a host all are tested; of one script, the first of
+// each layout are asked, until a place was tested often enough.
 func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 	if len(t.others) == 0 || r.Client.Level == client.Passive {
 		return nil, nil
@@ -166,6 +167,10 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 	r.mu.Unlock()
 	if first {
 		return t.others, nil
+	}
+	if t.Response != nil && !r.isFirstOfLayout(t) {
+		r.report.Coverage.left(t, t.others, layoutReason)
+		return nil, nil
 	}
 	others := slices.DeleteFunc(slices.Clone(t.others), func(p message.Place) bool {
 		// Without it all pages are others. One that is an object keeps more than the session.
@@ -183,10 +188,14 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 			if err != nil {
 				return out, err
 			}
-			r.report.Coverage.quiet(t, some)
+			r.report.Coverage.left(t, some, quietReason)
 			continue
 		}
 		for _, p := range some {
+			if r.isSampled(t, p) {
+				r.report.Coverage.left(t, []message.Place{p}, reactionReason)
+				continue
+			}
 			moved, err := r.moves(ctx, t, base, []message.Place{p})
 			if err != nil {
 				return out, err
@@ -194,7 +203,7 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 			if moved {
 				out = append(out, p)
 			} else {
-				r.report.Coverage.quiet(t, []message.Place{p})
+				r.report.Coverage.left(t, []message.Place{p}, quietReason)
 			}
 		}
 	}

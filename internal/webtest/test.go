@@ -131,7 +131,7 @@ func (r *run) renew(ctx context.Context) error {
 func (r *run) flush() {
 	r.mu.Lock()
 	all := r.pending
-	r.pending, r.batching = nil, false
+	r.pending, r.batching, r.undo = nil, false, nil
 	r.mu.Unlock()
 	r.take(true, all...)
 }
@@ -141,6 +141,10 @@ func (r *run) drop() {
 	defer r.mu.Unlock()
 	r.pending = nil
 	r.batching = true
+	for _, uncount := range r.undo {
+		uncount()
+	}
+	r.undo = nil
 	for cause := range r.classes {
 		if _, kept := r.merged[cause]; !kept {
 			delete(r.classes, cause)
@@ -163,7 +167,7 @@ func (r *run) batch(ctx context.Context, some []*target, done, total int) error 
 			if err := safely(func() error { whole = r.target(ctx, t); return nil }); err != nil {
 				r.failed(t, message.Place{}, nil, err)
 			}
-			if whole && ctx.Err() == nil {
+			if whole && ctx.Err() == nil && r.client.Over() == "" {
 				_ = r.journal.note(record{Done: t.key, Sent: r.client.Sent()}) // its error comes with the next findings
 			}
 			r.progress("test", done+i+1, total)
@@ -178,6 +182,10 @@ func (r *run) target(ctx context.Context, t *target) (whole bool) {
 	whole = true
 	if kit.Static(t.Response) {
 		return true
+	}
+	if bound := r.client.Over(); bound != "" {
+		r.report.Coverage.left(t, append([]message.Place{{}}, t.Places...), "the budget of "+bound+" is used up")
+		return false
 	}
 	if t.later {
 		for _, p := range t.Places {
@@ -235,6 +243,12 @@ func (r *run) requests(ctx context.Context, t *target) (whole bool) {
 // once it is known.
 func (r *run) place(ctx context.Context, t *target, p message.Place) (whole bool) {
 	whole = true
+	why, done := r.sampled(ctx, t, p)
+	defer done()
+	if why != "" {
+		r.report.Coverage.note(t.Request, p, "*", why)
+		return true
+	}
 	for _, c := range ordered(r.Checks, p) {
 		if c.Place == nil || p.Step > 0 && !slices.Contains(laterClasses, c.Class) || !r.allowed(t, p, c) {
 			continue
@@ -278,7 +292,12 @@ func (r *run) provoked(ctx context.Context, t *target, p message.Place) {
 // errorClass is the class of checks that look for what errors tell.
 const errorClass = "verbose-error"
 
+// allowed reports whether a check may run. It sends nothing once the budget is used up, but might think for long.
 func (r *run) allowed(t *target, p message.Place, c *kit.Check) bool {
+	if bound := r.client.Over(); bound != "" {
+		r.report.Coverage.cut(t, p, c, "the budget of "+bound+" is used up")
+		return false
+	}
 	if c.Level > r.Client.Level {
 		r.report.Coverage.cut(t, p, c, "it needs level "+c.Level.String())
 		return false

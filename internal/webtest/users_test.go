@@ -53,6 +53,30 @@ func TestPagesOfAnotherUserAreTested(t *testing.T) {
 	}
 }
 
+// An account for which there is no login, or which is refused, is left out: the others, or nobody, test the rest, and
+// the report and the coverage say so.
+func TestRunGoesOnWithoutAnAccount(t *testing.T) {
+	lost, boss := session.Account{User: "clerk", Password: "x"}, session.Account{Name: "boss", Cookie: "who=boss"}
+	for _, accounts := range [][]session.Account{{lost}, {lost, boss}} {
+		report, err := webtest.Run(t.Context(), serve(t, webtest.Config{Accounts: accounts}, office))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Refused) != 1 || !strings.Contains(report.Refused[0], "logging in as clerk: ") || !report.Partial() ||
+			!strings.HasPrefix(report.Notes[0], "The login failed: logging in as clerk") {
+			t.Errorf("%d accounts: %q, partial %t, %q", len(accounts), report.Refused, report.Partial(), report.Notes)
+		}
+		_, why := report.Coverage.Reasons()
+		if !slices.ContainsFunc(why, func(r webtest.Reason) bool { return strings.HasPrefix(r.Why, "the login failed: ") }) {
+			t.Errorf("the coverage is silent: %v", why)
+		}
+		found := slices.Contains(places(report), "echo GET /reports query parameter text")
+		if found != (len(accounts) == 2) {
+			t.Errorf("%d accounts: %q", len(accounts), places(report))
+		}
+	}
+}
+
 // A login that leads to any host of its request when it has worked is found; one that leads to pages of its own, or
 // anywhere only when it fails, is not. The password of the user is in no evidence.
 func TestRedirectAfterLogin(t *testing.T) {

@@ -12,6 +12,7 @@
 package webtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,6 +75,7 @@ type Report struct {
 	Down     bool             // the target stopped answering
 	Denied   bool             // nothing of it is in scope
 	Logins   int              // how often sessions were renewed
+	Refused  []string         // why accounts were not logged in; the rest was tested without them
 	Notes    []string         // as OnNote got them
 	Written  []client.Written // addresses that tests at level active may have written to
 	Left     []string         // pages that show what tests have written, and that could not be removed
@@ -105,14 +107,17 @@ type run struct {
 	batching bool
 	classes  map[string]bool // that were found at a place
 	probed   map[string]int  // targets whose other places were all tested, by host
+	samples  map[string]*sample
+	undo     []func() // takes samples of the batch back
 	stage    Progress
 }
 
 // crawlShare is the part of the budget that the map may take.
 const crawlShare = 3
 
-// Run tests an application. The error is that of the context, of the journal, of a login that failed, or of starts that
-// do not answer; the report has what was done until then and is nil only where nothing was.
+// Run tests an application. The error is that of the context, of the journal, of a login that could not be tried or
+// repeated, or of starts that do not answer; the report has what was done until then and is nil only where nothing was.
+// An account that is refused, or for which there is no login, is left out: see Report.Refused.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r, err := newRun(cfg)
 	if err != nil {
@@ -135,8 +140,7 @@ func newRun(cfg Config) (*run, error) {
 		cfg.Client.Now = time.Now
 	}
 	r := &run{Config: cfg, report: &Report{Coverage: newCoverage()}, merged: map[string]int{}, classes: map[string]bool{},
-		abouts: map[string]string{},
-		probed: map[string]int{}, nobody: client.NewUser("")}
+		abouts: map[string]string{}, probed: map[string]int{}, samples: map[string]*sample{}, nobody: client.NewUser("")}
 	var err error
 	if r.journal, err = openJournal(cfg.Journal); err != nil {
 		return nil, err
@@ -170,6 +174,9 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.mapped(ctx); err != nil {
 		return err
 	}
+	for _, why := range r.client.Untrusted() {
+		r.note("A certificate is not trusted on this machine, and what it protects is tested all the same: " + why + ".")
+	}
 	r.take(false, r.journal.findings...)
 	targets := r.targets()
 	r.look(targets)
@@ -196,7 +203,14 @@ func (r *run) logIn(ctx context.Context) error {
 		a.Seeds, a.Browser = append(a.Seeds, r.loginSeeds()...), r.Browser
 		s, err := session.Open(ctx, r.client, r.Starts, a)
 		if err != nil {
-			return fmt.Errorf("logging in as %s: %w", named(a.Name, a.User), err)
+			err = fmt.Errorf("logging in as %s: %w", named(a.Name, a.User), err)
+		}
+		if errors.Is(err, session.ErrRefused) || errors.Is(err, session.ErrNoLogin) {
+			r.refused(err)
+			continue
+		}
+		if err != nil {
+			return err
 		}
 		r.sessions = append(r.sessions, s)
 		r.note(s.Describe())
@@ -205,6 +219,16 @@ func (r *run) logIn(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// refused notes that an account is not there for the run: what needs no login, and the other accounts, are tested.
+func (r *run) refused(err error) {
+	r.report.Refused = append(r.report.Refused, err.Error())
+	r.note("The login failed: " + err.Error() + ". What that user alone is shown is not tested.")
+	if len(r.Starts) > 0 {
+		r.report.Coverage.note(message.From(http.MethodGet, r.Starts[0]), message.Place{}, "login",
+			"the login failed: "+err.Error())
+	}
 }
 
 // account is that of a user of the run.
@@ -340,9 +364,14 @@ type target struct {
 	key    string // in the journal
 	others []message.Place
 	later  bool // its places are of requests before it
+	turn   int  // how many targets of its script come before it
+
+	once  sync.Once
+	built string // how its page is built
 }
 
-// targets are the entries of the map that were answered.
+// targets are the entries of the map that were answered: those with inputs first, and the first of each script before
+// the second of any.
 func (r *run) targets() (out []*target) {
 	for _, e := range r.report.Map.Entries {
 		if e.Response == nil && !r.journal.resumed || e.Why != "" {
@@ -355,7 +384,13 @@ func (r *run) targets() (out []*target) {
 		t.Places, t.others = r.plan(t)
 		out = append(out, t)
 	}
-	slices.SortStableFunc(out, func(a, b *target) int { return rank(a) - rank(b) })
+	turns := map[string]int{}
+	for _, t := range out {
+		script := sampleKey(t.Request, message.Place{})
+		t.turn = turns[script]
+		turns[script]++
+	}
+	slices.SortStableFunc(out, func(a, b *target) int { return cmp.Or(rank(a)-rank(b), a.turn-b.turn) })
 	return out
 }
 

@@ -209,7 +209,8 @@ func (p *printer) whole(r *webtest.Report) error {
 		"findings": all, "requests": r.Requests, "notes": r.Notes,
 		"tested":     map[string]int{"requests": requests, "places": places, "checks": checks},
 		"not_mapped": ofMap, "not_tested": ofChecks, "budget_reached": r.Over, "target_gone": r.Down,
-		"partial": r.Partial(), "logged_in_again": r.Logins, "written": orEmpty(r.Written), "left": orEmpty(r.Left),
+		"partial": r.Partial(), "logged_in_again": r.Logins, "logins_failed": r.Refused, "written": orEmpty(r.Written),
+		"left": orEmpty(r.Left),
 	}, "  ")
 }
 
@@ -230,6 +231,9 @@ func summary(stderr io.Writer, r *webtest.Report) {
 		} else {
 			proved++
 		}
+	}
+	for _, why := range r.Refused {
+		fmt.Fprintf(stderr, "the login failed, and what that user alone is shown was not tested: %s\n", cli.Printable(why))
 	}
 	requests, places, _ := r.Coverage.Count()
 	fmt.Fprintf(stderr, "%s in %s and %s of %d that were found, with %d requests", cli.Counted(proved, "finding"),

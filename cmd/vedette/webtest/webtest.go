@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -110,7 +111,7 @@ func (f *flags) define(cmd *cobra.Command) {
 	s.StringSliceVar(&f.scope, "scope", nil, "further `hosts` that may be contacted")
 	s.StringSliceVar(&f.exclude, "exclude-hosts", nil, "`hosts` that are never contacted")
 	s.Int64Var(&f.maxRequests, "max-requests", 0, "requests that are sent at most (default: no bound)")
-	s.DurationVar(&f.maxTime, "max-time", 0, "time after which it ends, such as 30m (default: no bound)")
+	s.DurationVar(&f.maxTime, "max-time", time.Hour, "time after which it ends, such as 30m; 0 is no bound")
 	s.IntVar(&f.depth, "depth", 8, "links from the start that are followed at most")
 	s.IntVarP(&f.concurrency, "concurrency", "c", 16, "requests at a time to one host at most")
 	s.Float64Var(&f.rate, "rate-limit", 0, "requests a second at most (default: as the target bears)")
@@ -194,7 +195,8 @@ func (f *flags) progress(bar *cli.Bar, stderr io.Writer) func(webtest.Progress) 
 	}
 }
 
-// exit is the exit code: the first of interrupted, out of scope, failed, findings, budget, partial coverage.
+// exit is the exit code: the first of interrupted, out of scope, a login that failed, failed, findings, budget, partial
+// coverage.
 func (f *flags) exit(ctx context.Context, r *webtest.Report, out *printer, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -203,6 +205,8 @@ func (f *flags) exit(ctx context.Context, r *webtest.Report, out *printer, err e
 		return cli.Exit{Code: cli.ExitOutOfScope, Err: errors.Join(errors.New("nothing is in scope"), err)}
 	case errors.Is(err, session.ErrRefused), errors.Is(err, session.ErrNoLogin):
 		return cli.Exit{Code: cli.ExitAuth, Err: err}
+	case len(r.Refused) > 0 && err == nil:
+		return cli.Exit{Code: cli.ExitAuth, Err: errors.New(strings.Join(r.Refused, "; "))}
 	case err != nil && !errors.Is(err, client.ErrBudget) && !errors.Is(err, client.ErrDown):
 		return err
 	case out.err != nil:

@@ -90,6 +90,19 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// Where there is no login for a user, what needs none is tested; the first line of the summary and the exit code say so.
+func TestNoLogin(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(app))
+	defer s.Close()
+	out, stderr, code := run(t, s.URL, "--login", "bob:x", "--max-requests", "3000")
+	_, summary, _ := strings.Cut(stderr, "looking for late effects")
+	_, summary, _ = strings.Cut(summary, "\n")
+	if code != cli.ExitAuth || !strings.HasPrefix(summary, "the login failed, and what that user alone is shown was not tested: ") ||
+		!strings.Contains(summary, " in 3 requests and ") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, stderr)
+	}
+}
+
 func TestFindingsAndCoverage(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(app))
 	defer s.Close()

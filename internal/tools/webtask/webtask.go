@@ -130,17 +130,16 @@ func (w Step) test(ctx context.Context, starts []*url.URL, out *Output, emit fun
 	}
 	cfg.OnNote = func(text string) { notes = append(notes, text) }
 	report, err := webtest.Run(ctx, cfg)
-	if errors.Is(err, session.ErrRefused) || errors.Is(err, session.ErrNoLogin) {
-		// What needs no login is tested.
-		notes = append(notes, "The login failed: "+err.Error()+". Only what anyone can see was tested.")
-		cfg.Accounts = nil
-		report, err = webtest.Run(ctx, cfg)
-	}
 	if report == nil {
 		return "", err
 	}
 	if errors.Is(err, client.ErrBudget) || errors.Is(err, client.ErrDown) || errors.Is(err, client.ErrScope) {
 		notes, err = append(notes, "It ended early: "+err.Error()+"."), nil
+	}
+	for _, why := range report.Refused { // first, and once
+		about := "The login failed: " + why + "."
+		notes = slices.DeleteFunc(notes, func(note string) bool { return strings.HasPrefix(note, about) })
+		notes = slices.Insert(notes, 0, about+" Only what needs no login, and what other users are shown, was tested.")
 	}
 	return w.words(starts[0], report, notes, out), errors.Join(err, storing)
 }

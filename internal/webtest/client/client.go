@@ -98,6 +98,9 @@ type Client struct {
 	made    map[string]made        // by host and path
 	written written
 	next    time.Time // when the rate allows the next request
+
+	judged    map[string]bool // names whose certificate was looked at
+	untrusted []string        // why, of those that are not trusted
 }
 
 // Options are of one request.

@@ -43,6 +43,15 @@ func isForNew(r *message.Request) bool {
 	return in.any(madeWords) || in.page(madeWords)
 }
 
+// ForNew is equal for pages at one address that are for something new; "" for others. They are best opened one after the
+// other: what the first has made is seen then.
+func ForNew(r *message.Request) string {
+	if !isForNew(r) {
+		return ""
+	}
+	return madeKey(r.URL)
+}
+
 // noteMade looks whether a page has made something when it was opened.
 func (c *Client) noteMade(r *message.Request, response *message.Response) {
 	if c.Level >= Active || response == nil || response.Status != http.StatusOK || !response.IsHTML() ||

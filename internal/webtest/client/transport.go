@@ -24,8 +24,9 @@ const maxHeader = 256 << 10
 func (c *Client) transport(fresh bool) *http.Transport {
 	return &http.Transport{
 		DialContext: c.Dial,
-		// The certificate of a target is judged by checks, not by the connection.
-		TLSClientConfig:        &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10}, //nolint:gosec // see above
+		// The certificate of a target is judged, and refuses no connection.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, //nolint:gosec // see above
+			VerifyConnection: c.judge},
 		TLSHandshakeTimeout:    10 * time.Second,
 		DisableCompression:     true, // done here, so that what is truncated is known
 		DisableKeepAlives:      fresh,

@@ -359,3 +359,18 @@ func TestPlaceOfCookie(t *testing.T) {
 		}
 	}
 }
+
+// Classes and ids that are made of a value of the request are not in a skeleton; others are.
+func TestSkeletonWithoutValues(t *testing.T) {
+	page := func(title, class string) string {
+		return message.Skeleton(&message.Response{Request: request(t, "GET", "http://h/index.php?title="+title, "", ""),
+			Header: http.Header{"Content-Type": {"text/html"}}, Body: []byte(`<body class="` + class + `"><p>x</p>`)})
+	}
+	one := page("Talk:Main_Page", "wiki page-Talk_Main_Page edit")
+	if page("People", "wiki page-People edit") != one {
+		t.Error("pages that differ in their name have other skeletons")
+	}
+	if page("People", "wiki page-People history") == one {
+		t.Error("pages that differ in their action have the same skeleton")
+	}
+}

@@ -99,6 +99,7 @@ type crawler struct {
 	queued map[string]bool
 	shapes map[string]*shape
 	forms  map[string]int // of one shape that were sent
+	mixes  map[string]*mix
 	byKey  map[string][]*Entry
 	began  int64
 	kept   int // bytes of bodies
@@ -118,8 +119,7 @@ func Crawl(ctx context.Context, cfg Config) (*Map, error) {
 		cfg.Depth = defaultDepth
 	}
 	c := &crawler{Config: cfg, hosts: map[string]bool{}, queued: map[string]bool{}, shapes: map[string]*shape{},
-		forms: map[string]int{},
-		byKey: map[string][]*Entry{}, began: cfg.Client.Sent()}
+		forms: map[string]int{}, mixes: map[string]*mix{}, byKey: map[string][]*Entry{}, began: cfg.Client.Sent()}
 	c.Scripts, c.Skipped = map[string][]byte{}, map[string]int{}
 	c.Headers, c.Cookies = map[string]bool{}, map[string]bool{}
 	for _, u := range cfg.Starts {
@@ -175,13 +175,22 @@ func (c *crawler) take() []*item {
 		}
 		return a.order - b.order
 	})
-	var out []*item
+	var out, later []*item
+	forNew := map[string]bool{}
+	defer func() { c.queue = append(later, c.queue...) }()
 	for len(c.queue) > 0 && len(out) < wave {
 		it := c.queue[0]
 		c.queue = c.queue[1:]
 		if why := c.unwanted(it); why != "" {
 			c.skip(it, why)
 			continue
+		}
+		if key := client.ForNew(it.Request); key != "" && c.Client.Level < client.Active {
+			if forNew[key] {
+				later = append(later, it)
+				continue
+			}
+			forNew[key] = true
 		}
 		out = append(out, it)
 	}
@@ -202,21 +211,27 @@ func (c *crawler) unwanted(it *item) string {
 		return alikeReason
 	}
 	if it.How == ByForm && it.Request.Method == http.MethodPost && !it.Login {
-		key := it.Request.Shape() + choice(it.Request)
+		key := it.Request.Shape() + Choice(it.Request, "")
 		if c.forms[key]++; c.forms[key] > maxAlikeForms { // each may use something up, such as a voucher, which tests need
 			return alikeReason
 		}
 	}
+	if c.isMixed(it.Entry) {
+		return mixedReason
+	}
 	return ""
 }
 
-// alikeReason is why members of a kind are not fetched. They are no gap: their kind was.
-const alikeReason = "pages like it were fetched"
+// Why members of a kind are not fetched. They are no gap: their kind was.
+const (
+	alikeReason = "pages like it were fetched"
+	mixedReason = "other combinations of its parameters were fetched"
+)
 
 // skip notes a request that is not sent. One that has inputs of its own is kept as an entry, to be told of.
 func (c *crawler) skip(it *item, why string) {
 	c.Skipped[why]++
-	if why != alikeReason && (it.How == ByForm || it.How == BySpec) {
+	if why != alikeReason && why != mixedReason && (it.How == ByForm || it.How == BySpec) {
 		it.Why = why
 		c.keep(it.Entry, nil)
 	}
@@ -345,6 +360,7 @@ func (c *crawler) read(it *item, response *message.Response) {
 	}
 	skeleton := message.Skeleton(response)
 	s.fetched(strconv.Itoa(response.Status)+skeleton, c.newShapes(known))
+	c.mixed(it.Request, response, strconv.Itoa(response.Status)+skeleton, known)
 	it.Kind = it.Request.Shape() + " " + skeleton
 	if isStatic(response) && len(it.Request.URL.RawQuery) == 0 {
 		return // pictures and styles are no inputs, and tell nothing
@@ -355,7 +371,7 @@ func (c *crawler) read(it *item, response *message.Response) {
 // newShapes reports whether something of a new shape was queued since so many were.
 func (c *crawler) newShapes(known int) bool {
 	for _, it := range c.queue {
-		if it.order > known && c.shapes[it.Request.Shape()] == nil {
+		if it.order > known && c.shapes[it.Request.Shape()] == nil && !c.isMixed(it.Entry) {
 			return true
 		}
 	}
@@ -374,7 +390,7 @@ func (c *crawler) keep(e *Entry, response *message.Response) {
 		return
 	}
 	e.Response = c.trimmed(response)
-	key := e.Request.Shape() + choice(e.Request)
+	key := e.Request.Shape() + Choice(e.Request, "")
 	for _, other := range c.byKey[key] {
 		if other.Kind == e.Kind || len(c.byKey[key]) >= perKey {
 			other.Alike++
@@ -405,11 +421,11 @@ func (c *crawler) trimmed(r *message.Response) *message.Response {
 var choosing = []string{"action", "act", "do", "op", "page", "view", "module", "option", "task", "controller", "c", "m",
 	"route", "r", "p", "cmd", "mode", "method", "func", "tab", "section", "type"}
 
-// choice are the values of a request that choose what is done, if they are words.
-func choice(r *message.Request) string {
+// Choice are the values of a request that choose what is done, if they are words, but for those of one name.
+func Choice(r *message.Request, but string) string {
 	chosen := map[string]bool{}
 	for _, p := range message.Places(r) {
-		if (p.Component == message.Query || p.Component == message.Body) && isWord(p.Value) &&
+		if p.Name != but && (p.Component == message.Query || p.Component == message.Body) && isWord(p.Value) &&
 			slices.Contains(choosing, strings.ToLower(p.Name)) {
 			chosen[p.Name+"="+p.Value] = true
 		}

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -323,6 +324,71 @@ func TestTrapsEnd(t *testing.T) {
 	}
 	if products != 1 || m.Skipped["pages like it were fetched"] < 900 {
 		t.Errorf("%d products, skipped %v", products, m.Skipped)
+	}
+}
+
+// Pages for something new, at one address, are opened one after the other, and no more once one has made something.
+func TestDraftsAreMadeOnce(t *testing.T) {
+	_, asked := crawl(t, client.Config{}, sitemap.Config{}, pages(map[string]string{
+		"/":             `<a href="/post-new.php">n</a><a href="/post-new.php?type=page">p</a><a href="/post-new.php?type=link">l</a>`,
+		"/post-new.php": `<input type=hidden name=auto_draft value=1><input type=hidden name=post_ID value=7>`,
+	}))
+	n := 0
+	for _, line := range asked {
+		if strings.Contains(line, "/post-new.php") {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d drafts: %q", n, asked)
+	}
+}
+
+// A list with switches, each page of which links to more combinations of them, is followed in some; what a word in the
+// same script chooses is another page, and so is a link that only one combination has.
+func TestCombinationsEnd(t *testing.T) {
+	m, asked := crawl(t, client.Config{}, sitemap.Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		q := r.URL.Query()
+		kind := q.Get("kind")
+		fmt.Fprint(w, "<h1>", kind, "</h1><a href='/list?kind=red&a=0'>r</a><a href='/list?kind=blue&a=0'>b</a>")
+		if kind == "blue" {
+			fmt.Fprint(w, "<table><tr><td>b</table>")
+		}
+		for _, name := range strings.Split("abcdefgh", "") {
+			more := r.URL.Query()
+			more.Set(name, strconv.Itoa(1-min(1, len(q.Get(name)))))
+			fmt.Fprintf(w, "<a href='/list?%s'>x</a>", more.Encode())
+		}
+	}))
+	if len(asked) > 120 || m.Skipped["other combinations of its parameters were fetched"] == 0 {
+		t.Errorf("%d requests, %v", len(asked), m.Skipped)
+	}
+	has(t, lines(m), "GET /list?kind=red&a=0", "GET /list?kind=blue&a=0")
+}
+
+// Of articles of one layout some are read; of pages of one layout that have a form each, all.
+func TestPagesOfOneFolder(t *testing.T) {
+	for _, form := range []string{"", "<form action=/do/%s><input name=q></form>"} {
+		_, asked := crawl(t, client.Config{}, sitemap.Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			if name, ok := strings.CutPrefix(r.URL.Path, "/pages/"); ok {
+				fmt.Fprint(w, "<h1>A page</h1>"+strings.ReplaceAll(form, "%s", name))
+				return
+			}
+			for i := range 80 {
+				fmt.Fprintf(w, `<a href="/pages/page-%c%c">p</a>`, 'a'+i/26, 'a'+i%26)
+			}
+		}))
+		read := 0
+		for _, line := range asked {
+			if strings.HasPrefix(line, "GET /pages/") {
+				read++
+			}
+		}
+		if all := form != ""; all != (read >= 80) {
+			t.Errorf("with the form %q: %d of 80 were read", form, read)
+		}
 	}
 }
 

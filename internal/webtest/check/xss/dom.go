@@ -38,6 +38,29 @@ func scriptsOf(body string) string {
 	return string(sum[:])
 }
 
+// literal is a text or a number in a script.
+var literal = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\d+`)
+
+// isNewCode reports whether one script of the server is asked for the first time with the code of a page, or with a
+// parameter that it was not tested with. What differs in texts and numbers alone, as the settings that pages of a wiki
+// have, is the same code.
+func isNewCode(w *kit.World, body string, u *url.URL) bool {
+	var code strings.Builder
+	for _, one := range script.FindAllString(body, -1) {
+		tag, text, _ := strings.Cut(one, ">")
+		code.WriteString(tag + ">" + literal.ReplaceAllString(text, `""`))
+	}
+	sum := sha256.Sum256([]byte(code.String()))
+	key := "dom code " + u.Host + message.PathShape(u.EscapedPath()) + string(sum[:])
+	isNew := w.Once(key)
+	for name := range u.Query() {
+		if w.Once(key + " " + name) {
+			isNew = true
+		}
+	}
+	return isNew
+}
+
 // names are those of the parameters of an address.
 func names(u *url.URL) string {
 	return strings.Join(slices.Sorted(maps.Keys(u.Query())), "&")
@@ -64,7 +87,8 @@ func dom() kit.Check {
 		if !sources.MatchString(body) && !externalScript.MatchString(body) {
 			return nil
 		}
-		if !w.Once("dom " + t.Request.URL.Host + scriptsOf(body) + names(t.Request.URL)) {
+		if !w.Once("dom "+t.Request.URL.Host+scriptsOf(body)+names(t.Request.URL)) ||
+			!isNewCode(w, body, t.Request.URL) {
 			return nil
 		}
 		if w.Browser == nil {

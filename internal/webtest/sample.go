@@ -1,0 +1,208 @@
+package webtest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
+)
+
+// The same parameter of the same script stands on many pages: a wiki has the number of rows of a list in each of them.
+// All checks are run where it is met first. Elsewhere it is tested where the page is built otherwise and the place
+// answers otherwise: to an unknown word and to odd characters, which is two requests in place of sixty. What is left
+// out for that is in the coverage, place by place.
+const (
+	perInert    = 1 // pages of other layouts on which a place is tested that the answer does not depend on
+	perReaction = 2 // and one that answers in one way
+	perLayout   = 2 // pages of one layout on which a place is tested, in whatever way it answers
+	perOther    = 3 // pages of a script on which a header, a cookie or a name of a parameter is tested
+)
+
+// Why a place is not tested any more.
+const (
+	layoutReason   = "it was tested on pages of its script that are built alike"
+	reactionReason = "it was tested on other pages of its script, which answer alike"
+)
+
+// sample is what is known of one parameter of one script.
+type sample struct {
+	layouts   map[string]int // pages on which it is tested, by how they are built
+	reactions map[string]int // by how it answers
+	both      map[string]int
+}
+
+// sampleKey is equal for places that one script reads in one way. What chooses what the script does is in it, but for
+// the place itself. What a page does with the names of parameters does not depend on which it is.
+func sampleKey(r *message.Request, p message.Place) string {
+	at := r.Method + " " + r.URL.Scheme + "://" + r.URL.Host
+	shown := r
+	if p.Component == message.Path {
+		shown = r.Put(message.Place{Component: p.Component, Name: p.Name}, "*")
+	}
+	p.Value, p.Index, p.Outer = "", 0, ""
+	name := p.Name
+	if p.Key {
+		p.Name = ""
+	}
+	return at + message.PathShape(shown.URL.EscapedPath()) + sitemap.Choice(r, name) + fmt.Sprintf("\n%#v", p) // also Base64
+}
+
+// sampled decides whether a place is tested: why says why not. done notes whether something was found.
+func (r *run) sampled(ctx context.Context, t *target, p message.Place) (why string, done func()) {
+	done = func() {}
+	if t.later || p.Step > 0 || r.Place != "" || r.Client.Level == client.Passive || t.Response == nil {
+		return "", done
+	}
+	key, layout := sampleKey(t.Request, p), t.layout()
+	if r.isSettled(key, layout) {
+		return layoutReason, done
+	}
+	reaction, err := r.world.React(ctx, t.Target, p)
+	if err != nil { // the checks say so
+		return "", done
+	}
+	reacts, isInert := reactionOf(t.Response, reaction)
+	most := perReaction
+	if isInert {
+		most = perInert
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.samples[key]
+	if s == nil {
+		s = &sample{layouts: map[string]int{}, reactions: map[string]int{}, both: map[string]int{}}
+		r.samples[key] = s
+	}
+	switch {
+	case s.layouts[layout] >= perLayout, s.both[layout+reacts] > 0:
+		return layoutReason, done
+	case s.reactions[reacts] >= most:
+		return reactionReason, done
+	}
+	count := func(n int) { // those that are tested now count, too
+		s.layouts[layout] += n
+		s.reactions[reacts] += n
+		s.both[layout+reacts] += n
+	}
+	count(1)
+	counts := true
+	uncount := func() { // r is locked
+		if counts {
+			counts = false
+			count(-1)
+		}
+	}
+	if r.batching {
+		r.undo = append(r.undo, uncount)
+	}
+	return "", func() {
+		if r.hasFound(t.Request, p) { // the script is worth more
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			uncount()
+		}
+	}
+}
+
+// isSampled reports whether a place that seldom matters, such as a header, was tested on enough pages of the script of a
+// target.
+func (r *run) isSampled(t *target, p message.Place) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, n := r.samples[sampleKey(t.Request, p)], 0
+	if s != nil {
+		for _, tested := range s.layouts {
+			n += tested
+		}
+	}
+	return n >= perOther
+}
+
+// isFirstOfLayout reports whether a target is the first of its script whose page is built like this.
+func (r *run) isFirstOfLayout(t *target) bool {
+	return r.world.Once("others " + sampleKey(t.Request, message.Place{}) + t.layout())
+}
+
+// isSettled reports whether a parameter was tested often enough on pages of a layout.
+func (r *run) isSettled(key, layout string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.samples[key]
+	return s != nil && s.layouts[layout] >= perLayout
+}
+
+// hasFound reports whether something was found in a place.
+func (r *run) hasFound(request *message.Request, p message.Place) bool {
+	return slices.ContainsFunc(r.Checks, func(c kit.Check) bool {
+		return c.Place != nil && r.isFound(cause(c.Class, request, p))
+	})
+}
+
+// layout is how the page of a target is built.
+func (t *target) layout() string {
+	t.once.Do(func() { t.built = fmt.Sprint(t.Response.Status, message.Skeleton(t.Response)) })
+	return t.built
+}
+
+// reactionOf is how a place answers: the statuses, whether the page depends on it, and where, and how much escaped, it
+// shows what was sent. An inert place answers as usual, whatever is sent.
+func reactionOf(normal *message.Response, r *kit.Reaction) (reacts string, isInert bool) {
+	contexts := map[string]bool{}
+	for at := range occurrences(r.Unknown.Body, []byte(r.Word)) {
+		contexts[contextOf(r.Unknown.Body[:at])] = true
+	}
+	raw := ""
+	for _, odd := range []string{`'"`, `"\`, `<z9`} {
+		if bytes.Contains(r.Odd.Body, []byte(odd)) && !bytes.Contains(normal.Body, []byte(odd)) {
+			raw += odd
+		}
+	}
+	all := make([]string, 0, len(contexts))
+	for c := range contexts {
+		all = append(all, c)
+	}
+	slices.Sort(all)
+	reacts = fmt.Sprint(r.Unknown.Status, r.Odd.Status, r.Effect, r.Echo, all, raw)
+	return reacts, !r.Effect && !r.Echo && r.Unknown.Status == normal.Status && r.Odd.Status == normal.Status
+}
+
+// maxOccurrences is how many places of a page are looked at in which it shows a word.
+const maxOccurrences = 20
+
+func occurrences(body, word []byte) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for from, n := 0, 0; n < maxOccurrences; n++ {
+			at := bytes.Index(body[from:], word)
+			if at < 0 || !yield(from+at) {
+				return
+			}
+			from += at + len(word)
+		}
+	}
+}
+
+// contextOf is where in a page something stands: script, comment, text, or the name of the attribute and its quote.
+func contextOf(before []byte) string {
+	opens, closes := bytes.LastIndexByte(before, '<'), bytes.LastIndexByte(before, '>')
+	switch {
+	case bytes.LastIndex(before, []byte("<!--")) > bytes.LastIndex(before, []byte("-->")):
+		return "comment"
+	case bytes.LastIndex(before, []byte("<script")) > bytes.LastIndex(before, []byte("</script")) && closes > opens:
+		return "script"
+	case opens <= closes:
+		return "text"
+	}
+	tag := string(before[opens:])
+	equals := strings.LastIndex(tag, "=")
+	if equals < 0 {
+		return "tag"
+	}
+	name := tag[strings.LastIndexAny(tag[:equals], " \t\n<")+1 : equals]
+	return name + tag[equals:min(len(tag), equals+2)]
+}
