@@ -204,6 +204,7 @@ def artists(v, files):
         if name not in kept:
             return '', 404
         kind = {'svg': 'image/svg+xml', 'png': 'image/png'}.get(name.rsplit('.', 1)[-1], 'image/jpeg')
+        kind = kind if weak or 'svg' not in kind else 'application/octet-stream'
         more = {} if weak else {'Content-Security-Policy': "default-src 'none'; sandbox", 'Content-Disposition': 'attachment', 'X-Content-Type-Options': 'nosniff'}
         return Response(kept[name], mimetype=kind, headers=more)
     return app
