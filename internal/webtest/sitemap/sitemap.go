@@ -99,6 +99,7 @@ type crawler struct {
 	queued map[string]bool
 	shapes map[string]*shape
 	byKey  map[string][]*Entry
+	forms  map[string][]*form // of pages, by address, for their scripts
 	began  int64
 	kept   int // bytes of bodies
 }
@@ -117,7 +118,7 @@ func Crawl(ctx context.Context, cfg Config) (*Map, error) {
 		cfg.Depth = defaultDepth
 	}
 	c := &crawler{Config: cfg, hosts: map[string]bool{}, queued: map[string]bool{}, shapes: map[string]*shape{},
-		byKey: map[string][]*Entry{}, began: cfg.Client.Sent()}
+		byKey: map[string][]*Entry{}, forms: map[string][]*form{}, began: cfg.Client.Sent()}
 	c.Scripts, c.Skipped = map[string][]byte{}, map[string]int{}
 	c.Headers, c.Cookies = map[string]bool{}, map[string]bool{}
 	for _, u := range cfg.Starts {
