@@ -20,10 +20,10 @@ import (
 // behind the login is tested, and what each of them may do with the objects of the other. Their names begin with
 // vdt; they stay, and the report names them.
 var (
-	registering = regexp.MustCompile(`(?i)regist|sign-?_?up|create-?_?(?:account|user)|new-?_?(?:account|user)|enrol|/join`)
+	registering = regexp.MustCompile(`(?i)regist|sign-?_?up|create-?_?(?:account|user)|new-?_?(?:account|user)|enrol|enlist|inscri|cadastr|/join`)
 	peopleEnd   = regexp.MustCompile(`(?i)/(?:users?|accounts?|members?|customers?|people|persons?|clients?|players?|employees?)(?:/v\d+)?/?$`)
 	mailField   = regexp.MustCompile(`(?i)e-?_?mail`)
-	nameField   = regexp.MustCompile(`(?i)user|login|nick|account|handle|^name$|^uid$`)
+	nameField   = regexp.MustCompile(`(?i)user|login|nick|account|handle|^name$|^uid$|usuario|benutzer|utilisat|utente|gebruiker|brukar|bruker`)
 	samePass    = regexp.MustCompile(`(?i)confirm|repeat|again|retype|verif|passw|pwd|^pass\d?$`)
 	digitsField = regexp.MustCompile(`(?i)phone|mobile|tel|zip|postal|age`)
 	puzzleField = regexp.MustCompile(`(?i)captcha|turnstile|recaptcha`)
@@ -54,7 +54,7 @@ func registrations(m *sitemap.Map) []*message.Request {
 			})
 		}
 		isPassword := slices.ContainsFunc(places, func(p message.Place) bool {
-			return p.Component == message.Body && client.IsPassword(lastOf(p.Name))
+			return p.Component == message.Body && client.IsSecret(lastOf(p.Name))
 		})
 		switch {
 		case !isPassword || !has(nameField) && !has(mailField) || has(puzzleField):
@@ -80,7 +80,7 @@ func filled(r *message.Request, u made) *message.Request {
 		}
 		switch name := lastOf(p.Name); {
 		case r.Token != nil && r.Token.Place == p:
-		case client.IsPassword(name) || samePass.MatchString(name):
+		case client.IsSecret(name) || samePass.MatchString(name):
 			r = r.Put(p, u.Password)
 		case mailField.MatchString(name):
 			r = r.Put(p, u.Mail)

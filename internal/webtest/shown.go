@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vedette-sec/vedette/internal/webtest/check/access"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
@@ -83,19 +84,59 @@ func (r *run) enterShown(ctx context.Context, m *sitemap.Map, isMapped bool) err
 	return nil
 }
 
-// tryShown logs in with credentials that are shown, and reports them, if the same user with another password is
-// refused.
-func (r *run) tryShown(ctx context.Context, c shown) (*session.Session, error) {
+// enterGuessed logs in with a well-known password, where these may be tried and nobody else is logged in, and maps what that
+// user sees. The check for such passwords reports it.
+func (r *run) enterGuessed(ctx context.Context, m *sitemap.Map, isMapped bool) error {
+	isLogin := slices.ContainsFunc(m.Entries, func(e *sitemap.Entry) bool {
+		_, ok := kit.LoginOf(e.Request)
+		return e.Login || ok
+	})
+	if len(r.sessions) > 0 || r.Only || !r.Guess || !isLogin || r.Client.Level == client.Passive {
+		return nil
+	}
+	for _, pair := range access.UsualPasswords() {
+		s, err := r.openSure(ctx, pair[0], pair[1])
+		if endsRun(err) || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			if errors.Is(err, session.ErrNoLogin) {
+				return nil
+			}
+			continue
+		}
+		r.note("A well-known password of " + pair[0] + " was guessed. " + s.Describe())
+		r.enter(s)
+		if isMapped {
+			return nil
+		}
+		return r.mapAs(ctx, m, s.User)
+	}
+	return nil
+}
+
+// openSure logs a user in, if the same user with another password is refused.
+func (r *run) openSure(ctx context.Context, user, password string) (*session.Session, error) {
 	open := func(password string) (*session.Session, error) {
-		return session.Open(ctx, r.client, r.Starts, session.Account{Name: c.user, User: c.user, Password: password,
+		return session.Open(ctx, r.client, r.Starts, session.Account{Name: user, User: user, Password: password,
 			Seeds: r.loginSeeds(), Browser: r.Browser})
 	}
-	s, err := open(c.password)
+	s, err := open(password)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := open(kit.Word()); !errors.Is(err, session.ErrRefused) {
 		return nil, errors.Join(session.ErrRefused, err)
+	}
+	return s, nil
+}
+
+// tryShown logs in with credentials that are shown, and reports them, if the same user with another password is
+// refused.
+func (r *run) tryShown(ctx context.Context, c shown) (*session.Session, error) {
+	s, err := r.openSure(ctx, c.user, c.password)
+	if err != nil {
+		return nil, err
 	}
 	check := kit.Check{ID: "shown-credentials", Class: "shown-credentials"}.Describe()
 	at := message.From(c.in.Request.Method, c.in.Request.URL)

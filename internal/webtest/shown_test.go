@@ -66,3 +66,17 @@ func TestShownCredentials(t *testing.T) {
 		}
 	}
 }
+
+// Behind a well-known password, where these may be tried, the application is tested as that user.
+func TestBehindAGuessedPassword(t *testing.T) {
+	for guess, want := range map[bool]bool{true: true, false: false} {
+		lets := func(u, p string) bool { return u == "admin" && p == "password" }
+		report, err := webtest.Run(t.Context(), serve(t, webtest.Config{Guess: guess}, club("", lets)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(places(report), func(p string) bool { return strings.HasPrefix(p, "echo GET /search") }); got != want {
+			t.Errorf("allowed: %v, tested behind the login: %v; %q", guess, got, report.Notes)
+		}
+	}
+}

@@ -303,7 +303,7 @@ func (r *run) mapped(ctx context.Context) error {
 		r.report.Map = m
 		r.note(fmt.Sprintf("It goes on after a run that was interrupted: %d of %d targets were tested.", len(r.journal.done),
 			len(m.Entries)))
-		if err := r.enterShown(ctx, m, true); err != nil {
+		if err := errors.Join(r.enterShown(ctx, m, true), r.enterGuessed(ctx, m, true)); err != nil {
 			return err
 		}
 		return r.enterRegistered(ctx, m, true)
@@ -336,6 +336,9 @@ func (r *run) mapped(ctx context.Context) error {
 	}
 	if err == nil {
 		err = r.enterShown(ctx, m, false)
+	}
+	if err == nil {
+		err = r.enterGuessed(ctx, m, false)
 	}
 	if err == nil {
 		err = r.enterRegistered(ctx, m, false)

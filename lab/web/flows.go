@@ -7,7 +7,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -30,7 +29,8 @@ type Flow struct {
 	Spec                string   // path of its description; "" for none
 	Cases               []Case   // with an application as the sink, a variant as the filter, and "flow" as the source
 
-	login string
+	login  string
+	people map[string]string // passwords of users; those of the lab without
 }
 
 // Name names a flow among all.
@@ -39,15 +39,25 @@ func (f *Flow) Name() string { return f.Stack + "-" + f.App + "-" + f.Variant }
 var passwords = map[string]string{"anna": "anna-Pass1", "ben": "ben-Pass2", "root": "root-Pass9"}
 
 // Flows are the flows of a stack that have a case of one of some classes; of all without classes.
-func Flows(stack string, classes []string) (all []Flow) {
-	for _, row := range slices.Concat(flows, flowsPHP, flowsGo, flowsJava) {
+func Flows(stack string, classes []string) []Flow {
+	return variants(slices.Concat(flows, flowsPHP, flowsGo, flowsJava), stack, classes)
+}
+
+// Challenges are the small sites of a stack, as Flows has flows.
+func Challenges(stack string, classes []string) []Flow { return variants(challenges, stack, classes) }
+
+func variants(rows []flow, stack string, classes []string) (all []Flow) {
+	for _, row := range rows {
 		if !slices.Contains(strings.Fields(row.stacks), stack) {
 			continue
 		}
 		for variant := range strings.FieldsSeq(row.variants) {
-			f := Flow{Stack: stack, App: row.app, Variant: variant, Spec: row.spec, login: row.login}
+			f := Flow{Stack: stack, App: row.app, Variant: variant, Spec: row.spec, login: row.login, people: map[string]string{}}
 			for name := range strings.FieldsSeq(row.users) {
-				f.Users = append(f.Users, name+":"+passwords[name])
+				if own, word, ok := strings.Cut(name, ":"); ok {
+					name, f.people[own] = own, word
+				}
+				f.Users = append(f.Users, name+":"+f.password(name))
 			}
 			if row.users == "-" {
 				f.Users = nil
@@ -70,6 +80,8 @@ func Flows(stack string, classes []string) (all []Flow) {
 	}
 	return all
 }
+
+func (f *Flow) password(who string) string { return cmp.Or(f.people[who], passwords[who]) }
 
 // At reports whether a finding at a path, with a query, is at the place of a case of a flow. One whose path has a query, as
 // pages of a front controller have, is where that is.
@@ -128,6 +140,10 @@ var (
 	origins = map[string]string{"reflect": "https://q7.example", "null": "null", "suffix": "https://q7lab.example", "sound": "https://q7.example"}
 	encoded = regexp.MustCompile(`\{b64:(.*?)\}( |$)`)
 	uploads = map[string]string{"refusing": "q7.phtml", "double": "q7.php.png"}
+	uuids   = regexp.MustCompile(`[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}`)
+	tokens  = regexp.MustCompile(`"(?:access_)?token": ?"([\w.-]+)"`)
+	named   = regexp.MustCompile(`\{hidden:(\w+)\}`)
+	bought  = map[string]string{"negative": "-2"}
 	hidden  = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 	states  = regexp.MustCompile(`\{state:(\w+)=(\w+)\}`)
 	codes   = regexp.MustCompile(`[?&;](?:code|ticket|jsessionid)=([\w.-]+)|name="(?:code|token)" value="([\w-]+)"` +
@@ -139,7 +155,7 @@ var (
 // requests separated by " ; ": who sends (or what begins with - for nobody), [headers], a method, a path, a body. FILE sends a file by a
 // form: its field, name, type and contents. TWICE sends a request twice at once. {token} is the anti-forgery token of
 // the form in the last answer, {code} a code, ticket, session or number that any last answer had, {state:a=b} a hidden
-// state with another text. What is expected is a regular expression, or "slow" for an answer that takes two seconds.
+// state with another text, {uuid} the last UUID of an answer, {hidden:name} a hidden field of a form. What is expected is a regular expression, or "slow" for an answer that takes two seconds.
 func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -158,8 +174,8 @@ func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, err
 	fill := strings.NewReplacer("{jwt}", forged(f.Variant, public), "{port}", u.Port(), "{up}", up, "{origin}", origins[f.Variant],
 		"{guess}", guessed[f.Variant], "{object}", object(f.Variant), "{file}", cmp.Or(uploads[f.Variant], "q7.php"),
 		"{java}", javaFile, "{jsp}", cmp.Or(map[string]string{"list": "q7.jspx"}[f.Variant], "q7.jsp"), "{quote}",
-		map[string]string{"low": "'"}[f.Variant])
-	clients, got, took, code := map[string]*person{}, "", time.Duration(0), ""
+		map[string]string{"low": "'"}[f.Variant], "{quantity}", cmp.Or(bought[f.Variant], "1"))
+	clients, got, took, code, uuid := map[string]*person{}, "", time.Duration(0), "", ""
 	for one := range strings.SplitSeq(c.Proof, " ; ") {
 		one = encoded.ReplaceAllStringFunc(fill.Replace(one), func(s string) string {
 			m := encoded.FindStringSubmatch(s)
@@ -172,12 +188,15 @@ func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, err
 			}
 		}
 		began := time.Now()
-		if got, err = clients[who].sends(ctx, at, strings.ReplaceAll(rest, "{code}", code)); err != nil {
+		if got, err = clients[who].sends(ctx, at, strings.NewReplacer("{code}", code, "{uuid}", uuid).Replace(rest)); err != nil {
 			return false, "", err
 		}
 		took = time.Since(began)
 		if m := codes.FindStringSubmatch(got); m != nil {
 			code = cmp.Or(m[1], m[2], m[3])
+		}
+		if all := uuids.FindAllString(got, -1); all != nil {
+			uuid = all[len(all)-1]
 		}
 	}
 	if c.Expect == "slow" {
@@ -213,9 +232,9 @@ func (f *Flow) enter(ctx context.Context, who, at string) (*person, error) {
 			return nil, err
 		}
 	}
-	body := url.Values{l[2]: {who}, l[3]: {passwords[who]}}.Encode()
+	body := url.Values{l[2]: {who}, l[3]: {f.password(who)}}.Encode()
 	if strings.HasSuffix(l[0], "json") {
-		body = fmt.Sprintf(`{"%s":"%s","%s":"%s"}`, l[2], who, l[3], passwords[who])
+		body = fmt.Sprintf(`{"%s":"%s","%s":"%s"}`, l[2], who, l[3], f.password(who))
 	}
 	if l[0] == "token" {
 		body += "&token={token}"
@@ -224,16 +243,8 @@ func (f *Flow) enter(ctx context.Context, who, at string) (*person, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l[0] == "json" {
-		var in struct {
-			Token  string
-			Access string `json:"access_token"`
-		}
-		_, text, _ := strings.Cut(got, "\n\n")
-		if err := json.Unmarshal([]byte(text), &in); err != nil {
-			return nil, fmt.Errorf("%s does not log in: %w: %.200s", who, err, got)
-		}
-		p.token = cmp.Or(in.Token, in.Access)
+	if l[0] == "json" && p.token == "" {
+		return nil, fmt.Errorf("%s does not log in: %.200s", who, got)
 	}
 	return p, nil
 }
@@ -269,6 +280,7 @@ func (p *person) send(ctx context.Context, at, text string) (string, error) {
 		headers[m[1]], text = m[2], text[len(m[0]):]
 	}
 	text = states.ReplaceAllStringFunc(text, func(s string) string { return p.reshaped(states.FindStringSubmatch(s)) })
+	text = named.ReplaceAllStringFunc(text, func(s string) string { return p.hidden[named.FindStringSubmatch(s)[1]] })
 	method, rest, _ := strings.Cut(text, " ")
 	to, body, _ := strings.Cut(strings.ReplaceAll(rest, "{token}", p.hidden["token"]), " ")
 	kind := "application/x-www-form-urlencoded"
@@ -310,6 +322,9 @@ func (p *person) send(ctx context.Context, at, text string) (string, error) {
 			p.hidden = map[string]string{}
 		}
 		p.hidden[string(m[1])] = html.UnescapeString(string(m[2]))
+	}
+	if m := tokens.FindSubmatch(got); m != nil && p.token == "" && method == http.MethodPost {
+		p.token = string(m[1])
 	}
 	h := answer.Header
 	return fmt.Sprintf("%d %s %s\nLocation: %s\nAllow-Origin: %s\n\n%s", answer.StatusCode, h.Get("Content-Type"),

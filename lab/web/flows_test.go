@@ -44,6 +44,37 @@ func TestFlows(t *testing.T) {
 	}
 }
 
+// Challenges have a weakness each, users with passwords of their own, and most have a variant that only looks weak.
+func TestChallenges(t *testing.T) {
+	weak, sound := 0, 0
+	for _, stack := range []string{"node", "python", "php"} {
+		for _, f := range Challenges(stack, nil) {
+			for _, c := range f.Cases {
+				if len(FlowClasses[c.Class]) == 0 {
+					t.Errorf("%s has no CWE", c.Class)
+				}
+				if c.True {
+					weak++
+				}
+			}
+			if f.Variant == "sound" {
+				sound++
+			}
+			for _, user := range f.Users {
+				if name, word, _ := strings.Cut(user, ":"); word == "" || f.password(name) != word {
+					t.Errorf("%s: the user %s has no password", f.Name(), user)
+				}
+			}
+		}
+	}
+	if weak < 60 || sound < 55 {
+		t.Errorf("%d weak cases, %d applications that look so: want 60 and 55", weak, sound)
+	}
+	if all := Challenges("python", []string{"race"}); len(all) != 2 || all[0].Users[0] != "sam:Ribbon-3" {
+		t.Errorf("of one class: %v", all)
+	}
+}
+
 func TestAt(t *testing.T) {
 	for _, one := range []struct {
 		pattern, at string
@@ -134,6 +165,10 @@ func TestProveWithWhatAnswersHave(t *testing.T) {
 			w.Header().Set("Location", "/back?code=c7")
 		case "/number":
 			w.Header().Set("Location", "/kept/12")
+		case "/enter":
+			fmt.Fprint(w, `{"access_token": "t-9"} <input type="hidden" name="csrf" value="c9">`)
+		case "/list":
+			fmt.Fprint(w, `0b0e1d9c-7f0a-4f2e-8d4e-000000000001 0b0e1d9c-7f0a-4f2e-8d4e-000000000002 `, r.Header.Get("Authorization"))
 		case "/form":
 			fmt.Fprint(w, `<input type="hidden" name="view" value="`+base64.StdEncoding.EncodeToString([]byte(`{"plan":"basic"}`))+`.seal">`)
 		default:
@@ -146,6 +181,9 @@ func TestProveWithWhatAnswersHave(t *testing.T) {
 	f := Flow{App: "kiosk", Variant: "weak"}
 	for proof, want := range map[string]string{"- TWICE POST /twice a=b": "two", "-1 GET /code ; -2 GET /x{code}": "/xc7",
 		"-1 GET /number ; -2 GET /x{code}":                 "/x12",
+		"- POST /enter a=b ; - GET /list":                  "Bearer t-9",
+		"- GET /list ; - GET /x{uuid}":                     "/x0b0e1d9c-7f0a-4f2e-8d4e-000000000002",
+		"- POST /enter a=b ; - GET /x{hidden:csrf}":        "/xc9",
 		"- GET /form ; - POST /y view={state:basic=gold0}": `/y {"plan":"gold0"}`} {
 		c := Case{Proof: proof, Expect: want}
 		if got, came, err := f.Prove(t.Context(), &c, server.URL); err != nil || !got {

@@ -28,7 +28,7 @@ var FlowClasses = map[string][]int{
 	"exposure": {200, 538, 552, 548, 530, 540, 527, 312, 798}, "error": {209, 550}, "logic": {840, 841, 472, 602, 799}, "pollution": {1321},
 	"websocket": {1385, 346}, "deserialization": {502}, "sql": Classes["sql"], "xss": Classes["xss"], "command": Classes["command"],
 	"path": {22, 23, 36, 73, 98}, "redirect": Classes["redirect"], "template": Classes["template"], "xxe": Classes["xxe"],
-	"ssrf": Classes["ssrf"], "xpath": Classes["xpath"], "code": {94, 95, 78, 77, 470, 98}, "juggling": {1024, 697, 843, 704, 287, 289, 303, 305, 1025},
+	"ssrf": Classes["ssrf"], "xpath": Classes["xpath"], "code": {94, 95, 78, 77, 470, 98}, "nosql": Classes["nosql"], "juggling": {1024, 697, 843, 704, 287, 289, 303, 305, 1025},
 	"predictable": {330, 334, 335, 340, 341, 342, 343, 331, 6, 539, 565, 287, 290, 302}, "overwrite": {621, 473, 915, 454, 285, 862, 863, 269},
 	"race": {362, 366, 367}, "cache": {524, 525, 349, 644}, "session": {598}, "expiry": {613, 294, 672, 640}, "log": {117,
 		93},

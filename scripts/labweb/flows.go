@@ -16,20 +16,20 @@ import (
 	"github.com/vedette-sec/vedette/lab/web/goflow"
 )
 
-// flows starts the applications of several pages of a stack, each behind a proxy of its own; none for a stack that has none.
-func (l *lab) flows(ctx context.Context, stack string, o *options) (apps []*application, err error) {
+// flows starts the applications of several pages of a stack, or its challenges, each behind a proxy of its own; none for a stack that has none.
+func (l *lab) flows(ctx context.Context, stack, kind string, list func(string, []string) []web.Flow, o *options) (apps []*application, err error) {
 	var classes []string
 	if o.classes != "" {
 		classes = strings.Split(o.classes, ",")
 	}
 	only := strings.Split(o.apps, ",")
-	all := slices.DeleteFunc(web.Flows(stack, classes), func(f web.Flow) bool {
+	all := slices.DeleteFunc(list(stack, classes), func(f web.Flow) bool {
 		return o.apps != "" && !slices.Contains(only, f.App) && !slices.Contains(only, f.App+"-"+f.Variant)
 	})
 	if len(all) == 0 {
 		return nil, nil
 	}
-	inner, err := l.handlers(ctx, stack, all)
+	inner, err := l.handlers(ctx, stack, kind, all)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (l *lab) flows(ctx context.Context, stack string, o *options) (apps []*appl
 }
 
 // handlers are what answers for the flows of a stack: those of Go themselves, and proxies to a program.
-func (l *lab) handlers(ctx context.Context, stack string, all []web.Flow) (out []http.Handler, err error) {
+func (l *lab) handlers(ctx context.Context, stack, kind string, all []web.Flow) (out []http.Handler, err error) {
 	if stack == "go" {
 		for _, f := range all {
 			h, err := goflow.New(f.App, f.Variant, filepath.Join(l.dir, "go-flows", f.App+"-"+f.Variant))
@@ -62,7 +62,10 @@ func (l *lab) handlers(ctx context.Context, stack string, all []web.Flow) (out [
 		}
 		return out, nil
 	}
-	if err := l.databases(ctx, stack); err != nil {
+	python := l.python
+	if kind == "challenges" {
+		python = filepath.Join(challengers(filepath.Dir(l.python)), "python")
+	} else if err := l.databases(ctx, stack); err != nil {
 		return nil, err
 	}
 	ports, err := freePorts(len(all))
@@ -74,10 +77,10 @@ func (l *lab) handlers(ctx context.Context, stack string, all []web.Flow) (out [
 		list[i] = fmt.Sprintf("%s:%s:%d", f.App, f.Variant, ports[i])
 	}
 	ready := func(int, string) bool {
-		return !slices.ContainsFunc(ports, func(port int) bool { return !answers(port, "") })
+		return !slices.ContainsFunc(ports, func(port int) bool { return !kept(port) })
 	}
-	what := stack + "-flows"
-	_, err = l.program(ctx, what, ready, "LAB_FLOWS="+strings.Join(list, " "), "LAB_PYTHON="+l.python,
+	what := stack + "-" + kind
+	_, err = l.program(ctx, what, ready, "LAB_FLOWS="+strings.Join(list, " "), "LAB_PYTHON="+python,
 		"LAB_FILES="+filepath.Join(l.dir, what), "LAB_POSTGRES_PORT="+strconv.Itoa(l.postgres),
 		"LAB_MARIADB_PORT="+strconv.Itoa(l.mariadb))
 	if err != nil {
@@ -87,6 +90,15 @@ func (l *lab) handlers(ctx context.Context, stack string, all []web.Flow) (out [
 		out = append(out, proxy(port))
 	}
 	return out, nil
+}
+
+// kept reports whether something listens at a port.
+func kept(port int) bool {
+	c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return false
+	}
+	return c.Close() == nil
 }
 
 // flowArgs are what the tester is told of an application of several pages: its users, its description, and that it may write.

@@ -40,7 +40,7 @@ func run(ctx context.Context) (err error) {
 	var o options
 	flag.StringVar(&o.stacks, "stacks", "php,java,python,node,go", "which applications")
 	flag.StringVar(&o.classes, "classes", "", "only cases of these classes; all without")
-	flag.StringVar(&o.kinds, "kinds", "pages,flows", "pages of one input, and applications of several pages of all stacks")
+	flag.StringVar(&o.kinds, "kinds", "pages,flows", "pages of one input, applications of several pages, and challenges, of all stacks")
 	flag.StringVar(&o.apps, "apps", "", "only these applications of several pages, such as orders or orders-weak; all without")
 	flag.StringVar(&o.testers, "testers", "vedette,wapiti", "which testers, of vedette and wapiti")
 	flag.StringVar(&o.vedette, "vedette", "bin/vedette", "the program")
@@ -52,8 +52,13 @@ func run(ctx context.Context) (err error) {
 	flag.BoolVar(&o.keep, "serve", false, "serve the applications until interrupted, and test nothing")
 	flag.Parse()
 	if o.python != "" {
-		if err := python(ctx, o.python); err != nil {
-			fmt.Printf("Flask and wapiti cannot be installed: %v\n", err)
+		for bin, list := range map[string]string{o.python: "lab/web/python/requirements.txt", challengers(o.python): "lab/web/challenge/python/requirements.txt"} {
+			if strings.Contains(list, "challenge") && !strings.Contains(o.kinds, "challenges") {
+				continue
+			}
+			if err := python(ctx, bin, list); err != nil {
+				fmt.Printf("what %s has cannot be installed: %v\n", list, err)
+			}
 		}
 	}
 	dir, err := os.MkdirTemp("", "labweb")
@@ -110,10 +115,14 @@ func (l *lab) applications(ctx context.Context, o *options) (apps []*application
 				apps = append(apps, a)
 			}
 		}
-		if slices.Contains(strings.Split(o.kinds, ","), "flows") {
-			all, err := l.flows(ctx, name, o)
+		for _, kind := range []string{"flows", "challenges"} {
+			list := map[string]func(string, []string) []web.Flow{"flows": web.Flows, "challenges": web.Challenges}[kind]
+			if !slices.Contains(strings.Split(o.kinds, ","), kind) {
+				continue
+			}
+			all, err := l.flows(ctx, name, kind, list, o)
 			if err != nil {
-				fmt.Printf("%s does not run here: %v\n", name, err)
+				fmt.Printf("%s of %s do not run here: %v\n", kind, name, err)
 			}
 			apps = append(apps, all...)
 		}
@@ -121,13 +130,18 @@ func (l *lab) applications(ctx context.Context, o *options) (apps []*application
 	return apps
 }
 
-// python makes a virtual environment with the libraries of the Flask application, and wapiti.
-func python(ctx context.Context, bin string) error {
-	if _, err := os.Stat(filepath.Join(bin, "wapiti")); err == nil {
+// challengers is the folder of the python of the challenges, whose frameworks do not go with wapiti.
+func challengers(bin string) string {
+	return filepath.Join(filepath.Dir(filepath.Dir(bin)), "labchallenge", "bin")
+}
+
+// python makes a virtual environment with the libraries of a list, Flask among them, unless it is there.
+func python(ctx context.Context, bin, list string) error {
+	if _, err := os.Stat(filepath.Join(bin, "flask")); err == nil {
 		return nil
 	}
 	for _, line := range [][]string{{"python3", "-m", "venv", filepath.Dir(bin)},
-		{filepath.Join(bin, "pip"), "install", "-q", "-r", "lab/web/python/requirements.txt"}} {
+		{filepath.Join(bin, "pip"), "install", "-q", "-r", list}} {
 		if out, err := exec.CommandContext(ctx, line[0], line[1:]...).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w: %.300s", strings.Join(line, " "), err, out)
 		}

@@ -29,6 +29,10 @@ func (d *draft) parameters() {
 		if p == nil || i >= len(d.op.Parameters) && d.op.Parameters.GetByInAndName(p.In, p.Name) != nil {
 			continue
 		}
+		if _, given := d.opts.Vars[p.Name]; p.In == openapi3.ParameterInHeader && !given && d.opts.Lenient &&
+			strings.EqualFold(p.Name, "Authorization") {
+			continue // OpenAPI ignores it: credentials are those of security schemes, or of the user
+		}
 		value, ok := d.valueOf(p)
 		optional := !p.Required && p.In != openapi3.ParameterInPath
 		switch {

@@ -173,12 +173,15 @@ func IsPassword(name string) bool {
 
 // passwordNames are words for a password in other languages.
 var passwordNames = []string{"passwort", "kennwort", "motdepasse", "mot_de_passe", "contrasena", "contraseña",
-	"wachtwoord", "senha", "lozinka", "heslo"}
+	"wachtwoord", "senha", "lozinka", "heslo", "haslo", "hasło", "salasana", "jelszo", "jelszó", "losenord",
+	"lösenord", "passord", "adgangskode", "sifre", "şifre", "contrasenya"}
+
+// secretNames are short words for a password, which are parts of other words.
+var secretNames = []string{"secret", "passcode", "pin", "key", "credential", "clave", "mdp", "pwort"}
 
 // IsSecret reports whether a field beside that of a user has their password, under whatever name.
 func IsSecret(name string) bool {
-	return IsPassword(name) || slices.Contains([]string{"secret", "passcode", "pin", "key", "credential"},
-		strings.ToLower(name))
+	return IsPassword(name) || slices.Contains(secretNames, strings.ToLower(name))
 }
 
 // page reports whether a value of the query names a page that says one of the words.

@@ -38,8 +38,9 @@ var (
 
 // maxPages bounds how many pages are looked at for a form, maxCalls how many calls are tried.
 const (
-	maxPages = 24
+	maxPages = 40
 	maxCalls = 16
+	maxLinks = 16 // of the start page, whatever they say
 )
 
 // byForm logs in by a form and reports whether there was one.
@@ -107,6 +108,12 @@ func (s *Session) loginPages(start *message.Response) (out []*url.URL) {
 	for _, base := range slices.Compact([]string{folder, "/"}) {
 		for _, path := range usualPages {
 			add(&url.URL{Scheme: s.starts[0].Scheme, Host: s.starts[0].Host, Path: strings.TrimSuffix(base, "/") + path})
+		}
+	}
+	// Words of logins are those of some languages; a page with a form for them is one in any.
+	for _, u := range sitemap.PageLinks(start, maxLinks) {
+		if !otherPath.MatchString(u.Path) {
+			add(u)
 		}
 	}
 	return out
@@ -270,6 +277,13 @@ func (s *Session) calls(ctx context.Context, start *message.Response) (out []*me
 				if answer, err := s.get(ctx, u, s.User); err == nil {
 					texts = append(texts, string(answer.Body))
 				}
+			}
+		}
+	}
+	for _, text := range texts { // with the names of their own
+		for _, r := range sitemap.ScriptCalls(start.Request.URL, text) {
+			if filled, ok := s.fill(r); ok {
+				add(filled)
 			}
 		}
 	}

@@ -77,3 +77,54 @@ func withSeed(t *testing.T, a session.Account, path, body string) session.Accoun
 	a.Seeds = []*message.Request{r}
 	return a
 }
+
+// A login is found behind any link of the start page, in a language that is not known, and a page that registers is not
+// taken for one.
+func TestLoginBehindAnyLink(t *testing.T) {
+	s := &site{sessions: map[string]bool{}}
+	registered := false
+	got, _, _, err := open(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/":
+			fmt.Fprint(w, `<a href="/register">Uj</a> <a href="/hirek">Hirek</a> <a href="/belepes">Belepes</a>`)
+		case "/register":
+			registered = registered || r.Method == http.MethodPost
+			fmt.Fprint(w, loginForm)
+		case "/belepes":
+			r.URL.Path = "/enter"
+			s.form(w, r)
+		case "/home":
+			s.form(w, r)
+		default:
+			http.NotFound(w, r)
+		}
+	}, session.Account{User: "bob", Password: "pass word"})
+	if err != nil || got == nil || registered {
+		t.Fatal(err, registered)
+	}
+}
+
+// The call that a script makes to log in is found with the address that it puts together, and with its own names.
+func TestLoginThatAScriptPutsTogether(t *testing.T) {
+	_, _, _, err := open(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, `<div id="root"></div><script>const base = "/svc/7"; function post(path, body) {
+				return fetch(base + path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }) }
+				b.onclick = () => fetch(base + "/desk", { method: "POST", body: JSON.stringify({ badge: f.get("b"), pin: f.get("p") }) })</script>`)
+			return
+		}
+		in := map[string]string{}
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		if r.URL.Path != "/svc/7/desk" || in["badge"] != "bob" || in["pin"] != "pass word" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"token":"0123456789abcdef0123"}`)
+	}, session.Account{User: "bob", Password: "pass word"})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

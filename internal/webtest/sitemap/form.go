@@ -25,7 +25,8 @@ type form struct {
 	labels                       []string // what it says that it does
 	fields                       []*field
 	buttons                      []*field
-	scripted                     bool // a script takes what is typed, not the browser
+	scripted                     bool  // a script takes what is typed, not the browser
+	around                       *form // of what an element of htmx sends: the form with its fields
 }
 
 // field is a field of a form, or a button.

@@ -1,7 +1,9 @@
 package sitemap
 
 import (
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/client"
@@ -20,6 +22,25 @@ func LoginLinks(response *message.Response) (out []*url.URL) {
 	for _, text := range p.logins {
 		if to := p.resolve(text); to != nil {
 			to.Fragment = ""
+			out = append(out, to)
+		}
+	}
+	return out
+}
+
+// PageLinks are addresses of a page's links that only read, without a query, so many at most.
+func PageLinks(response *message.Response, most int) (out []*url.URL) {
+	if !response.IsHTML() {
+		return nil
+	}
+	p := parsePage(response.Request.URL, response.Body)
+	for _, text := range p.links {
+		to := p.resolve(text)
+		if to == nil || to.RawQuery != "" || len(out) >= most || slices.Contains(p.ends, text) || isMedia(to.Path) {
+			continue
+		}
+		to.Fragment = ""
+		if !client.Writes(message.From(http.MethodGet, to)) {
 			out = append(out, to)
 		}
 	}

@@ -2,6 +2,7 @@ package sitemap
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -66,6 +67,7 @@ func parsePage(at *url.URL, body []byte) *page {
 		return p
 	}
 	byID := map[string]*form{}
+	var swaps []*form
 	for n := range root.Descendants() {
 		switch n.Type {
 		case html.CommentNode:
@@ -80,9 +82,37 @@ func parsePage(at *url.URL, body []byte) *page {
 			}
 			p.element(n)
 			p.field(n, byID)
+			if f := p.swap(n, byID); f != nil {
+				swaps = append(swaps, f)
+			}
 		}
 	}
+	for _, f := range swaps { // with the fields of the form around them, which are known now
+		if f.around != nil {
+			f.fields = append(f.around.fields, f.fields...)
+		}
+		p.forms = append(p.forms, f)
+	}
 	return p
+}
+
+// swap is what an element of htmx sends: a request of its own, with the fields of the form that it is or stands in.
+func (p *page) swap(n *html.Node, byID map[string]*form) *form {
+	a := attributes(n)
+	for _, verb := range []string{http.MethodPost, http.MethodPut, http.MethodPatch} {
+		action := cmp.Or(a["hx-"+strings.ToLower(verb)], a["data-hx-"+strings.ToLower(verb)])
+		if action == "" || len(p.forms) >= maxForms {
+			continue
+		}
+		f := &form{action: action, method: verb, around: p.formOf(n, a, byID), labels: []string{content(n), a["value"]}}
+		if n.Data == "form" && len(p.forms) > 0 {
+			f.around = p.forms[len(p.forms)-1]
+		} else if f.around == nil && a["name"] != "" {
+			f.fields = []*field{{name: a["name"], kind: strings.ToLower(a["type"]), value: a["value"], text: true}}
+		}
+		return f
+	}
+	return nil
 }
 
 // element takes in what is in the attributes of an element.
@@ -117,8 +147,6 @@ func (p *page) element(n *html.Node) {
 			for part := range strings.SplitSeq(value, ",") {
 				p.link(strings.TrimSpace(strings.Split(strings.TrimSpace(part), " ")[0]))
 			}
-		case strings.HasPrefix(name, "hx-") && (name == "hx-post" || name == "hx-put" || name == "hx-patch"):
-			p.inline = append(p.inline, fmt.Sprintf("fetch(%q,{method:%q})", value, strings.ToUpper(name[3:])))
 		}
 	}
 	switch n.Data {
@@ -236,6 +264,9 @@ func (c *crawler) readPage(from *Entry, p *page, whole bool) {
 		}
 	}
 	c.readForms(from, p, whole)
+	if whole && len(p.forms) > 0 && len(c.forms) < maxEntries {
+		c.forms[from.Request.URL.String()] = p.forms
+	}
 	for i, text := range p.inline {
 		c.readScript(from, p.base, fmt.Sprintf("%s#%d", from.Request.URL, i), text)
 	}

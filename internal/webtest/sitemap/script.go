@@ -62,7 +62,10 @@ func (c *crawler) readScript(from *Entry, at *url.URL, name, text string) {
 	if len(c.Scripts) < maxEntries {
 		c.Scripts[name] = []byte(text)
 	}
-	page := &page{base: at}
+	page := &page{base: at, forms: c.forms[from.Request.URL.String()]}
+	if page.forms == nil {
+		page.forms = c.forms[from.From]
+	}
 	if from.From != "" && strings.HasSuffix(at.Path, ".js") {
 		if u, err := url.Parse(from.From); err == nil { // the document counts, not the file
 			page.base = u
@@ -118,8 +121,34 @@ func (c *crawler) queryReads(from *Entry, text string) {
 	}
 }
 
-// scriptRequests are the requests that the text of a script shows.
-func scriptRequests(p *page, text string) (out []*Entry) {
+// scriptRequests are the requests that the text of a script shows, as it stands and with its addresses put together.
+func scriptRequests(p *page, text string) []*Entry {
+	out := shownRequests(p, text)
+	whole := inline(text)
+	if whole == text {
+		return out
+	}
+	seen := map[string]bool{}
+	for _, e := range out {
+		seen[e.Request.Key()] = true
+	}
+	for _, e := range shownRequests(p, whole) {
+		if !seen[e.Request.Key()] && len(out) < maxEndpoints {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// ScriptCalls are the requests that a script of a page at an address shows.
+func ScriptCalls(at *url.URL, text string) (out []*message.Request) {
+	for _, e := range scriptRequests(&page{base: at}, text) {
+		out = append(out, e.Request)
+	}
+	return out
+}
+
+func shownRequests(p *page, text string) (out []*Entry) {
 	seen := map[string]bool{}
 	add := func(verb, address string, rest string) {
 		if e := scriptRequest(p, strings.ToUpper(verb), address, rest); e != nil && !seen[e.Request.Key()] &&
@@ -214,7 +243,7 @@ func scriptRequest(p *page, verb, address, rest string) *Entry {
 	}
 	r := message.From(verb, to)
 	if verb != http.MethodGet {
-		scriptBody(r, rest)
+		scriptBody(p, r, rest)
 	} else if names := sentNames(rest); len(names) > 0 && to.RawQuery == "" && strings.Contains(rest, "{") {
 		r.URL.RawQuery = message.EncodeForm(names)
 	}
@@ -321,8 +350,26 @@ func sentNames(rest string) (out []message.Pair) {
 	return out
 }
 
-func scriptBody(r *message.Request, rest string) {
+// formData is what a form has, as a script sends it.
+var formData = regexp.MustCompile(`new\s+FormData\(\s*([A-Za-z_$][\w$.]*)?`)
+
+// typed are the fields of the form that a script names by its id, else of the only one of the page.
+func (p *page) typed(name string) (out []message.Pair) {
+	for _, f := range p.forms {
+		if f.id == name && name != "" || len(p.forms) == 1 {
+			for _, one := range f.fields {
+				out = append(out, message.Pair{Name: one.name, Value: one.fill()})
+			}
+		}
+	}
+	return out
+}
+
+func scriptBody(p *page, r *message.Request, rest string) {
 	names := sentNames(rest)
+	if m := formData.FindStringSubmatch(rest); m != nil && len(names) == 0 {
+		names = p.typed(m[1])
+	}
 	if !isJSON.MatchString(rest) {
 		if len(names) > 0 {
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

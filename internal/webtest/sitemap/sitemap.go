@@ -98,9 +98,10 @@ type crawler struct {
 	queue  []*item
 	queued map[string]bool
 	shapes map[string]*shape
-	forms  map[string]int // of one shape that were sent
+	posted map[string]int // forms of one shape that were sent
 	mixes  map[string]*mix
 	byKey  map[string][]*Entry
+	forms  map[string][]*form // of pages, by address, for their scripts
 	began  int64
 	kept   int // bytes of bodies
 }
@@ -119,7 +120,8 @@ func Crawl(ctx context.Context, cfg Config) (*Map, error) {
 		cfg.Depth = defaultDepth
 	}
 	c := &crawler{Config: cfg, hosts: map[string]bool{}, queued: map[string]bool{}, shapes: map[string]*shape{},
-		forms: map[string]int{}, mixes: map[string]*mix{}, byKey: map[string][]*Entry{}, began: cfg.Client.Sent()}
+		posted: map[string]int{}, mixes: map[string]*mix{}, byKey: map[string][]*Entry{}, forms: map[string][]*form{},
+		began: cfg.Client.Sent()}
 	c.Scripts, c.Skipped = map[string][]byte{}, map[string]int{}
 	c.Headers, c.Cookies = map[string]bool{}, map[string]bool{}
 	for _, u := range cfg.Starts {
@@ -212,7 +214,7 @@ func (c *crawler) unwanted(it *item) string {
 	}
 	if it.How == ByForm && it.Request.Method == http.MethodPost && !it.Login {
 		key := it.Request.Shape() + Choice(it.Request, "")
-		if c.forms[key]++; c.forms[key] > maxAlikeForms { // each may use something up, such as a voucher, which tests need
+		if c.posted[key]++; c.posted[key] > maxAlikeForms { // each may use something up, such as a voucher, which tests need
 			return alikeReason
 		}
 	}

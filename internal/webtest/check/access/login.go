@@ -107,6 +107,9 @@ func knownNames(w *kit.World) (names []string) {
 var pairs = [][2]string{{"admin", "admin"}, {"admin", "password"}, {"admin", "admin123"},
 	{"tomcat", "tomcat"}, {"test", "test"}}
 
+// UsualPasswords are well-known names with their passwords.
+func UsualPasswords() [][2]string { return pairs }
+
 // defaults is the check for well-known passwords. It is only run when it is allowed. A random pair must fail, and one
 // that works must work again. Two requests, and one for each pair.
 func defaults() kit.Check {

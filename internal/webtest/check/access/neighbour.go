@@ -7,6 +7,7 @@ import (
 	"crypto/sha1" //nolint:gosec // as above
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -26,7 +27,8 @@ const (
 // neighbours is the check for objects of others where one user alone logs in. An object of the user has a number; the
 // objects with the numbers beside it, and the first ones, are asked for. One that has private data of its own, such as
 // another address of e-mail, and that no page of the user leads to, belongs to somebody else: nobody without a login
-// gets it, and a number that is nobody's is answered otherwise. Two requests for each page whose address or cookie has
+// gets it, and a number that is nobody's is answered otherwise. Without private data, the name of its owner tells
+// (neighbour_name.go). Two requests for each page whose address or cookie has
 // a number, six more where nobody gets it.
 func neighbours() kit.Check {
 	c := kit.Check{ID: "access-of-neighbours", Class: "bola", Level: client.Safe}.Describe()
@@ -86,14 +88,40 @@ type series struct {
 
 const maxHidden = 2000 // numbers whose digest is looked for
 
-// seriesOf says how a value counts: as a number, in base64, or as the digest of a small number. nil: it does not.
+// encodings are those in which values hide numbers, and what stands before them.
+var encodings = []struct {
+	decode func(string) ([]byte, error)
+	encode func([]byte) string
+}{
+	{base64.StdEncoding.DecodeString, base64.StdEncoding.EncodeToString},
+	{base64.RawStdEncoding.DecodeString, base64.RawStdEncoding.EncodeToString},
+	{base64.URLEncoding.DecodeString, base64.URLEncoding.EncodeToString},
+	{base64.RawURLEncoding.DecodeString, base64.RawURLEncoding.EncodeToString},
+	{hex.DecodeString, hex.EncodeToString},
+}
+
+// afterWord is a word before a number, as of order-17, INV0042 or user:5.
+var afterWord = regexp.MustCompile(`^([A-Za-z][A-Za-z_.:#/-]{0,20})([0-9]{1,9})$`)
+
+// seriesOf says how a value counts: as a number, with or without a word before it, in base64 or hexadecimal, or as the
+// digest of a small number. nil: it does not.
 func seriesOf(value string) *series {
 	if n, err := strconv.Atoi(value); err == nil && n >= 0 && len(value) < 10 && strconv.Itoa(n) == value {
 		return &series{n, strconv.Itoa}
 	}
-	if raw, err := base64.StdEncoding.DecodeString(value); err == nil && len(value) >= 4 {
+	if s := countedBy(value); s != nil {
+		return s
+	}
+	for _, by := range encodings {
+		raw, err := by.decode(value)
+		if err != nil || len(value) < 4 || by.encode(raw) != value {
+			continue
+		}
+		if s := countedBy(string(raw)); s != nil {
+			return &series{s.number, func(n int) string { return by.encode([]byte(s.write(n))) }}
+		}
 		if n, err := strconv.Atoi(string(raw)); err == nil && n >= 0 && strconv.Itoa(n) == string(raw) {
-			return &series{n, func(n int) string { return base64.StdEncoding.EncodeToString([]byte(strconv.Itoa(n))) }}
+			return &series{n, func(n int) string { return by.encode([]byte(strconv.Itoa(n))) }}
 		}
 	}
 	if write := digests[len(value)]; write != nil {
@@ -104,6 +132,23 @@ func seriesOf(value string) *series {
 		}
 	}
 	return nil
+}
+
+// countedBy is the series of a value with a word before its number, which keeps as many digits where it begins with 0.
+func countedBy(value string) *series {
+	m := afterWord.FindStringSubmatch(value)
+	if m == nil {
+		return nil
+	}
+	n, err := strconv.Atoi(m[2])
+	if err != nil {
+		return nil
+	}
+	width := 0
+	if m[2][0] == '0' {
+		width = len(m[2])
+	}
+	return &series{n, func(n int) string { return m[1] + fmt.Sprintf("%0*d", width, n) }}
 }
 
 // digests are those that hide numbers, by their length.
@@ -131,8 +176,14 @@ func (s *series) beside() (all []int) {
 // look looks for an object of somebody else at one place.
 func (n *neighbourhood) look(ctx context.Context, r *message.Request, p message.Place) error {
 	own, err := n.send(ctx, r, n.as)
-	if err != nil || own.Status != http.StatusOK || kit.Static(own) || len(private(own)) == 0 {
+	if err != nil || own.Status != http.StatusOK || kit.Static(own) {
 		return err
+	}
+	byName := len(private(own)) == 0 // the name of who has it must tell then
+	if byName {
+		if isOwn, err := n.isOwn(ctx, r, p, own); err != nil || !isOwn {
+			return err
+		}
 	}
 	nobody, err := n.send(ctx, r, nil)
 	if err != nil || nobody.Status == http.StatusOK && kit.Same(own, nobody) {
@@ -151,10 +202,13 @@ func (n *neighbourhood) look(ctx context.Context, r *message.Request, p message.
 			return err
 		}
 		others := foreign(answer, own, missing, nobody)
+		if byName {
+			others = n.namedInstead(own, answer, missing)
+		}
 		if answer.Status != http.StatusOK || len(others) == 0 || !alike(own, answer) {
 			continue
 		}
-		if leads, err := n.leadsTo(ctx, theirs, p, others); err != nil || leads {
+		if leads, err := n.leadsTo(ctx, theirs, p, others, byName); err != nil || leads {
 			return err
 		}
 		refused, err := n.send(ctx, theirs, nil)
@@ -191,24 +245,33 @@ func (n *neighbourhood) send(ctx context.Context, r *message.Request, as *client
 	return kit.Broken(ctx, r, answer, err)
 }
 
+// read reads the pages of the map as the user.
+func (n *neighbourhood) read(ctx context.Context) error {
+	if n.pages != nil {
+		return nil
+	}
+	for _, r := range n.w.Pages() {
+		if r.Method != http.MethodGet || len(n.pages) >= maxPages {
+			continue
+		}
+		answer, err := n.w.Client.Send(ctx, r, client.Options{As: n.as})
+		if answer, err = kit.Broken(ctx, r, answer, err); err != nil && ctx.Err() != nil {
+			return err
+		}
+		if err == nil && answer.Status == http.StatusOK {
+			n.pages = append(n.pages, answer)
+		}
+	}
+	return nil
+}
+
 // leadsTo says whether pages of the map, as the user sees them, lead to an object or show what it has: it is there for
 // the user then, such as a colleague in a list.
-func (n *neighbourhood) leadsTo(ctx context.Context, theirs *message.Request, p message.Place, others []string) (
+func (n *neighbourhood) leadsTo(ctx context.Context, theirs *message.Request, p message.Place, others []string, byName bool) (
 	bool, error,
 ) {
-	if n.pages == nil {
-		for _, r := range n.w.Pages() {
-			if r.Method != http.MethodGet || len(n.pages) >= maxPages {
-				continue
-			}
-			answer, err := n.w.Client.Send(ctx, r, client.Options{As: n.as})
-			if answer, err = kit.Broken(ctx, r, answer, err); err != nil && ctx.Err() != nil {
-				return false, err
-			}
-			if err == nil && answer.Status == http.StatusOK {
-				n.pages = append(n.pages, answer)
-			}
-		}
+	if err := n.read(ctx); err != nil {
+		return false, err
 	}
 	var names []*regexp.Regexp
 	if p.Component == message.Path || p.Component == message.Query {
@@ -221,7 +284,7 @@ func (n *neighbourhood) leadsTo(ctx context.Context, theirs *message.Request, p 
 			}
 		}
 		for _, text := range others {
-			if bytes.Contains(page.Body, []byte(text)) {
+			if !byName && bytes.Contains(page.Body, []byte(text)) {
 				return true, nil
 			}
 		}

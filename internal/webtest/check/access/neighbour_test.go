@@ -1,8 +1,10 @@
 package access
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,6 +100,83 @@ func TestNeighbours(t *testing.T) {
 		}
 		for _, f := range found {
 			lab.Holds(t, f)
+		}
+	}
+}
+
+// Objects without private data are somebody else's where they name another owner at the place of the user's name; not
+// where lists lead to objects of others, where the user has one alone (a profile), nor where they do not say whose they are.
+func TestNeighboursThatNameTheirOwner(t *testing.T) {
+	owners := map[int]string{3: "bob", 4: "alice", 5: "alice", 6: "bob"}
+	encode := base64.RawURLEncoding.EncodeToString
+	app := func(list string, write func(int) string, says func(owner string) string, own bool) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			k, err := r.Cookie("user")
+			if err != nil {
+				http.Redirect(w, r, "/login", http.StatusFound)
+				return
+			}
+			if r.URL.Path == "/" {
+				fmt.Fprint(w, "<nav>Hello alice</nav>", list)
+				return
+			}
+			for n, owner := range owners {
+				if r.URL.Path == "/letters/"+write(n) && (!own || owner == k.Value) {
+					fmt.Fprintf(w, "<nav>Hello alice</nav><h1>Letter %d</h1><p>%s</p>", n, says(owner))
+					return
+				}
+			}
+			http.NotFound(w, r)
+		})
+	}
+	links := func(write func(int) string, numbers ...int) (text string) {
+		for _, n := range numbers {
+			text += fmt.Sprintf(`<a href="/letters/%s">letter</a> `, write(n))
+		}
+		return text
+	}
+	code := func(n int) string { return encode([]byte(fmt.Sprintf("letter:%d", n))) }
+	of := func(owner string) string { return "Written by " + owner + "." }
+	nothing := func(string) string { return "Written in haste." }
+	for name, c := range map[string]struct {
+		app   http.Handler
+		write func(int) string
+		want  int
+	}{
+		"number":      {app(links(strconv.Itoa, 4, 5), strconv.Itoa, of, false), strconv.Itoa, 1},
+		"encoded":     {app(links(code, 4, 5), code, of, false), code, 1},
+		"own alone":   {app(links(strconv.Itoa, 4, 5), strconv.Itoa, of, true), strconv.Itoa, 0},
+		"all listed":  {app(links(strconv.Itoa, 3, 4, 5, 6), strconv.Itoa, of, false), strconv.Itoa, 0},
+		"some listed": {app(links(strconv.Itoa, 4, 5, 6), strconv.Itoa, of, false), strconv.Itoa, 0},
+		"one":         {app(links(strconv.Itoa, 4), strconv.Itoa, of, false), strconv.Itoa, 0},
+		"unnamed":     {app(links(strconv.Itoa, 4, 5), strconv.Itoa, nothing, false), strconv.Itoa, 0},
+	} {
+		lab := kittest.New(t, c.app)
+		lab.World.Level = client.Safe
+		page, front := lab.Target(t, http.MethodGet, "/letters/"+c.write(4), ""), lab.Target(t, http.MethodGet, "/", "")
+		lab.World.Users = []*client.User{lab.As(t, "alice")}
+		lab.World.Pages = func() []*message.Request { return []*message.Request{front.Request, page.Request} }
+		found := lab.Run(t, kittest.Named(t, Checks(), "access-of-neighbours"), &kit.Target{})
+		if len(found) != c.want {
+			t.Errorf("%s: %d found, want %d", name, len(found), c.want)
+		}
+		for _, f := range found {
+			lab.Holds(t, f)
+		}
+	}
+}
+
+// Values count as numbers do, with a word before them, and encoded.
+func TestSeries(t *testing.T) {
+	for value, want := range map[string]string{"17": "18", "INV-0042": "INV-0043", "a9": "a10", "b3JkZXItNw==": "b3JkZXItOA==", "b3JkZXItNw": "b3JkZXItOA",
+		"757365723a35": "757365723a36", "MTI=": "MTM=", "about": "", "0x": ""} {
+		got := ""
+		if s := seriesOf(value); s != nil {
+			got = s.write(s.number + 1)
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", value, got, want)
 		}
 	}
 }

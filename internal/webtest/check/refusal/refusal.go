@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -219,7 +220,7 @@ func (t *trial) run(ctx context.Context) error {
 			return err
 		}
 		if opened.Status != http.StatusOK || len(opened.Body) == 0 || kit.AsksForPassword(opened) || isRefused(opened) ||
-			kit.Same(opened, t.base) {
+			kit.Same(opened, t.base) || isMethods(opened) {
 			continue
 		}
 		found, err := t.confirm(ctx, way, r, opened)
@@ -228,6 +229,22 @@ func (t *trial) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// isMethods reports whether an answer only says which methods there are, as frameworks answer OPTIONS for any page.
+func isMethods(r *message.Response) bool {
+	names := func(text string) []string {
+		return strings.FieldsFunc(text, func(c rune) bool { return c < 'A' || c > 'Z' })
+	}
+	rest := strings.Map(func(c rune) rune {
+		if c == ',' || c == ' ' || c == '\n' {
+			return -1
+		}
+		return c
+	}, string(r.Body))
+	allowed := names(strings.Join(r.Header.Values("Allow"), ","))
+	return len(allowed) > 0 && rest == strings.Join(names(string(r.Body)), "") &&
+		!slices.ContainsFunc(names(string(r.Body)), func(name string) bool { return !slices.Contains(allowed, name) })
 }
 
 // confirm reports a way that opens the page, if its controls say so.

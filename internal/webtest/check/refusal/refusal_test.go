@@ -300,3 +300,21 @@ func user(t *testing.T, lab *kittest.Lab, name string) *client.User {
 	u.SetCookies(at, []*http.Cookie{{Name: "user", Value: name, Path: "/"}})
 	return u
 }
+
+// A list of methods, as frameworks answer OPTIONS, is not the page.
+func TestMethodsAreNoPage(t *testing.T) {
+	_, found := run(t, "access-bypass", func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != "/rooms":
+			http.NotFound(w, r)
+		case r.Method == http.MethodOptions:
+			w.Header().Set("Allow", "GET, HEAD,POST")
+			fmt.Fprint(w, "GET,HEAD,POST")
+		default:
+			http.Error(w, "log in", http.StatusUnauthorized)
+		}
+	}, "/rooms")
+	if len(found) != 0 {
+		t.Errorf("%+v", found)
+	}
+}

@@ -12,7 +12,8 @@ import (
 )
 
 // operators is the check for operators of document databases in place of values. What holds for all documents ($ne) is
-// only sent in requests that read. Two requests for a clean place: one that holds for all, one for none.
+// only sent in requests that read. Two requests for a clean place: one that holds for all, one for none; as many again
+// where the request has one or two other values, which hold for all then.
 func operators() kit.Check {
 	c := kit.Check{ID: "nosql-operator", Class: "nosql-injection", Level: client.Safe}.Describe()
 	c.Title = "NoSQL injection (operators)"
@@ -20,9 +21,36 @@ func operators() kit.Check {
 		if !operable(p) || !kit.OnlyReads(t.Request) || kit.Static(t.Response) {
 			return nil
 		}
-		return operator(ctx, &c, w, t, p)
+		found, err := operator(ctx, &c, w, t, p)
+		if r, ok := beside(t.Request, p); err == nil && ok && !found {
+			whole := &kit.Target{Request: r, User: t.User, From: t.From, Kind: t.Kind}
+			if whole.Response, err = w.Send(ctx, t, r); err == nil {
+				_, err = operator(ctx, &c, w, whole, p)
+			}
+		}
+		return err
 	}
 	return c
+}
+
+// maxBeside are how many other values a request may have for all to be operators: a login has one.
+const maxBeside = 2
+
+// beside is a request whose other values all have operators that hold, as a name and a password must fit both. The
+// values of a form keep the names of their own.
+func beside(r *message.Request, p message.Place) (*message.Request, bool) {
+	others := 0
+	for _, other := range message.Places(r) {
+		switch {
+		case other == p || !operable(other):
+		case other.Component != p.Component || other.Format != p.Format:
+			return nil, false
+		default:
+			others++
+			r = with(r, other, "$ne", kit.Word())
+		}
+	}
+	return r, others > 0 && others <= maxBeside
 }
 
 // operable says whether a place can have an operator: a parameter whose name can be a key, or a value of JSON.
@@ -44,10 +72,10 @@ func with(r *message.Request, p message.Place, name, value string) *message.Requ
 	return r.Rename(p, p.Name+"["+name+"]", value)
 }
 
-func operator(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p message.Place) error {
+func operator(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p message.Place) (bool, error) {
 	base, err := w.Base(ctx, t)
 	if err != nil {
-		return err
+		return false, err
 	}
 	send := func(name, value string) (*message.Response, *diff.Page, error) {
 		r, err := w.Send(ctx, t, with(t.Request, p, name, value))
@@ -58,15 +86,15 @@ func operator(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p 
 	}
 	all, allPage, err := send("$ne", kit.Word())
 	if err != nil || all.Status >= 500 {
-		return err
+		return false, err
 	}
 	none, nonePage, err := send("$eq", kit.Word())
 	if err != nil || diff.Same(allPage, nonePage, base.Noise) {
-		return err
+		return false, err
 	}
 	unknown, unknownPage, err := send("$q"+kit.Word(), kit.Word())
 	if err != nil || diff.Same(allPage, unknownPage, base.Noise) {
-		return err
+		return false, err
 	}
 	for _, again := range []struct {
 		name, value string
@@ -75,7 +103,7 @@ func operator(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p 
 		{"$ne", kit.Word(), allPage}, {"$eq", kit.Word(), nonePage}} {
 		_, page, err := send(again.name, again.value)
 		if err != nil || !diff.Same(page, again.like, base.Noise) {
-			return err
+			return false, err
 		}
 	}
 	user, users := kit.Names(t.User)
@@ -95,5 +123,5 @@ func operator(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p 
 				step("none", "$eq", kit.Word(), proof.Expect{What: proof.Same, Of: "all", Not: true}),
 				step("pattern", "$regex", ".*", proof.Expect{What: proof.Same, Of: "all"}),
 			}}})
-	return nil
+	return true, nil
 }

@@ -240,6 +240,28 @@ func TestOperators(t *testing.T) {
 		}
 		fmt.Fprintf(w, `{"found":%d}`, documents(in.User))
 	})
+	pair := func(w http.ResponseWriter, name, word any) { // a login, which both must fit
+		if documents(name) < 1 || documents(word) < 1 {
+			http.Error(w, "wrong name or word", http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprint(w, "<p>Welcome back</p>")
+	}
+	both := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in map[string]any
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		pair(w, in["user"], in["word"])
+	})
+	bothOfForm := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		values := map[string]any{"user": r.Form.Get("user"), "word": r.Form.Get("word")}
+		for key := range r.Form {
+			if name, op, ok := strings.Cut(key, "["); ok {
+				values[name] = map[string]any{strings.TrimSuffix(op, "]"): r.Form.Get(key)}
+			}
+		}
+		pair(w, values["user"], values["word"])
+	})
 	for name, c := range map[string]struct {
 		app                http.Handler
 		method, path, body string
@@ -247,6 +269,8 @@ func TestOperators(t *testing.T) {
 	}{
 		"json":   {weak, "POST", "/login", `{"user":"zed"}`, 1},
 		"query":  {brackets, "GET", "/find?user=zed", "", 1},
+		"both":   {both, "POST", "/login", `{"user":"zed","word":"x"}`, 2},
+		"form":   {bothOfForm, "POST", "/login", "user=zed&word=x", 2},
 		"strict": {strict, "POST", "/login", `{"user":"zed"}`, 0},
 	} {
 		lab := kittest.New(t, c.app)

@@ -1,0 +1,108 @@
+package access
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// An object without private data tells whose it is where it names its owner: the user's own objects, of which pages of
+// the user lead to two at least and to none of others, all have the user's name at one place, and another object has
+// somebody else's there.
+
+const (
+	minOwn             = 2 // objects of the user's own
+	maxOwn             = 4 // that are read
+	ownBefore, ownPast = 6, 2
+)
+
+// isOwn reports whether an object is one of several of the user's own.
+func (n *neighbourhood) isOwn(ctx context.Context, r *message.Request, p message.Place, own *message.Response) (bool, error) {
+	if !bytes.Contains(own.Body, []byte(n.as.Name)) {
+		return false, nil
+	}
+	if err := n.read(ctx); err != nil {
+		return false, err
+	}
+	values := n.linked(r, p)
+	if len(values) < minOwn || !slices.Contains(values, p.Value) {
+		return false, nil
+	}
+	for _, value := range values[:min(len(values), maxOwn)] {
+		answer, err := n.send(ctx, r.Put(p, value), n.as)
+		if err != nil {
+			return false, err
+		}
+		if answer.Status != http.StatusOK || len(n.named(own, answer, true)) == 0 ||
+			len(n.named(own, answer, false)) > 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// linked are the values to which pages of the user lead at the place of a request.
+func (n *neighbourhood) linked(r *message.Request, p message.Place) (all []string) {
+	const mark = "q7value"
+	marked := r.Put(p, mark)
+	var link *regexp.Regexp
+	switch before, after, ok := strings.Cut(marked.URL.RequestURI(), mark); {
+	case p.Component == message.Body:
+		link = regexp.MustCompile(`name="` + regexp.QuoteMeta(p.Name) + `"[^>]{0,80}value="([^"]{1,80})"`)
+	case ok:
+		escaped := strings.NewReplacer("&", "&(?:amp;)?")
+		link = regexp.MustCompile(`["'=](?:https?://[^/"']{1,80})?` + escaped.Replace(regexp.QuoteMeta(before)) +
+			`([^"'\s<>/&?#]{1,80})` + escaped.Replace(regexp.QuoteMeta(after)) + `["'\s>#]`)
+	default:
+		return nil
+	}
+	for _, page := range n.pages {
+		for _, m := range link.FindAllSubmatch(page.Body, 200) {
+			value, err := url.QueryUnescape(string(m[1]))
+			if err == nil && seriesOf(value) != nil && !slices.Contains(all, value) {
+				all = append(all, value)
+			}
+		}
+	}
+	return all
+}
+
+// named are the names that an answer has where an object of the user has the user's: that of the user alone, or those of
+// others.
+func (n *neighbourhood) named(own, answer *message.Response, isUser bool) (all []string) {
+	name := []byte(n.as.Name)
+	for at, rest := 0, own.Body; len(all) < 5; {
+		i := bytes.Index(rest, name)
+		if i < 0 {
+			break
+		}
+		at += i
+		end := at + len(name)
+		before, past := own.Body[max(0, at-ownBefore):at], own.Body[end:min(len(own.Body), end+ownPast)]
+		at, rest = end, own.Body[end:]
+		if len(before) < ownBefore {
+			continue
+		}
+		there := regexp.MustCompile(regexp.QuoteMeta(string(before)) + `([\pL\pN@.+_-]{2,64})` + regexp.QuoteMeta(string(past)))
+		for _, m := range there.FindAllSubmatch(answer.Body, 5) {
+			if (string(m[1]) == n.as.Name) == isUser {
+				all = append(all, string(m[1]))
+			}
+		}
+	}
+	return all
+}
+
+// namedInstead are the names of others in an answer where an object of the user has the user's, and that neither that nor
+// the answer for no object has.
+func (n *neighbourhood) namedInstead(own, answer, missing *message.Response) []string {
+	return slices.DeleteFunc(n.named(own, answer, false), func(text string) bool {
+		return bytes.Contains(own.Body, []byte(text)) || bytes.Contains(missing.Body, []byte(text))
+	})
+}
