@@ -32,6 +32,7 @@ import (
 const (
 	maxProof   = 64 << 10 // bytes, of one that is kept with a finding
 	webReasons = 3        // that the coverage names
+	webNotes   = 4        // of the run that it repeats
 )
 
 // runChunk tests a chunk of a scan. It leaves alone a chunk that has ended or that another worker has.
@@ -186,6 +187,8 @@ func stateOf(r *webtest.Report, err error) (engine.State, string) {
 	switch {
 	case r.Denied:
 		return engine.Denied, "it is out of scope"
+	case r.Blocked:
+		return engine.Failed, "it refuses everything since some request, as if it had blocked the tester"
 	case r.Down:
 		return engine.Failed, "it stopped answering"
 	case r.Over != "":
@@ -195,6 +198,9 @@ func stateOf(r *webtest.Report, err error) (engine.State, string) {
 	}
 	requests, places, tests := r.Coverage.Count()
 	words := []string{fmt.Sprintf("%d requests and %d places, %d tests", requests, places, tests)}
+	for _, note := range r.Notes[:min(len(r.Notes), webNotes)] {
+		words = append(words, strings.TrimSuffix(note, "."))
+	}
 	ofMap, ofChecks := r.Coverage.Reasons()
 	for i, reason := range slices.Concat(ofMap, ofChecks) {
 		if i < webReasons {

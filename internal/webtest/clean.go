@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/webtest/cleanup"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
@@ -14,6 +15,24 @@ import (
 // leftNamed are the pages with texts of tests that a note names; the report has all.
 const leftNamed = 5
 
+// cleanShare is the part of the budget that is kept for removing what tests have written, and cleanTime at most.
+const (
+	cleanShare = 20
+	cleanTime  = 2 * time.Minute
+)
+
+// forTests is the budget of tests, without the part that is kept.
+func forTests(c client.Config) (requests int64, until time.Time) {
+	requests, until = c.Requests, c.Until
+	if requests > 0 {
+		requests -= requests / cleanShare
+	}
+	if !until.IsZero() {
+		until = until.Add(-min(cleanTime, max(0, until.Sub(c.Now())/cleanShare)))
+	}
+	return requests, until
+}
+
 // clean removes what tests at level active have written, as far as the application's own links, forms and requests do
 // that, and notes what was done and what is left.
 func (r *run) clean(ctx context.Context) error {
@@ -21,6 +40,8 @@ func (r *run) clean(ctx context.Context) error {
 	if r.Client.Level < client.Active || len(r.report.Written) == 0 {
 		return nil
 	}
+	r.report.Over = r.client.Over()
+	r.client.Bound(r.Client.Requests, r.Client.Until)
 	cfg := cleanup.Config{Client: r.client}
 	for _, e := range slices.Concat(r.report.Map.Entries, r.report.Map.Others) {
 		page := cleanup.Page{Request: e.Request, Before: e.Response, User: r.userOf(e)}

@@ -349,6 +349,9 @@ func (r *run) failed(t *target, p message.Place, c *kit.Check, err error) {
 		why = err.Error()
 	case errors.Is(err, client.ErrDown):
 		why = "the target stopped answering"
+		if errors.Is(err, client.ErrBlocked) {
+			why = "the target has blocked the tester"
+		}
 		r.mu.Lock()
 		r.report.Down = true
 		r.mu.Unlock()

@@ -73,6 +73,7 @@ type Report struct {
 	Requests int64
 	Over     string           // the bound of the budget that ended it: requests, time; "" for none
 	Down     bool             // the target stopped answering
+	Blocked  bool             // it answers, and refuses everything since some request on
 	Denied   bool             // nothing of it is in scope
 	Logins   int              // how often sessions were renewed
 	Refused  []string         // why accounts were not logged in; the rest was tested without them
@@ -128,7 +129,10 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	r.ctx = ctx
 	err = r.all(ctx)
 	r.report.Requests = r.client.Sent()
-	r.report.Over = r.client.Over()
+	if r.report.Over == "" {
+		r.report.Over = r.client.Over()
+	}
+	r.refusals()
 	return r.report, err
 }
 
@@ -146,6 +150,9 @@ func newRun(cfg Config) (*run, error) {
 		return nil, err
 	}
 	cfg.Client.Sent += r.journal.sent
+	if cfg.Client.Level >= client.Active {
+		cfg.Client.Requests, cfg.Client.Until = forTests(cfg.Client)
+	}
 	r.report.Resumed = r.journal.resumed
 	r.client = client.New(cfg.Client)
 	return r, nil
@@ -191,8 +198,8 @@ func (r *run) all(ctx context.Context) error {
 	if err == nil {
 		err = r.after(ctx)
 	}
-	if err == nil {
-		err = r.clean(ctx)
+	if err == nil || endsRun(err) {
+		err = errors.Join(err, r.clean(ctx))
 	}
 	return err
 }

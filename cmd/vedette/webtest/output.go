@@ -208,7 +208,7 @@ func (p *printer) whole(r *webtest.Report) error {
 	return p.encode(map[string]any{
 		"findings": all, "requests": r.Requests, "notes": r.Notes,
 		"tested":     map[string]int{"requests": requests, "places": places, "checks": checks},
-		"not_mapped": ofMap, "not_tested": ofChecks, "budget_reached": r.Over, "target_gone": r.Down,
+		"not_mapped": ofMap, "not_tested": ofChecks, "budget_reached": r.Over, "target_gone": r.Down, "blocked": r.Blocked,
 		"partial": r.Partial(), "logged_in_again": r.Logins, "logins_failed": r.Refused, "written": orEmpty(r.Written),
 		"left": orEmpty(r.Left),
 	}, "  ")
@@ -245,7 +245,7 @@ func summary(stderr io.Writer, r *webtest.Report) {
 	if r.Over != "" {
 		fmt.Fprintf(stderr, "the budget of %s is used up\n", r.Over)
 	}
-	if r.Down {
+	if r.Down && !r.Blocked { // of which a note says more
 		fmt.Fprintln(stderr, "the target stopped answering")
 	}
 	if r.Logins > 0 {

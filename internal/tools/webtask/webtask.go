@@ -156,15 +156,13 @@ func (w Step) words(site *url.URL, r *webtest.Report, notes []string, out *Outpu
 	ofMap, ofChecks := r.Coverage.Reasons()
 	all := slices.Concat(ofMap, ofChecks)
 	out.Gaps = append(out.Gaps, all...)
-	var textSb165 strings.Builder
 	for i, reason := range all {
 		if i == webReasons {
-			textSb165.WriteString(fmt.Sprintf(" %d more reasons are in the journal.", len(all)-i)) //nolint:staticcheck // a few words
+			text += fmt.Sprintf(" %d more reasons are in the journal.", len(all)-i)
 			break
 		}
-		textSb165.WriteString(fmt.Sprintf(" Not tested, because %s: %d.", strings.TrimSuffix(reason.Why, "."), reason.Count)) //nolint:staticcheck // a few words
+		text += fmt.Sprintf(" Not tested, because %s: %d.", strings.TrimSuffix(reason.Why, "."), reason.Count)
 	}
-	text += textSb165.String()
 	return strings.Join(append(notes, text), "\n")
 }
 

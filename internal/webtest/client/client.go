@@ -209,23 +209,46 @@ func (c *Client) Send(ctx context.Context, r *message.Request, o Options) (*mess
 
 // send is Send of a request that is permitted and has its token.
 func (c *Client) send(ctx context.Context, r *message.Request, o Options) (*message.Response, error) {
+	whole := ctx
+	ctx, stop := c.bounded(whole)
+	defer stop()
 	l := c.lane(r.URL)
 	if err := l.enter(ctx, o); err != nil {
-		return nil, err
+		return nil, inTime(whole, ctx, err)
 	}
 	response, err := c.exchange(ctx, r, o)
 	c.countOften(r, response)
 	c.noteMade(r, response)
 	c.noteWritten(r, response)
 	l.leave(o, response, err, ctx.Err() != nil)
+	c.watch(ctx, l, r, o, response)
 	if err != nil && l.gone() { // or it only drops the requests of tests
 		root := message.From(http.MethodGet, &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host})
 		if _, alive := c.roundTrip(ctx, root, Options{Fresh: true}); alive == nil {
 			l.revive()
 		}
 	}
-	return response, err
+	return response, inTime(whole, ctx, err)
 }
+
+// bounded is a context that ends with the time of the budget, so that nothing waits beyond it.
+func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if c.Until.IsZero() {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, c.Until.Sub(c.Now()), overBudget("time"))
+}
+
+// inTime is an error, or that the time of the budget is over where that ended the context within the whole one.
+func inTime(whole, ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && whole.Err() == nil {
+		return overBudget("time")
+	}
+	return err
+}
+
+// Bound sets the budget anew, while nothing is sent.
+func (c *Client) Bound(requests int64, until time.Time) { c.Requests, c.Until = requests, until }
 
 // isRefusal reports whether an error is our own decision, which says nothing about the target.
 func isRefusal(err error) bool { return errors.As(err, new(*refusal)) }

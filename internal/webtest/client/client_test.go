@@ -283,19 +283,7 @@ func skipping() func() time.Time {
 
 func TestRetryAfterIsObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		answers := []string{"429 Too Many\r\nRetry-After: 30\r\nContent-Length: 0\r\n\r\n", "200 OK\r\nContent-Length: 0\r\n\r\n"}
-		c := client.New(client.Config{Level: client.Safe,
-			Dial: func(context.Context, string, string) (net.Conn, error) {
-				here, there := net.Pipe()
-				go func() {
-					defer there.Close()
-					_, _ = there.Read(make([]byte, 4096))
-					answer := answers[0]
-					answers = answers[1:]
-					fmt.Fprint(there, "HTTP/1.1 "+strings.Replace(answer, "Content-Length", "Connection: close\r\nContent-Length", 1))
-				}()
-				return here, nil
-			}})
+		c := piped(client.Config{}, func(n int, _ string) string { return status(n == 1, "429 Too Many\r\nRetry-After: 30") })
 		defer c.Close()
 		for _, want := range []time.Duration{0, 30 * time.Second} {
 			began := time.Now()

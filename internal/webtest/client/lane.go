@@ -42,6 +42,7 @@ type lane struct {
 	failures int           // in a row
 	until    time.Time     // when it may be asked again
 	now      func() time.Time
+	refusals refusals
 }
 
 func (c *Client) lane(u *url.URL) *lane {
@@ -69,8 +70,12 @@ func (l *lane) enter(ctx context.Context, o Options) error {
 		}()
 	}
 	for {
-		if l.failures >= maxFailures {
+		if l.failures >= maxFailures || l.refusals.blocked {
+			blocked := l.refusals.blocked
 			l.mu.Unlock()
+			if blocked {
+				return ErrBlocked
+			}
 			return ErrDown
 		}
 		wait := l.until.Sub(l.now())
