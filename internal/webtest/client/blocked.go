@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/pause"
@@ -39,10 +40,13 @@ type refusals struct {
 func refuses(r *message.Response) int {
 	switch r.Status {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		if r.Header.Get("Retry-After") != "" {
-			return askedToWait
+		switch seconds, err := strconv.Atoi(r.Header.Get("Retry-After")); {
+		case err != nil:
+			return 1
+		case seconds > int(maxRetryAfter/time.Second): // than is waited for
+			return maxRefused
 		}
-		return 1
+		return askedToWait
 	case http.StatusForbidden, http.StatusNotAcceptable, http.StatusTeapot, http.StatusUnavailableForLegalReasons:
 		return 1
 	}
@@ -56,7 +60,7 @@ func (c *Client) watch(ctx context.Context, l *lane, r *message.Request, o Optio
 	}
 	l.mu.Lock()
 	known := &l.refusals
-	if refuses(answer) == askedToWait || answer.Status == http.StatusTooManyRequests {
+	if refuses(answer) > 1 || answer.Status == http.StatusTooManyRequests {
 		known.asked++
 	}
 	switch n := refuses(answer); {
