@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"pgregory.net/rapid"
 )
@@ -182,43 +183,68 @@ func (a *attacker) fieldCases(t rapid.TB, op *operation) (out []bad) {
 	return out
 }
 
+// badBody is a body that is bad as a whole, or whose beginning is.
+type badBody struct {
+	body   []byte
+	status int
+}
+
+// badBodies are alike for all operations. They are made once: some are large.
+var badBodies = sync.OnceValue(func() map[string]badBody {
+	out := map[string]badBody{}
+	for name, body := range map[string]string{
+		"empty":               "",
+		"10,000 arrays deep":  strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000),
+		"10,000 objects deep": strings.Repeat(`{"task":`, 10_000) + "1" + strings.Repeat("}", 10_000),
+		"10,000 open":         `{"task": ` + strings.Repeat("[", 10_000),
+		"not JSON":            "task=x",
+		"UTF-16":              "{\x00\"\x00t\x00\"\x00}\x00",
+		"bare NUL":            "\x00",
+		"random bytes":        "\x93\xff\x00\x10\x80{\"",
+		"NaN":                 `{"spending_cap_usd": NaN}`,
+		"NUL in a key":        `{"a\u0000b": 1}`,
+		"a key of 500 KB":     `{"` + strings.Repeat("k", 500_000) + `": [1,]}`,
+	} {
+		out[name] = badBody{[]byte(body), 400}
+	}
+	out["a string of 10 MB"] = badBody{[]byte(`{"task": "` + strings.Repeat("x", 10<<20) + `"}`), 413}
+	return out
+})
+
+var spaces = sync.OnceValue(func() []byte { return bytes.Repeat([]byte(" "), 10<<20) })
+
 // bodyCases are bodies that are bad as a whole.
 func (a *attacker) bodyCases(t rapid.TB, op *operation) (out []bad) {
 	good := encode(t, a.body(op))
 	paths := casePaths{a: a, op: op}
-	ten := 10 << 20
+	bodies := maps.Clone(badBodies())
 	for name, c := range map[string]struct {
 		body   string
 		status int
 	}{
-		"empty":               {"", 400},
-		"truncated":           {string(good[:len(good)-1]), 400},
-		"twice":               {string(good) + string(good), 400},
-		"10 MB of spaces":     {strings.Repeat(" ", ten) + string(good), 413},
-		"a string of 10 MB":   {`{"task": "` + strings.Repeat("x", ten) + `"}`, 413},
-		"10,000 arrays deep":  {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), 400},
-		"10,000 objects deep": {strings.Repeat(`{"task":`, 10_000) + "1" + strings.Repeat("}", 10_000), 400},
-		"10,000 open":         {`{"task": ` + strings.Repeat("[", 10_000), 400},
-		"not JSON":            {"task=x", 400},
-		"a byte-order mark":   {"\ufeff" + string(good), 400},
-		"UTF-16":              {"{\x00\"\x00t\x00\"\x00}\x00", 400},
-		"bare NUL":            {"\x00", 400},
-		"random bytes":        {"\x93\xff\x00\x10\x80{\"", 400},
-		"NaN":                 {`{"spending_cap_usd": NaN}`, 400},
-		"a comment":           {string(good) + "// so", 400},
-		"duplicate keys":      {`{"email": 1, "task": 1,` + string(good[1:]), 0},
-		"NUL in a key":        {`{"a\u0000b": 1}`, 400},
-		"a key of 500 KB":     {`{"` + strings.Repeat("k", 500_000) + `": [1,]}`, 400},
+		"truncated":         {string(good[:len(good)-1]), 400},
+		"twice":             {string(good) + string(good), 400},
+		"10 MB of spaces":   {string(good), 413}, // before it
+		"a byte-order mark": {"\ufeff" + string(good), 400},
+		"a comment":         {string(good) + "// so", 400},
+		"duplicate keys":    {`{"email": 1, "task": 1,` + string(good[1:]), 0},
 	} {
+		bodies[name] = badBody{[]byte(c.body), c.status}
+	}
+	for name, c := range bodies {
+		var before []byte
+		if name == "10 MB of spaces" {
+			before = spaces()
+		}
 		if name == "empty" && op.RequestBody != nil && !op.RequestBody.Required {
 			c.status = 0
 		}
 		if good == nil || string(good) == "null" { // the operation has no body: what comes is not looked at
-			out = append(out, bad{name: name, op: op, path: a.path(op), body: []byte(c.body)})
+			out = append(out, bad{name: name, op: op, path: a.path(op), before: before, body: c.body})
 			continue
 		}
-		out = append(out, bad{name: name, op: op, path: paths.of(c.status != 0), body: []byte(c.body), status: c.status,
-			refuse: c.status != 0})
+		out = append(out, bad{name: name, op: op, path: paths.of(c.status != 0), before: before, body: c.body,
+			status: c.status, refuse: c.status != 0})
 	}
 	for what, text := range raw {
 		if kindOf(text) != "object" && bodySchema(op) != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -77,6 +78,7 @@ type bad struct {
 	op     *operation
 	path   string // with the query
 	header http.Header
+	before []byte // comes before the body
 	body   []byte
 	// names is what a refusal's message must contain; refuse: the answer must be 4xx.
 	names  string
@@ -102,6 +104,13 @@ func (a *attacker) sendAfter(t rapid.TB, b bad, before string) string {
 	r, err := http.NewRequest(method, a.base, bytes.NewReader(b.body))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(b.before) > 0 {
+		r.ContentLength = int64(len(b.before) + len(b.body))
+		r.GetBody = func() (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(bytes.NewReader(b.before), bytes.NewReader(b.body))), nil
+		}
+		r.Body, _ = r.GetBody()
 	}
 	r.URL.Opaque = strings.TrimPrefix(a.base, "http:") + b.path
 	r.Header.Set("Content-Type", "application/json")
