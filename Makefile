@@ -92,7 +92,8 @@ test: ## run every test (as root on Debian, first installs what is missing)
 # detector sees does not depend on what a property draws: a fifth of the rounds is enough, and `make test` has them all.
 race: ## run the tests of the concurrent packages under the race detector
 	@scripts/need go postgres nginx cc
-	@CGO_ENABLED=1 RAPID_CHECKS=20 scripts/test -race -vet=off -gcflags='modernc.org/...=-race=false' -skip '$(UNWATCHED)' $(TESTFLAGS) $$(scripts/concurrent $(RACE))
+	@packages=$$(scripts/concurrent $(RACE)) && CGO_ENABLED=1 RAPID_CHECKS=20 scripts/test -race -vet=off \
+		-gcflags='modernc.org/...=-race=false' -skip '$(UNWATCHED)' $(TESTFLAGS) $$packages
 
 # Fuzzing is random and takes as long as it gets, so it is not part of check. Inputs that it found before
 # are in testdata/fuzz, and `make test` runs them.

@@ -57,11 +57,8 @@ type Config struct {
 	SNI          string            // server name for TLS, of HTTP requests without their own; "" means their host
 	Certificates []tls.Certificate // of the client, for HTTP servers that ask for one
 
-	// Compute is how long the script of a flow may compute in all; 0: script.DefaultCompute.
-	Compute time.Duration
-
-	// RecheckPauses are the pauses before each attempt to reach a host that stopped answering during a scan; after the
-	// last, it is given up. Default 200 ms, 1 s and 3 s.
+	Compute time.Duration // of the script of a flow, in all; 0: script.DefaultCompute
+	// RecheckPauses come before each try of a host that stopped answering; then it is given up. Default 200 ms, 1 s, 3 s.
 	RecheckPauses []time.Duration
 
 	// Allow is called before every request and every redirect that is followed; nil allows all. A refused request

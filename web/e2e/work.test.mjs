@@ -155,6 +155,7 @@ journey('a view is saved and worked off by keyboard', async (page) => {
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByRole('navigation', { name: 'Saved views' }).getByRole('link', { name: /Of the shop/ }).waitFor()
   await page.keyboard.press('g'); await page.keyboard.press('q')
+  await page.waitForURL(/\/triage/) // the list has a link of that name, too
   await page.getByRole('link', { name: 'Of the shop' }).click()
   await page.getByRole('heading', { name: 'Of the shop', level: 1 }).waitFor()
   await page.keyboard.press('n')
