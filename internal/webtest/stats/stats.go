@@ -79,6 +79,12 @@ func (b Base) Tries() []bool {
 	return []bool{false, true}
 }
 
+// Hopeless says whether a series of work is so far from its order that another one is not worth its requests: of
+// answers that differ by themselves, half of the 27 pairs are in the wrong order.
+func (b Base) Hopeless(series []Sample) bool {
+	return b.Work && len(series) > 0 && Line(series).Inverted > 5
+}
+
 // WorkDelay is how long the lesser work must take that is asked for: several times as long as answers differ by
 // themselves; 0 where that is too long.
 func (b Base) WorkDelay() time.Duration {

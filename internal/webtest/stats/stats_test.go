@@ -122,6 +122,11 @@ func TestWorked(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
+	for took, want := range map[*[9]int]bool{{0, 55, 50, 0, 10, 40, 0, 10, 60}: false, {50, 10, 30, 0, 40, 20, 60, 5, 10}: true} {
+		if got := b.Hopeless(series(b, inTenths(took[:]...))); got != want {
+			t.Errorf("%v is hopeless: %v", *took, got)
+		}
+	}
 	if b.Spread = time.Second; b.WorkDelay() != 0 {
 		t.Error("work is asked for though answers differ by seconds")
 	}
