@@ -7,8 +7,8 @@
 // quick again. By luck nine equal answers are so ordered once in 1,680 times, before sizes count.
 //
 // Where a target cannot wait it is asked for work instead, whose time is some times as long on a machine that is busy:
-// the levels are 0, d and 4d. Of the 27 pairs of answers of two levels one may be in the wrong order (by luck that is so
-// once in 560 times), and the line must rise by a quarter of a second a second to six.
+// the levels are 0, d and 4d. Of the 27 pairs of answers of two levels one may be in the wrong order (by luck that is
+// so once in 560 times), and the line must rise by a quarter of a second a second to six.
 package stats
 
 import (
@@ -77,6 +77,12 @@ func (b Base) Tries() []bool {
 		return []bool{false, true, true}
 	}
 	return []bool{false, true}
+}
+
+// Hopeless says whether a series of work is so far from its order that another one is not worth its requests: of
+// answers that differ by themselves, half of the 27 pairs are in the wrong order.
+func (b Base) Hopeless(series []Sample) bool {
+	return b.Work && len(series) > 0 && Line(series).Inverted > 5
 }
 
 // WorkDelay is how long the lesser work must take that is asked for: several times as long as answers differ by

@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestWorkByLuck(t *testing.T) {
 			if left[i] > 0 {
 				rest := left
 				rest[i]--
-				fill(rest, append(so[:len(so):len(so)], stats.Sample{Asked: asked, Took: time.Duration(len(so)+1) * 200 * ms}))
+				fill(rest, append(slices.Clip(so), stats.Sample{Asked: asked, Took: time.Duration(len(so)+1) * 200 * ms}))
 			}
 		}
 	}
@@ -100,7 +101,7 @@ func TestWorked(t *testing.T) {
 	}{
 		"as long": {func(asked time.Duration, _ int) time.Duration { return asked + 50*ms }, true},
 		"on a busy machine": {func(asked time.Duration, i int) time.Duration {
-			return asked*[]time.Duration{1, 3, 1, 1, 2, 2, 1, 1, 3}[i] + 60*ms
+			return asked*time.Duration([]int{1, 3, 1, 1, 2, 2, 1, 1, 3}[i]) + 60*ms
 		}, true},
 		"one pair in the wrong order": {inTenths(0, 10, 40, 0, 45, 50, 0, 10, 60), true},
 		"two pairs":                   {inTenths(0, 10, 40, 0, 55, 50, 0, 10, 60), false},
@@ -120,6 +121,11 @@ func TestWorked(t *testing.T) {
 	} {
 		if got := b.Delayed(series(b, c.took)); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	for took, want := range map[*[9]int]bool{{0, 55, 50, 0, 10, 40, 0, 10, 60}: false, {50, 10, 30, 0, 40, 20, 60, 5, 10}: true} {
+		if got := b.Hopeless(series(b, inTenths(took[:]...))); got != want {
+			t.Errorf("%v is hopeless: %v", *took, got)
 		}
 	}
 	if b.Spread = time.Second; b.WorkDelay() != 0 {

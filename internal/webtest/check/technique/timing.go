@@ -44,7 +44,7 @@ func (o *probe) confirm(ctx context.Context, p *Payload, base stats.Base) (found
 		if series, evidence, err = o.series(ctx, p, base, alone); err != nil {
 			return nil, err
 		}
-		if base.Delayed(series) {
+		if base.Delayed(series) || base.Hopeless(series) {
 			break
 		}
 	}
