@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"net/url"
+	"slices"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/webtest/client"
@@ -39,7 +41,7 @@ const ofNobody = "-"
 // mapAs adds what a user is shown to the map.
 func (r *run) mapAs(ctx context.Context, m *sitemap.Map, u *client.User) error {
 	share, until := r.part(othersShare)
-	cfg := sitemap.Config{Until: until, Client: r.client, As: u, Starts: r.Starts, Depth: r.Depth, Share: share}
+	cfg := sitemap.Config{Until: until, Client: r.client, As: u, Starts: r.startsOf(u), Depth: r.Depth, Share: share}
 	if u == r.user() { // for whom most tests are
 		cfg.Browser, cfg.Seeds = r.Browser, r.Seeds
 	}
@@ -56,6 +58,18 @@ func (r *run) mapAs(ctx context.Context, m *sitemap.Map, u *client.User) error {
 	}
 	m.AddOf(theirs, u.Name)
 	return nil
+}
+
+// startsOf are where the map of a user begins: at what was given and, as a front page may show everybody the login alone,
+// where their login has led.
+func (r *run) startsOf(u *client.User) []*url.URL {
+	starts := slices.Clone(r.Starts)
+	for _, s := range r.sessions {
+		if s.User == u && s.Landed != nil {
+			starts = append(starts, s.Landed)
+		}
+	}
+	return starts
 }
 
 // part is one of n parts of the budget: requests, 0 for no bound, and when its time is over.
