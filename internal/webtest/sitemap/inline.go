@@ -34,8 +34,9 @@ func inline(text string) string {
 		return text
 	}
 	text = withConstants(text)
+	done := map[string]bool{}
 	for range maxWrappers {
-		next, ok := unwrapped(text)
+		next, ok := unwrapped(text, done)
 		if !ok {
 			break
 		}
@@ -71,8 +72,8 @@ func withConstants(text string) string {
 	return text
 }
 
-// unwrapped has the calls of one function around fetch as calls of fetch; false when there is none.
-func unwrapped(text string) (string, bool) {
+// unwrapped has the calls of one function around fetch that is not done yet as calls of fetch; false when there is none.
+func unwrapped(text string, done map[string]bool) (string, bool) {
 	for _, at := range around.FindAllStringSubmatchIndex(text, -1) {
 		group := func(n int) string {
 			if at[2*n] < 0 {
@@ -83,7 +84,7 @@ func unwrapped(text string) (string, bool) {
 		name, argument := group(1)+group(3), group(2)+group(4)
 		body := text[at[1]:min(len(text), at[1]+bodyLength)]
 		m := sends.FindStringSubmatchIndex(body)
-		if m == nil || body[m[4]:m[5]] != argument || name == "fetch" {
+		if m == nil || body[m[4]:m[5]] != argument || name == "fetch" || done[name] {
 			continue
 		}
 		base, kind := "", ""
@@ -93,7 +94,7 @@ func unwrapped(text string) (string, bool) {
 		if isJSON.MatchString(body) {
 			kind = `"application/json",`
 		}
-		text = text[:at[1]+m[0]] + "sent" + text[at[1]+m[0]:] // sentfetch(
+		done[name] = true
 		calls := regexp.MustCompile(`(^|[^\w$])` + regexp.QuoteMeta(name) +
 			"\\(\\s*([\"'`])([^\"'`\\s]+)[\"'`](?:\\s*,\\s*[\"'`](GET|POST|PUT|PATCH|DELETE)[\"'`])?")
 		return calls.ReplaceAllStringFunc(text, func(s string) string { return asFetch(calls.FindStringSubmatch(s), base, kind) }), true
