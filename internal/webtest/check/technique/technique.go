@@ -55,12 +55,9 @@ func checkPlace(c *kit.Check, own []*Set) func(context.Context, *kit.World, *kit
 	}
 }
 
-// readByName is a value that names a file: a picture that an application reads by its name is no static file.
-var readByName = regexp.MustCompile(`(?i)[\w-]\.[a-z][a-z0-9]{1,3}$`)
-
 // run tests a place with sets, until one has proved something.
 func run(ctx context.Context, c *kit.Check, own []*Set, w *kit.World, t *kit.Target, p message.Place) error {
-	if kit.Static(t.Response) && !readByName.MatchString(kit.Value(p)) {
+	if kit.Static(t.Response) && !kit.NamesFile(p) {
 		return nil
 	}
 	reaction, err := w.React(ctx, t, p)
