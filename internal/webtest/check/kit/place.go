@@ -6,9 +6,9 @@ import (
 	"errors"
 	"math/big"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
-	"regexp"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/client"
