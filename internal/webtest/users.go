@@ -60,8 +60,8 @@ func (r *run) mapAs(ctx context.Context, m *sitemap.Map, u *client.User) error {
 	return nil
 }
 
-// startsOf are where the map of a user begins: at what was given and, as a front page may show everybody the login alone,
-// where their login has led.
+// startsOf are where the map of a user begins: at what was given and, as a front page may show everybody the login
+// alone, where their login has led.
 func (r *run) startsOf(u *client.User) []*url.URL {
 	starts := slices.Clone(r.Starts)
 	for _, s := range r.sessions {

@@ -156,7 +156,8 @@ func (s *Session) submit(ctx context.Context, form sitemap.LoginForm) error {
 		len(before) == len(s.Cookies) && len(s.Cookies) == 0 && len(again) > 0 {
 		return ErrRefused
 	}
-	if to := answer.Request.URL; answer.Request.Method == http.MethodGet && to.Host == s.starts[0].Host && to.RawQuery == "" {
+	to := answer.Request.URL
+	if answer.Request.Method == http.MethodGet && to.Host == s.starts[0].Host && to.RawQuery == "" {
 		s.Landed = to
 	}
 	return nil

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Scripts put addresses together: a constant with the beginning of all (const api = '/api/v2'), a function that adds it and
-// calls fetch, an identifier at the end. inline writes such calls as if they were of fetch with whole addresses, so that
-// scriptRequests reads them: constants are put in, functions around fetch become fetch, "/x/" + id becomes "/x/1", and an
-// object that was named before (body = {…}; JSON.stringify(body)) is put in its place.
+// Scripts put addresses together: a constant with the beginning of all (const api = '/api/v2'), a function that adds
+// it and calls fetch, an identifier at the end. inline writes such calls as if they were of fetch with whole
+// addresses, so that scriptRequests reads them: constants are put in, functions around fetch become fetch, "/x/" +
+// id becomes "/x/1", and an object that was named before (body = {…}; JSON.stringify(body)) is put in its place.
 
 var (
 	constant = regexp.MustCompile("([A-Za-z_$][\\w$]*)\\s*[=:]\\s*[\"'`]((?:https?://[\\w.:-]+)?/[\\w./-]*)[\"'`]")
@@ -72,7 +72,8 @@ func withConstants(text string) string {
 	return text
 }
 
-// unwrapped has the calls of one function around fetch that is not done yet as calls of fetch; false when there is none.
+// unwrapped has the calls of one function around fetch that is not done yet as calls of fetch; false when there is
+// none.
 func unwrapped(text string, done map[string]bool) (string, bool) {
 	for _, at := range around.FindAllStringSubmatchIndex(text, -1) {
 		group := func(n int) string {
@@ -97,7 +98,9 @@ func unwrapped(text string, done map[string]bool) (string, bool) {
 		done[name] = true
 		calls := regexp.MustCompile(`(^|[^\w$])` + regexp.QuoteMeta(name) +
 			"\\(\\s*([\"'`])([^\"'`\\s]+)[\"'`](?:\\s*,\\s*[\"'`](GET|POST|PUT|PATCH|DELETE)[\"'`])?")
-		return calls.ReplaceAllStringFunc(text, func(s string) string { return asFetch(calls.FindStringSubmatch(s), base, kind) }), true
+		return calls.ReplaceAllStringFunc(text, func(s string) string {
+			return asFetch(calls.FindStringSubmatch(s), base, kind)
+		}), true
 	}
 	return text, false
 }
