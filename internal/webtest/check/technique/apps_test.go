@@ -318,6 +318,8 @@ var apps = map[string]func(string) string{
 		return "<p>home</p>"
 	},
 
+	// measured says how long a name is, and finds nobody.
+	"measured": func(v string) string { return fmt.Sprintf("<p>%d letters</p>", len(v)) },
 	// registered is a login that knows the names which others have registered, that of an earlier test among them.
 	"registered": func(v string) string {
 		if v == "alice" || v == "alice)(objectClass=*" || v == "alice)(OBJECTCLASS=*" {
