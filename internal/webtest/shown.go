@@ -84,8 +84,8 @@ func (r *run) enterShown(ctx context.Context, m *sitemap.Map, isMapped bool) err
 	return nil
 }
 
-// enterGuessed logs in with a well-known password, where these may be tried and nobody else is logged in, and maps what that
-// user sees. The check for such passwords reports it.
+// enterGuessed logs in with a well-known password, where these may be tried and nobody else is logged in, and maps
+// what that user sees. The check for such passwords reports it.
 func (r *run) enterGuessed(ctx context.Context, m *sitemap.Map, isMapped bool) error {
 	isLogin := slices.ContainsFunc(m.Entries, func(e *sitemap.Entry) bool {
 		_, ok := kit.LoginOf(e.Request)

@@ -80,3 +80,30 @@ func TestBehindAGuessedPassword(t *testing.T) {
 		}
 	}
 }
+
+// What only the login leads to is mapped: the front page shows the form to whoever is logged in, too.
+func TestWhatALoginLeadsTo(t *testing.T) {
+	report, err := webtest.Run(t.Context(), serve(t, webtest.Config{Guess: true}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		k, err := r.Cookie("who")
+		switch {
+		case r.URL.Path == "/" && r.FormValue("user") == "admin" && r.FormValue("pass") == "admin":
+			http.SetCookie(w, &http.Cookie{Name: "who", Value: "admin", Path: "/"})
+			http.Redirect(w, r, "/panel", http.StatusSeeOther)
+		case r.URL.Path == "/":
+			fmt.Fprint(w, `<form method="post"><input name="user"><input type="password" name="pass"></form>`)
+		case err != nil || k.Value != "admin":
+			http.Redirect(w, r, "/", http.StatusFound)
+		case r.URL.Path == "/panel":
+			fmt.Fprint(w, `<form action="/log"><input name="day" value="monday"></form>`)
+		default:
+			fmt.Fprint(w, "<p>"+r.FormValue("day")+"</p>")
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(places(report), func(p string) bool { return strings.HasPrefix(p, "echo GET /log") }) {
+		t.Errorf("%q, %q", places(report), report.Notes)
+	}
+}

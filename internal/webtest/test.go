@@ -180,7 +180,7 @@ func (r *run) batch(ctx context.Context, some []*target, done, total int) error 
 // target runs all checks on a target and reports whether none was cut short.
 func (r *run) target(ctx context.Context, t *target) (whole bool) {
 	whole = true
-	if kit.Static(t.Response) {
+	if kit.Static(t.Response) && !slices.ContainsFunc(message.Places(t.Request), kit.NamesFile) {
 		return true
 	}
 	if bound := r.client.Over(); bound != "" {

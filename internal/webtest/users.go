@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
+	"slices"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -42,7 +44,7 @@ const ofNobody = "-"
 // mapAs adds what a user is shown to the map.
 func (r *run) mapAs(ctx context.Context, m *sitemap.Map, u *client.User) error {
 	share, until := r.part(othersShare)
-	cfg := sitemap.Config{Until: until, Client: r.client, As: u, Starts: r.Starts, Depth: r.Depth, Share: share}
+	cfg := sitemap.Config{Until: until, Client: r.client, As: u, Starts: r.startsOf(u), Depth: r.Depth, Share: share}
 	if u == r.user() { // for whom most tests are
 		cfg.Browser, cfg.Seeds = r.Browser, r.Seeds
 	}
@@ -91,6 +93,18 @@ func (r *run) remember(m *sitemap.Map, u *client.User) {
 // seenAs is World.Seen.
 func (r *run) seenAs(u *client.User, request *message.Request) *message.Response {
 	return r.seen[u][request.URL.String()]
+}
+
+// startsOf are where the map of a user begins: at what was given and, as a front page may show everybody the login
+// alone, where their login has led.
+func (r *run) startsOf(u *client.User) []*url.URL {
+	starts := slices.Clone(r.Starts)
+	for _, s := range r.sessions {
+		if s.User == u && s.Landed != nil {
+			starts = append(starts, s.Landed)
+		}
+	}
+	return starts
 }
 
 // part is one of n parts of the budget: requests, 0 for no bound, and when its time is over.

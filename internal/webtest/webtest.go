@@ -323,7 +323,7 @@ func (r *run) mapped(ctx context.Context) error {
 	share, until := r.part(crawlShare)
 	m, err := sitemap.Crawl(
 		ctx,
-		sitemap.Config{Until: until, Client: r.client, As: r.user(), Starts: r.Starts, Seeds: r.Seeds,
+		sitemap.Config{Until: until, Client: r.client, As: r.user(), Starts: r.startsOf(r.user()), Seeds: r.Seeds,
 			Depth: r.Depth, Share: share, Only: r.Only, Browser: r.Browser, Known: r.journal.known,
 			Note: func(identity string, answer *message.Response) { r.journal.asked(identity, answer, r.client.Sent()) }},
 	)

@@ -53,18 +53,7 @@ func variants(rows []flow, stack string, classes []string) (all []Flow) {
 		}
 		for variant := range strings.FieldsSeq(row.variants) {
 			f := Flow{Stack: stack, App: row.app, Variant: variant, Spec: row.spec, login: row.login, people: map[string]string{}}
-			for name := range strings.FieldsSeq(row.users) {
-				if own, word, ok := strings.Cut(name, ":"); ok {
-					name, f.people[own] = own, word
-				}
-				f.Users = append(f.Users, name+":"+f.password(name))
-			}
-			if row.users == "-" {
-				f.Users = nil
-			}
-			if row.users == "" && row.login != "" {
-				f.Users = []string{"anna:anna-Pass1", "ben:ben-Pass2"}
-			}
+			f.take(row.users)
 			for _, s := range row.cases {
 				weak := slices.Contains(strings.Fields(s.weak), variant) || s.weak == "*" && variant != "sound"
 				proof, expect, _ := strings.Cut(s.proof, " => ")
@@ -79,6 +68,22 @@ func variants(rows []flow, stack string, classes []string) (all []Flow) {
 		}
 	}
 	return all
+}
+
+// take takes the users of a row.
+func (f *Flow) take(users string) {
+	switch {
+	case users == "-":
+		return
+	case users == "" && f.login != "":
+		users = "anna ben"
+	}
+	for name := range strings.FieldsSeq(users) {
+		if own, word, ok := strings.Cut(name, ":"); ok {
+			name, f.people[own] = own, word
+		}
+		f.Users = append(f.Users, name+":"+f.password(name))
+	}
 }
 
 func (f *Flow) password(who string) string { return cmp.Or(f.people[who], passwords[who]) }

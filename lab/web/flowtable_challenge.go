@@ -46,7 +46,7 @@ var challenges = []flow{
 	{"recipes", "python", pairs, "", "-", "", []step{{"/search", "sql", "weak", "- GET /search?q=zzz'OR'1'LIKE'1 => Ramen"}}},
 	{"metrics", "python", pairs, "", "-", "", []step{
 		{"/api/hosts", "sql", "weak", "- GET /api/hosts?sort=CASE+WHEN+id=3+THEN+0+ELSE+1+END => ^200(?s).*items.:.{.id.:3"}}},
-	{"boutique", "python", pairs, "", "-", "", []step{{"/coats", "sql", "weak", "- [Cookie: devise=x'OR'1'='1] GET /coats => convertis"}}},
+	{"boutique", "python", pairs, "", "-", "", []step{{"/coats", "sql", "weak", "- [Cookie: devise=x'OR'1'='1] GET /coats => Prix conv"}}},
 	{"visits", "python", pairs, "", "-", "", []step{{"/", "sql", "weak", "- [User-Agent: a'b] GET / => Database error"}}},
 	{"parts", "python", pairs, "", "-", "", []step{{"/rpc/find", "sql", "weak", `- POST /rpc/find {"query":{"sku":"z'OR'1'='1"}} => prototype rotor`}}},
 	{"guild", "python", pairs, "", "-", "", []step{

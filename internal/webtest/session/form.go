@@ -156,6 +156,10 @@ func (s *Session) submit(ctx context.Context, form sitemap.LoginForm) error {
 		len(before) == len(s.Cookies) && len(s.Cookies) == 0 && len(again) > 0 {
 		return ErrRefused
 	}
+	to := answer.Request.URL
+	if answer.Request.Method == http.MethodGet && to.Host == s.starts[0].Host && to.RawQuery == "" {
+		s.Landed = to
+	}
 	return nil
 }
 

@@ -54,6 +54,9 @@ type Session struct {
 	leaves *url.URL // a page of the application that led to another host
 	away   *url.URL // to which
 
+	// Landed is the page to which the login by a form has led; nil: it was another way, or has a query.
+	Landed *url.URL
+
 	// Call is the call of an API that has logged in, without the password; nil: it was another way.
 	Call *message.Request
 

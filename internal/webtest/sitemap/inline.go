@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Scripts put addresses together: a constant with the beginning of all (const api = '/api/v2'), a function that adds it and
-// calls fetch, an identifier at the end. inline writes such calls as if they were of fetch with whole addresses, so that
-// scriptRequests reads them: constants are put in, functions around fetch become fetch, "/x/" + id becomes "/x/1", and an
-// object that was named before (body = {…}; JSON.stringify(body)) is put in its place.
+// Scripts put addresses together: a constant with the beginning of all (const api = '/api/v2'), a function that adds
+// it and calls fetch, an identifier at the end. inline writes such calls as if they were of fetch with whole
+// addresses, so that scriptRequests reads them: constants are put in, functions around fetch become fetch, "/x/" +
+// id becomes "/x/1", and an object that was named before (body = {…}; JSON.stringify(body)) is put in its place.
 
 var (
 	constant = regexp.MustCompile("([A-Za-z_$][\\w$]*)\\s*[=:]\\s*[\"'`]((?:https?://[\\w.:-]+)?/[\\w./-]*)[\"'`]")
@@ -34,8 +34,9 @@ func inline(text string) string {
 		return text
 	}
 	text = withConstants(text)
+	done := map[string]bool{}
 	for range maxWrappers {
-		next, ok := unwrapped(text)
+		next, ok := unwrapped(text, done)
 		if !ok {
 			break
 		}
@@ -71,8 +72,9 @@ func withConstants(text string) string {
 	return text
 }
 
-// unwrapped has the calls of one function around fetch as calls of fetch; false when there is none.
-func unwrapped(text string) (string, bool) {
+// unwrapped has the calls of one function around fetch that is not done yet as calls of fetch; false when there is
+// none.
+func unwrapped(text string, done map[string]bool) (string, bool) {
 	for _, at := range around.FindAllStringSubmatchIndex(text, -1) {
 		group := func(n int) string {
 			if at[2*n] < 0 {
@@ -83,7 +85,7 @@ func unwrapped(text string) (string, bool) {
 		name, argument := group(1)+group(3), group(2)+group(4)
 		body := text[at[1]:min(len(text), at[1]+bodyLength)]
 		m := sends.FindStringSubmatchIndex(body)
-		if m == nil || body[m[4]:m[5]] != argument || name == "fetch" {
+		if m == nil || body[m[4]:m[5]] != argument || name == "fetch" || done[name] {
 			continue
 		}
 		base, kind := "", ""
@@ -93,10 +95,12 @@ func unwrapped(text string) (string, bool) {
 		if isJSON.MatchString(body) {
 			kind = `"application/json",`
 		}
-		text = text[:at[1]+m[0]] + "sent" + text[at[1]+m[0]:] // sentfetch(
+		done[name] = true
 		calls := regexp.MustCompile(`(^|[^\w$])` + regexp.QuoteMeta(name) +
 			"\\(\\s*([\"'`])([^\"'`\\s]+)[\"'`](?:\\s*,\\s*[\"'`](GET|POST|PUT|PATCH|DELETE)[\"'`])?")
-		return calls.ReplaceAllStringFunc(text, func(s string) string { return asFetch(calls.FindStringSubmatch(s), base, kind) }), true
+		return calls.ReplaceAllStringFunc(text, func(s string) string {
+			return asFetch(calls.FindStringSubmatch(s), base, kind)
+		}), true
 	}
 	return text, false
 }

@@ -19,8 +19,10 @@ func TestAddressesThatScriptsPutTogether(t *testing.T) {
 			ask('/orders/new', { method: 'POST', body: JSON.stringify({ item: 'lamp' }) });`, `POST /svc/orders/new {"item":"lamp"}`},
 		"arguments": {`const q=(u,m,b)=>fetch("/svc"+u,{method:m,headers:{"content-type":"application/json"},body:JSON.stringify(b)});q("/sign","POST",{email:x,word:y})`,
 			`POST /svc/sign {"email":"tester@example.com","word":"test"}`},
-		"member":    {`class A { get(u) { return fetch('/svc' + u); } all() { return this.get('/rows'); } }; const one = u => fetch(u); one('/solo/3')`, "GET /solo/3 "},
-		"behind":    {`fetch("/svc/rows/" + row.id + "/tags", {method: "PATCH", body: JSON.stringify({tag: "x"})})`, `PATCH /svc/rows/1/tags {"tag":"x"}`},
+		"member": {`class A { get(u) { return fetch('/svc' + u); } all() { return this.get('/rows'); } }; const one = u => fetch(u); one('/solo/3')`, "GET /solo/3 "},
+		"behind": {`fetch("/svc/rows/" + row.id + "/tags", {method: "PATCH", body: JSON.stringify({tag: "x"})})`, `PATCH /svc/rows/1/tags {"tag":"x"}`},
+		"last": {`function put(n) { fetch('/svc/boxes/' + n, { method: 'PUT', body: JSON.stringify({ label: field('b' + n).value }) }) }`,
+			`PUT /svc/boxes/1 {"label":"test"}`},
 		"object":    {`var sent = { filter: { maker: box.value, old: true }, page: 1 }; fetch('/svc/find', { method: 'POST', body: JSON.stringify(sent) })`, `POST /svc/find {"filter":{"maker":"test","old":true},"page":1}`},
 		"no prefix": {`fetch("/svc/a/" + b + "x")`, "GET /svc/a/1x "},
 	} {

@@ -292,7 +292,7 @@ func TestAssignmentInNestedObjects(t *testing.T) {
 }
 
 // members is an application whose login keeps the identifier of the session, or makes a new one.
-func members(fixed bool) http.Handler {
+func members(cookie string, fixed bool) http.Handler {
 	var mu sync.Mutex
 	in := map[string]bool{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -300,7 +300,7 @@ func members(fixed bool) http.Handler {
 		defer mu.Unlock()
 		w.Header().Set("Content-Type", "text/html")
 		id := ""
-		if k, err := r.Cookie("sid"); err == nil {
+		if k, err := r.Cookie(cookie); err == nil {
 			id = k.Value
 		}
 		switch {
@@ -313,7 +313,7 @@ func members(fixed bool) http.Handler {
 		case r.URL.Path == "/login":
 			if !fixed {
 				id = fmt.Sprintf("fresh-%05d", len(in))
-				http.SetCookie(w, &http.Cookie{Name: "sid", Value: id, Path: "/"})
+				http.SetCookie(w, &http.Cookie{Name: cookie, Value: id, Path: "/"})
 			}
 			in[id] = true
 		case in[id]:
@@ -325,21 +325,21 @@ func members(fixed bool) http.Handler {
 }
 
 func TestFixation(t *testing.T) {
-	for _, fixed := range []bool{true, false} {
-		lab := kittest.New(t, members(fixed))
+	for cookie, fixed := range map[string]bool{"sid": true, "visit": true, "desk_id": false} {
+		lab := kittest.New(t, members(cookie, fixed))
 		at, _ := url.Parse(lab.URL)
 		logins := 0
 		enter := func() *client.User {
 			logins++
 			u := client.NewUser("anna")
 			id := fmt.Sprintf("before-%05d", logins)
-			u.SetCookies(at, []*http.Cookie{{Name: "sid", Value: id, Path: "/"}})
+			u.SetCookies(at, []*http.Cookie{{Name: cookie, Value: id, Path: "/"}})
 			r, _ := message.New(http.MethodPost, lab.URL+"/login")
 			if _, err := lab.World.Client.Send(t.Context(), r, client.Options{As: u}); err != nil {
 				t.Fatal(err)
 			}
 			if u.Cookies(at)[0].Value == id {
-				u.Keep(map[string]string{"sid": id})
+				u.Keep(map[string]string{cookie: id})
 			}
 			return u
 		}
@@ -350,7 +350,7 @@ func TestFixation(t *testing.T) {
 		lab.World.Pages = func() []*message.Request { return []*message.Request{front, page} }
 		found := lab.Run(t, kittest.Named(t, Checks(), "session-fixation"), lab.Target(t, http.MethodGet, "/", ""))
 		if len(found) > 0 != fixed {
-			t.Errorf("fixed %v: %s", fixed, kittest.Titles(found))
+			t.Errorf("%s, fixed %v: %s", cookie, fixed, kittest.Titles(found))
 		}
 	}
 }

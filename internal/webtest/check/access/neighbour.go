@@ -267,9 +267,8 @@ func (n *neighbourhood) read(ctx context.Context) error {
 
 // leadsTo says whether pages of the map, as the user sees them, lead to an object or show what it has: it is there for
 // the user then, such as a colleague in a list.
-func (n *neighbourhood) leadsTo(ctx context.Context, theirs *message.Request, p message.Place, others []string, byName bool) (
-	bool, error,
-) {
+func (n *neighbourhood) leadsTo(ctx context.Context, theirs *message.Request, p message.Place, others []string,
+	byName bool) (bool, error) {
 	if err := n.read(ctx); err != nil {
 		return false, err
 	}

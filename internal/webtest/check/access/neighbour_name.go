@@ -17,13 +17,16 @@ import (
 // somebody else's there.
 
 const (
-	minOwn             = 2 // objects of the user's own
-	maxOwn             = 4 // that are read
-	ownBefore, ownPast = 6, 2
+	minOwn   = 2   // objects of the user's own
+	maxOwn   = 4   // that are read
+	maxLabel = 200 // bytes between a label and the name that it has
+	ownPast  = 2   // bytes behind a name that are the same
 )
 
 // isOwn reports whether an object is one of several of the user's own.
-func (n *neighbourhood) isOwn(ctx context.Context, r *message.Request, p message.Place, own *message.Response) (bool, error) {
+func (n *neighbourhood) isOwn(ctx context.Context, r *message.Request, p message.Place, own *message.Response) (
+	bool, error,
+) {
 	if !bytes.Contains(own.Body, []byte(n.as.Name)) {
 		return false, nil
 	}
@@ -73,8 +76,8 @@ func (n *neighbourhood) linked(r *message.Request, p message.Place) (all []strin
 	return all
 }
 
-// named are the names that an answer has where an object of the user has the user's: that of the user alone, or those of
-// others.
+// named are the names that an answer has where an object of the user has the user's: that of the user alone, or
+// those of others.
 func (n *neighbourhood) named(own, answer *message.Response, isUser bool) (all []string) {
 	name := []byte(n.as.Name)
 	for at, rest := 0, own.Body; len(all) < 5; {
@@ -84,12 +87,13 @@ func (n *neighbourhood) named(own, answer *message.Response, isUser bool) (all [
 		}
 		at += i
 		end := at + len(name)
-		before, past := own.Body[max(0, at-ownBefore):at], own.Body[end:min(len(own.Body), end+ownPast)]
+		before, past := label(own.Body, at), own.Body[end:min(len(own.Body), end+ownPast)]
 		at, rest = end, own.Body[end:]
-		if len(before) < ownBefore {
+		if len(before) == 0 {
 			continue
 		}
-		there := regexp.MustCompile(regexp.QuoteMeta(string(before)) + `([\pL\pN@.+_-]{2,64})` + regexp.QuoteMeta(string(past)))
+		there := regexp.MustCompile(regexp.QuoteMeta(string(before)) +
+			`([\pL\pN@.+_-]{2,64})` + regexp.QuoteMeta(string(past)))
 		for _, m := range there.FindAllSubmatch(answer.Body, 5) {
 			if (string(m[1]) == n.as.Name) == isUser {
 				all = append(all, string(m[1]))
@@ -99,10 +103,32 @@ func (n *neighbourhood) named(own, answer *message.Response, isUser bool) (all [
 	return all
 }
 
-// namedInstead are the names of others in an answer where an object of the user has the user's, and that neither that nor
-// the answer for no object has.
+// namedInstead are the names of others in an answer where an object of the user has the user's, and that neither
+// that nor the answer for no object has.
 func (n *neighbourhood) namedInstead(own, answer, missing *message.Response) []string {
 	return slices.DeleteFunc(n.named(own, answer, false), func(text string) bool {
 		return bytes.Contains(own.Body, []byte(text)) || bytes.Contains(missing.Body, []byte(text))
 	})
+}
+
+// label is what stands before a place in a page or in JSON, from the text that says what is there: >by or
+// By</dt><dd> or "by":". Empty: there is none.
+func label(body []byte, at int) []byte {
+	letters, from := 0, at
+	for from > 0 && at-from < maxLabel {
+		c := body[from-1]
+		switch {
+		case letters > 0 && strings.IndexByte("<>\",{[\n", c) >= 0:
+			return body[from-1 : at]
+		case c == '>':
+			if from = bytes.LastIndexByte(body[:from], '<'); from < 0 {
+				return nil
+			}
+			continue
+		case c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= 0x80:
+			letters++
+		}
+		from--
+	}
+	return nil
 }

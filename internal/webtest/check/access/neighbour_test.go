@@ -138,6 +138,9 @@ func TestNeighboursThatNameTheirOwner(t *testing.T) {
 	}
 	code := func(n int) string { return encode([]byte(fmt.Sprintf("letter:%d", n))) }
 	of := func(owner string) string { return "Written by " + owner + "." }
+	table := func(owner string) string { // with a text of its own beside
+		return fmt.Sprintf("<dl><dt>By</dt><dd>%s</dd><dt>Text</dt><dd>word%s</dd></dl>", owner, strings.Repeat("x", len(owner)))
+	}
 	nothing := func(string) string { return "Written in haste." }
 	for name, c := range map[string]struct {
 		app   http.Handler
@@ -146,6 +149,7 @@ func TestNeighboursThatNameTheirOwner(t *testing.T) {
 	}{
 		"number":      {app(links(strconv.Itoa, 4, 5), strconv.Itoa, of, false), strconv.Itoa, 1},
 		"encoded":     {app(links(code, 4, 5), code, of, false), code, 1},
+		"table":       {app(links(strconv.Itoa, 4, 5), strconv.Itoa, table, false), strconv.Itoa, 1},
 		"own alone":   {app(links(strconv.Itoa, 4, 5), strconv.Itoa, of, true), strconv.Itoa, 0},
 		"all listed":  {app(links(strconv.Itoa, 3, 4, 5, 6), strconv.Itoa, of, false), strconv.Itoa, 0},
 		"some listed": {app(links(strconv.Itoa, 4, 5, 6), strconv.Itoa, of, false), strconv.Itoa, 0},

@@ -25,7 +25,7 @@ type Login struct {
 	Name, Password message.Place
 }
 
-var registersAt = regexp.MustCompile(`(?i)regist|sign.?up|create|reset|forgot|/(?:users?|accounts?|members?|customers?|people)/?$`)
+var registersAt = regexp.MustCompile(`(?i)regist|sign.?up|create|reset|forgot|enrol|enlist|inscri|cadastr|/join|/(?:users?|accounts?|members?|customers?|people)/?$`)
 
 // LoginOf is the login that a request is; false if it is none.
 func LoginOf(r *message.Request) (l Login, ok bool) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/big"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -254,6 +255,14 @@ func Static(r *message.Response) bool {
 	t := r.Type()
 	return strings.HasPrefix(t, "image/") || strings.HasPrefix(t, "font/") || strings.HasPrefix(t, "audio/") ||
 		strings.HasPrefix(t, "video/") || t == "text/css" || strings.Contains(t, "javascript")
+}
+
+var readByName = regexp.MustCompile(`(?i)[\w-]\.[a-z][a-z0-9]{1,3}$`)
+
+// NamesFile reports whether a place of the query names a file: a picture that an application reads by its name is no
+// static file.
+func NamesFile(p message.Place) bool {
+	return p.Component == message.Query && !p.Key && readByName.MatchString(Value(p))
 }
 
 // Refused reports whether an answer is the same whatever a place says: not allowed, not there, moved before it is read.

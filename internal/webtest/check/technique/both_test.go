@@ -27,8 +27,9 @@ func enters(filter string) (bool, error) {
 		if !ok || strings.ContainsAny(part, "()") {
 			return false, fmt.Errorf("no part of a filter: %s", part)
 		}
-		fits, _ := path.Match(value, person[name])
-		in = in && fits
+		has, isKnown := person[name]
+		fits, _ := path.Match(value, has)
+		in = in && isKnown && fits
 	}
 	return in, nil
 }

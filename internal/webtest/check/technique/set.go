@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -35,8 +34,8 @@ type Set struct {
 
 // Payload is one text that is sent, with what stands beside it. Texts name: {v} the value, {a} and {b} random numbers,
 // {p} their product, {s} the sum of {p} and {a}, {w} a random word, {c} a condition, {d} seconds and {d1} one more,
-// {n} an amount of work, {class} the name of an attribute that all entries of a directory have, {file} the path of a
-// file, {dir}, {base} and {ext} the parts of a value that is a path, {null} a byte of zero.
+// {n} an amount of work, {file} the path of a file, {dir}, {base} and {ext} the parts of a value that is a path, {null} a
+// byte of zero.
 type Payload struct {
 	ID           string
 	Text         string
@@ -176,16 +175,6 @@ type numbers struct {
 
 func draw() numbers { return numbers{kit.Number(), kit.Number(), kit.Word()} }
 
-// anyCase is a name with each letter in a random case.
-func anyCase(name string) string {
-	return strings.Map(func(r rune) rune {
-		if kit.Bit() {
-			return unicode.ToUpper(r)
-		}
-		return unicode.ToLower(r)
-	}, name)
-}
-
 // fill puts the value and random numbers into a text.
 func (o *probe) fill(text string, n numbers, more ...string) string {
 	dir, base := "", o.value
@@ -198,6 +187,6 @@ func (o *probe) fill(text string, n numbers, more ...string) string {
 	}
 	pairs := append([]string{"{v}", o.value, "{a}", strconv.Itoa(n.a), "{b}", strconv.Itoa(n.b), "{p}",
 		strconv.Itoa(n.a * n.b), "{s}", strconv.Itoa(n.a*n.b + n.a), "{null}", "\x00",
-		"{w}", n.word, "{class}", anyCase("objectClass"), "{dir}", dir, "{base}", base, "{ext}", ext}, more...)
+		"{w}", n.word, "{dir}", dir, "{base}", base, "{ext}", ext}, more...)
 	return strings.NewReplacer(pairs...).Replace(text)
 }

@@ -60,7 +60,7 @@ func checkPlace(c *kit.Check, own []*Set) func(context.Context, *kit.World, *kit
 
 // run tests a place with sets, until one has proved something.
 func run(ctx context.Context, c *kit.Check, own []*Set, w *kit.World, t *kit.Target, p message.Place) error {
-	if kit.Static(t.Response) {
+	if kit.Static(t.Response) && !kit.NamesFile(p) {
 		return nil
 	}
 	if _, isLimited := t.Memo.Load(limitedMemo); isLimited {

@@ -2,9 +2,11 @@ package technique
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -215,6 +217,34 @@ func TestMessagesBesideInjections(t *testing.T) {
 			if got != want {
 				t.Errorf("%s: %d messages, want %d", app, got, want)
 			}
+		}
+	}
+}
+
+// A picture that an application reads by a name in the address is tested as any page is; one whose parameter is a version
+// is a file, and is not.
+func TestPicturesByName(t *testing.T) {
+	for value, want := range map[string]int{"sea.svg": 1, "12": 0} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			name := strings.ReplaceAll(r.FormValue("q"), "../", "")
+			w.Header().Set("Content-Type", "image/svg+xml")
+			if name != value {
+				w.Header().Set("Content-Type", "application/octet-stream")
+			}
+			if path.Join("/srv/pictures", name) == "/etc/passwd" {
+				fmt.Fprint(w, "root:x:0:0:root:/root:/bin/sh\ndaemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n")
+			} else if name == value {
+				fmt.Fprint(w, "<svg/>")
+			}
+		}))
+		var set *Set
+		for _, s := range sets() {
+			if s.ID == "path-unix" {
+				set = s
+			}
+		}
+		if found := lab.Run(t, only(set), lab.Target(t, http.MethodGet, "/img?q="+value, "")); len(found) != want {
+			t.Errorf("%s: %s, want %d", value, kittest.Titles(found), want)
 		}
 	}
 }
