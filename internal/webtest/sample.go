@@ -21,6 +21,7 @@ const (
 	perInert    = 1 // pages of other layouts on which a place is tested that the answer does not depend on
 	perReaction = 2 // and one that answers in one way
 	perLayout   = 2 // pages of one layout on which a place is tested, in whatever way it answers
+	perWord     = 6 // the same, whatever words choose what the script does
 	perOther    = 3 // pages of a script on which a header, a cookie or a name of a parameter is tested
 )
 
@@ -37,20 +38,35 @@ type sample struct {
 	both      map[string]int
 }
 
+// sampleOf is what is known under a key; r is locked.
+func (r *run) sampleOf(key string) *sample {
+	s := r.samples[key]
+	if s == nil {
+		s = &sample{layouts: map[string]int{}, reactions: map[string]int{}, both: map[string]int{}}
+		r.samples[key] = s
+	}
+	return s
+}
+
 // sampleKey is equal for places that one script reads in one way. What chooses what the script does is in it, but for
 // the place itself. What a page does with the names of parameters does not depend on which it is.
 func sampleKey(r *message.Request, p message.Place) string {
+	key := wideKey(r, p)
+	return key + sitemap.Choice(r, p.Name)
+}
+
+// wideKey is sampleKey without the words that choose.
+func wideKey(r *message.Request, p message.Place) string {
 	at := r.Method + " " + r.URL.Scheme + "://" + r.URL.Host
 	shown := r
 	if p.Component == message.Path {
 		shown = r.Put(message.Place{Component: p.Component, Name: p.Name}, "*")
 	}
 	p.Value, p.Index, p.Outer = "", 0, ""
-	name := p.Name
 	if p.Key {
 		p.Name = ""
 	}
-	return at + message.PathShape(shown.URL.EscapedPath()) + sitemap.Choice(r, name) + fmt.Sprintf("\n%#v", p) // also Base64
+	return at + message.PathShape(shown.URL.EscapedPath()) + fmt.Sprintf("\n%#v", p) // also Base64
 }
 
 // sampled decides whether a place is tested: why says why not. done notes whether something was found.
@@ -74,13 +90,9 @@ func (r *run) sampled(ctx context.Context, t *target, p message.Place) (why stri
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.samples[key]
-	if s == nil {
-		s = &sample{layouts: map[string]int{}, reactions: map[string]int{}, both: map[string]int{}}
-		r.samples[key] = s
-	}
+	s, wide := r.sampleOf(key), r.sampleOf("any word "+wideKey(t.Request, p))
 	switch {
-	case s.layouts[layout] >= perLayout, s.both[layout+reacts] > 0:
+	case s.layouts[layout] >= perLayout, s.both[layout+reacts] > 0, wide.both[layout+reacts] >= perWord:
 		return layoutReason, done
 	case s.reactions[reacts] >= most:
 		return reactionReason, done
@@ -89,6 +101,7 @@ func (r *run) sampled(ctx context.Context, t *target, p message.Place) (why stri
 		s.layouts[layout] += n
 		s.reactions[reacts] += n
 		s.both[layout+reacts] += n
+		wide.both[layout+reacts] += n
 	}
 	count(1)
 	counts := true
