@@ -123,8 +123,8 @@ func (r *run) sampled(ctx context.Context, t *target, p message.Place) (why stri
 	}
 }
 
-// isSampled reports whether a place that seldom matters, such as a header, was tested on enough pages of the script of a
-// target.
+// isSampled reports whether a place that seldom matters, such as a header, was tested on enough pages of the script of
+// a target.
 func (r *run) isSampled(t *target, p message.Place) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,10 +170,10 @@ func reactionOf(normal *message.Response, r *kit.Reaction) (reacts string, isIne
 	for at := range occurrences(r.Unknown.Body, []byte(r.Word)) {
 		contexts[contextOf(r.Unknown.Body[:at])] = true
 	}
-	raw := ""
+	var raw []string
 	for _, odd := range []string{`'"`, `"\`, `<z9`} {
 		if bytes.Contains(r.Odd.Body, []byte(odd)) && !bytes.Contains(normal.Body, []byte(odd)) {
-			raw += odd
+			raw = append(raw, odd)
 		}
 	}
 	all := make([]string, 0, len(contexts))

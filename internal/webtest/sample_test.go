@@ -16,15 +16,15 @@ import (
 func wiki(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html")
 	q := r.URL.Query()
-	switch {
-	case r.URL.Path == "/":
+	switch r.URL.Path {
+	case "/":
 		for i := range 10 {
 			fmt.Fprintf(w, `<a href="/wiki?q=1&n%c=1">x</a>`, 'a'+i)
 		}
 		for i := range 12 {
 			fmt.Fprintf(w, `<a href="/app?page=users&id=1">x</a><a href="/app?page=files&id=1">x</a><a href="/tables?view=of-%c&id=1">x</a>`, 'a'+i)
 		}
-	case r.URL.Path == "/app", r.URL.Path == "/tables":
+	case "/app", "/tables":
 		fmt.Fprint(w, "<b>app</b>")
 	default:
 		for i := range 10 {

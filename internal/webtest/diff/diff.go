@@ -139,8 +139,8 @@ func tolerant(text string) *regexp.Regexp {
 }
 
 // optional matches the characters of a text, which are neither letters nor digits, in the forms of pages, as many of
-// them as are there, but at least so many. Quotes and their like may be doubled. What follows stays, such as the = behind
-// the name of a parameter.
+// them as are there, but at least so many. Quotes and their like may be doubled. What follows stays, such as the =
+// behind the name of a parameter.
 func optional(text string, atLeast int) string {
 	if text == "" {
 		return ""

@@ -336,7 +336,7 @@ func TestCombinationsEnd(t *testing.T) {
 		if kind == "blue" {
 			fmt.Fprint(w, "<table><tr><td>b</table>")
 		}
-		for _, name := range strings.Split("abcdefgh", "") {
+		for _, name := range strings.SplitSeq("abcdefgh", "") {
 			more := r.URL.Query()
 			more.Set(name, strconv.Itoa(1-min(1, len(q.Get(name)))))
 			fmt.Fprintf(w, "<a href='/list?%s'>x</a>", more.Encode())
