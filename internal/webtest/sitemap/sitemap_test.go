@@ -308,6 +308,24 @@ func TestTrapsEnd(t *testing.T) {
 	}
 }
 
+// A page for all addresses that are not there, with a form and a link that leads astray, is kept a few times.
+func TestPagesThatAreNotThere(t *testing.T) {
+	m, _ := crawl(t, client.Config{}, sitemap.Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		if r.URL.Path == "/" {
+			for i := range 12 {
+				fmt.Fprintf(w, "<a href='/docs/%c/'>x</a>", 'a'+i)
+			}
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, "<p>It is not there</p><form method=post><input name=search></form>")
+	}))
+	if n := len(m.Entries); n > 8 || m.Skipped["it is not there, as pages that are built like it"] < 12 {
+		t.Errorf("%d entries, %v", n, m.Skipped)
+	}
+}
+
 // Pages for something new, at one address, are opened one after the other, and no more once one has made something.
 func TestDraftsAreMadeOnce(t *testing.T) {
 	_, asked := crawl(t, client.Config{}, sitemap.Config{}, pages(map[string]string{
@@ -336,7 +354,7 @@ func TestCombinationsEnd(t *testing.T) {
 		if kind == "blue" {
 			fmt.Fprint(w, "<table><tr><td>b</table>")
 		}
-		for _, name := range strings.SplitSeq("abcdefgh", "") {
+		for name := range strings.SplitSeq("abcdefgh", "") {
 			more := r.URL.Query()
 			more.Set(name, strconv.Itoa(1-min(1, len(q.Get(name)))))
 			fmt.Fprintf(w, "<a href='/list?%s'>x</a>", more.Encode())
