@@ -308,6 +308,17 @@ func TestTrapsEnd(t *testing.T) {
 	}
 }
 
+// A box of a search that keeps something with a token is not ticked; other boxes are.
+func TestBoxesWithTokensAreNotTicked(t *testing.T) {
+	_, asked := crawl(t, client.Config{}, sitemap.Config{}, pages(map[string]string{
+		"/": `<form action=/find><input name=q value=a><input type=checkbox name=all value=1>
+			<input type=checkbox name=remember value="0b2c5e9d8f7a6b5c4d3e2f1a0b9c8d7e6928a1b3+\\"></form>`,
+		"/find": "found",
+	}))
+	has(t, asked, "GET /find?q=a&all=1")
+	hasNot(t, asked, "remember")
+}
+
 // A page for all addresses that are not there, with a form and a link that leads astray, is kept a few times.
 func TestPagesThatAreNotThere(t *testing.T) {
 	m, _ := crawl(t, client.Config{}, sitemap.Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
