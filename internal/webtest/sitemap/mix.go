@@ -14,8 +14,8 @@ import (
 // Addresses of one shape are one kind of page. These rules know pages that are alike beyond that:
 //
 //   - A list with ten switches has a thousand combinations of parameters, and each page of it links to more. Links to
-//     one script with the same words as values are a mix: once some combinations of known parameters in a row have given
-//     nothing new, the others are left out.
+//     one script with the same words as values are a mix: once some combinations of known parameters in a row have
+//     given nothing new, the others are left out.
 //   - The same goes where a word of one parameter, such as a filter, changes nothing in how the page is built.
 //   - Pages in one folder that differ in the last word of the path, such as articles, are alike after many.
 const (

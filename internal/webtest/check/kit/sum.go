@@ -9,8 +9,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
-// Sum is equal for places that answer alike: by the statuses, by whether the page depends on them, and by where, and how
-// much escaped, it shows what was sent. An inert place answers as usual, whatever is sent.
+// Sum is equal for places that answer alike: by the statuses, by whether the page depends on them, and by where, and
+// how much escaped, it shows what was sent. An inert place answers as usual, whatever is sent.
 func (r *Reaction) Sum(normal *message.Response) (sum string, isInert bool) {
 	contexts := map[string]bool{}
 	for at := range occurrences(r.Unknown.Body, []byte(r.Word)) {
