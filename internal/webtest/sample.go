@@ -1,11 +1,9 @@
 package webtest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
@@ -21,6 +19,7 @@ const (
 	perInert    = 1 // pages of other layouts on which a place is tested that the answer does not depend on
 	perReaction = 2 // and one that answers in one way
 	perLayout   = 2 // pages of one layout on which a place is tested, in whatever way it answers
+	perWord     = 6 // the same, whatever words choose what the script does
 	perOther    = 3 // pages of a script on which a header, a cookie or a name of a parameter is tested
 )
 
@@ -37,20 +36,35 @@ type sample struct {
 	both      map[string]int
 }
 
+// sampleOf is what is known under a key; r is locked.
+func (r *run) sampleOf(key string) *sample {
+	s := r.samples[key]
+	if s == nil {
+		s = &sample{layouts: map[string]int{}, reactions: map[string]int{}, both: map[string]int{}}
+		r.samples[key] = s
+	}
+	return s
+}
+
 // sampleKey is equal for places that one script reads in one way. What chooses what the script does is in it, but for
 // the place itself. What a page does with the names of parameters does not depend on which it is.
 func sampleKey(r *message.Request, p message.Place) string {
+	key := wideKey(r, p)
+	return key + sitemap.Choice(r, p.Name)
+}
+
+// wideKey is sampleKey without the words that choose.
+func wideKey(r *message.Request, p message.Place) string {
 	at := r.Method + " " + r.URL.Scheme + "://" + r.URL.Host
 	shown := r
 	if p.Component == message.Path {
 		shown = r.Put(message.Place{Component: p.Component, Name: p.Name}, "*")
 	}
 	p.Value, p.Index, p.Outer = "", 0, ""
-	name := p.Name
 	if p.Key {
 		p.Name = ""
 	}
-	return at + message.PathShape(shown.URL.EscapedPath()) + sitemap.Choice(r, name) + fmt.Sprintf("\n%#v", p) // also Base64
+	return at + message.PathShape(shown.URL.EscapedPath()) + fmt.Sprintf("\n%#v", p) // also Base64
 }
 
 // sampled decides whether a place is tested: why says why not. done notes whether something was found.
@@ -67,20 +81,16 @@ func (r *run) sampled(ctx context.Context, t *target, p message.Place) (why stri
 	if err != nil { // the checks say so
 		return "", done
 	}
-	reacts, isInert := reactionOf(t.Response, reaction)
+	reacts, isInert := reaction.Sum(t.Response)
 	most := perReaction
 	if isInert {
 		most = perInert
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.samples[key]
-	if s == nil {
-		s = &sample{layouts: map[string]int{}, reactions: map[string]int{}, both: map[string]int{}}
-		r.samples[key] = s
-	}
+	s, wide := r.sampleOf(key), r.sampleOf("any word "+wideKey(t.Request, p))
 	switch {
-	case s.layouts[layout] >= perLayout, s.both[layout+reacts] > 0:
+	case s.layouts[layout] >= perLayout, s.both[layout+reacts] > 0, wide.both[layout+reacts] >= perWord:
 		return layoutReason, done
 	case s.reactions[reacts] >= most:
 		return reactionReason, done
@@ -89,6 +99,7 @@ func (r *run) sampled(ctx context.Context, t *target, p message.Place) (why stri
 		s.layouts[layout] += n
 		s.reactions[reacts] += n
 		s.both[layout+reacts] += n
+		wide.both[layout+reacts] += n
 	}
 	count(1)
 	counts := true
@@ -110,8 +121,8 @@ func (r *run) sampled(ctx context.Context, t *target, p message.Place) (why stri
 	}
 }
 
-// isSampled reports whether a place that seldom matters, such as a header, was tested on enough pages of the script of a
-// target.
+// isSampled reports whether a place that seldom matters, such as a header, was tested on enough pages of the script of
+// a target.
 func (r *run) isSampled(t *target, p message.Place) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -148,61 +159,4 @@ func (r *run) hasFound(request *message.Request, p message.Place) bool {
 func (t *target) layout() string {
 	t.once.Do(func() { t.built = fmt.Sprint(t.Response.Status, message.Skeleton(t.Response)) })
 	return t.built
-}
-
-// reactionOf is how a place answers: the statuses, whether the page depends on it, and where, and how much escaped, it
-// shows what was sent. An inert place answers as usual, whatever is sent.
-func reactionOf(normal *message.Response, r *kit.Reaction) (reacts string, isInert bool) {
-	contexts := map[string]bool{}
-	for at := range occurrences(r.Unknown.Body, []byte(r.Word)) {
-		contexts[contextOf(r.Unknown.Body[:at])] = true
-	}
-	raw := ""
-	for _, odd := range []string{`'"`, `"\`, `<z9`} {
-		if bytes.Contains(r.Odd.Body, []byte(odd)) && !bytes.Contains(normal.Body, []byte(odd)) {
-			raw += odd
-		}
-	}
-	all := make([]string, 0, len(contexts))
-	for c := range contexts {
-		all = append(all, c)
-	}
-	slices.Sort(all)
-	reacts = fmt.Sprint(r.Unknown.Status, r.Odd.Status, r.Effect, r.Echo, all, raw)
-	return reacts, !r.Effect && !r.Echo && r.Unknown.Status == normal.Status && r.Odd.Status == normal.Status
-}
-
-// maxOccurrences is how many places of a page are looked at in which it shows a word.
-const maxOccurrences = 20
-
-func occurrences(body, word []byte) func(func(int) bool) {
-	return func(yield func(int) bool) {
-		for from, n := 0, 0; n < maxOccurrences; n++ {
-			at := bytes.Index(body[from:], word)
-			if at < 0 || !yield(from+at) {
-				return
-			}
-			from += at + len(word)
-		}
-	}
-}
-
-// contextOf is where in a page something stands: script, comment, text, or the name of the attribute and its quote.
-func contextOf(before []byte) string {
-	opens, closes := bytes.LastIndexByte(before, '<'), bytes.LastIndexByte(before, '>')
-	switch {
-	case bytes.LastIndex(before, []byte("<!--")) > bytes.LastIndex(before, []byte("-->")):
-		return "comment"
-	case bytes.LastIndex(before, []byte("<script")) > bytes.LastIndex(before, []byte("</script")) && closes > opens:
-		return "script"
-	case opens <= closes:
-		return "text"
-	}
-	tag := string(before[opens:])
-	equals := strings.LastIndex(tag, "=")
-	if equals < 0 {
-		return "tag"
-	}
-	name := tag[strings.LastIndexAny(tag[:equals], " \t\n<")+1 : equals]
-	return name + tag[equals:min(len(tag), equals+2)]
 }

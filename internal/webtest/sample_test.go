@@ -16,13 +16,15 @@ import (
 func wiki(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html")
 	q := r.URL.Query()
-	switch {
-	case r.URL.Path == "/":
+	switch r.URL.Path {
+	case "/":
 		for i := range 10 {
 			fmt.Fprintf(w, `<a href="/wiki?q=1&n%c=1">x</a>`, 'a'+i)
 		}
-		fmt.Fprint(w, `<a href="/app?page=users&id=1">x</a><a href="/app?page=files&id=1">x</a><a href="/app?page=news&id=1">x</a>`)
-	case r.URL.Path == "/app":
+		for i := range 12 {
+			fmt.Fprintf(w, `<a href="/app?page=users&id=1">x</a><a href="/app?page=files&id=1">x</a><a href="/tables?view=of-%c&id=1">x</a>`, 'a'+i)
+		}
+	case "/app", "/tables":
 		fmt.Fprint(w, "<b>app</b>")
 	default:
 		for i := range 10 {
@@ -55,8 +57,11 @@ func TestParametersAreSampled(t *testing.T) {
 	if n := tested["/wiki query parameter q"]; n < 2 || n > 4 {
 		t.Errorf("q was tested on %d pages of 10", n)
 	}
-	if n := tested["/app query parameter id"]; n != 3 {
-		t.Errorf("id was tested in %d handlers of 3", n)
+	if n := tested["/app query parameter id"]; n != 2 {
+		t.Errorf("id was tested in %d handlers of 2", n)
+	}
+	if n := tested["/tables query parameter id"]; n < 4 || n > 6 {
+		t.Errorf("id was tested for %d tables of 12", n)
 	}
 	if got := places(report); !slices.Contains(got, "echo GET /wiki query parameter q") {
 		t.Errorf("found %q", got)

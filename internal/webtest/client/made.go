@@ -43,8 +43,8 @@ func isForNew(r *message.Request) bool {
 	return in.any(madeWords) || in.page(madeWords)
 }
 
-// ForNew is equal for pages at one address that are for something new; "" for others. They are best opened one after the
-// other: what the first has made is seen then.
+// ForNew is equal for pages at one address that are for something new; "" for others. They are best opened one after
+// the other: what the first has made is seen then.
 func ForNew(r *message.Request) string {
 	if !isForNew(r) {
 		return ""

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
@@ -138,18 +139,23 @@ func tolerant(text string) *regexp.Regexp {
 }
 
 // optional matches the characters of a text, which are neither letters nor digits, in the forms of pages, as many of
-// them as are there, but at least so many.
+// them as are there, but at least so many. Quotes and their like may be doubled. What follows stays, such as the =
+// behind the name of a parameter.
 func optional(text string, atLeast int) string {
 	if text == "" {
 		return ""
 	}
-	all := []string{forms, `\\`}
+	all, most := []string{forms, `\\`}, 0
 	for _, r := range text {
+		most += utf8.RuneLen(r)
+		if strings.ContainsRune(`'"\`, r) {
+			most++
+		}
 		if one := regexp.QuoteMeta(string(r)); !slices.Contains(all, one) {
 			all = append(all, one)
 		}
 	}
-	return "(?:" + strings.Join(all, "|") + "){" + strconv.Itoa(atLeast) + "," + strconv.Itoa(min(60, 2*len(text))) + "}"
+	return "(?:" + strings.Join(all, "|") + "){" + strconv.Itoa(atLeast) + "," + strconv.Itoa(min(60, most)) + "}"
 }
 
 // Noise are the shapes of lines that change by themselves.

@@ -34,6 +34,17 @@ func TestEchoesAreCutInAllForms(t *testing.T) {
 	}
 }
 
+// What stands behind an echo is no part of it: the name of a parameter that ends in = and one that does not leave the
+// same link.
+func TestBehindAnEcho(t *testing.T) {
+	link := func(name string) *diff.Page {
+		return diff.New(answer("<a href='?u=a&amp;"+url.QueryEscape(name)+"=b'>x</a>"), name)
+	}
+	if !diff.Same(link("*)(objectClass=*"), link("*)(objectClass=qjsvivmfpjz"), nil) {
+		t.Error("the = behind a name is cut with it")
+	}
+}
+
 func TestNoiseIsLearned(t *testing.T) {
 	page := func(n int, what string) *diff.Page {
 		return diff.New(answer(fmt.Sprintf(`<p>%s</p><i>12:00:%02d</i><input value="%032x">`, what, n, n*7919)))

@@ -16,8 +16,8 @@ import (
 const skeletonBytes = 512 << 10
 
 // Skeleton is equal for answers of one structure: in HTML the elements with their classes, ids and names of fields, of
-// which equal siblings count once; in JSON the keys; else the type. It has neither texts nor values, nor classes and ids
-// that are made of a value of the request, as those of a page of a wiki are of its title.
+// which equal siblings count once; in JSON the keys; else the type. It has neither texts nor values, nor classes and
+// ids that are made of a value of the request, as those of a page of a wiki are of its title.
 func Skeleton(r *Response) string {
 	body := r.Body[:min(len(r.Body), skeletonBytes)]
 	text := ""

@@ -51,6 +51,9 @@ func newForm(n *html.Node) *form {
 	return f
 }
 
+// tokenValue is a value that only the application can know.
+var tokenValue = regexp.MustCompile(`[0-9a-fA-F]{32,}`)
+
 // formOf is the form that an element belongs to, as browsers see it.
 func (p *page) formOf(n *html.Node, attrs map[string]string, byID map[string]*form) *form {
 	if id := attrs["form"]; id != "" {
@@ -181,6 +184,9 @@ func (f *form) choice(one *field, n *html.Node) {
 		one.value = "on"
 	}
 	_, checked := attributes(n)["checked"]
+	if one.kind == "checkbox" && !checked && f.method == http.MethodGet && tokenValue.MatchString(one.value) {
+		return // such as "remember my selection" in a search, which is kept with this token against forged requests
+	}
 	if one.kind == "radio" {
 		for _, other := range f.fields {
 			if other.kind == "radio" && other.name == one.name {

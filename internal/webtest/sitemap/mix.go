@@ -13,9 +13,9 @@ import (
 
 // Addresses of one shape are one kind of page. These rules know pages that are alike beyond that:
 //
-//   - A list with ten switches has a thousand combinations of parameters, and each page of it links to more. Links to one
-//     script with the same words as values are a mix: once some combinations of known parameters in a row have given
-//     nothing new, the others are left out.
+//   - A list with ten switches has a thousand combinations of parameters, and each page of it links to more. Links to
+//     one script with the same words as values are a mix: once some combinations of known parameters in a row have
+//     given nothing new, the others are left out.
 //   - The same goes where a word of one parameter, such as a filter, changes nothing in how the page is built.
 //   - Pages in one folder that differ in the last word of the path, such as articles, are alike after many.
 const (
@@ -121,6 +121,19 @@ func (c *crawler) leadsOn(known int, group string) bool {
 	})
 }
 
+// isAbsent reports whether a link, or a form, leads to what all addresses answer that are not there. Some sites have a
+// page with forms for them, and links that go astray further on each. A few are kept.
+func (c *crawler) isAbsent(e *Entry, response *message.Response, skeleton string) bool {
+	if response.Status != http.StatusNotFound || !response.IsHTML() || e.How != ByLink && e.How != ByForm {
+		return false
+	}
+	key := e.Request.URL.Host + skeleton
+	if e.How == ByLink && e.Request.URL.RawQuery == "" {
+		c.absent[key]++
+	}
+	return c.absent[key] > perKey
+}
+
 // isMixed reports whether a link leads to a page that is like others by these rules.
 func (c *crawler) isMixed(e *Entry) bool {
 	if e.How != ByLink {
@@ -130,5 +143,27 @@ func (c *crawler) isMixed(e *Entry) bool {
 	return slices.ContainsFunc(keys, func(k mixKey) bool {
 		m := c.mixes[k.key]
 		return m != nil && k.isFor(m) && !slices.ContainsFunc(names, func(name string) bool { return !m.names[name] })
+	})
+}
+
+// choosing are parameters whose values choose what an application does.
+var choosing = []string{"action", "act", "do", "op", "page", "view", "module", "option", "task", "controller", "c", "m",
+	"route", "r", "p", "cmd", "mode", "method", "func", "tab", "section", "type"}
+
+// Choice are the values of a request that choose what is done, if they are words, but for those of one name.
+func Choice(r *message.Request, but string) string {
+	chosen := map[string]bool{}
+	for _, p := range message.Places(r) {
+		if p.Name != but && (p.Component == message.Query || p.Component == message.Body) && isWord(p.Value) &&
+			slices.Contains(choosing, strings.ToLower(p.Name)) {
+			chosen[p.Name+"="+p.Value] = true
+		}
+	}
+	return " " + strings.Join(slices.Sorted(maps.Keys(chosen)), "&")
+}
+
+func isWord(text string) bool {
+	return text != "" && len(text) < 40 && !strings.ContainsFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && r != '-' && r != '/' && r != '.'
 	})
 }

@@ -11,12 +11,10 @@ package sitemap
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/browser"
@@ -100,6 +98,7 @@ type crawler struct {
 	shapes map[string]*shape
 	posted map[string]int // forms of one shape that were sent
 	mixes  map[string]*mix
+	absent map[string]int // pages that are not there, by how they are built
 	byKey  map[string][]*Entry
 	forms  map[string][]*form // of pages, by address, for their scripts
 	began  int64
@@ -120,8 +119,8 @@ func Crawl(ctx context.Context, cfg Config) (*Map, error) {
 		cfg.Depth = defaultDepth
 	}
 	c := &crawler{Config: cfg, hosts: map[string]bool{}, queued: map[string]bool{}, shapes: map[string]*shape{},
-		posted: map[string]int{}, mixes: map[string]*mix{}, byKey: map[string][]*Entry{}, forms: map[string][]*form{},
-		began: cfg.Client.Sent()}
+		posted: map[string]int{}, mixes: map[string]*mix{}, absent: map[string]int{}, byKey: map[string][]*Entry{},
+		forms: map[string][]*form{}, began: cfg.Client.Sent()}
 	c.Scripts, c.Skipped = map[string][]byte{}, map[string]int{}
 	c.Headers, c.Cookies = map[string]bool{}, map[string]bool{}
 	for _, u := range cfg.Starts {
@@ -228,6 +227,8 @@ func (c *crawler) unwanted(it *item) string {
 const (
 	alikeReason = "pages like it were fetched"
 	mixedReason = "other combinations of its parameters were fetched"
+	// absentReason is why a page that is not there, and a form on it, is no entry.
+	absentReason = "it is not there, as pages that are built like it"
 )
 
 // skip notes a request that is not sent. One that has inputs of its own is kept as an entry, to be told of.
@@ -367,6 +368,10 @@ func (c *crawler) read(it *item, response *message.Response) {
 	if isStatic(response) && len(it.Request.URL.RawQuery) == 0 {
 		return // pictures and styles are no inputs, and tell nothing
 	}
+	if c.isAbsent(it.Entry, response, skeleton) {
+		c.Skipped[absentReason]++
+		return
+	}
 	c.keep(it.Entry, response)
 }
 
@@ -417,28 +422,6 @@ func (c *crawler) trimmed(r *message.Response) *message.Response {
 		return &short
 	}
 	return r
-}
-
-// choosing are parameters whose values choose what an application does.
-var choosing = []string{"action", "act", "do", "op", "page", "view", "module", "option", "task", "controller", "c", "m",
-	"route", "r", "p", "cmd", "mode", "method", "func", "tab", "section", "type"}
-
-// Choice are the values of a request that choose what is done, if they are words, but for those of one name.
-func Choice(r *message.Request, but string) string {
-	chosen := map[string]bool{}
-	for _, p := range message.Places(r) {
-		if p.Name != but && (p.Component == message.Query || p.Component == message.Body) && isWord(p.Value) &&
-			slices.Contains(choosing, strings.ToLower(p.Name)) {
-			chosen[p.Name+"="+p.Value] = true
-		}
-	}
-	return " " + strings.Join(slices.Sorted(maps.Keys(chosen)), "&")
-}
-
-func isWord(text string) bool {
-	return text != "" && len(text) < 40 && !strings.ContainsFunc(text, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && r != '-' && r != '/' && r != '.'
-	})
 }
 
 // follow queues a link.

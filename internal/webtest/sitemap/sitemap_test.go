@@ -327,6 +327,35 @@ func TestTrapsEnd(t *testing.T) {
 	}
 }
 
+// A box of a search that keeps something with a token is not ticked; other boxes are.
+func TestBoxesWithTokensAreNotTicked(t *testing.T) {
+	_, asked := crawl(t, client.Config{}, sitemap.Config{}, pages(map[string]string{
+		"/": `<form action=/find><input name=q value=a><input type=checkbox name=all value=1>
+			<input type=checkbox name=remember value="0b2c5e9d8f7a6b5c4d3e2f1a0b9c8d7e6928a1b3+\\"></form>`,
+		"/find": "found",
+	}))
+	has(t, asked, "GET /find?q=a&all=1")
+	hasNot(t, asked, "remember")
+}
+
+// A page for all addresses that are not there, with a form and a link that leads astray, is kept a few times.
+func TestPagesThatAreNotThere(t *testing.T) {
+	m, _ := crawl(t, client.Config{}, sitemap.Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		if r.URL.Path == "/" {
+			for i := range 12 {
+				fmt.Fprintf(w, "<a href='/docs/%c/'>x</a>", 'a'+i)
+			}
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, "<p>It is not there</p><form method=post><input name=search></form>")
+	}))
+	if n := len(m.Entries); n > 8 || m.Skipped["it is not there, as pages that are built like it"] < 12 {
+		t.Errorf("%d entries, %v", n, m.Skipped)
+	}
+}
+
 // Pages for something new, at one address, are opened one after the other, and no more once one has made something.
 func TestDraftsAreMadeOnce(t *testing.T) {
 	_, asked := crawl(t, client.Config{}, sitemap.Config{}, pages(map[string]string{
@@ -355,7 +384,7 @@ func TestCombinationsEnd(t *testing.T) {
 		if kind == "blue" {
 			fmt.Fprint(w, "<table><tr><td>b</table>")
 		}
-		for _, name := range strings.Split("abcdefgh", "") {
+		for name := range strings.SplitSeq("abcdefgh", "") {
 			more := r.URL.Query()
 			more.Set(name, strconv.Itoa(1-min(1, len(q.Get(name)))))
 			fmt.Fprintf(w, "<a href='/list?%s'>x</a>", more.Encode())
