@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/coverage"
 	"github.com/vedette-sec/vedette/internal/webtest/diff"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/session"
@@ -71,7 +73,8 @@ func (r *run) plan(t *target) (places, others []message.Place) {
 		r.planBeside(t, places, func(p message.Place) { add(&places, p) }, func(p message.Place) { add(&others, p) })
 	}
 	if len(places) > maxPlaces {
-		r.report.Coverage.cutPlaces(t.entry, len(places)-maxPlaces)
+		r.report.Coverage.Note(t.Request, message.Place{}, "more places", fmt.Sprintf(
+			"of more than %d places the first were tested; %d were not", maxPlaces, len(places)-maxPlaces))
 		places = places[:maxPlaces]
 	}
 	slices.SortStableFunc(others, func(a, b message.Place) int { return strings.Compare(a.String(), b.String()) })
@@ -169,7 +172,7 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 		return t.others, nil
 	}
 	if t.Response != nil && !r.isFirstOfLayout(t) {
-		r.report.Coverage.left(t, t.others, layoutReason)
+		r.report.Coverage.Left(t.Target, t.others, coverage.Layout)
 		return nil, nil
 	}
 	others := slices.DeleteFunc(slices.Clone(t.others), func(p message.Place) bool {
@@ -188,12 +191,12 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 			if err != nil {
 				return out, err
 			}
-			r.report.Coverage.left(t, some, quietReason)
+			r.report.Coverage.Left(t.Target, some, coverage.Quiet)
 			continue
 		}
 		for _, p := range some {
 			if r.isSampled(t, p) {
-				r.report.Coverage.left(t, []message.Place{p}, reactionReason)
+				r.report.Coverage.Left(t.Target, []message.Place{p}, coverage.Reaction)
 				continue
 			}
 			moved, err := r.moves(ctx, t, base, []message.Place{p})
@@ -203,7 +206,7 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 			if moved {
 				out = append(out, p)
 			} else {
-				r.report.Coverage.left(t, []message.Place{p}, quietReason)
+				r.report.Coverage.Left(t.Target, []message.Place{p}, coverage.Quiet)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/coverage"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
 )
@@ -21,12 +22,6 @@ const (
 	perLayout   = 2 // pages of one layout on which a place is tested, in whatever way it answers
 	perWord     = 6 // the same, whatever words choose what the script does
 	perOther    = 3 // pages of a script on which a header, a cookie or a name of a parameter is tested
-)
-
-// Why a place is not tested any more.
-const (
-	layoutReason   = "it was tested on pages of its script that are built alike"
-	reactionReason = "it was tested on other pages of its script, which answer alike"
 )
 
 // sample is what is known of one parameter of one script.
@@ -75,7 +70,7 @@ func (r *run) sampled(ctx context.Context, t *target, p message.Place) (why stri
 	}
 	key, layout := sampleKey(t.Request, p), t.layout()
 	if r.isSettled(key, layout) {
-		return layoutReason, done
+		return coverage.Layout, done
 	}
 	reaction, err := r.world.React(ctx, t.Target, p)
 	if err != nil { // the checks say so
@@ -91,9 +86,9 @@ func (r *run) sampled(ctx context.Context, t *target, p message.Place) (why stri
 	s, wide := r.sampleOf(key), r.sampleOf("any word "+wideKey(t.Request, p))
 	switch {
 	case s.layouts[layout] >= perLayout, s.both[layout+reacts] > 0, wide.both[layout+reacts] >= perWord:
-		return layoutReason, done
+		return coverage.Layout, done
 	case s.reactions[reacts] >= most:
-		return reactionReason, done
+		return coverage.Reaction, done
 	}
 	count := func(n int) { // those that are tested now count, too
 		s.layouts[layout] += n

@@ -20,7 +20,7 @@ func (r *run) described(ctx context.Context) {
 		for _, o := range doc.Operations {
 			request, err := o.Request(values)
 			if err != nil {
-				r.report.Coverage.skippedMap[err.Error()]++
+				r.report.Coverage.NotMapped(err.Error(), 1)
 				continue
 			}
 			request.Segments = segmentsOf(request, o)
@@ -35,7 +35,7 @@ func (r *run) described(ctx context.Context) {
 			}
 		}
 		for _, why := range doc.LeftOut {
-			r.report.Coverage.skippedMap[why]++
+			r.report.Coverage.NotMapped(why, 1)
 		}
 		if n := len(doc.LeftOut); n > 0 {
 			r.note(fmt.Sprintf("Of the description %d requests were left out, such as %s", n, doc.LeftOut[0]))

@@ -50,7 +50,7 @@ func (r *run) batches(ctx context.Context, targets []*target) error {
 	var left []*target
 	for _, t := range targets {
 		if r.journal.done[t.key] {
-			r.report.Coverage.earlier(t)
+			r.report.Coverage.Earlier(t.Target)
 		} else {
 			left = append(left, t)
 		}
@@ -94,7 +94,7 @@ func (r *run) guarded(ctx context.Context, some []*target, done, total int) erro
 			r.drop()
 			r.note(fmt.Sprintf("Testing %s %s ends the session: what was found there does not count.", t.Request.Method,
 				t.Request.URL.Redacted()))
-			r.report.Coverage.untested(t.entry, "testing it ends the session")
+			r.report.Coverage.Untested(t.entry, "testing it ends the session")
 			if err := r.renew(ctx); err != nil {
 				return err
 			}
@@ -184,7 +184,7 @@ func (r *run) target(ctx context.Context, t *target) (whole bool) {
 		return true
 	}
 	if bound := r.client.Over(); bound != "" {
-		r.report.Coverage.left(t, append([]message.Place{{}}, t.Places...), "the budget of "+bound+" is used up")
+		r.report.Coverage.Left(t.Target, append([]message.Place{{}}, t.Places...), "the budget of "+bound+" is used up")
 		return false
 	}
 	if t.later {
@@ -246,7 +246,7 @@ func (r *run) place(ctx context.Context, t *target, p message.Place) (whole bool
 	why, done := r.sampled(ctx, t, p)
 	defer done()
 	if why != "" {
-		r.report.Coverage.note(t.Request, p, "*", why)
+		r.report.Coverage.Note(t.Request, p, "*", why)
 		return true
 	}
 	for _, c := range ordered(r.Checks, p) {
@@ -254,13 +254,13 @@ func (r *run) place(ctx context.Context, t *target, p message.Place) (whole bool
 			continue
 		}
 		if r.isFound(cause(c.Class, t.Request, p)) {
-			r.report.Coverage.tested(t, p, c)
+			r.report.Coverage.Tested(t.Target, p, c)
 			continue
 		}
 		if slices.Contains(readers, c.Class) && slices.ContainsFunc(readers, func(class string) bool {
 			return r.isFound(cause(class, t.Request, p))
 		}) {
-			r.report.Coverage.cut(t, p, c, readReason)
+			r.report.Coverage.Cut(t.Target, p, c, readReason)
 			continue
 		}
 		err := safely(func() error { return c.Place(ctx, r.world, t.Target, p) })
@@ -295,11 +295,11 @@ const errorClass = "verbose-error"
 // allowed reports whether a check may run. It sends nothing once the budget is used up, but might think for long.
 func (r *run) allowed(t *target, p message.Place, c *kit.Check) bool {
 	if bound := r.client.Over(); bound != "" {
-		r.report.Coverage.cut(t, p, c, "the budget of "+bound+" is used up")
+		r.report.Coverage.Cut(t.Target, p, c, "the budget of "+bound+" is used up")
 		return false
 	}
 	if c.Level > r.Client.Level {
-		r.report.Coverage.cut(t, p, c, "it needs level "+c.Level.String())
+		r.report.Coverage.Cut(t.Target, p, c, "it needs level "+c.Level.String())
 		return false
 	}
 	return true
@@ -335,7 +335,7 @@ const maxFrames = 32
 // ended notes how a check ended, and reports whether it was not cut short.
 func (r *run) ended(t *target, p message.Place, c *kit.Check, err error) bool {
 	if err == nil {
-		r.report.Coverage.tested(t, p, c)
+		r.report.Coverage.Tested(t.Target, p, c)
 		return true
 	}
 	r.failed(t, p, c, err)
@@ -358,11 +358,11 @@ func (r *run) failed(t *target, p message.Place, c *kit.Check, err error) {
 	case errors.Is(err, context.Canceled):
 		why = "interrupted"
 	}
-	r.report.Coverage.cut(t, p, c, why)
+	r.report.Coverage.Cut(t.Target, p, c, why)
 }
 
 // skip is World.Skip.
-func (r *run) skip(t *kit.Target, class, why string) { r.report.Coverage.skip(t, class, why) }
+func (r *run) skip(t *kit.Target, class, why string) { r.report.Coverage.Skip(t, class, why) }
 
 // sites runs the checks of whole sites.
 func (r *run) sites(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/webtest"
 	"github.com/vedette-sec/vedette/internal/webtest/check/redirect"
+	"github.com/vedette-sec/vedette/internal/webtest/coverage"
 	"github.com/vedette-sec/vedette/internal/webtest/session"
 )
 
@@ -67,7 +68,7 @@ func TestRunGoesOnWithoutAnAccount(t *testing.T) {
 			t.Errorf("%d accounts: %q, partial %t, %q", len(accounts), report.Refused, report.Partial(), report.Notes)
 		}
 		_, why := report.Coverage.Reasons()
-		if !slices.ContainsFunc(why, func(r webtest.Reason) bool { return strings.HasPrefix(r.Why, "the login failed: ") }) {
+		if !slices.ContainsFunc(why, func(r coverage.Reason) bool { return strings.HasPrefix(r.Why, "the login failed: ") }) {
 			t.Errorf("the coverage is silent: %v", why)
 		}
 		found := slices.Contains(places(report), "echo GET /reports query parameter text")

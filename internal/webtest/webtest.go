@@ -25,6 +25,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/browser"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/coverage"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/session"
 	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
@@ -69,7 +70,7 @@ type Progress struct {
 type Report struct {
 	Findings []Finding
 	Map      *sitemap.Map
-	Coverage *Coverage
+	Coverage *coverage.Coverage
 	Requests int64
 	Over     string           // the bound of the budget that ended it: requests, time; "" for none
 	Down     bool             // the target stopped answering
@@ -143,7 +144,7 @@ func newRun(cfg Config) (*run, error) {
 	if cfg.Client.Now == nil {
 		cfg.Client.Now = time.Now
 	}
-	r := &run{Config: cfg, report: &Report{Coverage: newCoverage()}, merged: map[string]int{}, classes: map[string]bool{},
+	r := &run{Config: cfg, report: &Report{Coverage: coverage.New()}, merged: map[string]int{}, classes: map[string]bool{},
 		abouts: map[string]string{}, probed: map[string]int{}, samples: map[string]*sample{}, nobody: client.NewUser("")}
 	var err error
 	if r.journal, err = openJournal(cfg.Journal); err != nil {
@@ -233,7 +234,7 @@ func (r *run) refused(err error) {
 	r.report.Refused = append(r.report.Refused, err.Error())
 	r.note("The login failed: " + err.Error() + ". What that user alone is shown is not tested.")
 	if len(r.Starts) > 0 {
-		r.report.Coverage.note(message.From(http.MethodGet, r.Starts[0]), message.Place{}, "login",
+		r.report.Coverage.Note(message.From(http.MethodGet, r.Starts[0]), message.Place{}, "login",
 			"the login failed: "+err.Error())
 	}
 }
@@ -318,7 +319,6 @@ func (r *run) mapped(ctx context.Context) error {
 	if n := len(r.journal.answers); n > 0 {
 		r.note(fmt.Sprintf("It goes on after a run that was interrupted while it mapped: %d answers are known.", n))
 	}
-	r.report.Coverage.skippedMap = map[string]int{}
 	r.described(ctx)
 	share, until := r.part(crawlShare)
 	m, err := sitemap.Crawl(
@@ -330,7 +330,7 @@ func (r *run) mapped(ctx context.Context) error {
 	r.report.Map = m
 	r.remember(m, r.user())
 	for why, n := range m.Skipped {
-		r.report.Coverage.skippedMap[why] += n
+		r.report.Coverage.NotMapped(why, n)
 	}
 	switch {
 	case errors.Is(err, client.ErrScope) && len(m.Entries) == 0:
@@ -385,7 +385,7 @@ type target struct {
 func (r *run) targets() (out []*target) {
 	for _, e := range r.report.Map.Entries {
 		if e.Response == nil && !r.journal.resumed || e.Why != "" {
-			r.report.Coverage.untested(e, e.Why)
+			r.report.Coverage.Untested(e, e.Why)
 			continue
 		}
 		t := &target{Target: &kit.Target{Request: e.Request, Response: e.Response, User: r.userOf(e), Kind: e.Kind,

@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/cmd/vedette/cli"
 	"github.com/vedette-sec/vedette/internal/webtest"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/coverage"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
@@ -254,7 +255,7 @@ func summary(stderr io.Writer, r *webtest.Report) {
 	ofMap, ofChecks := r.Coverage.Reasons()
 	for _, reasons := range []struct {
 		what string
-		all  []webtest.Reason
+		all  []coverage.Reason
 	}{{"not fetched", ofMap}, {"not tested", ofChecks}} {
 		for i, one := range reasons.all {
 			if i == 8 {

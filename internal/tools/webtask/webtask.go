@@ -24,6 +24,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/coverage"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/session"
 	"github.com/vedette-sec/vedette/internal/webtest/spec"
@@ -43,7 +44,7 @@ type Step struct {
 type Output struct {
 	Requests int64            `json:"requests"` // to targets
 	Findings int              `json:"findings"`
-	Gaps     []webtest.Reason `json:"not_tested,omitempty"`
+	Gaps     []coverage.Reason `json:"not_tested,omitempty"`
 }
 
 const (
@@ -156,14 +157,14 @@ func (w Step) words(site *url.URL, r *webtest.Report, notes []string, out *Outpu
 	ofMap, ofChecks := r.Coverage.Reasons()
 	all := slices.Concat(ofMap, ofChecks)
 	out.Gaps = append(out.Gaps, all...)
-	for i, reason := range all {
-		if i == webReasons {
-			text += fmt.Sprintf(" %d more reasons are in the journal.", len(all)-i)
-			break
-		}
-		text += fmt.Sprintf(" Not tested, because %s: %d.", strings.TrimSuffix(reason.Why, "."), reason.Count)
+	said := []string{text}
+	for _, reason := range all[:min(len(all), webReasons)] {
+		said = append(said, fmt.Sprintf("Not tested, because %s: %d.", strings.TrimSuffix(reason.Why, "."), reason.Count))
 	}
-	return strings.Join(append(notes, text), "\n")
+	if more := len(all) - webReasons; more > 0 {
+		said = append(said, fmt.Sprintf("%d more reasons are in the journal.", more))
+	}
+	return strings.Join(append(notes, strings.Join(said, " ")), "\n")
 }
 
 // Config is how a site is tested. notes are about what could not be followed.

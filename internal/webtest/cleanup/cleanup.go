@@ -4,8 +4,8 @@
 // (client.Wrote), is theirs. Nothing else is touched: a link or a form is used to remove something only if it says that
 // it deletes, was not on the page before the tests, and stands in a part of the page, such as a row of a table, with
 // such a text. Objects of an API are removed by the requests of the map that delete one of their kind. Fields of a form
-// that the page fills in, such as those of a profile, and members of an object get the values back that they had. What is shown after all that
-// is reported.
+// that the page fills in, such as those of a profile, and members of an object get the values back that they had. What
+// is shown after all that is reported.
 package cleanup
 
 import (
@@ -100,11 +100,11 @@ func ends(ctx context.Context, err error) bool {
 // read asks for a page; nil where it has no answer to look at.
 func (c *cleaner) read(ctx context.Context, p Page) (*message.Response, error) {
 	answer, err := c.Client.Send(ctx, p.Request, client.Options{As: p.User})
-	switch {
-	case err != nil && ends(ctx, err):
+	if err != nil && ends(ctx, err) {
 		return nil, err
-	case err != nil, answer.Status != http.StatusOK:
-		return nil, nil //nolint:nilnil // there is nothing to clean
+	}
+	if err != nil || answer.Status != http.StatusOK {
+		return nil, nil //nolint:nilerr,nilnil // there is nothing to clean
 	}
 	return answer, nil
 }
@@ -144,7 +144,7 @@ func (c *cleaner) page(ctx context.Context, p Page, open bool) (clean bool, err 
 		if len(theirs) == 0 {
 			return true, nil
 		}
-		sent := false
+		var sent bool
 		if answer.IsHTML() {
 			sent, err = c.document(ctx, p, answer, theirs)
 			if err == nil && !sent && open {
@@ -179,7 +179,8 @@ func (c *cleaner) document(ctx context.Context, p Page, answer *message.Response
 	before := identities(had, removing)
 	for _, control := range removing {
 		id := identity(control.Request)
-		if before[id] || before[control.Request.Shape()] || c.tried[id] || !c.has(theirs, control.Row(removing, p.Before == nil)) {
+		if before[id] || before[control.Request.Shape()] || c.tried[id] ||
+			!c.has(theirs, control.Row(removing, p.Before == nil)) {
 			continue
 		}
 		if c.Removed >= maxRemovals {
@@ -209,7 +210,7 @@ func (c *cleaner) remove(ctx context.Context, u *client.User, r *message.Request
 		if ends(ctx, err) {
 			return err
 		}
-		return nil //nolint:nilerr // the page is read again and shows whether it was removed
+		return nil // the page is read again and shows whether it was removed
 	}
 	if answer.Status < http.StatusBadRequest {
 		c.Removed++
@@ -247,7 +248,9 @@ func isSame(page, form *message.Request) bool {
 		return out
 	}
 	objects := named(page)
-	return slices.ContainsFunc(named(form), func(value string) bool { return value != "" && slices.Contains(objects, value) })
+	return slices.ContainsFunc(named(form), func(value string) bool {
+		return value != "" && slices.Contains(objects, value)
+	})
 }
 
 // identity is a request without what it has of tokens and times.

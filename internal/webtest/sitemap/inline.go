@@ -11,7 +11,7 @@ import (
 // id becomes "/x/1", and an object that was named before (body = {…}; JSON.stringify(body)) is put in its place.
 
 var (
-	constant = regexp.MustCompile("([A-Za-z_$][\\w$]*)\\s*[=:]\\s*[\"'`]((?:https?://[\\w.:-]+)?/[\\w./-]*)[\"'`]")
+	constant = regexp.MustCompile("([A-Za-z_$][\\w$]*)\\s*[=:]\\s*[\"'`]((?:https?://[\\w.:-]{1,200})?/[\\w./-]{0,200})[\"'`]")
 	// around is the beginning of a function with an argument that may be an address.
 	around = regexp.MustCompile(`(?:function\s+([A-Za-z_$][\w$]*)\s*\(\s*([A-Za-z_$][\w$]*)[^)]*\)\s*\{|` +
 		`([A-Za-z_$][\w$]*)\s*[=:]\s*(?:async\s*)?(?:function\s*)?\(?\s*([A-Za-z_$][\w$]*)\s*[^)=;{}]{0,80}\)?\s*(?:=>|\{))`)
@@ -24,7 +24,9 @@ var (
 const (
 	maxConstants = 40
 	maxInline    = 512 << 10 // bytes of a script
+	maxFunctions = 2000
 	maxWrappers  = 20
+	maxNamed     = 30 // objects that are put in place of their names
 	bodyLength   = 600 // bytes of a function in which its fetch is looked for
 )
 
@@ -47,7 +49,11 @@ func inline(text string) string {
 		rest := strings.Trim(strings.TrimLeft(m[2], " \t\r\n+"), `"'`)
 		return m[1][:len(m[1])-1] + "1" + rest + m[1][:1]
 	})
+	n := 0
 	return named.ReplaceAllStringFunc(text, func(s string) string {
+		if n++; n > maxNamed {
+			return s
+		}
 		set := regexp.MustCompile(`(?:^|[^\w$.])` + regexp.QuoteMeta(named.FindStringSubmatch(s)[1]) + `\s*=\s*\{`)
 		at := set.FindStringIndex(text)
 		if at == nil {
@@ -61,6 +67,9 @@ func inline(text string) string {
 func withConstants(text string) string {
 	for _, m := range constant.FindAllStringSubmatch(text, maxConstants) {
 		name, value := m[1], strings.ReplaceAll(strings.TrimSuffix(m[2], "/"), "$", "$$")
+		if strings.Count(text, name)*len(value) > maxInline { // a script that is made to grow
+			continue
+		}
 		if strings.Contains(text, name+"+") || strings.Contains(text, name+" +") {
 			before := regexp.MustCompile(`(^|[^\w$.])` + regexp.QuoteMeta(name) + "\\s*\\+\\s*([\"'`])/?")
 			text = before.ReplaceAllString(text, "${1}${2}"+value+"/")
@@ -68,6 +77,9 @@ func withConstants(text string) string {
 			text = beside.ReplaceAllString(text, "${1}'"+value+"'${2}")
 		}
 		text = strings.ReplaceAll(text, "${"+name+"}", strings.TrimSuffix(m[2], "/"))
+		if len(text) > 2*maxInline { // constants within constants
+			break
+		}
 	}
 	return text
 }
@@ -75,7 +87,7 @@ func withConstants(text string) string {
 // unwrapped has the calls of one function around fetch that is not done yet as calls of fetch; false when there is
 // none.
 func unwrapped(text string, done map[string]bool) (string, bool) {
-	for _, at := range around.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range around.FindAllStringSubmatchIndex(text, maxFunctions) {
 		group := func(n int) string {
 			if at[2*n] < 0 {
 				return ""

@@ -34,8 +34,8 @@ type Set struct {
 
 // Payload is one text that is sent, with what stands beside it. Texts name: {v} the value, {a} and {b} random numbers,
 // {p} their product, {s} the sum of {p} and {a}, {w} a random word, {c} a condition, {d} seconds and {d1} one more,
-// {n} an amount of work, {file} the path of a file, {dir}, {base} and {ext} the parts of a value that is a path, {null} a
-// byte of zero.
+// {n} an amount of work, {file} the path of a file, {dir}, {base} and {ext} the parts of a value that is a path,
+// {null} a byte of zero.
 type Payload struct {
 	ID           string
 	Text         string

@@ -1,10 +1,10 @@
-package webtest
+// Package coverage notes what was tested of an application and what not, and why, by request and by place.
+package coverage
 
 import (
 	"cmp"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -18,12 +18,12 @@ const maxRows = 200000
 
 // Coverage is what was tested and what not, and why.
 type Coverage struct {
-	mu         sync.Mutex
-	rows       map[rowKey]*Row
-	order      []*Row
-	gaps       int // checks on places that were not tested although they could have been
-	dropped    int
-	skippedMap map[string]int
+	mu      sync.Mutex
+	rows    map[rowKey]*Row
+	order   []*Row
+	gaps    int // checks on places that were not tested although they could have been
+	dropped int
+	ofMap   map[string]int // requests that the map did not send, by reason
 }
 
 // Row is one place of a request, or a whole request where Place is zero.
@@ -41,8 +41,9 @@ type rowKey struct {
 	place       message.Place
 }
 
-func newCoverage() *Coverage {
-	return &Coverage{rows: map[rowKey]*Row{}}
+// New makes an empty coverage.
+func New() *Coverage {
+	return &Coverage{rows: map[rowKey]*Row{}, ofMap: map[string]int{}}
 }
 
 // Rows are the rows, in the order in which they were tested.
@@ -58,7 +59,7 @@ func (c *Coverage) Gaps() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	gaps := c.gaps
-	for why, n := range c.skippedMap {
+	for why, n := range c.ofMap {
 		if isMapGap(why) {
 			gaps += n
 		}
@@ -113,7 +114,7 @@ func (c *Coverage) Reasons() (ofMap, ofChecks []Reason) {
 			count[why]++
 		}
 	}
-	return sorted(c.skippedMap), sorted(count)
+	return sorted(c.ofMap), sorted(count)
 }
 
 func sorted(count map[string]int) []Reason {
@@ -145,7 +146,8 @@ func (c *Coverage) row(r *message.Request, p message.Place) *Row {
 	return row
 }
 
-func (c *Coverage) tested(t *target, p message.Place, check *kit.Check) {
+// Tested notes that a check was made at a place; the zero place is the request as a whole.
+func (c *Coverage) Tested(t *kit.Target, p message.Place, check *kit.Check) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	row := c.row(t.Request, p)
@@ -157,17 +159,17 @@ func (c *Coverage) tested(t *target, p message.Place, check *kit.Check) {
 	}
 }
 
-// cut notes a check that did not run, or did not end; nil is all of them.
-func (c *Coverage) cut(t *target, p message.Place, check *kit.Check, why string) {
+// Cut notes a check that did not run, or did not end; nil is all of them.
+func (c *Coverage) Cut(t *kit.Target, p message.Place, check *kit.Check, why string) {
 	name := "*"
 	if check != nil {
 		name = check.ID
 	}
-	c.note(t.Request, p, name, why)
+	c.Note(t.Request, p, name, why)
 }
 
-// skip notes what a check says that it could not test.
-func (c *Coverage) skip(t *kit.Target, class, why string) {
+// Skip notes what a check says that it could not test.
+func (c *Coverage) Skip(t *kit.Target, class, why string) {
 	if t == nil || t.Request == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -176,10 +178,11 @@ func (c *Coverage) skip(t *kit.Target, class, why string) {
 		}
 		return
 	}
-	c.note(t.Request, message.Place{}, class, why)
+	c.Note(t.Request, message.Place{}, class, why)
 }
 
-func (c *Coverage) note(r *message.Request, p message.Place, name, why string) {
+// Note notes why something, by the id or the class of a check or * for all, is not tested.
+func (c *Coverage) Note(r *message.Request, p message.Place, name, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if row := c.row(r, p); row != nil {
@@ -197,28 +200,23 @@ func (c *Coverage) set(row *Row, name, why string) {
 	row.Skipped[name] = why
 }
 
-// untested notes a request that was not tested at all.
-func (c *Coverage) untested(e *sitemap.Entry, why string) {
+// Untested notes a request that was not tested at all.
+func (c *Coverage) Untested(e *sitemap.Entry, why string) {
 	if why == "" {
 		why = "it was not sent"
 	}
-	c.note(e.Request, message.Place{}, "*", why)
+	c.Note(e.Request, message.Place{}, "*", why)
 }
 
-// left notes why places are not tested.
-func (c *Coverage) left(t *target, places []message.Place, why string) {
+// Left notes why places are not tested.
+func (c *Coverage) Left(t *kit.Target, places []message.Place, why string) {
 	for _, p := range places {
-		c.note(t.Request, p, "*", why)
+		c.Note(t.Request, p, "*", why)
 	}
 }
 
-func (c *Coverage) cutPlaces(e *sitemap.Entry, more int) {
-	c.note(e.Request, message.Place{}, "more places",
-		"of more than "+strconv.Itoa(maxPlaces)+" places the first were tested; "+
-			strconv.Itoa(more)+" were not")
-}
-
-func (c *Coverage) earlier(t *target) {
+// Earlier notes a request that was tested before the run was interrupted.
+func (c *Coverage) Earlier(t *kit.Target) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if row := c.row(t.Request, message.Place{}); row != nil {
@@ -226,15 +224,26 @@ func (c *Coverage) earlier(t *target) {
 	}
 }
 
-// quietReason is why no more is tested in a place that the answer does not depend on.
-const quietReason = "the answer does not depend on it"
+// NotMapped notes so many requests that the map did not send.
+func (c *Coverage) NotMapped(why string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ofMap[why] += n
+}
+
+// Why a place is not tested any more, which is no lack.
+const (
+	Quiet    = "the answer does not depend on it"
+	Layout   = "it was tested on pages of its script that are built alike"
+	Reaction = "it was tested on other pages of its script, which answer alike"
+)
 
 // nowhere is the address of what belongs to no request.
 var nowhere = &url.URL{}
 
 // isChoice reports whether something is not tested by what was chosen, and not for a lack.
 func isChoice(why string) bool {
-	return why == quietReason || why == layoutReason || why == reactionReason ||
+	return why == Quiet || why == Layout || why == Reaction ||
 		strings.HasPrefix(why, "it needs level ") || strings.Contains(why, "does not allow") ||
 		strings.HasPrefix(why, "it would ") || strings.HasPrefix(why, "level passive")
 }
