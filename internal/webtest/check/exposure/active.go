@@ -161,7 +161,7 @@ func schemaAt(ctx context.Context, w *kit.World, c *kit.Check, r *message.Reques
 	w.Found(c, kit.Finding{Request: r, Detail: detail, Evidence: []kit.Evidence{
 		{Request: r, Response: answer, Match: kit.Around(answer.Body, `"queryType"`), Note: "the schema comes back"},
 		{Request: control, Response: refused, Note: "a field that does not exist is refused"}},
-		Proof: &proof.Program{About: "The schema comes back.", Users: users, Steps: []proof.Step{{ID: "schema", As: user, Send: r,
-			Expect: []proof.Expect{{What: proof.Contains, Value: `"queryType"`}}}}}})
+		Proof: &proof.Program{About: "The schema comes back.", Users: users, Steps: []proof.Step{{ID: "schema", As: user,
+			Send: r, Expect: []proof.Expect{{What: proof.Contains, Value: `"queryType"`}}}}}})
 	return true, nil
 }

@@ -6,8 +6,8 @@
 // name), and the content must be of the kind that the name says, twice.
 //
 // Requests for a clean place: none. For a host: those of files.yaml. For a folder: one. For a file of the map with an
-// ending of a program: one for each name in old-files.yaml, of at most 150 files a host; for names of left-programs.yaml,
-// three each.
+// ending of a program: one for each name in old-files.yaml, of at most 150 files a host; for each name
+// in left-programs.yaml, three.
 package exposure
 
 import (

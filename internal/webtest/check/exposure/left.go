@@ -73,8 +73,8 @@ var leftSource = regexp.MustCompile(`<\?php|(?m)^\s*(?:(?:import|from) [\w.]+|(?
 // isSource reports whether an answer is the source text of a program, and no page.
 func isSource(r *message.Response) bool {
 	head := bytes.ToLower(r.Body[:min(len(r.Body), 1000)])
-	return r.Status == http.StatusOK && !bytes.Contains(head, []byte("<html")) && !bytes.Contains(head, []byte("<!doctype")) &&
-		leftSource.Match(r.Body)
+	isPage := bytes.Contains(head, []byte("<html")) || bytes.Contains(head, []byte("<!doctype"))
+	return r.Status == http.StatusOK && !isPage && leftSource.Match(r.Body)
 }
 
 // sourceMaps is the check for source maps of scripts that have the sources themselves: comments and names that the
