@@ -27,9 +27,10 @@ const (
 
 // listedIdentifiers is the check for objects under values that nobody guesses, such as UUIDs, which lists of the
 // interface give to all users. A script says where such objects are, but not under which value. With one of the values
-// the object has the user's name, with another it has somebody else's at the same member, and a secret of theirs; nobody
-// without a login gets it, and a value of the same form that names nothing is answered otherwise. One request for each
-// page of the map, up to twelve for each of six addresses where there are such values, and three for an object.
+// the object has the user's name, with another it has somebody else's at the same member, and a secret of theirs;
+// nobody without a login gets it, and a value of the same form that names nothing is answered otherwise. One request
+// for each page of the map, up to twelve for each of six addresses where there are such values, and three for an
+// object.
 func listedIdentifiers() kit.Check {
 	c := kit.Check{ID: "objects-of-listed-values", Class: "bola", Level: client.Safe,
 		Title: "A user reads objects of others under values that a list has"}.Describe()
@@ -52,7 +53,9 @@ func listedIdentifiers() kit.Check {
 }
 
 // listedValues are the long values in lists that a user reads, and the addresses that have no object for the user.
-func listedValues(ctx context.Context, w *kit.World, as *client.User) (values []string, empty []*message.Request, err error) {
+func listedValues(ctx context.Context, w *kit.World, as *client.User) (
+	values []string, empty []*message.Request, err error,
+) {
 	pages := w.Pages()
 	for _, r := range pages[:min(len(pages), maxPages)] {
 		if r.Method != http.MethodGet {
@@ -133,7 +136,8 @@ func secretOf(object map[string]any) string {
 }
 
 // theirs reports an object of somebody else that nobody without a login gets, again with its secret.
-func theirs(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request, p message.Place, value, owner, secret string,
+func theirs(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request, p message.Place,
+	value, owner, secret string,
 ) (bool, error) {
 	as := w.Users[0]
 	missing := r.Put(p, kit.Nonexistent(value))
@@ -152,8 +156,8 @@ func theirs(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 	}
 	user, users := kit.Names(as)
 	has := func(not bool) []proof.Expect { return []proof.Expect{{What: proof.Contains, Value: secret, Not: not}} }
-	w.Found(c, kit.Finding{Request: r, Place: p, Payload: value, Detail: "it is of " + owner + ", and a list has its value",
-		Evidence: []kit.Evidence{
+	w.Found(c, kit.Finding{Request: r, Place: p, Payload: value,
+		Detail: "it is of " + owner + ", and a list has its value", Evidence: []kit.Evidence{
 			{Request: r, Response: answers[0], Match: kit.Around(answers[0].Body, owner), Note: "what " + as.Name + " gets"},
 			{Request: r, Response: answers[1], Note: "what nobody gets"},
 			{Request: missing, Response: answers[2], Note: "an object that does not exist"}},
