@@ -8,6 +8,9 @@ package access
 
 import (
 	"context"
+	"crypto/md5"  //nolint:gosec // applications name objects by it
+	"crypto/sha1" //nolint:gosec // as above
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -257,6 +260,9 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 			continue // it does not decide about the page
 		}
 		check, f.Place, f.Payload = c, p, p.Value
+		if isRandom(p.Value, owner.Name) {
+			f.Confidence, f.Detail = kit.Probable, "the value is a random one, and nothing shows it to "+other.Name
+		}
 		f.Evidence = append(f.Evidence, kit.Evidence{Request: missing, Response: refused,
 			Note: "an object that does not exist"})
 		steps = append(steps, proof.Step{ID: "missing", As: other.Name, Send: missing,
@@ -267,4 +273,16 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 		Users: []string{owner.Name, other.Name}, Steps: steps}
 	w.Found(check, f)
 	return true, nil
+}
+
+var randomValue = regexp.MustCompile(`^(?i:[0-9a-f]{32,64}|[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})$`)
+
+// isRandom reports whether a value is one that nobody guesses: whoever has it may have been given it, as of a link that
+// is shared. The digest of a number or of a name is none.
+func isRandom(value, name string) bool {
+	if !randomValue.MatchString(value) || seriesOf(strings.ToLower(value)) != nil {
+		return false
+	}
+	by5, by1 := md5.Sum([]byte(name)), sha1.Sum([]byte(name)) //nolint:gosec // as applications do
+	return !strings.EqualFold(value, hex.EncodeToString(by5[:])) && !strings.EqualFold(value, hex.EncodeToString(by1[:]))
 }

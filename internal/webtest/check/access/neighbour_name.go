@@ -76,9 +76,15 @@ func (n *neighbourhood) linked(r *message.Request, p message.Place) (all []strin
 	return all
 }
 
+// shownName is a name, and how an answer shows it: with what stands around it, as a short one alone may stand anywhere.
+type shownName struct {
+	name []byte
+	text string
+}
+
 // named are the names that an answer has where an object of the user has the user's: that of the user alone, or
 // those of others.
-func (n *neighbourhood) named(own, answer *message.Response, isUser bool) (all []string) {
+func (n *neighbourhood) named(own, answer *message.Response, isUser bool) (all []shownName) {
 	name := []byte(n.as.Name)
 	for at, rest := 0, own.Body; len(all) < 5; {
 		i := bytes.Index(rest, name)
@@ -96,19 +102,22 @@ func (n *neighbourhood) named(own, answer *message.Response, isUser bool) (all [
 			`([\pL\pN@.+_-]{2,64})` + regexp.QuoteMeta(string(past)))
 		for _, m := range there.FindAllSubmatch(answer.Body, 5) {
 			if (string(m[1]) == n.as.Name) == isUser {
-				all = append(all, string(m[1]))
+				all = append(all, shownName{m[1], string(m[0])})
 			}
 		}
 	}
 	return all
 }
 
-// namedInstead are the names of others in an answer where an object of the user has the user's, and that neither
-// that nor the answer for no object has.
-func (n *neighbourhood) namedInstead(own, answer, missing *message.Response) []string {
-	return slices.DeleteFunc(n.named(own, answer, false), func(text string) bool {
-		return bytes.Contains(own.Body, []byte(text)) || bytes.Contains(missing.Body, []byte(text))
-	})
+// namedInstead are the names of others, as they are shown, in an answer where an object of the user has the user's, and
+// that neither that nor the answer for no object has.
+func (n *neighbourhood) namedInstead(own, answer, missing *message.Response) (all []string) {
+	for _, one := range n.named(own, answer, false) {
+		if !bytes.Contains(own.Body, one.name) && !bytes.Contains(missing.Body, one.name) {
+			all = append(all, one.text)
+		}
+	}
+	return all
 }
 
 // label is what stands before a place in a page or in JSON, from the text that says what is there: >by or

@@ -82,7 +82,7 @@ func roleCookies(u *client.User, at *url.URL) (out []message.Place) {
 	for _, k := range u.Cookies(at) {
 		p := message.PlaceOfCookie(k.Name, k.Value)
 		for _, m := range p.Members() {
-			if roleName.MatchString(m.Inner) && (plainWord.MatchString(m.Value)) {
+			if roleName.MatchString(m.Inner) && plainWord.MatchString(m.Value) || isFlag(u, m) {
 				out = append(out, m)
 			}
 		}
@@ -98,6 +98,15 @@ func roleCookies(u *client.User, at *url.URL) (out []message.Place) {
 	return out
 }
 
+// isFlag reports whether a member of an object in a cookie is a right that its user has not, such as "librarian":
+// false beside their name. What a visitor has seen or agreed to is none.
+func isFlag(u *client.User, m message.Place) bool {
+	return m.Value == "false" && kit.Known(u) && strings.Contains(m.Outer, `"`+u.Name+`"`) && !agreed.MatchString(m.Inner)
+}
+
+var agreed = regexp.MustCompile(`(?i)consent|accept|agree|seen|shown|dismiss|hid|terms|privacy|gdpr|cookie|banner|popup|` +
+	`welcome|intro|tour|remember|dark|adult|verified|confirmed|news`)
+
 // raised reports a page that is refused, and that another role in a cookie opens.
 func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request, u *client.User, p message.Place,
 	base *message.Response,
@@ -107,6 +116,10 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 		encode = func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	}
 	values := slices.Clone(higher)
+	nonsense := func() string { return encode(strings.ToLower(kit.Word())) }
+	if isFlag(u, p) && !roleName.MatchString(p.Inner) { // any word may hold as true: as it was, it is refused again
+		values, nonsense = []string{"true"}, func() string { return "false" }
+	}
 	for _, other := range w.Users {
 		for _, q := range roleCookies(other, r.URL) {
 			if q.Name == p.Name && q.Inner == p.Inner && !slices.Contains(values, q.Value) {
@@ -131,7 +144,7 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 		if answer.Status != http.StatusOK || kit.Refusal(answer) != "" || base.Status != http.StatusOK && kit.Same(base, answer) {
 			continue
 		}
-		control, refused, err := send(encode(strings.ToLower(kit.Word())))
+		control, refused, err := send(nonsense())
 		if err != nil || refused.Status != base.Status || base.Status == http.StatusOK && kit.Refusal(refused) == "" {
 			return err
 		}
@@ -151,12 +164,12 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request,
 			Evidence: []kit.Evidence{
 				{Request: r, Response: base, Note: u.Name + " is refused"},
 				{Request: opened, Response: answer, Note: "and is not with another value of the cookie " + p.Name},
-				{Request: control, Response: refused, Note: "a word that is no role is refused"}},
+				{Request: control, Response: refused, Note: "a value that is no role is refused"}},
 			Proof: &proof.Program{About: "A cookie that anybody can write says what its sender may do.", Users: users, Steps: []proof.Step{
 				{ID: "refused", As: user, Send: r, Expect: status(base)},
 				{ID: "opened", As: user, Send: opened, Expect: status(answer)},
 				{ID: "control", As: user, Send: control, Expect: status(refused)}}}})
-		return raisedForms(ctx, w, c, answer, u, p, encode(value), encode)
+		return raisedForms(ctx, w, c, answer, u, p, encode(value), nonsense)
 	}
 	return nil
 }
@@ -167,7 +180,7 @@ const maxRaisedForms = 5
 // raisedForms tries the forms of a page that another role in a cookie has opened, which no map has: the user's own
 // cookie is refused, the other role is not, a word that is no role is.
 func raisedForms(ctx context.Context, w *kit.World, c *kit.Check, page *message.Response, u *client.User,
-	p message.Place, value string, encode func(string) string,
+	p message.Place, value string, nonsense func() string,
 ) error {
 	if w.Level < client.Active || page.Request.Method != http.MethodGet {
 		return nil
@@ -179,7 +192,7 @@ func raisedForms(ctx context.Context, w *kit.World, c *kit.Check, page *message.
 		}
 		form.Token = nil // it is that of the page which is open
 		var answers []*message.Response
-		for _, role := range []string{p.Value, value, encode(strings.ToLower(kit.Word()))} {
+		for _, role := range []string{p.Value, value, nonsense()} {
 			made := form.Put(p, role)
 			answer, err := w.Client.Send(ctx, made, client.Options{As: u, Writes: true})
 			if errors.Is(err, client.ErrScope) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -47,6 +48,15 @@ func cookieIs(name string, of func(string) bool) func(*http.Request, string) boo
 func TestRoleOfClient(t *testing.T) {
 	is := func(want string) func(string) bool { return func(v string) bool { return v == want } }
 	coded := base64.StdEncoding.EncodeToString
+	has := func(text string) func(string) bool {
+		return func(v string) bool {
+			raw, err := base64.StdEncoding.DecodeString(v)
+			if plain, bad := url.QueryUnescape(v); err != nil && bad == nil {
+				raw = []byte(plain)
+			}
+			return strings.Contains(string(raw), text)
+		}
+	}
 	for name, c := range map[string]struct {
 		cookie, value string
 		may           func(*http.Request, string) bool
@@ -57,7 +67,14 @@ func TestRoleOfClient(t *testing.T) {
 		"encoded":   {"acl", coded([]byte("guest")), cookieIs("acl", is(coded([]byte("admin")))), 2},
 		"session":   {"role", "customer", func(_ *http.Request, who string) bool { return who == "alice" }, 0},
 		"any other": {"role", "customer", cookieIs("role", func(v string) bool { return v != "customer" }), 0},
-		"no role":   {"colour", "blue", cookieIs("colour", is("admin")), 0},
+		"a right":   {"me", coded([]byte(`{"name":"bob","treasurer":false}`)), cookieIs("me", has(`treasurer":true`)), 2},
+		"escaped":   {"me", url.QueryEscape(`{"u":"bob","hr":false}`), cookieIs("me", has(`"hr":true`)), 2},
+		"a member":  {"me", url.QueryEscape(`{"rank":"clerk"}`), cookieIs("me", has(`:"admin"`)), 2},
+		"of nobody": {"me", coded([]byte(`{"lang":"de","treasurer":false}`)), cookieIs("me", has(`treasurer":true`)), 0},
+		"agreed to": {"me", coded([]byte(`{"name":"bob","termsAccepted":false}`)), cookieIs("me", has(`Accepted":true`)), 0},
+		"not read": {"me", coded([]byte(`{"name":"bob","treasurer":false}`)),
+			func(_ *http.Request, who string) bool { return who == "alice" }, 0},
+		"no role": {"colour", "blue", cookieIs("colour", is("admin")), 0},
 	} {
 		lab := kittest.New(t, ward(c.may))
 		lab.World.Level = client.Active

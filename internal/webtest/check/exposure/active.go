@@ -105,7 +105,8 @@ func allows(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, form
 	return nil
 }
 
-// introspection is the check for schemas of GraphQL that everybody may read. Three requests a host, at most.
+// introspection is the check for schemas of GraphQL that everybody may read, or every user. Three requests a host, and
+// as many more as a user where nobody without a login is answered.
 func introspection() kit.Check {
 	c := kit.Check{ID: "graphql-introspection", Class: "graphql-introspection", Level: client.Safe}.Describe()
 	c.Site = func(ctx context.Context, w *kit.World, root *url.URL) error {
@@ -116,33 +117,51 @@ func introspection() kit.Check {
 				break
 			}
 		}
-		for _, to := range append(paths, "/graphql", "/api/graphql") {
-			r := message.From(http.MethodPost, root)
-			r.URL.Path, r.URL.RawPath, r.URL.RawQuery = to, "", ""
-			r.Header.Set("Content-Type", "application/json")
-			r.Body = []byte(`{"query":"{__schema{queryType{name} types{name}}}"}`)
-			answer, err := w.Client.Send(ctx, r, client.Options{})
-			if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
-				return err
+		readers := []*client.User{nil}
+		if len(w.Users) > 0 {
+			readers = append(readers, w.Users[0])
+		}
+		for _, as := range readers {
+			for _, to := range append(paths, "/graphql", "/api/graphql") {
+				r := message.From(http.MethodPost, root)
+				r.URL.Path, r.URL.RawPath, r.URL.RawQuery = to, "", ""
+				r.Header.Set("Content-Type", "application/json")
+				if done, err := schemaAt(ctx, w, &c, r, as); err != nil || done {
+					return err
+				}
 			}
-			body := string(answer.Body)
-			if answer.Status != http.StatusOK || !strings.Contains(body, `"queryType"`) || !strings.Contains(body, `"types"`) {
-				continue
-			}
-			control := r.Clone()
-			control.Body = []byte(`{"query":"{` + kit.Word() + `}"}`)
-			refused, err := w.Client.Send(ctx, control, client.Options{})
-			if err != nil || strings.Contains(string(refused.Body), `"queryType"`) {
-				return err
-			}
-			w.Found(&c, kit.Finding{Request: r, Detail: to, Evidence: []kit.Evidence{
-				{Request: r, Response: answer, Match: kit.Around(answer.Body, `"queryType"`), Note: "the schema comes back"},
-				{Request: control, Response: refused, Note: "a field that does not exist is refused"}},
-				Proof: &proof.Program{About: "The schema comes back.", Steps: []proof.Step{{ID: "schema", Send: r,
-					Expect: []proof.Expect{{What: proof.Contains, Value: `"queryType"`}}}}}})
-			return nil
 		}
 		return nil
 	}
 	return c
+}
+
+// schemaAt asks for the schema as a user, or as nobody for nil, and reports whether it was answered.
+func schemaAt(ctx context.Context, w *kit.World, c *kit.Check, r *message.Request, as *client.User) (bool, error) {
+	r.Body = []byte(`{"query":"{__schema{queryType{name} types{name}}}"}`)
+	answer, err := w.Client.Send(ctx, r, client.Options{As: as})
+	if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
+		return false, err
+	}
+	body := string(answer.Body)
+	if answer.Status != http.StatusOK || !strings.Contains(body, `"queryType"`) || !strings.Contains(body, `"types"`) {
+		return false, nil
+	}
+	control := r.Clone()
+	control.Body = []byte(`{"query":"{` + kit.Word() + `}"}`)
+	refused, err := w.Client.Send(ctx, control, client.Options{As: as})
+	if err != nil || strings.Contains(string(refused.Body), `"queryType"`) {
+		return true, err
+	}
+	user, users := kit.Names(as)
+	detail := r.URL.Path
+	if user != "" {
+		detail += ", for who is logged in"
+	}
+	w.Found(c, kit.Finding{Request: r, Detail: detail, Evidence: []kit.Evidence{
+		{Request: r, Response: answer, Match: kit.Around(answer.Body, `"queryType"`), Note: "the schema comes back"},
+		{Request: control, Response: refused, Note: "a field that does not exist is refused"}},
+		Proof: &proof.Program{About: "The schema comes back.", Users: users, Steps: []proof.Step{{ID: "schema", As: user,
+			Send: r, Expect: []proof.Expect{{What: proof.Contains, Value: `"queryType"`}}}}}})
+	return true, nil
 }

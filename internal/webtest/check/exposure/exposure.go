@@ -6,7 +6,8 @@
 // name), and the content must be of the kind that the name says, twice.
 //
 // Requests for a clean place: none. For a host: those of files.yaml. For a folder: one. For a file of the map with an
-// ending of a program: one for each name in old-files.yaml, of at most 150 files a host.
+// ending of a program: one for each name in old-files.yaml, of at most 150 files a host; for each name
+// in left-programs.yaml, three.
 package exposure
 
 import (
@@ -28,7 +29,8 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{errorsShown(), errorsProvoked(), secrets(), cookies(), loginCookies(), frames(), origins(),
-		listings(), oldFiles(), files(), exposed(), introspection(), folders(), passwords()}
+		listings(), oldFiles(), files(), exposed(), introspection(), folders(), passwords(),
+		leftCopies(), sourceMaps()}
 }
 
 // pattern is what a text is recognised by.

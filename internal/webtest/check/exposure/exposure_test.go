@@ -191,18 +191,31 @@ func TestFiles(t *testing.T) {
 }
 
 func TestIntrospection(t *testing.T) {
-	for want, weak := range map[int]bool{1: true, 0: false} {
+	for name, c := range map[string]struct {
+		weak, members bool
+		want          int
+	}{"everybody": {true, false, 1}, "users": {true, true, 1}, "nobody": {false, false, 0}, "no user": {false, true, 0}} {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			buffer := make([]byte, 200)
 			n, _ := r.Body.Read(buffer)
-			if r.URL.Path == "/graphql" && weak && strings.Contains(string(buffer[:n]), "__schema") {
+			k, err := r.Cookie("user")
+			if c.members && (err != nil || k.Value != "alice") {
+				http.Error(w, `{"errors":[{"message":"log in"}]}`, http.StatusUnauthorized)
+				return
+			}
+			if r.URL.Path == "/graphql" && c.weak && strings.Contains(string(buffer[:n]), "__schema") {
 				fmt.Fprint(w, `{"data":{"__schema":{"queryType":{"name":"Query"},"types":[]}}}`)
 				return
 			}
 			fmt.Fprint(w, `{"errors":[{"message":"no"}]}`)
 		}))
-		if found := lab.Run(t, kittest.Named(t, Checks(), "graphql-introspection"), lab.Target(t, http.MethodGet, "/", "")); len(found) != want {
-			t.Errorf("weak %v: %d findings", weak, len(found))
+		lab.World.Users = []*client.User{lab.As(t, "alice")}
+		found := lab.Run(t, introspection(), lab.Target(t, http.MethodGet, "/", ""))
+		if len(found) != c.want {
+			t.Errorf("%s: %d findings", name, len(found))
+		}
+		for _, f := range found {
+			lab.Holds(t, f)
 		}
 	}
 }

@@ -22,7 +22,9 @@ import (
 )
 
 // Checks are those of the package.
-func Checks() []kit.Check { return []kit.Check{ofNames(), listOfUsers(), forStaff()} }
+func Checks() []kit.Check {
+	return []kit.Check{ofNames(), listOfUsers(), forStaff(), listedIdentifiers()}
+}
 
 // Members of objects that say whose they are, and those that nobody else should see.
 var (
