@@ -11,8 +11,8 @@
 // value is replaced by a function as node-serialize of Node.js writes it, which computes a product.
 //
 // Requests for a clean place: none for a value that is no serialised object and no name of a class; two otherwise,
-// three for a name, four for one of PHP, and one for a member of JSON. For a prototype: four for each body of JSON, at level intrusive alone,
-// since what is set there is set for everybody until it is set back.
+// three for a name, four for one of PHP, and one for a member of JSON. For a prototype: four for each body of JSON, at
+// level intrusive alone, since what is set there is set for everybody until it is set back.
 package object
 
 import (
