@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/check/object"
 )
 
@@ -57,7 +58,9 @@ func TestObjectsInCookies(t *testing.T) {
 				fmt.Fprint(w, `<a href="/a?q=1">a</a><a href="/b?q=1">b</a><a href="/c?q=1">c</a><a href="/basket">basket</a>`)
 			case r.URL.Path != "/basket":
 				fmt.Fprintf(w, "<p>page %s</p>", r.URL.Path)
-			case err != nil || c.reads(k.Value):
+			case err != nil: // a proof that does not send the object sees another page
+				fmt.Fprint(w, "<p>the basket is empty</p>")
+			case c.reads(k.Value):
 				fmt.Fprint(w, "<p>one chair</p>")
 			default:
 				http.Error(w, "the basket is broken", http.StatusInternalServerError)
@@ -70,6 +73,11 @@ func TestObjectsInCookies(t *testing.T) {
 		got := places(report)
 		if len(got) != c.want || c.want == 1 && !strings.Contains(got[0], "GET /basket cookie kept") {
 			t.Errorf("%s: %q", name, got)
+		}
+		for _, f := range report.Findings {
+			if f.Confidence != kit.Proved {
+				t.Errorf("%s: it is only %s: %s", name, f.Confidence, f.Detail)
+			}
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-// Checks are those of the package.
-func Checks() []kit.Check { return []kit.Check{prices(), usedTwice(), racing()} }
+// Checks are those of the package. That of races needs codes that nothing has used.
+func Checks() []kit.Check { return []kit.Check{prices(), racing(), usedTwice()} }
 
 var (
 	priceName    = regexp.MustCompile(`(?i)price|cost|amount|fee|unit_?value`)
@@ -31,7 +31,8 @@ const several = 3
 // prices is the check for orders that take their price, or a quantity below zero, from who orders. The answer must have
 // the product of the price and the quantity that we have sent, which is in no other answer: with the price of the
 // application first. A sum of 32 bits that overflows is below zero by how much we know. Where the answer leads to a
-// page, that counts. Eight requests for a request with a quantity, four of them for its price; at level active alone.
+// page, that counts. Eight requests for a request with a quantity, four of them for its price, and up to 24 where
+// its answer leads to a page that adds up (kept.go); at level active alone.
 func prices() kit.Check {
 	c := kit.Check{ID: "price-of-client", Class: "business-logic", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
@@ -53,10 +54,18 @@ func prices() kit.Check {
 			return nil
 		}
 		o := &order{World: w, Target: t, quantity: quantity}
-		if err := o.negative(ctx, &c, price); err != nil || price.Name == "" {
+		if err := o.negative(ctx, &c, price); err != nil {
 			return err
 		}
-		return o.cheaper(ctx, &c, price)
+		if price.Name != "" {
+			if err := o.cheaper(ctx, &c, price); err != nil {
+				return err
+			}
+		}
+		if o.page == nil || o.reported {
+			return nil
+		}
+		return o.kept(ctx, &c, price)
 	}
 	return c
 }
@@ -68,6 +77,7 @@ type order struct {
 
 	quantity message.Place
 	page     *message.Request // to which the answer leads, with the total; nil: the answer has it
+	reported bool
 }
 
 // total is how a number stands in a page as one, with or without cents.
@@ -185,6 +195,7 @@ var number = regexp.MustCompile(`(?:^|[^\d.,-])(\d{1,7})(?:[.,]00?)?(?:$|[^\d.,]
 
 func (o *order) report(c *kit.Check, p message.Place, text, about string, usual, answer *message.Response,
 	sum *regexp.Regexp) {
+	o.reported = true
 	user, users := kit.Names(o.User)
 	var steps []proof.Step
 	for _, one := range []struct {

@@ -8,15 +8,16 @@ import (
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
 // A card that several requests at once use is found; not one that a lock holds, nor one that is answered so each time.
 func TestRace(t *testing.T) {
-	for name, c := range map[string]struct{ locks, always, want int }{"race": {0, 0, 1}, "locked": {1, 0, 0},
-		"always": {0, 1, 0}} {
+	for name, c := range map[string]struct{ locks, always, named, want int }{"race": {0, 0, 0, 1}, "named": {0, 0, 1, 1},
+		"locked": {1, 0, 0, 0}, "locked, named": {1, 0, 1, 0}, "always": {0, 1, 0, 0}} {
 		var mu sync.Mutex
-		unused := map[string]bool{"CARD-A": true, "CARD-B": true, "CARD-C": true}
-		waiting := map[string]chan bool{"CARD-A": make(chan bool, 9), "CARD-B": make(chan bool, 9), "CARD-C": make(chan bool,
+		unused := map[string]bool{"CARD-A1": true, "CARD-B2": true, "CARD-C3": true}
+		waiting := map[string]chan bool{"CARD-A1": make(chan bool, 9), "CARD-B2": make(chan bool, 9), "CARD-C3": make(chan bool,
 			9)}
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
@@ -24,6 +25,10 @@ func TestRace(t *testing.T) {
 			mu.Lock()
 			if r.Method == http.MethodGet {
 				for one := range unused {
+					if c.named == 1 {
+						fmt.Fprintf(w, "<p>You have %s.</p>", one)
+						continue
+					}
 					fmt.Fprintf(w, `<input type="hidden" name="gift_card" value="%s">`, one)
 				}
 				mu.Unlock()
@@ -51,6 +56,10 @@ func TestRace(t *testing.T) {
 		}))
 		target := lab.Target(t, http.MethodPost, "/use", "gift_card=none")
 		target.From = lab.URL + "/cards"
+		lab.World.Pages = func() []*message.Request {
+			r, _ := message.New(http.MethodGet, lab.URL+"/cards")
+			return []*message.Request{r}
+		}
 		if found := lab.Run(t, kittest.Named(t, Checks(), "race-of-codes"), target); len(found) != c.want {
 			t.Errorf("%s: found %s", name, kittest.Titles(found))
 		}

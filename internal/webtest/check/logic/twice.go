@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
-	"strconv"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
@@ -15,7 +14,7 @@ import (
 var (
 	codeName = regexp.MustCompile(`(?i)coupon|voucher|promo|gift|discount|rebate|bonus|referral|^code$`)
 	codePage = regexp.MustCompile(`(?i)coupon|voucher|promo|gift|discount|rebate|bonus|redeem`)
-	codeText = regexp.MustCompile(`\b[A-Z]{3,}[A-Z0-9]*\d+[A-Z0-9]*\b`)
+	codeText = regexp.MustCompile(`\b[A-Z]{3,}[A-Z0-9]*(?:-[A-Z0-9]+)*-?\d+[A-Z0-9]*(?:-[A-Z0-9]+)*\b`)
 )
 
 const (
@@ -23,10 +22,10 @@ const (
 	maxRead  = 60 // pages that are read for them
 )
 
-// usedTwice is the check for codes, such as those of coupons, that may be used again: sent three times, a number of the
-// answer, or of the page that it leads to, grows by the same each time, and a code that does not exist leaves it. Codes
-// are the one of the form, and words in capitals with a number that the pages of the user show. Up to eight requests
-// for a form with such a field and each code; at level active alone.
+// usedTwice is the check for codes, such as those of coupons, that may be used again: sent three times, a number with a
+// name in the answer, or in the page that it leads to, grows by the same each time, and a code that does not exist
+// leaves it. Codes are the one of the form, and words in capitals with a number that the pages of the user show. Up to
+// nine requests for a form with such a field and each code; at level active alone.
 func usedTwice() kit.Check {
 	c := kit.Check{ID: "code-used-twice", Class: "business-logic", Level: client.Active,
 		Title: "A code can be used more than once"}.Describe()
@@ -80,42 +79,39 @@ func codes(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) (a
 func useTwice(ctx context.Context, w *kit.World, c *kit.Check, t *kit.Target, p message.Place, code string) (bool,
 	error) {
 	var pages []*message.Response
-	var numbers [][]int
+	var numbers []map[string]int
 	for _, value := range []string{code, code, code, "NONE" + kit.Word()} {
 		page, err := afterCode(ctx, w, t, t.Request.Put(p, value))
 		if err != nil || page == nil {
 			return false, err
 		}
-		pages, numbers = append(pages, page), append(numbers, numbersIn(page))
+		pages, numbers = append(pages, page), append(numbers, numbersByName(page))
 	}
-	for i := range numbers[0] {
-		if len(numbers[1]) != len(numbers[0]) || len(numbers[2]) != len(numbers[0]) {
-			return false, nil
+	last := numbers[3]
+	if again := pages[2].Request; again.Method == http.MethodGet && pages[3].Status >= http.StatusBadRequest {
+		page, err := w.Ask(ctx, again, t.User) // the refusal has no numbers
+		if err != nil {
+			return false, err
 		}
-		first, second, third := numbers[0][i], numbers[1][i], numbers[2][i]
-		if third == second || third-second != second-first || len(numbers[3]) == len(numbers[0]) && numbers[3][i] != third {
+		last = numbersByName(page)
+	}
+	for name, third := range numbers[2] {
+		first, isFirst := numbers[0][name]
+		second, isSecond := numbers[1][name]
+		after, isAfter := last[name]
+		if !isFirst || !isSecond || third == second || third-second != second-first || isAfter && after != third {
 			continue
 		}
 		w.Found(c, kit.Finding{Request: t.Request.Put(p, code), Place: p, Payload: code,
-			Detail: "each time it counts again",
+			Detail: "each time it counts again, in the number after \"" + name + "\"",
 			Evidence: []kit.Evidence{
-				{Request: pages[0].Request, Response: pages[0], Match: strconv.Itoa(first), Note: "the code is used"},
-				{Request: pages[1].Request, Response: pages[1], Match: strconv.Itoa(second), Note: "again"},
-				{Request: pages[2].Request, Response: pages[2], Match: strconv.Itoa(third), Note: "and again"},
+				{Request: pages[0].Request, Response: pages[0], Note: "the code is used"},
+				{Request: pages[1].Request, Response: pages[1], Note: "again"},
+				{Request: pages[2].Request, Response: pages[2], Note: "and again"},
 				{Request: pages[3].Request, Response: pages[3], Note: "a code that does not exist changes nothing"}}})
 		return true, nil
 	}
 	return false, nil
-}
-
-// numbersIn are the whole numbers that a page shows.
-func numbersIn(page *message.Response) (all []int) {
-	for _, m := range number.FindAllStringSubmatch(string(page.Body), 100) {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			all = append(all, n)
-		}
-	}
-	return all
 }
 
 // afterCode sends a code and is the page that shows what became of it: the one that the answer leads to, or the answer;

@@ -15,12 +15,15 @@ import (
 // is.
 func TestCodeUsedTwice(t *testing.T) {
 	for name, c := range map[string]struct {
-		takes func(code string, used int) bool
-		want  int
+		takes   func(code string, used int) bool
+		refuses bool // a code that is not taken, with an error
+		want    int
 	}{
-		"again":    {func(code string, _ int) bool { return code == "SPRING20" }, 1},
-		"once":     {func(code string, used int) bool { return code == "SPRING20" && used == 0 }, 0},
-		"anything": {func(string, int) bool { return true }, 0},
+		"again":          {func(code string, _ int) bool { return code == "SPRING20" }, false, 1},
+		"again, refused": {func(code string, _ int) bool { return code == "SPRING20" }, true, 1},
+		"once":           {func(code string, used int) bool { return code == "SPRING20" && used == 0 }, false, 0},
+		"anything":       {func(string, int) bool { return true }, false, 0},
+		"counts":         {func(code string, used int) bool { return code == "SPRING20" && used < 0 }, true, 0},
 	} {
 		var mu sync.Mutex
 		used, visits := 0, 0
@@ -31,11 +34,17 @@ func TestCodeUsedTwice(t *testing.T) {
 			if r.Method == http.MethodPost {
 				if c.takes(r.FormValue("promo_code"), used) {
 					used++
+				} else if c.refuses && r.FormValue("promo_code") != "SPRING20" {
+					http.Error(w, "no such code", http.StatusBadRequest)
+					return
 				}
 				http.Redirect(w, r, "/cart", http.StatusSeeOther)
 				return
 			}
 			visits++
+			for range visits % 3 { // lines that come and go
+				fmt.Fprint(w, "<p>1 of article 4 at 3</p>")
+			}
 			fmt.Fprintf(w, "<p>Visit %d</p><p>Off: %d</p><p>Today: SPRING20</p>", visits, 20*used)
 		}))
 		lab.World.Users = []*client.User{lab.As(t, "alice")}

@@ -24,7 +24,7 @@ func readObjects(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target,
 	user, users := kit.Names(t.User)
 	program := &proof.Program{Users: users,
 		About: "An object of a class of " + f.name + " that cannot be read is answered otherwise, one of no class is not.",
-		Steps: []proof.Step{{ID: "value", As: user, Send: t.Request, Cut: []string{p.Value}}}}
+		Steps: []proof.Step{{ID: "value", As: user, Send: t.Request.Put(p, as.encode(plain)), Cut: []string{p.Value}}}}
 	var evidence []kit.Evidence
 	var shown *message.Request
 	payload := ""

@@ -7,11 +7,12 @@
 // refuse to be made of nothing stand in the place of a text: reading them fails aloud, also where errors are not shown,
 // and objects of no class are answered as before. Of Java, a file that is never opened is sent, to learn whether a list
 // of classes refuses it. No other class is named that the value did not name, and nothing is called. Values that are
-// names of classes are replaced by others that every program has, and that none has.
+// names of classes are replaced by others that every program has, and that none has. A text of an object of JSON in a
+// value is replaced by a function as node-serialize of Node.js writes it, which computes a product.
 //
 // Requests for a clean place: none for a value that is no serialised object and no name of a class; two otherwise,
-// three for a name, and four for one of PHP. For a prototype: four for each body of JSON, at level intrusive alone,
-// since what is set there is set for everybody until it is set back.
+// three for a name, four for one of PHP, and one for a member of JSON. For a prototype: four for each body of JSON, at
+// level intrusive alone, since what is set there is set for everybody until it is set back.
 package object
 
 import (
@@ -129,6 +130,9 @@ func decoded(value string) (plain []byte, as coding) {
 func serialised() kit.Check {
 	c := kit.Check{ID: "deserialization", Class: "deserialization", Level: client.Safe}.Describe()
 	c.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
+		if p.Inner != "" && !p.Key {
+			return functions(ctx, &c, w, t, p)
+		}
 		if p.Base64 || p.Key {
 			return nil
 		}
@@ -161,7 +165,7 @@ func read(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p mess
 	user, users := kit.Names(t.User)
 	program := &proof.Program{Users: users,
 		About: "The same object in another writing of " + f.name + " is understood, a broken one is not.",
-		Steps: []proof.Step{{ID: "value", As: user, Send: t.Request, Cut: []string{p.Value}}}}
+		Steps: []proof.Step{{ID: "value", As: user, Send: t.Request.Put(p, as.encode(plain)), Cut: []string{p.Value}}}}
 	var evidence []kit.Evidence
 	var shown *message.Request
 	for i := range f.equal {
