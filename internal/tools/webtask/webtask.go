@@ -42,8 +42,8 @@ type Step struct {
 
 // Output is what was done.
 type Output struct {
-	Requests int64            `json:"requests"` // to targets
-	Findings int              `json:"findings"`
+	Requests int64             `json:"requests"` // to targets
+	Findings int               `json:"findings"`
 	Gaps     []coverage.Reason `json:"not_tested,omitempty"`
 }
 

@@ -26,7 +26,7 @@ const (
 	maxInline    = 512 << 10 // bytes of a script
 	maxFunctions = 2000
 	maxWrappers  = 20
-	maxNamed     = 30 // objects that are put in place of their names
+	maxNamed     = 30  // objects that are put in place of their names
 	bodyLength   = 600 // bytes of a function in which its fetch is looked for
 )
 
