@@ -115,7 +115,7 @@ export const browse = () => chromium.launch({ executablePath: process.env.CHROMI
 export async function open(browser, server, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, reducedMotion: 'reduce', locale: 'en-GB', timezoneId: 'UTC', ...options })
   const page = await context.newPage()
-  page.setDefaultTimeout(Number(process.env.PATIENCE ?? 20_000))
+  page.setDefaultTimeout(Number(process.env.PATIENCE ?? 60_000))
   page.problems = []
   page.server = server
   page.visited = new Set()
