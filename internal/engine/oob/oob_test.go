@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -132,7 +133,7 @@ func TestSaved(t *testing.T) {
 }
 
 // session is a Session with a server, and a way to visit it.
-func session(t *testing.T, c oob.Config) (*oob.Session, *httptest.Server) {
+func session(t *testing.T, c oob.Config, with ...func(*http.Client)) (*oob.Session, *httptest.Server) {
 	t.Helper()
 	s, err := oast.NewServer(oast.Config{})
 	if err != nil {
@@ -141,11 +142,61 @@ func session(t *testing.T, c oob.Config) (*oob.Session, *httptest.Server) {
 	t.Cleanup(s.Close)
 	site := httptest.NewServer(s)
 	t.Cleanup(site.Close)
-	client, err := oast.NewClient(t.Context(), site.Client(), site.URL, "")
+	sender := site.Client()
+	for _, change := range with {
+		change(sender)
+	}
+	client, err := oast.NewClient(t.Context(), sender, site.URL, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return oob.NewSession(client, c), site
+}
+
+// slow is a transport on which the answer to the first question after a visit comes while the session ends.
+type slow struct {
+	http.RoundTripper
+
+	visited, asked chan struct{}
+	once           sync.Once
+}
+
+func (s *slow) RoundTrip(r *http.Request) (*http.Response, error) {
+	due := false
+	select {
+	case <-s.visited:
+		s.once.Do(func() { due = r.URL.Path == "/poll" })
+	default:
+	}
+	answer, err := s.RoundTripper.RoundTrip(r)
+	if !due || err != nil {
+		return answer, err
+	}
+	close(s.asked)
+	select {
+	case <-r.Context().Done():
+		answer.Body.Close()
+		return nil, r.Context().Err()
+	case <-time.After(50 * time.Millisecond): // in which the session ends, which nothing here can see
+		return answer, nil
+	}
+}
+
+// What the server has handed over while the session ended is not lost: the server has it no more.
+func TestSessionEndsWhileItAsks(t *testing.T) {
+	hold := &slow{visited: make(chan struct{}), asked: make(chan struct{})}
+	s, _ := session(t, oob.Config{Poll: time.Millisecond, Cooldown: time.Nanosecond}, func(c *http.Client) {
+		hold.RoundTripper, c.Transport = c.Transport, hold
+	})
+	n, _ := s.Name()
+	found := 0
+	s.Expect([]string{n.ID}, 1, func(oast.Interaction) { found++ })
+	visit(t, n.Address)
+	close(hold.visited)
+	<-hold.asked
+	if err := s.Settle(t.Context()); err != nil || found != 1 {
+		t.Errorf("found %d times, %v", found, err)
+	}
 }
 
 func visit(t *testing.T, address string) {

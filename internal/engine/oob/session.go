@@ -131,14 +131,20 @@ func (s *Session) run(ctx context.Context) {
 	}
 }
 
-// ask asks for all that came in.
+// askTime is how long the questions for all that came in may take.
+const askTime = 10 * time.Second
+
+// ask asks for all that came in. It ends although the session ends meanwhile: what the server has handed over, it does
+// not hand over again.
 func (s *Session) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
+	defer cancel()
 	err := s.client.Drain(ctx, func(all []oast.Interaction) {
 		for _, one := range all {
 			s.take(one)
 		}
 	})
-	if err == nil || ctx.Err() != nil {
+	if err == nil {
 		return
 	}
 	s.mu.Lock()
@@ -183,7 +189,7 @@ func (s *Session) Settle(ctx context.Context) error {
 	}
 	s.stop()
 	<-s.done
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
 	defer cancel()
 	if open {
 		s.ask(ctx)
