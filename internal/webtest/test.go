@@ -183,8 +183,8 @@ func (r *run) target(ctx context.Context, t *target) (whole bool) {
 	if kit.Static(t.Response) && !slices.ContainsFunc(message.Places(t.Request), kit.NamesFile) {
 		return true
 	}
-	if bound := r.client.Over(); bound != "" {
-		r.report.Coverage.Left(t.Target, append([]message.Place{{}}, t.Places...), "the budget of "+bound+" is used up")
+	if why := r.spent(); why != "" {
+		r.report.Coverage.Left(t.Target, append([]message.Place{{}}, t.Places...), why)
 		return false
 	}
 	if t.later {
@@ -292,10 +292,18 @@ func (r *run) provoked(ctx context.Context, t *target, p message.Place) {
 // errorClass is the class of checks that look for what errors tell.
 const errorClass = "verbose-error"
 
+// spent says that the budget is used up, in words of the coverage; "" while it is not.
+func (r *run) spent() string {
+	if bound := r.client.Over(); bound != "" {
+		return "the budget of " + bound + " is used up"
+	}
+	return ""
+}
+
 // allowed reports whether a check may run. It sends nothing once the budget is used up, but might think for long.
 func (r *run) allowed(t *target, p message.Place, c *kit.Check) bool {
-	if bound := r.client.Over(); bound != "" {
-		r.report.Coverage.Cut(t.Target, p, c, "the budget of "+bound+" is used up")
+	if why := r.spent(); why != "" {
+		r.report.Coverage.Cut(t.Target, p, c, why)
 		return false
 	}
 	if c.Level > r.Client.Level {

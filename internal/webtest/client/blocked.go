@@ -58,12 +58,13 @@ func (c *Client) watch(ctx context.Context, l *lane, r *message.Request, o Optio
 	if answer == nil || r.IsMessage() {
 		return
 	}
+	n := refuses(answer)
 	l.mu.Lock()
 	known := &l.refusals
-	if refuses(answer) > 1 || answer.Status == http.StatusTooManyRequests {
+	if n > 1 || answer.Status == http.StatusTooManyRequests {
 		known.asked++
 	}
-	switch n := refuses(answer); {
+	switch {
 	case n == 0:
 		known.inRow = 0
 		if known.page == nil && r.Method == http.MethodGet && r.After == nil && answer.Status == http.StatusOK {

@@ -19,12 +19,13 @@ var (
 	logoutWords = []string{"logout", "logoff", "signout", "signoff", "abmelden", "ausloggen", "déconnexion",
 		"cerrarsesión"}
 	loginWords  = []string{"login", "logon", "signin", "anmelden", "einloggen", "connexion", "iniciarsesión"}
-	deleteWords = []string{"delete", "remove", "destroy", "erase", "drop", "purge", "wipe", "truncate", "uninstall", "del",
-		"shutdown", "reboot", "unsubscribe", "deactivate", "revoke", "löschen", "loeschen", "entfernen", "supprimer",
-		"effacer", "eliminar", "borrar", "verwijderen", "excluir", "usuń", "usun"}
+	deleteWords = append([]string{"delete", "remove", "destroy", "erase", "drop", "purge", "wipe", "truncate", "uninstall", "del",
+		"shutdown", "reboot", "unsubscribe", "deactivate", "revoke"}, removeInOthers...)
 	// removeWords say that one object is deleted.
-	removeWords = []string{"delete", "remove", "erase", "del", "trash", "discard", "löschen", "loeschen", "entfernen",
-		"supprimer", "effacer", "eliminar", "borrar", "verwijderen", "excluir", "usuń", "usun"}
+	removeWords = append([]string{"delete", "remove", "erase", "del", "trash", "discard"}, removeInOthers...)
+	// removeInOthers are words for it in other languages.
+	removeInOthers = []string{"löschen", "loeschen", "entfernen", "supprimer", "effacer", "eliminar", "borrar",
+		"verwijderen", "excluir", "usuń", "usun"}
 	payWords = []string{"pay", "checkout", "purchase", "buy", "payment", "transfer", "withdraw", "refund"}
 	// resetWords do harm only when they are sent, not when the page of that name is read.
 	resetWords = []string{"reset", "install", "setup", "restart", "clear", "flush", "empty", "restore", "migrate"}
