@@ -19,8 +19,8 @@ var (
 	logoutWords = []string{"logout", "logoff", "signout", "signoff", "abmelden", "ausloggen", "déconnexion",
 		"cerrarsesión"}
 	loginWords  = []string{"login", "logon", "signin", "anmelden", "einloggen", "connexion", "iniciarsesión"}
-	deleteWords = append([]string{"delete", "remove", "destroy", "erase", "drop", "purge", "wipe", "truncate", "uninstall", "del",
-		"shutdown", "reboot", "unsubscribe", "deactivate", "revoke"}, removeInOthers...)
+	deleteWords = append([]string{"delete", "remove", "destroy", "erase", "drop", "purge", "wipe", "truncate", "uninstall",
+		"del", "shutdown", "reboot", "unsubscribe", "deactivate", "revoke"}, removeInOthers...)
 	// removeWords say that one object is deleted.
 	removeWords = append([]string{"delete", "remove", "erase", "del", "trash", "discard"}, removeInOthers...)
 	// removeInOthers are words for it in other languages.
