@@ -200,9 +200,16 @@ journey('projects at GitLab are connected by a token, set up, reviewed and disco
   await page.getByRole('button', { name: 'Defaults of the team' }).click()
   await dialog.getByLabel('Tone').selectOption('concise')
   await both(page, 'defaults of reviews')
+  let answer // the list is read again after the options were opened
+  const opened = new Promise((done) => { answer = done })
+  await page.route('**/api/v1/gitlab/projects', async (route) => { await opened; await route.continue() })
   await dialog.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('button', { name: 'Options of acme/shop' }).click()
+  await dialog.getByLabel('Tone').waitFor()
+  answer()
   await dialog.getByText('The team’s', { exact: true }).waitFor()
+  assert.equal(await dialog.getByLabel('Tone').inputValue(), 'concise')
+  await page.unroute('**/api/v1/gitlab/projects')
   await page.keyboard.press('Escape')
 
   await lab.opened(new URL(hook).pathname, secret)

@@ -37,11 +37,12 @@ const forges = {
 export function Repositories({ of }: { of: Forge }) {
   const [typed, setTyped] = useTyped('q')
   const [search] = useURL()
-  const [open, setOpen] = useState<Repository>()
+  const [openID, setOpen] = useState<Repository['id']>()
   const [all, setAll] = useState(false)
   const defaults = useQuery({ queryKey: ['review-defaults', team.id], enabled: all, queryFn: () => body(agent.GET('/api/v1/reviews/defaults')) })
   const found = useQuery({ queryKey: [`${of}-repos`, team.id], queryFn: forges[of].repositories })
   const rows = (found.data ?? []).filter((x) => x.repo_full_name.toLowerCase().includes((search.q ?? '').toLowerCase()))
+  const open = found.data?.find((x) => x.id === openID) // as it is after the list was read again, too
   const set = (x: Repository) => Object.values(x.effective_config).filter((v) => v.source === 'repo').length
   return (
     <Card title={g.repositories} flush actions={<><Button onClick={() => setAll(true)}>{g.defaults}</Button>{(found.data?.length ?? 0) > 10 && <input type="search" className="field !w-56" aria-label={g.filter} placeholder={g.filter} value={typed} onChange={(e) => setTyped(e.target.value)} />}</>}>
@@ -51,7 +52,7 @@ export function Repositories({ of }: { of: Forge }) {
             <tr key={x.id}>
               <td><Shown text={x.repo_full_name} max={120} className="font-medium" /> {x.is_private && <Chip>{g.private}</Chip>}</td>
               <td>{x.effective_config.auto_review?.value ? g.byItself : g.onCommand}</td><td>{t.severity[String(x.effective_config.check_gate?.value)] ?? g.off}</td>
-              <td className="whitespace-nowrap text-muted">{g.nSet(set(x))}</td><td><span className="flex justify-end"><Button aria-label={g.optionsOf(x.repo_full_name)} onClick={() => setOpen(x)}>{g.look}</Button></span></td>
+              <td className="whitespace-nowrap text-muted">{g.nSet(set(x))}</td><td><span className="flex justify-end"><Button aria-label={g.optionsOf(x.repo_full_name)} onClick={() => setOpen(x.id)}>{g.look}</Button></span></td>
             </tr>
           ))}
         </Table>

@@ -53,7 +53,8 @@ const lines = (s: string) => s.split('\n').map((x) => x.trim()).filter(Boolean)
 /** One option. Its value is not known while it waits to go back to its default. */
 function Option({ name, kind, value, unknown, here, team, put, back }: { name: string; kind: Kind; value: Value; unknown: boolean; here: boolean; team: boolean; put?: (v: Value) => void; back?: () => void }) {
   const id = useId()
-  const [text, setText] = useState(Array.isArray(value) ? value.join('\n') : String(value ?? ''))
+  const [typed, setText] = useState<string>()
+  const text = typed ?? (Array.isArray(value) ? value.join('\n') : String(value ?? ''))
   const common = { id, disabled: !put, 'aria-describedby': `${id}-about`, className: 'field' }
   return (
     <div className="grid gap-x-3 gap-y-1 py-2.5 text-sm sm:grid-cols-[minmax(0,1fr)_14rem_9.5rem]">
