@@ -300,7 +300,7 @@ function Calls({ id, live }: { id: string; live: boolean }) {
         <Table label={t.tasks.tabs.calls} head={['#', t.tasks.what2, t.coverageText.target, t.tasks.outcome, t.tasks.took, t.scans.when]}>
           {found.data.events.map((e) => (
             <tr key={e.id}><td className="text-muted">{e.sequence}</td><td><Shown text={t.tool[e.tool_name ?? ''] || e.tool_name || e.action || e.event_type} max={80} className="font-medium" /><span className="block text-xs text-muted"><Shown text={e.input_summary} max={200} /></span></td>
-              <td><Shown text={e.target} max={120} /></td><td>{t.call[e.status] ?? e.status}{e.error_message && <span className="block text-xs text-high"><Shown text={e.error_message} max={200} /></span>}<span className="block text-xs text-muted"><Shown text={e.output_summary || e.output_preview} max={300} /></span></td>
+              <td><Shown text={e.target} max={120} /></td><td>{t.call[e.status] ?? e.status}{e.error_message && <span className="block text-xs text-high"><Shown text={e.error_message} max={200} /></span>}<span className="block text-xs text-muted"><Shown text={e.output_summary} max={300} /></span></td>
               <td className="whitespace-nowrap">{e.duration_ms ? span(e.duration_ms) : ''}</td><td className="whitespace-nowrap text-muted">{date(e.started_at)}</td></tr>
           ))}
         </Table>
