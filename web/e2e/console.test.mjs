@@ -157,10 +157,8 @@ journey('a viewer sees everything and is offered no change; a stranger\'s addres
 journey('a member of another role is given a role, works, and is a viewer again', async (page) => {
   const role = async (of) => {
     await page.getByRole('row', { name: /bob@example/ }).getByRole('combobox').selectOption({ label: of })
-    await page.waitForFunction(async (want) => {
-      const r = await fetch('/v1/user/team/member', { headers: { 'X-Requested-With': 'x' } })
-      return (await r.json()).members.find((m) => m.email.startsWith('bob')).role.toLowerCase() === want
-    }, of.toLowerCase())
+    const holds = async () => (await server.api('GET', '/v1/user/team/member')).members.find((m) => m.email.startsWith('bob')).role.toLowerCase() === of.toLowerCase()
+    while (!(await holds())) await new Promise((done) => setTimeout(done, 50))
   }
   await page.at('/settings/members')
   await signIn(page)

@@ -1,7 +1,8 @@
 // What the browser tests share: a server of the real binary on a free port with its own data, and pages that fail a test on
 // any breach of their policy, any error of a script and anything that a foreign text would run.
 //
-// The variable DATABASE says where the servers of a run have their data: sqlite, which it is without one, or postgres.
+// The variable DATABASE says where the servers of a run have their data: sqlite, which it is without one, or postgres. SLOW
+// holds half of the pages' requests for up to so many milliseconds, which shows what a journey does too early.
 import assert from 'node:assert/strict'
 import { createServer as createSite } from 'node:http'
 import { test } from 'node:test'
@@ -22,6 +23,7 @@ export const password = 'correct-horse-battery'
 
 const freePort = () => new Promise((done) => { const s = createServer().listen(0, '127.0.0.1', () => { const { port } = s.address(); s.close(() => done(port)) }) })
 
+const slow = Number(process.env.SLOW ?? 0)
 const onPostgres = process.env.DATABASE === 'postgres'
 
 /** A PostgreSQL of its own, in a folder. */
@@ -125,6 +127,7 @@ export async function open(browser, server, options = {}) {
   page.on('request', (r) => { if (!r.url().startsWith(server.base) && !r.url().startsWith('blob:')) page.problems.push(`request to ${r.url()}`) })
   await page.exposeFunction('breach', (what) => page.problems.push(what))
   await page.addInitScript(() => document.addEventListener('securitypolicyviolation', (e) => window.breach(`policy: ${e.violatedDirective} ${e.blockedURI} ${e.sample}`)))
+  if (slow) await page.route(/\/v1\//, async (route) => { await new Promise((done) => setTimeout(done, Math.random() < 0.5 ? 0 : Math.random() * slow)); await route.continue().catch(() => undefined) })
   page.at = (path) => page.goto(server.base + path)
   return page
 }
