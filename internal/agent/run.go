@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/outage"
 )
 
 // errOutOfTime is the cause of a context whose time limit was reached.
@@ -17,7 +19,8 @@ var errOutOfTime = errors.New("the time limit was reached")
 //
 // The end of each step is recorded before the next begins; steps that an earlier run finished are not repeated. After
 // a failed step the others go on. When ctx ends, the running step is recorded as Aborted with what it has. The error
-// is only about the run itself: a missing tool, or a journal that fails.
+// is only about the run itself: a missing tool, a journal that fails, or an outage (package outage), after which the
+// step that met it is done again.
 func Run(ctx context.Context, cfg Config, plan Plan) (Outcome, error) {
 	r, err := newRun(ctx, cfg, plan)
 	if err != nil {
@@ -106,6 +109,9 @@ func (r *run) step(ctx context.Context, seq int, name string, last bool) (Done, 
 	result, err := r.call(limited, seq, r.tools[name], input)
 	cause := context.Cause(limited)
 	cancel()
+	if found := outage.Of(err); found != nil && cause == nil { // the step says nothing about the targets: it is done again
+		return done, fmt.Errorf("agent: step %d: %w", seq, found)
+	}
 	done.Output, done.Summary, done.Took = result.Output, result.Summary, r.cfg.Now().Sub(started)
 	switch {
 	case err == nil:

@@ -4,11 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/vedette-sec/vedette/internal/infra/outage"
 )
 
 // act is a tool made of a function, which counts its calls.
@@ -128,6 +133,28 @@ func TestFailureDoesNotStopTheRest(t *testing.T) {
 				t.Errorf("the journal says %q", d.ends[3].Error)
 			}
 		})
+	}
+}
+
+// TestOutageIsNoResult: a process without descriptors knows nothing of the targets, and what it began is done again.
+func TestOutageIsNoResult(t *testing.T) {
+	probe, scan, verify := threeTools()
+	out := true
+	scan.do = func(context.Context, Input, func(Update)) (Result, error) {
+		if out {
+			return Result{}, &net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.EMFILE)}
+		}
+		return Result{Output: json.RawMessage(`1`)}, nil
+	}
+	var d diary
+	cfg := Config{Tools: []Tool{probe, &act{name: Explore}, scan, verify}, Journal: d.journal()}
+	if _, err := Run(t.Context(), cfg, somePlan()); outage.Of(err) == nil || len(d.ends) != 2 || verify.calls != 0 {
+		t.Fatalf("%v, and %+v", err, d.ends)
+	}
+	out = false
+	done, err := Run(t.Context(), cfg, somePlan())
+	if err != nil || statuses(done.Steps) != "completed completed completed completed" || scan.calls != 2 || probe.calls != 1 {
+		t.Errorf("%+v, %v: %d scans, %d probes", done, err, scan.calls, probe.calls)
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/agent"
+	"github.com/vedette-sec/vedette/internal/infra/outage"
 	"github.com/vedette-sec/vedette/internal/tools/brief"
 )
 
@@ -23,6 +25,7 @@ type host struct {
 	Alive  bool   `json:"alive"`            // it answered
 	Reason string `json:"reason,omitempty"` // why not
 	Alike  bool   `json:"alike,omitempty"`  // answers 2xx to every path
+	err    error
 }
 
 // address is a target for the engine. Without a scheme it has no path.
@@ -70,6 +73,9 @@ func (p probe) Call(ctx context.Context, _ json.RawMessage, emit func(agent.Upda
 	}
 	hosts := make([]host, len(targets))
 	forEach(targets, probesAtOnce, emit, func(i int) { hosts[i] = p.probeTarget(ctx, targets[i]) })
+	if i := slices.IndexFunc(hosts, func(h host) bool { return outage.Of(h.err) != nil }); i >= 0 {
+		return agent.Result{}, hosts[i].err // ours, such as too many open files: it says nothing about a target
+	}
 	output, err := json.Marshal(probeOutput{hosts, p.scope.Total() - before})
 	if err != nil {
 		return agent.Result{}, err
@@ -83,12 +89,10 @@ func (p probe) probeTarget(ctx context.Context, target string) host {
 	}
 	c, err := p.engine.Canary(ctx, target)
 	if err != nil {
-		return host{Target: target, Reason: brief.Reason(err)}
+		return host{Target: target, Reason: brief.Reason(err), err: err}
 	}
 	return host{Target: target, Alive: true, Alike: c.AnswersAlike}
 }
-
-const maxNamed = 5
 
 func probeSummary(hosts []host) string {
 	alive := 0
@@ -105,14 +109,7 @@ func probeSummary(hosts []host) string {
 		}
 	}
 	words := []string{fmt.Sprintf("%d of %d targets answered.", alive, len(hosts))}
-	words = append(words, firstFew(silent, "did not answer")...)
-	words = append(words, firstFew(softNotFound, "answer alike")...)
+	words = append(words, brief.FirstFew(silent, "did not answer")...)
+	words = append(words, brief.FirstFew(softNotFound, "answer alike")...)
 	return strings.Join(words, " ")
-}
-
-func firstFew(sentences []string, what string) []string {
-	if len(sentences) <= maxNamed {
-		return sentences
-	}
-	return append(sentences[:maxNamed:maxNamed], fmt.Sprintf("%d more %s.", len(sentences)-maxNamed, what))
 }

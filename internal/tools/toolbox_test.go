@@ -1,11 +1,15 @@
 package tools
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/agent"
@@ -13,6 +17,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/core/task"
 	"github.com/vedette-sec/vedette/internal/engine"
 	"github.com/vedette-sec/vedette/internal/engine/targets"
+	"github.com/vedette-sec/vedette/internal/infra/outage"
 	"github.com/vedette-sec/vedette/internal/tools/scope"
 )
 
@@ -124,5 +129,28 @@ func TestOddTargetsAreRefusedWithAReason(t *testing.T) {
 	_, err := New(Config{Boundary: scope.Boundary{Plan: plan, Deny: []netip.Prefix{}}, Run: &task.Run{}})
 	if err == nil || !strings.Contains(err.Error(), "not a host") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestProbeWithoutDescriptors: that this process may open no more files says nothing about a target.
+func TestProbeWithoutDescriptors(t *testing.T) {
+	for _, full := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE} {
+		kit, err := New(Config{Boundary: scope.Boundary{Plan: builtin.Plan("check http://127.0.0.1:8080/"),
+			OnDenied: func(scope.Denial) {}}, Run: &task.Run{}, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer kit.Close()
+		failing := error(&net.OpError{Op: "dial", Err: os.NewSyscallError("socket", full)})
+		kit.engine = engine.New(engine.Config{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, failing }})
+		defer kit.engine.Close()
+		if got, err := (probe{kit}).Call(t.Context(), nil, func(agent.Update) {}); outage.Of(err) == nil {
+			t.Errorf("%v: %s, %v", full, got.Summary, err)
+		}
+		failing = syscall.ECONNREFUSED
+		got, err := (probe{kit}).Call(t.Context(), nil, func(agent.Update) {})
+		if err != nil || !strings.HasPrefix(got.Summary, "0 of 1 targets answered.") {
+			t.Errorf("refused: %s, %v", got.Summary, err)
+		}
 	}
 }

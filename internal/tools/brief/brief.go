@@ -3,6 +3,7 @@ package brief
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/infra/errs"
@@ -19,4 +20,14 @@ func Reason(err error) string {
 		text = "it is not in scope: " + denied.Why
 	}
 	return strings.TrimRight(errs.Clip(text, MaxReason), ".")
+}
+
+const maxNamed = 5
+
+// FirstFew is sentences, or the first of them and one that says how many more things did what.
+func FirstFew(sentences []string, what string) []string {
+	if len(sentences) <= maxNamed {
+		return sentences
+	}
+	return append(sentences[:maxNamed:maxNamed], fmt.Sprintf("%d more %s.", len(sentences)-maxNamed, what))
 }

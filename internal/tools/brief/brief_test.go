@@ -16,3 +16,13 @@ func TestReasonsFitASentence(t *testing.T) {
 		t.Errorf("%d bytes: %q", len(got), got)
 	}
 }
+
+func TestFirstFew(t *testing.T) {
+	six := []string{"1", "2", "3", "4", "5", "6"}
+	if got := FirstFew(six, "wait"); len(got) != 6 || got[5] != "1 more wait." || six[5] != "6" {
+		t.Errorf("%q of %q", got, six)
+	}
+	if got := FirstFew(six[:5], "wait"); len(got) != 5 || got[4] != "5" {
+		t.Errorf("%q", got)
+	}
+}
