@@ -72,7 +72,7 @@ func (w worker) capture(ctx context.Context, c *scan.Chunk, hidden []string) (*n
 	if c.Config.Type == scan.Web {
 		tool = "webtest"
 	}
-	c.Traffic, c.Dropped = r.By(tool), r.Drop
+	c.Traffic, c.Dropped, c.Stored = r.By(tool), r.Drop, r.Close
 	return r, err
 }
 

@@ -97,6 +97,7 @@ func (w worker) plan(ctx, storeCtx context.Context, run *task.Run, gap string) e
 	if err != nil {
 		return err
 	}
+	kit.Boundary().Capture.Close() // a task that has ended has all of its events
 	if outcome.Status == agent.Aborted {
 		return context.Cause(ctx)
 	}

@@ -43,6 +43,7 @@ func (w worker) think(ctx, storeCtx context.Context, run *task.Run, chosen model
 	if err != nil {
 		return err
 	}
+	kit.Boundary().Capture.Close() // a task that has ended has all of its events
 	if err := run.RecordUsage(storeCtx, w.Models, chosen, outcome); err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startChat, token } from './chat.mjs'
 import { reviewed, startHub, startLab } from './hub.mjs'
-import { both, browse, journeys, ready, serve, signIn, weakSite } from './kit.mjs'
+import { both, browse, dismiss, journeys, ready, serve, signIn, weakSite } from './kit.mjs'
 
 // What agents bring along, and the areas around them: GitHub, Slack, CVEs, memory, files, signers, rules. On a server with a
 // language model, whose answers are written down, a GitHub App and a Slack app.
@@ -343,11 +343,12 @@ journey('memory, files, reports and signers are set', async (page) => {
   await page.getByText('No files').waitFor()
   await page.getByRole('link', { name: 'Findings and reports' }).click()
   await page.getByLabel('Who may export evidence').selectOption('nobody')
-  await page.getByText('It is saved.').first().waitFor()
+  await page.getByText('It is saved.').waitFor()
+  await dismiss(page)
   await page.getByLabel('Your company').fill(`Acme ${hostile}`)
   await page.getByRole('checkbox', { name: 'Summary' }).check()
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('It is saved.').nth(1).waitFor()
+  await page.getByText('It is saved.').waitFor()
   const [style, policy] = [await server.api('GET', '/v1/team/report'), await server.api('GET', '/v1/team/evidence')]
   assert.deepEqual([style.company, style.sections, policy.unmasked], [`Acme ${hostile}`, ['summary'], 'nobody'])
   await both(page, 'findings and reports')

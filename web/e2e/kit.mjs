@@ -235,6 +235,12 @@ export async function weakSite(slow = () => 0) {
   return { site, target: `http://127.0.0.1:${site.address().port}` }
 }
 
+/** Closes the messages of what was done, so that the next of the same words is another. */
+export async function dismiss(page) {
+  const close = page.getByRole('status').getByRole('button', { name: 'Close' })
+  while (await close.count() > 0) await close.first().click()
+}
+
 /** A screen is there, and nothing on it still loads. */
 export async function ready(page) {
   await page.getByRole('heading', { level: 1 }).waitFor()

@@ -70,7 +70,8 @@ journey('findings are given to a member, who is told; a comment names them; a bu
   await page.getByLabel('Add a comment').fill('Is this the old shop, @bo')
   answer()
   await page.getByText('No comments').waitFor()
-  await page.keyboard.press('Enter') // takes the member that is offered
+  await page.getByRole('button', { name: 'bob@example.com', exact: true }).waitFor() // the members are there
+  await page.keyboard.press('Enter') // takes the one that is offered
   assert.match(await page.getByLabel('Add a comment').inputValue(), /@bob@example\.com $/)
   await page.keyboard.press('Control+Enter')
   await page.getByText('bob@example.com is told.').waitFor()

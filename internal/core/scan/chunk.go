@@ -19,9 +19,10 @@ type Chunk struct {
 	Config    Config   // of the scan when the run began
 
 	// Traffic gets each HTTP request that was sent, from any goroutine, and must not wait; Dropped how many more there
-	// were. nil: nobody asks.
+	// were; Stored is called before the chunk ends, so that a scan that has ended has them all. nil: nobody asks.
 	Traffic func(traffic.Exchange)
 	Dropped func(n int64)
+	Stored  func()
 
 	scans    *Scans
 	cells    int
@@ -97,6 +98,9 @@ func (c *Chunk) Found(ctx context.Context, seen []finding.Sighting) error {
 
 // Finish ends the chunk with its coverage; the last one ends the scan.
 func (c *Chunk) Finish(ctx context.Context, l *Cells, requests int) error {
+	if c.Stored != nil {
+		c.Stored()
+	}
 	return c.Write(ctx, func(tx *db.Tx) error {
 		if err := c.save(ctx, tx, l, requests); err != nil {
 			return err

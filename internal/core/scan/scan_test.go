@@ -228,6 +228,27 @@ func TestOnlyTheLastHolderOfAChunkWrites(t *testing.T) {
 	})
 }
 
+// TestEndedScanHasItsTraffic: who sees that a scan has ended finds each of its requests.
+func TestEndedScanHasItsTraffic(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		y := setUp(t, d)
+		s := y.create(t, Config{Targets: []string{"a.example.com"}, Templates: []string{"big"}})
+		y.begin(t, s.ID)
+		c, err := y.StartChunk(t.Context(), ChunkArgs{s.ID, 1, 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var then []Status
+		c.Stored = func() { then = append(then, y.now(t, s.ID).Status) }
+		if err := c.Finish(t.Context(), ledger(c), 1); err != nil || y.now(t, s.ID).Status != Finished {
+			t.Fatalf("%+v, %v", y.now(t, s.ID), err)
+		}
+		if !slices.Equal(then, []Status{Running}) {
+			t.Errorf("what waits was stored when the scan was %q", then)
+		}
+	})
+}
+
 func TestGivenUpChunkIsFailedInTheCoverage(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		y := setUp(t, d)

@@ -25,9 +25,6 @@ const progressInterval = 250 * time.Millisecond
 
 // Test tests the targets of a chunk with its templates, except in denied networks, and stores findings at once.
 func (c *Chunk) Test(ctx, storeCtx context.Context, engines *child.Pool, deny []netip.Prefix) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
 	cells := NewCells(c.Targets, c.Templates)
 	texts, sources, indices, err := c.texts(ctx, cells)
 	if err != nil {
