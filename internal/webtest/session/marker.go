@@ -14,10 +14,12 @@ import (
 
 // marker is a request that answers a user who is logged in otherwise than nobody.
 type marker struct {
-	request *message.Request
-	text    string // that only the user gets; "": the status tells
-	status  int    // that the user gets
-	target  string // where nobody is sent
+	request  *message.Request
+	text     string // that only the user gets; "": the status tells
+	status   int    // that the user gets
+	nobody   int    // that nobody gets
+	target   string // where nobody is sent
+	formless bool   // the user is shown no login there
 }
 
 // String says what the marker is.
@@ -49,6 +51,10 @@ func (s *Session) learn(ctx context.Context) error { //nolint:unparam // who log
 			continue
 		}
 		if m := s.compare(r, own, nobody); m != nil {
+			m.nobody, m.formless = nobody.Status, len(sitemap.LoginForms(own)) == 0
+			if to := nobody.Redirect(); to != nil {
+				m.target = to.Path
+			}
 			s.marker = m
 			return nil
 		}
@@ -91,11 +97,7 @@ func (s *Session) compare(r *message.Request, own, nobody *message.Response) *ma
 		return nil
 	}
 	if own.Status/100 == 2 && nobody.Status/100 != 2 && nobody.Status < http.StatusInternalServerError {
-		m := &marker{request: r, status: own.Status}
-		if to := nobody.Redirect(); to != nil {
-			m.target = to.Path
-		}
-		return m
+		return &marker{request: r, status: own.Status}
 	}
 	if own.Status/100 != 2 || nobody.Status/100 != 2 {
 		return nil
@@ -117,7 +119,7 @@ func (s *Session) Alive(ctx context.Context) (bool, error) {
 	if s.marker == nil {
 		return true, nil
 	}
-	answer, err := s.client.Send(ctx, s.marker.request, client.Options{As: s.User})
+	answer, err := s.client.Send(ctx, s.marker.request, client.Options{As: s.User, AsIs: true})
 	if err != nil {
 		return false, err
 	}

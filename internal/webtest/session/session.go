@@ -4,8 +4,8 @@
 // that is linked by words of logins, or at a usual address; the form is the one with a user and one password. Where
 // there is no form, a call of an API that takes a user and a password is looked for in the same way, and the token of
 // its answer is sent from then on. Whether a login has worked is known by a marker: a page that answers the user
-// otherwise than nobody, by its status or by a text that only the user gets. The marker is asked again before
-// verdicts; where it says that the session is over, the user is logged in again.
+// otherwise than nobody, by its status or by a text that only the user gets. Where an answer looks as nobody is answered
+// (guard.go), and the marker says so, too, the user is logged in again.
 package session
 
 import (
@@ -49,7 +49,8 @@ type Session struct {
 	client *client.Client
 	starts []*url.URL
 	how    string
-	at     string // where the login is
+	at     string   // where the login is
+	page   *url.URL // with the form that has logged in; nil: it was another way
 	marker *marker
 	leaves *url.URL // a page of the application that led to another host
 	away   *url.URL // to which
@@ -99,14 +100,11 @@ func Leads(ctx context.Context, c *client.Client, starts []*url.URL, a Account) 
 
 // Renew logs the user in again. What was given, such as a cookie, cannot be renewed: it is ErrRefused if it is refused.
 func (s *Session) Renew(ctx context.Context) error {
-	s.Reset()
-	if err := s.logIn(ctx); err != nil {
-		return err
+	fresh, err := s.again(ctx)
+	if err == nil {
+		s.Become(fresh)
 	}
-	if alive, err := s.Alive(ctx); err != nil || !alive {
-		return errors.Join(ErrRefused, err)
-	}
-	return nil
+	return err
 }
 
 // Describe says how the user was logged in, and how it is known.
