@@ -33,8 +33,10 @@ func (m *marker) String() string {
 // logout are words of links that only who is logged in gets.
 var logout = regexp.MustCompile(`(?i)log-?_?\s?out|sign-?_?\s?out|log-?_?\s?off|abmelden|déconnexion|cerrar sesión`)
 
-// learn looks for a marker on the pages that a user is likely to see. A login that changes nothing is refused.
-func (s *Session) learn(ctx context.Context) error { //nolint:unparam // who logs in returns it
+// learn looks for a marker on the pages that a user is likely to see. It reports whether that was of use: where none
+// was found and the user was asked to log in, the session was over.
+func (s *Session) learn(ctx context.Context) bool {
+	isOut := false
 	seen := map[string]bool{}
 	for _, u := range s.candidates(ctx) {
 		if seen[u.String()] || len(seen) > 8 {
@@ -56,10 +58,23 @@ func (s *Session) learn(ctx context.Context) error { //nolint:unparam // who log
 				m.target = to.Path
 			}
 			s.marker = m
-			return nil
+			return true
 		}
+		isOut = isOut || s.isLoginAt(u, own)
 	}
-	return nil
+	return !isOut
+}
+
+// isLoginAt reports whether an answer leads to the login by which the user came, or shows one where that has led.
+func (s *Session) isLoginAt(u *url.URL, own *message.Response) bool {
+	if s.page == nil {
+		return false
+	}
+	if to := own.Redirect(); to != nil {
+		return to.Path == s.page.Path && u.Path != s.page.Path
+	}
+	isAway := u.Path != s.page.Path || s.Landed != nil && s.Landed.Path == u.Path
+	return isAway && len(sitemap.LoginForms(own)) > 0
 }
 
 // candidates are pages that may answer the user otherwise: the start, what it leads to, and what it links.

@@ -78,15 +78,24 @@ func Open(ctx context.Context, c *client.Client, starts []*url.URL, a Account) (
 	if a.Name == "" {
 		a.Name = "the given session"
 	}
-	s := &Session{Account: a, User: client.NewUser(a.Name), Cookies: map[string]bool{}, client: c, starts: starts}
+	s := &Session{Account: a, client: c, starts: starts}
 	if len(starts) == 0 {
 		return nil, errors.New("there is no application to log in to")
 	}
-	if err := s.logIn(ctx); err != nil {
-		return nil, err
+	for range maxLearns {
+		s.User, s.Cookies = client.NewUser(a.Name), map[string]bool{}
+		if err := s.logIn(ctx); err != nil {
+			return nil, err
+		}
+		if s.learn(ctx) {
+			break
+		}
 	}
-	return s, s.learn(ctx)
+	return s, nil
 }
+
+// maxLearns is how often a user logs in, when the session was over before a marker was found.
+const maxLearns = 3
 
 // Leads logs an account in and says to which address of another host the application leads then; nil: to none.
 func Leads(ctx context.Context, c *client.Client, starts []*url.URL, a Account) (*url.URL, error) {
