@@ -2,6 +2,7 @@ package webtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -43,9 +44,13 @@ func (r *run) clean(ctx context.Context) error {
 	r.report.Over = r.client.Over()
 	r.client.Bound(r.Client.Requests, r.Client.Until)
 	cfg := cleanup.Config{Client: r.client}
+	r.restore(ctx)
+	left := map[string]bool{}
 	for _, e := range slices.Concat(r.report.Map.Entries, r.report.Map.Others) {
 		page := cleanup.Page{Request: e.Request, Before: e.Response, User: r.userOf(e)}
 		switch {
+		case page.User.Lost() != nil:
+			left[page.User.Name] = true
 		case e.Request.Method == http.MethodDelete:
 			cfg.Removals = append(cfg.Removals, page)
 		case e.Request.Method == http.MethodGet && e.Request.After == nil && e.Response != nil:
@@ -53,9 +58,6 @@ func (r *run) clean(ctx context.Context) error {
 		case e.Request.Method != http.MethodGet && !e.Request.IsMessage():
 			cfg.Updates = append(cfg.Updates, page)
 		}
-	}
-	if err := r.renew(ctx); err != nil {
-		return err
 	}
 	done, err := cleanup.Run(ctx, cfg)
 	r.report.Left = done.Left
@@ -70,6 +72,9 @@ func (r *run) clean(ctx context.Context) error {
 		said = append(said, fmt.Sprintf("%d pages still show what tests have written: %s", n,
 			strings.Join(done.Left[:min(n, leftNamed)], ", ")))
 	}
+	for name := range left {
+		said = append(said, "what tests have written as "+name+", who is not logged in any more, is not removed")
+	}
 	if err != nil || done.Over {
 		said = append(said, "not all pages were looked at")
 	}
@@ -77,7 +82,7 @@ func (r *run) clean(ctx context.Context) error {
 		text := strings.Join(said, "; ")
 		r.note(strings.ToUpper(text[:1]) + text[1:] + ".")
 	}
-	if endsRun(err) {
+	if endsRun(err) || errors.Is(err, client.ErrSignedOut) {
 		return nil
 	}
 	return err

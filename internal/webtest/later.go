@@ -285,7 +285,7 @@ func (s *sweep) each(ctx context.Context, n int, do func(i int) error) error {
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
-			err := safely(func() error { return do(i) })
+			err := kit.Safely(func() error { return do(i) })
 			if endsRun(err) || ctx.Err() != nil {
 				mu.Lock()
 				ended = err

@@ -3,13 +3,9 @@ package webtest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
-	"path"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -28,7 +24,7 @@ func (r *run) look(targets []*target) {
 		}
 		for j := range r.Checks {
 			if c := &r.Checks[j]; c.Passive != nil {
-				r.ended(t, message.Place{}, c, safely(func() error { c.Passive(r.world, t.Target); return nil }))
+				r.runs(t, message.Place{}, c, func() error { c.Passive(r.world, t.Target); return nil })
 			}
 		}
 		r.progress("look", i+1, len(targets))
@@ -67,66 +63,6 @@ func (r *run) batches(ctx context.Context, targets []*target) error {
 	return nil
 }
 
-// sessionBatch is how many targets are tested between two looks at the session.
-const sessionBatch = 16
-
-// guarded tests targets with a session: when it was lost meanwhile, what was found does not count. The second time the
-// targets are tested one by one, to know which of them ends it.
-func (r *run) guarded(ctx context.Context, some []*target, done, total int) error {
-	r.mu.Lock()
-	r.batching, r.pending = true, nil
-	r.mu.Unlock()
-	err := r.batch(ctx, some, done, total)
-	if err != nil || r.alive(ctx) {
-		r.flush()
-		return err
-	}
-	r.drop()
-	if err := r.renew(ctx); err != nil {
-		return err
-	}
-	for i, t := range some {
-		if err := r.batch(ctx, []*target{t}, done+i, total); err != nil {
-			r.flush()
-			return err
-		}
-		if !r.alive(ctx) {
-			r.drop()
-			r.note(fmt.Sprintf("Testing %s %s ends the session: what was found there does not count.", t.Request.Method,
-				t.Request.URL.Redacted()))
-			r.report.Coverage.Untested(t.entry, "testing it ends the session")
-			if err := r.renew(ctx); err != nil {
-				return err
-			}
-			continue
-		}
-		r.flush()
-	}
-	return nil
-}
-
-func (r *run) alive(ctx context.Context) bool {
-	for _, s := range r.sessions {
-		if ok, err := s.Alive(ctx); err == nil && !ok {
-			return false
-		}
-	}
-	return true
-}
-
-func (r *run) renew(ctx context.Context) error {
-	for _, s := range r.sessions {
-		if ok, err := s.Alive(ctx); err != nil || ok {
-			continue
-		}
-		r.report.Logins++
-		if err := s.Renew(ctx); err != nil {
-			return fmt.Errorf("logging in again as %s: %w", s.Account.Name, err)
-		}
-	}
-	return nil
-}
-
 // flush takes in what is pending, and drop forgets it.
 func (r *run) flush() {
 	r.mu.Lock()
@@ -157,17 +93,17 @@ func (r *run) batch(ctx context.Context, some []*target, done, total int) error 
 	var group sync.WaitGroup
 	turns := make(chan struct{}, r.Targets)
 	for i, t := range some {
+		t.whole = false
 		if ctx.Err() != nil {
 			break
 		}
 		turns <- struct{}{}
 		group.Go(func() {
 			defer func() { <-turns }()
-			var whole bool
-			if err := safely(func() error { whole = r.target(ctx, t); return nil }); err != nil {
+			if err := kit.Safely(func() error { t.whole = r.target(client.Testing(ctx, t.key), t); return nil }); err != nil {
 				r.failed(t, message.Place{}, nil, err)
 			}
-			if whole && ctx.Err() == nil && r.client.Over() == "" {
+			if t.whole && ctx.Err() == nil && r.client.Over() == "" {
 				_ = r.journal.note(record{Done: t.key, Sent: r.client.Sent()}) // its error comes with the next findings
 			}
 			r.progress("test", done+i+1, total)
@@ -183,7 +119,11 @@ func (r *run) target(ctx context.Context, t *target) (whole bool) {
 	if kit.Static(t.Response) && !slices.ContainsFunc(message.Places(t.Request), kit.NamesFile) {
 		return true
 	}
-	if why := r.spent(); why != "" {
+	why := r.client.Spent()
+	if lost := t.User.Lost(); why == "" && lost != nil && !r.standIn(ctx, t) {
+		why = lost.Error()
+	}
+	if why != "" {
 		r.report.Coverage.Left(t.Target, append([]message.Place{{}}, t.Places...), why)
 		return false
 	}
@@ -233,8 +173,7 @@ func (r *run) requests(ctx context.Context, t *target) (whole bool) {
 		if check == nil || !r.allowed(t, message.Place{}, c) {
 			continue
 		}
-		err := safely(func() error { return check(ctx, r.world, t.Target) })
-		whole = r.ended(t, message.Place{}, c, err) && whole
+		whole = r.runs(t, message.Place{}, c, func() error { return check(ctx, r.world, t.Target) }) && whole
 	}
 	return whole
 }
@@ -263,8 +202,7 @@ func (r *run) place(ctx context.Context, t *target, p message.Place) (whole bool
 			r.report.Coverage.Cut(t.Target, p, c, readReason)
 			continue
 		}
-		err := safely(func() error { return c.Place(ctx, r.world, t.Target, p) })
-		whole = r.ended(t, p, c, err) && whole
+		whole = r.runs(t, p, c, func() error { return c.Place(ctx, r.world, t.Target, p) }) && whole
 	}
 	if p.Step == 0 {
 		r.provoked(ctx, t, p)
@@ -292,17 +230,9 @@ func (r *run) provoked(ctx context.Context, t *target, p message.Place) {
 // errorClass is the class of checks that look for what errors tell.
 const errorClass = "verbose-error"
 
-// spent says that the budget is used up, in words of the coverage; "" while it is not.
-func (r *run) spent() string {
-	if bound := r.client.Over(); bound != "" {
-		return "the budget of " + bound + " is used up"
-	}
-	return ""
-}
-
 // allowed reports whether a check may run. It sends nothing once the budget is used up, but might think for long.
 func (r *run) allowed(t *target, p message.Place, c *kit.Check) bool {
-	if why := r.spent(); why != "" {
+	if why := r.client.Spent(); why != "" {
 		r.report.Coverage.Cut(t.Target, p, c, why)
 		return false
 	}
@@ -313,47 +243,21 @@ func (r *run) allowed(t *target, p message.Place, c *kit.Check) bool {
 	return true
 }
 
-// safely turns a panic into an error. Checks read what a hostile application answers, in the process that tests for
-// other people as well: one that has a fault must not end it. The error says where.
-func safely(do func() error) (err error) {
-	defer func() {
-		cause := recover()
-		if cause == nil {
-			return
-		}
-		at := "an unknown line"
-		callers := make([]uintptr, maxFrames)
-		frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
-		for more := true; more; {
-			var frame runtime.Frame
-			frame, more = frames.Next()
-			if strings.Contains(frame.Function, "/internal/webtest") {
-				at = fmt.Sprintf("%s:%d", path.Base(frame.File), frame.Line)
-				break
-			}
-		}
-		err = fmt.Errorf("the check broke at %s: %v", at, cause)
-	}()
-	return do()
-}
-
-// maxFrames are how many callers are looked at for the line of a fault.
-const maxFrames = 32
-
-// ended notes how a check ended, and reports whether it was not cut short.
-func (r *run) ended(t *target, p message.Place, c *kit.Check, err error) bool {
+// runs runs a check, notes how it ended, and reports whether it was not cut short.
+func (r *run) runs(t *target, p message.Place, c *kit.Check, check func() error) bool {
+	err := kit.Safely(check)
 	if err == nil {
 		r.report.Coverage.Tested(t.Target, p, c)
 		return true
 	}
 	r.failed(t, p, c, err)
-	return !errors.Is(err, client.ErrBudget) && !errors.Is(err, client.ErrDown) && !errors.Is(err, context.Canceled)
+	return !endsRun(err) && !errors.Is(err, client.ErrSignedOut) && !errors.Is(err, context.Canceled)
 }
 
 func (r *run) failed(t *target, p message.Place, c *kit.Check, err error) {
 	why := "failed: " + err.Error()
 	switch {
-	case errors.Is(err, client.ErrBudget), errors.Is(err, client.ErrScope):
+	case errors.Is(err, client.ErrBudget), errors.Is(err, client.ErrScope), errors.Is(err, client.ErrSignedOut):
 		why = err.Error()
 	case errors.Is(err, client.ErrDown):
 		why = "the target stopped answering"
@@ -390,8 +294,7 @@ func (r *run) sites(ctx context.Context) error {
 			if c.Site == nil || !r.allowed(t, message.Place{}, c) {
 				continue
 			}
-			err := safely(func() error { return c.Site(ctx, r.world, root) })
-			if !r.ended(t, message.Place{}, c, err) && ctx.Err() != nil {
+			if !r.runs(t, message.Place{}, c, func() error { return c.Site(ctx, r.world, root) }) && ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 		}
@@ -412,11 +315,8 @@ func (r *run) after(ctx context.Context) error {
 		if c.After == nil || !r.allowed(t, message.Place{}, c) {
 			continue
 		}
-		if err := r.renew(ctx); err != nil { // the last check, or what was tested last, may have ended a session
-			return err
-		}
-		err := safely(func() error { return c.After(ctx, r.world) })
-		if !r.ended(t, message.Place{}, c, err) && ctx.Err() != nil {
+		r.restore(ctx) // the last check, or what was tested last, may have ended a session
+		if !r.runs(t, message.Place{}, c, func() error { return c.After(ctx, r.world) }) && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}

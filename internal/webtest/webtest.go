@@ -5,9 +5,9 @@
 // Then each request of the map is a target: what its answer shows is looked at first, then the request as a whole is
 // tested, then each of its places that may be an input, by every check whose harm level is allowed (package check).
 // Which places those are is planned (plan.go): parameters always; segments of paths, headers and cookies where they
-// vary, were seen in scripts, or change the answer. Findings of one cause are one finding (merge.go). While a session
-// is needed, targets are tested in batches: when it was lost during a batch, what the batch found does not count and
-// it is tested again. What was not tested is in the coverage, by place, check and reason (coverage.go), and what was
+// vary, were seen in scripts, or change the answer. Findings of one cause are one finding (merge.go). A session that ends
+// is renewed before a check sees an answer that shows it (client/guard.go); what the answers do not show is looked for
+// between batches of targets, and who cannot be logged in any more is tested for no further (lost.go). What was not tested is in the coverage, by place, check and reason (coverage.go), and what was
 // done is journalled, so that a run that was killed goes on where it was (journal.go).
 package webtest
 
@@ -99,6 +99,7 @@ type run struct {
 	report   *Report
 	journal  *journal
 	nobody   *client.User
+	told     map[*client.User]bool                         // who cannot be logged in any more, and it was said
 	abouts   map[string]string                             // what descriptions say of requests, by method and address
 	seen     map[*client.User]map[string]*message.Response // what the map saw as each user, by address
 	ctx      context.Context                               //nolint:containedctx // of Run, for what checks report from theirs
@@ -129,6 +130,9 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	defer r.journal.close()
 	r.ctx = ctx
 	err = r.all(ctx)
+	for _, s := range r.sessions {
+		r.report.Logins += s.Renewals()
+	}
 	r.report.Requests = r.client.Sent()
 	if r.report.Over == "" {
 		r.report.Over = r.client.Over()
@@ -145,7 +149,8 @@ func newRun(cfg Config) (*run, error) {
 		cfg.Client.Now = time.Now
 	}
 	r := &run{Config: cfg, report: &Report{Coverage: coverage.New()}, merged: map[string]int{}, classes: map[string]bool{},
-		abouts: map[string]string{}, probed: map[string]int{}, samples: map[string]*sample{}, nobody: client.NewUser("")}
+		abouts: map[string]string{}, probed: map[string]int{}, samples: map[string]*sample{}, nobody: client.NewUser(""),
+		told: map[*client.User]bool{}}
 	var err error
 	if r.journal, err = openJournal(cfg.Journal); err != nil {
 		return nil, err
@@ -166,9 +171,7 @@ func (r *run) all(ctx context.Context) error {
 	}
 	r.world = &kit.World{Client: r.client, Browser: r.Browser, OAST: r.OAST, Level: r.Client.Level, Defaults: r.Guess,
 		Pages: r.pages, Skip: r.skip, Report: r.found}
-	for _, s := range r.sessions {
-		r.world.Users = append(r.world.Users, s.User)
-	}
+	r.signedIn()
 	r.world.Login, r.world.LoginWith, r.world.LoginLeads = r.freshLogin, r.loginWith, r.loginLeads
 	r.world.Seen, r.world.About = r.seenAs, r.about
 	r.world.Registered = map[string]string{}
@@ -182,6 +185,7 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.mapped(ctx); err != nil {
 		return err
 	}
+	r.signedIn()
 	for _, why := range r.client.Untrusted() {
 		r.note("A certificate is not trusted on this machine, and what it protects is tested all the same: " + why + ".")
 	}
@@ -214,12 +218,13 @@ func (r *run) logIn(ctx context.Context) error {
 			err = fmt.Errorf("logging in as %s: %w", named(a.Name, a.User), err)
 		}
 		if errors.Is(err, session.ErrRefused) || errors.Is(err, session.ErrNoLogin) {
-			r.refused(err)
+			r.refused(err, "not tested")
 			continue
 		}
 		if err != nil {
 			return err
 		}
+		s.Guard()
 		r.sessions = append(r.sessions, s)
 		r.note(s.Describe())
 		if s.Call != nil && len(r.sessions) == 1 && !r.Only { // who is logged in is not led there any more
@@ -229,10 +234,11 @@ func (r *run) logIn(ctx context.Context) error {
 	return nil
 }
 
-// refused notes that an account is not there for the run: what needs no login, and the other accounts, are tested.
-func (r *run) refused(err error) {
+// refused notes that an account is not there for the run, or for the rest of it: what needs no login, and the other
+// accounts, are tested.
+func (r *run) refused(err error, what string) {
 	r.report.Refused = append(r.report.Refused, err.Error())
-	r.note("The login failed: " + err.Error() + ". What that user alone is shown is not tested.")
+	r.note("The login failed: " + err.Error() + ". What that user alone is shown is " + what + ".")
 	if len(r.Starts) > 0 {
 		r.report.Coverage.Note(message.From(http.MethodGet, r.Starts[0]), message.Place{}, "login",
 			"the login failed: "+err.Error())
@@ -337,6 +343,8 @@ func (r *run) mapped(ctx context.Context) error {
 		r.report.Denied = true
 	case errors.Is(err, client.ErrDown):
 		r.report.Down = true
+	case errors.Is(err, client.ErrSignedOut): // others, and nobody, may be shown something
+		err = nil
 	}
 	if err == nil {
 		err = r.publishedLater(ctx, m)
@@ -375,6 +383,7 @@ type target struct {
 	others []message.Place
 	later  bool // its places are of requests before it
 	turn   int  // how many targets of its script come before it
+	whole  bool // no check of it was cut short
 
 	once  sync.Once
 	built string // how its page is built

@@ -256,7 +256,8 @@ func TestKilledMapGoesOn(t *testing.T) {
 	}
 }
 
-// TestLostSession has one page end the session: what other pages say meanwhile does not count.
+// TestLostSession has one page end the session, and pages that hide from who is not logged in: what these say meanwhile
+// does not count.
 func TestLostSession(t *testing.T) {
 	var session1 atomic.Int32
 	session1.Store(1)
@@ -270,8 +271,10 @@ func TestLostSession(t *testing.T) {
 			http.Redirect(w, r, "/", http.StatusFound)
 		case r.URL.Path == "/login":
 			fmt.Fprint(w, `<form method=post><input name=user><input type=password name=pw></form>`+r.FormValue("q"))
-		case !in:
+		case !in && r.URL.Path == "/":
 			http.Redirect(w, r, "/login?"+r.URL.RawQuery, http.StatusFound)
+		case !in:
+			http.NotFound(w, r)
 		case r.URL.Path == "/killer.php":
 			if r.FormValue("k") != "1" {
 				session1.Add(1)

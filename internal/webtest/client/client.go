@@ -113,6 +113,7 @@ type Options struct {
 	Writes bool          // it may change data; refused below Active
 	Bare   bool          // without Config.Header: its host is another than the application's
 	Forced bool          // it is what the caller was asked for, such as a login: not judged by what it looks like
+	AsIs   bool          // its answer counts also where it shows that As is not logged in any more (guard.go)
 	Accept time.Duration // how long its answer may take, if that is longer than Config.Timeout
 }
 
@@ -195,16 +196,30 @@ func (c *Client) Send(ctx context.Context, r *message.Request, o Options) (*mess
 	if err := c.Permit(r, o); err != nil {
 		return nil, err
 	}
+	if g := o.As.guarded(); g != nil && !o.AsIs {
+		return c.keep(ctx, g, r, o)
+	}
+	_, answer, err := c.once(ctx, r, o, &progress{})
+	return answer, err
+}
+
+// once sends a request, behind those that belong before it from the one on that is next. It returns the last that was
+// sent: a guarded user's step before it, where its answer looks as if nobody was logged in.
+func (c *Client) once(ctx context.Context, r *message.Request, o Options, p *progress) (
+	last *message.Request, answer *message.Response, err error,
+) {
 	if r.After != nil && (!r.IsMessage() || !r.After.IsMessage()) {
-		return c.inOrder(ctx, r, o)
+		return c.inOrder(ctx, r, o, p)
 	}
-	defer o.As.hold()()
+	defer o.As.hold(p.tries >= withOthers)()
+	sent := r
 	if o.As == nil {
-		r, o.As = c.visit(ctx, r)
+		sent, o.As = c.visit(ctx, r)
 	}
-	r, release := c.renew(ctx, r, o.As)
+	sent, release := c.renew(ctx, sent, o.As)
 	defer release()
-	return c.send(ctx, r, o)
+	answer, err = c.send(ctx, sent, o)
+	return r, answer, err
 }
 
 // send is Send of a request that is permitted and has its token.
@@ -247,6 +262,14 @@ func inTime(whole, ctx context.Context, err error) error {
 	return err
 }
 
+// Spent says that the budget is used up, in words of a coverage; "" while it is not.
+func (c *Client) Spent() string {
+	if bound := c.Over(); bound != "" {
+		return overBudget(bound).Error()
+	}
+	return ""
+}
+
 // Bound sets the budget anew, while nothing is sent.
 func (c *Client) Bound(requests int64, until time.Time) { c.Requests, c.Until = requests, until }
 
@@ -261,11 +284,12 @@ func (c *Client) exchange(ctx context.Context, r *message.Request, o Options) (*
 	if !c.count() {
 		return nil, overBudget(c.Over())
 	}
+	session := o.As.session()
 	response, err := c.roundTrip(ctx, r, o)
 	if err != nil {
 		return nil, err
 	}
-	o.As.store(r, o.From, response)
+	o.As.store(r, o.From, response, session)
 	return response, nil
 }
 

@@ -29,6 +29,8 @@ type User struct {
 	kept        map[string]string
 	flags       map[string]http.Cookie // what the cookies said of themselves when they were set, by name
 	answered    map[string]bool        // names of those that answers have set
+
+	guard *guard // nil: the user is not logged in again
 }
 
 // NewUser makes a user without cookies.
@@ -47,10 +49,33 @@ func (u *User) Reset() {
 	u.version = versions.Add(1)
 }
 
-// hold keeps requests that belong together from being sent until release.
-func (u *User) hold() (release func()) {
+// Become puts the session of another user, as whom the same person has just logged in, in the place of this one's.
+func (u *User) Become(fresh *User) {
+	fresh.mu.Lock()
+	defer fresh.mu.Unlock()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.jar, u.own, u.hosts, u.credentials = fresh.jar, fresh.own, fresh.hosts, fresh.credentials
+	u.kept, u.flags, u.answered = fresh.kept, fresh.flags, fresh.answered
+	u.version = versions.Add(1)
+}
+
+// session is what changes when another session takes the place of the user's; 0 for nobody.
+func (u *User) session() int64 {
 	if u == nil {
+		return 0
+	}
+	return u.Version()
+}
+
+// hold keeps requests that belong together, or all others, from being sent until release.
+func (u *User) hold(isAlone bool) (release func()) {
+	switch {
+	case u == nil:
 		return func() {}
+	case isAlone:
+		u.steps.Lock()
+		return u.steps.Unlock
 	}
 	u.steps.RLock()
 	return u.steps.RUnlock
@@ -222,7 +247,8 @@ func (u *User) cookieLine(at *url.URL, from Origin, own, everybody string) strin
 
 // store keeps the cookies of an answer, but not those that the request had set itself, which answer a test, nor those
 // that an origin keeps back: the application has missed them, and would put a new session in the place of the user's.
-func (u *User) store(r *message.Request, from Origin, response *message.Response) {
+// What an answer says of a session that is not the user's any more would end the new one.
+func (u *User) store(r *message.Request, from Origin, response *message.Response, session int64) {
 	if u == nil || len(response.Header["Set-Cookie"]) == 0 {
 		return
 	}
@@ -234,6 +260,9 @@ func (u *User) store(r *message.Request, from Origin, response *message.Response
 	known := u.Cookies(r.URL)
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.version != session {
+		return
+	}
 	for _, c := range known {
 		if !from.sends(u.flags[c.Name]) {
 			own[c.Name] = true

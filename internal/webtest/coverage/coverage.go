@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
 )
@@ -76,7 +77,7 @@ func isMapGap(why string) bool {
 			return true
 		}
 	}
-	return false
+	return strings.Contains(why, client.NotSignedIn)
 }
 
 // Count is how many requests and places of them were tested, by how many checks in all.

@@ -62,6 +62,9 @@ func (s *Session) byForm(ctx context.Context, start *message.Response) (tried bo
 			// The address of a form may be set by a script, and take no form without it. One that would put the password into
 			// an address is sent by a script.
 			err := s.submit(ctx, form)
+			if err == nil {
+				s.page = u
+			}
 			if errors.Is(err, ErrRefused) && form.Request.Method == http.MethodGet {
 				s.scripted = append(s.scripted, page)
 				continue
@@ -94,6 +97,7 @@ func (s *Session) loginPages(start *message.Response) (out []*url.URL) {
 		add(s.Login)
 		return out
 	}
+	add(s.page) // of the login before
 	add(start.Request.URL)
 	for _, m := range linked.FindAllSubmatch(start.Body, 20) {
 		if u, err := start.Request.URL.Parse(strings.ReplaceAll(string(m[1]), "&amp;", "&")); err == nil {

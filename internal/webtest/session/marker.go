@@ -14,10 +14,12 @@ import (
 
 // marker is a request that answers a user who is logged in otherwise than nobody.
 type marker struct {
-	request *message.Request
-	text    string // that only the user gets; "": the status tells
-	status  int    // that the user gets
-	target  string // where nobody is sent
+	request  *message.Request
+	text     string // that only the user gets; "": the status tells
+	status   int    // that the user gets
+	nobody   int    // that nobody gets
+	target   string // where nobody is sent
+	formless bool   // the user is shown no login there
 }
 
 // String says what the marker is.
@@ -31,8 +33,10 @@ func (m *marker) String() string {
 // logout are words of links that only who is logged in gets.
 var logout = regexp.MustCompile(`(?i)log-?_?\s?out|sign-?_?\s?out|log-?_?\s?off|abmelden|déconnexion|cerrar sesión`)
 
-// learn looks for a marker on the pages that a user is likely to see. A login that changes nothing is refused.
-func (s *Session) learn(ctx context.Context) error { //nolint:unparam // who logs in returns it
+// learn looks for a marker on the pages that a user is likely to see. It reports whether that was of use: where none
+// was found and the user was asked to log in, the session was over.
+func (s *Session) learn(ctx context.Context) bool {
+	isOut := false
 	seen := map[string]bool{}
 	for _, u := range s.candidates(ctx) {
 		if seen[u.String()] || len(seen) > 8 {
@@ -49,11 +53,28 @@ func (s *Session) learn(ctx context.Context) error { //nolint:unparam // who log
 			continue
 		}
 		if m := s.compare(r, own, nobody); m != nil {
+			m.nobody, m.formless = nobody.Status, len(sitemap.LoginForms(own)) == 0
+			if to := nobody.Redirect(); to != nil {
+				m.target = to.Path
+			}
 			s.marker = m
-			return nil
+			return true
 		}
+		isOut = isOut || s.isLoginAt(u, own)
 	}
-	return nil
+	return !isOut
+}
+
+// isLoginAt reports whether an answer leads to the login by which the user came, or shows one where that has led.
+func (s *Session) isLoginAt(u *url.URL, own *message.Response) bool {
+	if s.page == nil {
+		return false
+	}
+	if to := own.Redirect(); to != nil {
+		return to.Path == s.page.Path && u.Path != s.page.Path
+	}
+	isAway := u.Path != s.page.Path || s.Landed != nil && s.Landed.Path == u.Path
+	return isAway && len(sitemap.LoginForms(own)) > 0
 }
 
 // candidates are pages that may answer the user otherwise: the start, what it leads to, and what it links.
@@ -91,11 +112,7 @@ func (s *Session) compare(r *message.Request, own, nobody *message.Response) *ma
 		return nil
 	}
 	if own.Status/100 == 2 && nobody.Status/100 != 2 && nobody.Status < http.StatusInternalServerError {
-		m := &marker{request: r, status: own.Status}
-		if to := nobody.Redirect(); to != nil {
-			m.target = to.Path
-		}
-		return m
+		return &marker{request: r, status: own.Status}
 	}
 	if own.Status/100 != 2 || nobody.Status/100 != 2 {
 		return nil
@@ -117,7 +134,7 @@ func (s *Session) Alive(ctx context.Context) (bool, error) {
 	if s.marker == nil {
 		return true, nil
 	}
-	answer, err := s.client.Send(ctx, s.marker.request, client.Options{As: s.User})
+	answer, err := s.client.Send(ctx, s.marker.request, client.Options{As: s.User, AsIs: true})
 	if err != nil {
 		return false, err
 	}

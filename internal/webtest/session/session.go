@@ -4,8 +4,8 @@
 // that is linked by words of logins, or at a usual address; the form is the one with a user and one password. Where
 // there is no form, a call of an API that takes a user and a password is looked for in the same way, and the token of
 // its answer is sent from then on. Whether a login has worked is known by a marker: a page that answers the user
-// otherwise than nobody, by its status or by a text that only the user gets. The marker is asked again before
-// verdicts; where it says that the session is over, the user is logged in again.
+// otherwise than nobody, by its status or by a text that only the user gets. Where an answer looks as nobody is answered
+// (guard.go), and the marker says so, too, the user is logged in again.
 package session
 
 import (
@@ -49,7 +49,8 @@ type Session struct {
 	client *client.Client
 	starts []*url.URL
 	how    string
-	at     string // where the login is
+	at     string   // where the login is
+	page   *url.URL // with the form that has logged in; nil: it was another way
 	marker *marker
 	leaves *url.URL // a page of the application that led to another host
 	away   *url.URL // to which
@@ -77,15 +78,24 @@ func Open(ctx context.Context, c *client.Client, starts []*url.URL, a Account) (
 	if a.Name == "" {
 		a.Name = "the given session"
 	}
-	s := &Session{Account: a, User: client.NewUser(a.Name), Cookies: map[string]bool{}, client: c, starts: starts}
+	s := &Session{Account: a, client: c, starts: starts}
 	if len(starts) == 0 {
 		return nil, errors.New("there is no application to log in to")
 	}
-	if err := s.logIn(ctx); err != nil {
-		return nil, err
+	for range maxLearns {
+		s.User, s.Cookies = client.NewUser(a.Name), map[string]bool{}
+		if err := s.logIn(ctx); err != nil {
+			return nil, err
+		}
+		if s.learn(ctx) {
+			break
+		}
 	}
-	return s, s.learn(ctx)
+	return s, nil
 }
+
+// maxLearns is how often a user logs in, when the session was over before a marker was found.
+const maxLearns = 3
 
 // Leads logs an account in and says to which address of another host the application leads then; nil: to none.
 func Leads(ctx context.Context, c *client.Client, starts []*url.URL, a Account) (*url.URL, error) {
@@ -99,14 +109,11 @@ func Leads(ctx context.Context, c *client.Client, starts []*url.URL, a Account) 
 
 // Renew logs the user in again. What was given, such as a cookie, cannot be renewed: it is ErrRefused if it is refused.
 func (s *Session) Renew(ctx context.Context) error {
-	s.Reset()
-	if err := s.logIn(ctx); err != nil {
-		return err
+	fresh, err := s.again(ctx)
+	if err == nil {
+		s.Become(fresh)
 	}
-	if alive, err := s.Alive(ctx); err != nil || !alive {
-		return errors.Join(ErrRefused, err)
-	}
-	return nil
+	return err
 }
 
 // Describe says how the user was logged in, and how it is known.

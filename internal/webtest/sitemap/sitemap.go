@@ -200,8 +200,8 @@ func (c *crawler) take() []*item {
 
 // unwanted says why a request is not sent any more; "" if it is.
 func (c *crawler) unwanted(it *item) string {
-	if bound := c.Client.Over(); bound != "" {
-		return "the budget of " + bound + " is used up"
+	if why := c.Client.Spent(); why != "" {
+		return why
 	}
 	if c.Share > 0 && c.Client.Sent()-c.began >= c.Share || c.late() {
 		return shareReason
@@ -285,13 +285,13 @@ func (c *crawler) again(it *item, known *message.Response) *message.Response {
 
 func (c *crawler) failed(it *item, err error) {
 	if !errors.Is(err, client.ErrScope) && !errors.Is(err, client.ErrBudget) && !errors.Is(err, client.ErrDown) &&
-		it.tries == 0 {
+		!errors.Is(err, client.ErrSignedOut) && it.tries == 0 {
 		it.tries++
 		c.queue = append(c.queue, it)
 		return
 	}
 	why := err.Error()
-	if !errors.Is(err, client.ErrScope) && !errors.Is(err, client.ErrBudget) {
+	if !errors.Is(err, client.ErrScope) && !errors.Is(err, client.ErrBudget) && !errors.Is(err, client.ErrSignedOut) {
 		why = "it does not answer"
 	}
 	c.skip(it, why)

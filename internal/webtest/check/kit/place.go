@@ -72,7 +72,7 @@ func (w *World) Ask(ctx context.Context, r *message.Request, as *client.User) (*
 // Errors that are not of one answer stay errors.
 func Broken(ctx context.Context, r *message.Request, answer *message.Response, err error) (*message.Response, error) {
 	if err == nil || ctx.Err() != nil || errors.Is(err, client.ErrBudget) || errors.Is(err, client.ErrScope) ||
-		errors.Is(err, client.ErrDown) {
+		errors.Is(err, client.ErrDown) || errors.Is(err, client.ErrSignedOut) {
 		return answer, err
 	}
 	return &message.Response{Header: http.Header{}, Request: r}, nil

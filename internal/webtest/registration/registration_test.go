@@ -1,0 +1,61 @@
+package registration_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/registration"
+	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
+)
+
+func entry(t *testing.T, method, address, from, body string, isLogin bool) *sitemap.Entry {
+	t.Helper()
+	r, err := message.New(method, "http://shop.example"+address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Body = []byte(body)
+	return &sitemap.Entry{Request: r, From: from, Login: isLogin}
+}
+
+// A form that registers is known by its address, or by that of its page, and by its fields; a login, a search and a form
+// with a puzzle are none. What registers by its own address comes first.
+func TestRequests(t *testing.T) {
+	m := &sitemap.Map{Entries: []*sitemap.Entry{
+		entry(t, http.MethodPost, "/save", "http://shop.example/sign-up", "nick=&pass=", false),
+		entry(t, http.MethodPost, "/register", "", "email=&password=&password2=&phone=", false),
+		entry(t, http.MethodPost, "/register2", "", "email=&password=&captcha=", false),
+		entry(t, http.MethodPost, "/login", "", "user=&password=", true),
+		entry(t, http.MethodPost, "/find", "", "q=", false),
+	}}
+	all := registration.Requests(m)
+	if len(all) != 2 || all[0].URL.Path != "/register" || all[1].URL.Path != "/save" {
+		t.Fatalf("%v", all)
+	}
+	u := registration.NewUser()
+	sent := string(registration.Filled(all[0], u).Body)
+	if !strings.HasPrefix(u.Name, "vdt") || !strings.Contains(sent, "email="+u.Name+"%40example.com") ||
+		strings.Count(sent, "password") != 2 || strings.Contains(sent, "=&") || strings.HasSuffix(sent, "=") {
+		t.Errorf("%q of %+v", sent, u)
+	}
+}
+
+// Only a request that names a person and has a password sets that of a user.
+func TestSetsPasswords(t *testing.T) {
+	for _, c := range []struct {
+		method, address, body string
+		want                  bool
+	}{
+		{http.MethodPut, "/users/alice/password", "password=x", true},
+		{http.MethodPut, "/users/alice", "colour=x", false},
+		{http.MethodPost, "/articles/7", "password=x", false},
+	} {
+		m := &sitemap.Map{Entries: []*sitemap.Entry{entry(t, c.method, c.address, "", c.body, false)}}
+		if got := registration.SetsPasswords(m); got != c.want {
+			t.Errorf("%s %s: %t", c.method, c.address, got)
+		}
+	}
+}
