@@ -186,10 +186,15 @@ func (c *crawler) isMixed(e *Entry) bool {
 var choosing = []string{"action", "act", "do", "op", "page", "view", "module", "option", "task", "controller", "c", "m",
 	"route", "r", "p", "cmd", "mode", "method", "func", "tab", "section", "type"}
 
-// Choice are the values of a request that choose what is done, if they are words, but for those of one name.
+// Choice are the values of a request that choose what is done, if they are words, but for those of one name. The path of
+// a page in a form with a password is no choice: some applications show their login in place of each page, and keep in
+// it where to go after that.
 func Choice(r *message.Request, but string) string {
 	chosen := map[string]bool{}
 	for _, p := range message.Places(r) {
+		if p.Component == message.Body && r.Passwords > 0 && strings.Contains(p.Value, "/") {
+			continue
+		}
 		if p.Name != but && (p.Component == message.Query || p.Component == message.Body) && isWord(p.Value) &&
 			slices.Contains(choosing, strings.ToLower(p.Name)) {
 			chosen[p.Name+"="+p.Value] = true

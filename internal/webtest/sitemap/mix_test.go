@@ -49,3 +49,42 @@ func TestFiltersEnd(t *testing.T) {
 		has(t, asked, "GET /list?kind=other", "GET /list?kind=other&"+c.single)
 	}
 }
+
+// A login that stands in place of each page, with the page to go to, is one request; logins of two kinds are two.
+func TestLoginsInPlaceOfPages(t *testing.T) {
+	for name, c := range map[string]struct {
+		field  string
+		values []string
+		want   int
+	}{
+		"routes":  {"route", []string{"/table/sql", "/table/chart", "/import", "/sql"}, 1},
+		"pages":   {"page", []string{"area/one.php", "area/two.php"}, 1},
+		"kinds":   {"type", []string{"member", "staff"}, 2},
+		"actions": {"action", []string{"enter", "start"}, 2},
+	} {
+		m, _ := crawl(t, client.Config{}, sitemap.Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			if r.URL.Path == "/" {
+				for _, value := range c.values {
+					fmt.Fprintf(w, "<a href='/index.php?%s=%s'>p</a>", c.field, value)
+				}
+				return
+			}
+			if r.URL.Path != "/index.php" && r.URL.Path != "/enter" {
+				http.NotFound(w, r)
+				return
+			}
+			fmt.Fprintf(w, "<form method=post action=/enter><input type=hidden name=%s value='%s'><input name=user>"+
+				"<input type=password name=pw></form>", c.field, r.FormValue(c.field))
+		}))
+		got := 0
+		for _, line := range lines(m) {
+			if strings.HasPrefix(line, "POST /enter ") {
+				got++
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %d logins, want %d: %q", name, got, c.want, lines(m))
+		}
+	}
+}
