@@ -56,6 +56,9 @@ var (
 // pageValue is a value that may name a page: index.php?page=signout, ?r=site/logout.
 var pageValue = regexp.MustCompile(`^[\w./:-]{5,40}$`)
 
+// leadsBack are names of parameters whose path is where to go afterwards.
+var leadsBack = regexp.MustCompile(`(?i)next|back|return|redir|ref|url|from|goto|dest|target|^to$`)
+
 // words are the parts of a name, in lower case: of deleteUser, delete-user and delete_user they are delete and user.
 func words(text string) (out []string) {
 	var word []rune
@@ -132,6 +135,7 @@ type intent struct {
 	actions   []string
 	verbs     []string // the actions that a parameter for them names
 	pages     []string // values of the query that may name a page, as for a front controller
+	routes    []string // the last segments of those that are paths: of route=/themes/set it is set
 	passwords int      // parameters with a new password
 	files     bool
 }
@@ -146,6 +150,10 @@ func intentOf(r *message.Request) intent {
 			in.names = append(in.names, p.Name)
 			if p.Component == message.Query && pageValue.MatchString(p.Value) {
 				in.pages = append(in.pages, p.Value)
+				at := strings.LastIndexByte(p.Value, '/')
+				if at >= 0 && !strings.ContainsAny(p.Value, ".:") && !leadsBack.MatchString(p.Name) {
+					in.routes = append(in.routes, p.Value[at+1:])
+				}
 			}
 			names := slices.Contains(actionNames, strings.ToLower(p.Name)) || r.IsMessage() && p.Name == "type"
 			if names || p.Format == message.Plain {
@@ -190,9 +198,10 @@ func (in intent) page(known []string) bool {
 	return slices.ContainsFunc(in.pages, func(s string) bool { return says(s, known) })
 }
 
-// any reports whether the request says one of the words anywhere; in the path only at its last two segments.
+// any reports whether the request says one of the words anywhere; in the path only at its last two segments, in a path
+// that a front controller is given at its last one.
 func (in intent) any(known []string) bool {
-	for _, texts := range [][]string{in.segments[max(0, len(in.segments)-2):], in.names, in.actions} {
+	for _, texts := range [][]string{in.segments[max(0, len(in.segments)-2):], in.names, in.actions, in.routes} {
 		if slices.ContainsFunc(texts, func(s string) bool { return says(s, known) }) {
 			return true
 		}
@@ -202,7 +211,7 @@ func (in intent) any(known []string) bool {
 
 // chosen is any without the path: what is sent, and not what is looked at.
 func (in intent) chosen(known []string) bool {
-	in.segments = nil
+	in.segments, in.routes = nil, nil
 	return in.any(known)
 }
 

@@ -72,6 +72,13 @@ func TestHarm(t *testing.T) {
 		"GET /posts?status=trash":                                     false,
 		"GET /posts?action=list&page=3":                               false,
 		"GET /search?q=approve":                                       false,
+		"GET /index.php?r=user/delete&id=3":                           true,
+		"GET /index.php?route=/table/drop&token=1a2b":                 true,
+		"GET /index.php?route=/table/search&db=a":                     false,
+		"GET /index.php?route=/table/create&db=a":                     false,
+		"GET /index.php?route=/themes/set&token=1a2b":                 true,
+		"GET /login?next=/user/delete":                                false,
+		"GET /doc?file=/notes/remove.txt":                             false,
 	} {
 		c := client.New(client.Config{Level: client.Safe})
 		err := c.Permit(line(t, text), client.Options{})
@@ -132,6 +139,12 @@ func TestWrites(t *testing.T) {
 		`POST /books/v1 {"title":"a"}`:                                 true,
 		`POST /api/graphql {"query":"a"}`:                              false,
 		`POST /api/users/find {"name":"a"}`:                            false,
+		"POST /index.php?route=/themes/set theme=a|":                   true,
+		"POST /index.php?r=site/contact text=a|":                       true,
+		"POST /index.php?route=/table/search a=b|":                     false,
+		"POST /index.php?route=/database/sql/format a=b|":              false,
+		"POST /x?back=/shop/order a=b|Go":                              false,
+		"GET /index.php?route=/table/create&db=a|":                     false,
 	} {
 		text, label, _ := strings.Cut(text, "|")
 		if got := client.Writes(line(t, text), label); got != want {

@@ -2,7 +2,8 @@
 //
 // An answer becomes a Page: its status, where it leads, its type, its title and its lines. A line is what stands
 // between two tags of HTML or two commas of JSON, so that a page in one long line is as well compared as any other.
-// Echoes of what was sent are cut first, in whatever form they came back, since they differ between all requests.
+// Echoes of what was sent are cut first, in whatever form they came back, since they differ between all requests. Answers
+// of the same bytes are the same, whatever was cut: a page about "Admin 1.2" is no echo of admin=1.
 // What changes by itself is learned from several answers to one request: the shape of a line is the line with its
 // digits and long words replaced, and a shape whose lines differ between those answers is noise and is not compared.
 // The work grows with the size of the answers alone.
@@ -31,6 +32,7 @@ type Page struct {
 	Title  string
 	Size   int // bytes of the body that were compared
 	lines  map[line]int
+	whole  uint64 // hash of the body before anything was cut
 }
 
 // line is a line and its shape, both as hashes.
@@ -41,6 +43,7 @@ var seed = maphash.MakeSeed()
 // New makes the Page of an answer. The echoes are texts that were sent and are cut.
 func New(r *message.Response, echoes ...string) *Page {
 	body := r.Body[:min(len(r.Body), maxBody)]
+	whole := maphash.Bytes(seed, body)
 	target := r.Header.Get("Location")
 	for _, echo := range echoes {
 		if pattern := tolerant(echo); pattern != nil {
@@ -50,7 +53,7 @@ func New(r *message.Response, echoes ...string) *Page {
 	}
 	media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	p := &Page{Status: r.Status, Target: target, Type: strings.ToLower(strings.TrimSpace(media)), Size: len(body),
-		lines: map[line]int{}}
+		lines: map[line]int{}, whole: whole}
 	if m := title.FindSubmatch(body); m != nil {
 		p.Title = string(bytes.TrimSpace(m[1]))
 	}
@@ -174,6 +177,9 @@ func Learn(pages ...*Page) Noise {
 
 // differing are the lines of which a has more or fewer than b, without those of noise.
 func differing(a, b *Page, noise Noise) (all []line) {
+	if a.whole == b.whole {
+		return nil
+	}
 	for l, n := range a.lines {
 		if b.lines[l] != n && !noise[l.shape] {
 			all = append(all, l)
@@ -194,6 +200,9 @@ func Same(a, b *Page, noise Noise) bool {
 
 // Likeness is how much of two answers is the same, from 0 to 1: twice the lines that they share, of the lines of both.
 func Likeness(a, b *Page, noise Noise) float64 {
+	if a.whole == b.whole {
+		return 1
+	}
 	shared, total := 0, 0
 	for l, n := range a.lines {
 		if noise[l.shape] {
@@ -215,6 +224,9 @@ func Likeness(a, b *Page, noise Noise) float64 {
 
 // Adds says whether page has lines, but for noise, that none of the others has.
 func Adds(page *Page, noise Noise, others ...*Page) bool {
+	if slices.ContainsFunc(others, func(o *Page) bool { return o.whole == page.whole }) {
+		return false
+	}
 	for l := range page.lines {
 		if noise[l.shape] {
 			continue

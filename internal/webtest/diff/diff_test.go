@@ -45,6 +45,24 @@ func TestBehindAnEcho(t *testing.T) {
 	}
 }
 
+// Answers of the same bytes are the same: what looks like an echo of one request was there before.
+func TestSameBytes(t *testing.T) {
+	for name, c := range map[string]struct{ body, one, other string }{
+		"a handbook": {"<h1>PhoneAdmin 1.2</h1><p>for admins", "admin=1", "admin=0"},
+		"a list":     {"<ul><li>Order: 66</li><li>Orders: 7</li></ul>", "order=66", "order=67"},
+	} {
+		one, other := diff.New(answer(c.body), c.one), diff.New(answer(c.body), c.other)
+		if !diff.Same(one, other, nil) || diff.Adds(one, nil, other) || diff.Adds(other, nil, one) ||
+			diff.Likeness(one, other, nil) < 1 {
+			t.Errorf("%s: the same bytes differ", name)
+		}
+		more := diff.New(answer(c.body+"<b>more</b>"), c.one)
+		if diff.Same(more, other, nil) || !diff.Adds(more, nil, other) {
+			t.Errorf("%s: other bytes are the same", name)
+		}
+	}
+}
+
 func TestNoiseIsLearned(t *testing.T) {
 	page := func(n int, what string) *diff.Page {
 		return diff.New(answer(fmt.Sprintf(`<p>%s</p><i>12:00:%02d</i><input value="%032x">`, what, n, n*7919)))

@@ -2,6 +2,7 @@ package sitemap
 
 import (
 	"encoding/json"
+	"html"
 	"maps"
 	"net/http"
 	"net/url"
@@ -47,12 +48,16 @@ func (c *crawler) readFile(from *Entry, response *message.Response) {
 		found = robots(text)
 	case location.MatchString(text):
 		for _, m := range location.FindAllStringSubmatch(text, maxLinks) {
-			found = append(found, strings.ReplaceAll(m[1], "&amp;", "&"))
+			found = append(found, m[1])
 		}
 	default:
 		found = absolute.FindAllString(text, maxLinks)
 	}
+	isXML := strings.Contains(response.Type(), "xml")
 	for _, text := range found {
+		if isXML {
+			text = html.UnescapeString(text)
+		}
 		if to := p.resolve(text); to != nil {
 			c.follow(from, to, ByFile)
 		}

@@ -18,9 +18,14 @@ import (
 //     given nothing new, the others are left out.
 //   - The same goes where a word of one parameter, such as a filter, changes nothing in how the page is built.
 //   - Pages in one folder that differ in the last word of the path, such as articles, are alike after many.
+//   - A list with several filters has a thousand combinations of their words, too. Once each word of a link stood in some
+//     addresses in a row that gave nothing new, their combination is left out.
+//
+// A time in words, such as "02:45, 28 November 2026", is no word: it is another each time.
 const (
 	alikeMixes  = 3  // combinations in a row without a new parameter or structure
 	alikeWords  = 5  // words of one parameter
+	alikeEach   = 5  // addresses in a row with one word
 	alikeNames  = 25 // last words of paths
 	wordLayouts = 3  // structures that pages have at most if a parameter does not choose them
 )
@@ -36,9 +41,9 @@ type mix struct {
 // mixKey is one of the groups that an address belongs to.
 type mixKey struct {
 	key   string
-	open  string // the parameter whose word is not in the key; "" for none
-	word  string
+	word  string            // of the parameter that is left open, whose word is not in the key; "" for none
 	isFor func(m *mix) bool // that the members are alike
+	each  bool              // that they are alike counts where those of all other words are, too
 }
 
 // mixKeys are the groups that a request belongs to, and the names of its parameters.
@@ -51,7 +56,8 @@ func mixKeys(r *message.Request) (keys []mixKey, names []string) {
 		if path.Ext(r.URL.Path) != "" || strings.HasSuffix(r.URL.Path, "/") {
 			return nil, nil
 		}
-		return []mixKey{{r.URL.Host + path.Dir(r.URL.Path) + "/*", "", "", func(m *mix) bool { return m.stale >= alikeNames }}}, nil
+		return []mixKey{{key: r.URL.Host + path.Dir(r.URL.Path) + "/*",
+			isFor: func(m *mix) bool { return m.stale >= alikeNames }}}, nil
 	}
 	words := map[string]string{}
 	for _, p := range message.Places(r) {
@@ -59,7 +65,7 @@ func mixKeys(r *message.Request) (keys []mixKey, names []string) {
 			continue
 		}
 		names = append(names, p.Name)
-		if strings.ContainsFunc(p.Value, unicode.IsLetter) {
+		if strings.ContainsFunc(p.Value, unicode.IsLetter) && !isTime(p.Value) {
 			words[p.Name] = p.Value
 		}
 	}
@@ -72,17 +78,36 @@ func mixKeys(r *message.Request) (keys []mixKey, names []string) {
 		}
 		return at + "?" + strings.Join(all, "&")
 	}
-	keys = []mixKey{{but(""), "", "", func(m *mix) bool { return m.stale >= alikeMixes }}}
+	keys = []mixKey{{key: but(""), isFor: func(m *mix) bool { return m.stale >= alikeMixes }}}
+	chosen := Choice(r, "")
 	for name, word := range words {
+		keys = append(keys, mixKey{key: at + chosen + " each " + name + "=" + word, each: true,
+			isFor: func(m *mix) bool { return m.stale >= alikeEach }})
 		if slices.Contains(choosing, strings.ToLower(name)) {
 			continue
 		}
-		keys = append(keys, mixKey{but(name) + " " + name, name, word, func(m *mix) bool {
+		keys = append(keys, mixKey{key: but(name) + " " + name, word: word, isFor: func(m *mix) bool {
 			return m.stale >= alikeWords && len(m.words) >= alikeWords && len(m.skeletons) <= wordLayouts
 		}})
 	}
 	return keys, names
 }
+
+// isTime reports whether a value with letters is a time or the like: it has more digits than letters, and several.
+func isTime(value string) bool {
+	digits, letters := 0, 0
+	for _, r := range value {
+		switch {
+		case unicode.IsDigit(r):
+			digits++
+		case unicode.IsLetter(r):
+			letters++
+		}
+	}
+	return digits >= timeDigits && digits > letters
+}
+
+const timeDigits = 6
 
 // mixed notes the answer to a request; known is how many requests were queued before it was read.
 func (c *crawler) mixed(r *message.Request, response *message.Response, skeleton string, known int) {
@@ -140,20 +165,36 @@ func (c *crawler) isMixed(e *Entry) bool {
 		return false
 	}
 	keys, names := mixKeys(e.Request)
-	return slices.ContainsFunc(keys, func(k mixKey) bool {
+	words, alike := 0, 0
+	for _, k := range keys {
 		m := c.mixes[k.key]
-		return m != nil && k.isFor(m) && !slices.ContainsFunc(names, func(name string) bool { return !m.names[name] })
-	})
+		isAlike := m != nil && k.isFor(m) && !slices.ContainsFunc(names, func(name string) bool { return !m.names[name] })
+		switch {
+		case isAlike && !k.each:
+			return true
+		case isAlike:
+			alike++
+		}
+		if k.each {
+			words++
+		}
+	}
+	return words > 0 && alike == words
 }
 
 // choosing are parameters whose values choose what an application does.
 var choosing = []string{"action", "act", "do", "op", "page", "view", "module", "option", "task", "controller", "c", "m",
 	"route", "r", "p", "cmd", "mode", "method", "func", "tab", "section", "type"}
 
-// Choice are the values of a request that choose what is done, if they are words, but for those of one name.
+// Choice are the values of a request that choose what is done, if they are words, but for those of one name. The path of
+// a page in a form with a password is no choice: some applications show their login in place of each page, and keep in
+// it where to go after that.
 func Choice(r *message.Request, but string) string {
 	chosen := map[string]bool{}
 	for _, p := range message.Places(r) {
+		if p.Component == message.Body && r.Passwords > 0 && strings.Contains(p.Value, "/") {
+			continue
+		}
 		if p.Name != but && (p.Component == message.Query || p.Component == message.Body) && isWord(p.Value) &&
 			slices.Contains(choosing, strings.ToLower(p.Name)) {
 			chosen[p.Name+"="+p.Value] = true

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"net/http"
+	"net/url"
 	"regexp"
 	"testing"
 
@@ -90,6 +91,35 @@ func TestObjects(t *testing.T) {
 		"aGVsbG8gd29ybGQ": false} {
 		if kit.IsObject(value) != want {
 			t.Errorf("%s: %v", value, !want)
+		}
+	}
+}
+
+// A file that a server refuses by its path has no inputs; a program that refuses has, under whatever name.
+func TestStatic(t *testing.T) {
+	for _, c := range []struct {
+		address string
+		status  int
+		kind    string
+		want    bool
+	}{
+		{"/js/jquery.js?v=1", http.StatusOK, "text/javascript", true},
+		{"/js/jquery.js?v=1", http.StatusForbidden, "text/html", true},
+		{"/fonts/a.WOFF2?iefix", http.StatusNotFound, "text/html", true},
+		{"/js/jquery.js?v=1", http.StatusOK, "text/html", false},
+		{"/js/jquery.js?v=1", http.StatusInternalServerError, "text/html", false},
+		{"/admin.php?v=1.js", http.StatusForbidden, "text/html", false},
+		{"/js", http.StatusForbidden, "text/html", false},
+		{"/files/report.pdf", http.StatusForbidden, "text/html", false},
+	} {
+		u, err := url.Parse("http://one.example" + c.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := kit.Static(&message.Response{Request: message.From(http.MethodGet, u), Status: c.status,
+			Header: http.Header{"Content-Type": {c.kind}}})
+		if got != c.want {
+			t.Errorf("%s %d %s: static %v", c.address, c.status, c.kind, got)
 		}
 	}
 }

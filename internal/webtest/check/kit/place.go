@@ -247,15 +247,25 @@ func MayWrite(r *message.Request) bool {
 // OnlyReads reports whether a request is one whose statements may be made to hold for all rows: it reads, or logs in.
 func OnlyReads(r *message.Request) bool { return !MayWrite(r) }
 
-// Static reports whether an answer is a file that depends on nothing: a script, a picture, a style sheet.
+// Static reports whether an answer is a file that depends on nothing: a script, a picture, a style sheet. So is what
+// refuses one, or says that it is not there: servers do without reading more of the address than its path.
 func Static(r *message.Response) bool {
 	if r == nil {
 		return false
+	}
+	if r.Request != nil && fileRefusals[r.Status] && fileName.MatchString(r.Request.URL.Path) {
+		return true
 	}
 	t := r.Type()
 	return strings.HasPrefix(t, "image/") || strings.HasPrefix(t, "font/") || strings.HasPrefix(t, "audio/") ||
 		strings.HasPrefix(t, "video/") || t == "text/css" || strings.Contains(t, "javascript")
 }
+
+// fileName is the path of a file that no program makes, fileRefusals are the statuses that servers answer for one.
+var (
+	fileName     = regexp.MustCompile(`(?i)/[^/]+\.(?:m?js|css|map|png|jpe?g|gif|svg|ico|webp|woff2?|ttf|eot|otf)$`)
+	fileRefusals = map[int]bool{http.StatusForbidden: true, http.StatusNotFound: true, http.StatusGone: true}
+)
 
 var readByName = regexp.MustCompile(`(?i)[\w-]\.[a-z][a-z0-9]{1,3}$`)
 

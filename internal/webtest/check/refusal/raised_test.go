@@ -24,6 +24,7 @@ func TestParameterOfRole(t *testing.T) {
 		"role":  {func(r *http.Request) string { return root[r.FormValue("role") == "admin"] }, 1},
 		"any":   {func(r *http.Request) string { return root[r.FormValue("admin") != ""] }, 0},
 		"shown": {func(r *http.Request) string { return "<a href='?" + r.URL.RawQuery + "&page=2'>next</a>" }, 0},
+		"about": {func(*http.Request) string { return "<li>PhoneAdmin 1.2 and its admin, 1 page</li>" }, 0},
 		"news":  {func(*http.Request) string { n++; return fmt.Sprintf("<li>entry %d</li>", n) }, 0},
 	} {
 		lab, found := run(t, "parameter-of-role", func(w http.ResponseWriter, r *http.Request) {
