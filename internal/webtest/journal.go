@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
 )
@@ -29,7 +30,7 @@ type journal struct {
 	done     map[string]bool
 	findings []Finding
 	texts    map[string][]byte // descriptions by address
-	users    []made            // who were registered
+	users    []kit.Newcomer    // who were registered
 	sent     int64
 }
 
@@ -42,7 +43,7 @@ type record struct {
 	Text    []byte            `json:"text,omitempty"` // of a description that was found At an address
 	At      string            `json:"at,omitempty"`
 	Finding *Finding          `json:"finding,omitempty"`
-	User    *made             `json:"user,omitempty"` // who was registered
+	User    *kit.Newcomer     `json:"user,omitempty"` // who was registered
 	Sent    int64             `json:"sent,omitempty"` // requests until then
 }
 

@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/newcomer"
 	"github.com/vedette-sec/vedette/internal/webtest/session"
 	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
 )
@@ -19,81 +19,10 @@ import (
 // Where no user is given and anybody may register, the tester registers two users at level active, so that what is
 // behind the login is tested, and what each of them may do with the objects of the other. Their names begin with
 // vdt; they stay, and the report names them.
-var (
-	registering = regexp.MustCompile(`(?i)regist|sign-?_?up|create-?_?(?:account|user)|new-?_?(?:account|user)|enrol|enlist|inscri|cadastr|/join`)
-	peopleEnd   = regexp.MustCompile(`(?i)/(?:users?|accounts?|members?|customers?|people|persons?|clients?|players?|employees?)(?:/v\d+)?/?$`)
-	mailField   = regexp.MustCompile(`(?i)e-?_?mail`)
-	nameField   = regexp.MustCompile(`(?i)user|login|nick|account|handle|^name$|^uid$|usuario|benutzer|utilisat|utente|gebruiker|brukar|bruker`)
-	samePass    = regexp.MustCompile(`(?i)confirm|repeat|again|retype|verif|passw|pwd|^pass\d?$`)
-	digitsField = regexp.MustCompile(`(?i)phone|mobile|tel|zip|postal|age`)
-	puzzleField = regexp.MustCompile(`(?i)captcha|turnstile|recaptcha`)
-)
-
 const (
 	registered = 2 // users that are made
 	maxForms   = 3 // that are tried
 )
-
-// made is a user whom the run has registered, as it is kept in its journal.
-type made struct{ Name, Mail, Password string }
-
-// registrations are the requests of the map that make a user, those whose address says so first.
-func registrations(m *sitemap.Map) []*message.Request {
-	var named, others []*message.Request
-	for _, e := range m.Entries {
-		r := e.Request
-		isNamed := registering.MatchString(r.URL.Path) || peopleEnd.MatchString(r.URL.Path) &&
-			r.Method == http.MethodPost && !e.Login
-		if r.Method == http.MethodGet || r.IsMessage() || !isNamed && (e.Login || !registering.MatchString(e.From)) {
-			continue
-		}
-		places := message.Places(r)
-		has := func(pattern *regexp.Regexp) bool {
-			return slices.ContainsFunc(places, func(p message.Place) bool {
-				return p.Component == message.Body && pattern.MatchString(lastOf(p.Name))
-			})
-		}
-		isPassword := slices.ContainsFunc(places, func(p message.Place) bool {
-			return p.Component == message.Body && client.IsSecret(lastOf(p.Name))
-		})
-		switch {
-		case !isPassword || !has(nameField) && !has(mailField) || has(puzzleField):
-		case isNamed:
-			named = append(named, r)
-		default:
-			others = append(others, r)
-		}
-	}
-	return append(named, others...)
-}
-
-// lastOf is the last name of a place in a nested body.
-func lastOf(name string) string {
-	return strings.TrimRight(name[strings.LastIndexAny(strings.TrimRight(name, "]"), ".[/")+1:], "]")
-}
-
-// filled is a registration of a user.
-func filled(r *message.Request, u made) *message.Request {
-	for _, p := range message.Places(r) {
-		if p.Component != message.Body {
-			continue
-		}
-		switch name := lastOf(p.Name); {
-		case r.Token != nil && r.Token.Place == p:
-		case client.IsSecret(name) || samePass.MatchString(name):
-			r = r.Put(p, u.Password)
-		case mailField.MatchString(name):
-			r = r.Put(p, u.Mail)
-		case nameField.MatchString(name):
-			r = r.Put(p, u.Name)
-		case digitsField.MatchString(name):
-			r = r.Put(p, "5550100200")
-		case p.Value == "":
-			r = r.Put(p, u.Name)
-		}
-	}
-	return r
-}
 
 // enterRegistered registers users, or logs in those that an interrupted run has registered.
 func (r *run) enterRegistered(ctx context.Context, m *sitemap.Map, isMapped bool) error {
@@ -116,10 +45,10 @@ func (r *run) enterRegistered(ctx context.Context, m *sitemap.Map, isMapped bool
 	if len(r.sessions) > 0 {
 		return r.mapAs(ctx, m, r.user())
 	}
-	forms := registrations(m)
+	forms := newcomer.Requests(m)
 	for _, request := range forms[:min(len(forms), maxForms)] {
 		for range registered {
-			u := newUser()
+			u := newcomer.New()
 			s, err := r.registerOne(ctx, request, u, m)
 			if endsRun(err) || ctx.Err() != nil {
 				return ctx.Err()
@@ -144,27 +73,33 @@ func (r *run) enter(s *session.Session) {
 }
 
 // registerOne registers a user and logs in.
-func (r *run) registerOne(ctx context.Context, request *message.Request, u made, m *sitemap.Map) (
+func (r *run) registerOne(ctx context.Context, request *message.Request, u kit.Newcomer, m *sitemap.Map) (
 	*session.Session, error,
 ) {
-	answer, err := r.client.Send(ctx, filled(request, u), client.Options{As: client.NewUser(u.Name), Writes: true,
-		Forced: true})
-	if err != nil {
-		return nil, err
-	}
-	if answer.Status >= http.StatusBadRequest {
-		return nil, session.ErrRefused
-	}
-	s, err := r.openMade(ctx, u, m)
+	s, err := r.register(ctx, newcomer.Fill(request, u), u, m)
 	if err != nil {
 		return nil, err
 	}
 	return s, r.journal.note(record{User: &u})
 }
 
+// register sends a registration as it is, and logs in.
+func (r *run) register(ctx context.Context, filled *message.Request, u kit.Newcomer, m *sitemap.Map) (
+	*session.Session, error,
+) {
+	answer, err := r.client.Send(ctx, filled, client.Options{As: client.NewUser(u.Name), Writes: true, Forced: true})
+	if err != nil {
+		return nil, err
+	}
+	if answer.Status >= http.StatusBadRequest {
+		return nil, session.ErrRefused
+	}
+	return r.openMade(ctx, u, m)
+}
+
 // openMade logs in a user who was registered: by name or, where that is refused, by the address of e-mail. Checks know
 // the password then.
-func (r *run) openMade(ctx context.Context, u made, m *sitemap.Map) (s *session.Session, err error) {
+func (r *run) openMade(ctx context.Context, u kit.Newcomer, m *sitemap.Map) (s *session.Session, err error) {
 	var seeds []*message.Request // among them may be the login
 	for _, e := range m.Entries {
 		if e.Request.Method == http.MethodPost {
@@ -193,7 +128,7 @@ func (r *run) registerBeside(ctx context.Context, m *sitemap.Map, isMapped bool)
 	sets := slices.ContainsFunc(m.Entries, func(e *sitemap.Entry) bool {
 		return e.Request.Method != http.MethodGet && personsPassword.MatchString(e.Request.URL.Path) &&
 			slices.ContainsFunc(message.Places(e.Request), func(p message.Place) bool {
-				return p.Component == message.Body && client.IsPassword(lastOf(p.Name))
+				return p.Component == message.Body && client.IsPassword(newcomer.Last(p.Name))
 			})
 	})
 	if !sets {
@@ -211,10 +146,10 @@ func (r *run) registerBeside(ctx context.Context, m *sitemap.Map, isMapped bool)
 	if isMapped || len(r.made) > 0 {
 		return ctx.Err()
 	}
-	forms := registrations(m)
+	forms := newcomer.Requests(m)
 	for _, request := range forms[:min(len(forms), maxForms)] {
 		for range registered {
-			u := newUser()
+			u := newcomer.New()
 			s, err := r.registerOne(ctx, request, u, m)
 			if err != nil {
 				break
@@ -230,9 +165,16 @@ func (r *run) registerBeside(ctx context.Context, m *sitemap.Map, isMapped bool)
 	return ctx.Err()
 }
 
-// newUser is a user to be registered.
-func newUser() made {
-	u := made{Name: "vdt" + kit.Word()[1:7], Password: "Vd-" + kit.Word() + "7!"}
-	u.Mail = u.Name + "@example.com"
-	return u
+// enrol is World.Enrol.
+func (r *run) enrol(ctx context.Context, request *message.Request, u kit.Newcomer) (*client.User, error) {
+	s, err := r.register(ctx, request, u, r.report.Map)
+	if endsRun(err) || ctx.Err() != nil {
+		return nil, errors.Join(err, ctx.Err())
+	}
+	if err != nil {
+		return nil, nil //nolint:nilnil,nilerr // the registration or the login is refused
+	}
+	r.note(fmt.Sprintf("Registered the user %s at %s, who stays, to see what a registration may set.", u.Name,
+		request.URL.Path))
+	return s.User, nil
 }

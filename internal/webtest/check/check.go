@@ -10,6 +10,7 @@ package check
 import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/access"
 	"github.com/vedette-sec/vedette/internal/webtest/check/digest"
+	"github.com/vedette-sec/vedette/internal/webtest/check/enrol"
 	"github.com/vedette-sec/vedette/internal/webtest/check/exposure"
 	"github.com/vedette-sec/vedette/internal/webtest/check/forgery"
 	"github.com/vedette-sec/vedette/internal/webtest/check/front"
@@ -57,7 +58,7 @@ func All() []Check {
 	var all []Check
 	for _, some := range [][]Check{
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
-		forgery.Checks(), owned.Checks(), digest.Checks(), logic.Checks(),
+		forgery.Checks(), owned.Checks(), enrol.Checks(), digest.Checks(), logic.Checks(),
 		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(),
 	} {
 		all = append(all, some...)

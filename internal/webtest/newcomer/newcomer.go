@@ -1,0 +1,92 @@
+// Package newcomer finds the requests by which anybody becomes a user of an application, and fills them in.
+//
+// Such a request has a password, and a name or an address of e-mail, and stands at an address that says so or on a page
+// whose address does. One with a puzzle for people is left out.
+package newcomer
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
+)
+
+var (
+	registering = regexp.MustCompile(`(?i)regist|sign-?_?up|create-?_?(?:account|user)|new-?_?(?:account|user)|enrol|enlist|inscri|cadastr|/join`)
+	peopleEnd   = regexp.MustCompile(`(?i)/(?:users?|accounts?|members?|customers?|people|persons?|clients?|players?|employees?)(?:/v\d+)?/?$`)
+	mailField   = regexp.MustCompile(`(?i)e-?_?mail`)
+	nameField   = regexp.MustCompile(`(?i)user|login|nick|account|handle|^name$|^uid$|usuario|benutzer|utilisat|utente|gebruiker|brukar|bruker`)
+	samePass    = regexp.MustCompile(`(?i)confirm|repeat|again|retype|verif|passw|pwd|^pass\d?$`)
+	digitsField = regexp.MustCompile(`(?i)phone|mobile|tel|zip|postal|age`)
+	puzzleField = regexp.MustCompile(`(?i)captcha|turnstile|recaptcha`)
+)
+
+// Requests are the requests of the map that make a user, those whose address says so first.
+func Requests(m *sitemap.Map) []*message.Request {
+	var named, others []*message.Request
+	for _, e := range m.Entries {
+		r := e.Request
+		isNamed := registering.MatchString(r.URL.Path) || peopleEnd.MatchString(r.URL.Path) &&
+			r.Method == http.MethodPost && !e.Login
+		if r.Method == http.MethodGet || r.IsMessage() || !isNamed && (e.Login || !registering.MatchString(e.From)) {
+			continue
+		}
+		places := message.Places(r)
+		has := func(pattern *regexp.Regexp) bool {
+			return slices.ContainsFunc(places, func(p message.Place) bool {
+				return p.Component == message.Body && pattern.MatchString(Last(p.Name))
+			})
+		}
+		isPassword := slices.ContainsFunc(places, func(p message.Place) bool {
+			return p.Component == message.Body && client.IsSecret(Last(p.Name))
+		})
+		switch {
+		case !isPassword || !has(nameField) && !has(mailField) || has(puzzleField):
+		case isNamed:
+			named = append(named, r)
+		default:
+			others = append(others, r)
+		}
+	}
+	return append(named, others...)
+}
+
+// Last is the last name of a place in a nested body.
+func Last(name string) string {
+	return strings.TrimRight(name[strings.LastIndexAny(strings.TrimRight(name, "]"), ".[/")+1:], "]")
+}
+
+// Fill is a registration of a user.
+func Fill(r *message.Request, u kit.Newcomer) *message.Request {
+	for _, p := range message.Places(r) {
+		if p.Component != message.Body {
+			continue
+		}
+		switch name := Last(p.Name); {
+		case r.Token != nil && r.Token.Place == p:
+		case client.IsSecret(name) || samePass.MatchString(name):
+			r = r.Put(p, u.Password)
+		case mailField.MatchString(name):
+			r = r.Put(p, u.Mail)
+		case nameField.MatchString(name):
+			r = r.Put(p, u.Name)
+		case digitsField.MatchString(name):
+			r = r.Put(p, "5550100200")
+		case p.Value == "":
+			r = r.Put(p, u.Name)
+		}
+	}
+	return r
+}
+
+// New is a user to be registered.
+func New() kit.Newcomer {
+	u := kit.Newcomer{Name: "vdt" + kit.Word()[1:7], Password: "Vd-" + kit.Word() + "7!"}
+	u.Mail = u.Name + "@example.com"
+	return u
+}
