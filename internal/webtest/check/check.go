@@ -21,6 +21,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/redirect"
 	"github.com/vedette-sec/vedette/internal/webtest/check/refusal"
 	"github.com/vedette-sec/vedette/internal/webtest/check/remote"
+	"github.com/vedette-sec/vedette/internal/webtest/check/reset"
 	"github.com/vedette-sec/vedette/internal/webtest/check/state"
 	"github.com/vedette-sec/vedette/internal/webtest/check/technique"
 	"github.com/vedette-sec/vedette/internal/webtest/check/token"
@@ -59,7 +60,7 @@ func All() []Check {
 	for _, some := range [][]Check{
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
 		forgery.Checks(), owned.Checks(), enrol.Checks(), digest.Checks(), logic.Checks(),
-		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(),
+		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(), reset.Checks(),
 	} {
 		all = append(all, some...)
 	}
