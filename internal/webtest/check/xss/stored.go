@@ -92,6 +92,8 @@ type storing struct {
 	check *kit.Check
 	words map[string]kit.Planted
 	done  map[string]bool // inputs that were followed
+
+	scripts int // pages whose scripts were read
 }
 
 // page reads a page and follows the words that stand in it.
@@ -101,6 +103,9 @@ func (s *storing) page(ctx context.Context, r *message.Request, as *client.User)
 		return nil //nolint:nilerr // a page that cannot be read shows nothing
 	}
 	if err := s.logged(ctx, r, as, answer); err != nil {
+		return err
+	}
+	if err := s.scripted(ctx, r, as, answer); err != nil {
 		return err
 	}
 	if !document(answer) {
