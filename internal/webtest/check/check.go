@@ -16,6 +16,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/front"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/check/logic"
+	"github.com/vedette-sec/vedette/internal/webtest/check/menu"
 	"github.com/vedette-sec/vedette/internal/webtest/check/object"
 	"github.com/vedette-sec/vedette/internal/webtest/check/owned"
 	"github.com/vedette-sec/vedette/internal/webtest/check/redirect"
@@ -60,7 +61,7 @@ func All() []Check {
 	for _, some := range [][]Check{
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
 		forgery.Checks(), owned.Checks(), enrol.Checks(), digest.Checks(), logic.Checks(),
-		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(), reset.Checks(),
+		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(), reset.Checks(), menu.Checks(),
 	} {
 		all = append(all, some...)
 	}
