@@ -128,9 +128,11 @@ func (c *crawler) queryReads(from *Entry, text string) {
 
 // scriptRequests are the requests that the text of a script shows, as it stands and with its addresses put together.
 func scriptRequests(p *page, text string) []*Entry {
-	own := *p
-	own.documents = append(markup.DocumentsOfScript(text), p.documents...)
-	p = &own
+	if isXML.MatchString(text) {
+		own := *p
+		own.documents = append(markup.DocumentsOfScript(text), p.documents...)
+		p = &own
+	}
 	out := shownRequests(p, text)
 	whole := inline(text)
 	if whole == text {

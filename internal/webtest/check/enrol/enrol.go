@@ -50,6 +50,21 @@ func join(ctx context.Context, w *kit.World, form *message.Request, u kit.Newcom
 	return m, m.read(ctx, w, pages)
 }
 
+// plain is a user who registered by a form as it is, with what pages show them; nil where nobody is let in. It is one
+// for all checks.
+func plain(ctx context.Context, w *kit.World, form *message.Request, pages []*message.Request) (*member, error) {
+	key := "newcomer " + form.Method + form.URL.String()
+	if known, ok := w.Memo.Load(key); ok {
+		m, _ := known.(*member)
+		return m, nil
+	}
+	m, err := join(ctx, w, form, newcomer.New(), pages, nil)
+	if err == nil {
+		w.Memo.Store(key, m)
+	}
+	return m, err
+}
+
 // read reads pages as the user.
 func (m *member) read(ctx context.Context, w *kit.World, pages []*message.Request) error {
 	m.shown = nil

@@ -14,7 +14,7 @@ import (
 // page. Beside a user of a plain name, users are registered whose names end that name with a quote and add a condition:
 // one that holds, and one that does not. With the former, a page shows what it shows to the user of the plain name; with
 // the latter it shows something else; both once more with other numbers. The condition only narrows what a statement
-// finds, so that one which writes changes nothing of other users. At level active alone: up to seven users, and their
+// finds, so that one which writes changes nothing of other users. At level active alone: up to nine users, and their
 // pages.
 func keptNames() kit.Check {
 	c := kit.Check{ID: "sql-of-kept-name", Class: "sql-injection", Level: client.Active,
@@ -26,8 +26,7 @@ func keptNames() kit.Check {
 		forms := w.Registrations()
 		for _, form := range forms[:min(len(forms), maxForms)] {
 			pages := pagesOf(w, form)
-			plain := newcomer.New()
-			control, err := join(ctx, w, form, plain, pages, nil)
+			control, err := plain(ctx, w, form, pages)
 			if err != nil {
 				return err
 			}
@@ -35,7 +34,7 @@ func keptNames() kit.Check {
 				continue
 			}
 			for _, quote := range []string{"'", `"`} {
-				if found, err := kept(ctx, w, &c, form, plain, control, pages, quote); err != nil || found {
+				if found, err := kept(ctx, w, &c, form, control, pages, quote); err != nil || found {
 					return err
 				}
 			}
@@ -47,12 +46,12 @@ func keptNames() kit.Check {
 }
 
 // kept tries one kind of quotes.
-func kept(ctx context.Context, w *kit.World, c *kit.Check, form *message.Request, plain kit.Newcomer, control *member,
+func kept(ctx context.Context, w *kit.World, c *kit.Check, form *message.Request, control *member,
 	pages []*message.Request, quote string,
 ) (bool, error) {
 	with := func(number, other string) (*member, error) {
 		u := newcomer.New()
-		u.Name = plain.Name + quote + " AND " + quote + number + quote + "=" + quote + other
+		u.Name = control.name + quote + " AND " + quote + number + quote + "=" + quote + other
 		return join(ctx, w, form, u, pages, nil)
 	}
 	holds, err := with("7", "7")

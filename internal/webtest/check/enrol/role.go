@@ -84,7 +84,7 @@ func roles() kit.Check {
 		forms := w.Registrations()
 		for _, form := range forms[:min(len(forms), maxForms)] {
 			pages := pagesOf(w, form)
-			control, err := join(ctx, w, form, newcomer.New(), pages, nil)
+			control, err := plain(ctx, w, form, pages)
 			if err != nil {
 				return err
 			}
@@ -115,15 +115,15 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, form *message.Reque
 	if len(at) == 0 {
 		return false, nil
 	}
-	plain, err := join(ctx, w, form, newcomer.New(), pages, nil)
-	if err != nil || plain == nil {
+	other, err := join(ctx, w, form, newcomer.New(), pages, nil)
+	if err != nil || other == nil {
 		return false, err
 	}
 	second, err := join(ctx, w, form, newcomer.New(), pages, one.alter)
 	if err != nil || second == nil {
 		return false, err
 	}
-	for _, i := range one.shows(plain, second) {
+	for _, i := range one.shows(other, second) {
 		if !slices.Contains(at, i) {
 			continue
 		}
@@ -140,10 +140,10 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, form *message.Reque
 }
 
 // shows are the pages by which the second user has more rights than the first.
-func (one *raise) shows(plain, raised *member) (at []int) {
-	for i, page := range plain.shown {
-		theirs := raised.shown[i]
-		if refused(page) && opened(theirs) || opened(page) && opened(theirs) && one.says(page, theirs, plain.name, raised.name) {
+func (one *raise) shows(control, more *member) (at []int) {
+	for i, page := range control.shown {
+		theirs := more.shown[i]
+		if refused(page) && opened(theirs) || opened(page) && opened(theirs) && one.says(page, theirs, control.name, more.name) {
 			at = append(at, i)
 		}
 	}
@@ -158,8 +158,8 @@ func refused(r *message.Response) bool {
 
 // says reports whether two pages have the same words but for one that follows a label of a role, which is ours in the
 // second page alone. Numbers may differ besides, as those of users do.
-func (one *raise) says(plain, raised *message.Response, name, other string) bool {
-	a, b := words(text(plain, name)), words(text(raised, other))
+func (one *raise) says(page, theirs *message.Response, name, other string) bool {
+	a, b := words(text(page, name)), words(text(theirs, other))
 	if len(a) != len(b) {
 		return false
 	}
