@@ -81,7 +81,8 @@ func (m *member) read(ctx context.Context, w *kit.World, pages []*message.Reques
 // pagesOf are the pages of the map on the host of a form.
 func pagesOf(w *kit.World, form *message.Request) (pages []*message.Request) {
 	for _, r := range w.Pages() {
-		if r.Method == http.MethodGet && r.After == nil && !r.IsMessage() && r.URL.Host == form.URL.Host && len(pages) < maxPages {
+		if r.Method == http.MethodGet && r.After == nil && !r.IsMessage() && r.URL.Host == form.URL.Host &&
+			len(pages) < maxPages {
 			pages = append(pages, r)
 		}
 	}

@@ -46,7 +46,8 @@ func raises(form *message.Request) (all []raise) {
 			values = []string{"admin", "administrator"}
 		}
 		for _, value := range values {
-			all = append(all, raise{p, value, []string{value}, func(r *message.Request) *message.Request { return r.Put(p, value) }})
+			all = append(all, raise{p, value, []string{value},
+				func(r *message.Request) *message.Request { return r.Put(p, value) }})
 		}
 	}
 	if len(all) > 0 {
@@ -143,7 +144,7 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, form *message.Reque
 func (one *raise) shows(control, more *member) (at []int) {
 	for i, page := range control.shown {
 		theirs := more.shown[i]
-		if refused(page) && opened(theirs) || opened(page) && opened(theirs) && one.says(page, theirs, control.name, more.name) {
+		if opened(theirs) && (refused(page) || opened(page) && one.says(page, theirs, control.name, more.name)) {
 			at = append(at, i)
 		}
 	}
@@ -179,7 +180,9 @@ func (one *raise) says(page, theirs *message.Response, name, other string) bool 
 
 // words are the words and numbers of a text.
 func words(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-' })
+	return strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '-'
+	})
 }
 
 func isNumber(s string) bool { return strings.Trim(s, "0123456789") == "" }

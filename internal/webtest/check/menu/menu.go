@@ -191,7 +191,8 @@ func (r *reader) isTold(i item) bool {
 		}
 	}
 	for _, k := range r.as.Cookies(at) {
-		for part := range strings.FieldsFuncSeq(message.PlaceOfCookie(k.Name, k.Value).Value, func(c rune) bool { return c == '.' || c == '-' || c == '"' }) {
+		value := message.PlaceOfCookie(k.Name, k.Value).Value
+		for part := range strings.FieldsFuncSeq(value, func(c rune) bool { return strings.ContainsRune(`.-"`, c) }) {
 			raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(part, "="))
 			if word.MatchString(part) || err == nil && word.Match(raw) {
 				return true
@@ -247,15 +248,18 @@ func (r *reader) try(ctx context.Context, i item) error {
 		return nil
 	}
 	user, users := kit.Names(r.as)
-	r.Found(r.c, kit.Finding{Request: q, Payload: i.path, Detail: "the menu is for " + i.role + ", which nothing says of " + r.as.Name,
+	r.Found(r.c, kit.Finding{Request: q, Payload: i.path,
+		Detail: "the menu is for " + i.role + ", which nothing says of " + r.as.Name,
 		Evidence: []kit.Evidence{
 			{Request: script, Match: i.path, Note: "the script that names it, for " + i.role},
 			{Request: q, Response: again, Note: "what " + r.as.Name + " gets"},
 			{Request: q, Response: nobodys, Note: "what nobody gets"},
 			{Request: strange, Response: missing, Note: "an address of no page"}},
-		Proof: &proof.Program{About: r.as.Name + " opens a page that the menu keeps from them.", Users: users, Steps: []proof.Step{
-			{ID: "user", As: user, Send: q, Expect: []proof.Expect{{What: proof.Status, Value: "200"}}},
-			{ID: "nobody", Send: q, Expect: []proof.Expect{{What: proof.Same, Of: "user", Not: true}}},
-			{ID: "nowhere", As: user, Send: strange, Expect: []proof.Expect{{What: proof.Same, Of: "user", Not: true}}}}}})
+		Proof: &proof.Program{About: r.as.Name + " opens a page that the menu keeps from them.", Users: users,
+			Steps: []proof.Step{
+				{ID: "user", As: user, Send: q, Expect: []proof.Expect{{What: proof.Status, Value: "200"}}},
+				{ID: "nobody", Send: q, Expect: []proof.Expect{{What: proof.Same, Of: "user", Not: true}}},
+				{ID: "nowhere", As: user, Send: strange,
+					Expect: []proof.Expect{{What: proof.Same, Of: "user", Not: true}}}}}})
 	return nil
 }

@@ -17,7 +17,6 @@ import (
 	"errors"
 	"html"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -134,7 +133,9 @@ func (a *asking) run(ctx context.Context) error {
 		}
 		known := a.recipes(began, time.Now())
 		at := slices.IndexFunc(all, func(l link) bool {
-			isNew := first != nil || !slices.ContainsFunc(old, func(o link) bool { return o.request.URL.String() == l.request.URL.String() })
+			isNew := first != nil || !slices.ContainsFunc(old, func(o link) bool {
+				return o.request.URL.String() == l.request.URL.String()
+			})
 			made := known(l.token.Value)
 			return isNew && made.about != "" && (first == nil || made.about == first.recipe.about)
 		})
@@ -190,8 +191,9 @@ func (a *asking) linkOf(text string) (l link, ok bool) {
 	if err != nil || !leads.MatchString(to.Path) {
 		return l, false
 	}
-	at := &url.URL{Scheme: a.form.URL.Scheme, Host: a.form.URL.Host, Path: to.Path, RawPath: to.RawPath, RawQuery: to.RawQuery}
-	l.request = message.From(http.MethodGet, at)
+	at := *to
+	at.Scheme, at.Host, at.User, at.Fragment, at.RawFragment = a.form.URL.Scheme, a.form.URL.Host, nil, "", ""
+	l.request = message.From(http.MethodGet, &at)
 	for _, p := range message.Places(l.request) {
 		if p.Component == message.Query && !p.Key && tokenName.MatchString(p.Name) ||
 			p.Component == message.Path && at.RawQuery == "" {

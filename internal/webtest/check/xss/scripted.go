@@ -48,7 +48,8 @@ func (s *storing) scripted(ctx context.Context, r *message.Request, as *client.U
 }
 
 // reading are the scripts of a page, with what the server answers to them.
-func (s *storing) reading(ctx context.Context, r *message.Request, as *client.User, answer *message.Response) *domflow.Page {
+func (s *storing) reading(ctx context.Context, r *message.Request, as *client.User,
+	answer *message.Response) *domflow.Page {
 	t := &kit.Target{Request: r, Response: answer, User: as}
 	loaded := 0
 	page := domflow.Read(string(answer.Body), func(src string) string {
@@ -65,7 +66,8 @@ func (s *storing) reading(ctx context.Context, r *message.Request, as *client.Us
 }
 
 // run stores payloads in a place, and looks whether the scripts of a page write one so that it runs.
-func (s *storing) run(ctx context.Context, p kit.Planted, shown *message.Request, as *client.User, answer *message.Response) error {
+func (s *storing) run(ctx context.Context, p kit.Planted, shown *message.Request, as *client.User,
+	answer *message.Response) error {
 	for _, text := range domTexts {
 		var wrote domflow.Write
 		var stored *message.Response
