@@ -142,10 +142,8 @@ func (r *reader) items() (out []item) {
 		out = append(out, menuOf(at, text)...)
 	}
 	for _, page := range r.pages {
-		for _, inline := range scripts.FindAll(page.Body, maxScripts) {
-			if elsewhere.Match(inline) {
-				return nil
-			}
+		if slices.ContainsFunc(scripts.FindAll(page.Body, maxScripts), elsewhere.Match) {
+			return nil
 		}
 	}
 	out = slices.DeleteFunc(out, func(i item) bool { return r.isTold(i) || r.isLed(i) })

@@ -63,7 +63,7 @@ func TestHiddenMenus(t *testing.T) {
 		home := lab.Target(t, http.MethodGet, "/home", "").Request
 		me := lab.Target(t, http.MethodGet, "/me", "").Request
 		if c.cookie != "" {
-			u.SetCookies(home.URL, []*http.Cookie{{Name: "token", Value: c.cookie}}) //nolint:gosec // it is sent, not set
+			u.SetCookies(home.URL, []*http.Cookie{{Name: "token", Value: c.cookie}})
 		}
 		lab.World.Users = []*client.User{u}
 		lab.World.Pages = func() []*message.Request { return []*message.Request{home, me} }

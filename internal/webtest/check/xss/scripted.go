@@ -31,7 +31,7 @@ func (s *storing) scripted(ctx context.Context, r *message.Request, as *client.U
 	for _, wrote := range page.Writes(r.URL, kit.Word()) {
 		for _, word := range planted(wrote.Text) {
 			p, ok := s.words[word]
-			if !ok {
+			if !ok || p.Place.Step > 0 { // of a step before, which was sent alone, too
 				continue
 			}
 			key := "scripted " + path(p.Target.Request) + " " + p.Place.String()

@@ -5,8 +5,8 @@
 // need only those are tried, in the order of contexts.yaml: what must come back is a call of a function with a random
 // name, in a place where a browser runs it. A quoted "<" in an attribute runs nothing and is nothing. The
 // control is the word alone, which must not run; a second name must. Where there is a browser, it
-// is asked: the function is called there, with the page's own Content-Security-Policy. Where the application writes what
-// it is sent in capitals, the name stands in numbers of HTML, which a browser decodes in attributes.
+// is asked: the function is called there, with the page's own Content-Security-Policy. Where the application writes
+// what it is sent in capitals, the name stands in numbers of HTML, which a browser decodes in attributes.
 //
 // Requests for a clean place: none besides its Reaction if the word does not come back; one more if it does; two for
 // each context whose characters come through.
