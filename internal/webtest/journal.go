@@ -12,8 +12,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
-	"github.com/vedette-sec/vedette/internal/webtest/registration"
 	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
 )
 
@@ -29,22 +29,22 @@ type journal struct {
 	answers  map[string]*message.Response // of a crawl that did not end, by the identity of the request
 	done     map[string]bool
 	findings []Finding
-	texts    map[string][]byte   // descriptions by address
-	users    []registration.User // who were registered
+	texts    map[string][]byte // descriptions by address
+	users    []kit.Newcomer    // who were registered
 	sent     int64
 }
 
 // record is one line: what it has is what was done.
 type record struct {
-	Map     *sitemap.Map       `json:"map,omitempty"`
-	Asked   string             `json:"asked,omitempty"` // the identity of a request of the crawl, with its Answer
-	Answer  *message.Response  `json:"answer,omitempty"`
-	Done    string             `json:"done,omitempty"` // key of a target
-	Text    []byte             `json:"text,omitempty"` // of a description that was found At an address
-	At      string             `json:"at,omitempty"`
-	Finding *Finding           `json:"finding,omitempty"`
-	User    *registration.User `json:"user,omitempty"` // who was registered
-	Sent    int64              `json:"sent,omitempty"` // requests until then
+	Map     *sitemap.Map      `json:"map,omitempty"`
+	Asked   string            `json:"asked,omitempty"` // the identity of a request of the crawl, with its Answer
+	Answer  *message.Response `json:"answer,omitempty"`
+	Done    string            `json:"done,omitempty"` // key of a target
+	Text    []byte            `json:"text,omitempty"` // of a description that was found At an address
+	At      string            `json:"at,omitempty"`
+	Finding *Finding          `json:"finding,omitempty"`
+	User    *kit.Newcomer     `json:"user,omitempty"` // who was registered
+	Sent    int64             `json:"sent,omitempty"` // requests until then
 }
 
 // sitesKey is done when whole sites were tested, publishedKey when descriptions were asked for.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/registration"
@@ -15,7 +16,7 @@ import (
 
 // Where no user is given and anybody may register, the tester registers two users at level active, so that what is
 // behind the login is tested, and what each of them may do with the objects of the other. Their names begin with
-// vdt; they stay, and the report names them (package registration).
+// vdt; they stay, and the report names them.
 const (
 	registered = 2 // users that are made
 	maxForms   = 3 // that are tried
@@ -65,33 +66,38 @@ func (r *run) enterRegistered(ctx context.Context, m *sitemap.Map, isMapped bool
 
 // enter makes a session one of the run.
 func (r *run) enter(s *session.Session) {
-	s.Guard()
 	r.sessions = append(r.sessions, s)
-	r.signedIn()
+	r.world.Users = append(r.world.Users, s.User)
 }
 
 // registerOne registers a user and logs in.
-func (r *run) registerOne(ctx context.Context, request *message.Request, u registration.User, m *sitemap.Map) (
+func (r *run) registerOne(ctx context.Context, request *message.Request, u kit.Newcomer, m *sitemap.Map) (
 	*session.Session, error,
 ) {
-	answer, err := r.client.Send(ctx, registration.Filled(request, u), client.Options{As: client.NewUser(u.Name), Writes: true,
-		Forced: true})
-	if err != nil {
-		return nil, err
-	}
-	if answer.Status >= http.StatusBadRequest {
-		return nil, session.ErrRefused
-	}
-	s, err := r.openMade(ctx, u, m)
+	s, err := r.register(ctx, registration.Fill(request, u), u, m)
 	if err != nil {
 		return nil, err
 	}
 	return s, r.journal.note(record{User: &u})
 }
 
+// register sends a registration as it is, and logs in.
+func (r *run) register(ctx context.Context, filled *message.Request, u kit.Newcomer, m *sitemap.Map) (
+	*session.Session, error,
+) {
+	answer, err := r.client.Send(ctx, filled, client.Options{As: client.NewUser(u.Name), Writes: true, Forced: true})
+	if err != nil {
+		return nil, err
+	}
+	if answer.Status >= http.StatusBadRequest {
+		return nil, session.ErrRefused
+	}
+	return r.openMade(ctx, u, m)
+}
+
 // openMade logs in a user who was registered: by name or, where that is refused, by the address of e-mail. Checks know
 // the password then.
-func (r *run) openMade(ctx context.Context, u registration.User, m *sitemap.Map) (s *session.Session, err error) {
+func (r *run) openMade(ctx context.Context, u kit.Newcomer, m *sitemap.Map) (s *session.Session, err error) {
 	var seeds []*message.Request // among them may be the login
 	for _, e := range m.Entries {
 		if e.Request.Method == http.MethodPost {
@@ -146,4 +152,18 @@ func (r *run) registerBeside(ctx context.Context, m *sitemap.Map, isMapped bool)
 		}
 	}
 	return ctx.Err()
+}
+
+// enrol is World.Enrol.
+func (r *run) enrol(ctx context.Context, request *message.Request, u kit.Newcomer) (*client.User, error) {
+	s, err := r.register(ctx, request, u, r.report.Map)
+	if endsRun(err) || ctx.Err() != nil {
+		return nil, errors.Join(err, ctx.Err())
+	}
+	if err != nil {
+		return nil, nil //nolint:nilnil,nilerr // the registration or the login is refused
+	}
+	r.note(fmt.Sprintf("Registered the user %s at %s, who stays, to see what a registration may set.", u.Name,
+		request.URL.Path))
+	return s.User, nil
 }

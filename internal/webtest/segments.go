@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 // wordSegment is the last segment of the path of a target where it is a value although it looks like a name, as in
 // /article/chair. Asked for a word that nothing has, the application answers as it does for a value: neither that the
 // page is unknown, nor with what it shows for every unknown address. Or the folder has another page that is built
-// alike.
+// alike. Or the page for an unknown word shows it.
 func (r *run) wordSegment(ctx context.Context, t *target) (p message.Place, ok bool, err error) {
 	if r.Client.Level == client.Passive || t.Response == nil || t.Response.Status/100 != 2 ||
 		t.Request.URL.RawQuery != "" || len(t.Request.Body) > 0 || t.Request.Method != http.MethodGet {
@@ -36,7 +37,7 @@ func (r *run) wordSegment(ctx context.Context, t *target) (p message.Place, ok b
 	}
 	if answer.Status != t.Response.Status {
 		r.world.Memo.Store(folder, true) // one of them is enough
-		return p, r.siblings(t, p), nil
+		return p, r.siblings(t, p) || r.toldUnknown(answer, word), nil
 	}
 	if bytes.Contains(answer.Body, []byte(word)) && answer.IsHTML() == t.Response.IsHTML() {
 		return p, true, nil
@@ -48,6 +49,15 @@ func (r *run) wordSegment(ctx context.Context, t *target) (p message.Place, ok b
 		return p, false, err
 	}
 	return p, other.Status != answer.Status || message.Skeleton(other) != message.Skeleton(answer), nil
+}
+
+// toldUnknown reports whether the page for a value that nothing has shows the value: what writes it there reads
+// it. Of the first two folders of a host that is looked at.
+func (r *run) toldUnknown(answer *message.Response, word string) bool {
+	return answer.Status == http.StatusNotFound && answer.IsHTML() && bytes.Contains(answer.Body, []byte(word)) &&
+		slices.ContainsFunc([]string{" 1", " 2"}, func(turn string) bool {
+			return r.world.Once("unknown values of " + answer.Request.URL.Host + turn)
+		})
 }
 
 // lastSegment is the last segment of a path that has several, unless it is tested anyway or names a file.

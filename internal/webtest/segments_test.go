@@ -28,6 +28,14 @@ func TestWordsInPaths(t *testing.T) {
 			}
 			fmt.Fprint(w, "<p>Hello anna</p>")
 		}, false},
+		"a page that says which is unknown": {func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/hello/anna" {
+				w.WriteHeader(http.StatusNotFound)
+				fmt.Fprintf(w, "<p>We do not know %s</p>", strings.TrimPrefix(r.URL.Path, "/hello/"))
+				return
+			}
+			fmt.Fprint(w, "<h1>Hello anna</h1>")
+		}, true},
 		"a page for all": {func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/hello/anna" {
 				fmt.Fprint(w, "<h1>There is no such page</h1>")

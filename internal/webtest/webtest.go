@@ -27,6 +27,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/coverage"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
+	"github.com/vedette-sec/vedette/internal/webtest/registration"
 	"github.com/vedette-sec/vedette/internal/webtest/session"
 	"github.com/vedette-sec/vedette/internal/webtest/sitemap"
 	"github.com/vedette-sec/vedette/internal/webtest/spec"
@@ -175,6 +176,10 @@ func (r *run) all(ctx context.Context) error {
 	r.world.Login, r.world.LoginWith, r.world.LoginLeads = r.freshLogin, r.loginWith, r.loginLeads
 	r.world.Seen, r.world.About = r.seenAs, r.about
 	r.world.Registered = map[string]string{}
+	if r.Client.Level >= client.Active && !r.Only {
+		r.world.Enrol = r.enrol
+		r.world.Registrations = func() []*message.Request { return registration.Requests(r.report.Map) }
+	}
 	r.world.Password = func(u *client.User) string {
 		a, err := r.account(u)
 		if err != nil {

@@ -10,16 +10,19 @@ package check
 import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/access"
 	"github.com/vedette-sec/vedette/internal/webtest/check/digest"
+	"github.com/vedette-sec/vedette/internal/webtest/check/enrol"
 	"github.com/vedette-sec/vedette/internal/webtest/check/exposure"
 	"github.com/vedette-sec/vedette/internal/webtest/check/forgery"
 	"github.com/vedette-sec/vedette/internal/webtest/check/front"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/check/logic"
+	"github.com/vedette-sec/vedette/internal/webtest/check/menu"
 	"github.com/vedette-sec/vedette/internal/webtest/check/object"
 	"github.com/vedette-sec/vedette/internal/webtest/check/owned"
 	"github.com/vedette-sec/vedette/internal/webtest/check/redirect"
 	"github.com/vedette-sec/vedette/internal/webtest/check/refusal"
 	"github.com/vedette-sec/vedette/internal/webtest/check/remote"
+	"github.com/vedette-sec/vedette/internal/webtest/check/reset"
 	"github.com/vedette-sec/vedette/internal/webtest/check/state"
 	"github.com/vedette-sec/vedette/internal/webtest/check/technique"
 	"github.com/vedette-sec/vedette/internal/webtest/check/token"
@@ -57,8 +60,8 @@ func All() []Check {
 	var all []Check
 	for _, some := range [][]Check{
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
-		forgery.Checks(), owned.Checks(), digest.Checks(), logic.Checks(),
-		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(),
+		forgery.Checks(), owned.Checks(), enrol.Checks(), digest.Checks(), logic.Checks(),
+		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(), reset.Checks(), menu.Checks(),
 	} {
 		all = append(all, some...)
 	}

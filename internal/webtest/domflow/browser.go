@@ -31,7 +31,7 @@ func (e *evaluation) globalOf(name string) (value, bool) {
 		return nothing{}, true
 	case "decodeURIComponent", "decodeURI", "unescape", "encodeURIComponent", "encodeURI", "escape", "String", "eval",
 		"setTimeout", "setInterval", "Function", "Number", "parseInt", "addEventListener", "URL", "URLSearchParams",
-		"requestAnimationFrame", "queueMicrotask":
+		"requestAnimationFrame", "queueMicrotask", "fetch":
 		return &function{name: name}, true
 	}
 	return nil, false

@@ -1,6 +1,7 @@
 package domflow
 
 import (
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -80,6 +81,13 @@ func (e *evaluation) memberOf(o *object, name string) value {
 		}
 	case kindElement:
 		return unknown{}
+	case kindReply:
+		switch name {
+		case "ok":
+			return true
+		case "status":
+			return float64(http.StatusOK)
+		}
 	}
 	return &function{name: name, of: o}
 }
@@ -127,6 +135,11 @@ func (e *evaluation) call(x *ast.CallExpression, in *scope) value {
 		return failed{}
 	}
 	args := e.arguments(x.ArgumentList, in)
+	if name == "getJSON" {
+		if v, ok := e.getJSON(args); ok {
+			return v
+		}
+	}
 	if of != nil {
 		if kind, written := calledSink(of, name, args); kind != "" {
 			if t, ok := written.(text); ok {
@@ -272,6 +285,8 @@ func (e *evaluation) ofBrowser(f *function, args []value) value {
 			return unknown{}
 		}
 		return e.apply(nil, nil, f.name, args)
+	case "fetch":
+		return e.fetch(args)
 	case "Number", "parseInt":
 		return e.without(args...)
 	default:
@@ -285,6 +300,9 @@ func (e *evaluation) ofObject(o *object, name string, args []value) value {
 	first := value(nothing{})
 	if len(args) > 0 {
 		first = args[0]
+	}
+	if v, ok := e.ofPromise(o, name, args); ok {
+		return v
 	}
 	t, ok := first.(text)
 	switch {

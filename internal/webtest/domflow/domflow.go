@@ -10,6 +10,8 @@
 //
 // Scripts are those of strangers: their length, their nesting, the steps that are taken and the texts that they make
 // are bounded, and no code of theirs runs.
+//
+// Where what the server answers is known, what scripts write out of that is said in the same way (fetch.go).
 package domflow
 
 import (
@@ -72,6 +74,9 @@ func (w Write) Runs(name string) bool {
 
 // Page is the scripts of a page, parsed.
 type Page struct {
+	// Ask is what the server answers to a request of a script for an address of its host; nil: that is not known.
+	Ask func(at *url.URL) (body string, ok bool)
+
 	document string
 	external bool // it has scripts that stand elsewhere
 	programs []*ast.Program

@@ -173,3 +173,37 @@ func FuzzRuns(f *testing.F) {
 		domflow.Runs(page(script), opened(t, image, "q=q7"), "q7")
 	})
 }
+
+// What scripts write out of the answers that they ask for is said: in the promises of fetch, awaited, or of a library;
+// not what they write as text, escape, or ask for in another way than by address.
+func TestAnswersOfTheServer(t *testing.T) {
+	at := "document.getElementById('a')"
+	const all = "const all = await (await fetch('/rows')).json();"
+	for script, want := range map[string]bool{
+		"fetch('/rows').then(r => r.json()).then(all => { for (const t of all) { const p = document.createElement('p'); p.innerHTML = t.text } })": true,
+		"fetch('/rows').then(function (r) { return r.json() }).then(d => d.forEach(t => { " + at + ".innerHTML += t.text }))":                      true,
+		"async function f() { " + all + at + ".innerHTML = all.map(t => `<li>${t.text}</li>`).join('') } f()":                                      true,
+		"$.getJSON('/rows', function (all) { $('#a').html(all[0].text) })":                                                                         true,
+		"fetch('/rows').then(r => { if (!r.ok) throw 1; return r.json() }).then(all => " + at + ".insertAdjacentHTML('beforeend', all[0].text))":   true,
+		"fetch('/rows').then(r => r.json()).then(all => { for (const t of all) { " + at + ".textContent = t.text } })":                             false,
+		"fetch('/rows').then(r => r.json()).then(all => " + at + ".innerHTML = escapeHtml(all[0].text))":                                           false,
+		"fetch('/rows').then(r => r.json()).then(all => " + at + ".innerHTML = all[0].text.replace(/</g, '&lt;'))":                                 false,
+		"fetch('/rows', {method: 'POST'}).then(r => r.json()).then(all => " + at + ".innerHTML = all[0].text)":                                     false,
+		"fetch('/none').then(r => r.json()).then(all => " + at + ".innerHTML = all[0].text)":                                                       false,
+		"fetch('http://else.example/rows').then(r => r.json()).then(all => " + at + ".innerHTML = all[0].text)":                                    false,
+		"fetch('/rows').then(r => r.json()).then(all => { if (all[0].trusted) " + at + ".innerHTML = all[0].text })":                               false,
+		"b.onclick = () => fetch('/rows').then(r => r.json()).then(all => " + at + ".innerHTML = all[0].text)":                                     false,
+	} {
+		p := domflow.Read(page(script), nil)
+		p.Ask = func(to *url.URL) (string, bool) {
+			return `[{"text": "<img src=x onerror=q7()>", "trusted": false}]`, to.Path == "/rows"
+		}
+		got := false
+		for _, w := range p.Writes(opened(t, "", ""), "q7") {
+			got = got || w.Sure && w.Runs("q7")
+		}
+		if got != want {
+			t.Errorf("%s: %v", script, got)
+		}
+	}
+}

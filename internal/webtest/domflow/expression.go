@@ -70,7 +70,7 @@ func (e *evaluation) expression(x ast.Expression, in *scope) value {
 		}
 		return last
 	case *ast.AwaitExpression:
-		return e.expression(x.Argument, in)
+		return kept(e.expression(x.Argument, in))
 	case *ast.OptionalChain:
 		return e.expression(x.Expression, in)
 	case *ast.Optional:

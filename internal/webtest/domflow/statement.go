@@ -15,6 +15,7 @@ type evaluation struct {
 	global *scope
 
 	steps, depth int
+	asked        int  // answers of the server
 	unsure       int  // conditions around what is evaluated that are not known
 	halted       bool // nothing that follows can be told
 	writes       []Write

@@ -83,7 +83,7 @@ type Run struct {
 
 // Runs says whether a document runs a function of that name when a browser shows it.
 func Runs(document, name string) (best Run, ok bool) {
-	if !strings.Contains(document, name) {
+	if !strings.Contains(document, name) && !strings.Contains(html.UnescapeString(document), name) {
 		return Run{}, false
 	}
 	walk(document, func(p part) {

@@ -1,6 +1,7 @@
 package markup_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest/markup"
@@ -129,4 +130,25 @@ func FuzzWalk(f *testing.F) {
 		markup.Find(document, "q7")
 		markup.Runs(document, "q7")
 	})
+}
+
+func TestDocuments(t *testing.T) {
+	for name, c := range map[string]struct {
+		page, script, want string
+	}{
+		"an example":          {`<p>Send</p><pre>&lt;order&gt;&lt;pen&gt;2&lt;/pen&gt;&lt;/order&gt;</pre>`, "", "<order><pen>2</pen></order>"},
+		"coloured":            {`<pre><code><b>&lt;row</b>&gt;x&lt;/row&gt;</code></pre>`, "", "<row>x</row>"},
+		"in a field":          {`<textarea id=x>&lt;s:E xmlns:s="u"&gt;&lt;City&gt;Oslo&lt;/City&gt;&lt;/s:E&gt;</textarea>`, "", `<s:E xmlns:s="u"><City>Oslo</City></s:E>`},
+		"in a script":         {"", "const d = `<order><pen>${n}</pen></order>`;", "<order><pen>1</pen></order>"},
+		"in quotes":           {"", `send("<?xml version=\"1.0\"?><order>\n<pen>1</pen></order>")`, "<?xml version=\"1.0\"?><order>\n<pen>1</pen></order>"},
+		"of HTML":             {`<pre>&lt;div&gt;x&lt;/div&gt;</pre>`, "x.innerHTML = '<li>one</li>'", ""},
+		"without texts":       {`<pre>&lt;order/&gt;</pre>`, "", ""},
+		"not well formed":     {`<pre>&lt;order&gt;x</pre>`, "f('<order>' + x + '</order>')", ""},
+		"two roots, and text": {`<pre>&lt;one&gt;x&lt;/one&gt;&lt;two&gt;y&lt;/two&gt;</pre><pre>see &lt;one&gt;x&lt;/one&gt;</pre>`, "", ""},
+	} {
+		all := append(markup.Documents(c.page), markup.DocumentsOfScript(c.script)...)
+		if got := strings.Join(all, "|"); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
 }

@@ -27,9 +27,6 @@ var (
 	puzzleField = regexp.MustCompile(`(?i)captcha|turnstile|recaptcha`)
 )
 
-// User is who is registered.
-type User struct{ Name, Mail, Password string }
-
 // Requests are the requests of the map that make a user, those whose address says so first.
 func Requests(m *sitemap.Map) []*message.Request {
 	var named, others []*message.Request
@@ -65,8 +62,8 @@ func lastOf(name string) string {
 	return strings.TrimRight(name[strings.LastIndexAny(strings.TrimRight(name, "]"), ".[/")+1:], "]")
 }
 
-// Filled is a registration of a user.
-func Filled(r *message.Request, u User) *message.Request {
+// Fill is a registration of a user.
+func Fill(r *message.Request, u kit.Newcomer) *message.Request {
 	for _, p := range message.Places(r) {
 		if p.Component != message.Body {
 			continue
@@ -89,8 +86,8 @@ func Filled(r *message.Request, u User) *message.Request {
 }
 
 // NewUser is a user to be registered.
-func NewUser() User {
-	u := User{Name: "vdt" + kit.Word()[1:7], Password: "Vd-" + kit.Word() + "7!"}
+func NewUser() kit.Newcomer {
+	u := kit.Newcomer{Name: "vdt" + kit.Word()[1:7], Password: "Vd-" + kit.Word() + "7!"}
 	u.Mail = u.Name + "@example.com"
 	return u
 }

@@ -23,7 +23,12 @@ func TestAddressesThatScriptsPutTogether(t *testing.T) {
 		"behind": {`fetch("/svc/rows/" + row.id + "/tags", {method: "PATCH", body: JSON.stringify({tag: "x"})})`, `PATCH /svc/rows/1/tags {"tag":"x"}`},
 		"last": {`function put(n) { fetch('/svc/boxes/' + n, { method: 'PUT', body: JSON.stringify({ label: field('b' + n).value }) }) }`,
 			`PUT /svc/boxes/1 {"label":"test"}`},
-		"object":    {`var sent = { filter: { maker: box.value, old: true }, page: 1 }; fetch('/svc/find', { method: 'POST', body: JSON.stringify(sent) })`, `POST /svc/find {"filter":{"maker":"test","old":true},"page":1}`},
+		"object": {`var sent = { filter: { maker: box.value, old: true }, page: 1 }; fetch('/svc/find', { method: 'POST', body: JSON.stringify(sent) })`, `POST /svc/find {"filter":{"maker":"test","old":true},"page":1}`},
+		"envelope": {"fetch('/soap', {method: 'POST', headers: {'Content-Type': 'text/xml'}, body: wrap(`<e:Body xmlns:e='u'><Ask>${x}</Ask></e:Body>`)})",
+			"POST /soap <e:Body xmlns:e='u'><Ask>1</Ask></e:Body>"},
+		"no document": {`var x = new XMLHttpRequest(); x.open("POST", "/feed"); x.setRequestHeader("Content-Type", "application/atom+xml"); x.send(d);`,
+			`POST /feed <?xml version="1.0"?><data><item><name>test</name></item></data>`},
+		"no XML":    {"const row = `<Ask>1</Ask>`; fetch('/svc/rows', {method: 'POST', body: 'a=1'})", "POST /svc/rows a=1"},
 		"no prefix": {`fetch("/svc/a/" + b + "x")`, "GET /svc/a/1x "},
 	} {
 		var all []string
@@ -35,6 +40,20 @@ func TestAddressesThatScriptsPutTogether(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s: %q, want %q", name, all, c.want)
+		}
+	}
+}
+
+// A script that sends XML which somebody writes into a field sends the document that the page has there.
+func TestDocumentThatAPageShows(t *testing.T) {
+	m, _ := crawl(t, client.Config{Level: client.Active}, sitemap.Config{}, pages(map[string]string{
+		"/": `<textarea id="x">&lt;order&gt;&lt;pen&gt;2&lt;/pen&gt;&lt;/order&gt;</textarea><script>
+			function go() { fetch("/orders", {method: "POST", headers: {"content-type": "application/xml"}, body: x.value}) }</script>`,
+		"/orders": "<ok/>"}))
+	for _, e := range m.Entries {
+		if e.Request.URL.Path == "/orders" && (string(e.Request.Body) != "<order><pen>2</pen></order>" ||
+			e.Request.Header.Get("Content-Type") != "application/xml") {
+			t.Errorf("%s %s", e.Request.Header, e.Request.Body)
 		}
 	}
 }

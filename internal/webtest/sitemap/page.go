@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/markup"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"golang.org/x/net/html"
 )
@@ -35,6 +36,8 @@ type page struct {
 	comments []string
 	forms    []*form
 	metas    map[string]string
+
+	documents []string // of XML, that it shows as text
 }
 
 // linking are the attributes of elements that have addresses.
@@ -61,7 +64,7 @@ var dataLinks = map[string]bool{
 
 // parsePage reads a document at an address.
 func parsePage(at *url.URL, body []byte) *page {
-	p := &page{base: at, metas: map[string]string{}}
+	p := &page{base: at, metas: map[string]string{}, documents: markup.Documents(string(body))}
 	root, err := html.Parse(bytes.NewReader(body))
 	if err != nil {
 		return p
@@ -264,8 +267,8 @@ func (c *crawler) readPage(from *Entry, p *page, whole bool) {
 		}
 	}
 	c.readForms(from, p, whole)
-	if whole && len(p.forms) > 0 && len(c.forms) < maxEntries {
-		c.forms[from.Request.URL.String()] = p.forms
+	if whole && len(p.forms)+len(p.documents) > 0 && len(c.shown) < maxEntries {
+		c.shown[from.Request.URL.String()] = &page{forms: p.forms, documents: p.documents}
 	}
 	for i, text := range p.inline {
 		c.readScript(from, p.base, fmt.Sprintf("%s#%d", from.Request.URL, i), text)

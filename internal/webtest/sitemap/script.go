@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/markup"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
@@ -62,9 +63,13 @@ func (c *crawler) readScript(from *Entry, at *url.URL, name, text string) {
 	if len(c.Scripts) < maxEntries {
 		c.Scripts[name] = []byte(text)
 	}
-	page := &page{base: at, forms: c.forms[from.Request.URL.String()]}
-	if page.forms == nil {
-		page.forms = c.forms[from.From]
+	page := &page{base: at}
+	of := c.shown[from.Request.URL.String()]
+	if of == nil {
+		of = c.shown[from.From]
+	}
+	if of != nil {
+		page.forms, page.documents = of.forms, of.documents
 	}
 	if from.From != "" && strings.HasSuffix(at.Path, ".js") {
 		if u, err := url.Parse(from.From); err == nil { // the document counts, not the file
@@ -123,6 +128,11 @@ func (c *crawler) queryReads(from *Entry, text string) {
 
 // scriptRequests are the requests that the text of a script shows, as it stands and with its addresses put together.
 func scriptRequests(p *page, text string) []*Entry {
+	if isXML.MatchString(text) {
+		own := *p
+		own.documents = append(markup.DocumentsOfScript(text), p.documents...)
+		p = &own
+	}
 	out := shownRequests(p, text)
 	whole := inline(text)
 	if whole == text {
@@ -210,7 +220,7 @@ func sentBehind(text string) string {
 	if isJSON.MatchString(text) {
 		rest += " JSON.stringify"
 	}
-	return rest
+	return rest + " " + isXML.FindString(text)
 }
 
 // scriptRequest is one request: its method and fields are those that the text behind the call shows.
@@ -248,6 +258,7 @@ func scriptRequest(p *page, verb, address, rest string) *Entry {
 		r.URL.RawQuery = message.EncodeForm(names)
 	}
 	scriptHeaders(r, rest)
+	p.scriptDocument(r, rest)
 	return &Entry{Request: r, Writes: client.Writes(r)}
 }
 
@@ -272,6 +283,23 @@ func scriptHeaders(r *message.Request, rest string) {
 	var plain string
 	if json.Unmarshal([]byte(text), &plain) == nil && plain != "" {
 		r.Body = []byte(plain)
+	}
+}
+
+// isXML is how a script says that it sends XML.
+var isXML = regexp.MustCompile("(?i)content-?type[\"'`]?\\s*[:,]\\s*[\"'`]((?:text|application)/(?:[\\w.-]+\\+)?xml)")
+
+// scriptDocument puts in a document where a script sends XML and does not show which: one that stands in the script or
+// that the page shows, else one of no application, which a parser reads all the same.
+func (p *page) scriptDocument(r *message.Request, rest string) {
+	m := isXML.FindStringSubmatch(rest)
+	if m == nil || r.Method == http.MethodGet || strings.HasPrefix(string(r.Body), "<") {
+		return
+	}
+	r.Header.Set("Content-Type", m[1])
+	r.Body = []byte(`<?xml version="1.0"?><data><item><name>test</name></item></data>`)
+	if len(p.documents) > 0 {
+		r.Body = []byte(p.documents[0])
 	}
 }
 

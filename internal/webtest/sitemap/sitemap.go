@@ -100,7 +100,7 @@ type crawler struct {
 	mixes  map[string]*mix
 	absent map[string]int // pages that are not there, by how they are built
 	byKey  map[string][]*Entry
-	forms  map[string][]*form // of pages, by address, for their scripts
+	shown  map[string]*page // forms and documents of pages, by address, for their scripts
 	began  int64
 	kept   int // bytes of bodies
 }
@@ -120,7 +120,7 @@ func Crawl(ctx context.Context, cfg Config) (*Map, error) {
 	}
 	c := &crawler{Config: cfg, hosts: map[string]bool{}, queued: map[string]bool{}, shapes: map[string]*shape{},
 		posted: map[string]int{}, mixes: map[string]*mix{}, absent: map[string]int{}, byKey: map[string][]*Entry{},
-		forms: map[string][]*form{}, began: cfg.Client.Sent()}
+		shown: map[string]*page{}, began: cfg.Client.Sent()}
 	c.Scripts, c.Skipped = map[string][]byte{}, map[string]int{}
 	c.Headers, c.Cookies = map[string]bool{}, map[string]bool{}
 	for _, u := range cfg.Starts {

@@ -64,6 +64,10 @@ type World struct {
 	// Made are users whom the tester has registered beside those that it was given, for what it may do to them alone.
 	Made      []*client.User
 	LoginWith func(ctx context.Context, u *client.User, password string) error
+	// Registrations are the requests by which anybody becomes a user. Enrol registers a user by one, as it is, and logs
+	// in; the user is nil where either is refused. Both are nil below level active.
+	Registrations func() []*message.Request
+	Enrol         func(ctx context.Context, registration *message.Request, u Newcomer) (*client.User, error)
 	// Defaults allows checks that try default passwords.
 	Defaults bool
 
@@ -76,6 +80,9 @@ type World struct {
 	once    map[string]bool
 	planted []Planted
 }
+
+// Newcomer is a user whom the tester registers.
+type Newcomer struct{ Name, Mail, Password string }
 
 // Duration is how long an answer took.
 func (w *World) Duration(r *message.Response) time.Duration {

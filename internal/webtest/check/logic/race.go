@@ -31,7 +31,7 @@ func racing() kit.Check {
 			return nil
 		}
 		for _, p := range message.Places(t.Request) {
-			if p.Component != message.Body || p.Key || !codeName.MatchString(p.Name) {
+			if !isCode(t.Request, p) && (p.Component != message.Body || p.Key || p.Name != "code") {
 				continue
 			}
 			unused, err := offered(ctx, w, t, p)

@@ -11,17 +11,22 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
-// A card that several requests at once use is found; not one that a lock holds, nor one that is answered so each time.
+// A card that several requests at once use is found, by the name of its field, and by that and its address where pages
+// name it; not one that a lock holds, nor one that is answered so each time.
 func TestRace(t *testing.T) {
 	for name, c := range map[string]struct{ locks, always, named, want int }{"race": {0, 0, 0, 1}, "named": {0, 0, 1, 1},
 		"locked": {1, 0, 0, 0}, "locked, named": {1, 0, 1, 0}, "always": {0, 1, 0, 0}} {
+		field, path := "gift_card", "/use"
+		if c.named == 1 {
+			field, path = "card", "/redeem"
+		}
 		var mu sync.Mutex
 		unused := map[string]bool{"CARD-A1": true, "CARD-B2": true, "CARD-C3": true}
 		waiting := map[string]chan bool{"CARD-A1": make(chan bool, 9), "CARD-B2": make(chan bool, 9), "CARD-C3": make(chan bool,
 			9)}
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
-			code := r.FormValue("gift_card")
+			code := r.FormValue(field)
 			mu.Lock()
 			if r.Method == http.MethodGet {
 				for one := range unused {
@@ -54,7 +59,7 @@ func TestRace(t *testing.T) {
 			}
 			fmt.Fprint(w, "<p>Ten more.</p>")
 		}))
-		target := lab.Target(t, http.MethodPost, "/use", "gift_card=none")
+		target := lab.Target(t, http.MethodPost, path, field+"=none")
 		target.From = lab.URL + "/cards"
 		lab.World.Pages = func() []*message.Request {
 			r, _ := message.New(http.MethodGet, lab.URL+"/cards")

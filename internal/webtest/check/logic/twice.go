@@ -12,9 +12,11 @@ import (
 )
 
 var (
-	codeName = regexp.MustCompile(`(?i)coupon|voucher|promo|gift|discount|rebate|bonus|referral|^code$`)
-	codePage = regexp.MustCompile(`(?i)coupon|voucher|promo|gift|discount|rebate|bonus|redeem`)
-	codeText = regexp.MustCompile(`\b[A-Z]{3,}[A-Z0-9]*(?:-[A-Z0-9]+)*-?\d+[A-Z0-9]*(?:-[A-Z0-9]+)*\b`)
+	codeName = regexp.MustCompile(`(?i)coupon|voucher|promo|gift|discount|rebate|bonus|referral`)
+	// codeOrCard are names of codes where the address says so.
+	codeOrCard = regexp.MustCompile(`(?i)^(?:the_?)?(?:code|card|key|number|serial|pin)(?:_?(?:code|number|no))?$`)
+	codePage   = regexp.MustCompile(`(?i)coupon|voucher|promo|gift|discount|rebate|bonus|redeem`)
+	codeText   = regexp.MustCompile(`\b[A-Z]{3,}[A-Z0-9]*(?:-[A-Z0-9]+)*-?\d+[A-Z0-9]*(?:-[A-Z0-9]+)*\b`)
 )
 
 const (
@@ -34,8 +36,7 @@ func usedTwice() kit.Check {
 			return nil
 		}
 		for _, p := range message.Places(t.Request) {
-			if p.Component != message.Body || p.Key || !codeName.MatchString(p.Name) || p.Name == "code" &&
-				!codePage.MatchString(t.Request.URL.Path) {
+			if !isCode(t.Request, p) {
 				continue
 			}
 			for _, code := range codes(ctx, w, t, p) {
@@ -48,6 +49,12 @@ func usedTwice() kit.Check {
 		return nil
 	}
 	return c
+}
+
+// isCode reports whether a place is that of a code, by its name, or by its name and the address.
+func isCode(r *message.Request, p message.Place) bool {
+	return p.Component == message.Body && !p.Key &&
+		(codeName.MatchString(p.Name) || codeOrCard.MatchString(p.Name) && codePage.MatchString(r.URL.Path))
 }
 
 // codes are the code of a form, and those that pages of the user show.

@@ -28,7 +28,7 @@ func Checks() []kit.Check {
 
 // Members of objects that say whose they are, and those that nobody else should see.
 var (
-	ownerMember  = regexp.MustCompile(`(?i)^(?:owner|user|user_?name|author|created_?by|account|customer|member|handle|patient|holder|seller|belongs_?to)(?:_?name)?$`)
+	ownerMember  = regexp.MustCompile(`(?i)^(?:owner|user|user_?name|author|(?:created_?)?by|account|customer|member|handle|patient|holder|seller|belongs_?to)(?:_?name)?$`)
 	secretMember = regexp.MustCompile(`(?i)secret|passw|^pwd$|^pin(?:_?code)?$|token|api_?key|private|card_?n|iban|cvv|^ssn$|passport|diagnos|salary|^balance$`)
 )
 
@@ -40,7 +40,8 @@ const (
 
 // ofNames is the check for objects of interfaces that a user reads though they say that somebody else owns them. The
 // answer is an object of JSON with a member for its owner, who is not the user; it has a member that is secret by its
-// name, or the list of such objects is the user's own and does not have it. Nobody without a login gets it, and an
+// name, or the list of such objects is the user's own and does not have it: each of it is of the user, or another user
+// gets none of it at its address. Nobody without a login gets it, and an
 // object that does not exist is answered otherwise. Objects are those of the map, and those that lists of the map name
 // beside one of them. One request for each page of the map and each user, up to ten for each object.
 func ofNames() kit.Check {
@@ -89,6 +90,9 @@ func (n *named) run(ctx context.Context) error {
 		pages = append(pages, r)
 		if items, ok := itemsOf(answer.Body); ok {
 			n.lists = append(n.lists, list{r.URL.Path, items})
+			if err := n.listOfOther(ctx, r); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := n.listAbove(ctx, r); err != nil {
@@ -110,6 +114,23 @@ func (n *named) run(ctx context.Context) error {
 			if found {
 				break
 			}
+		}
+	}
+	return nil
+}
+
+// listOfOther asks for a list as another user.
+func (n *named) listOfOther(ctx context.Context, r *message.Request) error {
+	for _, u := range n.w.Users[:min(len(n.w.Users), 2)] {
+		if u == n.as {
+			continue
+		}
+		answer, err := n.w.Ask(ctx, r, u)
+		if err != nil {
+			return err
+		}
+		if items, ok := itemsOf(answer.Body); ok && answer.Status == http.StatusOK {
+			n.theirs = append(n.theirs, list{r.URL.Path, items})
 		}
 	}
 	return nil
@@ -245,24 +266,53 @@ func (n *named) ownList(r *message.Request, value string) bool {
 		if l.path != path {
 			continue
 		}
-		if slices.ContainsFunc(n.theirs, func(t list) bool { return t.path == path && t.has(value) }) {
-			return !l.has(value)
+		if l.has(value) {
+			return false
 		}
-		for _, item := range l.items {
-			mine := false
-			for key, v := range item {
-				if scalar(v) == value {
-					return false
-				}
-				mine = mine || ownerMember.MatchString(key) && strings.EqualFold(scalar(v), n.as.Name)
-			}
-			if !mine {
-				return false // of all people
-			}
+		if !l.isOf(n.as.Name) && !n.isApart(&l) {
+			return false // of all people
 		}
 		return true
 	}
 	return false
+}
+
+// isOf reports whether each object of a list says that it is of a user.
+func (l *list) isOf(name string) bool {
+	return !slices.ContainsFunc(l.items, func(item map[string]any) bool {
+		for key, v := range item {
+			if ownerMember.MatchString(key) && strings.EqualFold(scalar(v), name) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// identifier are members of objects that name them.
+var identifier = regexp.MustCompile(`(?i)^$|id$|^(?:key|slug|number|no|ref)$`)
+
+// isApart reports whether another user gets none of the objects of a list at its address: it has those of its reader.
+func (n *named) isApart(l *list) bool {
+	at := slices.IndexFunc(n.theirs, func(t list) bool { return t.path == l.path })
+	if at < 0 || len(l.items)+len(n.theirs[at].items) == 0 {
+		return false
+	}
+	for _, item := range n.theirs[at].items {
+		known := false
+		for key, v := range item {
+			if !identifier.MatchString(key) || scalar(v) == "" {
+				continue
+			}
+			if known = true; l.has(scalar(v)) {
+				return false
+			}
+		}
+		if !known {
+			return false
+		}
+	}
+	return true
 }
 
 // has reports whether a list names an object by a value.

@@ -77,3 +77,55 @@ func TestObjectsOfOwners(t *testing.T) {
 		}
 	}
 }
+
+// A list that has no objects of another user is of its reader's own, although it does not say whose they are; one that
+// all get, and one that has the object are not.
+func TestListsOfTheirReader(t *testing.T) {
+	for name, c := range map[string]struct {
+		alice, bob string
+		want       int
+	}{
+		"apart":          {`[{"id":51},{"id":53}]`, `[{"id":52}]`, 1},
+		"other is empty": {`[{"id":51}]`, `[]`, 1},
+		"of all":         {`[{"id":51}]`, `[{"id":51}]`, 0},
+		"some are both":  {`[{"id":51},{"id":53}]`, `[{"id":53},{"id":52}]`, 0},
+		"has it":         {`[{"id":51},{"id":52}]`, `[{"id":60}]`, 0},
+		"is empty":       {`[]`, `[{"id":52}]`, 1},
+		"names nothing":  {`[{"topic":"a"}]`, `[{"topic":"b"}]`, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			k, err := r.Cookie("user")
+			switch {
+			case err != nil:
+				w.WriteHeader(http.StatusUnauthorized)
+			case r.URL.Path == "/notes" && k.Value == "alice":
+				_, _ = w.Write([]byte(c.alice))
+			case r.URL.Path == "/notes":
+				_, _ = w.Write([]byte(c.bob))
+			case r.URL.Path == "/notes/52":
+				_, _ = w.Write([]byte(`{"id":52,"by":"bob","text":"the safe is behind the picture"}`))
+			default:
+				http.NotFound(w, r)
+			}
+		}))
+		lab.World.Users = []*client.User{lab.As(t, "alice"), lab.As(t, "bob")}
+		lab.World.Pages = func() (all []*message.Request) {
+			for _, path := range []string{"/notes", "/notes/52"} {
+				r, err := message.New(http.MethodGet, lab.URL+path)
+				if err != nil {
+					t.Error(err)
+				}
+				all = append(all, r)
+			}
+			return all
+		}
+		found := lab.Run(t, kittest.Named(t, Checks(), "objects-of-owners"), &kit.Target{})
+		if len(found) != c.want {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+		for _, f := range found {
+			lab.Holds(t, f)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"path"
@@ -227,24 +228,43 @@ func TestUploadThatIsListedElsewhere(t *testing.T) {
 func TestEntitiesInFiles(t *testing.T) {
 	declared := regexp.MustCompile(`<!ENTITY (\w+) SYSTEM "file:///etc/passwd">`)
 	passwd := "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
-	inside := regexp.MustCompile(`<(title|name)>(.*?)</(?:title|name)>`)
+	inside := regexp.MustCompile(`<(title|name|pen)>(.*?)</(?:title|name|pen)>`)
+	const example = `<order id="1"><pen>blue</pen></order>`
 	for name, c := range map[string]struct {
-		reads func(name string) bool
+		reads func(name, text string) bool
 		opens bool
 		want  int
 	}{
-		"a drawing":    {func(n string) bool { return strings.HasSuffix(n, ".svg") }, true, 1},
-		"a document":   {func(n string) bool { return strings.HasSuffix(n, ".xml") }, true, 1},
-		"not expanded": {func(string) bool { return true }, false, 0},
-		"not read":     {func(string) bool { return false }, true, 0},
+		"a drawing":            {func(n, _ string) bool { return strings.HasSuffix(n, ".svg") }, true, 1},
+		"a document":           {func(n, _ string) bool { return strings.HasSuffix(n, ".xml") }, true, 1},
+		"not expanded":         {func(_, _ string) bool { return true }, false, 0},
+		"not read":             {func(_, _ string) bool { return false }, true, 0},
+		"as on the page":       {func(_, text string) bool { return strings.Contains(text, "<pen>") }, true, 1},
+		"as on it, not opened": {func(_, text string) bool { return strings.Contains(text, "<pen>") }, false, 0},
+		"as in a file":         {func(_, text string) bool { return strings.Contains(text, "<order") }, true, 1},
 	} {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/order.xml":
+				fmt.Fprint(w, example)
+				return
+			case r.Method == http.MethodGet && name == "as in a file":
+				fmt.Fprint(w, `<a href="order.xml">An example</a><form></form>`)
+				return
+			case r.Method == http.MethodGet:
+				fmt.Fprint(w, "<pre>"+html.EscapeString(example)+"</pre><form></form>")
+				return
+			}
 			file, head, err := r.FormFile("doc")
-			if err != nil || !c.reads(head.Filename) {
-				http.Error(w, "not this type", http.StatusBadRequest)
+			if err != nil {
+				t.Error(err)
 				return
 			}
 			text, _ := io.ReadAll(file)
+			if !c.reads(head.Filename, string(text)) {
+				http.Error(w, "not this type", http.StatusBadRequest)
+				return
+			}
 			shown := inside.FindStringSubmatch(string(text))[2]
 			if m := declared.FindSubmatch(text); m != nil && c.opens && shown == "&"+string(m[1])+";" {
 				shown = passwd
@@ -257,7 +277,7 @@ func TestEntitiesInFiles(t *testing.T) {
 		}
 		r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 		r.Body = []byte("--b\r\nContent-Disposition: form-data; name=\"doc\"; filename=\"a\"\r\n\r\nP\r\n--b--\r\n")
-		found := lab.Run(t, xxeInFile(), &kit.Target{Request: r, Places: message.Places(r)})
+		found := lab.Run(t, xxeInFile(), &kit.Target{Request: r, From: lab.URL + "/new", Places: message.Places(r)})
 		if len(found) != c.want {
 			t.Errorf("%s: found %s", name, kittest.Titles(found))
 			continue

@@ -3,11 +3,15 @@ package remote
 import (
 	"bytes"
 	"context"
+	"net/http"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/markup"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
@@ -43,22 +47,71 @@ var document = regexp.MustCompile(`(?s)^\s*(?:<\?xml[^>]*\?>)?\s*<[A-Za-z][\w:.-
 // texts are the texts between the tags of a document.
 var texts = regexp.MustCompile(`>[^<>]*[^<>\s][^<>]*</`)
 
+// drawing is a file that is XML.
+type drawing struct{ ext, kind, content string }
+
 // drawings are files with an entity {e} that applications read as XML.
-var drawings = []struct{ ext, kind, content string }{
+var drawings = []drawing{
 	{".svg", "image/svg+xml", `<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="400" height="80">` +
 		`<title>{e}</title><desc>{e}</desc><text x="9" y="20">{e}</text></svg>`},
 	{".xml", "text/xml", `<?xml version="1.0"?><data><item><name>{e}</name></item></data>`},
 }
 
-// xxeInFile is the check for entities in files that are left: drawings and documents of XML. Two requests for each
-// kind that is clean, one more for the out-of-band server; at level active, because it may store them.
+// maxExamples are how many documents of the page that has a form are tried, and files that it links to are read.
+const maxExamples = 2
+
+// linkedXML is a link to a document.
+var linkedXML = regexp.MustCompile(`(?i)\bhref\s*=\s*["']?([^"'\s>]+\.xml)["'\s>]`)
+
+// examples are the documents that the page of a form shows, or offers as files: they have the elements that the
+// application looks for. Every text in them is the entity {e}.
+func examples(ctx context.Context, w *kit.World, t *kit.Target) (all []string, err error) {
+	at, err := url.Parse(t.From)
+	if err != nil || at.Host != t.Request.URL.Host {
+		return nil, nil //nolint:nilerr // it stands on no page that is known
+	}
+	page, err := w.Ask(ctx, message.From(http.MethodGet, at), t.User)
+	if err != nil {
+		return nil, err
+	}
+	all = markup.Documents(string(page.Body))
+	for _, m := range linkedXML.FindAllSubmatch(page.Body, maxExamples) {
+		to, err := at.Parse(string(m[1]))
+		if err != nil || to.Host != at.Host {
+			continue
+		}
+		answer, err := w.Ask(ctx, message.From(http.MethodGet, to), t.User)
+		if err != nil {
+			return nil, err
+		}
+		if text := strings.TrimSpace(string(answer.Body)); markup.IsDocument(text) {
+			all = append(all, text)
+		}
+	}
+	for i := range all {
+		all[i] = texts.ReplaceAllString(all[i], ">{e}</")
+	}
+	return all[:min(len(all), maxExamples)], nil
+}
+
+// xxeInFile is the check for entities in files that are left: drawings and documents of XML, and those that the page of
+// the form has as examples. Two requests for each kind that is clean, one more for the out-of-band server, three to
+// read the examples; at level active, because it may store them.
 func xxeInFile() kit.Check {
 	c := kit.Check{ID: "xxe-in-file", Class: "xxe", Level: client.Active}.Describe()
 	c.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
 		if !p.File {
 			return nil
 		}
-		for _, d := range drawings {
+		own, err := examples(ctx, w, t)
+		if err != nil {
+			return err
+		}
+		files := slices.Clone(drawings)
+		for _, text := range own {
+			files = append(files, drawing{".xml", "text/xml", text})
+		}
+		for _, d := range files {
 			e := entities{World: w, Target: t, c: &c, place: p, writes: true, with: func(address string) *message.Request {
 				name := "e" + kit.Word()
 				text := declare([]byte(strings.ReplaceAll(d.content, "{e}", "&"+name+";")), name, address)

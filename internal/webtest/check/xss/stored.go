@@ -92,6 +92,8 @@ type storing struct {
 	check *kit.Check
 	words map[string]kit.Planted
 	done  map[string]bool // inputs that were followed
+
+	scripts int // pages whose scripts were read
 }
 
 // page reads a page and follows the words that stand in it.
@@ -101,6 +103,9 @@ func (s *storing) page(ctx context.Context, r *message.Request, as *client.User)
 		return nil //nolint:nilerr // a page that cannot be read shows nothing
 	}
 	if err := s.logged(ctx, r, as, answer); err != nil {
+		return err
+	}
+	if err := s.scripted(ctx, r, as, answer); err != nil {
 		return err
 	}
 	if !document(answer) {
@@ -116,8 +121,10 @@ func (s *storing) page(ctx context.Context, r *message.Request, as *client.User)
 			continue
 		}
 		s.done[key] = true
-		for _, c := range markup.Find(string(answer.Body), word) {
-			found, err := s.follow(ctx, p, c, r, as)
+		o := &place{World: s.World, Target: p.Target, place: p.Place, check: s.check,
+			capitals: !strings.Contains(string(answer.Body), word)}
+		for _, c := range markup.Find(string(answer.Body), o.shown(word)) {
+			found, err := s.follow(ctx, o, c, r, as)
 			if err != nil || found {
 				return err
 			}
@@ -126,17 +133,16 @@ func (s *storing) page(ctx context.Context, r *message.Request, as *client.User)
 	return nil
 }
 
-// planted are the texts of a page that look like words of ours.
-func planted(body string) []string { return client.TestWord.FindAllString(body, 200) }
+// planted are the texts of a page that look like words of ours, or like those in capitals.
+func planted(body string) []string { return client.TestWord.FindAllString(strings.ToLower(body), 200) }
 
 // follow stores payloads and looks whether they run on a page.
-func (s *storing) follow(ctx context.Context, p kit.Planted, c markup.Context, shown *message.Request,
-	as *client.User) (
+func (s *storing) follow(ctx context.Context, o *place, c markup.Context, shown *message.Request, as *client.User) (
 	bool, error,
 ) {
+	p := kit.Planted{Target: o.Target, Place: o.place}
 	all := payloads(c)
 	for _, payload := range all[:min(len(all), 4)] {
-		o := &place{World: s.World, Target: p.Target, place: p.Place, check: s.check}
 		first, err := s.once(ctx, o, payload, shown, as)
 		if err != nil {
 			return false, err
@@ -144,7 +150,7 @@ func (s *storing) follow(ctx context.Context, p kit.Planted, c markup.Context, s
 		if first == nil {
 			continue
 		}
-		f := proof.Marker("f")
+		text, f := o.marked(payload)
 		user, reader := name(p.Target.User), name(as)
 		var users []string
 		for _, u := range []string{user, reader} {
@@ -161,7 +167,7 @@ func (s *storing) follow(ctx context.Context, p kit.Planted, c markup.Context, s
 			},
 			Proof: &proof.Program{About: "What is stored in one place runs on another page.", Users: users,
 				Vars: []proof.Var{{Name: "f", Kind: proof.Word}}, Steps: []proof.Step{
-					{ID: "store", As: user, Send: p.Target.Request.Put(p.Place, o.text(payload, f))},
+					{ID: "store", As: user, Send: p.Target.Request.Put(p.Place, text)},
 					{ID: "show", As: reader, Send: shown, Expect: []proof.Expect{{What: proof.Runs, Value: f}}},
 				}}}
 		if blocks(first.answer.Header) {

@@ -5,7 +5,8 @@
 // need only those are tried, in the order of contexts.yaml: what must come back is a call of a function with a random
 // name, in a place where a browser runs it. A quoted "<" in an attribute runs nothing and is nothing. The
 // control is the word alone, which must not run; a second name must. Where there is a browser, it
-// is asked: the function is called there, with the page's own Content-Security-Policy.
+// is asked: the function is called there, with the page's own Content-Security-Policy. Where the application writes
+// what it is sent in capitals, the name stands in numbers of HTML, which a browser decodes in attributes.
 //
 // Requests for a clean place: none besides its Reaction if the word does not come back; one more if it does; two for
 // each context whose characters come through.
@@ -13,6 +14,7 @@ package xss
 
 import (
 	"context"
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
@@ -40,22 +42,21 @@ const tries, placeTries = 10, 40
 // test tests one place.
 func test(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p message.Place) error {
 	reaction, err := w.React(ctx, t, p)
-	if err != nil || !reaction.Echo {
+	if err != nil || !document(reaction.Unknown) {
 		return err
 	}
-	answer := reaction.Unknown
-	if !document(answer) {
+	body := string(reaction.Unknown.Body)
+	o := &place{World: w, Target: t, place: p, check: c, capitals: !reaction.Echo}
+	contexts := markup.Find(body, o.shown(reaction.Word))
+	if _, runs := markup.Runs(body, reaction.Word); runs || len(contexts) == 0 {
 		return nil
 	}
-	contexts := markup.Find(string(answer.Body), reaction.Word)
-	if _, runs := markup.Runs(string(answer.Body), reaction.Word); runs || len(contexts) == 0 {
-		return nil
+	var raw, decoded map[rune]bool // of what comes back in capitals nothing is known
+	if !o.capitals {
+		if raw, decoded, err = survivors(ctx, w, t, p); err != nil {
+			return err
+		}
 	}
-	raw, decoded, err := survivors(ctx, w, t, p)
-	if err != nil {
-		return err
-	}
-	o := &place{World: w, Target: t, place: p, check: c}
 	for _, context := range contexts {
 		for _, payload := range payloads(context) {
 			through := raw
@@ -124,9 +125,18 @@ type place struct {
 	*kit.World
 	*kit.Target
 
-	place message.Place
-	check *kit.Check
-	sent  int
+	place    message.Place
+	check    *kit.Check
+	sent     int
+	capitals bool // the application shows what it is sent in capitals
+}
+
+// shown is a word as the application shows it.
+func (o *place) shown(word string) string {
+	if o.capitals {
+		return strings.ToUpper(word)
+	}
+	return word
 }
 
 // run is an answer in which a script runs.
@@ -219,16 +229,37 @@ func (o *place) runs(ctx context.Context, p *payload) (*run, error) {
 
 // text is the payload with the name of a function.
 func (o *place) text(p *payload, name string) string {
+	if o.capitals { // a browser decodes it in attributes, where names and schemes may have capitals
+		name = decimal(name)
+	}
 	return strings.NewReplacer("{f}", name, "{v}", kit.Value(o.place)).Replace(p.Text)
+}
+
+// decimal is a name in numbers of HTML, which have no letters.
+func decimal(name string) string {
+	var b strings.Builder
+	for _, letter := range name {
+		fmt.Fprintf(&b, "&#%d;", letter)
+	}
+	return b.String()
+}
+
+// marked is a payload for a proof, and what has to run. In capitals that is one name: a variable cannot be in numbers.
+func (o *place) marked(p *payload) (text, name string) {
+	name = proof.Marker("f")
+	if o.capitals {
+		name = kit.Word()
+	}
+	return o.text(p, name), name
 }
 
 func (o *place) proof(p *payload) *proof.Program {
 	user, users := kit.Names(o.User)
-	f := proof.Marker("f")
+	text, f := o.marked(p)
 	return &proof.Program{About: "A function of ours is called in the page; the same text escaped is not.",
 		Users: users, Vars: []proof.Var{{Name: "f", Kind: proof.Word}},
 		Steps: []proof.Step{
-			{ID: "script", As: user, Send: o.Request.Put(o.place, o.text(p, f)),
+			{ID: "script", As: user, Send: o.Request.Put(o.place, text),
 				Expect: []proof.Expect{{What: proof.Runs, Value: f}}},
 			{ID: "plain", As: user, Send: o.Request.Put(o.place, f),
 				Expect: []proof.Expect{{What: proof.Runs, Value: f, Not: true}}},
