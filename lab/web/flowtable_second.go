@@ -79,7 +79,7 @@ var second = []flow{
 	{"tide", "python", pairs, "", "-", "", []step{
 		{"/lang", "crlf", "weak", "- GET /lang?to=en%0d%0aCache-Control:%20q7 => ^302 [^\n]*q7"}}},
 	{"solar", "python", pairs, "form /hello owner code", "house12:Sunny-side3", "", []step{
-		{"/meter", "cors", "weak", "house12 [Origin: http://127.0.0.1:{port}.q7.example] GET /meter => Allow-Origin: http://127(?s).*SN-88"}}},
+		{"/meter", "cors", "weak", "house12 [Origin: http://127.0.0.1.q7.example] GET /meter => Allow-Origin: http://127(?s).*SN-88"}}},
 	{"radio", "python", pairs, "", "-", "", []step{
 		{"/login", "exposure", "weak", "- GET /login => qa / Autumn"},
 		{"/recordings/**", "exposure", "weak", "- GET /recordings/ => listeners-2024"},

@@ -144,7 +144,7 @@ def solar(v, files):
     async def cross(r: Request, go):
         a, origin = await go(r), r.headers.get('origin', '')
         own = 'http://' + r.headers.get('host', '')
-        if origin and (origin.startswith(own) if weak else origin == own):
+        if origin and (origin.startswith(own.rpartition(':')[0]) if weak else origin == own):
             a.headers['Access-Control-Allow-Origin'] = origin
             a.headers['Access-Control-Allow-Credentials'] = 'true'
             a.headers['Vary'] = 'Origin'
