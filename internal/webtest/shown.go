@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vedette-sec/vedette/internal/webtest/check/access"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
@@ -94,7 +93,7 @@ func (r *run) enterGuessed(ctx context.Context, m *sitemap.Map, isMapped bool) e
 	if len(r.sessions) > 0 || r.Only || !r.Guess || !isLogin || r.Client.Level == client.Passive {
 		return nil
 	}
-	for _, pair := range access.UsualPasswords() {
+	for _, pair := range kit.UsualPasswords() {
 		s, err := r.openSure(ctx, pair[0], pair[1])
 		if endsRun(err) || ctx.Err() != nil {
 			return ctx.Err()

@@ -46,6 +46,9 @@ func Flows(stack string, classes []string) []Flow {
 // Challenges are the small sites of a stack, as Flows has flows.
 func Challenges(stack string, classes []string) []Flow { return variants(challenges, stack, classes) }
 
+// Second are the sites of the second set, as Challenges has them.
+func Second(stack string, classes []string) []Flow { return variants(second, stack, classes) }
+
 func variants(rows []flow, stack string, classes []string) (all []Flow) {
 	for _, row := range rows {
 		if !slices.Contains(strings.Fields(row.stacks), stack) {

@@ -75,6 +75,34 @@ func TestChallenges(t *testing.T) {
 	}
 }
 
+// The second set has names of its own, and each of its sites a variant that is mended.
+func TestSecond(t *testing.T) {
+	first, weak, safe := map[string]bool{}, 0, 0
+	for _, row := range challenges {
+		first[row.app] = true
+	}
+	for _, stack := range []string{"node", "python", "php"} {
+		for _, f := range Second(stack, nil) {
+			if first[f.App] {
+				t.Errorf("%s is a challenge, too", f.App)
+			}
+			for _, c := range f.Cases {
+				if len(FlowClasses[c.Class]) == 0 || c.Proof == "" {
+					t.Errorf("%s %s has no CWE or no proof", f.Name(), c.Class)
+				}
+				if c.True {
+					weak++
+				} else {
+					safe++
+				}
+			}
+		}
+	}
+	if weak != 43 || safe != weak {
+		t.Errorf("%d weak cases, %d that look so: want 43 of each", weak, safe)
+	}
+}
+
 func TestAt(t *testing.T) {
 	for _, one := range []struct {
 		pattern, at string

@@ -22,12 +22,12 @@ type step struct {
 
 // FlowClasses are the classes of the flows with the CWE numbers by which testers may name each.
 var FlowClasses = map[string][]int{
-	"bola": {639, 284, 566, 862, 863}, "bfla": {285, 862, 863, 425, 284, 269, 565, 302, 807, 288, 650}, "mass": {915}, "jwt": {347, 345, 287, 290},
+	"bola": {639, 284, 566, 862, 863}, "bfla": {285, 862, 863, 425, 284, 269, 565, 302, 807, 288, 650, 178, 647}, "mass": {915}, "jwt": {347, 345, 287, 290},
 	"introspection": {200}, "upload": {434, 79, 80, 646}, "ldap": {90}, "cors": {942, 346}, "csrf": {352}, "enumeration": {204, 203},
 	"fixation": {384}, "limit": {307}, "default": {1392, 1391, 1393, 521, 798}, "cookie": {614, 1004, 1275}, "host": {644, 640, 74},
-	"exposure": {200, 538, 552, 548, 530, 540, 527, 312, 798}, "error": {209, 550}, "logic": {840, 841, 472, 602, 799}, "pollution": {1321},
+	"exposure": {200, 538, 552, 548, 530, 540, 527, 312, 798, 615, 215, 489, 522}, "error": {209, 550}, "logic": {840, 841, 472, 602, 799}, "pollution": {1321},
 	"websocket": {1385, 346}, "deserialization": {502}, "sql": Classes["sql"], "xss": Classes["xss"], "command": Classes["command"],
-	"path": {22, 23, 36, 73, 98}, "redirect": Classes["redirect"], "template": Classes["template"], "xxe": Classes["xxe"],
+	"path": {22, 23, 36, 73, 98}, "redirect": Classes["redirect"], "template": {1336, 94, 95, 134}, "crlf": Classes["crlf"], "xxe": Classes["xxe"],
 	"ssrf": Classes["ssrf"], "xpath": Classes["xpath"], "code": {94, 95, 78, 77, 470, 98}, "nosql": Classes["nosql"], "juggling": {1024, 697, 843, 704, 287, 289, 303, 305, 1025},
 	"predictable": {330, 334, 335, 340, 341, 342, 343, 331, 6, 539, 565, 287, 290, 302}, "overwrite": {621, 473, 915, 454, 285, 862, 863, 269},
 	"race": {362, 366, 367}, "cache": {524, 525, 349, 644}, "session": {598}, "expiry": {613, 294, 672, 640}, "log": {117,

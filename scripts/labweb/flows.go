@@ -16,7 +16,7 @@ import (
 	"github.com/vedette-sec/vedette/lab/web/goflow"
 )
 
-// flows starts the applications of several pages of a stack, or its challenges, each behind a proxy of its own; none for a stack that has none.
+// flows starts the applications of several pages of a stack, or its small sites, each behind a proxy of its own; none for a stack that has none.
 func (l *lab) flows(ctx context.Context, stack, kind string, list func(string, []string) []web.Flow, o *options) (apps []*application, err error) {
 	var classes []string
 	if o.classes != "" {
@@ -63,7 +63,7 @@ func (l *lab) handlers(ctx context.Context, stack, kind string, all []web.Flow) 
 		return out, nil
 	}
 	python := l.python
-	if kind == "challenges" {
+	if kind == "challenges" || kind == "second" {
 		python = filepath.Join(challengers(filepath.Dir(l.python)), "python")
 	} else if err := l.databases(ctx, stack); err != nil {
 		return nil, err

@@ -42,6 +42,9 @@ type Request struct {
 	Segments []int
 	// Passwords are how many of its values are those of fields that take a new password, whatever they are called.
 	Passwords int
+	// Login are the names of the fields that say who somebody is and what their password is, where the form is one that
+	// logs in by the types of its fields.
+	Login [2]string
 }
 
 // Token is where a request has a token, and which page has a fresh one: as the value of the field, or the content of
@@ -227,6 +230,11 @@ func (r *Response) Redirect() *url.URL {
 	if to == "" || r.Status/100 != 3 {
 		return nil
 	}
+	if at := strings.IndexAny(to, "?#"); at >= 0 {
+		to = strings.ReplaceAll(to[:at], `\`, "/") + to[at:]
+	} else {
+		to = strings.ReplaceAll(to, `\`, "/") // as browsers read it
+	}
 	u, err := r.Request.URL.Parse(to)
 	if err != nil {
 		return nil
@@ -264,7 +272,7 @@ func (r *Request) Clone() *Request {
 		header = http.Header{}
 	}
 	return &Request{Method: r.Method, URL: &u, Header: header, Body: bytes.Clone(r.Body), Token: r.Token,
-		After: r.After, Led: r.Led, Segments: r.Segments, Passwords: r.Passwords}
+		After: r.After, Led: r.Led, Segments: r.Segments, Passwords: r.Passwords, Login: r.Login}
 }
 
 // With is a copy with another value of a header line; "" removes the line.
@@ -338,13 +346,14 @@ type stored struct {
 	Led      bool     `json:"led,omitempty"`
 	Segments []int    `json:"segments,omitempty"`
 
-	Passwords int `json:"passwords,omitempty"`
+	Passwords int       `json:"passwords,omitempty"`
+	Login     [2]string `json:"login,omitzero"`
 }
 
 // MarshalJSON implements json.Marshaler; the body is in base64.
 func (r *Request) MarshalJSON() ([]byte, error) {
 	return json.Marshal(stored{r.Method, r.URL.String(), r.Header, r.Body, r.Token, r.After, r.Led, r.Segments,
-		r.Passwords})
+		r.Passwords, r.Login})
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -358,7 +367,7 @@ func (r *Request) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	made.Body, made.Token, made.After, made.Segments = s.Body, s.Token, s.After, s.Segments
-	made.Led, made.Passwords = s.Led, s.Passwords
+	made.Led, made.Passwords, made.Login = s.Led, s.Passwords, s.Login
 	if s.Header != nil {
 		made.Header = s.Header
 	}

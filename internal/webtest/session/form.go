@@ -157,7 +157,7 @@ func (s *Session) submit(ctx context.Context, form sitemap.LoginForm) error {
 	s.Keep(kept)
 	again := sitemap.LoginForms(answer)
 	if answer.Status >= http.StatusBadRequest || len(again) > 0 && again[0].Password.Name == form.Password.Name ||
-		len(before) == len(s.Cookies) && len(s.Cookies) == 0 && len(again) > 0 {
+		len(before) == len(s.Cookies) && len(s.Cookies) == 0 && (len(again) > 0 || givesNothing(answer)) {
 		return ErrRefused
 	}
 	to := answer.Request.URL
@@ -165,6 +165,15 @@ func (s *Session) submit(ctx context.Context, form sitemap.LoginForm) error {
 		s.Landed = to
 	}
 	return nil
+}
+
+// inAddress is a session in an address of a page.
+var inAddress = regexp.MustCompile(`(?i)[;?&](?:jsessionid|phpsessid|aspsessionid|sid|sess\w{0,20}|token|auth)=`)
+
+// givesNothing reports whether an answer to a form without cookies is a page that keeps no session in its addresses
+// either, and leads nowhere: nobody is logged in by it.
+func givesNothing(answer *message.Response) bool {
+	return answer.Request.Method == http.MethodPost && answer.IsHTML() && !inAddress.Match(answer.Body)
 }
 
 // cookieValues are the user's cookies by name.

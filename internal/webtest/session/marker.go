@@ -19,11 +19,15 @@ type marker struct {
 	status   int    // that the user gets
 	nobody   int    // that nobody gets
 	target   string // where nobody is sent
+	form     bool   // nobody gets a form to log in there, and the user none
 	formless bool   // the user is shown no login there
 }
 
 // String says what the marker is.
 func (m *marker) String() string {
+	if m.form {
+		return "the form to log in, which " + m.request.URL.Path + " shows to others"
+	}
 	if m.text != "" {
 		return "the text " + strings.TrimSpace(strings.ToValidUTF8(m.text, "?")) + " of " + m.request.URL.Path
 	}
@@ -126,6 +130,9 @@ func (s *Session) compare(r *message.Request, own, nobody *message.Response) *ma
 		!strings.Contains(string(nobody.Body), name) {
 		return &marker{request: r, text: name}
 	}
+	if len(sitemap.LoginForms(own)) == 0 && len(sitemap.LoginForms(nobody)) > 0 {
+		return &marker{request: r, form: true} // in any language
+	}
 	return nil
 }
 
@@ -140,6 +147,9 @@ func (s *Session) Alive(ctx context.Context) (bool, error) {
 	}
 	if answer.Status >= http.StatusInternalServerError {
 		return true, nil // an ill application says nothing about the session
+	}
+	if s.marker.form {
+		return answer.Status/100 == 2 && len(sitemap.LoginForms(answer)) == 0, nil
 	}
 	if s.marker.text != "" {
 		return strings.Contains(string(answer.Body), s.marker.text), nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest/message"
@@ -31,6 +32,44 @@ func TestLoginByTheTextOfALink(t *testing.T) {
 	}, session.Account{User: "bob", Password: "pass word"})
 	if err != nil || got == nil {
 		t.Fatal(err)
+	}
+}
+
+// A session is known by the form that only others get, in any language. A login that gives no cookie, and a page without
+// a form, has refused.
+func TestSessionByTheFormOfOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		password string
+		want     bool
+	}{"right": {"pass word", true}, "wrong": {"other", false}} {
+		left := 0
+		got, _, _, err := open(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			k, err := r.Cookie("tl")
+			switch {
+			case r.URL.Path == "/end":
+				left++
+			case r.Method == http.MethodPost && r.FormValue("psw") == "pass word":
+				http.SetCookie(w, &http.Cookie{Name: "tl", Value: "1", Path: "/"})
+				http.Redirect(w, r, "/", http.StatusFound)
+			case r.Method == http.MethodPost:
+				fmt.Fprint(w, "<p>Nem jó.</p>")
+			case err == nil && k.Value == "1":
+				fmt.Fprint(w, `<p>21 C</p><a href="/end">Vége</a>`)
+			case r.URL.Path == "/":
+				fmt.Fprint(w, `<form method="post"><input name="usr"><input name="psw" type="password"></form>`)
+			default:
+				http.NotFound(w, r)
+			}
+		}, session.Account{User: "bob", Password: c.password})
+		if (err == nil) != c.want || c.want && !strings.Contains(got.Describe(), "the form to log in") || left > 0 {
+			t.Errorf("%s: %v, left %d times", name, err, left)
+		}
+		if c.want {
+			if alive, err := got.Alive(t.Context()); !alive || err != nil {
+				t.Errorf("it is not alive: %v", err)
+			}
+		}
 	}
 }
 

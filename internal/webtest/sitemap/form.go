@@ -37,6 +37,7 @@ type field struct {
 	current           bool   // it takes the password that somebody has
 	options           []string
 	min, pattern      string
+	accept            string // types or endings of files
 }
 
 func newForm(n *html.Node) *form {
@@ -98,6 +99,7 @@ func (p *page) field(n *html.Node, byID map[string]*form) {
 		value:   a["value"],
 		min:     a["min"],
 		pattern: a["pattern"],
+		accept:  strings.ToLower(a["accept"]),
 		current: strings.EqualFold(a["autocomplete"], "current-password"),
 	}
 	switch n.Data {
@@ -242,6 +244,9 @@ func (f *form) request(p *page, button *field) *Entry {
 		}
 	}
 	e := &Entry{Request: r, How: ByForm, Login: f.login(), Scripted: f.scripted}
+	if e.Login {
+		r.Login[0], r.Login[1] = f.names()
+	}
 	e.Writes = client.Writes(r, f.labels...) && !e.Login
 	if token := f.token(p); token != nil {
 		component, format := message.Body, message.Form
@@ -280,12 +285,22 @@ func (f *form) encode(r *message.Request, parts []message.Part) {
 	}
 }
 
+// picture are types and endings of which a field takes files where it takes pictures.
+var picture = regexp.MustCompile(`image/(?:\*|png)|\.png\b`)
+
+// pixel is a picture of one pixel.
+const pixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89" +
+	"\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"
+
 // values are what is sent, in the order of the fields.
 func (f *form) values(button *field) (out []message.Part) {
 	for _, one := range f.fields {
 		part := message.Part{Name: one.name, Content: one.fill()}
 		if one.kind == "file" {
 			part.FileName, part.Type, part.Content = "vedette.txt", "text/plain", "vedette"
+			if picture.MatchString(one.accept) {
+				part.FileName, part.Type, part.Content = "vedette.png", "image/png", pixel
+			}
 		}
 		out = append(out, part)
 	}
@@ -424,18 +439,25 @@ func LoginForms(response *message.Response) (out []LoginForm) {
 	return out
 }
 
-// places are those of the user and the password in the form's request, in which other texts are what the page gives: a
-// server or a tenant that nobody names is the usual one.
-func (f *form) places(r *message.Request) (LoginForm, bool) {
-	user, password := "", ""
-	given := map[string]string{}
+// names are those of the fields of the user, which is the last text before the password, and of the password.
+func (f *form) names() (user, password string) {
 	for _, one := range f.fields {
 		switch {
 		case one.kind == "password":
 			password = one.name
-		case one.text && (user == "" || password == ""): // the last before the password
+		case one.text && (user == "" || password == ""):
 			user = one.name
 		}
+	}
+	return user, password
+}
+
+// places are those of the user and the password in the form's request, in which other texts are what the page gives: a
+// server or a tenant that nobody names is the usual one.
+func (f *form) places(r *message.Request) (LoginForm, bool) {
+	user, password := f.names()
+	given := map[string]string{}
+	for _, one := range f.fields {
 		if one.text {
 			given[one.name] = one.value
 		}

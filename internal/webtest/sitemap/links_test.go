@@ -1,7 +1,10 @@
 package sitemap_test
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest/client"
@@ -33,6 +36,56 @@ func TestNestedObjectsOfScripts(t *testing.T) {
 	}
 	if bodies["/a"] != `{"all":true,"filter":{"below":9,"name":"desk"}}` || bodies["/b"] != `{"feed":{"source":"http://h.test/rss"}}` {
 		t.Errorf("%v", bodies)
+	}
+}
+
+// What a script sends of a form has the value that the form shows. An interface that does not find what it is asked for is
+// there; a page for what is not found says that it is not.
+func TestCallsOfScripts(t *testing.T) {
+	m, _ := crawl(t, client.Config{Level: client.Active}, sitemap.Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, `<form id="f"><input name="box" value="12"><input name="word"></form><script>
+				function a(e) { fetch("/api/check", {method: "POST", body: JSON.stringify({box: e.box.value, word: e.word.value})}) }
+				function b(e) { fetch("/api/gone", {method: "POST", body: JSON.stringify({box: e.box.value})}) }</script>`)
+			return
+		}
+		w.Header().Set("Content-Type", map[bool]string{true: "application/json", false: "text/html"}[r.URL.Path == "/api/check"])
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, "{}")
+	}))
+	bodies := map[string]string{}
+	for _, e := range m.Entries {
+		bodies[e.Request.URL.Path] = string(e.Request.Body)
+	}
+	if _, isThere := bodies["/api/gone"]; isThere || bodies["/api/check"] != `{"box":"12","word":"test"}` {
+		t.Errorf("%v", bodies)
+	}
+}
+
+// A field that takes pictures gets one, another a text; a form that logs in names the fields of the user and the password.
+func TestFieldsByType(t *testing.T) {
+	m, _ := crawl(t, client.Config{Level: client.Active}, sitemap.Config{}, pages(map[string]string{
+		"/": `<form method="post" action="/pic" enctype="multipart/form-data"><input type="file" name="f" accept="image/*"></form>
+			<form method="post" action="/doc" enctype="multipart/form-data"><input type="file" name="f" accept=".csv"></form>
+			<form method="post" action="/in"><input name="usr"><input type="password" name="psw"></form>`,
+		"/pic": "<p>a", "/doc": "<p>b", "/in": "<p>c"}))
+	for _, e := range m.Entries {
+		body := string(e.Request.Body)
+		switch e.Request.URL.Path {
+		case "/pic", "/doc":
+			isPicture := strings.Contains(body, `filename="vedette.png"`) && strings.Contains(body, "IHDR")
+			if isPicture != (e.Request.URL.Path == "/pic") {
+				t.Errorf("%s: %q", e.Request.URL.Path, body)
+			}
+		case "/in":
+			if e.Request.Login != [2]string{"usr", "psw"} {
+				t.Errorf("the fields of the login: %v", e.Request.Login)
+			}
+		}
+	}
+	if len(m.Entries) != 4 {
+		t.Errorf("%d entries", len(m.Entries))
 	}
 }
 

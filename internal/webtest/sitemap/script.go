@@ -393,6 +393,18 @@ func (p *page) typed(name string) (out []message.Pair) {
 	return out
 }
 
+// shown is the value that a form of the page shows for a field of a name; otherwise the one that is given.
+func (p *page) shown(name, otherwise string) string {
+	for _, f := range p.forms {
+		for _, one := range f.fields {
+			if one.name == name && one.value != "" && one.kind != "password" {
+				return one.value
+			}
+		}
+	}
+	return otherwise
+}
+
 func scriptBody(p *page, r *message.Request, rest string) {
 	names := sentNames(rest)
 	if m := formData.FindStringSubmatch(rest); m != nil && len(names) == 0 {
@@ -412,6 +424,11 @@ func scriptBody(p *page, r *message.Request, rest string) {
 	if _, argument, ok := strings.Cut(rest, "JSON.stringify("); ok { // with objects in it, as it stands
 		if whole, ok := literalOf(firstArgument(endOfCall(argument)), "").(map[string]any); ok && len(whole) > 0 {
 			values = whole
+		}
+	}
+	for name, value := range values { // what nobody knows is as the form of the page has it
+		if text, ok := value.(string); ok && text == (&field{name: name}).fill() {
+			values[name] = p.shown(name, text)
 		}
 	}
 	r.Header.Set("Content-Type", "application/json")

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/browser"
@@ -347,7 +348,7 @@ func identity(r *message.Request) string {
 // read takes in an answer: it becomes an entry, and leads to others.
 func (c *crawler) read(it *item, response *message.Response) {
 	guessed := it.How == ByScript || it.How == ByComment || it.How == ByFile
-	if guessed && (response.Status == http.StatusNotFound || response.Status == http.StatusGone ||
+	if guessed && !saysNoObject(it.Request, response) && (response.Status == http.StatusNotFound || response.Status == http.StatusGone ||
 		response.Status == http.StatusMethodNotAllowed && it.Request.Method == http.MethodGet) {
 		return // a text that looked like an address
 	}
@@ -374,6 +375,16 @@ func (c *crawler) read(it *item, response *message.Response) {
 	}
 	c.keep(it.Entry, response)
 }
+
+// saysNoObject reports whether an interface answers that it does not find what the body of a request says, such as a
+// code that is nobody's: the address itself is there, as no page is shown for one that is not.
+func saysNoObject(r *message.Request, response *message.Response) bool {
+	return response.Status == http.StatusNotFound && r.Method == http.MethodPost && len(r.Body) > 2 &&
+		strings.Contains(r.Header.Get("Content-Type"), "json") && !response.IsHTML() && len(response.Body) < maxShort
+}
+
+// maxShort is how long the answer of an interface is that does not find an object.
+const maxShort = 500
 
 // newShapes reports whether something of a new shape was queued since so many were.
 func (c *crawler) newShapes(known int) bool {

@@ -100,8 +100,9 @@ var encodings = []struct {
 	{hex.DecodeString, hex.EncodeToString},
 }
 
-// afterWord is a word before a number, as of order-17, INV0042 or user:5.
-var afterWord = regexp.MustCompile(`^([A-Za-z][A-Za-z_.:#/-]{0,20})([0-9]{1,9})$`)
+// afterWord is a word before a number, as of order-17, INV0042 or user:5, and the ending of a file behind it, as of
+// bill-0042.pdf.
+var afterWord = regexp.MustCompile(`^([A-Za-z][A-Za-z_.:#/-]{0,20})([0-9]{1,9})(\.[A-Za-z]{2,5})?$`)
 
 // seriesOf says how a value counts: as a number, with or without a word before it, in base64 or hexadecimal, or as the
 // digest of a small number. nil: it does not.
@@ -148,7 +149,7 @@ func countedBy(value string) *series {
 	if m[2][0] == '0' {
 		width = len(m[2])
 	}
-	return &series{n, func(n int) string { return m[1] + fmt.Sprintf("%0*d", width, n) }}
+	return &series{n, func(n int) string { return m[1] + fmt.Sprintf("%0*d", width, n) + m[3] }}
 }
 
 // digests are those that hide numbers, by their length.

@@ -173,7 +173,7 @@ func TestNeighboursThatNameTheirOwner(t *testing.T) {
 
 // Values count as numbers do, with a word before them, and encoded.
 func TestSeries(t *testing.T) {
-	for value, want := range map[string]string{"17": "18", "INV-0042": "INV-0043", "a9": "a10", "b3JkZXItNw==": "b3JkZXItOA==", "b3JkZXItNw": "b3JkZXItOA",
+	for value, want := range map[string]string{"17": "18", "INV-0042": "INV-0043", "bill-009.pdf": "bill-010.pdf", "v2.tar.gz": "", "a7.1": "", "a9": "a10", "b3JkZXItNw==": "b3JkZXItOA==", "b3JkZXItNw": "b3JkZXItOA",
 		"757365723a35": "757365723a36", "MTI=": "MTM=", "about": "", "0x": ""} {
 		got := ""
 		if s := seriesOf(value); s != nil {

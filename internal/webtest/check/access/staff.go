@@ -115,7 +115,7 @@ func officesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) 
 func roleOf(u *client.User, texts []*message.Response) (runs bool, says *message.Response) {
 	for _, text := range texts {
 		body := string(text.Body)
-		if text.Status != http.StatusOK || !strings.Contains(body, u.Name) {
+		if text.Status != http.StatusOK || !strings.Contains(strings.ToLower(body), strings.ToLower(u.Name)) {
 			continue
 		}
 		if m := saidAdmin.FindStringSubmatch(body); m != nil {

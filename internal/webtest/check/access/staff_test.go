@@ -27,7 +27,7 @@ func clinic(weak bool, role string) http.Handler {
 		case r.URL.Path == "/docs":
 			fmt.Fprint(w, `{"openapi":"3.0.3","paths":{"/admin/cases":{},"/cases/{id}":{"get":{"parameters":[{"name":"id","example":"C-501"}]}}}}`)
 		case r.URL.Path == "/me":
-			fmt.Fprintf(w, `{"name":%q,"role":%q}`, k.Value, role)
+			fmt.Fprintf(w, `{"name":%q,"role":%q}`, strings.ToUpper(k.Value[:1])+k.Value[1:], role)
 		case r.URL.Path == "/cases":
 			for id, who := range of {
 				if who == k.Value {

@@ -52,6 +52,42 @@ func TestLoginByType(t *testing.T) {
 	}
 }
 
+// A code that is no login is compared by type, too; what true switches on is no secret, and false switches it off.
+func TestSecretByType(t *testing.T) {
+	for name, c := range map[string]struct {
+		status func(code any) int
+		want   int
+	}{
+		"loose":  {func(code any) int { return map[bool]int{true: 200, false: 404}[code == true || code == "right"] }, 1},
+		"strict": {func(code any) int { return map[bool]int{true: 200, false: 404}[code == "right"] }, 0},
+		"switch": {func(code any) int {
+			if _, isBool := code.(bool); isBool {
+				return http.StatusOK
+			}
+			return http.StatusUnprocessableEntity
+		}, 0},
+		"anything": {func(any) int { return http.StatusOK }, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var in map[string]any
+			_ = json.NewDecoder(r.Body).Decode(&in)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(c.status(in["code"]))
+			fmt.Fprint(w, "{}")
+		}))
+		for body, want := range map[string]int{`{"door":"4","code":"x"}`: c.want, `{"code":"x","pin":"1"}`: 0} {
+			target := lab.Target(t, http.MethodPost, "/door/check", body)
+			found := lab.Run(t, kittest.Named(t, Checks(), "login-by-type"), target)
+			if len(found) != want {
+				t.Errorf("%s: %s: %s", name, body, kittest.Titles(found))
+			}
+			for _, f := range found {
+				lab.Holds(t, f)
+			}
+		}
+	}
+}
+
 // A page of forgotten passwords that knows names, or addresses, is found; not one that answers all alike, nor one that
 // answers each otherwise.
 func TestForgottenNames(t *testing.T) {

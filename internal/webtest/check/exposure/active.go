@@ -40,7 +40,7 @@ func origins() kit.Check {
 		forms := []func() string{
 			func() string { return "https://" + kit.Word() + ".example.org" },
 			func() string { return "null" },
-			func() string { return "https://" + host + "." + kit.Word() + ".example.org" },
+			func() string { return t.Request.URL.Scheme + "://" + host + "." + kit.Word() + ".example.org" },
 			func() string { return "https://" + kit.Word() + host },
 		}
 		if withPort := t.Request.URL.Host; withPort != host {

@@ -105,6 +105,30 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+// Settings that a page for developers shows are reported where they are settings, and not where each address shows such.
+func TestSettings(t *testing.T) {
+	for name, c := range map[string]struct {
+		path, text string
+		want       int
+	}{
+		"settings":   {"/debug", "DEBUG=True\nSECRET_KEY=abc-77\n", 1},
+		"no secrets": {"/debug", "DEBUG=True\nLANG=en\n", 0},
+		"a page":     {"/debug", "<html><p>DEBUG=True SECRET_KEY=abc</p></html>", 0},
+		"everywhere": {"", "DEBUG=True\nSECRET_KEY=abc-77\n", 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if c.path != "" && r.URL.Path != c.path {
+				http.NotFound(w, r)
+				return
+			}
+			fmt.Fprint(w, c.text)
+		}))
+		if found := lab.Run(t, files(), lab.Target(t, http.MethodGet, "/", "")); len(found) != c.want {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+	}
+}
+
 // Data may be allowed to some forms of an origin alone, and others are answered without a word of it.
 func TestOriginsOfData(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -112,6 +136,7 @@ func TestOriginsOfData(t *testing.T) {
 		want   int
 	}{
 		"null":           {func(o, _ string) bool { return o == "null" }, 1},
+		"beginning":      {func(o, host string) bool { return strings.HasPrefix(o, "http://"+strings.Split(host, ":")[0]+".") }, 1},
 		"end, with port": {func(o, host string) bool { return strings.HasSuffix(o, host) }, 1},
 		"its own":        {func(o, host string) bool { return o == "http://"+host || o == "https://"+host }, 0},
 	} {

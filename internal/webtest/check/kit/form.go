@@ -19,6 +19,12 @@ var (
 	FormerName = regexp.MustCompile(`(?i)old|current|former|previous|existing`)
 )
 
+// UsualPasswords are well-known names with their passwords, few because accounts are locked after some.
+func UsualPasswords() [][2]string {
+	return [][2]string{{"admin", "admin"}, {"admin", "password"}, {"admin", "admin123"}, {"tomcat", "tomcat"},
+		{"test", "test"}}
+}
+
 // Login is a request that logs in: with a name and one password.
 type Login struct {
 	Request        *message.Request
@@ -27,9 +33,24 @@ type Login struct {
 
 var registersAt = regexp.MustCompile(`(?i)regist|sign.?up|create|reset|forgot|enrol|enlist|inscri|cadastr|/join|/(?:users?|accounts?|members?|customers?|people)/?$`)
 
-// LoginOf is the login that a request is; false if it is none.
+// LoginOf is the login that a request is, by the types of the fields of its form or by their names; false if it is none.
 func LoginOf(r *message.Request) (l Login, ok bool) {
 	l.Request = r
+	if user, password := r.Login[0], r.Login[1]; user != "" && password != "" && user != password {
+		for _, p := range message.Places(r) {
+			switch {
+			case p.Component != message.Body || p.Key:
+			case p.Name == user:
+				l.Name = p
+			case p.Name == password:
+				l.Password = p
+			}
+		}
+		if l.Name.Name != "" && l.Password.Name != "" {
+			return l, r.Method == http.MethodPost && !registersAt.MatchString(r.URL.Path)
+		}
+		l = Login{Request: r}
+	}
 	passwords, names := 0, 0
 	for _, p := range message.Places(r) {
 		if p.Component != message.Query && p.Component != message.Body || p.Key {

@@ -84,6 +84,48 @@ func TestBrokenConnectionsAreAnswers(t *testing.T) {
 	}
 }
 
+// A login is told by the types of the fields of its form, else by their names; a form that registers is none.
+func TestLoginsByType(t *testing.T) {
+	for name, c := range map[string]struct {
+		path, body string
+		fields     [2]string
+		want       string
+	}{
+		"by names":  {"/in", "user=a&password=b", [2]string{}, "user password"},
+		"by types":  {"/in", "dock=a&phrase=b&lang=en", [2]string{"dock", "phrase"}, "dock phrase"},
+		"neither":   {"/in", "dock=a&phrase=b", [2]string{}, ""},
+		"registers": {"/register", "dock=a&phrase=b", [2]string{"dock", "phrase"}, ""},
+		"unnamed":   {"/in", "phrase=b", [2]string{"", "phrase"}, ""},
+	} {
+		r, err := message.New(http.MethodPost, "http://x"+c.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Body, r.Login = []byte(c.body), c.fields
+		got := ""
+		if l, ok := kit.LoginOf(r.Clone()); ok {
+			got = l.Name.Name + " " + l.Password.Name
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// The name of a file keeps its ending; other values have none.
+func TestEndings(t *testing.T) {
+	for name, want := range map[string]string{"photo.filename": ".png", "photo": ""} {
+		p := message.Place{Component: message.Body, Format: message.Multipart, Name: name, Value: "vedette.png"}
+		if got := kit.Ending(p); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if got := kit.Ending(message.Place{Component: message.Query, Format: message.Form, Name: "a.filename", Value: "b.png"}); got != "" {
+		t.Errorf("a parameter ends with %q", got)
+	}
+}
+
 // Numbers are objects, and names of objects with a number in base64; words are not, nor is base64 of a sentence.
 func TestObjects(t *testing.T) {
 	for value, want := range map[string]bool{"17": true, "ORD-17": true, "cG9saWN5OjgxMDI": true, "VXNlcjo3": true,

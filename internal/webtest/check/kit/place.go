@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/big"
 	"net/http"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -121,14 +122,15 @@ func (w *World) React(ctx context.Context, t *Target, p message.Place) (*Reactio
 		return known, nil
 	}
 	r := &Reaction{Word: Word(), OddText: Value(p) + oddText}
-	if r.Unknown, err = w.Try(ctx, t, p, r.Word); err != nil {
+	ending := Ending(p)
+	if r.Unknown, err = w.Try(ctx, t, p, r.Word+ending); err != nil {
 		return nil, err
 	}
-	if r.Odd, err = w.Try(ctx, t, p, r.OddText); err != nil {
+	if r.Odd, err = w.Try(ctx, t, p, r.OddText+ending); err != nil {
 		return nil, err
 	}
 	value := Value(p)
-	r.WordPage, r.OddPage = diff.New(r.Unknown, r.Word, value), diff.New(r.Odd, r.OddText, value)
+	r.WordPage, r.OddPage = diff.New(r.Unknown, r.Word+ending, value), diff.New(r.Odd, r.OddText+ending, value)
 	plain := diff.New(base.Response, value)
 	r.Echo = strings.Contains(string(r.Unknown.Body), r.Word) ||
 		strings.Contains(r.Unknown.Header.Get("Location"), r.Word)
@@ -146,6 +148,14 @@ func (w *World) React(ctx context.Context, t *Target, p message.Place) (*Reactio
 	}
 	t.reactions[p] = r
 	return r, nil
+}
+
+// Ending is how the name of a file of an upload ends, where applications look at what it may be; "" for other places.
+func Ending(p message.Place) string {
+	if p.Format != message.Multipart || !strings.HasSuffix(p.Name, ".filename") {
+		return ""
+	}
+	return path.Ext(p.Value)
 }
 
 // Planted is a word that was sent in a place.

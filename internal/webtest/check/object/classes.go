@@ -44,7 +44,7 @@ func readObjects(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target,
 			}
 			evidence = append(evidence, kit.Evidence{Request: answer.Request, Response: answer, Note: one.note})
 			program.Steps = append(program.Steps, proof.Step{ID: one.id + string(rune('1'+i)), As: user,
-				Send: t.Request.Put(p, one.text), Cut: []string{one.text},
+				Send: t.Request.Put(p, one.text), Cut: []string{one.text, p.Value},
 				Expect: []proof.Expect{{What: proof.Same, Of: "value", Not: !one.same}}})
 		}
 	}

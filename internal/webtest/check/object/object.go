@@ -185,7 +185,7 @@ func read(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p mess
 			evidence = append(evidence, kit.Evidence{Request: answer.Request, Response: answer, Note: one.note})
 			id := one.id + string(rune('1'+i))
 			program.Steps = append(program.Steps, proof.Step{ID: id, As: user, Send: t.Request.Put(p, one.text),
-				Cut: []string{one.text}, Expect: []proof.Expect{{What: proof.Same, Of: "value", Not: !one.same}}})
+				Cut: []string{one.text, p.Value}, Expect: []proof.Expect{{What: proof.Same, Of: "value", Not: !one.same}}})
 		}
 	}
 	if listed, err := ofAList(ctx, w, t, p, f, as); err != nil || listed {

@@ -109,6 +109,27 @@ func TestSerialised(t *testing.T) {
 	}
 }
 
+// A page that shows the value it was given usually, whatever was sent, is compared without it, also by the proof.
+func TestSerialisedBesideItsUsualValue(t *testing.T) {
+	usual := base64.StdEncoding.EncodeToString([]byte(`a:1:{i:0;s:5:"alice";}`))
+	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		said := "<p>this is none</p>"
+		if plain, err := base64.StdEncoding.DecodeString(r.FormValue("state")); err == nil {
+			if name, ok := phpName(string(plain)); ok {
+				said = "<p>hello</p><p>" + name + "</p>"
+			}
+		}
+		fmt.Fprint(w, said, "<textarea name=state>", usual, "</textarea>")
+	}))
+	target := lab.Target(t, http.MethodGet, "/?"+url.Values{"state": {usual}}.Encode(), "")
+	found := lab.Run(t, serialised(), target)
+	if len(found) != 1 {
+		t.Fatal(kittest.Titles(found))
+	}
+	lab.Holds(t, found[0])
+}
+
 // express merges bodies as careless programs do: spaces of all answers are a member of the prototype.
 func express(polluted func(body map[string]any) (int, bool)) http.Handler {
 	indent := 0

@@ -16,11 +16,14 @@ var (
 	afterName = regexp.MustCompile(`(?i)next|redir|return|goto|continue|forward|back|dest|target|ur[il]|^to$|^ref|from|path`)
 )
 
+// pathOnly leads to another host where only a path is allowed, and two slashes are no path.
+const pathOnly = `/\{h}/`
+
 // maxNames are how many parameters of a login are tried.
 const maxNames = 4
 
 // afterLogin is the check for logins that lead to a host of the request when they have worked: a link to them is a link
-// of the application, and what follows looks like it. It needs a user. Three logins for a parameter of a login page
+// of the application, and what follows looks like it. It needs a user. Four logins for a parameter of a login page
 // that may say where it leads, one more where it does.
 func afterLogin() kit.Check {
 	c := kit.Check{ID: "redirect-after-login", Class: "open-redirect", Level: client.Safe,
@@ -30,7 +33,7 @@ func afterLogin() kit.Check {
 			return nil
 		}
 		for _, name := range namesOf(w.Pages()) {
-			for _, payload := range payloads()[:always] {
+			for _, payload := range append(payloads()[:always:always], pathOnly) {
 				found, err := leadsAway(ctx, w, &c, name, payload)
 				if err != nil || found {
 					return err
@@ -46,7 +49,7 @@ func afterLogin() kit.Check {
 func namesOf(pages []*message.Request) (names []string) {
 	seen, logins := map[string]bool{}, map[string]bool{}
 	takesPassword := func(r *message.Request) bool {
-		return slices.ContainsFunc(message.Places(r), func(p message.Place) bool { return client.IsPassword(p.Name) })
+		return r.Login[1] != "" || slices.ContainsFunc(message.Places(r), func(p message.Place) bool { return client.IsPassword(p.Name) })
 	}
 	for _, r := range pages {
 		logins[r.URL.Path] = logins[r.URL.Path] || takesPassword(r)

@@ -129,6 +129,17 @@ func computes(pattern string, unit float64) func(string) string {
 	}
 }
 
+// listed lists in the order of a value, or as usual where that is none.
+func listed(usual string) func(string) string {
+	ask := query(false, statement("SELECT id, name FROM users ORDER BY id %s"))
+	return func(v string) string {
+		if page := ask(v); strings.Contains(page, "<tr>") {
+			return page
+		}
+		return ask(usual)
+	}
+}
+
 // apps answer to a value.
 var apps = map[string]func(string) string{
 	"sqlite-string": query(true, statement("SELECT id, name FROM users WHERE id='%s'")),
@@ -186,6 +197,31 @@ var apps = map[string]func(string) string{
 	},
 	"echo":         func(v string) string { return "<p>You asked for " + v + "</p>" },
 	"escaped-echo": func(v string) string { return "<p>You asked for " + html.EscapeString(v) + "</p>" },
+	// What is not understood is listed as usual; one word turns the list around.
+	"sqlite-turned":      listed("ASC"),
+	"sqlite-turned-back": listed("DESC"),
+	"turned-by-words": func(v string) string {
+		way := "ASC"
+		if strings.EqualFold(v, "DESC") || strings.HasPrefix(v, "*(CASE") {
+			way = "DESC"
+		}
+		return query(false, statement("SELECT id, name FROM users ORDER BY id %s"))(way)
+	},
+	"turned-at-random": func(string) string {
+		return query(false, statement("SELECT id, name FROM users ORDER BY id %s"))([]string{"ASC", "DESC"}[rand.IntN(2)])
+	},
+	// Python fills in the members of what a place names.
+	"python-format": func(v string) string {
+		out := strings.ReplaceAll(v, "{name}", "Ann")
+		out = strings.ReplaceAll(out, "{name.__class__.__base__.__name__}", "object")
+		if strings.ContainsAny(out, "{}") {
+			return "<p>a place is not known</p>"
+		}
+		return "<p>" + html.EscapeString(out) + "</p>"
+	},
+	"filled-in": func(v string) string {
+		return "<p>" + html.EscapeString(regexp.MustCompile(`\{[^{}]*\}`).ReplaceAllString(v, "Ann")) + "</p>"
+	},
 	"strips-braces": func(v string) string {
 		return "<p>" + html.EscapeString(strings.NewReplacer("{", "", "}", "", "$", "", "#", "").Replace(v)) + "</p>"
 	},

@@ -66,7 +66,7 @@ func (o *probe) computed(ctx context.Context, text, expect string) (*answer, str
 		expect = "{p}"
 	}
 	n := draw()
-	text = o.fill(text, n)
+	text = o.fill(text, n) + kit.Ending(o.place)
 	a, err := o.try(ctx, text)
 	if err != nil {
 		return nil, "", err
@@ -99,9 +99,9 @@ func (o *probe) computeProof(p *Payload) *proof.Program {
 			{Name: "p", Kind: proof.Product, Of: []string{"a", "b"}},
 			{Name: "s", Kind: proof.Sum, Of: []string{"p", "a"}}, {Name: "w", Kind: proof.Word}},
 		Steps: []proof.Step{
-			{ID: "computes", As: o.user(), Send: o.request(replace(p.Text)),
+			{ID: "computes", As: o.user(), Send: o.request(replace(p.Text) + kit.Ending(o.place)),
 				Expect: []proof.Expect{{What: proof.Contains, Value: replace(expect)}}},
-			{ID: "twin", As: o.user(), Send: o.request(replace(p.Twin)),
+			{ID: "twin", As: o.user(), Send: o.request(replace(p.Twin) + kit.Ending(o.place)),
 				Expect: []proof.Expect{{What: proof.Contains, Value: replace(expect), Not: true}}},
 		},
 	}

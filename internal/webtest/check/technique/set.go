@@ -44,7 +44,7 @@ type Payload struct {
 	Also, AlsoIs string    // compute: another expression of the same language, and its result
 	Yes, No, Non string    // boolean: conditions that do not fit in {c}: true, false, and nonsense
 	Kind         string    // boolean: and (true is as the normal page) or or (it is not); file: the kind of File
-	Values       string    // number, text: only where the value is one; path: where it or its name is that of a file
+	Values       string    // number, text: only where the value is one; path: where it or its name is that of a file; order, format: see fits
 	Only         string    // java, php: only where the application shows to be that
 	Beside       string    // boolean: what is in the field of the name, only where the place is the password of a login
 	Reads        bool      // only in requests that do not change data
@@ -188,5 +188,8 @@ func (o *probe) fill(text string, n numbers, more ...string) string {
 	pairs := append([]string{"{v}", o.value, "{a}", strconv.Itoa(n.a), "{b}", strconv.Itoa(n.b), "{p}",
 		strconv.Itoa(n.a * n.b), "{s}", strconv.Itoa(n.a*n.b + n.a), "{null}", "\x00",
 		"{w}", n.word, "{dir}", dir, "{base}", base, "{ext}", ext}, more...)
+	if m := filledIn.FindStringSubmatch(o.value); m != nil {
+		pairs = append(pairs, "{n}", m[1])
+	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }

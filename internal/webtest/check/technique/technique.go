@@ -203,7 +203,11 @@ func (o *probe) set(ctx context.Context, s *Set) (best *shown, err error) {
 		case "error":
 			found, err = o.interpreterError(ctx, s, p)
 		case "boolean":
-			found, err = o.decides(ctx, p)
+			decides := o.decides
+			if p.Values == "order" {
+				decides = o.order
+			}
+			found, err = decides(ctx, p)
 		case "time":
 			found, err = o.time(ctx, p)
 		case "work":
@@ -231,7 +235,8 @@ func (o *probe) set(ctx context.Context, s *Set) (best *shown, err error) {
 func (o *probe) fits(s *Set, p *Payload) bool {
 	number := kit.IsNumber(o.value)
 	switch {
-	case p.Values == "number" && !number, p.Values == "text" && number, p.Values == "path" && !o.isPath(),
+	case p.Values == "order" && !direction.MatchString(o.value), p.Values == "format" && !filledIn.MatchString(o.value),
+		p.Values == "number" && !number, p.Values == "text" && number, p.Values == "path" && !o.isPath(),
 		p.Values == "page" && (!pageName.MatchString(o.value) || o.place.Component != message.Query):
 		return false
 	case p.Reads && !kit.OnlyReads(o.Request), p.Beside != "" && o.nameOfLogin() == nil:
@@ -262,6 +267,8 @@ func (o *probe) isPath() bool {
 
 var (
 	fileValue = regexp.MustCompile(`[/\\]|^[^ ]+\.[A-Za-z][A-Za-z0-9]{1,4}$`)
+	direction = regexp.MustCompile(`(?i)^(?:asc|desc)(?:ending)?$`)
+	filledIn  = regexp.MustCompile(`\{([A-Za-z_]\w*)[^{}]*\}`) // a place in a text, as of "Dear {name}"
 	pageName  = regexp.MustCompile(`^[A-Za-z][\w/-]{1,40}$`)
 	fileName  = regexp.MustCompile(`(?i)file|path|page|doc|templ|incl|dir|folder|lang|locale|view|url|src|load|im(g` +
 		`|age)|` +

@@ -1,0 +1,88 @@
+package access
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/message"
+)
+
+// member is an application in which a user changes what is theirs, by PATCH or by a form that is bound to it.
+func member(takes func(field string) bool, object map[string]any) http.Handler {
+	var mu sync.Mutex
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		sent := map[string]any{}
+		switch r.Method {
+		case http.MethodPatch:
+			_ = json.NewDecoder(r.Body).Decode(&sent)
+		case http.MethodPost:
+			_ = r.ParseForm()
+			for name, values := range r.PostForm {
+				if m := boundName.FindStringSubmatch(name); m != nil {
+					sent[m[2]] = values[0]
+				}
+			}
+		}
+		for name, value := range sent {
+			if takes(name) {
+				object[name] = value
+			}
+		}
+		if r.Method == http.MethodPost {
+			http.Redirect(w, r, "/profile", http.StatusSeeOther)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(object)
+	})
+}
+
+// A body that nothing describes has what the page shows, and is put back; the fields of a form that are bound to one object
+// get one more. What is kept whatever it is, or is no right, is none.
+func TestAssignmentToWhatIsShown(t *testing.T) {
+	shown := func(name string) bool { return name == "city" || name == "phone" }
+	for name, c := range map[string]struct {
+		takes func(string) bool
+		want  int
+	}{
+		"weak":            {func(n string) bool { return shown(n) || n == "tier" }, 1},
+		"strict":          {shown, 0},
+		"no right":        {func(n string) bool { return shown(n) || n == "theme" }, 0},
+		"keeps all of it": {func(string) bool { return true }, 0},
+	} {
+		for _, method := range []string{http.MethodPatch, http.MethodPost} {
+			first := map[string]any{"city": "Bern", "phone": "555", "tier": "basic", "theme": "dark", "id": "7"}
+			object := maps.Clone(first)
+			lab := kittest.New(t, member(c.takes, object))
+			lab.World.Users = []*client.User{lab.As(t, "alice")}
+			change, err := message.New(method, lab.URL+"/profile")
+			if err != nil {
+				t.Fatal(err)
+			}
+			change.Header.Set("Content-Type", "application/json")
+			change.Body = []byte("{}")
+			if method == http.MethodPost {
+				change.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+				change.Body = []byte("me%5Bcity%5D=Bern&me%5Bphone%5D=555")
+			}
+			page := requests(t, lab, "/profile")()
+			lab.World.Pages = func() []*message.Request { return append(page, change) }
+			found := lab.Run(t, kittest.Named(t, Checks(), "mass-assignment"), &kit.Target{})
+			if len(found) != c.want || c.want == 1 && found[0].Payload != "tier" {
+				t.Errorf("%s: %s: %s", name, method, kittest.Titles(found))
+			}
+			if method == http.MethodPatch && name == "weak" && fmt.Sprint(object) != fmt.Sprint(first) {
+				t.Errorf("it leaves %v", object)
+			}
+		}
+	}
+}

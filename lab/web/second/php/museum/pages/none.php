@@ -1,0 +1,2 @@
+<p>This page is being wound up.</p>
+<?php return true; ?>
