@@ -30,7 +30,7 @@ func keptNames() kit.Check {
 			if err != nil {
 				return err
 			}
-			if control == nil {
+			if control == nil || nameOf(control).Name == "" {
 				continue
 			}
 			for _, quote := range []string{"'", `"`} {
