@@ -13,9 +13,9 @@ import (
 // keptNames is the check for names that an application keeps at a registration and puts into a statement of another
 // page. Beside a user of a plain name, users are registered whose names end that name with a quote and add a condition:
 // one that holds, and one that does not. With the former, a page shows what it shows to the user of the plain name;
-// with the latter it shows something else; both once more with other numbers. The condition only narrows what a statement
-// finds, so that one which writes changes nothing of other users. At level active alone: up to nine users, and their
-// pages.
+// with the latter it shows something else; both once more with other numbers. The condition only narrows what a
+// statement finds, so that one which writes changes nothing of other users. At level active alone: up to nine users,
+// and their pages.
 func keptNames() kit.Check {
 	c := kit.Check{ID: "sql-of-kept-name", Class: "sql-injection", Level: client.Active,
 		Title: "A name that is kept is part of a statement"}.Describe()
@@ -30,7 +30,7 @@ func keptNames() kit.Check {
 			if err != nil {
 				return err
 			}
-			if control == nil {
+			if control == nil || nameOf(control).Name == "" {
 				continue
 			}
 			for _, quote := range []string{"'", `"`} {
