@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -359,16 +360,17 @@ func objectIn(body []byte) map[string]any {
 	return object
 }
 
-// itemsOf are the objects of a list, which an answer is or has as a member.
+// itemsOf are the objects of a list, which an answer is or has as a member: the longest, of several.
 func itemsOf(body []byte) (items []map[string]any, ok bool) {
 	var value any
 	if json.Unmarshal(body, &value) != nil {
 		return nil, false
 	}
 	if object, isObject := value.(map[string]any); isObject {
-		for _, v := range object {
-			if _, isList := v.([]any); isList {
-				value = v
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			list, isList := object[name].([]any)
+			if longest, has := value.([]any); isList && (!has || len(list) > len(longest)) {
+				value = list
 			}
 		}
 	}

@@ -65,3 +65,19 @@ func TestListOfUsers(t *testing.T) {
 		}
 	}
 }
+
+// Of several lists the longest has the objects, whatever the order of a map.
+func TestItemsOf(t *testing.T) {
+	for range 20 {
+		items, ok := itemsOf([]byte(`{"links": ["/a"], "tags": [], "orders": [{"id": 1}, {"id": 2}], "zones": []}`))
+		if !ok || len(items) != 2 || items[1]["id"] == nil {
+			t.Fatalf("%v, %t", items, ok)
+		}
+	}
+	if items, ok := itemsOf([]byte(`{"tags": []}`)); !ok || len(items) != 0 {
+		t.Errorf("%v, %t", items, ok)
+	}
+	if _, ok := itemsOf([]byte(`{"id": 1}`)); ok {
+		t.Error("an object is a list")
+	}
+}
