@@ -82,9 +82,13 @@ func Open(ctx context.Context, c *client.Client, starts []*url.URL, a Account) (
 	if len(starts) == 0 {
 		return nil, errors.New("there is no application to log in to")
 	}
-	for range maxLearns {
+	for i := range maxLearns {
 		s.User, s.Cookies = client.NewUser(a.Name), map[string]bool{}
-		if err := s.logIn(ctx); err != nil {
+		err := s.logIn(ctx)
+		if i == 0 && errors.Is(err, errShort) { // once: a password that is wrong is not to lock the user out
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
 		if s.learn(ctx) {
