@@ -74,8 +74,8 @@ func (r *run) enter(s *session.Session) {
 func (r *run) registerOne(ctx context.Context, request *message.Request, u registration.User, m *sitemap.Map) (
 	*session.Session, error,
 ) {
-	answer, err := r.client.Send(ctx, registration.Filled(request, u), client.Options{As: client.NewUser(u.Name), Writes: true,
-		Forced: true})
+	answer, err := r.client.Send(ctx, registration.Filled(request, u),
+		client.Options{As: client.NewUser(u.Name), Writes: true, Forced: true})
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,8 @@ import (
 // which a browser would keep cookies back, and those of users who have no guard, as nobody and a second session of a
 // user. One that may write is sent again only where it was refused, and once.
 //
-// A request that ends the session itself would have its user logged in after each time it is sent. So when some sessions
-// in a row were short, requests are sent one at a time for a while, with a look at the session after each. A target of
+// A request that ends the session itself would have its user logged in each time it is sent. So when some sessions in
+// a row were short, requests are sent one at a time for a while, with a look at the session after each. A target of
 // tests whose requests ended it most of these times is tested no further.
 
 // Sign is what an answer shows of the session of its user.

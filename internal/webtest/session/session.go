@@ -4,7 +4,7 @@
 // that is linked by words of logins, or at a usual address; the form is the one with a user and one password. Where
 // there is no form, a call of an API that takes a user and a password is looked for in the same way, and the token of
 // its answer is sent from then on. Whether a login has worked is known by a marker: a page that answers the user
-// otherwise than nobody, by its status or by a text that only the user gets. Where an answer looks as nobody is answered
+// otherwise than nobody, by its status or by a text that only the user gets. Where an answer looks like one to nobody
 // (guard.go), and the marker says so, too, the user is logged in again.
 package session
 
