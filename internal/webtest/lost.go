@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
@@ -76,7 +77,7 @@ func (r *run) endedBy(t *target) {
 	r.report.Coverage.Untested(t.entry, "testing it ends the session")
 }
 
-// hidden reports whether the answers of some target do not show that nobody is logged in, although they are others then.
+// hidden reports whether the answers of some target do not show that nobody is logged in, but are others then.
 func (r *run) hidden(ctx context.Context, some ...*target) bool {
 	for _, t := range some {
 		if t.Request.Method != http.MethodGet || t.Request.After != nil || t.Response == nil || !kit.Known(t.User) {
@@ -137,7 +138,7 @@ func (r *run) standIns(ctx context.Context, some []*target, done, total int) err
 // standIn has a target tested as another user who is logged in, or as nobody, if they are shown it. What its own user
 // was shown beside is not known of them.
 func (r *run) standIn(ctx context.Context, t *target) bool {
-	for _, u := range append(r.world.Users[:len(r.world.Users):len(r.world.Users)], r.nobody) {
+	for _, u := range append(slices.Clip(r.world.Users), r.nobody) {
 		answer, err := r.client.Send(ctx, t.Request, client.Options{As: u})
 		if err != nil || answer.Status/100 != 2 || t.User.Shows(t.Request, answer) == client.SignedOut {
 			continue

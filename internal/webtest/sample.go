@@ -62,7 +62,7 @@ func wideKey(r *message.Request, p message.Place) string {
 	return at + message.PathShape(shown.URL.EscapedPath()) + fmt.Sprintf("\n%#v", p) // also Base64
 }
 
-// sampled decides whether a place is tested: why says why not. done notes whether something was found.
+// sampled decides whether a place is tested: why says why not. done notes how that ended.
 func (r *run) sampled(ctx context.Context, t *target, p message.Place) (why string, done func()) {
 	done = func() {}
 	if t.later || p.Step > 0 || r.Place != "" || r.Client.Level == client.Passive || t.Response == nil {
@@ -108,7 +108,7 @@ func (r *run) sampled(ctx context.Context, t *target, p message.Place) (why stri
 		r.undo = append(r.undo, uncount)
 	}
 	return "", func() {
-		if r.hasFound(t.Request, p) { // the script is worth more
+		if t.User.Lost() != nil || r.hasFound(t.Request, p) { // it was cut short, or the script is worth more
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			uncount()

@@ -5,10 +5,11 @@
 // Then each request of the map is a target: what its answer shows is looked at first, then the request as a whole is
 // tested, then each of its places that may be an input, by every check whose harm level is allowed (package check).
 // Which places those are is planned (plan.go): parameters always; segments of paths, headers and cookies where they
-// vary, were seen in scripts, or change the answer. Findings of one cause are one finding (merge.go). A session that ends
-// is renewed before a check sees an answer that shows it (client/guard.go); what the answers do not show is looked for
-// between batches of targets, and who cannot be logged in any more is tested for no further (lost.go). What was not tested is in the coverage, by place, check and reason (coverage.go), and what was
-// done is journalled, so that a run that was killed goes on where it was (journal.go).
+// vary, were seen in scripts, or change the answer. Findings of one cause are one finding (merge.go). A session that
+// ends is renewed before a check sees an answer that shows it (client/guard.go); what the answers do not show is looked
+// for between batches of targets, and who cannot be logged in any more is tested for no further (lost.go). What was not
+// tested is in the coverage, by place, check and reason (coverage.go), and what was done is journalled, so that a run
+// that was killed goes on where it was (journal.go).
 package webtest
 
 import (

@@ -97,7 +97,7 @@ func TestNoLogin(t *testing.T) {
 	out, stderr, code := run(t, s.URL, "--login", "bob:x", "--max-requests", "3000")
 	_, summary, _ := strings.Cut(stderr, "looking for late effects")
 	_, summary, _ = strings.Cut(summary, "\n")
-	if code != cli.ExitAuth || !strings.HasPrefix(summary, "the login failed, and what that user alone is shown was not tested: ") ||
+	if code != cli.ExitAuth || !strings.HasPrefix(summary, "the login failed, and what that user alone is shown was not tested, or no further: ") ||
 		!strings.Contains(summary, " in 3 requests and ") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, stderr)
 	}

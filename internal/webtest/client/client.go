@@ -211,7 +211,7 @@ func (c *Client) once(ctx context.Context, r *message.Request, o Options, p *pro
 	if r.After != nil && (!r.IsMessage() || !r.After.IsMessage()) {
 		return c.inOrder(ctx, r, o, p)
 	}
-	defer o.As.hold(p.tries >= withOthers)()
+	defer o.As.hold()()
 	sent := r
 	if o.As == nil {
 		sent, o.As = c.visit(ctx, r)

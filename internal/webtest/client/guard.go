@@ -22,8 +22,8 @@ import (
 // which a browser would keep cookies back, and those of users who have no guard, as nobody and a second session of a
 // user. One that may write is sent again only where it was refused, and once.
 //
-// A request that ends the session itself would have its user logged in after each time it is sent. So when some sessions
-// in a row were short, requests are sent one at a time for a while, with a look at the session after each. A target of
+// A request that ends the session itself would have its user logged in each time it is sent. So when some sessions in
+// a row were short, requests are sent one at a time for a while, with a look at the session after each. A target of
 // tests whose requests ended it most of these times is tested no further.
 
 // Sign is what an answer shows of the session of its user.
@@ -48,7 +48,7 @@ type Guard struct {
 // The bounds of renewals.
 const (
 	maxTries    = 5  // how often a request is sent
-	withOthers  = 2  // of them beside others of its user, any of which may end the session, too
+	withOthers  = 2  // of them beside others of its user, which may end the session meanwhile
 	maxLogins   = 5  // tries to log in, until it counts as impossible
 	freeLogins  = 30 // renewals, beyond which there is one for so many answers:
 	perLogin    = 6
@@ -76,11 +76,12 @@ type guard struct {
 	Guard
 	user *User
 
-	turn     chan struct{} // held while the session is looked at and renewed
-	renewing atomic.Bool
-	looks    atomic.Int64 // at the session that were begun
-	alive    atomic.Int64 // the number of the last that found the user logged in
-	single   sync.Mutex   // held by each request while they are sent one at a time
+	turn   chan struct{} // held while the session is looked at and renewed
+	closed atomic.Bool
+	looks  atomic.Int64 // at the session that were begun
+	alive  atomic.Int64 // the number of the last that found the user logged in
+	flight sync.RWMutex // read by requests that are in flight beside each other
+	single sync.Mutex   // held by each request while they are sent one at a time
 
 	mu       sync.Mutex
 	answered int // in all, and in this session
@@ -206,10 +207,13 @@ func (c *Client) keep(ctx context.Context, g *guard, r *message.Request, o Optio
 }
 
 // attempt sends a request once. The sign is SignedIn where the user was logged in, also where a test made the
-// application answer otherwise; else they are logged in again now.
+// application answer otherwise; else they are logged in again now, or before the next try.
 func (c *Client) attempt(ctx context.Context, g *guard, r *message.Request, o Options, p *progress) (
 	last *message.Request, answer *message.Response, sign Sign, err error,
 ) {
+	if p.tries >= withOthers {
+		return c.first(ctx, g, r, o, p)
+	}
 	key, _ := ctx.Value(testing{}).(string)
 	isCareful, err := g.enter(ctx, key)
 	if err != nil {
@@ -219,9 +223,11 @@ func (c *Client) attempt(ctx context.Context, g *guard, r *message.Request, o Op
 		g.single.Lock()
 		defer g.single.Unlock()
 	}
+	g.flight.RLock()
 	version := g.user.Version()
 	last, answer, err = c.once(ctx, r, o, p)
 	seen := g.looks.Load()
+	g.flight.RUnlock()
 	if err != nil {
 		return nil, nil, SignedIn, err
 	}
@@ -231,15 +237,52 @@ func (c *Client) attempt(ctx context.Context, g *guard, r *message.Request, o Op
 			return nil, nil, SignedIn, err
 		}
 	}
-	sign = g.user.Shows(last, answer)
-	if sign == SignedIn || !g.judges(last, o) {
-		return last, answer, SignedIn, nil
+	if sign = g.sign(last, answer, o); sign == SignedIn {
+		return last, answer, sign, nil
 	}
 	wasOut, err := g.settle(ctx, version, seen)
 	if !wasOut {
 		sign = SignedIn
 	}
 	return last, answer, sign, err
+}
+
+// first is attempt in a session that is known to go on, while no other request of the user is in flight.
+func (c *Client) first(ctx context.Context, g *guard, r *message.Request, o Options, p *progress) (
+	last *message.Request, answer *message.Response, sign Sign, err error,
+) {
+	if err := g.take(ctx); err != nil {
+		return nil, nil, SignedIn, err
+	}
+	defer func() { <-g.turn }()
+	defer g.close()()
+	g.flight.Lock()
+	defer g.flight.Unlock()
+	if err := g.user.Lost(); err != nil {
+		return nil, nil, SignedIn, err
+	}
+	if _, err := g.restore(ctx); err != nil {
+		return nil, nil, SignedIn, err
+	}
+	if last, answer, err = c.once(ctx, r, o, p); err != nil {
+		return nil, nil, SignedIn, err
+	}
+	g.count()
+	if sign = g.sign(last, answer, o); sign != SignedIn {
+		if isAlive, err := g.look(ctx); err != nil || isAlive {
+			return last, answer, SignedIn, err
+		}
+	}
+	return last, answer, sign, nil
+}
+
+// sign is what an answer shows of the session of the user.
+func (g *guard) sign(r *message.Request, answer *message.Response, o Options) Sign {
+	sign := g.user.Shows(r, answer)
+	if sign != SignedIn && !g.judges(r, o) {
+		return SignedIn
+	}
+	return sign
 }
 
 // resume has a chain begin again in a new session. Steps that were taken and may have written are not sent again.
@@ -255,7 +298,7 @@ func (p *progress) resume(r *message.Request) {
 
 // enter waits while the user is logged in again, and says whether requests go one at a time.
 func (g *guard) enter(ctx context.Context, key string) (isCareful bool, err error) {
-	if g.renewing.Load() {
+	if g.closed.Load() {
 		if err := g.take(ctx); err != nil {
 			return false, err
 		}
@@ -326,11 +369,22 @@ func (g *guard) settle(ctx context.Context, version, seen int64) (wasOut bool, e
 	if g.alive.Load() > seen {
 		return false, nil
 	}
-	alive, err := g.look(ctx)
-	if err != nil || alive {
+	return g.restore(ctx)
+}
+
+// restore looks at the session, renews it where it is over, and reports whether it was; the turn is held.
+func (g *guard) restore(ctx context.Context) (wasOut bool, err error) {
+	isAlive, err := g.look(ctx)
+	if err != nil || isAlive {
 		return false, err
 	}
 	return true, g.renew(ctx)
+}
+
+// close has requests wait, until open.
+func (g *guard) close() (open func()) {
+	was := g.closed.Swap(true)
+	return func() { g.closed.Store(was) }
 }
 
 // look asks whether the user is logged in. What fails by itself says nothing.
@@ -351,8 +405,7 @@ func ends(err error) bool { return errors.Is(err, ErrBudget) || errors.Is(err, E
 
 // renew logs the user in again; the turn is held.
 func (g *guard) renew(ctx context.Context) error {
-	g.renewing.Store(true)
-	defer g.renewing.Store(false)
+	defer g.close()()
 	if why := g.tooOften(); why != nil {
 		return g.lose(why)
 	}

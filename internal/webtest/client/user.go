@@ -68,14 +68,10 @@ func (u *User) session() int64 {
 	return u.Version()
 }
 
-// hold keeps requests that belong together, or all others, from being sent until release.
-func (u *User) hold(isAlone bool) (release func()) {
-	switch {
-	case u == nil:
+// hold keeps requests that belong together from being sent until release.
+func (u *User) hold() (release func()) {
+	if u == nil {
 		return func() {}
-	case isAlone:
-		u.steps.Lock()
-		return u.steps.Unlock
 	}
 	u.steps.RLock()
 	return u.steps.RUnlock

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -80,6 +81,9 @@ func (s *Session) byForm(ctx context.Context, start *message.Response) (tried bo
 	return false, nil
 }
 
+// errShort is an ErrRefused for a login that gave cookies and led to a page that asks for one.
+var errShort = fmt.Errorf("%w, or it ended the session at once", ErrRefused)
+
 // errNoForm is the error for an address that takes no form.
 var errNoForm = errors.New("the address takes no form")
 
@@ -147,17 +151,21 @@ func (s *Session) submit(ctx context.Context, form sitemap.LoginForm) error {
 		}
 	}
 	s.how, s.at = "the form of ", form.Request.URL.Path
-	kept := map[string]string{}
+	kept, isNew := map[string]string{}, false
 	for name, value := range s.cookieValues() {
 		s.Cookies[name] = true
 		if before[name] == value {
 			kept[name] = value
 		}
+		isNew = isNew || before[name] != value
 	}
 	s.Keep(kept)
 	again := sitemap.LoginForms(answer)
 	if answer.Status >= http.StatusBadRequest || len(again) > 0 && again[0].Password.Name == form.Password.Name ||
 		len(before) == len(s.Cookies) && len(s.Cookies) == 0 && (len(again) > 0 || givesNothing(answer)) {
+		if isNew && len(again) > 0 && answer.Request.Method == http.MethodGet {
+			return errShort
+		}
 		return ErrRefused
 	}
 	to := answer.Request.URL

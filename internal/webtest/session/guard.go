@@ -57,7 +57,8 @@ type signs struct {
 
 // of is what an answer shows.
 func (s *signs) of(r *message.Request, a *message.Response) client.Sign {
-	if a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden && a.Status == s.nobody {
+	isForbidden := a.Status == http.StatusForbidden
+	if a.Status == http.StatusUnauthorized || isForbidden && s.nobody == http.StatusForbidden {
 		return client.SignedOut
 	}
 	if to := a.Redirect(); to != nil && to.Path != r.URL.Path && (s.target != "" && to.Path == s.target ||

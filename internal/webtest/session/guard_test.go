@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -19,6 +20,7 @@ type brief struct {
 	ends   int // how many sessions
 	inThis int
 	front  bool
+	atOnce bool // a session that ends does so before a page was shown
 }
 
 func (b *brief) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -27,7 +29,7 @@ func (b *brief) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/html")
 	k, err := r.Cookie("sid")
 	in := err == nil && k.Value == fmt.Sprint(b.logins)
-	if b.inThis++; in && b.logins <= b.ends && b.inThis > 1 {
+	if b.inThis++; in && b.logins <= b.ends && (b.atOnce || b.inThis > 1) {
 		in = false
 	}
 	switch {
@@ -55,6 +57,17 @@ func TestMarkersOfShortSessions(t *testing.T) {
 		opened, _, _, err := open(t, app.ServeHTTP, session.Account{User: "bob", Password: "pass word", Marker: "good morning"})
 		if err != nil || app.logins != c.logins || strings.Contains(opened.Describe(), "known by") != (c.ends < 9) {
 			t.Errorf("%+v: %v, %d logins, %s", c, err, app.logins, opened.Describe())
+		}
+	}
+}
+
+// A login that seems to have worked, and leads to a login, is tried once more; not a third time.
+func TestSessionsThatEndAtOnce(t *testing.T) {
+	for _, c := range []struct{ ends, logins int }{{0, 1}, {1, 2}, {9, 2}} {
+		app := &brief{ends: c.ends, front: true, atOnce: true}
+		_, _, _, err := open(t, app.ServeHTTP, session.Account{User: "bob", Password: "pass word", Marker: "good morning"})
+		if app.logins != c.logins || errors.Is(err, session.ErrRefused) != (c.ends == 9) {
+			t.Errorf("%+v: %v, %d logins", c, err, app.logins)
 		}
 	}
 }

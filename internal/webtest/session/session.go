@@ -4,7 +4,7 @@
 // that is linked by words of logins, or at a usual address; the form is the one with a user and one password. Where
 // there is no form, a call of an API that takes a user and a password is looked for in the same way, and the token of
 // its answer is sent from then on. Whether a login has worked is known by a marker: a page that answers the user
-// otherwise than nobody, by its status or by a text that only the user gets. Where an answer looks as nobody is answered
+// otherwise than nobody, by its status or by a text that only the user gets. Where an answer looks like one to nobody
 // (guard.go), and the marker says so, too, the user is logged in again.
 package session
 
@@ -82,9 +82,13 @@ func Open(ctx context.Context, c *client.Client, starts []*url.URL, a Account) (
 	if len(starts) == 0 {
 		return nil, errors.New("there is no application to log in to")
 	}
-	for range maxLearns {
+	for i := range maxLearns {
 		s.User, s.Cookies = client.NewUser(a.Name), map[string]bool{}
-		if err := s.logIn(ctx); err != nil {
+		err := s.logIn(ctx)
+		if i == 0 && errors.Is(err, errShort) { // once: a password that is wrong is not to lock the user out
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
 		if s.learn(ctx) {
