@@ -2,8 +2,8 @@
 //
 // An answer becomes a Page: its status, where it leads, its type, its title and its lines. A line is what stands
 // between two tags of HTML or two commas of JSON, so that a page in one long line is as well compared as any other.
-// Echoes of what was sent are cut first, in whatever form they came back, since they differ between all requests. Answers
-// of the same bytes are the same, whatever was cut: a page about "Admin 1.2" is no echo of admin=1.
+// Echoes of what was sent are cut first, in whatever form they came back, since they differ between all requests.
+// Answers of the same bytes are the same, whatever was cut: a page about "Admin 1.2" is no echo of admin=1.
 // What changes by itself is learned from several answers to one request: the shape of a line is the line with its
 // digits and long words replaced, and a shape whose lines differ between those answers is noise and is not compared.
 // The work grows with the size of the answers alone.

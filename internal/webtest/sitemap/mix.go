@@ -18,8 +18,8 @@ import (
 //     given nothing new, the others are left out.
 //   - The same goes where a word of one parameter, such as a filter, changes nothing in how the page is built.
 //   - Pages in one folder that differ in the last word of the path, such as articles, are alike after many.
-//   - A list with several filters has a thousand combinations of their words, too. Once each word of a link stood in some
-//     addresses in a row that gave nothing new, their combination is left out.
+//   - A list with several filters has a thousand combinations of their words, too. Once each word of a link stood in
+//     some addresses in a row that gave nothing new, their combination is left out.
 //
 // A time in words, such as "02:45, 28 November 2026", is no word: it is another each time.
 const (
@@ -186,9 +186,9 @@ func (c *crawler) isMixed(e *Entry) bool {
 var choosing = []string{"action", "act", "do", "op", "page", "view", "module", "option", "task", "controller", "c", "m",
 	"route", "r", "p", "cmd", "mode", "method", "func", "tab", "section", "type"}
 
-// Choice are the values of a request that choose what is done, if they are words, but for those of one name. The path of
-// a page in a form with a password is no choice: some applications show their login in place of each page, and keep in
-// it where to go after that.
+// Choice are the values of a request that choose what is done, if they are words, but for those of one name. The path
+// of a page in a form with a password is no choice: some applications show their login in place of each page, and keep
+// in it where to go after that.
 func Choice(r *message.Request, but string) string {
 	chosen := map[string]bool{}
 	for _, p := range message.Places(r) {

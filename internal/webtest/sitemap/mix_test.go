@@ -34,7 +34,7 @@ func TestFiltersEnd(t *testing.T) {
 				fmt.Fprint(w, "<table><tr><td>o</table><a href='/list?kind=other&"+c.single+"'>s</a>")
 				return
 			}
-			for _, filter := range strings.Fields(c.names) {
+			for filter := range strings.FieldsSeq(c.names) {
 				for i := range 4 {
 					more := r.URL.Query()
 					more.Set(filter, fmt.Sprintf("%s-%d", filter, i))
