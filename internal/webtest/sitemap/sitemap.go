@@ -348,7 +348,8 @@ func identity(r *message.Request) string {
 // read takes in an answer: it becomes an entry, and leads to others.
 func (c *crawler) read(it *item, response *message.Response) {
 	guessed := it.How == ByScript || it.How == ByComment || it.How == ByFile
-	if guessed && !saysNoObject(it.Request, response) && (response.Status == http.StatusNotFound || response.Status == http.StatusGone ||
+	guessed = guessed && !saysNoObject(it.Request, response)
+	if guessed && (response.Status == http.StatusNotFound || response.Status == http.StatusGone ||
 		response.Status == http.StatusMethodNotAllowed && it.Request.Method == http.MethodGet) {
 		return // a text that looked like an address
 	}

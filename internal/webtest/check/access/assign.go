@@ -178,7 +178,7 @@ func assign(ctx context.Context, c *kit.Check, w *kit.World, r *message.Request,
 	prefix, fields := bound(r)
 	ofForm := prefix != "" // which leads to a page
 	if fields == nil && json.Unmarshal(r.Body, &fields) != nil {
-		return false, nil //nolint:nilerr // it is no object
+		return false, nil // it is no object
 	}
 	if len(fields) == 0 && r.Method != http.MethodPost { // nothing says what may be changed: what is shown there
 		own, err := w.Ask(ctx, withMethod(r, http.MethodGet), as)

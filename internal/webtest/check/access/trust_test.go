@@ -67,6 +67,7 @@ func TestSecretByType(t *testing.T) {
 			return http.StatusUnprocessableEntity
 		}, 0},
 		"anything": {func(any) int { return http.StatusOK }, 0},
+		"filter":   {func(code any) int { return map[bool]int{true: 200, false: 202}[code == true] }, 0},
 	} {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var in map[string]any

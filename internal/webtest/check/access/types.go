@@ -11,9 +11,9 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-// byType is the check for logins in JSON, and other requests with one secret such as a code, that compare without looking
-// at types: as the password of a user, true logs in, and false and a wrong text do not, twice. A login needs a user, as
-// whom nothing is done. Five requests for a login, or for a secret.
+// byType is the check for logins in JSON, and other requests with one secret such as a code, that compare without
+// looking at types: as the password of a user, true logs in, and false and a wrong text do not, twice. A login needs a
+// user, as whom nothing is done. Five requests for a login, or for a secret.
 func byType() kit.Check {
 	c := kit.Check{ID: "login-by-type", Class: "loose-comparison", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
@@ -68,7 +68,8 @@ func byType() kit.Check {
 
 var codeName = regexp.MustCompile(`(?i)^(?:(?:access|login|pin|invite|voucher|coupon|reset|unlock)_?)?code$|^otp$|^token$`)
 
-// secretOf is the one secret of a request in JSON that only reads, such as the code of a door, as the password of a login.
+// secretOf is the one secret of a request in JSON that only reads, such as the code of a door, as the password of a
+// login.
 func secretOf(r *message.Request) (l kit.Login, ok bool) {
 	if r.Method != http.MethodPost || client.Writes(r) {
 		return l, false

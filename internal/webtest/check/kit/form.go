@@ -33,7 +33,8 @@ type Login struct {
 
 var registersAt = regexp.MustCompile(`(?i)regist|sign.?up|create|reset|forgot|enrol|enlist|inscri|cadastr|/join|/(?:users?|accounts?|members?|customers?|people)/?$`)
 
-// LoginOf is the login that a request is, by the types of the fields of its form or by their names; false if it is none.
+// LoginOf is the login that a request is, by the types of the fields of its form or by their names; false if it is
+// none.
 func LoginOf(r *message.Request) (l Login, ok bool) {
 	l.Request = r
 	if user, password := r.Login[0], r.Login[1]; user != "" && password != "" && user != password {

@@ -1,7 +1,7 @@
 // Package refusal finds pages that are refused when they are asked for as usual, and given when they are asked for in
 // another way: with another method, another spelling of the path, or a header that a proxy would add; and pages that
-// stand in the answer that sends the visitor away to log in. A login of HTTP itself that refuses is tried with well-known
-// passwords where that is allowed.
+// stand in the answer that sends the visitor away to log in. A login of HTTP itself that refuses is tried with
+// well-known passwords where that is allowed.
 //
 // A page is refused by its status, by sending the visitor away to log in, or by a short text that says so with status
 // 200. It is open when another way gets a page that the usual way does not get, before and after it, twice; when the

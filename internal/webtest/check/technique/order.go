@@ -12,12 +12,12 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-// order looks for conditions that decide in which order a page lists what it lists: one turns the list around, the other
-// leaves it. Pages are compared word by word, as what is compared otherwise has no order.
+// order looks for conditions that decide in which order a page lists what it lists: one turns the list around, the
+// other leaves it. Pages are compared word by word, as what is compared otherwise has no order.
 func (o *probe) order(ctx context.Context, p *Payload) (*shown, error) {
-	plain := kit.Text(o.base.Response)
+	plain := strings.Join(strings.Fields(kit.Text(o.base.Response)), " ")
 	turned, err := o.condition(ctx, p, true)
-	if err != nil || turned.Status != o.base.Response.Status || o.words(turned) == strings.Join(strings.Fields(plain), " ") {
+	if err != nil || turned.Status != o.base.Response.Status || o.words(turned) == plain {
 		return nil, err
 	}
 	left, err := o.condition(ctx, p, false)
@@ -46,11 +46,12 @@ func (o *probe) order(ctx context.Context, p *Payload) (*shown, error) {
 		return proof.Step{ID: id, As: o.user(), Send: o.request(o.conditional(p, holds)),
 			Expect: []proof.Expect{{What: proof.Matches, Value: pattern, Not: !holds}}}
 	}
+	program := &proof.Program{About: "A condition decides about the order of a list.", Users: o.users(),
+		Steps: []proof.Step{step("true", true), step("false", false), step("true again", true), step("false again", false)}}
 	return &shown{payload: turned.text, detail: p.Tells, confidence: kit.Proved, evidence: []kit.Evidence{
 		turned.evidence("", "the condition holds: the list is turned around"), left.evidence("", "it does not: it is not"),
 		nonsense.evidence("", "the same characters without meaning do not turn it around"),
-	}, proof: &proof.Program{About: "A condition decides about the order of a list.", Users: o.users(), Steps: []proof.Step{
-		step("true", true), step("false", false), step("true again", true), step("false again", false)}}}, nil
+	}, proof: program}, nil
 }
 
 // words are those that an answer shows, without the text that was sent.
@@ -69,7 +70,7 @@ const maxBetween = 900
 // turnedAround is a pattern that one page matches and the other does not: one word before another; "" if there is none.
 func turnedAround(words, turned, left string) string {
 	var long []string
-	for _, word := range strings.Fields(words) {
+	for word := range strings.FieldsSeq(words) {
 		if len(word) >= minWord && strings.Count(turned, word) == 1 && strings.Count(left, word) == 1 {
 			long = append(long, word)
 		}

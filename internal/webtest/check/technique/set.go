@@ -44,7 +44,7 @@ type Payload struct {
 	Also, AlsoIs string    // compute: another expression of the same language, and its result
 	Yes, No, Non string    // boolean: conditions that do not fit in {c}: true, false, and nonsense
 	Kind         string    // boolean: and (true is as the normal page) or or (it is not); file: the kind of File
-	Values       string    // number, text: only where the value is one; path: where it or its name is that of a file; order, format: see fits
+	Values       string    // where the value is one: number, text, order, format; path: where it or its name names a file
 	Only         string    // java, php: only where the application shows to be that
 	Beside       string    // boolean: what is in the field of the name, only where the place is the password of a login
 	Reads        bool      // only in requests that do not change data
