@@ -81,7 +81,9 @@ func startSSHD(t *testing.T, port string, keys ...Key) server {
 	}
 	files := map[string]string{"authorized": strings.Join(lines, "\n") + "\n"}
 	files["config"] = fmt.Sprintf("Port %s\nListenAddress 127.0.0.1\nHostKey %s/host\nAuthorizedKeysFile %s/authorized\nStrictModes no\nUsePAM no\n"+
-		"PasswordAuthentication no\nPermitRootLogin yes\nPidFile none\n", port, dir, dir)
+		"PasswordAuthentication no\nPermitRootLogin yes\nPidFile none\n"+
+		"SetEnv SHLVL=1\n", // else bash reads what this machine has in .bashrc, and its words are in the answer
+		port, dir, dir)
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
