@@ -43,7 +43,7 @@ func (c *Client) keep(ctx context.Context, g *guard, r *message.Request, o Optio
 func (c *Client) attempt(ctx context.Context, g *guard, r *message.Request, o Options, p *progress) (
 	last *message.Request, answer *message.Response, sign Sign, err error,
 ) {
-	if p.tries >= withOthers {
+	if p.tries >= withOthers || p.tries > 0 && (o.Writes || Writes(r)) { // what may write has one more try alone
 		return c.first(ctx, g, r, o, p)
 	}
 	key, _ := ctx.Value(testing{}).(string)
