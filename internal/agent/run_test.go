@@ -153,7 +153,8 @@ func TestOutageIsNoResult(t *testing.T) {
 	}
 	out = false
 	done, err := Run(t.Context(), cfg, somePlan())
-	if err != nil || statuses(done.Steps) != "completed completed completed completed" || scan.calls != 2 || probe.calls != 1 {
+	if err != nil || statuses(done.Steps) != "completed completed completed completed" || scan.calls != 2 ||
+		probe.calls != 1 {
 		t.Errorf("%+v, %v: %d scans, %d probes", done, err, scan.calls, probe.calls)
 	}
 }

@@ -142,7 +142,8 @@ func TestProbeWithoutDescriptors(t *testing.T) {
 		}
 		defer kit.Close()
 		failing := error(&net.OpError{Op: "dial", Err: os.NewSyscallError("socket", full)})
-		kit.engine = engine.New(engine.Config{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, failing }})
+		kit.engine = engine.New(engine.Config{
+			Dial: func(context.Context, string, string) (net.Conn, error) { return nil, failing }})
 		defer kit.engine.Close()
 		if got, err := (probe{kit}).Call(t.Context(), nil, func(agent.Update) {}); outage.Of(err) == nil {
 			t.Errorf("%v: %s, %v", full, got.Summary, err)

@@ -16,7 +16,8 @@ import (
 	"github.com/vedette-sec/vedette/lab/web/goflow"
 )
 
-// flows starts the applications of several pages of a stack, or its small sites, each behind a proxy of its own; none for a stack that has none.
+// flows starts the applications of several pages of a stack, or its small sites, each behind a proxy of its own; none
+// for a stack that has none.
 func (l *lab) flows(ctx context.Context, stack, kind string, list func(string, []string) []web.Flow, o *options) (apps []*application, err error) {
 	var classes []string
 	if o.classes != "" {

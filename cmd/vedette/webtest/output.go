@@ -234,7 +234,8 @@ func summary(stderr io.Writer, r *webtest.Report) {
 		}
 	}
 	for _, why := range r.Refused {
-		fmt.Fprintf(stderr, "the login failed, and what that user alone is shown was not tested, or no further: %s\n", cli.Printable(why))
+		fmt.Fprintf(stderr, "the login failed, and what that user alone is shown was not tested, or no further: %s\n",
+			cli.Printable(why))
 	}
 	requests, places, _ := r.Coverage.Count()
 	fmt.Fprintf(stderr, "%s in %s and %s of %d that were found, with %d requests", cli.Counted(proved, "finding"),

@@ -140,7 +140,8 @@ func (w Step) test(ctx context.Context, starts []*url.URL, out *Output, emit fun
 	for _, why := range report.Refused { // first, and once
 		about := "The login failed: " + why + "."
 		notes = slices.DeleteFunc(notes, func(note string) bool { return strings.HasPrefix(note, about) })
-		notes = slices.Insert(notes, 0, about+" From then on only what needs no login, and what other users are shown, was tested.")
+		notes = slices.Insert(notes, 0,
+			about+" From then on only what needs no login, and what other users are shown, was tested.")
 	}
 	return w.words(starts[0], report, notes, out), errors.Join(err, storing)
 }

@@ -230,11 +230,11 @@ func (r *Response) Redirect() *url.URL {
 	if to == "" || r.Status/100 != 3 {
 		return nil
 	}
+	path := to
 	if at := strings.IndexAny(to, "?#"); at >= 0 {
-		to = strings.ReplaceAll(to[:at], `\`, "/") + to[at:]
-	} else {
-		to = strings.ReplaceAll(to, `\`, "/") // as browsers read it
+		path = to[:at]
 	}
+	to = strings.ReplaceAll(path, `\`, "/") + to[len(path):] // as browsers read it
 	u, err := r.Request.URL.Parse(to)
 	if err != nil {
 		return nil

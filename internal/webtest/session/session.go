@@ -111,15 +111,6 @@ func Leads(ctx context.Context, c *client.Client, starts []*url.URL, a Account) 
 	return s.away, nil
 }
 
-// Renew logs the user in again. What was given, such as a cookie, cannot be renewed: it is ErrRefused if it is refused.
-func (s *Session) Renew(ctx context.Context) error {
-	fresh, err := s.again(ctx)
-	if err == nil {
-		s.Become(fresh)
-	}
-	return err
-}
-
 // Describe says how the user was logged in, and how it is known.
 func (s *Session) Describe() string {
 	known := "whether the session lasts cannot be told: no page answers the user otherwise than nobody"

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/markup"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
@@ -140,6 +141,7 @@ func (c *crawler) takeVisit(from *Entry, seen *visited, done map[string]bool) (r
 	}
 	p := parsePage(from.Request.URL, []byte(seen.HTML))
 	p.inline = nil // they were read from the answer
+	p.documents = markup.Documents(seen.HTML)
 	c.readPage(from, p, true)
 	for _, text := range seen.Routes {
 		to, err := url.Parse(text)

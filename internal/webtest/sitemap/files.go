@@ -43,6 +43,7 @@ func (c *crawler) readFile(from *Entry, response *message.Response) {
 	p := &page{base: from.Request.URL}
 	text := string(response.Body)
 	var found []string
+	isXML := strings.Contains(response.Type(), "xml") || location.MatchString(text)
 	switch name := path.Base(from.Request.URL.Path); {
 	case name == "robots.txt":
 		found = robots(text)
@@ -53,7 +54,6 @@ func (c *crawler) readFile(from *Entry, response *message.Response) {
 	default:
 		found = absolute.FindAllString(text, maxLinks)
 	}
-	isXML := strings.Contains(response.Type(), "xml")
 	for _, text := range found {
 		if isXML {
 			text = html.UnescapeString(text)

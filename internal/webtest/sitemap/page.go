@@ -64,7 +64,7 @@ var dataLinks = map[string]bool{
 
 // parsePage reads a document at an address.
 func parsePage(at *url.URL, body []byte) *page {
-	p := &page{base: at, metas: map[string]string{}, documents: markup.Documents(string(body))}
+	p := &page{base: at, metas: map[string]string{}}
 	root, err := html.Parse(bytes.NewReader(body))
 	if err != nil {
 		return p
@@ -235,7 +235,9 @@ func (c *crawler) readBody(from *Entry, response *message.Response) {
 	kind := response.Type()
 	switch {
 	case response.IsHTML():
-		c.readPage(from, parsePage(at, response.Body), true)
+		p := parsePage(at, response.Body)
+		p.documents = markup.Documents(string(response.Body))
+		c.readPage(from, p, true)
 	case strings.Contains(kind, "javascript"), strings.HasSuffix(at.Path, ".js"):
 		c.readScript(from, at, at.String(), string(response.Body))
 	case strings.Contains(kind, "json"):

@@ -285,14 +285,14 @@ func (c *crawler) again(it *item, known *message.Response) *message.Response {
 }
 
 func (c *crawler) failed(it *item, err error) {
-	if !errors.Is(err, client.ErrScope) && !errors.Is(err, client.ErrBudget) && !errors.Is(err, client.ErrDown) &&
-		!errors.Is(err, client.ErrSignedOut) && it.tries == 0 {
+	refused := errors.Is(err, client.ErrScope) || errors.Is(err, client.ErrBudget) || errors.Is(err, client.ErrSignedOut)
+	if !refused && !errors.Is(err, client.ErrDown) && it.tries == 0 {
 		it.tries++
 		c.queue = append(c.queue, it)
 		return
 	}
 	why := err.Error()
-	if !errors.Is(err, client.ErrScope) && !errors.Is(err, client.ErrBudget) && !errors.Is(err, client.ErrSignedOut) {
+	if !refused {
 		why = "it does not answer"
 	}
 	c.skip(it, why)

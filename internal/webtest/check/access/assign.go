@@ -22,9 +22,8 @@ var privileged = []string{"admin", "is_admin", "isAdmin", "role_admin", "staff",
 
 // assignment is the check for fields that a request should not set. A field of privilege is added to the JSON that
 // makes or changes an object, whose text fields are made unique; then pages of the map are read, and the object must
-// have the
-// field as we set it, while one that was made without it does not, and an invented field does not stick.
-// Up to six requests for a request that makes objects, and two for each page that lists some; at level active only.
+// have the field as we set it, while one that was made without it does not, and an invented field does not stick. Up to
+// six requests for a request that makes objects, and two for each page that lists some; at level active only.
 func assignment() kit.Check {
 	c := kit.Check{ID: "mass-assignment", Class: "mass-assignment", Level: client.Active}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
@@ -63,7 +62,7 @@ func wrappedIn(fields map[string]any) string {
 }
 
 // marked is a copy of a request whose texts are a new word, with more fields.
-func marked(r *message.Request, wrap string, fields, more map[string]any) (made *message.Request, mark string) {
+func marked(r *message.Request, prefix, wrap string, fields, more map[string]any) (made *message.Request, mark string) {
 	mark = kit.Word()
 	out := map[string]any{}
 	for name, value := range fields {
@@ -77,7 +76,7 @@ func marked(r *message.Request, wrap string, fields, more map[string]any) (made 
 	}
 	maps.Copy(out, more)
 	made = r.Clone()
-	if prefix, _ := bound(r); prefix != "" {
+	if prefix != "" {
 		for name, value := range out {
 			place := message.Place{Component: message.Body, Format: message.Form, Name: prefix + "[" + name + "]"}
 			made = made.Put(place, fmt.Sprint(value))
@@ -199,7 +198,7 @@ func assign(ctx context.Context, c *kit.Check, w *kit.World, r *message.Request,
 	send := func(more map[string]any) (made *message.Request, mark string, object map[string]any, at *message.Response,
 		err error,
 	) {
-		made, mark = marked(r, wrap, fields, more)
+		made, mark = marked(r, prefix, wrap, fields, more)
 		answer, err := w.Client.Send(ctx, made, client.Options{As: as, Writes: true})
 		if errors.Is(err, client.ErrScope) {
 			return made, mark, nil, nil, nil

@@ -2,11 +2,6 @@ package access
 
 import (
 	"context"
-	"crypto/md5"  //nolint:gosec // it is what applications digest names with
-	"crypto/sha1" //nolint:gosec // see above
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"net/http"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -61,17 +56,6 @@ func valueOf(u *client.User, r *message.Request, name string) string {
 	return ""
 }
 
-// writings are ways of writing a name.
-var writings = []func(string) string{
-	func(s string) string { return s },
-	func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
-	func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
-	func(s string) string { return hex.EncodeToString([]byte(s)) },
-	func(s string) string { sum := md5.Sum([]byte(s)); return hex.EncodeToString(sum[:]) },  //nolint:gosec // see above
-	func(s string) string { sum := sha1.Sum([]byte(s)); return hex.EncodeToString(sum[:]) }, //nolint:gosec // see above
-	func(s string) string { sum := sha256.Sum256([]byte(s)); return hex.EncodeToString(sum[:]) },
-}
-
 // forgedCookie are two values: the one of the second user, and one that is written in the same way and is nobody's.
 type forgedCookie struct{ theirs, nobodys, about string }
 
@@ -80,9 +64,9 @@ func writing(first, second, firstName, secondName string) *forgedCookie {
 	if first == "" || second == "" || first == second {
 		return nil
 	}
-	for _, write := range writings {
-		if firstName != "" && write(firstName) == first && write(secondName) == second {
-			return &forgedCookie{second, write(kit.Word()), "the name"}
+	for _, way := range kit.Writings {
+		if firstName != "" && way.Write(firstName) == first && way.Write(secondName) == second {
+			return &forgedCookie{second, way.Write(kit.Word()), "the name"}
 		}
 	}
 	a, b := seriesOf(first), seriesOf(second)

@@ -95,7 +95,27 @@ func text(r *message.Response, name string) string {
 	return strings.Join(strings.Fields(strings.ReplaceAll(shown, name, "")), " ")
 }
 
-// opened reports whether an answer is a page, and no refusal.
-func opened(r *message.Response) bool {
-	return r.Status == http.StatusOK && !kit.Static(r) && !kit.AsksForPassword(r) && kit.Refusal(r) == ""
+// beside calls try for the first form by which anybody is let in, with a user who registered as the form has it and
+// what the pages of the map show them, and for the next where try has no use for that one.
+func beside(ctx context.Context, w *kit.World,
+	try func(form *message.Request, control *member, pages []*message.Request) (done bool, err error),
+) error {
+	if w.Enrol == nil {
+		return nil
+	}
+	forms := w.Registrations()
+	for _, form := range forms[:min(len(forms), maxForms)] {
+		pages := pagesOf(w, form)
+		control, err := plain(ctx, w, form, pages)
+		if err != nil {
+			return err
+		}
+		if control == nil {
+			continue
+		}
+		if done, err := try(form, control, pages); err != nil || done {
+			return err
+		}
+	}
+	return nil
 }

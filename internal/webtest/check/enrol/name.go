@@ -20,27 +20,17 @@ func keptNames() kit.Check {
 	c := kit.Check{ID: "sql-of-kept-name", Class: "sql-injection", Level: client.Active,
 		Title: "A name that is kept is part of a statement"}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
-		if w.Enrol == nil {
-			return nil
-		}
-		forms := w.Registrations()
-		for _, form := range forms[:min(len(forms), maxForms)] {
-			pages := pagesOf(w, form)
-			control, err := plain(ctx, w, form, pages)
-			if err != nil {
-				return err
-			}
-			if control == nil || nameOf(control).Name == "" {
-				continue
+		return beside(ctx, w, func(form *message.Request, control *member, pages []*message.Request) (bool, error) {
+			if nameOf(control).Name == "" {
+				return false, nil
 			}
 			for _, quote := range []string{"'", `"`} {
 				if found, err := kept(ctx, w, &c, form, control, pages, quote); err != nil || found {
-					return err
+					return true, err
 				}
 			}
-			return nil
-		}
-		return nil
+			return true, nil
+		})
 	}
 	return c
 }
@@ -99,7 +89,7 @@ func kept(ctx context.Context, w *kit.World, c *kit.Check, form *message.Request
 func differing(control, holds, fails *member) (at []int) {
 	for i, page := range control.shown {
 		want := text(page, control.name)
-		if opened(page) && page.Status == holds.shown[i].Status && want == text(holds.shown[i], holds.name) &&
+		if kit.Opened(page) && page.Status == holds.shown[i].Status && want == text(holds.shown[i], holds.name) &&
 			want != text(fails.shown[i], fails.name) {
 			at = append(at, i)
 		}

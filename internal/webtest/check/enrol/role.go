@@ -79,27 +79,14 @@ func roles() kit.Check {
 	c := kit.Check{ID: "role-at-registration", Class: "mass-assignment", Level: client.Active,
 		Title: "A registration takes the role of who registers"}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
-		if w.Enrol == nil {
-			return nil
-		}
-		forms := w.Registrations()
-		for _, form := range forms[:min(len(forms), maxForms)] {
-			pages := pagesOf(w, form)
-			control, err := plain(ctx, w, form, pages)
-			if err != nil {
-				return err
-			}
-			if control == nil {
-				continue
-			}
+		return beside(ctx, w, func(form *message.Request, control *member, pages []*message.Request) (bool, error) {
 			for _, one := range raises(form) {
 				if found, err := raised(ctx, w, &c, form, control, pages, &one); err != nil || found {
-					return err
+					return true, err
 				}
 			}
-			return nil
-		}
-		return nil
+			return true, nil
+		})
 	}
 	return c
 }
@@ -144,7 +131,7 @@ func raised(ctx context.Context, w *kit.World, c *kit.Check, form *message.Reque
 func (one *raise) shows(control, more *member) (at []int) {
 	for i, page := range control.shown {
 		theirs := more.shown[i]
-		if opened(theirs) && (refused(page) || opened(page) && one.says(page, theirs, control.name, more.name)) {
+		if kit.Opened(theirs) && (refused(page) || kit.Opened(page) && one.says(page, theirs, control.name, more.name)) {
 			at = append(at, i)
 		}
 	}

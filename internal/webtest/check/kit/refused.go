@@ -26,6 +26,11 @@ var tags = regexp.MustCompile(`(?is)<(?:script|style|nav|header|footer)\b.*?</(?
 
 const maxRefusing = 800
 
+// Opened reports whether an answer is a page, and no refusal.
+func Opened(r *message.Response) bool {
+	return r.Status == http.StatusOK && !Static(r) && !AsksForPassword(r) && Refusal(r) == ""
+}
+
 // Refusal is the sentence by which a page with status 200 refuses; "" if it is a page.
 func Refusal(r *message.Response) string {
 	if r.Status != http.StatusOK || AsksForPassword(r) {

@@ -208,11 +208,6 @@ func (r *reader) isLed(i item) bool {
 	})
 }
 
-// opened reports whether an answer is a page, and no refusal.
-func opened(a *message.Response) bool {
-	return a.Status == http.StatusOK && !kit.Static(a) && !kit.AsksForPassword(a) && kit.Refusal(a) == ""
-}
-
 // try asks for a page of a menu.
 func (r *reader) try(ctx context.Context, i item) error {
 	at, err := url.Parse(i.at)
@@ -241,8 +236,8 @@ func (r *reader) try(ctx context.Context, i item) error {
 		got = append(got, answer)
 	}
 	mine, again, nobodys, missing := got[0], got[1], got[2], got[3]
-	if !opened(mine) || !opened(again) || !kit.Same(mine, again) || nobodys.Status == 0 || nobodys.Status >= 500 ||
-		opened(nobodys) || opened(missing) && kit.Same(missing, mine) {
+	if !kit.Opened(mine) || !kit.Opened(again) || !kit.Same(mine, again) || nobodys.Status == 0 || nobodys.Status >= 500 ||
+		kit.Opened(nobodys) || kit.Opened(missing) && kit.Same(missing, mine) {
 		return nil
 	}
 	user, users := kit.Names(r.as)

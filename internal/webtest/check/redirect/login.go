@@ -49,7 +49,8 @@ func afterLogin() kit.Check {
 func namesOf(pages []*message.Request) (names []string) {
 	seen, logins := map[string]bool{}, map[string]bool{}
 	takesPassword := func(r *message.Request) bool {
-		return r.Login[1] != "" || slices.ContainsFunc(message.Places(r), func(p message.Place) bool { return client.IsPassword(p.Name) })
+		return r.Login[1] != "" ||
+			slices.ContainsFunc(message.Places(r), func(p message.Place) bool { return client.IsPassword(p.Name) })
 	}
 	for _, r := range pages {
 		logins[r.URL.Path] = logins[r.URL.Path] || takesPassword(r)

@@ -9,11 +9,6 @@ package reset
 import (
 	"bytes"
 	"context"
-	"crypto/md5"  //nolint:gosec // applications make tokens with it
-	"crypto/sha1" //nolint:gosec // as above
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"html"
 	"net/http"
@@ -238,27 +233,15 @@ type recipe struct {
 	write func(string) string
 }
 
-// writings are ways of writing a text.
-var writings = []struct {
-	about string
-	write func(string) string
-}{
-	{"", func(s string) string { return s }},
-	{"base64 of ", func(s string) string { return strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(s)), "=") }},
-	{"hexadecimal digits of ", func(s string) string { return hex.EncodeToString([]byte(s)) }},
-	{"the MD5 of ", func(s string) string { d := md5.Sum([]byte(s)); return hex.EncodeToString(d[:]) }},    //nolint:gosec // see above
-	{"the SHA-1 of ", func(s string) string { d := sha1.Sum([]byte(s)); return hex.EncodeToString(d[:]) }}, //nolint:gosec // see above
-	{"the SHA-256 of ", func(s string) string { d := sha256.Sum256([]byte(s)); return hex.EncodeToString(d[:]) }},
-}
-
 // recipes are how tokens are made, by the token.
 type recipes map[string]recipe
 
 // add adds the writings of a text.
 func (all recipes) add(about, text string, isFixed bool) {
-	for _, w := range writings {
-		if made := strings.ToLower(w.write(text)); text != "" && all[made].about == "" {
-			all[made] = recipe{w.about + about, isFixed, w.write}
+	for _, way := range kit.Writings {
+		write := func(s string) string { return strings.TrimRight(way.Write(s), "=") }
+		if made := strings.ToLower(write(text)); text != "" && all[made].about == "" {
+			all[made] = recipe{way.About + about, isFixed, write}
 		}
 	}
 }

@@ -85,13 +85,7 @@ func (s *storing) run(ctx context.Context, p kit.Planted, shown *message.Request
 			continue
 		}
 		f := proof.Marker("f")
-		user, reader := name(p.Target.User), name(as)
-		var users []string
-		for _, u := range []string{user, reader} {
-			if u != "" {
-				users = append(users, u)
-			}
-		}
+		user, reader, users := both(p.Target.User, as)
 		found := kit.Finding{Request: stored.Request, Place: p.Place, Payload: wrote.Text, Confidence: kit.Proved,
 			Detail: "a script of " + shown.URL.Path + " writes it to " + wrote.Sink,
 			Evidence: []kit.Evidence{

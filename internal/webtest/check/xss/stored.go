@@ -151,13 +151,7 @@ func (s *storing) follow(ctx context.Context, o *place, c markup.Context, shown 
 			continue
 		}
 		text, f := o.marked(payload)
-		user, reader := name(p.Target.User), name(as)
-		var users []string
-		for _, u := range []string{user, reader} {
-			if u != "" {
-				users = append(users, u)
-			}
-		}
+		user, reader, users := both(p.Target.User, as)
 		finding := kit.Finding{Request: p.Target.Request.Put(p.Place, first.text), Place: p.Place, Payload: first.text,
 			Detail: "shown by " + shown.URL.Path + ", " + string(c.Kind) + detail(c), Confidence: kit.Proved,
 			Variant: payload.ID,
@@ -197,6 +191,17 @@ func (s *storing) once(ctx context.Context, o *place, p *payload, shown *message
 		return nil, nil
 	}
 	return &run{text, answer, where}, nil
+}
+
+// both are the names of who stores something and of who reads it, and those of them that a proof needs.
+func both(writer, reader *client.User) (first, second string, users []string) {
+	first, second = name(writer), name(reader)
+	for _, u := range []string{first, second} {
+		if u != "" {
+			users = append(users, u)
+		}
+	}
+	return first, second, users
 }
 
 func name(u *client.User) string {
