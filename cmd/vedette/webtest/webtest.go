@@ -153,7 +153,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) (err error) {
 	bar := cli.NewBar(stderr)
 	cfg.OnFinding = out.finding
 	cfg.OnNote = func(text string) { fmt.Fprintln(bar.Above(stderr), cli.Printable(text)) }
-	cfg.OnProgress = f.progress(bar, stderr)
+	cfg.OnProgress = progress(bar, stderr, time.Now)
 	report, err := webtest.Run(ctx, cfg)
 	bar.Close()
 	if report == nil {
@@ -179,18 +179,24 @@ var stages = map[string]string{
 	"end":  "looking for late effects",
 }
 
-// progress shows how far a run is: a bar on a terminal, elsewhere a line a stage.
-func (f *flags) progress(bar *cli.Bar, stderr io.Writer) func(webtest.Progress) {
-	last := ""
+// progress shows how far a run is: a bar on a terminal, elsewhere a line for each stage and each minute.
+func progress(bar *cli.Bar, stderr io.Writer, now func() time.Time) func(webtest.Progress) {
+	last, said := "", time.Time{}
 	terminal := cli.IsTerminal(stderr)
 	return func(p webtest.Progress) {
 		if p.Stage != last {
-			last = p.Stage
 			bar.End()
-			if !terminal {
-				fmt.Fprintf(stderr, "%s: %d requests so far, %s\n", stages[p.Stage], p.Requests, cli.Counted(p.Findings, "finding"))
-			}
 		}
+		if at := now(); !terminal && (p.Stage != last || at.Sub(said) >= time.Minute) {
+			said = at
+			done := ""
+			if p.Done > 0 {
+				done = fmt.Sprintf("%d of %d done, ", p.Done, p.Total)
+			}
+			fmt.Fprintf(stderr, "%s: %s%d requests so far, %s\n", stages[p.Stage], done, p.Requests,
+				cli.Counted(p.Findings, "finding"))
+		}
+		last = p.Stage
 		bar.Show(stages[p.Stage], int64(p.Done), int64(p.Total))
 	}
 }

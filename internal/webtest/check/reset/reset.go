@@ -1,9 +1,10 @@
-// Package reset finds links for a new password whose token anybody can compute.
+// Package reset finds links for a new password whose token anybody can compute, or that work more than once.
 //
-// The form of a forgotten password is sent for a user of the run, and the pages that show the user their messages are
-// read. The token of a link is compared with texts that are known, which are the name and the address of the user,
-// numbers, the time, and the first two with the time, as they are, in base64, and as a digest. The link must be
-// answered otherwise with a wrong token, and the token of a second message must be computed in the same way.
+// The form of a forgotten password is sent three times for a user of the run, and the pages that show the user their
+// messages are read. The tokens of the new links are compared with texts that are known, which are the name and the
+// address of the user, numbers, the time, and the first two with the time, as they are, encoded, and as a digest; and
+// each with the one before. With the last link the password that the user already has is set, twice. What is computed
+// counts only when a wrong token is refused, by the page of the link or by its form.
 package reset
 
 import (
@@ -14,9 +15,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -25,28 +24,31 @@ import (
 )
 
 // Checks are those of the package.
-func Checks() []kit.Check { return []kit.Check{computed()} }
+func Checks() []kit.Check { return []kit.Check{tokens()} }
 
 var (
-	forgotten = regexp.MustCompile(`(?i)forg[eo]t|recover|remind|lost|reset|vergessen|olvid|oubli|dimentic|esquec|vergeten`)
+	forgotten = regexp.MustCompile(`(?i)forg[eo]t|recover|remind|lost|reset|resend|magic|invit|activat|vergessen|olvid|` +
+		`oubli|dimentic|esquec|vergeten`)
 	linked    = regexp.MustCompile(`(?:https?://[\w.:-]{1,200})?/[^\s"'<>]{1,300}`)
-	leads     = regexp.MustCompile(`(?i)reset|passw|recover|forg[eo]t|activat|confirm|verif|magic|token`)
-	tokenName = regexp.MustCompile(`(?i)token|key|code|hash|secret|^[tkchs]$|reset|ticket|sig`)
+	leads     = regexp.MustCompile(`(?i)reset|passw|recover|forg[eo]t|lost|remind|activat|invit|confirm|verif|magic|token`)
+	tokenName = regexp.MustCompile(`(?i)token|key|code|hash|secret|^[tkchs]$|^id$|reset|ticket|sig|verif`)
 	mails     = regexp.MustCompile(`[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+`)
 )
 
 const (
-	maxForms   = 2
-	maxPages   = 60
-	maxNumbers = 10_000 // of users or messages, from 0
-	maxSkew    = 3      // seconds between the clocks of the tester and of the application
+	maxForms = 2
+	maxPages = 60
+	maxLinks = 20 // of the messages of a user
+	draws    = 3
 )
 
-// computed is the check for tokens of links that can be computed. At level active alone, as the user gets messages: two
-// requests for each form, three times the pages of the map, two for the link.
-func computed() kit.Check {
+// tokens is the check of the package. At level active alone, as the user gets messages: three requests for each of two
+// forms, the pages of the map, those that show messages three times more, and up to six for the last link.
+func tokens() kit.Check {
 	c := kit.Check{ID: "computed-reset-token", Class: "predictable-token", Level: client.Active,
 		Title: "The token of a link for a new password can be computed"}.Describe()
+	again := kit.Check{ID: "reset-token-replay", Class: "code-replay", Level: client.Active,
+		Title: "A link for a new password works more than once"}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
 		if len(w.Users) == 0 || w.Users[0].Name == "" {
 			return nil
@@ -58,7 +60,8 @@ func computed() kit.Check {
 				continue
 			}
 			tried++
-			if err := (&asking{World: w, c: &c, form: form, place: name, as: w.Users[0]}).run(ctx); err != nil {
+			a := &asking{World: w, computed: &c, again: &again, form: form, place: name, as: w.Users[0]}
+			if err := a.run(ctx); err != nil {
 				return err
 			}
 		}
@@ -88,11 +91,12 @@ func recipient(r *message.Request) (name message.Place, ok bool) {
 type asking struct {
 	*kit.World
 
-	c     *kit.Check
-	form  *message.Request
-	place message.Place
-	as    *client.User
-	mail  string
+	computed, again *kit.Check
+	form            *message.Request
+	place           message.Place // of the user
+	as              *client.User
+	mail            string             // the address of the user, if a page shows it
+	pages           []*message.Request // those with messages; before any is seen, all
 }
 
 // link is one of a message.
@@ -104,22 +108,19 @@ type link struct {
 }
 
 func (a *asking) run(ctx context.Context) error {
+	for _, r := range a.Pages() {
+		if r.Method == http.MethodGet && len(a.pages) < maxPages {
+			a.pages = append(a.pages, r)
+		}
+	}
 	old, err := a.links(ctx)
 	if err != nil {
 		return err
 	}
-	var first *link
-	for range 2 {
-		sent := a.form.Put(a.place, a.as.Name)
-		if a.mail != "" && strings.Contains(strings.ToLower(a.place.Name), "mail") {
-			sent = a.form.Put(a.place, a.mail)
-		}
+	var got []link // the new one of each message
+	for range draws {
 		began := time.Now()
-		answer, err := a.Client.Send(ctx, sent, client.Options{Writes: true, Forced: true}) // it has no password
-		if errors.Is(err, client.ErrScope) {
-			return nil
-		}
-		if answer, err = kit.Broken(ctx, sent, answer, err); err != nil || answer.Status == 0 || answer.Status >= 400 {
+		if ok, err := a.send(ctx); err != nil || !ok {
 			return err
 		}
 		all, err := a.links(ctx)
@@ -127,37 +128,50 @@ func (a *asking) run(ctx context.Context) error {
 			return err
 		}
 		known := a.recipes(began, time.Now())
+		for i := range all {
+			all[i].recipe = known(all[i].token.Value)
+		}
 		at := slices.IndexFunc(all, func(l link) bool {
-			isNew := first != nil || !slices.ContainsFunc(old, func(o link) bool {
-				return o.request.URL.String() == l.request.URL.String()
-			})
-			made := known(l.token.Value)
-			return isNew && made.about != "" && (first == nil || made.about == first.recipe.about)
+			same := func(o link) bool { return o.token.Value == l.token.Value }
+			return !slices.ContainsFunc(old, same) && !slices.ContainsFunc(got, same)
 		})
-		if at < 0 && first == nil { // a token of the name is the same each time
-			at = slices.IndexFunc(all, func(l link) bool { return known(l.token.Value).fixed })
+		if at < 0 { // a token of the name is the same each time
+			at = slices.IndexFunc(all, func(l link) bool { return l.recipe.isFixed })
+		}
+		if at < 0 {
+			at = len(all) - 1
 		}
 		if at < 0 {
 			return nil
 		}
-		one := all[at]
-		one.recipe = known(one.token.Value)
-		if first != nil {
-			return a.confirm(ctx, sent, first, &one)
-		}
-		first = &one
+		got = append(got, all[at])
 	}
-	return nil
+	return a.judge(ctx, got)
 }
 
-// links are those of the user's pages that may set a password.
+// send sends the form; false if it is refused.
+func (a *asking) send(ctx context.Context) (ok bool, err error) {
+	sent := a.filled()
+	answer, err := a.Client.Send(ctx, sent, client.Options{Writes: true, Forced: true}) // it has no password
+	if errors.Is(err, client.ErrScope) {
+		return false, nil
+	}
+	answer, err = kit.Broken(ctx, sent, answer, err)
+	return err == nil && answer.Status != 0 && answer.Status < http.StatusBadRequest, err
+}
+
+// filled is the form for the user.
+func (a *asking) filled() *message.Request {
+	if a.mail != "" && strings.Contains(strings.ToLower(a.place.Name), "mail") {
+		return a.form.Put(a.place, a.mail)
+	}
+	return a.form.Put(a.place, a.as.Name)
+}
+
+// links are those of the user's pages that may set a password, and from then on only pages that have some are read.
 func (a *asking) links(ctx context.Context) (all []link, err error) {
-	looked := 0
-	for _, r := range a.Pages() {
-		if r.Method != http.MethodGet || looked >= maxPages {
-			continue
-		}
-		looked++
+	var with []*message.Request
+	for _, r := range a.pages {
 		answer, err := a.Ask(ctx, r, a.as)
 		if err != nil {
 			return nil, err
@@ -170,12 +184,19 @@ func (a *asking) links(ctx context.Context) (all []link, err error) {
 				a.mail = string(mail)
 			}
 		}
+		before := len(all)
 		for _, text := range linked.FindAllString(html.UnescapeString(string(answer.Body)), 500) {
-			if l, ok := a.linkOf(text); ok {
+			if l, ok := a.linkOf(text); ok && len(all) < maxLinks {
 				l.page = answer
 				all = append(all, l)
 			}
 		}
+		if len(all) > before {
+			with = append(with, r)
+		}
+	}
+	if len(with) > 0 {
+		a.pages = with
 	}
 	return all, nil
 }
@@ -190,94 +211,10 @@ func (a *asking) linkOf(text string) (l link, ok bool) {
 	at.Scheme, at.Host, at.User, at.Fragment, at.RawFragment = a.form.URL.Scheme, a.form.URL.Host, nil, "", ""
 	l.request = message.From(http.MethodGet, &at)
 	for _, p := range message.Places(l.request) {
-		if p.Component == message.Query && !p.Key && tokenName.MatchString(p.Name) ||
-			p.Component == message.Path && at.RawQuery == "" {
+		if p.Component == message.Query && !p.Key && tokenName.MatchString(p.Name) && len(p.Value) >= 3 ||
+			p.Component == message.Path && at.RawQuery == "" && len(p.Value) >= 8 {
 			l.token, ok = p, true // the last segment
 		}
 	}
-	return l, ok && len(l.token.Value) >= 8
-}
-
-// confirm opens the second link with its token and with one that is made in the same way of something else.
-func (a *asking) confirm(ctx context.Context, sent *message.Request, first, second *link) error {
-	ask := func(r *message.Request) (*message.Response, error) {
-		answer, err := a.Client.Send(ctx, r, client.Options{Forced: true})
-		if errors.Is(err, client.ErrScope) {
-			return &message.Response{}, nil
-		}
-		return kit.Broken(ctx, r, answer, err)
-	}
-	opened, err := ask(second.request)
-	if err != nil {
-		return err
-	}
-	wrong := second.request.Put(second.token, second.recipe.write(kit.Word()))
-	refused, err := ask(wrong)
-	if err != nil || opened.Status != http.StatusOK || refused.Status == http.StatusOK && kit.SameText(opened, refused) {
-		return err
-	}
-	a.Found(a.c, kit.Finding{Request: sent, Place: a.place, Payload: second.token.Value, Severity: kit.High,
-		Detail: "the token is " + second.recipe.about,
-		Evidence: []kit.Evidence{
-			{Request: first.page.Request, Response: first.page, Match: first.token.Value, Note: "the link of the message"},
-			{Request: second.page.Request, Response: second.page, Match: second.token.Value, Note: "and of the next"},
-			{Request: second.request, Response: opened, Note: "it opens"},
-			{Request: wrong, Response: refused, Note: "one that is made so of another text does not"}}})
-	return nil
-}
-
-// recipe is how a token is made.
-type recipe struct {
-	about string // "" for one that is not known
-	fixed bool   // it is the same each time
-	write func(string) string
-}
-
-// recipes are how tokens are made, by the token.
-type recipes map[string]recipe
-
-// add adds the writings of a text.
-func (all recipes) add(about, text string, isFixed bool) {
-	for _, way := range kit.Writings {
-		write := func(s string) string { return strings.TrimRight(way.Write(s), "=") }
-		if made := strings.ToLower(write(text)); text != "" && all[made].about == "" {
-			all[made] = recipe{way.About + about, isFixed, write}
-		}
-	}
-}
-
-// numbers are those of users or messages.
-var numbers = sync.OnceValue(func() recipes {
-	all := recipes{}
-	for n := range maxNumbers {
-		all.add("a number", strconv.Itoa(n), false)
-	}
-	return all
-})
-
-// recipes says how a token was made between two times.
-func (a *asking) recipes(from, to time.Time) func(token string) recipe {
-	known := recipes{}
-	known.add("the name of the user", a.as.Name, true)
-	known.add("the address of the user", a.mail, true)
-	for s := from.Unix() - maxSkew; s <= to.Unix()+maxSkew; s++ {
-		now := strconv.FormatInt(s, 10)
-		known.add("the time", now, false)
-		for _, who := range []string{a.as.Name, a.mail} {
-			if who == "" {
-				continue
-			}
-			for _, between := range []string{"", ":", "-", "_", "|", "."} {
-				known.add("the user and the time", who+between+now, false)
-				known.add("the time and the user", now+between+who, false)
-			}
-		}
-	}
-	return func(token string) recipe {
-		token = strings.ToLower(strings.TrimRight(token, "="))
-		if known[token].about != "" {
-			return known[token]
-		}
-		return numbers()[token]
-	}
+	return l, ok
 }

@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"crypto/sha1"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -70,11 +72,77 @@ func TestComputedTokens(t *testing.T) {
 		page := lab.Target(t, http.MethodGet, "/messages", "").Request
 		lab.World.Pages = func() []*message.Request { return []*message.Request{form, page} }
 		got := ""
-		for _, f := range lab.Run(t, computed(), &kit.Target{}) {
+		for _, f := range lab.Run(t, tokens(), &kit.Target{}) {
 			got += strings.TrimPrefix(f.Detail, "the token is ")
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// mailing is an application that mails tickets, which its page of letters shows.
+type mailing struct {
+	mu     sync.Mutex
+	ticket func(n int) string
+	once   bool
+	sent   []string
+	valid  map[string]bool
+}
+
+func (m *mailing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch r.Method + r.URL.Path {
+	case "POST/recover-account":
+		if r.FormValue("account") == "alice" {
+			t := m.ticket(len(m.sent))
+			m.sent, m.valid[t] = append(m.sent, t), true
+		}
+		fmt.Fprintf(w, "<p>Look into your letters.</p>")
+	case "GET/letters":
+		for _, t := range m.sent {
+			fmt.Fprintf(w, `<a href="/reset?token=%s">new password</a>`, t)
+		}
+	case "GET/reset":
+		fmt.Fprintf(w, `<form method="post" action="/reset"><input type="hidden" name="token" value="%s"><input type="password" name="password"></form>`,
+			r.FormValue("token"))
+	default:
+		if !m.valid[r.FormValue("token")] {
+			http.Error(w, "this link is not valid", http.StatusNotFound)
+			return
+		}
+		if m.once {
+			delete(m.valid, r.FormValue("token"))
+		}
+		fmt.Fprintf(w, "<p>The password of %s is new.</p>", "alice")
+	}
+}
+
+// A ticket that counts, or is made from the name, is found, and one that works twice; not a random one that works once.
+func TestTickets(t *testing.T) {
+	random := func(n int) string { sum := sha1.Sum([]byte{byte(n), 77}); return hex.EncodeToString(sum[:]) }
+	digest := sha1.Sum([]byte("alice"))
+	for name, c := range map[string]struct {
+		ticket func(n int) string
+		once   bool
+		want   string
+	}{"counts": {func(n int) string { return strconv.Itoa(7001 + 3*n) }, true, "computed-reset-token"},
+		"digest": {func(int) string { return hex.EncodeToString(digest[:]) }, true, "computed-reset-token"},
+		"again":  {random, false, "reset-token-replay"}, "sound": {random, true, ""},
+		"the same": {func(int) string { return "f00dfeedf00dfeed" }, true, ""}} {
+		lab := kittest.New(t, &mailing{ticket: c.ticket, once: c.once, valid: map[string]bool{}})
+		lab.World.Users = []*client.User{lab.As(t, "alice")}
+		lab.World.Password = func(*client.User) string { return "Alice-1" }
+		form := lab.Target(t, http.MethodPost, "/recover-account", "account=x").Request
+		page := lab.Target(t, http.MethodGet, "/letters", "").Request
+		lab.World.Pages = func() []*message.Request { return []*message.Request{page, form} }
+		var got []string
+		for _, f := range lab.Run(t, tokens(), &kit.Target{}) {
+			got = append(got, f.Check)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: found %v, want %s", name, got, c.want)
 		}
 	}
 }

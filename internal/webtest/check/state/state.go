@@ -1,13 +1,12 @@
 // Package state finds what an application gives to a visitor and takes back too easily: sessions that stand in
-// addresses or outlive a logout, codes and tickets that work twice or can be guessed, answers to a login elsewhere that
-// nobody has asked for, states and roles in fields of a form, and pages of a user that a shared cache may keep.
+// addresses or outlive a logout, codes that work twice, answers to a login elsewhere that nobody has asked for, states
+// and roles in fields of a form, and pages of a user that a shared cache may keep.
 //
 // A thing is shown by using it: an old cookie opens a page of its user, where a random one does not; a code gets a
 // second token, where an invented one gets none; a changed state comes out of the next page.
 //
 // Requests: two for a host for sessions in addresses; some ten for a logout; up to six for each form that takes a code,
-// for each link to a login elsewhere, and for each state; up to ten for each of two forms of forgotten passwords; one
-// for each page that says that all may keep it.
+// for each link to a login elsewhere, and for each state; one for each page that says that all may keep it.
 package state
 
 import (
@@ -26,7 +25,7 @@ import (
 
 // Checks are those of the package.
 func Checks() []kit.Check {
-	return []kit.Check{inAddress(), afterLogout(), replayed(), unasked(), tickets(), views(), cacheable(), askedRoles()}
+	return []kit.Check{inAddress(), afterLogout(), replayed(), unasked(), views(), cacheable(), askedRoles()}
 }
 
 // send sends a request as a user, or as nobody for nil; also one that looks as if it changed something.

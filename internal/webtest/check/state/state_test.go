@@ -2,9 +2,7 @@ package state
 
 import (
 	"context"
-	"crypto/sha1"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -203,71 +201,6 @@ func TestStateOfLogin(t *testing.T) {
 		target.User = lab.As(t, "alice")
 		if found := lab.Run(t, kittest.Named(t, Checks(), "oauth-state"), target); len(found) != c.want {
 			t.Errorf("%s: found %s", name, kittest.Titles(found))
-		}
-	}
-}
-
-// mailing is an application that mails tickets, which its page of letters shows.
-type mailing struct {
-	mu     sync.Mutex
-	ticket func(n int) string
-	once   bool
-	sent   []string
-	valid  map[string]bool
-}
-
-func (m *mailing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch r.Method + r.URL.Path {
-	case "POST/lost-password":
-		if r.FormValue("account") == "alice" {
-			t := m.ticket(len(m.sent))
-			m.sent, m.valid[t] = append(m.sent, t), true
-		}
-		answerf(w, "<p>Look into your letters.</p>")
-	case "GET/letters":
-		for _, t := range m.sent {
-			answerf(w, `<a href="/reset?token=%s">new password</a>`, t)
-		}
-	case "GET/reset":
-		answerf(w, `<form method="post" action="/reset"><input type="hidden" name="token" value="%s"><input type="password" name="password"></form>`,
-			r.FormValue("token"))
-	default:
-		if !m.valid[r.FormValue("token")] {
-			http.Error(w, "this link is not valid", http.StatusNotFound)
-			return
-		}
-		if m.once {
-			delete(m.valid, r.FormValue("token"))
-		}
-		answerf(w, "<p>The password of %s is new.</p>", "alice")
-	}
-}
-
-// A ticket that counts, or is made from the name, is found, and one that works twice; not a random one that works once.
-func TestTickets(t *testing.T) {
-	random := func(n int) string { sum := sha1.Sum([]byte{byte(n), 77}); return hex.EncodeToString(sum[:]) }
-	digest := sha1.Sum([]byte("alice"))
-	for name, c := range map[string]struct {
-		ticket func(n int) string
-		once   bool
-		want   string
-	}{"counts": {func(n int) string { return strconv.Itoa(7001 + 3*n) }, true, "predictable-ticket"},
-		"digest": {func(int) string { return hex.EncodeToString(digest[:]) }, true, "predictable-ticket"},
-		"again":  {random, false, "ticket-replay"}, "sound": {random, true, ""},
-		"the same": {func(int) string { return "f00dfeedf00dfeed" }, true, ""}} {
-		lab := kittest.New(t, &mailing{ticket: c.ticket, once: c.once, valid: map[string]bool{}})
-		lab.World.Users = []*client.User{lab.As(t, "alice")}
-		lab.World.Password = func(*client.User) string { return "Alice-1" }
-		lab.World.Pages = pages(t, lab, "GET /letters", "POST /lost-password account=x")
-		var got []string
-		for _, f := range lab.Run(t, kittest.Named(t, Checks(), "predictable-ticket"), lab.Target(t, http.MethodGet,
-			"/letters", "")) {
-			got = append(got, f.Check)
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s: found %v, want %s", name, got, c.want)
 		}
 	}
 }
