@@ -29,7 +29,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{errorsShown(), errorsProvoked(), secrets(), cookies(), loginCookies(), frames(), origins(),
-		listings(), oldFiles(), files(), exposed(), introspection(), folders(), passwords(),
+		listings(), oldFiles(), files(), filesBelow(), exposed(), introspection(), folders(), passwords(),
 		leftCopies(), sourceMaps()}
 }
 

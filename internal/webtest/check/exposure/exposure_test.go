@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"testing"
 
@@ -212,6 +213,46 @@ func TestFiles(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Files left in a folder are found, and copies of files beside whatever number of files other folders have.
+func TestFilesOfFolders(t *testing.T) {
+	left := map[string]string{"/shop/old/.env": "db_user=shop\ndb_password=Teal-7\n", "/members/dump.sql": "CREATE TABLE members (name text);",
+		"/last/view.jsp.old": "<%@ page import=\"java.util.*\" %>"}
+	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if text, ok := left[r.URL.Path]; ok {
+			fmt.Fprint(w, text)
+			return
+		}
+		if path.Ext(r.URL.Path) != ".jsp" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<p>view</p>")
+	}))
+	var paths []string
+	for n := range 200 {
+		paths = append(paths, fmt.Sprintf("/many/page%d.jsp", n))
+	}
+	found := map[string]bool{}
+	for _, at := range append(paths, "/shop/old/view.jsp", "/members/list.jsp", "/last/view.jsp") {
+		target := lab.Target(t, http.MethodGet, at, "")
+		for _, id := range []string{"old-file", "exposed-file-of-folder"} {
+			for _, f := range lab.Run(t, kittest.Named(t, Checks(), id), target) {
+				found[f.Request.URL.Path] = true
+				lab.Holds(t, f)
+			}
+		}
+	}
+	for at := range left {
+		if !found[at] {
+			t.Errorf("%s is not found", at)
+		}
+	}
+	if len(found) != len(left) {
+		t.Errorf("found %v", found)
 	}
 }
 

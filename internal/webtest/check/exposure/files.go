@@ -1,7 +1,6 @@
 package exposure
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"github.com/vedette-sec/vedette/internal/infra/yamltext"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
-	"github.com/vedette-sec/vedette/internal/webtest/diff"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
@@ -30,10 +28,11 @@ var filesText []byte
 
 var oldNames = kit.List(oldFilesText)
 
-// file is a file that is looked for.
+// file is a file that is looked for in the root of a host, and in each folder if it may be anywhere.
 type file struct {
 	path, about string
 	is, needs   *regexp.Regexp
+	anywhere    bool
 }
 
 var knownFiles = sync.OnceValue(func() (all []file) {
@@ -44,8 +43,9 @@ var knownFiles = sync.OnceValue(func() (all []file) {
 	for _, entry := range value.([]any) { //nolint:forcetypeassert // it is ours
 		fields := entry.(map[string]any) //nolint:forcetypeassert // it is ours
 		text := func(name string) string { s, _ := fields[name].(string); return s }
+		anywhere, _ := fields["anywhere"].(bool)
 		all = append(all, file{text("path"), text("about"),
-			regexp.MustCompile(text("is")), regexp.MustCompile(text("needs"))})
+			regexp.MustCompile(text("is")), regexp.MustCompile(text("needs")), anywhere})
 	}
 	return all
 })
@@ -75,30 +75,60 @@ func files() kit.Check {
 	c := kit.Check{ID: "exposed-file", Class: "exposed-file", Level: client.Safe}.Describe()
 	c.Site = func(ctx context.Context, w *kit.World, root *url.URL) error {
 		for _, f := range knownFiles() {
-			answer, err := get(ctx, w, root, f.path)
-			if err != nil {
+			if err := known(ctx, w, &c, root, "", f); err != nil {
 				return err
 			}
-			match := f.is.Find(answer.Body)
-			if answer.Status != http.StatusOK || match == nil || !f.needs.Match(answer.Body) {
-				continue
-			}
-			control, err := get(ctx, w, root, sibling(f.path))
-			if err != nil {
-				return err
-			}
-			if f.is.Match(control.Body) {
-				continue
-			}
-			w.Found(&c, kit.Finding{Request: answer.Request, Detail: f.about, Payload: f.path,
-				Evidence: []kit.Evidence{
-					{Request: answer.Request, Response: answer, Match: hide(string(match[:min(len(match), 200)])), Note: f.about},
-					{Request: control.Request, Response: control, Note: "a random name does not bring it"},
-				}, Proof: exists(answer.Request, control.Request, f.is.String())})
 		}
 		return nil
 	}
 	return c
+}
+
+// filesBelow is the check for files of the same kinds in the folders of a host. One request for each of some ten files,
+// in thirty folders.
+func filesBelow() kit.Check {
+	const maxFolders = 30
+	c := kit.Check{ID: "exposed-file-of-folder", Class: "exposed-file", Level: client.Safe}.Describe()
+	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
+		at := t.Request.URL
+		for dir := path.Dir(at.Path); dir != "/" && dir != "." && w.Once("files of "+at.Host+dir); dir = path.Dir(dir) {
+			if count(w, "folders with files "+at.Host) > maxFolders {
+				return nil
+			}
+			for _, f := range knownFiles() {
+				if !f.anywhere {
+					continue
+				}
+				if err := known(ctx, w, &c, at, dir, f); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return c
+}
+
+// known looks for a file in a folder, which is "" for the root.
+func known(ctx context.Context, w *kit.World, c *kit.Check, at *url.URL, dir string, f file) error {
+	answer, err := get(ctx, w, at, dir+f.path)
+	if err != nil {
+		return err
+	}
+	match := f.is.Find(answer.Body)
+	if answer.Status != http.StatusOK || match == nil || !f.needs.Match(answer.Body) {
+		return nil
+	}
+	control, err := get(ctx, w, at, sibling(dir+f.path))
+	if err != nil || f.is.Match(control.Body) {
+		return err
+	}
+	w.Found(c, kit.Finding{Request: answer.Request, Detail: f.about, Payload: dir + f.path,
+		Evidence: []kit.Evidence{
+			{Request: answer.Request, Response: answer, Match: hide(string(match[:min(len(match), 200)])), Note: f.about},
+			{Request: control.Request, Response: control, Note: "a random name does not bring it"},
+		}, Proof: exists(answer.Request, control.Request, f.is.String())})
+	return nil
 }
 
 // sibling is a random path of the same form.
@@ -113,105 +143,6 @@ func sibling(p string) string {
 		prefix = "."
 	}
 	return dir + prefix + kit.Word() + ext
-}
-
-var program = regexp.MustCompile(`(?i)\.(php\d?|phtml|jsp|jspx|jsf|do|action|asp|aspx|ashx|cfm|cgi|pl|py|rb|inc|html?|shtml|js|xml|json|conf|sql)$`)
-
-// maxOld are how many files of a host old copies are looked for of.
-const maxOld = 150
-
-// oldFiles is the check for copies of files beside them. Names whose form the folder answers always are left out.
-func oldFiles() kit.Check {
-	c := kit.Check{ID: "old-file", Class: "old-file", Level: client.Safe}.Describe()
-	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
-		at := t.Request.URL
-		key := "old " + at.Host + at.Path
-		if !program.MatchString(at.Path) || t.Response == nil || t.Response.Status >= 400 || !w.Once(key) {
-			return nil
-		}
-		n, _ := w.Memo.LoadOrStore("old files "+at.Host, &counter{})
-		if n.(*counter).next() > maxOld { //nolint:forcetypeassert // it is stored here
-			return nil
-		}
-		dir, base := path.Split(at.Path)
-		ext := path.Ext(base)
-		for _, form := range oldNames() {
-			name := strings.NewReplacer("{name}", strings.TrimSuffix(base, ext), "{ext}", ext).Replace(form)
-			answer, err := get(ctx, w, at, dir+name)
-			if err != nil {
-				return err
-			}
-			if answer.Status != http.StatusOK || len(bytes.TrimSpace(answer.Body)) == 0 {
-				continue
-			}
-			if err := oldFile(ctx, &c, w, t, answer, dir, form, ext); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return c
-}
-
-// oldFile judges an answer for the name of an old file.
-func oldFile(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, answer *message.Response,
-	dir, form, ext string,
-) error {
-	random := strings.NewReplacer("{name}", kit.Word(), "{ext}", ext).Replace(form)
-	control, err := get(ctx, w, t.Request.URL, dir+random)
-	if err != nil || control.Status == http.StatusOK {
-		return err
-	}
-	again, err := get(ctx, w, t.Request.URL, answer.Request.URL.Path)
-	if err != nil || again.Status != http.StatusOK {
-		return err
-	}
-	// A page of the map under another name, such as page1 and page2, is none.
-	if linked(w, answer.Request.URL.Path) {
-		return nil
-	}
-	severity, about := kit.Low, "a copy of the file"
-	if sourceText.Match(answer.Body) || archive.Match(answer.Body) {
-		severity, about = kit.Medium, "a copy of the file with its source"
-	}
-	if diff.Likeness(diff.New(answer), diff.New(t.Response), nil) < 0.2 && severity == kit.Low &&
-		strings.Contains(form, "{ext}") &&
-		strings.HasSuffix(form, "{ext}") && !strings.ContainsAny(form, " _-") {
-		return nil // another page that has a number in its name
-	}
-	w.Found(c, kit.Finding{Request: answer.Request, Severity: severity, Detail: about, Payload: answer.Request.URL.Path,
-		Evidence: []kit.Evidence{
-			{Request: answer.Request, Response: answer, Note: about},
-			{Request: control.Request, Response: control, Note: "a random name of the same form is not there"},
-		}, Proof: exists(answer.Request, control.Request, "")})
-	return nil
-}
-
-var (
-	sourceText = regexp.MustCompile(`<\?php|<\?=|<%[@=!\s]|(?m)^(?:import|package|using|require|include|from) [\w."']+|\bfunction \w+\(`)
-	archive    = regexp.MustCompile(`^(?:PK\x03\x04|\x1f\x8b|Rar!|7z\xbc\xaf)`)
-)
-
-// linked says whether the map has a path.
-func linked(w *kit.World, to string) bool {
-	for _, r := range w.Pages() {
-		if r.URL.Path == to {
-			return true
-		}
-	}
-	return false
-}
-
-type counter struct {
-	mu sync.Mutex
-	n  int
-}
-
-func (c *counter) next() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.n++
-	return c.n
 }
 
 var listing = regexp.MustCompile(`(?i)<title>\s*(?:Index of /|Directory (?:listing (?:for|of)|: )|Listing of )|<h1>(?:Index of /|Directory listing|Directory: /)|` +
