@@ -49,7 +49,8 @@ type app struct {
 
 func apps() map[string]app {
 	return map[string]app{
-		"range": {[]string{"all"}, "", "-", "", rangeCases, buildRange},
+		"range":   {[]string{"all"}, "", "-", "", rangeCases, buildRange},
+		"library": {[]string{"weak", "sound"}, "json /users/v1/login username password", "anna ben", "/openapi.json", libraryCases, buildLibrary},
 	}
 }
 

@@ -191,6 +191,12 @@ func fetch(r *http.Request, address string) (string, error) {
 	return string(text), err
 }
 
+// hostIs reports whether an address is of http and of a host.
+func hostIs(address, host string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "http" && u.Host == host
+}
+
 func fetchPages() (all []page) {
 	const house, self = "The house of the lab", "http://127.0.0.1:{port}/home.html"
 	one := func(folder, name, value string, weak bool, status int, allowed func(r *http.Request, in string) string, proof string, raw bool) {
@@ -213,11 +219,11 @@ func fetchPages() (all []page) {
 				}
 			}})
 	}
-	any := func(_ *http.Request, in string) string { return in }
-	one("remote", "any-404", "{self}/home.html", true, 404, any, self, false)
-	one("remote", "any-500", "{self}/home.html", true, 500, any, self, true)
-	one("remote", "any-200", "{self}/home.html", true, 200, any, self, false)
-	one("remote", "any-302", "{self}/home.html", true, 302, any, self, false)
+	as := func(_ *http.Request, in string) string { return in }
+	one("remote", "any-404", "{self}/home.html", true, 404, as, self, false)
+	one("remote", "any-500", "{self}/home.html", true, 500, as, self, true)
+	one("remote", "any-200", "{self}/home.html", true, 200, as, self, false)
+	one("remote", "any-302", "{self}/home.html", true, 302, as, self, false)
 	one("remote", "scheme-added", "www.lab.example/in", true, 500, func(_ *http.Request, in string) string { return "http://" + in }, "127.0.0.1:{port}/home.html", true)
 	one("remote", "ends-with-html", "{self}/home.html", true, 404, func(_ *http.Request, in string) string {
 		if !strings.HasSuffix(in, ".html") {
@@ -241,7 +247,7 @@ func fetchPages() (all []page) {
 		return map[string]string{"about": "http://" + r.Host + "/missing.html"}[in]
 	}, self, false)
 	one("remote-looks", "host-checked", "http://www.lab.example/in", false, 500, func(_ *http.Request, in string) string {
-		if u, err := url.Parse(in); err != nil || u.Scheme != "http" || u.Host != "www.lab.example" {
+		if !hostIs(in, "www.lab.example") {
 			return ""
 		}
 		return in
