@@ -49,8 +49,9 @@ type app struct {
 
 func apps() map[string]app {
 	return map[string]app{
-		"range":   {[]string{"all"}, "", "-", "", rangeCases, buildRange},
-		"library": {[]string{"weak", "sound"}, "json /users/v1/login username password", "anna ben", "/openapi.json", libraryCases, buildLibrary},
+		"range":    {[]string{"all"}, "", "-", "", rangeCases, buildRange},
+		"training": {[]string{"low"}, "token /login.php username password", "anna root", "", trainingCases, buildTraining},
+		"library":  {[]string{"weak", "sound"}, "json /users/v1/login username password", "anna ben", "/openapi.json", libraryCases, buildLibrary},
 	}
 }
 
