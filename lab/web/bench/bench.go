@@ -50,6 +50,7 @@ type app struct {
 func apps() map[string]app {
 	return map[string]app{
 		"range":    {[]string{"all"}, "", "-", "", rangeCases, buildRange},
+		"suite":    {[]string{"all"}, "", "-", "", suiteCases, buildSuite},
 		"training": {[]string{"low"}, "token /login.php username password", "anna root", "", trainingCases, buildTraining},
 		"library":  {[]string{"weak", "sound"}, "json /users/v1/login username password", "anna ben", "/openapi.json", libraryCases, buildLibrary},
 	}
