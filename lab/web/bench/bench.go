@@ -1,6 +1,6 @@
 // Package bench is applications in the manner of public benchmarks for testers of web applications. They were written,
 // and their labels proved, before their author saw the tester of this repository: its first run on them says how it does
-// on an application that it does not know. They are weak on purpose, keep all in memory or in a folder of their own, and
+// on an application that it does not know. They are weak on purpose, keep all in memory and in a folder of their own, and
 // serve loopback only.
 //
 //   - range: folders of pages with one input each, linked from index pages, by GET and by POST.
@@ -88,18 +88,19 @@ func New(name, variant, files string) (http.Handler, error) {
 	if !ok || !slices.Contains(a.variants, variant) {
 		return nil, fmt.Errorf("there is no %s-%s", name, variant)
 	}
-	db, err := sql.Open("sqlite", ":memory:")
+	if err := os.MkdirAll(files, 0o755); err != nil {
+		return nil, err
+	}
+	// In a file, so that a statement that computes for long holds up no other page.
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(files, "lab.db")+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_pragma=synchronous(OFF)")
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // each connection has a memory of its own
+	db.SetMaxOpenConns(8)
 	if _, err := db.Exec(data); err != nil {
 		return nil, err
 	}
 	s := &site{ServeMux: http.NewServeMux(), variant: variant, weak: variant != "sound", files: files, db: db}
-	if err := os.MkdirAll(files, 0o755); err != nil {
-		return nil, err
-	}
 	for file, text := range map[string]string{"docs/readme.txt": "Read this first.\n", "docs/news.txt": "The shop opens at nine.\n",
 		"docs/pages/home.html": "<p>Our home.</p>\n"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(files, file)), 0o755); err != nil {

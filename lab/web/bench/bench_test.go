@@ -6,7 +6,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/vedette-sec/vedette/lab/web"
 )
+
+// atLeast is how many weak cases, and how many that look so, an application has.
+var atLeast = map[string][2]int{"range": {100, 25}, "suite": {20, 20}, "training": {15, 5}, "library": {10, 4}}
 
 // Each case shows its weakness where it is labelled so, and not elsewhere; what takes seconds is left to labweb -prove.
 func TestProofs(t *testing.T) {
@@ -27,6 +32,9 @@ func TestProofs(t *testing.T) {
 			} else {
 				safe++
 			}
+			if len(web.FlowClasses[c.Class]) == 0 {
+				t.Errorf("%s has no CWE", c.Class)
+			}
 			if c.Expect == "slow" {
 				continue
 			}
@@ -36,6 +44,9 @@ func TestProofs(t *testing.T) {
 			}
 		}
 		server.Close()
+		if least := atLeast[f.App]; f.Variant != "sound" && (weak < least[0] || safe < least[1]) {
+			t.Errorf("%s: %d weak, %d that look so: want %v", f.Name(), weak, safe, least)
+		}
 		t.Logf("%s: %d weak, %d that look so", f.Name(), weak, safe)
 	}
 	if _, err := New("none", "weak", t.TempDir()); err == nil {

@@ -240,7 +240,7 @@ func sqlLooks() (all []page) {
 	})
 	list("late-by-turns", "kind", "wood", text.proof, func(s *site, w http.ResponseWriter, r *http.Request, in string) {
 		if turn.Add(1)%4 == 0 {
-			time.Sleep(time.Second)
+			time.Sleep(700 * time.Millisecond)
 		}
 		bound(s, w, r, in)
 	})
