@@ -163,7 +163,8 @@ var (
 // requests separated by " ; ": who sends (or what begins with - for nobody), [headers], a method, a path, a body. FILE sends a file by a
 // form: its field, name, type and contents. TWICE sends a request twice at once. {token} is the anti-forgery token of
 // the form in the last answer, {code} a code, ticket, session or number that any last answer had, {state:a=b} a hidden
-// state with another text, {uuid} the last UUID of an answer, {hidden:name} a hidden field of a form. What is expected is a regular expression, or "slow" for an answer that takes two seconds.
+// state with another text, {uuid} the last UUID of an answer, {hidden:name} a hidden field of a form. What is expected is a regular expression, or "slow" for an answer that takes two seconds; after
+// "head: " it is looked for in the headers.
 func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -183,7 +184,7 @@ func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, err
 		"{guess}", guessed[f.Variant], "{object}", object(f.Variant), "{file}", cmp.Or(uploads[f.Variant], "q7.php"),
 		"{java}", javaFile, "{jsp}", cmp.Or(map[string]string{"list": "q7.jspx"}[f.Variant], "q7.jsp"), "{quote}",
 		map[string]string{"low": "'"}[f.Variant], "{quantity}", cmp.Or(bought[f.Variant], "1"))
-	clients, got, took, code, uuid := map[string]*person{}, "", time.Duration(0), "", ""
+	clients, got, took, code, uuid, last := map[string]*person{}, "", time.Duration(0), "", "", &person{}
 	for one := range strings.SplitSeq(c.Proof, " ; ") {
 		one = encoded.ReplaceAllStringFunc(fill.Replace(one), func(s string) string {
 			m := encoded.FindStringSubmatch(s)
@@ -196,7 +197,8 @@ func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, err
 			}
 		}
 		began := time.Now()
-		if got, err = clients[who].sends(ctx, at, strings.NewReplacer("{code}", code, "{uuid}", uuid).Replace(rest)); err != nil {
+		last = clients[who]
+		if got, err = last.sends(ctx, at, strings.NewReplacer("{code}", code, "{uuid}", uuid).Replace(rest)); err != nil {
 			return false, "", err
 		}
 		took = time.Since(began)
@@ -206,6 +208,9 @@ func (f *Flow) Prove(ctx context.Context, c *Case, at string) (bool, string, err
 		if all := uuids.FindAllString(got, -1); all != nil {
 			uuid = all[len(all)-1]
 		}
+	}
+	if head, ok := strings.CutPrefix(c.Expect, "head: "); ok {
+		got, c = last.head, &Case{Expect: head}
 	}
 	if c.Expect == "slow" {
 		return took > 1900*time.Millisecond, got, nil
@@ -222,6 +227,7 @@ type person struct {
 	client http.Client
 	token  string            // of an interface
 	hidden map[string]string // fields of the forms in the last answer that had some
+	head   string            // the headers of the last answer
 }
 
 // enter logs a user in; nobody begins with "-".
@@ -335,9 +341,17 @@ func (p *person) send(ctx context.Context, at, text string) (string, error) {
 		p.token = string(m[1])
 	}
 	h := answer.Header
+	p.head = heads(h)
 	return fmt.Sprintf("%d %s %s\nLocation: %s\nAllow-Origin: %s\n\n%s", answer.StatusCode, h.Get("Content-Type"),
 		h.Get("Cache-Control"),
 		h.Get("Location"), h.Get("Access-Control-Allow-Origin"), got), err
+}
+
+// heads are headers as lines, in the order of their names.
+func heads(h http.Header) string {
+	var b strings.Builder
+	_ = h.Write(&b) // it does not fail
+	return b.String()
 }
 
 // file is a form with a file: field, name, type, contents.

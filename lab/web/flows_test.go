@@ -153,6 +153,7 @@ func TestProve(t *testing.T) {
 			return
 		}
 		w.Header().Set("Location", "/next")
+		w.Header().Set("X-Kept", "q7")
 		w.WriteHeader(http.StatusFound)
 	}))
 	defer server.Close()
@@ -171,6 +172,10 @@ func TestProve(t *testing.T) {
 	}
 	if !strings.Contains(seen[2], `filename=\"q.html\"`) || !strings.Contains(seen[2], "<b>q7") || !strings.HasSuffix(seen[2], "multipart/form-data") {
 		t.Errorf("the file: %s", seen[2])
+	}
+	c.Proof, c.Expect = "- GET /x", "head: (?m)^X-Kept: q7"
+	if got, came, err := f.Prove(t.Context(), &c, server.URL); err != nil || !got {
+		t.Error("the headers:", came, err)
 	}
 	c.Expect = "^200"
 	if got, _, err := f.Prove(t.Context(), &c, server.URL); got || err != nil {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/vedette-sec/vedette/lab/web"
+	"github.com/vedette-sec/vedette/lab/web/bench"
 	"github.com/vedette-sec/vedette/lab/web/goflow"
 )
 
@@ -55,7 +56,11 @@ func (l *lab) flows(ctx context.Context, stack, kind string, list func(string, [
 func (l *lab) handlers(ctx context.Context, stack, kind string, all []web.Flow) (out []http.Handler, err error) {
 	if stack == "go" {
 		for _, f := range all {
-			h, err := goflow.New(f.App, f.Variant, filepath.Join(l.dir, "go-flows", f.App+"-"+f.Variant))
+			build := goflow.New
+			if kind == "bench" {
+				build = bench.New
+			}
+			h, err := build(f.App, f.Variant, filepath.Join(l.dir, "go-"+kind, f.App+"-"+f.Variant))
 			if err != nil {
 				return nil, err
 			}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/vedette-sec/vedette/lab/web"
+	"github.com/vedette-sec/vedette/lab/web/bench"
 )
 
 func main() {
@@ -40,7 +41,7 @@ func run(ctx context.Context) (err error) {
 	var o options
 	flag.StringVar(&o.stacks, "stacks", "php,java,python,node,go", "which applications")
 	flag.StringVar(&o.classes, "classes", "", "only cases of these classes; all without")
-	flag.StringVar(&o.kinds, "kinds", "pages,flows", "pages of one input, applications of several pages (flows), and small sites (challenges, second)")
+	flag.StringVar(&o.kinds, "kinds", "pages,flows", "pages of one input, applications of several pages (flows), and small sites (challenges, second, bench)")
 	flag.StringVar(&o.apps, "apps", "", "only these applications of several pages, such as orders or orders-weak; all without")
 	flag.StringVar(&o.testers, "testers", "vedette,wapiti", "which testers, of vedette and wapiti")
 	flag.StringVar(&o.vedette, "vedette", "bin/vedette", "the program")
@@ -115,8 +116,9 @@ func (l *lab) applications(ctx context.Context, o *options) (apps []*application
 				apps = append(apps, a)
 			}
 		}
-		for _, kind := range []string{"flows", "challenges", "second"} {
-			list := map[string]func(string, []string) []web.Flow{"flows": web.Flows, "challenges": web.Challenges, "second": web.Second}[kind]
+		for _, kind := range []string{"flows", "challenges", "second", "bench"} {
+			list := map[string]func(string, []string) []web.Flow{"flows": web.Flows, "challenges": web.Challenges, "second": web.Second,
+				"bench": bench.Flows}[kind]
 			if !slices.Contains(strings.Split(o.kinds, ","), kind) {
 				continue
 			}
