@@ -79,7 +79,7 @@ func TestPreviews(t *testing.T) {
 			}
 			return "untitled"
 		}), ""},
-		"the address itself":           {cards(func(a string) string { return a }), ""},
+		"the address itself": {cards(func(a string) string { return a }), ""},
 		"two pages of one text that are known": {shortener(func(a string) string {
 			if u, err := url.Parse(a); err == nil && u.Hostname() == "127.0.0.1" && len(u.Path) < 8 {
 				return "tiny.example"
