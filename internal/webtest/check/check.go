@@ -19,6 +19,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/menu"
 	"github.com/vedette-sec/vedette/internal/webtest/check/object"
 	"github.com/vedette-sec/vedette/internal/webtest/check/owned"
+	"github.com/vedette-sec/vedette/internal/webtest/check/password"
 	"github.com/vedette-sec/vedette/internal/webtest/check/redirect"
 	"github.com/vedette-sec/vedette/internal/webtest/check/refusal"
 	"github.com/vedette-sec/vedette/internal/webtest/check/remote"
@@ -62,6 +63,7 @@ func All() []Check {
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
 		forgery.Checks(), owned.Checks(), enrol.Checks(), digest.Checks(), logic.Checks(),
 		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(), reset.Checks(), menu.Checks(),
+		password.Checks(),
 	} {
 		all = append(all, some...)
 	}

@@ -198,7 +198,7 @@ func (s *Session) cookieValues() map[string]string {
 // byAPI logs in by a call of an API and reports whether one took a user and a password.
 func (s *Session) byAPI(ctx context.Context, start *message.Response) (tried bool, err error) {
 	for _, r := range s.calls(ctx, start) {
-		answer, err := s.client.Send(ctx, r, client.Options{As: s.User, Forced: true})
+		answer, err := s.send(ctx, r, s.User)
 		if errors.Is(err, client.ErrBudget) || ctx.Err() != nil {
 			return false, err
 		}

@@ -12,9 +12,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"regexp"
+	"syscall"
 
 	"github.com/vedette-sec/vedette/internal/browser"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
@@ -211,13 +213,37 @@ func (s *Session) get(ctx context.Context, u *url.URL, as *client.User) (*messag
 	return s.follow(ctx, message.From(http.MethodGet, u), as)
 }
 
+// maxBreaks is how often a request is sent again whose connection broke off before its answer was whole.
+const maxBreaks = 2
+
+// send sends a request of a login. Small servers break off a connection at times, as while they start a process: that
+// says nothing of the password, so that the request is sent again.
+func (s *Session) send(ctx context.Context, r *message.Request, as *client.User) (answer *message.Response, err error) {
+	for range 1 + maxBreaks {
+		if answer, err = s.client.Send(ctx, r, client.Options{As: as, Forced: true}); !brokeOff(err) || ctx.Err() != nil {
+			return answer, err
+		}
+	}
+	return nil, err
+}
+
+// brokeOff reports whether an error is that of a connection which the other side ended.
+func brokeOff(err error) bool {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
+}
+
 // maxRedirects are followed of one request.
 const maxRedirects = 6
 
 // follow sends a request, and goes where its answer leads.
 func (s *Session) follow(ctx context.Context, r *message.Request, as *client.User) (*message.Response, error) {
 	for range maxRedirects {
-		answer, err := s.client.Send(ctx, r, client.Options{As: as, Forced: true})
+		answer, err := s.send(ctx, r, as)
 		if err != nil {
 			return nil, err
 		}

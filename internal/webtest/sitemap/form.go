@@ -323,7 +323,7 @@ var known = []struct {
 	value string
 }{
 	{regexp.MustCompile(`(?i)e-?mail`), "tester@example.com"},
-	{regexp.MustCompile(`(?i)passw|pwd|^pass$`), "Vedette-1x"},
+	{regexp.MustCompile(`(?i)passw|pwd|^pass$`), Password},
 	{regexp.MustCompile(`(?i)phone|mobile|^tel`), "2025550123"},
 	{regexp.MustCompile(`(?i)zip|postal|postcode`), "12345"},
 	{regexp.MustCompile(`(?i)year`), "2024"},
@@ -337,6 +337,9 @@ var known = []struct {
 	{regexp.MustCompile(`(?i)user|login|nick`), "tester"},
 }
 
+// Password is what stands in each field of the type of passwords, by which those are known whatever they are called.
+const Password = "Vedette-1x"
+
 // fill is a value that fits the field: its own, else one after its type, else after its name.
 func (f *field) fill() string {
 	if f.value != "" || f.kind == "hidden" || f.kind == "select" {
@@ -349,7 +352,7 @@ func (f *field) fill() string {
 		}
 		return "1"
 	case "password":
-		return "Vedette-1x"
+		return Password
 	case "email":
 		return "tester@example.com"
 	case "url":

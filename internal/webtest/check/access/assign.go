@@ -78,8 +78,7 @@ func marked(r *message.Request, prefix, wrap string, fields, more map[string]any
 	made = r.Clone()
 	if prefix != "" {
 		for name, value := range out {
-			place := message.Place{Component: message.Body, Format: message.Form, Name: prefix + "[" + name + "]"}
-			made = made.Put(place, fmt.Sprint(value))
+			made = made.Put(member(prefix, name), fmt.Sprint(value))
 		}
 		return made, mark
 	}
@@ -164,6 +163,14 @@ func bound(r *message.Request) (prefix string, fields map[string]any) {
 	return prefix, fields
 }
 
+// member is the place of a member of an object: in a form that is bound to it by a prefix, or in JSON.
+func member(prefix, name string) message.Place {
+	if prefix == "" {
+		return message.Place{Component: message.Body, Format: message.JSON, Name: name}
+	}
+	return message.Place{Component: message.Body, Format: message.Form, Name: prefix + "[" + name + "]"}
+}
+
 // withMethod is a request without its body, with another method.
 func withMethod(r *message.Request, method string) *message.Request {
 	out := r.Clone()
@@ -224,13 +231,12 @@ func assign(ctx context.Context, c *kit.Check, w *kit.World, r *message.Request,
 	if err != nil || after == nil || after[invented] != nil { // it keeps whatever it is sent
 		return false, err
 	}
-	for name, value := range more {
-		if fmt.Sprint(after[name]) != fmt.Sprint(value) {
+	for _, name := range slices.Sorted(maps.Keys(more)) { // which is named is the same in each run
+		if fmt.Sprint(after[name]) != fmt.Sprint(more[name]) {
 			continue
 		}
-		w.Found(c, kit.Finding{Request: raised,
-			Place:   message.Place{Component: message.Body, Format: message.JSON, Name: name},
-			Payload: name, Detail: "an object of ours, " + mark + ", was left there", Evidence: []kit.Evidence{
+		w.Found(c, kit.Finding{Request: raised, Place: member(prefix, name), Payload: name,
+			Detail: "an object of ours, " + mark + ", was left there", Evidence: []kit.Evidence{
 				{Request: shown.Request, Response: shown, Match: kit.Around(shown.Body, mark),
 					Note: "the object has the field " + name + " as we set it"},
 				{Request: at.Request, Response: at, Note: "one that was made without it has another"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -14,8 +15,8 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
-// member is an application in which a user changes what is theirs, by PATCH or by a form that is bound to it.
-func member(takes func(field string) bool, object map[string]any) http.Handler {
+// changeable is an application in which a user changes what is theirs, by PATCH or by a form that is bound to it.
+func changeable(takes func(field string) bool, object map[string]any) http.Handler {
 	var mu sync.Mutex
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
@@ -62,7 +63,7 @@ func TestAssignmentToWhatIsShown(t *testing.T) {
 		for _, method := range []string{http.MethodPatch, http.MethodPost} {
 			first := map[string]any{"city": "Bern", "phone": "555", "tier": "basic", "theme": "dark", "id": "7"}
 			object := maps.Clone(first)
-			lab := kittest.New(t, member(c.takes, object))
+			lab := kittest.New(t, changeable(c.takes, object))
 			lab.World.Users = []*client.User{lab.As(t, "alice")}
 			change, err := message.New(method, lab.URL+"/profile")
 			if err != nil {
@@ -80,8 +81,41 @@ func TestAssignmentToWhatIsShown(t *testing.T) {
 			if len(found) != c.want || c.want == 1 && found[0].Payload != "tier" {
 				t.Errorf("%s: %s: %s", name, method, kittest.Titles(found))
 			}
+			place := map[string]string{http.MethodPatch: "json tier", http.MethodPost: "form me[tier]"}[method]
+			if c.want == 1 && string(found[0].Place.Format)+" "+found[0].Place.Name != place {
+				t.Errorf("%s: %s: it is at %v, not %s", name, method, found[0].Place, place)
+			}
 			if method == http.MethodPatch && name == "weak" && fmt.Sprint(object) != fmt.Sprint(first) {
 				t.Errorf("it leaves %v", object)
+			}
+		}
+	}
+}
+
+// Of several fields that are raised, each run names the same one.
+func TestAssignmentNamesOneField(t *testing.T) {
+	for _, c := range []struct {
+		raised []string
+		want   string
+	}{{[]string{"tier", "role", "is_staff"}, "is_staff"}, {[]string{"tier", "role", "plan", "membership"}, "membership"}} {
+		for range 12 {
+			object := map[string]any{"city": "Bern", "id": "7"}
+			for _, name := range c.raised {
+				object[name] = "basic"
+			}
+			lab := kittest.New(t, changeable(func(n string) bool { return !strings.HasPrefix(n, "invented") }, object))
+			lab.World.Users = []*client.User{lab.As(t, "alice")}
+			change, err := message.New(http.MethodPatch, lab.URL+"/profile")
+			if err != nil {
+				t.Fatal(err)
+			}
+			change.Header.Set("Content-Type", "application/json")
+			change.Body = []byte("{}")
+			page := requests(t, lab, "/profile")()
+			lab.World.Pages = func() []*message.Request { return append(page, change) }
+			found := lab.Run(t, kittest.Named(t, Checks(), "mass-assignment"), &kit.Target{})
+			if len(found) != 1 || found[0].Payload != c.want {
+				t.Errorf("found %q, want %s", kittest.Titles(found), c.want)
 			}
 		}
 	}

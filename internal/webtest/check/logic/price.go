@@ -1,5 +1,5 @@
 // Package logic finds orders that take from who orders what is not theirs to say: prices, quantities below zero or so
-// large that the sum is, and codes that count more than once.
+// large that the sum is, and codes that count more than once; and numbers that a page counts, such as points, and sends.
 //
 // A number that nobody has sent before must come out of what we have sent, twice, and not of anything else.
 package logic
@@ -18,7 +18,7 @@ import (
 )
 
 // Checks are those of the package. That of races needs codes that nothing has used.
-func Checks() []kit.Check { return []kit.Check{prices(), racing(), usedTwice()} }
+func Checks() []kit.Check { return []kit.Check{prices(), racing(), usedTwice(), computed()} }
 
 var (
 	priceName    = regexp.MustCompile(`(?i)price|cost|amount|fee|unit_?value`)

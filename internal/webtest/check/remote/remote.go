@@ -7,7 +7,7 @@
 // waited for, too: by DNS alone it is probable, by HTTP proved.
 //
 // Requests for a clean place: none where neither name nor value speaks of files or addresses; otherwise three to six,
-// and one for the out-of-band server; two requests for each host, once, to read its own pages.
+// and one for the out-of-band server; three requests for each host, once, to read its own pages and its error page.
 package remote
 
 import (
@@ -57,6 +57,7 @@ type page struct {
 	address *url.URL
 	lines   []string
 	parts   []string // its title, and how its source begins, if no other page of ours has them
+	texts   []string // that a preview may show of it, also those that other pages have
 }
 
 // fetch tests one place.
@@ -87,6 +88,10 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 		return err
 	}
 	known := pages[0]
+	preview, err := newPreviewed(ctx, w, fetched, t, p, pages, base.Response, reaction.Unknown)
+	if err != nil {
+		return err
+	}
 	for i, variant := range variants {
 		if i > 3 && !reaction.Effect && !reaction.Echo {
 			return nil
@@ -96,11 +101,13 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 			return err
 		}
 		if match == "" {
+			if found, err := preview.try(ctx, variant, first); err != nil || found {
+				return err
+			}
 			continue
 		}
-		nowhere := *known.address
-		nowhere.Path, nowhere.RawPath = "/"+kit.Word()+"/"+kit.Word(), ""
-		control, unwanted, err := brings(ctx, w, t, p, write(variant, &nowhere), known, base.Response, reaction.Unknown)
+		gone := nowhere(known.address)
+		control, unwanted, err := brings(ctx, w, t, p, write(variant, gone), known, base.Response, reaction.Unknown)
 		if err != nil || unwanted != "" {
 			return err
 		}
@@ -120,7 +127,7 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 				Steps: []proof.Step{
 					{ID: "page", As: user, Send: t.Request.Put(p, write(variant, known.address)),
 						Expect: []proof.Expect{{What: proof.Contains, Value: match}}},
-					{ID: "nowhere", As: user, Send: t.Request.Put(p, write(variant, &nowhere)),
+					{ID: "nowhere", As: user, Send: t.Request.Put(p, write(variant, gone)),
 						Expect: []proof.Expect{{What: proof.Contains, Value: match, Not: true}}},
 				}}})
 		return nil
@@ -262,13 +269,14 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 		}
 		// A page has often two addresses, and a token that is another each time: its title is not common then.
 		twin := slices.ContainsFunc(answers, func(other *message.Response) bool {
-			return title(other) == title(answer) && message.Skeleton(other) == message.Skeleton(answer)
+			return title(other) == title(answer) && message.Skeleton(other) == message.Skeleton(answer) &&
+				slices.Equal(textsOf(other), textsOf(answer))
 		})
 		if answer.Status != http.StatusOK || twin {
 			continue
 		}
 		answers = append(answers, answer)
-		own := page{address: r.URL, parts: partsOf(answer)}
+		own := page{address: r.URL, parts: partsOf(answer), texts: textsOf(answer)}
 		for _, line := range pieces(string(answer.Body)) {
 			ascii := strings.IndexFunc(line, func(r rune) bool { return r > 126 }) < 0
 			if len(line) >= 12 && len(line) <= maxLine && len(own.lines) < 40 && ascii && !common(pages, line) {

@@ -9,7 +9,7 @@ const word = () => crypto.randomBytes(8).toString('hex');
 exports.shortener = (v) => {
 	const app = express(), weak = v === 'weak', links = new Map();
 	const page = (b) => `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>tiny.one</title></head><body><center><h1><a href="/">tiny.one</a></h1>${b}<p><a href="/terms">Terms</a></p></center></body></html>`;
-	const inner = (ip) => ip === '::1' || /^(::ffff:)?(127|10|0|169\.254|192\.168|172\.(1[6-9]|2\d|3[01]))\./.test(ip);
+	const inner = (ip) => ip === '::1' || ip.startsWith('::ffff:') || /^(127|10|0|169\.254|192\.168|172\.(1[6-9]|2\d|3[01]))\./.test(ip);
 	app.disable('x-powered-by');
 	app.use(express.urlencoded({ extended: false }));
 	app.get('/', (q, r) => r.send(page('<form method="post" action="/make"><input name="target" size="60" placeholder="https://"><button>Make it tiny</button></form>')));
