@@ -175,39 +175,42 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 		r.report.Coverage.Left(t.Target, t.others, coverage.Layout)
 		return nil, nil
 	}
+	var out []message.Place
 	others := slices.DeleteFunc(slices.Clone(t.others), func(p message.Place) bool {
+		isName := p.Key && message.NamesPage(t.Request, p.Name)
+		if isName { // it is looked for by its value: its name may be the input
+			out = append(out, p)
+		}
 		// Without it all pages are others. One that is an object keeps more than the session.
-		return p.Component == message.Cookie && r.ofSession(p.Name) && !isSerialised(p.Value)
+		return isName || p.Component == message.Cookie && r.ofSession(p.Name) && !isSerialised(p.Value)
 	})
 	base, err := r.world.Base(ctx, t.Target)
 	if err != nil {
 		return nil, err
 	}
-	var out []message.Place
 	for from := 0; from < len(others); from += maxTogether {
 		some := others[from:min(len(others), from+maxTogether)]
 		moved, err := r.moves(ctx, t, base, some)
-		if err != nil || !moved {
-			if err != nil {
-				return out, err
-			}
+		if err != nil {
+			return out, err
+		}
+		if !moved {
 			r.report.Coverage.Left(t.Target, some, coverage.Quiet)
 			continue
 		}
 		for _, p := range some {
-			if r.isSampled(t, p) {
-				r.report.Coverage.Left(t.Target, []message.Place{p}, coverage.Reaction)
-				continue
-			}
-			moved, err := r.moves(ctx, t, base, []message.Place{p})
-			if err != nil {
-				return out, err
+			why, moved := coverage.Reaction, false
+			if !r.isSampled(t, p) {
+				if moved, err = r.moves(ctx, t, base, []message.Place{p}); err != nil {
+					return out, err
+				}
+				why = coverage.Quiet
 			}
 			if moved {
 				out = append(out, p)
-			} else {
-				r.report.Coverage.Left(t.Target, []message.Place{p}, coverage.Quiet)
+				continue
 			}
+			r.report.Coverage.Left(t.Target, []message.Place{p}, why)
 		}
 	}
 	return out, nil
@@ -240,12 +243,11 @@ func (r *run) moves(ctx context.Context, t *target, base *kit.Base, places []mes
 	for _, p := range places {
 		word := kit.Word()
 		words = append(words, word)
-		if p.Key { // the parameter stays, and one more comes
-			request = request.Put(message.Place{Component: p.Component, Format: p.Format, Name: word}, "1")
-			continue
-		}
 		text := p.Value + word + oddity
-		if isSerialised(p.Value) { // what follows its end is not read
+		switch {
+		case p.Key: // the parameter stays, and one more comes
+			p, text = message.Place{Component: p.Component, Format: p.Format, Name: word}, "1"
+		case isSerialised(p.Value): // what follows its end is not read
 			text = word + oddity + p.Value
 		}
 		request = request.Put(p, text)

@@ -178,6 +178,20 @@ func TestNamesArePlaces(t *testing.T) {
 	}
 }
 
+// A parameter names the page when its value is the last part of the path, with or without an ending.
+func TestNamesPage(t *testing.T) {
+	for address, want := range map[string]bool{"/checks/Check21?a=check21": true, "/view.php?a=view.php": true, "/view.php?a=view": true,
+		"/checks/Check21?a=Check2": false, "/checks/Check21?b=Check21": false, "/it?a=it": false} {
+		at, err := url.Parse("http://h" + address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := message.NamesPage(message.From(http.MethodGet, at), "a"); got != want {
+			t.Errorf("%s: %t, want %t", address, got, want)
+		}
+	}
+}
+
 func TestRepeatedParameters(t *testing.T) {
 	r := request(t, "GET", "http://h/?a=1&a=2", "", "")
 	places := message.Places(r)

@@ -46,6 +46,18 @@ func PathShape(path string) string {
 	return strings.Join(segments, "/")
 }
 
+// NamesPage reports whether the value of a parameter is the name of the page that a request asks for: a page that tells
+// its parameter by that may read its name as input.
+func NamesPage(r *Request, name string) bool {
+	segments := strings.Split(r.URL.Path, "/")
+	last := segments[len(segments)-1]
+	page, _, _ := strings.Cut(last, ".")
+	return len(page) >= 3 && slices.ContainsFunc(Places(r), func(p Place) bool {
+		return p.Name == name && !p.Key && (p.Component == Query || p.Component == Body) &&
+			(strings.EqualFold(p.Value, page) || strings.EqualFold(p.Value, last))
+	})
+}
+
 // WithoutSession is a path without the identifiers of sessions that servers write into paths.
 func WithoutSession(path string) string {
 	return sessionPath.ReplaceAllString(sessionPart.ReplaceAllString(path, ""), "")

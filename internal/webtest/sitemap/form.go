@@ -186,7 +186,7 @@ func (f *form) choice(one *field, n *html.Node) {
 		one.value = "on"
 	}
 	_, checked := attributes(n)["checked"]
-	if one.kind == "checkbox" && !checked && f.method == http.MethodGet && tokenValue.MatchString(one.value) {
+	if one.kind == "checkbox" && !checked && tokenValue.MatchString(one.value) {
 		return // such as "remember my selection" in a search, which is kept with this token against forged requests
 	}
 	if one.kind == "radio" {

@@ -331,10 +331,11 @@ func TestTrapsEnd(t *testing.T) {
 func TestBoxesWithTokensAreNotTicked(t *testing.T) {
 	_, asked := crawl(t, client.Config{}, sitemap.Config{}, pages(map[string]string{
 		"/": `<form action=/find><input name=q value=a><input type=checkbox name=all value=1>
-			<input type=checkbox name=remember value="0b2c5e9d8f7a6b5c4d3e2f1a0b9c8d7e6928a1b3+\\"></form>`,
-		"/find": "found",
+			<input type=checkbox name=remember value="0b2c5e9d8f7a6b5c4d3e2f1a0b9c8d7e6928a1b3+\\"></form>
+			<form action=/search method=post><input name=search value=a><input type=checkbox name=remember value="0b2c5e9d8f7a6b5c4d3e2f1a0b9c8d7e6928a1b3+\\"></form>`,
+		"/find": "found", "/search": "found",
 	}))
-	has(t, asked, "GET /find?q=a&all=1")
+	has(t, asked, "GET /find?q=a&all=1", "POST /search search=a")
 	hasNot(t, asked, "remember")
 }
 

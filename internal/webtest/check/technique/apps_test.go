@@ -344,6 +344,16 @@ var apps = map[string]func(string) string{
 		}
 		return read("/app/data/" + v)
 	},
+	"files-refuses-first": func(v string) string {
+		if strings.HasPrefix(v, "..") || strings.HasPrefix(v, "/") {
+			return "<p>no</p>"
+		}
+		return read("/app/data/" + v)
+	},
+	"files-first-line": func(v string) string {
+		first, _, _ := strings.Cut(read("/app/data/"+v), "\n")
+		return first
+	},
 	"files-windows": func(v string) string {
 		if strings.Contains(v, `\`) {
 			return "<p>no</p>"
