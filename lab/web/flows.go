@@ -49,6 +49,9 @@ func Challenges(stack string, classes []string) []Flow { return variants(challen
 // Second are the sites of the second set, as Challenges has them.
 func Second(stack string, classes []string) []Flow { return variants(second, stack, classes) }
 
+// Third are the sites of the third set, as Challenges has them.
+func Third(stack string, classes []string) []Flow { return variants(third, stack, classes) }
+
 func variants(rows []flow, stack string, classes []string) (all []Flow) {
 	for _, row := range rows {
 		if !slices.Contains(strings.Fields(row.stacks), stack) {

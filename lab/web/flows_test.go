@@ -75,31 +75,40 @@ func TestChallenges(t *testing.T) {
 	}
 }
 
-// The second set has names of its own, and each of its sites a variant that is mended.
-func TestSecond(t *testing.T) {
-	first, weak, safe := map[string]bool{}, 0, 0
+// The second and third sets have names of their own, and each of their sites a variant that is mended.
+func TestLaterSets(t *testing.T) {
+	taken := map[string]bool{}
 	for _, row := range challenges {
-		first[row.app] = true
+		taken[row.app] = true
 	}
-	for _, stack := range []string{"node", "python", "php"} {
-		for _, f := range Second(stack, nil) {
-			if first[f.App] {
-				t.Errorf("%s is a challenge, too", f.App)
-			}
-			for _, c := range f.Cases {
-				if len(FlowClasses[c.Class]) == 0 || c.Proof == "" {
-					t.Errorf("%s %s has no CWE or no proof", f.Name(), c.Class)
+	for i, set := range []func(string, []string) []Flow{Second, Third} {
+		own, weak, safe := map[string]bool{}, 0, 0
+		for _, stack := range []string{"node", "python", "php"} {
+			for _, f := range set(stack, nil) {
+				if own[f.App] = true; taken[f.App] {
+					t.Errorf("%s is in another set, too", f.App)
 				}
-				if c.True {
-					weak++
-				} else {
-					safe++
+				if i == 1 && len(f.Users) == 1 {
+					t.Errorf("%s has one user: what is of others needs two", f.Name())
+				}
+				for _, c := range f.Cases {
+					if len(FlowClasses[c.Class]) == 0 || c.Proof == "" || c.Expect == "" {
+						t.Errorf("%s %s has no CWE or no proof", f.Name(), c.Class)
+					}
+					if c.True {
+						weak++
+					} else {
+						safe++
+					}
 				}
 			}
 		}
-	}
-	if weak != 43 || safe != weak {
-		t.Errorf("%d weak cases, %d that look so: want 43 of each", weak, safe)
+		if want := []int{43, 60}[i]; weak != want || safe != weak {
+			t.Errorf("%d weak cases, %d that look so: want %d of each", weak, safe, want)
+		}
+		for app := range own {
+			taken[app] = true
+		}
 	}
 }
 

@@ -69,7 +69,7 @@ func (l *lab) handlers(ctx context.Context, stack, kind string, all []web.Flow) 
 		return out, nil
 	}
 	python := l.python
-	if kind == "challenges" || kind == "second" {
+	if small(kind) {
 		python = filepath.Join(challengers(filepath.Dir(l.python)), "python")
 	} else if err := l.databases(ctx, stack); err != nil {
 		return nil, err

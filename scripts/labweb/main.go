@@ -41,7 +41,7 @@ func run(ctx context.Context) (err error) {
 	var o options
 	flag.StringVar(&o.stacks, "stacks", "php,java,python,node,go", "which applications")
 	flag.StringVar(&o.classes, "classes", "", "only cases of these classes; all without")
-	flag.StringVar(&o.kinds, "kinds", "pages,flows", "pages of one input, applications of several pages (flows), and small sites (challenges, second, bench)")
+	flag.StringVar(&o.kinds, "kinds", "pages,flows", "pages of one input, applications of several pages (flows), and small sites (challenges, second, third, bench)")
 	flag.StringVar(&o.apps, "apps", "", "only these applications of several pages, such as orders or orders-weak; all without")
 	flag.StringVar(&o.testers, "testers", "vedette,wapiti", "which testers, of vedette and wapiti")
 	flag.StringVar(&o.vedette, "vedette", "bin/vedette", "the program")
@@ -54,7 +54,7 @@ func run(ctx context.Context) (err error) {
 	flag.Parse()
 	if o.python != "" {
 		for bin, list := range map[string]string{o.python: "lab/web/python/requirements.txt", challengers(o.python): "lab/web/challenge/python/requirements.txt"} {
-			if strings.Contains(list, "challenge") && !strings.Contains(o.kinds, "challenges") && !strings.Contains(o.kinds, "second") {
+			if strings.Contains(list, "challenge") && !slices.ContainsFunc(strings.Split(o.kinds, ","), small) {
 				continue
 			}
 			if err := python(ctx, bin, list); err != nil {
@@ -116,9 +116,9 @@ func (l *lab) applications(ctx context.Context, o *options) (apps []*application
 				apps = append(apps, a)
 			}
 		}
-		for _, kind := range []string{"flows", "challenges", "second", "bench"} {
+		for _, kind := range []string{"flows", "challenges", "second", "third", "bench"} {
 			list := map[string]func(string, []string) []web.Flow{"flows": web.Flows, "challenges": web.Challenges, "second": web.Second,
-				"bench": bench.Flows}[kind]
+				"third": web.Third, "bench": bench.Flows}[kind]
 			if !slices.Contains(strings.Split(o.kinds, ","), kind) {
 				continue
 			}
@@ -131,6 +131,9 @@ func (l *lab) applications(ctx context.Context, o *options) (apps []*application
 	}
 	return apps
 }
+
+// small reports whether a kind is one of the sets of small sites.
+func small(kind string) bool { return kind == "challenges" || kind == "second" || kind == "third" }
 
 // challengers is the folder of the python of the challenges, whose frameworks do not go with wapiti.
 func challengers(bin string) string {

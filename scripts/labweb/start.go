@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -220,7 +223,22 @@ func proxy(port int) http.Handler {
 				}
 			}
 			r.Out.URL.RawQuery = r.In.URL.RawQuery // as it was sent, faults and all
+			if r.In.ContentLength > 0 {
+				whole(r.Out)
+			}
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
 }
+
+// whole reads the body of a request before it is passed on. A server that answers at once, as that of PHP does, would
+// otherwise have its answer broken off: the body is closed when the answer begins, while its end is still awaited.
+func whole(r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, r.ContentLength))
+	r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
+}
+
+// failing is the end of a body that could not be read; io.EOF without an error.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }

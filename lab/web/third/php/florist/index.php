@@ -1,0 +1,1 @@
+<!DOCTYPE html><html lang="es"><head><meta charset="utf-8"><title>Flores Carmen</title><link rel="stylesheet" href="/estilo.css"></head><body><h1>Flores Carmen</h1><p>Ramos para cada día.</p><ul><li><a href="/ramos.php">Ramos</a></li><li><a href="/contacto.php">Contacto</a></li></ul></body></html>

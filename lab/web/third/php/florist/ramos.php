@@ -1,0 +1,1 @@
+<?php require __DIR__ . "/config.php"; ?><!DOCTYPE html><html lang="es"><head><meta charset="utf-8"><title>Ramos</title></head><body><a href="/">Flores Carmen</a><ol><li>Rosas, 24 &euro;</li><li>Girasoles, 18 &euro;</li></ol></body></html>
