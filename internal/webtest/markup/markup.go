@@ -241,6 +241,11 @@ func tagParts(name string, attrs []attr, visit func(part), depth int) {
 				visit(part{c, unescapeAddress(code), true})
 				continue
 			}
+			if data, ok := cutScheme(text, "data"); ok && name == "script" && a.name == "src" { // RFC 2397
+				_, code, _ := strings.Cut(data, ",")
+				visit(part{c, unescapeAddress(code), true})
+				continue
+			}
 			visit(part{context: c, text: text})
 		default:
 			visit(part{context: c, text: text})

@@ -224,6 +224,15 @@ func (r *Response) IsHTML() bool {
 	return false
 }
 
+// IsXML reports whether a browser shows the body as a document of XML, such as a drawing.
+func (r *Response) IsXML() bool {
+	switch r.Type() {
+	case "image/svg+xml", "text/xml", "application/xml":
+		return true
+	}
+	return false
+}
+
 // Redirect is where the answer sends the client, as an absolute URL; nil if nowhere.
 func (r *Response) Redirect() *url.URL {
 	to := r.Header.Get("Location")

@@ -272,6 +272,9 @@ func (r *run) holds(ctx context.Context, s *Step, e Expect, answer *message.Resp
 	case Header:
 		return strings.Contains(strings.Join(answer.Header.Values(name), "\n"), value), nil
 	case Runs:
+		if answer.IsXML() {
+			return markup.RunsXML(string(answer.Body), value), nil
+		}
 		_, ok := markup.Runs(string(answer.Body), value)
 		if !ok && s.Send != nil {
 			ok = domflow.Runs(string(answer.Body), r.request(s.Send).URL, value)

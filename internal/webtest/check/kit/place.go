@@ -267,6 +267,9 @@ func Static(r *message.Response) bool {
 		return true
 	}
 	t := r.Type()
+	if t == "image/svg+xml" && r.Request != nil && r.Request.URL.RawQuery != "" {
+		return false // a program draws it
+	}
 	return strings.HasPrefix(t, "image/") || strings.HasPrefix(t, "font/") || strings.HasPrefix(t, "audio/") ||
 		strings.HasPrefix(t, "video/") || t == "text/css" || strings.Contains(t, "javascript")
 }

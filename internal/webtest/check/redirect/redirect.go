@@ -101,8 +101,11 @@ func openRedirect(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target
 		}
 		marker := proof.Marker("h") + ".example.org"
 		expect := proof.Expect{What: proof.Contains, Value: marker}
-		if how == "header" {
+		switch how {
+		case "header":
 			expect = proof.Expect{What: proof.Header, Name: "Location", Value: marker}
+		case "header Refresh":
+			expect = proof.Expect{What: proof.Header, Name: "Refresh", Value: marker}
 		}
 		user, users := kit.Names(t.User)
 		w.Found(c, kit.Finding{Request: t.Request.Put(p, text), Place: p, Payload: text, Detail: "by " + how,
@@ -136,10 +139,10 @@ func fill(payload, host string, t *kit.Target, p message.Place) string {
 		origin).Replace(payload)
 }
 
-// refersTo reports whether an answer leads to an absolute address.
+// refersTo reports whether an answer leads to the address that a value is: an absolute one, or a path.
 func refersTo(r *message.Response, value string) bool {
 	u, err := url.Parse(value)
-	return err == nil && u.Host != "" && slices.ContainsFunc(destinations(r), func(d destination) bool {
+	return err == nil && (u.Host != "" || len(value) > 1 && value[0] == '/') && slices.ContainsFunc(destinations(r), func(d destination) bool {
 		return strings.HasPrefix(d.to, value)
 	})
 }

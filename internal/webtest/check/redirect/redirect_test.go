@@ -49,6 +49,15 @@ func TestOpenRedirect(t *testing.T) {
 			}
 			return "/"
 		}), `/\{h}/`},
+		"no double slash, elsewhere a page": {http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if v := r.FormValue("next"); strings.HasPrefix(v, "/") && !strings.HasPrefix(v, "//") {
+				w.Header()["Location"] = []string{v}
+				w.WriteHeader(http.StatusFound)
+			}
+		}), `/\{h}/`},
+		"header Refresh": {http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Refresh", "0; url="+r.FormValue("next"))
+		}), "https://{h}/"},
 		"names the own host": {goes(func(v string) string {
 			if strings.Contains(v, "127.0.0.1") {
 				return v

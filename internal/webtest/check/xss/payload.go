@@ -98,7 +98,10 @@ func payloads(c markup.Context) (all []*payload) {
 		decoded(codeSet(c))
 		add(quoteSet(c))
 	case markup.Address:
-		if c.Start {
+		switch {
+		case c.Start && c.Tag == "script":
+			decoded("source")
+		case c.Start:
 			decoded("address")
 		}
 		if c.State != "" {

@@ -77,15 +77,11 @@ func test(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p mess
 
 // document says whether a browser shows an answer as a document with markup.
 func document(r *message.Response) bool {
-	switch r.Type() {
-	case "image/svg+xml", "text/xml", "application/xml":
-		return true
-	}
-	return r.IsHTML() && r.Status != http.StatusNoContent &&
+	return r.IsXML() || r.IsHTML() && r.Status != http.StatusNoContent &&
 		!strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Disposition")), "attachment")
 }
 
-// marks are the characters that contexts need, between words.
+// marks are the characters that contexts need. They are sent twice: some filters look at the first of each alone.
 const marks = `'"<>\` + "`" + `=/();: ${}`
 
 // survivors are the characters that come back as they are sent, and those that do once entities are decoded, as
@@ -95,7 +91,7 @@ func survivors(ctx context.Context, w *kit.World, t *kit.Target, p message.Place
 	raw, decoded map[rune]bool, err error,
 ) {
 	before, after := kit.Word(), kit.Word()
-	answer, err := w.Try(ctx, t, p, before+marks+after)
+	answer, err := w.Try(ctx, t, p, before+marks+marks+after)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,7 +103,7 @@ func survivors(ctx context.Context, w *kit.World, t *kit.Target, p message.Place
 		}
 		body = body[at+len(before):]
 		end := strings.Index(body, after)
-		if end < 0 || end > 20*len(marks) {
+		if end < 0 || end > 40*len(marks) {
 			continue
 		}
 		if raw == nil {
@@ -221,7 +217,7 @@ func (o *place) runs(ctx context.Context, p *payload) (*run, error) {
 		return nil, err
 	}
 	where, ok := markup.Runs(string(answer.Body), name)
-	if !ok || !document(answer) {
+	if !ok || !document(answer) || answer.IsXML() && !markup.RunsXML(string(answer.Body), name) {
 		return nil, nil
 	}
 	return &run{text, answer, where}, nil

@@ -5,6 +5,7 @@ import (
 	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -89,7 +90,27 @@ var cases = map[string]struct {
 	"in capitals, escaped":   {func(s string) string { return strings.ToUpper(html.EscapeString(s)) }, "<p>%s</p>", ""},
 	"in capitals, in a name": {func(s string) string { return strings.ToUpper(html.EscapeString(s)) }, `<input value="%s">`, ""},
 	"srcdoc":                 {html.EscapeString, `<iframe srcdoc="%s"></iframe>`, "svg"},
+	"source of a script":     {html.EscapeString, `<script src="%s"></script>`, "data"},
+	"source, capitals":       {capitals(html.EscapeString), `<script src="%s"></script>`, ""},
+	"source, prefixed":       {html.EscapeString, `<script src="/js/%s"></script>`, ""},
+	"first signs escaped":    {first("<", ">"), "<p>%s</p>", "second"},
+	"first element removed":  {func(s string) string { return once.ReplaceAllString(s, "$2") }, "<p>%s</p>", "second"},
+	"first quote escaped":    {func(s string) string { return first("'")(without("<>")(s)) }, "<script>var a = '%s';</script>", "second"},
+	"first double, escaped":  {first(`"`, "<", ">"), `<input value="%s">`, "second"},
 	"frameset":               {same, `<frameset><frame src="%s"></frameset>`, "script"},
+}
+
+// once is the first element and what follows it.
+var once = regexp.MustCompile(`(?s)^([^<]*)<[^>]*>(.*)$`)
+
+// first escapes the first of each sign alone.
+func first(signs ...string) func(string) string {
+	return func(s string) string {
+		for _, sign := range signs {
+			s = strings.Replace(s, sign, html.EscapeString(sign), 1)
+		}
+		return s
+	}
 }
 
 func app(change func(string) string, page string) http.Handler {
@@ -127,6 +148,29 @@ func TestContexts(t *testing.T) {
 					t.Errorf("the proof does not hold: %s, %v", out.Failed, err)
 				}
 			})
+		}
+	}
+}
+
+// A script in a document of XML is one where the document is well-formed and the element has a namespace with scripts.
+func TestDocumentsOfXML(t *testing.T) {
+	for name, c := range map[string]struct{ kind, page, want string }{
+		"drawing":     {"image/svg+xml", `<svg xmlns="http://www.w3.org/2000/svg"><text>%s</text></svg>`, "script"},
+		"data":        {"application/xml", `<wood><name>%s</name></wood>`, "xml"},
+		"not closed":  {"application/xml", `<wood><name>%s</wood>`, ""},
+		"a character": {"text/xml", `<wood><![CDATA[%s]]></wood>`, ""},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", c.kind)
+			fmt.Fprintf(w, c.page, r.FormValue("q"))
+		}))
+		got := ""
+		for _, f := range lab.Run(t, Checks()[0], lab.Target(t, http.MethodGet, "/?q=oak", "")) {
+			got += f.Variant
+			lab.Holds(t, f)
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
