@@ -344,6 +344,9 @@ var apps = map[string]func(string) string{
 		}
 		return read("/app/data/" + v)
 	},
+	"counts-characters": func(v string) string {
+		return fmt.Sprintf("<p>%d words, %d quotes, %d signs</p>", len(strings.Fields(v)), strings.Count(v, "'"), strings.Count(v, "="))
+	},
 	"files-refuses-first": func(v string) string {
 		if strings.HasPrefix(v, "..") || strings.HasPrefix(v, "/") {
 			return "<p>no</p>"
