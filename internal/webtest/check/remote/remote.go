@@ -49,8 +49,24 @@ var (
 )
 
 // variants are how an address is written: {a} is it, {n} without its scheme, {s} what follows that, {o} with its host
-// written otherwise, {m} with an IPv4 address in IPv6, which lists of forbidden hosts do not know.
-var variants = []string{"{a}", "{n}", "{o}", "{m}", "{a}?", "hTtP{s}", "{a}\x00"}
+// written otherwise, {m} with an IPv4 address in IPv6, which lists of forbidden hosts do not know. {v} is the value of
+// the place, which may have a host or an ending that is asked for, and {h} the scheme and the host of it.
+var variants = []string{"{a}", "{n}", "{a}?{v}", "{h}@{n}", "{o}", "{m}", "hTtP{s}", "{a}\x00"}
+
+// always are how many variants are sent where the answer does not depend on the place, as far as is seen.
+const always = 6
+
+// of is a variant for a value; "" if the value has no host and one is needed.
+func of(variant, value string) string {
+	origin := ""
+	if u, err := url.Parse(value); err == nil && u.Host != "" {
+		origin = u.Scheme + "://" + u.Host
+	}
+	if origin == "" && strings.Contains(variant, "{h}") {
+		return ""
+	}
+	return strings.NewReplacer("{v}", value, "{h}", origin).Replace(variant)
+}
 
 // page is a page of the application and lines that only it has.
 type page struct {
@@ -92,9 +108,13 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 	if err != nil {
 		return err
 	}
-	for i, variant := range variants {
-		if i > 3 && !reaction.Effect && !reaction.Echo {
+	for i, pattern := range variants {
+		if i >= always && !reaction.Effect && !reaction.Echo {
 			return nil
+		}
+		variant := of(pattern, p.Value)
+		if variant == "" {
+			continue
 		}
 		first, match, err := brings(ctx, w, t, p, write(variant, known.address), known, base.Response, reaction.Unknown)
 		if err != nil {
@@ -116,7 +136,7 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 			return err
 		}
 		user, users := kit.Names(t.User)
-		w.Found(c, kit.Finding{Request: first.Request, Place: p, Payload: write(variant, known.address), Variant: variant,
+		w.Found(c, kit.Finding{Request: first.Request, Place: p, Payload: write(variant, known.address), Variant: pattern,
 			Detail: "the content comes back",
 			Evidence: []kit.Evidence{
 				{Request: first.Request, Response: first, Match: match, Note: "lines of the page at " + known.address.String()},

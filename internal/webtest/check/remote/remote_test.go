@@ -57,7 +57,7 @@ func TestFetch(t *testing.T) {
 				return
 			}
 			fmt.Fprint(w, get(v+".php"))
-		}, "{a}?"},
+		}, "{a}?{v}"},
 		"frames": {func(w http.ResponseWriter, _ *http.Request, v string) {
 			fmt.Fprintf(w, `<iframe src="%s"></iframe>`, html.EscapeString(v))
 		}, ""},
@@ -132,10 +132,13 @@ func TestEntitiesInForms(t *testing.T) {
 func TestFetchPastAList(t *testing.T) {
 	for name, c := range map[string]struct {
 		refuses func(v string) bool
-		want    int
+		want    string
 	}{
-		"names":     {func(v string) bool { return strings.Contains(v, "127.") || strings.Contains(v, "localhost") }, 1},
-		"all hosts": {func(v string) bool { return !strings.HasPrefix(v, "http://feeds.lab.example/") }, 0},
+		"names":      {func(v string) bool { return strings.Contains(v, "127.") || strings.Contains(v, "localhost") }, "{o}"},
+		"all hosts":  {func(v string) bool { return !strings.HasPrefix(v, "http://feeds.lab.example/") }, ""},
+		"its host":   {func(v string) bool { return !strings.Contains(v, "/feeds.lab.example") }, "{a}?{v}"},
+		"its ending": {func(v string) bool { return !strings.HasSuffix(v, "/news.rss") }, "{a}?{v}"},
+		"it begins":  {func(v string) bool { return !strings.HasPrefix(v, "http://feeds.lab.example") }, "{h}@{n}"},
 	} {
 		lab := kittest.New(t, site(func(w http.ResponseWriter, _ *http.Request, v string) {
 			if u, err := url.Parse(v); err != nil || u.Scheme != "http" || c.refuses(v) {
@@ -144,9 +147,15 @@ func TestFetchPastAList(t *testing.T) {
 			}
 			fmt.Fprint(w, get(strings.Replace(v, "0x7f000001", "127.0.0.1", 1)))
 		}))
-		found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodGet, "/show?page="+url.QueryEscape(lab.URL+"/a.html"), ""))
-		if len(found) != c.want || len(found) == 1 && found[0].Variant != "{o}" {
-			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
+		found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodGet, "/show?page="+
+			url.QueryEscape("http://feeds.lab.example/news.rss"), ""))
+		got := ""
+		for _, f := range found {
+			got += f.Variant
+			lab.Holds(t, f)
+		}
+		if got != c.want {
+			t.Errorf("%s: found %s by %q, want %q", name, kittest.Titles(found), got, c.want)
 		}
 	}
 }
