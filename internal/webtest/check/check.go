@@ -9,6 +9,7 @@ package check
 
 import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/access"
+	"github.com/vedette-sec/vedette/internal/webtest/check/carried"
 	"github.com/vedette-sec/vedette/internal/webtest/check/digest"
 	"github.com/vedette-sec/vedette/internal/webtest/check/enrol"
 	"github.com/vedette-sec/vedette/internal/webtest/check/exposure"
@@ -63,7 +64,7 @@ func All() []Check {
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
 		forgery.Checks(), owned.Checks(), enrol.Checks(), digest.Checks(), logic.Checks(),
 		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(), reset.Checks(), menu.Checks(),
-		password.Checks(),
+		password.Checks(), carried.Checks(),
 	} {
 		all = append(all, some...)
 	}
