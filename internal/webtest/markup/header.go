@@ -19,8 +19,8 @@ const (
 )
 
 // FromPage are the members of an object of JavaScript, given as what stands between its braces, whose values a script
-// takes from its page: from a data attribute of an element, or from a meta element. What the page says there is in data,
-// by the name of the attribute, such as data-account, or of the meta element.
+// takes from its page: from a data attribute of an element, or from a meta element. What the page says there is in
+// data, by the name of the attribute, such as data-account, or of the meta element.
 func FromPage(object string, data map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, m := range member.FindAllStringSubmatch(object, maxMembers) {

@@ -262,7 +262,8 @@ func scriptRequest(p *page, verb, address, rest string) *Entry {
 	return &Entry{Request: r, Writes: client.Writes(r)}
 }
 
-// scriptHeaders puts in the headers that a script names with their values, or takes from its page, and the body that it has as a text.
+// scriptHeaders puts in the headers that a script names with their values, or takes from its page, and the body that it
+// has as a text.
 func (p *page) scriptHeaders(r *message.Request, rest string) {
 	if m := headersOf.FindStringSubmatch(rest); m != nil {
 		for name, value := range markup.FromPage(m[1], p.data) {

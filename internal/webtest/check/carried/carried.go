@@ -112,12 +112,13 @@ func (s *search) isIdentifier(value string) bool {
 	return counts.MatchString(value) || value != "" && value == s.user.Name
 }
 
-// others are the values of somebody else, and whether they are the second user's: what that user's cookie has, their name
-// where the user's own stands, or the numbers beside where the name of the place speaks of a person.
+// others are the values of somebody else, and whether they are the second user's: what that user's cookie has, their
+// name where the user's own stands, or the numbers beside where the name of the place speaks of a person.
 func (s *search) others(r *message.Request, p message.Place) (all []string, isOthers bool) {
 	if s.other != nil {
 		for _, k := range s.other.Cookies(r.URL) {
-			if q := message.PlaceOfCookie(k.Name, k.Value); p.Component == message.Cookie && q.Name == p.Name && q.Value != p.Value {
+			q := message.PlaceOfCookie(k.Name, k.Value)
+			if p.Component == message.Cookie && q.Name == p.Name && q.Value != p.Value {
 				return []string{q.Value}, true
 			}
 		}
@@ -292,5 +293,6 @@ var says = regexp.MustCompile(`(?:^|\s)\pL{3,20}(?:$|[\s,.;:!?])`)
 
 // same reports whether two answers have one text.
 func same(a, b *message.Response) bool {
-	return a.Status == b.Status && strings.Join(strings.Fields(kit.Text(a)), " ") == strings.Join(strings.Fields(kit.Text(b)), " ")
+	text := func(r *message.Response) string { return strings.Join(strings.Fields(kit.Text(r)), " ") }
+	return a.Status == b.Status && text(a) == text(b)
 }
