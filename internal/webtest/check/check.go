@@ -9,6 +9,7 @@ package check
 
 import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/access"
+	"github.com/vedette-sec/vedette/internal/webtest/check/carried"
 	"github.com/vedette-sec/vedette/internal/webtest/check/digest"
 	"github.com/vedette-sec/vedette/internal/webtest/check/enrol"
 	"github.com/vedette-sec/vedette/internal/webtest/check/exposure"
@@ -25,6 +26,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/remote"
 	"github.com/vedette-sec/vedette/internal/webtest/check/reset"
 	"github.com/vedette-sec/vedette/internal/webtest/check/state"
+	"github.com/vedette-sec/vedette/internal/webtest/check/steps"
 	"github.com/vedette-sec/vedette/internal/webtest/check/technique"
 	"github.com/vedette-sec/vedette/internal/webtest/check/token"
 	"github.com/vedette-sec/vedette/internal/webtest/check/xss"
@@ -63,7 +65,7 @@ func All() []Check {
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
 		forgery.Checks(), owned.Checks(), enrol.Checks(), digest.Checks(), logic.Checks(),
 		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(), reset.Checks(), menu.Checks(),
-		password.Checks(),
+		password.Checks(), carried.Checks(), steps.Checks(),
 	} {
 		all = append(all, some...)
 	}

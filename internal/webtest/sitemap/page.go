@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -36,6 +37,7 @@ type page struct {
 	comments []string
 	forms    []*form
 	metas    map[string]string
+	data     map[string]string // values of data attributes by their names
 
 	documents []string // of XML, that it shows as text
 }
@@ -64,7 +66,7 @@ var dataLinks = map[string]bool{
 
 // parsePage reads a document at an address.
 func parsePage(at *url.URL, body []byte) *page {
-	p := &page{base: at, metas: map[string]string{}}
+	p := &page{base: at, metas: map[string]string{}, data: map[string]string{}}
 	root, err := html.Parse(bytes.NewReader(body))
 	if err != nil {
 		return p
@@ -141,6 +143,9 @@ func (p *page) element(n *html.Node) {
 		}
 	}
 	for name, value := range attrs {
+		if strings.HasPrefix(name, "data-") && len(p.data) < maxLinks {
+			p.data[name] = value
+		}
 		switch {
 		case dataLinks[name]:
 			p.link(value)
@@ -269,8 +274,9 @@ func (c *crawler) readPage(from *Entry, p *page, whole bool) {
 		}
 	}
 	c.readForms(from, p, whole)
-	if whole && len(p.forms)+len(p.documents) > 0 && len(c.shown) < maxEntries {
-		c.shown[from.Request.URL.String()] = &page{forms: p.forms, documents: p.documents}
+	if whole && len(p.forms)+len(p.documents)+len(p.data)+len(p.metas) > 0 && len(c.shown) < maxEntries {
+		maps.Copy(p.data, p.metas)
+		c.shown[from.Request.URL.String()] = &page{forms: p.forms, documents: p.documents, data: p.data}
 	}
 	for i, text := range p.inline {
 		c.readScript(from, p.base, fmt.Sprintf("%s#%d", from.Request.URL, i), text)

@@ -69,7 +69,7 @@ func (c *crawler) readScript(from *Entry, at *url.URL, name, text string) {
 		of = c.shown[from.From]
 	}
 	if of != nil {
-		page.forms, page.documents = of.forms, of.documents
+		page.forms, page.documents, page.data = of.forms, of.documents, of.data
 	}
 	if from.From != "" && strings.HasSuffix(at.Path, ".js") {
 		if u, err := url.Parse(from.From); err == nil { // the document counts, not the file
@@ -257,14 +257,18 @@ func scriptRequest(p *page, verb, address, rest string) *Entry {
 	} else if names := sentNames(rest); len(names) > 0 && to.RawQuery == "" && strings.Contains(rest, "{") {
 		r.URL.RawQuery = message.EncodeForm(names)
 	}
-	scriptHeaders(r, rest)
+	p.scriptHeaders(r, rest)
 	p.scriptDocument(r, rest)
 	return &Entry{Request: r, Writes: client.Writes(r)}
 }
 
-// scriptHeaders puts in the headers that a script names with their values, and the body that it has as a text.
-func scriptHeaders(r *message.Request, rest string) {
+// scriptHeaders puts in the headers that a script names with their values, or takes from its page, and the body that it
+// has as a text.
+func (p *page) scriptHeaders(r *message.Request, rest string) {
 	if m := headersOf.FindStringSubmatch(rest); m != nil {
+		for name, value := range markup.FromPage(m[1], p.data) {
+			r.Header.Set(name, value)
+		}
 		for _, h := range headerOf.FindAllStringSubmatch(m[1], 20) {
 			if !strings.Contains(h[2], "${") &&
 				(r.Header.Get("Content-Type") == "" || !strings.EqualFold(h[1], "Content-Type")) {

@@ -33,12 +33,12 @@ const (
 	maxLeads    = 3  // redirects that are followed
 )
 
-// computed is the check for numbers that the page counts, by a hidden field, one that cannot be written to, or a script,
-// and that the application takes from there: points, totals, discounts. The page is opened and its form is sent as it
-// is, and then with a number that stands nowhere: a page that is read afterwards, whose address does not have the
-// number, must show it, and a second number in the same place. At last the form is sent as it was. A page that shows what
-// it was sent at once counts for nothing. Four rounds for each of three such fields, of a request each for the page and
-// the form, and up to twelve for pages that may show the number; at level active alone.
+// computed is the check for numbers that the page counts, by a hidden field, one that cannot be written to, or a
+// script, and that the application takes from there: points, totals, discounts. The page is opened and its form is
+// sent as it is, and then with a number that stands nowhere: a page that is read afterwards, whose address does not
+// have the number, must show it, and a second number in the same place. At last the form is sent as it was. A page
+// that shows what it was sent at once counts for nothing. Four rounds for each of three such fields, of a request each
+// for the page and the form, and up to twelve for pages that may show the number; at level active alone.
 func computed() kit.Check {
 	c := kit.Check{ID: "counted-by-client", Class: "business-logic", Level: client.Active,
 		Title: "A number that the page counts is taken as it is sent"}.Describe()
@@ -116,7 +116,9 @@ type showing struct {
 
 // round opens the page, sends the form with a value, and reads pages; those of known alone, if there are any. The pages
 // are nil where the form is refused, or is not to be sent.
-func (f *counted) round(ctx context.Context, p message.Place, value string, known *message.Request) (out showing, err error) {
+func (f *counted) round(ctx context.Context, p message.Place, value string, known *message.Request) (
+	out showing, err error,
+) {
 	if _, err = f.Ask(ctx, f.page, f.as); err != nil {
 		return out, err
 	}
@@ -165,7 +167,8 @@ func (f *counted) round(ctx context.Context, p message.Place, value string, know
 func (s *showing) shows(value string) *message.Response {
 	pattern := regexp.MustCompile(`(?:^|[^\d.,])` + value + `(?:[.,]00?)?(?:$|[^\d.,]|[.,](?:\D|$))`)
 	for _, r := range s.pages {
-		if r.Status == http.StatusOK && !strings.Contains(r.Request.URL.String(), value) && pattern.MatchString(kit.Text(r)) {
+		isSent := strings.Contains(r.Request.URL.String(), value)
+		if r.Status == http.StatusOK && !isSent && pattern.MatchString(kit.Text(r)) {
 			return r
 		}
 	}

@@ -1,14 +1,14 @@
 // Package password finds functions that set the password of whoever their request names, whoever sends it.
 //
 // The form of a new password has a field that says whose it is. It is sent for the first given user, with the password
-// that this user has, and must be taken; for a name that nobody has, and it must not be. Then it is sent for the second
-// given user, by the first, with the password that the second has: it must be taken as the first one was. So no password
-// changes, whatever the application does with it (ADR 108). That an answer means that it was taken is known from one
-// that is refused: with a wrong password of before, or with a repetition that differs. Nobody without a login may get
-// that answer either, or the form is one for everybody.
+// that this user has, and must be taken; for a name that nobody has, and it must not be. Then it is sent for the
+// second given user, by the first, with the password that the second has: it must be taken as the first one was. So no
+// password changes, whatever the application does with it (ADR 108). That an answer means that it was taken is known
+// from one that is refused: with a wrong password of before, or with a repetition that differs. Nobody without a login
+// may get that answer either, or the form is one for everybody.
 //
-// Requests: two for each page that is read to see what the two users' fields have, 80 at most; up to nine for each form
-// of a new password that names a user.
+// Requests: two for each page that is read to see what the two users' fields have, 80 at most; up to nine for each
+// form of a new password that names a user.
 package password
 
 import (
