@@ -238,6 +238,26 @@ func Adds(page *Page, noise Noise, others ...*Page) bool {
 	return false
 }
 
+// fewest is how many pages there must be for Common to tell a layout from their contents.
+const fewest = 4
+
+// Common is a page of the lines that most of some pages have: their layout. Of fewer than four pages it is empty.
+func Common(pages ...*Page) *Page {
+	in := map[line]int{}
+	for _, p := range pages {
+		for l := range p.lines {
+			in[l]++
+		}
+	}
+	out := &Page{lines: map[line]int{}}
+	for l, n := range in {
+		if len(pages) >= fewest && 2*n > len(pages) {
+			out.lines[l] = 1
+		}
+	}
+	return out
+}
+
 // Share is how much another page has of what is special to a page: of its lines that none of the controls has, the part
 // that the other has too, from 0 to 1. special is how many such lines there are; without any, nothing can be told.
 func Share(page, other *Page, controls ...*Page) (share float64, special int) {

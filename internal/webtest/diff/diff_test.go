@@ -129,3 +129,16 @@ func TestShare(t *testing.T) {
 		t.Errorf("special: %d", special)
 	}
 }
+
+// What most pages have is their layout; of a few pages nothing is known.
+func TestCommon(t *testing.T) {
+	page := func(text string) *diff.Page { return diff.New(&message.Response{Status: 200, Body: []byte(text)}) }
+	all := []*diff.Page{page("<nav>a</nav><p>1"), page("<nav>a</nav><p>2"), page("<nav>a</nav><p>2"), page("<nav>b</nav><p>3")}
+	own := page("<nav>a</nav><p>2")
+	if _, special := diff.Share(own, own, diff.Common(all...)); special != 1 {
+		t.Errorf("beside the layout there are %d lines, not one", special)
+	}
+	if _, special := diff.Share(own, own, diff.Common(all[:3]...)); special != 3 {
+		t.Errorf("of three pages %d lines are the layout", 3-special)
+	}
+}

@@ -127,8 +127,14 @@ const enough = 0.8
 
 // gets reports whether the other gets what is special to a page of the owner: what no other page has that they are
 // shown. A sentence that refuses, in the layout of all pages, has nothing of it.
+//
+// What most pages of the owner have, such as a menu with more in it, says nothing of one of them either.
 func gets(views []view, v *view) bool {
-	share, special := diff.Share(v.ownPage, v.otherPage, layout(views, v)...)
+	all := layout(views, v)
+	if share, special := diff.Share(v.ownPage, v.otherPage, append(slices.Clip(all), ownLayout(views, v))...); special > 0 {
+		return share >= enough
+	}
+	share, special := diff.Share(v.ownPage, v.otherPage, all...)
 	return special == 0 && kit.Same(v.owner, v.other) || special > 0 && share >= enough
 }
 
@@ -140,6 +146,17 @@ func layout(views []view, v *view) (all []*diff.Page) {
 		}
 	}
 	return all
+}
+
+// ownLayout is what most pages have that the owner is shown beside one.
+func ownLayout(views []view, v *view) *diff.Page {
+	var all []*diff.Page
+	for i := range views {
+		if views[i].request != v.request && !sameObject(&views[i], v) {
+			all = append(all, views[i].ownPage)
+		}
+	}
+	return diff.Common(all...)
 }
 
 // onlyShownTo says whether pages of the owner lead to a request, or name its object, and none of the other does.

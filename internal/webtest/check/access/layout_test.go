@@ -4,6 +4,7 @@ import (
 	"crypto/md5"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,62 @@ func TestRefusalInALayout(t *testing.T) {
 		found := lab.Run(t, kittest.Named(t, Checks(), "access-of-others"), &kit.Target{})
 		if strict != (len(found) == 0) || !strict && found[0].Class != "bola" {
 			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+	}
+}
+
+// A menu that names more pages for one user than for another stands on all pages: a page that it leads to, and what that
+// page reads, are found all the same. A page that says who may open it, with the layout of all others, is none.
+func TestMenusThatDiffer(t *testing.T) {
+	const admins, menu = "<a href='/staffing'>staffing</a>\n<a href='/setup'>setup</a>\n<p>Root tools</p>\n", "<a href='/a'>a</a>\n<a href='/b'>b</a>\n<a href='/c'>c</a>\n"
+	for name, c := range map[string]struct {
+		page, data, refusal string
+		strict              bool
+		want                []string
+	}{
+		"a page and its data": {"<p>All people</p><script>fetch('/data')</script>", `[{"name":"alice","pay":12},{"name":"bob","pay":9}]`, "", false,
+			[]string{"/staffing", "/data"}},
+		"a page alone":                              {"<h2>Salaries</h2><p>alice 12</p><p>bob 9</p>", "", "", false, []string{"/staffing"}},
+		"refused with the title of the page":        {"<h2>Salaries</h2><p>alice 12</p><p>bob 9</p>", "", "<h2>Salaries</h2><p>You may not see them.</p>", true, nil},
+		"nothing but a layout, and a refusal in it": {"", "", "<p>You may not see it.</p>", true, nil},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			k, err := r.Cookie("user")
+			if err != nil {
+				http.Redirect(w, r, "/login", http.StatusFound)
+				return
+			}
+			w.Header().Set("Content-Type", "text/html")
+			body := "<p>Page " + r.URL.Path + "</p>"
+			switch {
+			case r.URL.Path == "/data" && c.data != "":
+				_, _ = w.Write([]byte(c.data))
+				return
+			case r.URL.Path == "/staffing" && c.strict && k.Value != "alice":
+				body = c.refusal
+			case r.URL.Path == "/staffing":
+				body = c.page
+			case r.URL.Path == "/setup" && k.Value != "alice":
+				w.WriteHeader(http.StatusForbidden)
+			}
+			own := menu
+			if k.Value == "alice" {
+				own += admins
+			}
+			_, _ = w.Write([]byte("<html><nav>" + own + "</nav>" + body + "\n<p>You are " + k.Value + "</p></html>"))
+		}))
+		lab.World.Users = []*client.User{lab.As(t, "alice"), lab.As(t, "bob")}
+		lab.World.Pages = requests(t, lab, "/", "/a", "/b", "/c", "/setup", "/staffing", "/data")
+		var got []string
+		for _, f := range lab.Run(t, kittest.Named(t, Checks(), "access-of-others"), &kit.Target{}) {
+			got = append(got, f.Request.URL.Path)
+			lab.Holds(t, f)
+			if f.Class != "bfla" || f.Confidence != kit.Proved {
+				t.Errorf("%s: %s %s", name, f.Class, f.Confidence)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: found %v, want %v", name, got, c.want)
 		}
 	}
 }

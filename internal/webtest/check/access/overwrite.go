@@ -24,6 +24,8 @@ var (
 	ownerName  = regexp.MustCompile(`(?i)user|owner|account|member|login|nick|^name$|e-?mail|^who$`)
 	peopleName = regexp.MustCompile(`(?i)^(?:users?|accounts?|members?|people|persons?|profiles?|customers?|employees?)$`)
 	mailName   = regexp.MustCompile(`(?i)e-?mail`)
+	// versionName is a segment between the name of a kind and that of an object, as in /users/v1/ben.
+	versionName = regexp.MustCompile(`(?i)^v\d{1,3}$`)
 )
 
 // overwriting is the check for requests by which a user changes what belongs to another, their password among it. The
@@ -123,9 +125,9 @@ func (o *overwrite) named(r *message.Request) (all []naming) {
 			continue
 		}
 		isObject := kit.ObjectValue.MatchString(p.Value) && (p.Component != message.Body || objectName.MatchString(p.Name))
-		ofOwner := p.Component == message.Path && people ||
+		ofOwner := p.Component == message.Path && people && !versionName.MatchString(p.Value) ||
 			p.Component != message.Path && ownerName.MatchString(p.Name) && !mailName.MatchString(p.Name)
-		people = p.Component == message.Path && peopleName.MatchString(p.Value)
+		people = p.Component == message.Path && (peopleName.MatchString(p.Value) || people && versionName.MatchString(p.Value))
 		if isObject {
 			all = append(all, naming{request: r, place: p})
 		}

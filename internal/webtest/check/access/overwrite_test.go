@@ -48,7 +48,7 @@ func (c *club) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(r.Header.Get("Content-Type"), "json") {
 		_ = json.NewDecoder(r.Body).Decode(&in)
 	}
-	part := strings.Split(r.URL.Path+"//", "/")[1:]
+	part := strings.Split(strings.NewReplacer("/v1/", "/", "/v2/", "/").Replace(r.URL.Path)+"//", "/")[1:]
 	reads := r.Method == http.MethodGet
 	var of map[string]string
 	owner := ""
@@ -106,10 +106,13 @@ func TestOverwriting(t *testing.T) {
 		pages            []string
 		want             string
 	}{
-		"number":   {"PUT", "/notes/31", `{"text":"x"}`, nil, "bob has changed text of alice; it was put back"},
-		"path":     {"PATCH", "/users/name1", `{"city":"x"}`, nil, "bob has changed city of alice; it was put back"},
-		"field":    {"POST", "/card", "username=u&city=x", []string{"/card"}, "bob has changed city of alice; it was put back"},
-		"password": {"PUT", "/users/name1/password", `{"password":"x"}`, nil, "bob has changed the password of alice; it was put back"},
+		"number":              {"PUT", "/notes/31", `{"text":"x"}`, nil, "bob has changed text of alice; it was put back"},
+		"path":                {"PATCH", "/users/name1", `{"city":"x"}`, nil, "bob has changed city of alice; it was put back"},
+		"field":               {"POST", "/card", "username=u&city=x", []string{"/card"}, "bob has changed city of alice; it was put back"},
+		"password":            {"PUT", "/users/name1/password", `{"password":"x"}`, nil, "bob has changed the password of alice; it was put back"},
+		"path with a version": {"PATCH", "/users/v1/name1", `{"city":"x"}`, nil, "bob has changed city of alice; it was put back"},
+		"password at a path with a version": {"PUT", "/users/v2/name1/password", `{"password":"x"}`, nil,
+			"bob has changed the password of alice; it was put back"},
 
 		"a message": {"POST", "/mail", "user=u&text=x", []string{"/mail"}, ""},
 		"of all":    {"POST", "/wiki?id=7", "text=x", []string{"/wiki"}, ""},

@@ -3,8 +3,10 @@ package owned
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 	"regexp"
+	"slices"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
@@ -70,13 +72,41 @@ func isStaff(ctx context.Context, w *kit.World, but []*message.Request) (bool, e
 			if err != nil {
 				return false, err
 			}
-			if object := objectIn(answer.Body); object != nil && !kit.Describes(answer) && saysRole.Match(answer.Body) &&
-				bytes.Contains(answer.Body, []byte(u.Name)) {
+			var value any
+			if !kit.Describes(answer) && json.Unmarshal(answer.Body, &value) == nil && runsIt(value, u.Name) {
 				return true, nil
 			}
 		}
 	}
 	return false, nil
+}
+
+// runsIt reports whether JSON says of the user of a name that they run the application. Each object in a list is about
+// somebody of its own: that one of them runs it says nothing of the others.
+func runsIt(value any, name string) bool {
+	var lists []any
+	about := withoutLists(value, &lists)
+	text, err := json.Marshal(about)
+	if err == nil && saysRole.Match(text) && bytes.Contains(text, []byte(name)) {
+		return true
+	}
+	return slices.ContainsFunc(lists, func(item any) bool { return runsIt(item, name) })
+}
+
+// withoutLists is a value without the lists in it, whose items are added to items.
+func withoutLists(value any, items *[]any) any {
+	switch v := value.(type) {
+	case []any:
+		*items = append(*items, v...)
+		return nil
+	case map[string]any:
+		out := map[string]any{}
+		for name, inner := range v {
+			out[name] = withoutLists(inner, items)
+		}
+		return out
+	}
+	return value
 }
 
 // opened reports a request that both users and nobody else may send.
