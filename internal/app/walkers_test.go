@@ -82,7 +82,15 @@ type walk struct {
 	*attacker
 	engine string   // of the database
 	marks  []string // words that occur in the victim's data only
-	parts  []string // queries of what belongs to the victim
+	parts  []*part  // what belongs to the victim
+}
+
+// part are the victim's rows of one table.
+type part struct {
+	query  string
+	tables []string // that it reads
+	digest string   // of the rows; "": they were not read yet
+	at     int      // how often the tables were written before that
 }
 
 // member makes a user without a password in a team of this name. A role other than Member is given to them there.

@@ -12,6 +12,7 @@ package network
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/vedette-sec/vedette/internal/core/account"
@@ -41,10 +42,15 @@ type Events struct {
 	queue *queue.Queue
 	from  Sources
 	now   func() time.Time
+	// packers are *flate.Writer that wait for the next document: each has tables of a megabyte, and to make them costs
+	// ten times what it costs to compress an exchange.
+	packers sync.Pool
 }
 
 // New makes the service.
-func New(d *db.DB, q *queue.Queue, from Sources) *Events { return &Events{d, q, from, time.Now} }
+func New(d *db.DB, q *queue.Queue, from Sources) *Events {
+	return &Events{db: d, queue: q, from: from, now: time.Now}
+}
 
 // OfScans says which scans are captured.
 type OfScans string

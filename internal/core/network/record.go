@@ -157,10 +157,15 @@ func (es *Events) pack(id string, d document) ([]byte, error) {
 		return nil, err
 	}
 	var packed bytes.Buffer
-	w, err := flate.NewWriter(&packed, flate.BestSpeed)
-	if err != nil {
-		return nil, err
+	w, _ := es.packers.Get().(*flate.Writer)
+	if w == nil {
+		if w, err = flate.NewWriter(&packed, flate.BestSpeed); err != nil {
+			return nil, err
+		}
+	} else {
+		w.Reset(&packed)
 	}
+	defer es.packers.Put(w)
 	if _, err := w.Write(plain); err != nil {
 		return nil, err
 	}
