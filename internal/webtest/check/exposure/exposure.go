@@ -179,7 +179,8 @@ func hide(s string) string {
 
 var sessionName = regexp.MustCompile(`(?i)sess|sid$|^sid|token|auth|jwt|login|remember|connect\.sid|phpsessid`)
 
-// cookies looks for cookies of sessions without protection.
+// cookies looks for attributes that cookies lack. Whether one that has not the name of a session keeps something is not
+// known: what it lacks is information.
 func cookies() kit.Check {
 	c := kit.Check{ID: "weak-cookie", Class: "weak-cookie"}.Describe()
 	c.Passive = func(w *kit.World, t *kit.Target) {
@@ -187,28 +188,36 @@ func cookies() kit.Check {
 			return
 		}
 		for _, k := range (&http.Response{Header: t.Response.Header}).Cookies() {
-			if !sessionName.MatchString(k.Name) || k.Value == "" || k.MaxAge < 0 || strings.Contains(strings.ToLower(k.Name), "csrf") ||
-				strings.Contains(strings.ToLower(k.Name), "xsrf") {
+			if k.Value == "" || k.MaxAge < 0 || strings.Contains(strings.ToLower(k.Name), "srf") {
 				continue
 			}
-			var lacks []string
-			if !k.HttpOnly {
-				lacks = append(lacks, "HttpOnly")
+			lacks := lacking(k, t.Request.URL.Scheme == "https")
+			f := kit.Finding{Place: message.Place{Component: message.Cookie, Name: k.Name}}
+			isWeak := len(lacks) > 0 && lacks[0] != "SameSite" // browsers take Lax where there is no SameSite
+			if !sessionName.MatchString(k.Name) {
+				f.Severity = kit.Info
+				isWeak = len(lacks) > 1 || slices.Contains(lacks, "Secure") // some are for scripts
 			}
-			if !k.Secure && t.Request.URL.Scheme == "https" {
-				lacks = append(lacks, "Secure")
+			if isWeak && w.Once("cookie "+t.Request.URL.Host+k.Path+" "+k.Name) {
+				report(w, &c, t, t.Response, k.Name+"=…", "the cookie "+k.Name+" lacks "+strings.Join(lacks, ", "), f)
 			}
-			if k.SameSite == http.SameSiteNoneMode && t.Request.URL.Scheme == "https" || k.SameSite == http.SameSiteDefaultMode {
-				lacks = append(lacks, "SameSite")
-			}
-			if len(lacks) == 0 || slices.Equal(lacks, []string{"SameSite"}) || !w.Once("cookie "+t.Request.URL.Host+k.Name) {
-				continue // browsers take Lax where there is no SameSite
-			}
-			report(w, &c, t, t.Response, k.Name+"=…", "the cookie "+k.Name+" lacks "+strings.Join(lacks, ", "),
-				kit.Finding{Place: message.Place{Component: message.Cookie, Name: k.Name}})
 		}
 	}
 	return c
+}
+
+// lacking are the attributes that a cookie lacks.
+func lacking(k *http.Cookie, encrypted bool) (lacks []string) {
+	if !k.HttpOnly {
+		lacks = append(lacks, "HttpOnly")
+	}
+	if !k.Secure && encrypted {
+		lacks = append(lacks, "Secure")
+	}
+	if k.SameSite == http.SameSiteNoneMode && encrypted || k.SameSite == http.SameSiteDefaultMode || k.SameSite == 0 {
+		lacks = append(lacks, "SameSite")
+	}
+	return lacks
 }
 
 // loginCookies looks for cookies that logins have set for scripts to read.
@@ -218,7 +227,7 @@ func loginCookies() kit.Check {
 		for _, u := range w.Users {
 			for _, name := range u.ReadByScripts(root) {
 				if sessionName.MatchString(name) && !strings.Contains(strings.ToLower(name), "srf") &&
-					w.Once("cookie "+root.Host+name) {
+					w.Once("cookie "+root.Host+"/ "+name) {
 					w.Found(&c, kit.Finding{Request: message.From(http.MethodGet, root),
 						Detail: "the cookie " + name + " lacks HttpOnly",
 						Place:  message.Place{Component: message.Cookie, Name: name}})
