@@ -84,10 +84,10 @@ func files() kit.Check {
 	return c
 }
 
-// filesBelow is the check for files of the same kinds in the folders of a host. One request for each of some ten files,
-// in thirty folders.
+// filesBelow is the check for files of the same kinds in the folders of a host. One request for each of eleven files, in
+// eighty folders.
 func filesBelow() kit.Check {
-	const maxFolders = 30
+	const maxFolders = 80
 	c := kit.Check{ID: "exposed-file-of-folder", Class: "exposed-file", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
 		at := t.Request.URL

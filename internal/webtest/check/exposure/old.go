@@ -18,7 +18,7 @@ import (
 var program = regexp.MustCompile(`(?i)\.(php\d?|phtml|jsp|jspx|jsf|do|action|asp|aspx|ashx|cfm|cgi|pl|py|rb|inc|html?|shtml|js|xml|json|conf|sql)$`)
 
 const (
-	maxOldHere = 6   // files of a folder of which copies of each form are looked for
+	maxOldHere = 3   // files of a folder of which copies of each form are looked for
 	maxOldFull = 150 // and of a host
 	maxOld     = 600 // files of a host of which copies of the usual forms are looked for
 	usualOld   = 3   // those forms are the first of the list

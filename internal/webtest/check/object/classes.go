@@ -3,6 +3,9 @@ package object
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -61,4 +64,42 @@ func (f *format) instead(value []byte, object string) []byte {
 		from, to = at[4], at[5]
 	}
 	return bytes.Join([][]byte{value[:from], []byte(object), value[to:]}, nil)
+}
+
+// takesNoOther reports whether an application that reads objects makes none of a class that it does not expect: objects
+// of the format's classes, which cannot be read, are answered as one more member like one of no class is, and like the
+// value is. Two requests, and one for each class.
+func takesNoOther(ctx context.Context, w *kit.World, t *kit.Target, p message.Place, f *format, plain []byte, as coding) (
+	bool, error,
+) {
+	base, err := w.Base(ctx, t)
+	if err != nil || len(f.classes) == 0 || f.more(plain, "N;") == nil {
+		return false, err
+	}
+	before := diff.New(base.Response, p.Value)
+	for _, object := range append([]string{strings.ReplaceAll(f.unclassed, "{word}", kit.Word())}, f.classes...) {
+		text := as.encode(f.more(plain, object))
+		answer, err := w.Try(ctx, t, p, text)
+		if err != nil || !diff.Same(before, diff.New(answer, text, p.Value), base.Noise) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// members is how a list or an object of PHP begins, with the number of its members.
+var members = regexp.MustCompile(`^(?:a|O:\d{1,4}:"[^"]{1,200}"):(\d{1,4}):\{`)
+
+// more is a value of PHP with one more member, which is an object; nil for a value that has no members.
+func (f *format) more(value []byte, object string) []byte {
+	at := members.FindSubmatchIndex(value)
+	if at == nil || value[len(value)-1] != '}' {
+		return nil
+	}
+	n, err := strconv.Atoi(string(value[at[2]:at[3]]))
+	if err != nil {
+		return nil
+	}
+	word := kit.Word()
+	return fmt.Appendf(nil, `%s%d%ss:%d:"%s";%s}`, value[:at[2]], n+1, value[at[3]:len(value)-1], len(word), word, object)
 }

@@ -62,3 +62,43 @@ func TestObjectsOfClasses(t *testing.T) {
 		}
 	}
 }
+
+// An application that reads objects of PHP is found where it makes them of any class, not where it makes its own alone.
+func TestListsOfClasses(t *testing.T) {
+	text := regexp.MustCompile(`[sS]:0?5:"(?:\\6f|o)rder";s:5:"(\w+)"`)
+	members := regexp.MustCompile(`^(?:O:4:"View"|a):(\d):\{(.*)\}$`)
+	cannot := regexp.MustCompile(`O:\d+:"(?:DateTime|DateTimeZone)":0:\{\}`)
+	for name, c := range map[string]struct {
+		value string
+		any   bool
+		want  int
+	}{
+		"an object, any class":   {`O:4:"View":1:{s:5:"order";s:5:"price";}`, true, 1},
+		"an object, its class":   {`O:4:"View":1:{s:5:"order";s:5:"price";}`, false, 0},
+		"a list, any class":      {`a:1:{s:5:"order";s:5:"price";}`, true, 1},
+		"a list without objects": {`a:1:{s:5:"order";s:5:"price";}`, false, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			value, order := r.FormValue("view"), "name"
+			if cannot.MatchString(value) && c.any {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			more := cannot.ReplaceAllString(value, "N;")
+			if all := members.FindStringSubmatch(more); all != nil {
+				if m := text.FindStringSubmatch(all[2]); m != nil {
+					order = m[1]
+				}
+			}
+			fmt.Fprintf(w, "<p>Seeds by %s</p>", order)
+		}))
+		found := lab.Run(t, serialised(), lab.Target(t, http.MethodGet, "/?"+url.Values{"view": {c.value}}.Encode(), ""))
+		if len(found) != c.want {
+			t.Errorf("%s: %s, want %d", name, kittest.Titles(found), c.want)
+		}
+		for _, f := range found {
+			lab.Holds(t, f)
+		}
+	}
+}

@@ -5,13 +5,14 @@
 // the reader of that format understands: it must be answered as before. A stream that is broken in the same place must
 // not be. Where what is read changes nothing, so that both are answered alike, objects of two classes of PHP that
 // refuse to be made of nothing stand in the place of a text: reading them fails aloud, also where errors are not shown,
-// and objects of no class are answered as before. Of Java, a file that is never opened is sent, to learn whether a list
+// and objects of no class are answered as before. Where such objects are read as one more member without a failure, the
+// application makes none but those of its list, and nothing is reported. Of Java, a file that is never opened is sent, to learn whether a list
 // of classes refuses it. No other class is named that the value did not name, and nothing is called. Values that are
 // names of classes are replaced by others that every program has, and that none has. A text of an object of JSON in a
 // value is replaced by a function as node-serialize of Node.js writes it, which computes a product.
 //
 // Requests for a clean place: none for a value that is no serialised object and no name of a class; two otherwise,
-// three for a name, four for one of PHP, and one for a member of JSON. For a prototype: four for each body of JSON, at
+// three for a name, seven for one of PHP, and one for a member of JSON. For a prototype: four for each body of JSON, at
 // level intrusive alone, since what is set there is set for everybody until it is set back.
 package object
 
@@ -189,6 +190,9 @@ func read(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p mess
 		}
 	}
 	if listed, err := ofAList(ctx, w, t, p, f, as); err != nil || listed {
+		return listed, err
+	}
+	if listed, err := takesNoOther(ctx, w, t, p, f, plain, as); err != nil || listed {
 		return listed, err
 	}
 	w.Found(c, kit.Finding{Request: shown, Place: p, Payload: as.encode(f.write(plain, f.equal[0])), Detail: f.name,
