@@ -59,11 +59,11 @@ func (r *run) plan(t *target) (places, others []message.Place) {
 			add(&places, p)
 		case p.Component == message.Path && varies(request, p, t.Response):
 			add(&places, p)
-		case p.Component == message.Cookie && (scripted.Cookies[p.Name] || r.ofThisPath(t, p.Name)):
+		case p.Component == message.Cookie && (scripted.Cookies[p.Name] != "" || r.ofThisPath(t, p.Name)):
 			add(&places, p)
 		case p.Component == message.Cookie:
 			add(&others, p)
-		case p.Component == message.Header && scripted.Headers[http.CanonicalHeaderKey(p.Name)]:
+		case p.Component == message.Header && scripted.Headers[http.CanonicalHeaderKey(p.Name)] != "":
 			add(&places, p)
 		case p.Component == message.Header && p.Name != "Accept":
 			add(&others, p)
@@ -93,15 +93,15 @@ func (r *run) planBeside(t *target, places []message.Place, tested, other func(m
 			other(p)
 		}
 	}
-	for name := range scripted.Cookies {
-		other(message.Place{Component: message.Cookie, Name: name, Value: "1"})
+	for name, value := range scripted.Cookies {
+		other(message.PlaceOfCookie(name, value))
 	}
 	for _, p := range message.Names(t.Request) {
 		other(p)
 	}
-	for name := range scripted.Headers {
+	for name, value := range scripted.Headers {
 		if name != "Content-Type" && name != "Authorization" && name != "Accept" {
-			other(message.Place{Component: message.Header, Name: name, Value: "1"})
+			other(message.Place{Component: message.Header, Name: name, Value: value})
 		}
 	}
 	for _, name := range usualHeaders {
@@ -216,8 +216,7 @@ func (r *run) react(ctx context.Context, t *target) ([]message.Place, error) {
 	return out, nil
 }
 
-// isSerialised reports whether a value is an object: one of PHP, or base64 of one of Java, of Python, or of JSON and
-// its like.
+// isSerialised reports whether a value is an object: one of PHP, or base64 of one of Java, Python, JSON or its like.
 func isSerialised(value string) bool {
 	if ofPHP.MatchString(value) {
 		return true

@@ -1,6 +1,7 @@
 package sitemap
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -128,7 +129,7 @@ func (c *crawler) takeVisit(from *Entry, seen *visited, done map[string]bool) (r
 		for name, value := range s.Headers {
 			r.Header.Set(name, value)
 			if http.CanonicalHeaderKey(name) != "Content-Type" {
-				c.Headers[http.CanonicalHeaderKey(name)] = true
+				c.Headers[http.CanonicalHeaderKey(name)] = cmp.Or(value, "1")
 			}
 		}
 		r.Body = []byte(s.Body)

@@ -1,7 +1,9 @@
 package sitemap
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -38,11 +40,11 @@ var (
 	)
 	encoded   = regexp.MustCompile(`[?&"'` + "`" + `]([A-Za-z_][\w\[\]-]*)=["'` + "`" + `]?\s*\+`)
 	hole      = regexp.MustCompile(`\$\{[^}]*\}|\{\{[^}]*\}\}|\{[\w.]+\}|:[a-zA-Z_]\w*`)
-	setHeader = regexp.MustCompile("(?i)setRequestHeader\\(\\s*[\"'`]([\\w-]+)[\"'`]")
+	setHeader = regexp.MustCompile("(?i)setRequestHeader\\(\\s*[\"'`]([\\w-]+)[\"'`](?:\\s*,\\s*[\"'`]([^\"'`\\r\\n]{1,200})[\"'`])?")
 	headersOf = regexp.MustCompile(`\bheaders["']?\s*:\s*\{([^{}]{1,500})\}`)
 	headerOf  = regexp.MustCompile("[\"'`]?([A-Za-z][\\w-]*)[\"'`]?\\s*:\\s*[\"'`]([^\"'`\\r\\n]*)[\"'`]")
 	bodyOf    = regexp.MustCompile(`\bbody["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\"]|\\.)*')\s*[,}]`)
-	setCookie = regexp.MustCompile("document\\.cookie\\s*=\\s*[\"'`]([\\w.-]+)=")
+	setCookie = regexp.MustCompile("document\\.cookie\\s*=\\s*[\"'`]([\\w.-]+)=([^;\"'`\\s]{0,200})")
 	readQuery = regexp.MustCompile(
 		"(?:searchParams|URLSearchParams\\([^)]*\\)|params|query|urlParams)\\.(?:get|has)\\(\\s*[\"'`]([\\w.-]+)[\"'`]",
 	)
@@ -80,7 +82,7 @@ func (c *crawler) readScript(from *Entry, at *url.URL, name, text string) {
 		e.How, e.From, e.Depth = ByScript, from.Request.URL.String(), from.Depth+1
 		for name := range e.Request.Header {
 			if name != "Content-Type" {
-				c.Headers[name] = true
+				c.Headers[name] = cmp.Or(e.Request.Header.Get(name), "1")
 			}
 		}
 		c.add(e)
@@ -90,10 +92,10 @@ func (c *crawler) readScript(from *Entry, at *url.URL, name, text string) {
 		c.add(e)
 	}
 	for _, m := range setHeader.FindAllStringSubmatch(text, maxEndpoints) {
-		c.Headers[http.CanonicalHeaderKey(m[1])] = true
+		c.Headers[http.CanonicalHeaderKey(m[1])] = cmp.Or(m[2], "1")
 	}
 	for _, m := range setCookie.FindAllStringSubmatch(text, maxEndpoints) {
-		c.Cookies[m[1]] = true
+		c.Cookies[m[1]] = cmp.Or(m[2], "1")
 	}
 	c.queryReads(from, text)
 	if m := mapOf.FindStringSubmatch(text); m != nil && !strings.HasPrefix(m[1], "data:") {
@@ -219,6 +221,15 @@ func sentBehind(text string) string {
 	rest = endOfCall(rest)
 	if isJSON.MatchString(text) {
 		rest += " JSON.stringify"
+	}
+	headers := ""
+	for _, m := range setHeader.FindAllStringSubmatch(text, 20) {
+		if m[2] != "" && !strings.EqualFold(m[1], "Content-Type") {
+			headers += fmt.Sprintf("%q: %q, ", m[1], m[2])
+		}
+	}
+	if headers != "" {
+		rest += " headers: {" + headers + "}"
 	}
 	return rest + " " + isXML.FindString(text)
 }

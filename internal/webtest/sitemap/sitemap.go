@@ -85,8 +85,8 @@ type Map struct {
 	Others  []*Entry
 	Scripts map[string][]byte // texts of scripts by address, inline ones by that of their page and their number
 	Skipped map[string]int    // requests that were not sent, by reason
-	Headers map[string]bool   // names of headers that scripts send or read
-	Cookies map[string]bool   // names of cookies that scripts set
+	Headers map[string]string // headers that scripts send, with a value
+	Cookies map[string]string // cookies that scripts set, with a value
 }
 
 // crawler is a crawl that runs.
@@ -123,7 +123,7 @@ func Crawl(ctx context.Context, cfg Config) (*Map, error) {
 		posted: map[string]int{}, mixes: map[string]*mix{}, absent: map[string]int{}, byKey: map[string][]*Entry{},
 		shown: map[string]*page{}, began: cfg.Client.Sent()}
 	c.Scripts, c.Skipped = map[string][]byte{}, map[string]int{}
-	c.Headers, c.Cookies = map[string]bool{}, map[string]bool{}
+	c.Headers, c.Cookies = map[string]string{}, map[string]string{}
 	for _, u := range cfg.Starts {
 		c.hosts[u.Host] = true
 		c.add(&Entry{Request: message.From(http.MethodGet, u), How: ByStart})

@@ -141,7 +141,7 @@ func TestCrawlFindsWhatPagesLeadTo(t *testing.T) {
 			t.Errorf("/api/feed gets %s %q", e.Request.Header, e.Request.Body)
 		}
 	}
-	if !m.Headers["X-Kind"] || !m.Headers["X-Trace"] || !m.Cookies["lang"] {
+	if m.Headers["X-Kind"] == "" || m.Headers["X-Trace"] == "" || m.Cookies["lang"] == "" {
 		t.Errorf("headers %v, cookies %v", m.Headers, m.Cookies)
 	}
 }
