@@ -10,6 +10,9 @@ COMMIT  := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 DATE    := $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 
+# Compilers that collect less often take a fifth less of the processor's time, and more memory.
+COMPILER_GOGC ?= 400
+
 # Concurrent packages: their tests run a second time under the race detector.
 RACE ?= ./internal/infra/netguard/... ./internal/core/audit/... ./internal/infra/blob/... ./internal/infra/queue/... ./internal/infra/list/... ./internal/core/hook/... \
         ./internal/engine ./internal/engine/flow ./internal/engine/board ./internal/engine/tasks ./internal/engine/sender ./internal/engine/templates ./internal/engine/proto/... ./internal/engine/workflow ./internal/discover/... ./internal/agent/... ./internal/core/model/... ./internal/core/run/... \
@@ -85,7 +88,7 @@ demo: build ## one task against a deliberately weak local site, under a minute
 test: ## run every test (as root on Debian, first installs what is missing)
 	@scripts/need go postgres nginx
 	@scripts/need --wish poppler libreoffice redis openssh apache2 chromium postfix curl jq openssl rsync mariadbd smbd krb5kdc slapd ip bwrap socat python3 node
-	@CGO_ENABLED=0 go build -trimpath -buildvcs=false ./...
+	@GOGC=$(COMPILER_GOGC) CGO_ENABLED=0 go build -trimpath -buildvcs=false ./...
 	@CGO_ENABLED=0 GOFLAGS='-trimpath $(GOFLAGS)' scripts/test -vet=off $(TESTFLAGS) ./...
 
 # SQLite (in Go) is excluded: it shares no memory between threads, and the detector makes it five times slower. What the
@@ -138,7 +141,7 @@ lint: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION) ## run the linters of .golangci
 $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION):
 	@scripts/need go
 	@echo "building golangci-lint $(GOLANGCI_VERSION), once (some minutes)"
-	GOBIN=$(CURDIR)/$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(GOLANGCI_VERSION)
+	GOGC=$(COMPILER_GOGC) GOBIN=$(CURDIR)/$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(GOLANGCI_VERSION)
 	mv $(TOOLS)/golangci-lint $@
 
 fmt: ## format the code
