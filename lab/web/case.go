@@ -35,7 +35,7 @@ type Case struct {
 // Classes are the classes of weaknesses with the CWE numbers by which testers may name each.
 var Classes = map[string][]int{
 	"sql": {89, 564}, "xss": {79, 80, 83, 87}, "command": {78, 77}, "path": {22, 23, 36, 73, 98, 552, 200}, "redirect": {601},
-	"template": {1336, 94, 95}, "code": {94, 95}, "xxe": {611, 776}, "ssrf": {918, 441}, "nosql": {943}, "xpath": {643, 91},
+	"template": {1336, 94, 95}, "code": {94, 95}, "xxe": {611, 776}, "ssrf": {918, 441, 98}, "nosql": {943}, "xpath": {643, 91},
 	"crlf": {113, 93},
 }
 

@@ -7,7 +7,7 @@
 // waited for, too: by DNS alone it is probable, by HTTP proved.
 //
 // Requests for a clean place: none where neither name nor value speaks of files or addresses; otherwise three to six,
-// and one for the out-of-band server; three requests for each host, once, to read its own pages and its error page.
+// and one for the out-of-band server; up to eleven requests for each host, once, to read its own pages and its error page.
 package remote
 
 import (
@@ -263,8 +263,12 @@ func excerpt(body, text string, of page, without []*message.Response) string {
 	return ""
 }
 
-// ownPages are two pages of the application that everybody sees, with what stands in none of the other answers. They
-// are read once for each host.
+// maxCandidates are how many pages of the map are asked for to find those that everybody sees, maxLed how many more are
+// to which they lead visitors who are not logged in, such as the login.
+const maxCandidates, maxLed = 8, 2
+
+// ownPages are up to three pages of the application that everybody sees, with what stands in none of the other answers.
+// They are read once for each host.
 func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) {
 	key := "own pages " + t.Request.URL.Host
 	if known, ok := w.Memo.Load(key); ok {
@@ -273,19 +277,26 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 	root := message.From(http.MethodGet, &url.URL{Scheme: t.Request.URL.Scheme, Host: t.Request.URL.Host})
 	candidates := []*message.Request{root}
 	for _, r := range w.Pages() {
-		if r.Method == http.MethodGet && r.URL.Host == root.URL.Host && r.URL.RawQuery == "" && len(candidates) < 8 {
+		if r.Method == http.MethodGet && r.URL.Host == root.URL.Host && r.URL.RawQuery == "" && len(candidates) < maxCandidates {
 			candidates = append(candidates, r)
 		}
 	}
 	var pages []page
 	var answers []*message.Response
-	for _, r := range candidates {
+	led := map[string]bool{}
+	for i := 0; i < len(candidates); i++ {
+		r := candidates[i]
 		answer, err := w.Client.Send(ctx, r, client.Options{})
 		if errors.Is(err, client.ErrScope) {
 			continue
 		}
 		if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
 			return nil, err
+		}
+		if to := answer.Redirect(); to != nil && to.Host == root.URL.Host && to.RawQuery == "" && len(led) < maxLed &&
+			!led[to.Path] {
+			led[to.Path] = true
+			candidates = slices.Insert(candidates, i+1, message.From(http.MethodGet, to))
 		}
 		// A page has often two addresses, and a token that is another each time: its title is not common then.
 		twin := slices.ContainsFunc(answers, func(other *message.Response) bool {

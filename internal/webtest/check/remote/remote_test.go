@@ -13,6 +13,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
@@ -79,6 +80,60 @@ func TestFetch(t *testing.T) {
 			continue
 		}
 		holds(t, lab, found[0])
+	}
+}
+
+// Where visitors who are not logged in are led to a login, or to another page, that page is one which everybody sees.
+func TestFetchOfPagesBehindALogin(t *testing.T) {
+	for name, c := range map[string]struct {
+		to, page string
+		reads    bool
+		want     int
+	}{
+		"a login":             {"/enter", "<form><p>Members come in by this door</p>\n<input name=token value='{n}'></form>", true, 1},
+		"a page of greetings": {"/start/here", "<p>We are glad that you are here</p>\n<p>Ask for the key at the desk</p>", true, 1},
+		"nothing is read":     {"/enter", "<form><p>Members come in by this door</p>\n<input name=token value='{n}'></form>", false, 0},
+		"it leads in a ring":  {"/ring", "", true, 0},
+	} {
+		n := 0
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			v := r.FormValue("page")
+			_, err := r.Cookie("user")
+			n++
+			switch {
+			case r.URL.Path == c.to && c.page != "":
+				fmt.Fprint(w, strings.ReplaceAll(c.page, "{n}", fmt.Sprint(n)))
+			case len(r.URL.Path) > 5:
+				http.NotFound(w, r)
+			case err != nil:
+				http.Redirect(w, r, c.to, http.StatusFound)
+			case r.URL.Path == "/show" && c.reads && strings.HasPrefix(v, "http://"):
+				fmt.Fprint(w, "<h1>Show</h1>\n"+get(v))
+			default:
+				fmt.Fprint(w, "<h1>Show</h1>\n<p>There is no such page</p>")
+			}
+		}))
+		lab.World.Pages = func() (all []*message.Request) {
+			for _, path := range []string{"/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h", "/i"} {
+				r, err := message.New(http.MethodGet, lab.URL+path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, r)
+			}
+			return all
+		}
+		lab.World.Users = []*client.User{lab.As(t, "alice")}
+		target := lab.Target(t, http.MethodGet, "/show?page=news.txt", "")
+		target.User = lab.World.Users[0]
+		found := lab.Run(t, Checks()[0], target)
+		if len(found) != c.want {
+			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
+		}
+		for _, f := range found {
+			lab.Holds(t, f)
+		}
 	}
 }
 
