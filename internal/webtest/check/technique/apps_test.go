@@ -88,6 +88,41 @@ var disk = map[string]string{
 	"/windows/win.ini": "; for 16-bit app support\n[fonts]\n[extensions]\n[mci extensions]\n",
 }
 
+// stripped takes blanks, comments and words of SQL out of what another application gets, again and again.
+func stripped(app func(string) string) func(string) string {
+	words := regexp.MustCompile(`(?i)\s|union|select|or|and|case|--|/\*`)
+	return func(v string) string {
+		for words.MatchString(v) {
+			v = words.ReplaceAllString(v, "")
+		}
+		return app(v)
+	}
+}
+
+// noBraces refuses two braces, and computes what a statement of a template prints.
+func noBraces(pattern string) func(string) string {
+	return func(v string) string {
+		if strings.Contains(v, "{{") || strings.Contains(v, "}}") {
+			return "<p>No braces, please"
+		}
+		return "<p>Hello " + replaceMath(v, pattern) + "</p>"
+	}
+}
+
+// begins reads a file whose name begins as a pattern says.
+func begins(pattern, name string) func(string) string {
+	allowed := regexp.MustCompile(pattern)
+	return func(v string) string {
+		switch {
+		case v == name:
+			return "<p>hello</p>"
+		case allowed.MatchString(v):
+			return read(path.Join("/app/data", v))
+		}
+		return "<p>No such file</p>"
+	}
+}
+
 func read(name string) string {
 	if name, _, ok := strings.Cut(name, "\x00"); ok {
 		return read(name)
@@ -146,17 +181,19 @@ var apps = map[string]func(string) string{
 	"sqlite-no-blanks": func(v string) string {
 		return query(false, statement("SELECT id, name FROM users WHERE (id='%s')"))(strings.Join(strings.Fields(v), ""))
 	},
-	"sqlite-quiet":      query(false, statement("SELECT id, name FROM users WHERE (id='%s')")),
-	"sqlite-number":     query(false, statement("SELECT id, name FROM users WHERE id=%s")),
-	"sqlite-double":     query(false, statement(`SELECT id, name FROM users WHERE CAST(id AS TEXT)="%s"`)),
-	"sqlite-like":       query(false, statement("SELECT id, name FROM users WHERE id LIKE '%%%s%%'")),
-	"sqlite-like-paren": query(false, statement("SELECT id, name FROM users WHERE (lower(id) LIKE lower('%%%s%%'))")),
-	"sqlite-column":     query(false, statement("SELECT id, %s FROM users")),
-	"sqlite-order":      query(false, statement("SELECT id, name FROM users ORDER BY %s")),
-	"sqlite-direction":  query(true, statement("SELECT id, name FROM users ORDER BY name %s")),
-	"sqlite-offset":     query(true, statement("SELECT id, name FROM users ORDER BY id LIMIT 3 OFFSET %s")),
-	"sqlite-limit":      query(false, statement("SELECT id, name FROM users LIMIT %s")),
-	"sqlite-login":      query(false, statement("SELECT id, name FROM users WHERE name='%s' AND pass='zz'")),
+	"sqlite-strips-words":      stripped(query(false, statement("SELECT id, name FROM users WHERE (id='%s')"))),
+	"sqlite-like-strips-words": stripped(query(false, statement("SELECT id, name FROM users WHERE id LIKE '%%%s%%'"))),
+	"sqlite-quiet":             query(false, statement("SELECT id, name FROM users WHERE (id='%s')")),
+	"sqlite-number":            query(false, statement("SELECT id, name FROM users WHERE id=%s")),
+	"sqlite-double":            query(false, statement(`SELECT id, name FROM users WHERE CAST(id AS TEXT)="%s"`)),
+	"sqlite-like":              query(false, statement("SELECT id, name FROM users WHERE id LIKE '%%%s%%'")),
+	"sqlite-like-paren":        query(false, statement("SELECT id, name FROM users WHERE (lower(id) LIKE lower('%%%s%%'))")),
+	"sqlite-column":            query(false, statement("SELECT id, %s FROM users")),
+	"sqlite-order":             query(false, statement("SELECT id, name FROM users ORDER BY %s")),
+	"sqlite-direction":         query(true, statement("SELECT id, name FROM users ORDER BY name %s")),
+	"sqlite-offset":            query(true, statement("SELECT id, name FROM users ORDER BY id LIMIT 3 OFFSET %s")),
+	"sqlite-limit":             query(false, statement("SELECT id, name FROM users LIMIT %s")),
+	"sqlite-login":             query(false, statement("SELECT id, name FROM users WHERE name='%s' AND pass='zz'")),
 	"sqlite-login-silent": func(v string) string {
 		if strings.Contains(query(false, statement("SELECT id, name FROM users WHERE name='%s' AND pass='zz'"))(v), "<tr>") {
 			return "<p>welcome</p>"
@@ -309,7 +346,9 @@ var apps = map[string]func(string) string{
 	"expression-language": func(v string) string {
 		return "<p>Hello " + html.EscapeString(replaceMath(v, `\$\{(\d+)\*(\d+)\}`)) + "</p>"
 	},
-	"erb": func(v string) string { return "<p>Hello " + replaceMath(v, `<%= ?(\d+)\*(\d+) ?%>`) + "</p>" },
+	"erb":              func(v string) string { return "<p>Hello " + replaceMath(v, `<%= ?(\d+)\*(\d+) ?%>`) + "</p>" },
+	"jinja-no-braces":  noBraces(`\{% ?print\((\d+)\*(\d+)\) ?%\}`),
+	"django-no-braces": noBraces(`\{% ?widthratio (\d+) 1 (\d+) ?%\}`),
 	"go-template": func(v string) string {
 		parsed, err := template.New("").Parse("<p>Hello " + v + "</p>")
 		if err != nil {
@@ -363,8 +402,10 @@ var apps = map[string]func(string) string{
 		}
 		return read("/app/data/" + v)
 	},
-	"files-safe":   func(v string) string { return read("/app/data/" + path.Base(v)) },
-	"shows-passwd": func(string) string { return "<p>Such a file begins with</p><pre>" + disk["/etc/passwd"] + "</pre>" },
+	"files-begins":        begins(`^[a-z]`, "alto"),
+	"files-begins-number": begins(`^\d`, "2"),
+	"files-safe":          func(v string) string { return read("/app/data/" + path.Base(v)) },
+	"shows-passwd":        func(string) string { return "<p>Such a file begins with</p><pre>" + disk["/etc/passwd"] + "</pre>" },
 	"java-include": func(v string) string {
 		if path.Clean("/jsp/"+v) == "/WEB-INF/web.xml" {
 			return "<?xml version=\"1.0\"?><web-app version=\"3\"><servlet/></web-app>"
