@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	sends = regexp.MustCompile(`(?i)forg[eo]t|reset|recover|remind|lost|resend|invit|refer|share|verif|activat|confirm|notify|mail|magic` + abroad)
+	sends     = regexp.MustCompile(`(?i)forg[eo]t|reset|recover|remind|lost|resend|invit|refer|share|verif|activat|confirm|notify|mail|magic` + abroad)
 	recipient = regexp.MustCompile(`(?i)person|friend|^to$|recipient|` + kit.UserName.String())
 	addresses = regexp.MustCompile(`[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+`)
 )
