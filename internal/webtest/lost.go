@@ -24,8 +24,7 @@ func (r *run) guarded(ctx context.Context, some []*target, done, total int) erro
 	r.batching, r.pending = true, nil
 	r.mu.Unlock()
 	before := r.renewals()
-	err := r.batch(ctx, some, done, total)
-	if err != nil {
+	if err := r.batch(ctx, some, done, total); err != nil {
 		r.flush()
 		return err
 	}

@@ -1,6 +1,7 @@
 package webtest_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/webtest"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/coverage"
 	"github.com/vedette-sec/vedette/internal/webtest/session"
 )
@@ -20,8 +22,10 @@ import (
 type lodge struct {
 	mu       sync.Mutex
 	ends     func(n int) bool
-	lock     int    // from this request on bob is not let in, and his session is over; 0: never
-	odd      string // a text in a parameter or in what the browser says that is answered as if nobody was logged in
+	lock     int         // from this request on bob is not let in, and his session is over; 0: never
+	odd      string      // a text in a parameter or in what the browser says that is answered as if nobody was logged in
+	checks   []kit.Check // beside echo
+	quiet    bool        // pages do not say that nobody is logged in
 	sessions map[string]string
 	inThis   map[string]int
 	all      int
@@ -64,6 +68,10 @@ func (c *lodge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if isOdd {
 		c.odds++
 	}
+	if name == "" && c.quiet && r.URL.Path != "/" {
+		fmt.Fprint(w, "<h2>closed</h2>")
+		return
+	}
 	if name == "" || isOdd {
 		http.Redirect(w, r, "/login", http.StatusFound)
 		return
@@ -87,7 +95,7 @@ func (c *lodge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func visit(t *testing.T, c *lodge, names ...string) *webtest.Report {
 	t.Helper()
 	c.sessions, c.inThis = map[string]string{}, map[string]int{}
-	cfg := webtest.Config{Checks: []kit.Check{echo}}
+	cfg := webtest.Config{Checks: append([]kit.Check{echo}, c.checks...)}
 	for _, name := range names {
 		cfg.Accounts = append(cfg.Accounts, session.Account{User: name, Password: "x"})
 	}
@@ -119,6 +127,40 @@ func TestSessionsThatEndInTheMiddle(t *testing.T) {
 		}
 		if report.Logins < 3 || report.Logins > app.all/10 {
 			t.Errorf("%s: %d logins for %d requests", name, report.Logins, app.all)
+		}
+	}
+}
+
+// once is a check that tests something once, however many pages have it, and finds it.
+var once = kit.Check{ID: "once", Title: "Once", Class: "once", Severity: kit.High, Level: client.Safe,
+	Request: func(ctx context.Context, w *kit.World, t *kit.Target) error {
+		if t.Request.URL.Path == "/" || !w.Once("once") {
+			return nil
+		}
+		answer, err := w.Send(ctx, t, t.Request)
+		if err == nil {
+			w.Report(kit.Finding{Check: "once", Class: "once", Title: "Once", Severity: kit.High, Request: answer.Request,
+				Confidence: kit.Proved})
+		}
+		return err
+	}}
+
+// What is tested once is tested again when its findings were dropped as the session was over, and only then.
+func TestOnceInSessionsThatEnd(t *testing.T) {
+	for name, ends := range map[string]func(n int) bool{
+		"never":    nil,
+		"after 25": func(n int) bool { return n > 25 },
+		"after 60": func(n int) bool { return n > 60 },
+	} {
+		report := visit(t, &lodge{ends: ends, quiet: true, checks: []kit.Check{once}}, "bob")
+		found := 0
+		for _, f := range report.Findings {
+			if f.Check == "once" {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s: %d found, want 1", name, found)
 		}
 	}
 }

@@ -69,18 +69,18 @@ func (r *run) flush() {
 	all := r.pending
 	r.pending, r.batching, r.undo = nil, false, nil
 	r.mu.Unlock()
+	r.world.Settle()
 	r.take(true, all...)
 }
 
 func (r *run) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pending = nil
-	r.batching = true
+	r.world.Forget()
 	for _, uncount := range r.undo {
 		uncount()
 	}
-	r.undo = nil
+	r.pending, r.batching, r.undo = nil, true, nil
 	for cause := range r.classes {
 		if _, kept := r.merged[cause]; !kept {
 			delete(r.classes, cause)

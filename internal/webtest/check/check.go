@@ -21,6 +21,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/object"
 	"github.com/vedette-sec/vedette/internal/webtest/check/owned"
 	"github.com/vedette-sec/vedette/internal/webtest/check/password"
+	"github.com/vedette-sec/vedette/internal/webtest/check/posted"
 	"github.com/vedette-sec/vedette/internal/webtest/check/redirect"
 	"github.com/vedette-sec/vedette/internal/webtest/check/refusal"
 	"github.com/vedette-sec/vedette/internal/webtest/check/remote"
@@ -65,7 +66,7 @@ func All() []Check {
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
 		forgery.Checks(), owned.Checks(), enrol.Checks(), digest.Checks(), logic.Checks(),
 		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(), reset.Checks(), menu.Checks(),
-		password.Checks(), carried.Checks(), steps.Checks(),
+		password.Checks(), carried.Checks(), steps.Checks(), posted.Checks(),
 	} {
 		all = append(all, some...)
 	}

@@ -192,6 +192,70 @@ func TestLogins(t *testing.T) {
 	}
 }
 
+// A login that refuses by its status and answers what works with 200 is known by a cookie of its own, or by a page that
+// asks no more. A page that says no, one for each password of a name, and a refusal that ends by itself are no logins.
+func TestDefaultsOfLoginsWithoutRedirect(t *testing.T) {
+	const form = `<form method="post"><input name="user"><input type="password" name="password"></form>`
+	cookie := &http.Cookie{Name: "session", Value: "1"}
+	tries := 0
+	for name, c := range map[string]struct {
+		answer func(w http.ResponseWriter, name, password string)
+		want   int
+	}{
+		"a script's": {func(w http.ResponseWriter, name, password string) {
+			if name != "guest" || password != "guest" {
+				http.Error(w, `{"error":"not_authorised"}`, http.StatusUnauthorized)
+				return
+			}
+			http.SetCookie(w, cookie)
+			fmt.Fprint(w, `{"name":"guest"}`)
+		}, 1},
+		"a page": {func(w http.ResponseWriter, name, password string) {
+			http.SetCookie(w, cookie)
+			if name != "admin" || password != "password" {
+				w.WriteHeader(http.StatusForbidden)
+				fmt.Fprint(w, "<p>DENIED</p>"+form)
+				return
+			}
+			fmt.Fprint(w, "<p>71 C, pump on</p>")
+		}, 1},
+		"says no": {func(w http.ResponseWriter, name, password string) {
+			if name != "admin" || password != "password" {
+				w.WriteHeader(http.StatusForbidden)
+				fmt.Fprint(w, "<p>DENIED</p>"+form)
+				return
+			}
+			fmt.Fprint(w, "<p>Access denied.</p>")
+		}, 0},
+		"any password": {func(w http.ResponseWriter, name, password string) {
+			if name != "test" {
+				w.WriteHeader(http.StatusForbidden)
+				fmt.Fprint(w, "<p>DENIED</p>"+form)
+				return
+			}
+			fmt.Fprint(w, "<p>A second factor was sent.</p>")
+		}, 0},
+		"by itself": {func(w http.ResponseWriter, _, _ string) {
+			if tries++; tries < 4 {
+				w.WriteHeader(http.StatusForbidden)
+				fmt.Fprint(w, "<p>DENIED</p>"+form)
+				return
+			}
+			fmt.Fprint(w, "<p>Ask your service.</p>")
+		}, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			c.answer(w, r.FormValue("user"), r.FormValue("password"))
+		}))
+		lab.World.Defaults = true
+		found := lab.Run(t, kittest.Named(t, Checks(), "default-login"), lab.Target(t, http.MethodPost, "/login", "user=bob&password=x"))
+		if len(found) != c.want {
+			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), c.want)
+		}
+	}
+}
+
 func TestDefaultsAreAskedFor(t *testing.T) {
 	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "wrong") }))
 	lab.Run(t, kittest.Named(t, Checks(), "default-login"), lab.Target(t, http.MethodPost, "/login", "user=bob&password=x"))

@@ -100,8 +100,8 @@ func knownNames(w *kit.World) (names []string) {
 	return append(names, "admin")
 }
 
-// defaults is the check for well-known passwords. It is only run when it is allowed. A random pair must fail, and one
-// that works must work again. Two requests, and one for each pair.
+// defaults is the check for well-known passwords. It is only run when it is allowed. A random pair must fail, one that
+// works must work again, and its name with another password must not. Two requests, and one for each pair.
 func defaults() kit.Check {
 	c := kit.Check{ID: "default-login", Class: "default-login", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
@@ -133,6 +133,10 @@ func defaults() kit.Check {
 			if err != nil || !loggedIn(l.Request, again, control) {
 				return err
 			}
+			other, _, err := try(ctx, w, &l, pair[0], kit.Word())
+			if err != nil || loggedIn(l.Request, other, control) {
+				return err
+			}
 			w.Found(&c, kit.Finding{Request: answer.Request, Place: l.Password, Payload: pair[0] + " with a well-known password",
 				Evidence: []kit.Evidence{{Request: answer.Request, Response: answer, Note: "it logs in, twice"},
 					{Request: control.Request, Response: control, Note: "a random name and password do not"}}})
@@ -146,10 +150,15 @@ func defaults() kit.Check {
 var tokenField = regexp.MustCompile(`(?i)"(?:access_?token|auth_?token|token|jwt|session_?id?)"\s*:\s*"[^"]{8,}"`)
 
 // loggedIn says whether an answer is that of a login that worked: it leads elsewhere than the failed one and sets a
-// cookie, or has a token. Where the form has a token there is a session already, and a failed login leads nowhere.
+// cookie, or has a token. Where the form has a token there is a session already, and a failed login leads nowhere. Where
+// a failed login is refused by its status, one that is not has worked if it sets a cookie of its own or asks no more.
 func loggedIn(form *message.Request, r, failed *message.Response) bool {
 	if tokenField.Match(r.Body) && !tokenField.Match(failed.Body) {
 		return true
+	}
+	if failed.Status/100 == 4 && failed.Status != http.StatusTooManyRequests && r.Status == http.StatusOK &&
+		kit.Opened(r) && !kit.AsksForPassword(r) {
+		return kit.AsksForPassword(failed) || len(r.Header["Set-Cookie"]) > len(failed.Header["Set-Cookie"])
 	}
 	to := r.Header.Get("Location")
 	return r.Status/100 == 3 && to != failed.Header.Get("Location") && !strings.Contains(strings.ToLower(to), "error") &&

@@ -22,7 +22,7 @@ var (
 // UsualPasswords are well-known names with their passwords, few because accounts are locked after some.
 func UsualPasswords() [][2]string {
 	return [][2]string{{"admin", "admin"}, {"admin", "password"}, {"admin", "admin123"}, {"tomcat", "tomcat"},
-		{"test", "test"}}
+		{"test", "test"}, {"guest", "guest"}, {"root", "root"}}
 }
 
 // Login is a request that logs in: with a name and one password.

@@ -78,6 +78,7 @@ type World struct {
 
 	mu      sync.Mutex
 	once    map[string]bool
+	recent  []string // keys of once since Settle
 	planted []Planted
 }
 
@@ -175,7 +176,25 @@ func (w *World) Once(key string) bool {
 		return false
 	}
 	w.once[key] = true
+	w.recent = append(w.recent, key)
 	return true
+}
+
+// Settle has what was done once until now count as done, whatever Forget is told later.
+func (w *World) Settle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.recent = nil
+}
+
+// Forget has what was done once since Settle be done again: its findings were dropped, as sessions were over meanwhile.
+func (w *World) Forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, key := range w.recent {
+		delete(w.once, key)
+	}
+	w.recent = nil
 }
 
 // Found completes a finding with what is known of its class and reports it.

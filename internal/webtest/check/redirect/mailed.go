@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	sends     = regexp.MustCompile(`(?i)forg[eo]t|reset|recover|remind|lost|resend|invit|refer|share|verif|activat|confirm|notify|mail|magic`)
-	recipient = regexp.MustCompile(`(?i)mail|user|login|name|account|person|friend|^to$|recipient|member`)
+	sends     = regexp.MustCompile(`(?i)forg[eo]t|reset|recover|remind|lost|resend|invit|refer|share|verif|activat|confirm|notify|mail|magic` + abroad)
+	recipient = regexp.MustCompile(`(?i)person|friend|^to$|recipient|` + kit.UserName.String())
 	addresses = regexp.MustCompile(`[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+`)
 )
 

@@ -1,9 +1,11 @@
 package redirect
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,19 +24,21 @@ func TestHostOfMessages(t *testing.T) {
 		link func(r *http.Request) string
 		want string
 	}{
-		"host":      {func(r *http.Request) string { return "http://" + r.Host + "/set" }, "Host"},
-		"forwarded": {func(r *http.Request) string { return "https://" + r.Header.Get("X-Forwarded-Host") + "/set" }, "X-Forwarded-Host"},
-		"own":       {func(*http.Request) string { return "https://club.lab.example/set" }, ""},
-		"text":      {func(r *http.Request) string { return "asked at " + r.Host }, ""},
+		"other name": {func(r *http.Request) string { return "http://" + r.Host + "/set" }, "Host"},
+		"script":     {func(r *http.Request) string { return "http://" + r.Host + "/set" }, "Host"},
+		"host":       {func(r *http.Request) string { return "http://" + r.Host + "/set" }, "Host"},
+		"forwarded":  {func(r *http.Request) string { return "https://" + r.Header.Get("X-Forwarded-Host") + "/set" }, "X-Forwarded-Host"},
+		"own":        {func(*http.Request) string { return "https://club.lab.example/set" }, ""},
+		"text":       {func(r *http.Request) string { return "asked at " + r.Host }, ""},
 	} {
 		var mu sync.Mutex
-		sent := ""
+		sent, known := "", []string{"alice", "alice@club.example"}
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			mu.Lock()
 			defer mu.Unlock()
 			w.Header().Set("Content-Type", "text/html")
 			switch {
-			case r.Method == http.MethodPost && r.FormValue("e-mail") == "alice@club.example":
+			case r.Method == http.MethodPost && slices.Contains(known, strings.TrimSpace(r.FormValue("e-mail")+r.FormValue("kunden-nick")+handle(r))):
 				sent += "<p>" + c.link(r) + "</p>"
 			case r.URL.Path == "/messages":
 				fmt.Fprint(w, "<h1>For alice@club.example</h1>"+sent)
@@ -53,6 +57,13 @@ func TestHostOfMessages(t *testing.T) {
 		}
 		form.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		form.Body = []byte("e-mail=tester@example.com")
+		switch name {
+		case "other name":
+			form.URL.Path, form.Body = "/passwort-vergessen", []byte("kunden-nick=tester")
+		case "script":
+			form.Header.Set("Content-Type", "application/json")
+			form.URL.Path, form.Body = "/api/recover", []byte(`{"handle":"tester"}`)
+		}
 		page, err := message.New(http.MethodGet, lab.URL+"/messages")
 		if err != nil {
 			t.Fatal(err)
@@ -63,6 +74,13 @@ func TestHostOfMessages(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
+}
+
+// handle is the member of JSON that names a user.
+func handle(r *http.Request) string {
+	var in struct{ Handle string }
+	_ = json.NewDecoder(r.Body).Decode(&in) // "" where it is a form
+	return in.Handle
 }
 
 func payloadsOf(all []kit.Finding) (out string) {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/diff"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
@@ -279,8 +280,7 @@ func (t *trial) confirm(ctx context.Context, by way, r *message.Request, opened 
 		steps = append(steps, proof.Step{ID: "control" + strconv.Itoa(i+1), As: user, Send: control.r,
 			Expect: []proof.Expect{{What: proof.Same, Of: "opened", Not: true}}})
 	}
-	front, err := t.send(ctx, message.From(http.MethodGet, &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: "/"}))
-	if err != nil || kit.Same(front, opened) {
+	if isFront, err := t.isFront(ctx, r, opened); err != nil || isFront {
 		return false, err
 	}
 	refused, err := t.send(ctx, t.page)
@@ -294,6 +294,23 @@ func (t *trial) confirm(ctx context.Context, by way, r *message.Request, opened 
 	t.w.Found(t.c, kit.Finding{Request: r, Detail: "it is given with " + by.about, Evidence: evidence,
 		Proof: &proof.Program{About: "A page that is refused is given with " + by.about + ".", Users: users, Steps: steps}})
 	return true, nil
+}
+
+// isFront reports whether an answer is the front page of its host, but for what that page changes by itself. Small pages
+// share nearly all of their lines, so that one line that neither the front page nor the refusal has makes it another.
+func (t *trial) isFront(ctx context.Context, r *message.Request, opened *message.Response) (bool, error) {
+	var fronts [2]*diff.Page
+	for i := range fronts {
+		at := message.From(http.MethodGet, &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: "/"})
+		answer, err := t.send(ctx, at)
+		if err != nil {
+			return false, err
+		}
+		if fronts[i] = diff.New(answer); !kit.Same(answer, opened) {
+			return false, nil
+		}
+	}
+	return !diff.Adds(diff.New(opened), diff.Learn(fronts[:]...), fronts[0], fronts[1], diff.New(t.base)), nil
 }
 
 // missing is a page in the same folder that does not exist.

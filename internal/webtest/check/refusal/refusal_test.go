@@ -81,6 +81,9 @@ func TestBypass(t *testing.T) {
 		"rewritten": {shop(func(r *http.Request) bool { return wages(r) && r.Header.Get("X-Original-URL") == "" },
 			func(r *http.Request) bool { return r.Header.Get("X-Original-URL") == "/staff/wages" }), "the header X-Original-URL"},
 
+		"small pages": {small("<p>Turbine 7</p>"), "the header X-Real-IP"},
+		"small front": {small("<p>41.2 MW</p>"), ""},
+
 		"refused":  {shop(any3, wages), ""},
 		"any page": {shop(wages, func(r *http.Request) bool { return true }), ""},
 		"any host": {shop(func(r *http.Request) bool { return wages(r) && r.Header.Get("X-Real-IP") == "" }, wages), ""},
@@ -104,6 +107,26 @@ func TestBypass(t *testing.T) {
 			continue
 		}
 		holds(t, name, lab, found[0])
+	}
+}
+
+// small is an application whose pages share nearly all of their lines; a page opens from the inside, and shows what.
+func small(what string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/staff/wages" && r.Header.Get("X-Real-IP") == "127.0.0.1":
+		case r.URL.Path == "/staff/wages":
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, strings.Repeat("<p>wind</p>", 30)+"<p>From the inside only</p>")
+			return
+		case r.URL.Path != "/":
+			http.NotFound(w, r)
+			return
+		default:
+			fmt.Fprint(w, strings.Repeat("<p>wind</p>", 30)+"<p>41.2 MW</p>")
+			return
+		}
+		fmt.Fprint(w, strings.Repeat("<p>wind</p>", 30)+what)
 	}
 }
 

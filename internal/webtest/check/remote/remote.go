@@ -44,7 +44,8 @@ var (
 	fileName = regexp.MustCompile(`(?i)file|page|doc|templ|incl|dir|folder|lang|view|load|content|theme|style|skin|layout|` +
 		`module|resource|target|show|open|read|path`)
 	addressName = regexp.MustCompile(`(?i)ur[il]|host|site|link|feed|proxy|fetch|webhook|callback|image|img|src|avatar|` +
-		`address|domain|server|endpoint|source|href|remote|import|download|dest|ping|preview|xml|wsdl`)
+		`address|domain|server|endpoint|source|href|remote|import|download|dest|ping|preview|xml|wsdl|` +
+		`adres|direcci|endere[cç]o|indirizz|osoite|enlace|lien|l[aä]nk|odkaz|quelle|fuente|bild`)
 	fileValue = regexp.MustCompile(`[/\\]|^[^ ]+\.[A-Za-z][A-Za-z0-9]{1,4}$`)
 )
 

@@ -44,6 +44,27 @@ func get(address string) string {
 	return string(text)
 }
 
+// A field that is called an address in another language is tried as one, though it is empty.
+func TestFetchOfFieldsInOtherLanguages(t *testing.T) {
+	for name, want := range map[string]int{"adresse": 1, "indirizzo_feed": 1, "vorname": 0} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch {
+			case r.URL.Path == "/":
+				fmt.Fprint(w, "<html><h1>Welcome to this application</h1>\n<p>It has a page of its own</p>\n</html>")
+			case r.Method != http.MethodPost:
+				http.Error(w, "not found", http.StatusNotFound)
+			default:
+				fmt.Fprint(w, html.EscapeString(get(r.FormValue(name))))
+			}
+		}))
+		found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodPost, "/read", name+"="))
+		if len(found) != want || want > 0 && found[0].Class != "ssrf" {
+			t.Errorf("%s: found %s, want %d", name, kittest.Titles(found), want)
+		}
+	}
+}
+
 func TestFetch(t *testing.T) {
 	for name, c := range map[string]struct {
 		show func(w http.ResponseWriter, r *http.Request, v string)
