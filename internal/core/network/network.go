@@ -43,7 +43,7 @@ type Events struct {
 	from  Sources
 	now   func() time.Time
 	// packers are *flate.Writer that wait for the next document: each has tables of a megabyte, and to make them costs
-	// ten times what it costs to compress an exchange.
+	// more than twenty times what it costs to compress an exchange.
 	packers sync.Pool
 }
 

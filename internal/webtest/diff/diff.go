@@ -11,6 +11,7 @@ package diff
 
 import (
 	"bytes"
+	"cmp"
 	"hash/maphash"
 	"regexp"
 	"slices"
@@ -45,7 +46,11 @@ func New(r *message.Response, echoes ...string) *Page {
 	body := r.Body[:min(len(r.Body), maxBody)]
 	whole := maphash.Bytes(seed, body)
 	target := r.Header.Get("Location")
+	known := append(bytes.ToLower(body), strings.ToLower(target)...)
 	for _, echo := range echoes {
+		if !mentions(known, echo) { // most answers do not: an expression costs far more
+			continue
+		}
 		if pattern := tolerant(echo); pattern != nil {
 			body = pattern.ReplaceAll(body, nil)
 			target = pattern.ReplaceAllString(target, "")
@@ -103,6 +108,17 @@ const forms = `&#?[0-9A-Za-z]{1,8};|%(?:25)?[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\x
 const between = `(?:` + forms + `|[^0-9A-Za-z]){0,24}`
 
 var words = regexp.MustCompile(`[0-9A-Za-z]+`)
+
+// mentions reports whether a page, in lower case, may show a text: it has its longest word.
+func mentions(page []byte, text string) bool {
+	longest := ""
+	for _, one := range words.FindAllString(text, -1) {
+		if len(one) > len(longest) {
+			longest = one
+		}
+	}
+	return bytes.Contains(page, []byte(strings.ToLower(cmp.Or(longest, text))))
+}
 
 // tolerant is an expression for a text in all forms in which pages show it: as it is, escaped for HTML, addresses or
 // scripts, with quotes doubled or characters taken out, in upper or lower case; nil for a text too short to be told
