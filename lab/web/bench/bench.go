@@ -92,7 +92,7 @@ func New(name, variant, files string) (http.Handler, error) {
 		return nil, err
 	}
 	// In a file, so that a statement that computes for long holds up no other page.
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(files, "lab.db")+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)&_pragma=synchronous(OFF)")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(files, "lab.db")+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(30000)&_pragma=synchronous(OFF)")
 	if err != nil {
 		return nil, err
 	}
