@@ -15,6 +15,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/exposure"
 	"github.com/vedette-sec/vedette/internal/webtest/check/forgery"
 	"github.com/vedette-sec/vedette/internal/webtest/check/front"
+	"github.com/vedette-sec/vedette/internal/webtest/check/guess"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/check/logic"
 	"github.com/vedette-sec/vedette/internal/webtest/check/menu"
@@ -26,6 +27,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/refusal"
 	"github.com/vedette-sec/vedette/internal/webtest/check/remote"
 	"github.com/vedette-sec/vedette/internal/webtest/check/reset"
+	"github.com/vedette-sec/vedette/internal/webtest/check/serial"
 	"github.com/vedette-sec/vedette/internal/webtest/check/state"
 	"github.com/vedette-sec/vedette/internal/webtest/check/steps"
 	"github.com/vedette-sec/vedette/internal/webtest/check/technique"
@@ -66,7 +68,7 @@ func All() []Check {
 		xss.Checks(), technique.Checks(), redirect.Checks(), remote.Checks(), exposure.Checks(), access.Checks(),
 		forgery.Checks(), owned.Checks(), enrol.Checks(), digest.Checks(), logic.Checks(),
 		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(), reset.Checks(), menu.Checks(),
-		password.Checks(), carried.Checks(), steps.Checks(), posted.Checks(),
+		password.Checks(), carried.Checks(), steps.Checks(), posted.Checks(), serial.Checks(), guess.Checks(),
 	} {
 		all = append(all, some...)
 	}

@@ -95,7 +95,19 @@ func marked(r *message.Request, prefix, wrap string, fields, more map[string]any
 var ranks = map[string]string{"role": "admin", "user_role": "admin", "plan": "premium", "tier": "premium",
 	"subscription": "premium", "membership": "premium", "account_type": "premium"}
 
-// unset are the fields of privilege that an object has and a request has not, as they would be set.
+// Amounts that an application counts for a person and that the person may not set, and members by which an object is
+// one of a person.
+var (
+	amountName = regexp.MustCompile(`(?i)^(?:account_?|user_?|my_?|loyalty_?)?(?:credits?|balance|points|wallet|funds` +
+		`|coins|karma|reputation|bonus|quota)$`)
+	personMember = regexp.MustCompile(`(?i)^(?:user_?name|login|handle|nick(?:_?name)?|e_?mail|mail)$`)
+)
+
+// addedAmount is how much an amount is raised by.
+const addedAmount = 731
+
+// unset are the fields of privilege, and the amounts of a person, that an object has and a request has not, as they
+// would be set.
 func unset(fields, object map[string]any) map[string]any {
 	more := map[string]any{}
 	for _, name := range privileged {
@@ -107,6 +119,12 @@ func unset(fields, object map[string]any) map[string]any {
 	for name, raised := range ranks {
 		if rank, ok := object[name].(string); ok && fields[name] == nil && rank != raised {
 			more[name] = raised
+		}
+	}
+	isPerson := slices.ContainsFunc(slices.Collect(maps.Keys(object)), personMember.MatchString)
+	for name, value := range object {
+		if amount, ok := value.(float64); ok && isPerson && fields[name] == nil && amountName.MatchString(name) {
+			more[name] = amount + addedAmount
 		}
 	}
 	return more
@@ -224,6 +242,11 @@ func assign(ctx context.Context, c *kit.Check, w *kit.World, r *message.Request,
 	more := unset(fields, before)
 	if len(more) == 0 {
 		return false, nil
+	}
+	if r.Method != http.MethodPost { // the object was there before: it gets what it had
+		had := maps.Clone(before)
+		maps.DeleteFunc(had, func(name string, _ any) bool { return more[name] == nil })
+		defer func() { _, _, _, _, _ = send(had) }()
 	}
 	invented := "invented" + kit.Word()
 	more[invented] = true

@@ -120,3 +120,43 @@ func TestAssignmentNamesOneField(t *testing.T) {
 		}
 	}
 }
+
+// An amount that an application counts for a person is raised, whether a change or the making of the account takes it, and
+// put back where the account was there before. One of a thing is left alone, and so is one that does not stick.
+func TestAssignmentOfAmounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		method, body string
+		object       map[string]any
+		takes        func(string) bool
+		want         string
+	}{
+		"credit, by PUT":         {http.MethodPut, `{"mail":"a@b.example"}`, map[string]any{"mail": "a@b.example", "credit": 5.0, "age": 30.0}, func(n string) bool { return n == "mail" || n == "credit" || n == "age" }, "credit"},
+		"balance, by PATCH":      {http.MethodPatch, `{"nickname":"al"}`, map[string]any{"nickname": "al", "account_balance": 0.0}, func(n string) bool { return n == "nickname" || n == "account_balance" }, "account_balance"},
+		"it is not taken":        {http.MethodPut, `{"mail":"a@b.example"}`, map[string]any{"mail": "a@b.example", "credit": 5.0}, func(n string) bool { return n == "mail" }, ""},
+		"whatever is sent stays": {http.MethodPut, `{"mail":"a@b.example"}`, map[string]any{"mail": "a@b.example", "credit": 5.0}, func(string) bool { return true }, ""},
+		"points of a game":       {http.MethodPut, `{"title":"go"}`, map[string]any{"title": "go", "points": 5.0}, func(n string) bool { return n == "title" || n == "points" }, ""},
+		"what a person chooses":  {http.MethodPut, `{"mail":"a@b.example"}`, map[string]any{"mail": "a@b.example", "age": 30.0}, func(n string) bool { return n == "mail" || n == "age" }, ""},
+		"it is asked for":        {http.MethodPut, `{"mail":"a@b.example","credit":5}`, map[string]any{"mail": "a@b.example", "credit": 5.0}, func(n string) bool { return n == "mail" || n == "credit" }, ""},
+	} {
+		object := maps.Clone(c.object)
+		app := changeable(c.takes, object)
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPut {
+				r.Method = http.MethodPatch
+			}
+			app.ServeHTTP(w, r)
+		}))
+		lab.World.Users = []*client.User{lab.As(t, "alice")}
+		change := lab.Target(t, c.method, "/me", c.body).Request
+		lab.World.Pages = func() []*message.Request { return []*message.Request{change} }
+		found := lab.Run(t, kittest.Named(t, Checks(), "mass-assignment"), &kit.Target{})
+		if c.want == "" && len(found) > 0 || c.want != "" && (len(found) != 1 || found[0].Payload != c.want) {
+			t.Errorf("%s: found %s", name, kittest.Titles(found))
+		}
+		for field, value := range c.object {
+			if _, isAmount := value.(float64); isAmount && fmt.Sprint(object[field]) != fmt.Sprint(value) {
+				t.Errorf("%s: %s is %v now", name, field, object[field])
+			}
+		}
+	}
+}
