@@ -29,8 +29,9 @@ const (
 	maxTogether = 60 // places that are probed with one request
 )
 
-// usualHeaders are headers that applications log, store and show.
-var usualHeaders = []string{"User-Agent", "Referer", "X-Forwarded-For", "X-Forwarded-Host"}
+// usualHeaders are headers that applications log, store, show and choose by, with usual values.
+var usualHeaders = map[string]string{"User-Agent": "Mozilla/5.0", "Referer": "http://example.com/",
+	"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Host": "example.com", "Accept-Language": "en"}
 
 // plan are the places of a target that are tested, and the others, which are when they change the answer: headers,
 // cookies that all pages get, names of parameters, and the fields of a form that a script sends, moved to where it
@@ -104,8 +105,8 @@ func (r *run) planBeside(t *target, places []message.Place, tested, other func(m
 			other(message.Place{Component: message.Header, Name: name, Value: value})
 		}
 	}
-	for _, name := range usualHeaders {
-		other(message.Place{Component: message.Header, Name: name, Value: usualValue(name)})
+	for name, value := range usualHeaders { // they are sorted later
+		other(message.Place{Component: message.Header, Name: name, Value: value})
 	}
 	if t.entry.Scripted {
 		for _, p := range places[:min(len(places), maxMoved)] {
@@ -115,18 +116,6 @@ func (r *run) planBeside(t *target, places []message.Place, tested, other func(m
 			}
 		}
 	}
-}
-
-func usualValue(name string) string {
-	switch name {
-	case "X-Forwarded-For":
-		return "127.0.0.1"
-	case "Referer":
-		return "http://example.com/"
-	case "X-Forwarded-Host":
-		return "example.com"
-	}
-	return "Mozilla/5.0"
 }
 
 // varies reports whether a segment of a path is a value: by its form, by a description of the API, or as the last one

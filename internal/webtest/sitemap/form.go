@@ -89,6 +89,7 @@ func (p *page) field(n *html.Node, byID map[string]*form) {
 		return
 	}
 	a := attributes(n)
+	p.control(n, a)
 	f := p.formOf(n, a, byID)
 	if f == nil || len(f.fields) >= maxFields {
 		return

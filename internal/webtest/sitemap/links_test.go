@@ -39,6 +39,37 @@ func TestNestedObjectsOfScripts(t *testing.T) {
 	}
 }
 
+// What a script reads of controls by their ids has their values, also of such that stand in no form, as texts or numbers;
+// passwords are not among them, nor members of other objects of the same name.
+func TestControlsThatScriptsRead(t *testing.T) {
+	const controls = `<select id="kind"><option>oak.csv</option><option>elm.csv</option></select><input id="size" value="12">
+		<input id="pin" type="password" value="s3"><script src="/app.js"></script>`
+	for script, want := range map[string]string{
+		`fetch("/a", {method: "POST", body: JSON.stringify({kind: kind.value, most: Number(document.getElementById("size").value)})})`: `{"kind":"oak.csv","most":12}`,
+		`fetch("/a", {method: "POST", body: JSON.stringify({of: {kind: $('#kind').val(), size: size.value}})})`:                        `{"of":{"kind":"oak.csv","size":"12"}}`,
+		`fetch("/a", {method: "POST", body: JSON.stringify({kind: tree.kind.value, word: pin.value, n: parseInt(size.value, 10)})})`:   `{"kind":"test","n":12,"word":"test"}`,
+	} {
+		site := pages(map[string]string{"/": controls, "/a": "{}"})
+		m, _ := crawl(t, client.Config{Level: client.Active}, sitemap.Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/app.js" {
+				w.Header().Set("Content-Type", "text/javascript")
+				fmt.Fprint(w, script)
+				return
+			}
+			site.ServeHTTP(w, r)
+		}))
+		got := ""
+		for _, e := range m.Entries {
+			if e.Request.URL.Path == "/a" {
+				got = string(e.Request.Body)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", script, got, want)
+		}
+	}
+}
+
 // What a script sends of a form has the value that the form shows. An interface that does not find what it is asked for is
 // there; a page for what is not found says that it is not.
 func TestCallsOfScripts(t *testing.T) {

@@ -36,6 +36,7 @@ type page struct {
 	inline   []string     // texts of scripts and of handlers of events
 	comments []string
 	forms    []*form
+	typedIn  map[string]string // values of controls, by their ids
 	metas    map[string]string
 	data     map[string]string // values of data attributes by their names
 
@@ -66,7 +67,7 @@ var dataLinks = map[string]bool{
 
 // parsePage reads a document at an address.
 func parsePage(at *url.URL, body []byte) *page {
-	p := &page{base: at, metas: map[string]string{}, data: map[string]string{}}
+	p := &page{base: at, metas: map[string]string{}, data: map[string]string{}, typedIn: map[string]string{}}
 	root, err := html.Parse(bytes.NewReader(body))
 	if err != nil {
 		return p
@@ -274,9 +275,9 @@ func (c *crawler) readPage(from *Entry, p *page, whole bool) {
 		}
 	}
 	c.readForms(from, p, whole)
-	if whole && len(p.forms)+len(p.documents)+len(p.data)+len(p.metas) > 0 && len(c.shown) < maxEntries {
+	if whole && len(p.forms)+len(p.typedIn)+len(p.documents)+len(p.data)+len(p.metas) > 0 && len(c.shown) < maxEntries {
 		maps.Copy(p.data, p.metas)
-		c.shown[from.Request.URL.String()] = &page{forms: p.forms, documents: p.documents, data: p.data}
+		c.shown[from.Request.URL.String()] = &page{forms: p.forms, typedIn: p.typedIn, documents: p.documents, data: p.data}
 	}
 	for i, text := range p.inline {
 		c.readScript(from, p.base, fmt.Sprintf("%s#%d", from.Request.URL, i), text)

@@ -71,7 +71,7 @@ func (c *crawler) readScript(from *Entry, at *url.URL, name, text string) {
 		of = c.shown[from.From]
 	}
 	if of != nil {
-		page.forms, page.documents, page.data = of.forms, of.documents, of.data
+		page.forms, page.typedIn, page.documents, page.data = of.forms, of.typedIn, of.documents, of.data
 	}
 	if from.From != "" && strings.HasSuffix(at.Path, ".js") {
 		if u, err := url.Parse(from.From); err == nil { // the document counts, not the file
@@ -337,32 +337,11 @@ func endOfCall(text string) string {
 
 // optionNames are members of the options of a call, and not of what it sends.
 var optionNames = map[string]bool{
-	"method":        true,
-	"type":          true,
-	"headers":       true,
-	"body":          true,
-	"data":          true,
-	"url":           true,
-	"success":       true,
-	"error":         true,
-	"dataType":      true,
-	"contentType":   true,
-	"credentials":   true,
-	"mode":          true,
-	"cache":         true,
-	"params":        true,
-	"async":         true,
-	"Accept":        true,
-	"Authorization": true,
-	"return":        true,
-	"function":      true,
-	"complete":      true,
-	"redirect":      true,
-	"then":          true,
-	"catch":         true,
-	"if":            true,
-	"processData":   true,
-	"signal":        true,
+	"method": true, "type": true, "headers": true, "body": true, "data": true, "url": true, "success": true,
+	"error": true, "dataType": true, "contentType": true, "credentials": true, "mode": true, "cache": true,
+	"params": true, "async": true, "Accept": true, "Authorization": true, "return": true, "function": true,
+	"complete": true, "redirect": true, "then": true, "catch": true, "if": true, "processData": true,
+	"signal": true,
 }
 
 // sentNames are the members of the objects behind a call, with values where the text has them.
@@ -421,6 +400,7 @@ func (p *page) shown(name, otherwise string) string {
 }
 
 func scriptBody(p *page, r *message.Request, rest string) {
+	rest = p.withTyped(rest)
 	names := sentNames(rest)
 	if m := formData.FindStringSubmatch(rest); m != nil && len(names) == 0 {
 		names = p.typed(m[1])

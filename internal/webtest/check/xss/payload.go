@@ -13,7 +13,8 @@ import (
 // payload is a text that runs a script in one context.
 type payload struct {
 	ID, Text, Needs string
-	Decoded         bool // entities are decoded before it is script or markup
+	Where           string // a sign that the page shows where it may work, such as that of a code of forums
+	Decoded         bool   // entities are decoded before it is script or markup
 }
 
 //go:embed contexts.yaml
@@ -42,6 +43,7 @@ func readSets(text []byte) (map[string][]*payload, error) {
 			p.ID, _ = fields["id"].(string)
 			p.Text, _ = fields["text"].(string)
 			p.Needs, _ = fields["needs"].(string)
+			p.Where, _ = fields["where"].(string)
 			if p.ID == "" || !strings.Contains(p.Text, "{f}") {
 				return nil, fmt.Errorf("%s[%d]: id and text with {f} are needed", name, i)
 			}
@@ -51,8 +53,16 @@ func readSets(text []byte) (map[string][]*payload, error) {
 	return all, nil
 }
 
-// passes says whether a payload needs only characters that come through; what is not known may.
-func (p *payload) passes(through map[rune]bool) bool {
+// passes says whether a payload needs only characters that come through, as they are or decoded, and signs that the
+// page shows; what is not known may.
+func (p *payload) passes(raw, decoded map[rune]bool, page string) bool {
+	through := raw
+	if p.Decoded {
+		through = decoded
+	}
+	if !strings.Contains(page, p.Where) {
+		return false
+	}
 	if through == nil {
 		return true
 	}
@@ -73,7 +83,7 @@ func payloads(c markup.Context) (all []*payload) {
 	}
 	decoded := func(name string) {
 		for _, p := range sets()[name] {
-			all = append(all, &payload{p.ID, p.Text, p.Needs, true})
+			all = append(all, &payload{ID: p.ID, Text: p.Text, Needs: p.Needs, Decoded: true})
 		}
 	}
 	switch c.Kind {

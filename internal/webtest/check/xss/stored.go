@@ -15,12 +15,14 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-// maxPages are how many pages are looked at for what was stored, maxStored how many places are followed.
-const maxPages, maxStored = 500, 60
+// maxPages are how many pages are looked at for what was stored, maxStored how many places are followed, unknownTries
+// how many payloads are sent where it is not known which characters come through.
+const maxPages, maxStored, unknownTries = 500, 60, 4
 
 // stored is the check for scripts that are saved: when all was tested, every page of the map is read once more, and the
 // words that were sent to other places are looked for. Where one comes out, a payload is sent to where it went in.
-// One request for each of 40 places and for each page, three for each payload. The same pages are looked at for lines
+// One request for each of 40 places and for each page, two for what comes
+// through, two for each payload that needs no more. The same pages are looked at for lines
 // of a log (lines.go).
 func stored() kit.Check {
 	c := kit.Check{ID: "xss-stored", Class: "stored-xss", Level: client.Safe}.Describe()
@@ -123,8 +125,20 @@ func (s *storing) page(ctx context.Context, r *message.Request, as *client.User)
 		s.done[key] = true
 		o := &place{World: s.World, Target: p.Target, place: p.Place, check: s.check,
 			capitals: !strings.Contains(string(answer.Body), word)}
+		var raw, decoded map[rune]bool
+		if !o.capitals {
+			if raw, decoded, err = survivors(func(text string) (*message.Response, error) {
+				return s.shows(ctx, o, text, r, as)
+			}); err != nil {
+				return err
+			}
+		}
 		for _, c := range markup.Find(string(answer.Body), o.shown(word)) {
-			found, err := s.follow(ctx, o, c, r, as)
+			all := slices.DeleteFunc(payloads(c), func(p *payload) bool { return !p.passes(raw, decoded, string(answer.Body)) })
+			if raw == nil {
+				all = all[:min(len(all), unknownTries)]
+			}
+			found, err := s.follow(ctx, o, c, all, r, as)
 			if err != nil || found {
 				return err
 			}
@@ -137,12 +151,10 @@ func (s *storing) page(ctx context.Context, r *message.Request, as *client.User)
 func planted(body string) []string { return client.TestWord.FindAllString(strings.ToLower(body), 200) }
 
 // follow stores payloads and looks whether they run on a page.
-func (s *storing) follow(ctx context.Context, o *place, c markup.Context, shown *message.Request, as *client.User) (
-	bool, error,
-) {
+func (s *storing) follow(ctx context.Context, o *place, c markup.Context, all []*payload, shown *message.Request,
+	as *client.User) (bool, error) {
 	p := kit.Planted{Target: o.Target, Place: o.place}
-	all := payloads(c)
-	for _, payload := range all[:min(len(all), 4)] {
+	for _, payload := range all {
 		first, err := s.once(ctx, o, payload, shown, as)
 		if err != nil {
 			return false, err
@@ -179,10 +191,7 @@ func (s *storing) once(ctx context.Context, o *place, p *payload, shown *message
 ) {
 	name := kit.Word()
 	text := o.text(p, name)
-	if _, err := o.Try(ctx, o.Target, o.place, text); err != nil {
-		return nil, err
-	}
-	answer, err := s.Client.Send(ctx, shown, client.Options{As: as})
+	answer, err := s.shows(ctx, o, text, shown, as)
 	if err != nil {
 		return nil, err
 	}
@@ -191,6 +200,16 @@ func (s *storing) once(ctx context.Context, o *place, p *payload, shown *message
 		return nil, nil
 	}
 	return &run{text, answer, where}, nil
+}
+
+// shows stores a text, and returns the page that shows what is stored.
+func (s *storing) shows(ctx context.Context, o *place, text string, shown *message.Request, as *client.User) (
+	*message.Response, error,
+) {
+	if _, err := o.Try(ctx, o.Target, o.place, text); err != nil {
+		return nil, err
+	}
+	return s.Client.Send(ctx, shown, client.Options{As: as})
 }
 
 // both are the names of who stores something and of who reads it, and those of them that a proof needs.

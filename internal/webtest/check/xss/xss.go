@@ -37,7 +37,7 @@ func Checks() []kit.Check {
 }
 
 // tries are how many payloads are sent for one context, and for one place.
-const tries, placeTries = 10, 40
+const tries, placeTries = 16, 40
 
 // test tests one place.
 func test(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p message.Place) error {
@@ -53,17 +53,15 @@ func test(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p mess
 	}
 	var raw, decoded map[rune]bool // of what comes back in capitals nothing is known
 	if !o.capitals {
-		if raw, decoded, err = survivors(ctx, w, t, p); err != nil {
+		if raw, decoded, err = survivors(func(text string) (*message.Response, error) {
+			return w.Try(ctx, t, p, text)
+		}); err != nil {
 			return err
 		}
 	}
 	for _, context := range contexts {
 		for _, payload := range payloads(context) {
-			through := raw
-			if payload.Decoded {
-				through = decoded
-			}
-			if !payload.passes(through) || o.sent >= placeTries {
+			if !payload.passes(raw, decoded, body) || o.sent >= placeTries {
 				continue
 			}
 			found, err := o.try(ctx, payload, context)
@@ -85,13 +83,10 @@ func document(r *message.Response) bool {
 const marks = `'"<>\` + "`" + `=/();: ${}`
 
 // survivors are the characters that come back as they are sent, and those that do once entities are decoded, as
-// browsers
-// do in attributes; nil if that cannot be said.
-func survivors(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) (
-	raw, decoded map[rune]bool, err error,
-) {
+// browsers do in attributes; nil if that cannot be said. show sends a text and returns the page that shows it.
+func survivors(show func(text string) (*message.Response, error)) (raw, decoded map[rune]bool, err error) {
 	before, after := kit.Word(), kit.Word()
-	answer, err := w.Try(ctx, t, p, before+marks+marks+after)
+	answer, err := show(before + marks + marks + after)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -84,6 +84,14 @@ var cases = map[string]struct {
 	"nested": {func(s string) string {
 		return strings.NewReplacer("<script>", "", "</script>", "", "onload", "", "onerror", "", "ontoggle", "", "onfocus", "").Replace(s)
 	}, "<p>%s</p>", "case"},
+	"words taken out once":   {func(s string) string { return words.ReplaceAllString(s, "") }, "<p>%s</p>", "doubled"},
+	"events taken out once":  {func(s string) string { return refused.ReplaceAllString(events.ReplaceAllString(s, ""), "") }, "<p>%s</p>", "doubled-event"},
+	"words refused":          {func(s string) string { return anyWord.ReplaceAllString(s, "-") }, "<p>%s</p>", ""},
+	"markdown":               {func(s string) string { return linked.ReplaceAllString(html.EscapeString(s), `<a href="$2">$1</a>`) }, "<p>%s</p>", "markdown"},
+	"markdown, web alone":    {func(s string) string { return toWeb.ReplaceAllString(html.EscapeString(s), `<a href="$2">$1</a>`) }, "<p>%s</p>", ""},
+	"code of a picture":      {pictures(without("<>")), "<p>%s</p><small>[img]/x.png[/img]", "code-picture"},
+	"code, quotes escaped":   {pictures(html.EscapeString), "<p>%s</p><small>[img]/x.png[/img]", ""},
+	"code of a link":         {func(s string) string { return urls.ReplaceAllString(html.EscapeString(s), `<a href="$1">$2</a>`) }, "<p>%s</p><small>[url=…]", "code-link"},
 	"in capitals":            {strings.ToUpper, "<p>%s</p>", "svg"},
 	"in capitals, quoted":    {capitals(without("<>")), `<input value="%s">`, "focus"},
 	"in capitals, in code":   {capitals(without("<>")), "<script>var a = '%s';</script>", ""},
@@ -98,6 +106,22 @@ var cases = map[string]struct {
 	"first quote escaped":    {func(s string) string { return first("'")(without("<>")(s)) }, "<script>var a = '%s';</script>", "second"},
 	"first double, escaped":  {first(`"`, "<", ">"), `<input value="%s">`, "second"},
 	"frameset":               {same, `<frameset><frame src="%s"></frameset>`, "script"},
+}
+
+// Filters of words, and the links and pictures that applications make of text.
+var (
+	words   = regexp.MustCompile(`(?i)script|on\w+\s*=|javascript:`)
+	events  = regexp.MustCompile(`(?i)on\w+\s*=`)
+	refused = regexp.MustCompile(`(?i)<[a-z]*(?:script|[^>]*(?:javascript|srcdoc))[^>]*>`)
+	anyWord = regexp.MustCompile(`(?i)script|onload|on\w+|srcdoc`)
+	linked  = regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]*\)?)\)`)
+	toWeb   = regexp.MustCompile(`\[([^\]]*)\]\((https?://[^)\s]*)\)`)
+	urls    = regexp.MustCompile(`\[url=([^\]]*)\](.*?)\[/url\]`)
+	image   = regexp.MustCompile(`\[img\](/[^\r\n]*?)\[/img\]`)
+)
+
+func pictures(escape func(string) string) func(string) string {
+	return func(s string) string { return image.ReplaceAllString(escape(s), `<img src="$1">`) }
 }
 
 // once is the first element and what follows it.
@@ -230,8 +254,17 @@ func board(escape func(string) string) http.Handler {
 	return mux
 }
 
+// commonest are the elements that most filters know.
+var commonest = regexp.MustCompile(`(?i)<\s*/?\s*(?:script|scr|img|svg|iframe|body|a|i)\b`)
+
 func TestStored(t *testing.T) {
 	for name, escape := range map[string]func(string) string{"weak": same, "escaped": html.EscapeString,
+		"some elements refused": func(s string) string {
+			if commonest.MatchString(s) {
+				return ""
+			}
+			return s
+		}, "links": func(s string) string { return linked.ReplaceAllString(html.EscapeString(s), `<a href="$2">$1</a>`) },
 		"weak, in capitals": strings.ToUpper, "escaped, in capitals": capitals(html.EscapeString)} {
 		lab := kittest.New(t, board(escape))
 		target := lab.Target(t, http.MethodPost, "/say", "text=hello")
@@ -244,7 +277,7 @@ func TestStored(t *testing.T) {
 			t.Errorf("%s: reflected %s", name, kittest.Titles(found))
 		}
 		found := lab.Run(t, Checks()[1], target)
-		if want := map[string]int{"weak": 1, "weak, in capitals": 1}[name]; len(found) != want {
+		if want := map[string]int{"weak": 1, "weak, in capitals": 1, "some elements refused": 1, "links": 1}[name]; len(found) != want {
 			t.Fatalf("%s: %d findings, want %d", name, len(found), want)
 		}
 		if len(found) == 1 {
