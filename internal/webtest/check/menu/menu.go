@@ -2,10 +2,11 @@
 // same.
 //
 // A script has a list of pages, each with the role that sees it, and takes the role of the reader out of what the
-// server gives it. Where no page, no answer and no cookie of a user has the word of a role, the script cannot offer
-// the user the pages of that role. One that the user opens, that nobody opens without a login, and that is answered
-// otherwise than an address of no page, is open by mistake. Scripts that keep something in the browser, or that ask by
-// other requests than those of the map, are left out: there the word may be elsewhere.
+// server gives it; or a block of it runs for a role alone. Where no page, no answer and no cookie of a user has the
+// word of a role, the script cannot offer the user the pages of that role. One that the user opens, that nobody opens
+// without a login, and that is answered otherwise than an address of no page, is open by mistake. Scripts that keep
+// something in the browser, or that ask by other requests than those of the map, are left out: there the word may be
+// elsewhere.
 package menu
 
 import (
@@ -140,6 +141,7 @@ func (r *reader) items() (out []item) {
 			return nil
 		}
 		out = append(out, menuOf(at, text)...)
+		out = append(out, guardedBy(at, text)...)
 	}
 	for _, page := range r.pages {
 		if slices.ContainsFunc(scripts.FindAll(page.Body, maxScripts), elsewhere.Match) {
@@ -170,10 +172,54 @@ func menuOf(at, text string) (out []item) {
 	return out
 }
 
+// guard is a condition of a script with the block that runs where it holds. The condition compares a text with the word
+// of a role, or is a flag of that name. A name that scripts have for other things, such as a controller, is no flag.
+var (
+	guard = regexp.MustCompile(`\bif\s*\(\s*([^(){};!|]{3,80})\)\s*` +
+		`(\{[^{}]{0,300}(?:\{[^{}]{0,300}\}[^{}]{0,100})?|[^{};\s][^{};]{0,200})`)
+	compared = regexp.MustCompile("(?i)={2,3}\\s*[\"'`](admin(?:istrator)?|superuser|staff|officer|manager|moderator|operator|" +
+		"supervisor|organi[sz]er|controller|director|editor|librarian|owner)[\"'`]\\s*$")
+	flag = regexp.MustCompile(`(?i)^(\w+\.)*(?:is_?)?(admin(?:istrator)?|superuser|staff|officer|moderator|supervisor|organi[sz]er)` +
+		`(?:\s*={2,3}\s*true)?\s*$`)
+)
+
+// guardOf is the role that a condition asks for; "" for none that is known. A flag must be a member of what the server
+// gives, or be made of one of its name: one that is made of something else, such as a level, may be true of anybody.
+func guardOf(condition, text string) string {
+	if m := compared.FindStringSubmatch(condition); m != nil {
+		return m[1]
+	}
+	m := flag.FindStringSubmatch(condition)
+	if m == nil {
+		return ""
+	}
+	made := regexp.MustCompile(`(?i)\b(?:is_?)?` + m[2] + `\s*=\s*[^=;\n][^;\n]{0,200}?\b(?:is_?)?` + m[2] + `\b`)
+	if m[1] == "" && !made.MatchString(text) {
+		return ""
+	}
+	return m[2]
+}
+
+// guardedBy are the addresses that a script asks for where its reader has a role, and nowhere else.
+func guardedBy(at, text string) (out []item) {
+	for _, m := range guard.FindAllStringSubmatch(text, 50) {
+		role := guardOf(m[1], text)
+		if role == "" {
+			continue
+		}
+		for _, to := range address.FindAllStringSubmatch(m[2], 10) {
+			if strings.Count(text, to[0]) == 1 {
+				out = append(out, item{to[1], role, at})
+			}
+		}
+	}
+	return out
+}
+
 // isTold reports whether something that the server gives the user has the word of a role: then the script may offer the
 // page. What the page itself shows is left out.
 func (r *reader) isTold(i item) bool {
-	word := regexp.MustCompile(`(?i)(?:^|[^\pL\d])` + regexp.QuoteMeta(i.role) + `(?:$|[^\pL\d])`)
+	word := regexp.MustCompile(`(?i)(?:^|[^\pL\d]|is|can)` + regexp.QuoteMeta(i.role) + `(?:$|[^\pL\d])`)
 	at, err := url.Parse(i.at)
 	if err != nil || word.MatchString(r.as.Name) {
 		return true

@@ -13,6 +13,8 @@ import (
 
 const list = `const pages = [{path: "/home", role: "reader"}, {path: "/cellar", role: "steward"}]; show(pages, role)`
 
+const flagged = `var officer = document.body.dataset.officer === "yes"; `
+
 // A page that a script shows to a role alone, of which nothing that a user gets says that they have it, and that they
 // open, is found; not one that is refused, one of a role that a page, an answer or a cookie names, one that a page leads
 // to, one that is for all, nor those of a script that is of the user's own or keeps something in the browser.
@@ -33,6 +35,19 @@ func TestHiddenMenus(t *testing.T) {
 		"in a cookie":     {script: list, cookie: "eyJyb2xlIjoic3Rld2FyZCJ9.c2ln"},
 		"led to":          {script: list, home: `<a href="/cellar">Cellar</a>`},
 		"in the browser":  {script: list + `; var role = localStorage.getItem("role")`},
+		"a block":         {script: flagged + `if (officer) { window.cellar = function () { load("/cellar", show); }; }`, want: 1},
+		"a member":        {script: `if (me.isAdmin) load("/cellar");`, want: 1},
+		"a compared role": {script: `if (me.role === "manager") fetch("/cellar");`, want: 1},
+		"block, told":     {script: flagged + `if (officer) { load("/cellar"); }`, home: `<body data-officer="no">`},
+		"member, told":    {script: `if (me.admin) load("/cellar");`, me: `{"admin":true}`},
+		"isAdmin, told":   {script: `if (me.isAdmin) load("/cellar");`, me: `{"isAdmin":true}`},
+		"block, refused":  {script: flagged + `if (officer) { load("/cellar"); }`, refuses: true},
+		"not for a role":  {script: flagged + `if (!officer) { load("/cellar"); }`},
+		"of no role":      {script: `if (ready) { load("/cellar"); }`},
+		"of a level":      {script: `var staff = me.level > 2; if (staff) { load("/cellar"); }`},
+		"of a thing":      {script: `var editor = open(editor); if (editor) { load("/cellar"); }`},
+		"after the block": {script: flagged + `if (officer) { bell(); } load("/cellar");`},
+		"in two places":   {script: flagged + `if (officer) { load("/cellar"); } else { load("/cellar"); }`},
 		"one role":        {script: `const pages = [{path: "/cellar", role: "steward"}]`},
 		"for all":         {script: `const pages = [{path: "/cellar", access: "user"}, {path: "/x", access: "public"}]`},
 		"a list of paths": {script: `const pages = ["/home", "/cellar"]; const roles = {a: "steward", b: "reader"}`},

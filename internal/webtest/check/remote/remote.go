@@ -310,8 +310,7 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 		answers = append(answers, answer)
 		own := page{address: r.URL, parts: partsOf(answer), texts: textsOf(answer)}
 		for _, line := range pieces(string(answer.Body)) {
-			ascii := strings.IndexFunc(line, func(r rune) bool { return r > 126 }) < 0
-			if len(line) >= 12 && len(line) <= maxLine && len(own.lines) < 40 && ascii && !common(pages, line) {
+			if len(line) >= 12 && len(line) <= maxLine && len(own.lines) < 40 && isPlain(line) && !common(pages, line) {
 				own.lines = append(own.lines, line)
 			}
 		}
@@ -337,11 +336,12 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 // maxLine is how long a line is at most that is looked for.
 const maxLine = 300
 
-// pieces are the lines of a page; longer ones are cut where elements begin.
+// pieces are the lines of a page; longer ones, and those with letters that pages may write in another way, are cut where
+// elements begin.
 func pieces(body string) (all []string) {
 	for line := range strings.Lines(body) {
 		line = strings.TrimSpace(line)
-		if len(line) <= maxLine {
+		if len(line) <= maxLine && isPlain(line) {
 			all = append(all, line)
 			continue
 		}
@@ -350,6 +350,11 @@ func pieces(body string) (all []string) {
 		}
 	}
 	return all
+}
+
+// isPlain reports whether a line has letters of ASCII alone.
+func isPlain(line string) bool {
+	return strings.IndexFunc(line, func(r rune) bool { return r > 126 }) < 0
 }
 
 var titled = regexp.MustCompile(`(?is)<title[^>]*>\s*([^<]{3,100}?)\s*</title>`)
