@@ -78,17 +78,13 @@ func (c *crawler) readScript(from *Entry, at *url.URL, name, text string) {
 			page.base = u
 		}
 	}
-	for _, e := range scriptRequests(page, text) {
+	for _, e := range append(scriptRequests(page, text), socketMessages(page, text)...) {
 		e.How, e.From, e.Depth = ByScript, from.Request.URL.String(), from.Depth+1
 		for name := range e.Request.Header {
 			if name != "Content-Type" {
 				c.Headers[name] = cmp.Or(e.Request.Header.Get(name), "1")
 			}
 		}
-		c.add(e)
-	}
-	for _, e := range socketMessages(page, text) {
-		e.How, e.From, e.Depth = ByScript, from.Request.URL.String(), from.Depth+1
 		c.add(e)
 	}
 	for _, m := range setHeader.FindAllStringSubmatch(text, maxEndpoints) {

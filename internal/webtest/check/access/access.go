@@ -27,8 +27,7 @@ import (
 // Checks are those of the package.
 func Checks() []kit.Check {
 	return []kit.Check{others(), nested(), offices(), roles(), neighbours(), enumeration(), assignment(),
-		defaults(), limits(), fixation(), predictable(), ofUsers(), overwriting(), byType(),
-		forgottenNames()}
+		defaults(), limits(), fixation(), predictable(), ofUsers(), overwriting(), byType()}
 }
 
 // maxPages are how many pages of the map are compared.

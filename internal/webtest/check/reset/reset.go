@@ -4,7 +4,8 @@
 // messages are read. The tokens of the new links are compared with texts that are known, which are the name and the
 // address of the user, numbers, the time, and the first two with the time, as they are, encoded, and as a digest; and
 // each with the one before. With the last link the password that the user already has is set, twice. What is computed
-// counts only when a wrong token is refused, by the page of the link or by its form.
+// counts only when a wrong token is refused, by the page of the link or by its form. A form that answers a name that
+// exists otherwise than names that do not is found as well.
 package reset
 
 import (
@@ -24,7 +25,7 @@ import (
 )
 
 // Checks are those of the package.
-func Checks() []kit.Check { return []kit.Check{tokens()} }
+func Checks() []kit.Check { return []kit.Check{tokens(), forgottenNames()} }
 
 var (
 	forgotten = regexp.MustCompile(`(?i)forg[eo]t|recover|remind|lost|reset|resend|magic|invit|activat|vergessen|olvid|` +

@@ -146,3 +146,41 @@ func TestTickets(t *testing.T) {
 		}
 	}
 }
+
+// A page of forgotten passwords that knows names, or addresses, is found; not one that answers all alike, nor one that
+// answers each otherwise.
+func TestForgottenNames(t *testing.T) {
+	n := 0
+	for name, c := range map[string]struct {
+		answer func(who string) string
+		want   int
+	}{
+		"by name": {func(who string) string { return map[bool]string{true: "Sent", false: "Nobody"}[who == "alice"] }, 1},
+		"by mail": {func(who string) string {
+			return map[bool]string{true: "Sent", false: "Nobody"}[who == "alice@lab.example"]
+		}, 1},
+		"alike":     {func(string) string { return "Look into your mail" }, 0},
+		"otherwise": {func(string) string { n++; return strings.Repeat("word ", n) }, 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			if r.Method == http.MethodGet {
+				fmt.Fprint(w, "<p>You are alice@lab.example</p>")
+				return
+			}
+			fmt.Fprintf(w, "<p>%s</p>", c.answer(r.FormValue("user")))
+		}))
+		lab.World.Users = []*client.User{lab.As(t, "alice")}
+		lab.World.Pages = func() []*message.Request {
+			r, _ := message.New(http.MethodGet, lab.URL+"/me")
+			return []*message.Request{r}
+		}
+		form := lab.Target(t, http.MethodPost, "/remind-me", "user=tester").Request
+		pages := lab.World.Pages()
+		lab.World.Pages = func() []*message.Request { return append(pages, form) }
+		found := lab.Run(t, kittest.Named(t, Checks(), "user-enumeration-forgotten"), &kit.Target{})
+		if len(found) != c.want {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+	}
+}

@@ -250,10 +250,10 @@ func (o *place) proof(p *payload) *proof.Program {
 	return &proof.Program{About: "A function of ours is called in the page; the same text escaped is not.",
 		Users: users, Vars: []proof.Var{{Name: "f", Kind: proof.Word}},
 		Steps: []proof.Step{
-			{ID: "script", As: user, Send: o.Request.Put(o.place, text),
-				Expect: []proof.Expect{{What: proof.Runs, Value: f}}},
 			{ID: "plain", As: user, Send: o.Request.Put(o.place, f),
 				Expect: []proof.Expect{{What: proof.Runs, Value: f, Not: true}}},
+			{ID: "script", As: user, Send: o.Request.Put(o.place, text),
+				Expect: []proof.Expect{{What: proof.Runs, Value: f}}},
 		}}
 }
 

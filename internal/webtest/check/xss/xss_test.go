@@ -176,6 +176,32 @@ func TestContexts(t *testing.T) {
 	}
 }
 
+// A page that keeps what it is sent shows the script of before beside the word of the control: the control comes first.
+func TestProofOfPagesThatKeep(t *testing.T) {
+	for name, keeps := range map[string]int{"all entries": 1000, "the last two": 2} {
+		var mu sync.Mutex
+		var entries []string
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			entries = append(entries, "<p>"+r.FormValue("q")+"</p>")
+			entries = entries[max(0, len(entries)-keeps):]
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, strings.Join(entries, ""))
+		}))
+		found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodPost, "/", "q=hello"))
+		if len(found) != 1 {
+			t.Errorf("%s: found %s", name, kittest.Titles(found))
+		}
+		mu.Lock()
+		entries = nil // the proof is run against another copy
+		mu.Unlock()
+		for _, f := range found {
+			lab.Holds(t, f)
+		}
+	}
+}
+
 // A script in a document of XML is one where the document is well-formed and the element has a namespace with scripts.
 func TestDocumentsOfXML(t *testing.T) {
 	for name, c := range map[string]struct{ kind, page, want string }{

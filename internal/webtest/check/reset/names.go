@@ -1,4 +1,4 @@
-package access
+package reset
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-var forgottenAt = regexp.MustCompile(`(?i)forg[eo]t|recover|remind|lost|reset|resend|check.?(?:user|name|mail)|availab`)
+var asksWho = regexp.MustCompile(`(?i)forg[eo]t|recover|remind|lost|reset|resend|check.?(?:user|name|mail)|availab`)
 
 // forgottenNames is the check for pages of forgotten passwords, and for registrations' looks at a name, that tell who
 // has an account: three unknown names are answered alike, and a known one otherwise, twice. At level active, as the
@@ -25,7 +25,7 @@ func forgottenNames() kit.Check {
 	c.After = func(ctx context.Context, w *kit.World) error {
 		for _, r := range w.Pages() {
 			name, ok := asksForName(r)
-			if !ok || !forgottenAt.MatchString(r.URL.Path) || len(w.Users) == 0 || !w.Once("forgotten "+r.URL.Host+r.URL.Path) {
+			if !ok || !asksWho.MatchString(r.URL.Path) || len(w.Users) == 0 || !w.Once("forgotten "+r.URL.Host+r.URL.Path) {
 				continue
 			}
 			if err := tellsNames(ctx, w, &c, r, name); err != nil {
@@ -121,7 +121,7 @@ func tellsNames(ctx context.Context, w *kit.World, c *kit.Check, r *message.Requ
 func mailOf(ctx context.Context, w *kit.World, u *client.User) string {
 	looked := 0
 	for _, r := range w.Pages() {
-		if r.Method != http.MethodGet || looked >= maxStated {
+		if r.Method != http.MethodGet || looked >= maxPages {
 			continue
 		}
 		looked++
@@ -129,7 +129,7 @@ func mailOf(ctx context.Context, w *kit.World, u *client.User) string {
 		if err != nil {
 			return ""
 		}
-		for _, mail := range email.FindAllString(string(answer.Body), 20) {
+		for _, mail := range mails.FindAllString(string(answer.Body), 20) {
 			if strings.HasPrefix(mail, u.Name+"@") {
 				return mail
 			}
