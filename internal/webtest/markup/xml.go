@@ -10,8 +10,8 @@ import (
 // scriptable are the namespaces whose script elements and event attributes browsers run.
 var scriptable = map[string]bool{"http://www.w3.org/2000/svg": true, "http://www.w3.org/1999/xhtml": true}
 
-// RunsXML reports whether a function of this name is called in a document of XML, such as a drawing. The document has to
-// be well-formed, and what calls the function stands in a namespace that has scripts.
+// RunsXML reports whether a function of this name is called in a document of XML, such as a drawing. The document has
+// to be well-formed, and what calls the function stands in a namespace that has scripts.
 func RunsXML(document, name string) bool {
 	if _, ok := Runs(document, name); !ok {
 		return false

@@ -166,10 +166,8 @@ func (p *page) element(n *html.Node) {
 			p.inline = append(p.inline, text)
 		}
 	case "meta":
-		if strings.EqualFold(attrs["http-equiv"], "refresh") {
-			if m := refresh.FindStringSubmatch(attrs["content"]); m != nil {
-				p.link(m[1])
-			}
+		if m := refresh.FindStringSubmatch(attrs["content"]); m != nil && strings.EqualFold(attrs["http-equiv"], "refresh") {
+			p.link(m[1])
 		}
 		if attrs["name"] != "" {
 			p.metas[attrs["name"]] = attrs["content"]

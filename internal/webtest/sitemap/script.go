@@ -218,14 +218,14 @@ func sentBehind(text string) string {
 	if isJSON.MatchString(text) {
 		rest += " JSON.stringify"
 	}
-	headers := ""
+	var headers strings.Builder
 	for _, m := range setHeader.FindAllStringSubmatch(text, 20) {
 		if m[2] != "" && !strings.EqualFold(m[1], "Content-Type") {
-			headers += fmt.Sprintf("%q: %q, ", m[1], m[2])
+			fmt.Fprintf(&headers, "%q: %q, ", m[1], m[2])
 		}
 	}
-	if headers != "" {
-		rest += " headers: {" + headers + "}"
+	if headers.Len() > 0 {
+		rest += " headers: {" + headers.String() + "}"
 	}
 	return rest + " " + isXML.FindString(text)
 }

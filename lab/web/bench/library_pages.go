@@ -22,7 +22,7 @@ func (l *library) register(w http.ResponseWriter, r *http.Request) {
 	reply(w, 200, done("Registered. Log in to receive a token."))
 }
 
-// maxFailed: the mended variant refuses a name for a minute after so many wrong passwords in a minute
+// maxFailed: the mended variant refuses a name for a minute after so many wrong passwords in a minute.
 const maxFailed = 8
 
 // tooMany reports whether a name had too many wrong passwords of late, and forgets those of before.

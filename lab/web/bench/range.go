@@ -139,11 +139,15 @@ func (p *page) answer(s *site) http.HandlerFunc {
 			p.serve(s, w, r, values.Get(p.param))
 			return
 		}
-		fields := fmt.Sprintf("<label>%s <input type=\"text\" name=\"%s\" value=\"%s\"></label>\n", p.param, p.param, enc(p.usual(r)))
+		var fields strings.Builder
+		field := func(name, value string) {
+			fmt.Fprintf(&fields, "<label>%s <input type=\"text\" name=\"%s\" value=\"%s\"></label>\n", name, name, enc(value))
+		}
+		field(p.param, p.usual(r))
 		more, _ := url.ParseQuery(p.more) // it is written in this package
 		for name, value := range more {
-			fields += fmt.Sprintf("<label>%s <input type=\"text\" name=\"%s\" value=\"%s\"></label>\n", name, name, enc(value[0]))
+			field(name, value[0])
 		}
-		show(w, 200, p.name, fmt.Sprintf("<form action=\"%s\" method=\"%s\">\n%s<input type=\"submit\" value=\"Send\"></form>", p.path(), method, fields))
+		show(w, 200, p.name, fmt.Sprintf("<form action=\"%s\" method=\"%s\">\n%s<input type=\"submit\" value=\"Send\"></form>", p.path(), method, fields.String()))
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func redirectPages() (all []page) {
+func redirectPages() (all []page) { //nolint:funlen // a table
 	one := func(folder, name, value string, weak bool, check func(r *http.Request, in string) string, send func(w http.ResponseWriter, r *http.Request, to string),
 		proof, expect string) {
 		all = append(all, page{folder: folder, name: name, class: "redirect", weak: weak, param: "target", value: value, proof: proof, expect: expect,
@@ -160,7 +160,11 @@ func commandPages() (all []page) {
 
 // raw answers a head as it is written: net/http would mend it.
 func raw(w http.ResponseWriter, head string) {
-	c, out, err := w.(http.Hijacker).Hijack()
+	hijacker, ok := w.(http.Hijacker)
+	if !ok {
+		return
+	}
+	c, out, err := hijacker.Hijack()
 	if err != nil {
 		return
 	}

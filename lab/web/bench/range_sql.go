@@ -16,7 +16,6 @@ type statement struct {
 	proof        string // selects what the usual value does not
 	expect       string
 	slow         string // a value that takes two seconds when the statement is carried out
-	more         string // further inputs
 }
 
 // busy is an expression that SQLite computes for some seconds; it has no function that waits.

@@ -211,14 +211,14 @@ func buildSuite(s *site) {
 			show(w, 200, "Cookie", "<p>A cookie was made.</p>")
 		})
 	}
-	front := ""
+	var front strings.Builder
 	for _, f := range folders {
-		front += link(f, strings.Trim(f, "/"))
+		front.WriteString(link(f, strings.Trim(f, "/")))
 		s.HandleFunc("GET "+f+"{$}", func(w http.ResponseWriter, _ *http.Request) {
 			show(w, 200, strings.Trim(f, "/"), "<ul>"+indexes[f]+"</ul>")
 		})
 	}
-	s.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { show(w, 200, "The suite", "<ul>"+front+"</ul>") })
+	s.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { show(w, 200, "The suite", "<ul>"+front.String()+"</ul>") })
 }
 
 // taken is the value of a request.
@@ -307,9 +307,9 @@ func selected(w http.ResponseWriter, path string) {
 		show(w, 500, "Staff", "<p>XPath: "+enc(err.Error())+"</p>")
 		return
 	}
-	out := "<p>Your query selects:</p><ul>"
+	var names strings.Builder
 	for _, n := range nodes {
-		out += "<li>" + enc(n.InnerText()) + "</li>"
+		names.WriteString("<li>" + enc(n.InnerText()) + "</li>")
 	}
-	show(w, 200, "Staff", out+"</ul>")
+	show(w, 200, "Staff", "<p>Your query selects:</p><ul>"+names.String()+"</ul>")
 }

@@ -93,11 +93,10 @@ func (t *training) page(w http.ResponseWriter, status int, title, body string, u
 
 // session is that of a request; one that the client names is taken as it is.
 func (t *training) session(w http.ResponseWriter, r *http.Request) *trainee {
-	id := ""
+	id := strings.ToLower(rand.Text())
 	if c, err := r.Cookie("PHPSESSID"); err == nil && c.Value != "" {
 		id = c.Value
 	} else {
-		id = strings.ToLower(rand.Text())
 		http.SetCookie(w, &http.Cookie{Name: "PHPSESSID", Value: id, Path: "/"})
 	}
 	t.mu.Lock()

@@ -130,7 +130,8 @@ const enough = 0.8
 // What most pages of the owner have, such as a menu with more in it, says nothing of one of them either.
 func gets(views []view, v *view) bool {
 	all := layout(views, v)
-	if share, special := diff.Share(v.ownPage, v.otherPage, append(slices.Clip(all), ownLayout(views, v))...); special > 0 {
+	all = append(slices.Clip(all), ownLayout(views, v))
+	if share, special := diff.Share(v.ownPage, v.otherPage, all...); special > 0 {
 		return share >= enough
 	}
 	share, special := diff.Share(v.ownPage, v.otherPage, all...)

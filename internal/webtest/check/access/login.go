@@ -150,8 +150,9 @@ func defaults() kit.Check {
 var tokenField = regexp.MustCompile(`(?i)"(?:access_?token|auth_?token|token|jwt|session_?id?)"\s*:\s*"[^"]{8,}"`)
 
 // loggedIn says whether an answer is that of a login that worked: it leads elsewhere than the failed one and sets a
-// cookie, or has a token. Where the form has a token there is a session already, and a failed login leads nowhere. Where
-// a failed login is refused by its status, one that is not has worked if it sets a cookie of its own or asks no more.
+// cookie, or has a token. Where the form has a token there is a session already, and a failed login leads nowhere.
+// Where a failed login is refused by its status, one that is not has worked if it sets a cookie of its own or asks no
+// more.
 func loggedIn(form *message.Request, r, failed *message.Response) bool {
 	if tokenField.Match(r.Body) && !tokenField.Match(failed.Body) {
 		return true

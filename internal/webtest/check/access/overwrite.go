@@ -127,7 +127,8 @@ func (o *overwrite) named(r *message.Request) (all []naming) {
 		isObject := kit.ObjectValue.MatchString(p.Value) && (p.Component != message.Body || objectName.MatchString(p.Name))
 		ofOwner := p.Component == message.Path && people && !versionName.MatchString(p.Value) ||
 			p.Component != message.Path && ownerName.MatchString(p.Name) && !mailName.MatchString(p.Name)
-		people = p.Component == message.Path && (peopleName.MatchString(p.Value) || people && versionName.MatchString(p.Value))
+		people = p.Component == message.Path &&
+			(peopleName.MatchString(p.Value) || people && versionName.MatchString(p.Value))
 		if isObject {
 			all = append(all, naming{request: r, place: p})
 		}

@@ -45,9 +45,9 @@ func (d *diagnosis) match(r *message.Response) string {
 	return string(d.is.Find(r.Body))
 }
 
-// diagnostics is the check for pages of the map that tell of the machine or the program, as to any user who is logged
-// in. It comes again, and an address of no page in the same folder does not bring it. One that stands at a usual address
-// for everybody is found by the check for files. Three requests for such a page.
+// diagnostics is the check for pages of the map that tell of the machine or the program, as to any user who is
+// logged in. It comes again, and an address of no page in the same folder does not bring it. One that stands at a
+// usual address for everybody is found by the check for files. Three requests for such a page.
 func diagnostics() kit.Check {
 	c := kit.Check{ID: "diagnostics", Class: "exposed-file", Level: client.Safe, Severity: kit.Medium, CWE: 200,
 		Title: "A page tells of the machine and the program"}.Describe()

@@ -84,8 +84,8 @@ func files() kit.Check {
 	return c
 }
 
-// filesBelow is the check for files of the same kinds in the folders of a host. One request for each of eleven files, in
-// eighty folders.
+// filesBelow is the check for files of the same kinds in the folders of a host. One request for each of eleven files,
+// in eighty folders.
 func filesBelow() kit.Check {
 	const maxFolders = 80
 	c := kit.Check{ID: "exposed-file-of-folder", Class: "exposed-file", Level: client.Safe}.Describe()

@@ -30,8 +30,8 @@ func oldFiles() kit.Check {
 	c := kit.Check{ID: "old-file", Class: "old-file", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
 		at := t.Request.URL
-		if !program.MatchString(at.Path) || t.Response == nil || t.Response.Status >= 400 || !w.Once("old "+at.Host+at.Path) ||
-			count(w, "old files "+at.Host) > maxOld {
+		if !program.MatchString(at.Path) || t.Response == nil || t.Response.Status >= 400 ||
+			!w.Once("old "+at.Host+at.Path) || count(w, "old files "+at.Host) > maxOld {
 			return nil
 		}
 		dir, base := path.Split(at.Path)

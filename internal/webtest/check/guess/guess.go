@@ -74,7 +74,7 @@ type door struct {
 
 // ask sends a password, as who has found the form. What is compared has neither the name nor the password in it.
 func (d *door) ask(ctx context.Context, password string) (*message.Response, *diff.Page, error) {
-	answer, err := d.World.Ask(ctx, d.With(d.name, password), d.User)
+	answer, err := d.Ask(ctx, d.With(d.name, password), d.User)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -69,9 +69,9 @@ func (f *format) instead(value []byte, object string) []byte {
 // takesNoOther reports whether an application that reads objects makes none of a class that it does not expect: objects
 // of the format's classes, which cannot be read, are answered as one more member like one of no class is, and like the
 // value is. Two requests, and one for each class.
-func takesNoOther(ctx context.Context, w *kit.World, t *kit.Target, p message.Place, f *format, plain []byte, as coding) (
-	bool, error,
-) {
+func takesNoOther(ctx context.Context, w *kit.World, t *kit.Target, p message.Place, f *format, plain []byte,
+	as coding,
+) (bool, error) {
 	base, err := w.Base(ctx, t)
 	if err != nil || len(f.classes) == 0 || f.more(plain, "N;") == nil {
 		return false, err

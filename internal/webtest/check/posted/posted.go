@@ -96,7 +96,8 @@ func (s *search) read(ctx context.Context, u *client.User) error {
 var query = regexp.MustCompile(`^\s*\{\s*"query"\s*:\s*"\s*(?:query\b[^"$(]*)?\{`)
 
 func isPage(r *message.Request) bool {
-	return !r.IsMessage() && r.After == nil && (r.Method == http.MethodGet || r.Method == http.MethodPost && query.Match(r.Body))
+	return !r.IsMessage() && r.After == nil &&
+		(r.Method == http.MethodGet || r.Method == http.MethodPost && query.Match(r.Body))
 }
 
 // values are those of a field that pages of a user have: in a field of a form, or as a member of JSON.
@@ -149,7 +150,7 @@ func (s *search) send(ctx context.Context, r *message.Request, as *client.User) 
 // try tests one field.
 func (s *search) try(ctx context.Context, r *message.Request, p message.Place) error {
 	if s.Client.Permit(r, client.Options{Writes: true}) != nil {
-		return nil
+		return nil //nolint:nilerr // it is left alone
 	}
 	owner, other := s.Users[0], s.Users[1]
 	for _, u := range []*client.User{owner, other} {
@@ -207,8 +208,8 @@ func (s *search) report(r *message.Request, p message.Place, value, special stri
 			{Request: answers["own"].Request, Response: answers["own"], Note: "what " + other.Name + " gets for an own one"},
 			{Request: answers["none"].Request, Response: answers["none"], Note: "for one that does not exist"},
 			{Request: r, Response: answers["nobody"], Note: "what nobody gets"}},
-		Proof: &proof.Program{About: other.Name + " gets what is of " + owner.Name + ".", Users: []string{owner.Name, other.Name},
-			Steps: []proof.Step{
+		Proof: &proof.Program{About: other.Name + " gets what is of " + owner.Name + ".",
+			Users: []string{owner.Name, other.Name}, Steps: []proof.Step{
 				{ID: "owner", As: owner.Name, Send: r, Writes: true, Expect: contains(false)},
 				{ID: "other", As: other.Name, Send: r, Writes: true, Expect: contains(false)},
 				{ID: "nobody", Send: r, Writes: true, Expect: contains(true)},

@@ -296,8 +296,9 @@ func (t *trial) confirm(ctx context.Context, by way, r *message.Request, opened 
 	return true, nil
 }
 
-// isFront reports whether an answer is the front page of its host, but for what that page changes by itself. Small pages
-// share nearly all of their lines, so that one line that neither the front page nor the refusal has makes it another.
+// isFront reports whether an answer is the front page of its host, but for what that page changes by itself. Small
+// pages share nearly all of their lines, so that one line that neither the front page nor the refusal has makes it
+// another.
 func (t *trial) isFront(ctx context.Context, r *message.Request, opened *message.Response) (bool, error) {
 	var fronts [2]*diff.Page
 	for i := range fronts {

@@ -7,7 +7,8 @@
 // waited for, too: by DNS alone it is probable, by HTTP proved.
 //
 // Requests for a clean place: none where neither name nor value speaks of files or addresses; otherwise three to six,
-// and one for the out-of-band server; up to eleven requests for each host, once, to read its own pages and its error page.
+// and one for the out-of-band server; up to eleven requests for each host, once, to read its own pages and its
+// error page.
 package remote
 
 import (
@@ -45,7 +46,7 @@ var (
 		`module|resource|target|show|open|read|path`)
 	addressName = regexp.MustCompile(`(?i)ur[il]|host|site|link|feed|proxy|fetch|webhook|callback|image|img|src|avatar|` +
 		`address|domain|server|endpoint|source|href|remote|import|download|dest|ping|preview|xml|wsdl|` +
-		`adres|direcci|endere[cç]o|indirizz|osoite|enlace|lien|l[aä]nk|odkaz|quelle|fuente|bild`)
+		`adres|direcci|endere[cç]o|indirizz|osoite|enlace|lien|l[aä]nk|odkaz|quelle|fuente|bild`) //nolint:misspell // other languages
 	fileValue = regexp.MustCompile(`[/\\]|^[^ ]+\.[A-Za-z][A-Za-z0-9]{1,4}$`)
 )
 
@@ -77,10 +78,16 @@ type page struct {
 	texts   []string // that a preview may show of it, also those that other pages have
 }
 
+// names says whether a place may name an address, and whether it names that or a file.
+func names(p message.Place) (isAddress, ok bool) {
+	isAddress = strings.Contains(p.Value, "://") || addressName.MatchString(p.Name)
+	return isAddress, !p.File && (isAddress || fileName.MatchString(p.Name) || fileValue.MatchString(p.Value))
+}
+
 // fetch tests one place.
 func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *kit.Target, p message.Place) error {
-	isAddress := strings.Contains(p.Value, "://") || addressName.MatchString(p.Name)
-	if !isAddress && !fileName.MatchString(p.Name) && !fileValue.MatchString(p.Value) || p.File {
+	isAddress, ok := names(p)
+	if !ok {
 		return nil
 	}
 	c := included
@@ -278,7 +285,8 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 	root := message.From(http.MethodGet, &url.URL{Scheme: t.Request.URL.Scheme, Host: t.Request.URL.Host})
 	candidates := []*message.Request{root}
 	for _, r := range w.Pages() {
-		if r.Method == http.MethodGet && r.URL.Host == root.URL.Host && r.URL.RawQuery == "" && len(candidates) < maxCandidates {
+		if r.Method == http.MethodGet && r.URL.Host == root.URL.Host && r.URL.RawQuery == "" &&
+			len(candidates) < maxCandidates {
 			candidates = append(candidates, r)
 		}
 	}
@@ -336,8 +344,8 @@ func ownPages(ctx context.Context, w *kit.World, t *kit.Target) ([]page, error) 
 // maxLine is how long a line is at most that is looked for.
 const maxLine = 300
 
-// pieces are the lines of a page; longer ones, and those with letters that pages may write in another way, are cut where
-// elements begin.
+// pieces are the lines of a page; longer ones, and those with letters that pages may write in another way, are cut
+// where elements begin.
 func pieces(body string) (all []string) {
 	for line := range strings.Lines(body) {
 		line = strings.TrimSpace(line)

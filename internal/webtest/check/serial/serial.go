@@ -1,9 +1,9 @@
 // Package serial finds cookies that number those who get them: whoever has one knows those of the others.
 //
-// Package access compares cookies whose name says that they are tokens. Here the name says nothing, and what a cookie is
-// for has to be seen: scripts must not read it (HttpOnly), so that the server alone uses it, and one counter numbers all
-// who ask. For that two visitors ask in turn, and each number follows that of the other; a counter of what each has done
-// begins anew for each. Numbers that tell the time, and names that speak of counting, are left out.
+// Package access compares cookies whose name says that they are tokens. Here the name says nothing, and what a cookie
+// is for has to be seen: scripts must not read it (HttpOnly), so that the server alone uses it, and one counter numbers
+// all who ask. For that two visitors ask in turn, and each number follows that of the other; a counter of what each has
+// done begins anew for each. Numbers that tell the time, and names that speak of counting, are left out.
 //
 // Requests: six for each such cookie.
 package serial
