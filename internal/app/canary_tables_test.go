@@ -23,6 +23,7 @@ var unmarked = map[string]string{
 		interaction_session default_member github_attempt slack_attempt network_replay scan_schedule enumeration_schedule
 		domain_search domain_probe review_defaults asset_policy_event audit_chain asset_team agent_use enumeration_run asset_log
 		enumeration_chunk`,
+	"of these tests: which tables were written": "written",
 	"of a person, not of a team": `login_ticket password_reset recovery_code second_factor security_key
 		security_key_challenge user_account user_identity user_session`,
 	"of the whole server: no team's words": `evidence_signer feed feed_epss feed_kev github_delivery knowledge_number
