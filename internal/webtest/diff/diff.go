@@ -46,7 +46,10 @@ func New(r *message.Response, echoes ...string) *Page {
 	body := r.Body[:min(len(r.Body), maxBody)]
 	whole := maphash.Bytes(seed, body)
 	target := r.Header.Get("Location")
-	known := append(bytes.ToLower(body), strings.ToLower(target)...)
+	var known []byte // what is compared, in lower case
+	if len(echoes) > 0 {
+		known = append(bytes.ToLower(body), strings.ToLower(target)...)
+	}
 	for _, echo := range echoes {
 		if !mentions(known, echo) { // most answers do not: an expression costs far more
 			continue

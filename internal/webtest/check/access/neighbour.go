@@ -294,7 +294,6 @@ func (n *neighbourhood) leadsTo(ctx context.Context, theirs *message.Request, p 
 
 // Private data: addresses of e-mail, and values with a name that says so, in JSON, in fields and in tables.
 var (
-	email   = regexp.MustCompile(`[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+`)
 	labeled = regexp.MustCompile(`(?i)["'>\s](?:e-?mail|phone|mobile|address|street|ssn|social.security(?:.number)?|` +
 		`date.of.birth|birth.?da(?:y|te)|dob|salary|balance|iban|card.?number|account.?number|password|pass|secret|` +
 		`api.?key|access.?token|token|diagnosis|passport)["']?\s*(?::|</(?:th|td|dt|label|strong|b|span)>)\s*` +
@@ -303,7 +302,7 @@ var (
 
 // private is the private data of an answer.
 func private(r *message.Response) (all []string) {
-	all = append(all, email.FindAllString(string(r.Body), 50)...)
+	all = append(all, kit.MailAddress.FindAllString(string(r.Body), 50)...)
 	for _, m := range labeled.FindAllStringSubmatch(string(r.Body), 50) {
 		all = append(all, m[1])
 	}

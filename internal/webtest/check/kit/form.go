@@ -19,6 +19,9 @@ var (
 	FormerName = regexp.MustCompile(`(?i)old|current|former|previous|existing`)
 )
 
+// MailAddress matches an address of e-mail in a text.
+var MailAddress = regexp.MustCompile(`[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+`)
+
 // UsualPasswords are well-known names with their passwords, few because accounts are locked after some.
 func UsualPasswords() [][2]string {
 	return [][2]string{{"admin", "admin"}, {"admin", "password"}, {"admin", "admin123"}, {"tomcat", "tomcat"},

@@ -17,7 +17,6 @@ import (
 var (
 	sends     = regexp.MustCompile(`(?i)forg[eo]t|reset|recover|remind|lost|resend|invit|refer|share|verif|activat|confirm|notify|mail|magic` + abroad)
 	recipient = regexp.MustCompile(`(?i)person|friend|^to$|recipient|` + kit.UserName.String())
-	addresses = regexp.MustCompile(`[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+`)
 )
 
 const (
@@ -121,7 +120,7 @@ func (m *messages) to(r *message.Request) (all []string) {
 	for _, u := range m.w.Users[:min(len(m.w.Users), 1)] {
 		known := u.Name
 		for _, page := range m.pages {
-			for _, mail := range addresses.FindAllString(string(page.Body), 20) {
+			for _, mail := range kit.MailAddress.FindAllString(string(page.Body), 20) {
 				if strings.HasPrefix(mail, u.Name+"@") {
 					known = mail
 				}

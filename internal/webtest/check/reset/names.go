@@ -129,7 +129,7 @@ func mailOf(ctx context.Context, w *kit.World, u *client.User) string {
 		if err != nil {
 			return ""
 		}
-		for _, mail := range mails.FindAllString(string(answer.Body), 20) {
+		for _, mail := range kit.MailAddress.FindAllString(string(answer.Body), 20) {
 			if strings.HasPrefix(mail, u.Name+"@") {
 				return mail
 			}

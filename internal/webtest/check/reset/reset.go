@@ -33,7 +33,6 @@ var (
 	linked    = regexp.MustCompile(`(?:https?://[\w.:-]{1,200})?/[^\s"'<>]{1,300}`)
 	leads     = regexp.MustCompile(`(?i)reset|passw|recover|forg[eo]t|lost|remind|activat|invit|confirm|verif|magic|token`)
 	tokenName = regexp.MustCompile(`(?i)token|key|code|hash|secret|^[tkchs]$|^id$|reset|ticket|sig|verif`)
-	mails     = regexp.MustCompile(`[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+`)
 )
 
 const (
@@ -180,7 +179,7 @@ func (a *asking) links(ctx context.Context) (all []link, err error) {
 		if answer.Status != http.StatusOK || kit.Static(answer) {
 			continue
 		}
-		for _, mail := range mails.FindAll(answer.Body, 20) {
+		for _, mail := range kit.MailAddress.FindAll(answer.Body, 20) {
 			if bytes.HasPrefix(mail, []byte(a.as.Name+"@")) {
 				a.mail = string(mail)
 			}
