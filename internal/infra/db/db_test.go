@@ -33,6 +33,13 @@ func docType(d *db.DB) string {
 	return "TEXT"
 }
 
+func bytesType(d *db.DB) string {
+	if d.URL != "" {
+		return "BYTEA"
+	}
+	return "BLOB"
+}
+
 func TestValuesComeBackAlike(t *testing.T) {
 	dbtest.Each(t, func(t *testing.T, d *db.DB) {
 		table(t, d)

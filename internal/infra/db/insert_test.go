@@ -1,10 +1,14 @@
 package db_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/vedette-sec/vedette/internal/infra/db"
 	"github.com/vedette-sec/vedette/internal/infra/db/dbtest"
@@ -52,6 +56,54 @@ func TestInsert(t *testing.T) {
 		if err := d.QueryRow(ctx, `SELECT count(*), max(n) FROM number WHERE name = ?`, "it's?").Scan(&count,
 			&last); err != nil || count != next || last != next-1 {
 			t.Errorf("%d rows up to %d, want %d: %v", count, last, next, err)
+		}
+	})
+}
+
+// TestInsertAnyValue: each kind of value comes back, also none, and rows larger than one statement takes.
+func TestInsertAnyValue(t *testing.T) {
+	dbtest.Each(t, func(t *testing.T, d *db.DB) {
+		ctx := t.Context()
+		list := "TEXT"
+		if d.Dialect().HasArrays() {
+			list = "BIGINT[]"
+		}
+		if _, err := d.Exec(ctx, `CREATE TABLE anything (id BIGINT PRIMARY KEY, name TEXT, body `+bytesType(d)+`, small SMALLINT,
+			yes BOOLEAN, at BIGINT, doc `+docType(d)+`, list `+list+`)`); err != nil {
+			t.Fatal(err)
+		}
+		one, at := func(list ...int64) any {
+			if d.Dialect().HasArrays() {
+				return list
+			}
+			return fmt.Sprint(list)
+		}, db.At(time.UnixMicro(5))
+		rows := [][]any{
+			{1, "a", []byte{0, 1}, 1, true, at, db.Doc([]string{`x\"`}), one(1, 2)},
+			{2, "", []byte{}, 2, false, db.Time{}, db.Doc(map[string]int{"a": 1}), one()},
+			{3, nil, nil, nil, nil, nil, nil, nil},
+			{4, strings.Repeat("b", 3<<20), bytes.Repeat([]byte{9}, 3<<20), int64(4), true, at, db.Doc([]int(nil)), one(3)},
+			{5, strings.Repeat("c", 5<<20), nil, 5, true, at, db.Doc(1), one(4, 5, 6)},
+			{6, "d", []byte("d"), 6, true, at, db.Doc("d"), one(7)},
+		}
+		if err := d.Tx(ctx, func(tx *db.Tx) error {
+			return tx.Insert(ctx, `anything (id, name, body, small, yes, at, doc, list)`, rows)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Exec(ctx, `CREATE TABLE alike (id BIGINT PRIMARY KEY, name TEXT, body `+bytesType(d)+`, small SMALLINT,
+			yes BOOLEAN, at BIGINT, doc `+docType(d)+`, list `+list+`)`); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			if _, err := d.Exec(ctx, `INSERT INTO alike VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, row...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var n, differ int
+		if err := d.QueryRow(ctx, `SELECT (SELECT count(*) FROM anything), (SELECT count(*) FROM
+			(SELECT * FROM anything EXCEPT SELECT * FROM alike) d)`).Scan(&n, &differ); err != nil || n != len(rows) || differ != 0 {
+			t.Errorf("%d rows, %d of them unlike those of single statements: %v", n, differ, err)
 		}
 	})
 }

@@ -23,11 +23,12 @@ func (d *Desk) Issues() []Issue {
 	return out
 }
 
-// Move is a person who gives an issue a state.
+// Move is a person who gives an issue a state. Like ServiceNow's API, people cannot open a closed record again.
 func (d *Desk) Move(id, state string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if i := d.find(id); i != nil && i.State != state && !i.Final {
+	i := d.find(id)
+	if i != nil && i.State != state && !i.Final && (d.Provider != "servicenow" || i.State != Declined) {
 		i.State, i.Labels = state, without(i.Labels, doing)
 		d.touch(i)
 	}
