@@ -52,6 +52,9 @@ func Second(stack string, classes []string) []Flow { return variants(second, sta
 // Third are the sites of the third set, as Challenges has them.
 func Third(stack string, classes []string) []Flow { return variants(third, stack, classes) }
 
+// Fourth are the sites of the fourth set, as Challenges has them.
+func Fourth(stack string, classes []string) []Flow { return variants(fourth, stack, classes) }
+
 func variants(rows []flow, stack string, classes []string) (all []Flow) {
 	for _, row := range rows {
 		if !slices.Contains(strings.Fields(row.stacks), stack) {

@@ -41,7 +41,7 @@ func run(ctx context.Context) (err error) {
 	var o options
 	flag.StringVar(&o.stacks, "stacks", "php,java,python,node,go", "which applications")
 	flag.StringVar(&o.classes, "classes", "", "only cases of these classes; all without")
-	flag.StringVar(&o.kinds, "kinds", "pages,flows", "pages of one input, applications of several pages (flows), and small sites (challenges, second, third, bench)")
+	flag.StringVar(&o.kinds, "kinds", "pages,flows", "pages of one input, applications of several pages (flows), and small sites (challenges, second, third, fourth, bench)")
 	flag.StringVar(&o.apps, "apps", "", "only these applications of several pages, such as orders or orders-weak; all without")
 	flag.StringVar(&o.testers, "testers", "vedette,wapiti", "which testers, of vedette and wapiti")
 	flag.StringVar(&o.vedette, "vedette", "bin/vedette", "the program")
@@ -116,9 +116,9 @@ func (l *lab) applications(ctx context.Context, o *options) (apps []*application
 				apps = append(apps, a)
 			}
 		}
-		for _, kind := range []string{"flows", "challenges", "second", "third", "bench"} {
+		for _, kind := range []string{"flows", "challenges", "second", "third", "fourth", "bench"} {
 			list := map[string]func(string, []string) []web.Flow{"flows": web.Flows, "challenges": web.Challenges, "second": web.Second,
-				"third": web.Third, "bench": bench.Flows}[kind]
+				"third": web.Third, "fourth": web.Fourth, "bench": bench.Flows}[kind]
 			if !slices.Contains(strings.Split(o.kinds, ","), kind) {
 				continue
 			}
@@ -133,7 +133,9 @@ func (l *lab) applications(ctx context.Context, o *options) (apps []*application
 }
 
 // small reports whether a kind is one of the sets of small sites.
-func small(kind string) bool { return kind == "challenges" || kind == "second" || kind == "third" }
+func small(kind string) bool {
+	return kind == "challenges" || kind == "second" || kind == "third" || kind == "fourth"
+}
 
 // challengers is the folder of the python of the challenges, whose frameworks do not go with wapiti.
 func challengers(bin string) string {

@@ -1,0 +1,1 @@
+<?php require __DIR__ . '/top.php'; ?><h1>Orrery makers</h1><p>Planets in brass since 1804.</p><?php if (isset($_GET['denied'])) { ?><p class="warn">That page is for the workshop.</p><?php } ?></body></html>

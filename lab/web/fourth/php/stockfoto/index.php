@@ -1,0 +1,1 @@
+<!doctype html><html lang="id"><head><meta charset="utf-8"><title>Stok Foto</title></head><body><h1>Stok Foto</h1><form action="/pratinjau.php" method="get"><input type="text" name="gambar" value="http://foto.example/padi.jpg" size="50"><input type="hidden" name="lebar" value="320"><button type="submit">Pratinjau</button></form></body></html>

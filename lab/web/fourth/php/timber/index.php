@@ -1,0 +1,1 @@
+<!DOCTYPE html><html lang="fi"><head><meta charset="utf-8"><title>Puutavara Oy</title></head><body><h1>Puutavara Oy</h1><ul><li><a href="/siirry.php?kohde=https%3A%2F%2Fkauppa.puutavara.example%2Flaudat&amp;kieli=fi">Verkkokauppa</a></li><li><a href="/siirry.php?kohde=https%3A%2F%2Fwww.puutavara.example%2F&amp;kieli=fi">Yritys</a></li></ul></body></html>
