@@ -10,10 +10,11 @@ import (
 
 // arenaTable has the cases of the arena, a line with fields separated by tabs for each:
 //
-//   - path: of the page; {m} is get and post for the source both, and * the last part of a path for the source path
+//   - path: of the page; {m} is get and post for the source both, * the last part of a path for the source path
 //   - class
 //   - label: weak, looks, or - for a page that belongs to a case and is none
-//   - source: get, post, both, header, cookie, name (of a parameter), path, filename, content (of a file), body, hidden, none
+//   - source: get, post, both, header, cookie, name (of a parameter), path, filename, content (of a file), body, hidden,
+//     none
 //   - param: the name of the input, and further ones of its form, as name&other=value
 //   - value: the usual one; {self} is the address of the application, {host} its host and port
 //   - how: what the page does with it, for lab/web/java/arena alone
@@ -37,7 +38,8 @@ func arenaCases() (all []web.Case) {
 		}
 		for _, method := range methods {
 			param, more, _ := strings.Cut(f[4], "&")
-			c := web.Case{Path: strings.ReplaceAll(f[0], "{m}", method), Class: f[1], Param: param, Value: f[5], True: f[2] == "weak", Expect: f[8]}
+			c := web.Case{Path: strings.ReplaceAll(f[0], "{m}", method), Class: f[1], Param: param, Value: f[5],
+				True: f[2] == "weak", Expect: f[8]}
 			c.Proof = arenaProof(&c, method, more, f[7])
 			all = append(all, c)
 		}

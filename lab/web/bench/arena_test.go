@@ -22,6 +22,7 @@ func TestArena(t *testing.T) {
 	}
 	weak, looks, seen := map[string]int{}, map[string]int{}, map[string]bool{}
 	total := [2]int{}
+	sent := regexp.MustCompile(`^- (\[.*\] )?(GET|POST|FILE) (/[^ ?]*)`)
 	for _, c := range flows[0].Cases {
 		if seen[c.Path] || strings.Contains(c.Path, "{") {
 			t.Errorf("%s is there twice, or not filled in", c.Path)
@@ -39,7 +40,7 @@ func TestArena(t *testing.T) {
 		if _, err := regexp.Compile(strings.TrimPrefix(c.Expect, "head: ")); err != nil || c.Expect == "" {
 			t.Errorf("%s expects %q: %v", c.Path, c.Expect, err)
 		}
-		if at := regexp.MustCompile(`^- (\[.*\] )?(GET|POST|FILE) (/[^ ?]*)`).FindStringSubmatch(c.Proof); at == nil || !c.At(at[3]) {
+		if at := sent.FindStringSubmatch(c.Proof); at == nil || !c.At(at[3]) {
 			t.Errorf("%s has the proof %q", c.Path, c.Proof)
 		}
 	}

@@ -19,12 +19,12 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * An application in the manner of public benchmarks for testers of web applications: folders of pages with one input each,
- * and numbered tests whose value goes through helpers. It is weak on purpose, and serves loopback only.
+ * An application in the manner of public benchmarks for testers of web applications: folders of pages with one input
+ * each, and numbered tests whose value goes through helpers. It is weak on purpose, and serves loopback only.
  *
- * arena.tsv has a line for each case: path, class, label, source and name of the input, its usual value, how the page uses
- * it, and a proof. How is a pipeline: steps (Steps) that change or refuse the value, then a sink with its arguments, such
- * as "angle | xss double". A sink is a class of this package.
+ * arena.tsv has a line for each case: path, class, label, source and name of the input, its usual value, how the page
+ * uses it, and a proof. How is a pipeline: steps (Steps) that change or refuse the value, then a sink with its
+ * arguments, such as "angle | xss double". The classes of this package are the sinks.
  */
 public final class Arena extends HttpServlet {
     /** A sink answers a request with a value. */
@@ -79,7 +79,8 @@ public final class Arena extends HttpServlet {
         if (!c.source.equals("hidden")) folders.computeIfAbsent(c.folder(), k -> new ArrayList<>()).add(c);
     }
 
-    @Override protected void service(HttpServletRequest q, HttpServletResponse a) throws ServletException, IOException {
+    @Override protected void service(HttpServletRequest q, HttpServletResponse a)
+            throws ServletException, IOException {
         q.setCharacterEncoding("UTF-8");
         Ask ask = new Ask(this, q, a);
         String path = ask.path;
@@ -88,7 +89,8 @@ public final class Arena extends HttpServlet {
             if (c != null) answer(ask, c);
             else if (cases.get(path.replaceFirst("[^/]+$", "*")) instanceof Case of)
                 serve(ask, of, path.substring(path.lastIndexOf('/') + 1));
-            else if (path.endsWith(".html") && cases.get(path.replaceFirst("\\.html$", "")) instanceof Case of) form(ask, of);
+            else if (path.endsWith(".html")
+                && cases.get(path.replaceFirst("\\.html$", "")) instanceof Case of) form(ask, of);
             else rest(ask, path);
         } catch (Steps.Refused e) {
             ask.html(e.status, "Refused", "<p>" + Ask.enc(e.getMessage()) + "</p>");
@@ -115,7 +117,9 @@ public final class Arena extends HttpServlet {
         }
     }
 
-    private static String link(String to, String text) { return "<li><a href=\"" + Ask.enc(to) + "\">" + Ask.enc(text) + "</a></li>\n"; }
+    private static String link(String to, String text) {
+        return "<li><a href=\"" + Ask.enc(to) + "\">" + Ask.enc(text) + "</a></li>\n";
+    }
 
     /** Where the index leads for a case: to its page with the usual value, or to its form. */
     private static String entry(Ask a, Case c) {
@@ -156,9 +160,11 @@ public final class Arena extends HttpServlet {
                     if (Arrays.asList(e.getValue()).contains(c.param)) return e.getKey();
                 return null;
             case "filename", "content":
-                Part p = post && a.q.getContentType() != null && a.q.getContentType().startsWith("multipart/") ? a.q.getPart(c.param) : null;
+                Part p = post && a.q.getContentType() != null && a.q.getContentType().startsWith("multipart/")
+                    ? a.q.getPart(c.param) : null;
                 if (p == null) return null;
-                return c.source.equals("filename") ? p.getSubmittedFileName() : new String(p.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+                return c.source.equals("filename") ? p.getSubmittedFileName()
+                    : new String(p.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
             case "body": return post ? new String(a.q.getInputStream().readAllBytes(), StandardCharsets.UTF_8) : null;
             default: return "";
         }
@@ -169,21 +175,27 @@ public final class Arena extends HttpServlet {
         String value = Ask.enc(a.fill(c.value)), send = "<p><input type=\"submit\" value=\"Send\"></p></form>";
         StringBuilder b = new StringBuilder();
         switch (c.source) {
-            case "filename", "content" -> b.append("<form action=\"" + c.path + "\" method=\"post\" enctype=\"multipart/form-data\">"
+            case "filename", "content" -> b.append("<form action=\"" + c.path
+                + "\" method=\"post\" enctype=\"multipart/form-data\">"
                 + "<label>File <input type=\"file\" name=\"" + c.param + "\"></label>" + send);
             case "cookie" -> {
-                a.a.addHeader("Set-Cookie", c.param + "=" + URLEncoder.encode(a.fill(c.value), StandardCharsets.UTF_8) + "; Path=" + c.path);
-                b.append("<form action=\"" + c.path + "\" method=\"post\"><input type=\"hidden\" name=\"sent\" value=\"yes\">" + send);
+                a.a.addHeader("Set-Cookie", c.param + "=" + URLEncoder.encode(a.fill(c.value), StandardCharsets.UTF_8)
+                    + "; Path=" + c.path);
+                b.append("<form action=\"" + c.path
+                    + "\" method=\"post\"><input type=\"hidden\" name=\"sent\" value=\"yes\">" + send);
             }
             case "header" -> b.append(c.param.equals("Referer") ? "<p><a href=\"" + c.path + "\">Go on</a></p>"
                 : script(c, "\"GET\"", "call.setRequestHeader(\"" + c.param + "\", \"" + value + "\"); call.send();"));
-            case "body" -> b.append(script(c, "\"POST\"", "call.setRequestHeader(\"Content-Type\", \"application/xml\"); call.send(\""
+            case "body" -> b.append(script(c, "\"POST\"",
+                "call.setRequestHeader(\"Content-Type\", \"application/xml\"); call.send(\""
                 + c.value.replace("\"", "\\\"").replace("/", "\\/") + "\");"));
             default -> {
-                b.append("<form action=\"" + c.path + "\" method=\"" + (c.source.equals("name") ? "post" : c.source) + "\">");
+                b.append("<form action=\"" + c.path + "\" method=\"" + (c.source.equals("name") ? "post" : c.source)
+                    + "\">");
                 boolean name = c.source.equals("name");
                 b.append(field(name ? value : c.param, name ? c.param : value));
-                for (String m : c.more) b.append(field(m.substring(0, m.indexOf('=')), m.substring(m.indexOf('=') + 1)));
+                for (String m : c.more) b.append(field(m.substring(0, m.indexOf('=')),
+                    m.substring(m.indexOf('=') + 1)));
                 b.append(send);
             }
         }
@@ -197,6 +209,7 @@ public final class Arena extends HttpServlet {
     private static String script(Case c, String method, String send) {
         return "<p id=\"answer\"></p><button onclick=\"sendIt()\">Send</button><script>\nfunction sendIt() {\n"
             + "  var call = new XMLHttpRequest();\n  call.open(" + method + ", \"" + c.path + "\", true);\n"
-            + "  call.onload = function () { document.getElementById(\"answer\").textContent = call.responseText; };\n  " + send + "\n}\n</script>";
+            + "  call.onload = function () { document.getElementById(\"answer\").textContent = call.responseText; };\n"
+            + "  " + send + "\n}\n</script>";
     }
 }

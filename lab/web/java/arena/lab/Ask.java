@@ -33,8 +33,10 @@ final class Ask {
     void html(int status, String title, String body) throws IOException { page(status, title, "", body); }
 
     void page(int status, String title, String head, String body) throws IOException {
-        send(status, "text/html; charset=utf-8", "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + title + "</title>"
-            + head + "</head>\n<body>\n<h1>" + title + "</h1>\n" + body + "\n<p><a href=\"/\">Index</a></p></body></html>\n");
+        send(status, "text/html; charset=utf-8",
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>" + title + "</title>"
+            + head + "</head>\n<body>\n<h1>" + title + "</h1>\n" + body
+            + "\n<p><a href=\"/\">Index</a></p></body></html>\n");
     }
 
     void send(int status, String type, String text) throws IOException {
@@ -44,8 +46,9 @@ final class Ask {
     }
 
     /**
-     * Answers a fault in one of several ways: shown500, shown404 and shown200 with its message, trace500 with the calls, bare500
-     * and bare404 with a fixed text, away with a redirect, and quiet with what a page answers when nothing was found.
+     * Answers a fault in one of several ways: shown500, shown404 and shown200 with its message, trace500 with the
+     * calls, bare500 and bare404 with a fixed text, away with a redirect, and quiet with what a page answers when nothing
+     * was found.
      */
     void fault(String way, String title, String nothing, Exception e) throws IOException {
         int status = way.matches(".*\\d{3}") ? Integer.parseInt(way.substring(way.length() - 3)) : 200;
@@ -68,6 +71,7 @@ final class Ask {
     }
 
     static String enc(Object o) {
-        return String.valueOf(o).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("\"", "&quot;").replace("'", "&#39;");
+        return String.valueOf(o).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+            .replace("\"", "&quot;").replace("'", "&#39;");
     }
 }

@@ -18,15 +18,20 @@ import org.xml.sax.InputSource;
 import org.xml.sax.SAXException;
 import org.xml.sax.helpers.DefaultHandler;
 
-/** Selects from a document with "xpath PLACE FAULT VIEW", and reads documents that are sent with "xml PARSER FAULT". */
+/**
+ * Selects from a document with "xpath PLACE FAULT VIEW", and reads documents that are sent with "xml PARSER FAULT".
+ */
 final class Documents {
-    private static final String STAFF = "<staff><employee id=\"1\"><name>anna</name><pin>7711</pin><seat>12a</seat></employee>"
+    private static final String STAFF = "<staff>"
+        + "<employee id=\"1\"><name>anna</name><pin>7711</pin><seat>12a</seat></employee>"
         + "<employee id=\"2\"><name>ben</name><pin>2049</pin><seat>14c</seat></employee>"
         + "<employee id=\"3\"><name>root</name><pin>9000</pin><seat>77z</seat></employee></staff>";
 
-    private static final Map<String, String> PLACES = Map.of("text", "//employee[name='@@']/seat", "double", "//employee[name=\"@@\"]/seat",
-        "number", "//employee[@id=@@]/seat", "login", "//employee[name='@@' and pin='{pin}']/name", "contains", "//employee[contains(name,'@@')]/seat",
-        "step", "//employee[1]/@@", "bound", "//employee[name=$in]/seat", "bound-login", "//employee[name=$in and pin=$pin]/name");
+    private static final Map<String, String> PLACES = Map.of(
+        "text", "//employee[name='@@']/seat", "double", "//employee[name=\"@@\"]/seat",
+        "number", "//employee[@id=@@]/seat", "login", "//employee[name='@@' and pin='{pin}']/name",
+        "contains", "//employee[contains(name,'@@')]/seat", "step", "//employee[1]/@@",
+        "bound", "//employee[name=$in]/seat", "bound-login", "//employee[name=$in and pin=$pin]/name");
 
     void add(Map<String, Arena.Sink> sinks) {
         sinks.put("xpath", this::select);
@@ -41,15 +46,18 @@ final class Documents {
         StringBuilder b = new StringBuilder();
         int n = 0;
         try {
-            NodeList found = (NodeList) x.evaluate(path, new InputSource(new StringReader(STAFF)), XPathConstants.NODESET);
-            for (n = 0; n < found.getLength(); n++) b.append("<li>" + Ask.enc(found.item(n).getTextContent()) + "</li>");
+            NodeList found = (NodeList) x.evaluate(path, new InputSource(new StringReader(STAFF)),
+                XPathConstants.NODESET);
+            for (n = 0; n < found.getLength(); n++) b.append("<li>" + Ask.enc(found.item(n).getTextContent())
+                + "</li>");
         } catch (XPathExpressionException e) {
             a.fault(args[1], "Staff", "<p>Nobody was found.</p>", e);
             return;
         }
         switch (args[2]) {
             case "exists" -> a.html(200, "Staff", n == 0 ? "<p>Nobody was found.</p>" : "<p>This one works here.</p>");
-            case "welcome" -> a.html(n == 0 ? 401 : 200, "Sign in", n == 0 ? "<p>Name and PIN do not match.</p>" : "<p>Welcome.</p><ul>" + b + "</ul>");
+            case "welcome" -> a.html(n == 0 ? 401 : 200, "Sign in", n == 0 ? "<p>Name and PIN do not match.</p>"
+                : "<p>Welcome.</p><ul>" + b + "</ul>");
             default -> a.html(200, "Staff", n == 0 ? "<p>Nobody was found.</p>" : "<ul>" + b + "</ul>");
         }
     }
@@ -63,7 +71,8 @@ final class Documents {
                 case "raw" -> in;
                 default -> tree(in, args[0]);
             };
-            a.html(200, "Order", args[0].endsWith("silent") ? "<p>Your order was taken.</p>" : "<p>Ordered: " + Ask.enc(text.strip()) + "</p>");
+            a.html(200, "Order", args[0].endsWith("silent") ? "<p>Your order was taken.</p>" : "<p>Ordered: "
+                + Ask.enc(text.strip()) + "</p>");
         } catch (SAXException | IOException | javax.xml.stream.XMLStreamException e) {
             a.fault(args[1], "Order", "<p>Your order was taken.</p>", e);
         }
@@ -86,7 +95,8 @@ final class Documents {
 
     private static String sax(String in) throws Exception {
         StringBuilder b = new StringBuilder();
-        SAXParserFactory.newInstance().newSAXParser().parse(new InputSource(new StringReader(in)), new DefaultHandler() {
+        SAXParserFactory.newInstance().newSAXParser().parse(new InputSource(new StringReader(in)),
+            new DefaultHandler() {
             @Override public void characters(char[] text, int from, int length) { b.append(text, from, length); }
         });
         return b.toString();
@@ -96,7 +106,7 @@ final class Documents {
         XMLInputFactory f = XMLInputFactory.newInstance();
         f.setProperty(XMLInputFactory.SUPPORT_DTD, weak);
         f.setProperty(XMLInputFactory.IS_SUPPORTING_EXTERNAL_ENTITIES, weak);
-        XMLStreamReader r = f.createXMLStreamReader(new java.io.ByteArrayInputStream(in.getBytes(StandardCharsets.UTF_8)), "UTF-8");
+        XMLStreamReader r = f.createXMLStreamReader(new StringReader(in));
         StringBuilder b = new StringBuilder();
         while (r.hasNext()) {
             r.next();

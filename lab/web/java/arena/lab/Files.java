@@ -13,8 +13,8 @@ import java.nio.file.Path;
 import java.util.Map;
 
 /**
- * Reads what a value names. "file WHERE FAULT" reads a file of the folder docs, "fetch WHERE FAULT" an address of HTTP.
- * Files hold a note outside of that folder, too.
+ * Reads what a value names: "file WHERE FAULT" a file of the folder docs, beside which there is a private one, and
+ * "fetch WHERE FAULT" an address of HTTP.
  */
 final class Files {
     private static final int MOST = 100_000;
@@ -44,10 +44,10 @@ final class Files {
             if (s == null) throw new IOException(in + " is not there");
             String text = new String(s.readNBytes(MOST), StandardCharsets.UTF_8);
             if (args[0].equals("download")) a.send(200, "application/octet-stream", text);
-            else if (args[0].equals("length")) a.html(200, "Document", "<p>It has " + text.length() + " characters.</p>");
             else a.html(200, "Document", "<pre>" + Ask.enc(text) + "</pre>");
         } catch (IOException | IllegalArgumentException e) {
-            a.fault(args[1], "Document", "<p>This document is empty.</p>", e instanceof IOException ? e : new IOException("not a path"));
+            a.fault(args[1], "Document", "<p>This document is empty.</p>", e instanceof IOException ? e
+                : new IOException("not a path"));
         }
     }
 
@@ -66,9 +66,10 @@ final class Files {
             case "within": return a.q.getServletContext().getResourceAsStream("/" + in);
             case "canonical":
                 File f = new File(docs, in).getCanonicalFile();
-                if (!f.getPath().startsWith(docs.getCanonicalPath() + File.separator)) throw new IOException("not a document");
+                String within = docs.getCanonicalPath() + File.separator;
+                if (!f.getPath().startsWith(within)) throw new IOException("not a document");
                 return new FileInputStream(f);
-            case "article": return new java.io.ByteArrayInputStream(("The file passwd has a line for each user, such as\n"
+            case "article": return new java.io.ByteArrayInputStream(("The file passwd has lines such as\n"
                 + "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n").getBytes(StandardCharsets.UTF_8));
             default: return new FileInputStream(new File(docs, in));
         }
@@ -79,7 +80,8 @@ final class Files {
             String text = get(a, in, args[0]);
             switch (args[0]) {
                 case "encoded" -> a.html(200, "Preview", "<pre>" + Ask.enc(text) + "</pre>");
-                case "title" -> a.html(200, "Preview", "<p>Title: " + Ask.enc(text.replaceAll("(?s).*<title>(.*?)</title>.*", "$1")) + "</p>");
+                case "title" -> a.html(200, "Preview", "<p>Title: "
+                    + Ask.enc(text.replaceAll("(?s).*<title>(.*?)</title>.*", "$1")) + "</p>");
                 default -> a.html(200, "Preview", "<div>" + text + "</div>");
             }
         } catch (IOException | IllegalArgumentException e) {
@@ -100,7 +102,8 @@ final class Files {
             }
             case "ours" -> {
                 URI u = URI.create(in);
-                if (!own.equals(u.getScheme() + "://" + u.getRawAuthority()) || !"/home.html".equals(u.getRawPath())) throw new IOException("not ours");
+                boolean same = own.equals(u.getScheme() + "://" + u.getRawAuthority());
+                if (!same || !"/home.html".equals(u.getRawPath())) throw new IOException("not ours");
             }
             case "list" -> in = own + (in.equals("home") ? "/home.html" : "/");
             case "static" -> in = own + "/home.html?q=" + java.net.URLEncoder.encode(in, StandardCharsets.UTF_8);

@@ -47,13 +47,14 @@ final class Steps {
         all.put("first-angle", in -> in.replaceFirst("<", "&lt;").replaceFirst(">", "&gt;"));
         all.put("js", in -> {
             StringBuilder b = new StringBuilder();
-            for (char c : in.toCharArray()) b.append(c < 128 && Character.isLetterOrDigit(c) ? String.valueOf(c) : String.format("\\u%04x", (int) c));
+            for (char c : in.toCharArray()) b.append(c < 128 && Character.isLetterOrDigit(c) ? String.valueOf(c)
+                : String.format("\\u%04x", (int) c));
             return b.toString();
         });
         all.put("backslash-quotes", in -> in.replace("'", "\\'").replace("\"", "\\\""));
-        all.put("json", in -> in.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n").replace("\r", "\\r"));
+        all.put("json", in -> in.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n")
+            .replace("\r", "\\r"));
         all.put("doubled", in -> in.replace("\0", "").replace("'", "''"));
-        all.put("url", in -> java.net.URLEncoder.encode(in, StandardCharsets.UTF_8));
     }
 
     private void filters() {
@@ -65,7 +66,8 @@ final class Steps {
                 throw new Refused(400, "That is no Base64.");
             }
         });
-        all.put("unentity", in -> in.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#39;", "'").replace("&amp;", "&"));
+        all.put("unentity", in -> in.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"")
+            .replace("&#39;", "'").replace("&amp;", "&"));
         all.put("nfkc", in -> Normalizer.normalize(in, Normalizer.Form.NFKC));
         all.put("first-25", in -> in.substring(0, Math.min(25, in.length())));
         all.put("first-2", in -> in.substring(0, Math.min(2, in.length())));
@@ -82,7 +84,8 @@ final class Steps {
         all.put("without-http", in -> in.replaceFirst("^https?://", ""));
         all.put("slashes", in -> in.replace('\\', '/'));
         all.put("cut-zero", in -> in.indexOf(0) < 0 ? in : in.substring(0, in.indexOf(0)));
-        all.put("last-part", in -> in.substring(Math.max(in.lastIndexOf('/'), in.lastIndexOf('\\')) + 1).replace("\0", ""));
+        all.put("last-part", in -> in.substring(Math.max(in.lastIndexOf('/'), in.lastIndexOf('\\')) + 1)
+            .replace("\0", ""));
     }
 
     private void refuse(String name, int status, String pattern, String text) {
@@ -109,7 +112,8 @@ final class Steps {
         refuse("txt-only", 404, "^(?!.*\\.txt$)", "Only texts can be read.");
         refuse("number", 400, "^(?!-?\\d{1,6}$)", "This is not a number.");
         refuse("number-500", 500, "^(?!-?\\d{1,6}$)", "NumberFormatException: this is not a number.");
-        refuse("words", 200, "^(?!(wood|steel|cloth|anna|ben|price|name|readme|news|home|/home\\.html|en|guest)$)", "Unknown value.");
+        refuse("words", 200, "^(?!(wood|steel|cloth|anna|ben|price|name|readme|news|home|/home\\.html|en|guest)$)",
+            "Unknown value.");
         refuse("plain", 400, "[^\\w .@+-]", "Letters and digits only, please.");
         refuse("host-name", 400, "^(?![a-z0-9][a-z0-9.-]*$)", "This is not a host.");
     }
@@ -128,8 +132,10 @@ final class Steps {
             list.remove(0);
             return list.get(0);
         });
-        all.put("coded-keep", in -> new String(Base64.getDecoder().decode(Base64.getEncoder().encode(in.getBytes(StandardCharsets.UTF_8))),
-            StandardCharsets.UTF_8));
+        all.put("coded-keep", in -> {
+            String coded = Base64.getEncoder().encodeToString(in.getBytes(StandardCharsets.UTF_8));
+            return new String(Base64.getDecoder().decode(coded), StandardCharsets.UTF_8);
+        });
         all.put("ternary-keep", in -> {
             int number = 106;
             return 7 * 18 + number > 200 ? in : "never";
@@ -139,9 +145,11 @@ final class Steps {
             case 'B' -> in;
             default -> "uncle";
         });
-        all.put("builder-keep", in -> new StringBuilder("x").append(in).append("y").deleteCharAt(0).reverse().deleteCharAt(0).reverse().toString());
+        all.put("builder-keep", in -> new StringBuilder("x").append(in).append("y").deleteCharAt(0)
+            .reverse().deleteCharAt(0).reverse().toString());
         all.put("split-keep", in -> String.join(" ", in.split(" ", -1)));
-        all.put("holder-keep", in -> java.util.Optional.of(in).map(v -> new Object[] {"first", v}).map(v -> (String) v[1]).orElse("none"));
+        all.put("holder-keep", in -> java.util.Optional.of(in).map(v -> new Object[] {"first", v})
+            .map(v -> (String) v[1]).orElse("none"));
     }
 
     private void drops() {

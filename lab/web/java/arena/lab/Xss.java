@@ -23,7 +23,9 @@ final class Xss implements Arena.Sink {
         others();
     }
 
-    private void put(String name, String text) { places.put(name, new Place(200, "text/html; charset=utf-8", false, text)); }
+    private void put(String name, String text) {
+        places.put(name, new Place(200, "text/html; charset=utf-8", false, text));
+    }
 
     private void text() {
         put("text", "<p>You searched for @@, and nothing was found.</p>");
@@ -35,14 +37,17 @@ final class Xss implements Arena.Sink {
         put("style", "<style>.box { color: @@; }</style><p class=\"box\">A box.</p>");
         put("level", "<h@@>A heading</h2>");
         places.put("missing", new Place(404, "text/html; charset=utf-8", false, "<p>There is no page @@ here.</p>"));
-        places.put("failed", new Place(500, "text/html; charset=utf-8", false, "<p>The value @@ could not be used.</p>"));
+        places.put("failed", new Place(500, "text/html; charset=utf-8", false,
+            "<p>The value @@ could not be used.</p>"));
         places.put("refused", new Place(403, "text/html; charset=utf-8", false, "<p>@@ may not be read.</p>"));
         places.put("title", new Place(200, "text/html; charset=utf-8", true,
-            "<!DOCTYPE html>\n<html><head><title>Results for @@</title></head><body><p>No results.</p></body></html>"));
+            "<html><head><title>Results for @@</title></head><body><p>No results.</p></body></html>"));
         places.put("meta", new Place(200, "text/html; charset=utf-8", true,
-            "<!DOCTYPE html>\n<html><head><meta name=\"keywords\" content=\"shop, @@\"><title>Shop</title></head><body><p>A shop.</p></body></html>"));
+            "<html><head><meta name=\"keywords\" content=\"shop, @@\"><title>Shop</title></head>"
+            + "<body><p>A shop.</p></body></html>"));
         places.put("base", new Place(200, "text/html; charset=utf-8", true,
-            "<!DOCTYPE html>\n<html><head><base href=\"@@\"><title>Shop</title></head><body><p>A shop.</p><script src=\"shop.js\"></script></body></html>"));
+            "<html><head><base href=\"@@\"><title>Shop</title></head>"
+            + "<body><script src=\"shop.js\"></script></body></html>"));
     }
 
     private void attributes() {
@@ -58,9 +63,10 @@ final class Xss implements Arena.Sink {
         put("script-src", "<script src=\"@@\"></script><p>A script.</p>");
         put("click", "<button onclick=\"pick('@@')\">Pick</button>");
         put("over", "<p onmouseover=\"turn(@@)\">Turn it</p>");
-        put("width", "<p style=\"width: @@\">A bar.</p>");
-        put("kept", "<div id=\"note\" data-note=\"@@\"></div><script>var e = document.getElementById('note'); e.innerHTML = e.dataset.note;</script>");
-        put("kept-text", "<div id=\"note\" data-note=\"@@\"></div><script>var e = document.getElementById('note'); e.textContent = e.dataset.note;</script>");
+        put("kept", "<div id=\"note\" data-note=\"@@\"></div>"
+            + "<script>var e = document.getElementById('note'); e.innerHTML = e.dataset.note;</script>");
+        put("kept-text", "<div id=\"note\" data-note=\"@@\"></div>"
+            + "<script>var e = document.getElementById('note'); e.textContent = e.dataset.note;</script>");
     }
 
     private void scripts() {
@@ -101,7 +107,8 @@ final class Xss implements Arena.Sink {
             }
             case "file" -> a.a.setHeader("Content-Disposition", "attachment; filename=\"note.txt\"");
             case "article" -> {
-                a.html(200, "Scripts in pages", "<p>Who writes &lt;script&gt;alert(1)&lt;/script&gt; in a page of others is no friend. " + in.length()
+                a.html(200, "Scripts in pages", "<p>Who writes &lt;script&gt;alert(1)&lt;/script&gt; is no friend. "
+                    + in.length()
                     + " characters were sent.</p><script>var alert1 = 'alert(1)';</script>");
                 return;
             }
