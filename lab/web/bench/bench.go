@@ -8,6 +8,7 @@
 //     keep, replace or drop the value.
 //   - training: an application behind a login with a page for each kind of weakness.
 //   - library: an interface with an OpenAPI document, and its mended variant.
+//   - arena: folders of pages and numbered tests again, as servlets on Tomcat with PostgreSQL (lab/web/java/arena).
 //
 // A case stands beside the page that it is about: what it proves is sent by web.Flow.Prove.
 package bench
@@ -56,16 +57,21 @@ func apps() map[string]app {
 	}
 }
 
-// Flows are the applications for a stack, which is Go; with cases of some classes, or of all without classes.
+// Flows are the applications for a stack, Go or Java; with cases of some classes, or of all without classes.
 func Flows(stack string, classes []string) (all []web.Flow) {
+	if stack == "java" {
+		if f := web.Describe("java", "arena", "all", "", "-", "", arenaCases(), classes); len(f.Cases) > 0 {
+			all = append(all, f)
+		}
+	}
 	if stack != "go" {
-		return nil
+		return all
 	}
 	list := apps()
 	for _, name := range []string{"range", "suite", "training", "library"} {
 		for _, variant := range list[name].variants {
 			a := list[name]
-			if f := web.Describe(name, variant, a.login, a.users, a.spec, a.cases(variant), classes); len(f.Cases) > 0 {
+			if f := web.Describe("go", name, variant, a.login, a.users, a.spec, a.cases(variant), classes); len(f.Cases) > 0 {
 				all = append(all, f)
 			}
 		}
