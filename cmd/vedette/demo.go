@@ -86,7 +86,7 @@ func demoTask(cmd *cobra.Command, c client.Client, site *httptest.Server, passwo
 	instruction := fmt.Sprintf(demoInstruction, site.URL)
 	fmt.Fprintf(stderr, "A weak web site waits on %s, and vedette on %s.\nThe task: %s\n\n", site.URL, c.Base, instruction)
 	began := time.Now()
-	d, err := follow(ctx, c, instruction, "artifact", stderr)
+	d, err := follow(ctx, c, client.Task{Instruction: instruction, Delivery: "artifact"}, stderr)
 	if err != nil {
 		return err
 	}

@@ -21,13 +21,17 @@ func newTask() *cobra.Command {
 		Use: "task INSTRUCTION", Short: "Hand a task to a server and follow it to its end", Args: cobra.ExactArgs(1),
 		Example: `  export VEDETTE_API_KEY=svc_sk_…
   vedette task "check the security headers of https://example.com"
+  vedette task "test https://staging.example.com, log in as ann with the password …" --level active
   vedette task "find exposed panels on 10.0.0.0/28" --server https://vedette.internal -o json`,
 	}
 	server := client.ServerFlag(cmd)
 	delivery := cmd.Flags().String("completion-delivery", "", "webhook or artifact")
+	level := cmd.Flags().String("level", "", "how far tests may go: passive, safe, active (web tests write test data) or "+
+		"intrusive (nothing needs approval) (default safe)")
 	failOn := cmd.Flags().String("fail-on", "", "exit with 6 when there is a finding of this severity or worse")
 	output := cli.OutputFlag(cmd)
 	cli.Values(cmd, "completion-delivery", "webhook", "artifact")
+	cli.Values(cmd, "level", "passive", "safe", "active", "intrusive")
 	cli.Values(cmd, "fail-on", cli.Severities...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkSeverity(*failOn); err != nil {
@@ -38,7 +42,11 @@ func newTask() *cobra.Command {
 		if c.Key == "" && c.JWT == "" {
 			return cli.Exit{Code: cli.ExitAuth, Err: errors.New("put your API key into VEDETTE_API_KEY")}
 		}
-		detail, err := follow(cmd.Context(), c, args[0], *delivery, cmd.ErrOrStderr())
+		asked := client.Task{Instruction: args[0], Delivery: *delivery}
+		if *level != "" {
+			asked.Scope = &client.TaskScope{Intrusiveness: *level}
+		}
+		detail, err := follow(cmd.Context(), c, asked, cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
@@ -118,9 +126,9 @@ func (r *reach) observe(e client.Event) {
 }
 
 // follow runs a task on a server, shows its progress, and returns the finished task. When ctx ends, it stops the task.
-func follow(ctx context.Context, c client.Client, instruction, delivery string, stderr io.Writer) (detail, error) {
+func follow(ctx context.Context, c client.Client, t client.Task, stderr io.Writer) (detail, error) {
 	var d detail
-	events, err := c.CreateTask(ctx, instruction, delivery)
+	events, err := c.CreateTask(ctx, t)
 	if err != nil {
 		return d, err
 	}

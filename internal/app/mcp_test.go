@@ -210,6 +210,7 @@ func TestMCPRefusesBadInput(t *testing.T) {
 		{"create_task", "invalid_task", argsOf{"task": strings.Repeat("x", 1<<17)}},
 		{"create_task", "invalid_mode", argsOf{"task": "x", "mode": "wild"}},
 		{"create_task", "invalid_scope_intrusiveness", argsOf{"task": "x", "scope": argsOf{"intrusiveness": "intrusive"}}},
+		{"create_task", "invalid_scope_intrusiveness", argsOf{"task": "x", "scope": argsOf{"intrusiveness": "active"}}},
 		{"create_task", "invalid_scope_intrusiveness", argsOf{"task": "x", "scope": argsOf{"intrusiveness": "wild"}}},
 		{"create_task", "invalid_budget", argsOf{"task": "x", "budget": argsOf{"seconds": -1}}},
 		{"run_scan", "invalid_targets", argsOf{"targets": []string{}}},

@@ -101,13 +101,23 @@ type Event struct {
 	Data   json.RawMessage `json:"data"`
 }
 
+// Task is what a server is asked to do.
+type Task struct {
+	Instruction string     `json:"task"`
+	Format      string     `json:"response_format"` // set by CreateTask
+	Delivery    string     `json:"completion_delivery,omitempty"`
+	Scope       *TaskScope `json:"scope,omitempty"`
+}
+
+// TaskScope is how far a task may go.
+type TaskScope struct {
+	Intrusiveness string `json:"intrusiveness"`
+}
+
 // CreateTask hands over a task and gives the messages of its stream until its end.
-func (c Client) CreateTask(ctx context.Context, instruction string, delivery string) (iter.Seq2[Event, error], error) {
-	body := map[string]any{"task": instruction, "response_format": "sse"}
-	if delivery != "" {
-		body["completion_delivery"] = delivery
-	}
-	resp, err := c.Request(ctx, http.MethodPost, "/api/v1/tasks", "text/event-stream", body) //nolint:bodyclose // the sequence closes it
+func (c Client) CreateTask(ctx context.Context, t Task) (iter.Seq2[Event, error], error) {
+	t.Format = "sse"
+	resp, err := c.Request(ctx, http.MethodPost, "/api/v1/tasks", "text/event-stream", t) //nolint:bodyclose // the sequence closes it
 	if err != nil {
 		return nil, err
 	}

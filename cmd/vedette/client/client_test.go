@@ -36,7 +36,7 @@ func TestAnswers(t *testing.T) {
 	if e, is := errors.AsType[*errs.Error](err); !is || e.Kind != errs.NotFound || e.Code != "task_not_found" {
 		t.Errorf("refused with %v", err)
 	}
-	events, err := c.CreateTask(t.Context(), "x", "")
+	events, err := c.CreateTask(t.Context(), Task{Instruction: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}

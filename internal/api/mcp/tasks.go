@@ -85,9 +85,9 @@ func (r TaskRequest) newTask() (n task.NewTask, err error) {
 		return n, errs.Field("mode", "mode must be agent, plan or chat.")
 	}
 	if sc := r.Scope; sc != nil {
-		if task.Intrusiveness(sc.Intrusiveness) == task.Intrusive {
+		if is := task.Intrusiveness(sc.Intrusiveness); is == task.Active || is == task.Intrusive {
 			return n, errs.Field("scope.intrusiveness",
-				"scope.intrusiveness must be passive or safe: only a person can let a task be intrusive.")
+				"scope.intrusiveness must be passive or safe: only a person can let a task change something.")
 		}
 		n.Options.Scope = &task.Scope{
 			Hosts: sc.Hosts, Exclude: sc.Exclude, Ports: sc.Ports, Paths: sc.Paths, Methods: sc.Methods,

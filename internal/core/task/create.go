@@ -188,5 +188,6 @@ type Intrusiveness = bounds.Intrusiveness
 const (
 	Passive   = bounds.Passive
 	Safe      = bounds.Safe
+	Active    = bounds.Active
 	Intrusive = bounds.Intrusive
 )

@@ -165,17 +165,18 @@ func (w Step) words(site *url.URL, r *webtest.Report, notes []string, out *Outpu
 	if more := len(all) - webReasons; more > 0 {
 		said = append(said, fmt.Sprintf("%d more reasons are in the journal.", more))
 	}
+	if w.level() < client.Active && slices.ContainsFunc(all, func(one coverage.Reason) bool {
+		return strings.Contains(one.Why, "level safe does not allow")
+	}) {
+		said = append(said, "With active as its scope.intrusiveness, a task sends those forms and calls too.")
+	}
 	return strings.Join(append(notes, strings.Join(said, " ")), "\n")
 }
 
 // Config is how a site is tested. notes are about what could not be followed.
 func (w Step) Config(ctx context.Context, starts []*url.URL) (cfg webtest.Config, notes []string) {
 	cfg = webtest.Config{Starts: starts, Checks: w.checks(), Browser: w.Browser}
-	level := client.Safe
-	if w.Scope.Doc.Intrusiveness == task.Intrusive {
-		level = client.Active
-	}
-	cfg.Client = client.Config{Dial: w.Scope.Dial, Allow: w.Scope.Allows, Take: w.Scope.Take, Level: level,
+	cfg.Client = client.Config{Dial: w.Scope.Dial, Allow: w.Scope.Allows, Take: w.Scope.Take, Level: w.level(),
 		Record: w.Scope.Capture.By("webtest"), Rate: w.Plan.RateLimit, Requests: webRequests, Until: time.Now().Add(webTime), Header: http.Header{}}
 	if left := w.Scope.Left(); left < webRequests {
 		cfg.Client.Requests = max(1, left*9/10)
@@ -212,6 +213,14 @@ func (w Step) Config(ctx context.Context, starts []*url.URL) (cfg webtest.Config
 		cfg.Documents = append(cfg.Documents, doc)
 	}
 	return cfg, notes
+}
+
+// level is how far the tests may go.
+func (w Step) level() client.Level {
+	if is := w.Scope.Doc.Intrusiveness; is == task.Active || is == task.Intrusive {
+		return client.Active
+	}
+	return client.Safe
 }
 
 // oauth is how the instruction says that a token is got; nil if it does not.

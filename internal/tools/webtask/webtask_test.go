@@ -7,8 +7,12 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/agent"
 	"github.com/vedette-sec/vedette/internal/agent/builtin"
+	"github.com/vedette-sec/vedette/internal/core/task"
+	"github.com/vedette-sec/vedette/internal/tools/scope"
 	"github.com/vedette-sec/vedette/internal/webtest"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
+	"github.com/vedette-sec/vedette/internal/webtest/client"
+	"github.com/vedette-sec/vedette/internal/webtest/coverage"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
@@ -36,6 +40,23 @@ func TestChecksOfAPlan(t *testing.T) {
 	}
 	if got := classes("Check the security headers of " + site); got != "" {
 		t.Errorf("headers are tested by %q", got)
+	}
+}
+
+func TestLevelOfATask(t *testing.T) {
+	for is, want := range map[task.Intrusiveness]client.Level{
+		"": client.Safe, task.Safe: client.Safe, task.Active: client.Active, task.Intrusive: client.Active,
+	} {
+		w := Step{Scope: &scope.Scope{Boundary: scope.Boundary{Doc: task.Scope{Intrusiveness: is}}}}
+		if got := w.level(); got != want {
+			t.Errorf("a task that is %q tests at level %s, want %s", is, got, want)
+		}
+		r := &webtest.Report{Coverage: coverage.New()}
+		r.Coverage.NotMapped("it may change data, which level safe does not allow", 1)
+		said := w.words(&url.URL{}, r, nil, &Output{})
+		if got := strings.Contains(said, "With active as its scope.intrusiveness"); got != (want == client.Safe) {
+			t.Errorf("a task that is %q says %q", is, said)
+		}
 	}
 }
 

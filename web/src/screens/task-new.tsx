@@ -51,7 +51,7 @@ export function NewTask() {
           <Card title={t.tasks.limits}>
             <Field label={t.tasks.hosts} hint={t.tasks.hostsHint}>{(p) => <textarea {...p} className="field font-mono" rows={2} spellCheck={false} value={hosts} onChange={(e) => setHosts(e.target.value)} />}</Field>
             <Field label={t.tasks.intrusiveness} hint={t.tasks.intrusivenessText[intrusiveness]}>
-              {(p) => <select {...p} className="field" value={intrusiveness} onChange={(e) => setIntrusiveness(e.target.value)}>{['passive', 'safe', 'intrusive'].map((x) => <option key={x} value={x}>{t.tasks.intrusivenessName[x]}</option>)}</select>}
+              {(p) => <select {...p} className="field" value={intrusiveness} onChange={(e) => setIntrusiveness(e.target.value)}>{['passive', 'safe', 'active', 'intrusive'].map((x) => <option key={x} value={x}>{t.tasks.intrusivenessName[x]}</option>)}</select>}
             </Field>
             <div className="grid grid-cols-2 gap-x-3">
               <Field label={t.tasks.requests}>{(p) => <input {...p} className="field" type="number" min={1} step={1} value={requests} onChange={(e) => setRequests(e.target.value)} />}</Field>

@@ -14,10 +14,12 @@ import (
 type Intrusiveness string
 
 // The degrees. Passive tools send nothing to a target. Safe ones read from targets; changes there need a person's
-// approval, unless the task is intrusive.
+// approval, unless the task is intrusive. In an active task the tester of web applications writes test data, and all
+// else is as in a safe one.
 const (
 	Passive   Intrusiveness = "passive"
 	Safe      Intrusiveness = "safe"
+	Active    Intrusiveness = "active"
 	Intrusive Intrusiveness = "intrusive"
 )
 
@@ -28,7 +30,7 @@ type Scope struct {
 	Ports         []int         `json:"ports,omitempty" maxItems:"1000" doc:"Only these ports may be reached; if empty, all."`
 	Paths         []string      `json:"paths,omitempty" maxItems:"1000" doc:"Only paths under these may be requested; if empty, all."`
 	Methods       []string      `json:"methods,omitempty" maxItems:"20" doc:"Only these HTTP methods may be used; if empty, all."`
-	Intrusiveness Intrusiveness `json:"intrusiveness,omitempty" enum:"passive,safe,intrusive" doc:"passive: nothing is sent to targets. safe, the default: requests that change something need an approval. intrusive: they need none."`
+	Intrusiveness Intrusiveness `json:"intrusiveness,omitempty" enum:"passive,safe,active,intrusive" doc:"passive: nothing is sent to targets. safe, the default: requests that change something need an approval. active: the tests of web applications write test data without one. intrusive: nothing needs one."`
 	ExpiresAt     *time.Time    `json:"expires_at,omitempty" doc:"Nothing is sent to targets after this."`
 }
 
@@ -65,8 +67,8 @@ func (s Scope) Check(now time.Time) error {
 			return errs.Field("scope.methods", "scope.methods must be methods in capitals, such as GET.")
 		}
 	}
-	if !slices.Contains([]Intrusiveness{"", Passive, Safe, Intrusive}, s.Intrusiveness) {
-		return errs.Field("scope.intrusiveness", "scope.intrusiveness must be passive, safe or intrusive.")
+	if !slices.Contains([]Intrusiveness{"", Passive, Safe, Active, Intrusive}, s.Intrusiveness) {
+		return errs.Field("scope.intrusiveness", "scope.intrusiveness must be passive, safe, active or intrusive.")
 	}
 	if s.ExpiresAt != nil && !s.ExpiresAt.After(now) {
 		return errs.Field("scope.expires_at", "scope.expires_at lies in the past.")
