@@ -126,7 +126,7 @@ var fourth = []flow{
 
 	// Prices, passwords, and what was left behind.
 	{"cheese", "python", pairs, "", "-", "", []step{
-		{"/panier", "logic", "weak", "- POST /panier article=brie&quantite=-2 ; - GET /panier => Total : -18"}}},
+		{"/panier", "logic", "weak", "- POST /panier article=brie&quantite=-2 ; - GET /panier => Total : -18"}}}, //nolint:misspell // French
 	{"tramcard", "node", pairs, "", "-", "", []step{
 		{"/api/orders", "logic", "weak", `- POST /api/orders {"product":"month","unitPrice":1,"count":2} => "total":2\D`}}},
 	{"theatre", "php", pairs, "", "-", "", []step{

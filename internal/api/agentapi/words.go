@@ -100,14 +100,14 @@ func ownVocabulary() rest.Vocabulary {
 			kind[issue.Statistics]():         "IssueStatistics",
 		},
 		Enums: map[reflect.Type][]string{
-			kind[task.Status]():        words(task.Statuses),
-			kind[task.LogStatus]():     words(task.LogStatuses),
-			kind[task.StopTarget]():    words([]task.StopTarget{task.StopTool, task.StopSubagent}),
-			kind[task.Visibility]():    words([]task.Visibility{task.Private, task.Team, task.Unlisted, task.Public}),
+			kind[task.Status]():     words(task.Statuses),
+			kind[task.LogStatus]():  words(task.LogStatuses),
+			kind[task.StopTarget](): words([]task.StopTarget{task.StopTool, task.StopSubagent}),
+			kind[task.Visibility](): words([]task.Visibility{task.Private, task.Team, task.Unlisted, task.Public}),
 			kind[task.Intrusiveness](): words(
 				[]task.Intrusiveness{task.Passive, task.Safe, task.Active, task.Intrusive},
 			),
-			kind[task.IssueStatus]():   words(task.IssueStatuses),
+			kind[task.IssueStatus](): words(task.IssueStatuses),
 			kind[task.VerificationState](): words(
 				[]task.VerificationState{task.Pending, task.Verified, task.Unverified, task.Reported},
 			),
