@@ -30,19 +30,21 @@ func TestTexts(t *testing.T) {
 		check, body string
 		want        int
 	}{
-		"java":        {"verbose-error", "<pre>java.lang.NullPointerException: x\n\tat com.acme.Shop.buy(Shop.java:12)\n", 1},
-		"java, named": {"verbose-error", "<p>A java.lang.NullPointerException is thrown when it is null</p>", 0},
-		"tomcat":      {"verbose-error", "<pre>java.lang.NumberFormatException: For input\n\tcom.acme.Shop.buy(Shop.java:12)\n", 1},
-		"java, code":  {"verbose-error", "<pre>catch (java.io.IOException e)\n\tcom.acme.Log.write(e);\n", 0},
-		"python":      {"verbose-error", "Traceback (most recent call last):\n  File \"/app/a.py\", line 3, in f", 1},
-		"php":         {"verbose-error", "<b>Warning</b>: mysqli_query() failed in <b>/var/www/a.php</b> on line <b>3</b>", 1},
-		"php, text":   {"verbose-error", "<p>Warning: the bridge is closed on line 3</p>", 0},
-		"node":        {"verbose-error", "TypeError: x is not a function\n    at Object.<anonymous> (/app/index.js:3:5)", 1},
-		"aws":         {"secret-exposure", "var key = 'AKIAIOSFODNN7QWERTYU'", 1},
-		"aws, docs":   {"secret-exposure", "AKIAIOSFODNN7EXAMPLE", 0},
-		"connection":  {"secret-exposure", "postgres://app:s3cr3tz@db.internal/app", 1},
-		"placeholder": {"secret-exposure", "postgres://user:password@localhost/app", 0},
-		"public key":  {"secret-exposure", "-----BEGIN PUBLIC KEY-----\nMIIB", 0},
+		"java":         {"verbose-error", "<pre>java.lang.NullPointerException: x\n\tat com.acme.Shop.buy(Shop.java:12)\n", 1},
+		"java, module": {"verbose-error", "<!-- java.time.format.DateTimeParseException: Text &#39;x&#39;\n\tat java.base/java.time.LocalDate.parse(LocalDate.java:430)\n", 1},
+		"java, loader": {"verbose-error", "java.lang.IllegalStateException: x\n\tat app//com.acme.Shop.buy(Shop.java:12)\n", 1},
+		"java, named":  {"verbose-error", "<p>A java.lang.NullPointerException is thrown when it is null</p>", 0},
+		"tomcat":       {"verbose-error", "<pre>java.lang.NumberFormatException: For input\n\tcom.acme.Shop.buy(Shop.java:12)\n", 1},
+		"java, code":   {"verbose-error", "<pre>catch (java.io.IOException e)\n\tcom.acme.Log.write(e);\n", 0},
+		"python":       {"verbose-error", "Traceback (most recent call last):\n  File \"/app/a.py\", line 3, in f", 1},
+		"php":          {"verbose-error", "<b>Warning</b>: mysqli_query() failed in <b>/var/www/a.php</b> on line <b>3</b>", 1},
+		"php, text":    {"verbose-error", "<p>Warning: the bridge is closed on line 3</p>", 0},
+		"node":         {"verbose-error", "TypeError: x is not a function\n    at Object.<anonymous> (/app/index.js:3:5)", 1},
+		"aws":          {"secret-exposure", "var key = 'AKIAIOSFODNN7QWERTYU'", 1},
+		"aws, docs":    {"secret-exposure", "AKIAIOSFODNN7EXAMPLE", 0},
+		"connection":   {"secret-exposure", "postgres://app:s3cr3tz@db.internal/app", 1},
+		"placeholder":  {"secret-exposure", "postgres://user:password@localhost/app", 0},
+		"public key":   {"secret-exposure", "-----BEGIN PUBLIC KEY-----\nMIIB", 0},
 	} {
 		lab := kittest.New(t, page("text/html", c.body))
 		if found := lab.Run(t, kittest.Named(t, Checks(), c.check), lab.Target(t, http.MethodGet, "/", "")); len(found) != c.want {
@@ -217,6 +219,27 @@ func TestFiles(t *testing.T) {
 					t.Errorf("%s: the proof does not hold: %s, %v", id, out.Failed, err)
 				}
 			}
+		}
+	}
+}
+
+// A copy that has no more than what its page shows tells nothing.
+func TestCopyOfAPage(t *testing.T) {
+	for copied, want := range map[string]int{"<h1>Shop</h1><p>Welcome to the shop.</p>": 0, "<h1>Shop</h1><p>Opens in May: Teal-7</p>": 1} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch r.URL.Path {
+			case "/home.html":
+				fmt.Fprint(w, "<h1>Shop</h1><p>Welcome to the shop.</p>")
+			case "/home.html.bak":
+				fmt.Fprint(w, copied)
+			default:
+				http.NotFound(w, r)
+			}
+		}))
+		found := lab.Run(t, kittest.Named(t, Checks(), "old-file"), lab.Target(t, http.MethodGet, "/home.html", ""))
+		if len(found) != want {
+			t.Errorf("%s: %d found, want %d", copied, len(found), want)
 		}
 	}
 }

@@ -71,8 +71,8 @@ func oldFile(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, ans
 	if err != nil || again.Status != http.StatusOK {
 		return err
 	}
-	// A page of the map under another name, such as page1 and page2, is none.
-	if linked(w, answer.Request.URL.Path) {
+	// A page of the map under another name, such as page1 and page2, is none, nor is what the page itself shows.
+	if linked(w, answer.Request.URL.Path) || bytes.Equal(bytes.TrimSpace(answer.Body), bytes.TrimSpace(t.Response.Body)) {
 		return nil
 	}
 	severity, about := kit.Low, "a copy of the file"

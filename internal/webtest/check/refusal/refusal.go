@@ -280,6 +280,9 @@ func (t *trial) confirm(ctx context.Context, by way, r *message.Request, opened 
 		steps = append(steps, proof.Step{ID: "control" + strconv.Itoa(i+1), As: user, Send: control.r,
 			Expect: []proof.Expect{{What: proof.Same, Of: "opened", Not: true}}})
 	}
+	if isForm, err := t.isWithoutQuery(ctx, opened); err != nil || isForm {
+		return false, err
+	}
 	if isFront, err := t.isFront(ctx, r, opened); err != nil || isFront {
 		return false, err
 	}
@@ -294,6 +297,21 @@ func (t *trial) confirm(ctx context.Context, by way, r *message.Request, opened 
 	t.w.Found(t.c, kit.Finding{Request: r, Detail: "it is given with " + by.about, Evidence: evidence,
 		Proof: &proof.Program{About: "A page that is refused is given with " + by.about + ".", Users: users, Steps: steps}})
 	return true, nil
+}
+
+// isWithoutQuery reports whether an answer is what the page shows where nothing is sent to it, such as the form whose
+// values were refused.
+func (t *trial) isWithoutQuery(ctx context.Context, opened *message.Response) (bool, error) {
+	if t.page.URL.RawQuery == "" {
+		return false, nil
+	}
+	bare := t.page.Clone()
+	bare.URL.RawQuery = ""
+	answer, err := t.send(ctx, bare)
+	if err != nil || isRefused(answer) {
+		return false, err
+	}
+	return kit.Same(cut(answer, bare), cut(opened, t.page)), nil
 }
 
 // isFront reports whether an answer is the front page of its host, but for what that page changes by itself. Small

@@ -110,6 +110,43 @@ func TestBypass(t *testing.T) {
 	}
 }
 
+// Where what was sent is refused, the page that takes it is no page behind the refusal; another object is.
+func TestRefusedValues(t *testing.T) {
+	const form = `<h1>Sign in</h1><form><input name="user"><input name="code"><button>Go</button></form>`
+	for name, c := range map[string]struct {
+		page string
+		app  http.HandlerFunc
+		want int
+	}{
+		"form": {"/enter?user=guest&code=guest", func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/enter" && r.URL.RawQuery != "":
+				http.Error(w, "These do not match.", http.StatusUnauthorized)
+			case r.URL.Path == "/enter" || r.URL.Path == "/enter/":
+				fmt.Fprint(w, form)
+			default:
+				http.NotFound(w, r)
+			}
+		}, 0},
+		"object": {"/wages?of=2", func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.URL.Path == "/wages" && r.URL.Query().Get("of") == "2":
+				http.Error(w, "Forbidden", http.StatusForbidden)
+			case r.URL.Path == "/wages/" && r.URL.Query().Get("of") == "2":
+				fmt.Fprint(w, staff)
+			case r.URL.Path == "/wages":
+				fmt.Fprint(w, form)
+			default:
+				http.NotFound(w, r)
+			}
+		}, 1},
+	} {
+		if _, found := run(t, "access-bypass", c.app, "/", c.page); len(found) != c.want {
+			t.Errorf("%s: %d found, want %d", name, len(found), c.want)
+		}
+	}
+}
+
 // small is an application whose pages share nearly all of their lines; a page opens from the inside, and shows what.
 func small(what string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -73,8 +73,12 @@ func test(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p mess
 	return nil
 }
 
-// document says whether a browser shows an answer as a document with markup.
+// document says whether a browser shows an answer as a document with markup. It goes on at once from one that leads
+// elsewhere.
 func document(r *message.Response) bool {
+	if r.Redirect() != nil {
+		return false
+	}
 	return r.IsXML() || r.IsHTML() && r.Status != http.StatusNoContent &&
 		!strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Disposition")), "attachment")
 }

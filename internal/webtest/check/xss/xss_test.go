@@ -228,11 +228,16 @@ func TestDocumentsOfXML(t *testing.T) {
 func TestNoDocument(t *testing.T) {
 	for name, header := range map[string]http.Header{
 		"json": {"Content-Type": {"application/json"}}, "text": {"Content-Type": {"text/plain"}},
-		"file": {"Content-Type": {"text/html"}, "Content-Disposition": {"attachment; filename=a.html"}},
+		"file":    {"Content-Type": {"text/html"}, "Content-Disposition": {"attachment; filename=a.html"}},
+		"leading": {"Content-Type": {"text/html"}, "Location": {"/home"}},
 	} {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header()["Content-Type"] = header["Content-Type"]
 			w.Header()["Content-Disposition"] = header["Content-Disposition"]
+			if to := header.Get("Location"); to != "" {
+				w.Header().Set("Location", to)
+				w.WriteHeader(http.StatusFound)
+			}
 			fmt.Fprintf(w, "%s", r.FormValue("q"))
 		}))
 		if found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodGet, "/?q=a", "")); len(found) > 0 {
