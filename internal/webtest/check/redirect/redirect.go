@@ -14,6 +14,7 @@ import (
 	"context"
 	_ "embed"
 	"html"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -77,7 +78,13 @@ func openRedirect(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target
 		if i >= always && !leads {
 			return nil
 		}
-		host := strings.ToLower(kit.Word()) + ".example.org"
+		end := foreign
+		if strings.Contains(payload, "{near}") {
+			if end = own(t, p); end == "" {
+				continue
+			}
+		}
+		host := strings.ToLower(kit.Word()) + end
 		text := fill(payload, host, t, p)
 		if p.Component == message.Header && !refers(text, host) {
 			continue
@@ -91,7 +98,7 @@ func openRedirect(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target
 		if how == "" {
 			continue
 		}
-		other := strings.ToLower(kit.Word()) + ".example.org"
+		other := strings.ToLower(kit.Word()) + end
 		second, err := w.Try(ctx, t, p, fill(payload, other, t, p))
 		if err != nil {
 			return err
@@ -99,7 +106,7 @@ func openRedirect(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target
 		if again, _ := leadsTo(second, other); again == "" {
 			continue
 		}
-		marker := proof.Marker("h") + ".example.org"
+		marker := proof.Marker("h") + end
 		expect := proof.Expect{What: proof.Contains, Value: marker}
 		switch how {
 		case "header":
@@ -130,12 +137,28 @@ func refers(text, host string) bool {
 		strings.EqualFold(u.Host, host)
 }
 
+// foreign is the end of the name of a host that is not the application's.
+const foreign = ".example.org"
+
+// own is the domain that the application leads to, or else its own: a name that ends in it, without a dot before, may
+// be anybody's, and passes a filter that looks only at the end. An address of the Internet has none.
+func own(t *kit.Target, p message.Place) string {
+	name := t.Request.URL.Hostname()
+	if u, err := url.Parse(p.Value); err == nil && u.Hostname() != "" {
+		name = u.Hostname()
+	}
+	if net.ParseIP(name) != nil {
+		return ""
+	}
+	return strings.TrimPrefix(strings.ToLower(name), "www.")
+}
+
 func fill(payload, host string, t *kit.Target, p message.Place) string {
 	origin := t.Request.URL.Scheme + "://" + t.Request.URL.Host
 	if u, err := url.Parse(p.Value); err == nil && u.Host != "" && u.Scheme != "" {
 		origin = u.Scheme + "://" + u.Host
 	}
-	return strings.NewReplacer("{h}", host, "{own}", t.Request.URL.Host, "{v}", p.Value, "{origin}",
+	return strings.NewReplacer("{h}", host, "{near}", host, "{own}", t.Request.URL.Host, "{v}", p.Value, "{origin}",
 		origin).Replace(payload)
 }
 

@@ -104,6 +104,33 @@ func TestOpenRedirect(t *testing.T) {
 	}
 }
 
+// A filter that looks at the end of a host's name alone lets others through whose name ends alike.
+func TestRedirectToANameThatEndsAlike(t *testing.T) {
+	for name, c := range map[string]struct {
+		value string
+		ends  string
+		want  int
+	}{
+		"domain": {"http://www.shop.example/", "shop.example", 1}, "host": {"https://shop.example/on", "shop.example", 1},
+		"with the dot": {"https://www.shop.example/", ".shop.example", 0}, "address": {"http://127.0.0.1/", "127.0.0.1", 0},
+	} {
+		lab := kittest.New(t, goes(func(v string) string {
+			if u, err := url.Parse(v); err == nil && strings.HasSuffix(u.Host, c.ends) {
+				return v
+			}
+			return "/"
+		}))
+		found := lab.Run(t, Checks()[0], lab.Target(t, http.MethodGet, "/?next="+url.QueryEscape(c.value), ""))
+		if len(found) != c.want {
+			t.Errorf("%s: %d found, want %d: %s", name, len(found), c.want, kittest.Titles(found))
+			continue
+		}
+		for _, f := range found {
+			lab.Holds(t, f)
+		}
+	}
+}
+
 // A browser sends the address of a page as Referer, and nothing else that an attacker chooses.
 func TestRedirectToTheReferer(t *testing.T) {
 	for name, c := range map[string]struct {

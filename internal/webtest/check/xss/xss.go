@@ -37,7 +37,7 @@ func Checks() []kit.Check {
 }
 
 // tries are how many payloads are sent for one context, and for one place.
-const tries, placeTries = 16, 40
+const tries, placeTries = 18, 40
 
 // test tests one place.
 func test(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p message.Place) error {
@@ -53,10 +53,14 @@ func test(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p mess
 	}
 	var raw, decoded map[rune]bool // of what comes back in capitals nothing is known
 	if !o.capitals {
-		if raw, decoded, err = survivors(func(text string) (*message.Response, error) {
-			return w.Try(ctx, t, p, text)
-		}); err != nil {
+		show := func(text string) (*message.Response, error) { return w.Try(ctx, t, p, text) }
+		if raw, decoded, err = survivors(show); err != nil {
 			return err
+		}
+		if isOpen, err := opens(show, raw, decoded); err != nil {
+			return err
+		} else if isOpen {
+			raw['<'], decoded['<'] = true, true
 		}
 	}
 	for _, context := range contexts {
@@ -113,6 +117,16 @@ func survivors(show func(text string) (*message.Response, error)) (raw, decoded 
 			decoded[c] = decoded[c] || strings.ContainsRune(html.UnescapeString(body[:end]), c)
 		}
 	}
+}
+
+// opens reports whether a tag comes back that is not closed, where what stands between < and > is taken out.
+func opens(show func(text string) (*message.Response, error), raw, decoded map[rune]bool) (bool, error) {
+	if raw == nil || decoded['<'] || decoded['>'] {
+		return false, nil
+	}
+	open := "<i " + kit.Word()
+	answer, err := show(open)
+	return err == nil && strings.Contains(string(answer.Body), open), err
 }
 
 // place is a place that is tested.

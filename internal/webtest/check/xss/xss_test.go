@@ -31,6 +31,12 @@ func without(chars string) func(string) string {
 	}
 }
 
+// tag takes out what an expression matches.
+func tag(is string) func(string) string {
+	expression := regexp.MustCompile(is)
+	return func(s string) string { return expression.ReplaceAllString(s, "") }
+}
+
 func jsEscape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `'`, `\'`, `"`, `\"`, "<", `\x3c`, "\n", `\n`, "\r", `\r`).Replace(s)
 }
@@ -48,6 +54,12 @@ var cases = map[string]struct {
 	"text, script taken out":      {func(s string) string { return strings.ReplaceAll(s, "script", "") }, "<p>%s</p>", "svg"},
 	"text, no parentheses":        {without("()"), "<p>%s</p>", "no-parentheses"},
 	"text, no spaces":             {without(" "), "<p>%s</p>", "script"},
+	"text, tags taken out":        {tag("<[^>]*>"), "<p>%s</p>", "unclosed"},
+	"text, letters' tags out":     {tag("(?i)</?[a-z][^>]*>"), "<td>%s, and more</td>", "unclosed"},
+	"text, open tags out":         {tag("<[^>]*>?"), "<p>%s</p>", ""},
+	"text, entities decoded":      {func(s string) string { return html.UnescapeString(without("<>")(s)) }, "<p>%s</p>", "entities"},
+	"double, backslashes":         {func(s string) string { return quotesOnly(without("<>")(s)) }, `<input value="%s">`, "focus-bare"},
+	"single, backslashes":         {func(s string) string { return quotesOnly(without("<>")(s)) }, `<input value='%s'>`, "focus-bare"},
 	"title":                       {same, "<title>%s</title>", "close"},
 	"textarea, no slash":          {without("/"), "<textarea>%s</textarea>", ""},
 	"comment":                     {same, "<!-- %s -->", "close"},
