@@ -125,7 +125,7 @@ func mailOf(ctx context.Context, w *kit.World, u *client.User) string {
 			continue
 		}
 		looked++
-		answer, err := w.Ask(ctx, r, u)
+		answer, err := w.Shown(ctx, r, u)
 		if err != nil {
 			return ""
 		}
