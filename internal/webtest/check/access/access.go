@@ -179,7 +179,7 @@ func onlyShownTo(views []view, v *view) bool {
 
 // reads reports whether a request asks for something and changes nothing: by its method, or as a query of GraphQL.
 func reads(r *message.Request) bool {
-	return r.Method == http.MethodGet || client.IsQuery(r)
+	return r.Method == http.MethodGet || r.IsQuery()
 }
 
 var staff = regexp.MustCompile(`(?i)(?:^|[/_-])(?:admin|administration|administrator|backoffice|manage|management|internal|staff|audit|moderation|supervisor)(?:$|[/_.-])`)
