@@ -41,7 +41,7 @@ func TestPagesAreReadOnce(t *testing.T) {
 	}
 	for _, who := range []string{"alice", "bob"} {
 		u, session := client.NewUser(who), kit.Word()+kit.Word()
-		u.SetCookies(at, []*http.Cookie{{Name: "sid", Value: session}}) //nolint:gosec // it is sent, not set
+		u.SetCookies(at, []*http.Cookie{{Name: "sid", Value: session}})
 		names[session] = who
 		lab.World.Users = append(lab.World.Users, u)
 	}

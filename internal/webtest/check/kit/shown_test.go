@@ -15,12 +15,12 @@ import (
 // What a user is shown is asked for once, until something may have changed or the user has another session.
 func TestShown(t *testing.T) {
 	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == "/broken":
+		switch r.URL.Path {
+		case "/broken":
 			w.WriteHeader(http.StatusBadGateway)
-		case r.URL.Path == "/busy":
+		case "/busy":
 			w.WriteHeader(http.StatusTooManyRequests)
-		case r.URL.Path == "/refused":
+		case "/refused":
 			w.WriteHeader(http.StatusForbidden)
 		}
 		fmt.Fprint(w, r.Header.Get("Cookie"))

@@ -24,7 +24,8 @@ func forgottenNames() kit.Check {
 	c.After = func(ctx context.Context, w *kit.World) error {
 		for _, r := range w.Pages() {
 			names := namesIn(r, message.Body, message.Query)
-			if len(names) != 1 || !asksWho.MatchString(r.URL.Path) || len(w.Users) == 0 || !w.Once("forgotten "+r.URL.Host+r.URL.Path) {
+			if len(names) != 1 || !asksWho.MatchString(r.URL.Path) || len(w.Users) == 0 ||
+				!w.Once("forgotten "+r.URL.Host+r.URL.Path) {
 				continue
 			}
 			if err := tellsNames(ctx, w, &c, r, names[0]); err != nil {

@@ -100,8 +100,8 @@ type storing struct {
 
 // page reads a page and follows the words that stand in it.
 func (s *storing) page(ctx context.Context, r *message.Request, as *client.User) error {
-	answer, err := s.Shown(ctx, r, as)
-	if err != nil || answer.Status == 0 {
+	answer, err := s.Client.Send(ctx, r, client.Options{As: as})
+	if err != nil {
 		return nil //nolint:nilerr // a page that cannot be read shows nothing
 	}
 	if err := s.logged(ctx, r, as, answer); err != nil {
