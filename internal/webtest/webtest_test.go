@@ -76,7 +76,7 @@ func shop(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Powered-By", "x")
 	switch r.URL.Path {
 	case "/":
-		fmt.Fprint(w, `<a href="/find?q=1&lang=en">f</a><a href="/item/7">i</a><a href="/agent">a</a><a href="/cookie">c</a><a href="/tongue">t</a>
+		fmt.Fprint(w, `<a href="/find?q=1&lang=en">f</a><a href="/item/7">i</a><a href="/agent">a</a><a href="/cookie">c</a><a href="/tongue">t</a><a href="/texts">x</a>
 			<form method=post action="/calc"><input name=n><input name=m></form>
 			<form method=post action="/send"><textarea name=text></textarea><button>Post comment</button></form>`)
 	case "/find":
@@ -87,6 +87,10 @@ func shop(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "<i>"+r.UserAgent()+"</i>")
 	case "/tongue":
 		fmt.Fprint(w, "<em>"+r.Header.Get("Accept-Language")+"</em>")
+	case "/texts": // an unknown language of the browser is named; the known ones have a text
+		if tag, _, _ := strings.Cut(r.Header.Get("Accept-Language"), ","); tag != "" && tag != "en" {
+			fmt.Fprintf(w, "<html lang=\"%s\"><title>No text yet</title>", tag)
+		}
 	case "/cookie":
 		http.SetCookie(w, &http.Cookie{Name: "colour", Value: "red", Path: "/cookie"})
 		if c, err := r.Cookie("colour"); err == nil {
@@ -119,12 +123,13 @@ func TestRunTestsAllKindsOfPlaces(t *testing.T) {
 	}
 	got := strings.Join(places(report), "\n")
 	for _, want := range []string{"echo GET /find query parameter q", "echo POST /calc body parameter m",
-		"echo GET /agent header User-Agent", "echo GET /tongue header Accept-Language", "echo GET /cookie cookie colour", "segment 2 of the path"} {
+		"echo GET /agent header User-Agent", "echo GET /tongue header Accept-Language", "echo GET /texts header Accept-Language",
+		"echo GET /cookie cookie colour", "segment 2 of the path"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
 	}
-	if len(told) != len(report.Findings) || strings.Count(got, "echo") != 6 || strings.Count(got, "banner") != 1 {
+	if len(told) != len(report.Findings) || strings.Count(got, "echo") != 7 || strings.Count(got, "banner") != 1 {
 		t.Errorf("told %q of\n%s", told, got)
 	}
 	for _, f := range report.Findings {

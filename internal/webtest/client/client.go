@@ -86,7 +86,7 @@ type Config struct {
 type Client struct {
 	Config
 	shared, fresh *http.Transport
-	sent          atomic.Int64
+	sent, changes atomic.Int64
 
 	mu      sync.Mutex
 	lanes   map[string]*lane
@@ -286,6 +286,7 @@ func (c *Client) exchange(ctx context.Context, r *message.Request, o Options) (*
 	}
 	session := o.As.session()
 	response, err := c.roundTrip(ctx, r, o)
+	c.noteChange(r, o, response)
 	if err != nil {
 		return nil, err
 	}

@@ -84,5 +84,6 @@ func (c *Client) before(ctx context.Context, u *url.URL, o Options) error {
 	if !c.count() {
 		return overBudget(c.Over())
 	}
+	c.changes.Add(1)
 	return nil
 }

@@ -38,6 +38,7 @@ func (c *Client) Raw(ctx context.Context, at *url.URL, text []byte, wait time.Du
 	if !c.count() {
 		return nil, overBudget(c.Over())
 	}
+	defer c.changes.Add(1)
 	return c.raw(ctx, at, text, wait)
 }
 

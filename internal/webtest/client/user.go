@@ -201,7 +201,10 @@ func (u *User) Cookies(at *url.URL) []*http.Cookie {
 	return u.jar.Cookies(at)
 }
 
-// header are the header lines of the user for a URL.
+// Headers are the header lines that the user sends to a URL besides cookies.
+func (u *User) Headers(at *url.URL) http.Header { return u.header(at) }
+
+// header is Headers; nil for nobody.
 func (u *User) header(at *url.URL) http.Header {
 	if u == nil {
 		return nil

@@ -1,6 +1,8 @@
 package message
 
 import (
+	"encoding/json"
+	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -48,4 +50,11 @@ func graphql(spans []span) []span {
 		})
 	}
 	return out
+}
+
+// IsQuery reports whether a request is a query of GraphQL, which is sent by POST and only reads.
+func (r *Request) IsQuery() bool {
+	var in struct{ Query string }
+	return r.Method == http.MethodPost && strings.Contains(r.Header.Get("Content-Type"), "json") &&
+		json.Unmarshal(r.Body, &in) == nil && in.Query != "" && !strings.Contains(in.Query, "mutation")
 }

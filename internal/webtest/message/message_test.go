@@ -388,3 +388,29 @@ func TestSkeletonWithoutValues(t *testing.T) {
 		t.Error("pages that differ in their action have the same skeleton")
 	}
 }
+
+// A query of GraphQL is known by its text; what changes something, and what is only called so, is none.
+func TestIsQuery(t *testing.T) {
+	for name, c := range map[string]struct {
+		method, kind, body string
+		want               bool
+	}{
+		"a query":           {"POST", "application/json", `{"query":"{ notes { id } }"}`, true},
+		"one with a name":   {"POST", "application/json; charset=utf-8", `{"query":"query all { notes { id } }","variables":{"n":1}}`, true},
+		"a mutation":        {"POST", "application/json", `{"query":"mutation { add(id: 1) { id } }"}`, false},
+		"a form":            {"POST", "application/x-www-form-urlencoded", `query=notes`, false},
+		"no text":           {"POST", "application/json", `{"query":""}`, false},
+		"a list":            {"POST", "application/json", `[{"query":"{ notes { id } }"}]`, false},
+		"by another method": {"PUT", "application/json", `{"query":"{ notes { id } }"}`, false},
+	} {
+		r, err := message.New(c.method, "http://lab.example/graphql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", c.kind)
+		r.Body = []byte(c.body)
+		if got := r.IsQuery(); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

@@ -72,9 +72,10 @@ func statedRole(ctx context.Context, w *kit.World, u *client.User) (*stated, err
 	return nil, nil //nolint:nilnil // none is said
 }
 
-// roleAt is the first role that a page says, and the name of the field.
+// roleAt is the first role that a page says, and the name of the field. After a form was taken the page is asked for
+// anew, as World.Shown keeps nothing over a change.
 func roleAt(ctx context.Context, w *kit.World, r *message.Request, u *client.User) (value, name string, err error) {
-	answer, err := w.Ask(ctx, r, u)
+	answer, err := w.Shown(ctx, r, u)
 	if err != nil || !answer.IsHTML() {
 		return "", "", err
 	}

@@ -95,12 +95,12 @@ func privatePage(ctx context.Context, w *kit.World, u *client.User) (*message.Re
 			continue
 		}
 		looked++
-		own, err := w.Client.Send(ctx, r, client.Options{As: u})
-		if own, err = kit.Broken(ctx, r, own, err); err != nil {
+		own, err := w.Shown(ctx, r, u)
+		if err != nil {
 			return nil, nil, err
 		}
-		nobody, err := w.Client.Send(ctx, r, client.Options{})
-		if nobody, err = kit.Broken(ctx, r, nobody, err); err != nil {
+		nobody, err := w.Shown(ctx, r, nil)
+		if err != nil {
 			return nil, nil, err
 		}
 		if own.Status == http.StatusOK && !kit.Static(own) && !kit.Same(withoutSession(own), withoutSession(nobody)) {

@@ -255,8 +255,8 @@ func (n *neighbourhood) read(ctx context.Context) error {
 		if r.Method != http.MethodGet || len(n.pages) >= maxPages {
 			continue
 		}
-		answer, err := n.w.Client.Send(ctx, r, client.Options{As: n.as})
-		if answer, err = kit.Broken(ctx, r, answer, err); err != nil && ctx.Err() != nil {
+		answer, err := n.w.Shown(ctx, r, n.as)
+		if err != nil && ctx.Err() != nil {
 			return err
 		}
 		if err == nil && answer.Status == http.StatusOK {

@@ -99,7 +99,7 @@ func (o *overwrite) learn(ctx context.Context) error {
 		if r.Method != http.MethodGet || i >= maxPages || len(o.profiles) >= maxReaders/2 {
 			continue
 		}
-		answer, err := o.w.Ask(ctx, r, o.owner)
+		answer, err := o.w.Shown(ctx, r, o.owner)
 		if err != nil {
 			return err
 		}

@@ -57,11 +57,8 @@ func rolesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) er
 		if len(cookies) == 0 || tried >= maxRefused || r.Method != http.MethodGet && w.Level < client.Active {
 			continue
 		}
-		base, err := w.Client.Send(ctx, r, client.Options{As: u, Writes: r.Method != http.MethodGet})
-		if errors.Is(err, client.ErrScope) {
-			continue
-		}
-		if base, err = kit.Broken(ctx, r, base, err); err != nil {
+		base, err := asUser(ctx, w, r, u)
+		if err != nil {
 			return err
 		}
 		if !denies(base) {
@@ -75,6 +72,18 @@ func rolesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) er
 		}
 	}
 	return nil
+}
+
+// asUser is what a user gets for a page, which may be known, or for what the user sends.
+func asUser(ctx context.Context, w *kit.World, r *message.Request, u *client.User) (*message.Response, error) {
+	if r.Method == http.MethodGet {
+		return w.Shown(ctx, r, u)
+	}
+	answer, err := w.Client.Send(ctx, r, client.Options{As: u, Writes: true})
+	if errors.Is(err, client.ErrScope) {
+		return &message.Response{Request: r}, nil
+	}
+	return kit.Broken(ctx, r, answer, err)
 }
 
 // roleCookies are the cookies of a user that speak of a role.

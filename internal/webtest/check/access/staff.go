@@ -53,11 +53,8 @@ func officesOf(ctx context.Context, w *kit.World, c *kit.Check, u *client.User) 
 	}
 	var texts []*message.Response
 	for _, r := range pages {
-		answer, err := w.Client.Send(ctx, r, client.Options{As: u})
-		if errors.Is(err, client.ErrScope) {
-			continue
-		}
-		if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
+		answer, err := w.Shown(ctx, r, u)
+		if err != nil {
 			return err
 		}
 		if kit.Describes(answer) {

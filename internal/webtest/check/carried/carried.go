@@ -8,8 +8,9 @@
 // one user alone, the header or cookie is called after a person or has the user's name, and the numbers beside it are
 // tried. Values that pages of the user have, as where one chooses among accounts of one's own, are not tried.
 //
-// Requests: one for each page of the map to know what the user is shown, 60 at most; for each header or cookie of a
-// page with an identifier five, and up to four more for the numbers beside.
+// Requests: one for each page of the map to know what the user is shown, 60 at most, and none for those that another
+// check has read; for each header or cookie of a page with an identifier five, and up to four more for the numbers
+// beside.
 package carried
 
 import (
@@ -250,7 +251,7 @@ func (s *search) read(ctx context.Context) error {
 		if r.Method != http.MethodGet || kit.MayWrite(r) || r.IsMessage() || len(s.pages) >= maxPages {
 			continue
 		}
-		answer, err := s.Ask(ctx, r, s.user)
+		answer, err := s.Shown(ctx, r, s.user)
 		if err != nil {
 			return err
 		}

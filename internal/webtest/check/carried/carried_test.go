@@ -18,6 +18,13 @@ var (
 	data = map[string]string{"20417": "Divorce for beginners", "20418": "Gardens of the north", "20419": "Moby Dick again"}
 )
 
+// public are the pages that nobody needs a login for, each for the numbers that it is so for.
+var public = map[string]func(id string) bool{
+	"/open":      func(string) bool { return true },
+	"/sample":    func(id string) bool { return id == "20418" },
+	"/published": func(id string) bool { return id != "20418" },
+}
+
 // records shows the data of whom a request names, to those who are logged in by the cookie sid. may says whether a user
 // may have those of a number; "" in asked is the user's own.
 func records(asked func(r *http.Request) string, may func(who, id string) bool, about string) http.HandlerFunc {
@@ -31,11 +38,11 @@ func records(asked func(r *http.Request) string, may func(who, id string) bool, 
 			fmt.Fprintf(w, "<p>Hello</p>%s", about)
 			return
 		}
-		if who == "" && r.URL.Path != "/open" {
+		id := asked(r)
+		if who == "" && (public[r.URL.Path] == nil || !public[r.URL.Path](id)) {
 			http.Error(w, "<p>log in first</p>", http.StatusUnauthorized)
 			return
 		}
-		id := asked(r)
 		if id == "" {
 			id = ids[who]
 		}
@@ -74,17 +81,20 @@ func TestIdentifiers(t *testing.T) {
 		users  int
 		want   string
 	}{
-		"a header":              {records(header("X-Patient"), anybody, ""), "/api", "X-Patient", 1, "20417"},
-		"a header, two users":   {records(header("X-Account"), anybody, ""), "/loans", "X-Account", 2, "20417"},
-		"a cookie":              {records(cookie, anybody, ""), "/loans", "", 1, "20417"},
-		"a cookie, two users":   {records(cookie, anybody, ""), "/api", "", 3, "20417"},
-		"only one's own":        {records(header("X-Patient"), oneself, ""), "/api", "X-Patient", 1, ""},
-		"only one's own card":   {records(cookie, oneself, ""), "/loans", "", 2, ""},
-		"it is not looked at":   {records(func(*http.Request) string { return "" }, anybody, ""), "/api", "X-Patient", 1, ""},
-		"everybody gets it":     {records(header("X-Account"), anybody, ""), "/open", "X-Account", 1, ""},
-		"no person":             {records(header("X-Shelf"), anybody, ""), "/api", "X-Shelf", 1, ""},
-		"a version":             {records(header("X-Client-Version"), anybody, ""), "/api", "X-Client-Version", 1, ""},
-		"accounts of one's own": {records(header("X-Account"), anybody, "<option>20417<option>20419"), "/api", "X-Account", 1, ""},
+		"a header":                    {records(header("X-Patient"), anybody, ""), "/api", "X-Patient", 1, "20417"},
+		"a header, two users":         {records(header("X-Account"), anybody, ""), "/loans", "X-Account", 2, "20417"},
+		"a cookie":                    {records(cookie, anybody, ""), "/loans", "", 1, "20417"},
+		"a cookie, two users":         {records(cookie, anybody, ""), "/api", "", 3, "20417"},
+		"only one's own":              {records(header("X-Patient"), oneself, ""), "/api", "X-Patient", 1, ""},
+		"only one's own card":         {records(cookie, oneself, ""), "/loans", "", 2, ""},
+		"it is not looked at":         {records(func(*http.Request) string { return "" }, anybody, ""), "/api", "X-Patient", 1, ""},
+		"everybody gets it":           {records(header("X-Account"), anybody, ""), "/open", "X-Account", 1, ""},
+		"everybody gets their own":    {records(header("X-Account"), anybody, ""), "/sample", "X-Account", 1, ""},
+		"everybody gets all others":   {records(header("X-Account"), anybody, ""), "/published", "X-Account", 1, ""},
+		"everybody gets the second's": {records(cookie, anybody, ""), "/published", "", 2, ""},
+		"no person":                   {records(header("X-Shelf"), anybody, ""), "/api", "X-Shelf", 1, ""},
+		"a version":                   {records(header("X-Client-Version"), anybody, ""), "/api", "X-Client-Version", 1, ""},
+		"accounts of one's own":       {records(header("X-Account"), anybody, "<option>20417<option>20419"), "/api", "X-Account", 1, ""},
 		"others are shown anyway": {records(header("X-Account"), anybody, "<p>Divorce for beginners</p><p>Moby Dick again</p>"),
 			"/api", "X-Account", 1, ""},
 	} {

@@ -83,7 +83,7 @@ func filesOf(ctx context.Context, w *kit.World) (all []*message.Request, err err
 			hosts[r.URL.Host] = r.URL
 		}
 		read++
-		answer, err := w.Ask(ctx, r, nil)
+		answer, err := w.Shown(ctx, r, nil)
 		if err != nil {
 			return nil, err
 		}

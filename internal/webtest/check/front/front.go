@@ -143,12 +143,12 @@ func deception() kit.Check {
 				looked >= maxDeceived || !w.Once("deceive "+r.URL.Host+message.PathShape(r.URL.EscapedPath())) {
 				continue
 			}
-			own, err := w.Client.Send(ctx, r, client.Options{As: w.Users[0]})
-			if own, err = kit.Broken(ctx, r, own, err); err != nil {
+			own, err := w.Shown(ctx, r, w.Users[0])
+			if err != nil {
 				return err
 			}
-			nobody, err := w.Client.Send(ctx, r, client.Options{})
-			if nobody, err = kit.Broken(ctx, r, nobody, err); err != nil {
+			nobody, err := w.Shown(ctx, r, nil)
+			if err != nil {
 				return err
 			}
 			if own.Status != http.StatusOK || kit.Same(own, nobody) {

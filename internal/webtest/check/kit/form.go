@@ -19,6 +19,20 @@ var (
 	FormerName = regexp.MustCompile(`(?i)old|current|former|previous|existing`)
 )
 
+// forgottenWords stand in the addresses of pages for forgotten passwords, in several languages.
+const forgottenWords = `forg[eo]t|reset|recover|resend|lost.?pass|vergessen|vergeten|oubli|olvid|esquec|dimentic|zapomn|gl[oö]mt|unoht`
+
+// Forgotten matches an address that says by itself that it is for forgotten passwords.
+var Forgotten = ForgottenOr("")
+
+// ForgottenOr matches what Forgotten does, and a pattern of more words; "" for none.
+func ForgottenOr(more string) *regexp.Regexp {
+	if more != "" {
+		more = "|" + more
+	}
+	return regexp.MustCompile("(?i)" + forgottenWords + more)
+}
+
 // MailAddress matches an address of e-mail in a text.
 var MailAddress = regexp.MustCompile(`[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63})+`)
 

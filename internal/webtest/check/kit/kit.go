@@ -80,6 +80,7 @@ type World struct {
 	once    map[string]bool
 	recent  []string // keys of once since Settle
 	planted []Planted
+	shown   shown
 }
 
 // Newcomer is a user whom the tester registers.
@@ -180,6 +181,13 @@ func (w *World) Once(key string) bool {
 	return true
 }
 
+// Done reports whether Once was asked for a key, for what is marked only after it was looked at.
+func (w *World) Done(key string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.once[key]
+}
+
 // Settle has what was done once until now count as done, whatever Forget is told later.
 func (w *World) Settle() {
 	w.mu.Lock()
@@ -188,6 +196,7 @@ func (w *World) Settle() {
 }
 
 // Forget has what was done once since Settle be done again: its findings were dropped, as sessions were over meanwhile.
+// What users were shown is asked for again, too.
 func (w *World) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,6 +204,7 @@ func (w *World) Forget() {
 		delete(w.once, key)
 	}
 	w.recent = nil
+	w.shown = shown{}
 }
 
 // Found completes a finding with what is known of its class and reports it.

@@ -165,3 +165,22 @@ func TestStatic(t *testing.T) {
 		}
 	}
 }
+
+// Words of a forgotten password are known in several languages; what is lost otherwise is no such word by itself.
+func TestForgotten(t *testing.T) {
+	invites := kit.ForgottenOr("lost|invit")
+	for path, want := range map[string][2]bool{
+		"/forgot-password":      {true, true},
+		"/account/LostPassword": {true, true},
+		"/passwort-vergessen":   {true, true},
+		"/mot-de-passe-oublie":  {true, true},
+		"/zapomniane-haslo":     {true, true},
+		"/lost-and-found":       {false, true},
+		"/invite":               {false, true},
+		"/profile":              {false, false},
+	} {
+		if got := [2]bool{kit.Forgotten.MatchString(path), invites.MatchString(path)}; got != want {
+			t.Errorf("%s: %v, want %v", path, got, want)
+		}
+	}
+}

@@ -48,7 +48,7 @@ const (
 )
 
 // hidden is the check for pages of a menu that a user is not offered. One request for each page of the map and each of
-// two users, two for each script, five for each page of a menu.
+// two users, two for each script, but for what another check has read; five for each page of a menu.
 func hidden() kit.Check {
 	c := kit.Check{ID: "pages-of-hidden-menus", Class: "bfla", Level: client.Safe,
 		Title: "A page that a menu keeps from a user is open to them"}.Describe()
@@ -97,7 +97,7 @@ func (r *reader) read(ctx context.Context) error {
 		if q.Method != http.MethodGet || q.IsMessage() || len(r.pages) >= maxPages {
 			continue
 		}
-		answer, err := r.Ask(ctx, q, r.as)
+		answer, err := r.Shown(ctx, q, r.as)
 		if err != nil {
 			return err
 		}
@@ -117,11 +117,11 @@ func (r *reader) read(ctx context.Context) error {
 		if err != nil {
 			continue
 		}
-		mine, err := r.Ask(ctx, q, r.as)
+		mine, err := r.Shown(ctx, q, r.as)
 		if err != nil {
 			return err
 		}
-		nobodys, err := r.Ask(ctx, q, nil)
+		nobodys, err := r.Shown(ctx, q, nil)
 		if err != nil {
 			return err
 		}

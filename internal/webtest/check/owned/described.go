@@ -68,7 +68,7 @@ func isStaff(ctx context.Context, w *kit.World, but []*message.Request) (bool, e
 		}
 		asked++
 		for _, u := range w.Users[:2] {
-			answer, err := w.Ask(ctx, r, u)
+			answer, err := w.Shown(ctx, r, u)
 			if err != nil {
 				return false, err
 			}

@@ -61,7 +61,7 @@ func listedValues(ctx context.Context, w *kit.World, as *client.User) (
 		if r.Method != http.MethodGet {
 			continue
 		}
-		answer, err := w.Ask(ctx, r, as)
+		answer, err := w.Shown(ctx, r, as)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -81,7 +81,7 @@ func (n *named) run(ctx context.Context) error {
 		if r.Method != http.MethodGet || len(pages) >= maxPages {
 			continue
 		}
-		answer, err := n.w.Ask(ctx, r, n.as)
+		answer, err := n.w.Shown(ctx, r, n.as)
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (n *named) listOfOther(ctx context.Context, r *message.Request) error {
 		if u == n.as {
 			continue
 		}
-		answer, err := n.w.Ask(ctx, r, u)
+		answer, err := n.w.Shown(ctx, r, u)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (n *named) listAbove(ctx context.Context, r *message.Request) error {
 	bare := r.Clone()
 	bare.URL.RawQuery = ""
 	for _, u := range n.w.Users[:min(len(n.w.Users), 2)] {
-		answer, err := n.w.Ask(ctx, bare, u)
+		answer, err := n.w.Shown(ctx, bare, u)
 		if err != nil {
 			return err
 		}

@@ -7,8 +7,8 @@
 // from one that is refused: with a wrong password of before, or with a repetition that differs. Nobody without a login
 // may get that answer either, or the form is one for everybody.
 //
-// Requests: two for each page that is read to see what the two users' fields have, 80 at most; up to nine for each
-// form of a new password that names a user.
+// Requests: two for each page that is read to see what the two users' fields have, 80 at most, and none for those that
+// another check has read; up to nine for each form of a new password that names a user.
 package password
 
 import (
@@ -193,14 +193,14 @@ func (s *setting) read(ctx context.Context, of *message.Request) error {
 			len(s.pages) >= maxPages {
 			continue
 		}
-		mine, err := s.Ask(ctx, r, s.user)
+		mine, err := s.Shown(ctx, r, s.user)
 		if err != nil {
 			return err
 		}
 		if !kit.AsksForPassword(mine) {
 			continue
 		}
-		theirs, err := s.Ask(ctx, r, s.victim)
+		theirs, err := s.Shown(ctx, r, s.victim)
 		if err != nil {
 			return err
 		}

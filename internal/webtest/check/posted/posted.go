@@ -6,8 +6,8 @@
 // access when the other gets the same answer for it, twice, with a text that no page of theirs has, that the answer for
 // an object of their own has not, nor that for an object that does not exist, and that nobody gets.
 //
-// Requests: none where no field of a body is called like an object; otherwise two for each page of the map, 60 at most
-// and once; then six for each of 20 fields for which both users have values.
+// Requests: none where no field of a body is called like an object; otherwise two for each page of the map that
+// no other check has read, 60 at most; then six for each of 20 fields for which both users have values.
 package posted
 
 import (
@@ -82,7 +82,7 @@ func (s *search) read(ctx context.Context, u *client.User) error {
 		if !isPage(r) || len(s.pages[u]) >= maxPages {
 			continue
 		}
-		answer, err := s.Ask(ctx, r, u)
+		answer, err := s.Shown(ctx, r, u)
 		if err != nil {
 			return err
 		}

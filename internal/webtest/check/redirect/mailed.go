@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	sends     = regexp.MustCompile(`(?i)forg[eo]t|reset|recover|remind|lost|resend|invit|refer|share|verif|activat|confirm|notify|mail|magic` + abroad)
+	sends     = kit.ForgottenOr(`remind|lost|invit|refer|share|verif|activat|confirm|notify|mail|magic`)
 	recipient = regexp.MustCompile(`(?i)person|friend|^to$|recipient|` + kit.UserName.String())
 )
 
@@ -154,7 +154,7 @@ func (m *messages) send(ctx context.Context, r *message.Request, by []string, to
 			p.Name == "token"
 	})
 	answer, err := m.w.Client.Send(ctx, out, client.Options{As: as, Writes: true, Forced: forced &&
-		forgotten.MatchString(r.URL.Path)})
+		kit.Forgotten.MatchString(r.URL.Path)})
 	if errors.Is(err, client.ErrScope) {
 		return "", nil
 	}

@@ -366,15 +366,10 @@ func namesHost(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, h
 	return true, nil
 }
 
-// abroad are words of other languages for what is forgotten.
-const abroad = `|vergessen|vergeten|oubli|olvid|esquec|dimentic|zapomn|gl[oö]mt|unoht`
-
-var forgotten = regexp.MustCompile(`(?i)forg[eo]t|reset|recover|lost.?pass|resend` + abroad)
-
 // mailsLinks reports whether the application sends links for new passwords.
 func mailsLinks(w *kit.World) bool {
 	return w.Pages != nil && slices.ContainsFunc(w.Pages(), func(r *message.Request) bool {
-		return forgotten.MatchString(r.URL.RequestURI())
+		return kit.Forgotten.MatchString(r.URL.RequestURI())
 	})
 }
 

@@ -69,7 +69,7 @@ func (t *trial) reader(ctx context.Context, away *message.Response) (*client.Use
 		if one == t.as {
 			continue
 		}
-		answer, err := (&trial{w: t.w, as: one}).send(ctx, t.page)
+		answer, err := t.w.Shown(ctx, t.page, one)
 		if err != nil {
 			return nil, nil, err
 		}

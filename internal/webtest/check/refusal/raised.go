@@ -35,7 +35,7 @@ func raising() kit.Check {
 				continue
 			}
 			t := &trial{w: w, c: &c, page: r, as: as}
-			answer, err := t.send(ctx, r)
+			answer, err := w.Shown(ctx, r, as)
 			if err != nil {
 				return err
 			}

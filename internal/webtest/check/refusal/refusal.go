@@ -55,7 +55,7 @@ func bypass() kit.Check {
 		for _, r := range candidates(w) {
 			nobody := &trial{w: w, c: &redirected, page: r}
 			var err error
-			if nobody.base, err = nobody.send(ctx, r); err != nil {
+			if nobody.base, err = w.Shown(ctx, r, nil); err != nil {
 				return err
 			}
 			if err := nobody.behind(ctx); err != nil {
@@ -64,7 +64,7 @@ func bypass() kit.Check {
 			t := &trial{w: w, c: &c, page: r, base: nobody.base}
 			for _, u := range w.Users[:min(len(w.Users), maxUsers)] { // the first who is refused
 				t.as = u
-				if t.base, err = t.send(ctx, r); err != nil {
+				if t.base, err = w.Shown(ctx, r, u); err != nil {
 					return err
 				}
 				if err := (&trial{w: w, c: &redirected, page: r, as: u, base: t.base}).behind(ctx); err != nil {

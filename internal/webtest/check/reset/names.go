@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -14,7 +13,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
-var asksWho = regexp.MustCompile(`(?i)forg[eo]t|recover|remind|lost|reset|resend|check.?(?:user|name|mail)|availab`)
+var asksWho = kit.ForgottenOr(`remind|lost|check.?(?:user|name|mail)|availab`)
 
 // forgottenNames is the check for pages of forgotten passwords, and for registrations' looks at a name, that tell who
 // has an account: three unknown names are answered alike, and a known one otherwise, twice. At level active, as the
@@ -24,34 +23,18 @@ func forgottenNames() kit.Check {
 		Title: "A page of forgotten passwords tells who has an account"}.Describe()
 	c.After = func(ctx context.Context, w *kit.World) error {
 		for _, r := range w.Pages() {
-			name, ok := asksForName(r)
-			if !ok || !asksWho.MatchString(r.URL.Path) || len(w.Users) == 0 || !w.Once("forgotten "+r.URL.Host+r.URL.Path) {
+			names := namesIn(r, message.Body, message.Query)
+			if len(names) != 1 || !asksWho.MatchString(r.URL.Path) || len(w.Users) == 0 ||
+				!w.Once("forgotten "+r.URL.Host+r.URL.Path) {
 				continue
 			}
-			if err := tellsNames(ctx, w, &c, r, name); err != nil {
+			if err := tellsNames(ctx, w, &c, r, names[0]); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	return c
-}
-
-// asksForName is the place of the name in a form that asks for one, and for no password.
-func asksForName(r *message.Request) (name message.Place, ok bool) {
-	texts := 0
-	for _, p := range message.Places(r) {
-		of := p.Component == message.Body || p.Component == message.Query
-		switch {
-		case !of || p.Key || r.Token != nil && r.Token.Place.Same(p) || kit.TokenName.MatchString(p.Name):
-		case client.IsPassword(p.Name):
-			return name, false
-		case kit.UserName.MatchString(p.Name):
-			name = p
-			texts++
-		}
-	}
-	return name, texts == 1
 }
 
 // tellsNames compares the answers to names that exist and to those that do not.
@@ -125,7 +108,7 @@ func mailOf(ctx context.Context, w *kit.World, u *client.User) string {
 			continue
 		}
 		looked++
-		answer, err := w.Ask(ctx, r, u)
+		answer, err := w.Shown(ctx, r, u)
 		if err != nil {
 			return ""
 		}

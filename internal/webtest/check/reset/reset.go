@@ -28,8 +28,7 @@ import (
 func Checks() []kit.Check { return []kit.Check{tokens(), forgottenNames()} }
 
 var (
-	forgotten = regexp.MustCompile(`(?i)forg[eo]t|recover|remind|lost|reset|resend|magic|invit|activat|vergessen|olvid|` +
-		`oubli|dimentic|esquec|vergeten`)
+	forgotten = kit.ForgottenOr(`remind|lost|magic|invit|activat`)
 	linked    = regexp.MustCompile(`(?:https?://[\w.:-]{1,200})?/[^\s"'<>]{1,300}`)
 	leads     = regexp.MustCompile(`(?i)reset|passw|recover|forg[eo]t|lost|remind|activat|invit|confirm|verif|magic|token`)
 	tokenName = regexp.MustCompile(`(?i)token|key|code|hash|secret|^[tkchs]$|^id$|reset|ticket|sig|verif`)
@@ -75,16 +74,26 @@ func recipient(r *message.Request) (name message.Place, ok bool) {
 	if r.Method != http.MethodPost || r.IsMessage() || !forgotten.MatchString(r.URL.Path) {
 		return name, false
 	}
+	names := namesIn(r, message.Body)
+	if len(names) == 0 {
+		return name, false
+	}
+	return names[0], true
+}
+
+// namesIn are the places in some components of a request that say who somebody is; nil where it has a password beside.
+func namesIn(r *message.Request, in ...message.Component) (names []message.Place) {
 	for _, p := range message.Places(r) {
 		switch {
-		case p.Component != message.Body || p.Key || kit.TokenName.MatchString(p.Name):
+		case !slices.Contains(in, p.Component) || p.Key || r.Token != nil && r.Token.Place.Same(p) ||
+			kit.TokenName.MatchString(p.Name):
 		case client.IsPassword(p.Name):
-			return name, false
-		case !ok && kit.UserName.MatchString(p.Name):
-			name, ok = p, true
+			return nil
+		case kit.UserName.MatchString(p.Name):
+			names = append(names, p)
 		}
 	}
-	return name, ok
+	return names
 }
 
 // asking is the test of one form.

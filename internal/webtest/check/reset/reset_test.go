@@ -184,3 +184,43 @@ func TestForgottenNames(t *testing.T) {
 		}
 	}
 }
+
+// The fields that say who somebody is are known by their names, in the parts of a request that count; not beside a
+// password, nor the token of the form.
+func TestNamesIn(t *testing.T) {
+	for name, c := range map[string]struct {
+		query, body, token string
+		in                 []message.Component
+		want               string
+	}{
+		"a name":               {"", "user=a&go=1", "", []message.Component{message.Body}, "user"},
+		"an address":           {"", "go=1&email=a", "", []message.Component{message.Body, message.Query}, "email"},
+		"several":              {"", "login=a&phone=1", "", []message.Component{message.Body}, "login phone"},
+		"in the address":       {"?member=7", "go=1", "", []message.Component{message.Body, message.Query}, "member"},
+		"in another part":      {"?member=7", "mail=a", "", []message.Component{message.Body}, "mail"},
+		"beside a password":    {"", "user=a&password=b", "", []message.Component{message.Body}, ""},
+		"a token by its name":  {"", "user_token=a", "", []message.Component{message.Body}, ""},
+		"the token of a form":  {"", "user=a&mailkey=b", "mailkey", []message.Component{message.Body}, "user"},
+		"nothing says who":     {"", "colour=red", "", []message.Component{message.Body}, ""},
+		"a password elsewhere": {"?password=x", "mail=a", "", []message.Component{message.Body}, "mail"},
+	} {
+		r, err := message.New(http.MethodPost, "http://lab.example/forgot"+c.query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Body = []byte(c.body)
+		var got []string
+		for _, p := range message.Places(r) {
+			if c.token != "" && p.Name == c.token && !p.Key {
+				r.Token = &message.Token{Place: p}
+			}
+		}
+		for _, p := range namesIn(r, c.in...) {
+			got = append(got, p.Name)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -80,14 +80,14 @@ func reads(w *kit.World) (all []*message.Request) {
 // none.
 func private(ctx context.Context, w *kit.World, u *client.User) (*message.Request, *message.Response, error) {
 	for _, r := range reads(w) {
-		own, err := w.Ask(ctx, r, u)
+		own, err := w.Shown(ctx, r, u)
 		if err != nil {
 			return nil, nil, err
 		}
 		if own.Status != http.StatusOK || kit.Static(own) || kit.AsksForPassword(own) {
 			continue
 		}
-		nobody, err := w.Ask(ctx, r, nil)
+		nobody, err := w.Shown(ctx, r, nil)
 		if err != nil {
 			return nil, nil, err
 		}

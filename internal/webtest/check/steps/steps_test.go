@@ -9,7 +9,6 @@ import (
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
-	"github.com/vedette-sec/vedette/internal/webtest/client"
 	"github.com/vedette-sec/vedette/internal/webtest/message"
 )
 
@@ -19,6 +18,7 @@ type sequence struct {
 	first, second, third, end string
 	ask                       string // of the second step
 	weak, open, soft          bool   // the second may be left out; the third is for all; each address is answered alike
+	stays                     bool   // the third is open for whoever has begun, also after the end
 
 	mu                sync.Mutex
 	begun, paid, done map[string]bool
@@ -57,7 +57,9 @@ func (s *sequence) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case at == s.third && !s.open && (!s.begun[who] || !s.weak && !s.paid[who]):
 		http.Redirect(w, r, s.first, http.StatusFound)
 	case at == s.third && post:
-		delete(s.begun, who)
+		if !s.stays {
+			delete(s.begun, who)
+		}
 		s.done[who] = true
 		http.Redirect(w, r, s.end, http.StatusFound)
 	case at == s.third:
@@ -75,34 +77,41 @@ func (s *sequence) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // A payment that may be left out is found by the usual name of what is behind it, and a verification by the number of
 // its step; not where the sequence is kept, nor where the step asks for nothing that is needed, the last page is for
-// everybody, or each address is answered alike.
+// everybody, or each address is answered alike. One that stays open for whoever has begun is found where somebody else is
+// there for whom it is closed.
 func TestStepsLeftOut(t *testing.T) {
 	booking := sequence{first: "/choose", second: "/pay", third: "/finish", end: "/mine", ask: "Step 2: payment"}
 	signup := sequence{first: "/signup?step=1", second: "/signup?step=2", third: "/signup?step=3", end: "/welcome",
 		ask: "Enter the verification code from our message"}
 	for name, c := range map[string]struct {
 		of             *sequence
-		user           bool
+		users          int
 		weak, open     bool
 		soft, isChoice bool
+		stays          bool
 		want           bool
 	}{
-		"a payment":                     {of: &booking, user: true, weak: true, want: true},
+		"a payment":                     {of: &booking, users: 1, weak: true, want: true},
 		"a verification, of a visitor":  {of: &signup, weak: true, want: true},
-		"a payment that is needed":      {of: &booking, user: true},
+		"a payment that is needed":      {of: &booking, users: 1},
 		"a verification that is needed": {of: &signup},
-		"a choice":                      {of: &booking, user: true, weak: true, isChoice: true},
-		"the last page is for all":      {of: &booking, user: true, weak: true, open: true},
-		"each address is answered":      {of: &booking, user: true, soft: true},
+		"a choice":                      {of: &booking, users: 1, weak: true, isChoice: true},
+		"the last page is for all":      {of: &booking, users: 1, weak: true, open: true},
+		"it is for all, two users":      {of: &booking, users: 2, weak: true, open: true},
+		"it is for all, as visitors":    {of: &signup, weak: true, open: true},
+		"open once begun":               {of: &booking, users: 2, weak: true, stays: true, want: true},
+		"open once begun, to a visitor": {of: &signup, weak: true, stays: true, want: true},
+		"open once begun, to one user":  {of: &booking, users: 1, weak: true, stays: true},
+		"each address is answered":      {of: &booking, users: 1, soft: true},
 	} {
 		app := &sequence{first: c.of.first, second: c.of.second, third: c.of.third, end: c.of.end, ask: c.of.ask, weak: c.weak,
-			open: c.open, soft: c.soft, begun: map[string]bool{}, paid: map[string]bool{}, done: map[string]bool{}}
+			open: c.open, soft: c.soft, stays: c.stays, begun: map[string]bool{}, paid: map[string]bool{}, done: map[string]bool{}}
 		if c.isChoice {
 			app.ask = "Which colour do you like?"
 		}
 		lab := kittest.New(t, app)
-		if c.user {
-			lab.World.Users = []*client.User{lab.As(t, "alice")}
+		for _, who := range []string{"alice", "bob"}[:c.users] {
+			lab.World.Users = append(lab.World.Users, lab.As(t, who))
 		}
 		lab.World.Pages = func() (all []*message.Request) {
 			for _, address := range []string{"GET " + app.first, "POST " + app.first, "GET " + app.end} {

@@ -47,7 +47,7 @@ func tokens() kit.Check {
 		if token == "" || t.Response == nil || t.Response.Status >= 400 || t.Request.Method != http.MethodGet {
 			return nil
 		}
-		if _, done := w.Memo.Load("jwt " + t.Request.URL.Host); done {
+		if w.Done("jwt " + t.Request.URL.Host) {
 			return nil
 		}
 		o := &bearer{World: w, Target: t, token: token}
@@ -64,7 +64,7 @@ func tokens() kit.Check {
 		if err != nil || o.accepted(without) {
 			return err // it needs no token
 		}
-		w.Memo.Store("jwt "+t.Request.URL.Host, true)
+		w.Once("jwt " + t.Request.URL.Host)
 		return o.forge(ctx, &c)
 	}
 	return c

@@ -96,14 +96,22 @@ var cases = map[string]struct {
 	"nested": {func(s string) string {
 		return strings.NewReplacer("<script>", "", "</script>", "", "onload", "", "onerror", "", "ontoggle", "", "onfocus", "").Replace(s)
 	}, "<p>%s</p>", "case"},
-	"words taken out once":   {func(s string) string { return words.ReplaceAllString(s, "") }, "<p>%s</p>", "doubled"},
-	"events taken out once":  {func(s string) string { return refused.ReplaceAllString(events.ReplaceAllString(s, ""), "") }, "<p>%s</p>", "doubled-event"},
-	"words refused":          {func(s string) string { return anyWord.ReplaceAllString(s, "-") }, "<p>%s</p>", ""},
-	"markdown":               {func(s string) string { return linked.ReplaceAllString(html.EscapeString(s), `<a href="$2">$1</a>`) }, "<p>%s</p>", "markdown"},
-	"markdown, web alone":    {func(s string) string { return toWeb.ReplaceAllString(html.EscapeString(s), `<a href="$2">$1</a>`) }, "<p>%s</p>", ""},
-	"code of a picture":      {pictures(without("<>")), "<p>%s</p><small>[img]/x.png[/img]", "code-picture"},
-	"code, quotes escaped":   {pictures(html.EscapeString), "<p>%s</p><small>[img]/x.png[/img]", ""},
-	"code of a link":         {func(s string) string { return urls.ReplaceAllString(html.EscapeString(s), `<a href="$1">$2</a>`) }, "<p>%s</p><small>[url=…]", "code-link"},
+	"words taken out once":  {func(s string) string { return words.ReplaceAllString(s, "") }, "<p>%s</p>", "doubled"},
+	"events taken out once": {func(s string) string { return refused.ReplaceAllString(events.ReplaceAllString(s, ""), "") }, "<p>%s</p>", "doubled-event"},
+	"elements with attributes refused": {func(s string) string {
+		return attributed.ReplaceAllString(strings.ReplaceAll(strings.ToLower(s), "script", ""), "")
+	},
+		"<p>%s</p>", "doubled"},
+	"names of events taken out": {func(s string) string { return refused.ReplaceAllString(noEvents.Replace(s), "") }, "<p>%s</p>", "doubled-event"},
+	"words refused":             {func(s string) string { return anyWord.ReplaceAllString(s, "-") }, "<p>%s</p>", ""},
+	"markdown":                  {func(s string) string { return linked.ReplaceAllString(html.EscapeString(s), `<a href="$2">$1</a>`) }, "<p>%s</p>", "markdown"},
+	"markdown, web alone":       {func(s string) string { return toWeb.ReplaceAllString(html.EscapeString(s), `<a href="$2">$1</a>`) }, "<p>%s</p>", ""},
+	"code of a picture":         {pictures(without("<>")), "<p>%s</p><small>[img]/x.png[/img]", "code-picture"},
+	"code, quotes escaped":      {pictures(html.EscapeString), "<p>%s</p><small>[img]/x.png[/img]", ""},
+	"code of a link":            {func(s string) string { return urls.ReplaceAllString(html.EscapeString(s), `<a href="$1">$2</a>`) }, "<p>%s</p><small>[url=…]", "code-link"},
+	"code of a link, its scheme refused": {func(s string) string {
+		return urls.ReplaceAllString(strings.ReplaceAll(without("<>\"'")(s), "javascript:", ""), `<a class='out' href='$1'>$2</a>`)
+	}, "<p>%s</p><a href=/help>[url=https://example.org]our page[/url]</a>", "code-link"},
 	"in capitals":            {strings.ToUpper, "<p>%s</p>", "svg"},
 	"in capitals, quoted":    {capitals(without("<>")), `<input value="%s">`, "focus"},
 	"in capitals, in code":   {capitals(without("<>")), "<script>var a = '%s';</script>", ""},
@@ -122,14 +130,16 @@ var cases = map[string]struct {
 
 // Filters of words, and the links and pictures that applications make of text.
 var (
-	words   = regexp.MustCompile(`(?i)script|on\w+\s*=|javascript:`)
-	events  = regexp.MustCompile(`(?i)on\w+\s*=`)
-	refused = regexp.MustCompile(`(?i)<[a-z]*(?:script|[^>]*(?:javascript|srcdoc))[^>]*>`)
-	anyWord = regexp.MustCompile(`(?i)script|onload|on\w+|srcdoc`)
-	linked  = regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]*\)?)\)`)
-	toWeb   = regexp.MustCompile(`\[([^\]]*)\]\((https?://[^)\s]*)\)`)
-	urls    = regexp.MustCompile(`\[url=([^\]]*)\](.*?)\[/url\]`)
-	image   = regexp.MustCompile(`\[img\](/[^\r\n]*?)\[/img\]`)
+	words      = regexp.MustCompile(`(?i)script|on\w+\s*=|javascript:`)
+	events     = regexp.MustCompile(`(?i)on\w+\s*=`)
+	refused    = regexp.MustCompile(`(?i)<[a-z]*(?:script|[^>]*(?:javascript|srcdoc))[^>]*>`)
+	noEvents   = strings.NewReplacer("onload=", "", "onerror=", "", "onfocus=", "", "ontoggle=", "")
+	attributed = regexp.MustCompile(`<\w+[\s/][^>]*>`)
+	anyWord    = regexp.MustCompile(`(?i)script|onload|on\w+|srcdoc`)
+	linked     = regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]*\)?)\)`)
+	toWeb      = regexp.MustCompile(`\[([^\]]*)\]\((https?://[^)\s]*)\)`)
+	urls       = regexp.MustCompile(`\[url=([^\]]*)\](.*?)\[/url\]`)
+	image      = regexp.MustCompile(`\[img\](/[^\r\n]*?)\[/img\]`)
 )
 
 func pictures(escape func(string) string) func(string) string {
