@@ -49,6 +49,7 @@ type Plan struct {
 	Severities []string `json:"severities,omitempty"` // most severe first; empty: all
 
 	NoWebTest bool `json:"no_web_test,omitempty"` // the agent may not use the tester of web applications
+	Writes    bool `json:"writes,omitempty"`      // its tests may write test data, where the task's scope does not say more
 
 	RateLimit float64 `json:"rate_limit,omitempty"`         // requests a second; 0: no limit
 	TimeLimit int     `json:"time_limit_seconds,omitempty"` // 0: no limit

@@ -1,7 +1,7 @@
 // Package builtin makes a plan from an instruction in plain English without a language model: from the targets,
 // intents, CVE ids, technologies, severities and limits that it recognises. It reports what it does not recognise.
 //
-// It reads rate and time limits first, then tokens (lex.go), what is wanted and what is excluded (polarity.go), then
+// It reads logins, whether tests may write, and rate and time limits first, then tokens (lex.go), what is wanted and what is excluded (polarity.go), then
 // ports, severities, checks and targets, and reports what is left over.
 package builtin
 
@@ -31,6 +31,10 @@ func Rules(name, text string, targets bool) agent.Rules {
 		r.NotUnderstood = slices.DeleteFunc(slices.Clone(r.NotUnderstood),
 			func(note string) bool { return !strings.HasPrefix(note, "“") }) // that there is nothing to test
 	}
+	if r.Writes { // rules restrict; only a task's scope or instruction allows more
+		r.Writes = false
+		r.NotUnderstood = append(slices.Clone(r.NotUnderstood), "“tests may write test data”")
+	}
 	if targets {
 		r.Targets = b.plan.Targets
 	}
@@ -49,7 +53,7 @@ func build(instruction string) *builder {
 		b.blocked = true
 	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\x00", " "), "\uFFFD")
-	text = b.limits(b.access(text))
+	text = b.limits(b.writes(b.access(text)))
 	r := classifier{tokens: lex(text)}
 	r.run()
 	b.tokens = r.tokens

@@ -74,6 +74,9 @@ func (b *builder) describe() {
 	if n := append(slices.Clone(p.NotTags), p.NotIDs...); len(n) > 0 {
 		say("I will leave out the checks for %s.", list(called(n)))
 	}
+	if p.Writes && p.TestsWeb() {
+		say("Tests of web applications may write test data.")
+	}
 	if len(p.Excluded) > 0 {
 		say("I will not touch %s.", names(p.Excluded))
 	}

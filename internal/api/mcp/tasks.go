@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -78,7 +79,8 @@ const (
 )
 
 func (r TaskRequest) newTask() (n task.NewTask, err error) {
-	n = task.NewTask{Instruction: r.Task, Options: task.Options{Mode: r.Mode}}
+	// Where a scope says how far a task may go, its instruction says nothing: a program may have written that.
+	n = task.NewTask{Instruction: r.Task, Options: task.Options{Mode: r.Mode, Scope: &task.Scope{Intrusiveness: task.Safe}}}
 	switch r.Mode {
 	case "", "agent", "plan", "chat":
 	default:
@@ -91,7 +93,7 @@ func (r TaskRequest) newTask() (n task.NewTask, err error) {
 		}
 		n.Options.Scope = &task.Scope{
 			Hosts: sc.Hosts, Exclude: sc.Exclude, Ports: sc.Ports, Paths: sc.Paths, Methods: sc.Methods,
-			Intrusiveness: task.Intrusiveness(sc.Intrusiveness),
+			Intrusiveness: cmp.Or(task.Intrusiveness(sc.Intrusiveness), task.Safe),
 		}
 	}
 	if b := r.Budget; b != nil {

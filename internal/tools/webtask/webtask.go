@@ -168,7 +168,8 @@ func (w Step) words(site *url.URL, r *webtest.Report, notes []string, out *Outpu
 	if w.level() < client.Active && slices.ContainsFunc(all, func(one coverage.Reason) bool {
 		return strings.Contains(one.Why, "level safe does not allow")
 	}) {
-		said = append(said, "With active as its scope.intrusiveness, a task sends those forms and calls too.")
+		said = append(said, "With active as its scope.intrusiveness, or an instruction that says “you may write test data”, "+
+			"a task sends those forms and calls too.")
 	}
 	return strings.Join(append(notes, strings.Join(said, " ")), "\n")
 }
@@ -215,9 +216,10 @@ func (w Step) Config(ctx context.Context, starts []*url.URL) (cfg webtest.Config
 	return cfg, notes
 }
 
-// level is how far the tests may go.
+// level is how far the tests may go: as the scope says or, where it says nothing, the instruction.
 func (w Step) level() client.Level {
-	if is := w.Scope.Doc.Intrusiveness; is == task.Active || is == task.Intrusive {
+	is := w.Scope.Doc.Intrusiveness
+	if is == task.Active || is == task.Intrusive || is == "" && w.Plan.Writes {
 		return client.Active
 	}
 	return client.Safe

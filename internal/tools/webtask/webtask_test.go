@@ -44,18 +44,23 @@ func TestChecksOfAPlan(t *testing.T) {
 }
 
 func TestLevelOfATask(t *testing.T) {
-	for is, want := range map[task.Intrusiveness]client.Level{
-		"": client.Safe, task.Safe: client.Safe, task.Active: client.Active, task.Intrusive: client.Active,
+	for _, c := range []struct {
+		is     task.Intrusiveness
+		writes bool // as the instruction says
+		want   client.Level
+	}{
+		{"", false, client.Safe}, {task.Safe, false, client.Safe}, {task.Active, false, client.Active},
+		{task.Intrusive, false, client.Active}, {"", true, client.Active}, {task.Safe, true, client.Safe},
 	} {
-		w := Step{Scope: &scope.Scope{Boundary: scope.Boundary{Doc: task.Scope{Intrusiveness: is}}}}
-		if got := w.level(); got != want {
-			t.Errorf("a task that is %q tests at level %s, want %s", is, got, want)
+		w := Step{Scope: &scope.Scope{Boundary: scope.Boundary{Doc: task.Scope{Intrusiveness: c.is}}}, Plan: agent.Plan{Writes: c.writes}}
+		if got := w.level(); got != c.want {
+			t.Errorf("%+v: tests at level %s", c, got)
 		}
 		r := &webtest.Report{Coverage: coverage.New()}
 		r.Coverage.NotMapped("it may change data, which level safe does not allow", 1)
 		said := w.words(&url.URL{}, r, nil, &Output{})
-		if got := strings.Contains(said, "With active as its scope.intrusiveness"); got != (want == client.Safe) {
-			t.Errorf("a task that is %q says %q", is, said)
+		if got := strings.Contains(said, "With active as its scope.intrusiveness"); got != (c.want == client.Safe) {
+			t.Errorf("%+v: it says %q", c, said)
 		}
 	}
 }
