@@ -1,8 +1,8 @@
 // Package builtin makes a plan from an instruction in plain English without a language model: from the targets,
 // intents, CVE ids, technologies, severities and limits that it recognises. It reports what it does not recognise.
 //
-// It reads logins, whether tests may write, and rate and time limits first, then tokens (lex.go), what is wanted and what is excluded (polarity.go), then
-// ports, severities, checks and targets, and reports what is left over.
+// It reads logins, whether tests may write, and rate and time limits first, then tokens (lex.go), what is wanted and
+// what is excluded (polarity.go), then ports, severities, checks and targets, and reports what is left over.
 package builtin
 
 import (

@@ -80,7 +80,8 @@ const (
 
 func (r TaskRequest) newTask() (n task.NewTask, err error) {
 	// Where a scope says how far a task may go, its instruction says nothing: a program may have written that.
-	n = task.NewTask{Instruction: r.Task, Options: task.Options{Mode: r.Mode, Scope: &task.Scope{Intrusiveness: task.Safe}}}
+	safe := &task.Scope{Intrusiveness: task.Safe}
+	n = task.NewTask{Instruction: r.Task, Options: task.Options{Mode: r.Mode, Scope: safe}}
 	switch r.Mode {
 	case "", "agent", "plan", "chat":
 	default:
