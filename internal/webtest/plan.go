@@ -24,6 +24,7 @@ const (
 	maxPlaces   = 200 // that are tested of one request
 	allOfFirst  = 2
 	oddity      = `'"<`
+	holding     = `'OR'1'='1`
 	maxCookies  = 30
 	maxMoved    = 20 // fields of a form that are also tried as headers and cookies
 	maxTogether = 60 // places that are probed with one request
@@ -224,19 +225,27 @@ func (r *run) ofSession(name string) bool {
 	return slices.ContainsFunc(r.sessions, func(s *session.Session) bool { return s.Cookies[name] })
 }
 
-// moves reports whether odd words in places change the answer.
+// moves reports whether odd words in places change the answer, or of a request that reads a condition that holds.
 func (r *run) moves(ctx context.Context, t *target, base *kit.Base, places []message.Place) (bool, error) {
+	moved, err := r.movedBy(ctx, t, base, places, oddity)
+	if err != nil || moved || t.Request.After != nil || !kit.OnlyReads(t.Request) {
+		return moved, err
+	}
+	return r.movedBy(ctx, t, base, places, holding)
+}
+
+func (r *run) movedBy(ctx context.Context, t *target, base *kit.Base, places []message.Place, odd string) (bool, error) {
 	request := t.Request
 	var words []string
 	for _, p := range places {
 		word := kit.Word()
 		words = append(words, word)
-		text := p.Value + word + oddity
+		text := p.Value + word + odd
 		switch {
 		case p.Key: // the parameter stays, and one more comes
 			p, text = message.Place{Component: p.Component, Format: p.Format, Name: word}, "1"
 		case isSerialised(p.Value): // what follows its end is not read
-			text = word + oddity + p.Value
+			text = word + odd + p.Value
 		}
 		request = request.Put(p, text)
 		if p.Component == message.Header { // another page may show it, such as a list of visits
@@ -252,5 +261,6 @@ func (r *run) moves(ctx context.Context, t *target, base *kit.Base, places []mes
 			return true, nil
 		}
 	}
-	return !diff.Same(base.Page, diff.New(answer, words...), base.Noise), nil
+	refuses := odd == holding && answer.Status != base.Response.Status // a firewall, most likely
+	return !refuses && !diff.Same(base.Page, diff.New(answer, words...), base.Noise), nil
 }

@@ -1,16 +1,16 @@
 // Package object finds values out of which an application makes objects: serialised ones, and members of JSON that
 // reach the prototype of all objects of a program in JavaScript.
 //
-// A value is taken for a serialised object by how it begins. Then the same object is written in another way, which
-// only the reader of that format understands: it must be answered as before. A stream that is broken in the same place
-// must not be. Where what is read changes nothing, so that both are answered alike, objects of two classes of PHP that
-// refuse to be made of nothing stand in the place of a text: reading them fails aloud, also where errors are not
-// shown, and objects of no class are answered as before. Where such objects are read as one more member without a
-// failure, the application makes none but those of its list, and nothing is reported. Of Java, a file that is never
-// opened is sent, to learn whether a list of classes refuses it. No other class is named that the value did not name,
-// and nothing is called. Values that are names of classes are replaced by others that every program has, and that none
-// has. A text of an object of JSON in a value is replaced by a function as node-serialize of Node.js writes it, which
-// computes a product.
+// A value is taken for a serialised object by how it begins, in base64 and packed by zlib or gzip, too. Then the same
+// object is written in another way, which only the reader of that format understands: it must be answered as before. A
+// stream that is broken in the same place must not be. Where what is read changes nothing, so that both are answered
+// alike, objects of two classes of PHP that refuse to be made of nothing stand in the place of a text: reading them
+// fails aloud, also where errors are not shown, and objects of no class are answered as before. Where such objects are
+// read as one more member without a failure, the application makes none but those of its list, and nothing is
+// reported. Of Java, a file that is never opened is sent, to learn whether a list of classes refuses it. No other
+// class is named that the value did not name, and nothing is called. Values that are names of classes are replaced by
+// others that every program has, and that none has. A text of an object of JSON in a value is replaced by a function
+// as node-serialize of Node.js writes it, which computes a product.
 //
 // Requests for a clean place: none for a value that is no serialised object and no name of a class; two otherwise,
 // three for a name, seven for one of PHP, and one for a member of JSON. For a prototype: four for each body of JSON, at
@@ -21,7 +21,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/base64"
 	"encoding/hex"
 	"regexp"
 	"strings"
@@ -112,20 +111,6 @@ func (f *format) write(value []byte, text string) []byte {
 	with := strings.NewReplacer("{len}", length, "{more}", length+"9", "{text}", inner,
 		"{first}", hex.EncodeToString([]byte(inner[:1])), "{rest}", inner[1:]).Replace(text)
 	return bytes.Join([][]byte{value[:at[0]], []byte(with), value[at[1]:]}, nil)
-}
-
-// coding is how a value is written in a request.
-type coding struct{ encode func([]byte) string }
-
-// decoded are the bytes of a value, and how they are written again.
-func decoded(value string) (plain []byte, as coding) {
-	for _, c := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding,
-		base64.RawURLEncoding} {
-		if plain, err := c.DecodeString(value); err == nil && len(plain) > 4 {
-			return plain, coding{c.EncodeToString}
-		}
-	}
-	return []byte(value), coding{func(b []byte) string { return string(b) }}
 }
 
 // serialised is the check for values that are read as serialised objects.

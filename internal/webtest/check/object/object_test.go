@@ -51,6 +51,18 @@ func stream(head, nothing, rest []byte) (string, bool) {
 	return string(rest), ok
 }
 
+// packedStream reads a packed stream as stream does.
+func packedStream(as *base64.Encoding, p packing, head []byte) func(string) (string, bool) {
+	return func(v string) (string, bool) {
+		raw, err := as.DecodeString(v)
+		plain, ok := p.unpacked(raw)
+		if err != nil || !ok {
+			return "", false
+		}
+		return stream(head, []byte("N0"), plain)
+	}
+}
+
 func TestSerialised(t *testing.T) {
 	java, pickle := []byte{0xac, 0xed, 0, 5}, []byte{0x80, 4}
 	encode := base64.StdEncoding.EncodeToString
@@ -75,6 +87,15 @@ func TestSerialised(t *testing.T) {
 			plain, _ := base64.StdEncoding.DecodeString(v)
 			return stream(pickle, []byte("N0"), plain)
 		}, true},
+		"pickle, packed by zlib": {base64.URLEncoding.EncodeToString(packings[0].packed(append(pickle, []byte("talice")...))),
+			packedStream(base64.URLEncoding, packings[0], pickle), true},
+		"pickle, packed by gzip": {encode(packings[1].packed(append(pickle, []byte("talice")...))),
+			packedStream(base64.StdEncoding, packings[1], pickle), true},
+		"packed, and not read": {encode(packings[0].packed(append(pickle, []byte("talice")...))),
+			func(string) (string, bool) { return "alice", true }, false},
+		"a packed text": {encode(packings[0].packed([]byte(`{"name":"alice"}`))), func(v string) (string, bool) {
+			return v, v == encode(packings[0].packed([]byte(`{"name":"alice"}`)))
+		}, false},
 		"a signed value": {`a:1:{i:0;s:5:"alice";}`, func(v string) (string, bool) {
 			return "alice", v == `a:1:{i:0;s:5:"alice";}`
 		}, false},

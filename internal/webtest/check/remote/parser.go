@@ -76,7 +76,7 @@ func xinclude() kit.Check {
 		if err != nil || diff.Same(reaction.WordPage, reaction.OddPage, diff.Noise{}) {
 			return err
 		}
-		e := entities{World: w, Target: t, c: &c, place: p, with: func(address string) *message.Request {
+		e := entities{World: w, Target: t, c: &c, place: p, includes: true, with: func(address string) *message.Request {
 			return t.Request.Put(p, inclusion(address))
 		}}
 		_, err = e.contents(ctx)

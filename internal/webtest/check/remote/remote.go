@@ -38,7 +38,7 @@ func Checks() []kit.Check {
 	fetched.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
 		return fetch(ctx, &included, &fetched, w, t, p)
 	}
-	return []kit.Check{fetched, xxe(), xinclude(), xxeInFile(), operators(), upload(), mail(), outOfBand()}
+	return []kit.Check{fetched, xxe(), xinclude(), xxeInFile(), asXML(), operators(), upload(), mail(), outOfBand()}
 }
 
 var (

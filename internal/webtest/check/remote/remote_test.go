@@ -297,6 +297,10 @@ func documents(name any) int {
 					n += map[bool]int{true: 1}[one != text]
 				case "$eq":
 					n += map[bool]int{true: 1}[one == text]
+				case "$gt":
+					n += map[bool]int{true: 1}[one > text]
+				case "$lt":
+					n += map[bool]int{true: 1}[one < text]
 				case "$regex":
 					ok, _ := regexp.MatchString(text, one)
 					n += map[bool]int{true: 1}[ok]
@@ -358,16 +362,36 @@ func TestOperators(t *testing.T) {
 		}
 		pair(w, values["user"], values["word"])
 	})
+	// It knows no patterns. A sound one refuses what begins so, and finds what it is asked for in another member.
+	few := func(sound bool) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var in map[string]any
+			_ = json.NewDecoder(r.Body).Decode(&in)
+			body, _ := json.Marshal(in)
+			switch {
+			case sound && strings.Contains(string(body), "$ne"), sound && strings.Contains(string(body), "$gt"):
+				fmt.Fprint(w, "<p>This is not allowed</p>")
+			case sound:
+				http.Error(w, "wrong name", http.StatusUnauthorized)
+			case strings.Contains(string(body), "$regex"):
+				http.Error(w, "wrong name or word", http.StatusUnauthorized)
+			default:
+				pair(w, in["user"], in["word"])
+			}
+		})
+	}
 	for name, c := range map[string]struct {
 		app                http.Handler
 		method, path, body string
 		want               int
 	}{
-		"json":   {weak, "POST", "/login", `{"user":"zed"}`, 1},
-		"query":  {brackets, "GET", "/find?user=zed", "", 1},
-		"both":   {both, "POST", "/login", `{"user":"zed","word":"x"}`, 2},
-		"form":   {bothOfForm, "POST", "/login", "user=zed&word=x", 2},
-		"strict": {strict, "POST", "/login", `{"user":"zed"}`, 0},
+		"json":                         {weak, "POST", "/login", `{"user":"zed"}`, 1},
+		"query":                        {brackets, "GET", "/find?user=zed", "", 1},
+		"both":                         {both, "POST", "/login", `{"user":"zed","word":"x"}`, 2},
+		"form":                         {bothOfForm, "POST", "/login", "user=zed&word=x", 2},
+		"few operators":                {few(false), "POST", "/login", `{"user":"zed","word":"x"}`, 2},
+		"objects are refused but some": {few(true), "POST", "/login", `{"user":"zed"}`, 0},
+		"strict":                       {strict, "POST", "/login", `{"user":"zed"}`, 0},
 	} {
 		lab := kittest.New(t, c.app)
 		found := lab.Run(t, operators(), lab.Target(t, c.method, c.path, c.body))

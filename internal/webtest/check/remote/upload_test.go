@@ -226,7 +226,7 @@ func TestUploadThatIsListedElsewhere(t *testing.T) {
 // A drawing or a document of XML whose entities bring a file is found, in the answer to it alone; one whose entities
 // are left out, or shown as they were sent, is not.
 func TestEntitiesInFiles(t *testing.T) {
-	declared := regexp.MustCompile(`<!ENTITY (\w+) SYSTEM "file:///etc/passwd">`)
+	declared := regexp.MustCompile(`<!ENTITY (\w+) (?:SYSTEM|PUBLIC "\w+") "file:///etc/passwd">`)
 	passwd := "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
 	inside := regexp.MustCompile(`<(title|name|pen)>(.*?)</(?:title|name|pen)>`)
 	const example = `<order id="1"><pen>blue</pen></order>`
@@ -241,6 +241,8 @@ func TestEntitiesInFiles(t *testing.T) {
 		"not read":             {func(_, _ string) bool { return false }, true, 0},
 		"as on the page":       {func(_, text string) bool { return strings.Contains(text, "<pen>") }, true, 1},
 		"as on it, not opened": {func(_, text string) bool { return strings.Contains(text, "<pen>") }, false, 0},
+		"a word is refused":    {func(_, text string) bool { return !strings.Contains(text, "SYSTEM") }, true, 1},
+		"both are refused":     {func(_, text string) bool { return !regexp.MustCompile("SYSTEM|PUBLIC").MatchString(text) }, true, 0},
 		"as in a file":         {func(_, text string) bool { return strings.Contains(text, "<order") }, true, 1},
 	} {
 		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

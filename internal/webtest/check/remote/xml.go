@@ -16,13 +16,20 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/proof"
 )
 
+// passwd is the grammar of /etc/passwd.
+const passwd = `root:[^:\n]*:0:0:[^:\n]*:[^:\n]*:[^\s:]*[\s\S]{0,20}?[a-z_][a-z0-9_-]*:[^:\n]*:\d+:\d+:`
+
+// public stands before an address that an entity names behind a public identifier, where the word SYSTEM is refused.
+const public = "PUBLIC "
+
 // files are what entities name, with the grammar of the content.
 var files = []struct{ address, missing, grammar string }{
-	{"file:///etc/passwd", "file:///etc/passwq", `root:[^:\n]*:0:0:[^:\n]*:[^:\n]*:[^\s:]*[\s\S]{0,20}?[a-z_][a-z0-9_-]*:[^:\n]*:\d+:\d+:`},
+	{"file:///etc/passwd", "file:///etc/passwq", passwd},
+	{public + "file:///etc/passwd", public + "file:///etc/passwq", passwd},
 	{"file:///c:/windows/win.ini", "file:///c:/windows/wim.ini", `(?i)\[(fonts|extensions|mci extensions)\]`},
 }
 
-// xxe is the check for entities. Three requests for each value of an XML body that is clean, and for each other value
+// xxe is the check for entities. Four requests for each value of an XML body that is clean, and for each other value
 // that is a document of XML, as in a form; one more for the out-of-band server; none for other values.
 func xxe() kit.Check {
 	c := kit.Check{ID: "xxe", Class: "xxe", Level: client.Safe}.Describe()
@@ -95,7 +102,7 @@ func examples(ctx context.Context, w *kit.World, t *kit.Target) (all []string, e
 }
 
 // xxeInFile is the check for entities in files that are left: drawings and documents of XML, and those that the page of
-// the form has as examples. Two requests for each kind that is clean, one more for the out-of-band server, three to
+// the form has as examples. Three requests for each kind that is clean, one more for the out-of-band server, three to
 // read the examples; at level active, because it may store them.
 func xxeInFile() kit.Check {
 	c := kit.Check{ID: "xxe-in-file", Class: "xxe", Level: client.Active}.Describe()
@@ -136,10 +143,11 @@ type entities struct {
 	*kit.World
 	*kit.Target
 
-	c      *kit.Check
-	place  message.Place
-	writes bool
-	with   func(address string) *message.Request
+	c        *kit.Check
+	place    message.Place
+	writes   bool
+	includes bool // by an element, and not by an entity
+	with     func(address string) *message.Request
 }
 
 func (e *entities) called(address string) *message.Request { return e.with("http://" + address + "/") }
@@ -155,6 +163,9 @@ func (e *entities) read(ctx context.Context) (bool, error) {
 // contents reports an entity that brings the content of a file.
 func (e *entities) contents(ctx context.Context) (bool, error) {
 	for _, f := range files {
+		if e.includes && strings.HasPrefix(f.address, public) {
+			continue
+		}
 		grammar := regexp.MustCompile(f.grammar)
 		first, err := e.Send(ctx, e.Target, e.with(f.address))
 		if err != nil {
@@ -207,7 +218,11 @@ func entity(r *message.Request, p message.Place, address string) *message.Reques
 // declare is a document with the declaration of an entity.
 func declare(document []byte, name, address string) []byte {
 	document = doctype.ReplaceAll(document, nil)
-	declared := []byte(`<!DOCTYPE r [<!ENTITY ` + name + ` SYSTEM "` + address + `">]>`)
+	id := `SYSTEM "` + address + `"`
+	if to, ok := strings.CutPrefix(address, public); ok {
+		id = public + `"` + name + `" "` + to + `"`
+	}
+	declared := []byte(`<!DOCTYPE r [<!ENTITY ` + name + ` ` + id + `>]>`)
 	head := prolog.Find(document)
 	return bytes.Join([][]byte{head, declared, document[len(head):]}, nil)
 }

@@ -309,11 +309,21 @@ var apps = map[string]func(string) string{
 	},
 	"sleeps-postgres": sleeps(`^\d+-\(SELECT\(0\)FROM/\*\*/pg_sleep\((\d+)\)\)$`),
 	"shell-silent":    sleeps(`;sleep (\d+);`),
+	// In single quotes a shell runs what stands behind the end of a text. Another application refuses what ends a command.
+	"shell-silent-single": sleeps(`^[^']*'\$\(sleep\$\{IFS\}(\d+)\)'$`),
+	"shell-silent-filtered": func(v string) string {
+		v = regexp.MustCompile("[;|&`\n\\s]").ReplaceAllString(v, "")
+		return sleeps(`'\$\(sleep\$\{IFS\}(\d+)\)'`)(v)
+	},
 
 	"shell":              shell("echo looked up %s", true),
 	"shell-single":       shell("echo 'looked up %s'", true),
 	"shell-double":       shell(`echo "looked up %s"`, true),
 	"shell-no-semicolon": func(v string) string { return shell("echo %s", true)(strings.ReplaceAll(v, ";", "")) },
+	// Only a new line comes through: the output of a command, and that alone, as where the command itself says nothing.
+	"shell-no-signs":       noSigns(shell("echo looked up %s", true)),
+	"shell-no-signs-quiet": noSigns(shell("test -e %s", true)),
+	"words-no-signs":       noSigns(func(v string) string { return "<pre>" + html.EscapeString(v) + "</pre>" }),
 	"no-shell": func(v string) string {
 		out, _ := exec.Command("echo", v).Output()
 		return "<pre>" + html.EscapeString(string(out)) + "</pre>"
@@ -346,7 +356,14 @@ var apps = map[string]func(string) string{
 	"expression-language": func(v string) string {
 		return "<p>Hello " + html.EscapeString(replaceMath(v, `\$\{(\d+)\*(\d+)\}`)) + "</p>"
 	},
-	"erb":              func(v string) string { return "<p>Hello " + replaceMath(v, `<%= ?(\d+)\*(\d+) ?%>`) + "</p>" },
+	"erb":               func(v string) string { return "<p>Hello " + replaceMath(v, `<%= ?(\d+)\*(\d+) ?%>`) + "</p>" },
+	"ejs-question":      marked("<?=", "?>"),
+	"jinja-square":      marked("[[", "]]"),
+	"freemarker-square": marked("[=", "]"),
+	// A wiki makes links of what is in square brackets.
+	"links-square": func(v string) string {
+		return "<p>" + regexp.MustCompile(`\[\[([^][]*)\]\]`).ReplaceAllString(html.EscapeString(v), `<a href="/wiki/$1">$1</a>`) + "</p>"
+	},
 	"jinja-no-braces":  noBraces(`\{% ?print\((\d+)\*(\d+)\) ?%\}`),
 	"django-no-braces": noBraces(`\{% ?widthratio (\d+) 1 (\d+) ?%\}`),
 	"go-template": func(v string) string {

@@ -81,6 +81,9 @@ func run(ctx context.Context, c *kit.Check, own []*Set, w *kit.World, t *kit.Tar
 		return nil
 	}
 	o := &probe{World: w, Target: t, place: p, base: base, reaction: reaction, value: kit.Value(p)}
+	if err := o.fillIn(ctx); err != nil {
+		return err
+	}
 	var best *shown
 	for _, s := range own {
 		found, err := o.set(ctx, s)

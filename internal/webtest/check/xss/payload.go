@@ -14,6 +14,7 @@ import (
 type payload struct {
 	ID, Text, Needs string
 	Where           string // a sign that the page shows where it may work, such as that of a code of forums
+	Stripped        bool   // only where elements are taken out: some may pass with their handlers
 	Decoded         bool   // entities are decoded before it is script or markup
 }
 
@@ -44,6 +45,7 @@ func readSets(text []byte) (map[string][]*payload, error) {
 			p.Text, _ = fields["text"].(string)
 			p.Needs, _ = fields["needs"].(string)
 			p.Where, _ = fields["where"].(string)
+			p.Stripped, _ = fields["stripped"].(bool)
 			if p.ID == "" || !strings.Contains(p.Text, "{f}") {
 				return nil, fmt.Errorf("%s[%d]: id and text with {f} are needed", name, i)
 			}
@@ -64,7 +66,10 @@ func (p *payload) passes(raw, decoded map[rune]bool, page string) bool {
 		return false
 	}
 	if through == nil {
-		return true
+		return !p.Stripped
+	}
+	if p.Stripped && (raw['<'] || decoded['<']) {
+		return false
 	}
 	for _, c := range p.Needs {
 		if !through[c] {

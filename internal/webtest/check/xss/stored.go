@@ -79,7 +79,7 @@ func (s *storing) replant(ctx context.Context) error {
 		seen[key] = true
 		word := kit.Word()
 		s.words[word] = kit.Planted{Word: word, Target: p.Target, Place: p.Place}
-		if _, err := s.Try(ctx, p.Target, p.Place, word); errors.Is(err, client.ErrScope) {
+		if _, err := s.Try(ctx, p.Target, p.Place, word+kit.Ending(p.Place)); errors.Is(err, client.ErrScope) {
 			continue
 		} else if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (s *storing) page(ctx context.Context, r *message.Request, as *client.User)
 		var raw, decoded map[rune]bool
 		if !o.capitals {
 			if raw, decoded, err = survivors(func(text string) (*message.Response, error) {
-				return s.shows(ctx, o, text, r, as)
+				return s.shows(ctx, o, text+kit.Ending(o.place), r, as)
 			}); err != nil {
 				return err
 			}

@@ -31,34 +31,35 @@ func Checks() []kit.Check {
 	reflected := kit.Check{ID: "xss-reflected", Class: "xss", Title: "Reflected cross-site scripting", Level: 1}.Describe()
 	reflected.Title = "Reflected cross-site scripting"
 	reflected.Place = func(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) error {
-		return test(ctx, &reflected, w, t, p)
+		_, err := test(ctx, &reflected, w, t, p)
+		return err
 	}
-	return []kit.Check{reflected, stored(), dom(), logLines()}
+	return []kit.Check{reflected, stored(), dom(), logLines(), missingPages()}
 }
 
 // tries are how many payloads are sent for one context, and for one place.
 const tries, placeTries = 18, 40
 
-// test tests one place.
-func test(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p message.Place) error {
+// test tests one place. It says whether it is weak.
+func test(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p message.Place) (bool, error) {
 	reaction, err := w.React(ctx, t, p)
 	if err != nil || !document(reaction.Unknown) {
-		return err
+		return false, err
 	}
 	body := string(reaction.Unknown.Body)
 	o := &place{World: w, Target: t, place: p, check: c, capitals: !reaction.Echo}
 	contexts := markup.Find(body, o.shown(reaction.Word))
 	if _, runs := markup.Runs(body, reaction.Word); runs || len(contexts) == 0 {
-		return nil
+		return false, nil
 	}
 	var raw, decoded map[rune]bool // of what comes back in capitals nothing is known
 	if !o.capitals {
-		show := func(text string) (*message.Response, error) { return w.Try(ctx, t, p, text) }
+		show := func(text string) (*message.Response, error) { return w.Try(ctx, t, p, text+kit.Ending(p)) }
 		if raw, decoded, err = survivors(show); err != nil {
-			return err
+			return false, err
 		}
 		if isOpen, err := opens(show, raw, decoded); err != nil {
-			return err
+			return false, err
 		} else if isOpen {
 			raw['<'], decoded['<'] = true, true
 		}
@@ -70,11 +71,11 @@ func test(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, p mess
 			}
 			found, err := o.try(ctx, payload, context)
 			if err != nil || found {
-				return err
+				return found, err
 			}
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // document says whether a browser shows an answer as a document with markup. It goes on at once from one that leads
@@ -241,7 +242,7 @@ func (o *place) text(p *payload, name string) string {
 	if o.capitals { // a browser decodes it in attributes, where names and schemes may have capitals
 		name = decimal(name)
 	}
-	return strings.NewReplacer("{f}", name, "{v}", kit.Value(o.place)).Replace(p.Text)
+	return strings.NewReplacer("{f}", name, "{v}", kit.Value(o.place)).Replace(p.Text) + kit.Ending(o.place)
 }
 
 // decimal is a name in numbers of HTML, which have no letters.
@@ -268,7 +269,7 @@ func (o *place) proof(p *payload) *proof.Program {
 	return &proof.Program{About: "A function of ours is called in the page; the same text escaped is not.",
 		Users: users, Vars: []proof.Var{{Name: "f", Kind: proof.Word}},
 		Steps: []proof.Step{
-			{ID: "plain", As: user, Send: o.Request.Put(o.place, f),
+			{ID: "plain", As: user, Send: o.Request.Put(o.place, f+kit.Ending(o.place)),
 				Expect: []proof.Expect{{What: proof.Runs, Value: f, Not: true}}},
 			{ID: "script", As: user, Send: o.Request.Put(o.place, text),
 				Expect: []proof.Expect{{What: proof.Runs, Value: f}}},

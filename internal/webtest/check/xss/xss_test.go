@@ -92,6 +92,10 @@ var cases = map[string]struct {
 	"data, escaped":               {jsEscape, `<script type="application/json">{"a":"%s"}</script>`, ""},
 	"basic":                       {same, "<script language=vbscript>a = \"%s\"</script>", "statement"},
 	"style":                       {same, "<style>a{color:%s}</style>", "close"},
+	"some elements pass":          {func(s string) string { return allowed(s, "bi") }, "<p>%s</p>", "elements"},
+	"paragraphs pass":             {func(s string) string { return allowed(s, "p") }, "<p>%s</p>", "elements"},
+	"elements pass alone":         {func(s string) string { return bare.ReplaceAllString(allowed(s, "bip"), "<$1>") }, "<p>%s</p>", ""},
+	"no element passes":           {func(s string) string { return allowed(s, "") }, "<p>%s</p>", ""},
 	"decoded twice":               {func(s string) string { s = html.EscapeString(s); s, _ = url.QueryUnescape(s); return s }, "<p>%s</p>", "twice-decoded"},
 	"nested": {func(s string) string {
 		return strings.NewReplacer("<script>", "", "</script>", "", "onload", "", "onerror", "", "ontoggle", "", "onfocus", "").Replace(s)
@@ -126,6 +130,22 @@ var cases = map[string]struct {
 	"first quote escaped":    {func(s string) string { return first("'")(without("<>")(s)) }, "<script>var a = '%s';</script>", "second"},
 	"first double, escaped":  {first(`"`, "<", ">"), `<input value="%s">`, "second"},
 	"frameset":               {same, `<frameset><frame src="%s"></frameset>`, "script"},
+}
+
+var (
+	element = regexp.MustCompile(`<[^>]*>?`)
+	bare    = regexp.MustCompile(`<(\w)[^>]*>`)
+)
+
+// allowed takes elements out, but those whose names are one of some letters.
+func allowed(s, names string) string {
+	return element.ReplaceAllStringFunc(s, func(tag string) string {
+		name, _, _ := strings.Cut(strings.Trim(tag, "</>"), " ")
+		if len(name) == 1 && strings.Contains(names, name) {
+			return tag
+		}
+		return ""
+	})
 }
 
 // Filters of words, and the links and pictures that applications make of text.
