@@ -18,8 +18,16 @@ type Sealed struct {
 // maxContent bounds what a compressed cookie holds.
 const maxContent = 64 << 10
 
-// encodings are those of contents, in the order in which they are tried.
-var encodings = []*base64.Encoding{base64.RawURLEncoding, base64.URLEncoding, base64.StdEncoding, base64.RawStdEncoding}
+// encodings are those of contents, in the order in which they are tried: the length of a content may leave open whether
+// others are filled up, which frameworks with the alphabet for addresses do not.
+func (s *Sealed) encodings() []*base64.Encoding {
+	filled := []*base64.Encoding{base64.StdEncoding, base64.URLEncoding}
+	bare := []*base64.Encoding{base64.RawURLEncoding, base64.RawStdEncoding}
+	if s.By == "Express" || s.By == "Starlette" || s.By == "Tornado" {
+		return append(filled, bare...)
+	}
+	return append(bare, filled...)
+}
 
 // Content is the object of JSON that the cookie holds, and a function that writes a cookie with another; nil for a
 // cookie that holds something else, such as an identifier or a serialized object.
@@ -33,7 +41,7 @@ func (s *Sealed) Content() (content []byte, write func([]byte) string) {
 		return []byte(object), func(b []byte) string { return seal("j:" + string(b)) }
 	}
 	packed, isPacked := strings.CutPrefix(body, ".")
-	for _, e := range encodings {
+	for _, e := range s.encodings() {
 		raw, err := e.DecodeString(packed)
 		if err != nil {
 			continue
