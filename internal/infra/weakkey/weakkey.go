@@ -44,6 +44,7 @@ type signed struct {
 	by, data  string
 	signature []byte
 	derive    func(algorithm func() hash.Hash, secret string) string
+	join      func(data string, signature []byte) string // the cookie of data and a signature
 }
 
 // ErrUnknown says that a text is not signed in a form that is known, ErrStrong that its key is not a public one.
@@ -52,58 +53,119 @@ var (
 	ErrStrong  = errors.New("the key is not a weak one")
 )
 
-// Of finds the public secret of a cookie that Django, Flask, Rack or Express (cookie-session, "data^signature") has
-// signed, or of a JSON Web Token, and says by which of them it is. The error is ErrUnknown, ErrStrong, or the
-// context's.
+// Of finds the public secret of a cookie that Django, Flask, other users of itsdangerous such as Starlette, Rack,
+// Tornado, Bottle or Express has signed, or of a JSON Web Token, and says by which of them it is. Cookies of Express are
+// "s:data.signature" (cookie-parser, express-session) and "name=data^signature" (cookie-session, which keeps the two in
+// two cookies). The error is ErrUnknown, ErrStrong, or the context's.
 func Of(ctx context.Context, cookie string) (key, by string, err error) {
+	s, err := Open(ctx, cookie)
+	if err != nil {
+		return "", "", err
+	}
+	return s.Key, s.By, nil
+}
+
+// Open is Of with what it takes to write another such cookie.
+func Open(ctx context.Context, cookie string) (*Sealed, error) {
 	forms := formsOf(cookie)
 	if len(forms) == 0 {
-		return "", "", ErrUnknown
+		return nil, ErrUnknown
 	}
 	for key := range Keys() {
-		for _, c := range forms {
-			algorithm := hashes[len(c.signature)]
-			if hmac.Equal(c.signature, mac(algorithm, c.derive(algorithm, key), c.data)) {
-				return key, c.by, nil
+		for i := range forms {
+			c := &forms[i]
+			if hmac.Equal(c.signature, c.sign(key, c.data)) {
+				return &Sealed{Key: key, By: c.by, form: c}, nil
 			}
 		}
 		if err := ctx.Err(); err != nil {
-			return "", "", err
+			return nil, err
 		}
 	}
-	return "", "", ErrStrong
+	return nil, ErrStrong
+}
+
+func (c *signed) sign(key, data string) []byte {
+	algorithm := hashes[len(c.signature)]
+	return mac(algorithm, c.derive(algorithm, key), data)
 }
 
 // JWT is what Of says of JSON Web Tokens.
 const JWT = "JWT"
 
-func formsOf(s string) (forms []signed) {
-	add := func(by, separator string, parts int, decode func(string) ([]byte, error),
-		derive func(func() hash.Hash, string) string,
-	) {
-		if strings.Count(strings.TrimPrefix(s, "."), separator) != parts-1 {
-			return
+// form is how a framework writes what it has signed.
+type form struct {
+	by, separator string
+	parts         int
+	before        string // what the cookie begins with, and is not signed
+	decode        func(string) ([]byte, error)
+	encode        func([]byte) string
+	derive        func(algorithm func() hash.Hash, secret string) string
+}
+
+func plain(_ func() hash.Hash, secret string) string { return secret }
+
+// salted is the derivation of itsdangerous and Django: a digest of the salt, a word and the secret.
+func salted(salt string) func(func() hash.Hash, string) string {
+	return func(algorithm func() hash.Hash, secret string) string {
+		h := algorithm()
+		h.Write([]byte(salt + "signer" + secret))
+		return string(h.Sum(nil))
+	}
+}
+
+var (
+	bareURL = base64.RawURLEncoding
+	bare    = base64.RawStdEncoding
+)
+
+// forms are those that are known. A form without a number of parts may have its separator in the data.
+var forms = []form{
+	{"Django", ":", 3, "", bareURL.DecodeString, bareURL.EncodeToString, salted("django.contrib.sessions.backends.signed_cookies")},
+	{"Flask", ".", 3, "", bareURL.DecodeString, bareURL.EncodeToString, func(algorithm func() hash.Hash, secret string) string {
+		return string(mac(algorithm, secret, "cookie-session"))
+	}},
+	{JWT, ".", 3, "", bareURL.DecodeString, bareURL.EncodeToString, plain},
+	{"Starlette", ".", 3, "", bareURL.DecodeString, bareURL.EncodeToString, salted("itsdangerous.Signer")},
+	{"itsdangerous", ".", 3, "", bareURL.DecodeString, bareURL.EncodeToString, salted("itsdangerous")},
+	{"itsdangerous", ".", 2, "", bareURL.DecodeString, bareURL.EncodeToString, salted("itsdangerous")},
+	{"Rack", "--", 2, "", hex.DecodeString, hex.EncodeToString, plain},
+	{"Express", "^", 2, "", bareURL.DecodeString, bareURL.EncodeToString, plain},
+	{"Express", ".", 0, "s:", bare.DecodeString, bare.EncodeToString, plain},
+}
+
+func formsOf(s string) (all []signed) {
+	for _, f := range forms {
+		text, begins := strings.CutPrefix(s, f.before)
+		if !begins || f.parts > 0 && strings.Count(strings.TrimPrefix(text, "."), f.separator) != f.parts-1 {
+			continue
 		}
-		at := strings.LastIndex(s, separator)
-		signature, err := decode(s[at+len(separator):])
+		at := strings.LastIndex(text, f.separator)
+		if at < 1 {
+			continue
+		}
+		signature, err := f.decode(text[at+len(f.separator):])
 		if err == nil && hashes[len(signature)] != nil {
-			forms = append(forms, signed{by, s[:at], signature, derive})
+			all = append(all, signed{f.by, text[:at], signature, f.derive, func(data string, signature []byte) string {
+				return f.before + data + f.separator + f.encode(signature)
+			}})
 		}
 	}
-	plain := func(_ func() hash.Hash, secret string) string { return secret }
-	base64URL := base64.RawURLEncoding.DecodeString
-	add("Django", ":", 3, base64URL, func(algorithm func() hash.Hash, secret string) string {
-		h := algorithm()
-		h.Write([]byte("django.contrib.sessions.backends.signed_cookies" + "signer" + secret))
-		return string(h.Sum(nil))
-	})
-	add("Flask", ".", 3, base64URL, func(algorithm func() hash.Hash, secret string) string {
-		return string(mac(algorithm, secret, "cookie-session"))
-	})
-	add(JWT, ".", 3, base64URL, plain)
-	add("Rack", "--", 2, hex.DecodeString, plain)
-	add("Express", "^", 2, base64URL, plain)
-	return forms
+	if at := strings.LastIndexByte(s, '|'); at > 0 && strings.HasPrefix(s, "2|") { // Tornado signs the separator, too
+		if signature, err := hex.DecodeString(s[at+1:]); err == nil && len(signature) == sha256.Size {
+			all = append(all, signed{"Tornado", s[:at+1], signature, plain, func(data string, signature []byte) string {
+				return data + hex.EncodeToString(signature)
+			}})
+		}
+	}
+	if sum, data, ok := strings.Cut(s, "?"); ok && strings.HasPrefix(sum, "!") {
+		if signature, err := base64.StdEncoding.DecodeString(sum[1:]); err == nil && hashes[len(signature)] != nil {
+			all = append(all, signed{"Bottle", data, signature, plain, func(data string, signature []byte) string {
+				return "!" + base64.StdEncoding.EncodeToString(signature) + "?" + data
+			}})
+		}
+	}
+	return all
 }
 
 func mac(algorithm func() hash.Hash, key, data string) []byte {

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/infra/weakkey"
@@ -31,6 +32,13 @@ func TestOf(t *testing.T) {
 		"BAh7BkkiD3Nl--" + hex.EncodeToString(signature("secret", "BAh7BkkiD3Nl")): {"secret", "Rack", nil},
 		"session=eyJhIjoxfQ^" + base64.RawURLEncoding.EncodeToString(
 			signature("changeme", "session=eyJhIjoxfQ")): {"changeme", "Express", nil},
+		"s:j:{\"a.b\":1}." + base64.RawStdEncoding.EncodeToString(
+			signature("keyboard cat", "j:{\"a.b\":1}")): {"keyboard cat", "Express", nil},
+		"!" + base64.StdEncoding.EncodeToString(signature("secret", "gAJVA2Fi")) + "?gAJVA2Fi": {"secret", "Bottle", nil},
+		"eyJyb2xlIjoiYWRtaW4ifQ.fEV4a6kXLl89zrkB-JFYcZ6A-SA":                                   {"secret", "itsdangerous", nil},
+		"eyJ1c2VyIjogImJvYiIsICJyb2xlIjogImd1ZXN0In0=.awq69A.MljXwjbmCqmiBdzvDUt-1gmRMqo":      {"changeme", "Starlette", nil},
+		"2|1:0|10:1700000000|4:user|4:Ym9i|3c92fc54559ebf47864d4a8ef7991dc56a41591b9c0de1026766768f9a4edf7e": {
+			"secret", "Tornado", nil},
 		strong: {"", "", weakkey.ErrStrong}, "7": {"", "", weakkey.ErrUnknown}, "": {"", "", weakkey.ErrUnknown},
 		"a.b.c": {"", "", weakkey.ErrUnknown},
 	} {
@@ -54,5 +62,43 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%q", key)
 		}
 		seen[key] = true
+	}
+}
+
+// What a cookie holds is read and written again, packed or not, and what is written is signed with the same key.
+func TestContent(t *testing.T) {
+	for cookie, want := range map[string]string{
+		"eyJyb2xlIjoiYWRtaW4ifQ.fEV4a6kXLl89zrkB-JFYcZ6A-SA":                                  `{"role":"admin"}`,
+		"eyJ1c2VyIjogImJvYiIsICJyb2xlIjogImd1ZXN0In0=.awq69A.MljXwjbmCqmiBdzvDUt-1gmRMqo":     `{"user": "bob", "role": "guest"}`,
+		".eJyrViotTi1SslJKyk9S0lEqSa0oAXIqRgHRQKkWABVSlAA.awq69A.IiTp5MtYgV6qe6njJxbXLRobV9M": "",
+		"session=eyJhIjoxfQ^" + base64.RawURLEncoding.EncodeToString(
+			signature("changeme", "session=eyJhIjoxfQ")): `{"a":1}`,
+		"s:j:{\"a.b\":1}." + base64.RawStdEncoding.EncodeToString(signature("secret", "j:{\"a.b\":1}")): `{"a.b":1}`,
+	} {
+		sealed, err := weakkey.Open(t.Context(), cookie)
+		if err != nil {
+			t.Errorf("%s: %v", cookie, err)
+			continue
+		}
+		content, write := sealed.Content()
+		if write == nil || want != "" && string(content) != want || !strings.HasPrefix(string(content), "{") {
+			t.Errorf("%s: %q", cookie, content)
+			continue
+		}
+		other, err := weakkey.Open(t.Context(), write([]byte(`{"role":"chief"}`)))
+		if err != nil || other.Key != sealed.Key || other.By != sealed.By {
+			t.Errorf("%s: %v, %v", cookie, other, err)
+			continue
+		}
+		if again, _ := other.Content(); string(again) != `{"role":"chief"}` {
+			t.Errorf("%s: %s", cookie, again)
+		}
+	}
+	sealed, err := weakkey.Open(t.Context(), "BAh7BkkiD3Nl--"+hex.EncodeToString(signature("secret", "BAh7BkkiD3Nl")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content, _ := sealed.Content(); content != nil {
+		t.Errorf("%q", content)
 	}
 }

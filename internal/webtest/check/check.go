@@ -10,6 +10,7 @@ package check
 import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/access"
 	"github.com/vedette-sec/vedette/internal/webtest/check/carried"
+	"github.com/vedette-sec/vedette/internal/webtest/check/cookie"
 	"github.com/vedette-sec/vedette/internal/webtest/check/digest"
 	"github.com/vedette-sec/vedette/internal/webtest/check/enrol"
 	"github.com/vedette-sec/vedette/internal/webtest/check/exposure"
@@ -69,6 +70,7 @@ func All() []Check {
 		forgery.Checks(), owned.Checks(), enrol.Checks(), digest.Checks(), logic.Checks(),
 		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(), reset.Checks(), menu.Checks(),
 		password.Checks(), carried.Checks(), steps.Checks(), posted.Checks(), serial.Checks(), guess.Checks(),
+		cookie.Checks(),
 	} {
 		all = append(all, some...)
 	}

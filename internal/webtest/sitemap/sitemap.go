@@ -411,7 +411,8 @@ func (c *crawler) keep(e *Entry, response *message.Response) {
 	e.Response = c.trimmed(response)
 	key := e.Request.Shape() + Choice(e.Request, "")
 	for _, other := range c.byKey[key] {
-		if other.Kind == e.Kind || len(c.byKey[key]) >= perKey {
+		isNew := response.Status == http.StatusForbidden && other.Response.Status != response.Status // others may be let in
+		if other.Kind == e.Kind && !isNew || len(c.byKey[key]) >= perKey {
 			other.Alike++
 			return
 		}

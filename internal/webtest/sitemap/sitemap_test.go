@@ -422,6 +422,32 @@ func TestPagesOfOneFolder(t *testing.T) {
 	}
 }
 
+// A page that is refused is kept beside one that is built like it: others may be let in. A second such page is not.
+func TestRefusedPagesOfOneShape(t *testing.T) {
+	for refused, want := range map[int]int{http.StatusForbidden: 2, http.StatusNotFound: 1, http.StatusOK: 1} {
+		m, _ := crawl(t, client.Config{}, sitemap.Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch v := r.URL.Query().Get("v"); {
+			case v == "":
+				fmt.Fprint(w, `<a href="/club?v=home">h</a> <a href="/club?v=rooms">r</a> <a href="/club?v=safe">s</a> <a href="/club?v=keys">k</a>`)
+				return
+			case v == "safe" || v == "keys":
+				w.WriteHeader(refused)
+			}
+			fmt.Fprint(w, "<h1>The club</h1><p>A page.</p>")
+		}))
+		kept := 0
+		for _, e := range m.Entries {
+			if e.Request.URL.Path == "/club" {
+				kept++
+			}
+		}
+		if kept != want {
+			t.Errorf("status %d: %d kept, want %d", refused, kept, want)
+		}
+	}
+}
+
 // TestEveryHandlerIsRead has many pages of one structure that are handlers of their own.
 func TestEveryHandlerIsRead(t *testing.T) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

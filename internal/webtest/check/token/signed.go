@@ -15,6 +15,9 @@ import (
 func signed() kit.Check {
 	c := kit.Check{ID: "public-signing-key", Class: "public-signing-key"}.Describe()
 	c.Passive = func(w *kit.World, t *kit.Target) {
+		if kit.Known(t.User) && tokenIn(carriedBy(t)) != "" {
+			w.Memo.LoadOrStore(carriedKey(t), carriedBy(t)) // for the check of tokens
+		}
 		cookies := (&http.Response{Header: t.Response.Header}).Cookies()
 		if t.User != nil {
 			cookies = append(cookies, t.User.Cookies(t.Request.URL)...)
@@ -23,7 +26,7 @@ func signed() kit.Check {
 			if len(k.Value) < 20 || len(k.Value) > 4096 {
 				continue
 			}
-			for _, text := range []string{k.Value, k.Name + "=" + k.Value} {
+			for _, text := range kit.Signed(k, cookies) {
 				key, by, err := weakkey.Of(context.Background(), text) // a moment
 				if err != nil || by == weakkey.JWT || !w.Once("signed "+t.Request.URL.Host+k.Name) {
 					continue

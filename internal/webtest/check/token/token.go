@@ -43,14 +43,15 @@ var tokenText = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z
 func tokens() kit.Check {
 	c := kit.Check{ID: "jwt", Class: "jwt", Level: client.Safe}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
-		token := tokenOf(t)
+		carried := credentialsOf(w, t)
+		token := tokenIn(carried)
 		if token == "" || t.Response == nil || t.Response.Status >= 400 || t.Request.Method != http.MethodGet {
 			return nil
 		}
 		if w.Done("jwt " + t.Request.URL.Host) {
 			return nil
 		}
-		o := &bearer{World: w, Target: t, token: token}
+		o := &bearer{World: w, Target: t, token: token, carried: carried}
 		good, err := o.send(ctx, token)
 		if err != nil || good.Status >= 400 {
 			return err
@@ -75,26 +76,60 @@ type bearer struct {
 	*kit.World
 	*kit.Target
 
-	token string
-	good  *diff.Page
-	noise diff.Noise
+	token   string
+	carried http.Header // what the user sends with it
+	good    *diff.Page
+	noise   diff.Noise
 }
 
-// tokenOf is the token that a target's user or its request sends.
-func tokenOf(t *kit.Target) string {
-	texts := append([]string{}, t.Request.Header["Cookie"]...)
-	texts = append(texts, t.Request.Header["Authorization"]...)
-	if t.User != nil {
-		for _, lines := range t.User.Headers(t.Request.URL) {
-			texts = append(texts, lines...)
-		}
-		for _, k := range t.User.Cookies(t.Request.URL) {
-			texts = append(texts, k.Value)
+// credentialsOf is what a target's user sends besides the request: header lines, and a line of cookies. Where a logout
+// that other tests run into has just taken the token away, it is what the user had before anything was tested: many
+// tokens outlive a logout.
+func credentialsOf(w *kit.World, t *kit.Target) http.Header {
+	now := carriedBy(t)
+	if tokenIn(now) != "" || !kit.Known(t.User) {
+		return now
+	}
+	if known, ok := w.Memo.Load(carriedKey(t)); ok {
+		if before, isHeader := known.(http.Header); isHeader {
+			return before
 		}
 	}
-	for _, text := range texts {
-		if found := tokenText.FindString(text); found != "" && parse(found) != nil {
-			return found
+	return now
+}
+
+func carriedKey(t *kit.Target) string { return "carried " + t.Request.URL.Host + " " + t.User.Name }
+
+func carriedBy(t *kit.Target) http.Header {
+	header := http.Header{}
+	for _, name := range []string{"Cookie", "Authorization"} {
+		if lines := t.Request.Header[name]; len(lines) > 0 {
+			header[name] = slices.Clone(lines)
+		}
+	}
+	if t.User == nil {
+		return header
+	}
+	for name, lines := range t.User.Headers(t.Request.URL) {
+		header[name] = slices.Clone(lines)
+	}
+	var pairs []string
+	for _, k := range t.User.Cookies(t.Request.URL) {
+		pairs = append(pairs, k.Name+"="+k.Value)
+	}
+	if len(pairs) > 0 {
+		header.Set("Cookie", strings.Join(pairs, "; "))
+	}
+	return header
+}
+
+// tokenIn is the token in header lines; "" for none.
+func tokenIn(header http.Header) string {
+	for _, lines := range header {
+		for _, text := range lines {
+			if found := tokenText.FindString(text); found != "" && parse(found) != nil {
+				return found
+			}
 		}
 	}
 	return ""
@@ -103,17 +138,8 @@ func tokenOf(t *kit.Target) string {
 // request is the request as nobody with all that the user sends, and another token in place of theirs.
 func (o *bearer) request(token string) *message.Request {
 	r := o.Request.Clone()
-	if o.User != nil {
-		for name, lines := range o.User.Headers(r.URL) {
-			r.Header[name] = append([]string{}, lines...)
-		}
-		var pairs []string
-		for _, k := range o.User.Cookies(r.URL) {
-			pairs = append(pairs, k.Name+"="+k.Value)
-		}
-		if len(pairs) > 0 {
-			r.Header.Set("Cookie", strings.Join(pairs, "; "))
-		}
+	for name, lines := range o.carried {
+		r.Header[name] = slices.Clone(lines)
 	}
 	for name, lines := range r.Header {
 		for i := range lines {

@@ -103,6 +103,37 @@ func TestTokensOfHostOnce(t *testing.T) {
 	}
 }
 
+// A token in a cookie that a logout has taken away meanwhile is tested as the user had it before: it outlives the logout.
+func TestTokenAfterLogout(t *testing.T) {
+	for key, want := range map[string]int{"secret": 1, "8f3b2c1d9e7a6540": 0} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			k, err := r.Cookie("at")
+			if err != nil {
+				http.Error(w, "who are you?", http.StatusUnauthorized)
+				return
+			}
+			p := parse(k.Value)
+			if p == nil || string(sign("HS256", []byte(key), p.head+"."+p.claims)) != string(p.signature) {
+				http.Error(w, "who are you?", http.StatusUnauthorized)
+				return
+			}
+			fmt.Fprint(w, "Welcome back, bob. You have three letters.")
+		}))
+		target := lab.Target(t, http.MethodGet, "/me", "")
+		target.User = client.NewUser("bob")
+		at, _ := url.Parse(lab.URL)
+		cookie := &http.Cookie{Name: "at", Value: token("HS256", key, `{"sub":"bob"}`)} //nolint:gosec // it is sent, not set
+		target.User.SetCookies(at, []*http.Cookie{cookie})
+		lab.Run(t, kittest.Named(t, Checks(), "public-signing-key"), target)
+		cookie.MaxAge = -1
+		target.User.SetCookies(at, []*http.Cookie{cookie})
+		target.Response.Status = http.StatusOK
+		if found := lab.Run(t, kittest.Named(t, Checks(), "jwt"), target); len(found) != want {
+			t.Errorf("%s: found %s", key, kittest.Titles(found))
+		}
+	}
+}
+
 // A public key is looked for at the usual addresses, and where the map names one; signed with it as if it were a secret,
 // a token is accepted by who believes its alg.
 func TestPublicKeys(t *testing.T) {
