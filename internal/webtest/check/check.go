@@ -32,6 +32,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/steps"
 	"github.com/vedette-sec/vedette/internal/webtest/check/technique"
 	"github.com/vedette-sec/vedette/internal/webtest/check/token"
+	"github.com/vedette-sec/vedette/internal/webtest/check/twostep"
 	"github.com/vedette-sec/vedette/internal/webtest/check/xss"
 )
 
@@ -69,6 +70,7 @@ func All() []Check {
 		forgery.Checks(), owned.Checks(), enrol.Checks(), digest.Checks(), logic.Checks(),
 		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(), reset.Checks(), menu.Checks(),
 		password.Checks(), carried.Checks(), steps.Checks(), posted.Checks(), serial.Checks(), guess.Checks(),
+		twostep.Checks(),
 	} {
 		all = append(all, some...)
 	}
