@@ -19,7 +19,7 @@ import (
 )
 
 // Checks are those of the package. That of races needs codes that nothing has used.
-func Checks() []kit.Check { return []kit.Check{prices(), racing(), usedTwice(), computed()} }
+func Checks() []kit.Check { return []kit.Check{prices(), listed(), racing(), usedTwice(), computed()} }
 
 var (
 	priceName = regexp.MustCompile(`(?i)price|cost|amount|fee|unit_?value|preis|betrag|prix|montant|precio|importe|pre[cç]o|prezzo|prijs|\bcena|\bhinta`)
