@@ -33,6 +33,7 @@ import (
 	"github.com/vedette-sec/vedette/internal/webtest/check/steps"
 	"github.com/vedette-sec/vedette/internal/webtest/check/technique"
 	"github.com/vedette-sec/vedette/internal/webtest/check/token"
+	"github.com/vedette-sec/vedette/internal/webtest/check/twostep"
 	"github.com/vedette-sec/vedette/internal/webtest/check/xss"
 )
 
@@ -71,6 +72,7 @@ func All() []Check {
 		token.Checks(), object.Checks(), front.Checks(), refusal.Checks(), state.Checks(), reset.Checks(), menu.Checks(),
 		password.Checks(), carried.Checks(), steps.Checks(), posted.Checks(), serial.Checks(), guess.Checks(),
 		cookie.Checks(),
+		twostep.Checks(),
 	} {
 		all = append(all, some...)
 	}

@@ -392,3 +392,45 @@ func TestQuotedTexts(t *testing.T) {
 		}
 	}
 }
+
+// Settings with a password, and logs, are found under their usual names; settings for everybody are not, nor a page.
+func TestSettingsAndLogs(t *testing.T) {
+	for name, c := range map[string]struct {
+		path, text string
+		want       int
+	}{
+		"yaml":         {"/config.yml", "app:\n  name: club\ndatabase:\n  host: db.example\n  password: Towing-Cable-12\n", 1},
+		"properties":   {"/application.properties", "# shop\nserver.port=8080\nspring.datasource.password=Teal-Duck-7\n", 1},
+		"ini":          {"/config.ini", "; web\n[database]\nuser = web\npass = \"Teal-Duck-7\"\n", 1},
+		"rails":        {"/config/secrets.yml", "---\nproduction:\n  secret_key_base: 8f3a1c77d0e94b62\n", 1},
+		"json":         {"/config.json", `{"db": {"host": "db.example", "user": "web", "password": "Teal-Duck-7"}}`, 1},
+		"dotnet":       {"/appsettings.json", `{"ConnectionStrings": {"Shop": "Server=db;User Id=web;Password=Teal-7;"}}`, 1},
+		"lines":        {"/logs/app.log", "2024-05-02 10:11:40 INFO login ok user=ann\n2024-05-02 10:14:55 WARN slow\n", 1},
+		"python":       {"/debug.log", "2024-05-02 10:11:40,118 - shop.views - ERROR - no such article\n", 1},
+		"php":          {"/error_log", "[02-May-2024 10:11:40 UTC] PHP Warning:  Undefined variable $a in /srv/a.php on line 3\n", 1},
+		"apache":       {"/logs/error.log", "[Thu May 02 10:11:40.1 2024] [core:error] [pid 7] AH00126: Invalid URI\n", 1},
+		"requests":     {"/access.log", "192.0.2.7 - ann [02/May/2024:10:11:40 +0000] \"GET /reset?t=77 HTTP/1.1\" 200 12\n", 1},
+		"objects":      {"/logs/app.log", `{"level":"info","time":1714644700,"msg":"login"}` + "\n", 1},
+		"public yaml":  {"/config.yml", "title: Club\nreset_password: true\npassword: ${DB_PASSWORD}\nsecret:\n", 0},
+		"words":        {"/settings.yml", "en:\n  labels:\n    name: Name\n    new_password_hint: Eight letters or more\n", 0},
+		"public json":  {"/config.json", `{"api": "/api/v1", "forgotPassword": "/forgot", "clientToken": "pub-77aa88bb"}`, 0},
+		"page of logs": {"/logs/app.log", "<html><pre>2024-05-02 10:11:40 INFO login ok</pre></html>", 0},
+		"a manual":     {"/config.yml", "<html><pre>database:\n  password: Towing-Cable-12\n</pre></html>", 0},
+		"everywhere":   {"", "app: club\npassword: Towing-Cable-12\n", 0},
+	} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if c.path != "" && r.URL.Path != c.path {
+				http.Error(w, "Error: no such page", http.StatusNotFound)
+				return
+			}
+			fmt.Fprint(w, c.text)
+		}))
+		found := lab.Run(t, files(), lab.Target(t, http.MethodGet, "/", ""))
+		if len(found) != c.want {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
+		}
+		for _, f := range found {
+			lab.Holds(t, f)
+		}
+	}
+}

@@ -44,8 +44,14 @@ var knownFiles = sync.OnceValue(func() (all []file) {
 		fields := entry.(map[string]any) //nolint:forcetypeassert // it is ours
 		text := func(name string) string { s, _ := fields[name].(string); return s }
 		anywhere, _ := fields["anywhere"].(bool)
-		all = append(all, file{text("path"), text("about"),
-			regexp.MustCompile(text("is")), regexp.MustCompile(text("needs")), anywhere})
+		paths := []any{text("path")}
+		if several, ok := fields["paths"].([]any); ok {
+			paths = several
+		}
+		is, needs := regexp.MustCompile(text("is")), regexp.MustCompile(text("needs"))
+		for _, one := range paths {
+			all = append(all, file{one.(string), text("about"), is, needs, anywhere}) //nolint:forcetypeassert // it is ours
+		}
 	}
 	return all
 })
@@ -120,14 +126,18 @@ func known(ctx context.Context, w *kit.World, c *kit.Check, at *url.URL, dir str
 		return nil
 	}
 	control, err := get(ctx, w, at, sibling(dir+f.path))
-	if err != nil || f.is.Match(control.Body) {
+	if err != nil || f.is.Match(control.Body) && f.needs.Match(control.Body) {
 		return err
+	}
+	content := f.is // an error may begin as settings do
+	if f.needs.String() != "" {
+		content = f.needs
 	}
 	w.Found(c, kit.Finding{Request: answer.Request, Detail: f.about, Payload: dir + f.path,
 		Evidence: []kit.Evidence{
 			{Request: answer.Request, Response: answer, Match: hide(string(match[:min(len(match), 200)])), Note: f.about},
 			{Request: control.Request, Response: control, Note: "a random name does not bring it"},
-		}, Proof: exists(answer.Request, control.Request, f.is.String())})
+		}, Proof: exists(answer.Request, control.Request, content.String())})
 	return nil
 }
 

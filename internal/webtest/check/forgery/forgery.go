@@ -27,7 +27,7 @@ func Checks() []kit.Check { return []kit.Check{forms(), passwords()} }
 // one that wants its token is sent with that of another user, who may be the attacker. JSON is sent as plain text.
 // It is proved where the cookies that carry the session are for all sites, or where a value of ours that was sent so
 // stands on a page afterwards and those cookies are for the requests of other sites by some browsers; a form that is
-// sent by GET, or that has a token, needs that effect. Then the form is sent as it was. Six requests for a form that
+// sent by GET, that has a token, or whose words do not say that it changes something, needs that effect. Then the form is sent as it was. Six requests for a form that
 // changes data; up to thirty for one that another site can send.
 func forms() kit.Check {
 	c := kit.Check{ID: "csrf", Class: "csrf", Level: client.Active}.Describe()
@@ -150,7 +150,7 @@ func ownOf(form, bare *message.Request) *message.Request {
 
 // forgeable reports whether another site could send a request with a user's cookies, and would change something by it.
 func forgeable(t *kit.Target) bool {
-	if !kit.Known(t.User) || !changes(t) || len(t.User.Cookies(t.Request.URL)) == 0 ||
+	if !kit.Known(t.User) || !changes(t) && !mayChange(t) || len(t.User.Cookies(t.Request.URL)) == 0 ||
 		t.User.Headers(t.Request.URL).Get("Authorization") != "" || headerToken(t.Request) {
 		return false
 	}
@@ -205,7 +205,8 @@ func asText(r *message.Request) *message.Request {
 // believed looks for the proof of a finding, and reports whether there is enough to report it.
 func believed(ctx context.Context, w *kit.World, t *kit.Target, f *kit.Finding) (enough bool, err error) {
 	byLink := f.Request.Method == http.MethodGet
-	needed := byLink || hasToken(t.Request) // what is refused is often answered as what is not
+	// What is refused is often answered as what is not; and a form that only may change something has to be seen to.
+	needed := byLink || hasToken(t.Request) || !changes(t)
 	if !needed {
 		const all = "other-site-in-all-browsers"
 		ok, err := carried(ctx, w, t, f, proof.Origins[all])
@@ -331,6 +332,18 @@ func shows(ctx context.Context, w *kit.World, t *kit.Target, answer *message.Res
 func changes(t *kit.Target) bool {
 	_, isLogin := kit.LoginOf(t.Request)
 	return client.Writes(t.Request) || !isLogin && t.Response != nil && t.Response.Redirect() != nil
+}
+
+// mayChange reports whether a form by POST, whose answer is a page and whose words do not say it, may change something all
+// the same: applications protect that by tokens, and an address of mail is seldom what is only looked for. A login does
+// not.
+func mayChange(t *kit.Target) bool {
+	if _, isLogin := kit.LoginOf(t.Request); isLogin || t.Request.Method != http.MethodPost || kit.TakesPassword(t.Request) {
+		return false
+	}
+	return hasToken(t.Request) || slices.ContainsFunc(message.Places(t.Request), func(p message.Place) bool {
+		return p.Component == message.Body && !p.Key && kit.MailAddress.FindString(p.Value) == p.Value && p.Value != ""
+	})
 }
 
 // headerToken reports whether a request has a token in a header, which no form of another site can send.

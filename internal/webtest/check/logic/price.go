@@ -1,6 +1,6 @@
 // Package logic finds orders that take from who orders what is not theirs to say: prices, quantities below zero or so
-// large that the sum is, and codes that count more than once; and numbers that a page counts, such as points, and
-// sends.
+// large that the sum is, codes that count more than once, and forms that do so when they come together; and numbers that
+// a page counts, such as points, and sends.
 //
 // A number that nobody has sent before must come out of what we have sent, twice, and not of anything else.
 package logic
@@ -19,11 +19,15 @@ import (
 )
 
 // Checks are those of the package. That of races needs codes that nothing has used.
-func Checks() []kit.Check { return []kit.Check{prices(), racing(), usedTwice(), computed()} }
+func Checks() []kit.Check {
+	return []kit.Check{prices(), listed(), racing(), onceOnly(), usedTwice(), computed()}
+}
 
 var (
-	priceName    = regexp.MustCompile(`(?i)price|cost|amount|fee|unit_?value`)
-	quantityName = regexp.MustCompile(`(?i)qty|quantity|count|pieces|number_?of|^n$`)
+	priceName = regexp.MustCompile(`(?i)price|cost|amount|fee|unit_?value|preis|betrag|prix|montant|precio|importe|pre[cç]o|prezzo|prijs|\bcena|\bhinta`)
+	// quantityName are names of how many are ordered, with words of other languages.
+	quantityName = regexp.MustCompile(`(?i)qty|quantit|count|pieces|\bpcs\b|how_?many|number_?of|^n$|` +
+		`menge|anzahl|st[uü]e?ck|\bqte\b|cantidad|quantid|\bqtde?\b|aantal|\bantall?\b|m[aä][aä]r[aä]|ilo[sś][cć]|liczba|po[cč]et|mennyis`)
 )
 
 // several is how many of something are asked for, so that a total is a number that nobody has sent.
@@ -54,7 +58,10 @@ func prices() kit.Check {
 		if quantity.Name == "" || t.Request.Method == http.MethodGet && price.Name == "" {
 			return nil
 		}
-		o := &order{World: w, Target: t, quantity: quantity}
+		o := &order{World: w, Target: t, quantity: quantity, as: t.User}
+		if !kit.Known(o.as) {
+			o.as = client.NewUser("") // a visitor of their own, whose basket is kept
+		}
 		if err := o.negative(ctx, &c, price); err != nil {
 			return err
 		}
@@ -65,6 +72,9 @@ func prices() kit.Check {
 		}
 		if o.page == nil || o.reported {
 			return nil
+		}
+		if !kit.Known(t.User) {
+			o.as = client.NewUser("") // the basket of the last one has very many
 		}
 		return o.kept(ctx, &c, price)
 	}
@@ -77,6 +87,7 @@ type order struct {
 	*kit.Target
 
 	quantity message.Place
+	as       *client.User
 	page     *message.Request // to which the answer leads, with the total; nil: the answer has it
 	reported bool
 }
@@ -96,7 +107,7 @@ func (o *order) with(quantity int) *message.Request {
 }
 
 func (o *order) send(ctx context.Context, r *message.Request) (*message.Response, error) {
-	answer, err := o.Client.Send(ctx, r, client.Options{As: o.User, Writes: true})
+	answer, err := o.Client.Send(ctx, r, client.Options{As: o.as, Writes: true})
 	if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
 		return nil, err
 	}
@@ -104,7 +115,7 @@ func (o *order) send(ctx context.Context, r *message.Request) (*message.Response
 	if to == nil || to.Host != r.URL.Host {
 		return answer, nil
 	}
-	shown, err := o.Ask(ctx, message.From(http.MethodGet, to), o.User)
+	shown, err := o.Ask(ctx, message.From(http.MethodGet, to), o.as)
 	if err != nil {
 		return nil, err
 	}
@@ -212,8 +223,11 @@ func (o *order) report(c *kit.Check, p message.Place, text, about string, usual,
 		steps = append(steps, proof.Step{ID: one.id, As: user, Send: one.send, Writes: true},
 			proof.Step{ID: one.id + "-total", As: user, Send: o.page, Expect: expect})
 	}
-	o.Found(c, kit.Finding{Request: answer.Request, Place: p, Payload: text, Detail: about, Evidence: []kit.Evidence{
+	finding := kit.Finding{Request: answer.Request, Place: p, Payload: text, Detail: about, Evidence: []kit.Evidence{
 		{Request: answer.Request, Response: answer, Match: sum.FindString(string(answer.Body)), Note: about},
-		{Request: usual.Request, Response: usual, Note: "the order as it is meant"}},
-		Proof: &proof.Program{About: about, Users: users, Steps: steps}})
+		{Request: usual.Request, Response: usual, Note: "the order as it is meant"}}}
+	if o.page == nil || user != "" { // the basket of a visitor is theirs alone
+		finding.Proof = &proof.Program{About: about, Users: users, Steps: steps}
+	}
+	o.Found(c, finding)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kittest"
@@ -44,6 +45,53 @@ func TestPrices(t *testing.T) {
 		}
 		if fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%s: found %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// The basket of a visitor without a login is kept for them by a cookie, and its page has the total.
+func TestBasketsOfVisitors(t *testing.T) {
+	for name, c := range map[string]struct {
+		field   string
+		replace bool // an order of an article takes the place of the last one
+		least   int
+		want    int
+	}{
+		"the last order counts":  {"quantite", true, -50, 1},
+		"all orders count":       {"anzahl", false, -500, 1},
+		"one at least":           {"quantite", true, 1, 0},
+		"one at least, of a sum": {"menge", false, 1, 0},
+	} {
+		var mu sync.Mutex
+		baskets := map[string]int{}
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			visit := strconv.Itoa(len(baskets) + 1)
+			if k, err := r.Cookie("visit"); err == nil {
+				visit = k.Value
+			} else {
+				http.SetCookie(w, &http.Cookie{Name: "visit", Value: visit, Path: "/"})
+				baskets[visit] = 0
+			}
+			if r.Method == http.MethodPost {
+				n, _ := strconv.Atoi(r.PostFormValue(c.field))
+				if n < c.least || n == 0 {
+					http.Error(w, "this quantity cannot be ordered", http.StatusBadRequest)
+					return
+				}
+				if c.replace {
+					baskets[visit] = 0
+				}
+				baskets[visit] += n
+				http.Redirect(w, r, "/basket", http.StatusSeeOther)
+				return
+			}
+			fmt.Fprintf(w, "<table><tr><td>brie<td>%d pieces</table><p>Total : %d &euro;</p>", baskets[visit], 9*baskets[visit])
+		}))
+		target := lab.Target(t, http.MethodPost, "/basket", "article=brie&"+c.field+"=1")
+		if found := lab.Run(t, kittest.Named(t, Checks(), "price-of-client"), target); len(found) != c.want {
+			t.Errorf("%s: %s", name, kittest.Titles(found))
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
@@ -12,12 +14,15 @@ import (
 )
 
 var (
-	codeName = regexp.MustCompile(`(?i)coupon|voucher|promo|gift|discount|rebate|bonus|referral`)
+	codeName = regexp.MustCompile(`(?i)coupon|voucher|promo|gift|discount|rebate|bonus|referral` + codeWords)
 	// codeOrCard are names of codes where the address says so.
 	codeOrCard = regexp.MustCompile(`(?i)^(?:the_?)?(?:code|card|key|number|serial|pin)(?:_?(?:code|number|no))?$`)
-	codePage   = regexp.MustCompile(`(?i)coupon|voucher|promo|gift|discount|rebate|bonus|redeem`)
+	codePage   = regexp.MustCompile(`(?i)coupon|voucher|promo|gift|discount|rebate|bonus|redeem` + codeWords)
 	codeText   = regexp.MustCompile(`\b[A-Z]{3,}[A-Z0-9]*(?:-[A-Z0-9]+)*-?\d+[A-Z0-9]*(?:-[A-Z0-9]+)*\b`)
 )
+
+// codeWords are words for such codes in other languages.
+const codeWords = `|gutschein|rabat|kup[oó]n|cup[oó]n|cupom|descuento|desconto|sconto|buono|remise|korting|kedvezm|slev[ay]|alennus`
 
 const (
 	maxCodes = 3  // that pages name beside that of the form
@@ -26,8 +31,9 @@ const (
 
 // usedTwice is the check for codes, such as those of coupons, that may be used again: sent three times, a number with a
 // name in the answer, or in the page that it leads to, grows by the same each time, and a code that does not exist
-// leaves it. Codes are the one of the form, and words in capitals with a number that the pages of the user show. Up to
-// nine requests for a form with such a field and each code; at level active alone.
+// leaves it. A code that counts once is tried in other letters, small and capital, as well: each of them must count again.
+// Codes are the one of the form, and words in capitals with a number that the pages of the user show. Up to
+// eighteen requests for a form with such a field and each code; at level active alone.
 func usedTwice() kit.Check {
 	c := kit.Check{ID: "code-used-twice", Class: "business-logic", Level: client.Active,
 		Title: "A code can be used more than once"}.Describe()
@@ -40,7 +46,14 @@ func usedTwice() kit.Check {
 				continue
 			}
 			for _, code := range codes(ctx, w, t, p) {
-				found, err := useTwice(ctx, w, &c, t, p, code)
+				u := &uses{World: w, Target: t, place: p, as: t.User}
+				if !kit.Known(u.as) {
+					u.as = client.NewUser("") // a visitor of their own, whose basket is kept
+				}
+				found, err := u.try(ctx, &c, []string{code, code, code}, "each time it counts again")
+				if err == nil && !found && strings.ToLower(code) != code {
+					found, err = u.try(ctx, &c, otherwise(code), "in other letters it counts again")
+				}
 				if err != nil || found {
 					return err
 				}
@@ -82,13 +95,27 @@ func codes(ctx context.Context, w *kit.World, t *kit.Target, p message.Place) (a
 	return all
 }
 
-// useTwice uses one code three times, as tests before may have used it once.
-func useTwice(ctx context.Context, w *kit.World, c *kit.Check, t *kit.Target, p message.Place, code string) (bool,
-	error) {
+// otherwise are a code and the same in small letters, and in small letters after the first.
+func otherwise(code string) []string {
+	small := strings.ToLower(code)
+	return []string{code, small, code[:1] + small[1:]}
+}
+
+// uses are those of codes in one field.
+type uses struct {
+	*kit.World
+	*kit.Target
+
+	place message.Place
+	as    *client.User
+}
+
+// try uses three codes, which are one: tests before may have used it.
+func (u *uses) try(ctx context.Context, c *kit.Check, codes []string, about string) (found bool, err error) {
 	var pages []*message.Response
 	var numbers []map[string]int
-	for _, value := range []string{code, code, code, "NONE" + kit.Word()} {
-		page, err := afterCode(ctx, w, t, t.Request.Put(p, value))
+	for _, value := range append(slices.Clone(codes), "NONE"+kit.Word()) {
+		page, err := u.after(ctx, u.Request.Put(u.place, value))
 		if err != nil || page == nil {
 			return false, err
 		}
@@ -96,7 +123,7 @@ func useTwice(ctx context.Context, w *kit.World, c *kit.Check, t *kit.Target, p 
 	}
 	last := numbers[3]
 	if again := pages[2].Request; again.Method == http.MethodGet && pages[3].Status >= http.StatusBadRequest {
-		page, err := w.Ask(ctx, again, t.User) // the refusal has no numbers
+		page, err := u.Ask(ctx, again, u.as) // the refusal has no numbers
 		if err != nil {
 			return false, err
 		}
@@ -109,22 +136,22 @@ func useTwice(ctx context.Context, w *kit.World, c *kit.Check, t *kit.Target, p 
 		if !isFirst || !isSecond || third == second || third-second != second-first || isAfter && after != third {
 			continue
 		}
-		w.Found(c, kit.Finding{Request: t.Request.Put(p, code), Place: p, Payload: code,
-			Detail: "each time it counts again, in the number after \"" + name + "\"",
+		u.Found(c, kit.Finding{Request: u.Request.Put(u.place, codes[1]), Place: u.place, Payload: codes[1],
+			Detail: about + ", in the number after \"" + name + "\"",
 			Evidence: []kit.Evidence{
-				{Request: pages[0].Request, Response: pages[0], Note: "the code is used"},
-				{Request: pages[1].Request, Response: pages[1], Note: "again"},
-				{Request: pages[2].Request, Response: pages[2], Note: "and again"},
+				{Request: pages[0].Request, Response: pages[0], Note: codes[0] + " is used"},
+				{Request: pages[1].Request, Response: pages[1], Note: "then " + codes[1]},
+				{Request: pages[2].Request, Response: pages[2], Note: "and " + codes[2]},
 				{Request: pages[3].Request, Response: pages[3], Note: "a code that does not exist changes nothing"}}})
 		return true, nil
 	}
 	return false, nil
 }
 
-// afterCode sends a code and is the page that shows what became of it: the one that the answer leads to, or the answer;
-// nil where the code is not sent.
-func afterCode(ctx context.Context, w *kit.World, t *kit.Target, r *message.Request) (*message.Response, error) {
-	answer, err := w.Client.Send(ctx, r, client.Options{As: t.User, Writes: true})
+// after sends a code and is the page that shows what became of it: the one that the answer leads to, or the answer; nil
+// where the code is not sent.
+func (u *uses) after(ctx context.Context, r *message.Request) (*message.Response, error) {
+	answer, err := u.Client.Send(ctx, r, client.Options{As: u.as, Writes: true})
 	if errors.Is(err, client.ErrScope) {
 		return nil, nil //nolint:nilnil // it is not sent
 	}
@@ -132,7 +159,7 @@ func afterCode(ctx context.Context, w *kit.World, t *kit.Target, r *message.Requ
 		return nil, err
 	}
 	if at := answer.Redirect(); at != nil && at.Host == r.URL.Host {
-		return w.Ask(ctx, message.From(http.MethodGet, at), t.User)
+		return u.Ask(ctx, message.From(http.MethodGet, at), u.as)
 	}
 	return answer, nil
 }

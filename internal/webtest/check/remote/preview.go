@@ -30,17 +30,23 @@ type previewed struct {
 	p     message.Place
 	usual []*message.Response // answers to values that name no page
 	pages []page
-	texts []string // of the host's error page
+	errorPage
+}
+
+// errorPage is what a host answers where there is no page: its texts, and its status.
+type errorPage struct {
+	texts   []string
+	failure int
 }
 
 // newPreviewed reads the error page of the host, once for all places.
 func newPreviewed(ctx context.Context, w *kit.World, c *kit.Check, t *kit.Target, p message.Place, pages []page,
 	usual ...*message.Response,
 ) (*previewed, error) {
-	out := &previewed{w, c, t, p, usual, pages, nil}
+	out := &previewed{w, c, t, p, usual, pages, errorPage{}}
 	key := "error page " + t.Request.URL.Host
 	if known, ok := w.Memo.Load(key); ok {
-		out.texts = known.([]string) //nolint:forcetypeassert // it is stored below
+		out.errorPage = known.(errorPage) //nolint:forcetypeassert // it is stored below
 		return out, nil
 	}
 	r := message.From(http.MethodGet, nowhere(pages[0].address))
@@ -48,8 +54,8 @@ func newPreviewed(ctx context.Context, w *kit.World, c *kit.Check, t *kit.Target
 	if answer, err = kit.Broken(ctx, r, answer, err); err != nil {
 		return nil, err
 	}
-	out.texts = textsOf(answer)
-	w.Memo.Store(key, out.texts)
+	out.errorPage = errorPage{textsOf(answer), answer.Status}
+	w.Memo.Store(key, out.errorPage)
 	return out, nil
 }
 

@@ -3,7 +3,8 @@
 //
 // The proof of a fetch is content: a page of the application itself is named, and lines of it come back that the normal
 // answer does not have; an address of the same form with no page does not bring them; a second page, or a second try
-// does. Nothing outside is asked for, and no internal address. Where there is an out-of-band server, a call of it is
+// does. Where an application shows the status of what it has read and nothing else, that is the proof (status.go).
+// Nothing outside is asked for, and no internal address. Where there is an out-of-band server, a call of it is
 // waited for, too: by DNS alone it is probable, by HTTP proved.
 //
 // Requests for a clean place: none where neither name nor value speaks of files or addresses; otherwise three to six,
@@ -24,6 +25,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
 	"github.com/vedette-sec/vedette/internal/webtest/client"
@@ -51,9 +53,10 @@ var (
 )
 
 // variants are how an address is written: {a} is it, {n} without its scheme, {s} what follows that, {o} with its host
-// written otherwise, {m} with an IPv4 address in IPv6, which lists of forbidden hosts do not know. {v} is the value of
-// the place, which may have a host or an ending that is asked for, and {h} the scheme and the host of it.
-var variants = []string{"{a}", "{n}", "{a}?{v}", "{h}@{n}", "{o}", "{m}", "hTtP{s}", "{a}\x00"}
+// written otherwise, {m} with an IPv4 address in IPv6, which lists of forbidden hosts do not know. {z} has the
+// last three numbers of that address as one, and {0} stands for this machine with zeros. {v} is the value of the place,
+// which may have a host or an ending that is asked for, and {h} the scheme and the host of it.
+var variants = []string{"{a}", "{n}", "{a}?{v}", "{h}@{n}", "{o}", "{m}", "hTtP{s}", "{a}\x00", "{z}", "{0}"}
 
 // always are how many variants are sent where the answer does not depend on the place, as far as is seen.
 const always = 6
@@ -116,20 +119,25 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 	if err != nil {
 		return err
 	}
+	isUsed := reaction.Effect || reaction.Echo
 	for i, pattern := range variants {
-		if i >= always && !reaction.Effect && !reaction.Echo {
+		if i >= always && !isUsed {
 			return nil
 		}
 		variant := of(pattern, p.Value)
-		if variant == "" {
+		if variant == "" || i > 0 && write(variant, known.address) == write(variants[0], known.address) {
 			continue
 		}
 		first, match, err := brings(ctx, w, t, p, write(variant, known.address), known, base.Response, reaction.Unknown)
 		if err != nil {
 			return err
 		}
+		isUsed = isUsed || i == 0 && !kit.Same(first, reaction.Unknown) // it tells addresses from words
 		if match == "" {
 			if found, err := preview.try(ctx, variant, first); err != nil || found {
+				return err
+			}
+			if found, err := preview.status(ctx, variant, first); err != nil || found {
 				return err
 			}
 			continue
@@ -186,38 +194,63 @@ func write(variant string, at *url.URL) string {
 	otherwise := *at
 	otherwise.Host = strings.Replace(at.Host, at.Hostname(), written(at.Hostname()), 1)
 	return strings.NewReplacer("{a}", text, "{n}", rest, "{s}", "://"+rest, "{o}", otherwise.String(),
-		"{m}", mapped(at)).Replace(variant)
+		"{m}", mapped(at), "{z}", hosted(at, shortened(at.Hostname())), "{0}", hosted(at, zeros(at.Hostname()))).Replace(variant)
 }
 
-// mapped is an address whose host, if that is IPv4, is written as IPv6 in hexadecimal digits; else the address as it
-// is.
-func mapped(at *url.URL) string {
-	host := at.Hostname()
+// hosted is an address with another host.
+func hosted(at *url.URL, host string) string {
+	out := *at
+	out.Host = strings.Replace(at.Host, at.Hostname(), host, 1)
+	return out.String()
+}
+
+// ipv4 is the IPv4 address that a host is.
+func ipv4(host string) (b [4]byte, ok bool) {
 	if host == "localhost" {
 		host = "127.0.0.1"
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil || !ip.Is4() {
+		return b, false
+	}
+	return ip.As4(), true
+}
+
+// shortened is an IPv4 address with its last three numbers as one, as 127.1; another host as it is.
+func shortened(host string) string {
+	b, ok := ipv4(host)
+	if !ok {
+		return host
+	}
+	return fmt.Sprintf("%d.%d", b[0], binary.BigEndian.Uint32(b[:])&0xffffff)
+}
+
+// zeros is the address of all interfaces for one of this machine, which leads to it as well; another host as it is.
+func zeros(host string) string {
+	if b, ok := ipv4(host); ok && b[0] == 127 {
+		return "0.0.0.0"
+	}
+	return host
+}
+
+// mapped is an address whose host, if that is IPv4, is written as IPv6 in hexadecimal digits; else the address as it
+// is.
+func mapped(at *url.URL) string {
+	b, ok := ipv4(at.Hostname())
+	if !ok {
 		return at.String()
 	}
-	b := ip.As4()
-	out := *at
-	out.Host = strings.Replace(at.Host, at.Hostname(), fmt.Sprintf("[::ffff:%x:%x]", uint16(b[0])<<8|uint16(b[1]), uint16(b[2])<<8|uint16(b[3])), 1)
-	return out.String()
+	return hosted(at, fmt.Sprintf("[::ffff:%x:%x]", binary.BigEndian.Uint16(b[:2]), binary.BigEndian.Uint16(b[2:])))
 }
 
 // written is a host in another way of writing, which is resolved to the same: an IPv4 address as one number, a name
 // with the dot of the root. The number is a hexadecimal one, as Apache refuses a host of decimal digits.
 func written(host string) string {
-	ip, err := netip.ParseAddr(host)
-	switch {
-	case err == nil && ip.Is4():
-		b := ip.As4()
+	if b, ok := ipv4(host); ok {
 		return "0x" + strconv.FormatUint(uint64(binary.BigEndian.Uint32(b[:])), 16)
-	case err == nil:
+	}
+	if _, err := netip.ParseAddr(host); err == nil {
 		return host
-	case host == "localhost":
-		return "0x7f000001"
 	}
 	return strings.TrimSuffix(host, ".") + "."
 }
@@ -231,13 +264,14 @@ func brings(ctx context.Context, w *kit.World, t *kit.Target, p message.Place, t
 		return nil, "", err
 	}
 	match, found, counted := "", 0, 0
-	body := message.Shown(answer.Body)
+	body := content(answer)
+	others := make([]string, 0, len(without))
+	for _, r := range without {
+		others = append(others, content(r))
+	}
 	for _, line := range of.lines {
-		elsewhere := strings.Contains(text, line)
-		for _, r := range without {
-			elsewhere = elsewhere || strings.Contains(message.Shown(r.Body), line)
-		}
-		if elsewhere {
+		if strings.Contains(text, line) ||
+			slices.ContainsFunc(others, func(other string) bool { return strings.Contains(other, line) }) {
 			continue
 		}
 		counted++
@@ -252,6 +286,9 @@ func brings(ctx context.Context, w *kit.World, t *kit.Target, p message.Place, t
 	if counted == 0 || found*2 < counted || found == 0 {
 		return answer, excerpt(body, text, of, without), nil
 	}
+	if !strings.Contains(message.Shown(answer.Body), match) {
+		match = standing(answer, match)
+	}
 	return answer, match, nil
 }
 
@@ -259,6 +296,9 @@ func brings(ctx context.Context, w *kit.World, t *kit.Target, p message.Place, t
 // source; "" if an answer has neither, or others have it, too.
 func excerpt(body, text string, of page, without []*message.Response) string {
 	for _, part := range of.parts {
+		if !utf8.ValidString(part) {
+			continue // an expression cannot have it
+		}
 		pattern := regexp.MustCompile(`(?:^|[>"'\s:])` + regexp.QuoteMeta(part) + `(?:$|[<"'\s.,])`)
 		elsewhere := strings.Contains(text, part)
 		for _, r := range without {
@@ -378,7 +418,7 @@ func partsOf(r *message.Response) (parts []string) {
 		parts = append(parts, html.UnescapeString(string(m[1])))
 	}
 	if start := strings.TrimSpace(string(r.Body)); len(start) >= begins {
-		line, _, _ := strings.Cut(start[:begins], "\n")
+		line, _, _ := strings.Cut(firstOf(start, begins), "\n")
 		if len(line) >= begins/2 {
 			parts = append(parts, line)
 		}
