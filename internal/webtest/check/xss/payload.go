@@ -68,7 +68,7 @@ func (p *payload) passes(raw, decoded map[rune]bool, page string) bool {
 	if through == nil {
 		return !p.Stripped
 	}
-	if p.Stripped && (raw['<'] || decoded['<']) {
+	if p.Stripped && (raw['>'] || decoded['>']) {
 		return false
 	}
 	for _, c := range p.Needs {
