@@ -234,7 +234,8 @@ func (r *run) moves(ctx context.Context, t *target, base *kit.Base, places []mes
 	return r.movedBy(ctx, t, base, places, holding)
 }
 
-func (r *run) movedBy(ctx context.Context, t *target, base *kit.Base, places []message.Place, odd string) (bool, error) {
+func (r *run) movedBy(ctx context.Context, t *target, base *kit.Base, places []message.Place, odd string) (bool,
+	error) {
 	request := t.Request
 	var words []string
 	for _, p := range places {

@@ -1,8 +1,8 @@
 // Package registration finds the requests by which anybody may register at an application, and fills them in.
 //
 // A request registers where its address, or that of the page with its form, says so, or where it adds to a collection
-// of people, and it has fields for a password and for a name or an address of e-mail. Fields are known by their names;
-// one that asks for a puzzle is not filled in.
+// of people, and it has fields for a password and for a name or an address of e-mail. Fields are known by their names,
+// or are the only one beside the password; one that asks for a puzzle is not filled in.
 package registration
 
 import (
@@ -18,7 +18,8 @@ import (
 )
 
 var (
-	registering = regexp.MustCompile(`(?i)regist|sign-?_?up|create-?_?(?:account|user)|new-?_?(?:account|user)|enrol|enlist|inscri|cadastr|/join`)
+	registering = regexp.MustCompile(`(?i)regist|sign-?_?up|create-?_?(?:account|user)|new-?_?(?:account|user)|enrol|enlist|inscri|cadastr` +
+		`|inschrij|rejestr|rekister|tilmeld|kay[iı]t|daftar|/join`)
 	peopleEnd   = regexp.MustCompile(`(?i)/(?:users?|accounts?|members?|customers?|people|persons?|clients?|players?|employees?)(?:/v\d+)?/?$`)
 	mailField   = regexp.MustCompile(`(?i)e-?_?mail`)
 	nameField   = regexp.MustCompile(`(?i)user|login|nick|account|handle|^name$|^uid$|usuario|benutzer|utilisat|utente|gebruiker|brukar|bruker`)
@@ -43,11 +44,9 @@ func Requests(m *sitemap.Map) []*message.Request {
 				return p.Component == message.Body && pattern.MatchString(lastOf(p.Name))
 			})
 		}
-		isPassword := slices.ContainsFunc(places, func(p message.Place) bool {
-			return p.Component == message.Body && client.IsSecret(lastOf(p.Name))
-		})
+		_, isOnly := onlyField(r)
 		switch {
-		case !isPassword || !has(nameField) && !has(mailField) || has(puzzleField):
+		case !slices.ContainsFunc(places, isPassword) || !has(nameField) && !has(mailField) && !isOnly || has(puzzleField):
 		case isNamed:
 			named = append(named, r)
 		default:
@@ -57,6 +56,26 @@ func Requests(m *sitemap.Map) []*message.Request {
 	return append(named, others...)
 }
 
+// isPassword reports whether a place is the field of a password, by its name or by what the map puts into such fields.
+func isPassword(p message.Place) bool {
+	return p.Component == message.Body && (client.IsSecret(lastOf(p.Name)) || p.Value == sitemap.Password)
+}
+
+// onlyField is the field beside passwords, under whatever name; false where there are others.
+func onlyField(r *message.Request) (only message.Place, ok bool) {
+	for _, p := range message.Places(r) {
+		if p.Component != message.Body || isPassword(p) || samePass.MatchString(lastOf(p.Name)) ||
+			r.Token != nil && p.Same(r.Token.Place) {
+			continue
+		}
+		if ok {
+			return only, false
+		}
+		only, ok = p, true
+	}
+	return only, ok
+}
+
 // lastOf is the last name of a place in a nested body.
 func lastOf(name string) string {
 	return strings.TrimRight(name[strings.LastIndexAny(strings.TrimRight(name, "]"), ".[/")+1:], "]")
@@ -64,17 +83,18 @@ func lastOf(name string) string {
 
 // Fill is a registration of a user.
 func Fill(r *message.Request, u kit.Newcomer) *message.Request {
+	only, isOnly := onlyField(r)
 	for _, p := range message.Places(r) {
 		if p.Component != message.Body {
 			continue
 		}
 		switch name := lastOf(p.Name); {
 		case r.Token != nil && r.Token.Place == p:
-		case client.IsSecret(name) || samePass.MatchString(name):
+		case isPassword(p) || samePass.MatchString(name):
 			r = r.Put(p, u.Password)
 		case mailField.MatchString(name):
 			r = r.Put(p, u.Mail)
-		case nameField.MatchString(name):
+		case nameField.MatchString(name) || isOnly && p.Same(only):
 			r = r.Put(p, u.Name)
 		case digitsField.MatchString(name):
 			r = r.Put(p, "5550100200")

@@ -66,6 +66,10 @@ func TestFields(t *testing.T) {
 	for name, c := range map[string]struct{ path, body, want string }{
 		"a form":        {"/sign-up", "nick=&e-mail=&secret=&phone=", "nick=NAME&e-mail=MAIL&secret=WORD&phone=5550100200"},
 		"JSON":          {"/api/users", `{"user":{"login":"","password":"","confirm":""}}`, `{"user":{"login":"NAME","password":"WORD","confirm":"WORD"}}`},
+		"own names":     {"/inschrijven", "renner=test&pas=Vedette-1x", "renner=NAME&pas=WORD"},
+		"own, in JSON":  {"/api/register", `{"kto":"test","haslo":"Vedette-1x"}`, `{"kto":"NAME","haslo":"WORD"}`},
+		"several":       {"/register", "colour=test&size=test&pas=Vedette-1x", ""},
+		"no password":   {"/inschrijven", "renner=test&pas=test", ""},
 		"a login":       {"/login", "nick=&secret=", ""},
 		"a puzzle":      {"/register", "nick=&secret=&captcha=", ""},
 		"a letter":      {"/register", "nick=&mail=", ""},

@@ -343,7 +343,8 @@ func (s *Session) call(u *url.URL) *message.Request {
 // else.
 var (
 	loginPath = regexp.MustCompile(`(?i)log-?_?[io]n|sign-?_?in|auth|token|session|/enter|/access`)
-	otherPath = regexp.MustCompile(`(?i)regist|sign-?_?up|reset|forgot|change|update|delete|create|invite|passw|/users?$|/members?$`)
+	otherPath = regexp.MustCompile(`(?i)regist|sign-?_?up|reset|forgot|change|update|delete|create|invite|passw|/users?$|/members?$` +
+		`|enrol|enlist|inscri|inschrij|cadastr|rejestr|rekister|tilmeld|kay[iı]t|daftar`)
 	userField = regexp.MustCompile(`(?i)user|mail|login|handle|nick|account|member|customer|person|phone|^name$|^uid$|identif`)
 )
 

@@ -167,3 +167,33 @@ func TestLoginThatAScriptPutsTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// A form that registers has the fields of a login, and is none, in any language that its address speaks.
+func TestRegistrationBesideALogin(t *testing.T) {
+	for _, path := range []string{"/inschrijven", "/rejestracja", "/inscription"} {
+		s, sent := &site{sessions: map[string]bool{}}, 0
+		got, _, _, err := open(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch r.URL.Path {
+			case "/", "/home":
+				if k, err := r.Cookie("sid"); err == nil && s.knows(k.Value) {
+					fmt.Fprint(w, "<p>Hello bob</p>")
+					return
+				}
+				fmt.Fprintf(w, `<a href="%s">A</a> <a href="/enter">B</a>`, path)
+			case path:
+				if r.Method == http.MethodPost {
+					sent++
+				}
+				fmt.Fprint(w, `<form method="post"><input name="user"><input name="word" type="password"></form>`)
+			case "/enter":
+				s.form(w, r)
+			default:
+				http.NotFound(w, r)
+			}
+		}, session.Account{User: "bob", Password: "pass word"})
+		if err != nil || got == nil || sent > 0 {
+			t.Errorf("%s: %v, %d users registered", path, err, sent)
+		}
+	}
+}

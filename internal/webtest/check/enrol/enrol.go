@@ -19,7 +19,7 @@ import (
 )
 
 // Checks are those of the package.
-func Checks() []kit.Check { return []kit.Check{roles(), keptNames()} }
+func Checks() []kit.Check { return []kit.Check{roles(), keptNames(), templateOfNames()} }
 
 const (
 	maxForms = 2  // registrations that are tried

@@ -26,6 +26,7 @@ type club struct {
 	words   bool                          // pages say the role
 	visits  bool                          // and how many have come
 	no      string                        // letters that a name must not have
+	greets  func(name string) string      // what the page of a member says for a name
 }
 
 func (c *club) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -58,6 +59,8 @@ func (c *club) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/me" && c.words:
 		fmt.Fprintf(w, "<h1>%s</h1><p>Number %d<p>Ruolo: <b>%s</b>", html.EscapeString(name), len(c.members), html.EscapeString(role))
+	case r.URL.Path == "/me" && c.greets != nil:
+		fmt.Fprintf(w, "<h1>%s</h1>", c.greets(name))
 	case r.URL.Path == "/me":
 		fmt.Fprintf(w, "<h1>%s</h1>", html.EscapeString(name))
 	case r.URL.Path == "/desk" && role != "admin":

@@ -23,8 +23,8 @@ type filled struct {
 
 // fillIn puts a number where the value of a place is not known and its target is refused, as where a script sends what
 // its page does not say: payloads are compared with what the value brings, and not with the refusal. Other values that
-// are not known are left empty, as a word that is looked for finds nothing, or else stay. Two requests for such a place,
-// which all classes share, and four more where the value is taken.
+// are not known are left empty, as a word that is looked for finds nothing, or else stay. Two requests for such a
+// place, which all classes share, and four more where the value is taken.
 func (o *probe) fillIn(ctx context.Context) error {
 	if !isUnsaid(o.place) || o.base.Response.Status < http.StatusBadRequest || kit.TakesPassword(o.Request) ||
 		o.place.Component != message.Query && o.place.Component != message.Body {

@@ -7,7 +7,7 @@ import (
 
 // noSigns refuses all that means something to a shell but the end of a line.
 func noSigns(app func(string) string) func(string) string {
-	signs := regexp.MustCompile("[^\\w \\n.:/-]")
+	signs := regexp.MustCompile(`[^\w \n.:/-]`)
 	return func(v string) string {
 		if signs.MatchString(v) {
 			return "<p>a character is not allowed</p>"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/vedette-sec/vedette/internal/webtest/check/kit"
@@ -33,11 +34,10 @@ func missingPages() kit.Check {
 			if answer.Status < http.StatusBadRequest || !document(answer) || !strings.Contains(string(answer.Body), word) {
 				continue
 			}
-			places := message.Places(r)
-			for i := len(places) - 1; i >= 0; i-- {
-				if places[i].Component == message.Path {
-					t := &kit.Target{Request: r, Places: places[i : i+1], Response: answer}
-					if found, err := test(ctx, &c, w, t, places[i]); err != nil || found {
+			for _, p := range slices.Backward(message.Places(r)) {
+				if p.Value == word {
+					t := &kit.Target{Request: r, Places: []message.Place{p}, Response: answer}
+					if found, err := test(ctx, &c, w, t, p); err != nil || found {
 						return err
 					}
 					break
