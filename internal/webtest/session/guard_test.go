@@ -96,9 +96,9 @@ func TestSignsOfALogout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, leads := client.SignedIn, client.SignedOut
+		text, leads, away := client.SignedIn, client.SignedOut, client.SignedIn
 		if front {
-			text, leads = client.Missing, client.SignedIn // where nobody is sent is not known: nobody is
+			text, leads, away = client.Missing, client.SignedIn, client.Missing // nobody is sent nowhere: / shows the login
 		}
 		form := `<form method=post><input name=name><input type=password name=secret></form>`
 		change := `<form method=post><input type=password name=old><input type=password name=new></form>`
@@ -117,12 +117,20 @@ func TestSignsOfALogout(t *testing.T) {
 			{302, "Location", "/enter", "", leads},
 			{302, "Location", "/enter?next=%2Fpage", "", leads},
 			{302, "Location", "/list", "", client.SignedIn},
+			{302, "Location", "/", "", away},
 			{200, "", "", form, client.SignedOut},
 			{200, "", "", change + "<p>good morning</p>", client.SignedIn},
 		} {
 			if got := s.Shows(r, answer(r, c.status, c.header, c.value, c.body)); got != c.want {
 				t.Errorf("front %t, %d: %d %q %q is %d, not %d", front, i, c.status, c.value, c.body, got, c.want)
 			}
+		}
+		fresh, err := message.New(http.MethodGet, at+"/buy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Shows(fresh, answer(fresh, 302, "Location", "/", "")) != client.SignedIn {
+			t.Error("a page that leads to the front page from the first on shows that the session is over")
 		}
 		other, err := message.New(http.MethodGet, "http://elsewhere.example/")
 		if err != nil {

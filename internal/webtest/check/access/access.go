@@ -62,6 +62,7 @@ type view struct {
 	request      *message.Request
 	owner, other *message.Response
 	objects      []string          // that the request names
+	places       []message.Place   // where it names some
 	ownSeen      *message.Response // before anything was tested; nil where not both are known
 	otherSeen    *message.Response
 	broken       bool // the other should not get it: what it leads to is not shown to them
@@ -71,7 +72,8 @@ type view struct {
 
 func viewOf(r *message.Request, owner, other *message.Response) view {
 	v := view{request: r, owner: owner, other: other, ownPage: diff.New(owner), otherPage: diff.New(other)}
-	for _, p := range objects(r) {
+	v.places = objects(r)
+	for _, p := range v.places {
 		v.objects = append(v.objects, p.Value)
 	}
 	return v
@@ -109,6 +111,9 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 			v := &views[i]
 			if v.broken || v.other.Status != http.StatusOK || !gets(views, v) || !onlyShownTo(views, v) {
 				continue
+			}
+			if len(v.places) == 0 {
+				v.places = coded(views, v)
 			}
 			found, err := broken(ctx, w, objects, functions, v, layout(views, v), owner, other)
 			if err != nil {
@@ -252,13 +257,14 @@ func broken(ctx context.Context, w *kit.World, c, functions *kit.Check, v *view,
 		{ID: "other", As: other.Name, Send: v.request, Expect: []proof.Expect{{What: proof.Status, Value: "200"}}},
 		{ID: "nobody", Send: v.request, Expect: []proof.Expect{{What: proof.Same, Of: "owner", Not: true}}},
 	}
-	for _, p := range objects(v.request) {
-		missing := v.request.Put(p, kit.Nonexistent(p.Value))
+	for _, p := range v.places {
+		none := absent(p.Value)
+		missing := v.request.Put(p, none)
 		refused, err := w.Client.Send(ctx, missing, client.Options{As: other})
 		if err != nil {
 			return false, err
 		}
-		gone := diff.New(refused, kit.Nonexistent(p.Value))
+		gone := diff.New(refused, none)
 		if diff.Same(diff.New(again, p.Value), gone, nil) {
 			return false, nil // the other gets what they get for an object that is not there
 		}

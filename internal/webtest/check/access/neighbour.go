@@ -118,7 +118,11 @@ func seriesOf(value string) *series {
 		if err != nil || len(value) < 4 || by.encode(raw) != value {
 			continue
 		}
-		if s := countedBy(string(raw)); s != nil {
+		s := countedBy(string(raw))
+		if s == nil {
+			s = seriesOfObject(raw)
+		}
+		if s != nil {
 			return &series{s.number, func(n int) string { return by.encode([]byte(s.write(n))) }}
 		}
 		if n, err := strconv.Atoi(string(raw)); err == nil && n >= 0 && strconv.Itoa(n) == string(raw) {

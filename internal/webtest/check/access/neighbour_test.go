@@ -2,6 +2,7 @@ package access
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -68,7 +69,15 @@ func TestNeighbours(t *testing.T) {
 		uid  string
 		want int
 	}{
-		"query":  {directory(query, `<a href="/profile?id=5">me</a>`, all), "/profile?id=5", "", 1},
+		"query": {directory(query, `<a href="/profile?id=5">me</a>`, all), "/profile?id=5", "", 1},
+		"object": {directory(func(r *http.Request) string {
+			var in struct{ Person json.Number }
+			raw, err := base64.StdEncoding.DecodeString(query(r))
+			if err != nil || json.Unmarshal(raw, &in) != nil {
+				return ""
+			}
+			return in.Person.String()
+		}, `<a href="/profile?id=`+b64(`{"person":5}`)+`">me</a>`, all), "/profile?id=" + b64(`{"person":5}`), "", 1},
 		"path":   {directory(path, `<a href="/people/5">me</a>`, all), "/people/5", "", 1},
 		"cookie": {directory(cookie, "hello", all), "/profile", "5", 1},
 		"digest": {directory(hidden, "hello", all), "/profile", digests[32](5), 1},
@@ -171,10 +180,14 @@ func TestNeighboursThatNameTheirOwner(t *testing.T) {
 	}
 }
 
+func b64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
 // Values count as numbers do, with a word before them, and encoded.
 func TestSeries(t *testing.T) {
 	for value, want := range map[string]string{"17": "18", "INV-0042": "INV-0043", "bill-009.pdf": "bill-010.pdf", "v2.tar.gz": "", "a7.1": "", "a9": "a10", "b3JkZXItNw==": "b3JkZXItOA==", "b3JkZXItNw": "b3JkZXItOA",
-		"757365723a35": "757365723a36", "MTI=": "MTM=", "about": "", "0x": ""} {
+		"757365723a35": "757365723a36", "MTI=": "MTM=", "about": "",
+		b64(`{"id":41}`): b64(`{"id":42}`), b64(`{"of":"bills","no":"7"}`): b64(`{"of":"bills","no":"8"}`), b64(`{"a":1,"b":2}`): "",
+		b64(`{"id":41`): "", "0x": ""} {
 		got := ""
 		if s := seriesOf(value); s != nil {
 			got = s.write(s.number + 1)

@@ -115,7 +115,7 @@ func (s *search) values(u *client.User, name string) (all []string) {
 				found = append(found, html.UnescapeString(string(m[1])))
 			}
 		}
-		for _, value := range found {
+		for _, value := range append(found, options(page.Body, name)...) {
 			if kit.IsObject(value) && !slices.Contains(all, value) && len(all) < maxValues {
 				all = append(all, value)
 			}

@@ -18,6 +18,7 @@ type canteen struct {
 	refers bool                          // every page names all children
 	shows  func(kid, reader string) bool // whether the card of one child is shown to a reader
 	card   func(kid string) string
+	inList bool // the form has one list of children to choose from
 }
 
 var kids = map[string]string{"4101": "anna", "4102": "bert", "4103": "bert"}
@@ -55,7 +56,9 @@ func (c *canteen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		list = append(list, map[string]any{"kid": json.Number(kid)})
-		if !c.asJSON {
+		if c.inList {
+			fmt.Fprintf(w, `<form method="post" action="/card"><select class=wide name='kid'><option value=%s>%s</option></select></form>`, kid, kids[kid])
+		} else if !c.asJSON {
 			fmt.Fprintf(w, `<form method="post" action="/card"><input type="hidden" name="kid" value="%s"></form>`, kid)
 		}
 	}
@@ -78,13 +81,15 @@ func TestObjectsInBodies(t *testing.T) {
 		app  canteen
 		want int
 	}{
-		"form":          {canteen{false, false, users, health}, 1},
-		"JSON":          {canteen{true, false, users, health}, 1},
-		"form, checked": {canteen{false, false, owners, health}, 0},
-		"JSON, checked": {canteen{true, false, owners, health}, 0},
-		"public":        {canteen{false, false, anybody, health}, 0},
-		"named to all":  {canteen{true, true, users, health}, 0},
-		"says thanks":   {canteen{false, false, users, done}, 0},
+		"form":          {canteen{false, false, users, health, false}, 1},
+		"list":          {canteen{false, false, users, health, true}, 1},
+		"list, checked": {canteen{false, false, owners, health, true}, 0},
+		"JSON":          {canteen{true, false, users, health, false}, 1},
+		"form, checked": {canteen{false, false, owners, health, false}, 0},
+		"JSON, checked": {canteen{true, false, owners, health, false}, 0},
+		"public":        {canteen{false, false, anybody, health, false}, 0},
+		"named to all":  {canteen{true, true, users, health, false}, 0},
+		"says thanks":   {canteen{false, false, users, done, false}, 0},
 	} {
 		lab := kittest.New(t, &c.app)
 		body := "kid=4101"
@@ -106,5 +111,14 @@ func TestObjectsInBodies(t *testing.T) {
 			}
 			lab.Holds(t, f)
 		}
+	}
+}
+
+// The values of a list are those of its field alone, as they are quoted.
+func TestOptions(t *testing.T) {
+	page := []byte(`<select name="room"><option value="7">x</option></select><SELECT id=a name=kid>
+<option selected value='41'>a<option value="a&amp;b">b</option></SELECT><option value=9>`)
+	if got := options(page, "kid"); len(got) != 2 || got[0] != "41" || got[1] != "a&b" {
+		t.Errorf("%q", got)
 	}
 }
