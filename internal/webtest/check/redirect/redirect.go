@@ -344,7 +344,7 @@ func namesHost(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, h
 }
 
 // abroad are words of other languages for what is forgotten.
-const abroad = `|vergessen|vergeten|oubli|olvid|esquec|dimentic|zapomn|gl[oö]mt|unoht`
+const abroad = `|vergessen|vergeten|oubli|olvid|esquec|dimentic|zapom[ei]?n|gl[oöe]mt|unoht|elfelejt|recup[eé]r|unut|uitat`
 
 var forgotten = regexp.MustCompile(`(?i)forg[eo]t|reset|recover|lost.?pass|resend` + abroad)
 
