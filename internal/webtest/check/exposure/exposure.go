@@ -30,7 +30,7 @@ import (
 func Checks() []kit.Check {
 	return []kit.Check{errorsShown(), errorsProvoked(), secrets(), cookies(), loginCookies(), frames(), origins(),
 		listings(), oldFiles(), files(), filesBelow(), exposed(), introspection(), folders(), passwords(),
-		leftCopies(), sourceMaps(), diagnostics()}
+		leftCopies(), sourceMaps(), diagnostics(), openKeys()}
 }
 
 // pattern is what a text is recognised by.

@@ -20,7 +20,8 @@ var (
 )
 
 // forgottenWords stand in the addresses of pages for forgotten passwords, in several languages.
-const forgottenWords = `forg[eo]t|reset|recover|resend|lost.?pass|vergessen|vergeten|oubli|olvid|esquec|dimentic|zapomn|gl[oö]mt|unoht`
+const forgottenWords = `forg[eo]t|reset|recover|resend|lost.?pass|vergessen|vergeten|oubli|olvid|esquec|dimentic|zapom[ei]?n|gl[oöe]mt|` +
+	`unoht|elfelejt|recup[eé]r|unut|uitat`
 
 // Forgotten matches an address that says by itself that it is for forgotten passwords.
 var Forgotten = ForgottenOr("")

@@ -104,12 +104,23 @@ type seenBy struct {
 	as *client.User
 }
 
-// place is that of the recipient of a form; without a name if it has none.
+// place is that of the recipient of a form, by its name or as the only field that is no token; without a name if it has
+// none.
 func (m *messages) place(r *message.Request) message.Place {
+	var fields []message.Place
 	for _, p := range message.Places(r) {
-		if p.Component == message.Body && !p.Key && recipient.MatchString(p.Name) && !client.IsPassword(p.Name) {
+		if p.Component != message.Body || p.Key || client.IsPassword(p.Name) {
+			continue
+		}
+		if recipient.MatchString(p.Name) {
 			return p
 		}
+		if !p.File && !kit.TokenName.MatchString(p.Name) {
+			fields = append(fields, p)
+		}
+	}
+	if len(fields) == 1 {
+		return fields[0]
 	}
 	return message.Place{}
 }

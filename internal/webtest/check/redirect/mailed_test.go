@@ -28,6 +28,8 @@ func TestHostOfMessages(t *testing.T) {
 		"script":     {func(r *http.Request) string { return "http://" + r.Host + "/set" }, "Host"},
 		"host":       {func(r *http.Request) string { return "http://" + r.Host + "/set" }, "Host"},
 		"forwarded":  {func(r *http.Request) string { return "https://" + r.Header.Get("X-Forwarded-Host") + "/set" }, "X-Forwarded-Host"},
+		"one field":  {func(r *http.Request) string { return "http://" + r.Host + "/set" }, "Host"},
+		"two fields": {func(r *http.Request) string { return "http://" + r.Host + "/set" }, ""},
 		"own":        {func(*http.Request) string { return "https://club.lab.example/set" }, ""},
 		"text":       {func(r *http.Request) string { return "asked at " + r.Host }, ""},
 	} {
@@ -38,7 +40,7 @@ func TestHostOfMessages(t *testing.T) {
 			defer mu.Unlock()
 			w.Header().Set("Content-Type", "text/html")
 			switch {
-			case r.Method == http.MethodPost && slices.Contains(known, strings.TrimSpace(r.FormValue("e-mail")+r.FormValue("kunden-nick")+handle(r))):
+			case r.Method == http.MethodPost && slices.Contains(known, strings.TrimSpace(r.FormValue("e-mail")+r.FormValue("kunden-nick")+r.FormValue("navn")+handle(r))):
 				sent += "<p>" + c.link(r) + "</p>"
 			case r.URL.Path == "/messages":
 				fmt.Fprint(w, "<h1>For alice@club.example</h1>"+sent)
@@ -60,6 +62,10 @@ func TestHostOfMessages(t *testing.T) {
 		switch name {
 		case "other name":
 			form.URL.Path, form.Body = "/passwort-vergessen", []byte("kunden-nick=tester")
+		case "one field":
+			form.URL.Path, form.Body = "/glemt", []byte("navn=test&csrf=x")
+		case "two fields":
+			form.URL.Path, form.Body = "/glemt", []byte("navn=test&gate=x")
 		case "script":
 			form.Header.Set("Content-Type", "application/json")
 			form.URL.Path, form.Body = "/api/recover", []byte(`{"handle":"tester"}`)
