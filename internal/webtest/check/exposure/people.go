@@ -28,10 +28,10 @@ var (
 // minKey is how long such a value is at least.
 const minKey = 6
 
-// openKeys is the check for interfaces that tell everybody the keys of people, or the numbers of their cards and passports: objects
-// of JSON with such a member beside one that reaches the person, in an answer to who is not logged in. The same value
-// must come again, so that it was not made for who asks. What was sent itself, descriptions and changes do not count. One
-// request for such an answer; none otherwise.
+// openKeys is the check for interfaces that tell everybody the keys of people, or the numbers of their cards and
+// passports: objects of JSON with such a member beside one that reaches the person, in an answer to who is not logged
+// in. The same value must come again, so that it was not made for who asks. What was sent itself, descriptions and
+// changes do not count. One request for such an answer; none otherwise.
 func openKeys() kit.Check {
 	c := kit.Check{ID: "keys-of-people", Class: "bfla", CWE: 862, Level: client.Safe,
 		Title: "Everybody is told the keys of people"}.Describe()

@@ -24,11 +24,11 @@ func Checks() []kit.Check { return []kit.Check{forms(), passwords()} }
 // forms is the check for forms that other sites can send. It sends a form as its user with the Origin and the Referer
 // of another site, then as a site sends it that names none, and without its token, if it has one; the answer must be
 // that of the form itself, and nobody's another. Where a form is sent by POST, a link with its fields is tried as well;
-// one that wants its token is sent with that of another user, who may be the attacker. JSON is sent as plain text.
-// It is proved where the cookies that carry the session are for all sites, or where a value of ours that was sent so
+// one that wants its token is sent with that of another user, who may be the attacker. JSON is sent as plain text. It
+// is proved where the cookies that carry the session are for all sites, or where a value of ours that was sent so
 // stands on a page afterwards and those cookies are for the requests of other sites by some browsers; a form that is
-// sent by GET, that has a token, or whose words do not say that it changes something, needs that effect. Then the form is sent as it was. Six requests for a form that
-// changes data; up to thirty for one that another site can send.
+// sent by GET, that has a token, or whose words do not say that it changes something, needs that effect. Then the form
+// is sent as it was. Six requests for a form that changes data; up to thirty for one that another site can send.
 func forms() kit.Check {
 	c := kit.Check{ID: "csrf", Class: "csrf", Level: client.Active}.Describe()
 	c.Request = func(ctx context.Context, w *kit.World, t *kit.Target) error {
@@ -334,11 +334,12 @@ func changes(t *kit.Target) bool {
 	return client.Writes(t.Request) || !isLogin && t.Response != nil && t.Response.Redirect() != nil
 }
 
-// mayChange reports whether a form by POST, whose answer is a page and whose words do not say it, may change something all
-// the same: applications protect that by tokens, and an address of mail is seldom what is only looked for. A login does
-// not.
+// mayChange reports whether a form by POST, whose answer is a page and whose words do not say it, may change something
+// all the same: applications protect that by tokens, and an address of mail is seldom what is only looked for. A login
+// does not.
 func mayChange(t *kit.Target) bool {
-	if _, isLogin := kit.LoginOf(t.Request); isLogin || t.Request.Method != http.MethodPost || kit.TakesPassword(t.Request) {
+	_, isLogin := kit.LoginOf(t.Request)
+	if isLogin || t.Request.Method != http.MethodPost || kit.TakesPassword(t.Request) {
 		return false
 	}
 	return hasToken(t.Request) || slices.ContainsFunc(message.Places(t.Request), func(p message.Place) bool {

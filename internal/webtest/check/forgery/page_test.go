@@ -57,7 +57,7 @@ func TestForgeryAnsweredByAPage(t *testing.T) {
 		}))
 		target := lab.Target(t, http.MethodPost, "/index.php", c.body)
 		target.User = lab.As(t, "bob")
-		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/"}}) //nolint:gosec // it is sent, not set
+		target.User.SetCookies(target.Request.URL, []*http.Cookie{{Name: "user", Value: "bob", Path: "/"}})
 		target.From = lab.URL + "/"
 		lab.World.Users = []*client.User{target.User}
 		found := lab.Run(t, kittest.Named(t, Checks(), "csrf"), target)

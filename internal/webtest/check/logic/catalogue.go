@@ -39,8 +39,8 @@ type article struct {
 
 // listed is the check for orders in JSON that take the price from who orders, where the article and its price are in a
 // list that the application gives. An order as a script would make it is answered with its sum, which is several times
-// the price; with a price of ours the sum must be as many times ours, for two prices. At level active alone; for an order
-// with an article, a price and a quantity up to twenty requests to read lists, and eleven orders.
+// the price; with a price of ours the sum must be as many times ours, for two prices. At level active alone; for an
+// order with an article, a price and a quantity up to twenty requests to read lists, and eleven orders.
 func listed() kit.Check {
 	c := kit.Check{ID: "price-of-script", Class: "business-logic", Level: client.Active,
 		Title: "An order takes the price that a script sends"}.Describe()
@@ -236,9 +236,11 @@ func (o *scripted) try(ctx context.Context, c *kit.Check, key any, price int) (b
 	user, users := kit.Names(o.User)
 	o.Found(c, kit.Finding{Request: answers[0].Request, Place: o.price, Payload: strconv.Itoa(first / 100), Detail: about,
 		Evidence: []kit.Evidence{
-			{Request: answers[0].Request, Response: answers[0], Match: sum(first).FindString(string(answers[0].Body)), Note: about},
+			{Request: answers[0].Request, Response: answers[0], Match: sum(first).FindString(string(answers[0].Body)),
+				Note: about},
 			{Request: answers[1].Request, Response: answers[1], Note: "so it does with another price"},
-			{Request: meant.Request, Response: meant, Match: sum(price).FindString(string(meant.Body)), Note: "the order as it is meant"}},
+			{Request: meant.Request, Response: meant, Match: sum(price).FindString(string(meant.Body)),
+				Note: "the order as it is meant"}},
 		Proof: &proof.Program{About: about, Users: users, Steps: []proof.Step{
 			{ID: "meant", As: user, Send: meant.Request, Writes: true,
 				Expect: []proof.Expect{{What: proof.Matches, Value: sum(price).String()}}},

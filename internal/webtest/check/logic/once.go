@@ -17,11 +17,11 @@ import (
 // Forms that are sent by visitors of their own are at most maxOnce of a host.
 const maxOnce = 5
 
-// onceOnly is the check for forms that count once for each visitor, as the money for one prize does, and more often when
-// several come together. A new visitor sends the form: a number with a name changes on the page of the form. Sent once
-// more, it is refused, or the number stays. Another new visitor sends it four times at once: the number changes by two
-// times as much or more, and so it does for a third. Up to five requests for each of five forms that nobody needs to log
-// in for, and twelve for one that counts once; at level active alone.
+// onceOnly is the check for forms that count once for each visitor, as the money for one prize does, and more often
+// when several come together. A new visitor sends the form: a number with a name changes on the page of the form. Sent
+// once more, it is refused, or the number stays. Another new visitor sends it four times at once: the number changes by
+// two times as much or more, and so it does for a third. Up to five requests for each of five forms that nobody needs
+// to log in for, and twelve for one that counts once; at level active alone.
 func onceOnly() kit.Check {
 	c := kit.Check{ID: "race-of-forms", Class: "race-condition", Level: client.Active,
 		Title: "A form that counts once counts more often when its requests come together"}.Describe()
@@ -155,7 +155,8 @@ func (o *once) test(ctx context.Context, c *kit.Check) error {
 	}
 	for name, step := range steps {
 		v := visits[1]
-		o.Found(c, kit.Finding{Request: o.Request, Detail: fmt.Sprintf("the number after %q changes %d times as much", name, v.step(name)/step),
+		o.Found(c, kit.Finding{Request: o.Request,
+			Detail: fmt.Sprintf("the number after %q changes %d times as much", name, v.step(name)/step),
 			Evidence: []kit.Evidence{
 				{Request: o.page, Response: alone.shown, Note: "what the page shows a visitor after the form was sent once"},
 				{Request: o.Request, Response: alone.last, Note: "sent once more, it changes nothing"},

@@ -1,6 +1,6 @@
 // Package logic finds orders that take from who orders what is not theirs to say: prices, quantities below zero or so
-// large that the sum is, codes that count more than once, and forms that do so when they come together; and numbers that
-// a page counts, such as points, and sends.
+// large that the sum is, codes that count more than once, and forms that do so when they come together; and numbers
+// that a page counts, such as points, and sends.
 //
 // A number that nobody has sent before must come out of what we have sent, twice, and not of anything else.
 package logic

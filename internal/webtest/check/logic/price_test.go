@@ -57,9 +57,9 @@ func TestBasketsOfVisitors(t *testing.T) {
 		least   int
 		want    int
 	}{
-		"the last order counts":  {"quantite", true, -50, 1},
+		"the last order counts":  {"quantidade", true, -50, 1},
 		"all orders count":       {"anzahl", false, -500, 1},
-		"one at least":           {"quantite", true, 1, 0},
+		"one at least":           {"cantidad", true, 1, 0},
 		"one at least, of a sum": {"menge", false, 1, 0},
 	} {
 		var mu sync.Mutex

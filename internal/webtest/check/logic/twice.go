@@ -31,8 +31,8 @@ const (
 
 // usedTwice is the check for codes, such as those of coupons, that may be used again: sent three times, a number with a
 // name in the answer, or in the page that it leads to, grows by the same each time, and a code that does not exist
-// leaves it. A code that counts once is tried in other letters, small and capital, as well: each of them must count again.
-// Codes are the one of the form, and words in capitals with a number that the pages of the user show. Up to
+// leaves it. A code that counts once is tried in other letters, small and capital, as well: each of them must count
+// again. Codes are the one of the form, and words in capitals with a number that the pages of the user show. Up to
 // eighteen requests for a form with such a field and each code; at level active alone.
 func usedTwice() kit.Check {
 	c := kit.Check{ID: "code-used-twice", Class: "business-logic", Level: client.Active,

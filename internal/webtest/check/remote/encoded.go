@@ -35,11 +35,11 @@ func unpacked(r *message.Response) map[string]string {
 
 // content is all that an answer shows: its body, and what stands in it in base64.
 func content(r *message.Response) string {
-	out := message.Shown(r.Body)
+	out := []string{message.Shown(r.Body)}
 	for _, text := range unpacked(r) {
-		out += "\n" + text
+		out = append(out, text)
 	}
-	return out
+	return strings.Join(out, "\n")
 }
 
 // standing is how a line stands in an answer: as it is, or the part of a text in base64 that says it.

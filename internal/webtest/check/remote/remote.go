@@ -81,6 +81,9 @@ type page struct {
 	texts   []string // that a preview may show of it, also those that other pages have
 }
 
+// isUsual reports whether a variant writes an address as it is.
+func isUsual(variant string, at *url.URL) bool { return write(variant, at) == at.String() }
+
 // names says whether a place may name an address, and whether it names that or a file.
 func names(p message.Place) (isAddress, ok bool) {
 	isAddress = strings.Contains(p.Value, "://") || addressName.MatchString(p.Name)
@@ -125,7 +128,7 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 			return nil
 		}
 		variant := of(pattern, p.Value)
-		if variant == "" || i > 0 && write(variant, known.address) == write(variants[0], known.address) {
+		if variant == "" || i > 0 && isUsual(variant, known.address) {
 			continue
 		}
 		first, match, err := brings(ctx, w, t, p, write(variant, known.address), known, base.Response, reaction.Unknown)
@@ -134,40 +137,47 @@ func fetch(ctx context.Context, included, fetched *kit.Check, w *kit.World, t *k
 		}
 		isUsed = isUsed || i == 0 && !kit.Same(first, reaction.Unknown) // it tells addresses from words
 		if match == "" {
-			if found, err := preview.try(ctx, variant, first); err != nil || found {
-				return err
-			}
-			if found, err := preview.status(ctx, variant, first); err != nil || found {
+			if found, err := preview.shows(ctx, variant, first); err != nil || found {
 				return err
 			}
 			continue
 		}
-		gone := nowhere(known.address)
-		control, unwanted, err := brings(ctx, w, t, p, write(variant, gone), known, base.Response, reaction.Unknown)
-		if err != nil || unwanted != "" {
-			return err
-		}
-		second, again, note, err := another(ctx, w, t, p, variant, pages, base.Response, reaction.Unknown)
-		if err != nil || again == "" {
-			return err
-		}
-		user, users := kit.Names(t.User)
-		w.Found(c, kit.Finding{Request: first.Request, Place: p, Payload: write(variant, known.address), Variant: pattern,
-			Detail: "the content comes back",
-			Evidence: []kit.Evidence{
-				{Request: first.Request, Response: first, Match: match, Note: "lines of the page at " + known.address.String()},
-				{Request: control.Request, Response: control, Note: "an address of no page does not bring them"},
-				{Request: second.Request, Response: second, Match: again, Note: note},
-			},
-			Proof: &proof.Program{About: "The content of an address that the request names comes back.", Users: users,
-				Steps: []proof.Step{
-					{ID: "page", As: user, Send: t.Request.Put(p, write(variant, known.address)),
-						Expect: []proof.Expect{{What: proof.Contains, Value: match}}},
-					{ID: "nowhere", As: user, Send: t.Request.Put(p, write(variant, gone)),
-						Expect: []proof.Expect{{What: proof.Contains, Value: match, Not: true}}},
-				}}})
-		return nil
+		return preview.confirm(ctx, c, pattern, variant, first, match)
 	}
+	return nil
+}
+
+// confirm reports that the content of the first page has come back, where an address of no page does not bring it, and
+// another page comes back as well.
+func (v *previewed) confirm(ctx context.Context, c *kit.Check, pattern, variant string, first *message.Response,
+	match string,
+) error {
+	base, unknown := v.usual[0], v.usual[1]
+	known := v.pages[0]
+	sent, gone := write(variant, known.address), write(variant, nowhere(known.address))
+	control, unwanted, err := brings(ctx, v.World, v.t, v.p, gone, known, base, unknown)
+	if err != nil || unwanted != "" {
+		return err
+	}
+	second, again, note, err := another(ctx, v.World, v.t, v.p, variant, v.pages, base, unknown)
+	if err != nil || again == "" {
+		return err
+	}
+	user, users := kit.Names(v.t.User)
+	v.Found(c, kit.Finding{Request: first.Request, Place: v.p, Payload: sent, Variant: pattern,
+		Detail: "the content comes back",
+		Evidence: []kit.Evidence{
+			{Request: first.Request, Response: first, Match: match, Note: "lines of the page at " + known.address.String()},
+			{Request: control.Request, Response: control, Note: "an address of no page does not bring them"},
+			{Request: second.Request, Response: second, Match: again, Note: note},
+		},
+		Proof: &proof.Program{About: "The content of an address that the request names comes back.", Users: users,
+			Steps: []proof.Step{
+				{ID: "page", As: user, Send: v.t.Request.Put(v.p, sent),
+					Expect: []proof.Expect{{What: proof.Contains, Value: match}}},
+				{ID: "nowhere", As: user, Send: v.t.Request.Put(v.p, gone),
+					Expect: []proof.Expect{{What: proof.Contains, Value: match, Not: true}}},
+			}}})
 	return nil
 }
 

@@ -17,6 +17,14 @@ import (
 // into the same slot, twice; and the path of the page on a host that does not exist must not bring that of the page, as
 // an application that knows its own paths would. Five requests, where an answer shows such a number.
 
+// shows looks for a text of the first page, and for its status, in the answer to its address.
+func (v *previewed) shows(ctx context.Context, variant string, first *message.Response) (found bool, err error) {
+	if found, err = v.try(ctx, variant, first); err != nil || found {
+		return found, err
+	}
+	return v.status(ctx, variant, first)
+}
+
 // success is the status of pages that are read.
 var success = strconv.Itoa(http.StatusOK)
 
@@ -112,8 +120,10 @@ func (v *previewed) reportStatus(sent, gone, variant string, in slot, failure st
 	v.Found(v.c, kit.Finding{Request: first.Request, Place: v.p, Payload: sent, Variant: variant,
 		Detail: "the status of the answer at the address comes back",
 		Evidence: []kit.Evidence{
-			{Request: first.Request, Response: first, Match: match, Note: "the status of the page at " + v.pages[0].address.String()},
-			{Request: control.Request, Response: control, Match: without, Note: "the status of the host's error page, for an address of no page"},
+			{Request: first.Request, Response: first, Match: match,
+				Note: "the status of the page at " + v.pages[0].address.String()},
+			{Request: control.Request, Response: control, Match: without,
+				Note: "the status of the host's error page, for an address of no page"},
 			{Request: refused.Request, Response: refused, Note: "the same path on a host that does not exist brings none"},
 			{Request: second.Request, Response: second, Match: match, Note: "another address of a page brings the first again"},
 		},

@@ -4,8 +4,8 @@
 // A form with one field for a name is sent by a visitor of its own. Where the answer has a form with nothing but a
 // password, both are a login. A well-known pair counts where the page of the form shows its visitor something else
 // afterwards than it shows those who sent a random pair, and the name with wrong passwords; and where no field for a
-// password, and no form that asks for the name, is left. It must do so for a second visitor, while the name with another
-// wrong password still fails. It is only run when guessing is allowed.
+// password, and no form that asks for the name, is left. It must do so for a second visitor, while the name with
+// another wrong password still fails. It is only run when guessing is allowed.
 //
 // Requests: one for each of four forms with one field; for a login in two steps, three for each pair, and twelve more.
 package twostep
@@ -146,11 +146,13 @@ func (l *login) test(ctx context.Context, c *kit.Check) error {
 		if err != nil || other == nil || l.isIn(other) {
 			return err
 		}
-		l.Found(c, kit.Finding{Request: l.first.Put(l.name, name), Place: l.name, Payload: name + " with a well-known password",
+		l.Found(c, kit.Finding{Request: l.first.Put(l.name, name), Place: l.name,
+			Payload: name + " with a well-known password",
 			Evidence: []kit.Evidence{
 				{Request: first.asked.Request, Response: first.asked, Note: "the name, after which the password is asked for"},
 				{Request: first.answer.Request, Response: first.answer, Note: "the well-known password"},
-				{Request: first.shown.Request, Response: first.shown, Note: "what the page of the login shows afterwards; so it does for a second visitor"},
+				{Request: first.shown.Request, Response: first.shown,
+					Note: "what the page of the login shows afterwards; so it does for a second visitor"},
 				{Request: other.shown.Request, Response: other.shown, Note: "what it shows after a wrong password"},
 			}})
 		return nil
