@@ -54,8 +54,8 @@ f.onsubmit = e => { e.preventDefault(); const at = "/api"; fetch(at + "/enter", 
 		if !errors.Is(err, c.want) {
 			t.Errorf("%.10s, %s: %v", c.page, c.password, err)
 		}
-		if err == nil && s.User.Headers(start).Get("Authorization") != "Bearer 0123456789abcdef0123" {
-			t.Errorf("%v", s.User.Headers(start))
+		if err == nil && s.Headers(start).Get("Authorization") != "Bearer 0123456789abcdef0123" {
+			t.Errorf("%v", s.Headers(start))
 		}
 	}
 }

@@ -90,7 +90,7 @@ func TestTokenAfterLogout(t *testing.T) {
 		target := lab.Target(t, http.MethodGet, "/me", "")
 		target.User = client.NewUser("bob")
 		at, _ := url.Parse(lab.URL)
-		cookie := &http.Cookie{Name: "at", Value: token("HS256", key, `{"sub":"bob"}`)} //nolint:gosec // it is sent, not set
+		cookie := &http.Cookie{Name: "at", Value: token("HS256", key, `{"sub":"bob"}`)}
 		target.User.SetCookies(at, []*http.Cookie{cookie})
 		lab.Run(t, kittest.Named(t, Checks(), "public-signing-key"), target)
 		cookie.MaxAge = -1
