@@ -166,7 +166,8 @@ func (t *trial) words(refused *message.Response) (all []string) {
 
 // common are words of refusals that are no role.
 var common = map[string]bool{"only": true, "access": true, "denied": true, "forbidden": true, "this": true,
-	"page": true, "error": true, "allowed": true, "permission": true, "have": true, "your": true, "must": true, "need": true,
+	"page": true, "error": true, "allowed": true, "permission": true, "have": true, "your": true, "must": true,
+	"need": true,
 	"with": true, "nicht": true, "solo": true, "pour": true, "para": true}
 
 // raise tries other values of a field at a page that the user is refused, and reports one that opens it.
