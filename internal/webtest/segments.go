@@ -27,7 +27,7 @@ func (r *run) wordSegment(ctx context.Context, t *target) (p message.Place, ok b
 		return p, false, nil
 	}
 	folder := "no value below " + t.Request.URL.Host + path.Dir(message.PathShape(t.Request.URL.EscapedPath()))
-	if _, known := r.world.Memo.Load(folder); known {
+	if r.world.Done(folder) {
 		return p, false, nil
 	}
 	word := kit.Word()
@@ -36,7 +36,7 @@ func (r *run) wordSegment(ctx context.Context, t *target) (p message.Place, ok b
 		return p, false, err
 	}
 	if answer.Status != t.Response.Status {
-		r.world.Memo.Store(folder, true) // one of them is enough
+		r.world.Once(folder) // one of them is enough
 		return p, r.siblings(t, p) || r.toldUnknown(answer, word), nil
 	}
 	if bytes.Contains(answer.Body, []byte(word)) && answer.IsHTML() == t.Response.IsHTML() {

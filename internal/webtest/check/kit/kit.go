@@ -180,6 +180,13 @@ func (w *World) Once(key string) bool {
 	return true
 }
 
+// Done reports whether Once was asked for a key, for what is marked only after it was looked at.
+func (w *World) Done(key string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.once[key]
+}
+
 // Settle has what was done once until now count as done, whatever Forget is told later.
 func (w *World) Settle() {
 	w.mu.Lock()

@@ -48,7 +48,7 @@ func tokens() kit.Check {
 		if token == "" || t.Response == nil || t.Response.Status >= 400 || t.Request.Method != http.MethodGet {
 			return nil
 		}
-		if _, done := w.Memo.Load("jwt " + t.Request.URL.Host); done {
+		if w.Done("jwt " + t.Request.URL.Host) {
 			return nil
 		}
 		o := &bearer{World: w, Target: t, token: token, carried: carried}
@@ -65,7 +65,9 @@ func tokens() kit.Check {
 		if err != nil || o.accepted(without) {
 			return err // it needs no token
 		}
-		w.Memo.Store("jwt "+t.Request.URL.Host, true)
+		if !w.Once("jwt " + t.Request.URL.Host) {
+			return nil // by another target meanwhile
+		}
 		return o.forge(ctx, &c)
 	}
 	return c

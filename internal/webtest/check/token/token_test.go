@@ -102,6 +102,38 @@ func TestTokenAfterLogout(t *testing.T) {
 	}
 }
 
+// Tokens of a host are tested at one page, unless what was found there was dropped as the session was over.
+func TestTokensOfHostOnce(t *testing.T) {
+	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if parse(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")) == nil {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+		}
+	}))
+	at, _ := url.Parse(lab.URL)
+	run := func(path string) int {
+		target := lab.Target(t, http.MethodGet, path, "")
+		target.User = client.NewUser("bob")
+		target.User.SetHeader(at.Host, "Authorization", "Bearer "+token("HS256", "8f3b2c1d9e7a6540", `{"sub":"bob"}`))
+		target.Response.Status = http.StatusOK
+		return len(lab.Run(t, kittest.Named(t, Checks(), "jwt"), target))
+	}
+	for _, c := range []struct {
+		name, path string
+		before     func()
+		want       int
+	}{
+		{"the first page", "/me", func() {}, 1},
+		{"another page", "/orders", func() {}, 0},
+		{"after it was dropped", "/me", lab.World.Forget, 1},
+		{"another, after it was settled", "/orders", func() { lab.World.Settle(); lab.World.Forget() }, 0},
+	} {
+		c.before()
+		if found := run(c.path); found != c.want {
+			t.Errorf("%s: %d found, want %d", c.name, found, c.want)
+		}
+	}
+}
+
 // A public key is looked for at the usual addresses, and where the map names one; signed with it as if it were a secret,
 // a token is accepted by who believes its alg.
 func TestPublicKeys(t *testing.T) {
