@@ -58,8 +58,8 @@ func (s *Sealed) Content() (content []byte, write func([]byte) string) {
 	return nil, nil
 }
 
-// split are the parts of what is signed: what stands before the content, the content, and what stands behind it, such as
-// the time.
+// split are the parts of what is signed: what stands before the content, the content, and what stands behind it, such
+// as the time.
 func (s *Sealed) split() (head, body, tail string) {
 	data := s.form.data
 	switch s.By {

@@ -54,7 +54,7 @@ var (
 )
 
 // Of finds the public secret of a cookie that Django, Flask, other users of itsdangerous such as Starlette, Rack,
-// Tornado, Bottle or Express has signed, or of a JSON Web Token, and says by which of them it is. Cookies of Express are
+// Tornado, Bottle or Express has signed, or of a JSON Web Token, and says by which of them it is. Those of Express are
 // "s:data.signature" (cookie-parser, express-session) and "name=data^signature" (cookie-session, which keeps the two in
 // two cookies). The error is ErrUnknown, ErrStrong, or the context's.
 func Of(ctx context.Context, cookie string) (key, by string, err error) {

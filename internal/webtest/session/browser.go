@@ -138,8 +138,8 @@ func (s *Session) takeFrom(page *browser.Page) error {
 		s.SetCookies(u, cookies)
 	}
 	s.Keep(kept)
-	value, err := page.Eval(`() => [localStorage, sessionStorage].map(all => Object.fromEntries(Object.entries(all).map(([k, v]) => {
-		try { return [k, JSON.parse(v)] } catch { return [k, v] } })))`)
+	value, err := page.Eval(`() => Object.fromEntries([localStorage, sessionStorage].map((all, i) => [i, Object.fromEntries(Object.entries(all).map(([k, v]) => {
+		try { return [k, JSON.parse(v)] } catch { return [k, v] } }))]))`)
 	if err != nil {
 		return nil //nolint:nilerr // a page may have no storage
 	}

@@ -23,6 +23,8 @@ var (
 	called    = regexp.MustCompile("(?i)[\"'`](/[^\"'`\\s<>]*(?:login|signin|sign-in|auth|token|session)[^\"'`\\s<>]*)[\"'`]")
 	scriptSrc = regexp.MustCompile(`(?i)<script[^>]+src\s*=\s*["']?([^"'\s>]+)`)
 	tokenKey  = regexp.MustCompile(`(?i)^(?:.*_)?(?:access_?token|auth_?token|id_?token|token|jwt|bearer|authentication)$`)
+	webToken  = regexp.MustCompile(`^eyJ[\w-]+\.eyJ[\w-]+\.[\w-]*$`) // a JSON Web Token, under any name
+	notAccess = regexp.MustCompile(`(?i)refresh|^id`)
 	otpField  = regexp.MustCompile(`(?i)otp|totp|mfa|2fa|one.?time|verification|passcode|^code$`)
 )
 
@@ -388,8 +390,12 @@ func findToken(value any, depth int) string {
 	}
 	inner := ""
 	for key, v := range object {
-		if text, ok := v.(string); ok && tokenKey.MatchString(key) && len(text) >= 16 {
+		text, isText := v.(string)
+		if isText && tokenKey.MatchString(key) && len(text) >= 16 {
 			return text
+		}
+		if isText && webToken.MatchString(text) && !notAccess.MatchString(key) {
+			inner = text
 		}
 		if found := findToken(v, depth+1); found != "" {
 			inner = found

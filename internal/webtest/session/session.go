@@ -184,9 +184,15 @@ func (s *Session) enter(ctx context.Context) error {
 	if err == nil && !tried && len(s.scripted) > 0 && s.Browser == nil {
 		return ErrRefused
 	}
-	if err == nil && !tried && s.Browser != nil && s.away == nil { // a script may make the form
+	// A script may make the form. An interface that refuses the calls that were tried may refuse all that bring no token.
+	refused := errors.Is(err, ErrRefused)
+	if (err == nil && !tried || refused) && s.Browser != nil && s.away == nil {
+		byCall := err
 		if tried, err = s.byBrowser(ctx); err != nil && !tried && ctx.Err() == nil {
 			err = errors.Join(ErrNoLogin, err)
+		}
+		if refused && !tried && ctx.Err() == nil {
+			return byCall // no page asks for a password
 		}
 	}
 	if err == nil && !tried {

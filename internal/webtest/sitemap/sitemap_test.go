@@ -427,11 +427,11 @@ func TestRefusedPagesOfOneShape(t *testing.T) {
 	for refused, want := range map[int]int{http.StatusForbidden: 2, http.StatusNotFound: 1, http.StatusOK: 1} {
 		m, _ := crawl(t, client.Config{}, sitemap.Config{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
-			switch v := r.URL.Query().Get("v"); {
-			case v == "":
+			switch r.URL.Query().Get("v") {
+			case "":
 				fmt.Fprint(w, `<a href="/club?v=home">h</a> <a href="/club?v=rooms">r</a> <a href="/club?v=safe">s</a> <a href="/club?v=keys">k</a>`)
 				return
-			case v == "safe" || v == "keys":
+			case "safe", "keys":
 				w.WriteHeader(refused)
 			}
 			fmt.Fprint(w, "<h1>The club</h1><p>A page.</p>")

@@ -112,10 +112,7 @@ func compare(ctx context.Context, w *kit.World, objects, functions *kit.Check, o
 			if v.broken || v.other.Status != http.StatusOK || !gets(views, v) || !onlyShownTo(views, v) {
 				continue
 			}
-			if len(v.places) == 0 {
-				v.places = coded(views, v)
-			}
-			found, err := broken(ctx, w, objects, functions, v, layout(views, v), owner, other)
+			found, err := broken(ctx, w, objects, functions, coded(views, v), layout(views, v), owner, other)
 			if err != nil {
 				return err
 			}

@@ -12,10 +12,19 @@ import (
 // guesses.
 var code = regexp.MustCompile(`^[A-Za-z0-9]{3,8}$`)
 
-// coded is the last segment of a view's path if it is the short name of an object, which looks like a word by itself:
+// coded is a view with the place of its object, where that has none: in the last segment of the path, if it is a short
+// name (codeOf).
+func coded(views []view, v *view) *view {
+	if len(v.places) == 0 {
+		v.places = codeOf(views, v)
+	}
+	return v
+}
+
+// codeOf is the last segment of a view's path if it is the short name of an object, which looks like a word by itself:
 // pages of the owner lead to another page at that place, whose name is as long and which is built the same. Pages of
 // staff have words there.
-func coded(views []view, v *view) []message.Place {
+func codeOf(views []view, v *view) []message.Place {
 	if v.request.URL.RawQuery != "" || ofStaff(v.request) {
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 // memberNumber is the value of a member of an object of JSON that is a whole number, also in quotes.
 var memberNumber = regexp.MustCompile(`:\s*"?(\d{1,9})"?\s*[,}]`)
 
-// seriesOfObject is the series of an object of JSON, as an application writes it in Base64 into an address, which has one
-// number; nil for others.
+// seriesOfObject is the series of an object of JSON that has one number, as an application writes it in Base64 into an
+// address; nil for others.
 func seriesOfObject(text []byte) *series {
 	if len(text) == 0 || text[0] != '{' || !json.Valid(text) {
 		return nil

@@ -38,7 +38,7 @@ const (
 
 var (
 	roleName = regexp.MustCompile(`(?i)role|admin|level|group|priv|access|perm|staff|rank|user_?type|account_?type|^is_?super`)
-	// rights are names of rights that are false; what a visitor has seen or agreed to is none.
+	// agreed are flags that are no right: what a visitor has seen or agreed to.
 	agreed = regexp.MustCompile(`(?i)consent|accept|agree|seen|shown|dismiss|hid|terms|privacy|gdpr|cookie|banner|popup|` +
 		`welcome|intro|tour|remember|dark|adult|verified|confirmed|news|permanent|fresh`)
 	plainWord = regexp.MustCompile(`^[A-Za-z_-]{1,20}$`)
@@ -147,10 +147,11 @@ var word = regexp.MustCompile(`\pL{4,20}`)
 
 // words are those that a refusal says, and no page that the user is shown: also without the ending of several.
 func (t *trial) words(refused *message.Response) (all []string) {
-	usual := ""
+	var texts []string
 	for _, page := range t.shown {
-		usual += " " + strings.ToLower(kit.Text(page))
+		texts = append(texts, strings.ToLower(kit.Text(page)))
 	}
+	usual := strings.Join(texts, " ")
 	for _, w := range word.FindAllString(strings.ToLower(kit.Text(refused)), 60) {
 		if strings.Contains(usual, w) || common[w] || slices.Contains(all, w) || len(all) >= maxWords {
 			continue
@@ -164,8 +165,9 @@ func (t *trial) words(refused *message.Response) (all []string) {
 }
 
 // common are words of refusals that are no role.
-var common = map[string]bool{"only": true, "access": true, "denied": true, "forbidden": true, "this": true, "page": true,
-	"error": true, "allowed": true, "permission": true, "have": true, "your": true, "must": true, "need": true,
+var common = map[string]bool{"only": true, "access": true, "denied": true, "forbidden": true, "this": true,
+	"page": true, "error": true, "allowed": true, "permission": true, "have": true, "your": true, "must": true,
+	"need": true,
 	"with": true, "nicht": true, "solo": true, "pour": true, "para": true}
 
 // raise tries other values of a field at a page that the user is refused, and reports one that opens it.

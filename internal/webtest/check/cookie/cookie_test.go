@@ -113,7 +113,7 @@ func keygrip(key string) func(*http.Request) string {
 }
 
 func TestRolesInCookies(t *testing.T) {
-	cookie := func(name, value string) *http.Cookie { return &http.Cookie{Name: name, Value: value} } //nolint:gosec // it is sent, not set
+	cookie := func(name, value string) *http.Cookie { return &http.Cookie{Name: name, Value: value} }
 	session := base64.StdEncoding.EncodeToString([]byte(`{"user":"bob","role":"member"}`))
 	signed := func(key string) []*http.Cookie {
 		return []*http.Cookie{cookie("session", session), cookie("session.sig", seal(key, "session", session))}

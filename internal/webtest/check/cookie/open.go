@@ -66,9 +66,9 @@ func fieldsOf(cookies []*http.Cookie) (all []field) {
 
 var serialized = regexp.MustCompile(`^[aO]:\d+:`)
 
-// opened is the content of a cookie that its user can write, what is said of that, and the cookies with another content;
-// nil where the content is not known, is signed with a secret, or is what package access reads: JSON as it is or in the
-// alphabet of Base64 that most use.
+// opened is the content of a cookie that its user can write, what is said of that, and the cookies with another
+// content; nil where the content is not known, is signed with a secret, or is what package access reads: JSON as it is
+// or in the alphabet of Base64 that most use.
 func opened(k *http.Cookie, cookies []*http.Cookie) (content []byte, how string, write func([]byte) []pair) {
 	for _, signed := range kit.Signed(k, cookies) {
 		sealed, err := weakkey.Open(context.Background(), signed) // a moment

@@ -65,7 +65,9 @@ func tokens() kit.Check {
 		if err != nil || o.accepted(without) {
 			return err // it needs no token
 		}
-		w.Once("jwt " + t.Request.URL.Host)
+		if !w.Once("jwt " + t.Request.URL.Host) {
+			return nil // by another target meanwhile
+		}
 		return o.forge(ctx, &c)
 	}
 	return c

@@ -71,6 +71,37 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// A token in a cookie that a logout has taken away meanwhile is tested as the user had it before: it outlives the logout.
+func TestTokenAfterLogout(t *testing.T) {
+	for key, want := range map[string]int{"secret": 1, "8f3b2c1d9e7a6540": 0} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			k, err := r.Cookie("at")
+			if err != nil {
+				http.Error(w, "who are you?", http.StatusUnauthorized)
+				return
+			}
+			p := parse(k.Value)
+			if p == nil || string(sign("HS256", []byte(key), p.head+"."+p.claims)) != string(p.signature) {
+				http.Error(w, "who are you?", http.StatusUnauthorized)
+				return
+			}
+			fmt.Fprint(w, "Welcome back, bob. You have three letters.")
+		}))
+		target := lab.Target(t, http.MethodGet, "/me", "")
+		target.User = client.NewUser("bob")
+		at, _ := url.Parse(lab.URL)
+		cookie := &http.Cookie{Name: "at", Value: token("HS256", key, `{"sub":"bob"}`)}
+		target.User.SetCookies(at, []*http.Cookie{cookie})
+		lab.Run(t, kittest.Named(t, Checks(), "public-signing-key"), target)
+		cookie.MaxAge = -1
+		target.User.SetCookies(at, []*http.Cookie{cookie})
+		target.Response.Status = http.StatusOK
+		if found := lab.Run(t, kittest.Named(t, Checks(), "jwt"), target); len(found) != want {
+			t.Errorf("%s: found %s", key, kittest.Titles(found))
+		}
+	}
+}
+
 // Tokens of a host are tested at one page, unless what was found there was dropped as the session was over.
 func TestTokensOfHostOnce(t *testing.T) {
 	lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -99,37 +130,6 @@ func TestTokensOfHostOnce(t *testing.T) {
 		c.before()
 		if found := run(c.path); found != c.want {
 			t.Errorf("%s: %d found, want %d", c.name, found, c.want)
-		}
-	}
-}
-
-// A token in a cookie that a logout has taken away meanwhile is tested as the user had it before: it outlives the logout.
-func TestTokenAfterLogout(t *testing.T) {
-	for key, want := range map[string]int{"secret": 1, "8f3b2c1d9e7a6540": 0} {
-		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			k, err := r.Cookie("at")
-			if err != nil {
-				http.Error(w, "who are you?", http.StatusUnauthorized)
-				return
-			}
-			p := parse(k.Value)
-			if p == nil || string(sign("HS256", []byte(key), p.head+"."+p.claims)) != string(p.signature) {
-				http.Error(w, "who are you?", http.StatusUnauthorized)
-				return
-			}
-			fmt.Fprint(w, "Welcome back, bob. You have three letters.")
-		}))
-		target := lab.Target(t, http.MethodGet, "/me", "")
-		target.User = client.NewUser("bob")
-		at, _ := url.Parse(lab.URL)
-		cookie := &http.Cookie{Name: "at", Value: token("HS256", key, `{"sub":"bob"}`)} //nolint:gosec // it is sent, not set
-		target.User.SetCookies(at, []*http.Cookie{cookie})
-		lab.Run(t, kittest.Named(t, Checks(), "public-signing-key"), target)
-		cookie.MaxAge = -1
-		target.User.SetCookies(at, []*http.Cookie{cookie})
-		target.Response.Status = http.StatusOK
-		if found := lab.Run(t, kittest.Named(t, Checks(), "jwt"), target); len(found) != want {
-			t.Errorf("%s: found %s", key, kittest.Titles(found))
 		}
 	}
 }
