@@ -105,7 +105,9 @@ func TestLater(t *testing.T) {
 	script := false
 	for one := range got {
 		script = script || strings.Contains(one, "xss") && strings.Contains(one, "town")
-		if strings.Contains(one, "bound") || strings.Contains(one, "calm") {
+		// The town stands in /near as it is, whichever page the request that brings it is seen before.
+		isScript := strings.Contains(one, "xss") && strings.Contains(one, "town")
+		if strings.Contains(one, "calm") || strings.Contains(one, "bound") && !isScript {
 			t.Errorf("found: %s", one)
 		}
 	}
