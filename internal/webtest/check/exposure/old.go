@@ -17,6 +17,8 @@ import (
 
 var program = regexp.MustCompile(`(?i)\.(php\d?|phtml|jsp|jspx|jsf|do|action|asp|aspx|ashx|cfm|cgi|pl|py|rb|inc|html?|shtml|js|xml|json|conf|sql)$`)
 
+var staticPage = regexp.MustCompile(`(?i)^\.s?html?$`)
+
 const (
 	maxOldHere = 3   // files of a folder of which copies of each form are looked for
 	maxOldFull = 150 // and of a host
@@ -76,6 +78,9 @@ func oldFile(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, ans
 		return nil
 	}
 	severity, about := kit.Low, "a copy of the file"
+	if staticPage.MatchString(ext) { // its text was public, too
+		severity = kit.Info
+	}
 	if sourceText.Match(answer.Body) || archive.Match(answer.Body) {
 		severity, about = kit.Medium, "a copy of the file with its source"
 	}
