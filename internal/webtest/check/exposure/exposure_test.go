@@ -244,6 +244,26 @@ func TestCopyOfAPage(t *testing.T) {
 	}
 }
 
+// A page that has the number of another in its name is no copy, a static one no more than others.
+func TestPagesWithNumbers(t *testing.T) {
+	for _, ext := range []string{".html", ".php"} {
+		lab := kittest.New(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			switch r.URL.Path {
+			case "/news" + ext:
+				fmt.Fprint(w, "<h1>News</h1><p>The shop opens at nine.</p><p>There is tea.</p>")
+			case "/news1" + ext, "/news2" + ext:
+				fmt.Fprint(w, "<h2>Archive</h2><table><tr><td>March</td><td>Rain</td></tr></table>")
+			default:
+				http.NotFound(w, r)
+			}
+		}))
+		if found := lab.Run(t, kittest.Named(t, Checks(), "old-file"), lab.Target(t, http.MethodGet, "/news"+ext, "")); len(found) > 0 {
+			t.Errorf("%s: found %s at %s", ext, kittest.Titles(found), found[0].Request.URL)
+		}
+	}
+}
+
 // Files left in a folder are found, and copies of files beside whatever number of files other folders have.
 func TestFilesOfFolders(t *testing.T) {
 	left := map[string]string{"/shop/old/.env": "db_user=shop\ndb_password=Teal-7\n", "/members/dump.sql": "CREATE TABLE members (name text);",

@@ -84,7 +84,7 @@ func oldFile(ctx context.Context, c *kit.Check, w *kit.World, t *kit.Target, ans
 	if sourceText.Match(answer.Body) || archive.Match(answer.Body) {
 		severity, about = kit.Medium, "a copy of the file with its source"
 	}
-	if diff.Likeness(diff.New(answer), diff.New(t.Response), nil) < 0.2 && severity == kit.Low &&
+	if diff.Likeness(diff.New(answer), diff.New(t.Response), nil) < 0.2 && severity != kit.Medium &&
 		strings.Contains(form, "{ext}") &&
 		strings.HasSuffix(form, "{ext}") && !strings.ContainsAny(form, " _-") {
 		return nil // another page that has a number in its name
