@@ -79,7 +79,7 @@ func (t *trial) run(ctx context.Context) error {
 			continue
 		}
 		asked++
-		answer, err := t.Ask(ctx, r, t.as)
+		answer, err := t.Shown(ctx, r, t.as)
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ const maxForms = 4
 
 // What asks for a name to set a new password, and the fields for one: nobody's password is to be changed.
 var (
-	forgotten = regexp.MustCompile(`(?i)forg[eo]t|reset|recover|lost|remind|regist|sign.?up|vergessen|vergeten|oubli|olvid|esquec|dimentic`)
+	forgotten = kit.ForgottenOr(`lost|remind|regist|sign.?up`)
 	newName   = regexp.MustCompile(`(?i)new|neu|nouveau|nuev|nov|confirm|repeat|again|wieder`)
 )
 
